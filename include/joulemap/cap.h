@@ -234,8 +234,9 @@ typedef struct jm_cap_found {
 JM_API jm_status jm_cap_search_found(jm_cap_search *search, jm_cap_found *out, jm_error *err);
 
 /* Ask a plan for caps of a recorded sweep, CSV with the columns cap_w, time_s, power_w (others are ignored;
- * plain or gzipped), each cap once. Of the options, those of the caps are the sweep's and must be 0.
- * BAD_DATA names file, line and column. */
+ * plain or gzipped). Of a cap that stands there several times the mean counts; how much such repeats differ
+ * is the uncertainty of all. Of the options, those of the caps are the sweep's and must be 0. BAD_DATA names
+ * file, line and column. */
 JM_API jm_status jm_cap_replay(jm_cap_search **out, const char *path, const jm_cap_plan_options *options,
                                jm_error *err);
 

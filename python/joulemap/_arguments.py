@@ -92,6 +92,19 @@ def whole(what: str, value: Any, most: int = 2**63 - 1) -> int:
     return number
 
 
+def share(what: str, value: Any) -> float:
+    """Return `value` as a float in (0, 1): who gives 1 or more means percent, and would be taken at his word.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none; they name `what`.
+    """
+    if not isinstance(value, str) and hasattr(value, "__float__") and float(value) >= 1:
+        raise ValueError(f"{what} is a share below 1: {float(value):g} % is {float(value) / 100:g}")
+    return real(what, value, 0, 1)
+
+
 def real(what: str, value: Any, above: float, most: float) -> float:
     """Return `value` as a float in (above, most]; numbers of NumPy and PyTorch are taken.
 

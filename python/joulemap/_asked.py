@@ -77,7 +77,7 @@ class Asked:
             find_steps=_is_auto(given["steps"]),
             schedule=_callable_or_none("schedule", given["schedule"]),
             on_window_ready=_callable_or_none("on_window_ready", given["on_window_ready"]),
-            budget=0.0 if budget is None else _arguments.real("budget", budget, 0, 1),
+            budget=0.0 if budget is None else _arguments.share("budget", budget),
             overwrite=_arguments.flag("overwrite", given["overwrite"]),
             cpu=_arguments.flag("cpu", given["cpu"]),
             counters=_counters(given["counters"]),

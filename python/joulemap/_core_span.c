@@ -215,6 +215,15 @@ static void end_now(core_span *self)
     self->open = false;
 }
 
+/* Nothing of it is recorded: `_unrecorded` of a subclass may know that nobody meant that. False: it raised.
+ */
+static bool tell_unrecorded(PyObject *object)
+{
+    PyObject *done = PyObject_CallMethod(object, "_unrecorded", NULL);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
 static PyObject *span_open(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -233,7 +242,7 @@ static PyObject *span_open(PyObject *object, PyObject *unused)
     self->start_ns = jm_now_ns();
     self->id = jm_span_begin(self->kind, self->name, self->type, self->samples);
     if (is_decided(self)) core_tell_tracing();
-    if (!tell_follower(object)) {
+    if ((self->id == 0 && !tell_unrecorded(object)) || !tell_follower(object)) {
         end_now(self); /* `with` will not */
         return NULL;
     }
@@ -273,12 +282,20 @@ static PyObject *span_failed(PyObject *object, PyObject *type)
     Py_RETURN_NONE;
 }
 
+static PyObject *span_unrecorded(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef span_methods[] = {
     {"begin", span_open, METH_NOARGS, "Open it on this thread and return it; RuntimeError if it is open."},
     {"end", span_close, METH_NOARGS, "Close it, on any thread; does nothing if it is not open."},
     {"__enter__", span_open, METH_NOARGS, NULL},
     {"__exit__", (PyCFunction)(void (*)(void))span_exit, METH_FASTCALL, NULL},
     {"_failed", span_failed, METH_O, NULL},
+    {"_unrecorded", span_unrecorded, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

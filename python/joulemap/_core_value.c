@@ -106,8 +106,11 @@ static int attribute_put(PyObject *object, const char *name, PyObject *value)
 PyObject *core_raise(const core_state *state, const jm_error *err)
 {
     PyObject *type = err->status == JM_NO_DEVICE ? state->no_device_error : state->error;
-    PyObject *text = translate(core_text(err->text[0] ? err->text : jm_status_text(err->status)));
-    PyObject *hint = translate(core_text(err->hint));
+    char clean[3 * sizeof err->text],
+        clean_hint[3 * sizeof err->hint]; /* a traceback shows names as they are */
+    const char *cause = err->text[0] ? err->text : jm_status_text(err->status);
+    PyObject *text = translate(core_text(jm_text_printable(clean, sizeof clean, cause)));
+    PyObject *hint = translate(core_text(jm_text_printable(clean_hint, sizeof clean_hint, err->hint)));
     PyObject *message = NULL;
     PyObject *error = NULL;
     if (!text || !hint) goto out;

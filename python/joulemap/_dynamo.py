@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
@@ -51,20 +51,26 @@ class Uncompiled:
     a watched one looks so.
     """
 
-    def __init__(self, classes: Iterable[type]) -> None:
-        codes: set[Any] = {
-            code
-            for code in torch.optim.Optimizer.profile_hook_step.__code__.co_consts
-            if isinstance(code, types.CodeType)
-        }
-        if hasattr(torch._C._dynamo.eval_frame, "set_code_exec_strategy"):  # those before know no hooks of a module
-            own = (cls for cls in classes if cls.__module__.startswith(("torch.nn.", "torch.ao.")))
-            codes.update(getattr(getattr(cls, "forward", None), "__code__", None) for cls in own)
-        self._codes: set[types.CodeType] = {code for code in codes if code is not None}
-        for code in self._codes:
-            _count[code] = _count.get(code, 0) + 1
-            if _count[code] == 1:
-                _set(code, "SKIP")
+    def __init__(self) -> None:
+        self._codes: set[types.CodeType] = set()
+        for code in torch.optim.Optimizer.profile_hook_step.__code__.co_consts:
+            if isinstance(code, types.CodeType):
+                self._add(code)
+
+    def add(self, module: type) -> None:
+        """Leave the forward of a class of modules alone, if it is PyTorch's own."""
+        code = getattr(getattr(module, "forward", None), "__code__", None)
+        knows = hasattr(torch._C._dynamo.eval_frame, "set_code_exec_strategy")  # those before know no hooks of a module
+        if knows and code is not None and module.__module__.startswith(("torch.nn.", "torch.ao.")):
+            self._add(code)
+
+    def _add(self, code: types.CodeType) -> None:
+        if code in self._codes:
+            return
+        self._codes.add(code)
+        _count[code] = _count.get(code, 0) + 1
+        if _count[code] == 1:
+            _set(code, "SKIP")
 
     def end(self) -> None:
         """Let it compile what it likes."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import AsyncGenerator, Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,9 +32,9 @@ WORDS = {PHASE: "a phase", EPOCH: "an epoch", STEP: "a step", WINDOW: "a window"
 class Scope(_core.Span):
     """A phase, epoch, step or window of a session.
 
-    Use it as a context manager, as a decorator (each call is a span of its own), or through
-    `begin` and `end`. Outside a run it does nothing. `energy_j` and `report` are of its last begin to its end, or to
-    now, while it is open.
+    Use it as a context manager, as a decorator (each call is a span of its own; of a function that yields, from the
+    first value to the last), or through `begin` and `end`. Outside a run it does nothing but warn. `energy_j` and
+    `report` are of its last begin to its end, or to now, while it is open.
 
     Attributes
     ----------
@@ -51,26 +52,16 @@ class Scope(_core.Span):
 
     def _failed(self, exc_type: type[BaseException], /) -> None:
         """Close what an exception left open inside; the C side calls it."""
-        unwind(exc_type, self.start_ns or 0)
+        if not issubclass(exc_type, GeneratorExit):  # a generator that nobody asks for more: nothing went wrong
+            unwind(exc_type, self.start_ns or 0)
+
+    def _unrecorded(self) -> None:
+        """Warn of what begins while nobody records; the C side calls it."""
+        self._session._warn_unless_running(f"{WORDS[self.kind]} {self.name!r}")
 
     def __call__(self, function: FunctionT) -> FunctionT:
-        """Decorate a function, plain or async."""
-        another = self._another
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def wait(*args: Any, **kwargs: Any) -> Any:
-                with another():
-                    return await function(*args, **kwargs)
-
-            return wait  # type: ignore[return-value]
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            with another():
-                return function(*args, **kwargs)
-
-        return call  # type: ignore[return-value]
+        """Decorate a function, plain or async, or one that yields: open from the first value asked for to the end."""
+        return functools.wraps(function)(_decorated(self._another, function))  # type: ignore[return-value]
 
     def _another(self) -> Scope:
         """Return a scope of its own for a call of a decorated function."""
@@ -120,6 +111,56 @@ class Scope(_core.Span):
         else:
             state = f"{1e-9 * (self.end_ns - self.start_ns):.6g} s"
         return f"<joulemap.Scope {WORDS[self.kind].split()[-1]} {self.name!r}: {state}>"
+
+
+def _decorated(another: Callable[[], Scope], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of the same kind, each call of which is a scope of its own."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with another() as scope:
+            result = function(*args, **kwargs)
+        if inspect.iscoroutine(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
+            warnings.warn(
+                f"{scope.name!r} ends as its function returns: what the {type(result).__name__} that it returned does "
+                "later is not in it; decorate the function that yields or awaits",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return result
+
+    async def wait(*args: Any, **kwargs: Any) -> Any:
+        with another():
+            return await function(*args, **kwargs)
+
+    def generate(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        with another():
+            return (yield from function(*args, **kwargs))
+
+    async def generate_async(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        source = function(*args, **kwargs)
+        step = source.__anext__()
+        with another():
+            while True:
+                try:
+                    item = await step
+                except StopAsyncIteration:
+                    return
+                try:
+                    step = source.asend((yield item))
+                except GeneratorExit:
+                    await source.aclose()
+                    raise
+                except BaseException as error:
+                    step = source.athrow(error)
+
+    for asked in (function, type(function).__call__):  # a function, or an object that is called
+        if inspect.iscoroutinefunction(asked):
+            return wait
+        if inspect.isgeneratorfunction(asked):
+            return generate
+        if inspect.isasyncgenfunction(asked):
+            return generate_async
+    return call
 
 
 class ScheduledStep(Scope):

@@ -35,6 +35,21 @@ _MAX_TIMEOUT_S = 1e6
 _MAX_COUNT = 2**32 - 1
 
 
+def _scalar(value: Any) -> Any:
+    """Return what a scalar of NumPy, PyTorch or JAX is in Python."""
+    try:
+        return value.item()
+    except (AttributeError, TypeError, ValueError, RuntimeError):  # none, or an array of several
+        raise TypeError(f"{value!r} ({type(value).__name__})") from None
+
+
+def _json(values: dict[str, Any]) -> str:
+    text = json.dumps(values, default=_scalar)
+    if "NaN" not in text and "Infinity" not in text:
+        return text
+    return json.dumps(json.loads(text, parse_constant=lambda word: None))
+
+
 class Session(Reporting):
     """Record boards, spans and kernels of this process, in memory or into a file.
 
@@ -152,6 +167,7 @@ class Session(Reporting):
         self._run: _core.Run | None = None
         self._injection: Injection | None = None
         self._running = False
+        self._warned = ""
         self._owner = os.getpid()
         self._watches: list[Watch] = []
         self._at_stop: list[Callable[[], None]] = []  # called when it has stopped; they fail by themselves
@@ -217,6 +233,8 @@ class Session(Reporting):
             try:
                 if self._stepper is not None:
                     self._stepper.finish()
+                for watch in self._watches:
+                    watch.look()
             finally:
                 self.unwatch()
                 names.end()
@@ -296,6 +314,14 @@ class Session(Reporting):
         if self._run is None:
             raise RuntimeError("this Session has not started: use it in `with`, or call start()")
         return self._run
+
+    def _warn_unless_running(self, what: str) -> None:
+        """Warn once before the start, and once after the end."""
+        state = "has not started: use it in `with`, or call start()" if self._run is None else "has stopped"
+        if self._running or self._warned == state:
+            return
+        self._warned = state
+        warnings.warn(f"{what} is not recorded: this Session {state}", RuntimeWarning, stacklevel=3)
 
     def __repr__(self) -> str:
         state = "running" if self._running else "not started" if self._run is None else "stopped"
@@ -419,13 +445,18 @@ class Session(Reporting):
         return self._scope(WINDOW, name, type_text=type)
 
     def mark(self, name: str, **meta: Any) -> None:
-        """Note a named instant, with values that JSON can hold; TypeError if it cannot."""
+        """Note a named instant, with values that JSON can hold, scalars of NumPy and PyTorch too; else TypeError.
+
+        NaN and infinities are null.
+        """
         _arguments.text("the name of a mark", name)
         try:
-            values = json.dumps(meta) if meta else None
+            values = _json(meta) if meta else None
         except (TypeError, ValueError) as error:
             raise type(error)(f"a value of the mark {name!r} is nothing that JSON can hold: {error}") from None
         _core.mark(name, values)
+        if self._run is None or not self._run.attached:
+            self._warn_unless_running(f"a mark {name!r}")
 
     # ---- what came out ----
 
@@ -461,6 +492,8 @@ class Session(Reporting):
 
     def _report_source(self, until_ns: int) -> _core.Run:
         run = self._started()
+        for watch in self._watches:
+            watch.look()
         if 0 < until_ns <= self._complete_ns:
             return run
         if not self.flush():  # also after the end: a recorder above this process may lag behind

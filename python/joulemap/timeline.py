@@ -146,7 +146,7 @@ def _series(fields: dict[str, Any]) -> Series:
 def _meta(text: str | None) -> dict[str, Any]:
     """Read a mark's JSON; what is none (of another program) is kept as a text."""
     try:
-        told = json.loads(text or "{}")
+        told = json.loads(text or "{}", parse_constant=lambda word: None)
     except ValueError:
         told = text
     return told if isinstance(told, dict) else {"text": told}

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_module_registration_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from joulemap import _arguments, _calls, _compiled, _core
@@ -54,21 +55,9 @@ class Watch:
         self.by_path: dict[str, Layer] = {}
         self._warned = False
         self._told: set[str] = set()  # paths of modules that are compiled
-        for path, module in model.named_modules():
-            parts = path.split(".")
-            if parts[-1] == "_orig_mod":
-                continue  # torch.compile's inner module: the outer one speaks for it
-            if isinstance(module, torch.jit.ScriptModule):
-                continue  # calls no hooks: its work is that of the module around it
-            if layer_of(module) is not None:
-                continue  # watched already
-            path = ".".join(part for part in parts if part != "_orig_mod")
-            named = getattr(module, "_orig_mod", module) if is_compiled(module) else module
-            layer = Layer(self, module, prefix + path if path else root, describe(named))
-            self._layers.append(layer)
-            self.by_path[layer.path] = layer
+        self._uncompiled = Uncompiled()
+        self._add(model, root, prefix)
         self.root = self.by_path.get(root)
-        self._uncompiled = Uncompiled(type(layer.module()) for layer in self._layers)
         _watched.acquire()
         _compiled.begin(self)
         self._finders: list[Loaders | Generation] = [Loaders(), Generation(model)] if find_steps else []
@@ -80,6 +69,52 @@ class Watch:
     def __repr__(self) -> str:
         state = f"{len(self)} layers" if self.active else "removed"
         return f"<joulemap.torch.Watch {self._root!r}: {state}>"
+
+    def _add(self, model: nn.Module, root: str, prefix: str) -> list[str]:
+        """Make layers of a module and all in it that are none yet; return their paths."""
+        added = []
+        for path, module in model.named_modules():
+            parts = path.split(".")
+            if parts[-1] == "_orig_mod":
+                continue  # torch.compile's inner module: the outer one speaks for it
+            if isinstance(module, torch.jit.ScriptModule):
+                continue  # calls no hooks: its work is that of the module around it
+            if layer_of(module) is not None:
+                continue  # watched already
+            path = ".".join(part for part in parts if part != "_orig_mod")
+            path = prefix + path if path else root
+            if self._is_inside(path, module):
+                continue  # put around a layer (LoRA, FSDP), which keeps its row
+            named = getattr(module, "_orig_mod", module) if is_compiled(module) else module
+            layer = Layer(self, module, path, describe(named))
+            self._layers.append(layer)
+            self.by_path[path] = layer
+            self._uncompiled.add(type(module))
+            added.append(path)
+        return added
+
+    def _is_inside(self, path: str, module: nn.Module) -> bool:
+        """Tell whether the layer of this path is in the module."""
+        known = self.by_path.get(path)
+        held = None if known is None else known.module()
+        return held is not None and any(each is held for each in module.modules())
+
+    def put_in(self, outer: Layer, name: str, module: nn.Module) -> None:
+        """Make layers of what was put into one: another head, LoRA's modules."""
+        path = self.path_in(outer, name)
+        self._add(module, path, f"{path}.")
+
+    def look(self) -> None:
+        """Make layers of modules that came in a way that PyTorch tells nobody of, and warn of them."""
+        model = None if self.root is None else self.root.module()
+        late = [] if model is None else self._add(model, self._root, self._prefix)
+        if late:
+            warnings.warn(
+                f"{len(late)} modules of {self._root} came after watch() and past PyTorch's hooks ({late[0]} ...): "
+                "until now their work stands at what is around them; after such changes call watch() again",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def path_in(self, layer: Layer, path: str) -> str:
         """Return the path of what is called `path` inside of a layer."""
@@ -213,7 +248,7 @@ def isolate(
     if not isinstance(model, nn.Module):
         raise TypeError(f"isolate() takes a torch.nn.Module, not a {type(model).__name__}")
     _arguments.real("seconds", seconds, 0, _MOST)
-    _arguments.real("precision", precision, 0, _MOST)
+    _arguments.share("precision", precision)
     if clock_mhz is not None:
         _arguments.real("clock_mhz", clock_mhz, 0, _MOST)
     _arguments.flag("backward", backward)
@@ -249,6 +284,7 @@ class _Watched:
                 self._handles = [
                     register_optimizer_step_pre_hook(self._enter),
                     register_optimizer_step_post_hook(self._leave),
+                    register_module_module_registration_hook(self._put_in),
                 ]
                 hearing.begin()
 
@@ -262,6 +298,15 @@ class _Watched:
                 hearing.end()
                 self.model_names.clear()
                 optimizer_steps.end_all()
+
+    def _put_in(self, outer: nn.Module, name: str, module: nn.Module | None) -> None:
+        layer = layer_of(outer)
+        if layer is None or module is None or layer_of(module) is not None:
+            return
+        try:
+            layer.watch.put_in(layer, name, module)
+        except Exception as error:  # of a module that is half made, say: it is the program's own business
+            warnings.warn(f"joulemap cannot watch {name!r} of {layer.path}: {error}", RuntimeWarning, stacklevel=2)
 
     def _enter(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
         if is_compiling() or not _tracing.on:

@@ -255,21 +255,23 @@ static jm_status read_marks(reading *r, jm_error *err)
 }
 
 /* Each span has what the one around it has, but for steps with a batch of their own. */
-static bool spread(jm__batches *to, const jm__dataset *d, const jm__span_index *spans)
+static bool spread(jm__batches *to, const jm__span_index *spans)
 {
     JM_VEC(size_t) chain = {0};
-    bool *found = calloc(d->span_count + 1, sizeof *found), fine = found != NULL;
-    for (size_t i = 0; fine && i < d->span_count; i++) {
+    size_t count = jm__section_count(spans);
+    bool *found = calloc(count + 1, sizeof *found), fine = found != NULL;
+    for (size_t i = 0; fine && i < count; i++) {
         size_t s = i;
         while (fine && s != JM__NO_SPAN && !found[s]) {
             fine = jm__vec_push(&chain, s);
             found[s] = true;
-            if (to->of_step[s] != 0) break;
-            s = jm__span_parent(spans, s);
+            if (to->of_step[jm__section_span(spans, s)] != 0) break;
+            s = jm__section_parent(spans, s);
         }
-        uint32_t batch = s == JM__NO_SPAN ? 0 : to->of_step[s] != 0 ? to->of_step[s] : to->of_span[s];
+        uint32_t own = s == JM__NO_SPAN ? 0 : to->of_step[jm__section_span(spans, s)];
+        uint32_t batch = own != 0 || s == JM__NO_SPAN ? own : to->of_section[s];
         while (fine && chain.count > 0)
-            to->of_span[chain.items[--chain.count]] = batch;
+            to->of_section[chain.items[--chain.count]] = batch;
     }
     jm__vec_free(&chain);
     free(found);
@@ -285,11 +287,11 @@ jm_status jm__batches_find(jm__batches *batches, const jm__dataset *dataset, con
                  .request_of = {.key_size = 2 * sizeof(int64_t)}};
     *batches = (jm__batches){0};
     batches->of_step = calloc(dataset->span_count + 1, sizeof *batches->of_step);
-    batches->of_span = calloc(dataset->span_count + 1, sizeof *batches->of_span);
-    jm_status status = batches->of_step != NULL && batches->of_span != NULL
+    batches->of_section = calloc(jm__section_count(spans) + 1, sizeof *batches->of_section);
+    jm_status status = batches->of_step != NULL && batches->of_section != NULL
                            ? read_marks(&r, err)
                            : jm__no_memory(err, "jm__batches_find");
-    if (status == JM_OK && !spread(batches, dataset, spans)) status = jm__no_memory(err, "jm__batches_find");
+    if (status == JM_OK && !spread(batches, spans)) status = jm__no_memory(err, "jm__batches_find");
     for (size_t i = 0; i < r.tellers.count; i++) {
         jm__vec_free(&r.tellers.items[i].entries);
         jm__map_free(&r.tellers.items[i].at);
@@ -307,6 +309,6 @@ void jm__batches_free(jm__batches *batches)
     jm__vec_free(&batches->items);
     jm__text_store_free(&batches->ids);
     free(batches->of_step);
-    free(batches->of_span);
+    free(batches->of_section);
     *batches = (jm__batches){0};
 }

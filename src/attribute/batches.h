@@ -37,9 +37,9 @@ typedef struct jm__batches {
     JM_VEC(jm__request) requests;
     JM_VEC(jm__member) members;
     JM_VEC(jm__batch) items;
-    uint32_t *of_step; /* [spans]: number + 1 of the batch of a step; 0: of no other span, and not known */
-    uint32_t *of_span; /* [spans]: that of the innermost such step around it */
-    size_t unknown;    /* steps that had requests, of which nobody knows any more which */
+    uint32_t *of_step;    /* [spans]: number + 1 of the batch of a step; 0: of no other span, and not known */
+    uint32_t *of_section; /* [sections]: that of the innermost such step around it */
+    size_t unknown;       /* steps that had requests, of which nobody knows any more which */
     jm__text_store ids;
 } jm__batches;
 

@@ -37,14 +37,19 @@ static const int64_t temperature_reach_ns = 10 * JM_NS_PER_S;
 /* Told one reading after the other: each speaks of the time nearer to it than to its neighbours. */
 typedef void (*taker)(void *sums, double value, double seconds);
 
+static int64_t sensor_of(const jm__dataset *d, const jm__board_part *part, jm__sensor_role role)
+{
+    for (size_t i = 0; i < d->sensor_count; i++)
+        if (d->sensors[i].board_id == part->board->id && jm__sensor_is(&d->sensors[i], role))
+            return d->sensors[i].id;
+    return 0;
+}
+
 static void each_reading(const jm__dataset *d, const jm__board_part *part, jm__sensor_role role,
                          int64_t reach_ns, taker take, void *sums)
 {
     const jm_reading *now = NULL;
-    int64_t from_ns = 0, sensor_id = 0;
-    for (size_t i = 0; i < d->sensor_count && sensor_id == 0; i++)
-        if (d->sensors[i].board_id == part->board->id && jm__sensor_is(&d->sensors[i], role))
-            sensor_id = d->sensors[i].id;
+    int64_t from_ns = 0, sensor_id = sensor_of(d, part, role);
     for (size_t i = 0; sensor_id != 0 && i <= d->reading_count; i++) {
         const jm_reading *next = i < d->reading_count ? &d->readings[i] : NULL;
         if (next != NULL && next->sensor_id != sensor_id) continue;
@@ -99,4 +104,39 @@ jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_par
     };
     each_reading(dataset, part, JM_SENSOR_THROTTLE, reasons_reach_ns, take_reasons, &c);
     return c;
+}
+
+/* Utilisation is the share of up to a second before it was read, in which any kernel ran. So readings count
+ * that have nothing but rest for longer than that before them. */
+static const int64_t utilisation_memory_ns = 1300 * JM_NS_PER_MS;
+enum { LEAST_READINGS = 2 };
+
+/* Mean of those; NAN: too few. */
+static double busy_share(const jm__dataset *d, const jm__board_part *part, const jm__windows *rests)
+{
+    int64_t sensor_id = sensor_of(d, part, JM_SENSOR_UTIL_GPU);
+    double sum = 0, count = 0;
+    for (size_t i = 0; sensor_id != 0 && i < d->reading_count; i++) {
+        const jm_reading *reading = &d->readings[i];
+        int64_t from_ns = reading->t_ns - utilisation_memory_ns;
+        if (reading->sensor_id != sensor_id || !(reading->value >= 0 && reading->value <= 100)) continue;
+        if (jm__windows_overlap_ns(rests, from_ns, reading->t_ns) < utilisation_memory_ns) continue;
+        sum += reading->value / 100;
+        count++;
+    }
+    return count >= LEAST_READINGS ? sum / count : NAN;
+}
+
+double jm__unrecorded_s(const jm__dataset *dataset, const jm__board_part *part)
+{
+    jm__windows rests = {0};
+    double busy_s = NAN;
+    if (part->work == NULL || part->work->tally.rests.count == 0) return NAN;
+    if (jm__windows_add_all(&rests, &part->work->tally.rests)) {
+        jm__windows_normalise(&rests);
+        if (jm__windows_intersect(&rests, &part->traced))
+            busy_s = busy_share(dataset, part, &rests) * 1e-9 * (double)jm__windows_duration_ns(&rests);
+    }
+    jm__vec_free(&rests);
+    return busy_s;
 }

@@ -16,6 +16,10 @@ typedef struct jm__conditions {
 
 jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part);
 
+/* Seconds of the report in which the board was busy, as its utilisation says, but nothing that was recorded
+ * ran on it. NAN: not known. */
+double jm__unrecorded_s(const jm__dataset *dataset, const jm__board_part *part);
+
 /* What a bit of NVML's reasons means: "power limit". */
 const char *jm__throttle_reason_text(int bit);
 

@@ -56,7 +56,7 @@ static jm_status add_up(jm__attribution *a, int64_t from_ns, int64_t to_ns, jm_s
     }
     double half_j = JM_NORMAL_95 * sqrt(variance);
     *out = (jm_sum){NAN, NAN, NAN};
-    if (known) *out = (jm_sum){energy_j, jm__energy_floor(energy_j - half_j), energy_j + half_j};
+    if (known) *out = (jm_sum){energy_j, jm__energy_low(energy_j, half_j), energy_j + half_j};
     return JM_OK;
 }
 
@@ -90,7 +90,7 @@ static jm_sum sum_of(jm_sum a, jm_sum b)
     double energy_j = a.energy_j + b.energy_j;
     double low_j = hypot(a.energy_j - a.low_j, b.energy_j - b.low_j);
     double high_j = hypot(a.high_j - a.energy_j, b.high_j - b.energy_j);
-    return (jm_sum){energy_j, jm__energy_floor(energy_j - low_j), energy_j + high_j};
+    return (jm_sum){energy_j, jm__energy_low(energy_j, low_j), energy_j + high_j};
 }
 
 static jm_status energy(jm_recording *recording, int64_t board_id, int64_t from_ns, int64_t to_ns,

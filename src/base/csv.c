@@ -1,6 +1,7 @@
 /* A CSV reader over zlib, which reads plain files too. */
 #include "base/csv.h"
 
+#include "base/plain.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ typedef struct record {
 struct jm__csv {
     gzFile file;
     char *path;
+    char separator;
     record header;
     record now;
     unsigned char *chunk;
@@ -69,6 +71,16 @@ static int next_byte(jm__csv *csv)
     return '\n';
 }
 
+/* What the next byte will be. */
+static int peek_byte(jm__csv *csv)
+{
+    if (csv->back_used < csv->back_size) return (unsigned char)csv->back[csv->back_used];
+    if (csv->back_line_end) return '\n';
+    int byte = file_byte(csv);
+    if (byte >= 0) csv->chunk_used--;
+    return byte;
+}
+
 static jm_status bad_line(const jm__csv *csv, jm_error *err, const char *what)
 {
     return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld: %s", csv->path, (long long)csv->record_at,
@@ -80,8 +92,13 @@ typedef struct reader {
     size_t length;
     bool quoted;      /* inside quotes */
     bool was_quoted;  /* this field had them */
-    bool field_empty; /* nothing of this field was seen */
+    bool field_empty; /* nothing of this field was seen but blanks */
 } reader;
+
+static bool is_blank(int byte)
+{
+    return byte == ' ' || byte == '\t';
+}
 
 static bool put(reader *r, char byte)
 {
@@ -90,8 +107,12 @@ static bool put(reader *r, char byte)
     return true;
 }
 
+/* Blanks around a field are none of it, but for those in quotes. */
 static bool end_field(reader *r)
 {
+    size_t start = r->to->starts[r->to->fields];
+    while (!r->was_quoted && r->length > start && is_blank(r->to->text[r->length - 1]))
+        r->length--;
     if (!put(r, '\0') || r->to->fields >= FIELDS_MAX) return false;
     r->to->fields++;
     if (r->to->fields < FIELDS_MAX) r->to->starts[r->to->fields] = r->length;
@@ -110,7 +131,8 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
     for (;;) {
         int byte = next_byte(csv);
         if (byte == -2) return read_failed(csv, err);
-        if (byte == 0) return bad_line(csv, err, "a NUL byte: this is no text file");
+        if (byte == 0)
+            return bad_line(csv, err, "a NUL byte: this is no text file, or one in UTF-16: save it as UTF-8");
         if (r.quoted) {
             if (byte == -1) return bad_line(csv, err, "a quoted field never ends");
             csv->line += byte == '\n';
@@ -126,10 +148,14 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
             r.quoted = false; /* and what follows the quote is looked at below */
             if (byte == -2) return read_failed(csv, err);
         }
+        if (byte == '\r') { /* by itself or with LF, a line's end */
+            if (peek_byte(csv) == '\n') next_byte(csv);
+            byte = '\n';
+        }
         if (byte == '"' && r.field_empty) {
             r.quoted = r.was_quoted = true;
             r.field_empty = false;
-        } else if (byte == ',') {
+        } else if (byte == csv->separator) {
             if (!end_field(&r)) break;
         } else if (byte == '\n' || byte == -1) {
             bool nothing = to->fields == 0 && r.field_empty;
@@ -144,7 +170,7 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
             }
             if (!end_field(&r)) break;
             return JM_OK;
-        } else if (byte != '\r') {
+        } else if (!is_blank(byte) || (!r.field_empty && !r.was_quoted)) {
             if (r.was_quoted) return bad_line(csv, err, "text follows a closing quote");
             r.field_empty = false;
             if (!put(&r, (char)byte)) break;
@@ -153,12 +179,26 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
     return bad_line(csv, err, "the record is longer than 1 MiB or has more than 8192 fields");
 }
 
+/* A byte order mark, which is no part of the text. */
+static jm_status pass_mark(jm__csv *csv, jm_error *err)
+{
+    if (file_byte(csv) == -2) return read_failed(csv, err);
+    const char *bytes = (const char *)csv->chunk;
+    csv->chunk_used = jm__mark_length(bytes, csv->chunk_size);
+    bool wide =
+        csv->chunk_size >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0);
+    if (!wide) return JM_OK;
+    jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is in UTF-16", csv->path);
+    return jm__hint(err, JM_BAD_DATA, "save it as UTF-8; `iconv -f UTF-16 -t UTF-8` does it, too");
+}
+
 jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
 {
     *out = NULL;
     jm__csv *csv = calloc(1, sizeof *csv);
     if (csv == NULL) return jm__no_memory(err, "jm__csv_open");
     csv->line = 1;
+    csv->separator = ',';
     csv->path = strdup(path);
     csv->chunk = malloc(CHUNK);
     csv->header.text = malloc(RECORD_MAX + 1);
@@ -172,6 +212,7 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
             status = jm__fail(err, jm_status_of_errno(errno), errno, "open", "%s: %s", path,
                               errno != 0 ? strerror(errno) : "cannot be opened");
     }
+    if (status == JM_OK) status = pass_mark(csv, err);
     if (status != JM_OK) {
         jm__csv_close(csv);
         return status;
@@ -180,9 +221,43 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
     return JM_OK;
 }
 
+static size_t count_outside_quotes(const char *line, char wanted)
+{
+    size_t count = 0;
+    bool quoted = false;
+    for (; *line != '\0' && *line != '\r'; line++) {
+        if (*line == '"') quoted = !quoted;
+        count += !quoted && *line == wanted;
+    }
+    return count;
+}
+
+/* Where decimals have a comma, spreadsheets put semicolons between fields, and may say so in a line of its
+ * own: sep=; */
+static jm_status find_separator(jm__csv *csv, jm_error *err)
+{
+    static const char known[] = ",;\t";
+    const char *line;
+    size_t most = 0;
+    JM_TRY(jm__csv_peek(csv, &line, err));
+    if (line == NULL) return JM_OK;
+    if (strncmp(line, "sep=", 4) == 0 && line[4] != '\0' && strchr("\r", line[5]) != NULL) {
+        csv->separator = line[4];
+        jm__csv_pass(csv, SIZE_MAX);
+        return JM_OK;
+    }
+    for (const char *each = known; *each != '\0'; each++) {
+        size_t count = count_outside_quotes(line, *each);
+        if (count > most) csv->separator = *each;
+        if (count > most) most = count;
+    }
+    return JM_OK;
+}
+
 jm_status jm__csv_header(jm__csv *csv, jm_error *err)
 {
     bool more;
+    JM_TRY(find_separator(csv, err));
     JM_TRY(read_record(csv, &csv->header, &more, err));
     if (more) return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld: the file is empty, a header line was expected",
@@ -255,14 +330,15 @@ void jm__csv_close(jm__csv *csv)
 
 static const char *header_text(const jm__csv *csv, size_t column)
 {
-    const char *name = csv->header.text + csv->header.starts[column];
-    return column == 0 && strncmp(name, "\xef\xbb\xbf", 3) == 0 ? name + 3 : name; /* a byte order mark */
+    return csv->header.text + csv->header.starts[column];
 }
 
 static size_t find_column(const jm__csv *csv, const char *name)
 {
     for (size_t i = 0; i < csv->header.fields; i++)
         if (strcmp(header_text(csv, i), name) == 0) return i;
+    for (size_t i = 0; i < csv->header.fields; i++)
+        if (jm__same_letters(header_text(csv, i), name)) return i;
     return csv->header.fields;
 }
 
@@ -310,7 +386,7 @@ jm_status jm__csv_bad(const jm__csv *csv, size_t column, jm_error *err, const ch
     char text[256];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    jm__vprint(text, sizeof text, format, args);
     va_end(args);
     const char *name = column < csv->header.fields ? header_text(csv, column) : "?";
     return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld, column \"%s\": %s", csv->path,
@@ -329,13 +405,72 @@ const char *jm__csv_name(const jm__csv *csv, size_t column)
     return text[0] == '\'' && jm__csv_looks_like_a_formula(text) ? text + 1 : text;
 }
 
-jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_error *err)
+bool jm__csv_missing(const jm__csv *csv, size_t column)
+{
+    static const char *const words[] = {
+        "",    "n/a", "na", "nan", "-nan", "<na>",    "#n/a",          "none",         "null",
+        "nil", "-",   "--", "?",   "err!", "unknown", "unknown error", "not supported"};
+    const char *text = jm__csv_text(csv, column);
+    size_t length = strlen(text);
+    char word[32] = "";
+    if (length >= sizeof word) return false;
+    bool bracketed = text[0] == '[' && text[length - 1] == ']'; /* nvidia-smi: "[N/A]" */
+    if (bracketed) memcpy(word, text + 1, length - 2);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (jm__same_letters(bracketed ? word : text, words[i])) return true;
+    return false;
+}
+
+enum { NUMBER_BYTES = 64 };
+
+/* As C writes it: where the comma is no separator, it may stand before decimals ("1.234,5"). */
+static const char *plain_number(const jm__csv *csv, size_t column, char out[NUMBER_BYTES])
+{
+    const char *text = jm__csv_text(csv, column), *comma = strchr(text, ',');
+    size_t used = 0;
+    if (csv->separator == ',' || comma == NULL || strchr(comma + 1, ',') != NULL ||
+        strchr(comma, '.') != NULL || strlen(text) >= NUMBER_BYTES)
+        return text;
+    for (; *text != '\0'; text++)
+        if (*text != '.') out[used++] = *text == ',' ? '.' : *text;
+    out[used] = '\0';
+    return out;
+}
+
+/* "2024/10/26 22:13:05", "26.10.24 22:13" */
+static bool looks_like_a_date(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    bool dashed = digits > 0 && digits <= 4 && (text[digits] == '-' || text[digits] == '/');
+    return dashed || (digits > 0 && strchr(text, ':') != NULL);
+}
+
+/* What is wrong with a number, and what to change. */
+static jm_status no_number(const jm__csv *csv, size_t column, jm_error *err)
 {
     const char *text = jm__csv_text(csv, column);
-    char *end = NULL;
-    *value = strtod(text, &end);
+    const char *hint = NULL;
+    char *end;
+    jm__real_of(text, &end);
+    if (jm__csv_missing(csv, column))
+        hint = "leave lines without a value out";
+    else if (text[strspn(text, "+-0123456789.,eE")] == '\0' && strchr(text, ',') != NULL)
+        hint = "decimals stand behind a point, and nothing stands between thousands";
+    else if (looks_like_a_date(text))
+        hint = "times are seconds since any moment; `date -d STAMP +%s.%N` makes them of a date";
+    else if (end != text && *end != '\0')
+        hint = "numbers go without their unit, which the column's name tells";
+    jm__csv_bad(csv, column, err, "\"%.60s\" is no number", text);
+    return hint == NULL ? JM_BAD_DATA : jm__hint(err, JM_BAD_DATA, "%s", hint);
+}
+
+jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_error *err)
+{
+    char plain[NUMBER_BYTES], *end = NULL;
+    const char *text = plain_number(csv, column, plain);
+    *value = jm__real_of(text, &end);
     if (end != text && *end == '\0' && isfinite(*value)) return JM_OK;
-    return jm__csv_bad(csv, column, err, "\"%.60s\" is no number", text);
+    return no_number(csv, column, err);
 }
 
 jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_error *err)
@@ -345,6 +480,7 @@ jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_
     errno = 0;
     long long parsed = strtoll(text, &end, 10);
     *value = parsed;
+    if (end != text && *end == '.') end += 1 + strspn(end + 1, "0"); /* "3.0", of a column with gaps */
     if (end != text && *end == '\0' && errno == 0) return JM_OK;
     return jm__csv_bad(csv, column, err, "\"%.60s\" is no whole number", text);
 }
@@ -378,7 +514,8 @@ static bool parse_decimal(const char *text, int digits, int64_t *value)
 
 jm_status jm__csv_scaled(const jm__csv *csv, size_t column, int digits, int64_t *value, jm_error *err)
 {
-    if (parse_decimal(jm__csv_text(csv, column), digits, value)) return JM_OK;
+    char plain[NUMBER_BYTES];
+    if (parse_decimal(plain_number(csv, column, plain), digits, value)) return JM_OK;
     double number;
     JM_TRY(jm__csv_number(csv, column, &number, err));
     double scaled = number * pow(10, digits);

@@ -1,4 +1,7 @@
-/* Reading CSV files with a header line, plain or gzipped: RFC 4180 with LF or CRLF.
+/* Reading CSV files with a header line, plain or gzipped: RFC 4180, and what spreadsheets and loggers make of
+ * it. A byte order mark is passed over; lines end in LF, CRLF or CR; fields are parted by commas, semicolons
+ * or tabs, whichever the header has most of, and where that is no comma, decimals may have one. Blanks around
+ * fields are none of them.
  *
  * Bounded: a record of more than 1 MiB or 8192 fields is BAD_DATA. Every error
  * names file, line and, where there is one, column. */
@@ -33,7 +36,7 @@ jm_status jm__csv_header(jm__csv *csv, jm_error *err);
 int64_t jm__csv_line(const jm__csv *csv);
 size_t jm__csv_field_count(const jm__csv *csv);
 
-/* The number of a column by its name. BAD_DATA lists those there are. */
+/* The number of a column by its name, in capitals or not. BAD_DATA lists those there are. */
 jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err);
 bool jm__csv_has(const jm__csv *csv, const char *name);
 
@@ -52,6 +55,9 @@ const char *jm__csv_text(const jm__csv *csv, size_t column);
  * apostrophes, are written with one more apostrophe before them; jm__csv_name takes it away again. */
 bool jm__csv_looks_like_a_formula(const char *text);
 const char *jm__csv_name(const jm__csv *csv, size_t column);
+
+/* Nothing is there, or a word for it: "N/A", "[Not Supported]", "-". */
+bool jm__csv_missing(const jm__csv *csv, size_t column);
 
 jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_error *err);
 jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_error *err);

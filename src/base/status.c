@@ -1,6 +1,8 @@
 /* Status codes as text, and the one way to fill an error. */
 #include "base/status.h"
 
+#include "base/plain.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -88,7 +90,7 @@ jm_status jm__fail(jm_error *err, jm_status status, int64_t code, const char *ca
     snprintf(err->hint, sizeof err->hint, "%s", jm_status_hint(status));
     va_list args;
     va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
+    jm__vprint(err->text, sizeof err->text, format, args);
     va_end(args);
     return status;
 }
@@ -98,7 +100,7 @@ jm_status jm__hint(jm_error *err, jm_status status, const char *format, ...)
     if (err == NULL) return status;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->hint, sizeof err->hint, format, args);
+    jm__vprint(err->hint, sizeof err->hint, format, args);
     va_end(args);
     return status;
 }

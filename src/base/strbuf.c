@@ -1,6 +1,8 @@
 /* A growing text. */
 #include "base/strbuf.h"
 
+#include "base/plain.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +43,9 @@ void jm__strbuf_format(jm__strbuf *buffer, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int count = vsnprintf(NULL, 0, format, args);
+    int count = jm__vprint(NULL, 0, format, args);
     if (count >= 0 && reserve(buffer, (size_t)count)) {
-        vsnprintf(buffer->text + buffer->length, (size_t)count + 1, format, again);
+        jm__vprint(buffer->text + buffer->length, (size_t)count + 1, format, again);
         buffer->length += (size_t)count;
     }
     va_end(again);

@@ -28,11 +28,16 @@ size_t jm__utf8_character(const char *text)
     return 0;
 }
 
-/* C0, DEL and the two-byte C1 controls. */
+/* C0, DEL, the two-byte C1 controls, and what turns the order of letters around (U+202A to U+202E, U+2066 to
+ * U+2069), so that a name looks like another one. */
 static bool is_control(const char *text)
 {
-    unsigned char first = (unsigned char)text[0];
-    return first < 0x20 || first == 0x7F || (first == 0xC2 && (unsigned char)text[1] < 0xA0);
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (bytes[0] < 0x20 || bytes[0] == 0x7F) return true;
+    if (bytes[0] == 0xC2) return bytes[1] < 0xA0;
+    bool general = bytes[0] == 0xE2 && (bytes[1] == 0x80 || bytes[1] == 0x81);
+    return general &&
+           (bytes[1] == 0x80 ? bytes[2] >= 0xAA && bytes[2] <= 0xAE : bytes[2] >= 0xA6 && bytes[2] <= 0xA9);
 }
 
 void jm__utf8_add(jm__strbuf *buffer, const char *text, bool printable)

@@ -84,7 +84,10 @@ static jm_status know(jm_cap_plan *plan, jm_error *err)
     JM_TRY(judge_tried(plan, err));
     const jm__cap_aim aim = {o->objective, plan->tried[plan->best].cap_w, o->reference_w, o->max_slowdown,
                              probe_noise(plan)};
-    return jm__cap_gains(plan->fit, &aim, plan->caps_w, plan->cap_count, plan->gains, err);
+    JM_TRY(jm__cap_gains(plan->fit, &aim, plan->caps_w, plan->cap_count, plan->gains, err));
+    for (size_t i = 0; i < plan->cap_count; i++)
+        if (jm__cap_plan_is_done(plan, plan->caps_w[i])) plan->gains[i] = 0;
+    return JM_OK;
 }
 
 jm_status jm__cap_plan_know(jm_cap_plan *plan, jm_error *err)

@@ -129,13 +129,23 @@ void jm_cap_plan_free(jm_cap_plan *plan)
     free(plan);
 }
 
-static bool was_tried_exactly(const jm_cap_plan *plan, const jm_cap_probe *probe)
+static bool is_exact(const jm_cap_probe *probe)
 {
-    for (size_t i = 0; i < plan->probe_count; i++) {
-        const jm_cap_probe *p = &plan->probes[i];
-        bool exact = !(p->time_u_s > 0 && p->power_u_w > 0 && probe->time_u_s > 0 && probe->power_u_w > 0);
-        if (jm__cap_same(p->cap_w, probe->cap_w) && exact) return true;
-    }
+    return !(probe->time_u_s > 0 && probe->power_u_w > 0);
+}
+
+bool jm__cap_plan_is_done(const jm_cap_plan *plan, double cap_w)
+{
+    for (size_t i = 0; i < plan->probe_count; i++)
+        if (jm__cap_same(plan->probes[i].cap_w, cap_w) && (plan->once || is_exact(&plan->probes[i])))
+            return true;
+    return false;
+}
+
+static bool was_tried(const jm_cap_plan *plan, double cap_w)
+{
+    for (size_t i = 0; i < plan->probe_count; i++)
+        if (jm__cap_same(plan->probes[i].cap_w, cap_w)) return true;
     return false;
 }
 
@@ -159,7 +169,7 @@ jm_status jm_cap_plan_tell(jm_cap_plan *plan, const jm_cap_probe *probe, jm_erro
     if (plan->probe_count == 0 && !jm__cap_same(probe->cap_w, o->reference_w))
         return jm__fail(err, JM_USAGE, 0, call, "the first probe is at %g W, not at the reference's %g W",
                         probe->cap_w, o->reference_w);
-    if (was_tried_exactly(plan, probe))
+    if (jm__cap_plan_is_done(plan, probe->cap_w) || (is_exact(probe) && was_tried(plan, probe->cap_w)))
         return jm__fail(err, JM_USAGE, 0, call, "%g W again, and no uncertainty of both probes",
                         probe->cap_w);
     plan->probes[plan->probe_count++] = *probe;
@@ -209,6 +219,7 @@ jm_status jm_cap_plan_next(jm_cap_plan *plan, double *cap_w, jm_error *err)
     JM_TRY(jm__cap_plan_know(plan, err));
     size_t best = jm__cap_plan_most_gain(plan);
     if (plan->gains[best] < o->least_gain) return JM_OK;
-    *cap_w = reference_is_due(plan) ? o->reference_w : plan->caps_w[best];
+    bool reference = reference_is_due(plan) && !jm__cap_plan_is_done(plan, o->reference_w);
+    *cap_w = reference ? o->reference_w : plan->caps_w[best];
     return JM_OK;
 }

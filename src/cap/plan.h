@@ -19,6 +19,7 @@ struct jm_cap_plan {
     jm_cap_plan_options options; /* with what is usual in place of 0; caps_w is `caps_w` */
     double *caps_w;              /* [cap_count], rising */
     size_t cap_count;
+    bool once; /* a second probe of a cap would tell the same again */
     jm_cap_probe probes[JM_CAP_MOST_PROBES];
     size_t probe_count;
 
@@ -33,6 +34,9 @@ struct jm_cap_plan {
 
 /* Make sure that all of that is known. USAGE: no probe was told. */
 jm_status jm__cap_plan_know(jm_cap_plan *plan, jm_error *err);
+
+/* Has a probe told all there is to know of that cap: exactly, or of a plan that hears of each once? */
+bool jm__cap_plan_is_done(const jm_cap_plan *plan, double cap_w);
 
 /* The cap where a probe is expected to gain most. */
 size_t jm__cap_plan_most_gain(const jm_cap_plan *plan);

@@ -36,6 +36,7 @@ static jm_status replay(jm_cap_search **out, const jm__cap_sweep *sweep, jm_cap_
     plan.cap_count = sweep->count;
     jm_cap_search *search;
     JM_TRY(jm_cap_search_create(&search, &options, err));
+    search->plan->once = true;
     jm_status status = ask(search, sweep, err);
     if (status == JM_OK)
         *out = search;

@@ -1,6 +1,7 @@
 /* The objective over the cap in dots of Braille, tried caps as o, the choice as X. */
 #include "cap/search_chart.h"
 
+#include "base/plain.h"
 #include "cap/same.h"
 
 #include <math.h>
@@ -136,7 +137,7 @@ void jm__cap_chart_add(jm__strbuf *out, const jm_cap_search *search, const jm__c
     for (int row = 0; row < ROWS; row++)
         add_row(out, &c, row);
     char low[24], high[24];
-    snprintf(low, sizeof low, "%.4g W", c.all[0].cap_w);
-    snprintf(high, sizeof high, "%.4g W", c.all[c.count - 1].cap_w);
+    jm__print(low, sizeof low, "%.4g W", c.all[0].cap_w);
+    jm__print(high, sizeof high, "%.4g W", c.all[c.count - 1].cap_w);
     jm__strbuf_format(out, "          %s%*s\n", low, (int)(c.columns - strlen(low)), high);
 }

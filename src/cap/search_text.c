@@ -1,4 +1,5 @@
 /* A search for people: the verdict, then a table over the caps. */
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "cap/same.h"
@@ -139,11 +140,11 @@ static void format_relative(char out[JM_CELL], const jm_cap_figure *f)
 {
     double percent = 100 * f->value, half = 50 * (f->high - f->low);
     if (half < .05)
-        snprintf(out, JM_CELL, "%.1f %%", percent);
+        jm__print(out, JM_CELL, "%.1f %%", percent);
     else if (half < 9.5)
-        snprintf(out, JM_CELL, "%.1f ±%.1f %%", percent, half);
+        jm__print(out, JM_CELL, "%.1f ±%.1f %%", percent, half);
     else
-        snprintf(out, JM_CELL, "%.0f to %.0f %%", 100 * f->low, 100 * f->high);
+        jm__print(out, JM_CELL, "%.0f to %.0f %%", 100 * f->low, 100 * f->high);
 }
 
 /* In columns of a terminal "±" is one. */
@@ -167,7 +168,7 @@ static void add_row(const jm_cap_search *s, const jm_cap_prediction *p, double c
 {
     char cap[JM_CELL], probes[16], cell[JM_CELL];
     bool chosen = jm__cap_same(p->cap_w, chosen_w);
-    snprintf(cap, sizeof cap, "%g W", p->cap_w);
+    jm__print(cap, sizeof cap, "%g W", p->cap_w);
     format_probes(s, p->cap_w, probes, sizeof probes);
     jm__strbuf_format(out, "%s%7s %7s", chosen ? "> " : "  ", cap, probes);
     for (size_t c = 0; c < COLUMNS; c++) {

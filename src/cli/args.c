@@ -240,11 +240,12 @@ bool cli_get_share(const cli_args *args, const char *name, double least, double 
     char *end = NULL;
     double value = strtod(text, &end);
     bool plain = end > text && strspn(text, "0123456789.") == (size_t)(end - text);
-    if (plain && strcmp(end, "%") == 0) {
+    bool percent = plain && strcmp(end, "%") == 0;
+    if (percent) {
         value /= 100;
         end++;
     }
-    if (plain && *end == '\0' && value >= least && value <= 1) {
+    if (plain && *end == '\0' && value >= least && (percent ? value <= 1 : value < 1)) {
         *out = value;
         return true;
     }

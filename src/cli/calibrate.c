@@ -1,5 +1,6 @@
 /* `joulemap calibrate`: what hardware counters are worth on a board. */
 #include "cli/args.h"
+#include "cli/child.h"
 #include "cli/scratch.h"
 #include "cli/suite.h"
 
@@ -90,7 +91,9 @@ static void keep(const cli_args *args, const char *path)
     }
     cli_scratch_keep();
     cli_tell(args, "the recording is kept: %s", path);
-    cli_words("  joulemap calibrate --from %s --phase %s learns from it", path, PHASE);
+    char *typed = cli_typed_path(path);
+    if (typed != NULL) cli_words("  joulemap calibrate --from %s --phase %s learns from it", typed, PHASE);
+    free(typed);
     fputc('\n', stderr);
 }
 

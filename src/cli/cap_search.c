@@ -45,7 +45,7 @@ static int print_text(const cli_args *args, jm_cap_search *search)
             ? jm_cap_search_json(search, &text, &err)
             : jm_cap_search_text(search, (size_t)cli_terminal_width(STDOUT_FILENO), &text, &err);
     if (status != JM_OK) return cli_fail(args, &err);
-    cli_write(text);
+    cli_has(args, "--json") ? cli_write_data(text) : cli_write(text);
     free(text);
     return 0;
 }

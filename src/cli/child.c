@@ -259,6 +259,14 @@ static void print_quoted(FILE *out, const char *word)
     fputc('\'', out);
 }
 
+static void print_word(FILE *out, const char *word)
+{
+    if (is_plain(word))
+        fputs(word, out);
+    else
+        print_quoted(out, word);
+}
+
 char *cli_child_text(char **command)
 {
     char *text = NULL;
@@ -267,11 +275,23 @@ char *cli_child_text(char **command)
     if (out == NULL) return NULL;
     for (char **word = command; *word != NULL; word++) {
         if (word != command) fputc(' ', out);
-        if (is_plain(*word))
-            fputs(*word, out);
-        else
-            print_quoted(out, *word);
+        print_word(out, *word);
     }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+char *cli_typed_path(const char *path)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return NULL;
+    if (path[0] == '-') fputs("./", out);
+    print_word(out, path);
     if (fclose(out) != 0) {
         free(text);
         return NULL;

@@ -49,4 +49,8 @@ void cli_child_release(cli_child *child);
 /* The words of a command line, as a shell would take them; the caller frees it, NULL if memory is out. */
 char *cli_child_text(char **command);
 
+/* A file in a command that is told to be typed, which a shell is to take for one word and a verb for no
+ * option; likewise. */
+char *cli_typed_path(const char *path);
+
 #endif

@@ -1,5 +1,6 @@
 /* `joulemap demo`: a program of ours, recorded, attributed, and compared with what is known to be true. */
 #include "cli/args.h"
+#include "cli/child.h"
 #include "cli/program.h"
 #include "cli/scratch.h"
 #include "cli/truth.h"
@@ -132,6 +133,16 @@ static int show(const demo *this)
     return code;
 }
 
+static void print_next(const char *path)
+{
+    char name[PATH_MAX];
+    cli_own_name(name, sizeof name);
+    char *command = cli_typed_path(name), *typed = cli_typed_path(path);
+    if (command != NULL && typed != NULL) printf("next: %s report %s --by kernel\n", command, typed);
+    free(command);
+    free(typed);
+}
+
 static int run(const cli_args *args)
 {
     demo this = {.args = args};
@@ -146,10 +157,8 @@ static int run(const cli_args *args)
     code = record(&this, seconds);
     if (code == 0) {
         code = show(&this);
-        char name[PATH_MAX];
-        cli_own_name(name, sizeof name);
         if (cli_has(args, "--keep"))
-            printf("next: %s report %s --by kernel\n", name, this.recording);
+            print_next(this.recording);
         else
             fputs("`joulemap demo --keep FILE` keeps the recording.\n", stderr);
     }

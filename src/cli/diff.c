@@ -122,7 +122,7 @@ static int print_diff(const cli_args *args, const jm_diff *diff, size_t limit)
                            : jm_diff_text(diff, cli_terminal_width(STDOUT_FILENO), limit, &text, &err);
     if (status != JM_OK) return cli_fail(args, &err);
     cli_progress(NULL);
-    cli_write(text);
+    cli_has(args, "--json") || cli_has(args, "--markdown") ? cli_write_data(text) : cli_write(text);
     free(text);
     return 0;
 }

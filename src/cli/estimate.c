@@ -13,7 +13,7 @@ enum { USUAL_ROWS = 50 };
 static int show(const cli_args *args, jm_status status, char *text, const jm_error *err)
 {
     if (status != JM_OK) return cli_fail(args, err);
-    cli_write(text);
+    cli_write_data(text);
     size_t length = strlen(text);
     if (length > 0 && text[length - 1] != '\n') cli_write("\n");
     free(text);

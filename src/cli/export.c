@@ -6,10 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
+static jm_status write_to(const cli_args *args, jm_recording *recording, const jm_report_options *options,
+                          FILE *to, jm_error *err)
+{
+    FILE *out = cli_data_open(to);
+    jm_status status =
+        out == NULL ? JM_OK : jm_export(recording, cli_get(args, "--format"), options, out, err);
+    cli_data_close(out, to);
+    return status;
+}
+
 static int export_to_stdout(const cli_args *args, jm_recording *recording, const jm_report_options *options)
 {
     jm_error err = {0};
-    if (jm_export(recording, cli_get(args, "--format"), options, stdout, &err) == JM_OK) return 0;
+    jm_status status = write_to(args, recording, options, stdout, &err);
+    if (status == JM_OK) return 0;
     if (!ferror(stdout)) return cli_fail(args, &err);
     cli_write_failed((int)err.code);
     return 0;
@@ -22,7 +33,7 @@ static int export_to_file(const cli_args *args, jm_recording *recording, const j
     cli_whole_file file;
     jm_status status = cli_whole_file_open(&file, path, &err);
     if (status == JM_OK) {
-        status = jm_export(recording, cli_get(args, "--format"), options, file.stream, &err);
+        status = write_to(args, recording, options, file.stream, &err);
         status = cli_whole_file_close(&file, status, &err);
     }
     return status == JM_OK ? 0 : cli_fail(args, &err);

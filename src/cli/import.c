@@ -89,7 +89,11 @@ const cli_verb cli_verb_import = {
     .usage = "[options] -o FILE",
     .summary = "make a recording from CSV files",
     .description =
-        "Files may be plain or gzipped; other columns are ignored; times are seconds from any common zero.\n"
+        "Files may be plain or gzipped; other columns are ignored; times are seconds from any common zero, "
+        "of "
+        "a clock that is never set back. Commas, semicolons or tabs part fields; where it is no comma, "
+        "decimals "
+        "may have one. A reading without a value (N/A) is a gap.\n"
         "\n"
         "Sensors go by their names in the profile. Rows of the same part that follow each other make "
         "a phase of that name: see `joulemap report --phase`. A part that has a text in the column phase is "

@@ -14,18 +14,19 @@ json_t *cli_json_number(double value)
 
 static int write_bytes(const char *bytes, size_t count, void *context)
 {
-    (void)context;
     errno = 0;
-    if (fwrite(bytes, 1, count, stdout) != count) cli_write_failed(errno);
+    if (fwrite(bytes, 1, count, context) != count) cli_write_failed(errno);
     return 0; /* stdout remembers */
 }
 
 /* As it is made: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14). */
 static int write_document(const cli_args *args, json_t *document_take, size_t flags)
 {
-    bool whole = document_take != NULL &&
-                 json_dump_callback(document_take, write_bytes, NULL, flags | JSON_REAL_PRECISION(12)) == 0;
+    FILE *out = cli_data_open(stdout);
+    bool whole = document_take != NULL && out != NULL &&
+                 json_dump_callback(document_take, write_bytes, out, flags | JSON_REAL_PRECISION(12)) == 0;
     json_decref(document_take);
+    cli_data_close(out, stdout);
     if (!whole) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
     cli_write("\n");
     return 0;

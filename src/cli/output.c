@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -30,9 +31,94 @@ void cli_write(const char *text)
     if (fputs(text, stdout) == EOF) cli_write_failed(errno);
 }
 
+/* ---- data, which a terminal shows and does not obey */
+
+static bool data_is_cut;
+
+/* What of a line has come. */
+typedef struct cleaner {
+    FILE *to;
+    char *line;
+    size_t length, capacity;
+} cleaner;
+
+static bool put_line(cleaner *c)
+{
+    size_t size = 3 * c->length + 1; /* what replaces a byte has three */
+    char *clean = malloc(size);
+    if (clean == NULL) return false;
+    c->line[c->length] = '\0';
+    for (char *part = c->line, *end; part != NULL; part = end) {
+        end = strchr(part, '\t');
+        if (end != NULL) *end++ = '\0';
+        fputs(jm_text_printable(clean, size, part), c->to);
+        if (end != NULL) fputc('\t', c->to);
+    }
+    free(clean);
+    c->length = 0;
+    return ferror(c->to) == 0;
+}
+
+static ssize_t clean_write(void *cookie, const char *bytes, size_t count)
+{
+    cleaner *c = cookie;
+    for (size_t i = 0; i < count; i++) {
+        if (c->length + 1 >= c->capacity) {
+            size_t capacity = 2 * c->capacity + 256;
+            char *line = realloc(c->line, capacity);
+            if (line == NULL) return 0;
+            c->line = line;
+            c->capacity = capacity;
+        }
+        if (bytes[i] != '\n')
+            c->line[c->length++] = bytes[i];
+        else if (!put_line(c) || fputc('\n', c->to) == EOF)
+            return 0;
+    }
+    return (ssize_t)count;
+}
+
+static int clean_close(void *cookie)
+{
+    cleaner *c = cookie;
+    bool whole = c->length == 0 || put_line(c);
+    free(c->line);
+    free(c);
+    return whole ? 0 : EOF;
+}
+
+FILE *cli_data_open(FILE *to)
+{
+    static const cookie_io_functions_t functions = {.write = clean_write, .close = clean_close};
+    if (!isatty(fileno(to))) return to;
+    cleaner *c = calloc(1, sizeof *c);
+    FILE *stream = c == NULL ? NULL : fopencookie(c, "w", functions);
+    if (stream == NULL)
+        free(c);
+    else
+        c->to = to;
+    return stream;
+}
+
+void cli_data_close(FILE *stream, const FILE *to)
+{
+    errno = 0;
+    if (stream == to || (stream != NULL && fclose(stream) == 0)) return;
+    cli_write_failed(stream == NULL ? ENOMEM : errno);
+    data_is_cut = true;
+}
+
+void cli_write_data(const char *text)
+{
+    FILE *out = cli_data_open(stdout);
+    errno = 0;
+    if (out != NULL && fputs(text, out) == EOF) cli_write_failed(errno);
+    cli_data_close(out, stdout);
+}
+
 int cli_output_finish(int code)
 {
-    bool failed = ferror(stdout) != 0;
+    bool failed = ferror(stdout) != 0 || data_is_cut;
     errno = 0;
     if (fflush(stdout) != 0) {
         if (!failed) cli_write_failed(errno);

@@ -280,6 +280,13 @@ static void print_unknown(const jm_error *why)
     cli_words("joules unknown (%s)", why->text);
 }
 
+static void print_next(const char *path)
+{
+    char *typed = cli_typed_path(path);
+    if (typed != NULL) cli_words("; next: joulemap report %s", typed);
+    free(typed);
+}
+
 static void print_file(const cli_recorder *r)
 {
     const char *path = r->path;
@@ -300,8 +307,10 @@ static void print_file(const cli_recorder *r)
         print_unknown(&err);
     fputs(", ", stderr);
     print_size(stat(path, &info) == 0 ? (double)info.st_size : 0);
-    if (strcmp(path, cli_scratch_recording()) != 0) /* which is gone when the verb ends */
-        cli_words(" in %s; next: joulemap report %s", path, path);
+    if (strcmp(path, cli_scratch_recording()) != 0) { /* which is gone when the verb ends */
+        cli_words(" in %s", path);
+        print_next(path);
+    }
     fputc('\n', stderr);
     jm_report_free(report);
     jm_recording_close(recording);
@@ -329,7 +338,7 @@ static void print_parts(const cli_recorder *r)
         cli_words(" in %zu parts, %s to %s", parts.count, parts.oldest, parts.newest);
     else
         cli_words(" in %s", parts.newest);
-    cli_words("; next: joulemap report %s", parts.newest);
+    print_next(parts.newest);
     fputc('\n', stderr);
 }
 

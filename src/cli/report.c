@@ -68,7 +68,7 @@ static int print_report(const cli_args *args, const jm_report *report, const jm_
     jm_status status = make_text(args, report, shown, &text, &err);
     if (status != JM_OK) return cli_fail(args, &err);
     cli_progress(NULL);
-    cli_write(text);
+    cli_has(args, "--json") ? cli_write_data(text) : cli_write(text);
     free(text);
     return 0;
 }

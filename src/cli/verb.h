@@ -81,12 +81,19 @@ bool cli_get_real(const cli_args *args, const char *name, double above, double m
 bool cli_get_duration(const cli_args *args, const char *name, double least_s, double *out_s);
 bool cli_get_size(const cli_args *args, const char *name, double least_bytes, int64_t *out_bytes);
 
-/* Likewise a share in [least, 1], "3%" or "0.03": a plain number above 1 was meant in percent, and is
+/* Likewise a share in [least, 1], "3%" or "0.03": a plain number from 1 on was meant in percent, and is
  * refused. */
 bool cli_get_share(const cli_args *args, const char *name, double least, double *out);
 
 /* Print a result on stdout; whether it got there is checked when the program ends. */
 void cli_write(const char *text);
+
+/* The same of what other programs read (JSON, CSV), in which names stand as they are: a terminal gets them
+ * without their control characters. cli_data_open: a stream for that; NULL if memory is out, which
+ * cli_data_close notes. */
+void cli_write_data(const char *text);
+FILE *cli_data_open(FILE *to);
+void cli_data_close(FILE *stream, const FILE *to);
 
 /* Put back what lost leases of power caps found, and say so on stderr (put_back.c). Returns how many there
  * were; *failed: of how many it could not be done. */

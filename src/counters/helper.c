@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/helper.h"
+#include "base/plain.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -31,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static void fail(jm__counter_helper *helpe
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(helper->fault, sizeof helper->fault, format, args);
+    jm__vprint(helper->fault, sizeof helper->fault, format, args);
     va_end(args);
     jm__counter_helper_end(helper, 0);
 }

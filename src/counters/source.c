@@ -1,6 +1,7 @@
 /* The thread that samples counters by way of its helpers. */
 #include "counters/source.h"
 
+#include "base/plain.h"
 #include "counters/helper.h"
 #include "counters/turns.h"
 
@@ -87,10 +88,10 @@ static void tell_cost(const jm__counter_source *source, const board *b)
     char key[32], value[256];
     if (b->set_id <= 0) return;
     snprintf(key, sizeof key, "counters_%" PRId64, b->row.id);
-    snprintf(value, sizeof value,
-             "%s: %" PRId64 " metrics, %" PRId64 " samples, %" PRId64 " times too late, %.2f s of CPU",
-             b->helper.chip, b->helper.metric_count, b->helper.samples, b->helper.lost,
-             (double)b->helper.cpu_ns / (double)JM_NS_PER_S);
+    jm__print(value, sizeof value,
+              "%s: %" PRId64 " metrics, %" PRId64 " samples, %" PRId64 " times too late, %.2f s of CPU",
+              b->helper.chip, b->helper.metric_count, b->helper.samples, b->helper.lost,
+              (double)b->helper.cpu_ns / (double)JM_NS_PER_S);
     source->sink.fact(source->sink.context, key, value);
 }
 

@@ -1,6 +1,7 @@
 /* The list of back ends, and all their boards in one row. */
 #include "device/device.h"
 
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/vec.h"
 
@@ -35,7 +36,7 @@ void jm__finding_add(jm__findings *findings, const char *subject, bool works, co
     snprintf(finding.cure, sizeof finding.cure, "%s", works ? "" : cure);
     va_list args;
     va_start(args, format);
-    vsnprintf(finding.detail, sizeof finding.detail, format, args);
+    jm__vprint(finding.detail, sizeof finding.detail, format, args);
     va_end(args);
     (void)jm__vec_push(findings, finding);
 }
@@ -46,7 +47,7 @@ void jm__finding_add_absent(jm__findings *findings, const char *board, const cha
     char why[120], (*grown)[sizeof *findings->absent];
     va_list args;
     va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
+    jm__vprint(why, sizeof why, format, args);
     va_end(args);
     jm__finding_add(findings, board, false, cure, "%s", why);
     grown = realloc(findings->absent, (findings->absent_count + 1) * sizeof *grown);

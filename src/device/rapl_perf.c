@@ -1,6 +1,8 @@
 /* RAPL through perf events: power/energy-pkg/ and power/energy-ram/, one counter a package. */
 #include "device/rapl_perf.h"
 
+#include "base/plain.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +42,7 @@ static bool event_read(const perf_source *source, const char *event, uint64_t *c
     *config = strtoull(value + strlen("event="), NULL, 16);
     snprintf(path, sizeof path, "%s/events/%s.scale", source->folder, event);
     if (!jm__rapl_line_read(path, line, sizeof line)) return false;
-    *scale = strtod(line, NULL);
+    *scale = jm__real_of(line, NULL);
     return *scale > 0;
 }
 

@@ -4,6 +4,7 @@
 #include "base/beside.h"
 #include "base/clock.h"
 #include "base/helper.h"
+#include "base/plain.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,6 +111,6 @@ void jm__probe_run(jm__probe_answer *answer, const char *what, const char *libra
     if (in_time)
         understand(answer, line, library, 0);
     else
-        snprintf(answer->why, sizeof answer->why, "trying %.160s took longer than %.3g s", library,
-                 (double)limit_ns / (double)JM_NS_PER_S);
+        jm__print(answer->why, sizeof answer->why, "trying %.160s took longer than %.3g s", library,
+                  (double)limit_ns / (double)JM_NS_PER_S);
 }

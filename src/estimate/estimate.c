@@ -2,6 +2,7 @@
 #include "estimate/estimate.h"
 
 #include "base/options.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "estimate/trained.h"
 #include "ncu/ncu.h"
@@ -17,7 +18,7 @@ jm_status jm__estimate_note(jm_estimate *estimate, jm_error *err, const char *fo
     char text[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    jm__vprint(text, sizeof text, format, args);
     va_end(args);
     const char *copy = jm__estimate_text(estimate, text);
     if (copy != NULL && jm__vec_push(&estimate->notes, copy)) return JM_OK;

@@ -74,7 +74,7 @@ static jm_status find_columns(jm__features *to, columns *c, const jm__csv *csv, 
 static jm_status number_or_none(const jm__csv *csv, long column, double *out, jm_error *err)
 {
     *out = NAN;
-    if (column == NONE || jm__csv_text(csv, (size_t)column)[0] == '\0') return JM_OK;
+    if (column == NONE || jm__csv_missing(csv, (size_t)column)) return JM_OK;
     return jm__csv_number(csv, (size_t)column, out, err);
 }
 

@@ -27,6 +27,12 @@ static const jm__ncu_board *board_called(const jm__ncu_words *words, const char 
     return NULL;
 }
 
+bool jm__model_knows_board(const jm__ncu_words *words, const jm__ncu_sheet *sheet)
+{
+    const char *name = jm__ncu_sheet_text(sheet, &words->name);
+    return name != NULL && board_called(words, name) != NULL;
+}
+
 static jm_status find_board(jm__model_choice *choice, const char *wanted, const jm__ncu_words *words,
                             jm_error *err)
 {
@@ -48,10 +54,11 @@ static jm_status find_board(jm__model_choice *choice, const char *wanted, const 
 static void find_file_board(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet)
 {
     const char *name = jm__ncu_sheet_text(sheet, &words->name);
+    choice->file_name = name;
+    choice->dram_hz = jm__ncu_sheet_place(sheet, &words->dram_clock);
     choice->file_board = name != NULL ? board_called(words, name) : NULL;
     choice->told = choice->file_board != NULL;
-    if (!choice->told)
-        choice->file_board = jm__ncu_board_by_memory(words, jm__ncu_sheet_place(sheet, &words->dram_clock));
+    if (!choice->told) choice->file_board = jm__ncu_board_by_memory(words, choice->dram_hz);
 }
 
 static jm_status shipped(jm__board_model *model, const char *profile, jm_error *err)
@@ -129,6 +136,7 @@ jm_status jm__model_choose(jm__model_choice *choice, jm__model_wish wish, const 
     *choice = (jm__model_choice){.why = ""};
     find_file_board(choice, words, sheet);
     JM_TRY(find_board(choice, wish.board, words, err));
+    if (!choice->told && isnan(choice->dram_hz)) choice->file_board = choice->board;
     if (wish.model == NULL && choice->board == choice->file_board)
         JM_TRY(find_kept(choice, words, sheet, err));
     if (choice->model.count == 0) {

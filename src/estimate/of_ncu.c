@@ -16,6 +16,19 @@ enum { LIMIT_ROUNDS = 10 };
 
 /* ---- files */
 
+/* Counters have the same names on other chips, and are worth other watts there. ncu tells the chip since
+ * 2022.3, the first one that knows those of which there is a model. */
+static jm_status check_chip(jm__of_ncu *m, jm_error *err)
+{
+    jm__ncu_sheet_fill(&m->sheet, &m->ncu.kernels[0]);
+    bool said = m->options->board != NULL || m->options->model != NULL;
+    if (said || jm__model_knows_board(&m->words, &m->sheet)) return JM_OK;
+    jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
+             "%s does not say of which chip it is; ncu does since 2022.3, in its column CC", m->options->csv);
+    return jm__hint(err, JM_NOT_SUPPORTED, "if it is of one of %s, say so: --board %s", m->words.title,
+                    m->words.boards[0].name);
+}
+
 /* The words of the file's chip: what its first kernel that tells of one runs on. */
 static jm_status read_file(jm__of_ncu *m, jm_error *err)
 {
@@ -29,7 +42,8 @@ static jm_status read_file(jm__of_ncu *m, jm_error *err)
     jm_status status = jm__ncu_words_load(&m->words, major, minor, err);
     m->ncu = tells;
     if (status != JM_OK) return status;
-    return jm__ncu_sheet_init(&m->sheet, &m->ncu, err);
+    JM_TRY(jm__ncu_sheet_init(&m->sheet, &m->ncu, err));
+    return major == 0 ? check_chip(m, err) : JM_OK;
 }
 
 /* The most that a kernel drew where the model was learnt, in bursts that no limit of a mean slows down. */
@@ -69,7 +83,8 @@ static jm_status choose_model(jm__of_ncu *m, jm_error *err)
     bool far = ratio < JM_TRIED_CLOCK_RATIO || ratio > 1 / JM_TRIED_CLOCK_RATIO;
     JM_TRY(jm__errors_find(&m->errors, model, m->choice.scale_u, far ? extrapolated_u * fabs(log(ratio)) : 0,
                            err));
-    m->to->total.extrapolated = far || m->choice.another || elsewhere;
+    bool unknown = !m->choice.told && m->choice.file_name != NULL;
+    m->to->total.extrapolated = far || m->choice.another || elsewhere || unknown;
     m->to->total.limit_w = m->options->limit_w > 0       ? m->options->limit_w
                            : m->bench.board->limit_w > 0 ? m->bench.board->limit_w
                                                          : NAN;

@@ -12,11 +12,17 @@ static jm_status tell_file(jm__of_ncu *m, jm_error *err)
     const jm_estimated_total *total = &to->total;
     const char *why = m->choice.why, *between = why[0] != '\0' ? ": " : "";
     JM_TRY(jm__estimate_note(to, err, "model: %s, learnt on %s%s%s", to->model, to->board, between, why));
-    if (!m->choice.told)
+    const char *by = isnan(m->choice.dram_hz) ? "which is usual: it tells no clock of the memory either"
+                                              : "the nearest by its memory's clock";
+    if (!m->choice.told && m->choice.file_name != NULL)
+        JM_TRY(jm__estimate_note(
+            to, err, "extrapolated: the file is of %.80s, of which nobody has learnt: taken for %s, %s",
+            m->choice.file_name, m->choice.file_board->name, by));
+    else if (!m->choice.told)
         JM_TRY(jm__estimate_note(to, err,
                                  "the file does not say which board it is of (a raw page with "
-                                 "device__attribute_display_name does): taken for %s, by its memory's clock",
-                                 m->choice.file_board->name));
+                                 "device__attribute_display_name does): taken for %s, %s",
+                                 m->choice.file_board->name, by));
     if (m->choice.unread[0] != '\0')
         JM_TRY(jm__estimate_note(to, err, "a model that is kept cannot be read: %s", m->choice.unread));
     if (m->choice.board != m->choice.file_board)

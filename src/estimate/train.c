@@ -3,6 +3,7 @@
 
 #include "base/map.h"
 #include "base/options.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "estimate/estimate.h"
 #include "estimate/train_fit.h"
@@ -31,7 +32,7 @@ jm_status jm__training_note(jm_training *training, jm_error *err, const char *fo
     char text[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    jm__vprint(text, sizeof text, format, args);
     va_end(args);
     char *copy = strdup(text);
     if (copy != NULL && jm__vec_push(&training->notes, copy)) return JM_OK;

@@ -1,6 +1,7 @@
 /* A trained model: its file and what it says. */
 #include "estimate/trained.h"
 
+#include "base/plain.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -20,12 +21,14 @@ static const double number_most = 1e30, reference_least = 1e-30;
 static jm_status load(json_t **root, const char *path, jm_error *err)
 {
     json_error_t json_err;
-    *root = json_load_file(path, JSON_REJECT_DUPLICATES, &json_err);
+    *root = NULL;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return jm__fail(err, JM_NOT_FOUND, errno, "open", "%s: %s", path, strerror(errno));
+    jm__pass_mark(file);
+    *root = json_loadf(file, JSON_REJECT_DUPLICATES, &json_err);
+    fclose(file);
     if (*root != NULL) return JM_OK;
-    if (json_error_code(&json_err) == json_error_cannot_open_file)
-        return jm__fail(err, JM_NOT_FOUND, errno, "open", "%s: %s", path, strerror(errno));
-    return jm__fail(err, JM_BAD_DATA, 0, "json_load_file", "%s, line %d: %s", path, json_err.line,
-                    json_err.text);
+    return jm__fail(err, JM_BAD_DATA, 0, "json_loadf", "%s, line %d: %s", path, json_err.line, json_err.text);
 }
 
 static bool says_format(const json_t *root)

@@ -2,6 +2,7 @@
  * where there is no figure. A name that a spreadsheet would take for a formula has an apostrophe before it.
  * Each row says if its board is simulated: rows travel without their header. */
 #include "base/csv.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "export/format.h"
 
@@ -13,7 +14,9 @@
 static void write_text(FILE *out, const char *text)
 {
     const char *guard = jm__csv_looks_like_a_formula(text) ? "'" : "";
-    if (text[strcspn(text, ",\"\r\n")] == '\0') {
+    size_t length = strlen(text); /* a reader may take blanks at the ends for none of it */
+    bool blank = length > 0 && (text[0] == ' ' || text[length - 1] == ' ' || text[length - 1] == '\t');
+    if (!blank && text[strcspn(text, ",\"\r\n")] == '\0') {
         fprintf(out, "%s%s", guard, text);
         return;
     }
@@ -27,7 +30,7 @@ static void write_text(FILE *out, const char *text)
 
 static void write_real(FILE *out, double value)
 {
-    if (isfinite(value)) fprintf(out, "%.15g", value);
+    if (isfinite(value)) jm__print_to(out, "%.15g", value);
 }
 
 static void write_field(FILE *out, jm_field_kind kind, const void *value)

@@ -1,5 +1,6 @@
 /* OpenMetrics text, for Prometheus and what reads its format: a counter a row, of the row alone, so that
  * sum() is the total. https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md */
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "export/format.h"
@@ -54,7 +55,7 @@ static bool write_rows(const jm__stacks *s, const char *name, const double *valu
         add_label(&labels, "kind", row->kind);
         add_label(&labels, "boards", row->boards);
         whole = !labels.failed;
-        if (whole) fprintf(out, "%s_total{%s} %.15g\n", name, labels.text, sums[i]);
+        if (whole) jm__print_to(out, "%s_total{%s} %.15g\n", name, labels.text, sums[i]);
         jm__strbuf_free(&labels);
     }
     free(sums);
@@ -65,7 +66,7 @@ static void write_total(const char *name, const char *unit, const char *help, do
 {
     if (!isfinite(value)) return;
     begin(out, name, "gauge", unit, help);
-    fprintf(out, "%s %.15g\n", name, value);
+    jm__print_to(out, "%s %.15g\n", name, value);
 }
 
 static bool write_metrics(const jm__stacks *s, FILE *out)

@@ -107,7 +107,7 @@ static jm_status read_sample(importing *all, jm__counter_sample *sample, jm_erro
     JM_TRY(read_window(all, sample, err));
     for (size_t i = 0; i < all->metric_count; i++) {
         sample->values[i] = NAN;
-        if (jm__csv_text(all->csv, all->columns[i])[0] != '\0')
+        if (!jm__csv_missing(all->csv, all->columns[i]))
             JM_TRY(jm__csv_number(all->csv, all->columns[i], &sample->values[i], err));
     }
     if (all->first_ns > sample->start_ns) all->first_ns = sample->start_ns;

@@ -2,9 +2,60 @@
 #include "base/status.h"
 #include "import/import.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* All rows are held in memory until they are written: 4.8 GB of kernels. Streams are found one by one. */
 enum { KERNELS_MAX = 100000000, STREAMS_MAX = 65536 };
 _Static_assert(sizeof(jm__import_kernel) == 48, "what the limit above says");
+
+static bool has_word(const jm__csv *csv, const char *word)
+{
+    for (size_t i = 0; i < jm__csv_column_count(csv); i++)
+        if (strstr(jm__csv_column_name(csv, i), word) != NULL) return true;
+    return false;
+}
+
+/* Whose log it is; NULL: nobody's that is known. */
+static const char *logger(const jm__csv *csv)
+{
+    const struct {
+        const char *word, *program;
+    } words[] = {{"power.draw", "nvidia-smi"},  {"utilization.gpu", "nvidia-smi"},
+                 {"# gpu", "nvidia-smi dmon"},  {"#Entity", "dcgmi dmon"},
+                 {"# Entity", "dcgmi dmon"},    {"#Time", "nvidia-smi dmon"},
+                 {"# HELP", "a DCGM exporter"}, {"DCGM_FI_", "a DCGM exporter"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (has_word(csv, words[i].word)) return words[i].program;
+    return NULL;
+}
+
+jm_status jm__import_columns(const jm__csv *csv, const char *const *names, size_t count, size_t *columns,
+                             jm_error *err)
+{
+    char all[80] = "";
+    jm_status status = JM_OK;
+    for (size_t i = 0; status == JM_OK && i < count; i++)
+        status = jm__csv_column(csv, names[i], &columns[i], err);
+    if (status == JM_OK) return JM_OK;
+    for (size_t i = 0; i < count; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? "," : "", names[i]);
+    const char *program = logger(csv);
+    if (program != NULL && err != NULL) {
+        char text[sizeof err->text];
+        snprintf(text, sizeof text, "%s", err->text);
+        jm__fail(err, status, 0, NULL, "%.*s. It looks like a log of %s, which is to be converted",
+                 (int)(sizeof text / 2), text, program);
+    }
+    return jm__hint(
+        err, status,
+        "columns are %s: t_s in seconds (`date -d STAMP +%%s.%%N`), W and J without their unit, a "
+        "line for each reading%s",
+        all,
+        strcmp(names[0], "sensor") == 0
+            ? "; sensor is power_average for power.draw, power_instant for power.draw.instant"
+            : "");
+}
 
 void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns)
 {

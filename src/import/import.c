@@ -78,7 +78,7 @@ jm_status jm_recording_import(const jm_import_options *options, jm_error *err)
     if (status == JM_OK) status = begin_gpu(im, err);
     if (status == JM_OK) status = read_files(im, err);
     if (status == JM_OK && im->last_ns < im->first_ns)
-        status = jm__fail(err, JM_BAD_DATA, 0, NULL, "the files have header lines, but no rows");
+        status = jm__fail(err, JM_BAD_DATA, 0, NULL, "the files have header lines, but no rows with a value");
     if (status == JM_OK && im->streams.count == 0) { /* segments do not tell */
         size_t index;
         status = jm__import_stream_find(im, 0, &index, err);

@@ -57,8 +57,19 @@ JM_IMPORT_MAP(X)
 /* For sources. What they add gets its number in the recording when that is written. */
 jm_status jm__import_add_board(jm__import *im, const jm_board *row, size_t *board, jm_error *err);
 jm_status jm__import_add_sensor(jm__import *im, size_t board, const jm_sensor *row, jm_error *err);
-jm_status jm__import_add_reading(jm__import *im, size_t board, size_t sensor, int64_t t_ns, double value,
+
+/* Of which sensor a reading is, and in which column its stamp stands, in seconds. */
+typedef struct jm__import_place {
+    size_t board, sensor, stamp;
+} jm__import_place;
+
+/* BAD_DATA: its time lies before that of the sensor's reading before it. */
+jm_status jm__import_add_reading(jm__import *im, const jm__csv *csv, const jm__import_place *at, double value,
                                  jm_error *err);
+
+/* The columns that a file of readings must have; of a log that a known program writes, what to make of it. */
+jm_status jm__import_columns(const jm__csv *csv, const char *const *names, size_t count, size_t *columns,
+                             jm_error *err);
 
 /* Something was going on then. */
 void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns);

@@ -68,25 +68,24 @@ static jm_status end_meter(jm__import *im, jm__import_sensor *sensor, bool alone
 jm_status jm__import_meter(jm__import *im, jm__csv *csv, jm_error *err)
 {
     bool alone = im->last_ns < im->first_ns;
-    size_t t, power, name = 0, first = im->boards.count;
-    JM_TRY(jm__csv_column(csv, "t_s", &t, err));
-    JM_TRY(jm__csv_column(csv, "power_w", &power, err));
+    static const char *const names[] = {"t_s", "power_w"};
+    size_t column[2], name = 0, first = im->boards.count;
+    JM_TRY(jm__import_columns(csv, names, 2, column, err));
     bool has_name = jm__csv_has(csv, "meter");
     if (has_name) JM_TRY(jm__csv_column(csv, "meter", &name, err));
     for (;;) {
         bool more;
-        int64_t t_ns;
         double power_w;
-        size_t board;
+        jm__import_place at = {.stamp = column[0]};
         JM_TRY(jm__csv_next(csv, &more, err));
         if (!more) break;
-        JM_TRY(jm__csv_scaled(csv, t, 9, &t_ns, err));
-        JM_TRY(jm__csv_number(csv, power, &power_w, err));
+        if (jm__csv_missing(csv, column[1])) continue; /* a gap */
+        JM_TRY(jm__csv_number(csv, column[1], &power_w, err));
         const char *text = has_name ? jm__csv_text(csv, name) : "";
         if (strlen(text) >= JM_BOARD_TEXT)
             return jm__csv_bad(csv, name, err, "a meter's name has at most %d bytes", JM_BOARD_TEXT - 1);
-        JM_TRY(find_meter(im, first, text[0] != '\0' ? text : "meter", &board, err));
-        JM_TRY(jm__import_add_reading(im, board, 0, t_ns, power_w, err));
+        JM_TRY(find_meter(im, first, text[0] != '\0' ? text : "meter", &at.board, err));
+        JM_TRY(jm__import_add_reading(im, csv, &at, power_w, err));
     }
     for (size_t b = first; b < im->boards.count; b++)
         JM_TRY(end_meter(im, &im->boards.items[b].sensors.items[0], alone, err));

@@ -159,7 +159,12 @@ static jm_status read_file(importing *all, jm_error *err)
 {
     JM_TRY(jm__ncu_words_load(&all->words, 0, 0, err));
     JM_TRY(jm__ncu_read(&all->ncu, all->path, jm__ncu_words_want, &all->words, err));
-    JM_TRY(jm__ncu_words_load(&all->words, all->ncu.kernels[0].cc_major, all->ncu.kernels[0].cc_minor, err));
+    const jm__ncu_kernel *first = &all->ncu.kernels[0];
+    if (first->cc_major == 0)
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
+                        "%s does not say of which chip it is; ncu does since 2022.3, in its column CC",
+                        all->path);
+    JM_TRY(jm__ncu_words_load(&all->words, first->cc_major, first->cc_minor, err));
     JM_TRY(jm__ncu_sheet_init(&all->sheet, &all->ncu, err));
     JM_TRY(choose_metrics(all, err));
     jm__ncu_sheet_fill(&all->sheet, &all->ncu.kernels[0]);

@@ -56,8 +56,7 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
         JM_TRY(jm__csv_scaled(csv, start, 9, &row.start_ns, err));
         JM_TRY(jm__csv_scaled(csv, end, 9, &row.end_ns, err));
         JM_TRY(check_order(csv, end, &row, err));
-        if (has_calls && jm__csv_text(csv, calls)[0] != '\0')
-            JM_TRY(jm__csv_integer(csv, calls, &row.calls, err));
+        if (has_calls && !jm__csv_missing(csv, calls)) JM_TRY(jm__csv_integer(csv, calls, &row.calls, err));
         if (row.calls < 1) return jm__csv_bad(csv, calls, err, "a segment has at least one launch");
         size_t known_parts = im->parts.items.count;
         JM_TRY(jm__texts_number(&im->parts, jm__csv_text(csv, part), &row.part, err));

@@ -1,6 +1,7 @@
 /* Marks, and the JSON that goes with them. */
 #include "inject/marks.h"
 
+#include "base/plain.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -36,7 +37,7 @@ static void number(char *out, size_t size, const jm__track_number *payload)
     else if (payload->kind == JM_PAYLOAD_NATURAL)
         snprintf(out, size, "%" PRIu64, payload->value.natural);
     else if (isfinite(payload->value.real))
-        snprintf(out, size, "%.17g", payload->value.real);
+        jm__print(out, size, "%.17g", payload->value.real);
     else
         snprintf(out, size, "null");
 }

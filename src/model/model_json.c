@@ -2,6 +2,7 @@
  * looked at. */
 #include "model/board_model.h"
 
+#include "base/plain.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -258,7 +259,8 @@ jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size,
                           jm_error *err)
 {
     json_error_t fault;
-    return take(model, json_loadb(text, size, 0, &fault), &fault, name, err);
+    size_t mark = jm__mark_length(text, size);
+    return take(model, json_loadb(text + mark, size - mark, 0, &fault), &fault, name, err);
 }
 
 jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err)
@@ -274,6 +276,7 @@ jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err
         fclose(file);
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is larger than any model of a board", path);
     }
+    jm__pass_mark(file);
     json_t *root = json_loadf(file, 0, &fault);
     fclose(file);
     return take(model, root, &fault, path, err);

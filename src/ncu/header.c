@@ -10,20 +10,26 @@ static bool is_table(const char *header)
     return strstr(header, "Kernel Name") != NULL;
 }
 
+/* ncu parts fields by commas, spreadsheets that saved its file perhaps otherwise. */
+static bool starts_with(const char *line, const char *start)
+{
+    for (; *start != '\0'; line++, start++)
+        if (*line != *start && !(*start == ',' && (*line == ';' || *line == '\t'))) return false;
+    return true;
+}
+
 size_t jm__ncu_header_at(const char *line, bool *quoted)
 {
     static const char *const quoted_starts[] = {"\"ID\",\"", "\"Process ID\",\"Process Name\""};
     static const char *const plain_starts[] = {"ID,", ",ID,", "Process ID,Process Name", ",Process ID,"};
     *quoted = true;
-    for (size_t i = 0; i < 2; i++) {
-        const char *found = strstr(line, quoted_starts[i]);
-        if (found != NULL && is_table(found)) return (size_t)(found - line);
-    }
+    for (const char *at = strchr(line, '"'); at != NULL; at = strchr(at + 1, '"'))
+        if ((starts_with(at, quoted_starts[0]) || starts_with(at, quoted_starts[1])) && is_table(at))
+            return (size_t)(at - line);
     *quoted = false;
     size_t mark = strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     for (size_t i = 0; i < 4; i++)
-        if (strncmp(line + mark, plain_starts[i], strlen(plain_starts[i])) == 0 && is_table(line))
-            return mark;
+        if (starts_with(line + mark, plain_starts[i]) && is_table(line)) return mark;
     return JM_NCU_NO_COLUMN;
 }
 

@@ -1,12 +1,12 @@
 /* One pass finds runs of digits and what stands between them; both readings are tried on those. */
 #include "ncu/number.h"
 
+#include "base/plain.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { RUNS_MAX = 24, DIGITS_MAX = 64 };
 
@@ -118,11 +118,7 @@ static double read_as(const runs *r, char decimal)
     }
     plain[used] = '\0';
     char *end;
-    double value = strtod(plain, &end);
-    if (*end == '.') { /* the program that we are part of has a locale with a comma */
-        *end = ',';
-        value = strtod(plain, &end);
-    }
+    double value = jm__real_of(plain, &end);
     return *end == '\0' && isfinite(value) ? value : NAN;
 }
 
@@ -131,7 +127,7 @@ static bool is_missing(const char *text)
     static const char *const words[] = {"",     "n/a",  "na",   "nan",     "-nan", "-nan(ind)", "inf",
                                         "-inf", "none", "null", "no data", "-",    "(!) n/a",   "<n/a>"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcasecmp(text, words[i]) == 0) return true;
+        if (jm__same_letters(text, words[i])) return true;
     return false;
 }
 

@@ -329,7 +329,8 @@ static bool may_be_row(const reader *r, const char *line)
 {
     if (!r->in_table) return false;
     if (line[0] == '"') return true;
-    return !r->header.quoted && (line[0] == ',' || (line[0] >= '0' && line[0] <= '9'));
+    bool begins = line[0] != '\0' && strchr(",;\t0123456789", line[0]) != NULL;
+    return !r->header.quoted && begins;
 }
 
 static jm_status row(reader *r, jm_error *err)

@@ -72,6 +72,8 @@ static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
     case SQLITE_NOTADB:
     case SQLITE_TOOBIG:
         return JM_BAD_DATA;
+    case SQLITE_ERROR: /* our questions are fine: a file that is only read is not what its header says */
+        return db != NULL && sqlite3_db_readonly(db, "main") == 1 ? JM_BAD_DATA : JM_INTERNAL;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return JM_BUSY;

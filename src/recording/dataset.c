@@ -5,6 +5,7 @@
 #include "recording/dataset_part.h"
 #include "recording/reading_stretch.h"
 #include "recording/recording.h"
+#include "rows/marks.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -86,15 +87,20 @@ static int64_t earliest_ns(const jm__loading *loading)
     return earliest;
 }
 
+/* INT64_MIN: it is lost. */
+static int64_t noted_end_ns(const jm_recording *recording)
+{
+    int64_t complete_ns = jm__meta_ns(recording, "complete_ns", INT64_MIN);
+    int64_t readings_ns =
+        jm__meta_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
+    return jm__meta_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
+}
+
 /* As noted; where that is lost, as far as rows go. */
 static jm_status set_bounds(jm__loading *loading, const jm_recording *recording, jm_error *err)
 {
     jm__dataset *view = &loading->view;
-    int64_t start_ns = jm__meta_ns(recording, "start_ns", INT64_MIN);
-    int64_t complete_ns = jm__meta_ns(recording, "complete_ns", INT64_MIN);
-    int64_t readings_ns =
-        jm__meta_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
-    int64_t end_ns = jm__meta_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
+    int64_t start_ns = jm__meta_ns(recording, "start_ns", INT64_MIN), end_ns = noted_end_ns(recording);
     JM_TRY(jm__part_facts(view, recording, &end_ns, err));
     bool cut = jm__recording_is_cut(recording);
     if (start_ns == INT64_MIN || end_ns == INT64_MIN || cut) {
@@ -254,11 +260,31 @@ static bool take_wanted_span(void *context, const void *row)
     return true;
 }
 
+/* The recorder marks it as it finds out, and notes it of its own command. */
+static jm_status find_gone(jm__loading *loading, const jm_recording *recording, jm_error *err)
+{
+    jm__dataset *view = &loading->view;
+    int64_t pid = noted(recording, "child_pid"), ended_ns = jm__meta_ns(recording, "child_end_ns", INT64_MAX);
+    view->gone_ns = malloc((loading->processes.count + 1) * sizeof *view->gone_ns);
+    if (view->gone_ns == NULL) return jm__no_memory(err, "jm__dataset_load");
+    for (size_t i = 0; i < loading->processes.count; i++)
+        view->gone_ns[i] = loading->processes.items[i].pid == pid ? ended_ns : INT64_MAX;
+    for (size_t i = 0; i < loading->marks.count; i++) {
+        const jm__mark *mark = &loading->marks.items[i];
+        const jm__process *process = jm__dataset_process(view, mark->process_id);
+        const char *name = mark->name_id > 0 ? loading->names.items[mark->name_id] : "";
+        if (process == NULL || strcmp(name, JM_MARK_ENDED) != 0) continue;
+        int64_t *gone_ns = &view->gone_ns[process - view->processes];
+        if (mark->t_ns < *gone_ns) *gone_ns = mark->t_ns;
+    }
+    return JM_OK;
+}
+
 /* Marks are few. */
 static void keep_wanted_marks(jm__loading *loading, const jm__stretch_wanted *wanted)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < loading->marks.count; i++) {
+    for (size_t i = 0; wanted->kind == JM_SPAN_NONE && i < loading->marks.count; i++) {
         jm__mark mark = loading->marks.items[i];
         const char *name = mark.name_id > 0 ? loading->names.items[mark.name_id] : "";
         if (mark.t_ns < wanted->from_ns || mark.t_ns > wanted->to_ns) continue;
@@ -267,6 +293,14 @@ static void keep_wanted_marks(jm__loading *loading, const jm__stretch_wanted *wa
     loading->marks.count = kept;
 }
 
+static bool any_is_open(const jm__loading *loading)
+{
+    for (size_t i = 0; i < loading->spans.count; i++)
+        if (loading->spans.items[i].end_ns == -1) return true;
+    return false;
+}
+
+/* Marks also tell of an open span when its process ended. */
 static jm_status load_spans(jm__loading *loading, jm_recording *recording, sqlite3 *db,
                             const jm__stretch_wanted *wanted, jm_error *err)
 {
@@ -277,10 +311,9 @@ static jm_status load_spans(jm__loading *loading, jm_recording *recording, sqlit
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
         else if (taken->table == JM_TABLE_SPANS)
             JM_TRY(jm__span_stretch(recording, db, wanted, take_wanted_span, &filter, err));
-        else if (taken->table == JM_TABLE_MARKS && wanted->kind == JM_SPAN_NONE)
+        else if (taken->table == JM_TABLE_MARKS && (wanted->kind == JM_SPAN_NONE || any_is_open(loading)))
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
     }
-    keep_wanted_marks(loading, wanted);
     return JM_OK;
 }
 
@@ -321,8 +354,15 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const jm__stre
         show(loading);
         if (wanted == NULL) status = copy_facts(loading, recording, err);
     }
+    if (status == JM_OK) status = find_gone(loading, recording, err);
+    if (status == JM_OK && wanted != NULL && wanted->spans) {
+        int64_t end_ns = noted_end_ns(recording);
+        loading->view.end_ns = end_ns > 0 ? end_ns : 0;
+        keep_wanted_marks(loading, wanted);
+        show(loading);
+    }
     if (status == JM_OK && wanted == NULL) {
-        status = jm__part_keep_own(loading, err);
+        jm__part_keep_own(loading);
         show(loading);
     }
     if (status != JM_OK) {
@@ -364,7 +404,7 @@ void jm__dataset_free(jm__dataset *dataset)
     jm__vec_free(&loading->events);
     jm__vec_free(&loading->names);
     jm__vec_free(&loading->counter_sets);
-    free(dataset->process_ended);
+    free(dataset->gone_ns);
     free(loading);
 }
 

@@ -40,8 +40,8 @@ typedef struct jm__dataset {
     int64_t end_ns;   /* of the run, or up to where the file is complete */
     int64_t part;     /* of a run in parts (rotate.h) its number: start and end are its own; 0: it is whole */
     bool follows;     /* there was a part before it */
-    bool goes_on;     /* what is open at its end goes on in the next part ... */
-    bool *process_ended;                /* [process_count]: ... but of these; NULL: of all */
+    bool goes_on;     /* what is open at its end goes on in the next part, if its process does */
+    int64_t *gone_ns; /* [process_count]: when it was seen to have ended; INT64_MAX: never; NULL: none was */
     int64_t whole_from_ns, whole_to_ns; /* of a part: kernels that ended meanwhile are all there */
     const char *ncu; /* file of Nsight Compute that its windows of counters are from; NULL: they were sampled,
                         or there are none */
@@ -66,7 +66,7 @@ typedef struct jm__stretch_wanted {
 } jm__stretch_wanted;
 
 /* The same of boards, sensors and events, and of the wanted readings or spans (with their names and
- * processes) alone; its bounds are 0. A file that is damaged is an error. */
+ * processes) alone; its start is 0, and its end, too, of readings. A file that is damaged is an error. */
 jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
                                     const jm__stretch_wanted *wanted, jm_error *err);
 void jm__dataset_free(jm__dataset *dataset);

@@ -5,7 +5,6 @@
 #include "recording/part_name.h"
 #include "rows/marks.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int64_t jm__meta_ns(const jm_recording *recording, const char *key, int64_t otherwise)
@@ -21,11 +20,11 @@ static jm_status is_there(bool *there, const jm_recording *recording, const char
                           jm_error *err)
 {
     const char *path = jm__recording_path(recording);
-    char *beside = path == NULL ? NULL : jm__part_beside(path, name);
     jm_recording *next = NULL;
     jm_error cause = {0};
     *there = false;
-    if (path == NULL) return JM_OK;
+    if (path == NULL || strchr(name, '/') != NULL) return JM_OK;
+    char *beside = jm__part_beside(path, name);
     if (beside == NULL) return jm__no_memory(err, "jm__part_facts");
     jm_status status = jm_recording_open(&next, beside, &cause);
     free(beside);
@@ -99,35 +98,17 @@ static bool holds(const jm__event *event)
         loading->vec.count = kept_;                                                                          \
     } while (0)
 
-/* What they left open does not go on in the next part. */
-static jm_status find_dead(jm__loading *loading, jm_error *err)
-{
-    jm__dataset *view = &loading->view;
-    view->process_ended = calloc(view->process_count + 1, sizeof *view->process_ended);
-    if (view->process_ended == NULL) return jm__no_memory(err, "jm__part_keep_own");
-    for (size_t i = 0; i < loading->marks.count; i++) {
-        const jm__mark *mark = &loading->marks.items[i];
-        const jm__process *process = jm__dataset_process(view, mark->process_id);
-        const char *name = mark->name_id > 0 ? loading->names.items[mark->name_id] : "";
-        if (process != NULL && strcmp(name, JM_MARK_ENDED) == 0)
-            view->process_ended[process - view->processes] = true;
-    }
-    return JM_OK;
-}
-
-jm_status jm__part_keep_own(jm__loading *loading, jm_error *err)
+void jm__part_keep_own(jm__loading *loading)
 {
     const jm__dataset *view = &loading->view;
     const jm__span *span;
     const jm__mark *mark;
     const jm__loss *loss;
     const jm__event *event;
-    if (!view->follows && !view->goes_on) return JM_OK;
-    if (view->goes_on) JM_TRY(find_dead(loading, err));
+    if (!view->follows && !view->goes_on) return;
     KEEP(spans, span, !view->goes_on || span->start_ns < view->end_ns);
     KEEP(marks, mark,
          is_own_time(view, mark->t_ns) || (mark->t_ns < view->start_ns && is_of_ours(loading, mark)));
     KEEP(losses, loss, is_own_time(view, loss->t_ns));
     KEEP(events, event, is_own_time(view, event->t_ns) || (event->t_ns < view->start_ns && holds(event)));
-    return JM_OK;
 }

@@ -13,6 +13,6 @@ jm_status jm__part_facts(jm__dataset *view, const jm_recording *recording, int64
 
 /* Rows around its ends are there for what is read of them; those that count for themselves are of its own
  * time. After its bounds are known. */
-jm_status jm__part_keep_own(jm__loading *loading, jm_error *err);
+void jm__part_keep_own(jm__loading *loading);
 
 #endif

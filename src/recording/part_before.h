@@ -13,7 +13,7 @@
 void jm__part_own_time(const jm_recording *recording, int64_t *from_ns, int64_t *to_ns);
 
 /* Where what happened before `from_ns` of its own is told: the part before, opened, and until when; NULL:
- * here, or nowhere. The error is that of opening it. */
+ * here, or nowhere. The error is that of opening it; BAD_DATA: it is none. */
 jm_status jm__part_before(jm_recording **out, const jm_recording *recording, int64_t from_ns,
                           int64_t *until_ns, jm_error *err);
 

@@ -2,6 +2,7 @@
 #include "recording/recording.h"
 
 #include "base/no_fork.h"
+#include "base/plain.h"
 #include "base/vec.h"
 #include "recording/copy.h"
 #include "recording/part_name.h"
@@ -47,7 +48,7 @@ jm_status jm__recording_note_damage(jm_recording *recording, jm_error *err, cons
     char sentence[512];
     va_list args;
     va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
+    jm__vprint(sentence, sizeof sentence, format, args);
     va_end(args);
     if (damage->text != NULL && strstr(damage->text, sentence) != NULL) return JM_OK;
     jm__strbuf_format(damage, "%s%s", damage->length > 0 ? "; " : "", sentence);
@@ -311,8 +312,8 @@ static jm_status note_missing_close(jm_recording *recording, jm_error *err)
     double readings_s = seconds_until(recording, "readings_ns");
     char but[80] = "";
     if (readings_s > whole_s)
-        snprintf(but, sizeof but, " but for what a full disk had room for: readings until %.1f s",
-                 readings_s);
+        jm__print(but, sizeof but, " but for what a full disk had room for: readings until %.1f s",
+                  readings_s);
     return jm__recording_note_damage(
         recording, err,
         "the recorder ended before it could close the file: the first %.1f s are whole, "

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/no_fork.h"
+#include "base/plain.h"
 #include "base/utf8.h"
 #include "recording/old_parts.h"
 #include "recording/part_name.h"
@@ -340,8 +341,8 @@ static jm_status fail_incomplete(jm__writer *writer, const jm_error *cause, jm_e
                               jm__batch_row_text((jm__batch_row)row));
     char since[48] = "all after its start is";
     if (writer->complete_ns != 0)
-        snprintf(since, sizeof since, "its last %.1f s are",
-                 (double)(jm__now_ns() - writer->complete_ns) / 1e9);
+        jm__print(since, sizeof since, "its last %.1f s are",
+                  (double)(jm__now_ns() - writer->complete_ns) / 1e9);
     jm__fail(err, cause->status, cause->code, cause->call,
              "%s: %s: %s missing (%s); what was written before is whole", writer->part.path,
              jm_status_text(cause->status), since, lost.length == 0 ? "nothing but its end mark" : lost.text);

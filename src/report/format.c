@@ -1,6 +1,8 @@
 /* Figures for people: a unit that fits, as many digits as are known. */
 #include "report/format.h"
 
+#include "base/plain.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -64,7 +66,7 @@ static void format_plain(char out[JM_CELL], double value, const unit *units, siz
     double size = rounded(fabs(value), digits);
     const unit *best = unit_for(units, count, size > 0 ? size : 1);
     int decimals = size > 0 ? decimals_for(size / best->size, digits) : 0;
-    snprintf(out, JM_CELL, "%.*f %s", decimals, value / best->size, best->text);
+    jm__print(out, JM_CELL, "%.*f %s", decimals, value / best->size, best->text);
 }
 
 void jm__format_energy(char out[JM_CELL], double energy_j, double low_j, double high_j)
@@ -82,8 +84,8 @@ void jm__format_energy(char out[JM_CELL], double energy_j, double low_j, double 
     int decimals =
         half > 0 ? decimals_for(rounded(half, 2) / best->size, 2) : decimals_for(size / best->size, DIGITS);
     if (decimals > MOST_DECIMALS) decimals = MOST_DECIMALS;
-    snprintf(out, JM_CELL, "%.*f \302\261%.*f %s", decimals, energy_j / best->size, decimals,
-             half / best->size, best->text);
+    jm__print(out, JM_CELL, "%.*f \302\261%.*f %s", decimals, energy_j / best->size, decimals,
+              half / best->size, best->text);
     drop_sign_of_zero(out);
 }
 
@@ -103,7 +105,7 @@ void jm__format_scaled(char out[JM_CELL], double energy_j, const jm__energy_scal
         snprintf(out, JM_CELL, "-");
         return;
     }
-    snprintf(out, JM_CELL, "%.*f", scale->decimals, energy_j / scale->size_j);
+    jm__print(out, JM_CELL, "%.*f", scale->decimals, energy_j / scale->size_j);
     drop_sign_of_zero(out);
 }
 
@@ -115,7 +117,7 @@ void jm__format_half(char out[JM_CELL], double energy_j, double low_j, double hi
     else if (percent > 999)
         snprintf(out, JM_CELL, "> 999 %%");
     else
-        snprintf(out, JM_CELL, "%.*f %%", percent > 0 && percent < 0.95 ? 1 : 0, percent);
+        jm__print(out, JM_CELL, "%.*f %%", percent > 0 && percent < 0.95 ? 1 : 0, percent);
 }
 
 void jm__format_energy_in(char out[JM_CELL], const jm__energy_scale *scale, double energy_j, double low_j,
@@ -128,7 +130,7 @@ void jm__format_energy_in(char out[JM_CELL], const jm__energy_scale *scale, doub
     }
     int decimals = half > 0 ? decimals_for(rounded(half, 2), 2) : scale->decimals;
     if (decimals > scale->decimals) decimals = scale->decimals;
-    snprintf(out, JM_CELL, "%.*f \302\261%.*f", decimals, energy_j / scale->size_j, decimals, half);
+    jm__print(out, JM_CELL, "%.*f \302\261%.*f", decimals, energy_j / scale->size_j, decimals, half);
     drop_sign_of_zero(out);
 }
 
@@ -139,9 +141,9 @@ void jm__format_change(char out[JM_CELL], double change, double low, double high
     if (!isfinite(percent))
         snprintf(out, JM_CELL, "-");
     else if (!isfinite(half))
-        snprintf(out, JM_CELL, "%+.1f %%", percent);
+        jm__print(out, JM_CELL, "%+.1f %%", percent);
     else
-        snprintf(out, JM_CELL, "%+.*f \302\261%.*f %%", decimals, percent, decimals, half);
+        jm__print(out, JM_CELL, "%+.*f \302\261%.*f %%", decimals, percent, decimals, half);
 }
 
 void jm__format_power(char out[JM_CELL], double power_w)
@@ -159,7 +161,7 @@ void jm__format_share(char out[JM_CELL], double share)
     if (!isfinite(share)) {
         snprintf(out, JM_CELL, "-");
     } else {
-        snprintf(out, JM_CELL, "%.1f %%", share * 100);
+        jm__print(out, JM_CELL, "%.1f %%", share * 100);
         drop_sign_of_zero(out);
     }
 }
@@ -171,6 +173,6 @@ void jm__format_count(char out[JM_CELL], int64_t count)
         snprintf(out, JM_CELL, "%lld", (long long)count);
     } else {
         double figure = rounded((double)count, 3) / best->size;
-        snprintf(out, JM_CELL, "%.*f%s", decimals_for(figure, 3), figure, best->text);
+        jm__print(out, JM_CELL, "%.*f%s", decimals_for(figure, 3), figure, best->text);
     }
 }

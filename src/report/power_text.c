@@ -3,6 +3,7 @@
 #include "attribute/report.h"
 #include "attribute/work/work.h"
 #include "base/options.h"
+#include "base/plain.h"
 #include "base/search.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -80,7 +81,7 @@ static void format_moment(char out[JM_CELL], double time_s)
 {
     long long whole = llround(time_s);
     if (time_s < 100)
-        snprintf(out, JM_CELL, "%.3g s", time_s);
+        jm__print(out, JM_CELL, "%.3g s", time_s);
     else if (whole < 3600)
         snprintf(out, JM_CELL, "%lld:%02lld", whole / 60, whole % 60);
     else

@@ -1,6 +1,7 @@
 /* The cells of a table of rows. */
 #include "report/row_cells.h"
 
+#include "base/plain.h"
 #include "base/utf8.h"
 
 #include <math.h>
@@ -88,7 +89,7 @@ static void write_each(char out[JM_CELL], const jm__part *part, const jm__energy
 static void write_percent(char out[JM_CELL], double share)
 {
     if (isfinite(share))
-        snprintf(out, JM_CELL, "%.0f %%", 100 * share);
+        jm__print(out, JM_CELL, "%.0f %%", 100 * share);
     else
         out[0] = '\0'; /* nothing to say: an optimizer has no passes */
 }
@@ -163,7 +164,7 @@ static bool write_mostly(char out[JM_CELL], const jm__part *part)
     if (jm__row_place(&part->sum) == NULL || jm__row_is_pause(&part->sum)) return true;
     if (!jm__row_write_place(out, JM_CELL - sizeof widest + 1, &part->sum, PATH)) return false;
     size_t used = strlen(out);
-    snprintf(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.mostly_share);
+    jm__print(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.mostly_share);
     return true;
 }
 

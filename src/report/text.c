@@ -1,5 +1,6 @@
 /* The report as a table that a stranger can read. */
 #include "base/options.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "report/head.h"
@@ -28,21 +29,21 @@ static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t widt
     jm__head_add_fact(out, "of it", text, width);
 
     if (isfinite(totals->residual_w)) {
-        int used = snprintf(text, sizeof text, "root mean square residual %.1f W over %lld readings",
-                            totals->residual_w, (long long)totals->readings);
+        int used = jm__print(text, sizeof text, "root mean square residual %.1f W over %lld readings",
+                             totals->residual_w, (long long)totals->readings);
         if (isfinite(totals->chi2_n))
-            snprintf(text + used, sizeof text - (size_t)used, ", chi2/n %.2f", totals->chi2_n);
+            jm__print(text + used, sizeof text - (size_t)used, ", chi2/n %.2f", totals->chi2_n);
     } else {
         snprintf(text, sizeof text, "none; %lld readings", (long long)totals->readings);
     }
     jm__head_add_fact(out, "fit", text, width);
 
     if (isfinite(totals->closure)) {
-        int used = snprintf(text, sizeof text, "the fit by itself comes to %.2f %% %s than the total",
-                            fabs(totals->closure) * 100, totals->closure < 0 ? "less" : "more");
+        int used = jm__print(text, sizeof text, "the fit by itself comes to %.2f %% %s than the total",
+                             fabs(totals->closure) * 100, totals->closure < 0 ? "less" : "more");
         if (isfinite(totals->closure_z))
-            snprintf(text + used, sizeof text - (size_t)used, " (%.1f standard uncertainties)",
-                     fabs(totals->closure_z));
+            jm__print(text + used, sizeof text - (size_t)used, " (%.1f standard uncertainties)",
+                      fabs(totals->closure_z));
     } else {
         snprintf(text, sizeof text, "-, there is no second total to compare with");
     }

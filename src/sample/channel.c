@@ -1,6 +1,7 @@
 /* Reading one sensor by its schedule. */
 #include "sample/channel.h"
 
+#include "base/plain.h"
 #include "rows/rows.h"
 
 #include <stdio.h>
@@ -104,8 +105,8 @@ static void gap_send(const jm__channel *channel, const jm__channel_context *cont
                      int64_t gap_ns)
 {
     char text[160];
-    snprintf(text, sizeof text, "%s: no readings for %.1f ms", channel->row.name,
-             (double)gap_ns / (double)JM_NS_PER_MS);
+    jm__print(text, sizeof text, "%s: no readings for %.1f ms", channel->row.name,
+              (double)gap_ns / (double)JM_NS_PER_MS);
     event_send(channel, context, JM_EVENT_GAP, t_ns, (double)gap_ns, text);
 }
 
@@ -116,8 +117,8 @@ static void silence_note(jm__channel *channel, const jm__channel_context *contex
     bool silent = context->result.count == 0 && now_ns - newest_ns > SILENT_PERIODS * channel->ring.period_ns;
     if (silent && !channel->stuck) {
         char text[160];
-        snprintf(text, sizeof text, "%s: it has had nothing new for %.0f ms", channel->row.name,
-                 (double)(now_ns - newest_ns) / (double)JM_NS_PER_MS);
+        jm__print(text, sizeof text, "%s: it has had nothing new for %.0f ms", channel->row.name,
+                  (double)(now_ns - newest_ns) / (double)JM_NS_PER_MS);
         event_send(channel, context, JM_EVENT_SENSOR_FAILED, now_ns, 0, text);
     }
     channel->stuck = silent;
@@ -158,8 +159,8 @@ static void same_note(jm__channel *channel, const jm__channel_context *context, 
     if (channel->stuck || t_ns - channel->changed_ns < SAME_PERIODS * channel->tick.period_ns) return;
     channel->stuck = true;
     char text[160];
-    snprintf(text, sizeof text, "%s: it has said the same for %.1f s, to the last digit: it may stand still",
-             channel->row.name, (double)(t_ns - channel->changed_ns) / (double)JM_NS_PER_S);
+    jm__print(text, sizeof text, "%s: it has said the same for %.1f s, to the last digit: it may stand still",
+              channel->row.name, (double)(t_ns - channel->changed_ns) / (double)JM_NS_PER_S);
     event_send(channel, context, JM_EVENT_SENSOR_FAILED, t_ns, 0, text);
 }
 
@@ -216,8 +217,8 @@ static bool break_note(const jm__channel *channel, const jm__channel_context *co
     double seconds = (double)(sample->t_ns - channel->value_ns) / (double)JM_NS_PER_S;
     if (step_j >= 0 && step_j <= JM_BOARD_MOST_W * (seconds + 1)) return false;
     char text[160];
-    snprintf(text, sizeof text, "%s %s from %.3f J to %.3f J: energy between the two is not in it",
-             channel->row.name, step_j < 0 ? "fell" : "jumped", channel->value, sample->value);
+    jm__print(text, sizeof text, "%s %s from %.3f J to %.3f J: energy between the two is not in it",
+              channel->row.name, step_j < 0 ? "fell" : "jumped", channel->value, sample->value);
     event_send(channel, context, JM_EVENT_COUNTER_RESET, sample->t_ns, channel->value, text);
     return true;
 }

@@ -222,16 +222,19 @@ static void mark(jm__collector *collector, collector_reader *reader, const jm_ri
     if (record->type != 0) jm__collector_name_forget(reader->names, record->type);
 }
 
-/* exec: what the program before left open never ends, and holds no more work. */
-static void abandon_older(jm__collector *collector, collector_process *process, uint64_t program,
-                          int64_t t_ns)
+/* exec: what the program before left open ends with the first that the next one says. */
+static void end_older(jm__collector *collector, collector_process *process, uint64_t program, int64_t t_ns)
 {
     for (size_t i = 0; i < process->threads.count; i++) {
         collector_stack *stack = &process->threads.items[i]->stack;
         for (size_t k = stack->count; k > 0; k--) {
-            uint64_t other = stack->items[k - 1]->key[1];
+            collector_open_span *span = stack->items[k - 1];
+            uint64_t other = span->key[1];
             if ((uint32_t)other != (uint32_t)program || other >= program) continue;
-            close_span(collector, process, stack->items[k - 1], t_ns);
+            const jm__span_end row = {.span_id = span->row_id,
+                                      .end_ns = t_ns < span->start_ns ? span->start_ns : t_ns};
+            collector->sink.span_end(collector->sink.context, &row);
+            close_span(collector, process, span, row.end_ns);
         }
     }
 }
@@ -240,7 +243,7 @@ void jm__collector_span_record(jm__collector *collector, collector_reader *reade
 {
     if (reader->replaces) {
         reader->replaces = false;
-        abandon_older(collector, reader->process, program_of(reader), record->t_ns);
+        end_older(collector, reader->process, program_of(reader), record->t_ns);
     }
     switch (record->op) {
     case JM_RING_BEGIN:

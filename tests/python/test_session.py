@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import os
 import subprocess
 import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,7 @@ def test_sessions_leak_neither_memory_nor_descriptors() -> None:
     assert descriptors() == before
 
 
+@pytest.mark.filterwarnings("ignore:a step 'step' is not recorded")
 def test_reports_scopes_and_errors_leak_no_memory() -> None:
     with joulemap.Session(sim="h200", cpu=False) as run, run.phase("work"):
         time.sleep(0.1)
@@ -399,6 +401,138 @@ def test_a_scope_decorates_coroutines(session: joulemap.Session, spans: Spans) -
     assert span.end_ns - span.start_ns >= 0.02e9
 
 
+def test_a_scope_decorates_generators(session: joulemap.Session, spans: Spans) -> None:
+    @session.window("stream")
+    def stream(count: int) -> Generator[int, int, str]:
+        total = 0
+        for token in range(count):
+            time.sleep(0.01)
+            try:
+                total += (yield token) or 0
+            except KeyError:
+                total += 100
+        return f"said {total}"
+
+    assert inspect.isgeneratorfunction(stream)
+    assert stream.__name__ == "stream"
+    talk = stream(3)
+    time.sleep(0.02)  # nobody has asked yet
+    asked_ns = time.monotonic_ns()
+    assert next(talk) == 0
+    assert talk.send(5) == 1
+    assert talk.throw(KeyError()) == 2
+    with pytest.raises(StopIteration, match="said 105"):
+        next(talk)
+    assert list(stream(0)) == []
+    for token in stream(3):
+        if token == 1:
+            break  # and it ends there
+    first, empty, cut = spans("window")
+    assert first.start_ns >= asked_ns
+    assert first.end_ns is not None
+    assert first.end_ns - first.start_ns >= 0.03e9
+    assert empty.end_ns is not None
+    assert cut.end_ns is not None
+    assert cut.end_ns - cut.start_ns >= 0.02e9
+
+
+def test_a_scope_decorates_async_generators(session: joulemap.Session, spans: Spans) -> None:
+    ended: list[str] = []
+
+    @session.phase("stream")
+    async def stream(count: int) -> AsyncGenerator[int, int]:
+        try:
+            for token in range(count):
+                await asyncio.sleep(0.01)
+                try:
+                    token += (yield token) or 0
+                except KeyError:
+                    yield -1
+        finally:
+            ended.append("stream")
+
+    async def listen() -> None:
+        assert [token async for token in stream(3)] == [0, 1, 2]
+        talk = stream(3)
+        assert await talk.__anext__() == 0
+        assert await talk.athrow(KeyError()) == -1
+        assert await talk.asend(1) == 1
+        await talk.aclose()
+        with pytest.raises(ValueError, match="mine"):
+            await stream(3).athrow(ValueError("mine"))
+
+    assert inspect.isasyncgenfunction(stream)
+    asyncio.run(listen())
+    assert ended == ["stream", "stream"]
+    first, cut = spans("phase")
+    assert first.end_ns is not None
+    assert first.end_ns - first.start_ns >= 0.03e9
+    assert cut.end_ns is not None
+    assert cut.end_ns - cut.start_ns >= 0.02e9
+
+
+def test_tasks_that_stream_at_a_time_have_spans_of_their_own(session: joulemap.Session, spans: Spans) -> None:
+    @session.window("task")
+    async def stream() -> AsyncGenerator[int, None]:
+        for token in range(3):
+            await asyncio.sleep(0.01)
+            yield token
+
+    async def listen(wait_s: float) -> None:
+        await asyncio.sleep(wait_s)
+        async for _ in stream():
+            pass
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(listen(0.005 * n) for n in range(5)))
+
+    asyncio.run(all_of_them())
+    found = spans("window")
+    assert len(found) == 5
+    assert all(span.end_ns is not None and span.end_ns - span.start_ns >= 0.03e9 for span in found)
+    row = next(row for row in session.report("phase") if row.path == "task")
+    ends = [span.end_ns for span in found if span.end_ns is not None]
+    assert row.busy_s <= 1e-9 * (max(ends) - min(span.start_ns for span in found)) + 1e-6
+
+
+def test_who_returns_what_yields_later_is_warned(session: joulemap.Session) -> None:
+    class Model:
+        @staticmethod
+        def generate() -> Iterator[int]:
+            yield 1
+
+        def __call__(self) -> Iterator[int]:
+            yield 2
+
+    with pytest.warns(RuntimeWarning, match=r"'indirect' ends as its function returns: .*generator"):
+        assert list(session.window("indirect")(lambda: Model.generate())()) == [1]
+    assert list(session.window("object")(Model())()) == [2]  # an object that is called is looked into
+
+
+def test_a_generator_that_is_given_up_cuts_nothing_off(session: joulemap.Session, spans: Spans) -> None:
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+
+    def stream() -> Iterator[int]:
+        with session.phase("inner"):
+            yield 1
+
+    class Around(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, x: Any) -> Any:
+            for _ in stream():
+                break
+            return model(x)
+
+    around = Around()
+    session.watch(around, name="around")
+    around(torch.ones(1, 2))
+    (span,) = spans("forward")
+    (inner,) = spans("phase")
+    assert span.end_ns is not None
+    assert inner.end_ns is not None
+    assert span.end_ns >= inner.end_ns
+
+
 def test_a_scope_has_begin_and_end(session: joulemap.Session, spans: Spans) -> None:
     window = session.window("by hand").begin()
     with pytest.raises(RuntimeError, match="open already"):
@@ -411,17 +545,32 @@ def test_a_scope_has_begin_and_end(session: joulemap.Session, spans: Spans) -> N
 
 def test_scopes_outside_a_run_do_nothing() -> None:
     run = joulemap.Session(sim="h200", cpu=False)
-    with run.phase("before"):
+
+    @run.window("decorated")  # which may be long before
+    def work() -> None:
+        pass
+
+    with (
+        pytest.warns(RuntimeWarning, match=r"a phase 'before' is not recorded: .* has not started"),
+        run.phase("before"),
+    ):
+        pass
+    with run.step():  # once is enough
         pass
     with run:
+        work()
         folder = Path(run.environment()["JOULEMAP_RUN"])
         with run.phase("within"):
             pass
         names = [span.name for span in read_spans(folder)]
-    with run.phase("after"):
-        pass
+    with pytest.warns(RuntimeWarning, match="a window 'after' is not recorded: this Session has stopped") as warned:
+        run.window("after").begin().end()
+    assert warned[0].filename == __file__
     run.mark("after")
-    assert names == ["within"]
+    assert names == ["decorated", "within"]
+    other = joulemap.Session(sim="h200", cpu=False)
+    with pytest.warns(RuntimeWarning, match="a mark 'before' is not recorded"):
+        other.mark("before")
 
 
 def test_marks_reach_the_recording(tmp_path: Path) -> None:
@@ -434,6 +583,35 @@ def test_marks_reach_the_recording(tmp_path: Path) -> None:
         tables = {row[0] for row in database.execute("select name from sqlite_master")}
         assert "marks" in tables
         assert database.execute("select count(*) from marks").fetchone() == (1,)
+
+
+class Loss:
+    """A scalar as NumPy, PyTorch and JAX have them."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def item(self) -> object:
+        if self._value is None:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self._value
+
+
+def test_a_mark_takes_scalars_and_what_is_no_number_is_null(tmp_path: Path) -> None:
+    import sqlite3
+
+    path = tmp_path / "run.joulemap"
+    with joulemap.Session(path, sim="h200", cpu=False) as run:
+        run.mark("loss", value=Loss(0.5), epoch=Loss(3), said="NaN")
+        run.mark("loss", value=float("nan"), each=[float("inf"), Loss(float("-inf")), 1.5], said="NaN")
+        with pytest.raises(TypeError, match=r"nothing that JSON can hold: .*Loss"):
+            run.mark("loss", value=Loss(None))
+    with sqlite3.connect(path) as database:
+        query = "select json_extract(meta, '$.value'), json_extract(meta, '$.said') from marks"
+        assert database.execute(query).fetchall() == [(0.5, "NaN"), (None, "NaN")]
+    marks = joulemap.Recording(path).timeline().marks
+    assert marks[0].meta == {"value": 0.5, "epoch": 3, "said": "NaN"}
+    assert marks[1].meta == {"value": None, "each": [None, None, 1.5], "said": "NaN"}
 
 
 # ---- reports ----
@@ -615,6 +793,45 @@ def test_under_joulemap_record_a_session_attaches(tmp_path: Path) -> None:
     assert done.stdout == "True ['inner']\n['last']\n"
     rows = joulemap.Recording(path).report("phase").rows
     assert "inner" in [row.name for row in rows]
+
+
+def test_a_phase_that_is_open_lasts_until_now(session: joulemap.Session) -> None:
+    with session.phase("open") as phase:
+        assert phase.start_ns is not None
+        busy(0.3)
+        asked_ns = time.monotonic_ns()
+        row = next(row for row in session.report("phase") if row.path == "open")
+    assert row.busy_s >= 1e-9 * (asked_ns - phase.start_ns)
+    assert known(row.energy_j) > 10  # of 37 J
+
+
+@pytest.mark.parametrize("command", [["{python}", "-c", "{code}"], ["sh", "-c", "{python} -c '{code}'; true"]])
+def test_a_phase_of_a_killed_program_lasts_to_its_end(tmp_path: Path, command: list[str]) -> None:
+    path = tmp_path / "run.joulemap"
+    code = textwrap.dedent(
+        """
+        import joulemap, os, time
+        run = joulemap.Session().start()
+        phase = run.phase("solve").begin()
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            pass
+        os.kill(os.getpid(), 9)
+        """
+    )
+    subprocess.run(
+        [sys.executable, "-m", "joulemap._cli", "record", "--sim", "h200", "-o", str(path), "--"]
+        + [part.format(python=sys.executable, code=code) for part in command],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    recording = joulemap.Recording(path)
+    span = next(span for span in recording.timeline().spans if span.name == "solve")
+    row = next(row for row in recording.report("phase") if row.path == "solve")
+    assert not span.ended
+    assert 0.3 <= span.duration_s == pytest.approx(row.busy_s, abs=1e-6)
+    assert known(row.energy_j) > 10
 
 
 @pytest.mark.parametrize("clean", ["before", "after"])

@@ -633,6 +633,76 @@ def test_watching_twice_does_not_double_the_spans(watching: joulemap.Session, sp
     assert names(spans("forward")) == ["Sequential", "0"]
 
 
+class Adapted(nn.Module):
+    """A layer with a small one beside it, as LoRA has it."""
+
+    def __init__(self, base: nn.Module) -> None:
+        super().__init__()
+        self.base_layer = base
+        self.lora_a = nn.Linear(16, 2)
+        self.lora_b = nn.Linear(2, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.base_layer(x) + self.lora_b(self.lora_a(x))
+        return out
+
+
+def test_modules_that_are_put_in_later_are_layers(watching: joulemap.Session, spans: Spans) -> None:
+    model: Any = nn.Sequential(nn.Linear(16, 16), Block(), nn.ModuleDict({"a": nn.Linear(16, 2)}))
+    watch = watching.watch(model, name="net")
+    before = len(watch)
+    model[2]["b"] = nn.Sequential(nn.Linear(16, 4))
+    model[1].attn.proj = Adapted(model[1].attn.proj)
+    model.add_module("last", nn.ReLU())
+    model[0] = nn.Linear(16, 16, bias=False)
+    model[0].register_module("none", None)
+    assert len(watch) == before + 6
+    model[2]["b"](model[1](model[0](torch.ones(1, 16))))
+    names = [span.name for span in spans("forward")]
+    assert names == [
+        "net.0",
+        "net.1",
+        "net.1.ln",
+        "net.1.attn",
+        "net.1.attn.qkv",
+        "net.1.attn.proj",  # once: what is around it is no layer
+        "net.1.attn.proj.lora_a",
+        "net.1.attn.proj.lora_b",
+        "net.1.mlp",
+        "net.1.mlp.0",
+        "net.1.mlp.1",
+        "net.1.mlp.2",
+        "net.2.b",
+        "net.2.b.0",
+    ]
+    watch.remove()
+    model[0] = nn.Linear(16, 16)
+    assert len(watch) == 0
+
+
+def test_modules_that_come_past_pytorchs_hooks_are_warned_of(watching: joulemap.Session, spans: Spans) -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    watching.watch(model, name="net")
+    model._modules["1"] = nn.Linear(2, 2)
+    with pytest.warns(RuntimeWarning, match=r"1 modules of net came after watch\(\).*net\.1"):
+        watching.report()
+    model(torch.ones(1, 2))
+    assert [span.name for span in spans("forward")] == ["net", "net.0", "net.1"]
+
+
+def test_a_module_that_cannot_be_watched_stops_no_program(watching: joulemap.Session) -> None:
+    class HalfMade(nn.Linear):
+        in_features: Any = property(lambda self: 1 / 0)
+
+    model = nn.Sequential(nn.ReLU())
+    watching.watch(model, name="net")
+    half = HalfMade.__new__(HalfMade)
+    nn.Module.__init__(half)
+    with pytest.warns(RuntimeWarning, match=r"cannot watch '0' of net"):
+        model[0] = half
+    assert model[0] is half
+
+
 def test_two_models_have_names_of_their_own(watching: joulemap.Session, spans: Spans) -> None:
     one, two = nn.Sequential(nn.Linear(4, 4)), nn.Sequential(nn.Linear(4, 4))
     watching.watch(one)

@@ -198,7 +198,7 @@ def search(
     work = _work_of(model, loader, _arguments.flag("train", train), loss_fn, optimizer)
     settle = _arguments.real("settle_s", settle_s, -1e-9, _MOST_S)
     window = _arguments.real("window_s", window_s, 0, _MOST_S)
-    bound = 0.0 if max_slowdown is None else _arguments.real("max_slowdown", max_slowdown, 0, 10)
+    bound = 0.0 if max_slowdown is None else _arguments.share("max_slowdown", max_slowdown)
     most = 0 if probes is None else _arguments.whole("probes", probes, _MOST_PROBES)
     caps = 0 if sweep is None else _arguments.whole("sweep", sweep, _MOST_PROBES)
     rounds = _arguments.whole("sweep_rounds", sweep_rounds, _MOST_PROBES)

@@ -78,7 +78,7 @@ def _predictions(name: str, modes: Sequence[str], found: Estimate) -> dict[str, 
 
 
 def _write(path: str, rows: Sequence[dict[str, Any]]) -> None:
-    with Path(path).open("w", newline="") as file:
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
         out.writerow(rows[0])
         out.writerows([cell(value) for value in row.values()] for row in rows)
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> Estimate:
     modes = _MODES[arguments.mode]
     data = _data(arguments)
     found = estimate(data, model=arguments.model)
-    Path(FEATURES).write_text(_core.estimate(str(data), arguments.model, 0, 0, 0, None, "f"))
+    Path(FEATURES).write_text(_core.estimate(str(data), arguments.model, 0, 0, 0, None, "f"), encoding="utf-8")
     _write(PREDICTIONS, [_predictions(data.name, modes, found)])
     for mode in modes:
         value, low, high = (found.totals[f"{_OURS[mode]}{end}_w"] for end in ("", "_low", "_high"))

@@ -45,7 +45,7 @@ def _list() -> None:
 
 def _counts(path: str) -> Any:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         _fail(_NOT_FOUND, f"{path}: {error.strerror}")
     except ValueError as error:

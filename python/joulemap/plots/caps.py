@@ -67,7 +67,7 @@ def searched(source: Any) -> Searched:
         is_text = file.read(1).lstrip() in (b"{", b"")
     if is_text:
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
+            told = json.loads(path.read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise CannotDrawError(f"{path} is no JSON of a search for a cap: {error}") from None
         return _checked(told, str(path))

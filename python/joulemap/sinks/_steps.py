@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Literal
 
 from joulemap import _core
 from joulemap._found import found
@@ -16,7 +15,7 @@ Follower = Callable[[_core.Span], None]
 
 
 class _Steps:
-    """Tells followers of steps that lie in no other one."""
+    """Tells followers of steps that lie in no other one of their thread."""
 
     def __init__(self) -> None:
         self.reset()
@@ -24,7 +23,7 @@ class _Steps:
     def reset(self) -> None:
         self._lock = threading.Lock()
         self._followers: tuple[Follower, ...] = ()
-        self._open: dict[Literal["outermost"], _core.Span] = {}  # that one alone: `setdefault` needs no lock
+        self._open: dict[int, list[_core.Span]] = {}  # by thread, in order of their begin
 
     def follow(self, follower: Follower) -> None:
         with self._lock:
@@ -46,16 +45,28 @@ class _Steps:
         if span.end_ns is None:
             if span.kind == _BATCH and found.told:
                 return
-            if self._open.setdefault("outermost", span) is not span:
+            here = self._open.setdefault(threading.get_ident(), [])
+            here.append(span)
+            if here[0] is not span:
                 return
         else:
-            if self._open.get("outermost") is not span:
+            if not self._take_out(span):
                 return
-            del self._open["outermost"]
             if span.kind == _BATCH and found.told:  # the program's own first step has just begun in it
                 return
         for follower in self._followers:
             follower(span)
+
+    def _take_out(self, span: _core.Span) -> bool:
+        """Forget one that has ended, perhaps on another thread; tell whether none that began before it goes on."""
+        for thread, opened in tuple(self._open.items()):
+            if span in opened:
+                outermost = opened[0] is span
+                opened.remove(span)
+                if not opened:
+                    self._open.pop(thread, None)
+                return outermost
+        return False
 
 
 _steps = _Steps()

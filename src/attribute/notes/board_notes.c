@@ -54,6 +54,11 @@ static void say_sensor(jm__note_writer *w, const jm__board_part *part)
     if (part->sensor == NULL && part->counter == NULL)
         jm__warn(w, "%s has no power or energy reading in this recording: its energy is not known.",
                  w->label);
+    else if (!part->counted && part->total.energy_j < 0)
+        jm__warn(
+            w,
+            "%s says %.1f J, less than nothing: its clamp may be the wrong way round, or power was fed back.",
+            w->label, part->total.energy_j);
     else if (!part->counted)
         jm__say(w, "%s measures what flows on into others: its %.1f J are in no total.", w->label,
                 part->total.energy_j);

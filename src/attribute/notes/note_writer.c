@@ -1,6 +1,8 @@
 /* Sentences into the list of notes. */
 #include "attribute/notes/note_writer.h"
 
+#include "base/plain.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +19,13 @@ void jm__note_writer_speak_of(jm__note_writer *w, const jm_board *board)
 __attribute__((format(printf, 3, 0))) static void add(jm__note_writer *w, bool essential, const char *format,
                                                       va_list args)
 {
-    jm__note note = {.essential = essential};
-    if (vasprintf(&note.text, format, args) < 0) {
-        w->failed = true;
-        return;
-    }
-    if (jm__vec_push(w->notes, note)) return;
+    va_list again;
+    va_copy(again, args);
+    size_t size = (size_t)jm__vprint(NULL, 0, format, args) + 1;
+    jm__note note = {.essential = essential, .text = malloc(size)};
+    if (note.text != NULL) jm__vprint(note.text, size, format, again);
+    va_end(again);
+    if (note.text != NULL && jm__vec_push(w->notes, note)) return;
     free(note.text);
     w->failed = true;
 }

@@ -125,7 +125,11 @@ static void say_spans(jm__note_writer *w)
         open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0 &&
                 !(d->goes_on && jm__span_goes_on(d, &d->spans[i]));
     if (open > 0)
-        jm__say(w, "%zu spans never ended (the program stopped inside them); they last to its end.", open);
+        jm__say(
+            w,
+            "%zu spans never ended (the program stopped inside them, or is in them still); they last to its "
+            "end, or to that of the recording.",
+            open);
 }
 
 /* A run in parts: each has its own time, and spans do not keep to that. */

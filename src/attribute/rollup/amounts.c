@@ -12,9 +12,10 @@ static int64_t amount_of(const jm__attribution *a, size_t span, jm__amount amoun
 
 static bool is_part_of_another(const jm__attribution *a, size_t span, jm__amount amount)
 {
+    const jm__span *all = a->dataset->spans;
     for (size_t s = jm__span_around(&a->spans, span, span); s != JM__NO_SPAN;
          s = jm__span_around(&a->spans, span, s))
-        if (amount_of(a, s, amount) > 0) return true;
+        if (all[s].thread_id == all[span].thread_id && amount_of(a, s, amount) > 0) return true;
     return false;
 }
 

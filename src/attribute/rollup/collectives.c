@@ -22,11 +22,13 @@ bool jm__view_is_wait(const jm__views *v, size_t node)
 }
 
 /* The innermost span at or around it that says when and not what: a phase, a step. */
-static size_t container_around(const jm__views *v, size_t span)
+static size_t container_around(const jm__views *v, size_t section)
 {
-    size_t s = span;
-    while (s != JM__NO_SPAN && !jm__span_kind_is_container(v->a->dataset->spans[s].kind))
-        s = jm__span_parent(&v->a->spans, s);
+    const jm__span_index *spans = &v->a->spans;
+    const jm__span *all = v->a->dataset->spans;
+    size_t s = section;
+    while (s != JM__NO_SPAN && !jm__span_kind_is_container(all[jm__section_span(spans, s)].kind))
+        s = jm__section_parent(spans, s);
     return s;
 }
 
@@ -125,13 +127,13 @@ static size_t rank_row(jm__views *v, int64_t process_id, uint32_t collective, si
     return v->tree->failed ? JM__NO_NODE : node;
 }
 
-size_t jm__view_collective_node(jm__views *v, size_t span, int64_t process_id, uint32_t collective,
+size_t jm__view_collective_node(jm__views *v, size_t section, int64_t process_id, uint32_t collective,
                                 size_t waits_on)
 {
     jm_by by = v->a->options.by;
     const jm__collective *c = one_of(v, collective);
     if (by != JM_BY_SPAN && by != JM_BY_PHASE) return rank_row(v, process_id, collective, waits_on);
-    size_t container = container_around(v, span);
+    size_t container = container_around(v, section);
     if (by == JM_BY_SPAN) return named(v, node_in_span(v, container, c), c);
     size_t around = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_container_node(v, container);
     return jm__view_node_under(v, around, kind, kind);

@@ -25,10 +25,12 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
 /* After something else has told of it, too: the interval and how it is known follow the variance. */
 void jm__energy_set_variance(jm__energy *energy, double variance);
 
-/* The lower end of an interval is not below zero; NAN, of which fmax would make 0, stays missing. */
-static inline double jm__energy_floor(double energy_j)
+/* The lower end of an interval is not below zero, unless the figure is (a meter the wrong way round). NAN, of
+ * which fmax would make 0, stays missing. */
+static inline double jm__energy_low(double energy_j, double half_j)
 {
-    return energy_j < 0 ? 0 : energy_j;
+    double low_j = energy_j - half_j;
+    return energy_j >= 0 && low_j < 0 ? 0 : low_j;
 }
 
 #endif

@@ -4,11 +4,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool has_container_around(const jm__views *v, size_t span)
+static jm_span_kind kind_of(const jm__span_index *spans, size_t section)
 {
-    for (size_t s = jm__span_parent(&v->a->spans, span); s != JM__NO_SPAN;
-         s = jm__span_parent(&v->a->spans, s))
-        if (jm__span_kind_is_container(v->a->dataset->spans[s].kind)) return true;
+    return spans->dataset->spans[jm__section_span(spans, section)].kind;
+}
+
+static bool has_container_around(const jm__span_index *spans, size_t section)
+{
+    for (size_t s = jm__section_parent(spans, section); s != JM__NO_SPAN; s = jm__section_parent(spans, s))
+        if (jm__span_kind_is_container(kind_of(spans, s))) return true;
     return false;
 }
 
@@ -37,18 +41,18 @@ static bool measure(const jm__attribution *a, jm__node *node, const jm__windows 
 
 bool jm__measure_phases(jm__views *v)
 {
-    const jm__dataset *d = v->a->dataset;
+    const jm__span_index *spans = &v->a->spans;
     if (v->a->options.process_id != 0 || v->tree->failed) return true; /* boards do not know processes */
     size_t count = v->tree->nodes.count;
     jm__windows *of_node = calloc(count + 1, sizeof *of_node), all = {0};
     int64_t sum_ns = 0;
     bool fine = of_node != NULL;
-    for (size_t i = 0; fine && i < d->span_count; i++) {
-        if (d->spans[i].kind != JM_SPAN_PHASE || has_container_around(v, i)) continue;
-        size_t node = jm__view_container_node(v, i);
+    for (size_t s = 0; fine && s < jm__section_count(spans); s++) {
+        if (kind_of(spans, s) != JM_SPAN_PHASE || has_container_around(spans, s)) continue;
+        size_t node = jm__view_container_node(v, s);
         if (node >= count) continue; /* not in the report's time */
-        fine = jm__windows_add_within(&of_node[node], &v->a->windows, d->spans[i].start_ns,
-                                      jm__span_end_ns(d, &d->spans[i]));
+        fine = jm__windows_add_within(&of_node[node], &v->a->windows, jm__section_start_ns(spans, s),
+                                      jm__section_end_ns(spans, s));
     }
     for (size_t n = 0; fine && n < count; n++) {
         jm__windows_normalise(&of_node[n]);

@@ -17,9 +17,9 @@ static bool is_phase(void *context, size_t span)
     return to->views->a->dataset->spans[span].kind == JM_SPAN_PHASE;
 }
 
-static size_t idle_node(jm__views *v, size_t span)
+static size_t idle_node(jm__views *v, size_t section)
 {
-    size_t phase = span != JM__NO_SPAN ? jm__view_container_node(v, span) : JM__NO_NODE;
+    size_t phase = section != JM__NO_SPAN ? jm__view_container_node(v, section) : JM__NO_NODE;
     const char *path = "(idle)";
     if (phase != JM__NO_NODE) path = jm__tree_text(v->tree, "%s/(idle)", v->tree->nodes.items[phase].path);
     return jm__tree_node(v->tree, phase, "(idle)", path, "idle");
@@ -33,10 +33,10 @@ static void add_to(jm__views *v, size_t board, size_t node, uint32_t column, dou
     jm__tree_add(v->tree, node, column, seconds);
 }
 
-static bool add_idle(void *context, size_t phase, uint32_t column, double seconds)
+static bool add_idle(void *context, size_t section, uint32_t column, double seconds)
 {
     const idle_target *to = context;
-    add_to(to->views, to->board, idle_node(to->views, phase), column, seconds);
+    add_to(to->views, to->board, idle_node(to->views, section), column, seconds);
     return true;
 }
 

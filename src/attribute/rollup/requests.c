@@ -37,9 +37,9 @@ void jm__request_rows_free(jm__request_rows *rows)
     *rows = (jm__request_rows){0};
 }
 
-uint32_t jm__request_row_of(const jm__request_rows *rows, size_t span)
+uint32_t jm__request_row_of(const jm__request_rows *rows, size_t section)
 {
-    uint32_t batch = span == JM__NO_SPAN ? 0 : rows->batches->of_span[span];
+    uint32_t batch = section == JM__NO_SPAN ? 0 : rows->batches->of_section[section];
     return batch == 0 ? JM_REQUESTS_NONE : JM_REQUESTS_FIRST + batch - 1;
 }
 
@@ -83,11 +83,12 @@ static bool is_shared_step(void *context, size_t span)
     return to->rows->batches->of_step[span] != 0;
 }
 
-static bool add_idle(void *context, size_t step, uint32_t column, double seconds)
+static bool add_idle(void *context, size_t section, uint32_t column, double seconds)
 {
     const idle_target *to = context;
     jm__board_set board = jm__board_bit(to->board);
-    if (step != JM__NO_SPAN) {
+    if (section != JM__NO_SPAN) {
+        size_t step = jm__section_span(&to->views->a->spans, section);
         uint32_t batch = to->rows->batches->of_step[step] - 1;
         to->rows->sums[batch].busy_s += seconds;
         to->rows->sums[batch].boards |= board;

@@ -18,25 +18,25 @@ static size_t outside_node(jm__views *v)
     return jm__tree_node(v->tree, JM__NO_NODE, "(outside)", "(outside)", "outside");
 }
 
-static bool span_is_collective(const jm__views *v, size_t span)
+static bool is_collective(const jm__views *v, size_t section)
 {
-    return v->a->dataset->spans[span].kind == JM_SPAN_COLLECTIVE;
+    return v->a->dataset->spans[jm__section_span(&v->a->spans, section)].kind == JM_SPAN_COLLECTIVE;
 }
 
-static size_t span_node(jm__views *v, size_t span)
+static size_t section_node(jm__views *v, size_t section)
 {
-    while (v->a->options.by != JM_BY_SPAN && span != JM__NO_SPAN && span_is_collective(v, span))
-        span = jm__span_parent(&v->a->spans, span); /* a copy, say, that it makes beside its kernels */
-    if (span == JM__NO_SPAN) return outside_node(v);
+    while (v->a->options.by != JM_BY_SPAN && section != JM__NO_SPAN && is_collective(v, section))
+        section = jm__section_parent(&v->a->spans, section); /* a copy, say, beside its kernels */
+    if (section == JM__NO_SPAN) return outside_node(v);
     switch (v->a->options.by) {
     case JM_BY_LAYER:
-        return jm__view_layer_node(v, span);
+        return jm__view_layer_node(v, section);
     case JM_BY_TYPE:
-        return jm__view_type_node(v, span);
+        return jm__view_type_node(v, section);
     case JM_BY_PHASE:
-        return jm__view_phase_node(v, span);
+        return jm__view_phase_node(v, section);
     case JM_BY_SPAN:
-        return jm__view_span_node(v, span);
+        return jm__view_span_node(v, section);
     case JM_BY_KERNEL:
     case JM_BY_BOARD:
     case JM_BY_REQUEST:
@@ -46,14 +46,14 @@ static size_t span_node(jm__views *v, size_t span)
     return JM__NO_NODE;
 }
 
-static size_t node_of_span(jm__views *v, size_t span)
+static size_t node_of(jm__views *v, size_t section)
 {
-    if (v->of_span[span] == 0) {
-        size_t node = span_node(v, span);
+    if (v->of_span[section] == 0) {
+        size_t node = section_node(v, section);
         if (node == JM__NO_NODE) return JM__NO_NODE;
-        v->of_span[span] = node + 1;
+        v->of_span[section] = node + 1;
     }
-    return v->of_span[span] - 1;
+    return v->of_span[section] - 1;
 }
 
 static size_t board_node(jm__views *v, size_t b)
@@ -69,7 +69,7 @@ static size_t board_node(jm__views *v, size_t b)
 /* Rows of the views that go by class or board: which process it was is all that the pass must tell. */
 enum { ROW_MINE, ROW_OTHERS };
 
-static uint32_t row_of(void *context, size_t span, int64_t process_id)
+static uint32_t row_of(void *context, size_t section, int64_t process_id)
 {
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
@@ -77,18 +77,18 @@ static uint32_t row_of(void *context, size_t span, int64_t process_id)
     bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
     if (o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return mine ? ROW_MINE : ROW_OTHERS;
     if (o->by == JM_BY_REQUEST)
-        return mine ? jm__request_row_of(&rollup->requests, span) : JM_REQUESTS_OTHERS;
+        return mine ? jm__request_row_of(&rollup->requests, section) : JM_REQUESTS_OTHERS;
     size_t node;
     if (!mine)
         node = jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
-    else if (span == JM__NO_SPAN)
+    else if (section == JM__NO_SPAN)
         node = outside_node(v);
     else
-        node = node_of_span(v, span);
+        node = node_of(v, section);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
-static uint32_t row_of_collective(void *context, size_t span, int64_t process_id, uint32_t collective,
+static uint32_t row_of_collective(void *context, size_t section, int64_t process_id, uint32_t collective,
                                   size_t waits_on)
 {
     jm__rollup *rollup = context;
@@ -96,8 +96,8 @@ static uint32_t row_of_collective(void *context, size_t span, int64_t process_id
     const jm_report_options *o = &v->a->options;
     bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
     bool parted = o->by != JM_BY_BOARD && o->by != JM_BY_KERNEL && o->by != JM_BY_REQUEST;
-    if (!mine || !parted) return row_of(context, span, process_id);
-    size_t node = jm__view_collective_node(v, span, process_id, collective, waits_on);
+    if (!mine || !parted) return row_of(context, section, process_id);
+    size_t node = jm__view_collective_node(v, section, process_id, collective, waits_on);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
@@ -330,7 +330,7 @@ static void count_span(jm__views *v, size_t i, bool own)
     const jm__span *span = &a->dataset->spans[i];
     size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
                       ? jm__view_container_node(v, i)
-                      : node_of_span(v, i);
+                      : node_of(v, i);
     if (node == JM__NO_NODE) return;
     jm__node *row = &v->tree->nodes.items[node];
     bool again = a->options.by == JM_BY_LAYER && is_of_a_call(a, i);

@@ -104,7 +104,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     if (node->amounts[JM_AMOUNT_TOKENS] > 0) row->tokens = node->amounts[JM_AMOUNT_TOKENS];
     row->busy_s = sub->busy_s;
     row->energy_j = sub->energy.energy_j + sub->measured_j;
-    row->energy_low_j = jm__energy_floor(row->energy_j - half_j);
+    row->energy_low_j = jm__energy_low(row->energy_j, half_j);
     row->energy_high_j = row->energy_j + half_j;
     row->energy_self_j = node->self_j;
     fill_places(row, node, sub);

@@ -7,9 +7,9 @@
 typedef struct jm__idle_walk {
     bool (*is_wanted)(void *context, size_t span); /* one of the spans that idle time may lie in */
 
-    /* So much idle time of the report, of a column of all boards, in the innermost of those spans, or in
-     * none: JM__NO_SPAN. False if memory is out. */
-    bool (*add)(void *context, size_t span, uint32_t column, double seconds);
+    /* So much idle time of the report, of a column of all boards, in a section of the innermost of those
+     * spans, or in none: JM__NO_SPAN. False if memory is out. */
+    bool (*add)(void *context, size_t section, uint32_t column, double seconds);
     void *context;
 } jm__idle_walk;
 

@@ -58,7 +58,7 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
         }
     }
     if (t->total_source == NULL) t->total_energy_j = NAN;
-    t->total_low_j = jm__energy_floor(t->total_energy_j - JM_NORMAL_95 * sqrt(variance));
+    t->total_low_j = jm__energy_low(t->total_energy_j, JM_NORMAL_95 * sqrt(variance));
     t->total_high_j = t->total_energy_j + JM_NORMAL_95 * sqrt(variance);
     t->duration_s = covered_s(a);
     if (t->total_source == NULL) t->total_low_j = t->total_high_j = NAN;
@@ -131,7 +131,7 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
     if (!energy.known) return JM_OK;
     t->steady_step_j = (energy.energy_j + measured_j) / steady;
     half_j = hypot(half_j, energy.half_j) / steady;
-    t->steady_step_low_j = jm__energy_floor(t->steady_step_j - half_j);
+    t->steady_step_low_j = jm__energy_low(t->steady_step_j, half_j);
     t->steady_step_high_j = t->steady_step_j + half_j;
     return JM_OK;
 }

@@ -1,6 +1,8 @@
 /* Nodes by path and kind, cells by node and column. */
 #include "attribute/rollup/tree.h"
 
+#include "base/plain.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -32,9 +34,9 @@ const char *jm__tree_text(jm__tree *tree, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    int length = jm__vprint(NULL, 0, format, args);
     char *text = length < 0 ? NULL : jm__text_store_room(&tree->texts, (size_t)length + 1);
-    if (text != NULL) vsnprintf(text, (size_t)length + 1, format, again);
+    if (text != NULL) jm__vprint(text, (size_t)length + 1, format, again);
     va_end(again);
     va_end(args);
     if (text == NULL) tree->failed = true;

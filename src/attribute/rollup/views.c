@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const jm__span *span_of(const jm__views *v, size_t span)
+static const jm__span *span_of(const jm__views *v, size_t section)
 {
-    return &v->a->dataset->spans[span];
+    return &v->a->dataset->spans[jm__section_span(&v->a->spans, section)];
 }
 
 static const char *name_of(const jm__views *v, size_t span)
@@ -27,9 +27,14 @@ static size_t first_segment(const char *path)
     return strcspn(path, ".");
 }
 
-static size_t outermost_layer(const jm__dataset *d, size_t span, size_t outer)
+static jm_span_kind kind_of(const jm__span_index *spans, size_t section)
 {
-    return outer == JM__NO_SPAN && jm__span_kind_is_layer(d->spans[span].kind) ? span : outer;
+    return spans->dataset->spans[jm__section_span(spans, section)].kind;
+}
+
+static size_t outermost_layer(const jm__span_index *spans, size_t section, size_t outer)
+{
+    return outer == JM__NO_SPAN && jm__span_kind_is_layer(kind_of(spans, section)) ? section : outer;
 }
 
 /* Whether spans of each name have the kind forward. */
@@ -109,10 +114,10 @@ static size_t layer_row(jm__views *v, size_t span)
 }
 
 /* Work in a phase, step or window, but in no layer, goes by its phase, or by the outermost of those. */
-static size_t container_around(const jm__dataset *d, size_t span, size_t outer)
+static size_t container_around(const jm__span_index *spans, size_t section, size_t outer)
 {
-    bool around = outer != JM__NO_SPAN && jm__span_kind_is_container(d->spans[outer].kind);
-    return around && d->spans[span].kind != JM_SPAN_PHASE ? outer : span;
+    bool around = outer != JM__NO_SPAN && jm__span_kind_is_container(kind_of(spans, outer));
+    return around && kind_of(spans, section) != JM_SPAN_PHASE ? outer : section;
 }
 
 /* Nodes by what their path is made of, so that it is not written out again for each span: texts of names and
@@ -189,38 +194,38 @@ size_t jm__view_node_under(jm__views *v, size_t parent, const char *name, const 
 }
 
 /* The range or pass around an NVTX range; JM__NO_SPAN if there is none. */
-static size_t around_range(const jm__views *v, size_t span)
+static size_t around_range(const jm__views *v, size_t section)
 {
-    size_t outer = jm__span_parent(&v->a->spans, span);
+    size_t outer = jm__section_parent(&v->a->spans, section);
     bool inside = outer != JM__NO_SPAN && !jm__span_kind_is_container(span_of(v, outer)->kind);
     return inside ? outer : JM__NO_SPAN;
 }
 
-/* The row of a span inside that of the span around it, which has one already. */
-static size_t layer_view_row(jm__views *v, size_t span)
+/* The row of a section inside that of the one around it, which has one already. */
+static size_t layer_view_row(jm__views *v, size_t section)
 {
-    jm_span_kind kind = span_of(v, span)->kind;
-    const char *name = name_of(v, span);
-    if (jm__span_kind_is_layer(kind)) return layer_row(v, span);
+    jm_span_kind kind = span_of(v, section)->kind;
+    const char *name = name_of(v, section);
+    if (jm__span_kind_is_layer(kind)) return layer_row(v, section);
     if (kind == JM_SPAN_OPTIMIZER) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "optimizer");
-    if (!jm__span_kind_is_range(kind)) return no_layer_row(v, v->speaker_of[span]);
-    size_t outer = around_range(v, span);
+    if (!jm__span_kind_is_range(kind)) return no_layer_row(v, v->speaker_of[section]);
+    size_t outer = around_range(v, section);
     if (outer == JM__NO_SPAN) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "nvtx");
     return jm__view_node_under(v, v->of_span[outer] - 1, name, "nvtx");
 }
 
 /* A range is a row inside that of the range or pass around it, which is made first. */
-size_t jm__view_layer_node(jm__views *v, size_t span)
+size_t jm__view_layer_node(jm__views *v, size_t section)
 {
     v->chain.count = 0;
-    for (size_t s = span; s != JM__NO_SPAN && v->of_span[s] == 0;
+    for (size_t s = section; s != JM__NO_SPAN && v->of_span[s] == 0;
          s = jm__span_kind_is_range(span_of(v, s)->kind) ? around_range(v, s) : JM__NO_SPAN)
         if (!jm__vec_push(&v->chain, s)) v->tree->failed = true;
     while (v->chain.count > 0 && !v->tree->failed) {
         size_t s = v->chain.items[--v->chain.count], node = layer_view_row(v, s);
         if (node != JM__NO_NODE) v->of_span[s] = node + 1;
     }
-    return v->tree->failed ? JM__NO_NODE : v->of_span[span] - 1;
+    return v->tree->failed ? JM__NO_NODE : v->of_span[section] - 1;
 }
 
 static bool has_type(const jm__span *span)
@@ -234,19 +239,20 @@ static bool stands_alone(const jm__span *span)
 }
 
 /* The innermost span around it that has a type, or else is an optimizer or a range; else a container. */
-static size_t innermost_type(const jm__dataset *d, size_t span, size_t outer)
+static size_t innermost_type(const jm__span_index *spans, size_t section, size_t outer)
 {
-    const jm__span *mine = &d->spans[span], *around = outer == JM__NO_SPAN ? NULL : &d->spans[outer];
-    if (has_type(mine)) return span;
+    const jm__span *all = spans->dataset->spans, *mine = &all[jm__section_span(spans, section)];
+    const jm__span *around = outer == JM__NO_SPAN ? NULL : &all[jm__section_span(spans, outer)];
+    if (has_type(mine)) return section;
     if (around != NULL && has_type(around)) return outer;
-    if (stands_alone(mine)) return span;
+    if (stands_alone(mine)) return section;
     if (around != NULL && stands_alone(around)) return outer;
-    return container_around(d, span, outer);
+    return container_around(spans, section, outer);
 }
 
-size_t jm__view_type_node(jm__views *v, size_t span)
+size_t jm__view_type_node(jm__views *v, size_t section)
 {
-    size_t speaker = v->speaker_of[span];
+    size_t speaker = v->speaker_of[section];
     const jm__span *row = span_of(v, speaker);
     const char *text = stands_alone(row) ? name_of(v, speaker) : NULL;
     if (has_type(row)) {
@@ -258,13 +264,13 @@ size_t jm__view_type_node(jm__views *v, size_t span)
     return jm__tree_node(v->tree, JM__NO_NODE, text, text, jm_span_kind_text(kind));
 }
 
-/* The container span at or around `span` that has a node already or is the outermost; those before it are
+/* The container at or around `section` that has a node already or is the outermost; those before it are
  * pushed, innermost first. */
-static bool open_containers(jm__views *v, size_t span, size_t *known)
+static bool open_containers(jm__views *v, size_t section, size_t *known)
 {
     *known = JM__NO_SPAN;
     v->chain.count = 0;
-    for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
+    for (size_t s = section; s != JM__NO_SPAN; s = jm__section_parent(&v->a->spans, s)) {
         if (v->container_of[s] != 0) {
             *known = s;
             return true;
@@ -275,10 +281,10 @@ static bool open_containers(jm__views *v, size_t span, size_t *known)
 }
 
 /* Phases and windows go by name, epochs and steps are all one. */
-size_t jm__view_container_node(jm__views *v, size_t span)
+size_t jm__view_container_node(jm__views *v, size_t section)
 {
     size_t known;
-    if (!open_containers(v, span, &known)) v->tree->failed = true;
+    if (!open_containers(v, section, &known)) v->tree->failed = true;
     size_t node = known == JM__NO_SPAN ? JM__NO_NODE : v->container_of[known] - 2;
     while (v->chain.count > 0 && !v->tree->failed) {
         size_t s = v->chain.items[--v->chain.count];
@@ -293,17 +299,17 @@ size_t jm__view_container_node(jm__views *v, size_t span)
     return v->tree->failed ? JM__NO_NODE : node;
 }
 
-static size_t innermost_work(const jm__dataset *d, size_t span, size_t outer)
+static size_t innermost_work(const jm__span_index *spans, size_t section, size_t outer)
 {
-    jm_span_kind kind = d->spans[span].kind;
+    jm_span_kind kind = kind_of(spans, section);
     if (jm__span_kind_is_container(kind)) return JM__NO_SPAN;
-    return jm__span_kind_is_work(kind) ? span : outer;
+    return jm__span_kind_is_work(kind) ? section : outer;
 }
 
 /* Under its phase: forward, backward, recompute, optimizer or other. */
-size_t jm__view_phase_node(jm__views *v, size_t span)
+size_t jm__view_phase_node(jm__views *v, size_t section)
 {
-    size_t work = v->speaker_of[span], container = jm__view_container_node(v, span);
+    size_t work = v->speaker_of[section], container = jm__view_container_node(v, section);
     const char *leaf = work == JM__NO_SPAN ? "other" : jm_span_kind_text(span_of(v, work)->kind);
     return jm__view_node_under(v, container, leaf, leaf);
 }
@@ -319,12 +325,13 @@ size_t jm__view_stood_node(jm__views *v, size_t node, size_t step)
     return layerless && v->speaker_of != NULL ? no_layer_row(v, v->speaker_of[step]) : node;
 }
 
-/* One row an occurrence, inside the row of the span around it. */
-size_t jm__view_span_node(jm__views *v, size_t span)
+/* One row an occurrence, inside the row of the first span around it that holds all of it. */
+size_t jm__view_span_node(jm__views *v, size_t section)
 {
+    const jm__span_index *spans = &v->a->spans;
     size_t node = JM__NO_NODE;
     v->chain.count = 0;
-    for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
+    for (size_t s = jm__section_span(spans, section); s != JM__NO_SPAN; s = jm__span_around(spans, s, s)) {
         if (v->of_span[s] != 0) {
             node = v->of_span[s] - 1;
             break;
@@ -458,9 +465,10 @@ static jm__span_choice *choice_of(jm_by by)
 jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a, jm_error *err)
 {
     const jm__dataset *d = a->dataset;
+    size_t sections = jm__section_count(&a->spans);
     *v = (jm__views){.a = a, .tree = tree};
-    v->of_span = calloc(d->span_count + 1, sizeof *v->of_span);
-    v->container_of = calloc(d->span_count + 1, sizeof *v->container_of);
+    v->of_span = calloc(sections + 1, sizeof *v->of_span);
+    v->container_of = calloc(sections + 1, sizeof *v->container_of);
     v->of_name = calloc(d->name_count + 1, sizeof *v->of_name);
     v->root_of = calloc(d->name_count + 1, sizeof *v->root_of);
     bool fine = v->of_span != NULL && v->container_of != NULL && v->of_name != NULL && v->root_of != NULL;

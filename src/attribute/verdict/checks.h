@@ -36,6 +36,10 @@ typedef enum jm__figure_form {
     X(unseen, 0.01, 0.1, "", PERCENT, " of the energy is interpolated across gaps in the readings")          \
     X(lost_records, 0.001, 0.02, "", PERCENT,                                                                \
       " of the spans and kernels were lost: their energy stands at other rows")                              \
+    X(unrecorded, 0.05, 0.5, "for ", PERCENT,                                                                \
+      " of the time a GPU was busy with work that was not recorded (another user's, or in a container?): "   \
+      "it "                                                                                                  \
+      "stands as idle")                                                                                      \
     X(chi2_n, 3, 10, "the fit misses the readings by more than noise, chi2/n ", NUMBER,                      \
       " (1 is ideal): single parts are indicative")                                                          \
     X(residual, 0.1, 0.3, "the fit misses the readings by ", PERCENT,                                        \

@@ -1,6 +1,7 @@
 /* The figures that the checks look at. */
 #include "attribute/verdict/facts.h"
 
+#include "attribute/conditions.h"
 #include "attribute/events.h"
 
 /* A fit that misses the readings by less than this share of the mean power is good enough whatever the
@@ -22,7 +23,7 @@ static double apart(const jm__board_part *part)
 
 static void check_boards(double *figures, const jm__attribution *a)
 {
-    double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, known_j = 0;
+    double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, known_j = 0, unrecorded_s = 0;
     double wanted_ns = (double)jm__windows_duration_ns(&a->windows);
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -35,6 +36,7 @@ static void check_boards(double *figures, const jm__attribution *a)
         if (part->lost.count > 0) lost_ns = fmax(lost_ns, board_lost_ns);
         unseen_j += part->total.unseen_j;
         apart_j += apart(part);
+        unrecorded_s = fmax(unrecorded_s, jm__unrecorded_s(a->dataset, part)); /* NAN: as if 0 */
         known_j += part->total.energy_j;
     }
     for (size_t i = 0; i < a->dataset->event_count; i++) {
@@ -43,6 +45,7 @@ static void check_boards(double *figures, const jm__attribution *a)
     }
     figures[JM_CHECK_boards_missing] = missing;
     figures[JM_CHECK_lost_time] = share_of(lost_ns, wanted_ns);
+    figures[JM_CHECK_unrecorded] = share_of(unrecorded_s, 1e-9 * wanted_ns);
     figures[JM_CHECK_unseen] = share_of(unseen_j, known_j);
     figures[JM_CHECK_closure] = share_of(apart_j, known_j);
 }

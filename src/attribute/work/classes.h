@@ -52,6 +52,12 @@ typedef struct jm__item {
 
 typedef JM_VEC(jm__item) jm__items;
 
+/* Of one whose launch was not seen, when it began. */
+static inline int64_t jm__item_launched_ns(const jm__item *item)
+{
+    return item->launch_ns >= 0 ? item->launch_ns : item->start_ns;
+}
+
 /* The kernel classes of a recording, in its order. False if memory is out. */
 bool jm__classes_of_kernels(jm__classes *classes, const jm__dataset *dataset);
 

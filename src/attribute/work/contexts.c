@@ -8,9 +8,9 @@
 bool jm__contexts_init(jm__contexts *contexts, const jm__span_index *spans)
 {
     *contexts = (jm__contexts){.spans = spans, .numbers = {.key_size = sizeof(jm__context)}};
-    contexts->of_span = calloc(spans->dataset->span_count + 1, sizeof *contexts->of_span);
+    contexts->of_section = calloc(jm__section_count(spans) + 1, sizeof *contexts->of_section);
     const jm__context anywhere = {0};
-    return contexts->of_span != NULL && jm__vec_push(&contexts->items, anywhere) &&
+    return contexts->of_section != NULL && jm__vec_push(&contexts->items, anywhere) &&
            jm__map_put(&contexts->numbers, &anywhere, (jm__map_value){.id = 0});
 }
 
@@ -19,7 +19,7 @@ void jm__contexts_free(jm__contexts *contexts)
     jm__vec_free(&contexts->items);
     jm__vec_free(&contexts->chain);
     jm__map_free(&contexts->numbers);
-    free(contexts->of_span);
+    free(contexts->of_section);
     *contexts = (jm__contexts){0};
 }
 
@@ -44,22 +44,23 @@ static bool number_of(jm__contexts *contexts, const jm__context *place, uint32_t
            jm__vec_push(&contexts->items, *place);
 }
 
-bool jm__context_of(jm__contexts *contexts, size_t span, uint32_t *number)
+bool jm__context_of(jm__contexts *contexts, size_t section, uint32_t *number)
 {
+    const jm__span_index *spans = contexts->spans;
     *number = 0;
     contexts->chain.count = 0;
-    for (; span != JM__NO_SPAN; span = jm__span_parent(contexts->spans, span)) {
-        *number = contexts->of_span[span];
+    for (; section != JM__NO_SPAN; section = jm__section_parent(spans, section)) {
+        *number = contexts->of_section[section];
         if (*number != 0) break;
-        if (!jm__vec_push(&contexts->chain, span)) return false;
+        if (!jm__vec_push(&contexts->chain, section)) return false;
     }
     if (*number != 0) (*number)--;
     while (contexts->chain.count > 0) {
-        span = contexts->chain.items[--contexts->chain.count];
-        const jm__context place =
-            inside(contexts->items.items[*number], &contexts->spans->dataset->spans[span]);
+        section = contexts->chain.items[--contexts->chain.count];
+        const jm__span *span = &spans->dataset->spans[jm__section_span(spans, section)];
+        const jm__context place = inside(contexts->items.items[*number], span);
         if (!number_of(contexts, &place, number)) return false;
-        contexts->of_span[span] = *number + 1;
+        contexts->of_section[section] = *number + 1;
     }
     return true;
 }

@@ -23,7 +23,7 @@ typedef struct jm__contexts {
     const jm__span_index *spans;
     JM_VEC(jm__context) items;
     jm__map numbers;
-    uint32_t *of_span; /* [spans]: number + 1; 0: not yet asked for */
+    uint32_t *of_section; /* [sections]: number + 1; 0: not yet asked for */
     JM_VEC(size_t) chain;
 } jm__contexts;
 
@@ -31,8 +31,8 @@ typedef struct jm__contexts {
 bool jm__contexts_init(jm__contexts *contexts, const jm__span_index *spans);
 void jm__contexts_free(jm__contexts *contexts);
 
-/* The number of the place that a span, by its index, is. False if memory is out. */
-bool jm__context_of(jm__contexts *contexts, size_t span, uint32_t *number);
+/* The number of the place that a section of a span is. False if memory is out. */
+bool jm__context_of(jm__contexts *contexts, size_t section, uint32_t *number);
 
 /* The number of a place at a step of the clock. False if memory is out. */
 bool jm__context_at_clock(jm__contexts *contexts, uint32_t place, int64_t clock, uint32_t *number);

@@ -1,7 +1,6 @@
 /* Cutting the spans of each thread into pieces of which only the innermost counts. */
 #include "attribute/work/host_work.h"
 
-#include "attribute/work/span_index.h"
 #include "attribute/work/window.h"
 #include "base/status.h"
 #include "rows/span_kind.h"
@@ -69,7 +68,7 @@ static void close_span(open_spans *open, size_t span)
 /* Classes are looked up by (text, kind); class_of[name_id * JM_SPAN_KIND_COUNT + kind] is index + 1. */
 typedef struct host_classes {
     jm__classes *classes;
-    const jm__dataset *dataset;
+    const jm__span_index *spans;
     uint32_t *class_of;
 } host_classes;
 
@@ -78,11 +77,11 @@ static bool class_find(host_classes *table, const jm__span *span, uint32_t *inde
     bool container = is_container(span);
     bool typed = span->type_id > 0 && span->kind != JM_SPAN_COLLECTIVE; /* whose type is a group */
     int64_t name_id = container ? 0 : typed ? span->type_id : span->name_id;
-    if (name_id < 0 || (size_t)name_id >= table->dataset->name_count) name_id = 0;
+    if (name_id < 0 || (size_t)name_id >= table->spans->dataset->name_count) name_id = 0;
     uint32_t *slot = &table->class_of[(size_t)name_id * JM_SPAN_KIND_COUNT + (size_t)span->kind];
     if (*slot == 0) {
         const char *kind = jm_span_kind_text(span->kind);
-        const char *name = jm__dataset_text(table->dataset, name_id);
+        const char *name = jm__dataset_text(table->spans->dataset, name_id);
         jm__class row = {.name = container         ? "(no layer)"
                                  : name[0] != '\0' ? name
                                                    : "(unnamed)",
@@ -94,16 +93,21 @@ static bool class_find(host_classes *table, const jm__span *span, uint32_t *inde
     return true;
 }
 
+/* One item a section of the span: it may go on after what it began in. */
 static bool emit(jm__items *items, host_classes *table, size_t span_index, int64_t from_ns, int64_t to_ns)
 {
-    const jm__span *span = &table->dataset->spans[span_index];
-    jm__item item = {.start_ns = from_ns,
-                     .end_ns = to_ns,
-                     .launch_ns = -1,
-                     .span_id = span->id,
-                     .process_id = span->process_id};
-    item.calls = from_ns == span->start_ns ? 1 : 0;
-    return class_find(table, span, &item.class_index) && jm__vec_push(items, item);
+    const jm__span_index *spans = table->spans;
+    const jm__span *span = &spans->dataset->spans[span_index];
+    jm__item item = {.launch_ns = -1, .span_id = span->id, .process_id = span->process_id};
+    if (!class_find(table, span, &item.class_index)) return false;
+    while (from_ns < to_ns) {
+        int64_t until_ns = jm__section_end_ns(spans, jm__section_at(spans, span_index, from_ns));
+        item.calls = from_ns == span->start_ns ? 1 : 0;
+        item.start_ns = from_ns;
+        item.end_ns = from_ns = until_ns > from_ns && until_ns < to_ns ? until_ns : to_ns;
+        if (!jm__vec_push(items, item)) return false;
+    }
+    return true;
 }
 
 /* Walk the edges; the innermost open span of a lane owns the time until the next edge. */
@@ -164,12 +168,13 @@ static bool add_containers(jm__items *items, const jm__items *containers)
     return fine;
 }
 
-jm_status jm__host_work(jm__items *items, jm__classes *classes, const jm__dataset *dataset, jm_error *err)
+jm_status jm__host_work(jm__items *items, jm__classes *classes, const jm__span_index *spans, jm_error *err)
 {
+    const jm__dataset *dataset = spans->dataset;
     edges sorted = {0};
     open_spans open = {0};
     jm__items containers = {0};
-    host_classes table = {.classes = classes, .dataset = dataset};
+    host_classes table = {.classes = classes, .spans = spans};
     table.class_of = calloc((dataset->name_count + 1) * JM_SPAN_KIND_COUNT, sizeof *table.class_of);
     jm_status status = table.class_of == NULL ? jm__no_memory(err, "jm__host_work") : JM_OK;
     if (status == JM_OK) status = collect(&sorted, dataset, false, err);

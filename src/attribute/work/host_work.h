@@ -3,9 +3,10 @@
 #define JM_ATTRIBUTE_WORK_HOST_WORK_H
 
 #include "attribute/work/classes.h"
+#include "attribute/work/span_index.h"
 
 /* Adds items and the classes they need. Where a process has only phases, epochs, steps or windows open, their
  * own time is one class a kind. */
-jm_status jm__host_work(jm__items *items, jm__classes *classes, const jm__dataset *dataset, jm_error *err);
+jm_status jm__host_work(jm__items *items, jm__classes *classes, const jm__span_index *spans, jm_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* One table from words in names to families; the first line that fits decides. */
 #include "attribute/work/kernel_family.h"
 
-#include <ctype.h>
+#include "base/plain.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -235,7 +236,7 @@ jm__kernel_family jm__kernel_family_of(const char *name)
     char small[NAME_LOOKED_AT + 1];
     size_t length = 0;
     for (; length < NAME_LOOKED_AT && name[length] != '\0'; length++)
-        small[length] = (char)tolower((unsigned char)name[length]);
+        small[length] = jm__lower(name[length]);
     small[length] = '\0';
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         bool fits = strstr(small, rules[i].word) != NULL && strstr(small, rules[i].with) != NULL;

@@ -10,10 +10,10 @@ static bool is_layer(jm_span_kind kind)
     return jm__span_kind_is_layer(kind) || jm__span_kind_is_range(kind);
 }
 
-static size_t layer_around(const jm__dataset *d, size_t span, size_t outer)
+static size_t layer_around(const jm__span_index *spans, size_t section, size_t outer)
 {
-    jm_span_kind kind = d->spans[span].kind;
-    return is_layer(kind) || jm__span_kind_is_work(kind) ? span : outer;
+    jm_span_kind kind = spans->dataset->spans[jm__section_span(spans, section)].kind;
+    return is_layer(kind) || jm__span_kind_is_work(kind) ? section : outer;
 }
 
 bool jm__places_init(jm__places *places, const jm__span_index *spans, int64_t pid)
@@ -38,11 +38,11 @@ void jm__places_free(jm__places *places)
     places->layer_of = NULL;
 }
 
-jm__place jm__place_of(const jm__places *places, size_t span, int64_t process_id)
+jm__place jm__place_of(const jm__places *places, size_t section, int64_t process_id)
 {
     const jm__dataset *d = places->spans->dataset;
     if (!jm__dataset_process_has_pid(d, process_id, places->pid)) return JM_PLACE_UNLAYERED;
     if (jm__map_find(&places->layered, &process_id) == NULL) return JM_PLACE_UNLAYERED;
-    bool inside = span != JM__NO_SPAN && places->layer_of[span] != JM__NO_SPAN;
+    bool inside = section != JM__NO_SPAN && places->layer_of[section] != JM__NO_SPAN;
     return inside ? JM_PLACE_IN_LAYER : JM_PLACE_ELSEWHERE;
 }

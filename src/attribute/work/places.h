@@ -17,7 +17,7 @@ typedef enum jm__place {
 
 typedef struct jm__places {
     const jm__span_index *spans;
-    size_t *layer_of; /* [spans]: the layer or optimizer that it is or lies in; JM__NO_SPAN: none */
+    size_t *layer_of; /* [sections]: the layer or optimizer that it is or lies in; JM__NO_SPAN: none */
     int64_t pid;      /* the process asked for, 0: all */
     jm__map layered;  /* rows of processes that have layers: modules or NVTX ranges */
 } jm__places;
@@ -26,7 +26,7 @@ typedef struct jm__places {
 bool jm__places_init(jm__places *places, const jm__span_index *spans, int64_t pid);
 void jm__places_free(jm__places *places);
 
-/* Of work in this span, by index or JM__NO_SPAN: IN_LAYER, UNLAYERED or ELSEWHERE. */
-jm__place jm__place_of(const jm__places *places, size_t span, int64_t process_id);
+/* Of work in this section of a span, JM__NO_SPAN for none: IN_LAYER, UNLAYERED or ELSEWHERE. */
+jm__place jm__place_of(const jm__places *places, size_t section, int64_t process_id);
 
 #endif

@@ -2,8 +2,12 @@
 #include "attribute/work/sweep.h"
 
 #include "attribute/work/span_index.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
+
+/* Longer than what an utilisation remembers (conditions.c). */
+static const int64_t rest_least_ns = 3 * JM_NS_PER_S / 2;
 
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
                      const jm__windows *steady, const jm__windows *learn, int64_t from_ns)
@@ -43,8 +47,7 @@ static const jm__lap *lap_of(const jm__stands *stands, const jm__item *item, siz
 {
     uint32_t lap = span == JM__NO_SPAN ? 0 : stands->lap_of_span[span];
     if (lap != 0) return &stands->laps.items[lap - 1];
-    int64_t launched_ns = item->launch_ns >= 0 ? item->launch_ns : item->start_ns;
-    size_t at = jm__stands_lap_at(stands, process, launched_ns);
+    size_t at = jm__stands_lap_at(stands, process, jm__item_launched_ns(item));
     return at == JM__NO_LAP ? NULL : &stands->laps.items[at];
 }
 
@@ -176,6 +179,8 @@ static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool told
     if (s->stood != NULL && !told) count_in_turns(s, to_ns, state, seconds);
     if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
+    bool rests = !told && to_ns - s->now_ns >= rest_least_ns;
+    if (rests && !jm__windows_add(&s->tally->rests, s->now_ns, to_ns)) return false;
     s->now_ns = to_ns;
     return true;
 }

@@ -33,8 +33,8 @@ typedef struct board_pass {
     jm__time_order order;
     bool begun;
     int64_t span_id, process_id; /* of the last item: mostly those of the next one */
-    size_t span;
-    size_t process; /* by index; of the dataset's */
+    size_t section;              /* of the span, JM__NO_SPAN: in none */
+    size_t process;              /* by index; of the dataset's */
     uint32_t row;
     uint32_t context;
     jm__clock_track clock;
@@ -91,16 +91,21 @@ static bool begin_board(board_pass *b, int64_t first_ns)
 /* The span of the item, and what follows from it. False if memory is out. */
 static bool find_span(board_pass *b, const jm__item *item)
 {
-    if (item->span_id == b->span_id && item->process_id == b->process_id) return true;
+    const jm__span_index *spans = b->pass->spans;
+    size_t section = b->section;
+    bool same = item->span_id == b->span_id;
+    if (!same || spans->more.count > 0)
+        section = jm__section_at(spans, jm__span_at(spans, item->span_id), jm__item_launched_ns(item));
+    if (same && section == b->section && item->process_id == b->process_id) return true;
     b->span_id = item->span_id;
     b->process_id = item->process_id;
-    b->span = jm__span_at(b->pass->spans, item->span_id);
+    b->section = section;
     b->row = JM__NO_ROW;
     const jm__dataset *d = b->pass->dataset;
     const jm__process *process = jm__dataset_process(d, item->process_id);
     b->process = process == NULL ? d->process_count : (size_t)(process - d->processes);
-    b->place = jm__place_of(&b->pass->places, b->span, item->process_id);
-    return jm__context_of(&b->pass->work->contexts, b->span, &b->context);
+    b->place = jm__place_of(&b->pass->places, b->section, item->process_id);
+    return jm__context_of(&b->pass->work->contexts, b->section, &b->context);
 }
 
 /* Where the item ran, at which clock. False if memory is out. */
@@ -128,9 +133,9 @@ static uint32_t find_row(board_pass *b, const jm__item *item)
 {
     const jm__row_of *rows = b->pass->rows;
     if (item->collective != 0)
-        return rows->of_collective(rows->context, b->span, item->process_id, item->collective - 1,
+        return rows->of_collective(rows->context, b->section, item->process_id, item->collective - 1,
                                    item->waits ? (size_t)(b - b->pass->boards) : JM__WAITS_NOT);
-    if (b->row == JM__NO_ROW) b->row = rows->of(rows->context, b->span, item->process_id);
+    if (b->row == JM__NO_ROW) b->row = rows->of(rows->context, b->section, item->process_id);
     return b->row;
 }
 
@@ -198,11 +203,12 @@ static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
     uint32_t context;
     bool fine = b->begun || begin_board(b, item->start_ns);
     fine = fine && find_span(b, item) && find_context(b, item, &context);
-    jm__counted_as as = {.outside = b->span == JM__NO_SPAN && item->collective == 0,
+    jm__counted_as as = {.outside = b->section == JM__NO_SPAN && item->collective == 0,
                          .place = place_of(b, item),
                          .lent = JM__NO_CELL};
     fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &as.use);
-    if (stood_of(b) != NULL) jm__stood_count_as(&as, stood_of(b), item, b->span, b->process);
+    if (stood_of(b) != NULL)
+        jm__stood_count_as(&as, stood_of(b), item, jm__section_span(b->pass->spans, b->section), b->process);
     fine = fine && count_in_row(b, item, &as) && lend(b, item, &as) && jm__sweep_take(&b->sweep, item, &as);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
@@ -304,7 +310,7 @@ static jm_status take_host_item(board_pass *b, jm__item item, jm_error *err)
 static jm_status take_host_work(pass *p, jm_error *err)
 {
     jm__items host = {0};
-    jm_status status = jm__host_work(&host, &p->work->classes, p->dataset, err);
+    jm_status status = jm__host_work(&host, &p->work->classes, p->spans, err);
     if (status == JM_OK) jm__items_sort(&host);
     for (size_t b = 0; b < p->work->board_count; b++) {
         p->work->boards[b].from_host = p->work->boards[b].wanted && host.count > 0;
@@ -332,7 +338,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
     for (size_t b = 0; b < p->work->board_count; b++) {
         p->boards[b] = (board_pass){.work = &p->work->boards[b],
                                     .pass = p,
-                                    .span = JM__NO_SPAN,
+                                    .section = JM__NO_SPAN,
                                     .told_span = JM__NO_SPAN,
                                     .multiprocessors = jm__multiprocessors_on(&p->dataset->boards[b]),
                                     .row = JM__NO_ROW,

@@ -13,10 +13,10 @@
 /* Which row of the report work of this span and process belongs to; asked in order of time, more than once
  * for the same. JM__NO_ROW: none. */
 typedef struct jm__row_of {
-    uint32_t (*of)(void *context, size_t span, int64_t process_id); /* span: JM__NO_SPAN for none */
+    uint32_t (*of)(void *context, size_t section, int64_t process_id); /* JM__NO_SPAN: in no span */
     /* The same for a kernel of a collective, by its number: much of its time is waiting, for others than who
      * launched it. waits_on: of the waiting, on this board; JM__WAITS_NOT: of the rest. */
-    uint32_t (*of_collective)(void *context, size_t span, int64_t process_id, uint32_t collective,
+    uint32_t (*of_collective)(void *context, size_t section, int64_t process_id, uint32_t collective,
                               size_t waits_on);
     void *context;
 } jm__row_of;

@@ -15,10 +15,9 @@ printf 'cap_w,power_w\n300,200\n' >column.csv
 printf 'cap_w,time_s,power_w\n' >empty.csv
 printf 'cap_w,time_s,power_w\n300,8,200\n250,eight,180\n' >word.csv
 printf 'cap_w,time_s,power_w\n300,8,200\n\n250,9,0\n' >zero.csv
-printf 'cap_w,time_s,power_w\n300,8,200\n250,9,180\n300,8,200\n' >twice.csv
 printf 'cap_w,time_s,power_w\n300,8\n' >short.csv
 { echo cap_w,time_s,power_w; seq 1 513 | sed 's/$/,1,1/'; } >many.csv
-for name in column empty word zero twice short many; do
+for name in column empty word zero short many; do
     joulemap cap search --replay $name.csv
     echo $?
 done

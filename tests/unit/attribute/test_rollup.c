@@ -86,6 +86,26 @@ static void test_a_row_says_how_it_is_known(void **state)
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_MEASURED);
 }
 
+/* A meter whose clamp is the wrong way round; one that is hardly known. */
+static void test_an_interval_holds_its_figure_also_below_zero(void **state)
+{
+    (void)state;
+    static const struct {
+        double energy_j, u_j, low_j;
+    } meters[] = {{-100, 1, -100 - 1.96}, {-1, 10, -1 - 19.6}, {1, 10, 0}, {100, 1, 100 - 1.96}};
+    for (size_t i = 0; i < sizeof meters / sizeof *meters; i++) {
+        jm__tree tree;
+        jm__tree_init(&tree);
+        add_measured(&tree, JM__NO_NODE, "meter", 2, meters[i].energy_j, meters[i].u_j);
+        jm__rows rows = rows_of(&tree);
+        const jm_row *row = row_of(&rows, "meter");
+        assert_true(fabs(row->energy_low_j - meters[i].low_j) < 0.01);
+        assert_true(row->energy_low_j <= row->energy_j && row->energy_j <= row->energy_high_j);
+        jm__rows_free(&rows);
+        jm__tree_free(&tree);
+    }
+}
+
 /* ---- sums */
 
 static void test_a_row_holds_all_below_it(void **state)
@@ -328,6 +348,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_row_says_how_it_is_known),
+        cmocka_unit_test(test_an_interval_holds_its_figure_also_below_zero),
         cmocka_unit_test(test_a_row_holds_all_below_it),
         cmocka_unit_test(test_a_row_is_weak_if_most_below_it_shares_columns),
         cmocka_unit_test(test_a_row_is_shown_if_it_or_what_is_below_has_anything),

@@ -87,6 +87,39 @@ static void test_energy_that_nobody_measured_is_poor(void **state)
     expect(s, "poor", "the energy of 1 of the GPUs and CPUs is not known");
 }
 
+/* Kernels run until some second of the run, and utilisation is 100 % until another. */
+static synthetic *program_until(double worked_s, double busy_s)
+{
+    synthetic *s = syn_create(6, 1, 100000);
+    int64_t span = syn_span(s, JM_SPAN_PHASE, "train", "", 0, start_ns, end_ns, 100);
+    syn_class(s, "a", 8, 600);
+    syn_class(s, "b", 16, 300);
+    syn_random_work(s, 0, 1, 2, span, start_ns, start_ns + (int64_t)(worked_s * JM_NS_PER_S));
+    syn_measure(s, 0, start_ns, end_ns);
+    s->sensors[s->dataset.sensor_count++] = (jm_sensor){.id = 3,
+                                                        .board_id = 1,
+                                                        .name = "gpu_utilisation",
+                                                        .quantity = JM_QUANTITY_UTIL_GPU,
+                                                        .response = JM_RESPONSE_BOX,
+                                                        .period_ns = 200 * JM_NS_PER_MS};
+    for (int64_t t = start_ns; t < end_ns; t += 200 * JM_NS_PER_MS)
+        s->readings[s->dataset.reading_count++] =
+            (jm_reading){3, t, t < start_ns + (int64_t)(busy_s * JM_NS_PER_S) ? 100 : 0};
+    syn_finish(s);
+    return s;
+}
+
+/* Another user's, say, or in a container: it draws, and stands as idle. */
+static void test_work_that_nobody_recorded_is_told(void **state)
+{
+    (void)state;
+    expect(program_until(1, RUN_S), "poor", "for 95 % of the time a GPU was busy");
+    expect(program_until(17, RUN_S), "fair", "of the time a GPU was busy with work that was not recorded");
+    expect(program_until(10, 11), "good", all_is_well); /* a second is what a utilisation remembers */
+    expect(program_until(RUN_S, RUN_S), "good", all_is_well);
+    expect(program_until(RUN_S - 1, RUN_S), "good", all_is_well); /* too short to tell */
+}
+
 static void test_damage_is_poor(void **state)
 {
     (void)state;
@@ -256,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run_of_which_all_is_known_is_good),
         cmocka_unit_test(test_energy_that_nobody_measured_is_poor),
+        cmocka_unit_test(test_work_that_nobody_recorded_is_told),
         cmocka_unit_test(test_damage_is_poor),
         cmocka_unit_test(test_time_without_a_board_counts_by_its_share),
         cmocka_unit_test(test_energy_between_readings_counts_by_its_share),

@@ -205,6 +205,10 @@ static void test_a_printable_text_is_cut_between_characters_and_always_ends(void
     (void)state;
     char out[8];
     assert_string_equal(jm_text_printable(out, sizeof out, "a\x1b[1m"), "a\xef\xbf\xbd[1m");
+    assert_string_equal(jm_text_printable(out, sizeof out, "\xe2\x80\xae\xe2\x81\xa6"),
+                        "\xef\xbf\xbd\xef\xbf\xbd");
+    assert_string_equal(jm_text_printable(out, sizeof out, "\xe2\x80\xa6\xe2\x81\xa0"),
+                        "\xe2\x80\xa6\xe2\x81\xa0");
     assert_string_equal(jm_text_printable(out, sizeof out, "aaaaaa\xc3\xa4"),
                         "aaaaaa"); /* 8 bytes and an end */
     assert_string_equal(jm_text_printable(out, sizeof out, "aaaaa\xc3\xa4"), "aaaaa\xc3\xa4");

@@ -277,6 +277,28 @@ static void test_what_cannot_be_told_is_refused_with_its_cause(void **state)
                    "--metrics");
 }
 
+/* ncu of before 2022.3, which knew no chip that a model is of. */
+static void test_a_file_that_tells_no_chip_is_of_none_that_is_known(void **state)
+{
+    (void)state;
+    const char *const files[] = {
+        "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
+        "\"0\",\"k\",\"gpu__time_duration.sum\",\"nsecond\",\"12,672\"\n"
+        "\"0\",\"k\",\"dram__cycles_elapsed.avg.per_second\",\"cycle/second\",\"1,215,000,000.00\"\n",
+        RAW("", "\"gpu__time_duration.sum\"", "\"us\"", "\"10.5\""),
+        RAW("", "\"gpu__time_duration.sum\",\"device__attribute_display_name\"", "\"us\",\"\"",
+            "\"10.5\",\"NVIDIA A100-SXM4-80GB\""),
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        expect_failure(files[i], &(jm_estimate_options){0}, JM_NOT_SUPPORTED, "--board h100");
+    /* Who says what it is gets further, as does a file that names a board that is known. */
+    expect_failure(files[1], &(jm_estimate_options){.board = "h100"}, JM_BAD_DATA, "--metrics");
+    expect_failure(files[1], &(jm_estimate_options){.model = "h200"}, JM_BAD_DATA, "--metrics");
+    expect_failure(RAW("", "\"gpu__time_duration.sum\",\"device__attribute_display_name\"", "\"us\",\"\"",
+                       "\"10.5\",\"NVIDIA H200\""),
+                   &(jm_estimate_options){0}, JM_BAD_DATA, "--metrics");
+}
+
 /* ---- clocks */
 
 static void test_the_time_of_work_scales_with_the_clock_and_that_of_memory_does_not(void **state)
@@ -532,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_zeros_and_random_numbers_of_one_matrix_product_both_lie_in_its_interval),
         cmocka_unit_test(test_every_form_of_the_same_kernels_gives_rows_whose_intervals_meet),
         cmocka_unit_test(test_what_cannot_be_told_is_refused_with_its_cause),
+        cmocka_unit_test(test_a_file_that_tells_no_chip_is_of_none_that_is_known),
         cmocka_unit_test(test_the_time_of_work_scales_with_the_clock_and_that_of_memory_does_not),
         cmocka_unit_test(test_what_no_board_can_draw_is_taken_at_a_lower_clock),
         cmocka_unit_test(test_another_clock_is_told_as_extrapolated_and_is_less_sure),

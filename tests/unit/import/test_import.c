@@ -133,6 +133,95 @@ static void test_seconds_since_1970_keep_their_nanoseconds(void **state)
     }
 }
 
+/* As spreadsheets, loggers and other countries write them; all are t,v of 0.5,-1234.25 and 1,7. */
+static void test_a_table_is_read_whoever_wrote_it(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "t,v\n0.5,-1234.25\n1,7\n",
+        "\xef\xbb\xbf\"t\",\"v\"\n\"0.5\",\"-1234.25\"\n1,7\n",
+        "\xef\xbb\xbft;v\r\n0,5;-1.234,25\r\n1;7\r\n",
+        "sep=;\r\nt;v\r\n0.5;-1234.25\r\n\r\n1;7",
+        "t\tv\n0,5\t-1234,25\n1\t7\n",
+        "t,v\r0.5,-1234.25\r1,7\r",
+        "  t , \"v\"  \n 0.5 ,\t\"-1234.25\" \n   \n1,7 \n",
+        "T,V,w\n0.5,-1234.25,\"a;b;c\"\n1,7,\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        jm__csv *csv;
+        jm_error err = {0};
+        bool more;
+        int64_t t_ns;
+        double value;
+        size_t t, v;
+        put(csv_path, texts[i]);
+        if (jm__csv_open(&csv, csv_path, &err) != JM_OK) fail_msg("%s", err.text);
+        assert_int_equal(jm__csv_column(csv, "t", &t, &err), JM_OK);
+        assert_int_equal(jm__csv_column(csv, "v", &v, &err), JM_OK);
+        for (int row = 0; row < 2; row++) {
+            assert_int_equal(jm__csv_next(csv, &more, &err), JM_OK);
+            assert_true(more);
+            if (jm__csv_scaled(csv, t, 9, &t_ns, &err) != JM_OK) fail_msg("%s", err.text);
+            if (jm__csv_number(csv, v, &value, &err) != JM_OK) fail_msg("%s", err.text);
+            assert_true(t_ns == (row == 0 ? 500000000 : 1000000000));
+            assert_true(value == (row == 0 ? -1234.25 : 7));
+        }
+        assert_int_equal(jm__csv_next(csv, &more, &err), JM_OK);
+        assert_false(more);
+        jm__csv_close(csv);
+    }
+}
+
+static void test_what_is_no_number_says_what_to_change(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hint;
+    } cases[] = {
+        {"t_s,power_w\n2024/10/26 22:13:05.1,80\n", "date -d STAMP"},
+        {"t_s,power_w\n26.10.2024 22:13,80\n", "date -d STAMP"},
+        {"t_s,power_w\n2024-10-26T22:13:05Z,80\n", "date -d STAMP"},
+        {"t_s,power_w\n1,80.5 W\n", "without their unit"},
+        {"t_s,power_w\n1,\"80,5\"\n", "behind a point"},
+        {"t_s,power_w\n1,\"1,080.5\"\n", "behind a point"},
+        {"t_s,power_w\nN/A,80\n", "leave lines without a value out"},
+        {"timestamp, power.draw [W]\n2024/10/26 22:13:05.137, 80.00 W\n", "t_s in seconds"},
+        {"#Entity   POWER\nID        W\nGPU 0     68.5\n", "t_s in seconds"},
+        {"\xff\xfet\0_\0s\0", "UTF-8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const jm_import_options options = {.size = sizeof options,
+                                           .overwrite = true,
+                                           .path = out_path,
+                                           .files = {[JM_IMPORT_METER] = csv_path}};
+        jm_error err = {0};
+        put(csv_path, cases[i].text);
+        assert_int_equal(jm_recording_import(&options, &err), JM_BAD_DATA);
+        if (strstr(err.hint, cases[i].hint) == NULL)
+            fail_msg("\"%s\", \"%s\" does not say: %s", err.text, err.hint, cases[i].hint);
+    }
+}
+
+static void test_a_log_of_another_program_is_named(void **state)
+{
+    (void)state;
+    static const char *const logs[][2] = {
+        {"timestamp, power.draw [W], temperature.gpu\n2024/10/26 22:13:05.137, 80.00 W, 40\n", "nvidia-smi"},
+        {"#Entity   POWER\nGPU 0     68.5\n", "dcgmi"},
+        {"# HELP DCGM_FI_DEV_POWER_USAGE Power draw (in W).\n", "DCGM"}};
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        jm_error err = {0};
+        put(csv_path, logs[i][0]);
+        assert_int_equal(import_into(true, "h200", csv_path, NULL, NULL, &err), JM_BAD_DATA);
+        if (strstr(err.text, logs[i][1]) == NULL) fail_msg("\"%s\" does not name %s", err.text, logs[i][1]);
+        assert_non_null(strstr(err.hint, "power_average"));
+    }
+    jm_error err = {0};
+    put(csv_path, "sensor,t_s,value\npower.draw,1,80\n");
+    assert_int_equal(import_into(true, "h200", csv_path, NULL, NULL, &err), JM_BAD_DATA);
+    assert_non_null(strstr(err.hint, "power_instant, power_average"));
+}
+
 typedef struct bad_case {
     const char *readings, *segments, *kernels, *words;
 } bad_case;
@@ -143,7 +232,8 @@ static void test_what_is_wrong_with_a_file_is_told_by_file_line_and_column(void 
     static const bad_case cases[] = {
         {"sensor,t_s,value\npower_ring_w,1,80\npower_ring_w,x,80\n", NULL, NULL,
          "line 3, column \"t_s\": \"x\" is no number"},
-        {"sensor,t_s,value\npower_ring_w,1,nan\n", NULL, NULL, "line 2, column \"value\""},
+        {"sensor,t_s,value\npower_ring_w,1,inf\n", NULL, NULL, "line 2, column \"value\""},
+        {"sensor,t_s,value\npower_ring_w,1,nan\n", NULL, NULL, "no rows with a value"},
         {"sensor,t_s,value\nvolts,1,80\n", NULL, NULL, "knows no sensor \"volts\""},
         {"sensor,t,value\n", NULL, NULL, "no column \"t_s\"; this file has: sensor, t, value"},
         {"", NULL, NULL, "line 1: the file is empty"},
@@ -417,11 +507,59 @@ static void test_what_is_wrong_with_a_meter_is_told(void **state)
     }
 }
 
+static size_t readings_of_meter(const char *text)
+{
+    jm_error err = {0};
+    jm_recording *recording;
+    jm__dataset *d = NULL;
+    put(csv_path, text);
+    if (import_meter(NULL, csv_path, &err) != JM_OK) fail_msg("%s", err.text);
+    assert_int_equal(jm_recording_open(&recording, out_path, &err), JM_OK);
+    assert_int_equal(jm__dataset_load(&d, recording, &err), JM_OK);
+    size_t count = d->reading_count;
+    jm__dataset_free(d);
+    jm_recording_close(recording);
+    return count;
+}
+
+static void test_a_value_that_is_missing_is_a_gap(void **state)
+{
+    (void)state;
+    assert_int_equal(readings_of_meter("t_s,power_w\n0,1\n1,[N/A]\n2,\n3,[Not Supported]\n4,nan\n5,-\n6,2\n"),
+                     2);
+}
+
+/* The hour that comes twice would be counted once. */
+static void test_a_clock_that_was_set_back_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *readings, *meter, *words;
+    } cases[] = {
+        {NULL, "t_s,power_w\n0,1\n3600,1\n3590,1\n", "line 4, column \"t_s\": time runs backwards, by 10 s"},
+        {NULL, "t_s,power_w,meter\n0,1,a\n0,1,b\n60,1,a\n60,1,b\n30,1,a\n", "line 6"},
+        {"sensor,t_s,value\npower_ring_w,5,80\npower_instant,1,80\npower_ring_w,3.5,80\n", NULL, "line 4"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jm_error err = {0};
+        put(csv_path, cases[i].readings != NULL ? cases[i].readings : cases[i].meter);
+        jm_status status = import_meter(cases[i].readings != NULL ? csv_path : NULL,
+                                        cases[i].meter != NULL ? csv_path : NULL, &err);
+        assert_int_equal(status, JM_BAD_DATA);
+        if (strstr(err.text, cases[i].words) == NULL) fail_msg("%s", err.text);
+        assert_non_null(strstr(err.hint, "daylight saving time"));
+    }
+    /* A file may have one sensor after the other, and rings give late stamps. */
+    assert_int_equal(readings_of_meter("t_s,power_w,meter\n0,1,a\n9,1,a\n0,1,b\n9,1,b\n8.5,1,b\n"), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields_may_hold_commas_quotes_and_line_ends),
         cmocka_unit_test(test_seconds_since_1970_keep_their_nanoseconds),
+        cmocka_unit_test(test_a_table_is_read_whoever_wrote_it),
+        cmocka_unit_test(test_what_is_no_number_says_what_to_change),
+        cmocka_unit_test(test_a_log_of_another_program_is_named),
         cmocka_unit_test(test_what_is_wrong_with_a_file_is_told_by_file_line_and_column),
         cmocka_unit_test(test_a_damaged_gzip_file_is_named),
         cmocka_unit_test(test_a_missing_file_and_an_existing_output_are_refused),
@@ -431,6 +569,8 @@ int main(void)
         cmocka_unit_test(test_copies_are_known_by_their_names),
         cmocka_unit_test(test_each_meter_is_a_board_upstream_of_the_gpu_and_does_not_lengthen_the_run),
         cmocka_unit_test(test_what_is_wrong_with_a_meter_is_told),
+        cmocka_unit_test(test_a_value_that_is_missing_is_a_gap),
+        cmocka_unit_test(test_a_clock_that_was_set_back_is_refused_with_its_line),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -242,6 +242,14 @@ static void test_what_does_not_fit_is_refused_with_its_cause(void **state)
     assert_int_equal(add(run_path, "0"), JM_BAD_DATA);
     assert_non_null(strstr(err.text, "sm__inst_executed_pipe_alu"));
     assert_non_null(strstr(err.hint, "--metrics"));
+
+    csv = fopen(csv_path, "w"); /* of a chip that it does not tell */
+    fputs("\"ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"gpu__time_duration.sum\"\n"
+          "\"\",\"\",\"\",\"\",\"us\"\n\"0\",\"attention\",\"(1, 1, 1)\",\"(1, 1, 1)\",\"10.5\"\n",
+          csv);
+    fclose(csv);
+    assert_int_equal(add(run_path, "0"), JM_NOT_SUPPORTED);
+    assert_non_null(strstr(err.text, "of which chip"));
 }
 
 static void test_a_recording_with_counters_of_its_own_keeps_them(void **state)

@@ -441,12 +441,12 @@ static void test_a_file_that_is_no_json_is_refused_by_its_line(void **state)
                                         "{\"constant_w\": NaN}",
                                         "{\"constant_w\": 1e999}",
                                         "{\"board\": \"\xff\xfe\"}",
-                                        "{\"board\": \"a\\u0000b\"}",
-                                        "\xef\xbb\xbf{}"};
+                                        "{\"board\": \"a\\u0000b\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         expect_refused(texts[i], strlen(texts[i]), "line ");
     expect_refused("{}", 2, "does not say so");
     expect_refused("[]", 2, "does not say so");
+    expect_refused("\xef\xbb\xbf{}", 5, "does not say so"); /* who edits it may leave a byte order mark */
     static char deep[100000];
     memset(deep, '[', sizeof deep);
     expect_refused(deep, sizeof deep, "line 1");

@@ -228,6 +228,19 @@ static void test_a_table_saved_again_without_quotes(void **state)
     assert_int_equal(ncu.count, 1);
     assert_near(value_of(0, "S", "Duration of it", "second"), 1234.5e-6, 1e-12);
     jm__ncu_free(&ncu);
+    static const char *const others[] = {
+        "ID;Process ID;Kernel Name;Section Name;Metric Name;Metric Unit;Metric Value\n"
+        "0;9;k<1, 2>;S;Duration;us;1,5\n0;9;k<1, 2>;S;Duration of it;us;1.234,5\n",
+        "\"ID\"\t\"Process ID\"\t\"Kernel Name\"\t\"Section Name\"\t\"Metric Name\"\t\"Metric "
+        "Unit\"\t\"Metric Value\"\n"
+        "\"0\"\t\"9\"\t\"k<1, 2>\"\t\"S\"\t\"Duration of it\"\t\"us\"\t\"1234.5\"\n"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        read_good(others[i]);
+        assert_int_equal(ncu.count, 1);
+        assert_string_equal(ncu.kernels[0].name, "k<1, 2>");
+        assert_near(value_of(0, "S", "Duration of it", "second"), 1234.5e-6, 1e-12);
+        jm__ncu_free(&ncu);
+    }
 }
 
 /* ---- locales */

@@ -1,10 +1,12 @@
 /* A recording: what is written comes back, from memory and from a file. */
 #include "all_kernels.h"
+#include "attribute/work/span_index.h"
 #include "base/clock.h"
 #include "recording/batch.h"
 #include "recording/database.h"
 #include "recording/dataset.h"
 #include "recording/writer.h"
+#include "rows/marks.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -292,6 +294,51 @@ static void test_a_recording_in_memory_is_read_while_it_is_written(void **state)
     assert_int_equal(jm__writer_close(writer, &err), JM_OK);
 }
 
+/* Its command's end the recorder notes, that of other processes it marks as it finds out. */
+static void test_what_never_ended_lasts_to_the_end_of_its_process(void **state)
+{
+    (void)state;
+    enum { COMMAND = 1, WORKER, OTHER };
+    jm_error err;
+    jm__writer *writer;
+    jm_recording *recording;
+    jm__dataset *data;
+    assert_int_equal(jm__writer_create(&writer, NULL, false, &err), JM_OK);
+    assert_int_equal(jm__writer_recording(writer, &recording, &err), JM_OK);
+    jm__writer_meta(writer, "start_ns", "77000000000");
+    jm__writer_meta(writer, "child_pid", "41");
+    jm__writer_meta(writer, "child_end_ns", "77000000040");
+    for (int64_t id = COMMAND; id <= OTHER; id++) {
+        const jm__process process = {
+            .id = id, .pid = 40 + id, .rank = -1, .start_ns = START_NS, .end_ns = START_NS};
+        const jm__span span = {.id = id,
+                               .process_id = id,
+                               .thread_id = 1,
+                               .start_ns = START_NS,
+                               .end_ns = -1,
+                               .kind = JM_SPAN_PHASE};
+        jm__writer_process(writer, &process);
+        jm__writer_span_begin(writer, &span);
+    }
+    jm__mark gone = {.process_id = WORKER, .t_ns = START_NS + 30};
+    gone.name_id = jm__writer_name(writer, JM_MARK_ENDED);
+    jm__writer_mark(writer, &gone);
+    assert_int_equal(jm__writer_commit(writer, START_NS + 50, &err), JM_OK);
+    const jm__stretch_wanted phases = {
+        .from_ns = START_NS, .to_ns = START_NS + 50, .spans = true, .kind = JM_SPAN_PHASE};
+    for (int i = 0; i < 2; i++) { /* the same where spans alone are asked for */
+        jm_status status = i == 0 ? jm__dataset_load(&data, recording, &err)
+                                  : jm__dataset_load_readings(&data, recording, &phases, &err);
+        assert_int_equal(status, JM_OK);
+        assert_int_equal(data->span_count, 3);
+        assert_int_equal(jm__span_end_ns(data, &data->spans[0]), START_NS + 40);
+        assert_int_equal(jm__span_end_ns(data, &data->spans[1]), START_NS + 30);
+        assert_int_equal(jm__span_end_ns(data, &data->spans[2]), START_NS + 50);
+        jm__dataset_free(data);
+    }
+    assert_int_equal(jm__writer_close(writer, &err), JM_OK);
+}
+
 static void test_one_single_file_is_left(void **state)
 {
     (void)state;
@@ -465,6 +512,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_written_comes_back_from_a_file),
         cmocka_unit_test(test_a_recording_in_memory_is_read_while_it_is_written),
+        cmocka_unit_test(test_what_never_ended_lasts_to_the_end_of_its_process),
         cmocka_unit_test(test_one_single_file_is_left),
         cmocka_unit_test(test_a_file_that_is_replaced_while_it_is_read_gives_no_kernels_of_another),
         cmocka_unit_test(test_more_readings_at_once_than_a_batch_holds_are_all_written),

@@ -472,6 +472,39 @@ static void test_what_is_no_recording_is_refused_with_its_reason(void **state)
     expect_refusal(JM_UNKNOWN_VERSION, "format 99");
 }
 
+/* SQLite's own header: what it makes no sense of is recovered row by row, or refused as what it is. */
+static void test_a_damaged_byte_of_the_header_is_never_a_fault_of_ours(void **state)
+{
+    (void)state;
+    enum { MAGIC = 16, HEADER = 100 };
+    static const unsigned char turned[] = {0x01, 0x80, 0xff, 0x42};
+    jm__writer *writer = begin(path);
+    write_second(writer, 0);
+    assert_int_equal(jm__writer_close(writer, NULL), JM_OK);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    for (off_t at = MAGIC; at < HEADER; at++) {
+        unsigned char was, is;
+        assert_int_equal(pread(file, &was, 1, at), 1);
+        for (size_t i = 0; i < sizeof turned; i++) {
+            jm_error err = {0};
+            jm_recording *recording;
+            jm__dataset *data;
+            is = was ^ turned[i];
+            assert_int_equal(pwrite(file, &is, 1, at), 1);
+            jm_status status = jm_recording_open(&recording, path, &err);
+            if (status == JM_OK) {
+                status = jm__dataset_load(&data, recording, &err);
+                if (status == JM_OK) jm__dataset_free(data);
+                jm_recording_close(recording);
+            }
+            if (status != JM_OK && status != JM_BAD_DATA && status != JM_UNKNOWN_VERSION)
+                fail_msg("byte %d ^ %d: %s", (int)at, turned[i], err.text);
+        }
+        assert_int_equal(pwrite(file, &was, 1, at), 1);
+    }
+    close(file);
+}
+
 static void test_rows_that_name_what_is_not_there_are_left_out_and_told(void **state)
 {
     (void)state;
@@ -507,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_a_full_disk_keeps_readings_before_kernels_and_counts_the_rest),
         cmocka_unit_test(test_space_that_is_freed_in_time_loses_nothing),
         cmocka_unit_test(test_what_is_no_recording_is_refused_with_its_reason),
+        cmocka_unit_test(test_a_damaged_byte_of_the_header_is_never_a_fault_of_ours),
         cmocka_unit_test(test_rows_that_name_what_is_not_there_are_left_out_and_told),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

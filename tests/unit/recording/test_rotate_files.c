@@ -200,6 +200,34 @@ static void test_an_older_part_may_be_removed(void **state)
     sums_of(rotated_path(2), JM_BY_BOARD); /* it has one */
 }
 
+/* Who names itself, or each the other, would be asked without end; and a file elsewhere is none of the run's.
+ */
+static void test_a_part_that_is_none_before_it_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"r.0002.joulemap", "r.0003.joulemap", "../r.0001.joulemap",
+                                        "/etc/passwd"};
+    jm_error err;
+    day d = begin(0);
+    day_go_on(&d, 300);
+    assert_int_equal(end(&d, &err), JM_OK);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        jm_recording *recording;
+        jm_sum sum;
+        sqlite3 *db;
+        char sql[120];
+        snprintf(sql, sizeof sql, "UPDATE meta SET value = '%s' WHERE key = 'part_before'", names[i]);
+        assert_int_equal(sqlite3_open(rotated_path(2), &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+        assert_int_equal(jm_recording_open(&recording, rotated_path(2), &err), JM_OK);
+        assert_int_equal(jm_recording_energy(recording, 0, d.start_ns, d.t_ns, &sum, &err), JM_BAD_DATA);
+        assert_non_null(strstr(err.text, names[i]));
+        assert_non_null(strstr(err.text, "as the part before it"));
+        jm_recording_close(recording);
+    }
+}
+
 static void test_a_part_that_is_removed_while_it_is_written_is_told_of(void **state)
 {
     (void)state;
@@ -384,6 +412,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_newest_stay_and_what_is_not_ours, clean),
         cmocka_unit_test_setup(test_older_runs_go_only_once_the_new_one_comes_to_something, clean),
         cmocka_unit_test_setup(test_an_older_part_may_be_removed, clean),
+        cmocka_unit_test_setup(test_a_part_that_is_none_before_it_is_an_error, clean),
         cmocka_unit_test_setup(test_a_part_that_is_removed_while_it_is_written_is_told_of, clean),
         cmocka_unit_test_setup(test_a_next_part_that_is_removed_costs_nothing, clean),
         cmocka_unit_test_setup(test_a_part_that_is_read_is_closed_once_it_is_not, clean),

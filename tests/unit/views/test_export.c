@@ -256,7 +256,9 @@ static void test_no_cell_is_a_formula_and_numbers_stay_numbers(void **state)
                  {"''@a", "'''@a"},
                  {"a=1,b", "\"a=1,b\""},
                  {"'tis", "'tis"},
-                 {"=a\"b", "\"'=a\"\"b\""}};
+                 {"=a\"b", "\"'=a\"\"b\""},
+                 {" a", "\" a\""},
+                 {"a\t", "\"a\t\""}};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         const jm_row row = {.name = cells[i].name,
                             .path = "p",

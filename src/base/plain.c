@@ -1,0 +1,81 @@
+/* The calls that look at the locale, in the one of C. */
+#include "base/plain.h"
+
+#include <locale.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static locale_t plain; /* 0 without memory: uselocale then leaves things as they are */
+
+static void make_plain(void)
+{
+    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* Of this thread alone; returns what it had. */
+static locale_t enter(void)
+{
+    pthread_once(&once, make_plain);
+    return uselocale(plain);
+}
+
+int jm__vprint(char *out, size_t size, const char *format, va_list args)
+{
+    locale_t before = enter();
+    int length = vsnprintf(out, size, format, args);
+    uselocale(before);
+    return length;
+}
+
+int jm__print(char *out, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = jm__vprint(out, size, format, args);
+    va_end(args);
+    return length;
+}
+
+int jm__print_to(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    locale_t before = enter();
+    int length = vfprintf(out, format, args);
+    uselocale(before);
+    va_end(args);
+    return length;
+}
+
+size_t jm__mark_length(const char *text, size_t size)
+{
+    return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+void jm__pass_mark(FILE *file)
+{
+    char mark[3];
+    if (jm__mark_length(mark, fread(mark, 1, sizeof mark, file)) == 0) rewind(file);
+}
+
+double jm__real_of(const char *text, char **end)
+{
+    locale_t before = enter();
+    double value = strtod(text, end);
+    uselocale(before);
+    return value;
+}
+
+char jm__lower(char letter)
+{
+    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
+bool jm__same_letters(const char *a, const char *b)
+{
+    while (*a != '\0' && jm__lower(*a) == jm__lower(*b))
+        a++, b++;
+    return *a == *b;
+}
