@@ -1,4 +1,4 @@
-/* Where our own library lies, and what lies beside it. */
+/* Where our own library lies, and what lies beside it; programs on PATH. */
 #include "base/beside.h"
 
 #include <dlfcn.h>
@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool jm__own_folder(char *folder, size_t size)
@@ -40,5 +41,20 @@ bool jm__beside(const char *name, char *path, size_t size)
         if (length > 0 && (size_t)length < size && access(path, R_OK) == 0) return true;
     }
     snprintf(path, size, "%s/%s", folder, name);
+    return false;
+}
+
+bool jm__on_path(const char *name, char *path, size_t size)
+{
+    const char *folder = getenv("PATH");
+    while (folder != NULL && *folder != '\0') {
+        struct stat about;
+        int length = (int)strcspn(folder, ":"),
+            written = snprintf(path, size, "%.*s/%s", length, folder, name);
+        if (length > 0 && written > 0 && (size_t)written < size && stat(path, &about) == 0 &&
+            S_ISREG(about.st_mode) && access(path, X_OK) == 0)
+            return true;
+        folder += length + (folder[length] == ':');
+    }
     return false;
 }

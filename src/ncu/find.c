@@ -1,4 +1,5 @@
 /* Where Nsight Compute is. */
+#include "base/beside.h"
 #include "base/status.h"
 #include "ncu/run.h"
 
@@ -14,18 +15,6 @@ static bool is_program(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
-}
-
-static bool on_path(char *out, size_t size)
-{
-    const char *path = getenv("PATH");
-    while (path != NULL && *path != '\0') {
-        size_t length = strcspn(path, ":");
-        int written = snprintf(out, size, "%.*s/ncu", (int)length, path);
-        if (length > 0 && written > 0 && (size_t)written < size && is_program(out)) return true;
-        path += length + (path[length] == ':');
-    }
-    return false;
 }
 
 static bool below(char *out, size_t size, const char *variable)
@@ -55,7 +44,7 @@ static bool newest(char *out, size_t size, const char *root, const char *below_r
 
 jm_status jm__ncu_find(char *path, size_t size, const char *root, jm_error *err)
 {
-    if (on_path(path, size) || below(path, size, "CUDA_HOME") || below(path, size, "CUDA_PATH") ||
+    if (jm__on_path("ncu", path, size) || below(path, size, "CUDA_HOME") || below(path, size, "CUDA_PATH") ||
         newest(path, size, root, "/usr/local/cuda*/bin/ncu") ||
         newest(path, size, root, "/opt/nvidia/nsight-compute/*/ncu"))
         return JM_OK;

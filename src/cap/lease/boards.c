@@ -1,4 +1,5 @@
 /* Boards with their caps and leases, as they stand. */
+#include "base/plain.h"
 #include "base/status.h"
 #include "cap/lease/reach.h"
 #include "cap/lease/state.h"
@@ -45,13 +46,15 @@ static bool look(jm_cap_board *board, const jm__nvml *nvml, unsigned index)
 /* By the command of JOULEMAP_CAP, within the bounds that stand in it. */
 static void take_bounds(jm_cap_board *board, const char *command)
 {
-    double low_w, high_w;
     const char *within = strstr(command, "--within ");
+    char *at = NULL;
     command += strspn(command, " ");
     snprintf(board->may_set, sizeof board->may_set, "%.*s", (int)strcspn(command, " "), command);
-    if (within == NULL || sscanf(within, "--within %lf:%lf", &low_w, &high_w) != 2) return;
+    if (within == NULL) return;
+    double low_w = jm__real_of(within + strlen("--within "), &at);
+    if (*at != ':') return;
     board->low_w = fmax(board->low_w, low_w);
-    board->high_w = fmin(board->high_w, high_w);
+    board->high_w = fmin(board->high_w, jm__real_of(at + 1, &at));
 }
 
 /* That command names a board, and it is another. */

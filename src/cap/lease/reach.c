@@ -49,16 +49,9 @@ const char *jm__lease_command(void)
 /* Where a command begins: as it stands, or the first of its name on PATH. */
 static bool find_command(const char *name, char *path, size_t size)
 {
-    const char *at = strchr(name, '/') != NULL ? "" : getenv("PATH");
-    while (at != NULL) {
-        int length = (int)strcspn(at, ":");
-        if (snprintf(path, size, "%.*s%s%s", length, at, length > 0 ? "/" : "", name) < (int)size &&
-            access(path, X_OK) == 0)
-            return true;
-        at = at[length] == ':' ? at + length + 1 : NULL;
-    }
+    if (strchr(name, '/') == NULL && jm__on_path(name, path, size)) return true;
     snprintf(path, size, "%s", name);
-    return false;
+    return strchr(name, '/') != NULL && access(path, X_OK) == 0;
 }
 
 /* The words of JOULEMAP_CAP, else those for the program beside this library. False: there is no such program,
