@@ -349,7 +349,10 @@ static void test_bounds_of_a_rule_hold(void **state)
     jm_error err = {0};
     jm_cap_lease *lease, *other;
     const jm_cap_lease_options options = {.size = sizeof options, .board = 1};
-    setenv("JOULEMAP_CAP", JM_BUILD_DIR "/joulemap-cap serve --within 300:600 --board 0", 1);
+    char path[4096];
+    snprintf(path, sizeof path, JM_BUILD_DIR ":%s", getenv("PATH")); /* a name there may have a blank */
+    setenv("PATH", path, 1);
+    setenv("JOULEMAP_CAP", "joulemap-cap serve --within 300:600 --board 0", 1);
     set_limit(0, 650); /* outside: it is put back all the same */
     lease = take(0, "the test");
     assert_float_equal(jm_cap_lease_board(lease)->low_w, 300, 1e-3);
@@ -369,8 +372,8 @@ static void test_bounds_of_a_rule_hold(void **state)
         "--within 600:300",  "--within 300", "--within 300:", "--within 0:300",
         "--within 300:600W", "--board",      "--clocks yes",  "--within nan:nan"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        char command[sizeof JM_BUILD_DIR + 64];
-        snprintf(command, sizeof command, JM_BUILD_DIR "/joulemap-cap serve %s", wrong[i]);
+        char command[64];
+        snprintf(command, sizeof command, "joulemap-cap serve %s", wrong[i]);
         setenv("JOULEMAP_CAP", command, 1);
         assert_int_not_equal(take_status(&lease, &options, &err), JM_OK);
     }
