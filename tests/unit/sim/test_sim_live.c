@@ -349,6 +349,20 @@ static void test_what_is_no_ring_or_is_cut_short_ends_no_board(void **state)
     assert_int_equal((int)calls, 4);
 }
 
+/* The board has heard of its work. */
+static void await_program(nvmlDevice_t device, pid_t pid)
+{
+    for (int tries = 0;; tries++) {
+        unsigned int count = 4;
+        nvmlProcessInfo_t processes[4];
+        assert_int_equal(nvml.processes(device, &count, processes), NVML_SUCCESS);
+        if (count == 1 && processes[0].pid == (unsigned)pid) return;
+        assert_int_equal(count, 0);
+        assert_true(tries < 1000);
+        wait_ms(10);
+    }
+}
+
 static void test_the_board_idles_when_its_program_is_killed(void **state)
 {
     (void)state;
@@ -362,21 +376,19 @@ static void test_the_board_idles_when_its_program_is_killed(void **state)
             pause();
     }
     double from_s, to_s;
-    sleep_to(0.35);
-    unsigned int count = 4;
-    nvmlProcessInfo_t processes[4];
-    assert_int_equal(nvml.processes(device, &count, processes), NVML_SUCCESS);
-    assert_int_equal(count, 1);
-    assert_int_equal(processes[0].pid, child);
+    await_program(device, child);
+    wait_ms(250);
     double from_j = counter_j(device, &from_s);
-    sleep_to(0.6);
+    wait_ms(250);
     assert_true(fabs((counter_j(device, &to_s) - from_j) / (to_s - from_s) - LINEAR_FORWARD_W) < 0.05);
     kill(child, SIGKILL); /* and stays a zombie: waited for below */
-    sleep_to(0.95);
+    wait_ms(350);
     from_j = counter_j(device, &from_s);
-    sleep_to(1.25);
+    wait_ms(300);
     assert_true(fabs((counter_j(device, &to_s) - from_j) / (to_s - from_s) - 77) <
                 0.05); /* no context either */
+    unsigned int count = 4;
+    nvmlProcessInfo_t processes[4];
     assert_int_equal(nvml.processes(device, &count, processes), NVML_SUCCESS);
     assert_int_equal(count, 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -397,9 +409,10 @@ static void test_work_runs_on_the_board_that_the_program_names(void **state)
     }
     unsetenv("LOCAL_RANK");
     double from_s, to_s;
-    sleep_to(0.4);
+    await_program(device, child);
+    wait_ms(250);
     double from_j = counter_j(device, &from_s);
-    sleep_to(0.7);
+    wait_ms(300);
     assert_true(fabs((counter_j(device, &to_s) - from_j) / (to_s - from_s) - LINEAR_FORWARD_W) < 0.05);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);

@@ -614,11 +614,11 @@ static void test_killed_recorder_leaves_a_dormant_program_that_can_be_recorded(v
     held after = look(s.pid);
     for (int tries = 0; tries < 300;
          tries++) { /* the thread that listens may still be leaving the last one */
-        if (after.maps == before.maps && after.descriptors == before.descriptors) break;
+        if (after.maps <= before.maps && after.descriptors == before.descriptors) break;
         jm__sleep_ns(10 * JM_NS_PER_MS);
         after = look(s.pid);
     }
-    assert_int_equal(after.maps, before.maps);
+    assert_true(after.maps <= before.maps);
     assert_int_equal(after.descriptors, before.descriptors);
     told later = {0};
     record_some(&later, &s);
