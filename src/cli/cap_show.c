@@ -26,7 +26,7 @@ static const char *watts(char *text, size_t size, double value)
 
 static void range(char *text, size_t size, const jm_cap_board *board)
 {
-    if (isnan(board->low_w) || isnan(board->high_w))
+    if (isnan(board->low_w)) /* then both are */
         snprintf(text, size, "?");
     else
         snprintf(text, size, "%.4g to %.4g W", board->low_w, board->high_w);

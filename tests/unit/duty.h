@@ -39,6 +39,7 @@ typedef struct duty_options {
     double goes[DUTY_LAYERS]; /* the share of a layer's time that goes with tokens, at their mean */
     int64_t lag_ns;           /* the GPU runs behind the host */
     double apart;             /* what work draws more while it is not traced, relative */
+    double quicker;           /* what kernels take less while they are not traced, relative */
     int processes;            /* each on its own board; 0: one */
 } duty_options;
 
@@ -110,6 +111,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
         if (odd) length *= 0.5;
         if (tokens > 0) length *= 1 + d->of.goes[l] * (tokens / usual - 1);
+        if (level == 0) length *= 1 - d->of.quicker;
         double power_w = duty_w[l] * (1 + (apart ? d->of.apart : 0));
         int64_t span =
             level == 0 ? 0 : syn_span(s, JM_SPAN_FORWARD, names[l], "Linear", step, t_ns, t_ns, pid);

@@ -27,8 +27,22 @@ no_steps() {
     sed -n 1,2p c.err
 }
 
+# between the board's highest clock and half of it
+bounds_of_the_clock() {
+    enter bounds
+    search --clocks --probes 2 --json -o d.joulemap --stop -- "$work" compute 100000 >d.json 2>d.err || cat d.err
+    python3 - <<'END'
+import json
+tried = {trial["clock_mhz"] for trial in json.load(open("d.json"))["trials"] if trial["stage"] == "clock"}
+assert None in tried and len(tried) > 1, tried
+assert tried <= {None, 1890, 1800, 1710, 1620, 1530, 1440, 1350, 1260, 1170, 1080, 990}, tried
+END
+    caps
+}
+
 (ended_before) >ended.txt 2>&1 &
 (no_steps) >none.txt 2>&1 &
+(bounds_of_the_clock) >bounds.txt 2>&1 &
 enter best
 search --objective energy --json -o a.joulemap --stop --phases -- "$work" memory 100000 phases >a.json 2>a.err || cat a.err
 python3 - <<'END'
@@ -64,3 +78,5 @@ echo "ended before"
 cat ../ended.txt
 echo "no steps"
 cat ../none.txt
+echo "bounds of the clock"
+cat ../bounds.txt

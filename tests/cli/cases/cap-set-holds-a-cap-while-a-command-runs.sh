@@ -22,4 +22,5 @@ echo $?
 JOULEMAP_SIM_FAULTS='missing:nvmlDeviceSetPowerManagementLimit' joulemap cap set 400 --board 0
 echo $?
 joulemap cap show
+JOULEMAP_SIM_FAULTS='missing:nvmlDeviceGetPowerManagementLimitConstraints' joulemap cap show --board 1
 ls "$JOULEMAP_CAPS_DIR" | sed 's/.*\.//'

@@ -91,6 +91,26 @@ static void test_a_thousand_tasks_at_a_time_cost_what_a_thousand_tasks_do(void *
     syn_free(s);
 }
 
+/* An import may begin before its clock's zero, where -1 is a time, too. */
+static void test_a_span_lasts_to_its_end_else_to_that_of_its_process_or_the_recording(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(1, 1, 20);
+    syn_span(s, JM_SPAN_PHASE, "before zero", "", 0, -5, -1, 100);
+    syn_span(s, JM_SPAN_PHASE, "open", "", 0, 50, -1, 100);
+    syn_span(s, JM_SPAN_PHASE, "of no length", "", 0, 60, 60, 100);
+    syn_span(s, JM_SPAN_PHASE, "whole", "", 0, 60, 70, 100);
+    syn_span(s, JM_SPAN_PHASE, "after all", "", 0, 300, -1, 100);
+    s->dataset.end_ns = 200;
+    static const int64_t alive_ns[] = {200, 200, 60, 70, 300}, gone_ns[] = {100, 100, 60, 70, 300};
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(jm__span_end_ns(&s->dataset, &s->spans[i]), alive_ns[i]);
+    s->dataset.gone_ns = (int64_t[]){100};
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(jm__span_end_ns(&s->dataset, &s->spans[i]), gone_ns[i]);
+    syn_free(s);
+}
+
 /* ---- rows */
 
 static const jm_row *row_of(const jm_report *report, const char *path)
@@ -274,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_what_goes_on_after_its_parent_is_in_the_one_around_that),
         cmocka_unit_test(test_two_of_one_name_at_a_time_are_beside_each_other),
         cmocka_unit_test(test_a_thousand_tasks_at_a_time_cost_what_a_thousand_tasks_do),
+        cmocka_unit_test(test_a_span_lasts_to_its_end_else_to_that_of_its_process_or_the_recording),
         cmocka_unit_test(test_a_phase_that_outlasts_another_is_cut_at_its_end),
         cmocka_unit_test(test_steps_of_other_threads_are_steps),
         cmocka_unit_test(test_no_row_has_more_time_than_its_windows),

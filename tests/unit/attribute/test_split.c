@@ -195,7 +195,7 @@ static synthetic *make_in_turn(uint64_t seed, double here_w, double there_w, dou
     return s;
 }
 
-static void test_a_difference_that_nothing_tells_makes_a_wide_interval(void **state)
+static void test_a_difference_that_nothing_tells_is_as_wide_as_such_differences_are(void **state)
 {
     (void)state;
     const int seeds = proof_seeds(20);
@@ -206,7 +206,9 @@ static void test_a_difference_that_nothing_tells_makes_a_wide_interval(void **st
         jm_report *report = report_of(s, JM_BY_LAYER);
         const jm_row *here = row_of(report, "here"), *there = row_of(report, "there");
         assert_true(fabs(here->power_w / there->power_w - 1) < 0.01); /* no guess which is which */
-        assert_true(here->energy_high_j - here->energy_low_j > 0.05 * here->energy_j);
+        /* Three fifths of it may be as far off as two kernels of a kind differ, and not more. */
+        const double width_j = here->energy_high_j - here->energy_low_j;
+        assert_true(width_j > 0.11 * here->energy_j && width_j < 0.125 * here->energy_j);
         held += here->energy_low_j <= here_j && here_j <= here->energy_high_j;
         held += there->energy_low_j <= there_j && there_j <= there->energy_high_j;
         jm_report_free(report);
@@ -274,7 +276,7 @@ int main(void)
         cmocka_unit_test(test_a_kernel_that_draws_the_same_everywhere_stays_one),
         cmocka_unit_test(test_equal_layers_stay_one_whatever_the_response),
         cmocka_unit_test(test_a_kernel_that_draws_less_in_one_phase_is_split),
-        cmocka_unit_test(test_a_difference_that_nothing_tells_makes_a_wide_interval),
+        cmocka_unit_test(test_a_difference_that_nothing_tells_is_as_wide_as_such_differences_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,6 +238,24 @@ static void test_a_warm_up_stands_for_nothing_but_itself(void **state)
     duty_free(d);
 }
 
+/* Kernels leave no time between them, and took a fifth less while nobody traced them. */
+static void test_work_takes_no_more_time_than_its_steps_did(void **state)
+{
+    (void)state;
+    duty_options of = usual(20, 12);
+    of.gap_us = 0;
+    of.quicker = 0.2;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    assert_adds_up(report);
+    for (int l = 0; l < DUTY_LAYERS; l++) {
+        assert_near(duty_row(report, layers[l], "layer")->busy_s, d->layer_j[l] / duty_w[l], 0.02);
+        assert_near(duty_row(report, layers[l], "layer")->energy_j, d->layer_j[l], 0.02);
+    }
+    jm_report_free(report);
+    duty_free(d);
+}
+
 static void test_steps_of_other_phases_are_told_by_their_own(void **state)
 {
     (void)state;
@@ -581,6 +599,7 @@ int main(void)
         cmocka_unit_test(test_intervals_hold_where_steps_differ),
         cmocka_unit_test(test_what_grows_is_told_by_the_turns_around_it),
         cmocka_unit_test(test_a_warm_up_stands_for_nothing_but_itself),
+        cmocka_unit_test(test_work_takes_no_more_time_than_its_steps_did),
         cmocka_unit_test(test_steps_of_other_phases_are_told_by_their_own),
         cmocka_unit_test(test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another),
         cmocka_unit_test(test_phases_without_steps_stand_for_each_other),

@@ -3,6 +3,7 @@
 #include "failing.h"
 #include "recording/dataset.h"
 #include "recording/writer.h"
+#include "rows/marks.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -244,11 +245,57 @@ static void test_a_cut_without_memory_costs_no_row_that_was_committed(void **sta
     fail_each(FAILING_OWN_MEMORY, 1);
 }
 
+/* How many parts follow the first; each has the mark that held as they began. */
+static int parts_after_first(int64_t marked_ns, long n)
+{
+    char path[80];
+    int parts = 0;
+    for (int part = 2; part <= PARTS_MOST; part++) {
+        jm_recording *recording;
+        jm__dataset *d;
+        snprintf(path, sizeof path, "%s/r.%04d.joulemap", folder, part);
+        if (access(path, F_OK) != 0) continue;
+        parts++;
+        assert_int_equal(jm_recording_open(&recording, path, NULL), JM_OK);
+        assert_int_equal(jm__dataset_load(&d, recording, NULL), JM_OK);
+        if (d->mark_count != 1 || d->marks[0].t_ns != marked_ns)
+            fail_msg("allocation %ld fails: part %d has %zu marks", n, part, d->mark_count);
+        jm__dataset_free(d);
+        jm_recording_close(recording);
+    }
+    return parts;
+}
+
+/* Rather the run stays in one file. */
+static void test_no_part_begins_without_a_mark_that_holds(void **state)
+{
+    (void)state;
+    bool failed = true;
+    int parts = 0;
+    for (long n = 1; failed; n++) {
+        jm_error err;
+        jm__writer *writer = begin(&err);
+        const jm__mark traced = {.process_id = 1,
+                                 .thread_id = 1,
+                                 .t_ns = START_NS,
+                                 .name_id = jm__writer_name(writer, JM_MARK_TRACED),
+                                 .meta = "{}"};
+        failing_begin(FAILING_OWN_MEMORY, n, false);
+        jm__writer_mark(writer, &traced);
+        failed = failing_end();
+        (void)write_all(writer);
+        parts = parts_after_first(traced.t_ns, n);
+        empty_folder();
+    }
+    assert_true(parts > 0); /* nothing failed that time */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_cut_on_a_disk_that_fails_costs_no_row),
         cmocka_unit_test(test_a_cut_without_memory_costs_no_row_that_was_committed),
+        cmocka_unit_test(test_no_part_begins_without_a_mark_that_holds),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
