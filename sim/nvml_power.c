@@ -24,8 +24,9 @@ static nvmlReturn_t read_power(const char *call, sim_world *world, const sim_boa
         *mw = (unsigned)sim_number(world, call, board, 0, milliwatts(sample->value));
     else if (result == NVML_SUCCESS)
         result = NVML_ERROR_NO_DATA;
+    const sim_profile *profile = board->profile;
     sim_leave();
-    if (result == NVML_SUCCESS) sim_spend(board, channel);
+    if (result == NVML_SUCCESS) sim_spend(profile, channel);
     return result;
 }
 
@@ -55,8 +56,9 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned l
         result = NVML_ERROR_NO_DATA;
     else
         *mj = sim_number(world, __func__, board, 0, *mj);
+    const sim_profile *profile = board->profile;
     sim_leave();
-    if (result == NVML_SUCCESS) sim_spend(board, SIM_CHANNEL_COUNTER);
+    if (result == NVML_SUCCESS) sim_spend(profile, SIM_CHANNEL_COUNTER);
     return result;
 }
 
@@ -228,10 +230,11 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
         values[i].latencyUsec = 0;
         values[i].nvmlReturn = read_field(world, board, now_ns, &values[i]);
     }
+    const sim_profile *profile = board->profile;
     sim_leave();
     for (int i = 0; i < count; i++)
         if (values[i].nvmlReturn == NVML_SUCCESS && field_channel(&values[i]) >= 0)
-            sim_spend(board, field_channel(&values[i]));
+            sim_spend(profile, field_channel(&values[i]));
     return NVML_SUCCESS;
 }
 
@@ -319,7 +322,8 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, unsigned int type, unsign
                        : copy_samples(world, board, type, seen_us, now_ns, samples, *count);
         if (*count == 0) result = NVML_ERROR_NOT_FOUND;
     }
+    const sim_profile *profile = board->profile;
     sim_leave();
-    if (!sized && (result == NVML_SUCCESS || result == NVML_ERROR_NOT_FOUND)) sim_spend(board, channel);
+    if (!sized && (result == NVML_SUCCESS || result == NVML_ERROR_NOT_FOUND)) sim_spend(profile, channel);
     return result;
 }

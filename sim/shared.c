@@ -106,18 +106,18 @@ static int open_file(const char *path)
     return fd;
 }
 
-static bool find_path(sim_shared *shared, const char *run_dir, uint64_t key)
+bool sim_shared_path(char *path, size_t size, const char *run_dir, uint64_t key)
 {
     int length;
     if (run_dir != NULL) {
-        length = snprintf(shared->path, sizeof shared->path, "%s/sim.state", run_dir);
+        length = snprintf(path, size, "%s/sim.state", run_dir);
     } else {
         const char *folder = getenv("XDG_RUNTIME_DIR");
         if (folder == NULL || access(folder, W_OK) != 0) folder = "/tmp";
-        length = snprintf(shared->path, sizeof shared->path, "%s/joulemap-sim-%ld-%016llx.state", folder,
-                          (long)geteuid(), (unsigned long long)key);
+        length = snprintf(path, size, "%s/joulemap-sim-%ld-%016llx.state", folder, (long)geteuid(),
+                          (unsigned long long)key);
     }
-    return length > 0 && (size_t)length < sizeof shared->path;
+    return length > 0 && (size_t)length < size;
 }
 
 static void lock_byte(const sim_shared *shared, int byte, short type, int command)
@@ -163,8 +163,8 @@ bool sim_shared_open(sim_shared *shared, const char *run_dir, uint64_t key, cons
 {
     memset(shared, 0, sizeof *shared);
     shared->fd = -1;
-    if (find_path(shared, run_dir, key) && map_file(shared, base)) return true;
-    shared->path[0] = '\0';
+    if (sim_shared_path(shared->path, sizeof shared->path, run_dir, key) && map_file(shared, base))
+        return true;
     shared->state =
         mmap(NULL, sizeof(sim_shared_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared->state == MAP_FAILED) {

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #define SIM_BOARDS       16
+#define SIM_SHARED_PATH  512
 #define SIM_SETTINGS_MAX 1024 /* kept; older ones have long been taken. Samplers come and go all the time */
 
 typedef struct sim_shared_setting {
@@ -42,11 +43,14 @@ typedef struct sim_shared_state {
 typedef struct sim_shared {
     sim_shared_state *state;
     int fd; /* -1: no file could be made, the state is this process's own */
-    char path[512];
+    char path[SIM_SHARED_PATH];
     bool samples[SIM_BOARDS]; /* this process has a PM sampler on the board */
 } sim_shared;
 
-/* `run_dir` may be NULL; `key` tells boards of different make apart. `base`, if not NULL: the state
+/* Where the file lies. `run_dir` may be NULL; `key` tells boards of different make apart. False: too long. */
+bool sim_shared_path(char *path, size_t size, const char *run_dir, uint64_t key);
+
+/* `base`, if not NULL: the state
  * to go on with if the file is new. False: out of memory. */
 bool sim_shared_open(sim_shared *shared, const char *run_dir, uint64_t key, const sim_shared_state *base);
 void sim_shared_close(sim_shared *shared);

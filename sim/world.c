@@ -43,12 +43,15 @@ nvmlReturn_t sim_world_init(const char *call)
     if (jmsim_missing(call)) return NVML_ERROR_FUNCTION_NOT_FOUND;
     pthread_mutex_lock(&sim_world_lock);
     nvmlReturn_t result = NVML_SUCCESS;
-    if (sim_the_world.users == 0 && !sim_world_open()) {
+    sim_the_world.error[0] = '\0';
+    if (sim_the_world.users == 0)
+        result = sim_world_open() ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+    else if (sim_world_others_asked())
+        result = sim_world_change_boards();
+    if (result != NVML_SUCCESS) {
         /* Whoever called through pynvml sees a bare number: say it once, here. */
         fprintf(stderr, "joulemap: simulated board: %s\n", sim_the_world.error);
-        result = NVML_ERROR_INVALID_ARGUMENT;
-    }
-    if (result == NVML_SUCCESS) {
+    } else {
         int64_t t_ns = sim_monotonic_ns() - sim_the_world.shared.state->epoch_monotonic_ns;
         const sim_fault *fault = sim_fault_find(&sim_the_world.faults, SIM_FAULT_ERROR, call, -1, t_ns);
         if (fault != NULL) {
@@ -75,6 +78,12 @@ nvmlReturn_t sim_world_shutdown(const char *call)
 
 /* --- a call --- */
 
+static nvmlReturn_t check_open(int board)
+{
+    if (sim_the_world.users == 0) return NVML_ERROR_UNINITIALIZED;
+    return board < sim_the_world.board_count ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
 static nvmlReturn_t check_faults(const char *call, int board, int64_t *slow_ns)
 {
     int64_t t_ns = sim_monotonic_ns() - sim_the_world.shared.state->epoch_monotonic_ns;
@@ -91,16 +100,14 @@ static nvmlReturn_t check_faults(const char *call, int board, int64_t *slow_ns)
 static nvmlReturn_t enter(const char *call, int board, sim_world **out)
 {
     pthread_mutex_lock(&sim_world_lock);
-    nvmlReturn_t result = NVML_ERROR_UNINITIALIZED;
     int64_t slow_ns = 0;
-    if (sim_the_world.users > 0)
-        result = board < sim_the_world.board_count ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+    nvmlReturn_t result = check_open(board);
     if (result == NVML_SUCCESS) result = check_faults(call, board, &slow_ns);
     if (slow_ns > 0) {
         pthread_mutex_unlock(&sim_world_lock);
         sim_sleep_ns(slow_ns);
         pthread_mutex_lock(&sim_world_lock);
-        if (sim_the_world.users == 0) result = NVML_ERROR_UNINITIALIZED;
+        if (result == NVML_SUCCESS) result = check_open(board);
     }
     if (result != NVML_SUCCESS) pthread_mutex_unlock(&sim_world_lock);
     *out = &sim_the_world;

@@ -9,7 +9,8 @@
 #include "shared.h"
 
 typedef struct sim_world {
-    int users; /* nvmlInit less nvmlShutdown */
+    int users;         /* nvmlInit less nvmlShutdown */
+    uint64_t settings; /* of the environment, as it was opened: a hash */
     sim_profile profiles[SIM_BOARDS];
     sim_board boards[SIM_BOARDS];
     int board_count;
@@ -47,8 +48,8 @@ int64_t sim_world_settle(void);
 
 void sim_sleep_ns(int64_t ns);
 
-/* Spend what a read of this channel costs. Lock not held. */
-void sim_spend(const sim_board *board, int channel);
+/* Spend what a read of this channel costs. Lock not held: the board may be another by now. */
+void sim_spend(const sim_profile *board, int channel);
 
 nvmlReturn_t sim_world_init(const char *call);
 nvmlReturn_t sim_world_shutdown(const char *call);
@@ -77,7 +78,8 @@ SIM_EXPORT const char *jmsim_version(void);
 
 /* Look at the spans of this run and write the truth there. Either may be NULL: then JOULEMAP_RUN and
  * JOULEMAP_SIM_TRUTH from the environment serve. Before nvmlInit or after it. The truth begins
- * now. Returns 0, or an NVML error number. */
+ * now; where other boards than the open ones are asked for, with the next nvmlInit. Returns 0, or an NVML
+ * error number. */
 SIM_EXPORT int jmsim_attach(const char *run_dir, const char *truth_path);
 
 /* Write the truth a last time and stop writing it; forget the run. Returns 0 or errno. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 sim_world_given sim_given;
 
@@ -34,15 +35,21 @@ int jmsim_attach(const char *run, const char *truth)
 {
     pthread_mutex_lock(&sim_world_lock);
     int result = NVML_SUCCESS;
+    bool others = sim_world_others_asked();
+    if (others && sim_world_measured()) {
+        pthread_mutex_unlock(&sim_world_lock);
+        return NVML_ERROR_IN_USE;
+    }
     if (sim_the_world.users > 0) {
         sim_world_helper_stop();
         sim_world_truth_finish();
     }
+    sim_given.pid = getpid();
     if (!keep(sim_given.run, sizeof sim_given.run, run) ||
         !keep(sim_given.truth, sizeof sim_given.truth, truth)) {
         snprintf(sim_the_world.error, sizeof sim_the_world.error, "path too long");
         result = NVML_ERROR_INVALID_ARGUMENT;
-    } else if (sim_the_world.users > 0) {
+    } else if (sim_the_world.users > 0 && !others) { /* others come with the next nvmlInit */
         if (sim_world_change_run()) {
             sim_world_settle();
             sim_world_truth_claim();

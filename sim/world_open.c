@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void sim_world_boards_close(void)
 {
@@ -64,17 +65,25 @@ static const char *run_dir(void)
     return path != NULL && path[0] != '\0' ? path : NULL;
 }
 
+static uint64_t add_variable(uint64_t key, const char *variable)
+{
+    const char *text = getenv(variable);
+    if (text == NULL) text = "";
+    return sim_key(key, sim_text_key(text, strlen(text)));
+}
+
 /* Boards of different make, or with another script, are other boards. */
 static uint64_t world_key(void)
 {
-    static const char *const variables[] = {"JOULEMAP_SIM", "JOULEMAP_SIM_SCRIPT", "JOULEMAP_SIM_SEED"};
-    uint64_t key = 0;
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *text = getenv(variables[i]);
-        if (text == NULL) text = "";
-        key = sim_key(key, sim_text_key(text, strlen(text)));
-    }
-    return key;
+    uint64_t key = add_variable(0, "JOULEMAP_SIM");
+    key = add_variable(key, "JOULEMAP_SIM_SCRIPT");
+    return add_variable(key, "JOULEMAP_SIM_SEED");
+}
+
+/* Of all that the environment says of the boards; faults are each process's own. */
+static uint64_t settings(void)
+{
+    return add_variable(world_key(), "JOULEMAP_SIM_FAULTS");
 }
 
 /* `fresh`: the boards were opened just now. */
@@ -90,7 +99,7 @@ static bool open_live(bool fresh)
 
 bool sim_world_open(void)
 {
-    sim_the_world.error[0] = '\0';
+    sim_the_world.settings = settings();
     memset(sim_the_world.held, 0, sizeof sim_the_world.held);
     sim_the_world.board_count = sim_profiles_load(sim_the_world.profiles, SIM_BOARDS, sim_the_world.error,
                                                   sizeof sim_the_world.error);
@@ -135,4 +144,58 @@ bool sim_world_change_run(void)
     sim_live_close(sim_the_world.live);
     sim_the_world.live = NULL;
     return open_live(fresh);
+}
+
+/* --- other boards while some are open --- */
+
+static bool state_in_place(void)
+{
+    char path[SIM_SHARED_PATH];
+    (void)sim_shared_path(path, sizeof path, run_dir(), world_key());
+    return strcmp(path, sim_the_world.shared.path) == 0;
+}
+
+bool sim_world_others_asked(void)
+{
+    const char *boards = getenv("JOULEMAP_SIM");
+    if (sim_the_world.users == 0 || boards == NULL || boards[0] == '\0') return false;
+    return sim_the_world.settings != settings() || !state_in_place();
+}
+
+bool sim_world_measured(void)
+{
+    if (sim_given.run[0] == '\0' || sim_given.pid != getpid() || !state_in_place()) return false;
+    snprintf(
+        sim_the_world.error, sizeof sim_the_world.error,
+        "this process measures on simulated boards that are others, or set otherwise: end that run first");
+    return true;
+}
+
+/* What sim_world_open will read, looked at beforehand: what is open stays if it cannot be read. */
+static bool settings_readable(void)
+{
+    static sim_profile profiles[SIM_BOARDS];
+    static sim_faults faults;
+    char *why = sim_the_world.error;
+    size_t size = sizeof sim_the_world.error;
+    const char *path = getenv("JOULEMAP_SIM_SCRIPT");
+    if (sim_profiles_load(profiles, SIM_BOARDS, why, size) == 0 ||
+        !sim_faults_parse(&faults, getenv("JOULEMAP_SIM_FAULTS"), why, size))
+        return false;
+    if (path == NULL || path[0] == '\0') return true;
+    sim_labels labels = {0};
+    sim_script *script = sim_script_open(path, &labels, why, size);
+    sim_script_close(script);
+    sim_labels_free(&labels);
+    return script != NULL;
+}
+
+nvmlReturn_t sim_world_change_boards(void)
+{
+    if (sim_world_measured()) return NVML_ERROR_IN_USE;
+    if (!settings_readable()) return NVML_ERROR_INVALID_ARGUMENT;
+    sim_world_close();
+    if (sim_world_open()) return NVML_SUCCESS;
+    sim_the_world.users = 0;
+    return NVML_ERROR_MEMORY;
 }

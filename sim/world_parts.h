@@ -13,6 +13,7 @@ extern pthread_mutex_t sim_world_lock;
 typedef struct sim_world_given {
     char run[512];
     char truth[4096];
+    pid_t pid; /* the process that was told: a fork's child was not */
 } sim_world_given;
 extern sim_world_given sim_given;
 
@@ -31,5 +32,14 @@ bool sim_world_open(void);
 void sim_world_close(void);
 void sim_world_boards_close(void);
 bool sim_world_change_run(void);
+
+/* Boards are open, and the environment names others: of other make or settings, or with another state file.
+ */
+bool sim_world_others_asked(void);
+/* Whether a run that this process was told of is measured on the open boards. If so, that is the world's
+ * error. */
+bool sim_world_measured(void);
+/* Open what the environment names in the place of what is open, for its users too. */
+nvmlReturn_t sim_world_change_boards(void);
 
 #endif

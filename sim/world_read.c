@@ -15,9 +15,9 @@ void sim_sleep_ns(int64_t ns)
 }
 
 /* Sleep most of it, spin the rest: a sleep alone is 50 us too long. */
-void sim_spend(const sim_board *board, int channel)
+void sim_spend(const sim_profile *board, int channel)
 {
-    const sim_channel_profile *profile = &board->profile->channels[channel];
+    const sim_channel_profile *profile = &board->channels[channel];
     int64_t cost_ns = profile->read_cost_ns;
     if (profile->read_tail_share > 0 && sim_uniform((uint64_t)sim_monotonic_ns()) < profile->read_tail_share)
         cost_ns = profile->read_tail_ns;

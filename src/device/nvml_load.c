@@ -95,6 +95,15 @@ static void sim_attach(jm__nvml *nvml, const jm__device_options *options, jm__fi
                         options->run_dir == NULL ? "a run" : options->run_dir, result);
 }
 
+/* The truth is whole once this returns, also if somebody else still uses the library. */
+static void sim_detach(const jm__nvml *nvml)
+{
+    int (*detach)(void) = NULL;
+    void *address = dlsym(nvml->library, "jmsim_detach");
+    memcpy(&detach, &address, sizeof detach);
+    if (detach != NULL) (void)detach();
+}
+
 /* Put the profile that an option asks for where the simulated board reads it; what stood there before
  * comes back through environment_restore. */
 static char *environment_set(const char *sim)
@@ -185,17 +194,9 @@ void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findin
     bool started = library_start(nvml, path, options, is_set(sim), findings);
     environment_restore(options->sim, before);
     if (started || nvml->library == NULL) return;
+    if (nvml->attached) sim_detach(nvml); /* somebody else may use the library */
     dlclose(nvml->library);
     nvml->library = NULL;
-}
-
-/* The truth is whole once this returns, also if somebody else still uses the library. */
-static void sim_detach(const jm__nvml *nvml)
-{
-    int (*detach)(void) = NULL;
-    void *address = dlsym(nvml->library, "jmsim_detach");
-    memcpy(&detach, &address, sizeof detach);
-    if (detach != NULL) (void)detach();
 }
 
 void jm__nvml_unload(jm__nvml *nvml)

@@ -96,6 +96,42 @@ def test_boards_of_a_session_are_its_own_also_while_the_one_before_is_kept() -> 
     assert [row.name for row in second.report("board").rows if row.kind == "gpu"] == ["NVIDIA A100-SXM4-80GB"]
 
 
+def test_boards_are_those_asked_for_though_somebody_left_others_open() -> None:
+    """A PyTorch built for CUDA finds the simulated NVML by its name, opens it and never lets go."""
+    code = """
+    import ctypes, os
+    import joulemap
+
+    def boards(sim):
+        with joulemap.Session(sim=sim, cpu=False) as run:
+            joined = foreign.nvmlInit_v2()
+            others = [board for board in joulemap.boards(sim="h200") if board.backend == "nvml"]
+        return [row.name for row in run.report("board").rows if row.kind == "gpu"], joined, others
+
+    with joulemap.Session(sim="v100", cpu=False):
+        foreign = ctypes.CDLL("libnvidia-ml.so.1")
+        assert foreign.jmsim_missing(b"nvmlInit_v2") == 0 and foreign.nvmlInit_v2() == 0
+    print(boards("rtx3090,h100"))
+    for sim in ("z900", "rtx3090,"):
+        try:
+            boards(sim)
+        except joulemap.NoDeviceError as error:
+            print(str(error).split(";")[0])
+    print(boards("v100"))
+    os.environ["JOULEMAP_SIM_FAULTS"] = "nvmlDeviceGetName=TIMEOUT"
+    print(boards("v100"))
+    """
+    done = run_python(code, 120, **{name: "" for name in os.environ if name.startswith("JOULEMAP_SIM")})
+    assert done.stdout.splitlines() == [
+        "(['NVIDIA GeForce RTX 3090', 'NVIDIA H100 80GB HBM3'], 0, [])",
+        'no GPU to read on this machine: no board profile "z900"',
+        'no GPU to read on this machine: no board profile ""',
+        "(['Tesla V100-SXM2-16GB'], 0, [])",
+        "(['NVIDIA GPU 0'], 0, [])",
+    ], done.stderr
+    assert done.stderr.count("end that run first") == 3
+
+
 @pytest.mark.parametrize("wrong", [0, -1, 61, float("nan"), "2", [2]])
 def test_counters_are_sampled_between_never_and_always(wrong: Any) -> None:
     with pytest.raises((ValueError, TypeError), match="counters is a number"):

@@ -3,6 +3,7 @@
 #include "test_sim_library.h"
 
 #include <math.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define RING_DEPTH 119
@@ -389,6 +390,174 @@ static void test_what_cannot_be_read_is_refused_with_its_reason(void **state)
     assert_string_equal(nvml.error(), "");
 }
 
+/* Who never lets go of the boards (a PyTorch built for CUDA) holds nobody to them: from here on one user
+ * stays. */
+static void be_left_open(void)
+{
+    setenv("JOULEMAP_SIM", "h100", 1);
+    assert_int_equal(nvml.init(), NVML_SUCCESS);
+}
+
+static void assert_boards(const char *first, unsigned int expected)
+{
+    unsigned int count;
+    char name[96];
+    nvmlDevice_t device;
+    assert_int_equal(nvml.count(&count), NVML_SUCCESS);
+    assert_int_equal(count, expected);
+    assert_int_equal(nvml.handle(0, &device), NVML_SUCCESS);
+    assert_int_equal(nvml.name(device, name, sizeof name), NVML_SUCCESS);
+    assert_string_equal(name, first);
+}
+
+static void test_who_names_other_boards_gets_them_and_all_users_with_him(void **state)
+{
+    (void)state;
+    char name[96];
+    nvmlDevice_t kept;
+    be_left_open();
+    assert_int_equal(nvml.handle(0, &kept), NVML_SUCCESS);
+    setenv("JOULEMAP_SIM", "v100,rtx3090,v100", 1);
+    nvmlDevice_t third = open_board(2);
+    assert_boards("Tesla V100-SXM2-16GB", 3);
+    assert_int_equal(nvml.name(kept, name, sizeof name), NVML_SUCCESS);
+    assert_string_equal(name, "Tesla V100-SXM2-16GB");
+    setenv("JOULEMAP_SIM", "rtx3090", 1);
+    assert_int_equal(nvml.init(), NVML_SUCCESS);
+    assert_boards("NVIDIA GeForce RTX 3090", 1);
+    assert_int_equal(nvml.name(third, name, sizeof name), NVML_ERROR_INVALID_ARGUMENT);
+    for (int users = 3; users > 0; users--)
+        assert_int_equal(nvml.shutdown(), NVML_SUCCESS);
+    assert_int_equal(nvml.shutdown(), NVML_ERROR_UNINITIALIZED);
+}
+
+static void test_who_names_no_boards_or_the_same_joins(void **state)
+{
+    (void)state;
+    be_left_open();
+    long long epoch_ns = nvml.epoch_ns();
+    assert_int_equal(nvml.init(), NVML_SUCCESS);
+    for (int empty = 0; empty < 2; empty++) {
+        if (empty)
+            setenv("JOULEMAP_SIM", "", 1);
+        else
+            unsetenv("JOULEMAP_SIM");
+        setenv("JOULEMAP_SIM_SEED", "5", 1);
+        assert_int_equal(nvml.init(), NVML_SUCCESS);
+        assert_boards("NVIDIA H100 80GB HBM3", 1);
+    }
+    assert_true(nvml.epoch_ns() == epoch_ns);
+}
+
+static void test_script_seed_faults_and_place_of_others_are_seen(void **state)
+{
+    (void)state;
+    static const char *const variables[] = {"JOULEMAP_SIM_SCRIPT", "JOULEMAP_SIM_SEED", "JOULEMAP_SIM_FAULTS",
+                                            "XDG_RUNTIME_DIR", "JOULEMAP_RUN"};
+    be_left_open();
+    char elsewhere[128], script[128];
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", folder);
+    assert_int_equal(mkdir(elsewhere, 0700), 0);
+    snprintf(script, sizeof script, "%s", write_file("other.csv", "0,60,222,steady\n"));
+    const char *const values[] = {script, "77", "nvmlDeviceGetName=TIMEOUT", elsewhere, elsewhere};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        long long epoch_ns = nvml.epoch_ns();
+        setenv(variables[i], values[i], 1);
+        nvmlDevice_t device = open_board(0);
+        assert_true(nvml.epoch_ns() > epoch_ns);
+        char name[96];
+        nvmlReturn_t told = nvml.name(device, name, sizeof name);
+        assert_int_equal(told, i < 2 ? NVML_SUCCESS : NVML_ERROR_TIMEOUT);
+        if (i != 0) continue;
+        double from_s, to_s;
+        sleep_to(0.25);
+        double from_j = counter_j(device, &from_s);
+        sleep_to(0.55);
+        double to_j = counter_j(device, &to_s);
+        assert_true(fabs((to_j - from_j) / (to_s - from_s) - 222) < 0.05);
+    }
+    char path[160];
+    snprintf(path, sizeof path, "%s/sim.state", elsewhere);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+static void test_a_cap_of_another_process_elsewhere_is_seen(void **state)
+{
+    (void)state;
+    char run[128];
+    nvmlDevice_t device = NULL;
+    unsigned int limit_mw;
+    snprintf(run, sizeof run, "%s/run", folder);
+    assert_int_equal(mkdir(run, 0700), 0);
+    be_left_open(); /* and the run that it was in is over */
+    assert_int_equal(nvml.attach(run, NULL), 0);
+    assert_int_equal(nvml.detach(), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool good = nvml.shutdown() == NVML_SUCCESS && nvml.init() == NVML_SUCCESS &&
+                    nvml.handle(0, &device) == NVML_SUCCESS &&
+                    nvml.set_persistence(device, 1) == NVML_SUCCESS &&
+                    nvml.set_limit(device, 345000) == NVML_SUCCESS && nvml.shutdown() == NVML_SUCCESS;
+        _exit(good ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    device = open_board(0);
+    assert_int_equal(nvml.limit(device, &limit_mw), NVML_SUCCESS);
+    assert_int_equal(limit_mw, 345000);
+}
+
+static void test_what_cannot_be_read_leaves_open_boards_as_they_are(void **state)
+{
+    (void)state;
+    static const char *const wrong[][3] = {
+        {"JOULEMAP_SIM", "v100,h1000", "no board profile \"h1000\""},
+        {"JOULEMAP_SIM_FAULTS", "stuck@never", "faults: cannot read"},
+        {"JOULEMAP_SIM_SCRIPT", "/nowhere/to/be/found", "No such file"},
+    };
+    be_left_open();
+    long long epoch_ns = nvml.epoch_ns();
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        setenv(wrong[i][0], wrong[i][1], 1);
+        assert_int_equal(nvml.init(), NVML_ERROR_INVALID_ARGUMENT);
+        assert_non_null(strstr(nvml.error(), wrong[i][2]));
+        assert_boards("NVIDIA H100 80GB HBM3", 1);
+        unsetenv(wrong[i][0]);
+        setenv("JOULEMAP_SIM", "h100", 1);
+    }
+    assert_int_equal(nvml.init(), NVML_SUCCESS);
+    assert_string_equal(nvml.error(), "");
+    assert_true(nvml.epoch_ns() == epoch_ns);
+    assert_int_equal(nvml.shutdown(), NVML_SUCCESS);
+    assert_int_equal(nvml.shutdown(), NVML_SUCCESS);
+    assert_int_equal(nvml.shutdown(), NVML_ERROR_UNINITIALIZED); /* who was refused is no user */
+}
+
+static void test_boards_of_a_run_that_is_measured_stay(void **state)
+{
+    (void)state;
+    be_left_open();
+    setenv("JOULEMAP_SIM", "rtx3090", 1);
+    assert_int_equal(nvml.attach(folder, NULL), 0);
+    assert_boards("NVIDIA H100 80GB HBM3", 1); /* until nvmlInit */
+    assert_int_equal(nvml.init(), NVML_SUCCESS);
+    assert_boards("NVIDIA GeForce RTX 3090", 1);
+    setenv("JOULEMAP_SIM", "a100", 1);
+    assert_int_equal(nvml.init(), NVML_ERROR_IN_USE);
+    assert_non_null(strstr(nvml.error(), "end that run first"));
+    assert_int_equal(nvml.attach("/tmp", NULL), NVML_ERROR_IN_USE);
+    assert_boards("NVIDIA GeForce RTX 3090", 1);
+    pid_t child = fork();
+    if (child == 0) _exit(nvml.init() == NVML_SUCCESS ? 0 : 1); /* measures nothing, so may have its own */
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(nvml.detach(), 0);
+    assert_int_equal(nvml.init(), NVML_SUCCESS);
+    assert_boards("NVIDIA A100-SXM4-80GB", 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
@@ -404,6 +573,12 @@ int main(void)
         TEST(test_structures_need_their_version),
         TEST(test_a_script_has_a_truth_that_adds_up),
         TEST(test_what_cannot_be_read_is_refused_with_its_reason),
+        TEST(test_who_names_other_boards_gets_them_and_all_users_with_him),
+        TEST(test_who_names_no_boards_or_the_same_joins),
+        TEST(test_script_seed_faults_and_place_of_others_are_seen),
+        TEST(test_a_cap_of_another_process_elsewhere_is_seen),
+        TEST(test_what_cannot_be_read_leaves_open_boards_as_they_are),
+        TEST(test_boards_of_a_run_that_is_measured_stay),
     };
     return cmocka_run_group_tests(tests, load_library, NULL);
 }
