@@ -8,7 +8,7 @@ case $n in
 *) sleep 0.2 ;;
 esac
 SH
-joulemap stat --no-cpu --sim h200 -r 12 --json -- sh program >stat.json || exit
+"$BUILD_DIR/tests/time/virtual-time" joulemap stat --no-cpu --sim h200 -r 12 --json -- sh program >stat.json || exit
 python3 - <<'PYTHON'
 import json
 stat = json.load(open("stat.json"))
