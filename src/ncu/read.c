@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "base/vec.h"
 #include "ncu/header.h"
-#include "ncu/number.h"
+#include "base/number.h"
 #include "ncu/unit.h"
 
 #include <inttypes.h>

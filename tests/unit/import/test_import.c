@@ -146,6 +146,13 @@ static void test_a_table_is_read_whoever_wrote_it(void **state)
         "t,v\r0.5,-1234.25\r1,7\r",
         "  t , \"v\"  \n 0.5 ,\t\"-1234.25\" \n   \n1,7 \n",
         "T,V,w\n0.5,-1234.25,\"a;b;c\"\n1,7,\n",
+        "\n \r\nt;v\n0,5;-1 234,25\n1;7\n",
+        "\"sep=;\"\r\nt;v\r\n0.5;-1234.25\r\n1;7\r\n",
+        "sep=;\rt;v\r0.5;-1234.25\r1;7\r",
+        "\r\rt;v\r0.5;-1234.25\r1;7\r",
+        "t\tv\n0.5\t-1,234.25\n1\t7\n",
+        "t;v\n0,5;-1\u202f234,25\n;\n1;7\n",
+        ",,\nt,v,\n0.5,-1234.25,\n,,\nt,v,\n1,7,\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         jm__csv *csv;
@@ -185,6 +192,15 @@ static void test_what_is_no_number_says_what_to_change(void **state)
         {"t_s,power_w\n1,\"80,5\"\n", "behind a point"},
         {"t_s,power_w\n1,\"1,080.5\"\n", "behind a point"},
         {"t_s,power_w\nN/A,80\n", "leave lines without a value out"},
+        {"t_s,power_w\n1,inf\n", "leave lines without a value out"},
+        {"t_s,power_w\n1,\u2212"
+         "80\n",
+         "the sign on the keyboard"},
+        {"t_s,power_w\n1,1\u202f080.5\n", "nothing stands between thousands"},
+        {"t_s,power_w\n1761516000123,80\n", "milliseconds: divide by 1000"},
+        {"t_s,power_w\n1761516000123456,80\n", "microseconds: divide by 1000000"},
+        {"t_s;power_w\n1761516000123456789;80\n", "nanoseconds: divide by 1000000000"},
+        {"t_s\tpower_w\n1\t1,080\n", "between thousands"},
         {"timestamp, power.draw [W]\n2024/10/26 22:13:05.137, 80.00 W\n", "t_s in seconds"},
         {"#Entity   POWER\nID        W\nGPU 0     68.5\n", "t_s in seconds"},
         {"\xff\xfet\0_\0s\0", "UTF-8"},
@@ -202,12 +218,64 @@ static void test_what_is_no_number_says_what_to_change(void **state)
     }
 }
 
+/* "1.250" is 1.25 or 1250: what other numbers of its column show, then those of others; else it is neither.
+ */
+static void test_a_number_that_may_be_two_is_what_the_others_tell_or_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value; /* of the first row; 0: refused */
+    } cases[] = {
+        {"t;v\n1;1.250\n2;7\n", 0},
+        {"t\tv\n1\t1,250\n2\t7\n", 0},
+        {"t;v\n1;1.250\n2;1.250,75\n", 1250},
+        {"t;v\n1;1.250\n2;7.5\n", 1.25},
+        {"t\tv\n1\t1,250\n2\t0,5\n", 1.25},
+        {"t\tv\n1\t1,250\n2\t1,250.5\n", 1250},
+        {"t\tv\n1761516000.250\t98.125\n", 98.125},
+        {"t;v\n1,5;1.250\n2;7\n", 1250},
+        {"t;v;w\n1;1.250;7.5\n2;7;7,5\n", 0},
+        {"t;v\n1;1.250\n2;7.5\n3;7,5\n", 0},
+        {"t;v\n1;12 (3)\n", 0},
+        {"t,v\n1,1.250\n2,7\n", 1.25},
+        {"t,v\n1,\"1,250\"\n2,7\n", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int packed = 0; packed < 2; packed++) {
+            jm__csv *csv;
+            jm_error err = {0};
+            bool more;
+            double value = 0;
+            int64_t scaled = 0, whole;
+            put(csv_path, cases[i].text);
+            put_gz(gz_path, cases[i].text, 0);
+            assert_int_equal(jm__csv_open(&csv, packed ? gz_path : csv_path, &err), JM_OK);
+            assert_int_equal(jm__csv_next(csv, &more, &err), JM_OK);
+            assert_int_equal(jm__csv_line(csv), 2);
+            jm_status status = jm__csv_number(csv, 1, &value, &err);
+            if ((status == JM_OK) != (cases[i].value != 0) || (status == JM_OK && value != cases[i].value))
+                fail_msg("%s: %g, %s", cases[i].text, value, err.text);
+            assert_int_equal(jm__csv_scaled(csv, 1, 3, &scaled, &err), status);
+            if (status == JM_OK) assert_true(scaled == (int64_t)(1000 * cases[i].value));
+            if (status != JM_OK) assert_non_null(strstr(err.text, "line 2, column \"v\""));
+            bool is_whole = value == 1250;
+            assert_int_equal(jm__csv_integer(csv, 1, &whole, NULL), is_whole ? JM_OK : JM_BAD_DATA);
+            if (is_whole) assert_int_equal(whole, 1250);
+            jm__csv_close(csv);
+        }
+    }
+}
+
 static void test_a_log_of_another_program_is_named(void **state)
 {
     (void)state;
     static const char *const logs[][2] = {
         {"timestamp, power.draw [W], temperature.gpu\n2024/10/26 22:13:05.137, 80.00 W, 40\n", "nvidia-smi"},
         {"#Entity   POWER\nGPU 0     68.5\n", "dcgmi"},
+        {"#Date       Time        gpu   pwr\n 20251026   22:13:05      0   80\n", "nvidia-smi dmon"},
+        {"#gpu, pwr, gtemp\n#Idx, W, C\n0, 80, 40\n", "nvidia-smi dmon"},
+        {"2024/10/26 22:13:05.137, 80.00 W\n2024/10/26 22:13:06.137, 81.00 W\n", "no header line"},
         {"# HELP DCGM_FI_DEV_POWER_USAGE Power draw (in W).\n", "DCGM"}};
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
         jm_error err = {0};
@@ -559,6 +627,7 @@ int main(void)
         cmocka_unit_test(test_seconds_since_1970_keep_their_nanoseconds),
         cmocka_unit_test(test_a_table_is_read_whoever_wrote_it),
         cmocka_unit_test(test_what_is_no_number_says_what_to_change),
+        cmocka_unit_test(test_a_number_that_may_be_two_is_what_the_others_tell_or_refused),
         cmocka_unit_test(test_a_log_of_another_program_is_named),
         cmocka_unit_test(test_what_is_wrong_with_a_file_is_told_by_file_line_and_column),
         cmocka_unit_test(test_a_damaged_gzip_file_is_named),

@@ -1,7 +1,7 @@
 /* Tables of Nsight Compute: every form, any locale, whatever stands around them, and 10,000 damaged ones. */
 #include "chance.h"
 #include "ncu/ncu.h"
-#include "ncu/number.h"
+#include "base/number.h"
 #include "ncu/unit.h"
 #include "proof.h"
 
