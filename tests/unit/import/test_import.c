@@ -617,7 +617,66 @@ static void test_a_clock_that_was_set_back_is_refused_with_its_line(void **state
         assert_non_null(strstr(err.hint, "daylight saving time"));
     }
     /* A file may have one sensor after the other, and rings give late stamps. */
-    assert_int_equal(readings_of_meter("t_s,power_w,meter\n0,1,a\n9,1,a\n0,1,b\n9,1,b\n8.5,1,b\n"), 5);
+    assert_int_equal(readings_of_meter("t_s,power_w,meter\n0,1,a\n9,1,a\n0,1,b\n90,1,b\n89.5,1,b\n"), 5);
+}
+
+/* Each step back is less than a second, and all together are a tenth of the time. */
+static void test_a_clock_that_is_set_back_a_little_often_is_refused(void **state)
+{
+    (void)state;
+    for (int share = 0; share < 2; share++) { /* of a step in each second: a fifth; and a thousandth */
+        char text[8192] = "sensor,t_s,value\n";
+        double t_s = 100;
+        for (int i = 0; i < 200; i++, t_s += 0.1) {
+            if (i % 10 == 9) t_s -= share == 0 ? 0.3 : 0.101;
+            snprintf(text + strlen(text), sizeof text - strlen(text), "power_ring_w,%.3f,150\n", t_s);
+        }
+        jm_error err = {0};
+        put(csv_path, text);
+        jm_status status = import_meter(csv_path, NULL, &err);
+        if (status != (share == 0 ? JM_BAD_DATA : JM_OK)) fail_msg("%d: %s", share, err.text);
+        if (share == 0) assert_non_null(strstr(err.text, "line 11: time runs backwards"));
+        if (share == 0) assert_non_null(strstr(err.hint, "daylight saving time"));
+    }
+}
+
+static void test_segments_over_others_of_their_part_are_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"a,k,0,1\nb,k,2,3\na,k,40,41\nb,k,42,43\na,k,14,15\n",
+                                        "a,k,0,0.5\na,k,1,1.5\na,k,0.7,0.9\n", ",k,5,6\n,k,3,4\n"};
+    static const char right[] = "a,k,0,1\na,k,40,41\nb,k,2,3\nb,k,42,43\n";
+    char text[200];
+    jm_error err = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(text, sizeof text, "part,kernel,t_start_s,t_end_s\n%s", wrong[i]);
+        put(csv_path, text);
+        assert_int_equal(import_into(true, "h200", NULL, csv_path, NULL, &err), JM_BAD_DATA);
+        if (strstr(err.text, "time runs backwards") == NULL) fail_msg("%s", err.text);
+    }
+    snprintf(text, sizeof text, "part,kernel,t_start_s,t_end_s\n%s", right);
+    put(csv_path, text);
+    if (import_into(true, "h200", NULL, csv_path, NULL, &err) != JM_OK) fail_msg("%s", err.text);
+}
+
+static void test_two_boards_in_one_sensor_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *readings, *meter, *hint;
+    } cases[] = {{"sensor,t_s,value\npower_average,1,90\npower_average,1,250\npower_average,2,91\n"
+                  "power_average,2,251\n",
+                  NULL, "a file of its own"},
+                 {NULL, "t_s,power_w\n1,300\n1,310\n2,300\n2,300\n", "a column named meter"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jm_error err = {0};
+        const bool meter = cases[i].meter != NULL;
+        put(csv_path, meter ? cases[i].meter : cases[i].readings);
+        assert_int_equal(import_meter(meter ? NULL : csv_path, meter ? csv_path : NULL, &err), JM_BAD_DATA);
+        if (strstr(err.text, meter ? "two meters" : "two GPUs") == NULL) fail_msg("%s", err.text);
+        if (strstr(err.hint, cases[i].hint) == NULL) fail_msg("%s", err.hint);
+    }
+    assert_int_equal(readings_of_meter("t_s,power_w,meter\n1,300,a\n1,310,b\n1,300,a\n2,301,a\n"), 4);
 }
 
 int main(void)
@@ -640,6 +699,9 @@ int main(void)
         cmocka_unit_test(test_what_is_wrong_with_a_meter_is_told),
         cmocka_unit_test(test_a_value_that_is_missing_is_a_gap),
         cmocka_unit_test(test_a_clock_that_was_set_back_is_refused_with_its_line),
+        cmocka_unit_test(test_a_clock_that_is_set_back_a_little_often_is_refused),
+        cmocka_unit_test(test_segments_over_others_of_their_part_are_refused),
+        cmocka_unit_test(test_two_boards_in_one_sensor_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
