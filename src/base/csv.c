@@ -195,11 +195,7 @@ static jm_status pass_mark(jm__csv *csv, jm_error *err)
     if (file_byte(csv) == -2) return read_failed(csv, err);
     const char *bytes = (const char *)csv->chunk;
     csv->chunk_used = jm__mark_length(bytes, csv->chunk_size);
-    bool wide =
-        csv->chunk_size >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0);
-    if (!wide) return JM_OK;
-    jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is in UTF-16", csv->path);
-    return jm__hint(err, JM_BAD_DATA, "save it as UTF-8; `iconv -f UTF-16 -t UTF-8` does it, too");
+    return jm__is_utf16(bytes, csv->chunk_size) ? jm__in_utf16(csv->path, err) : JM_OK;
 }
 
 jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
@@ -240,6 +236,11 @@ static size_t count_outside_quotes(const char *line, char wanted)
         count += !quoted && *line == wanted;
     }
     return count;
+}
+
+size_t jm__csv_fields_of(const jm__csv *csv, const char *line)
+{
+    return count_outside_quotes(line, csv->separator) + 1;
 }
 
 /* "sep=;", as spreadsheets say which it is in a line of its own; '\0': the line is another. */

@@ -30,6 +30,9 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err);
 jm_status jm__csv_peek(jm__csv *csv, const char **line, jm_error *err);
 void jm__csv_pass(jm__csv *csv, size_t bytes);
 
+/* How many fields a line would have, if quotes end where they began. */
+size_t jm__csv_fields_of(const jm__csv *csv, const char *line);
+
 /* The next record is the header line, from now on. */
 jm_status jm__csv_header(jm__csv *csv, jm_error *err);
 

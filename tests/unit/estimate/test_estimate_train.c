@@ -248,6 +248,27 @@ static void test_a_power_that_is_missing_is_a_gap(void **state)
     jm_training_free(training);
 }
 
+static void test_a_model_that_is_no_json_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *words;
+    } wrong[] = {{"\xff\xfe{\0\"\0", 6, "is in UTF-16"}, {"{\"format\": \"joulemap tr", 23, "line 1"}};
+    put(features, "kernel,x\na,1\n");
+    for (size_t i = 0; i < 2; i++) {
+        const jm_estimate_options options = {.size = sizeof options, .csv = features, .model = model};
+        jm_estimate *estimate;
+        FILE *file = open_for(model);
+        fwrite(wrong[i].text, 1, wrong[i].size, file);
+        fclose(file);
+        assert_int_equal(jm_estimate_make(&estimate, &options, &err), JM_BAD_DATA);
+        if (strstr(err.text, model) == NULL || strstr(err.text, wrong[i].words) == NULL)
+            fail_msg("%s", err.text);
+    }
+}
+
 /* Every third power is 9 % too high: where that is said of them, they lead less. */
 static void test_powers_that_are_less_sure_weigh_less(void **state)
 {
@@ -304,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_what_is_wrong_with_a_table_is_named_with_its_line),
         cmocka_unit_test(test_a_column_is_what_it_is_in_capitals_too),
         cmocka_unit_test(test_a_power_that_is_missing_is_a_gap),
+        cmocka_unit_test(test_a_model_that_is_no_json_is_named),
         cmocka_unit_test(test_powers_that_are_less_sure_weigh_less),
         cmocka_unit_test(test_chance_is_not_told),
     };
