@@ -225,7 +225,8 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     if (!part->wanted) return JM_OK;
     JM_TRY(jm__lost_find(part, a, err));
     jm__board_series_choose(part);
-    if (part->windows.count > 0 || part->lost.count == 0) part->total = jm__board_total(part, &part->windows);
+    /* Of no time, as that of a single reading, no energy is known: 0 J would be measured. */
+    if (jm__windows_duration_ns(&part->windows) > 0) part->total = jm__board_total(part, &part->windows);
     jm__window range = a->run;
     const jm__power_series *fitted = jm__board_series(part);
     if (fitted != NULL) {

@@ -1,6 +1,7 @@
 /* A CSV reader over zlib, which reads plain files too. */
 #include "base/csv.h"
 
+#include "base/number.h"
 #include "base/plain.h"
 #include "base/status.h"
 
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 8192, CHUNK = 1 << 16 };
@@ -31,9 +33,14 @@ struct jm__csv {
     char *back; /* [RECORD_MAX + 1], bytes of a line that somebody looked at and that are read again; NULL:
                    none */
     size_t back_size, back_used;
-    bool back_line_end; /* and the line's end behind them */
-    int64_t line;       /* of the reading position, from 1 */
-    int64_t record_at;  /* line where the current record began */
+    bool back_line_end;   /* and the line's end behind them */
+    int64_t line;         /* of the reading position, from 1 */
+    int64_t record_at;    /* line where the current record began */
+    int64_t header_at;    /* and the header line */
+    bool is_table;        /* nothing but a header line and its records */
+    unsigned char *signs; /* [FIELDS_MAX]: of each column, which decimal signs its numbers show; NULL: all
+                             have points */
+    unsigned char all_signs;
 };
 
 static jm_status read_failed(jm__csv *csv, jm_error *err)
@@ -86,6 +93,9 @@ static jm_status bad_line(const jm__csv *csv, jm_error *err, const char *what)
     return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld: %s", csv->path, (long long)csv->record_at,
                     what);
 }
+
+/* Decimal signs that numbers show. */
+enum { POINT = 1, COMMA = 2 };
 
 typedef struct reader {
     record *to;
@@ -185,11 +195,7 @@ static jm_status pass_mark(jm__csv *csv, jm_error *err)
     if (file_byte(csv) == -2) return read_failed(csv, err);
     const char *bytes = (const char *)csv->chunk;
     csv->chunk_used = jm__mark_length(bytes, csv->chunk_size);
-    bool wide =
-        csv->chunk_size >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0);
-    if (!wide) return JM_OK;
-    jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is in UTF-16", csv->path);
-    return jm__hint(err, JM_BAD_DATA, "save it as UTF-8; `iconv -f UTF-16 -t UTF-8` does it, too");
+    return jm__is_utf16(bytes, csv->chunk_size) ? jm__in_utf16(csv->path, err) : JM_OK;
 }
 
 jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
@@ -232,19 +238,47 @@ static size_t count_outside_quotes(const char *line, char wanted)
     return count;
 }
 
-/* Where decimals have a comma, spreadsheets put semicolons between fields, and may say so in a line of its
- * own: sep=; */
+size_t jm__csv_fields_of(const jm__csv *csv, const char *line)
+{
+    return count_outside_quotes(line, csv->separator) + 1;
+}
+
+/* "sep=;", as spreadsheets say which it is in a line of its own; '\0': the line is another. */
+static char told_separator(const char *line)
+{
+    size_t length = strcspn(line, "\r"), quote = line[0] == '"';
+    bool told = length == 5 + 2 * quote && strncmp(line + quote, "sep=", 4) == 0 &&
+                (!quote || line[length - 1] == '"');
+    return told ? line[quote + 4] : '\0';
+}
+
+/* A line's end may be CR alone: then the line that was looked at has others behind it. */
+static void pass_line(jm__csv *csv, const char *line)
+{
+    size_t length = strcspn(line, "\r");
+    bool more = line[length] == '\r' && line[length + 1] != '\0';
+    if (more) csv->line++;
+    jm__csv_pass(csv, more ? length + 1 : SIZE_MAX);
+}
+
+/* Where decimals have a comma, spreadsheets put semicolons between fields. What is empty before the header
+ * line is passed over. */
 static jm_status find_separator(jm__csv *csv, jm_error *err)
 {
     static const char known[] = ",;\t";
     const char *line;
     size_t most = 0;
-    JM_TRY(jm__csv_peek(csv, &line, err));
-    if (line == NULL) return JM_OK;
-    if (strncmp(line, "sep=", 4) == 0 && line[4] != '\0' && strchr("\r", line[5]) != NULL) {
-        csv->separator = line[4];
-        jm__csv_pass(csv, SIZE_MAX);
-        return JM_OK;
+    for (;;) {
+        JM_TRY(jm__csv_peek(csv, &line, err));
+        if (line == NULL) return JM_OK;
+        if (told_separator(line) != '\0') {
+            csv->separator = told_separator(line);
+            pass_line(csv, line);
+            return JM_OK;
+        }
+        size_t empty = strspn(line, " \t,;");
+        if (line[empty] != '\0' && line[empty] != '\r') break;
+        pass_line(csv, line);
     }
     for (const char *each = known; *each != '\0'; each++) {
         size_t count = count_outside_quotes(line, *each);
@@ -259,15 +293,53 @@ jm_status jm__csv_header(jm__csv *csv, jm_error *err)
     bool more;
     JM_TRY(find_separator(csv, err));
     JM_TRY(read_record(csv, &csv->header, &more, err));
+    csv->header_at = csv->record_at;
     if (more) return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld: the file is empty, a header line was expected",
                     csv->path, (long long)csv->line);
 }
 
+static void note_signs(jm__csv *csv)
+{
+    for (size_t i = 0; csv->signs != NULL && i < csv->now.fields; i++) {
+        double point, comma;
+        jm__number_kind kind = jm__number_read(jm__csv_text(csv, i), &point, &comma);
+        csv->signs[i] |= kind == JM_NUMBER_POINT ? POINT : kind == JM_NUMBER_COMMA ? COMMA : 0;
+        csv->all_signs |= csv->signs[i];
+    }
+}
+
+/* What 1.120 is, numbers further below may tell: a file is read twice for it. What cannot be, as a pipe,
+ * tells it by what came so far; and what is wrong with the file is told when it is read in earnest. */
+static jm_status weigh_signs(jm__csv *csv, jm_error *err)
+{
+    struct stat about;
+    bool more = true;
+    if (csv->separator == ',') return JM_OK;
+    csv->signs = calloc(FIELDS_MAX, sizeof *csv->signs);
+    if (csv->signs == NULL) return jm__no_memory(err, "jm__csv_open");
+    if (stat(csv->path, &about) != 0 || !S_ISREG(about.st_mode)) return JM_OK;
+    size_t unread = csv->chunk_size - csv->chunk_used + csv->back_size - csv->back_used + csv->back_line_end;
+    z_off_t start = gztell(csv->file) - (z_off_t)unread;
+    int64_t line = csv->line;
+    while (read_record(csv, &csv->now, &more, NULL) == JM_OK && more)
+        note_signs(csv);
+    gzclearerr(csv->file);
+    if (gzseek(csv->file, start, SEEK_SET) < 0) return read_failed(csv, err);
+    csv->chunk_size = csv->chunk_used = csv->back_size = csv->back_used = 0;
+    csv->back_line_end = false;
+    csv->now.fields = 0;
+    csv->line = line;
+    csv->record_at = csv->header_at;
+    return JM_OK;
+}
+
 jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err)
 {
     JM_TRY(jm__csv_open_text(out, path, err));
+    (*out)->is_table = true;
     jm_status status = jm__csv_header(*out, err);
+    if (status == JM_OK) status = weigh_signs(*out, err);
     if (status == JM_OK) return JM_OK;
     jm__csv_close(*out);
     *out = NULL;
@@ -323,6 +395,7 @@ void jm__csv_close(jm__csv *csv)
     free(csv->path);
     free(csv->chunk);
     free(csv->back);
+    free(csv->signs);
     free(csv->header.text);
     free(csv->now.text);
     free(csv);
@@ -357,6 +430,32 @@ const char *jm__csv_column_name(const jm__csv *csv, size_t column)
     return header_text(csv, column);
 }
 
+/* "2024/10/26 22:13:05", "26.10.24 22:13" */
+static bool looks_like_a_date(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    bool dashed = digits > 0 && digits <= 4 && (text[digits] == '-' || text[digits] == '/');
+    return dashed || (digits > 0 && strchr(text, ':') != NULL);
+}
+
+/* A header line that is none. */
+static bool header_has_a_value(const jm__csv *csv)
+{
+    for (size_t i = 0; i < csv->header.fields; i++) {
+        double point, comma;
+        jm__number_kind kind = jm__number_read(header_text(csv, i), &point, &comma);
+        if (looks_like_a_date(header_text(csv, i)) || (kind != JM_NUMBER_NONE && kind != JM_NUMBER_MISSING))
+            return true;
+    }
+    return false;
+}
+
+bool jm__csv_unnamed(const jm__csv *csv, size_t column)
+{
+    const char *name = header_text(csv, column);
+    return name[0] == '\0' || strncmp(name, "Unnamed: ", 9) == 0;
+}
+
 jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err)
 {
     *column = find_column(csv, name);
@@ -367,13 +466,30 @@ jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, j
             snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", header_text(csv, i));
         used += added > 0 ? (size_t)added : 0;
     }
-    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line 1: no column \"%s\"; this file has: %s", csv->path,
-                    name, names);
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld: no column \"%s\"; this file has: %s%s",
+                    csv->path, (long long)csv->header_at, name, names,
+                    header_has_a_value(csv) ? ": values, and no header line above them" : "");
+}
+
+/* Rows without anything, which spreadsheets leave, and header lines that come again where files were put
+ * together. */
+static bool tells_nothing(const jm__csv *csv)
+{
+    const record *now = &csv->now, *header = &csv->header;
+    size_t fields = now->fields;
+    if (!csv->is_table || fields == 0 || fields >= FIELDS_MAX) return false;
+    size_t length = now->starts[fields];
+    return length == fields || (fields == header->fields && length == header->starts[fields] &&
+                                memcmp(now->text, header->text, length) == 0);
 }
 
 jm_status jm__csv_next(jm__csv *csv, bool *more, jm_error *err)
 {
-    return read_record(csv, &csv->now, more, err);
+    do
+        JM_TRY(read_record(csv, &csv->now, more, err));
+    while (*more && tells_nothing(csv));
+    if (*more) note_signs(csv);
+    return JM_OK;
 }
 
 const char *jm__csv_text(const jm__csv *csv, size_t column)
@@ -421,68 +537,76 @@ bool jm__csv_missing(const jm__csv *csv, size_t column)
     return false;
 }
 
-enum { NUMBER_BYTES = 64 };
-
-/* As C writes it: where the comma is no separator, it may stand before decimals ("1.234,5"). */
-static const char *plain_number(const jm__csv *csv, size_t column, char out[NUMBER_BYTES])
+/* Which decimal sign a column's numbers have, or those of all; '\0': they do not tell, or tell both. */
+static char decimal_of(const jm__csv *csv, size_t column)
 {
-    const char *text = jm__csv_text(csv, column), *comma = strchr(text, ',');
-    size_t used = 0;
-    if (csv->separator == ',' || comma == NULL || strchr(comma + 1, ',') != NULL ||
-        strchr(comma, '.') != NULL || strlen(text) >= NUMBER_BYTES)
-        return text;
-    for (; *text != '\0'; text++)
-        if (*text != '.') out[used++] = *text == ',' ? '.' : *text;
-    out[used] = '\0';
-    return out;
+    unsigned char signs = csv->signs[column] != 0 ? csv->signs[column] : csv->all_signs;
+    return signs == POINT ? '.' : signs == COMMA ? ',' : '\0';
 }
 
-/* "2024/10/26 22:13:05", "26.10.24 22:13" */
-static bool looks_like_a_date(const char *text)
+/* As C writes it: where the comma is no separator, numbers may be of any country. NULL: of which, nothing
+ * tells. */
+static const char *plain_number(const jm__csv *csv, size_t column, char out[JM_NUMBER_BYTES])
 {
-    size_t digits = strspn(text, "0123456789");
-    bool dashed = digits > 0 && digits <= 4 && (text[digits] == '-' || text[digits] == '/');
-    return dashed || (digits > 0 && strchr(text, ':') != NULL);
+    const char *text = jm__csv_text(csv, column);
+    double point, comma;
+    if (csv->signs == NULL || column >= FIELDS_MAX || strchr(text, '(') != NULL) return text;
+    jm__number_kind kind = jm__number_read(text, &point, &comma);
+    if (kind == JM_NUMBER_NONE || kind == JM_NUMBER_MISSING) return text;
+    char decimal = kind == JM_NUMBER_COMMA       ? ','
+                   : kind == JM_NUMBER_AMBIGUOUS ? decimal_of(csv, column)
+                                                 : '.';
+    return decimal != '\0' && jm__number_plain(text, decimal, out) ? out : NULL;
 }
 
 /* What is wrong with a number, and what to change. */
-static jm_status no_number(const jm__csv *csv, size_t column, jm_error *err)
+static jm_status no_number(const jm__csv *csv, size_t column, const char *what, jm_error *err)
 {
     const char *text = jm__csv_text(csv, column);
     const char *hint = NULL;
     char *end;
-    jm__real_of(text, &end);
-    if (jm__csv_missing(csv, column))
+    double point, comma;
+    jm__number_kind kind = jm__number_read(text, &point, &comma);
+    bool is_number = kind != JM_NUMBER_NONE && kind != JM_NUMBER_MISSING && strchr(text, '(') == NULL;
+    double value = jm__real_of(text, &end);
+    if (kind == JM_NUMBER_AMBIGUOUS && csv->signs != NULL) {
+        jm__csv_bad(csv, column, err, "\"%.60s\" is %.9g or %.9g, and no other number tells which", text,
+                    point, comma);
+        return jm__hint(err, JM_BAD_DATA, "write it without a sign between thousands, or with two decimals");
+    }
+    if (jm__csv_missing(csv, column) || kind == JM_NUMBER_MISSING || (*end == '\0' && !isfinite(value)))
         hint = "leave lines without a value out";
-    else if (text[strspn(text, "+-0123456789.,eE")] == '\0' && strchr(text, ',') != NULL)
+    else if (strncmp(text, "\xe2\x88\x92", 3) == 0 || strncmp(text, "\xe2\x80\x93", 3) == 0)
+        hint = "a minus is the sign on the keyboard, -";
+    else if (is_number && (strpbrk(text, ", '") != NULL || kind == JM_NUMBER_AMBIGUOUS || *end != '\0'))
         hint = "decimals stand behind a point, and nothing stands between thousands";
     else if (looks_like_a_date(text))
         hint = "times are seconds since any moment; `date -d STAMP +%s.%N` makes them of a date";
     else if (end != text && *end != '\0')
         hint = "numbers go without their unit, which the column's name tells";
-    jm__csv_bad(csv, column, err, "\"%.60s\" is no number", text);
+    jm__csv_bad(csv, column, err, "\"%.60s\" is no %s", text, what);
     return hint == NULL ? JM_BAD_DATA : jm__hint(err, JM_BAD_DATA, "%s", hint);
 }
 
 jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_error *err)
 {
-    char plain[NUMBER_BYTES], *end = NULL;
+    char plain[JM_NUMBER_BYTES], *end = NULL;
     const char *text = plain_number(csv, column, plain);
-    *value = jm__real_of(text, &end);
-    if (end != text && *end == '\0' && isfinite(*value)) return JM_OK;
-    return no_number(csv, column, err);
+    *value = text == NULL ? NAN : jm__real_of(text, &end);
+    if (text != NULL && end != text && *end == '\0' && isfinite(*value)) return JM_OK;
+    return no_number(csv, column, "number", err);
 }
 
 jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_error *err)
 {
-    const char *text = jm__csv_text(csv, column);
-    char *end = NULL;
+    char plain[JM_NUMBER_BYTES], *end = NULL;
+    const char *text = plain_number(csv, column, plain);
     errno = 0;
-    long long parsed = strtoll(text, &end, 10);
-    *value = parsed;
-    if (end != text && *end == '.') end += 1 + strspn(end + 1, "0"); /* "3.0", of a column with gaps */
-    if (end != text && *end == '\0' && errno == 0) return JM_OK;
-    return jm__csv_bad(csv, column, err, "\"%.60s\" is no whole number", text);
+    *value = text == NULL ? 0 : strtoll(text, &end, 10);
+    if (text != NULL && end != text && *end == '.')
+        end += 1 + strspn(end + 1, "0"); /* "3.0", of a column with gaps */
+    if (text != NULL && end != text && *end == '\0' && errno == 0) return JM_OK;
+    return no_number(csv, column, "whole number", err);
 }
 
 /* Digits only: false for exponents and anything else, which strtod may still know. */
@@ -512,14 +636,27 @@ static bool parse_decimal(const char *text, int digits, int64_t *value)
     return seen > 0;
 }
 
+/* A time of today in other units than seconds is too large for one. */
+static jm_status out_of_range(const jm__csv *csv, size_t column, double number, int digits, jm_error *err)
+{
+    jm__csv_bad(csv, column, err, "%g is out of range", number);
+    if (digits != 9 || !(fabs(number) < 1e20)) return JM_BAD_DATA;
+    static const char *const units[][2] = {
+        {"milliseconds", "1000"}, {"microseconds", "1000000"}, {"nanoseconds", "1000000000"}};
+    size_t unit = fabs(number) < 1e14 ? 0 : fabs(number) < 1e17 ? 1 : 2;
+    return jm__hint(err, JM_BAD_DATA, "%s is in seconds, and these look like %s: divide by %s",
+                    header_text(csv, column), units[unit][0], units[unit][1]);
+}
+
 jm_status jm__csv_scaled(const jm__csv *csv, size_t column, int digits, int64_t *value, jm_error *err)
 {
-    char plain[NUMBER_BYTES];
-    if (parse_decimal(plain_number(csv, column, plain), digits, value)) return JM_OK;
+    char plain[JM_NUMBER_BYTES];
+    const char *text = plain_number(csv, column, plain);
+    if (text != NULL && parse_decimal(text, digits, value)) return JM_OK;
     double number;
     JM_TRY(jm__csv_number(csv, column, &number, err));
     double scaled = number * pow(10, digits);
-    if (!(fabs(scaled) < 9e18)) return jm__csv_bad(csv, column, err, "%g is out of range", number);
+    if (!(fabs(scaled) < 9e18)) return out_of_range(csv, column, number, digits, err);
     *value = (int64_t)llround(scaled);
     return JM_OK;
 }

@@ -1,6 +1,7 @@
 /* Reading CSV files with a header line, plain or gzipped: RFC 4180, and what spreadsheets and loggers make of
  * it. A byte order mark is passed over; lines end in LF, CRLF or CR; fields are parted by commas, semicolons
- * or tabs, whichever the header has most of, and where that is no comma, decimals may have one. Blanks around
+ * or tabs, whichever the header has most of. Where that is no comma, numbers may be of any country
+ * ("1.234,5"), and what could be two is what the column's other numbers tell, or BAD_DATA. Blanks around
  * fields are none of them.
  *
  * Bounded: a record of more than 1 MiB or 8192 fields is BAD_DATA. Every error
@@ -29,6 +30,9 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err);
 jm_status jm__csv_peek(jm__csv *csv, const char **line, jm_error *err);
 void jm__csv_pass(jm__csv *csv, size_t bytes);
 
+/* How many fields a line would have, if quotes end where they began. */
+size_t jm__csv_fields_of(const jm__csv *csv, const char *line);
+
 /* The next record is the header line, from now on. */
 jm_status jm__csv_header(jm__csv *csv, jm_error *err);
 
@@ -44,7 +48,11 @@ bool jm__csv_has(const jm__csv *csv, const char *name);
 size_t jm__csv_column_count(const jm__csv *csv);
 const char *jm__csv_column_name(const jm__csv *csv, size_t column);
 
-/* The next record; *more is false at the end. Empty lines are passed over. */
+/* Nobody gave it a name: spreadsheets have such behind the others, and pandas keeps row numbers in one. */
+bool jm__csv_unnamed(const jm__csv *csv, size_t column);
+
+/* The next record; *more is false at the end. Empty lines are passed over; in a file that is a table alone
+ * also rows of empty fields, and the header line where it comes again. */
 jm_status jm__csv_next(jm__csv *csv, bool *more, jm_error *err);
 
 /* A field of the current record, valid until the next; "" past its end. */

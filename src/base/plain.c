@@ -54,10 +54,17 @@ size_t jm__mark_length(const char *text, size_t size)
     return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
-void jm__pass_mark(FILE *file)
+bool jm__is_utf16(const char *text, size_t size)
+{
+    return size >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0);
+}
+
+bool jm__pass_mark(FILE *file)
 {
     char mark[3];
-    if (jm__mark_length(mark, fread(mark, 1, sizeof mark, file)) == 0) rewind(file);
+    size_t size = fread(mark, 1, sizeof mark, file);
+    if (jm__mark_length(mark, size) == 0) rewind(file);
+    return !jm__is_utf16(mark, size);
 }
 
 double jm__real_of(const char *text, char **end)

@@ -14,9 +14,11 @@ int jm__vprint(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 int jm__print_to(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Past a byte order mark, if the file begins with one; and how many bytes one takes of a text, 0 for none. */
-void jm__pass_mark(FILE *file);
+/* Past a byte order mark, if the file begins with one (false: it is one of UTF-16); and how many bytes one
+ * takes of a text, 0 for none. */
+bool jm__pass_mark(FILE *file);
 size_t jm__mark_length(const char *text, size_t size);
+bool jm__is_utf16(const char *text, size_t size);
 
 /* As strtod. */
 double jm__real_of(const char *text, char **end);

@@ -109,3 +109,9 @@ jm_status jm__no_memory(jm_error *err, const char *call)
 {
     return jm__fail(err, JM_NO_MEMORY, 0, call, "out of memory in %s", call);
 }
+
+jm_status jm__in_utf16(const char *path, jm_error *err)
+{
+    jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is in UTF-16", path);
+    return jm__hint(err, JM_BAD_DATA, "save it as UTF-8; `iconv -f UTF-16 -t UTF-8` does it, too");
+}

@@ -15,6 +15,9 @@ jm_status jm__hint(jm_error *err, jm_status status, const char *format, ...)
 
 jm_status jm__no_memory(jm_error *err, const char *call);
 
+/* BAD_DATA, as what is saved as "Unicode" on Windows is. */
+jm_status jm__in_utf16(const char *path, jm_error *err);
+
 /* With JM_TRACE_ERRORS (CMake: -DJM_TRACE_ERRORS=ON; a debug build has it) each error writes its path to
  * stderr: where it was made, then each JM_TRY that passed it on. Else neither costs anything. */
 #ifdef JM_TRACE_ERRORS

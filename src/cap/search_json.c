@@ -59,8 +59,8 @@ static json_t *probes_array(const jm_cap_plan *plan)
     json_t *array = json_array();
     for (size_t i = 0; array != NULL && i < jm_cap_plan_probe_count(plan); i++) {
         const jm_cap_probe *p = jm_cap_plan_probe(plan, i);
-        array = append(
-            array, json_pack("{sf sf sf}", "cap_w", p->cap_w, "time_s", p->time_s, "power_w", p->power_w));
+        array = append(array, json_pack("{sf sf sf sf sf}", "cap_w", p->cap_w, "time_s", p->time_s, "power_w",
+                                        p->power_w, "time_u_s", p->time_u_s, "power_u_w", p->power_u_w));
     }
     return array;
 }

@@ -188,6 +188,15 @@ static void add_table(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
         add_row(s, &r->all[i], r->found.choice.cap_w, out);
 }
 
+/* Whether what was measured is itself known with an uncertainty. */
+static bool is_uncertain(const jm_cap_plan *plan)
+{
+    for (size_t i = 0; i < jm_cap_plan_probe_count(plan); i++)
+        if (jm_cap_plan_probe(plan, i)->time_u_s > 0 || jm_cap_plan_probe(plan, i)->power_u_w > 0)
+            return true;
+    return false;
+}
+
 static void add_legend(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
 {
     char time[JM_CELL], power[JM_CELL], energy[JM_CELL];
@@ -197,8 +206,10 @@ static void add_legend(const jm_cap_search *s, const jm__cap_result *r, jm__strb
     jm__format_energy(energy, from->time_s * from->power_w, NAN, NAN);
     jm__strbuf_format(out, "100 %%: %s, %s, %s, as measured at %g W. >: the choice.", time, power, energy,
                       from->cap_w);
-    if (s->plan->tried_count < r->count)
-        jm__strbuf_add(out, " ± and \"to\": 95 % intervals of what was not measured.");
+    bool uncertain = is_uncertain(s->plan);
+    if (uncertain || s->plan->tried_count < r->count)
+        jm__strbuf_format(out, " ± and \"to\": 95 %% intervals%s.",
+                          uncertain ? "" : " of what was not measured");
 }
 
 /* "prefill   625 W: 3.1 % less energy, time unchanged" */

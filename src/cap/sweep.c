@@ -4,10 +4,11 @@
 #include "base/csv.h"
 #include "base/status.h"
 #include "cap/same.h"
+#include "rows/rows.h"
 
 #include <math.h>
 
-static const double most = 1e6; /* watts, and seconds: eleven days */
+static const double most = 1e6; /* seconds: eleven days */
 typedef struct columns {
     size_t cap, time, power;
 } columns;
@@ -31,6 +32,14 @@ static jm_status read_positive(const jm__csv *csv, size_t column, double *value,
     JM_TRY(jm__csv_number(csv, column, value, err));
     if (*value >= 1 / most && *value <= most) return JM_OK;
     return jm__csv_bad(csv, column, err, "%g is not between %g and %g", *value, 1 / most, most);
+}
+
+static jm_status read_watts(const jm__csv *csv, size_t column, double *value, jm_error *err)
+{
+    JM_TRY(read_positive(csv, column, value, err));
+    if (*value <= JM_BOARD_MOST_W) return JM_OK;
+    jm__csv_bad(csv, column, err, "%.9g W is more than any board takes", *value);
+    return jm__hint(err, JM_BAD_DATA, "watts are asked for: milliwatts are to be divided by 1000");
 }
 
 /* Returns by how much the sum of squares about the mean grows, relative to the mean. */
@@ -63,9 +72,10 @@ static jm_status read_row(const jm__csv *csv, const columns *c, jm__cap_sweep *s
                           jm_error *err)
 {
     jm_cap_probe row = {0};
-    JM_TRY(read_positive(csv, c->cap, &row.cap_w, err));
+    if (jm__csv_missing(csv, c->time) || jm__csv_missing(csv, c->power)) return JM_OK; /* a gap */
+    JM_TRY(read_watts(csv, c->cap, &row.cap_w, err));
     JM_TRY(read_positive(csv, c->time, &row.time_s, err));
-    JM_TRY(read_positive(csv, c->power, &row.power_w, err));
+    JM_TRY(read_watts(csv, c->power, &row.power_w, err));
     for (size_t i = 0; i < sweep->count; i++) {
         if (!jm__cap_same(sweep->rows[i].cap_w, row.cap_w)) continue;
         join_row(&sweep->rows[i], &row, r, i);

@@ -51,9 +51,11 @@ jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *asked, 
     JM_TRY(check(&options, err));
     jm_estimate *estimate = calloc(1, sizeof *estimate);
     if (estimate == NULL) return jm__no_memory(err, "jm_estimate_make");
-    bool trained = options.model != NULL && jm__trained_is(options.model);
-    jm_status status = trained ? jm__estimate_of_features(estimate, &options, err)
-                               : jm__estimate_of_ncu(estimate, &options, err);
+    bool trained = false;
+    jm_status status = options.model == NULL ? JM_OK : jm__trained_is(options.model, &trained, err);
+    if (status == JM_OK)
+        status = trained ? jm__estimate_of_features(estimate, &options, err)
+                         : jm__estimate_of_ncu(estimate, &options, err);
     if (status == JM_OK)
         *out = estimate;
     else

@@ -3,6 +3,7 @@
 
 #include "base/csv.h"
 #include "base/map.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/vec.h"
 
@@ -50,16 +51,16 @@ static jm_status find_columns(jm__features *to, columns *c, const jm__csv *csv, 
     for (size_t i = 0; i < count; i++) {
         const char *name = jm__csv_column_name(csv, i);
         c->features[i] = NONE;
-        if (strcmp(name, "kernel") == 0 || strcmp(name, "id") == 0) continue;
-        if (strcmp(name, "family") == 0) {
+        if (jm__same_letters(name, "kernel") || jm__same_letters(name, "id") || jm__csv_unnamed(csv, i)) continue;
+        if (jm__same_letters(name, "family")) {
             c->family = (long)i;
-        } else if (strcmp(name, "duration_s") == 0) {
+        } else if (jm__same_letters(name, "duration_s")) {
             c->duration = (long)i;
-        } else if (strcmp(name, "power_w") == 0) {
+        } else if (jm__same_letters(name, "power_w")) {
             c->power = (long)i;
-        } else if (strcmp(name, "u_w") == 0) {
+        } else if (jm__same_letters(name, "u_w")) {
             c->u = (long)i;
-        } else if (name[0] != '\0') {
+        } else {
             c->features[i] = (long)to->columns;
             to->names[to->columns++] = keep(to, name);
             if (to->names[to->columns - 1] == NULL) return jm__no_memory(err, "jm__features_read");
@@ -163,13 +164,13 @@ static jm_status read_power(jm__features *features, const jm__map *rows, const j
                             size_t power, size_t *unknown, jm_error *err)
 {
     size_t u;
-    double power_w, u_w = 0;
+    double power_w, u_w = NAN;
     const char *name = jm__csv_name(csv, kernel);
-    JM_TRY(jm__csv_number(csv, power, &power_w, err));
+    JM_TRY(number_or_none(csv, (long)power, &power_w, err));
+    if (isnan(power_w)) return JM_OK; /* a gap */
     JM_TRY(check_power(csv, (long)power, power_w, err));
-    if (jm__csv_has(csv, "u_w") && jm__csv_column(csv, "u_w", &u, NULL) == JM_OK &&
-        jm__csv_text(csv, u)[0] != '\0')
-        JM_TRY(jm__csv_number(csv, u, &u_w, err));
+    if (jm__csv_has(csv, "u_w") && jm__csv_column(csv, "u_w", &u, NULL) == JM_OK)
+        JM_TRY(number_or_none(csv, (long)u, &u_w, err));
     const jm__map_value *row = jm__map_find(rows, &name);
     if (row == NULL) {
         (*unknown)++;
@@ -178,7 +179,7 @@ static jm_status read_power(jm__features *features, const jm__map *rows, const j
     if (!isnan(features->rows[row->id].power_w))
         return jm__csv_bad(csv, kernel, err, "\"%.80s\" has a power already", name);
     features->rows[row->id].power_w = power_w;
-    features->rows[row->id].u_w = fabs(u_w);
+    features->rows[row->id].u_w = isnan(u_w) ? 0 : fabs(u_w);
     return JM_OK;
 }
 

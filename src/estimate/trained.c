@@ -24,9 +24,10 @@ static jm_status load(json_t **root, const char *path, jm_error *err)
     *root = NULL;
     FILE *file = fopen(path, "re");
     if (file == NULL) return jm__fail(err, JM_NOT_FOUND, errno, "open", "%s: %s", path, strerror(errno));
-    jm__pass_mark(file);
-    *root = json_loadf(file, JSON_REJECT_DUPLICATES, &json_err);
+    bool readable = jm__pass_mark(file);
+    if (readable) *root = json_loadf(file, JSON_REJECT_DUPLICATES, &json_err);
     fclose(file);
+    if (!readable) return jm__in_utf16(path, err);
     if (*root != NULL) return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, "json_loadf", "%s, line %d: %s", path, json_err.line, json_err.text);
 }
@@ -37,12 +38,15 @@ static bool says_format(const json_t *root)
     return format != NULL && strcmp(format, FORMAT) == 0;
 }
 
-bool jm__trained_is(const char *path)
+jm_status jm__trained_is(const char *path, bool *is, jm_error *err)
 {
     json_t *root;
-    bool is = load(&root, path, NULL) == JM_OK && says_format(root);
+    jm_error cause = {0};
+    bool damaged = load(&root, path, &cause) == JM_BAD_DATA;
+    *is = says_format(root);
     json_decref(root);
-    return is;
+    if (damaged && err != NULL) *err = cause;
+    return damaged ? JM_BAD_DATA : JM_OK;
 }
 
 jm_status jm__trained_init(jm__trained *model, size_t count, jm_error *err)

@@ -27,8 +27,8 @@ typedef struct jm__trained {
     size_t kernels;
 } jm__trained;
 
-/* Does that file say it is one? */
-bool jm__trained_is(const char *path);
+/* Does that file say it is one? BAD_DATA: it is none of any kind, being no JSON. */
+jm_status jm__trained_is(const char *path, bool *is, jm_error *err);
 
 jm_status jm__trained_read(jm__trained *model, const char *path, jm_error *err);
 jm_status jm__trained_init(jm__trained *model, size_t count, jm_error *err);

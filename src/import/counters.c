@@ -64,7 +64,8 @@ static jm_status find_metrics(importing *all, jm_error *err)
     JM_TRY(jm__csv_column(all->csv, "start_ns", &all->start, err));
     JM_TRY(jm__csv_column(all->csv, "end_ns", &all->end, err));
     for (size_t column = 0; column < jm__csv_column_count(all->csv); column++)
-        if (column != all->start && column != all->end) JM_TRY(add_metric(all, column, err));
+        if (column != all->start && column != all->end && !jm__csv_unnamed(all->csv, column))
+            JM_TRY(add_metric(all, column, err));
     if (all->metric_count == 0)
         return jm__csv_bad(all->csv, all->end, err, "there is no metric beside start_ns and end_ns");
     return JM_OK;

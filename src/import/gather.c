@@ -24,6 +24,7 @@ static const char *logger(const jm__csv *csv)
     } words[] = {{"power.draw", "nvidia-smi"},  {"utilization.gpu", "nvidia-smi"},
                  {"# gpu", "nvidia-smi dmon"},  {"#Entity", "dcgmi dmon"},
                  {"# Entity", "dcgmi dmon"},    {"#Time", "nvidia-smi dmon"},
+                 {"#Date", "nvidia-smi dmon"},  {"#gpu", "nvidia-smi dmon"},
                  {"# HELP", "a DCGM exporter"}, {"DCGM_FI_", "a DCGM exporter"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (has_word(csv, words[i].word)) return words[i].program;

@@ -17,6 +17,7 @@ static void import_free(jm__import *im)
     jm__vec_free(&im->occurrences);
     jm__vec_free(&im->rows);
     jm__vec_free(&im->streams);
+    jm__vec_free(&im->part_clocks);
     free(im);
 }
 
@@ -53,6 +54,7 @@ static jm_status read_files(jm__import *im, jm_error *err)
         jm_status status = sources[i](im, csv, err);
         jm__csv_close(csv);
         JM_TRY(status);
+        JM_TRY(jm__import_check_readings(im, im->options.files[i], err));
     }
     return JM_OK;
 }

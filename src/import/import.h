@@ -27,9 +27,17 @@ typedef struct jm__import_stream {
     int64_t id;
 } jm__import_stream;
 
+/* Stamps of one clock in the order of a file; first all 0. */
+typedef struct jm__import_clock {
+    int64_t count, first_ns, last_ns, high_ns;
+    int64_t back_line, back_count; /* where it first ran backwards, and how often it did */
+    double back_s;                 /* by how much all in all */
+} jm__import_clock;
+
 typedef struct jm__import_sensor {
     jm_sensor row;
     JM_VEC(jm_reading) readings;
+    jm__import_clock clock;
 } jm__import_sensor;
 
 typedef struct jm__import_board {
@@ -46,6 +54,7 @@ typedef struct jm__import {
     JM_VEC(jm__occurrence) occurrences;
     JM_VEC(jm__import_kernel) rows;
     JM_VEC(jm__import_stream) streams;
+    JM_VEC(jm__import_clock) part_clocks; /* of segments: [part] */
     int64_t first_ns, last_ns;
 } jm__import;
 
@@ -62,6 +71,14 @@ jm_status jm__import_add_sensor(jm__import *im, size_t board, const jm_sensor *r
 typedef struct jm__import_place {
     size_t board, sensor, stamp;
 } jm__import_place;
+
+/* Sorted by their stamps, the hour that came twice would lie over itself. BAD_DATA: it is a second or more
+ * before the last; after the file's end, all that it ran backwards is more than rings and buses are late by.
+ * `of` is whose clock it is. */
+jm_status jm__import_clock_add(jm__import_clock *clock, const jm__csv *csv, size_t stamp, int64_t t_ns,
+                               const char *of, jm_error *err);
+jm_status jm__import_clock_end(const jm__import_clock *clock, const char *path, const char *of,
+                               jm_error *err);
 
 /* BAD_DATA: its time lies before that of the sensor's reading before it. */
 jm_status jm__import_add_reading(jm__import *im, const jm__csv *csv, const jm__import_place *at, double value,
@@ -91,6 +108,9 @@ jm_status jm__import_add_kernel(jm__import *im, jm__import_kernel row, jm_error 
 
 /* The index of the stream of this number, made if it is not there. */
 jm_status jm__import_stream_find(jm__import *im, uint32_t number, size_t *index, jm_error *err);
+
+/* What readings can tell only when all of a file are there. */
+jm_status jm__import_check_readings(const jm__import *im, const char *path, jm_error *err);
 
 void jm__import_free_boards(jm__import *im);
 

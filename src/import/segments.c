@@ -35,6 +35,25 @@ static jm_status take_part(jm__import *im, const jm__csv *csv, size_t column, co
     return jm__import_add_to_part(im, open, row->part, row->start_ns, row->end_ns, err);
 }
 
+/* Parts may stand one after the other; of each, time runs on. */
+static jm_status check_clock(jm__import *im, const jm__csv *csv, size_t column, const jm__import_kernel *row,
+                             jm_error *err)
+{
+    while (im->part_clocks.count <= row->part)
+        if (!jm__vec_push(&im->part_clocks, (jm__import_clock){0}))
+            return jm__no_memory(err, "jm_recording_import");
+    return jm__import_clock_add(&im->part_clocks.items[row->part], csv, column, row->start_ns,
+                                row->part == 0 ? "no part" : jm__texts_at(&im->parts, row->part), err);
+}
+
+static jm_status check_clocks(const jm__import *im, jm_error *err)
+{
+    for (size_t i = 0; i < im->part_clocks.count; i++)
+        JM_TRY(jm__import_clock_end(&im->part_clocks.items[i], im->options.files[JM_IMPORT_SEGMENTS],
+                                    i == 0 ? "no part" : jm__texts_at(&im->parts, i), err));
+    return JM_OK;
+}
+
 jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
 {
     size_t part, kernel, start, end, calls = 0, phase = 0, open = SIZE_MAX;
@@ -52,7 +71,7 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
         bool more;
         jm__import_kernel row = {.calls = 1};
         JM_TRY(jm__csv_next(csv, &more, err));
-        if (!more) return JM_OK;
+        if (!more) return check_clocks(im, err);
         JM_TRY(jm__csv_scaled(csv, start, 9, &row.start_ns, err));
         JM_TRY(jm__csv_scaled(csv, end, 9, &row.end_ns, err));
         JM_TRY(check_order(csv, end, &row, err));
@@ -60,6 +79,7 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
         if (row.calls < 1) return jm__csv_bad(csv, calls, err, "a segment has at least one launch");
         size_t known_parts = im->parts.items.count;
         JM_TRY(jm__texts_number(&im->parts, jm__csv_text(csv, part), &row.part, err));
+        JM_TRY(check_clock(im, csv, start, &row, err));
         JM_TRY(jm__texts_number(&im->kernels, jm__csv_text(csv, kernel), &row.name, err));
         if (has_phase && jm__csv_text(csv, phase)[0] != '\0')
             JM_TRY(take_window(im, csv, phase, &row, row.part > known_parts, &open, err));

@@ -276,9 +276,10 @@ jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err
         fclose(file);
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is larger than any model of a board", path);
     }
-    jm__pass_mark(file);
-    json_t *root = json_loadf(file, 0, &fault);
+    bool readable = jm__pass_mark(file);
+    json_t *root = readable ? json_loadf(file, 0, &fault) : NULL;
     fclose(file);
+    if (!readable) return jm__in_utf16(path, err);
     return take(model, root, &fault, path, err);
 }
 

@@ -1,6 +1,7 @@
 /* Header lines of ncu's tables. */
 #include "ncu/header.h"
 
+#include "base/plain.h"
 #include "base/status.h"
 
 #include <string.h>
@@ -18,16 +19,25 @@ static bool starts_with(const char *line, const char *start)
     return true;
 }
 
+/* pandas numbers the rows in a first column without a name, and then quotes what it likes. */
+static bool is_row_number(const char *line, const char *id)
+{
+    size_t length = (size_t)(id - line);
+    return (length == 1 || (length == 3 && strncmp(line, "\"\"", 2) == 0)) && strchr(",;\t", id[-1]) != NULL;
+}
+
 size_t jm__ncu_header_at(const char *line, bool *quoted)
 {
     static const char *const quoted_starts[] = {"\"ID\",\"", "\"Process ID\",\"Process Name\""};
     static const char *const plain_starts[] = {"ID,", ",ID,", "Process ID,Process Name", ",Process ID,"};
+    size_t mark = jm__mark_length(line, strlen(line));
     *quoted = true;
     for (const char *at = strchr(line, '"'); at != NULL; at = strchr(at + 1, '"'))
-        if ((starts_with(at, quoted_starts[0]) || starts_with(at, quoted_starts[1])) && is_table(at))
-            return (size_t)(at - line);
+        if ((starts_with(at, quoted_starts[0]) || starts_with(at, quoted_starts[1])) && is_table(at)) {
+            *quoted = !is_row_number(line + mark, at);
+            return *quoted ? (size_t)(at - line) : mark;
+        }
     *quoted = false;
-    size_t mark = strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     for (size_t i = 0; i < 4; i++)
         if (starts_with(line + mark, plain_starts[i]) && is_table(line)) return mark;
     return JM_NCU_NO_COLUMN;

@@ -3,10 +3,10 @@
 
 #include "base/csv.h"
 #include "base/map.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "base/vec.h"
 #include "ncu/header.h"
-#include "ncu/number.h"
 #include "ncu/unit.h"
 
 #include <inttypes.h>
@@ -162,7 +162,7 @@ static bool whole(const char *text, int64_t *value)
 {
     int64_t sum = 0;
     int digits = 0;
-    for (; *text != '\0'; text++) {
+    for (; *text != '\0' && strcmp(text, ".0") != 0; text++) { /* "7.0", of a column with gaps */
         if (*text == ',' || *text == '.' || *text == '\'' || *text == ' ' || (unsigned char)*text >= 0x80) {
             if (digits == 0) return false;
             continue;
@@ -324,13 +324,13 @@ static jm_status begin_table(reader *r, size_t before, bool quoted, jm_error *er
     return JM_OK;
 }
 
-/* Whether a line may belong to the table: ncu quotes every field. */
+/* Whether a line may belong to the table: ncu quotes every field, and pandas may do so for texts alone. */
 static bool may_be_row(const reader *r, const char *line)
 {
     if (!r->in_table) return false;
     if (line[0] == '"') return true;
     bool begins = line[0] != '\0' && strchr(",;\t0123456789", line[0]) != NULL;
-    return !r->header.quoted && begins;
+    return begins && (!r->header.quoted || jm__csv_fields_of(r->csv, line) == jm__csv_column_count(r->csv));
 }
 
 static jm_status row(reader *r, jm_error *err)

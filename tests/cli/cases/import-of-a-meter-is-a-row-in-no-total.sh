@@ -25,3 +25,15 @@ for by in "board", "kernel":
         assert row["energy_low_j"] < 7000 < row["energy_high_j"] < 7100, row
     assert any("wall measures what flows on into others" in note for note in metered["quality"]["notes"])
 PYTHON
+# a single reading tells no energy, and no other one is told in its place
+printf 't_s,power_w\n30,200\n' >single.csv
+joulemap import --meter single.csv -o single.joulemap || exit
+joulemap report single.joulemap --by board --json >single.json || exit
+python3 - <<'PYTHON'
+import json
+
+told = json.load(open("single.json"))
+for place in told, *told["rows"]:
+    for key in "total_energy_j", "energy_j", "energy_low_j", "energy_high_j":
+        assert place.get(key) is None, (key, place)
+PYTHON

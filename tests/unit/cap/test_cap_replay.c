@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -148,12 +149,77 @@ static void test_repeats_that_are_the_same_are_one(void **state)
     assert_true(cap_w[0] == cap_w[1]);
 }
 
+static jm_status replay_text(const char *text, jm_cap_search **search, jm_error *err)
+{
+    const jm_cap_plan_options options = {.size = sizeof options};
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return jm_cap_replay(search, path, &options, err);
+}
+
+static void test_caps_in_milliwatts_are_named(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"300000,10,280\n200000,11,190\n", "300,10,280000\n200,11,190000\n"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[160];
+        jm_cap_search *search;
+        jm_error err = {0};
+        snprintf(text, sizeof text, "cap_w,time_s,power_w\n%s", wrong[i]);
+        assert_int_equal(replay_text(text, &search, &err), JM_BAD_DATA);
+        assert_non_null(strstr(err.text, i == 0 ? "300000 W is more" : "280000 W is more"));
+        assert_non_null(strstr(err.hint, "divided by 1000"));
+    }
+}
+
+static void test_rows_of_a_sweep_that_say_nothing_are_passed_over(void **state)
+{
+    (void)state;
+    jm_cap_search *search;
+    jm_error err = {0};
+    if (replay_text("cap_w,time_s,power_w\n,,\n300,10,280\n250,N/A,240\n225,10.2,[Not Supported]\n"
+                    "cap_w,time_s,power_w\n200,11,190\n150,14,145\n",
+                    &search, &err) != JM_OK)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < jm_cap_search_told_count(search); i++) {
+        double cap_w = jm_cap_search_told(search, i)->probe.cap_w;
+        assert_true(cap_w == 300 || cap_w == 200 || cap_w == 150);
+    }
+    jm_cap_search_free(search);
+}
+
+static void test_what_was_measured_with_a_spread_is_told_with_it(void **state)
+{
+    (void)state;
+    size_t just;
+    const sweep s = made_up(9, &just, 0.02);
+    for (int repeats = 1; repeats <= 3; repeats += 2) {
+        char *text, *json;
+        write_sweep(&s, repeats, 0.01);
+        jm_cap_search *search = replay(JM_CAP_EDP, 0.05);
+        assert_int_equal(jm_cap_search_text(search, 80, &text, NULL), JM_OK);
+        assert_int_equal(jm_cap_search_json(search, &json, NULL), JM_OK);
+        assert_true((strstr(text, "of what was not") == NULL) == (repeats > 1));
+        assert_non_null(strstr(text, "95"));
+        assert_non_null(strstr(json, "\"time_u_s\""));
+        assert_true((strstr(json, "\"time_u_s\": 0.0,") == NULL) == (repeats > 1));
+        free(text);
+        free(json);
+        jm_cap_search_free(search);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_cap_just_over_the_bound_is_passed_over),
         cmocka_unit_test(test_a_sweep_may_have_each_cap_several_times),
         cmocka_unit_test(test_repeats_that_are_the_same_are_one),
+        cmocka_unit_test(test_caps_in_milliwatts_are_named),
+        cmocka_unit_test(test_rows_of_a_sweep_that_say_nothing_are_passed_over),
+        cmocka_unit_test(test_what_was_measured_with_a_spread_is_told_with_it),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -204,6 +204,71 @@ static void test_what_is_wrong_with_a_table_is_named_with_its_line(void **state)
     expect_bad("kernel,x\na,1\nb,2\nc,3\nd,4\n", "kernel,power_w\na,0\n", "no power of a kernel");
 }
 
+static void put(const char *path, const char *text)
+{
+    FILE *file = open_for(path);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* In capitals or not, a power is what is to be found, and no feature; nor are a row's number and its name. */
+static void test_a_column_is_what_it_is_in_capitals_too(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {"kernel,flops,bytes,power_w", "KERNEL,flops,bytes,Power_W",
+                                          "Kernel,flops,bytes,POWER_W,", ",kernel,flops,bytes,power_w",
+                                          "Unnamed: 0,kernel,flops,bytes,Power_w"};
+    for (size_t h = 0; h < sizeof headers / sizeof *headers; h++) {
+        bool numbered = headers[h][0] == ',' || headers[h][0] == 'U';
+        FILE *a = open_for(features);
+        fprintf(a, "%s\n", headers[h]);
+        for (int i = 0; i < 12; i++) {
+            if (numbered) fprintf(a, "%d,", i);
+            fprintf(a, "k%d,%d,%d,%g\n", i, i, i * i % 7, 80 + 5.0 * i + 3.0 * (i * i % 7));
+        }
+        fclose(a);
+        jm_training *training;
+        const jm_train_options options = {.size = sizeof options, .features = features, .path = model};
+        if (jm_estimate_train(&training, &options, &err) != JM_OK) fail_msg("%s: %s", headers[h], err.text);
+        char *text;
+        assert_int_equal(jm_training_text(training, &text, &err), JM_OK);
+        if (strstr(text, " 2 features") == NULL) fail_msg("%s: %s", headers[h], text);
+        free(text);
+        jm_training_free(training);
+    }
+}
+
+static void test_a_power_that_is_missing_is_a_gap(void **state)
+{
+    (void)state;
+    put(features, "kernel,x\na,1\nb,2\nc,3\nd,4\ne,5\nf,6\n");
+    put(power, "kernel,power_w,u_w\na,100,1\nb,[N/A],1\nc,120,N/A\nd,130,\ne,140,-\nf,150,1\n");
+    jm_training *training = train();
+    assert_int_equal(jm_training_result(training)->kernels, 5);
+    jm_training_free(training);
+}
+
+static void test_a_model_that_is_no_json_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *words;
+    } wrong[] = {{"\xff\xfe{\0\"\0", 6, "is in UTF-16"}, {"{\"format\": \"joulemap tr", 23, "line 1"}};
+    put(features, "kernel,x\na,1\n");
+    for (size_t i = 0; i < 2; i++) {
+        const jm_estimate_options options = {.size = sizeof options, .csv = features, .model = model};
+        jm_estimate *estimate;
+        FILE *file = open_for(model);
+        fwrite(wrong[i].text, 1, wrong[i].size, file);
+        fclose(file);
+        assert_int_equal(jm_estimate_make(&estimate, &options, &err), JM_BAD_DATA);
+        if (strstr(err.text, model) == NULL || strstr(err.text, wrong[i].words) == NULL)
+            fail_msg("%s", err.text);
+    }
+}
+
 /* Every third power is 9 % too high: where that is said of them, they lead less. */
 static void test_powers_that_are_less_sure_weigh_less(void **state)
 {
@@ -258,6 +323,9 @@ int main(void)
         cmocka_unit_test(test_outliers_do_not_lead_it),
         cmocka_unit_test(test_a_trained_model_estimates_other_kernels),
         cmocka_unit_test(test_what_is_wrong_with_a_table_is_named_with_its_line),
+        cmocka_unit_test(test_a_column_is_what_it_is_in_capitals_too),
+        cmocka_unit_test(test_a_power_that_is_missing_is_a_gap),
+        cmocka_unit_test(test_a_model_that_is_no_json_is_named),
         cmocka_unit_test(test_powers_that_are_less_sure_weigh_less),
         cmocka_unit_test(test_chance_is_not_told),
     };

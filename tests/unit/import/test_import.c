@@ -146,6 +146,13 @@ static void test_a_table_is_read_whoever_wrote_it(void **state)
         "t,v\r0.5,-1234.25\r1,7\r",
         "  t , \"v\"  \n 0.5 ,\t\"-1234.25\" \n   \n1,7 \n",
         "T,V,w\n0.5,-1234.25,\"a;b;c\"\n1,7,\n",
+        "\n \r\nt;v\n0,5;-1 234,25\n1;7\n",
+        "\"sep=;\"\r\nt;v\r\n0.5;-1234.25\r\n1;7\r\n",
+        "sep=;\rt;v\r0.5;-1234.25\r1;7\r",
+        "\r\rt;v\r0.5;-1234.25\r1;7\r",
+        "t\tv\n0.5\t-1,234.25\n1\t7\n",
+        "t;v\n0,5;-1\u202f234,25\n;\n1;7\n",
+        ",,\nt,v,\n0.5,-1234.25,\n,,\nt,v,\n1,7,\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         jm__csv *csv;
@@ -185,6 +192,15 @@ static void test_what_is_no_number_says_what_to_change(void **state)
         {"t_s,power_w\n1,\"80,5\"\n", "behind a point"},
         {"t_s,power_w\n1,\"1,080.5\"\n", "behind a point"},
         {"t_s,power_w\nN/A,80\n", "leave lines without a value out"},
+        {"t_s,power_w\n1,inf\n", "leave lines without a value out"},
+        {"t_s,power_w\n1,\u2212"
+         "80\n",
+         "the sign on the keyboard"},
+        {"t_s,power_w\n1,1\u202f080.5\n", "nothing stands between thousands"},
+        {"t_s,power_w\n1761516000123,80\n", "milliseconds: divide by 1000"},
+        {"t_s,power_w\n1761516000123456,80\n", "microseconds: divide by 1000000"},
+        {"t_s;power_w\n1761516000123456789;80\n", "nanoseconds: divide by 1000000000"},
+        {"t_s\tpower_w\n1\t1,080\n", "between thousands"},
         {"timestamp, power.draw [W]\n2024/10/26 22:13:05.137, 80.00 W\n", "t_s in seconds"},
         {"#Entity   POWER\nID        W\nGPU 0     68.5\n", "t_s in seconds"},
         {"\xff\xfet\0_\0s\0", "UTF-8"},
@@ -202,12 +218,64 @@ static void test_what_is_no_number_says_what_to_change(void **state)
     }
 }
 
+/* "1.250" is 1.25 or 1250: what other numbers of its column show, then those of others; else it is neither.
+ */
+static void test_a_number_that_may_be_two_is_what_the_others_tell_or_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value; /* of the first row; 0: refused */
+    } cases[] = {
+        {"t;v\n1;1.250\n2;7\n", 0},
+        {"t\tv\n1\t1,250\n2\t7\n", 0},
+        {"t;v\n1;1.250\n2;1.250,75\n", 1250},
+        {"t;v\n1;1.250\n2;7.5\n", 1.25},
+        {"t\tv\n1\t1,250\n2\t0,5\n", 1.25},
+        {"t\tv\n1\t1,250\n2\t1,250.5\n", 1250},
+        {"t\tv\n1761516000.250\t98.125\n", 98.125},
+        {"t;v\n1,5;1.250\n2;7\n", 1250},
+        {"t;v;w\n1;1.250;7.5\n2;7;7,5\n", 0},
+        {"t;v\n1;1.250\n2;7.5\n3;7,5\n", 0},
+        {"t;v\n1;12 (3)\n", 0},
+        {"t,v\n1,1.250\n2,7\n", 1.25},
+        {"t,v\n1,\"1,250\"\n2,7\n", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int packed = 0; packed < 2; packed++) {
+            jm__csv *csv;
+            jm_error err = {0};
+            bool more;
+            double value = 0;
+            int64_t scaled = 0, whole;
+            put(csv_path, cases[i].text);
+            put_gz(gz_path, cases[i].text, 0);
+            assert_int_equal(jm__csv_open(&csv, packed ? gz_path : csv_path, &err), JM_OK);
+            assert_int_equal(jm__csv_next(csv, &more, &err), JM_OK);
+            assert_int_equal(jm__csv_line(csv), 2);
+            jm_status status = jm__csv_number(csv, 1, &value, &err);
+            if ((status == JM_OK) != (cases[i].value != 0) || (status == JM_OK && value != cases[i].value))
+                fail_msg("%s: %g, %s", cases[i].text, value, err.text);
+            assert_int_equal(jm__csv_scaled(csv, 1, 3, &scaled, &err), status);
+            if (status == JM_OK) assert_true(scaled == (int64_t)(1000 * cases[i].value));
+            if (status != JM_OK) assert_non_null(strstr(err.text, "line 2, column \"v\""));
+            bool is_whole = value == 1250;
+            assert_int_equal(jm__csv_integer(csv, 1, &whole, NULL), is_whole ? JM_OK : JM_BAD_DATA);
+            if (is_whole) assert_int_equal(whole, 1250);
+            jm__csv_close(csv);
+        }
+    }
+}
+
 static void test_a_log_of_another_program_is_named(void **state)
 {
     (void)state;
     static const char *const logs[][2] = {
         {"timestamp, power.draw [W], temperature.gpu\n2024/10/26 22:13:05.137, 80.00 W, 40\n", "nvidia-smi"},
         {"#Entity   POWER\nGPU 0     68.5\n", "dcgmi"},
+        {"#Date       Time        gpu   pwr\n 20251026   22:13:05      0   80\n", "nvidia-smi dmon"},
+        {"#gpu, pwr, gtemp\n#Idx, W, C\n0, 80, 40\n", "nvidia-smi dmon"},
+        {"2024/10/26 22:13:05.137, 80.00 W\n2024/10/26 22:13:06.137, 81.00 W\n", "no header line"},
         {"# HELP DCGM_FI_DEV_POWER_USAGE Power draw (in W).\n", "DCGM"}};
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
         jm_error err = {0};
@@ -549,7 +617,66 @@ static void test_a_clock_that_was_set_back_is_refused_with_its_line(void **state
         assert_non_null(strstr(err.hint, "daylight saving time"));
     }
     /* A file may have one sensor after the other, and rings give late stamps. */
-    assert_int_equal(readings_of_meter("t_s,power_w,meter\n0,1,a\n9,1,a\n0,1,b\n9,1,b\n8.5,1,b\n"), 5);
+    assert_int_equal(readings_of_meter("t_s,power_w,meter\n0,1,a\n9,1,a\n0,1,b\n90,1,b\n89.5,1,b\n"), 5);
+}
+
+/* Each step back is less than a second, and all together are a tenth of the time. */
+static void test_a_clock_that_is_set_back_a_little_often_is_refused(void **state)
+{
+    (void)state;
+    for (int share = 0; share < 2; share++) { /* of a step in each second: a fifth; and a thousandth */
+        char text[8192] = "sensor,t_s,value\n";
+        double t_s = 100;
+        for (int i = 0; i < 200; i++, t_s += 0.1) {
+            if (i % 10 == 9) t_s -= share == 0 ? 0.3 : 0.101;
+            snprintf(text + strlen(text), sizeof text - strlen(text), "power_ring_w,%.3f,150\n", t_s);
+        }
+        jm_error err = {0};
+        put(csv_path, text);
+        jm_status status = import_meter(csv_path, NULL, &err);
+        if (status != (share == 0 ? JM_BAD_DATA : JM_OK)) fail_msg("%d: %s", share, err.text);
+        if (share == 0) assert_non_null(strstr(err.text, "line 11: time runs backwards"));
+        if (share == 0) assert_non_null(strstr(err.hint, "daylight saving time"));
+    }
+}
+
+static void test_segments_over_others_of_their_part_are_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"a,k,0,1\nb,k,2,3\na,k,40,41\nb,k,42,43\na,k,14,15\n",
+                                        "a,k,0,0.5\na,k,1,1.5\na,k,0.7,0.9\n", ",k,5,6\n,k,3,4\n"};
+    static const char right[] = "a,k,0,1\na,k,40,41\nb,k,2,3\nb,k,42,43\n";
+    char text[200];
+    jm_error err = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(text, sizeof text, "part,kernel,t_start_s,t_end_s\n%s", wrong[i]);
+        put(csv_path, text);
+        assert_int_equal(import_into(true, "h200", NULL, csv_path, NULL, &err), JM_BAD_DATA);
+        if (strstr(err.text, "time runs backwards") == NULL) fail_msg("%s", err.text);
+    }
+    snprintf(text, sizeof text, "part,kernel,t_start_s,t_end_s\n%s", right);
+    put(csv_path, text);
+    if (import_into(true, "h200", NULL, csv_path, NULL, &err) != JM_OK) fail_msg("%s", err.text);
+}
+
+static void test_two_boards_in_one_sensor_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *readings, *meter, *hint;
+    } cases[] = {{"sensor,t_s,value\npower_average,1,90\npower_average,1,250\npower_average,2,91\n"
+                  "power_average,2,251\n",
+                  NULL, "a file of its own"},
+                 {NULL, "t_s,power_w\n1,300\n1,310\n2,300\n2,300\n", "a column named meter"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jm_error err = {0};
+        const bool meter = cases[i].meter != NULL;
+        put(csv_path, meter ? cases[i].meter : cases[i].readings);
+        assert_int_equal(import_meter(meter ? NULL : csv_path, meter ? csv_path : NULL, &err), JM_BAD_DATA);
+        if (strstr(err.text, meter ? "two meters" : "two GPUs") == NULL) fail_msg("%s", err.text);
+        if (strstr(err.hint, cases[i].hint) == NULL) fail_msg("%s", err.hint);
+    }
+    assert_int_equal(readings_of_meter("t_s,power_w,meter\n1,300,a\n1,310,b\n1,300,a\n2,301,a\n"), 4);
 }
 
 int main(void)
@@ -559,6 +686,7 @@ int main(void)
         cmocka_unit_test(test_seconds_since_1970_keep_their_nanoseconds),
         cmocka_unit_test(test_a_table_is_read_whoever_wrote_it),
         cmocka_unit_test(test_what_is_no_number_says_what_to_change),
+        cmocka_unit_test(test_a_number_that_may_be_two_is_what_the_others_tell_or_refused),
         cmocka_unit_test(test_a_log_of_another_program_is_named),
         cmocka_unit_test(test_what_is_wrong_with_a_file_is_told_by_file_line_and_column),
         cmocka_unit_test(test_a_damaged_gzip_file_is_named),
@@ -571,6 +699,9 @@ int main(void)
         cmocka_unit_test(test_what_is_wrong_with_a_meter_is_told),
         cmocka_unit_test(test_a_value_that_is_missing_is_a_gap),
         cmocka_unit_test(test_a_clock_that_was_set_back_is_refused_with_its_line),
+        cmocka_unit_test(test_a_clock_that_is_set_back_a_little_often_is_refused),
+        cmocka_unit_test(test_segments_over_others_of_their_part_are_refused),
+        cmocka_unit_test(test_two_boards_in_one_sensor_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -301,7 +301,7 @@ static void test_what_is_wrong_with_counters_is_told_by_file_line_and_column(voi
         {"start_ns,n\n1,2\n", "no column \"end_ns\"; this file has: start_ns, n"},
         {"start_ns,end_ns\n1,2\n", "line 1, column \"end_ns\": there is no metric"},
         {"start_ns,end_ns,a,b,a\n", "line 1, column \"a\": this metric is there twice"},
-        {"start_ns,end_ns,a,\n", "column 4: a metric's name"},
+        {"start_ns,end_ns,\n", "there is no metric"},
         {"start_ns,end_ns,a \"b\n", "a metric's name"},
         {"start_ns,end_ns,a\n", "no rows"},
         {"start_ns,end_ns,a\n1700000001001000000,1700000001000000000,1\n",
@@ -336,6 +336,23 @@ static void test_what_is_wrong_with_counters_is_told_by_file_line_and_column(voi
         snprintf(many + strlen(many), sizeof many - strlen(many), ",m%d", i);
     put(many);
     expect("0", JM_BAD_DATA, "line 1, column \"m256\": more than 256 metrics");
+}
+
+/* As spreadsheets leave one behind, and pandas numbers rows before. */
+static void test_columns_without_a_name_are_no_metrics(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "start_ns,end_ns,a,\n1700000001100000000,1700000001200000000,1,\n",
+        ",start_ns,end_ns,a\n0,1700000001100000000,1700000001200000000,1\n",
+        "Unnamed: 0,start_ns,end_ns,a\n0,1700000001100000000,1700000001200000000,1\n"};
+    make_run(usual, 1);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        unlink(out_path);
+        jm_error err = {0};
+        put(texts[i]);
+        if (add("0", &err) != JM_OK) fail_msg("%s", err.text);
+    }
 }
 
 static void test_stamps_may_overlap_by_their_noise(void **state)
@@ -392,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_a_clock_that_was_set_changes_no_time),
         cmocka_unit_test(test_onto_an_import_times_are_those_of_its_files),
         cmocka_unit_test(test_what_is_wrong_with_counters_is_told_by_file_line_and_column),
+        cmocka_unit_test(test_columns_without_a_name_are_no_metrics),
         cmocka_unit_test(test_stamps_may_overlap_by_their_noise),
         cmocka_unit_test(test_a_board_a_recording_and_its_clock_are_needed),
         cmocka_unit_test(test_a_recording_is_not_replaced_by_its_own_copy),

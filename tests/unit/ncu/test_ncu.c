@@ -1,7 +1,7 @@
 /* Tables of Nsight Compute: every form, any locale, whatever stands around them, and 10,000 damaged ones. */
+#include "base/number.h"
 #include "chance.h"
 #include "ncu/ncu.h"
-#include "ncu/number.h"
 #include "ncu/unit.h"
 #include "proof.h"
 
@@ -239,6 +239,33 @@ static void test_a_table_saved_again_without_quotes(void **state)
         assert_int_equal(ncu.count, 1);
         assert_string_equal(ncu.kernels[0].name, "k<1, 2>");
         assert_near(value_of(0, "S", "Duration of it", "second"), 1234.5e-6, 1e-12);
+        jm__ncu_free(&ncu);
+    }
+}
+
+/* A column with the numbers of the rows or none, and quotes around all, around texts, around none. */
+static void test_a_table_that_pandas_saved_again(void **state)
+{
+    (void)state;
+    static const char *const tables[] = {
+        "\"\",\"ID\",\"Process ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n"
+        "\"0\",\"\",\"\",\"\",\"us\"\n\"1\",\"0\",\"9\",\"k<1, 2>\",\"2.5\"\n\"2\",\"1\",\"9\",\"k<1, "
+        "2>\",\"7.5\"\n",
+        "\"\",\"ID\",\"Process ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n"
+        "0,\"\",\"\",\"\",\"us\"\n1,0.0,9.0,\"k<1, 2>\",\"2.5\"\n2,1.0,9.0,\"k<1, 2>\",\"7.5\"\n",
+        "\"ID\",\"Process ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n"
+        "\"\",\"\",\"\",\"us\"\n0,9,\"k<1, 2>\",2.5\n1,9,\"k<1, 2>\",7.5\n",
+        "\xef\xbb\xbf\"\";\"ID\";\"Process ID\";\"Kernel Name\";\"gpu__time_duration.sum\"\n"
+        "0;\"\";\"\";\"\";\"us\"\n1;0;9;\"k<1, 2>\";2,5\n2;1;9;\"k<1, 2>\";7,5\n",
+        ",ID,Process ID,Kernel Name,gpu__time_duration.sum\n"
+        "0,,,,us\n1,0,9,\"k<1, 2>\",2.5\n2,1,9,\"k<1, 2>\",7.5\n"};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        read_good(tables[i]);
+        assert_int_equal(ncu.count, 2);
+        assert_string_equal(ncu.kernels[1].name, "k<1, 2>");
+        assert_int_equal(ncu.kernels[1].id, 1);
+        assert_int_equal(ncu.kernels[1].process_id, 9);
+        assert_near(value_of(1, "", "gpu__time_duration.sum", "second"), 7.5e-6, 1e-12);
         jm__ncu_free(&ncu);
     }
 }
@@ -514,6 +541,7 @@ int main(void)
         cmocka_unit_test(test_a_summary_stands_for_all_launches),
         cmocka_unit_test(test_several_tables_processes_and_contexts_stay_apart),
         cmocka_unit_test(test_a_table_saved_again_without_quotes),
+        cmocka_unit_test(test_a_table_that_pandas_saved_again),
         cmocka_unit_test(test_numbers_of_every_locale),
         cmocka_unit_test(test_other_numbers_of_the_table_tell_what_one_means),
         cmocka_unit_test(test_units_of_all_years),

@@ -1,6 +1,8 @@
-/* Numbers as Nsight Compute prints them, in the words of any locale: 1,234.5 and 1.234,5 and 1 234,5. */
-#ifndef JM_NCU_NUMBER_H
-#define JM_NCU_NUMBER_H
+/* Numbers as Nsight Compute and spreadsheets print them, in any locale: 1,234.5 and 1.234,5 and 1 234,5. */
+#ifndef JM_BASE_NUMBER_H
+#define JM_BASE_NUMBER_H
+
+#include <stdbool.h>
 
 typedef enum jm__number_kind {
     JM_NUMBER_NONE,      /* the text is no number */
@@ -14,5 +16,9 @@ typedef enum jm__number_kind {
 /* `point` and `comma`: its value if that is the decimal sign; NAN where it cannot be. What follows a number
  * in brackets ("12 (5; 7)", the values of single units) is passed over. */
 jm__number_kind jm__number_read(const char *text, double *point, double *comma);
+
+/* As C writes it, "1234.5", every digit kept; false if `decimal`, '.' or ',', cannot be its decimal sign. */
+enum { JM_NUMBER_BYTES = 80 };
+bool jm__number_plain(const char *text, char decimal, char out[JM_NUMBER_BYTES]);
 
 #endif

@@ -1,14 +1,14 @@
 /* One pass finds runs of digits and what stands between them; both readings are tried on those. */
-#include "ncu/number.h"
+#include "base/number.h"
 
 #include "base/plain.h"
 
 #include <ctype.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 enum { RUNS_MAX = 24, DIGITS_MAX = 64 };
+_Static_assert(DIGITS_MAX + 16 <= JM_NUMBER_BYTES, "a sign, a point, an exponent and the end beside them");
 
 typedef struct runs {
     bool negative;
@@ -82,27 +82,26 @@ static bool find_runs(const char *text, runs *r)
     }
 }
 
-/* NAN if it cannot be read so. */
-static double read_as(const runs *r, char decimal)
+/* false if it cannot be read so. */
+static bool write_plain(const runs *r, char decimal, char plain[JM_NUMBER_BYTES])
 {
-    char plain[DIGITS_MAX + 16];
     size_t used = 0;
     size_t whole = r->count; /* runs before the decimal sign */
     for (size_t i = 0; i + 1 < r->count; i++) {
         if (r->between[i] != decimal) continue;
-        if (i + 2 != r->count) return NAN; /* it comes once, and last */
+        if (i + 2 != r->count) return false; /* it comes once, and last */
         whole = i + 1;
     }
     char grouped = '\0';
     for (size_t i = 0; i < whole; i++) {
         bool last = i + 1 == whole;
         if (!last && grouped != '\0' && r->between[i] != grouped)
-            return NAN; /* one sign groups all of them */
+            return false; /* one sign groups all of them */
         if (!last) grouped = r->between[i];
         if (whole == 1) break;
-        if (i == 0 && (r->lengths[0] == 0 || r->lengths[0] > 3 || r->digits[0][0] == '0')) return NAN;
-        if (i > 0 && last && r->lengths[i] != 3) return NAN;
-        if (i > 0 && !last && r->lengths[i] != 3 && r->lengths[i] != 2) return NAN; /* 12,34,567 of India */
+        if (i == 0 && (r->lengths[0] == 0 || r->lengths[0] > 3 || r->digits[0][0] == '0')) return false;
+        if (i > 0 && last && r->lengths[i] != 3) return false;
+        if (i > 0 && !last && r->lengths[i] != 3 && r->lengths[i] != 2) return false; /* 12,34,567 of India */
     }
     plain[used++] = r->negative ? '-' : '+';
     for (size_t i = 0; i < r->count; i++) {
@@ -110,14 +109,21 @@ static double read_as(const runs *r, char decimal)
         memcpy(plain + used, r->digits[i], r->lengths[i]);
         used += r->lengths[i];
     }
-    if (whole < r->count && r->lengths[whole] == 0 && r->lengths[0] == 0) return NAN;
+    if (whole < r->count && r->lengths[whole] == 0 && r->lengths[0] == 0) return false;
     if (r->exponent != NULL) {
         size_t length = strcspn(r->exponent, " \t(");
         memcpy(plain + used, r->exponent, length);
         used += length;
     }
     plain[used] = '\0';
-    char *end;
+    return true;
+}
+
+/* NAN if it cannot be read so. */
+static double read_as(const runs *r, char decimal)
+{
+    char plain[JM_NUMBER_BYTES], *end;
+    if (!write_plain(r, decimal, plain)) return NAN;
     double value = jm__real_of(plain, &end);
     return *end == '\0' && isfinite(value) ? value : NAN;
 }
@@ -144,4 +150,10 @@ jm__number_kind jm__number_read(const char *text, double *point, double *comma)
     if (isnan(*comma)) return JM_NUMBER_POINT;
     if (isnan(*point)) return JM_NUMBER_COMMA;
     return *point == *comma ? JM_NUMBER_PLAIN : JM_NUMBER_AMBIGUOUS;
+}
+
+bool jm__number_plain(const char *text, char decimal, char out[JM_NUMBER_BYTES])
+{
+    runs r;
+    return find_runs(text, &r) && write_plain(&r, decimal, out);
 }
