@@ -327,13 +327,16 @@ static bool is_in_row_of(const jm__views *v, size_t node, row_name name)
 static bool is_call_of_alike(const jm__views *v, size_t section, row_name name)
 {
     const jm__span_index *spans = &v->a->spans;
+    const jm__span *inner = span_of(v, section);
     size_t last = v->beside_of[section];
     while (section != last) {
         section = jm__section_parent(spans, section);
         if (section == JM__NO_SPAN) return false;
         if (!jm__span_kind_is_container(span_of(v, section)->kind)) continue;
         row_name outer = container_name(v, section);
-        if (strcmp(outer.name, name.name) == 0 && strcmp(outer.kind, name.kind) == 0) return true;
+        bool alike = strcmp(outer.name, name.name) == 0 && strcmp(outer.kind, name.kind) == 0;
+        if (alike && (inner->kind != JM_SPAN_STEP || jm__step_has_part(span_of(v, section), inner)))
+            return true;
     }
     return false;
 }
@@ -341,8 +344,10 @@ static bool is_call_of_alike(const jm__views *v, size_t section, row_name name)
 /* In a row of its name already: that of a task, say, that is open at the same time. */
 static bool is_beside_alike(const jm__views *v, size_t section, size_t node, row_name name)
 {
-    if (v->beside_of[section] == JM__NO_SPAN || !is_in_row_of(v, node, name)) return false;
-    return !is_call_of_alike(v, section, name);
+    bool told =
+        span_of(v, section)->kind == JM_SPAN_STEP && span_of(v, section)->payload_kind != JM_PAYLOAD_NONE;
+    if (v->beside_of[section] == JM__NO_SPAN && !told) return false;
+    return is_in_row_of(v, node, name) && !is_call_of_alike(v, section, name);
 }
 
 size_t jm__view_container_node(jm__views *v, size_t section)

@@ -310,6 +310,42 @@ static void test_steps_of_other_threads_are_steps(void **state)
     syn_free(s);
 }
 
+static void as_task(synthetic *s, int64_t step, int64_t task)
+{
+    s->spans[step - 1].payload_kind = JM_PAYLOAD_INTEGER;
+    s->spans[step - 1].payload.integer = task;
+}
+
+/* The one that began last ends first, as calls do; which task did each tells them apart. */
+static void test_steps_of_tasks_are_steps_whichever_ends_first(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(7, 1, 4000);
+    int64_t class = syn_class(s, "busy", 1, 500), step = 0;
+    for (int64_t i = 0; i < 10; i++) {
+        int64_t at = 100 * i;
+        for (int64_t task = 1; task <= 3; task++) {
+            step =
+                span_of_thread(s, JM_SPAN_STEP, "turn", task == 1 ? 0 : step, at + task, at + 90 - task, 1);
+            s->spans[step - 1].samples = 2;
+            as_task(s, step, task);
+        }
+        int64_t inner = span_of_thread(s, JM_SPAN_STEP, "micro", step, at + 4, at + 80, 1);
+        as_task(s, inner, 3);
+        s->spans[inner - 1].samples = 1;
+        span_of_thread(s, JM_SPAN_STEP, "of C", inner, at + 5, at + 70, 1); /* which tells no task */
+        syn_kernel(s, class, 0, inner, (at + 10) * MS, (at + 70) * MS);
+    }
+    jm_report *report = report_of(s, JM_BY_PHASE, 1000);
+    assert_int_equal(jm_report_totals_get(report)->steps, 30);
+    assert_int_equal(jm_report_totals_get(report)->samples, 60);
+    assert_int_equal(row_of(report, "step")->calls, 30);
+    assert_int_equal(row_of(report, "step/step")->calls, 10);
+    assert_int_equal(row_of(report, "step/step/step")->calls, 10);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 /* ---- any program */
 
 enum { THREADS = 3, OPEN = 6, EVENTS = 150 };
@@ -439,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_a_window_in_one_of_its_name_on_one_thread_is_a_row_in_its_row),
         cmocka_unit_test(test_a_phase_that_outlasts_another_is_cut_at_its_end),
         cmocka_unit_test(test_steps_of_other_threads_are_steps),
+        cmocka_unit_test(test_steps_of_tasks_are_steps_whichever_ends_first),
         cmocka_unit_test(test_no_row_has_more_time_than_its_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
