@@ -84,6 +84,11 @@ JM_API jm_name jm_name_intern(const char *text);
  * kinds that are process-wide also hold the work of threads without a span. */
 JM_API jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples);
 
+/* Open a step of one of the tasks that the calling thread does by turns (coroutines): `task` is a number that
+ * no other task has meanwhile, 0 if it is none's. A step in one of the same task is a
+ * part of that, as is one where either tells none; those of other tasks are steps of their own. */
+JM_API jm_span_id jm_step_begin(jm_name name, uint32_t samples, uint64_t task);
+
 /* A collective operation (or a send, a receive), open while the calling thread launches it, or without a GPU
  * runs it. `operation`: "all-reduce"; `group`: which processes it is of, the same text in all of them
  * ("dp (ranks 0,1)"), 0 if unknown; `bytes`: of its message, less than 0 if unknown. Calls of NCCL are told

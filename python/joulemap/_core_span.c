@@ -224,6 +224,15 @@ static bool tell_unrecorded(PyObject *object)
     return done != NULL;
 }
 
+/* Which task does it, by `_task` of a subclass; 0: none. False: it raised. */
+static bool find_task(PyObject *object, uint64_t *task)
+{
+    PyObject *number = PyObject_CallMethod(object, "_task", NULL);
+    *task = number ? PyLong_AsUnsignedLongLong(number) : 0;
+    Py_XDECREF(number);
+    return !PyErr_Occurred();
+}
+
 static PyObject *span_open(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -237,10 +246,13 @@ static PyObject *span_open(PyObject *object, PyObject *unused)
         if (!utf8) return NULL;
         self->name = jm_name_intern(utf8);
     }
+    uint64_t task = 0;
+    if (self->kind == JM_SPAN_STEP && !find_task(object, &task)) return NULL;
     self->open = true;
     self->end_ns = 0;
     self->start_ns = jm_now_ns();
-    self->id = jm_span_begin(self->kind, self->name, self->type, self->samples);
+    self->id = task != 0 ? jm_step_begin(self->name, self->samples, task)
+                         : jm_span_begin(self->kind, self->name, self->type, self->samples);
     if (is_decided(self)) core_tell_tracing();
     if ((self->id == 0 && !tell_unrecorded(object)) || !tell_follower(object)) {
         end_now(self); /* `with` will not */
@@ -289,11 +301,19 @@ static PyObject *span_unrecorded(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *span_task(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    return PyLong_FromLong(0);
+}
+
 static PyMethodDef span_methods[] = {
     {"begin", span_open, METH_NOARGS, "Open it on this thread and return it; RuntimeError if it is open."},
     {"end", span_close, METH_NOARGS, "Close it, on any thread; does nothing if it is not open."},
     {"__enter__", span_open, METH_NOARGS, NULL},
     {"__exit__", (PyCFunction)(void (*)(void))span_exit, METH_FASTCALL, NULL},
+    {"_task", span_task, METH_NOARGS, NULL},
     {"_failed", span_failed, METH_O, NULL},
     {"_unrecorded", span_unrecorded, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import time
+import weakref
 from collections import Counter
 from typing import Any
 
@@ -129,3 +131,17 @@ def unwind(exc_type: type[BaseException], since_ns: int = 0) -> None:
     optimizer_steps.end_here(since_ns)
     if not issubclass(exc_type, Exception):
         state.unwind(0)
+
+
+_tasks: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_numbers = itertools.count(1)
+
+
+def task() -> int:
+    """Return the number of the task of asyncio that runs on this thread, 0 if none does."""
+    asyncio = sys.modules.get("asyncio")
+    loop = asyncio and asyncio._get_running_loop()
+    now = asyncio and loop and asyncio.current_task(loop)
+    if not now:
+        return 0
+    return _tasks.get(now) or _tasks.setdefault(now, next(_numbers))

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from joulemap import _core
-from joulemap._threads import unwind
+from joulemap._threads import task, unwind
 
 if TYPE_CHECKING:
     import torch
@@ -58,6 +58,10 @@ class Scope(_core.Span):
     def _unrecorded(self) -> None:
         """Warn of what begins while nobody records; the C side calls it."""
         self._session._warn_unless_running(f"{WORDS[self.kind]} {self.name!r}")
+
+    def _task(self) -> int:
+        """Tell which task of asyncio begins it; the C side asks, of steps."""
+        return task()
 
     def __call__(self, function: FunctionT) -> FunctionT:
         """Decorate a function, plain or async, or one that yields: open from the first value asked for to the end."""

@@ -16,13 +16,12 @@ static bool is_step(const jm__steps_wanted *wanted, const jm__span *span)
            jm__dataset_process_has_pid(wanted->spans->dataset, span->process_id, wanted->pid);
 }
 
-/* What another thread does meanwhile is no part of a step. */
 static bool is_part_of_another(const jm__steps_wanted *wanted, size_t span)
 {
     const jm__span_index *spans = wanted->spans;
     const jm__span *all = spans->dataset->spans;
     for (size_t s = jm__span_around(spans, span, span); s != JM__NO_SPAN; s = jm__span_around(spans, span, s))
-        if (all[s].thread_id == all[span].thread_id && is_step(wanted, &all[s])) return true;
+        if (jm__step_has_part(&all[s], &all[span]) && is_step(wanted, &all[s])) return true;
     return false;
 }
 

@@ -90,7 +90,7 @@ static uint64_t begin(size_t kind, const told *what)
     if (what->has_bytes)
         payload = (jm__track_number){.kind = JM_PAYLOAD_NATURAL, .value = {.natural = what->bytes}};
     return jm__track_begin_with(JM_SPAN_COLLECTIVE, name_of_kind(kind),
-                                name_of_communicator(what->communicator), &payload);
+                                name_of_communicator(what->communicator), 0, &payload);
 }
 
 /* ---- groups */

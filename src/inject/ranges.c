@@ -19,7 +19,7 @@ static _Thread_local int too_deep;
 
 uint64_t jm__range_begin(const jm__range *range)
 {
-    return jm__track_begin_with(JM_SPAN_NVTX, range->name, range->type, &range->payload);
+    return jm__track_begin_with(JM_SPAN_NVTX, range->name, range->type, 0, &range->payload);
 }
 
 static int push_too_deep(void)

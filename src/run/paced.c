@@ -169,15 +169,16 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
     }
 }
 
-static uint64_t begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples)
+static uint64_t begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples,
+                      const jm__track_number *payload)
 {
-    if (!try_take()) return jm__track_begin((uint8_t)kind, name, type, samples);
+    if (!try_take()) return jm__track_begin_with((uint8_t)kind, name, type, samples, payload);
     bool is_ours = paced.run != NULL && paced.pid == getpid();
     bool inside = atomic_load_explicit(&paced.open, memory_order_relaxed) != 0;
     bool whole = is_ours && kind == JM_SPAN_PHASE && !inside && !has_had_steps(name);
     bool steps = is_ours && kind != JM_SPAN_PHASE && is_step(kind, name);
     if (steps || whole) begin_step(kind, name, samples);
-    uint64_t id = jm__track_begin((uint8_t)kind, name, type, samples);
+    uint64_t id = jm__track_begin_with((uint8_t)kind, name, type, samples, payload);
     if (steps) atomic_store_explicit(&paced.open, id, memory_order_relaxed);
     if (whole) paced.whole = id;
     if (is_ours && kind == JM_SPAN_PHASE) begin_phase(id, name);

@@ -26,19 +26,30 @@ void jm__timeline_follow_steps(const jm__step_follower *wanted)
     atomic_store(&follower, wanted);
 }
 
+static const jm__track_number no_number = {.kind = JM_PAYLOAD_NONE};
+
 jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples)
 {
     const jm__step_follower *asked = atomic_load_explicit(&follower, memory_order_relaxed);
     if (asked != NULL && (kind == JM_SPAN_STEP || kind == JM_SPAN_BATCH || kind == JM_SPAN_PHASE))
-        return asked->begin(kind, name, type, samples);
+        return asked->begin(kind, name, type, samples, &no_number);
     return jm__track_begin((uint8_t)kind, name, type, samples);
+}
+
+jm_span_id jm_step_begin(jm_name name, uint32_t samples, uint64_t task)
+{
+    const jm__track_number number = {.kind = task == 0 ? JM_PAYLOAD_NONE : JM_PAYLOAD_NATURAL,
+                                     .value = {.natural = task}};
+    const jm__step_follower *asked = atomic_load_explicit(&follower, memory_order_relaxed);
+    if (asked != NULL) return asked->begin(JM_SPAN_STEP, name, 0, samples, &number);
+    return jm__track_begin_with(JM_SPAN_STEP, name, 0, samples, &number);
 }
 
 jm_span_id jm_collective_begin(jm_name operation, jm_name group, int64_t bytes)
 {
     const jm__track_number number = {.kind = bytes < 0 ? JM_PAYLOAD_NONE : JM_PAYLOAD_INTEGER,
                                      .value = {.integer = bytes}};
-    return jm__track_begin_with(JM_SPAN_COLLECTIVE, operation, group, &number);
+    return jm__track_begin_with(JM_SPAN_COLLECTIVE, operation, group, 0, &number);
 }
 
 void jm_span_end(jm_span_id span)

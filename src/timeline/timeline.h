@@ -3,6 +3,8 @@
 #ifndef JM_TIMELINE_TIMELINE_H
 #define JM_TIMELINE_TIMELINE_H
 
+#include "timeline/track.h"
+
 #include <joulemap/run.h>
 #include <joulemap/span.h>
 #include <stdbool.h>
@@ -16,7 +18,8 @@ void jm__timeline_trace(jm_tracing tracing);
 /* Who is asked as steps, batches and phases begin, in place of being recorded at once, and told of every end.
  */
 typedef struct jm__step_follower {
-    uint64_t (*begin)(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples);
+    uint64_t (*begin)(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples,
+                      const jm__track_number *payload);
     void (*end)(uint64_t span, uint32_t samples, uint32_t tokens);
 } jm__step_follower;
 

@@ -59,9 +59,10 @@ uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t sa
     return begin(kind, name, type, samples, NULL);
 }
 
-uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, const jm__track_number *payload)
+uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples,
+                              const jm__track_number *payload)
 {
-    return begin(kind, name, type, 0, payload->kind == JM_PAYLOAD_NONE ? NULL : payload);
+    return begin(kind, name, type, samples, payload->kind == JM_PAYLOAD_NONE ? NULL : payload);
 }
 
 void jm__track_end(uint64_t span)

@@ -51,7 +51,8 @@ typedef struct jm__track_number {
 } jm__track_number;
 
 /* The same with such a number, which goes before it in the ring where there is room for both. */
-uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, const jm__track_number *payload);
+uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples,
+                              const jm__track_number *payload);
 
 /* Of CUDA graphs, for callbacks inside the driver's calls: no lock is waited for long, and what finds no ring
  * is counted in JM_LOST_NODES. `original`: the node that it is a clone of, 0: of none. */

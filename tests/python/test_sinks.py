@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
@@ -164,6 +165,36 @@ def test_steps_that_overlap_count_as_in_a_report(session: joulemap.Session, foll
     session.stop()
     assert told.rows[-1][0] == session.report().totals.steps == 6
     assert told.finals[0][0].numbers()["joulemap/tokens"] == 21
+
+
+def test_steps_of_tasks_count_as_in_a_report_whichever_ends_first(session: joulemap.Session, follow: Any) -> None:
+    told = follow(every=1)
+
+    async def three_at_a_time(order: tuple[int, ...]) -> None:
+        gates = [asyncio.Event() for _ in order]
+        opened: list[int] = []
+
+        async def work_on(place: int) -> None:
+            with session.step(tokens=7), session.window(f"part {place}"):
+                with session.step(tokens=5):  # a part of that
+                    opened.append(place)
+                await gates[place].wait()
+
+        tasks = [asyncio.create_task(work_on(place)) for place in range(len(order))]
+        while len(opened) < len(order):
+            await asyncio.sleep(0)
+        for place in order:
+            gates[place].set()
+            await tasks[place]
+
+    for order in ((2, 1, 0), (0, 1, 2), (1, 0, 2)):
+        asyncio.run(three_at_a_time(order))
+    with session.step(tokens=3):  # which holds all that its own call does
+        asyncio.run(three_at_a_time((2, 1, 0)))
+    session.stop()
+    totals = session.report().totals
+    assert told.rows[-1][0] == totals.steps == 10
+    assert told.finals[0][0].numbers()["joulemap/tokens"] == totals.tokens == 66
 
 
 def batches(session: joulemap.Session, told_too: bool) -> None:

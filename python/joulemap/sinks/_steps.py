@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from joulemap import _core
 from joulemap._found import found
+from joulemap._threads import task
 
 _BATCH = _core.SPAN_KINDS["batch"]
 
@@ -15,7 +16,7 @@ Follower = Callable[[_core.Span], None]
 
 
 class _Steps:
-    """Tells followers of steps that lie in no other one of their thread."""
+    """Tells followers of steps that lie in no other one of their thread or task."""
 
     def __init__(self) -> None:
         self.reset()
@@ -23,7 +24,7 @@ class _Steps:
     def reset(self) -> None:
         self._lock = threading.Lock()
         self._followers: tuple[Follower, ...] = ()
-        self._open: dict[int, list[_core.Span]] = {}  # by thread, in order of their begin
+        self._open: dict[int, list[tuple[int, _core.Span]]] = {}  # by thread, with their tasks, in order of their begin
 
     def follow(self, follower: Follower) -> None:
         with self._lock:
@@ -46,8 +47,8 @@ class _Steps:
             if span.kind == _BATCH and found.told:
                 return
             here = self._open.setdefault(threading.get_ident(), [])
-            here.append(span)
-            if here[0] is not span:
+            here.append((task(), span))
+            if _is_inner(here, len(here) - 1):
                 return
         else:
             if not self._take_out(span):
@@ -60,13 +61,20 @@ class _Steps:
     def _take_out(self, span: _core.Span) -> bool:
         """Forget one that has ended, perhaps on another thread; tell whether none that began before it goes on."""
         for thread, opened in tuple(self._open.items()):
-            if span in opened:
-                outermost = opened[0] is span
-                opened.remove(span)
-                if not opened:
-                    self._open.pop(thread, None)
-                return outermost
+            for place, (_, other) in enumerate(opened):
+                if other is span:
+                    inner = _is_inner(opened, place)
+                    opened.pop(place)
+                    if not opened:
+                        self._open.pop(thread, None)
+                    return not inner
         return False
+
+
+def _is_inner(opened: list[tuple[int, _core.Span]], place: int) -> bool:
+    """Tell whether one that began before it goes on, which is of no other task."""
+    own = opened[place][0]
+    return any(0 in (other, own) or other == own for other, _ in opened[:place])
 
 
 _steps = _Steps()

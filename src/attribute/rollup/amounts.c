@@ -15,7 +15,7 @@ static bool is_part_of_another(const jm__attribution *a, size_t span, jm__amount
     const jm__span *all = a->dataset->spans;
     for (size_t s = jm__span_around(&a->spans, span, span); s != JM__NO_SPAN;
          s = jm__span_around(&a->spans, span, s))
-        if (all[s].thread_id == all[span].thread_id && amount_of(a, s, amount) > 0) return true;
+        if (jm__step_has_part(&all[s], &all[span]) && amount_of(a, s, amount) > 0) return true;
     return false;
 }
 

@@ -329,7 +329,7 @@ static void count_span(jm__views *v, size_t i, bool own)
     const jm__attribution *a = v->a;
     const jm__span *span = &a->dataset->spans[i];
     size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
-                      ? jm__view_container_node(v, i)
+                      ? jm__view_container_row(v, i)
                       : node_of(v, i);
     if (node == JM__NO_NODE) return;
     jm__node *row = &v->tree->nodes.items[node];

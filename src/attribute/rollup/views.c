@@ -280,7 +280,76 @@ static bool open_containers(jm__views *v, size_t section, size_t *known)
     return true;
 }
 
+/* The innermost at or around it that is not in what is around it as a call is in another: it goes on
+ * afterwards, or is of another thread. */
+static size_t find_beside(const jm__span_index *spans, size_t section, size_t outer)
+{
+    const jm__dataset *d = spans->dataset;
+    size_t inner = jm__section_span(spans, section), around = jm__span_parent(spans, inner);
+    if (around == JM__NO_SPAN) return outer;
+    bool apart = d->spans[around].thread_id != d->spans[inner].thread_id ||
+                 jm__span_end_ns(d, &d->spans[around]) < jm__span_end_ns(d, &d->spans[inner]);
+    return apart ? section : outer;
+}
+
+typedef struct row_name {
+    const char *name, *kind;
+} row_name;
+
 /* Phases and windows go by name, epochs and steps are all one. */
+static row_name container_name(const jm__views *v, size_t section)
+{
+    jm_span_kind kind = span_of(v, section)->kind;
+    bool named = kind == JM_SPAN_PHASE || kind == JM_SPAN_WINDOW;
+    const char *text = jm_span_kind_text(kind);
+    return (row_name){named ? name_of(v, section) : text, text};
+}
+
+static bool is_named(const jm__views *v, size_t node, row_name name)
+{
+    const jm__node *row = &v->tree->nodes.items[node];
+    return strcmp(row->name, name.name) == 0 && strcmp(row->kind, name.kind) == 0;
+}
+
+/* Rows that each lie in the one before: beyond these no name is looked for. */
+enum { MOST_LOOKED_UP = 256 };
+
+static bool is_in_row_of(const jm__views *v, size_t node, row_name name)
+{
+    for (int i = 0; node != JM__NO_NODE && i < MOST_LOOKED_UP; i++) {
+        if (is_named(v, node, name)) return true;
+        node = v->tree->nodes.items[node].parent;
+    }
+    return false;
+}
+
+/* One that a like one called is a row inside that one's. */
+static bool is_call_of_alike(const jm__views *v, size_t section, row_name name)
+{
+    const jm__span_index *spans = &v->a->spans;
+    const jm__span *inner = span_of(v, section);
+    size_t last = v->beside_of[section];
+    while (section != last) {
+        section = jm__section_parent(spans, section);
+        if (section == JM__NO_SPAN) return false;
+        if (!jm__span_kind_is_container(span_of(v, section)->kind)) continue;
+        row_name outer = container_name(v, section);
+        bool alike = strcmp(outer.name, name.name) == 0 && strcmp(outer.kind, name.kind) == 0;
+        if (alike && (inner->kind != JM_SPAN_STEP || jm__step_has_part(span_of(v, section), inner)))
+            return true;
+    }
+    return false;
+}
+
+/* In a row of its name already: that of a task, say, that is open at the same time. */
+static bool is_beside_alike(const jm__views *v, size_t section, size_t node, row_name name)
+{
+    bool told =
+        span_of(v, section)->kind == JM_SPAN_STEP && span_of(v, section)->payload_kind != JM_PAYLOAD_NONE;
+    if (v->beside_of[section] == JM__NO_SPAN && !told) return false;
+    return is_in_row_of(v, node, name) && !is_call_of_alike(v, section, name);
+}
+
 size_t jm__view_container_node(jm__views *v, size_t section)
 {
     size_t known;
@@ -288,15 +357,22 @@ size_t jm__view_container_node(jm__views *v, size_t section)
     size_t node = known == JM__NO_SPAN ? JM__NO_NODE : v->container_of[known] - 2;
     while (v->chain.count > 0 && !v->tree->failed) {
         size_t s = v->chain.items[--v->chain.count];
-        jm_span_kind kind = span_of(v, s)->kind;
-        if (jm__span_kind_is_container(kind)) {
-            bool named = kind == JM_SPAN_PHASE || kind == JM_SPAN_WINDOW;
-            const char *name = named ? name_of(v, s) : jm_span_kind_text(kind);
-            node = jm__view_node_under(v, node, name, jm_span_kind_text(kind));
+        if (jm__span_kind_is_container(span_of(v, s)->kind)) {
+            row_name name = container_name(v, s);
+            if (!is_beside_alike(v, s, node, name)) node = jm__view_node_under(v, node, name.name, name.kind);
         }
         v->container_of[s] = node + 2; /* JM__NO_NODE: 1 */
     }
     return v->tree->failed ? JM__NO_NODE : node;
+}
+
+size_t jm__view_container_row(jm__views *v, size_t section)
+{
+    row_name name = container_name(v, section);
+    size_t node = jm__view_container_node(v, section);
+    while (node != JM__NO_NODE && !is_named(v, node, name))
+        node = v->tree->nodes.items[node].parent;
+    return node;
 }
 
 static size_t innermost_work(const jm__span_index *spans, size_t section, size_t outer)
@@ -474,6 +550,8 @@ jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a,
     bool fine = v->of_span != NULL && v->container_of != NULL && v->of_name != NULL && v->root_of != NULL;
     jm__span_choice *choice = choice_of(a->options.by);
     if (fine && choice != NULL) fine = (v->speaker_of = jm__span_speakers(&a->spans, choice)) != NULL;
+    if (fine && a->options.by == JM_BY_PHASE)
+        fine = (v->beside_of = jm__span_speakers(&a->spans, find_beside)) != NULL;
     if (fine && a->options.by == JM_BY_LAYER) fine = find_roots(v);
     return fine ? JM_OK : jm__no_memory(err, "jm__views_init");
 }
@@ -483,6 +561,7 @@ void jm__views_free(jm__views *v)
     free(v->of_span);
     free(v->container_of);
     free(v->speaker_of);
+    free(v->beside_of);
     free(v->of_name);
     free(v->root_of);
     free(v->split);

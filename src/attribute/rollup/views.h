@@ -13,6 +13,7 @@ typedef struct jm__views {
     size_t *
         container_of; /* [sections]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
     size_t *speaker_of;   /* [sections]: the one around it that its row is named after; JM__NO_SPAN: none */
+    size_t *beside_of;    /* [sections]: by phase, see find_beside; JM__NO_SPAN: none */
     size_t *of_name;      /* [names]: node + 1 of the layer of this name */
     size_t *root_of;      /* [names]: span + 1 of the model that the layer of this name was called in */
     bool *split;          /* [classes]: its name ran in several launch shapes */
@@ -64,5 +65,9 @@ size_t jm__view_stood_node(jm__views *views, size_t node, size_t step);
 /* The container part of the phase view: the row of the phase, epoch, step or window that it is or lies
  * in; JM__NO_NODE: in none. */
 size_t jm__view_container_node(jm__views *views, size_t section);
+
+/* The row that a container's calls are in: that of its own name, also where it lies in another row that has
+ * what happens in it. */
+size_t jm__view_container_row(jm__views *views, size_t section);
 
 #endif

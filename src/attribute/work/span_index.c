@@ -3,7 +3,6 @@
 
 #include "base/search.h"
 #include "base/status.h"
-#include "rows/span_kind.h"
 
 #include <stdlib.h>
 
@@ -29,9 +28,9 @@ static void sort_by_id(jm__span_index *index, const jm__dataset *dataset)
     }
 }
 
-/* A program may let windows of which each outlasts the one before pile up without end: beyond these, one is
- * in none any more. */
-enum { MOST_SECTIONS = 16, MOST_LOOKED_UP = 64 };
+/* A program may let windows of which each outlasts the one before pile up without end: where spans have more
+ * sections than this on average, one that needs another is only in what is around it to its end. */
+enum { MOST_SECTIONS = 16 };
 
 /* The first at or around a section that is open at that time, for a span that lasts to `end_ns`. */
 static size_t open_at(const jm__span_index *index, size_t section, int64_t t_ns, int64_t end_ns)
@@ -46,21 +45,7 @@ static size_t open_at(const jm__span_index *index, size_t section, int64_t t_ns,
     return JM__NO_SPAN;
 }
 
-static bool are_alike(const jm__span *a, const jm__span *b)
-{
-    bool all_one = a->kind == JM_SPAN_EPOCH || a->kind == JM_SPAN_STEP || a->kind == JM_SPAN_BATCH;
-    return a->kind == b->kind && (all_one || a->name_id == b->name_id);
-}
-
-/* Neither is in the other: a thread does what another one does, or a task what one does that began before it
- * and ends before it. */
-static bool is_beside(const jm__dataset *d, const jm__span *outer, const jm__span *inner)
-{
-    return are_alike(outer, inner) &&
-           (outer->thread_id != inner->thread_id || jm__span_end_ns(d, outer) < jm__span_end_ns(d, inner));
-}
-
-/* What is around a span as it begins; what is beside it holds it no more than it holds itself. */
+/* What is around a span as it begins. */
 static size_t first_around(const jm__span_index *index, size_t span)
 {
     const jm__dataset *d = index->dataset;
@@ -68,14 +53,7 @@ static size_t first_around(const jm__span_index *index, size_t span)
     size_t told = jm__span_at(index, inner->parent_id);
     /* Spans began before what they hold: a parent that did not is damage, and would make a circle. */
     if (told == JM__NO_SPAN || told >= span) return JM__NO_SPAN;
-    size_t around = open_at(index, told, inner->start_ns, jm__span_end_ns(d, inner)), each = around;
-    bool any = jm__span_kind_is_container(inner->kind) || jm__span_kind_is_range(inner->kind);
-    for (int i = 0; any && each != JM__NO_SPAN && i < MOST_LOOKED_UP; i++) {
-        const jm__span *outer = &d->spans[jm__section_span(index, each)];
-        each = jm__section_parent(index, each);
-        if (is_beside(d, outer, inner)) around = each;
-    }
-    return around;
+    return open_at(index, told, inner->start_ns, jm__span_end_ns(d, inner));
 }
 
 /* Those around it have their sections already. */
@@ -84,10 +62,13 @@ static bool find_sections(jm__span_index *index, size_t span)
     int64_t end_ns = jm__span_end_ns(index->dataset, &index->dataset->spans[span]);
     jm__section next = {.span = span, .parent = first_around(index, span)};
     index->parent[span] = next.parent;
-    for (int i = 1; next.parent != JM__NO_SPAN; i++) {
+    while (next.parent != JM__NO_SPAN) {
         next.from_ns = jm__section_end_ns(index, next.parent);
         if (next.from_ns >= end_ns) break;
-        next.parent = i < MOST_SECTIONS ? open_at(index, next.parent, next.from_ns, end_ns) : JM__NO_SPAN;
+        next.parent = open_at(index, next.parent, next.from_ns, end_ns);
+        bool last = index->more.count >= MOST_SECTIONS * (span + 1);
+        while (last && next.parent != JM__NO_SPAN && jm__section_end_ns(index, next.parent) < end_ns)
+            next.parent = jm__section_parent(index, next.parent);
         if (!jm__vec_push(&index->more, next)) return false;
     }
     return true;
@@ -183,9 +164,11 @@ size_t jm__span_around(const jm__span_index *spans, size_t span, size_t from)
 {
     const jm__dataset *d = spans->dataset;
     int64_t end_ns = jm__span_end_ns(d, &d->spans[span]);
-    size_t outer = jm__span_parent(spans, from);
-    while (outer != JM__NO_SPAN && jm__span_end_ns(d, &d->spans[outer]) < end_ns)
-        outer = jm__span_parent(spans, outer);
+    size_t section = jm__section_at(spans, from, d->spans[span].start_ns), outer;
+    do {
+        section = jm__section_parent(spans, section);
+        outer = jm__section_span(spans, section);
+    } while (outer != JM__NO_SPAN && jm__span_end_ns(d, &d->spans[outer]) < end_ns);
     return outer;
 }
 

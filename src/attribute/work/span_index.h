@@ -65,6 +65,16 @@ static inline size_t jm__span_parent(const jm__span_index *spans, size_t span)
  * may go on after it. */
 size_t jm__span_around(const jm__span_index *spans, size_t span, size_t from);
 
+/* Of two steps of which the outer one holds all of the inner one: is this a part of that? What another
+ * thread does meanwhile is none, nor what another task of the thread does, where steps tell theirs
+ * (jm_step_begin). */
+static inline bool jm__step_has_part(const jm__span *outer, const jm__span *inner)
+{
+    uint64_t task = outer->payload_kind == JM_PAYLOAD_NONE ? 0 : outer->payload.natural;
+    uint64_t own = inner->payload_kind == JM_PAYLOAD_NONE ? 0 : inner->payload.natural;
+    return outer->thread_id == inner->thread_id && (task == 0 || own == 0 || task == own);
+}
+
 /* Which section, this one or one around it, speaks for it: `outer` speaks for the section around it,
  * JM__NO_SPAN if there is none. */
 typedef size_t jm__span_choice(const jm__span_index *spans, size_t section, size_t outer);

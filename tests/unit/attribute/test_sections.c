@@ -55,7 +55,7 @@ static void test_what_goes_on_after_its_parent_is_in_the_one_around_that(void **
 }
 
 /* A pool's threads, and tasks that end in the order in which they began. */
-static void test_two_of_one_name_at_a_time_are_beside_each_other(void **state)
+static void test_what_is_open_at_a_time_is_around_one(void **state)
 {
     (void)state;
     synthetic *s = syn_create(1, 1, 20);
@@ -65,28 +65,63 @@ static void test_two_of_one_name_at_a_time_are_beside_each_other(void **state)
     s->spans[2].thread_id = 7;
     syn_span(s, JM_SPAN_WINDOW, "job", "", other, 30, 60, 100); /* on that one: a task */
     s->spans[3].thread_id = 7;
-    syn_span(s, JM_SPAN_WINDOW, "job", "", job, 45, 48, 100); /* it calls itself */
     jm__span_index index = index_of(s);
-    assert_string_equal(around(&index, 2, 20), "job train");
-    assert_string_equal(around(&index, 3, 30), "job train");
-    assert_string_equal(around(&index, 4, 45), "job job train");
+    assert_string_equal(around(&index, 2, 20), "job job train");
+    assert_string_equal(around(&index, 3, 30), "job job job train");
+    assert_string_equal(around(&index, 3, 40), "job job train");
+    assert_string_equal(around(&index, 3, 50), "job train");
+    assert_int_equal(jm__span_around(&index, 3, 3), 0); /* by index: train holds all of it */
     jm__span_index_free(&index);
     syn_free(s);
 }
 
-/* Each outlasts the one before, without end: depth and sections stay few. */
+/* Each outlasts the one before, without end: sections stay few, and what lasts longer than all holds all. */
 static void test_a_thousand_tasks_at_a_time_cost_what_a_thousand_tasks_do(void **state)
 {
     (void)state;
     enum { TASKS = 1000 };
-    synthetic *s = syn_create(1, 1, TASKS);
-    for (int i = 0; i < TASKS; i++) {
+    synthetic *s = syn_create(1, 1, TASKS + 1);
+    syn_span(s, JM_SPAN_PHASE, "serve", "", 0, 0, 3 * TASKS, 100);
+    for (int i = 1; i <= TASKS; i++) {
         char name[20];
         snprintf(name, sizeof name, "request %d", i % 200);
         syn_span(s, JM_SPAN_WINDOW, name, "", i, i, TASKS + i, 100);
     }
     jm__span_index index = index_of(s);
-    assert_in_range(index.more.count, 1, 16 * TASKS);
+    assert_in_range(index.more.count, 1, 17 * TASKS);
+    for (size_t span = 1; span <= TASKS; span += 13)
+        for (int64_t t = s->spans[span].start_ns; t < s->spans[span].end_ns; t += 97) {
+            size_t section = jm__section_at(&index, span, t);
+            for (; section != 0; section = jm__section_parent(&index, section)) {
+                assert_true(section != JM__NO_SPAN); /* it is in `serve` all the time */
+                const jm__span *open = &s->spans[jm__section_span(&index, section)];
+                assert_true(open->start_ns <= t && t < open->end_ns);
+            }
+        }
+    jm__span_index_free(&index);
+    syn_free(s);
+}
+
+/* A gather of few: each of them has what lies in it to its end. */
+static void test_thirty_tasks_at_a_time_are_all_around_what_outlasts_them(void **state)
+{
+    (void)state;
+    enum { TASKS = 30 };
+    synthetic *s = syn_create(1, 1, TASKS + 2);
+    syn_span(s, JM_SPAN_PHASE, "serve", "", 0, 0, 1000, 100);
+    for (int i = 1; i <= TASKS; i++) { /* the one that began last ends first */
+        char name[20];
+        snprintf(name, sizeof name, "q%d", i);
+        syn_span(s, JM_SPAN_WINDOW, name, "", i, i, 200 - i, 100);
+    }
+    syn_span(s, JM_SPAN_WINDOW, "last", "", TASKS + 1, 100, 900, 100);
+    jm__span_index index = index_of(s);
+    for (int i = 1; i <= TASKS; i++) {
+        size_t section = jm__section_at(&index, TASKS + 1, 200 - i - 1);
+        section = jm__section_parent(&index, section);
+        assert_int_equal(jm__section_span(&index, section), i);
+    }
+    assert_string_equal(around(&index, TASKS + 1, 500), "last serve");
     jm__span_index_free(&index);
     syn_free(s);
 }
@@ -119,6 +154,130 @@ static const jm_row *row_of(const jm_report *report, const char *path)
         if (strcmp(jm_report_row(report, i)->path, path) == 0) return jm_report_row(report, i);
     fail_msg("there is no row %s", path);
     return NULL;
+}
+
+static bool has_row(const jm_report *report, const char *path)
+{
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (strcmp(jm_report_row(report, i)->path, path) == 0) return true;
+    return false;
+}
+
+static jm_report *report_of(synthetic *s, jm_by by, int64_t end_ms)
+{
+    syn_measure(s, 0, 0, (end_ms + 500) * MS);
+    syn_finish(s);
+    return syn_report(s, (jm_report_options){.by = by});
+}
+
+/* A kernel of 60 ms each tenth of a second. */
+static void work_in(synthetic *s, int64_t class, int64_t span, int64_t from_ms, int64_t to_ms)
+{
+    for (int64_t at = from_ms; at < to_ms; at += 100)
+        syn_kernel(s, class, 0, span, at * MS, (at + 60) * MS);
+}
+
+typedef struct expected_row {
+    const char *path;
+    int64_t calls, from_ms, to_ms; /* it has all that was drawn in that time */
+} expected_row;
+
+static void check_these(const synthetic *s, const jm_report *report, const expected_row *rows, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const jm_row *row = row_of(report, rows[i].path);
+        double true_j = syn_total_j(s, 0, rows[i].from_ms * MS, rows[i].to_ms * MS);
+        if (row->calls != rows[i].calls || !(fabs(row->energy_j - true_j) < 0.03 * true_j))
+            fail_msg("%s: %d calls of %g J, not %d of %g J", row->path, (int)row->calls, row->energy_j,
+                     (int)rows[i].calls, true_j);
+    }
+}
+
+static int64_t span_of_thread(synthetic *s, jm_span_kind kind, const char *name, int64_t parent,
+                              int64_t from_ms, int64_t to_ms, int64_t thread)
+{
+    int64_t id = syn_span(s, kind, name, "", parent, from_ms * MS, to_ms * MS, 100);
+    s->spans[id - 1].thread_id = thread;
+    return id;
+}
+
+/* Two threads of one function: a row has all that is done while one of its windows is open. */
+static void test_phases_of_one_name_on_two_threads_are_one_row_and_keep_what_is_in_them(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(4, 1, 4000);
+    int64_t worker = span_of_thread(s, JM_SPAN_PHASE, "worker", 0, 0, 4000, 1);
+    int64_t load = span_of_thread(s, JM_SPAN_PHASE, "load", worker, 0, 4000, 1);
+    int64_t other = span_of_thread(s, JM_SPAN_PHASE, "worker", load, 500, 5000, 2);
+    int64_t infer = span_of_thread(s, JM_SPAN_PHASE, "infer", other, 1000, 5000, 2);
+    int64_t class = syn_class(s, "busy", 1, 500);
+    work_in(s, class, load, 0, 1000);
+    work_in(s, class, infer, 1000, 5000);
+    jm_report *report = report_of(s, JM_BY_PHASE, 5000);
+    const expected_row rows[] = {{"worker", 2, 0, 5000},
+                                 {"worker/load", 1, 0, 4000},
+                                 {"worker/load/infer", 1, 1000, 4000},
+                                 {"worker/infer", 0, 4000, 5000}};
+    check_these(s, report, rows, 4);
+    assert_false(has_row(report, "worker/load/worker"));
+    assert_false(has_row(report, "worker/worker"));
+    jm_report_free(report);
+    syn_free(s);
+}
+
+/* Of tasks of one thread, names that are in a path are in it once. */
+static void test_parts_of_tasks_of_one_name_have_the_joules_of_the_time_that_they_are_open(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(5, 1, 4000);
+    int64_t class = syn_class(s, "busy", 1, 500);
+    int64_t first = span_of_thread(s, JM_SPAN_PHASE, "request", 0, 0, 3000, 1);
+    int64_t prefill = span_of_thread(s, JM_SPAN_PHASE, "prefill", first, 0, 1000, 1);
+    int64_t second = span_of_thread(s, JM_SPAN_PHASE, "request", prefill, 100, 5000, 1);
+    int64_t its_prefill = span_of_thread(s, JM_SPAN_PHASE, "prefill", second, 100, 2000, 1);
+    int64_t decode = span_of_thread(s, JM_SPAN_PHASE, "decode", its_prefill, 1000, 3000, 1);
+    int64_t its_decode = span_of_thread(s, JM_SPAN_PHASE, "decode", decode, 2000, 5000, 1);
+    work_in(s, class, prefill, 0, 100);
+    work_in(s, class, its_prefill, 100, 2000);
+    work_in(s, class, its_decode, 2000, 5000);
+    jm_report *report = report_of(s, JM_BY_PHASE, 5000);
+    const expected_row rows[] = {
+        {"request", 2, 0, 5000}, {"request/prefill", 2, 0, 2000}, {"request/decode", 1, 2000, 5000}};
+    check_these(s, report, rows, 3);
+    assert_int_equal(row_of(report, "request/prefill/decode")->calls, 1);
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        assert_null(strstr(jm_report_row(report, i)->path + 1, "request"));
+    jm_report_free(report);
+    syn_free(s);
+}
+
+/* What calls itself is in itself: on one thread, and each ends before the one that called it. */
+static void test_a_window_in_one_of_its_name_on_one_thread_is_a_row_in_its_row(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(6, 1, 4000);
+    int64_t class = syn_class(s, "busy", 1, 500);
+    int64_t solve = span_of_thread(s, JM_SPAN_WINDOW, "solve", 0, 0, 3000, 1);
+    int64_t half = span_of_thread(s, JM_SPAN_WINDOW, "half", solve, 500, 2500, 1);
+    int64_t again = span_of_thread(s, JM_SPAN_WINDOW, "solve", half, 1000, 2000, 1);
+    work_in(s, class, solve, 0, 500);
+    work_in(s, class, half, 500, 1000);
+    work_in(s, class, again, 1000, 2000);
+    work_in(s, class, solve, 2500, 3000);
+    /* The same as a job of a thread that another one waits for. */
+    int64_t pool = span_of_thread(s, JM_SPAN_WINDOW, "solve", solve, 2500, 4000, 2);
+    int64_t deeper = span_of_thread(s, JM_SPAN_WINDOW, "solve", pool, 3000, 4000, 2);
+    work_in(s, class, deeper, 3000, 4000);
+    jm_report *report = report_of(s, JM_BY_PHASE, 4000);
+    assert_int_equal(row_of(report, "solve")->calls, 2);
+    assert_int_equal(row_of(report, "solve/half")->calls, 1);
+    assert_int_equal(row_of(report, "solve/half/solve")->calls, 1);
+    assert_int_equal(row_of(report, "solve/solve")->calls, 1);
+    assert_true(fabs(row_of(report, "solve/half/solve")->busy_s - 0.6) < 1e-6);
+    assert_true(fabs(row_of(report, "solve/half")->busy_s - 0.9) < 1e-6);
+    assert_true(fabs(row_of(report, "solve/solve")->busy_s - 0.6) < 1e-6);
+    jm_report_free(report);
+    syn_free(s);
 }
 
 static void test_a_phase_that_outlasts_another_is_cut_at_its_end(void **state)
@@ -167,6 +326,42 @@ static void test_steps_of_other_threads_are_steps(void **state)
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_PHASE});
     assert_int_equal(jm_report_totals_get(report)->steps, 41);
     assert_int_equal(jm_report_totals_get(report)->samples, 160);
+    jm_report_free(report);
+    syn_free(s);
+}
+
+static void as_task(synthetic *s, int64_t step, int64_t task)
+{
+    s->spans[step - 1].payload_kind = JM_PAYLOAD_INTEGER;
+    s->spans[step - 1].payload.integer = task;
+}
+
+/* The one that began last ends first, as calls do; which task did each tells them apart. */
+static void test_steps_of_tasks_are_steps_whichever_ends_first(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(7, 1, 4000);
+    int64_t class = syn_class(s, "busy", 1, 500), step = 0;
+    for (int64_t i = 0; i < 10; i++) {
+        int64_t at = 100 * i;
+        for (int64_t task = 1; task <= 3; task++) {
+            step =
+                span_of_thread(s, JM_SPAN_STEP, "turn", task == 1 ? 0 : step, at + task, at + 90 - task, 1);
+            s->spans[step - 1].samples = 2;
+            as_task(s, step, task);
+        }
+        int64_t inner = span_of_thread(s, JM_SPAN_STEP, "micro", step, at + 4, at + 80, 1);
+        as_task(s, inner, 3);
+        s->spans[inner - 1].samples = 1;
+        span_of_thread(s, JM_SPAN_STEP, "of C", inner, at + 5, at + 70, 1); /* which tells no task */
+        syn_kernel(s, class, 0, inner, (at + 10) * MS, (at + 70) * MS);
+    }
+    jm_report *report = report_of(s, JM_BY_PHASE, 1000);
+    assert_int_equal(jm_report_totals_get(report)->steps, 30);
+    assert_int_equal(jm_report_totals_get(report)->samples, 60);
+    assert_int_equal(row_of(report, "step")->calls, 30);
+    assert_int_equal(row_of(report, "step/step")->calls, 10);
+    assert_int_equal(row_of(report, "step/step/step")->calls, 10);
     jm_report_free(report);
     syn_free(s);
 }
@@ -292,11 +487,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_goes_on_after_its_parent_is_in_the_one_around_that),
-        cmocka_unit_test(test_two_of_one_name_at_a_time_are_beside_each_other),
+        cmocka_unit_test(test_what_is_open_at_a_time_is_around_one),
         cmocka_unit_test(test_a_thousand_tasks_at_a_time_cost_what_a_thousand_tasks_do),
         cmocka_unit_test(test_a_span_lasts_to_its_end_else_to_that_of_its_process_or_the_recording),
+        cmocka_unit_test(test_thirty_tasks_at_a_time_are_all_around_what_outlasts_them),
+        cmocka_unit_test(test_phases_of_one_name_on_two_threads_are_one_row_and_keep_what_is_in_them),
+        cmocka_unit_test(test_parts_of_tasks_of_one_name_have_the_joules_of_the_time_that_they_are_open),
+        cmocka_unit_test(test_a_window_in_one_of_its_name_on_one_thread_is_a_row_in_its_row),
         cmocka_unit_test(test_a_phase_that_outlasts_another_is_cut_at_its_end),
         cmocka_unit_test(test_steps_of_other_threads_are_steps),
+        cmocka_unit_test(test_steps_of_tasks_are_steps_whichever_ends_first),
         cmocka_unit_test(test_no_row_has_more_time_than_its_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
