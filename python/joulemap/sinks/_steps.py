@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from joulemap import _core
 from joulemap._found import found
+from joulemap._locks import Lock
 
 _BATCH = _core.SPAN_KINDS["batch"]
 
@@ -18,10 +19,10 @@ class _Steps:
     """Tells followers of steps that lie in no other one of their thread."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self.reset()
 
     def reset(self) -> None:
-        self._lock = threading.Lock()
         self._followers: tuple[Follower, ...] = ()
         self._open: dict[int, list[_core.Span]] = {}  # by thread, in order of their begin
 
