@@ -21,6 +21,7 @@ from torch import nn
 
 from joulemap import _batch, _core
 from joulemap._found import MOST
+from joulemap._locks import Lock
 
 _PHASE = _core.SPAN_KINDS["phase"]
 _BATCH = _core.SPAN_KINDS["batch"]
@@ -99,7 +100,7 @@ class _Following:
     """Who follows `generate`, and which call of it goes on: one at a time, since phases are the whole process's."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._watches: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # by model
         self._patched: tuple[Any, Any, Any] | None = None
         self._turn = threading.Lock()
@@ -108,7 +109,7 @@ class _Following:
 
     def renew(self) -> None:
         """In a child of this process the call that goes on is not its own."""
-        self._lock, self._turn, self.call = threading.Lock(), threading.Lock(), None
+        self._turn, self.call = threading.Lock(), None
 
     def acquire(self, models: list[Any], mixin: type) -> None:
         with self._lock:

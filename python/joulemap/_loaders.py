@@ -11,7 +11,6 @@ sees is followed, and what it asks for inside is a part of its wait.
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import threading
 import weakref
@@ -23,6 +22,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from joulemap import _batch, _core
 from joulemap._found import found
+from joulemap._locks import Lock
 
 _DATA = _core.SPAN_KINDS["data"]
 _ACCELERATE = "accelerate.data_loader"
@@ -71,14 +71,10 @@ class _Following:
         self.active = False
         self.name = 0
         self.data = 0
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._watches = 0
         self._patched: list[tuple[type, str, Any, Any]] = []
         self._gone: dict[int, weakref.ref[Any]] = {}  # by id of an iterator: closes its batch when it goes away
-
-    def renew(self) -> None:
-        """In a child of this process, whose threads are not here."""
-        self._lock = threading.Lock()
 
     def acquire(self) -> None:
         with self._lock:
@@ -192,7 +188,6 @@ def _followed_iter(original: Callable[[Any], Iterator[Any]]) -> Callable[[Any], 
 
 
 _following = _Following()
-os.register_at_fork(after_in_child=_following.renew)
 
 
 class Loaders:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
+from joulemap._locks import Lock
 from joulemap.report import Report, Sum, by_number
 from joulemap.timeline import Timeline
 
@@ -20,7 +20,7 @@ class Reporting:
     def __init__(self) -> None:
         # One at a time: reports share what was read of the recording. A signal's handler may ask for one while
         # its own thread is at another.
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def _report_source(self, until_ns: int) -> _core.Run | _core.Recording:
         """Return whose rows are reported, complete up to this time; 0: as they can be now."""

@@ -6,7 +6,6 @@ import atexit
 import json
 import math
 import os
-import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from joulemap import _arguments, _core, _lost_caps, serving
 from joulemap._asked import Asked
 from joulemap._found import found
+from joulemap._locks import Lock
 from joulemap._names import names
 from joulemap._nvtx import Injection
 from joulemap._reporting import Reporting
@@ -515,12 +515,11 @@ class _Current:
     """The one session of this process."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # a signal's handler may stop the session that is just starting
+        self.lock = Lock()  # a signal's handler may stop the session that is just starting
         self.session: Session | None = None
 
 
 _current = _Current()
-os.register_at_fork(after_in_child=lambda: setattr(_current, "lock", threading.RLock()))
 
 
 def current_session() -> Session | None:

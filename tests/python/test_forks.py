@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import joulemap
 import pytest
+from joulemap import session as sessions
+from joulemap.compat import _shared
+from joulemap.compat.profiler import caps
+from joulemap.plots import style
+from joulemap.sinks._sink import Sink
 
 FORKS = 12  # of each kind of child
 LOADS = 5
+MOST_S = 300  # for a program that does all of this; it hangs if it takes longer
 
 # Each kind of child is forked so often, beside threads that tell of spans and read the run, and has a minute to end.
 PROGRAM = """
@@ -107,6 +119,7 @@ def run(tmp_path: Path, forks: int, loads: int) -> str:
         capture_output=True,
         text=True,
         check=False,
+        timeout=MOST_S,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -119,3 +132,126 @@ def test_no_child_of_a_measured_program_hangs(tmp_path: Path) -> None:
 def test_no_worker_of_a_data_loader_hangs_beside_a_session(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     assert run(tmp_path, 0, LOADS) == f"{LOADS} children ended as they should: True\n"
+
+
+# ---- locks of Python, held by another thread as the process forks
+
+
+@contextmanager
+def elsewhere(lock: Any) -> Iterator[None]:
+    """Let another thread hold it."""
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Return how a forked child ended that did it: 0, or the number of what it raised or was killed by."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(30)
+        try:
+            work()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+
+def draw() -> None:
+    with style.ours():
+        pass
+
+
+def measure() -> None:
+    with _shared.shared.held(kernels=False):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("lock", "work"),
+    [
+        pytest.param(_shared.shared._lock, measure, id="session of the tools"),
+        pytest.param(sessions._current.lock, measure, id="session"),
+        pytest.param(caps._lock, lambda: caps.held(0), id="caps"),
+        pytest.param(style._lock, draw, id="figures"),
+    ],
+)
+def test_a_child_does_not_wait_for_a_thread_of_its_parent(
+    lock: Any, work: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JOULEMAP_SIM", "h200")
+    with elsewhere(lock):
+        assert in_child(work) == 0
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> joulemap.Recording:
+    with joulemap.Session(path=tmp_path / "run.joulemap", sim="h200") as session, session.window("work"):
+        pass
+    return joulemap.Recording(tmp_path / "run.joulemap")
+
+
+@pytest.mark.parametrize("what", ["report", "timeline", "damage", "close"])
+def test_a_child_reads_the_recording_that_a_thread_of_its_parent_was_reading(
+    recording: joulemap.Recording, what: str
+) -> None:
+    def ask() -> None:
+        asked = getattr(recording, what)
+        if callable(asked):
+            asked()
+
+    with elsewhere(recording._lock):
+        assert in_child(ask) == 0
+
+
+def test_a_thread_that_forks_under_a_lock_has_it_in_the_child(recording: joulemap.Recording) -> None:
+    lock = recording._lock
+
+    def give_back_and_take() -> None:
+        lock.__exit__()
+        recording.report()
+
+    with lock:
+        assert in_child(give_back_and_take) == 0
+
+
+def test_a_child_leaves_its_parents_sink_alone() -> None:
+    told: list[int] = []
+
+    class Logger:
+        name = "a list"
+
+        def scalars(self, values: dict[str, float], number: int, wall_s: float) -> None:
+            told.append(number)
+
+        def final(self, final: object, number: int) -> None:
+            told.append(number)
+
+        def close(self) -> None:
+            pass
+
+    def close() -> None:
+        begun = len(told)
+        sink.close()
+        if len(told) > begun:
+            os._exit(2)
+
+    with joulemap.Session(sim="h200") as session:
+        sink = Sink(session, Logger())
+        with elsewhere(sink._wake._cond):  # type: ignore[attr-defined]
+            assert in_child(close) == 0
+    assert told

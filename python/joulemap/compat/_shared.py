@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 from joulemap import _arguments
 from joulemap._cells import cell
+from joulemap._locks import Lock
 from joulemap.machine import boards, doctor
 from joulemap.session import MeasuringSession, Session, current_session
 
@@ -26,7 +26,7 @@ class SharedSession:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._own: Session | None = None
         self._traces = False
         self._holders = 0

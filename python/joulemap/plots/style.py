@@ -17,6 +17,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joulemap._locks import Lock
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -39,7 +41,7 @@ _OURS = {
     "path.simplify": True,
     "hatch.linewidth": 0.6,
 }
-_lock = threading.RLock()
+_lock = Lock()
 
 FORMATS = ("png", "svg", "pdf")
 _METADATA: dict[str, dict[str, Any]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import warnings
@@ -82,6 +83,7 @@ class Sink:
         self._logger = logger
         self._warned = False
         self._closed = False
+        self._owner = os.getpid()
         self._number = 0  # of the last step that was told
         self._thread: threading.Thread | None = None
         if isinstance(source, Session) and source.running:
@@ -90,8 +92,8 @@ class Sink:
             self.close()
 
     def close(self) -> None:
-        """Tell what is left, and of the whole run so far; a second call does nothing."""
-        if self._closed:
+        """Tell what is left, and of the whole run so far; a second call does nothing, nor one in a forked child."""
+        if self._closed or self._owner != os.getpid():
             return
         self._closed = True
         if self._thread is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from joulemap import _core
 from joulemap._found import found
+from joulemap._locks import Lock
 from joulemap._threads import task
 
 _BATCH = _core.SPAN_KINDS["batch"]
@@ -19,10 +20,10 @@ class _Steps:
     """Tells followers of steps that lie in no other one of their thread or task."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self.reset()
 
     def reset(self) -> None:
-        self._lock = threading.Lock()
         self._followers: tuple[Follower, ...] = ()
         self._open: dict[int, list[tuple[int, _core.Span]]] = {}  # by thread, with their tasks, in order of their begin
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import atexit
-import threading
 import warnings
 
 from joulemap import _core
 from joulemap._gpu import find_gpu
+from joulemap._locks import Lock
 from joulemap.caps import Lease, lease
 
 _held: dict[int, Lease] = {}  # by index of the GPU
-_lock = threading.Lock()
+_lock = Lock()
 _OVER = ("NOT_FOUND", "DEVICE_LOST")  # its time was up, somebody reset it, its helper died: what was found is back
 
 
