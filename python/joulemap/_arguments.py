@@ -6,9 +6,11 @@ import operator
 import os
 from typing import Any
 
+from joulemap import _core
+
 
 def text(what: str, value: Any) -> str:
-    """Return `value` if it is a text.
+    """Return `value` if it is a text, as the core can have it: surrogates and NUL as escapes.
 
     Raises
     ------
@@ -17,7 +19,7 @@ def text(what: str, value: Any) -> str:
     """
     if not isinstance(value, str):
         raise TypeError(f"{what} is a text, not {value!r} ({type(value).__name__})")
-    return value
+    return _core.readable(value)
 
 
 def path(what: str, value: Any) -> str:

@@ -12,6 +12,7 @@ static PyObject *version(PyObject *module, PyObject *unused)
 /* ---- the module ---- */
 
 static PyMethodDef module_methods[] = {
+    {"readable", core_readable, METH_O, "readable(text) -> str: with surrogates and NUL as escapes."},
     {"intern", core_intern, METH_O, "intern(text) -> int: the number of a text; 0 where there is no run."},
     {"span_begin", (PyCFunction)(void (*)(void))core_span_begin, METH_FASTCALL,
      "span_begin(kind, name, type=0, samples=0) -> int: open a span."},

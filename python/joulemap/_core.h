@@ -32,6 +32,9 @@ bool core_forgive(PyObject *where);
 /* Text of the core, which may have been cut inside a character. NULL becomes None. */
 PyObject *core_text(const char *text);
 
+/* A text as the core can have it: surrogates (os.fsdecode's) and NUL stand as "\\udcff" and "\\x00". */
+PyObject *core_readable(PyObject *module, PyObject *text);
+
 /* A number that may be missing: NaN becomes None. */
 PyObject *core_number(double value);
 

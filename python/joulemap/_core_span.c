@@ -1,12 +1,20 @@
 /* Names, spans and marks: what a program says of itself, on its hot path. */
 #include "_core.h"
 
+static bool intern(PyObject *text, jm_name *name)
+{
+    PyObject *readable = core_readable(NULL, text);
+    const char *utf8 = readable ? PyUnicode_AsUTF8AndSize(readable, NULL) : NULL;
+    if (utf8) *name = jm_name_intern(utf8);
+    Py_XDECREF(readable);
+    return utf8 != NULL;
+}
+
 PyObject *core_intern(PyObject *module, PyObject *text)
 {
     (void)module;
-    const char *utf8 = PyUnicode_AsUTF8AndSize(text, NULL);
-    if (!utf8) return NULL;
-    return PyLong_FromUnsignedLong(jm_name_intern(utf8));
+    jm_name name;
+    return intern(text, &name) ? PyLong_FromUnsignedLong(name) : NULL;
 }
 
 /* Arguments of a span, from position `first`: kind, name, type=0, samples=0. */
@@ -63,10 +71,14 @@ PyObject *core_span_end(PyObject *module, PyObject *span)
 PyObject *core_mark(PyObject *module, PyObject *args)
 {
     (void)module;
-    const char *name = NULL;
+    PyObject *text;
     const char *meta = NULL;
-    if (!PyArg_ParseTuple(args, "s|z:mark", &name, &meta)) return NULL;
-    jm_mark(name, meta);
+    if (!PyArg_ParseTuple(args, "U|z:mark", &text, &meta)) return NULL;
+    PyObject *readable = core_readable(NULL, text);
+    const char *name = readable ? PyUnicode_AsUTF8AndSize(readable, NULL) : NULL;
+    if (name) jm_mark(name, meta);
+    Py_XDECREF(readable);
+    if (!name) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -241,11 +253,7 @@ static PyObject *span_open(PyObject *object, PyObject *unused)
         PyErr_SetString(PyExc_RuntimeError, "this span is open already: end it first, or make another");
         return NULL;
     }
-    if (self->name == 0 && self->text) {
-        const char *utf8 = PyUnicode_AsUTF8AndSize(self->text, NULL);
-        if (!utf8) return NULL;
-        self->name = jm_name_intern(utf8);
-    }
+    if (self->name == 0 && self->text && !intern(self->text, &self->name)) return NULL;
     uint64_t task = 0;
     if (self->kind == JM_SPAN_STEP && !find_task(object, &task)) return NULL;
     self->open = true;

@@ -9,6 +9,28 @@ PyObject *core_text(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
+PyObject *core_readable(PyObject *module, PyObject *text)
+{
+    (void)module;
+    Py_ssize_t size;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    if (utf8 && strlen(utf8) == (size_t)size) {
+        Py_INCREF(text);
+        return text;
+    }
+    if (!utf8 && !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) return NULL;
+    PyErr_Clear();
+    PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+    PyObject *plain = bytes ? PyUnicode_FromEncodedObject(bytes, "utf-8", "strict") : NULL;
+    PyObject *nul = PyUnicode_FromStringAndSize("", 1), *shown = PyUnicode_FromString("\\x00");
+    PyObject *readable = plain && nul && shown ? PyUnicode_Replace(plain, nul, shown, -1) : NULL;
+    Py_XDECREF(bytes);
+    Py_XDECREF(plain);
+    Py_XDECREF(nul);
+    Py_XDECREF(shown);
+    return readable;
+}
+
 PyObject *core_number(double value)
 {
     if (isnan(value)) Py_RETURN_NONE;

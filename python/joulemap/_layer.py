@@ -42,6 +42,11 @@ class Layer(_core.Layer):
         flags[KEY] = True
         layers[key] = self
 
+    def rename(self, path: str) -> None:
+        """Let calls from now on be those of another path."""
+        self.path = path
+        self.name = _core.intern(path)
+
     def forget(self) -> None:
         """Take away what marks the module as watched. Labels that live on in an old graph do nothing any more."""
         self.active = False

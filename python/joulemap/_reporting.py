@@ -148,7 +148,7 @@ class Reporting:
         """
         by_number(by)
         if phase is not None:
-            _arguments.text("phase", phase)
+            phase = _arguments.text("phase", phase)
         asked = None if gpu is None else _arguments.gpu("gpu", gpu)
         process = _arguments.whole("process_id", process_id)
         begin = _arguments.whole("from_ns", from_ns)

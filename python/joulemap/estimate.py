@@ -239,7 +239,9 @@ def profile_with_ncu(
     joulemap.Error
         If there is no ncu, it may not read counters, no kernel was profiled, or time is out; with the cure.
     """
-    words = [_arguments.text("an argument", word) for word in command]
+    words, options = list(command), list(arguments)
+    for word in words + options:
+        _arguments.text("an argument", word)
     if not words:
         raise ValueError("command is empty")
     _core.estimate_profile(
@@ -248,5 +250,5 @@ def profile_with_ncu(
         "raw",
         None if model is None else _arguments.path("model", model),
         _number("timeout_s", timeout_s),
-        [_arguments.text("an argument", word) for word in arguments],
+        options,
     )

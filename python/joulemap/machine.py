@@ -48,7 +48,7 @@ def boards(sim: str | None = None) -> list[Board]:
         Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real ones.
     """
     if sim is not None:
-        _arguments.text("sim", sim)
+        sim = _arguments.text("sim", sim)
     return [Board(**fields) for fields in _core.boards(sim)]
 
 
@@ -85,5 +85,5 @@ def doctor(sim: str | None = None) -> list[Finding]:
         As of `boards`.
     """
     if sim is not None:
-        _arguments.text("sim", sim)
+        sim = _arguments.text("sim", sim)
     return [Finding(**fields) for fields in _core.findings(sim)]

@@ -113,6 +113,6 @@ def learn_model(
     """
     recording = _arguments.path("recording_path", recording_path)
     kept = None if path is None else _arguments.path("path", path)
-    _arguments.text("phase", phase)
+    phase = _arguments.text("phase", phase)
     number = 0 if gpu is None else _core.Recording(recording).board_id(*_arguments.gpu("gpu", gpu))
     return Learnt(**_core.learn_model(recording, phase, kept, number))

@@ -313,7 +313,7 @@ class Report:
         >>> report.sum(lambda row: row.kind == "layer" and row.type == "Linear")  # doctest: +SKIP
         """
         if isinstance(of, str):
-            return Sum(*self._core(None).sum_paths(of))
+            return Sum(*self._core(None).sum_paths(_arguments.text("of", of)))
         if not callable(of):
             raise TypeError(f"of is a pattern of paths or what takes a Row, not {of!r} ({type(of).__name__})")
         return Sum(*self._core(None).sum([number for number, row in enumerate(self.rows) if of(row)]))
@@ -386,7 +386,7 @@ class Report:
         core = self._core(None)
         kernels = None if self._by == "kernel" else self._core("kernel")
         spans = self._core("span") if core.wants_spans() else None
-        page = core.html(name, kernels, spans)
+        page = core.html(None if name is None else _arguments.text("name", name), kernels, spans)
         from joulemap import _whole_file  # `tempfile` takes as long to import as all of joulemap
 
         file = _arguments.path("path", path)

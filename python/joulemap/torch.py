@@ -43,6 +43,10 @@ _COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/verdic
 
 _MOST = 1e9  # of any number that is given
 
+_ORIGINAL = "_orig_mod"  # torch.compile's inner module, for which the outer one speaks
+
+_Put = tuple[nn.Module, str, nn.Module]  # what is just put in, where, and under which name: hooks come before it is
+
 
 class Watch:
     """The layers of one model; `remove()` takes them away."""
@@ -56,7 +60,8 @@ class Watch:
         self._warned = False
         self._told: set[str] = set()  # paths of modules that are compiled
         self._uncompiled = Uncompiled()
-        self._add(model, root, prefix)
+        self.root: Layer | None = None
+        self._add(model, root)
         self.root = self.by_path.get(root)
         _watched.acquire()
         _compiled.begin(self)
@@ -70,55 +75,113 @@ class Watch:
         state = f"{len(self)} layers" if self.active else "removed"
         return f"<joulemap.torch.Watch {self._root!r}: {state}>"
 
-    def _add(self, model: nn.Module, root: str, prefix: str) -> list[str]:
-        """Make layers of a module and all in it that are none yet; return their paths."""
-        added = []
-        for path, module in model.named_modules():
-            parts = path.split(".")
-            if parts[-1] == "_orig_mod":
-                continue  # torch.compile's inner module: the outer one speaks for it
-            if isinstance(module, torch.jit.ScriptModule):
-                continue  # calls no hooks: its work is that of the module around it
-            if layer_of(module) is not None:
-                continue  # watched already
-            path = ".".join(part for part in parts if part != "_orig_mod")
-            path = prefix + path if path else root
-            if self._is_inside(path, module):
-                continue  # put around a layer (LoRA, FSDP), which keeps its row
-            named = getattr(module, "_orig_mod", module) if is_compiled(module) else module
-            layer = Layer(self, module, path, describe(named))
-            self._layers.append(layer)
-            self.by_path[path] = layer
-            self._uncompiled.add(type(module))
-            added.append(path)
-        return added
+    def _add(self, model: nn.Module, path: str, put: _Put | None = None) -> tuple[list[str], list[str]]:
+        """Make layers of a module and all in it that are none yet, and rename those that stand elsewhere by now.
+
+        Returns the paths of new layers, and the former ones of those that have moved.
+        """
+        added: list[str] = []
+        moved: list[tuple[Layer, str]] = []
+        seen: set[int] = set()
+        waiting = [(path, "", model)]
+        while waiting:
+            path, name, module = waiting.pop()
+            if id(module) in seen or isinstance(module, torch.jit.ScriptModule):
+                continue  # the latter calls no hooks: its work is that of the module around it
+            seen.add(id(module))
+            layer = layer_of(module)
+            if layer is not None and layer.watch is self and layer.path != path:
+                if self._stands(layer, module, put):
+                    path = layer.path  # of several, or what was put around it has none
+                else:
+                    moved.append((layer, path))
+            elif layer is None and name != _ORIGINAL and not self._is_inside(path, module):
+                named = getattr(module, _ORIGINAL, module) if is_compiled(module) else module
+                layer = Layer(self, module, path, describe(named))
+                self._layers.append(layer)
+                self.by_path[path] = layer
+                self._uncompiled.add(type(module))
+                added.append(path)
+            inside = _children(module, put).items()
+            waiting += [
+                (path if part == _ORIGINAL else self._below(path, part), part, child)
+                for part, child in reversed(inside)
+            ]
+        return added, self._rename(moved)
+
+    def _rename(self, moved: list[tuple[Layer, str]]) -> list[str]:
+        """Give layers other paths; return the former ones."""
+        former = [layer.path for layer, _ in moved]
+        for layer, _ in moved:
+            if self.by_path.get(layer.path) is layer:
+                del self.by_path[layer.path]
+        for layer, path in moved:
+            layer.rename(path)
+            if layer.inner is None:
+                self.by_path[path] = layer
+        return former
+
+    def _stands(self, layer: Layer, module: nn.Module, put: _Put | None) -> bool:
+        """Tell whether a module is where its path leads, or in what was put around it there (LoRA, FSDP)."""
+        at = None if self.root is None else self.root.module()
+        path = self._root
+        for name in [] if layer.path == path else layer.path[len(self._prefix) :].split("."):
+            child = None
+            while at is not None and (child := _children(at, put).get(name)) is None:
+                at = _row_inside(at, path)
+            at, path = child, self._below(path, name)
+        while at is not None and at is not module:
+            at = _row_inside(at, path)
+        return at is not None
 
     def _is_inside(self, path: str, module: nn.Module) -> bool:
-        """Tell whether the layer of this path is in the module."""
+        """Tell whether the layer of this path is in the module: then it was put around it, and has no row."""
         known = self.by_path.get(path)
         held = None if known is None else known.module()
         return held is not None and any(each is held for each in module.modules())
 
-    def put_in(self, outer: Layer, name: str, module: nn.Module) -> None:
-        """Make layers of what was put into one: another head, LoRA's modules."""
-        path = self.path_in(outer, name)
-        self._add(module, path, f"{path}.")
+    def put_in(self, outer: nn.Module, name: str, module: nn.Module) -> None:
+        """Make layers of what is put into a layer: another head, LoRA's modules; what was there may have moved."""
+        there = outer._modules.get(name)
+        before = None if there is None else layer_of(there)
+        if before is not None and before.path != self.path_in(cast(Layer, layer_of(outer)), name):
+            self.look()  # it has moved, and what comes may be put around it
+        path = self.path_in(cast(Layer, layer_of(outer)), name)
+        known = self.by_path.get(path)
+        held = None if known is None else known.module()
+        is_other = held is not None and held is not module and not self._is_inside(path, module)
+        put = (outer, name, module)
+        moved = self._add(module, path, put)[1]
+        if is_other or moved:
+            self.look(put)
 
-    def look(self) -> None:
+    def look(self, put: _Put | None = None) -> None:
         """Make layers of modules that came in a way that PyTorch tells nobody of, and warn of them."""
         model = None if self.root is None else self.root.module()
-        late = [] if model is None else self._add(model, self._root, self._prefix)
+        if model is None:
+            return
+        try:
+            late, moved = self._add(model, self._root, put)
+        except Exception as error:  # another thread builds it just now, say: it is the program's own business
+            _warn_of(f"joulemap cannot look for new modules of {self._root}: {error}")
+            return
         if late:
-            warnings.warn(
+            _warn_of(
                 f"{len(late)} modules of {self._root} came after watch() and past PyTorch's hooks ({late[0]} ...): "
-                "until now their work stands at what is around them; after such changes call watch() again",
-                RuntimeWarning,
-                stacklevel=3,
+                "until now their work stands at what is around them; after such changes call watch() again"
             )
+        if moved and put is None:
+            _warn_of(
+                f"{len(moved)} modules of {self._root} moved past PyTorch's hooks ({moved[0]} ...): "
+                "until now their work stands at their former paths"
+            )
+
+    def _below(self, path: str, name: str) -> str:
+        return f"{self._prefix if path == self._root else path + '.'}{name}"
 
     def path_in(self, layer: Layer, path: str) -> str:
         """Return the path of what is called `path` inside of a layer."""
-        return f"{self._prefix if layer.path == self._root else layer.path + '.'}{path}"
+        return self._below(layer.path, path)
 
     def add_compiled(self, outer: nn.Module, inner: Layer) -> Layer:
         """Let what torch.compile made of a watched module speak for it."""
@@ -161,6 +224,27 @@ class Watch:
         _watched.release()
 
 
+def _children(module: nn.Module, put: _Put | None) -> dict[str, nn.Module]:
+    """Return what is in a module, and about to be."""
+    children = dict(module._modules.items())
+    if put is not None and put[0] is module:
+        children[put[1]] = put[2]
+    return {name: child for name, child in children.items() if child is not None}
+
+
+def _row_inside(module: nn.Module, path: str) -> nn.Module | None:
+    """Return the module that the row of this path is of, where another was put around it."""
+    if is_compiled(module):
+        return cast(nn.Module, module._orig_mod)
+    if layer_of(module) is not None:
+        return None
+    return next((each for each in module.modules() if (layer := layer_of(each)) and layer.path == path), None)
+
+
+def _warn_of(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
 def watch(model: nn.Module, name: str | None = None, *, find_steps: bool = True) -> Watch:
     """Make layers of all modules of `model`; `Session.watch` is the way to it.
 
@@ -172,7 +256,7 @@ def watch(model: nn.Module, name: str | None = None, *, find_steps: bool = True)
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch() takes a torch.nn.Module, not a {type(model).__name__}")
     if name is not None:
-        _arguments.text("the name of a model", name)
+        name = _arguments.text("the name of a model", name)
     root = name or type(getattr(model, "_orig_mod", model)).__name__
     taken = _watched.model_names
     first = not taken
@@ -301,10 +385,11 @@ class _Watched:
 
     def _put_in(self, outer: nn.Module, name: str, module: nn.Module | None) -> None:
         layer = layer_of(outer)
-        if layer is None or module is None or layer_of(module) is not None:
+        known = None if module is None else layer_of(module)
+        if layer is None or module is None or (known is not None and known.watch is not layer.watch):
             return
         try:
-            layer.watch.put_in(layer, name, module)
+            layer.watch.put_in(outer, name, module)
         except Exception as error:  # of a module that is half made, say: it is the program's own business
             warnings.warn(f"joulemap cannot watch {name!r} of {layer.path}: {error}", RuntimeWarning, stacklevel=2)
 

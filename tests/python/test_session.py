@@ -17,6 +17,7 @@ from typing import Any
 
 import joulemap
 import pytest
+from joulemap import _core
 from joulemap._cli import native_folder
 from ring_reader import Span, read_spans
 from values import known
@@ -362,6 +363,26 @@ def test_a_number_is_no_name(session: joulemap.Session, spans: Spans) -> None:
     with pytest.raises(TypeError, match="the name of a mark is a text"):
         session.mark(2)  # type: ignore[arg-type]
     assert [span.name for span in spans()] == ["first", "second"]
+
+
+@pytest.mark.parametrize(("name", "shown"), [(os.fsdecode(b"caf\xe9"), "caf\\udce9"), ("a\0b\0", "a\\x00b\\x00")])
+def test_no_name_ends_a_program_or_is_cut(tmp_path: Path, name: str, shown: str) -> None:
+    path = tmp_path / "run.joulemap"
+    with joulemap.Session(path, sim="h200", cpu=False) as run:
+        with joulemap.request(name) as one:
+            with run.phase(name), run.step(name=name), run.window(name, type=name) as window:
+                run.mark(name, file=name)
+            with run.step(requests={one: 1}), _core.Span(_core.SPAN_KINDS["nvtx"], name):
+                time.sleep(0.01)
+            _core.intern(name)
+        assert known(window.report().totals.total_energy_j) > 0
+        assert known(run.report(phase=name).totals.total_energy_j) > 0
+        assert shown in {row.path for row in run.report("request").rows}
+    timeline = joulemap.Recording(path).timeline()
+    assert {span.name for span in timeline.spans} >= {shown}
+    assert not any(span.name == "a" for span in timeline.spans)
+    assert [(mark.name, mark.meta) for mark in timeline.marks if mark.name == shown] == [(shown, {"file": name})]
+    assert known(joulemap.Recording(path).report(phase=shown).totals.total_energy_j) > 0
 
 
 def test_steps_and_epochs_have_names_of_their_own_one_by_one(session: joulemap.Session) -> None:

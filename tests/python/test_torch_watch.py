@@ -690,6 +690,109 @@ def test_modules_that_come_past_pytorchs_hooks_are_warned_of(watching: joulemap.
     assert [span.name for span in spans("forward")] == ["net", "net.0", "net.1"]
 
 
+class Stack(nn.Module):
+    def __init__(self, count: int = 3) -> None:
+        super().__init__()
+        self.stack = nn.ModuleList(nn.Linear(2, 2) for _ in range(count))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for part in self.stack:
+            x = part(x)
+        return x
+
+
+def drop_and_append(net: Any) -> None:
+    del net.stack[0]
+    net.stack.append(nn.ReLU())
+
+
+def turn_around(net: Any) -> None:
+    net.stack = nn.ModuleList([nn.ReLU(), *reversed(net.stack)])
+
+
+def swap(net: Any) -> None:
+    first, last = net.stack[0], net.stack[2]
+    net.stack[0], net.stack[2] = last, first
+
+
+def take_out(net: Any) -> None:
+    net.last = nn.Sequential(net.stack.pop(2))
+    net.stack.append(nn.Sequential(nn.ReLU(), nn.ReLU()))
+
+
+@pytest.mark.parametrize("change", [drop_and_append, turn_around, swap, take_out])
+def test_a_module_that_moved_has_the_path_that_it_has_now(
+    watching: joulemap.Session, spans: Spans, change: Callable[[Any], None]
+) -> None:
+    net = Stack()
+    watching.watch(net, name="net")
+    change(net)
+    for module in net.modules():
+        if not isinstance(module, nn.ModuleList):
+            module(torch.ones(1, 2))
+    called = [
+        f"net.{path}" if path else "net"
+        for outer, top in net.named_modules()
+        if not isinstance(top, nn.ModuleList)
+        for path in called_by(top, outer)
+    ]
+    assert names(spans("forward")) == called
+
+
+def called_by(module: nn.Module, path: str) -> list[str]:
+    inside = module.stack.named_children() if isinstance(module, Stack) else module.named_children()
+    where = "stack." if isinstance(module, Stack) else f"{path}."
+    below = [inner for name, child in inside for inner in called_by(child, where + name)]
+    return [path, *below] if isinstance(module, Stack | nn.Sequential) else [path]
+
+
+def test_modules_that_moved_past_pytorchs_hooks_are_warned_of(watching: joulemap.Session, spans: Spans) -> None:
+    net = Stack()
+    watching.watch(net, name="net")
+    net.stack.insert(1, nn.ReLU())
+    with (
+        pytest.warns(RuntimeWarning, match=r"1 modules of net came after watch\(\).*net\.stack\.1"),
+        pytest.warns(RuntimeWarning, match=r"2 modules of net moved past PyTorch's hooks \(net\.stack\.1 \.\.\.\)"),
+    ):
+        watching.report()
+    net(torch.ones(1, 2))
+    assert names(spans("forward")) == ["net", "net.stack.0", "net.stack.1", "net.stack.2", "net.stack.3"]
+
+
+def test_what_is_put_around_moved_layers_has_no_row(watching: joulemap.Session, spans: Spans) -> None:
+    model: Any = nn.Sequential(nn.Linear(16, 16), Block(), nn.ReLU())
+    watching.watch(model, name="net")
+    del model[0]
+    with pytest.warns(RuntimeWarning, match=r"10 modules of net moved.*net\.1 "):
+        model[0] = Around(model[0])
+    model.append(nn.Linear(16, 2))
+    model(torch.ones(1, 16))
+    assert "net.0.attn.qkv" in names(spans("forward"))
+    assert len(spans("forward")) == len(set(names(spans("forward")))) == 1 + 9 + 2
+    watching.report()  # warns of nothing: each was told as it was put in
+
+
+class Around(nn.Module):
+    def __init__(self, held: nn.Module) -> None:
+        super().__init__()
+        self.held = held
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.held(x)  # type: ignore[no-any-return]
+
+
+def test_a_model_that_cannot_be_looked_through_stops_no_report(watching: joulemap.Session) -> None:
+    class Changing(dict[str, Any]):
+        def items(self) -> Any:
+            raise RuntimeError("dictionary changed size during iteration")
+
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    watching.watch(model, name="net")
+    object.__setattr__(model, "_modules", Changing(model._modules))
+    with pytest.warns(RuntimeWarning, match=r"cannot look for new modules of net: dictionary changed size"):
+        watching.report()
+
+
 def test_a_module_that_cannot_be_watched_stops_no_program(watching: joulemap.Session) -> None:
     class HalfMade(nn.Linear):
         in_features: Any = property(lambda self: 1 / 0)

@@ -117,7 +117,7 @@ def show(sim: str | None = None) -> list[CapBoard]:
         If no GPU can be asked.
     """
     if sim is not None:
-        _arguments.text("sim", sim)
+        sim = _arguments.text("sim", sim)
     return [cap_board(fields) for fields in _core.cap_boards(sim)]
 
 

@@ -158,7 +158,7 @@ def lease(
     """
     named = None if who is None else _arguments.text("who", who)
     if sim is not None:
-        _arguments.text("sim", sim)
+        sim = _arguments.text("sim", sim)
     for_ns = 0 if for_s is None else round(1e9 * _arguments.real("for_s", for_s, 0, _MOST_S))
     session = current_session()
     run_dir = None if session is None else session.environment().get("JOULEMAP_RUN")  # whose simulated GPU it is

@@ -5,7 +5,7 @@
  *     joulemap-cap guard FOLDER UUID HELPER_PID HELPER_START
  *
  * A rule of sudo's or polkit's lets others than root set caps by it, within the bounds that the rule pins
- * (docs/caps.md). Who may set nothing else is refused clocks, too.
+ * (docs/caps.md). Whom a rule pins to either is refused clocks, too.
  */
 #include "base/helper.h"
 #include "cap/helper/serve.h"
@@ -54,25 +54,14 @@ static void stay_alive(void)
     setrlimit(RLIMIT_CORE, &no_core);
 }
 
-/* "300:600". */
-static bool read_range(jm__server *server, const char *text)
-{
-    char *end;
-    server->low_w = strtod(text, &end);
-    if (end == text || *end != ':') return false;
-    text = end + 1;
-    server->high_w = strtod(text, &end);
-    return end != text && *end == '\0' && server->low_w > 0 && server->high_w >= server->low_w &&
-           isfinite(server->high_w);
-}
-
 static bool read_bounds(jm__server *server, char **argv)
 {
     for (; argv[0] != NULL; argv += 2) {
         if (argv[1] == NULL) return false;
         if (strcmp(argv[0], "--board") == 0)
             server->board = argv[1];
-        else if (strcmp(argv[0], "--within") != 0 || !read_range(server, argv[1]))
+        else if (strcmp(argv[0], "--within") != 0 ||
+                 !jm__within_read(argv[1], &server->low_w, &server->high_w))
             return false;
     }
     return true;

@@ -53,7 +53,7 @@ static jm_status hold_clock(jm__server *server, double clock_mhz, jm_error *err)
 {
     bool before = server->state.clock_held;
     if (clock_mhz <= 0 && !before) return JM_OK; /* what others hold is theirs */
-    if (isfinite(server->high_w)) {
+    if (isfinite(server->high_w) || server->board != NULL) {
         jm__fail(err, JM_NO_PERMISSION, 0, NULL, "GPU %d: this user may set its cap, not its clock",
                  (int)server->state.index);
         return jm__hint(err, JM_NO_PERMISSION, "%s", "");

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,13 +83,16 @@ static bool fits(const char *name)
     return value == NULL || strlen(value) < JM_STATE_SIM_MAX;
 }
 
-/* The user who asks: root's helper is told it by what let the user start it. */
+/* The user who asks: root's helper is told it by what let the user start it. -1: a user whom nobody knows. */
 static int64_t asker(void)
 {
-    const char *uid = geteuid() != 0               ? NULL
-                      : getenv("SUDO_UID") != NULL ? getenv("SUDO_UID")
-                                                   : getenv("PKEXEC_UID");
-    return uid != NULL ? strtoll(uid, NULL, 10) : (int64_t)getuid();
+    if (geteuid() != 0) return (int64_t)getuid();
+    const char *uid = getenv("SUDO_UID") != NULL ? getenv("SUDO_UID") : getenv("PKEXEC_UID");
+    if (uid != NULL) return strtoll(uid, NULL, 10);
+    const char *name = getenv("DOAS_USER");
+    if (name == NULL) return (int64_t)getuid();
+    const struct passwd *user = getpwnam(name);
+    return user != NULL ? (int64_t)user->pw_uid : -1;
 }
 
 static jm_status fill_state(jm__server *server, const jm__request *request, jm_error *err)

@@ -1,8 +1,8 @@
 /* Boards with their caps and leases, as they stand. */
-#include "base/plain.h"
 #include "base/status.h"
 #include "cap/lease/reach.h"
 #include "cap/lease/state.h"
+#include "cap/lease/words.h"
 #include "device/nvml_load.h"
 
 #include <math.h>
@@ -43,28 +43,49 @@ static bool look(jm_cap_board *board, const jm__nvml *nvml, unsigned index)
     return isfinite(board->cap_w) || isfinite(board->enforced_w);
 }
 
+/* The word after the last `option` in a command, as joulemap-cap takes it, "" where none is. False: the
+ * option is not there. */
+static bool option_of(const char *command, const char *option, char value[JM_BOARD_TEXT])
+{
+    bool found = false, is_next = false;
+    for (size_t size; *(command += strspn(command, " ")) != '\0'; command += size) {
+        size = strcspn(command, " ");
+        if (is_next) snprintf(value, JM_BOARD_TEXT, "%.*s", (int)size, command);
+        is_next = !is_next && size == strlen(option) && memcmp(command, option, size) == 0;
+        if (is_next) value[0] = '\0';
+        found = found || is_next;
+    }
+    return found;
+}
+
 /* By the command of JOULEMAP_CAP, within the bounds that stand in it. */
 static void take_bounds(jm_cap_board *board, const char *command)
 {
-    const char *within = strstr(command, "--within ");
-    char *at = NULL;
+    char within[JM_BOARD_TEXT];
+    double low_w = -INFINITY, high_w = INFINITY;
+    if (option_of(command, "--within", within) && !jm__within_read(within, &low_w, &high_w)) {
+        snprintf(board->may_not_set, sizeof board->may_not_set, "JOULEMAP_CAP's --within is no LOW:HIGH");
+        return;
+    }
+    low_w = fmax(board->low_w, low_w);
+    high_w = fmin(board->high_w, high_w);
+    if (low_w > high_w) {
+        snprintf(board->may_not_set, sizeof board->may_not_set,
+                 "JOULEMAP_CAP's --within has no cap that this GPU takes");
+        return;
+    }
+    board->low_w = low_w;
+    board->high_w = high_w;
     command += strspn(command, " ");
     snprintf(board->may_set, sizeof board->may_set, "%.*s", (int)strcspn(command, " "), command);
-    if (within == NULL) return;
-    double low_w = jm__real_of(within + strlen("--within "), &at);
-    if (*at != ':') return;
-    board->low_w = fmax(board->low_w, low_w);
-    board->high_w = fmin(board->high_w, jm__real_of(at + 1, &at));
 }
 
 /* That command names a board, and it is another. */
 static bool is_of_another(const jm_cap_board *board, const char *command)
 {
     char name[JM_BOARD_TEXT], index[16];
-    const char *only = strstr(command, "--board ");
     snprintf(index, sizeof index, "%d", (int)board->index);
-    return only != NULL && sscanf(only, "--board %95s", name) == 1 && strcmp(name, index) != 0 &&
-           strcmp(name, board->uuid) != 0;
+    return option_of(command, "--board", name) && strcmp(name, index) != 0 && strcmp(name, board->uuid) != 0;
 }
 
 static void look_for_right(jm_cap_board *board)

@@ -2,6 +2,7 @@
 #include "cap/lease/words.h"
 
 #include "base/json_value.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -23,6 +24,18 @@ void jm__json_copy(char *out, size_t size, const json_t *object, const char *key
     size_t length = text == NULL ? 0 : jm__utf8_cut(text, size - 1);
     if (length > 0) memcpy(out, text, length);
     out[length] = '\0';
+}
+
+/* ---- bounds */
+
+bool jm__within_read(const char *text, double *low_w, double *high_w)
+{
+    char *end;
+    *low_w = jm__real_of(text, &end);
+    if (end == text || *end != ':') return false;
+    text = end + 1;
+    *high_w = jm__real_of(text, &end);
+    return end != text && *end == '\0' && *low_w > 0 && *high_w >= *low_w && isfinite(*high_w);
 }
 
 /* ---- requests */

@@ -33,6 +33,9 @@ typedef struct jm__request {
     double number; /* SET: watts, finite and above 0; CLOCK: MHz, from 0 on */
 } jm__request;
 
+/* "300:600", the watts that a rule pins. */
+bool jm__within_read(const char *text, double *low_w, double *high_w);
+
 json_t *jm__request_json(const jm__request *request);
 
 /* BAD_DATA: no request, and why. Texts of any length are cut. */

@@ -1,6 +1,8 @@
 /* Leases of power caps on the simulated board: taken, set, put back, refused. */
 #include "cap_lease.h"
 
+#include <pwd.h>
+
 static jm_status take_status(jm_cap_lease **lease, const jm_cap_lease_options *options, jm_error *err)
 {
     *lease = NULL;
@@ -383,6 +385,88 @@ static void test_bounds_of_a_rule_hold(void **state)
     unsetenv("JOULEMAP_CAP");
 }
 
+static void test_a_rule_of_a_board_pins_to_caps(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    setenv("JOULEMAP_CAP", JM_BUILD_DIR "/joulemap-cap serve --board 0", 1);
+    jm_cap_lease *lease = take(0, "the test");
+    set(lease, 200);
+    assert_int_equal(jm_cap_lease_clock(lease, 1200, &err), JM_NO_PERMISSION);
+    assert_non_null(strstr(err.text, "not its clock"));
+    end(lease);
+    setenv("JOULEMAP_CAP", JM_BUILD_DIR "/joulemap-cap serve", 1);
+    lease = take(0, "the test");
+    assert_int_equal(jm_cap_lease_clock(lease, 1200, &err), JM_OK);
+    end(lease);
+    unsetenv("JOULEMAP_CAP");
+}
+
+static void test_boards_tell_bounds_as_the_helper_takes_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *reason;
+        double low_w, high_w; /* 0: cannot be set */
+    } rules[] = {
+        {"--within 300:600 --board 0", "", 300, 600},
+        {"--board 0  --within  300.5:1e3 ", "", 300.5, 700},
+        {"--within 300:400 --within 250:350", "", 250, 350},
+        {"", "", 200, 700},
+        {"--within 500:250", "no LOW:HIGH", 0, 0},
+        {"--within 250,5:500", "no LOW:HIGH", 0, 0},
+        {"--within 250:500,5", "no LOW:HIGH", 0, 0},
+        {"--within 250-500", "no LOW:HIGH", 0, 0},
+        {"--within 250:500W", "no LOW:HIGH", 0, 0},
+        {"--within nan:500", "no LOW:HIGH", 0, 0},
+        {"--within 250:inf", "no LOW:HIGH", 0, 0},
+        {"--within -5:500", "no LOW:HIGH", 0, 0},
+        {"--within :500", "no LOW:HIGH", 0, 0},
+        {"--board 0 --within", "no LOW:HIGH", 0, 0},
+        {"--within 800:900", "no cap that this GPU takes", 0, 0},
+        {"--board", "for another GPU", 0, 0},
+        {"--board 0 --board 1", "for another GPU", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        jm_cap_boards *boards;
+        char command[256];
+        snprintf(command, sizeof command, "joulemap-cap serve %s", rules[i].words);
+        setenv("JOULEMAP_CAP", command, 1);
+        assert_int_equal(jm_cap_boards_create(&boards, NULL, NULL), JM_OK);
+        const jm_cap_board *board = jm_cap_boards_board(boards, 0);
+        assert_non_null(strstr(board->may_not_set, rules[i].reason));
+        assert_string_equal(board->may_set, rules[i].high_w > 0 ? "joulemap-cap" : "");
+        assert_float_equal(board->low_w, rules[i].high_w > 0 ? rules[i].low_w : 200, 1e-3);
+        assert_float_equal(board->high_w, rules[i].high_w > 0 ? rules[i].high_w : 700, 1e-3);
+        jm_cap_boards_free(boards);
+    }
+    unsetenv("JOULEMAP_CAP");
+}
+
+static void test_the_user_who_asks_is_known_under_sudo_polkit_and_doas(void **state)
+{
+    (void)state;
+    const struct passwd *nobody = getpwnam("nobody");
+    if (geteuid() != 0 || nobody == NULL) skip(); /* only root's helper asks */
+    const struct {
+        const char *variable, *value;
+        int64_t uid;
+    } ways[] = {{"SUDO_UID", "1234", 1234},
+                {"PKEXEC_UID", "1235", 1235},
+                {"DOAS_USER", "nobody", nobody->pw_uid},
+                {"DOAS_USER", "no such user", -1}};
+    unsetenv("SUDO_UID");
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        jm__lease_state written;
+        setenv(ways[i].variable, ways[i].value, 1);
+        jm_cap_lease *lease = take(0, "the test");
+        assert_true(read_state(0, &written));
+        assert_int_equal(written.info.uid, ways[i].uid);
+        end(lease);
+        unsetenv(ways[i].variable);
+    }
+}
+
 static void test_a_holder_without_a_name_is_called_by_its_command(void **state)
 {
     (void)state;
@@ -504,6 +588,9 @@ int main(void)
         cmocka_unit_test(test_a_lease_lost_before_it_set_what_it_wrote_down_is_put_back),
         cmocka_unit_test(test_a_lease_of_before_a_boot_is_void),
         cmocka_unit_test(test_bounds_of_a_rule_hold),
+        cmocka_unit_test(test_a_rule_of_a_board_pins_to_caps),
+        cmocka_unit_test(test_boards_tell_bounds_as_the_helper_takes_them),
+        cmocka_unit_test(test_the_user_who_asks_is_known_under_sudo_polkit_and_doas),
         cmocka_unit_test(test_a_holder_without_a_name_is_called_by_its_command),
         cmocka_unit_test(test_a_clock_that_is_none_is_refused_also_where_the_board_tells_no_bound),
         cmocka_unit_test(test_a_clock_that_cannot_be_held_leaves_the_cap_as_it_is),
