@@ -84,7 +84,7 @@ static uint32_t row_of(void *context, size_t section, int64_t process_id)
     else if (section == JM__NO_SPAN)
         node = outside_node(v);
     else
-        node = node_of(v, section);
+        node = o->by == JM_BY_SPAN ? jm__view_span_part(v, section) : node_of(v, section);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
@@ -178,6 +178,26 @@ static void add_time(jm__views *v, size_t b, size_t node, const rated_cell *rate
     jm__draws_add(v->tree, node, b, rated->off_s, share * power_of(part, cell->use));
 }
 
+/* The same to the rows of other spans that are open meanwhile. */
+static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell *cell)
+{
+    const jm__attribution *a = v->a;
+    const jm__board_part *board = &a->boards[b];
+    bool own_time = !board->work->from_host || first_of_host(a, b);
+    uint32_t column = (uint32_t)(board->first_column + board->work->columns.of_use[cell->use]);
+    double seconds = jm__use_scale(board->work, cell->use) * cell->seconds;
+    size_t up = v->tree->nodes.items[part].parent, section = v->tree->nodes.items[part].part;
+    while ((section = jm__view_next_beside(v, section, &up)) != JM__NO_SPAN) {
+        size_t row = jm__view_span_node(v, section);
+        if (row == JM__NO_NODE) return;
+        v->tree->nodes.items[row].shared_s += own_time ? cell->seconds : 0;
+        if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, row, cell->start_ns, cell->end_ns, b);
+        v->tree->nodes.items[row].boards |= jm__board_bit(b);
+        const jm__cell too = {(uint32_t)row, column, seconds, part};
+        if (!jm__vec_push(&v->tree->shared, too)) v->tree->failed = true;
+    }
+}
+
 /* The same of a batch of requests, who share it later. */
 static bool add_batch_time(jm__rollup *rollup, size_t b, const rated_cell *rated)
 {
@@ -238,11 +258,16 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
         if (!add_batch_time(rollup, b, &rated)) v->tree->failed = true;
         return;
     }
-    size_t node = node_of_cell(v, b, cell);
+    jm__work_cell own = *cell;
+    if (a->options.by == JM_BY_SPAN && v->tree->nodes.items[cell->row].part != JM__NO_SPAN) {
+        share_time(v, b, cell->row, cell);
+        own.row = (uint32_t)v->tree->nodes.items[cell->row].parent;
+    }
+    size_t node = node_of_cell(v, b, &own);
     if (node == JM__NO_NODE) return;
     add_time(v, b, node, &rated, 1);
     if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
-    add_calls(v, b, node, cell);
+    add_calls(v, b, node, &own);
 }
 
 static void add_work(jm__rollup *rollup, size_t b)

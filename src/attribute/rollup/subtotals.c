@@ -19,6 +19,8 @@ static void sort_cells(jm__tree *tree)
 {
     if (tree->cells.count > 1)
         qsort(tree->cells.items, tree->cells.count, sizeof *tree->cells.items, by_node_and_column);
+    if (tree->shared.count > 1)
+        qsort(tree->shared.items, tree->shared.count, sizeof *tree->shared.items, by_node_and_column);
 }
 
 static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
@@ -38,6 +40,24 @@ static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
     into->cells = merged;
     into->cell_count = n;
     return true;
+}
+
+/* What a row has in rows beside it is its own, and no other row's around it. */
+static bool add_shared(jm__subtotal *sub, const jm__attribution *a, const jm__cell *cells, size_t count)
+{
+    jm__subtotal with = {0};
+    jm__cell *sums = malloc((count + 1) * sizeof *sums);
+    size_t n = 0;
+    for (size_t i = 0; sums != NULL && i < count; i++)
+        if (n > 0 && sums[n - 1].column == cells[i].column)
+            sums[n - 1].seconds += cells[i].seconds;
+        else
+            sums[n++] = cells[i];
+    bool fine = sums != NULL && merge(&with, sub->cells, sub->cell_count) && merge(&with, sums, n);
+    if (fine) sub->energy = jm__energy_of(a, with.cells, with.cell_count);
+    free(with.cells);
+    free(sums);
+    return fine;
 }
 
 /* A row that was measured as a whole over its time: what its parts leave of it is shared among them. Only
@@ -90,7 +110,7 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
                                const jm__means *means, jm_error *err)
 {
     sort_cells(tree);
-    size_t end = tree->cells.count;
+    size_t end = tree->cells.count, shared_end = tree->shared.count;
     for (size_t n = tree->nodes.count; n-- > 0;) {
         jm__node *node = &tree->nodes.items[n];
         jm__subtotal *sub = &subtotals[n];
@@ -106,9 +126,14 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
         end = first;
         add_plain(sub, node);
         sub->energy = jm__energy_of(a, sub->cells, sub->cell_count);
+        size_t shared = shared_end;
+        while (shared > 0 && tree->shared.items[shared - 1].node == n)
+            shared--;
+        if (shared_end > shared && !add_shared(sub, a, &tree->shared.items[shared], shared_end - shared))
+            return jm__no_memory(err, "jm__subtotals_add_up");
         take_whole(sub, node);
-        sub->shown =
-            sub->shown || sub->cell_count > 0 || node->measured || node->calls > 0 || sub->busy_s > 0;
+        sub->shown = sub->shown || sub->cell_count > 0 || node->measured || node->calls > 0 ||
+                     sub->busy_s > 0 || node->shared_s > 0;
         if (node->parent != JM__NO_NODE) {
             jm__subtotal *outer = &subtotals[node->parent];
             if (!merge(outer, sub->cells, sub->cell_count)) return jm__no_memory(err, "jm__subtotals_add_up");
@@ -116,6 +141,9 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
         }
         free(sub->cells);
         sub->cells = NULL;
+        sub->cell_count += shared_end - shared;
+        sub->busy_s += node->shared_s;
+        shared_end = shared;
     }
     return jm__wholes_share(subtotals, tree, a, err);
 }

@@ -119,6 +119,39 @@ static void add_up(part_sum *sum, const jm__sums *s)
     find_off(sum, s);
 }
 
+static int by_part_column_and_row(const void *a, const void *b)
+{
+    const jm__cell *left = a, *right = b;
+    if (left->alike != right->alike) return left->alike < right->alike ? -1 : 1;
+    if (left->column != right->column) return left->column < right->column ? -1 : 1;
+    return (left->node > right->node) - (left->node < right->node);
+}
+
+/* What rows of the set have in rows beside them that are not in it, each part once. */
+static jm_status add_shared(part_sum *sum, const jm__sums *s, jm_error *err)
+{
+    size_t count = 0;
+    jm__cell *cells = calloc(s->tree->shared.count + 1, sizeof *cells);
+    if (cells == NULL) return jm__no_memory(err, "jm_report_sum");
+    for (size_t i = 0; i < s->tree->shared.count; i++) {
+        const jm__cell *cell = &s->tree->shared.items[i];
+        if (sum->in[cell->node] && !sum->in[cell->alike]) cells[count++] = *cell;
+    }
+    if (count > 1) qsort(cells, count, sizeof *cells, by_part_column_and_row);
+    for (size_t i = 0, first = 0; i < count; i++) {
+        bool same = cells[i].alike == cells[first].alike && cells[i].column == cells[first].column;
+        if (!same) first = i;
+        if (cells[i].node != cells[first].node) continue; /* another row has the same */
+        jm__energy energy = jm__energy_of(s->a, &cells[i], 1);
+        if (energy.known) sum->energy_j += energy.energy_j;
+        sum->inside_s[cells[i].column] += cells[i].seconds;
+        sum->seconds[cells[i].column] += cells[i].seconds;
+        sum->square_s[cells[i].column] += cells[i].seconds;
+    }
+    free(cells);
+    return JM_OK;
+}
+
 /* With `(unresolved)`, the sum is the total less the rows that are not in it. Where the fit was held to the
  * total, what is unresolved does not depend on the errors of the rows, and where the total is the fit's own,
  * nothing is unresolved; elsewhere the total does not depend on them. */
@@ -239,6 +272,7 @@ static jm_status add_rows(part_sum *sum, const jm__sums *s, const size_t *rows, 
     }
     add_up(sum, s);
     if (unresolved) JM_TRY(add_unresolved(sum, s, err));
+    JM_TRY(add_shared(sum, s, err));
     double half_j = NAN;
     JM_TRY(find_half(sum, s, &half_j, err));
     if (!known) half_j = NAN;

@@ -16,6 +16,7 @@ void jm__tree_free(jm__tree *tree)
     jm__text_store_free(&tree->texts);
     jm__vec_free(&tree->nodes);
     jm__vec_free(&tree->cells);
+    jm__vec_free(&tree->shared);
     jm__vec_free(&tree->off_j);
     free(tree->off_board_j);
     *tree = (jm__tree){0};
@@ -75,6 +76,7 @@ static size_t push_node(jm__tree *tree, size_t parent, const char *name, const c
 {
     jm__node node = {.parent = parent,
                      .span = JM__NO_SPAN,
+                     .part = JM__NO_SPAN,
                      .alike = tree->nodes.count,
                      .name = name,
                      .path = path,

@@ -25,6 +25,8 @@ static inline jm__board_set jm__board_bit(size_t board)
 typedef struct jm__node {
     size_t parent;    /* JM__NO_NODE: top; always created before its children */
     size_t span;      /* by="span": the one that it is, by index; JM__NO_SPAN: none */
+    size_t part;      /* by="span": of no row: what passes for this section is that of the row around it, and
+                         of others that are open meanwhile (views.h); JM__NO_SPAN: it is a row */
     size_t alike;     /* the first node with this path and kind: itself, unless each span has a row */
     const char *name; /* all texts belong to the tree or outlive it */
     const char *path;
@@ -34,6 +36,7 @@ typedef struct jm__node {
     double stood_calls; /* of steps that traced ones stand for: they come on top when all are there */
     int64_t amounts[JM_AMOUNTS]; /* of the steps in it, 0: none told */
     double busy_s;               /* its own */
+    double shared_s;             /* busy time of its that is in rows beside it: cells in `shared` */
     double work_j; /* of the kernels in its own cells, and of those in forward and backward passes */
     double forward_j;
     double backward_j;
@@ -66,9 +69,10 @@ typedef struct jm__tree {
     JM_VEC(jm__node) nodes;
     jm__text_store texts;
     JM_VEC(jm__cell) cells;
-    jm__map by_path;   /* numbers of nodes; these four until the tree is full */
-    jm__map by_column; /* numbers of cells */
-    jm__map alike;     /* of nodes that no other call will find, the first of each path and kind */
+    JM_VEC(jm__cell) shared; /* what a row has too, of a part (`alike`) that is in another row */
+    jm__map by_path;         /* numbers of nodes; these four until the tree is full */
+    jm__map by_column;       /* numbers of cells */
+    jm__map alike;           /* of nodes that no other call will find, the first of each path and kind */
     jm__map alike_cells;
     JM_VEC(double) off_j; /* [nodes * JM_DRAWS], or empty: see draws.h */
     double *off_board_j;  /* [boards * JM_DRAWS]: of all rows of each; NULL: no steps are stood for */

@@ -427,6 +427,36 @@ size_t jm__view_span_node(jm__views *v, size_t section)
     return v->tree->failed ? JM__NO_NODE : node;
 }
 
+/* Rows around a span's are of spans around it, in their order: those hold all of it. */
+size_t jm__view_next_beside(const jm__views *v, size_t section, size_t *up)
+{
+    const jm__span_index *spans = &v->a->spans;
+    for (section = jm__section_parent(spans, section); section != JM__NO_SPAN;
+         section = jm__section_parent(spans, section)) {
+        if (*up == JM__NO_NODE) return section;
+        size_t around = v->tree->nodes.items[*up].parent;
+        if (around == JM__NO_NODE || v->tree->nodes.items[around].span != jm__section_span(spans, section))
+            return section;
+        *up = around;
+    }
+    return JM__NO_SPAN;
+}
+
+size_t jm__view_span_part(jm__views *v, size_t section)
+{
+    if (v->part_of[section] != 0) return v->part_of[section] - 1;
+    size_t row = jm__view_span_node(v, section), up = row, node = row;
+    if (row == JM__NO_NODE) return row;
+    if (jm__view_next_beside(v, section, &up) != JM__NO_SPAN) {
+        const jm__node around = v->tree->nodes.items[row];
+        node = jm__tree_new(v->tree, row, around.name, around.path, around.kind);
+        if (node == JM__NO_NODE) return node;
+        v->tree->nodes.items[node].part = section;
+    }
+    v->part_of[section] = node + 1;
+    return node;
+}
+
 /* The path keeps the linker's name: it is the same on every machine. */
 const char *jm__view_readable_name(jm__views *v, const char *name)
 {
@@ -547,7 +577,9 @@ jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a,
     v->container_of = calloc(sections + 1, sizeof *v->container_of);
     v->of_name = calloc(d->name_count + 1, sizeof *v->of_name);
     v->root_of = calloc(d->name_count + 1, sizeof *v->root_of);
-    bool fine = v->of_span != NULL && v->container_of != NULL && v->of_name != NULL && v->root_of != NULL;
+    v->part_of = calloc(sections + 1, sizeof *v->part_of);
+    bool fine = v->of_span != NULL && v->part_of != NULL && v->container_of != NULL && v->of_name != NULL &&
+                v->root_of != NULL;
     jm__span_choice *choice = choice_of(a->options.by);
     if (fine && choice != NULL) fine = (v->speaker_of = jm__span_speakers(&a->spans, choice)) != NULL;
     if (fine && a->options.by == JM_BY_PHASE)
@@ -562,6 +594,7 @@ void jm__views_free(jm__views *v)
     free(v->container_of);
     free(v->speaker_of);
     free(v->beside_of);
+    free(v->part_of);
     free(v->of_name);
     free(v->root_of);
     free(v->split);

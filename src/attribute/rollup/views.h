@@ -13,6 +13,7 @@ typedef struct jm__views {
     size_t *
         container_of; /* [sections]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
     size_t *speaker_of;   /* [sections]: the one around it that its row is named after; JM__NO_SPAN: none */
+    size_t *part_of;      /* [sections]: by span: see jm__view_span_part; node + 1, 0: not yet asked for */
     size_t *beside_of;    /* [sections]: by phase, see find_beside; JM__NO_SPAN: none */
     size_t *of_name;      /* [names]: node + 1 of the layer of this name */
     size_t *root_of;      /* [names]: span + 1 of the model that the layer of this name was called in */
@@ -36,6 +37,15 @@ size_t jm__view_layer_node(jm__views *views, size_t section);
 size_t jm__view_type_node(jm__views *views, size_t section);
 size_t jm__view_phase_node(jm__views *views, size_t section);
 size_t jm__view_span_node(jm__views *views, size_t section);
+
+/* By span, what the pass counts the work of a section on: its row, or where the section lies in spans whose
+ * rows are not around that one, a node for it inside that row. */
+size_t jm__view_span_part(jm__views *views, size_t section);
+
+/* The next outer section of a part, from `section` on, whose row is not around that of the part; JM__NO_SPAN:
+ * none. `up`: the row around the last one that is; first the part's own. */
+size_t jm__view_next_beside(const jm__views *views, size_t section, size_t *up);
+
 size_t jm__view_kernel_node(jm__views *views, uint32_t class_index);
 
 /* The node of kernels of this name inside another, made if it is not there; launch shapes share it. Its path

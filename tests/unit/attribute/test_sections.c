@@ -330,6 +330,49 @@ static void test_steps_of_other_threads_are_steps(void **state)
     syn_free(s);
 }
 
+/* By span, each has what ran while it was open, also where the next one outlasts it; a sum has it once. */
+static void test_a_span_has_the_joules_of_all_that_ran_in_it_though_that_goes_on_after_it(void **state)
+{
+    (void)state;
+    enum { TASKS = 4 };
+    synthetic *s = syn_create(8, 1, 4000);
+    int64_t class = syn_class(s, "busy", 1, 500),
+            serve = span_of_thread(s, JM_SPAN_PHASE, "serve", 0, 0, 6000, 1);
+    int64_t load = span_of_thread(s, JM_SPAN_PHASE, "load", serve, 0, 2000, 1), last = load;
+    for (int64_t task = 1; task <= TASKS; task++) { /* all begin in the first fifth of a second */
+        char name[20];
+        snprintf(name, sizeof name, "r%d", (int)task);
+        last = span_of_thread(s, JM_SPAN_WINDOW, name, last, 10 * task, 1000 + 1000 * task, 1);
+    }
+    int64_t inner = span_of_thread(s, JM_SPAN_WINDOW, "inner", last, 50, 4500, 1);
+    work_in(s, class, inner, 100, 4000);
+    work_in(s, class, last, 4500, 5000);
+    jm_report *report = report_of(s, JM_BY_SPAN, 6000);
+    const expected_row rows[] = {{"serve", 1, 0, 6000}, {"load", 1, 0, 2000}, {"r1", 1, 0, 2000},
+                                 {"r2", 1, 0, 3000},    {"r3", 1, 0, 4000},   {"r4", 1, 0, 5000},
+                                 {"inner", 1, 0, 4500}};
+    size_t numbers[8], count = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const jm_row *row = row_of(report, rows[i].path);
+        double true_j = syn_energy_j(s, class, 0, rows[i].to_ms * MS);
+        assert_int_equal(row->calls, 1);
+        assert_true(fabs(row->busy_s - true_j / 500) < 1e-6);
+        assert_true(fabs(row->energy_j - true_j) < 0.03 * true_j);
+        assert_true(row->energy_low_j <= true_j && true_j <= row->energy_high_j);
+    }
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (strcmp(jm_report_row(report, i)->path, "load") == 0 ||
+            strcmp(jm_report_row(report, i)->path, "r2") == 0)
+            numbers[count++] = i;
+    jm_sum sum;
+    jm_error err;
+    assert_int_equal(count, 2);
+    assert_int_equal(jm_report_sum(report, numbers, 2, &sum, &err), JM_OK);
+    assert_true(fabs(sum.energy_j - row_of(report, "r2")->energy_j) < 1e-6 * sum.energy_j);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 static void as_task(synthetic *s, int64_t step, int64_t task)
 {
     s->spans[step - 1].payload_kind = JM_PAYLOAD_INTEGER;
@@ -449,7 +492,8 @@ static double windows_s(const synthetic *s, const char *name, const char *kind)
 static void check_rows(const synthetic *s, jm_by by)
 {
     jm_report *report = syn_report(s, (jm_report_options){.by = by});
-    double sum_s = 0, run_s = (double)(s->dataset.end_ns - s->dataset.start_ns) * 1e-9;
+    double sum_s = 0, self_j = 0, total_j = jm_report_totals_get(report)->total_energy_j,
+           run_s = (double)(s->dataset.end_ns - s->dataset.start_ns) * 1e-9;
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
         char name[200];
@@ -457,6 +501,7 @@ static void check_rows(const synthetic *s, jm_by by)
         char *no_layer = strstr(name, " (no layer)");
         if (no_layer != NULL) *no_layer = '\0';
         if (row->depth == 0) sum_s += row->busy_s;
+        self_j += row->energy_self_j;
         bool is_window = strcmp(row->kind, "phase") == 0 || strcmp(row->kind, "window") == 0 ||
                          strcmp(row->kind, "step") == 0;
         if (!is_window) continue;
@@ -465,7 +510,8 @@ static void check_rows(const synthetic *s, jm_by by)
             fail_msg("%s has %g s, its windows %g s", row->path, row->busy_s, own_s);
         if (row->energy_j > 500 * own_s) fail_msg("%s has %g J", row->path, row->energy_j);
     }
-    assert_true(fabs(sum_s - run_s) < 1e-6); /* what one has the other lacks */
+    assert_true(by == JM_BY_SPAN || fabs(sum_s - run_s) < 1e-6); /* what one has the other lacks */
+    assert_true(fabs(self_j - total_j) < 1e-6 * total_j);
     jm_report_free(report);
 }
 
@@ -496,6 +542,7 @@ int main(void)
         cmocka_unit_test(test_a_window_in_one_of_its_name_on_one_thread_is_a_row_in_its_row),
         cmocka_unit_test(test_a_phase_that_outlasts_another_is_cut_at_its_end),
         cmocka_unit_test(test_steps_of_other_threads_are_steps),
+        cmocka_unit_test(test_a_span_has_the_joules_of_all_that_ran_in_it_though_that_goes_on_after_it),
         cmocka_unit_test(test_steps_of_tasks_are_steps_whichever_ends_first),
         cmocka_unit_test(test_no_row_has_more_time_than_its_windows),
     };
