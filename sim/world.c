@@ -2,19 +2,57 @@
 #include "world_parts.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 sim_world sim_the_world;
 pthread_mutex_t sim_world_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct nvmlDevice_st devices[SIM_BOARDS];
 
-static void before_fork(void)
+/* --- its lock --- */
+
+static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before the other one */
+static _Atomic pid_t owner;                                     /* of both */
+
+/* A fork that had begun when this library was loaded took neither. */
+static void make_locks_ours(void)
 {
+    if (owner == getpid()) return;
+    pthread_mutex_init(&change_lock, NULL);
+    pthread_mutex_init(&sim_world_lock, NULL);
+    owner = getpid();
+}
+
+static void take_lock(void)
+{
+    make_locks_ours();
     pthread_mutex_lock(&sim_world_lock);
 }
 
-static void after_fork(void)
+void sim_world_change_begin(void)
+{
+    make_locks_ours();
+    pthread_mutex_lock(&change_lock);
+    pthread_mutex_lock(&sim_world_lock);
+}
+
+void sim_world_change_end(void)
 {
     pthread_mutex_unlock(&sim_world_lock);
+    pthread_mutex_unlock(&change_lock);
+}
+
+static void after_fork_in_child(void)
+{
+    owner = getpid();
+    sim_world_change_end();
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+    owner = getpid();
+    for (int i = 0; i < SIM_BOARDS; i++)
+        devices[i].index = i;
+    pthread_atfork(sim_world_change_begin, sim_world_change_end, after_fork_in_child);
 }
 
 /* --- begin and end --- */
@@ -23,25 +61,17 @@ static void after_fork(void)
  * forgets the library that asks, and calls it at the end of the process when the library is long unmapped. */
 __attribute__((destructor)) static void at_exit(void)
 {
-    pthread_mutex_lock(&sim_world_lock);
+    if (sim_the_world.users == 0) return; /* it may be let go of while a fork has the lock */
+    sim_world_change_begin();
     if (sim_the_world.users > 0) sim_world_close();
     sim_the_world.users = 0;
-    pthread_mutex_unlock(&sim_world_lock);
-}
-
-static void once(void)
-{
-    for (int i = 0; i < SIM_BOARDS; i++)
-        devices[i].index = i;
-    pthread_atfork(before_fork, after_fork, after_fork);
+    sim_world_change_end();
 }
 
 nvmlReturn_t sim_world_init(const char *call)
 {
-    static pthread_once_t first = PTHREAD_ONCE_INIT;
-    pthread_once(&first, once);
     if (jmsim_missing(call)) return NVML_ERROR_FUNCTION_NOT_FOUND;
-    pthread_mutex_lock(&sim_world_lock);
+    sim_world_change_begin();
     nvmlReturn_t result = NVML_SUCCESS;
     sim_the_world.error[0] = '\0';
     if (sim_the_world.users == 0)
@@ -61,7 +91,7 @@ nvmlReturn_t sim_world_init(const char *call)
             sim_the_world.users++;
         }
     }
-    pthread_mutex_unlock(&sim_world_lock);
+    sim_world_change_end();
     return result;
 }
 
@@ -70,9 +100,11 @@ nvmlReturn_t sim_world_shutdown(const char *call)
     sim_world *unused;
     nvmlReturn_t result = sim_enter(call, &unused);
     if (result != NVML_SUCCESS) return result;
+    sim_leave();
+    sim_world_change_begin();
     if (sim_the_world.users == 1) sim_world_close();
-    sim_the_world.users--;
-    pthread_mutex_unlock(&sim_world_lock);
+    if (sim_the_world.users > 0) sim_the_world.users--;
+    sim_world_change_end();
     return NVML_SUCCESS;
 }
 
@@ -99,7 +131,7 @@ static nvmlReturn_t check_faults(const char *call, int board, int64_t *slow_ns)
 
 static nvmlReturn_t enter(const char *call, int board, sim_world **out)
 {
-    pthread_mutex_lock(&sim_world_lock);
+    take_lock();
     int64_t slow_ns = 0;
     nvmlReturn_t result = check_open(board);
     if (result == NVML_SUCCESS) result = check_faults(call, board, &slow_ns);

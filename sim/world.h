@@ -9,7 +9,7 @@
 #include "shared.h"
 
 typedef struct sim_world {
-    int users;         /* nvmlInit less nvmlShutdown */
+    _Atomic int users; /* nvmlInit less nvmlShutdown */
     uint64_t settings; /* of the environment, as it was opened: a hash */
     sim_profile profiles[SIM_BOARDS];
     sim_board boards[SIM_BOARDS];

@@ -33,11 +33,11 @@ static bool keep(char *to, size_t size, const char *text)
 
 int jmsim_attach(const char *run, const char *truth)
 {
-    pthread_mutex_lock(&sim_world_lock);
+    sim_world_change_begin();
     int result = NVML_SUCCESS;
     bool others = sim_world_others_asked();
     if (others && sim_world_measured()) {
-        pthread_mutex_unlock(&sim_world_lock);
+        sim_world_change_end();
         return NVML_ERROR_IN_USE;
     }
     if (sim_the_world.users > 0) {
@@ -61,13 +61,13 @@ int jmsim_attach(const char *run, const char *truth)
         }
     }
     if (sim_the_world.users > 0) sim_world_helper_start();
-    pthread_mutex_unlock(&sim_world_lock);
+    sim_world_change_end();
     return result;
 }
 
 int jmsim_detach(void)
 {
-    pthread_mutex_lock(&sim_world_lock);
+    sim_world_change_begin();
     int result = 0;
     if (sim_the_world.users > 0) {
         sim_world_helper_stop();
@@ -79,7 +79,7 @@ int jmsim_detach(void)
     }
     sim_given.run[0] = '\0';
     sim_given.truth[0] = '\0';
-    pthread_mutex_unlock(&sim_world_lock);
+    sim_world_change_end();
     return result;
 }
 

@@ -2,6 +2,7 @@
 #include "device/nvml_load.h"
 
 #include "base/beside.h"
+#include "base/library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -125,7 +126,7 @@ static void environment_restore(const char *sim, char *before)
 
 static void library_open(jm__nvml *nvml, const char *path, bool sim, jm__findings *findings)
 {
-    nvml->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    nvml->library = jm__library_open(path, RTLD_NOW | RTLD_LOCAL);
     if (nvml->library == NULL) {
         jm__finding_add(findings, "NVML", false,
                         is_set(getenv("JOULEMAP_NVML")) ? "check the path in JOULEMAP_NVML"
@@ -195,7 +196,7 @@ void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findin
     environment_restore(options->sim, before);
     if (started || nvml->library == NULL) return;
     if (nvml->attached) sim_detach(nvml); /* somebody else may use the library */
-    dlclose(nvml->library);
+    jm__library_close(nvml->library);
     nvml->library = NULL;
 }
 
@@ -204,7 +205,7 @@ void jm__nvml_unload(jm__nvml *nvml)
     if (nvml->library == NULL) return;
     if (nvml->attached) sim_detach(nvml);
     nvml->shutdown();
-    dlclose(nvml->library);
+    jm__library_close(nvml->library);
     nvml->library = NULL;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/private_file.h"
 #include "timeline/door.h"
+#include "timeline/identity.h"
 #include "timeline/lost.h"
 #include "timeline/run_above.h"
 #include "timeline/run_variable.h"
@@ -245,11 +246,12 @@ bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t 
 
 bool jm__run_folder_expect(const jm__run_folder *folder, int64_t pid, bool kernels)
 {
-    char text[64];
+    char text[96];
     int own = jm__private_folder(folder->path);
     if (own < 0) return false;
     unlinkat(own, JM_EXPECTS_FILE, 0);
-    int length = snprintf(text, sizeof text, JM_EXPECTS_FORMAT, (int)pid, kernels ? 1 : 0);
+    int length = snprintf(text, sizeof text, JM_EXPECTS_FORMAT, (int)pid,
+                          (unsigned long long)jm__namespace_of(JM_SELF, "pid"), kernels ? 1 : 0);
     int file = pid == 0 ? -1 : jm__private_file_at(own, JM_EXPECTS_FILE, O_WRONLY | O_CREAT | O_EXCL);
     bool written = pid == 0 || (file >= 0 && write(file, text, (size_t)length) == length);
     if (file >= 0) close(file);

@@ -1,6 +1,7 @@
 /* Kernels of the process that runs the recorder itself: the injected library, loaded by hand. */
 #include "base/beside.h"
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/status.h"
 #include "run/inside.h"
 
@@ -61,7 +62,7 @@ static void start(jm_run *run)
 {
     char path[PATH_MAX];
     (void)jm__beside("libjoulemap_inject.so", path, sizeof path); /* where it should be, if it is not */
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = jm__library_open(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *reason = dlerror();
         snprintf(run->kernels_missing, sizeof run->kernels_missing, "%.400s",
@@ -88,8 +89,9 @@ static void start(jm_run *run)
 void jm__run_ranges_start(jm_run *run)
 {
     char path[PATH_MAX];
-    void *library =
-        jm__beside("libjoulemap_inject.so", path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *library = jm__beside("libjoulemap_inject.so", path, sizeof path)
+                        ? jm__library_open(path, RTLD_NOW | RTLD_LOCAL)
+                        : NULL;
     union {
         void (*function)(void);
         int (*start)(const char *run_dir);
@@ -110,7 +112,7 @@ void jm__run_kernels_find(jm_run *run)
 {
     char path[PATH_MAX];
     if (run->trace_kernels != NULL || !jm__beside("libjoulemap_inject.so", path, sizeof path)) return;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    void *library = jm__library_open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (library != NULL) find_functions(run, library);
 }
 

@@ -68,21 +68,24 @@ int64_t jm__process_start_ticks(pid_t pid)
 
 uint64_t jm__namespace_of(pid_t pid, const char *kind)
 {
-    char path[PROC_PATH_MAX], file[16];
+    char path[PROC_PATH_MAX], file[32];
     struct stat about;
     snprintf(file, sizeof file, "ns/%s", kind);
     proc_path(path, pid, file);
     return stat(path, &about) == 0 ? about.st_ino : 0;
 }
 
-/* "monotonic SECONDS NANOSECONDS" in the first line: time_namespaces(7). */
+/* "monotonic SECONDS NANOSECONDS" in the first line: time_namespaces(7). They are those of the namespace that
+ * children will be in, which this process is in unless it has just made that one. */
 int64_t jm__clock_ahead_ns(void)
 {
     static const int64_t second_ns = INT64_C(1000000000);
     int before = errno;
     char text[128];
     int64_t seconds = 0, nanoseconds = 0;
-    ssize_t count = read_proc(JM_SELF, "timens_offsets", text, sizeof text);
+    uint64_t own = jm__namespace_of(JM_SELF, "time");
+    bool shown = own != 0 && own == jm__namespace_of(JM_SELF, "time_for_children");
+    ssize_t count = !shown ? 0 : read_proc(JM_SELF, "timens_offsets", text, sizeof text);
     errno = before;
     if (count <= 0 || sscanf(text, "monotonic %" SCNd64 " %" SCNd64, &seconds, &nanoseconds) != 2) return 0;
     return seconds * second_ns + nanoseconds;

@@ -40,16 +40,19 @@ static bool is_below(pid_t pid)
     return false;
 }
 
+/* Folders in /dev/shm may be of other containers, where a pid is another process's. */
 static bool expects_us(const char *run_dir, bool *kernels)
 {
-    char text[64];
+    char text[96];
+    unsigned long long pid_namespace;
     int pid, wanted;
     int file = jm__private_file(run_dir, JM_EXPECTS_FILE, O_RDONLY);
     if (file < 0) return false;
     ssize_t count = read(file, text, sizeof text - 1);
     close(file);
     text[count > 0 ? count : 0] = '\0';
-    if (sscanf(text, JM_EXPECTS_FORMAT, &pid, &wanted) != 2 || !is_below((pid_t)pid)) return false;
+    if (sscanf(text, JM_EXPECTS_FORMAT, &pid, &pid_namespace, &wanted) != 3) return false;
+    if (pid_namespace != jm__namespace_of(JM_SELF, "pid") || !is_below((pid_t)pid)) return false;
     *kernels = wanted != 0;
     return jm__run_goes_on(run_dir);
 }

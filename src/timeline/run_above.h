@@ -7,9 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In the run's folder, by its recorder: the process above, and whether kernels are wanted. */
+/* In the run's folder, by its recorder: the process above, the namespace that it has this pid in, and whether
+ * kernels are wanted. */
 #define JM_EXPECTS_FILE   "expects"
-#define JM_EXPECTS_FORMAT "pid=%d\nkernels=%d\n"
+#define JM_EXPECTS_FORMAT "pid=%d\npid_namespace=%llx\nkernels=%d\n"
 /* Likewise: locked as long as the recorder lives. */
 #define JM_RUN_FILE "run"
 

@@ -1,9 +1,11 @@
 /* Loading NVML, and what an inventory says of boards, missing calls and refusals. */
 #include "base/clock.h"
+#include "base/no_fork.h"
 #include "device/device.h"
 #include "device/nvml_abi.h"
 #include "sample/inventory.h"
 
+#include <dlfcn.h>
 #include <joulemap/board.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,6 +18,36 @@
 #include <cmocka.h>
 
 static jm_inventory *inventory;
+
+/* ---- the loader with an eye on forks */
+
+static int loader_calls, loader_calls_outside;
+
+static void note_loader_call(void)
+{
+    loader_calls++;
+    loader_calls_outside += !jm__no_fork_here();
+}
+
+void *dlopen(const char *path, int flags)
+{
+    void *(*real)(const char *, int);
+    void *address = dlsym(RTLD_NEXT, "dlopen");
+    memcpy(&real, &address, sizeof real);
+    note_loader_call();
+    return real(path, flags);
+}
+
+int dlclose(void *library)
+{
+    int (*real)(void *);
+    void *address = dlsym(RTLD_NEXT, "dlclose");
+    memcpy(&real, &address, sizeof real);
+    note_loader_call();
+    return real(library);
+}
+
+/* ---- */
 
 static void look(const char *boards, const char *faults)
 {
@@ -254,6 +286,19 @@ static void test_no_call_that_changes_a_board_is_ever_looked_up(void **state)
     }
 }
 
+static void test_no_fork_comes_while_nvml_is_loaded_or_let_go(void **state)
+{
+    loader_calls = loader_calls_outside = 0;
+    look("h200", NULL);
+    assert_int_equal(loader_calls, 1);
+    look_away(state);
+    assert_int_equal(loader_calls, 2);
+    setenv("JOULEMAP_NVML", "/nowhere/libnvidia-ml.so.1", 1);
+    look(NULL, NULL);
+    assert_true(loader_calls > 2);
+    assert_int_equal(loader_calls_outside, 0);
+}
+
 int main(void)
 {
     static const char *const variables[] = {"JOULEMAP_SIM", "JOULEMAP_SIM_SCRIPT", "JOULEMAP_SIM_FAULTS",
@@ -276,6 +321,7 @@ int main(void)
         cmocka_unit_test_teardown(test_no_library_is_a_finding_with_a_cure, look_away),
         cmocka_unit_test_teardown(test_asking_for_a_simulated_board_leaves_the_environment_alone, look_away),
         cmocka_unit_test(test_no_call_that_changes_a_board_is_ever_looked_up),
+        cmocka_unit_test_teardown(test_no_fork_comes_while_nvml_is_loaded_or_let_go, look_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,14 @@
 /* What counts as a run that is being recorded just now: its recorder lives, and is another process. */
 #include "run/folder.h"
+#include "timeline/identity.h"
+#include "timeline/run_above.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +222,40 @@ static void test_each_wish_to_flush_is_seen_once(void **state)
     assert_int_equal(stat(path, &info), -1); /* with all that was in it */
 }
 
+/* In a child of this process, whose lock on the run would end by a look at it. */
+static bool enters_from_below(const jm__run_folder *folder)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        char path[JM_RUN_FOLDER_MAX];
+        bool kernels = false;
+        _exit(jm__run_above(path, sizeof path, &kernels) && strcmp(path, folder->path) == 0 && kernels);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status) == 1;
+}
+
+/* The folder is in /dev/shm, which other containers may share. */
+static void test_who_has_the_pid_in_another_namespace_enters_no_run(void **state)
+{
+    (void)state;
+    jm__run_folder folder;
+    jm_error err;
+    assert_int_equal(jm__run_folder_create(&folder, RECORDING, 0, &err), JM_OK);
+    assert_true(jm__run_folder_expect(&folder, getpid(), true));
+    assert_true(enters_from_below(&folder));
+    char path[JM_RUN_FOLDER_MAX + sizeof JM_EXPECTS_FILE + 1];
+    snprintf(path, sizeof path, "%s/" JM_EXPECTS_FILE, folder.path);
+    FILE *expects = fopen(path, "w");
+    assert_non_null(expects);
+    fprintf(expects, JM_EXPECTS_FORMAT, (int)getpid(),
+            (unsigned long long)jm__namespace_of(JM_SELF, "pid") + 1, 1);
+    assert_int_equal(fclose(expects), 0);
+    assert_false(enters_from_below(&folder));
+    jm__run_folder_remove(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_a_folder_that_is_not_ours_alone_is_no_run),
         cmocka_unit_test(test_a_link_in_the_folder_leads_the_recorder_nowhere),
         cmocka_unit_test(test_each_wish_to_flush_is_seen_once),
+        cmocka_unit_test(test_who_has_the_pid_in_another_namespace_enters_no_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,11 @@
 /* The simulated board under the spans of a program: rings written here, by their format alone. */
 #include "test_sim_rings.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -492,6 +495,113 @@ static void test_the_truth_is_there_though_nobody_closed_the_board(void **state)
     assert_true(busy_s > 0.9 && fabs(energy_j / busy_s - 77) < 0.01);
 }
 
+/* ---- users and forks beside the first and the last call */
+
+static void (*_Atomic before_join)(void);
+
+/* Of the board, too: its helper ends while nobody has the board's lock. */
+__attribute__((visibility("default"))) int pthread_join(pthread_t thread, void **result)
+{
+    int (*real)(pthread_t, void **);
+    void *address = dlsym(RTLD_NEXT, "pthread_join");
+    memcpy(&real, &address, sizeof real);
+    void (*first)(void) = atomic_exchange(&before_join, NULL);
+    if (first != NULL) first();
+    return real(thread, result);
+}
+
+static _Atomic int second_user; /* 0: has not begun, 1: has, 2: is in */
+static pthread_t second;
+
+static void *begin_as_second(void *unused)
+{
+    (void)unused;
+    second_user = 1;
+    assert_int_equal(nvml.init(), NVML_SUCCESS);
+    second_user = 2;
+    return NULL;
+}
+
+/* It is in at once, or only after the last user has left. */
+static void let_second_user_begin(void)
+{
+    assert_int_equal(pthread_create(&second, NULL, begin_as_second, NULL), 0);
+    for (int i = 0; i < 50 && second_user < 2; i++)
+        wait_ms(1);
+}
+
+static void test_who_begins_as_the_last_user_leaves_finds_open_boards(void **state)
+{
+    (void)state;
+    double t_s;
+    open_board(0);
+    before_join = let_second_user_begin;
+    assert_int_equal(nvml.shutdown(), NVML_SUCCESS);
+    assert_int_equal(pthread_join(second, NULL), 0);
+    nvmlDevice_t device;
+    assert_int_equal(nvml.handle(0, &device), NVML_SUCCESS);
+    (void)counter_j(device, &t_s);
+    assert_int_equal(nvml.shutdown(), NVML_SUCCESS);
+    assert_int_equal(nvml.shutdown(), NVML_ERROR_UNINITIALIZED);
+}
+
+#define LOADED_MS 5000 /* before glibc 2.36 a fork keeps who loads waiting: there is nothing to see */
+
+static bool loads_as_we_fork;
+static char other_library[128], script[128];
+static nvmlReturn_t (*other_init)(void);
+static pthread_t loader;
+static int kept_script = -1; /* its writing end */
+
+/* The board waits in there for its script, with its lock. */
+static void *load_and_begin(void *unused)
+{
+    (void)unused;
+    void *library = dlopen(other_library, RTLD_NOW | RTLD_LOCAL);
+    *(void **)(void *)&other_init = dlsym(library, "nvmlInit_v2");
+    (void)other_init();
+    return NULL;
+}
+
+/* One of a library that was there before. */
+static void before_fork(void)
+{
+    if (!loads_as_we_fork) return;
+    loads_as_we_fork = false;
+    assert_int_equal(pthread_create(&loader, NULL, load_and_begin, NULL), 0);
+    for (int i = 0; i < LOADED_MS && kept_script < 0; i++) { /* nobody reads it yet */
+        wait_ms(1);
+        kept_script = open(script, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    }
+}
+
+static void test_a_child_whose_parent_loads_the_board_as_it_forks_can_use_it(void **state)
+{
+    (void)state;
+    char command[512];
+    snprintf(other_library, sizeof other_library, "%s/libnvidia-ml.so.1", folder);
+    snprintf(script, sizeof script, "%s/script", folder);
+    snprintf(command, sizeof command, "cp %s/sim/libnvidia-ml.so.1 %s", JM_BUILD_DIR, other_library);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(mkfifo(script, 0600), 0);
+    setenv("JOULEMAP_SIM_SCRIPT", script, 1);
+    loads_as_we_fork = true;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGALRM, SIG_DFL);
+        alarm(30);
+        unsetenv("JOULEMAP_SIM_SCRIPT");
+        _exit(kept_script < 0 || other_init() == NVML_SUCCESS ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (kept_script < 0) kept_script = open(script, O_WRONLY | O_CLOEXEC);
+    close(kept_script); /* an empty script: it is refused */
+    assert_int_equal(pthread_join(loader, NULL), 0);
+    assert_int_equal(status, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--ring") == 0) {
@@ -502,6 +612,7 @@ int main(int argc, char **argv)
         sleep(10);
         return 0;
     }
+    pthread_atfork(before_fork, NULL, NULL); /* before the board is loaded, whose handlers come first then */
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_run, leave_folder)
     const struct CMUnitTest tests[] = {
         TEST(test_each_span_takes_the_watts_of_its_type_while_it_is_innermost),
@@ -518,6 +629,8 @@ int main(int argc, char **argv)
         TEST(test_a_process_that_comes_late_sees_the_same_counter),
         TEST(test_a_forked_child_goes_on_reading),
         TEST(test_the_truth_is_there_though_nobody_closed_the_board),
+        TEST(test_who_begins_as_the_last_user_leaves_finds_open_boards),
+        TEST(test_a_child_whose_parent_loads_the_board_as_it_forks_can_use_it),
     };
     return cmocka_run_group_tests(tests, load_library, NULL);
 }

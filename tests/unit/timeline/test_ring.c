@@ -1,10 +1,12 @@
 /* Rings, names and the spans that go into them, as any reader of the files sees them. */
+#include "timeline/identity.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -234,6 +236,49 @@ static void test_names_keep_their_numbers_in_the_file_of_a_later_run(void **stat
     jm__names_free(&names);
 }
 
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80 /* Linux 5.6 */
+#endif
+
+enum { DAY_S = 86400, NOT_ALLOWED = 77 };
+
+/* How far ahead a clock is of what it was: as many days as it should be. */
+static bool is_ahead_by_days(int64_t before_ns, int64_t days)
+{
+    return jm__clock_ahead_ns() == before_ns + days * DAY_S * INT64_C(1000000000);
+}
+
+/* A day ahead of here. */
+static int make_clock_for_children(int64_t before_ns)
+{
+    if (unshare(CLONE_NEWTIME) != 0) return NOT_ALLOWED;
+    FILE *offsets = fopen("/proc/self/timens_offsets", "we");
+    if (offsets == NULL) return NOT_ALLOWED;
+    fprintf(offsets, "monotonic %lld 0\n", (long long)(before_ns / INT64_C(1000000000) + DAY_S));
+    return fclose(offsets) == 0 ? 0 : NOT_ALLOWED;
+}
+
+static void test_a_clock_that_is_made_for_children_is_theirs_alone(void **state)
+{
+    (void)state;
+    int64_t before_ns = jm__clock_ahead_ns();
+    int result;
+    pid_t maker = fork();
+    assert_true(maker >= 0);
+    if (maker == 0) {
+        result = make_clock_for_children(before_ns);
+        if (result == 0 && !is_ahead_by_days(before_ns, 0)) result = 1;
+        pid_t child = result == 0 ? fork() : -1;
+        if (child == 0) _exit(is_ahead_by_days(before_ns, 1) ? 0 : 2);
+        if (child > 0 && waitpid(child, &result, 0) == child) result = WEXITSTATUS(result);
+        _exit(result);
+    }
+    assert_int_equal(waitpid(maker, &result, 0), maker);
+    assert_true(WIFEXITED(result));
+    if (WEXITSTATUS(result) == NOT_ALLOWED) skip();
+    assert_int_equal(WEXITSTATUS(result), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_a_profilers_timer_does_not_hold_up_the_making_of_a_ring),
         cmocka_unit_test(test_names_beyond_the_limit_of_a_file_kill_nobody),
         cmocka_unit_test(test_names_keep_their_numbers_in_the_file_of_a_later_run),
+        cmocka_unit_test(test_a_clock_that_is_made_for_children_is_theirs_alone),
     };
     return cmocka_run_group_tests(tests, make_run, remove_run);
 }
