@@ -51,7 +51,8 @@ static jm_status find_columns(jm__features *to, columns *c, const jm__csv *csv, 
     for (size_t i = 0; i < count; i++) {
         const char *name = jm__csv_column_name(csv, i);
         c->features[i] = NONE;
-        if (jm__same_letters(name, "kernel") || jm__same_letters(name, "id") || jm__csv_unnamed(csv, i)) continue;
+        if (jm__same_letters(name, "kernel") || jm__same_letters(name, "id") || jm__csv_unnamed(csv, i))
+            continue;
         if (jm__same_letters(name, "family")) {
             c->family = (long)i;
         } else if (jm__same_letters(name, "duration_s")) {
