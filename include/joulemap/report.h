@@ -117,8 +117,9 @@ typedef struct jm_sum {
 } jm_sum;
 
 /* Rows are given by number, each with all below it, and nothing is counted twice: a parent and its child are
- * the parent. A board upstream of others adds nothing to them. With `(unresolved)`, the sum is the total less
- * the rows that are left out; of all rows it is the total. USAGE: no such row. */
+ * the parent, and of spans that cross the time that both were open is there once. A board upstream of others
+ * adds nothing to them. With `(unresolved)`, the sum is the total less the rows that are left out; of all
+ * rows it is the total. USAGE: no such row. */
 JM_API jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t count, jm_sum *out,
                                jm_error *err);
 
