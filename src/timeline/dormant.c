@@ -264,6 +264,8 @@ static void let_spans_look(void)
     atomic_store(&jm__dormant_rest, 1);
 }
 
+static void start_waiting(void);
+
 static void *wait_for_recorders(void *unused)
 {
     (void)unused;
@@ -278,6 +280,7 @@ static void *wait_for_recorders(void *unused)
         tell_follower();
     }
     let_spans_look();
+    if (needs_thread) start_waiting(); /* who said so since may_end still saw this one */
     return NULL;
 }
 

@@ -2,16 +2,20 @@
 #include <joulemap/span.h>
 
 #include "base/clock.h"
+#include "timeline/dormant.h"
 #include "timeline/names.h"
 #include "timeline/timeline.h"
 #include "timeline/track.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -663,6 +667,60 @@ static int be_the_child(const char *what, const char *run_dir)
     return 0;
 }
 
+/* ---- a dormant program's thread, which ends where it is not needed */
+
+static pid_t first_thread;
+static _Atomic pid_t ending_thread;
+
+/* Of dormant.c: the last look of a thread that is about to end is at who else is there. */
+int stat(const char *restrict path, struct stat *restrict info)
+{
+    int result = fstatat(AT_FDCWD, path, info, 0);
+    bool is_ours = first_thread != 0 && strcmp(path, "/proc/self/task") == 0 && gettid() != first_thread;
+    if (is_ours && result == 0 && info->st_nlink <= 4 && ending_thread == 0) {
+        jm__dormant_needs_thread(true);
+        ending_thread = gettid();
+    }
+    return result;
+}
+
+static void *be_beside(void *over)
+{
+    while (!*(_Atomic bool *)over)
+        jm__sleep_ns(JM_NS_PER_MS);
+    return NULL;
+}
+
+static bool has_thread(pid_t thread)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d", (int)thread);
+    return access(path, F_OK) == 0;
+}
+
+static void test_a_thread_that_is_asked_for_as_it_ends_is_there(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        pthread_t beside;
+        _Atomic bool over = false;
+        first_thread = gettid();
+        if (pthread_create(&beside, NULL, be_beside, (void *)&over) != 0) _exit(1);
+        jm__dormant_begin(NULL); /* with a thread, as there is one beside */
+        over = true;
+        pthread_join(beside, NULL);
+        while (ending_thread == 0 || has_thread(ending_thread))
+            jm__sleep_ns(10 * JM_NS_PER_MS);
+        struct stat info;
+        _exit(fstatat(AT_FDCWD, "/proc/self/task", &info, 0) == 0 && info.st_nlink > 3 ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) return be_the_child(argv[1], argv[2]);
@@ -690,6 +748,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_names_past_the_most_that_are_kept_are_counted),
         cmocka_unit_test(test_names_and_notes_that_could_not_be_written_are_counted),
         cmocka_unit_test(test_threads_write_while_the_collector_reads),
+        cmocka_unit_test(test_a_thread_that_is_asked_for_as_it_ends_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
