@@ -16,7 +16,8 @@ bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_tic
 /* The last of these: with its pid it names a process for ever. -1: there is none. */
 int64_t jm__process_start_ticks(pid_t pid);
 
-/* The inode of a namespace, as "pid" or "time_for_children", of a pid or JM_SELF; 0: not known, or not ours to see. */
+/* The inode of a namespace, as "pid" or "time_for_children", of a pid or JM_SELF; 0: not known, or not ours
+ * to see. */
 uint64_t jm__namespace_of(pid_t pid, const char *kind);
 
 /* How far CLOCK_MONOTONIC of this process's namespace of time is ahead of the first one's. */

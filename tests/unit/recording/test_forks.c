@@ -1,5 +1,5 @@
 /* A program that forks while it is recorded: its children find no lock of SQLite's held, by which they would
- * hang for good, and it does not wait for a disk. */
+ * hang for good, and it does not wait for the disk of a commit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
