@@ -9,8 +9,8 @@
 extern sim_world sim_the_world;
 extern pthread_mutex_t sim_world_lock;
 
-/* The lock, by one who opens, closes or hands over the machine: one at a time, also while the helper's end lets
- * go of the lock. */
+/* The lock, by one who opens, closes or hands over the machine: one at a time, also while the helper's end
+ * lets go of the lock. */
 void sim_world_change_begin(void);
 void sim_world_change_end(void);
 

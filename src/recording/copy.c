@@ -14,6 +14,7 @@ static const char *const beside[] = {"", "-wal", "-shm"}; /* what SQLite may kee
     8 /* a recorder empties its journal every 5 s: more than one is for those who do so all the time */
 
 struct jm__copy {
+    pid_t owner; /* a forked child leaves it where it is */
     char folder[1024];
     char path[1100];
 };
@@ -105,6 +106,7 @@ jm_status jm__copy_create(jm__copy **out, const char *path, jm_error *err)
     const char *parent = getenv("TMPDIR");
     jm__copy *copy = calloc(1, sizeof *copy);
     if (copy == NULL) return jm__no_memory(err, "jm__copy_create");
+    copy->owner = getpid();
     snprintf(copy->folder, sizeof copy->folder, "%s/joulemap-read-XXXXXX",
              parent == NULL || parent[0] == '\0' ? "/tmp" : parent);
     if (mkdtemp(copy->folder) == NULL) {
@@ -130,11 +132,11 @@ const char *jm__copy_path(const jm__copy *copy)
 void jm__copy_free(jm__copy *copy)
 {
     if (copy == NULL) return;
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && copy->owner == getpid(); i++) {
         char name[1200];
         snprintf(name, sizeof name, "%s%s", copy->path, beside[i]);
         unlink(name);
     }
-    rmdir(copy->folder);
+    if (copy->owner == getpid()) rmdir(copy->folder);
     free(copy);
 }

@@ -185,18 +185,19 @@ static const char *path_in_use(const jm_recording *recording)
 
 /* A forked child has a copy of what SQLite knew of a file that its parent writes: it would believe in locks
  * that it does not have, and wait for those that nobody gives back. So it reads another file. */
-static jm_status leave_to_parent(jm_recording *recording, jm_error *err)
+static jm_status leave_to_parent(const jm_recording *recording, jm__copy **copy, jm_error *err)
 {
-    bool inherited = recording->copy == NULL && jm__written_by_forebear(recording->path);
-    return inherited ? jm__copy_create(&recording->copy, recording->path, err) : JM_OK;
+    if (recording->copy != NULL || !jm__written_by_forebear(recording->path)) return JM_OK;
+    unsigned depth = jm__no_fork_leave();
+    jm_status status = jm__copy_create(copy, recording->path, err);
+    jm__no_fork_return(depth);
+    return status;
 }
 
-/* Open it, and make sure that pages can be read. */
-static jm_status try_open(jm_recording *recording, sqlite3 **out, jm_error *err)
+/* Open what lies there, and make sure that pages can be read. */
+static jm_status open_at(jm_recording *recording, const char *path, sqlite3 **out, jm_error *err)
 {
     sqlite3 *db = NULL;
-    JM_TRY(leave_to_parent(recording, err));
-    const char *path = path_in_use(recording);
     JM_TRY(jm__database_open(&db, path, recording->immutable, err));
     jm__marks *marks = &recording->marks;
     jm_status status = jm__database_integer(db, "PRAGMA application_id", &marks->application_id, path, err);
@@ -207,6 +208,18 @@ static jm_status try_open(jm_recording *recording, sqlite3 **out, jm_error *err)
     }
     *out = db;
     return JM_OK;
+}
+
+/* A copy of a parent's file is one for each reading, which so has what is new; it loses its names as soon as
+ * it is open, so that nothing is left behind however this process ends. */
+static jm_status try_open(jm_recording *recording, sqlite3 **out, jm_error *err)
+{
+    jm__copy *copy = NULL;
+    JM_TRY(leave_to_parent(recording, &copy, err));
+    jm_status status =
+        open_at(recording, copy != NULL ? jm__copy_path(copy) : path_in_use(recording), out, err);
+    jm__copy_free(copy);
+    return status;
 }
 
 static bool journal_has_content(const char *path)
@@ -360,8 +373,13 @@ static jm_status recover(jm_recording *recording, jm_error *err)
 {
     jm__recovery recovery;
     sqlite3 *recovered;
-    JM_TRY(jm__recover(&recovered, path_in_use(recording), &recovery, err));
-    jm_status status = note_recovery(recording, &recovery, err);
+    jm__copy *copy = NULL;
+    JM_TRY(leave_to_parent(recording, &copy, err));
+    const char *path = copy != NULL ? jm__copy_path(copy) : path_in_use(recording);
+    jm_status status = jm__recover(&recovered, path, &recovery, err);
+    jm__copy_free(copy);
+    if (status != JM_OK) return status;
+    status = note_recovery(recording, &recovery, err);
     if (status != JM_OK) {
         jm__database_close(recovered);
         return status;

@@ -90,9 +90,8 @@ def test_a_function_is_repeated_and_measured(steady: float) -> None:
 
 def test_runs_are_taken_as_what_people_have(steady: float, tmp_path: Path) -> None:
     path = tmp_path / "run.joulemap"
-    with joulemap.Session(path, cpu=False) as run:
-        with run.window("w") as window:
-            time.sleep(0.05)
+    with joulemap.Session(path, cpu=False) as run, run.window("w") as window:
+        time.sleep(0.05)
     with joulemap.Recording(path) as recording:
         total_j = recording.report("board").totals.total_energy_j
         found = joulemap.repeatability([path, recording, recording.report("layer"), run, window])

@@ -1,5 +1,5 @@
 /* A program that forks while it is recorded: its children find no lock of SQLite's held, by which they would
- * hang for good, and it does not wait for a disk. */
+ * hang for good, and it does not wait for the disk of a commit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/no_fork.h"
 #include "day.h"
+#include "recording/copy.h"
 #include "recording/dataset.h"
 #include "recording/recording.h"
 #include "rotated.h"
@@ -20,6 +21,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static const char *path_of(const char *name)
@@ -347,6 +349,79 @@ static void test_a_child_reads_what_its_parent_still_writes(void **state)
     syn_free(run);
 }
 
+/* Nothing lies in the folder. */
+static bool is_empty(const char *path)
+{
+    return rmdir(path) == 0 && mkdir(path, 0700) == 0;
+}
+
+static void wait_for_byte(int end)
+{
+    char byte;
+    if (read(end, &byte, 1) != 1) _exit(3);
+}
+
+static void test_a_child_sees_what_its_parent_writes_later_and_leaves_no_copy(void **state)
+{
+    (void)state;
+    jm_recording *recording;
+    int to_child[2], to_parent[2];
+    char copies[160];
+    synthetic *run = small_run_make();
+    jm__writer *writer = write_small(path_of("later.joulemap"), run);
+    const int count = (int)run->dataset.span_count;
+    snprintf(copies, sizeof copies, "%s/copies", folder);
+    assert_int_equal(mkdir(copies, 0700), 0);
+    assert_int_equal(pipe(to_child) | pipe(to_parent), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        setenv("TMPDIR", copies, 1);
+        if (jm_recording_open(&recording, path_of("later.joulemap"), NULL) != JM_OK) _exit(1);
+        bool told = count_spans(recording) != count || jm_recording_meta(recording, "later") != NULL;
+        if (told || !is_empty(copies) || write(to_parent[1], "", 1) != 1) _exit(2);
+        wait_for_byte(to_child[0]);
+        told = count_spans(recording) == count && jm_recording_meta(recording, "later") != NULL;
+        _exit(told && is_empty(copies) ? 0 : 4);
+    }
+    close(to_parent[1]);
+    char byte;
+    if (read(to_parent[0], &byte, 1) == 1) {
+        jm__writer_meta(writer, "later", "1");
+        assert_int_equal(jm__writer_commit(writer, 1, NULL), JM_OK);
+        assert_int_equal(write(to_child[1], "", 1), 1);
+    }
+    assert_int_equal(child_says(child), 0);
+    close(to_parent[0]);
+    close(to_child[0]);
+    close(to_child[1]);
+    assert_int_equal(rmdir(copies), 0);
+    assert_int_equal(jm__writer_close(writer, NULL), JM_OK);
+    syn_free(run);
+}
+
+static void test_a_copy_is_removed_by_who_made_it_alone(void **state)
+{
+    (void)state;
+    jm__copy *copy;
+    char path[1200];
+    synthetic *run = small_run_make();
+    jm__writer *writer = write_small(path_of("copied.joulemap"), run);
+    assert_int_equal(jm__copy_create(&copy, path_of("copied.joulemap"), NULL), JM_OK);
+    snprintf(path, sizeof path, "%s", jm__copy_path(copy));
+    pid_t child = fork();
+    if (child == 0) {
+        jm__copy_free(copy);
+        _exit(0);
+    }
+    assert_int_equal(child_says(child), 0);
+    assert_int_equal(access(path, F_OK), 0);
+    jm__copy_free(copy);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(jm__writer_close(writer, NULL), JM_OK);
+    syn_free(run);
+}
+
 static void test_a_child_is_told_that_it_has_no_recording_in_memory(void **state)
 {
     (void)state;
@@ -432,6 +507,8 @@ int main(void)
         cmocka_unit_test(test_who_forks_inside_is_inside_in_the_child),
         cmocka_unit_test(test_a_fork_does_not_wait_for_a_disk_that_does_not_answer),
         cmocka_unit_test(test_a_child_reads_what_its_parent_still_writes),
+        cmocka_unit_test(test_a_child_sees_what_its_parent_writes_later_and_leaves_no_copy),
+        cmocka_unit_test(test_a_copy_is_removed_by_who_made_it_alone),
         cmocka_unit_test(test_a_child_is_told_that_it_has_no_recording_in_memory),
         cmocka_unit_test(test_no_child_of_a_program_that_writes_and_reads_all_the_time_hangs),
     };
