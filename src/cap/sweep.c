@@ -104,7 +104,8 @@ static jm_status read_rows(jm__csv *csv, jm__cap_sweep *sweep, jm_error *err)
     }
     find_uncertainties(sweep, &r);
     if (sweep->count > 0) return JM_OK;
-    return jm__csv_bad(csv, c.cap, err, "no row with a value in each column: a sweep has a line for each cap");
+    return jm__csv_bad(csv, c.cap, err,
+                       "no row with a value in each column: a sweep has a line for each cap");
 }
 
 jm_status jm__cap_sweep_read(jm__cap_sweep *sweep, const char *path, jm_error *err)
