@@ -427,12 +427,14 @@ static void test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for
 
 /* ---- notes from another thread while everything is at work */
 
-/* As nobody, or where that cannot be, kept out of the folder. */
-static void use_joulemap_as_another_user(const char *run_dir)
+/* As nobody, or where that cannot be, kept out of the folder, whose path comes by the pipe. */
+static void use_joulemap_as_another_user(int folders)
 {
     jm_error err;
+    char run_dir[256];
     jm_run *own;
     jm_run_options options = {.size = sizeof options, .no_cpu = true};
+    if (read(folders, run_dir, sizeof run_dir) != sizeof run_dir) _exit(1);
     if (geteuid() == 0 && setuid(65534) != 0) _exit(2);
     setenv("JOULEMAP_RUN", run_dir, 1);
     if (jm_run_start(&own, &options, &err) != JM_OK) _exit(3);
@@ -444,14 +446,19 @@ static void use_joulemap_as_another_user(const char *run_dir)
 static void test_a_process_of_another_user_is_told_of_as_not_recorded(void **state)
 {
     (void)state;
+    char run_dir[256] = "";
+    int how = -1, folders[2];
+    assert_int_equal(pipe(folders), 0);
+    pid_t child =
+        fork(); /* before there are threads, whose locks in the sanitizer's allocator it would have */
+    if (child == 0) use_joulemap_as_another_user(folders[0]);
     jm_run *run = start(NULL);
-    char run_dir[256];
-    int how = -1;
     snprintf(run_dir, sizeof run_dir, "%s", jm_run_environment(run)[0] + strlen("JOULEMAP_RUN="));
     if (geteuid() != 0) assert_int_equal(chmod(run_dir, 0), 0);
-    pid_t child = fork();
-    if (child == 0) use_joulemap_as_another_user(run_dir);
+    assert_int_equal(write(folders[1], run_dir, sizeof run_dir), sizeof run_dir);
     assert_int_equal(waitpid(child, &how, 0), child);
+    close(folders[0]);
+    close(folders[1]);
     if (geteuid() != 0) assert_int_equal(chmod(run_dir, 0700), 0);
     assert_true(WIFEXITED(how));
     assert_int_equal(WEXITSTATUS(how), 0);
