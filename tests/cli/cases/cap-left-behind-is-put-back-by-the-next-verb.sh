@@ -16,7 +16,7 @@ lose() {
     until cap | grep -q 300; do sleep 0.02; done
     state=$(grep -l '"cap_w": 300' "$JOULEMAP_CAPS_DIR"/*.json)
     helper=$(sed -n 's/ "helper_pid": \([0-9]*\),/\1/p' "$state")
-    guard=$(cat "/proc/$helper/task/$helper/children")
+    until guard=$(cat "/proc/$helper/task/$helper/children") && [ -n "$guard" ]; do sleep 0.02; done
     command=$(tr ' ' '\n' <"/proc/$program/task/$program/children" | grep -v "^$helper\$" | tr '\n' ' ')
     kill -STOP "$helper"
     kill -9 $guard $helper $program $command
