@@ -581,7 +581,7 @@ static void test_a_child_whose_parent_loads_the_board_as_it_forks_can_use_it(voi
     char command[512];
     snprintf(other_library, sizeof other_library, "%s/libnvidia-ml.so.1", folder);
     snprintf(script, sizeof script, "%s/script", folder);
-    snprintf(command, sizeof command, "cp %s/sim/libnvidia-ml.so.1 %s", JM_BUILD_DIR, other_library);
+    snprintf(command, sizeof command, "cp '%s/sim/libnvidia-ml.so.1' '%s'", JM_BUILD_DIR, other_library);
     assert_int_equal(system(command), 0);
     assert_int_equal(mkfifo(script, 0600), 0);
     setenv("JOULEMAP_SIM_SCRIPT", script, 1);
