@@ -864,7 +864,7 @@ def test_a_phase_that_is_open_lasts_until_now(session: joulemap.Session) -> None
     assert known(row.energy_j) > 10  # of 37 J
 
 
-@pytest.mark.parametrize("command", [["{python}", "-c", "{code}"], ["sh", "-c", "{python} -c '{code}'; true"]])
+@pytest.mark.parametrize("command", [["{python}", "-c", "{code}"], ["sh", "-c", "'{python}' -c '{code}'; true"]])
 def test_a_phase_of_a_killed_program_lasts_to_its_end(tmp_path: Path, command: list[str]) -> None:
     path = tmp_path / "run.joulemap"
     code = textwrap.dedent(
