@@ -234,20 +234,6 @@ void sim_ring_watch_scan(sim_ring_watch *watch, int64_t now_ns, bool deaths)
             watch->writers[i].dead_ns = now_ns;
 }
 
-/* How far a ring goes now. Copied, a number may be read while it changes: one that is not beyond the next is
- * a number that the writer has published. False: the file was cut short. */
-static bool read_head(const sim_ring *ring, uint64_t *head)
-{
-    uint64_t next;
-    do {
-        if (!jm__mapped_read(head, &ring->header->head, sizeof *head) ||
-            !jm__mapped_read(&next, &ring->header->head, sizeof next))
-            return false;
-    } while (*head > next);
-    atomic_thread_fence(memory_order_acquire);
-    return true;
-}
-
 /* Copies of the records from the cursor on, as many as lie together below `*head`, which goes on where the
  * writer has overwritten them meanwhile. False: the file was cut short. */
 static bool read_chunk(const sim_ring *ring, uint64_t *head, jm_ring_span *chunk, size_t *count)
@@ -257,7 +243,9 @@ static bool read_chunk(const sim_ring *ring, uint64_t *head, jm_ring_span *chunk
     if (wanted > CHUNK) wanted = CHUNK;
     if (wanted > ring->capacity - at) wanted = ring->capacity - at;
     *count = (size_t)wanted;
-    if (!jm__mapped_read(chunk, slots + at, *count * sizeof *chunk) || !read_head(ring, &again)) return false;
+    if (!jm__mapped_read(chunk, slots + at, *count * sizeof *chunk) ||
+        !jm__mapped_read_head(&again, &ring->header->head))
+        return false;
     if (again > ring->capacity && again - ring->cursor >= ring->capacity) {
         *head = again;
         *count = 0;
@@ -273,7 +261,7 @@ size_t sim_ring_watch_take(sim_ring_watch *watch, int ring, int64_t until_ns, si
     uint64_t head;
     size_t count = 0, copied = 0;
     if (from->header == NULL) return 0;
-    if (!read_head(from, &head)) {
+    if (!jm__mapped_read_head(&head, &from->header->head)) {
         sim_ring_watch_drop(watch, ring);
         return 0;
     }

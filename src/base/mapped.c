@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -65,4 +66,16 @@ bool jm__mapped_write(void *mapped, const void *from, size_t size)
         void *address;
     } own = {from};
     return copy(process_vm_writev, own.address, mapped, mapped, from, size);
+}
+
+/* Copied, it may be read while it changes: one that is not beyond the next was published. */
+bool jm__mapped_read_head(uint64_t *to, const _Atomic uint64_t *mapped)
+{
+    uint64_t next;
+    do {
+        if (!jm__mapped_read(to, mapped, sizeof *to) || !jm__mapped_read(&next, mapped, sizeof next))
+            return false;
+    } while (*to > next);
+    atomic_thread_fence(memory_order_acquire);
+    return true;
 }

@@ -6,9 +6,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* False: (part of) it is gone. */
 bool jm__mapped_read(void *to, const void *mapped, size_t size);
 bool jm__mapped_write(void *mapped, const void *from, size_t size);
+
+/* A number there that only grows, as its writer published it: what it published before can be read then. */
+bool jm__mapped_read_head(uint64_t *to, const _Atomic uint64_t *mapped);
 
 #endif

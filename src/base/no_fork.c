@@ -120,3 +120,15 @@ static __attribute__((constructor)) void set_up_at_load(void)
     make_condition();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
+
+void jm__no_fork_lock(pthread_mutex_t *lock)
+{
+    jm__no_fork_begin();
+    pthread_mutex_lock(lock);
+}
+
+void jm__no_fork_unlock(pthread_mutex_t *lock)
+{
+    pthread_mutex_unlock(lock);
+    jm__no_fork_end();
+}

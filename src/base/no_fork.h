@@ -9,11 +9,16 @@
 #ifndef JM_BASE_NO_FORK_H
 #define JM_BASE_NO_FORK_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 /* They nest. */
 void jm__no_fork_begin(void);
 void jm__no_fork_end(void);
+
+/* A stretch with a lock of ours: a child finds it free. */
+void jm__no_fork_lock(pthread_mutex_t *lock);
+void jm__no_fork_unlock(pthread_mutex_t *lock);
 
 /* Inside of a stretch, holding no lock of that library: a fork that waits takes place now. */
 void jm__no_fork_pass(void);

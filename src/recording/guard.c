@@ -49,18 +49,6 @@ static JM_VEC(jm__guard *) guards;
 static open_call *real_open;
 static _Thread_local bool opening;
 
-static void take(void)
-{
-    jm__no_fork_begin();
-    pthread_mutex_lock(&lock);
-}
-
-static void give_back(void)
-{
-    pthread_mutex_unlock(&lock);
-    jm__no_fork_end();
-}
-
 /* ---- opening */
 
 static const char *const suffixes[] = {"", "-wal", "-shm"};
@@ -135,7 +123,7 @@ static void replace_open(bool replaced)
 
 void jm__guard_opening(void)
 {
-    take();
+    jm__no_fork_lock(&lock);
     opening = true;
     if (guards.count > 0) replace_open(true);
 }
@@ -144,7 +132,7 @@ void jm__guard_opened(void)
 {
     if (guards.count > 0) replace_open(false);
     opening = false;
-    give_back();
+    jm__no_fork_unlock(&lock);
 }
 
 /* ---- looking */
@@ -175,12 +163,12 @@ jm_status jm__guard_check(jm__guard *guard, jm_error *err)
 {
     if (guard == NULL) return JM_OK;
     bool all = true;
-    take();
+    jm__no_fork_lock(&lock);
     for (size_t i = 0; i < guard->files.count; i++) {
         guarded_file *file = &guard->files.items[i];
         if (!jm__kept_file_is_ours(&file->file) && !open_again(guard, file)) all = false;
     }
-    give_back();
+    jm__no_fork_unlock(&lock);
     if (all) return JM_OK;
     jm_status status = jm__fail(
         err, JM_IO, EBADF, "fstat", "%s: this program has closed the recorder's files, and %s", guard->path,
@@ -195,21 +183,21 @@ jm_status jm__guard_check_path(const char *path, jm_error *err)
     char resolved[PATH_MAX];
     jm__guard *found = NULL;
     if (realpath(path, resolved) == NULL) return JM_OK;
-    take();
+    jm__no_fork_lock(&lock);
     for (size_t i = 0; i < guards.count; i++)
         if (strcmp(guards.items[i]->path, resolved) == 0) found = guards.items[i];
-    give_back();
+    jm__no_fork_unlock(&lock);
     return jm__guard_check(found, err);
 }
 
 void jm__guard_forget_journal(jm__guard *guard)
 {
     size_t kept = 0;
-    take();
+    jm__no_fork_lock(&lock);
     for (size_t i = 0; i < guard->files.count; i++)
         if (guard->files.items[i].suffix[0] == '\0') guard->files.items[kept++] = guard->files.items[i];
     guard->files.count = kept;
-    give_back();
+    jm__no_fork_unlock(&lock);
 }
 
 /* ---- life */
@@ -218,9 +206,9 @@ jm__guard *jm__guard_create(const char *path)
 {
     jm__guard *guard = calloc(1, sizeof *guard);
     if (guard != NULL) guard->path = realpath(path, NULL);
-    take();
+    jm__no_fork_lock(&lock);
     bool kept = guard != NULL && guard->path != NULL && jm__vec_push(&guards, guard);
-    give_back();
+    jm__no_fork_unlock(&lock);
     if (kept) return guard;
     if (guard != NULL) free(guard->path);
     free(guard);
@@ -230,11 +218,11 @@ jm__guard *jm__guard_create(const char *path)
 void jm__guard_free(jm__guard *guard)
 {
     if (guard == NULL) return;
-    take();
+    jm__no_fork_lock(&lock);
     for (size_t i = 0; i < guards.count; i++)
         if (guards.items[i] == guard) guards.items[i--] = guards.items[--guards.count];
     if (guards.count == 0) jm__vec_free(&guards);
-    give_back();
+    jm__no_fork_unlock(&lock);
     jm__vec_free(&guard->files);
     free(guard->path);
     free(guard);

@@ -17,18 +17,6 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static JM_VEC(jm__written) all;
 
-static void take(void)
-{
-    jm__no_fork_begin();
-    pthread_mutex_lock(&lock);
-}
-
-static void give_back(void)
-{
-    pthread_mutex_unlock(&lock);
-    jm__no_fork_end();
-}
-
 /* Its index in the list, the length of the list if it is not there. Under the lock. */
 static size_t find(jm__written file)
 {
@@ -46,9 +34,9 @@ bool jm__written_add(jm__written *written, int file)
     *written = (jm__written){0};
     if (fstat(file, &info) != 0) return true;
     jm__written own = {getpid(), info.st_dev, info.st_ino};
-    take();
+    jm__no_fork_lock(&lock);
     bool added = jm__vec_push(&all, own);
-    give_back();
+    jm__no_fork_unlock(&lock);
     if (added) *written = own;
     return added;
 }
@@ -56,11 +44,11 @@ bool jm__written_add(jm__written *written, int file)
 void jm__written_remove(jm__written *written)
 {
     if (written->pid == 0) return;
-    take();
+    jm__no_fork_lock(&lock);
     size_t at = find(*written);
     if (at < all.count) all.items[at] = all.items[--all.count];
     if (all.count == 0) jm__vec_free(&all);
-    give_back();
+    jm__no_fork_unlock(&lock);
     *written = (jm__written){0};
 }
 
@@ -76,9 +64,9 @@ static bool is_own(const char *path)
 {
     struct stat info;
     if (stat(path, &info) != 0) return false;
-    take();
+    jm__no_fork_lock(&lock);
     bool own = find((jm__written){getpid(), info.st_dev, info.st_ino}) < all.count;
-    give_back();
+    jm__no_fork_unlock(&lock);
     return own;
 }
 
@@ -87,11 +75,11 @@ bool jm__written_by_forebear(const char *path)
     struct stat info;
     bool found = false;
     if (stat(path, &info) != 0) return false;
-    take();
+    jm__no_fork_lock(&lock);
     for (size_t i = 0; !found && i < all.count; i++)
         found = all.items[i].pid != getpid() && all.items[i].device == info.st_dev &&
                 all.items[i].inode == info.st_ino;
-    give_back();
+    jm__no_fork_unlock(&lock);
     return found;
 }
 

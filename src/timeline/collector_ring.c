@@ -75,20 +75,6 @@ static void give_up(jm__collector *collector, collector_reader *reader)
     reader->ended = true;
 }
 
-/* How far it goes now. Copied, a number may be read while it changes: one that is not beyond the next is a
- * number that the producer has published. */
-static bool read_head(const collector_reader *reader, uint64_t *head)
-{
-    uint64_t next;
-    do {
-        if (!jm__mapped_read(head, &reader->header->head, sizeof *head) ||
-            !jm__mapped_read(&next, &reader->header->head, sizeof next))
-            return false;
-    } while (*head > next);
-    atomic_thread_fence(memory_order_acquire);
-    return true;
-}
-
 static void tell_lost(jm__collector *collector, collector_reader *reader, const jm_ring_header *header)
 {
     uint64_t lost = atomic_load_explicit(&header->lost, memory_order_relaxed);
@@ -110,7 +96,7 @@ void jm__collector_ring_look(jm__collector *collector, collector_reader *reader)
     bool dead = reader->process->dead;
     bool there = jm__mapped_read(&header, reader->header, sizeof header);
     atomic_thread_fence(memory_order_acquire);
-    if (!there || !read_head(reader, &reader->head)) {
+    if (!there || !jm__mapped_read_head(&reader->head, &reader->header->head)) {
         give_up(collector, reader);
         return;
     }
