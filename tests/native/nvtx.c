@@ -85,6 +85,12 @@ static void usual(void)
     mark.payload.iValue = 42;
     nvtxMarkEx(&mark);
     nvtxNameOsThreadA(4711, "loa\"der\n");
+    nvtxResourceAttributes_t resource = {.version = NVTX_VERSION, .size = NVTX_RESOURCE_ATTRIB_STRUCT_SIZE};
+    resource.identifier.ullValue = 815;
+    nvtxDomainResourceCreate(NULL, &resource); /* without a name */
+    resource.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    resource.message.ascii = "queue";
+    nvtxDomainResourceCreate(NULL, &resource);
     nvtxDomainDestroy(a); /* its ranges may go on for all that we know */
     push_and_pop(a, &none);
 }
@@ -210,13 +216,16 @@ static void check_threads(const jm_timeline *t)
 
 static void check_marks(const jm_timeline *t)
 {
-    CHECK(jm_timeline_mark_count(t) == 2);
-    if (jm_timeline_mark_count(t) != 2) return;
+    CHECK(jm_timeline_mark_count(t) == 3);
+    if (jm_timeline_mark_count(t) != 3) return;
     const jm_timeline_mark *mark = jm_timeline_mark_get(t, 0), *name = jm_timeline_mark_get(t, 1);
     CHECK(strcmp(mark->name, "mark") == 0 &&
           strcmp(mark->meta, "{\"category\": \"io\", \"payload\": 42}") == 0);
     CHECK(strcmp(name->name, "NVTX name") == 0);
     CHECK(strcmp(name->meta, "{\"of\": \"thread\", \"id\": 4711, \"name\": \"loa\\u0022der\\u000a\"}") == 0);
+    const jm_timeline_mark *resource = jm_timeline_mark_get(t, 2);
+    CHECK(strcmp(resource->name, "NVTX name") == 0);
+    CHECK(strcmp(resource->meta, "{\"of\": \"resource\", \"id\": 815, \"name\": \"queue\"}") == 0);
 }
 
 static void check_domains(const jm_timeline *t)

@@ -144,6 +144,7 @@ static void test_a_report_says_how_much_was_traced_and_fails_where_nothing_was(v
                                  .to_ns = first_ns + cycle_ns};
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, &err), JM_NOT_FOUND);
     assert_non_null(strstr(err.text, "nothing of this time was traced"));
+    assert_int_equal(err.code, 0);
     options.by = JM_BY_BOARD;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, &err), JM_OK);
     jm_report_free(report);

@@ -85,6 +85,9 @@ static void test_a_name_finds_ranges_and_marks_of_the_time_asked_for(void **stat
     t = spans(JM_SPAN_NONE, "tick", begun_ns[2], begun_ns[5] - 1);
     assert_int_equal(jm_timeline_span_count(t), 0);
     assert_int_equal(jm_timeline_mark_count(t), 3);
+    assert_non_null(jm_timeline_mark_get(t, 2));
+    assert_null(jm_timeline_mark_get(t, 3));
+    assert_null(jm_timeline_span_get(t, 0));
     jm_timeline_free(t);
     t = spans(JM_SPAN_NONE, NULL, begun_ns[5], INT64_MAX);
     assert_int_equal(jm_timeline_span_count(t), 3);

@@ -1,0 +1,77 @@
+/* How far layers may differ in the steps that a kind's only traced turn stands for: as far as stretches of
+ * these steps do, each as long as the turn. */
+#include "attribute/stand/find.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const double least_u = 0.01, single_u = 0.1;
+
+/* Steps that the turn 0 of so many laps stands for; `times_s` comes again and again. */
+static double u_of(uint32_t turn_laps, size_t laps, const double *times_s, size_t times)
+{
+    jm__stands stands = {0};
+    assert_true(jm__vec_push(&stands.turns, ((jm__turn){.laps = turn_laps})));
+    int64_t now_ns = 0;
+    for (size_t i = 0; i < laps; i++) {
+        int64_t end_ns = now_ns + (int64_t)(times_s[i % times] * 1e9);
+        assert_true(
+            jm__vec_push(&stands.laps, ((jm__lap){.start_ns = now_ns, .step_end_ns = end_ns, .stand = 0})));
+        now_ns = end_ns + 1000000;
+    }
+    assert_true(jm__lone_find(&stands));
+    assert_int_equal(stands.lone.count, 1);
+    assert_int_equal(stands.lone.items[0].turn, 0);
+    double u = stands.lone.items[0].relative_u;
+    free(stands.turns.items);
+    free(stands.laps.items);
+    free(stands.lone.items);
+    return u;
+}
+
+static void test_what_evens_out_within_a_turn_is_no_difference(void **state)
+{
+    (void)state;
+    static const double of_six[] = {1, 1, 1, 2, 2, 2};
+    assert_float_equal(u_of(6, 120, of_six, 6), least_u, 1e-12);
+}
+
+static void test_of_a_short_turn_stretches_of_four_steps_count(void **state)
+{
+    (void)state;
+    static const double of_four[] = {1, 1, 2, 2};
+    assert_float_equal(u_of(2, 120, of_four, 4), least_u, 1e-12);
+}
+
+static void test_stretches_that_differ_are_told_by_their_spread(void **state)
+{
+    (void)state;
+    static const double of_eight[] = {1, 1, 1, 1, 3, 3, 3, 3}; /* means of 1 and 3 by turns */
+    assert_float_equal(u_of(4, 80, of_eight, 8), sqrt(20.0 / 19) * 1 / 2,
+                       1e-12); /* 20 means, 1 from 2 each */
+}
+
+static void test_few_stretches_or_a_single_step_are_told_with_caution(void **state)
+{
+    (void)state;
+    static const double one[] = {1};
+    assert_float_equal(u_of(4, 11, one, 1), single_u, 1e-12); /* two stretches */
+    assert_float_equal(u_of(4, 12, one, 1), least_u, 1e-12);
+    assert_float_equal(u_of(1, 400, one, 1), single_u, 1e-12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_evens_out_within_a_turn_is_no_difference),
+        cmocka_unit_test(test_of_a_short_turn_stretches_of_four_steps_count),
+        cmocka_unit_test(test_stretches_that_differ_are_told_by_their_spread),
+        cmocka_unit_test(test_few_stretches_or_a_single_step_are_told_with_caution),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
