@@ -174,17 +174,10 @@ static void lost_record(jm__collector *collector, collector_reader *reader, cons
                             reason == NULL ? "CUPTI lost these records" : reason);
 }
 
-/* Stamps that no clock gives (a damaged file) are refused before anything is added to them. */
-static bool stamps_make_sense(const jm_ring_kernel *record)
-{
-    return record->start_ns >= 0 && record->end_ns >= 0 && record->start_ns <= INT64_MAX / 2 &&
-           record->end_ns <= INT64_MAX / 2;
-}
-
 void jm__collector_kernel_record(jm__collector *collector, collector_reader *reader,
                                  const jm_ring_kernel *record)
 {
-    if (!stamps_make_sense(record)) {
+    if (!jm__collector_is_stamp(record->start_ns) || !jm__collector_is_stamp(record->end_ns)) {
         reader->process->malformed++;
         return;
     }

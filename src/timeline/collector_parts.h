@@ -268,6 +268,12 @@ void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint6
 
 void jm__collector_tell_unplaced(jm__collector *collector); /* what found no ring: the page `lost` */
 
+/* Stamps that no clock gives (a damaged file) are refused before anything is added to them. */
+static inline bool jm__collector_is_stamp(int64_t t_ns)
+{
+    return t_ns >= 0 && t_ns <= INT64_MAX / 2;
+}
+
 /* collector_ring.c */
 /* A stamp of CLOCK_MONOTONIC in its program's namespace of time by ours. */
 int64_t jm__collector_time_here(const collector_reader *reader, int64_t t_ns);

@@ -241,6 +241,10 @@ static void end_older(jm__collector *collector, collector_process *process, uint
 
 void jm__collector_span_record(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
 {
+    if (!jm__collector_is_stamp(record->t_ns)) {
+        reader->process->malformed++;
+        return;
+    }
     if (reader->replaces) {
         reader->replaces = false;
         end_older(collector, reader->process, program_of(reader), record->t_ns);
