@@ -47,7 +47,7 @@ static bool name_found(jm__steps *out, const jm__dataset *d, const step_list *st
     for (size_t i = 0; i < steps->count && names.length < LONGEST_FOUND; i++) {
         const jm__span *step = steps->items[i];
         if (step->kind != JM_SPAN_BATCH || jm__map_find(&seen, &step->name_id) != NULL) continue;
-        if (!jm__map_put(&seen, &step->name_id, (jm__map_value){.id = 1})) names.failed = true;
+        if (!jm__map_add(&seen, &step->name_id)) names.failed = true;
         jm__strbuf_format(&names, "%s%s", names.length > 0 ? " or " : "", jm__dataset_text(d, step->name_id));
     }
     jm__map_free(&seen);

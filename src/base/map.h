@@ -40,6 +40,12 @@ jm__map_value *jm__map_find(const jm__map *map, const void *key);
 /* Insert or replace; false if memory is out. */
 bool jm__map_put(jm__map *map, const void *key, jm__map_value value);
 
+/* The same without a value, for who asks only whether a key is there. */
+static inline bool jm__map_add(jm__map *map, const void *key)
+{
+    return jm__map_put(map, key, (jm__map_value){0});
+}
+
 void jm__map_remove(jm__map *map, const void *key);
 void jm__map_free(jm__map *map); /* not the objects, nor texts that keys point to */
 

@@ -54,9 +54,8 @@ static bool is_end(const char *text)
 static bool find_runs(const char *text, runs *r)
 {
     size_t all = 0;
-    *r = (runs){0};
     text = skip_spaces(text);
-    r->negative = *text == '-';
+    *r = (runs){.negative = *text == '-'};
     if (*text == '-' || *text == '+') text++;
     for (;;) {
         if (r->count == RUNS_MAX) return false;

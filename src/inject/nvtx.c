@@ -279,7 +279,8 @@ static const void *domain_resource_create(const void *handle, const nvtx_resourc
     if (attributes == NULL || attributes->size < sizeof *attributes || !jm__domain_is_kept(domain))
         return NULL;
     uint32_t name = message_number(domain, attributes->message_type, &attributes->message);
-    if (name != 0) jm__mark_named("resource", attributes->identifier, jm__track_text(name));
+    bool named = name != jm__domain_text(domain, NULL, false); /* by more than its domain */
+    if (named) jm__mark_named("resource", attributes->identifier, jm__track_text(name));
     return &token;
 }
 

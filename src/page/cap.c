@@ -3,7 +3,6 @@
 #include "page/parts.h"
 
 #include <joulemap/cap.h>
-#include <math.h>
 #include <stdio.h>
 
 /* Where a recording has it, as `joulemap cap search --json` prints it. */
@@ -11,15 +10,10 @@
 
 enum { MOST_CAPS = JM_CAP_MOST_CAPS, MOST_TRIALS = 512 };
 
-static bool is_number(const json_t *value)
-{
-    return json_is_number(value) && isfinite(json_number_value(value));
-}
-
 static bool is_figure(const json_t *value)
 {
-    return json_is_array(value) && json_array_size(value) == 3 && is_number(json_array_get(value, 0)) &&
-           is_number(json_array_get(value, 1)) && is_number(json_array_get(value, 2));
+    return json_is_array(value) && json_array_size(value) == 3 && json_is_number(json_array_get(value, 0)) &&
+           json_is_number(json_array_get(value, 1)) && json_is_number(json_array_get(value, 2));
 }
 
 /* ---- is it one */
@@ -37,7 +31,7 @@ static bool is_cap(const json_t *item)
     const json_t *relative = json_object_get(item, "relative");
     for (int o = 0; o < JM_CAP_OBJECTIVE_COUNT; o++)
         if (!is_figure(json_object_get(relative, jm_cap_objective_text((jm_cap_objective)o)))) return false;
-    return is_number(json_object_get(item, "cap_w"));
+    return json_is_number(json_object_get(item, "cap_w"));
 }
 
 static const char *const trial_numbers[] = {"number", "cap_w", "time_s", "power_w"};
@@ -45,7 +39,7 @@ static const char *const trial_numbers[] = {"number", "cap_w", "time_s", "power_
 static bool is_trial(const json_t *item)
 {
     for (size_t i = 0; i < sizeof trial_numbers / sizeof *trial_numbers; i++)
-        if (!is_number(json_object_get(item, trial_numbers[i]))) return false;
+        if (!json_is_number(json_object_get(item, trial_numbers[i]))) return false;
     return json_is_string(json_object_get(item, "stage"));
 }
 
@@ -58,8 +52,8 @@ static bool is_search(const json_t *search)
 {
     return json_is_string(json_object_get(search, "objective")) &&
            json_is_string(json_object_get(search, "verdict")) &&
-           is_number(json_object_get(search, "reference_cap_w")) &&
-           is_number(json_object_get(search, "chosen_cap_w")) &&
+           json_is_number(json_object_get(search, "reference_cap_w")) &&
+           json_is_number(json_object_get(search, "chosen_cap_w")) &&
            are_all(caps_of(search), MOST_CAPS, is_cap) &&
            are_all(json_object_get(search, "trials"), MOST_TRIALS, is_trial);
 }
@@ -112,7 +106,8 @@ static json_t *proof_figure(const char *what, const json_t *proof)
     snprintf(high, sizeof high, "%s_high", what);
     const json_t *parts[] = {json_object_get(proof, what), json_object_get(proof, low),
                              json_object_get(proof, high)};
-    if (!is_number(parts[0]) || !is_number(parts[1]) || !is_number(parts[2])) return json_null();
+    if (!json_is_number(parts[0]) || !json_is_number(parts[1]) || !json_is_number(parts[2]))
+        return json_null();
     return json_pack("[f f f]", json_number_value(parts[0]), json_number_value(parts[1]),
                      json_number_value(parts[2]));
 }

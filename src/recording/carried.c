@@ -186,7 +186,7 @@ void jm__carried_process_ended(jm__carried *carried, int64_t process_id)
     const jm__process *process = find_process(carried, process_id);
     if (process != NULL) drop_events_of(carried, process->pid);
     carried->dead.key_size = sizeof process_id;
-    if (!jm__map_put(&carried->dead, &process_id, (jm__map_value){.id = 1})) carried->failed = true;
+    if (!jm__map_add(&carried->dead, &process_id)) carried->failed = true;
     for (size_t i = 0; i < carried->open.count; i++)
         if (carried->open.items[i].process_id == process_id) end_at(carried, i);
 }

@@ -221,7 +221,7 @@ static jm_status prepare_adoption(jm__writer *writer, jm_error *err)
     jm__strbuf_free(&sql);
     for (size_t i = 0; status == JM_OK && i < r->carried.open.count; i++)
         if (r->carried.open.items[i].end_ns == -1 &&
-            !jm__map_put(&r->adoption.known, &r->carried.open.items[i].id, (jm__map_value){.id = 1}))
+            !jm__map_add(&r->adoption.known, &r->carried.open.items[i].id))
             status = jm__no_memory(err, "jm__rotation_go_on");
     return status;
 }
@@ -273,7 +273,7 @@ static int adopt(jm__rotation *r, int64_t span_id)
     jm__span span;
     while (span_id > 0 && span_id <= r->adoption.last_span &&
            jm__map_find(&r->adoption.known, &span_id) == NULL) {
-        if (!jm__map_put(&r->adoption.known, &span_id, (jm__map_value){.id = 1})) return SQLITE_NOMEM;
+        if (!jm__map_add(&r->adoption.known, &span_id)) return SQLITE_NOMEM;
         if (!read_span(r, span_id, &span)) return SQLITE_OK;
         int rc = jm__insert(&r->next.inserter, JM_TABLE_SPANS, &span);
         if (rc != SQLITE_OK) return rc;

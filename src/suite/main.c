@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 {
     enum { SIGNALLED = 128 };
     suite_options options;
-    jm_error err = {0};
+    jm_error err;
     int code = suite_options_read(&options, argc, argv);
     if (code >= 0) return code;
     if (options.list) {

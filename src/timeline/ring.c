@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -79,7 +78,6 @@ static void fill_header(jm_ring_header *header, const jm__ring_options *options,
     header->names_file = options->names_file;
     header->created_ns = jm__now_ns();
     header->ahead_ns = jm__clock_ahead_ns();
-    prctl(PR_GET_NAME, header->thread_name);
     jm__identity_read(JM_SELF, (void *)((char *)header + JM_RING_IDENTITY_AT));
     atomic_store_explicit(&header->magic, JM_RING_MAGIC, memory_order_release);
 }

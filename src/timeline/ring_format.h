@@ -42,7 +42,6 @@ typedef struct jm_ring_header {
     uint32_t writer;    /* JM_WRITER_* */
     uint32_t realtime;  /* 1 if stamps are CLOCK_REALTIME (CUPTI's), 0 if CLOCK_MONOTONIC */
     int64_t created_ns; /* CLOCK_MONOTONIC */
-    char thread_name[16];
     _Alignas(64) _Atomic uint64_t head;
     _Atomic uint64_t lost;
     _Alignas(64) _Atomic uint64_t tail;

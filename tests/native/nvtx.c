@@ -58,6 +58,34 @@ static void payloads(nvtxDomainHandle_t domain)
     push_and_pop(domain, &event);
 }
 
+static void name_resource(nvtxDomainHandle_t domain, uint64_t id, int32_t type, nvtxMessageValue_t name)
+{
+    nvtxResourceAttributes_t resource = {.version = NVTX_VERSION, .size = NVTX_RESOURCE_ATTRIB_STRUCT_SIZE};
+    resource.identifier.ullValue = id;
+    resource.messageType = type;
+    resource.message = name;
+    nvtxDomainResourceCreate(domain, &resource);
+}
+
+/* One with a name, and others that have none, in any way of saying so. */
+static void resources(nvtxDomainHandle_t domain, uint64_t first_id, const char *name, const wchar_t *wide)
+{
+    static const int32_t ascii = NVTX_MESSAGE_TYPE_ASCII, unicode = NVTX_MESSAGE_TYPE_UNICODE,
+                         registered = NVTX_MESSAGE_TYPE_REGISTERED;
+    nvtxStringHandle_t empty = nvtxDomainRegisterStringA(domain, "");
+    name_resource(domain, first_id, NVTX_MESSAGE_UNKNOWN, (nvtxMessageValue_t){.ascii = NULL});
+    name_resource(domain, first_id, ascii, (nvtxMessageValue_t){.ascii = NULL});
+    name_resource(domain, first_id, ascii, (nvtxMessageValue_t){.ascii = ""});
+    name_resource(domain, first_id, unicode, (nvtxMessageValue_t){.unicode = NULL});
+    name_resource(domain, first_id, unicode, (nvtxMessageValue_t){.unicode = L""});
+    name_resource(domain, first_id, registered, (nvtxMessageValue_t){.registered = NULL});
+    name_resource(domain, first_id, registered, (nvtxMessageValue_t){.registered = empty});
+    name_resource(domain, first_id + 1, ascii, (nvtxMessageValue_t){.ascii = name});
+    name_resource(domain, first_id + 2, unicode, (nvtxMessageValue_t){.unicode = wide});
+    nvtxStringHandle_t known = nvtxDomainRegisterStringW(domain, wide);
+    name_resource(domain, first_id + 3, registered, (nvtxMessageValue_t){.registered = known});
+}
+
 static void usual(void)
 {
     nvtxDomainHandle_t a = nvtxDomainCreateA("lib.a"), b = nvtxDomainCreateW(L"lib.\u00e4");
@@ -85,12 +113,10 @@ static void usual(void)
     mark.payload.iValue = 42;
     nvtxMarkEx(&mark);
     nvtxNameOsThreadA(4711, "loa\"der\n");
-    nvtxResourceAttributes_t resource = {.version = NVTX_VERSION, .size = NVTX_RESOURCE_ATTRIB_STRUCT_SIZE};
-    resource.identifier.ullValue = 815;
-    nvtxDomainResourceCreate(NULL, &resource); /* without a name */
-    resource.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    resource.message.ascii = "queue";
-    nvtxDomainResourceCreate(NULL, &resource);
+    resources(NULL, 815, "queue", L"t\u00fcr");
+    resources(a, 915, "pool", L"b\u00fcro");
+    nvtxEventAttributes_t nameless = event_of(NULL, 3);
+    push_and_pop(a, &nameless);
     nvtxDomainDestroy(a); /* its ranges may go on for all that we know */
     push_and_pop(a, &none);
 }
@@ -214,18 +240,31 @@ static void check_threads(const jm_timeline *t)
     CHECK(count_of(t, "ended elsewhere", "", NULL) == 1);
 }
 
+static const char *const in_a[] = {"lib.a:pool", "lib.a:b\u00fcro", "lib.a:b\u00fcro"};
+
+/* Names of resources, from this mark on. */
+static void check_resources(const jm_timeline *t, size_t first, int first_id, const char *const names[3])
+{
+    for (int i = 0; i < 3; i++) {
+        char meta[96];
+        const jm_timeline_mark *mark = jm_timeline_mark_get(t, first + (size_t)i);
+        snprintf(meta, sizeof meta, "{\"of\": \"resource\", \"id\": %d, \"name\": \"%s\"}", first_id + 1 + i,
+                 names[i]);
+        CHECK(mark != NULL && strcmp(mark->name, "NVTX name") == 0 && strcmp(mark->meta, meta) == 0);
+    }
+}
+
 static void check_marks(const jm_timeline *t)
 {
-    CHECK(jm_timeline_mark_count(t) == 3);
-    if (jm_timeline_mark_count(t) != 3) return;
+    CHECK(jm_timeline_mark_count(t) == 8);
+    if (jm_timeline_mark_count(t) != 8) return;
     const jm_timeline_mark *mark = jm_timeline_mark_get(t, 0), *name = jm_timeline_mark_get(t, 1);
     CHECK(strcmp(mark->name, "mark") == 0 &&
           strcmp(mark->meta, "{\"category\": \"io\", \"payload\": 42}") == 0);
     CHECK(strcmp(name->name, "NVTX name") == 0);
     CHECK(strcmp(name->meta, "{\"of\": \"thread\", \"id\": 4711, \"name\": \"loa\\u0022der\\u000a\"}") == 0);
-    const jm_timeline_mark *resource = jm_timeline_mark_get(t, 2);
-    CHECK(strcmp(resource->name, "NVTX name") == 0);
-    CHECK(strcmp(resource->meta, "{\"of\": \"resource\", \"id\": 815, \"name\": \"queue\"}") == 0);
+    check_resources(t, 2, 815, (const char *const[]){"queue", "t\u00fcr", "t\u00fcr"});
+    check_resources(t, 5, 915, in_a);
 }
 
 static void check_domains(const jm_timeline *t)
@@ -235,6 +274,7 @@ static void check_domains(const jm_timeline *t)
     CHECK(count_of(t, "lib.a:same", "", NULL) == 2);
     CHECK(count_of(t, "lib.a:same", "lib.a:category 9", NULL) == 1);
     CHECK(count_of(t, "lib.a:registered", "lib.a:solver", NULL) == 1);
+    CHECK(count_of(t, "lib.a", "lib.a:solver", NULL) == 1); /* without a message */
     CHECK(count_of(t, "lib.\u00e4:\u00fcber", "lib.\u00e4:g\u00e9om\u00e9trie", NULL) == 1);
 }
 
@@ -259,7 +299,8 @@ static void check_filtered(const jm_timeline *t)
 {
     check_domains(t);
     CHECK(count_of(t, "default", "", NULL) == 0 && count_of(t, "same", NULL, NULL) == 0);
-    CHECK(jm_timeline_mark_count(t) == 0);
+    CHECK(jm_timeline_mark_count(t) == 3);
+    check_resources(t, 0, 915, in_a);
 }
 
 int main(int argc, char **argv)

@@ -94,6 +94,12 @@ void jm__mostly_add(jm__mostly *m, size_t node, size_t use, double seconds)
 
 /* ---- the layer that holds most ---- */
 
+/* The end of a path comes before the end of a part of it, and that before all other characters. */
+static int rank_of(char character)
+{
+    return character == '\0' ? 0 : character == '.' ? 1 : 2 + (unsigned char)character;
+}
+
 /* All paths inside a layer stand together, behind the layer itself. */
 static int compare_paths(const char *a, const char *b)
 {
@@ -101,10 +107,7 @@ static int compare_paths(const char *a, const char *b)
         a++;
         b++;
     }
-    if (*a == *b) return 0;
-    if (*a == '\0' || *b == '\0') return *a == '\0' ? -1 : 1;
-    if (*a == '.' || *b == '.') return *a == '.' ? -1 : 1;
-    return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+    return rank_of(*a) - rank_of(*b);
 }
 
 static int by_node_and_path(const void *left, const void *right, void *context)

@@ -9,9 +9,7 @@ static bool find_users(jm__map *users, const jm__dataset *d, int64_t board_id)
 {
     for (size_t i = 0; i < d->stream_count; i++) {
         const jm__stream *stream = &d->streams[i];
-        if (stream->board_id == board_id &&
-            !jm__map_put(users, &stream->process_id, (jm__map_value){.id = 1}))
-            return false;
+        if (stream->board_id == board_id && !jm__map_add(users, &stream->process_id)) return false;
     }
     return true;
 }

@@ -25,7 +25,7 @@ bool jm__places_init(jm__places *places, const jm__span_index *spans, int64_t pi
         const jm__span *span = &d->spans[i];
         if (!is_layer(span->kind) || (places->layered.count > 0 && span->process_id == last)) continue;
         last = span->process_id;
-        if (!jm__map_put(&places->layered, &last, (jm__map_value){.id = 1})) return false;
+        if (!jm__map_add(&places->layered, &last)) return false;
     }
     places->layer_of = jm__span_speakers(spans, layer_around);
     return places->layer_of != NULL;

@@ -237,19 +237,23 @@ static void blank_free(blank *b)
 
 static const jm_sensor steady = {.name = "power", .response = JM_RESPONSE_INSTANT, .noise = 5};
 
-/* Of a column of work and idle ones, by three readings of 500, 100 and 300 W. */
-static jm__belief believe_three(size_t columns, const jm__idle_known *idle)
+/* Of a column of work and idle ones, by these readings; learnt from the first three. */
+static jm__belief believe_readings(size_t columns, const double *watts, size_t count,
+                                   const jm__idle_known *idle)
 {
-    static const jm_reading readings[] = {
-        {.t_ns = 1, .value = 500}, {.t_ns = 2, .value = 100}, {.t_ns = 3, .value = 300}};
+    enum { MOST = 8 };
+    jm_reading readings[MOST];
     blank b;
     blank_init(&b, columns);
     jm__reading_list learn = {0};
-    for (size_t i = 0; i < 3; i++)
-        assert_true(jm__vec_push(&learn, readings[i]));
+    assert_true(count <= MOST);
+    for (size_t i = 0; i < count; i++) {
+        readings[i] = (jm_reading){.t_ns = 1 + (int64_t)i, .value = watts[i]};
+        if (i < 3) assert_true(jm__vec_push(&learn, readings[i]));
+    }
     const jm__levels_input input = {.sensor = &steady,
                                     .readings = readings,
-                                    .reading_count = 3,
+                                    .reading_count = count,
                                     .design = &b.design,
                                     .class_columns = 1,
                                     .columns = columns,
@@ -259,6 +263,11 @@ static jm__belief believe_three(size_t columns, const jm__idle_known *idle)
     jm__vec_free(&learn);
     blank_free(&b);
     return belief;
+}
+
+static jm__belief believe_three(size_t columns, const jm__idle_known *idle)
+{
+    return believe_readings(columns, (const double[]){500, 100, 300}, 3, idle);
 }
 
 /* Work starts at the mean, 300 +- 30 %; the idle level at 1.4 times the least reading, 140 W, but at most 30
@@ -277,6 +286,27 @@ static void test_idle_columns_start_from_the_idle_power_and_work_from_the_busy(v
             assert_near(belief.covariance[k * COLUMNS + m], k == 2 && m == 2 ? 54 * 54 : 0, 1e-6);
     }
     jm__belief_free(&belief);
+}
+
+/* A board that rested before or after what is learnt from draws 1.4 times that at rest; readings of 0 W are
+ * none. The error is 60 % of it, or 15 % of the work. */
+static void test_the_idle_power_is_of_the_least_reading_wherever_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        double watts[5], idle_w, u_w;
+    } runs[] = {{{500, 100, 300, 60, 200}, 84, 50.4}, /* the fourth */
+                {{500, 60, 340, 61, 300}, 84, 50.4},  /* one that is learnt from */
+                {{500, 100, 300, 90, 20}, 28, 45},    /* the last, and 15 % of 300 W */
+                {{500, 50, 350, 0, -3}, 70, 45},      /* not those of nothing */
+                {{300, 300, 300, 300, 300}, 90, 54}}; /* it never rested: at most 30 % of the work */
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        jm__belief belief = believe_readings(2, runs[i].watts, 5, NULL);
+        assert_near(belief.value[0], 300, 1e-6);
+        assert_near(belief.value[1], runs[i].idle_w, 1e-6);
+        assert_near(belief.u[1], runs[i].u_w, 1e-6);
+        jm__belief_free(&belief);
+    }
 }
 
 /* What is known of gaps takes the place of the least reading, but for before the first work; gaps that
@@ -775,6 +805,7 @@ int main(void)
         cmocka_unit_test(test_a_belief_that_moves_takes_the_mean_along_by_its_weight),
         cmocka_unit_test(test_a_design_without_memory_for_its_blocks_keeps_none),
         cmocka_unit_test(test_idle_columns_start_from_the_idle_power_and_work_from_the_busy),
+        cmocka_unit_test(test_the_idle_power_is_of_the_least_reading_wherever_it_is),
         cmocka_unit_test(test_gaps_start_from_what_is_known_of_them),
         cmocka_unit_test(test_without_readings_a_stretch_leaves_the_beliefs_as_they_are),
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),

@@ -74,6 +74,31 @@ static void test_a_kernel_of_many_layers_is_in_what_holds_them(void **state)
     syn_free(s);
 }
 
+/* What is in a layer and what is in its parts count together, whatever other names begin like its own. */
+static void test_a_layer_has_the_time_of_its_parts_beside_layers_of_like_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int64_t ms;
+    } parts[] = {{"net.a", 3}, {"net.a.x", 3}, {"net.a-b", 2}, {"net.a_b", 1}, {"net.ab.x", 1}};
+    synthetic *s = syn_create(6, 1, 2000);
+    int64_t gemm = syn_class(s, "gemm", 1, 500), now = 0;
+    for (int step = 0; step < 50; step++, now += 30 * (int64_t)MS)
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            int64_t end = now + parts[i].ms * MS;
+            int64_t span = syn_span(s, JM_SPAN_FORWARD, parts[i].path, "Part", 0, now, end, 100);
+            syn_kernel(s, gemm, 0, span, now, end);
+            now = end;
+        }
+    syn_measure(s, 0, 0, now);
+    syn_finish(s);
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
+    assert_mostly(row_named(report, "gemm"), "net.a", 0.6);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 static void test_a_gap_is_before_what_came_after_it(void **state)
 {
     (void)state;
@@ -121,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_kernel_is_where_half_of_its_time_is),
         cmocka_unit_test(test_a_kernel_of_many_layers_is_in_what_holds_them),
+        cmocka_unit_test(test_a_layer_has_the_time_of_its_parts_beside_layers_of_like_names),
         cmocka_unit_test(test_a_gap_is_before_what_came_after_it),
         cmocka_unit_test(test_work_in_no_layer_is_said_to_be_in_none),
         cmocka_unit_test(test_energy_parts_into_passes),

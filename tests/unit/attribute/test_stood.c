@@ -436,6 +436,35 @@ static void test_what_tracing_made_is_no_steps(void **state)
     duty_free(d);
 }
 
+/* Of all boards and kinds of gaps: rests between steps and between kernels, each at its power. */
+static void test_the_note_on_tracing_says_what_it_cost_in_time_and_joules(void **state)
+{
+    (void)state;
+    duty_options options = usual(14, 5);
+    options.processes = 2;
+    options.between_us = 4000;
+    duty *d = duty_create(options);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    double traced, longer, time, energy_j, run_s = 2e-9 * (double)(d->end_ns - d->begin_ns);
+    const char *note = NULL;
+    for (size_t i = 0; i < jm_report_note_count(report) && note == NULL; i++)
+        if (strstr(jm_report_note(report, i), "of the steps were traced") != NULL)
+            note = jm_report_note(report, i);
+    assert_non_null(note);
+    assert_int_equal(
+        sscanf(note,
+               "%lf %% of the steps were traced, and stand for the others of their kind; a traced "
+               "step took %lf %% longer: that cost %lf %% of the time and %lf J.",
+               &traced, &longer, &time, &energy_j),
+        4);
+    assert_near(traced, 100.0 * (double)d->traced / (double)d->steps, 0.05); /* two digits */
+    assert_near(time, 100 * d->tracing_s / run_s, 0.08);
+    assert_near(energy_j, d->tracing_s * d->s->idle_w, 0.1);
+    assert_near(energy_j, jm_report_totals_get(report)->tracing_energy_j, 0.005);
+    jm_report_free(report);
+    duty_free(d);
+}
+
 /* The same figures whoever asks. */
 static void test_all_views_tell_the_same(void **state)
 {
@@ -608,6 +637,7 @@ int main(void)
         cmocka_unit_test(test_steps_like_no_traced_one_are_left_out_and_told),
         cmocka_unit_test(test_a_time_asked_for_cuts_steps),
         cmocka_unit_test(test_what_tracing_made_is_no_steps),
+        cmocka_unit_test(test_the_note_on_tracing_says_what_it_cost_in_time_and_joules),
         cmocka_unit_test(test_all_views_tell_the_same),
         cmocka_unit_test(test_requests_share_steps_that_were_not_traced),
         cmocka_unit_test(test_each_step_has_its_joules),

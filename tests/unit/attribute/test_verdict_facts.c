@@ -15,22 +15,30 @@ static const int64_t start_ns = JM_NS_PER_S, end_ns = (1 + RUN_S) * JM_NS_PER_S;
 
 static const char *const all_is_well = "no check found anything";
 
-/* Two kinds of kernels at work in a phase, with gaps, on each board. */
-static synthetic *program(size_t boards, double noise_w, double drift_w)
+/* Two kinds of kernels at work in a phase, with gaps, on each board; `share`: of a large board's power. */
+static synthetic *program_of(double share, size_t boards, double noise_w, double drift_w)
 {
     synthetic *s = syn_create(5, boards, 100000);
-    s->noise_w = noise_w;
-    s->drift_w = drift_w;
-    syn_class(s, "a", 8, 600);
-    syn_class(s, "b", 16, 300);
+    s->idle_w *= share;
+    s->noise_w = share * noise_w;
+    s->drift_w = share * drift_w;
+    syn_class(s, "a", 8, share * 600);
+    syn_class(s, "b", 16, share * 300);
     for (size_t b = 0; b < boards; b++) {
         int64_t span = syn_span(s, JM_SPAN_PHASE, "train", "", 0, start_ns, end_ns, 100 + (int64_t)b);
         syn_random_work(s, b, 1, 2, span, start_ns, end_ns);
     }
-    for (size_t b = 0; b < boards; b++)
+    for (size_t b = 0; b < boards; b++) {
+        s->sensors[2 * b].noise *= share;
         syn_measure(s, b, start_ns, end_ns);
+    }
     syn_finish(s);
     return s;
+}
+
+static synthetic *program(size_t boards, double noise_w, double drift_w)
+{
+    return program_of(1, boards, noise_w, drift_w);
 }
 
 static void drop_readings(synthetic *s, int64_t sensor_id, int64_t from_ns, int64_t to_ns)
@@ -73,6 +81,7 @@ static void test_a_run_of_which_all_is_known_is_good(void **state)
     (void)state;
     expect(program(1, 4, 0), "good", all_is_well);
     expect(program(2, 4, 0), "good", all_is_well);
+    expect(program_of(0.01, 1, 4, 0), "good", all_is_well); /* also one of few joules */
 }
 
 static void test_energy_that_nobody_measured_is_poor(void **state)

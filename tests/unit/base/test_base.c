@@ -129,6 +129,19 @@ static bool place_equal(const void *key, const void *another)
     return strcmp(a->folder, b->folder) == 0 && strcmp(a->file, b->file) == 0;
 }
 
+static void test_a_map_that_is_a_set_has_each_key_once(void **state)
+{
+    (void)state;
+    jm__map set = {.key_size = sizeof(int64_t)};
+    for (int64_t i = 0; i < 500; i++)
+        assert_true(jm__map_add(&set, &(int64_t){i * i % 101}));
+    assert_int_equal(set.count, 51); /* the squares modulo a prime */
+    for (int64_t i = 0; i < 500; i++)
+        assert_non_null(jm__map_find(&set, &(int64_t){i * i % 101}));
+    assert_null(jm__map_find(&set, &(int64_t){2})); /* none of them, as 101 is 5 modulo 8 */
+    jm__map_free(&set);
+}
+
 static void test_a_map_of_texts_goes_by_what_they_say(void **state)
 {
     (void)state;
@@ -317,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_a_text_grows_and_is_handed_over),
         cmocka_unit_test(test_a_vector_keeps_what_was_pushed),
         cmocka_unit_test(test_a_map_holds_what_was_put_and_not_what_was_removed),
+        cmocka_unit_test(test_a_map_that_is_a_set_has_each_key_once),
         cmocka_unit_test(test_a_map_of_texts_goes_by_what_they_say),
         cmocka_unit_test(test_a_map_takes_keys_of_several_texts),
         cmocka_unit_test(test_a_search_finds_the_first_that_does_not_lie_before),

@@ -251,6 +251,26 @@ static void test_who_may_not_set_is_told_when_he_takes(void **state)
     setenv("JOULEMAP_SIM", "h200,h200", 1);
 }
 
+static void test_a_machine_without_nvml_is_told_with_what_to_do(void **state)
+{
+    (void)state;
+    jm_error err;
+    jm_cap_lease *lease;
+    const jm_cap_lease_options options = {.size = sizeof options};
+    const char *given = getenv("JOULEMAP_NVML");
+    char *kept = given != NULL ? strdup(given) : NULL;
+    setenv("JOULEMAP_NVML", "/nowhere/libnvidia-ml.so.1", 1);
+    assert_int_equal(take_status(&lease, &options, &err), JM_NO_DEVICE);
+    if (kept != NULL)
+        setenv("JOULEMAP_NVML", kept, 1);
+    else
+        unsetenv("JOULEMAP_NVML");
+    free(kept);
+    assert_non_null(strstr(err.text, "no GPU can be reached: "));
+    assert_non_null(strstr(err.text, "/nowhere/libnvidia-ml.so.1"));
+    assert_string_equal(err.hint, "check the path in JOULEMAP_NVML");
+}
+
 static void test_a_cap_that_somebody_else_sets_meanwhile_stays(void **state)
 {
     (void)state;
@@ -581,6 +601,7 @@ int main(void)
         cmocka_unit_test(test_a_lease_whose_helper_stands_still_is_reset),
         cmocka_unit_test(test_a_held_clock_is_let_go_with_the_lease),
         cmocka_unit_test(test_who_may_not_set_is_told_when_he_takes),
+        cmocka_unit_test(test_a_machine_without_nvml_is_told_with_what_to_do),
         cmocka_unit_test(test_a_cap_that_somebody_else_sets_meanwhile_stays),
         cmocka_unit_test(test_a_lease_lost_before_it_set_what_it_wrote_down_is_put_back),
         cmocka_unit_test(test_a_lease_of_before_a_boot_is_void),

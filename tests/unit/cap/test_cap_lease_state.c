@@ -313,6 +313,34 @@ static void test_a_board_that_is_not_there_any_more_is_named(void **state)
     assert_true(is_put_back(0));
 }
 
+/* Somebody is there to put it back, and does not in time: which board, what it had, why it has not it yet. */
+static void test_what_is_still_to_be_put_back_is_told_with_its_cause(void **state)
+{
+    (void)state;
+    jm_error err;
+    int lock;
+    jm__lease_state kept = a_state();
+    const int64_t pid = kept.helper_pid, start = kept.helper_start;
+    must(jm__lease_await_back(&caps, kept.uuid, pid, start, 1, &err), &err); /* nothing is to be put back */
+    must(jm__lease_state_write(&kept, &caps, &err), &err);
+    must(jm__lease_lock_take(&lock, &caps, kept.uuid, &err), &err);
+    assert_int_equal(jm__lease_await_back(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
+    assert_string_equal(err.text, "what was found on GPU 0, 650.1 W, is still to be put back");
+    assert_string_equal(err.hint, "`joulemap cap restore`");
+    assert_int_equal(err.code, 0);
+    snprintf(kept.fault, sizeof kept.fault, "the GPU is lost");
+    kept.index = 3;
+    kept.info.found_w = 300;
+    must(jm__lease_state_write(&kept, &caps, &err), &err);
+    assert_int_equal(jm__lease_await_back(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
+    assert_string_equal(err.text, "what was found on GPU 3, 300 W, is still to be put back: the GPU is lost");
+    /* What another helper wrote since is its own to put back. */
+    must(jm__lease_await_back(&caps, kept.uuid, pid + 1, start, 1, &err), &err);
+    must(jm__lease_await_back(&caps, kept.uuid, pid, start + 1, 1, &err), &err);
+    must(jm__lease_state_remove(&caps, kept.uuid, &err), &err);
+    close(lock);
+}
+
 /* Root's lease is not an ordinary user's to end. */
 static void test_another_users_lease_is_not_his_to_end(void **state)
 {
@@ -350,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_restore_tells_what_it_put_back_and_what_it_could_not),
         cmocka_unit_test(test_a_lease_that_stands_is_not_restored),
         cmocka_unit_test(test_a_board_that_is_not_there_any_more_is_named),
+        cmocka_unit_test(test_what_is_still_to_be_put_back_is_told_with_its_cause),
         cmocka_unit_test(test_another_users_lease_is_not_his_to_end),
     };
     return cmocka_run_group_tests(tests, open_board, close_board);

@@ -179,6 +179,36 @@ static void test_work_that_hardly_matters_is_not_waited_for(void **state)
     assert_int_equal(b->stretches, simulate(one_class, 0.1, 0.95, 200)->stretches);
 }
 
+/* A stretch that sees class 1 alone, and eight seconds of its work after it: nothing is new. Returns the end.
+ */
+static int64_t sample_class_1(jm__duty *duty, int64_t t_ns)
+{
+    enum { SAMPLED_S = 3, MORE_S = 8 };
+    int64_t end_ns = t_ns + SAMPLED_S * JM_NS_PER_S;
+    assert_true(jm__duty_wants(duty, t_ns, 0));
+    jm__duty_began(duty, t_ns);
+    jm__duty_ended(duty, end_ns);
+    jm__duty_kernel(duty, 1, t_ns, end_ns, end_ns);
+    jm__duty_kernel(duty, 1, end_ns, end_ns + MORE_S * JM_NS_PER_S, end_ns + MORE_S * JM_NS_PER_S);
+    assert_false(jm__duty_wants(duty, end_ns + MORE_S * JM_NS_PER_S, 0));
+    return end_ns + MORE_S * JM_NS_PER_S;
+}
+
+/* Work of before a stretch that has missed it may never come again. */
+static void test_work_that_no_sample_has_seen_counts_from_the_last_stretch_on(void **state)
+{
+    (void)state;
+    jm__duty duty;
+    int64_t t_ns = 100 * JM_NS_PER_S;
+    jm__duty_init(&duty, 0.1, t_ns); /* a second every ten minutes */
+    jm__duty_kernel(&duty, 1, t_ns, t_ns + 60 * JM_NS_PER_S, t_ns + 60 * JM_NS_PER_S);
+    t_ns = sample_class_1(&duty, t_ns + 60 * JM_NS_PER_S);
+    jm__duty_kernel(&duty, 2, t_ns, t_ns + JM_NS_PER_S, t_ns + JM_NS_PER_S); /* once: a ninth of the work */
+    t_ns = sample_class_1(&duty, t_ns + JM_NS_PER_S);
+    jm__duty_kernel(&duty, 2, t_ns, t_ns + JM_NS_PER_S, t_ns + JM_NS_PER_S);
+    assert_true(jm__duty_wants(&duty, t_ns + JM_NS_PER_S, 0)); /* it did */
+}
+
 /* Something new every second. */
 static int64_t ever_new(double t_s)
 {
@@ -356,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_of_a_board_that_works_now_and_then_two_seconds_of_work_are_sampled),
         cmocka_unit_test(test_work_that_no_sample_has_seen_is_sampled_soon),
         cmocka_unit_test(test_work_that_hardly_matters_is_not_waited_for),
+        cmocka_unit_test(test_work_that_no_sample_has_seen_counts_from_the_last_stretch_on),
         cmocka_unit_test(test_it_costs_no_more_cpu_than_it_may),
         cmocka_unit_test(test_of_a_program_that_is_traced_in_turns_turns_are_sampled),
         cmocka_unit_test(test_a_turn_that_does_not_come_is_not_waited_for),

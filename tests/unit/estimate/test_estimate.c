@@ -254,6 +254,9 @@ static void expect_failure(const char *text, const jm_estimate_options *asked, j
     assert_null(estimate);
     if (strstr(err.text, words) == NULL && strstr(err.hint, words) == NULL)
         fail_msg("%s (%s)", err.text, err.hint);
+    assert_int_equal(err.status, status);
+    assert_int_equal(err.code, 0); /* no call of a library's failed */
+    assert_string_equal(err.call, "");
     unlink(temporary);
 }
 

@@ -5,7 +5,9 @@
 #include "failing_each.h"
 #include "page/document.h"
 #include "page/parts.h"
+#include "report/head.h"
 #include "report/json_add.h"
+#include "report/row_cells.h"
 #include "rows/marks.h"
 #include "small_run.h"
 
@@ -258,6 +260,81 @@ static void test_a_view_without_memory_is_an_error_or_the_same_view(void **state
     fail_each_view(JM_BY_SPAN);
 }
 
+/* ---- parts of a view that ask for memory seldom: each time is tried */
+
+static jm_status make_head(void *context, jm_error *err)
+{
+    wish *w = context;
+    jm__strbuf head = {0};
+    jm_status status = jm__head_add(&head, "Energy by kernel", w->report, false, 60, err);
+    if (status == JM_OK && (w->text = jm__strbuf_take(&head)) == NULL)
+        status = jm__no_memory(err, "jm__head_add");
+    jm__strbuf_free(&head);
+    return status;
+}
+
+static void test_a_head_without_memory_is_an_error_or_has_its_title_and_all_facts(void **state)
+{
+    (void)state;
+    wish w = {.options = {.size = sizeof w.options, .by = JM_BY_KERNEL, .phase = "train"}};
+    assert_int_equal(make_report(&w, NULL), JM_OK);
+    const failing_trial head = {"a head", &w, make_head, tell_text, drop_text, failing_for_memory};
+    failing_each_of(&head, FAILING_MEMORY, 1);
+    drop_report(&w);
+}
+
+enum { LINES_MOST = 32 };
+
+/* The lines of a table, before it is laid out. */
+typedef struct lines {
+    jm__fold fold;
+    jm__row_traits traits;
+    char cells[LINES_MOST][JM_TABLE_COLUMNS][JM_CELL];
+} lines;
+
+static jm_status make_cells(void *context, jm_error *err)
+{
+    lines *l = context;
+    const jm__energy_scale scale = jm__energy_scale_for(1);
+    memset(l->cells, 0, sizeof l->cells);
+    for (size_t i = 0; i < l->fold.parts.count; i++)
+        if (!jm__row_cells(l->cells[i], &l->traits, &l->fold.parts.items[i], &scale, false))
+            return jm__no_memory(err, "jm__row_cells");
+    return JM_OK;
+}
+
+static char *tell_cells(void *context)
+{
+    const lines *l = context;
+    jm__strbuf all = {0};
+    for (size_t i = 0; i < l->fold.parts.count; i++)
+        for (size_t c = 0; c < JM_TABLE_COLUMNS; c++)
+            jm__strbuf_format(&all, "%s%s", l->cells[i][c], c + 1 < JM_TABLE_COLUMNS ? "|" : "\n");
+    return jm__strbuf_take(&all);
+}
+
+static void keep(void *context)
+{
+    (void)context;
+}
+
+static void test_cells_without_memory_are_an_error_or_the_same_cells(void **state)
+{
+    (void)state;
+    static lines all = {.traits = {.by_kernel = true}};
+    wish w = {.options = {.size = sizeof w.options, .by = JM_BY_KERNEL, .phase = "train"}};
+    assert_int_equal(make_report(&w, NULL), JM_OK);
+    assert_int_equal(jm__fold_make(&all.fold, w.report, true, NULL, NULL), JM_OK);
+    assert_in_range(all.fold.parts.count, 2, LINES_MOST);
+    for (size_t i = 0; i < all.fold.parts.count; i++)
+        jm__row_traits_see(&all.traits, &all.fold.parts.items[i]);
+    assert_true(all.traits.somewhere); /* a layer's name is what asks for memory */
+    const failing_trial cells = {"cells", &all, make_cells, tell_cells, keep, failing_for_memory};
+    failing_each_of(&cells, FAILING_MEMORY, 1);
+    jm__fold_free(&all.fold);
+    drop_report(&w);
+}
+
 /* ---- two of them */
 
 typedef struct beside {
@@ -409,6 +486,8 @@ int main(void)
         cmocka_unit_test(test_a_report_without_memory_is_an_error_or_the_same_report),
         cmocka_unit_test(test_a_page_without_memory_is_an_error_or_the_same_page),
         cmocka_unit_test(test_a_view_without_memory_is_an_error_or_the_same_view),
+        cmocka_unit_test(test_a_head_without_memory_is_an_error_or_has_its_title_and_all_facts),
+        cmocka_unit_test(test_cells_without_memory_are_an_error_or_the_same_cells),
         cmocka_unit_test(test_a_diff_without_memory_is_an_error_or_the_same_diff),
         cmocka_unit_test(test_an_export_without_memory_is_an_error_or_the_same_export),
     };

@@ -6,6 +6,7 @@
 #include "suite/sources.h"
 #include "suite/stock.h"
 #include "suite/turns.h"
+#include "suite/watch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,10 +16,13 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST = 512 };
@@ -227,6 +231,130 @@ static void test_rest_before_a_burst_brings_the_mean_to_the_limit_and_not_below(
     assert_true(suite_account_rest_before(&account, SUITE_LIGHT_POWER, 10e-3) == 0);
 }
 
+/* ---- what is left out */
+
+static char target[48]; /* what was compiled for last */
+
+static int create_program(suite_program *program, const char *source, const char *name, int count,
+                          const char *const *headers, const char *const *names)
+{
+    (void)source, (void)name, (void)count, (void)headers, (void)names;
+    *program = NULL;
+    return 0;
+}
+
+static int fail_to_compile(suite_program program, int count, const char *const *options)
+{
+    (void)program, (void)count;
+    snprintf(target, sizeof target, "%s", options[0]);
+    return 6;
+}
+
+static int have_no_log(suite_program program, size_t *size)
+{
+    (void)program, (void)size;
+    return 1;
+}
+
+static bool go_on(double share)
+{
+    (void)share;
+    return true;
+}
+
+/* On a GPU of this capability, by a compiler that compiles nothing. */
+static jm_status make_all(suite_ready *ready, int capability, const suite_kernel *const *kernels,
+                          size_t count, jm_error *err)
+{
+    suite_driver driver = {.capability = capability, .multiprocessors = 132};
+    const suite_compiler compiler = {.nvrtcCreateProgram = create_program,
+                                     .nvrtcCompileProgram = fail_to_compile,
+                                     .nvrtcGetProgramLogSize = have_no_log,
+                                     .capability = capability,
+                                     .binary = true};
+    suite_modules modules = {.driver = &driver, .compiler = &compiler};
+    suite_stock stock = {.driver = &driver, .modules = &modules, .share = 1};
+    suite_chance chance = {11};
+    target[0] = '\0';
+    return suite_make_ready(ready, kernels, count, true, &stock, &chance, go_on, err);
+}
+
+static void test_kernels_for_other_chips_are_left_out_by_what_they_need(void **state)
+{
+    (void)state;
+    const suite_kernel newer = {.family = "sum", .what = "wide", .n = {64}, .capability = 80, .kinds = 1},
+                       other = {.family = "sum", .what = "far", .n = {32}, .capability = 80, .kinds = 3},
+                       own = {.family = "product", .what = "deep", .capability = SUITE_ONLY(90), .kinds = 1};
+    const suite_kernel *const kernels[] = {&newer, &own, &other};
+    suite_ready ready;
+    jm_error err = {0};
+    assert_int_equal(make_all(&ready, 75, kernels, 3, &err), JM_NOT_SUPPORTED);
+    assert_string_equal(err.text, "no kernel of the suite runs here: needs compute capability 8.0");
+    assert_string_equal(target, ""); /* nothing of theirs is compiled */
+    assert_int_equal(ready.left_out, 4);
+    assert_int_equal(ready.reason_count, 2);
+    assert_int_equal(ready.reasons[0].count, 3);
+    assert_string_equal(ready.reasons[0].names[0], "sum/wide-64-bf16");
+    assert_string_equal(ready.reasons[0].names[2], "sum/far-32-bf16");
+    assert_string_equal(ready.reasons[1].text, "needs compute capability 9.0 itself");
+    suite_ready_free(&ready);
+    assert_int_equal(make_all(&ready, 100, &kernels[1], 1, &err), JM_NOT_SUPPORTED);
+    assert_string_equal(err.text, "no kernel of the suite runs here: needs compute capability 9.0 itself");
+    suite_ready_free(&ready);
+}
+
+static void test_what_one_chip_alone_has_is_compiled_for_that_chip(void **state)
+{
+    (void)state;
+    const suite_kernel
+        any = {.family = "sum", .what = "wide", .source = "norm", .kinds = 1},
+        newer = {.family = "sum", .what = "far", .source = "norm", .capability = 80, .kinds = 1},
+        own = {.family = "sum", .what = "deep", .source = "hopper", .capability = SUITE_ONLY(90), .kinds = 1};
+    const suite_kernel *const kernels[] = {&any, &newer, &own};
+    static const char *const targets[] = {"--gpu-architecture=sm_90", "--gpu-architecture=sm_90",
+                                          "--gpu-architecture=sm_90a"};
+    for (size_t i = 0; i < 3; i++) {
+        suite_ready ready;
+        jm_error err = {0};
+        assert_int_equal(make_all(&ready, 90, &kernels[i], 1, &err), JM_NOT_SUPPORTED);
+        assert_string_equal(target, targets[i]);
+        assert_non_null(strstr(err.text, ".cu does not compile: error 6 of NVRTC"));
+        suite_ready_free(&ready);
+    }
+}
+
+/* ---- its end */
+
+/* A process that waits for an hour; a signal comes before or while it does. Its exit code, 0 if all is right.
+ */
+static int wait_and_be_ended(int number)
+{
+    const struct itimerspec soon = {.it_value = {0, 5000000}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = number};
+    timer_t timer;
+    suite_watch_signals();
+    if (suite_ended() != 0 || !suite_sleep(1e-3)) return 1;
+    alarm(20); /* kills one that no signal ends */
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return 2;
+    if (timer_settime(timer, 0, &soon, NULL) != 0) return 3;
+    if (suite_sleep(3600)) return 4;
+    return suite_ended() == number && !suite_sleep(1e-3) ? 0 : 5;
+}
+
+static void test_a_signal_that_asks_for_the_end_ends_a_wait_and_is_told(void **state)
+{
+    (void)state;
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < 3; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) _exit(wait_and_be_ended(numbers[i]));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
 /* ---- libraries */
 
 static bool has_path(const suite_paths *paths, const char *path)
@@ -362,6 +490,9 @@ int main(void)
         cmocka_unit_test(test_all_kernels_get_equal_time_in_an_order_that_does_not_repeat),
         cmocka_unit_test(test_heavy_kernels_rest_enough_to_stay_below_the_limit),
         cmocka_unit_test(test_rest_before_a_burst_brings_the_mean_to_the_limit_and_not_below),
+        cmocka_unit_test(test_kernels_for_other_chips_are_left_out_by_what_they_need),
+        cmocka_unit_test(test_what_one_chip_alone_has_is_compiled_for_that_chip),
+        cmocka_unit_test(test_a_signal_that_asks_for_the_end_ends_a_wait_and_is_told),
         cmocka_unit_test(test_libnvrtc_is_looked_for_in_toolkits_and_packages),
         cmocka_unit_test(test_stand_ins_of_the_simulated_board_lie_beside_the_program),
         cmocka_unit_test(test_all_sources_compile_for_ampere),

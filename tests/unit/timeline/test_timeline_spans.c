@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -14,7 +15,7 @@ enum { STEPS = 6, FLUSH_TIMEOUT_MS = 10000 };
 
 static jm_run *run;
 static jm_recording *recording;
-static int64_t begun_ns[STEPS];
+static int64_t created_ns, begun_ns[STEPS];
 
 /* In each step a layer, a range and a mark. */
 static void take_step(int step)
@@ -35,6 +36,7 @@ static int set_up(void **state)
     const jm_run_options options = {.size = sizeof options, .sim = "h200", .no_cpu = true};
     setenv("JOULEMAP_NVML", JM_BUILD_DIR "/sim/libnvidia-ml.so.1", 1);
     unsetenv("JOULEMAP_RUN");
+    created_ns = jm_now_ns();
     if (jm_run_start(&run, &options, NULL) != JM_OK) return -1;
     for (int step = 0; step < STEPS; step++)
         take_step(step);
@@ -95,6 +97,30 @@ static void test_a_name_finds_ranges_and_marks_of_the_time_asked_for(void **stat
     jm_timeline_free(t);
 }
 
+static void test_a_timeline_begins_and_ends_with_the_time_asked_for_or_with_the_recording(void **state)
+{
+    (void)state;
+    jm_timeline *t = spans(JM_SPAN_STEP, NULL, begun_ns[1], begun_ns[4]);
+    assert_int_equal(jm_timeline_start_ns(t), begun_ns[1]);
+    assert_int_equal(jm_timeline_end_ns(t), begun_ns[4]);
+    int64_t offset_ns = jm_timeline_unix_offset_ns(t),
+            by_s = (jm_now_ns() + offset_ns) / 1000000000 - time(NULL);
+    assert_true(by_s > -60 && by_s < 60);
+    jm_timeline_free(t);
+    jm_error err;
+    if (jm_timeline_create_readings(&t, recording, begun_ns[2], begun_ns[3], &err) != JM_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(jm_timeline_start_ns(t), begun_ns[2]);
+    assert_int_equal(jm_timeline_end_ns(t), begun_ns[3]);
+    jm_timeline_free(t);
+    if (jm_timeline_create(&t, recording, &err) != JM_OK) fail_msg("%s", err.text);
+    assert_true(jm_timeline_start_ns(t) > created_ns && jm_timeline_start_ns(t) <= begun_ns[0]);
+    assert_true(jm_timeline_end_ns(t) >= begun_ns[STEPS - 1] && jm_timeline_end_ns(t) <= jm_now_ns());
+    assert_int_equal(jm_timeline_unix_offset_ns(t), offset_ns);
+    assert_true(jm_timeline_series_count(t) > 0);
+    jm_timeline_free(t);
+}
+
 static void test_what_is_not_there_is_none_and_no_time_is_wrong_usage(void **state)
 {
     (void)state;
@@ -110,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spans_of_a_kind_are_those_of_the_time_asked_for),
         cmocka_unit_test(test_a_name_finds_ranges_and_marks_of_the_time_asked_for),
+        cmocka_unit_test(test_a_timeline_begins_and_ends_with_the_time_asked_for_or_with_the_recording),
         cmocka_unit_test(test_what_is_not_there_is_none_and_no_time_is_wrong_usage),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
