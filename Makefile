@@ -11,13 +11,14 @@
 #   make try-readme SUITE=bookworm MIRROR=URL [KEYRING=FILE]   as root: follow README.md in a clean Debian or Ubuntu
 #   make format, clean, distclean
 # Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
-#   COUNT, SEED, UNDER (a folder), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
+#   WERROR=ON (warnings are errors, as in make check, where build/ is configured anew); COUNT, SEED, UNDER (a folder), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
 
 PART    ?=
 SECONDS ?= 60
 COUNT   ?= 20
 SEED    ?= 1
 UNDER   ?= src
+WERROR  ?= OFF
 PREFIX  ?= /usr/local
 watched := scripts/watched
 
@@ -62,7 +63,7 @@ bootstrap-check:
 
 # CMake follows its own files by itself.
 build/build.ninja: | .venv/.stage-headers
-	@$(watched) "cmake" cmake -S . -B build -G Ninja -DJM_TESTS=OFF -DCMAKE_REQUIRE_FIND_PACKAGE_CUPTI=ON
+	@$(watched) "cmake" cmake -S . -B build -G Ninja -DJM_TESTS=OFF -DJM_WERROR=$(WERROR) -DCMAKE_REQUIRE_FIND_PACKAGE_CUPTI=ON
 
 native: build/build.ninja | bootstrap
 	@$(watched) "compiling" ninja -C build

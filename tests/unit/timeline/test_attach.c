@@ -170,8 +170,8 @@ static void await_following(jm_run *run, pid_t pid)
 /* Until both its libraries listen (again). */
 static void await_listening(pid_t pid)
 {
-    char line[512], names[2][64];
     struct sockaddr_un address;
+    char line[512], names[2][sizeof address.sun_path + 2];
     const char libraries[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
     for (size_t i = 0; i < 2; i++) {
         jm__dormant_address(&address, pid, libraries[i]);

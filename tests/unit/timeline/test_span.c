@@ -684,9 +684,12 @@ int stat(const char *restrict path, struct stat *restrict info)
     return result;
 }
 
-static void *be_beside(void *over)
+static _Atomic bool over;
+
+static void *be_beside(void *unused)
 {
-    while (!*(_Atomic bool *)over)
+    (void)unused;
+    while (!over)
         jm__sleep_ns(JM_NS_PER_MS);
     return NULL;
 }
@@ -706,9 +709,8 @@ static void test_a_thread_that_is_asked_for_as_it_ends_is_there(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         pthread_t beside;
-        _Atomic bool over = false;
         first_thread = gettid();
-        if (pthread_create(&beside, NULL, be_beside, (void *)&over) != 0) _exit(1);
+        if (pthread_create(&beside, NULL, be_beside, NULL) != 0) _exit(1);
         jm__dormant_begin(NULL); /* with a thread, as there is one beside */
         over = true;
         pthread_join(beside, NULL);
