@@ -10,8 +10,8 @@
 #   make install           command, libraries, headers, man page under PREFIX (/usr/local); DESTDIR is put before it
 #   make try-readme SUITE=bookworm MIRROR=URL [KEYRING=FILE]   as root: follow README.md in a clean Debian or Ubuntu
 #   make format, clean, distclean
-# Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
-#   WERROR=ON (warnings are errors, as in make check, where build/ is configured anew); COUNT, SEED, UNDER (a folder), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
+#   Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
+#     WERROR=ON (warnings are errors, as in make check, where build/ is configured anew); COUNT, SEED, UNDER (a folder), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
 
 PART    ?=
 SECONDS ?= 60
