@@ -177,6 +177,7 @@ static bool hear_fault(jm__counter_helper *helper, const jm__frame *frame)
 {
     const char *texts[2];
     if (!jm__frame_texts(frame, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
+    if (texts[0][0] == '\0') return false;
     snprintf(helper->cure, sizeof helper->cure, "%s", texts[1]);
     fail(helper, "%s", texts[0]);
     return true;
