@@ -1,10 +1,8 @@
-/* A libcuda.so.1 that knows which simulated boards there are, in NVML's order. What runs on them is in
- * cuda_work.c.
+/* A libcuda.so.1 that knows which simulated boards there are, in NVML's order, and runs nothing.
  *
  * Our own declarations, no cuda.h. Of a fault's window only whether it begins at the start matters: this
  * library has no epoch. */
 #include "cuda_abi.h"
-#include "cuda_stand_in.h"
 #include "faults.h"
 #include "identity.h"
 #include "shared.h"
@@ -39,17 +37,12 @@ static int fault_of(const char *call, int board)
                                                     : SIM_CUDA_UNKNOWN;
 }
 
-int sim_cuda_check(const char *call)
+static int check(const char *call)
 {
     pthread_mutex_lock(&lock);
     int result = board_count > 0 ? fault_of(call, -1) : SIM_CUDA_NOT_INITIALIZED;
     pthread_mutex_unlock(&lock);
     return result;
-}
-
-const sim_profile *sim_cuda_board(int device)
-{
-    return device >= 0 && device < board_count ? &profiles[device] : NULL;
 }
 
 SIM_EXPORT int cuInit(unsigned flags);
@@ -80,7 +73,7 @@ SIM_EXPORT int cuDeviceGetCount(int *count);
 int cuDeviceGetCount(int *count)
 {
     if (count == NULL) return SIM_CUDA_INVALID_VALUE;
-    int result = sim_cuda_check(__func__);
+    int result = check(__func__);
     if (result == SIM_CUDA_SUCCESS) *count = board_count;
     return result;
 }
@@ -89,7 +82,7 @@ SIM_EXPORT int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGet(int *device, int ordinal)
 {
     if (device == NULL) return SIM_CUDA_INVALID_VALUE;
-    int result = sim_cuda_check(__func__);
+    int result = check(__func__);
     if (result != SIM_CUDA_SUCCESS) return result;
     if (ordinal < 0 || ordinal >= board_count) return SIM_CUDA_INVALID_DEVICE;
     *device = ordinal;
@@ -99,7 +92,7 @@ int cuDeviceGet(int *device, int ordinal)
 static int get_uuid(const char *call, unsigned char *uuid, int device)
 {
     if (uuid == NULL) return SIM_CUDA_INVALID_VALUE;
-    int result = sim_cuda_check(call);
+    int result = check(call);
     if (result != SIM_CUDA_SUCCESS) return result;
     if (device < 0 || device >= board_count) return SIM_CUDA_INVALID_DEVICE;
     sim_uuid(&profiles[device], device, uuid);

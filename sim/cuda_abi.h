@@ -1,4 +1,4 @@
-/* What the stand-ins for libcupti, libcuda and libnvrtc return: numbers and names are NVIDIA's.
+/* What the stand-ins for libcupti and libcuda return: numbers and names are NVIDIA's.
  *
  * Faults name them (JOULEMAP_SIM_FAULTS); those of CUPTI's that CUPTI's header calls CUPTI_ERROR_<name>. */
 #ifndef SIM_CUDA_ABI_H
@@ -32,32 +32,10 @@
     X(1, INVALID_VALUE)                                                                                      \
     X(2, OUT_OF_MEMORY)                                                                                      \
     X(3, NOT_INITIALIZED)                                                                                    \
-    X(46, DEVICE_UNAVAILABLE)                                                                                \
     X(100, NO_DEVICE)                                                                                        \
     X(101, INVALID_DEVICE)                                                                                   \
-    X(209, NO_BINARY_FOR_GPU)                                                                                \
-    X(214, ECC_UNCORRECTABLE)                                                                                \
-    X(700, ILLEGAL_ADDRESS)                                                                                  \
-    X(701, LAUNCH_OUT_OF_RESOURCES)                                                                          \
-    X(719, LAUNCH_FAILED)                                                                                    \
-    X(800, NOT_PERMITTED)                                                                                    \
     X(803, SYSTEM_DRIVER_MISMATCH)                                                                           \
     X(999, UNKNOWN)
-
-/* Of libnvrtc: NVRTC_ERROR_<name>. */
-#define SIM_NVRTC_ERROR_MAP(X)                                                                               \
-    X(1, OUT_OF_MEMORY)                                                                                      \
-    X(3, INVALID_INPUT)                                                                                      \
-    X(5, INVALID_OPTION)                                                                                     \
-    X(6, COMPILATION)                                                                                        \
-    X(11, INTERNAL)
-
-enum {
-    SIM_NVRTC_SUCCESS = 0,
-#define X(number, name) SIM_NVRTC_##name = number,
-    SIM_NVRTC_ERROR_MAP(X)
-#undef X
-};
 
 enum {
     SIM_CUDA_SUCCESS = 0,

@@ -61,12 +61,6 @@ static const error_name cuda_errors[] = {
 #undef X
 };
 
-static const error_name nvrtc_errors[] = {
-#define X(number, name) {"ERROR_" #name, SIM_FOREIGN_ERROR + number},
-    SIM_NVRTC_ERROR_MAP(X)
-#undef X
-};
-
 static bool find_error(const error_name *known, size_t count, const char *name, size_t length,
                        nvmlReturn_t *error)
 {
@@ -87,7 +81,6 @@ static bool read_error(const char *call, const char *name, size_t length, nvmlRe
 {
 #define FIND(known) find_error(known, sizeof(known) / sizeof *(known), name, length, error)
     if (strncmp(call, "cupti", 5) == 0) return FIND(cupti_errors);
-    if (strncmp(call, "nvrtc", 5) == 0) return FIND(nvrtc_errors);
     if (strncmp(call, "cu", 2) == 0) return FIND(cuda_errors);
     return FIND(nvml_errors);
 #undef FIND

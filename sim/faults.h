@@ -26,7 +26,7 @@ typedef enum sim_fault_kind {
 typedef struct sim_fault {
     sim_fault_kind kind;
     char call[64];      /* a '*' at its end stands for any rest */
-    nvmlReturn_t error; /* of a call of CUPTI, libcuda or libnvrtc: its number + SIM_FOREIGN_ERROR */
+    nvmlReturn_t error; /* of a call of CUPTI or libcuda: its number + SIM_FOREIGN_ERROR */
     int64_t amount_ns;
     unsigned long long number;
     int64_t from_ns;

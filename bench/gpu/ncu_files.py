@@ -1,12 +1,11 @@
 """What `joulemap estimate` is judged by: files of ncu, and the joules that were measured beside them.
 
-    python bench/gpu/ncu_files.py -o FOLDER [--seconds 100] [--only suite forms gpt resnet stencil]
+    python bench/gpu/ncu_files.py -o FOLDER [--only forms gpt resnet stencil]
 
-FOLDER gets, of the suite's kernels, ``model.json`` and ``suite.joulemap`` (`joulemap calibrate --suite cuda`),
-``suite.log`` (the kernels in order) and ``suite.csv`` (their counters); of three programs that no model was taught
-``NAME.csv`` (the counters of one step) and a row in ``programs.json`` (joules of steps that nobody profiled, by the
-energy counter); and ``form-*.csv``: one program in the forms that ncu can write. Clocks are left alone
-(``--clock-control none``).
+FOLDER gets, of three programs that no model was taught, ``NAME.csv`` (the counters of one step) and a row in
+``programs.json`` (joules of steps that nobody profiled, by the energy counter); and ``form-*.csv``: one program in the
+forms that ncu can write. Clocks are left alone (``--clock-control none``). The suite's kernels in tests/data/ncu came
+from a program that is gone.
 """
 
 from __future__ import annotations
@@ -87,15 +86,6 @@ def page(ncu: str, report: Path, out: Path, *how: str) -> None:
         subprocess.run([ncu, "--import", str(report), "--csv", *how], stdout=file, check=False)
 
 
-def suite(ncu: str, folder: Path, seconds: int) -> None:
-    """Measure the suite's kernels, and count them."""
-    native = Path(joulemap.__file__).resolve().parent / "_native" / "joulemap-suite"
-    keep = ["--keep-recording", str(folder / "suite.joulemap")]
-    command = ["--suite", "cuda", "--seconds", str(seconds), "-o", str(folder / "model.json"), *keep]
-    subprocess.run([sys.executable, "-m", "joulemap", "calibrate", *command], check=True)
-    profile(ncu, ["--metrics", metrics(ncu)], "suite", folder, [str(native), "--once"])
-
-
 def forms(ncu: str, folder: Path, stencil: Path) -> None:
     """Write one small program in all forms."""
     report = folder / "form.ncu-rep"
@@ -150,16 +140,13 @@ def program(ncu: str, counted: list[str], name: str, folder: Path, command: list
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--seconds", type=int, default=100, help="of the suite")
-    parser.add_argument("--only", nargs="+", default=["suite", "forms", "stencil", "resnet", "gpt"])
+    parser.add_argument("--only", nargs="+", default=["forms", "stencil", "resnet", "gpt"])
     args = parser.parse_args()
     folder: Path = args.output
     folder.mkdir(parents=True, exist_ok=True)
     ncu = ncu_path()
     stencil = folder / "stencil"
     subprocess.run(["nvcc", "-O3", "-arch=native", "-o", stencil, HERE / "workloads" / "stencil.cu"], check=True)
-    if "suite" in args.only:
-        suite(ncu, folder, args.seconds)
     if "forms" in args.only:
         forms(ncu, folder, stencil)
     counted = ["--metrics", metrics(ncu)]

@@ -1,13 +1,14 @@
 /* `joulemap calibrate`: what hardware counters are worth on a board. */
 #include "cli/args.h"
 #include "cli/child.h"
+#include "cli/program.h"
 #include "cli/scratch.h"
-#include "cli/suite.h"
 
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,17 @@
 
 #define PHASE "suite" /* of the suite's own recording */
 enum { USUAL_SECONDS = 120 };
+
+/* `python -m joulemap.calibration`, and what it is told. */
+typedef struct suite {
+    const char *sim; /* the profile of a simulated board; NULL: a real one */
+    long long board; /* its index; -1: the first that CUDA shows, known once it was looked for */
+    char uuid[JM_BOARD_TEXT];
+    long long seconds, seed;
+    bool replace; /* an existing recording */
+} suite;
+
+/* ---- learning */
 
 static void print_idle(const jm_learnt *l)
 {
@@ -34,9 +46,8 @@ static void print(const jm_learnt *l)
     printf("%s%s: %zu counters, %zu kernels of %zu families, %zu of %zu readings used, residual %.1f W\n",
            l->board, l->simulated ? ", SIMULATED" : "", l->features, l->kernels, l->families,
            l->readings_used, l->readings, l->residual_w);
-    printf("power of a kernel whose family was left out: %.1f %% off at the median, %.1f %% on average, %.1f "
-           "%% in "
-           "the worst twentieth\n",
+    printf("power of a kernel whose family was left out: %.1f %% off at the median, %.1f %% on average, "
+           "%.1f %% in the worst twentieth\n",
            1e2 * l->median_error, 1e2 * l->mean_error, 1e2 * l->p95_error);
     printf("worst family: %s, %.1f %%\n", l->worst_family, 1e2 * l->worst_error);
     print_idle(l);
@@ -80,7 +91,120 @@ static int learn(const cli_args *args, const char *file, const char *phase, long
     return 0;
 }
 
-/* ---- from the suite */
+/* ---- looking, as it takes seconds, and the suite minutes */
+
+static const jm_board *find_board(const jm_inventory *inventory, long long index)
+{
+    for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
+        const jm_board *board = jm_inventory_board(inventory, i);
+        if (strcmp(board->backend, "nvml") != 0) continue;
+        if (index < 0 ? board->cuda_index == 0 : board->index == index) return board;
+    }
+    return NULL;
+}
+
+/* What doctor found of its counters. */
+static const jm_finding *find_counters(const jm_doctor *doctor, const jm_board *board)
+{
+    static const char alone[] = "hardware counters";
+    char of_board[64];
+    snprintf(of_board, sizeof of_board, "%s: GPU %d", alone, (int)board->index);
+    for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
+        const jm_finding *finding = jm_doctor_finding(doctor, i);
+        if (strcmp(finding->subject, alone) == 0 || strcmp(finding->subject, of_board) == 0) return finding;
+    }
+    return NULL;
+}
+
+static int look_at(const cli_args *args, const jm_doctor *doctor, const jm_board *board)
+{
+    const jm_finding *counters = find_counters(doctor, board);
+    if (counters != NULL && counters->works) return CLI_GO_ON;
+    const char *cure = board->mig                                      ? "nvidia-smi -mig 0 ends that mode"
+                       : counters != NULL && counters->cure[0] != '\0' ? counters->cure
+                                                                       : "joulemap doctor may tell more";
+    bool lacks_right = counters != NULL && counters->lacks_right;
+    return cli_error(args, lacks_right ? JM_NO_PERMISSION : JM_NOT_SUPPORTED, cure,
+                     "the hardware counters of GPU %d (%s) cannot be sampled: %s", (int)board->index,
+                     board->name, counters != NULL ? counters->detail : "it has no UUID");
+}
+
+static int look_for_board(suite *with, const cli_args *args, const jm_doctor *doctor)
+{
+    const jm_board *board = find_board(jm_doctor_inventory(doctor), with->board);
+    if (board == NULL && with->board >= 0)
+        return cli_error(args, JM_NO_DEVICE, "joulemap list shows those that are there",
+                         "there is no GPU %lld", with->board);
+    if (board == NULL)
+        return cli_error(
+            args, JM_NO_DEVICE,
+            "joulemap doctor tells what is missing; joulemap calibrate --sim h200 shows how it goes",
+            "there is no GPU that CUDA shows");
+    with->board = board->index;
+    snprintf(with->uuid, sizeof with->uuid, "%s", board->uuid);
+    return look_at(args, doctor, board);
+}
+
+/* Is what it needs there, and a GPU whose counters this user may read? */
+static int look(suite *with, const cli_args *args)
+{
+    jm_doctor *doctor;
+    jm_error err = {0};
+    int code = cli_python_check(args, "the suite's kernels are", with->sim == NULL);
+    if (code != CLI_GO_ON) return code;
+    cli_progress("trying hardware counters");
+    if (jm_doctor_create(&doctor, with->sim, &err) != JM_OK) return cli_fail(args, &err);
+    cli_progress(NULL);
+    code = look_for_board(with, args, doctor);
+    jm_doctor_free(doctor);
+    return code;
+}
+
+/* ---- running it */
+
+static void make_line(cli_line *line, const suite *with, const char *path)
+{
+    /* Kernels of a simulated board run on the CPU, in small. It has nothing to warm up, and answers as it is
+     * told to. */
+    const char *const always[] = {cli_python(), "-m", "joulemap.calibration", "--quiet", "--output",
+                                  path,         NULL};
+    const char *const simulated[] = {"--device", "cpu",        "--sim", with->sim, "--idle",
+                                     "0.2",      "--response", "0",     NULL};
+    cli_line_add_all(line, always);
+    cli_line_add_number(line, "--seconds", with->seconds);
+    cli_line_add_number(line, "--seed", with->seed);
+    if (with->replace) cli_line_add(line, "--force");
+    if (with->sim != NULL) cli_line_add_all(line, simulated);
+}
+
+/* The suite records itself into `path`, with a bar on stderr. CLI_GO_ON, or the exit code: it said itself
+ * what failed. */
+static int record(const suite *with, const cli_args *args, const char *path)
+{
+    char sight[JM_BOARD_TEXT + 32]; /* which GPU it sees, as its first one */
+    const char *const environment[] = {sight, NULL};
+    cli_child child;
+    cli_line line = {0};
+    jm_error err = {0};
+    if (with->sim != NULL)
+        snprintf(sight, sizeof sight, "JOULEMAP_SIM_BOARD=%lld", with->board);
+    else
+        snprintf(sight, sizeof sight, "CUDA_VISIBLE_DEVICES=%s", with->uuid);
+    make_line(&line, with, path);
+    cli_child_prepare();
+    jm_status status = cli_child_start(&child, line.words, environment, &err);
+    if (status == JM_OK) cli_child_wait(&child);
+    cli_child_release(&child);
+    cli_line_free(&line);
+    if (status != JM_OK) cli_fail(args, &err);
+    return child.exit_code == 0 ? CLI_GO_ON : child.exit_code;
+}
+
+/* Somebody ended it. */
+static bool was_ended(int code)
+{
+    return code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP || code == 128 + SIGQUIT;
+}
 
 /* A failure: what took minutes to record is not thrown away. */
 static void keep(const cli_args *args, const char *path)
@@ -97,11 +221,11 @@ static void keep(const cli_args *args, const char *path)
     fputc('\n', stderr);
 }
 
-static int play_and_learn(const cli_args *args, const cli_suite *suite, const char *path)
+static int play_and_learn(const cli_args *args, const suite *with, const char *path)
 {
-    int code = cli_suite_record(suite, args, path);
-    if (code == CLI_GO_ON) code = learn(args, path, PHASE, suite->board);
-    if (code == 0 || cli_suite_was_ended(code))
+    int code = record(with, args, path);
+    if (code == CLI_GO_ON) code = learn(args, path, PHASE, with->board);
+    if (code == 0 || was_ended(code))
         cli_scratch_remove();
     else
         keep(args, path);
@@ -124,16 +248,15 @@ static int check_files(const cli_args *args)
 
 static int run_suite(const cli_args *args, long long board)
 {
-    cli_suite suite = {.board = board, .seconds = USUAL_SECONDS, .replace = cli_has(args, "--force")};
-    if (!cli_get_number(args, "--seconds", 5, 3600, &suite.seconds) ||
-        !cli_get_number(args, "--seed", 0, INT_MAX, &suite.seed))
+    suite with = {.board = board, .seconds = USUAL_SECONDS, .replace = cli_has(args, "--force")};
+    if (!cli_get_number(args, "--seconds", 5, 3600, &with.seconds) ||
+        !cli_get_number(args, "--seed", 0, INT_MAX, &with.seed))
         return jm_status_exit_code(JM_USAGE);
     if (cli_has(args, "--phase")) return cli_usage_error(args, "--phase is of a recording: it needs --from");
-    suite.way = cli_suite_way_of(cli_get(args, "--suite"));
-    suite.sim = cli_has(args, "--sim") ? cli_get(args, "--sim") : getenv("JOULEMAP_SIM");
-    if (suite.sim != NULL && suite.sim[0] == '\0') suite.sim = NULL;
+    with.sim = cli_has(args, "--sim") ? cli_get(args, "--sim") : getenv("JOULEMAP_SIM");
+    if (with.sim != NULL && with.sim[0] == '\0') with.sim = NULL;
     int code = check_files(args);
-    if (code == CLI_GO_ON) code = cli_suite_look(&suite, args);
+    if (code == CLI_GO_ON) code = look(&with, args);
     if (code != CLI_GO_ON) return code;
     const char *path = cli_get(args, "--keep-recording");
     if (path == NULL) {
@@ -141,18 +264,16 @@ static int run_suite(const cli_args *args, long long board)
         if (code != CLI_GO_ON) return code;
         path = cli_scratch_recording();
     }
-    fprintf(stderr, "Playing and recording kernels for %lld s.%s%s\n", suite.seconds,
-            suite.way == CLI_SUITE_CUDA ? " They are written in CUDA C." : "",
-            suite.sim != NULL ? " The GPU is simulated." : "");
-    return play_and_learn(args, &suite, path);
+    fprintf(stderr, "Playing and recording kernels for %lld s.%s\n", with.seconds,
+            with.sim != NULL ? " The GPU is simulated." : "");
+    return play_and_learn(args, &with, path);
 }
 
 /* ---- */
 
 static int run(const cli_args *args)
 {
-    static const char *const of_suite[] = {"--seconds",        "--seed",  "--sim",
-                                           "--keep-recording", "--force", "--suite"};
+    static const char *const of_suite[] = {"--seconds", "--seed", "--sim", "--keep-recording", "--force"};
     long long board = -1;
     if (!cli_get_number(args, "--board", 0, INT_MAX, &board)) return jm_status_exit_code(JM_USAGE);
     if (!cli_has(args, "--from")) return run_suite(args, board);
@@ -169,11 +290,6 @@ static const cli_option options[] = {
      "the GPU, by its index, as `joulemap list` counts (default: the first that CUDA shows; with --from, the "
      "one with counters)",
      NULL, false},
-    {"--suite", 0, "WHICH",
-     "whose kernels: those of PyTorch, or those written in CUDA C, which need no Python (default: PyTorch's, "
-     "if it "
-     "is there)",
-     "pytorch|cuda", false},
     {"--seed", 0, "N", "of the suite's data and order (default: 0)", NULL, false},
     CLI_SIM_OPTION,
     {"--output", 'o', "FILE", "the model to write (default: where reports look for this GPU's own)", NULL,
@@ -191,30 +307,24 @@ const cli_verb cli_verb_calibrate = {
     .usage = "[options]",
     .summary = "learn what hardware counters are worth on a GPU",
     .description =
-        "Plays some 190 short kernels on the GPU for two minutes, records power and hardware "
-        "counters, and "
-        "learns how many watts each counter stands for. From then on reports of this GPU's recordings tell "
-        "kernels apart that the power sensor alone cannot. The model is kept by the GPU's UUID below "
-        "$XDG_DATA_HOME/joulemap/models (~/.local/share without it), or as FILE with -o, for `joulemap "
-        "report "
-        "--model FILE`. The recording is removed, unless something fails.\n"
+        "Plays some 190 short kernels on the GPU for two minutes, records power and hardware counters, "
+        "and learns how many watts each counter stands for. From then on reports of this GPU's "
+        "recordings tell kernels apart that the power sensor alone cannot. The model is kept by the "
+        "GPU's UUID below $XDG_DATA_HOME/joulemap/models (~/.local/share without it), or as FILE with "
+        "-o, for `joulemap report --model FILE`. The recording is removed, unless something fails.\n"
         "\n"
-        "What is printed says how well it does: each family of kernels in turn is left out, and "
-        "its power told by the others.\n"
+        "What is printed says how well it does: each family of kernels in turn is left out, and its "
+        "power told by the others.\n"
         "\n"
-        "Needs a GPU that nothing else uses meanwhile, the right to read its counters (`joulemap doctor` "
-        "tells), and either Python with PyTorch and joulemap (that of the installed package, or "
-        "JOULEMAP_PYTHON, or "
-        "python3), or NVIDIA's compiler library NVRTC, which comes with the CUDA toolkit, with PyTorch, and "
-        "as "
-        "`pip install nvidia-cuda-nvrtc`.\n"
+        "Needs a GPU that nothing else uses meanwhile, the right to read its counters (`joulemap "
+        "doctor` tells), and Python with joulemap and PyTorch, built with CUDA: that of the installed "
+        "package, or JOULEMAP_PYTHON, or python3.\n"
         "\n"
-        "With --from, it learns from a recording of a program of one's own: a phase in which single kernels "
-        "ran in bursts, each burst a span of kind window with the kernel's name.\n"
+        "With --from, it learns from a recording of a program of one's own: a phase in which single "
+        "kernels ran in bursts, each burst a span of kind window with the kernel's name.\n"
         "\n"
-        "With --sim, tiny kernels on the CPU, or none, stand for the work of a simulated GPU, to try it all "
-        "without "
-        "one. Its model is kept with -o alone.\n"
+        "With --sim, tiny kernels on the CPU stand for the work of a simulated GPU, to try it all "
+        "without one. Its model is kept with -o alone.\n"
         "\n"
         "  joulemap calibrate\n"
         "  joulemap calibrate --from suite.joulemap --phase suite -o model.json\n",

@@ -148,7 +148,7 @@ static int run(const cli_args *args)
     demo this = {.args = args};
     long long seconds = USUAL_SECONDS;
     if (!cli_get_number(args, "--seconds", 5, 3600, &seconds)) return jm_status_exit_code(JM_USAGE);
-    int code = cli_python_check(args, "the demo's program is");
+    int code = cli_python_check(args, "the demo's program is", false);
     if (code == CLI_GO_ON) code = choose_board(&this);
     if (code == CLI_GO_ON) code = choose_files(&this);
     if (code != CLI_GO_ON) return code;

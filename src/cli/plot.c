@@ -109,7 +109,7 @@ static int run(const cli_args *args)
     if (code == CLI_GO_ON) code = get_numbers(args, &n);
     for (int i = 0; code == CLI_GO_ON && i < args->operand_count && !is_of_search(args); i++)
         code = check_recording(args, i, n.gpu);
-    if (code == CLI_GO_ON) code = cli_python_check(args, NULL);
+    if (code == CLI_GO_ON) code = cli_python_check(args, NULL, false);
     return code == CLI_GO_ON ? draw(args, &n) : code;
 }
 

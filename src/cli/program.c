@@ -27,7 +27,14 @@ static const char question[] =
     "except Exception: pass\n"
     "sys.exit(100 + (torch is None) + 2 * (joulemap is None) + 4 * (cuda is None))\n";
 
-void cli_python_ask(cli_python_state *state)
+typedef struct python_state {
+    int error;  /* errno: it cannot be run; 0 */
+    bool works; /* it answered; else nothing below is known */
+    bool joulemap, torch;
+    bool cuda; /* PyTorch's build; true where it cannot be told */
+} python_state;
+
+static void ask(python_state *state)
 {
     char name[PATH_MAX], words[sizeof question];
     char *argv[] = {name, (char[]){"-c"}, words, NULL};
@@ -35,7 +42,7 @@ void cli_python_ask(cli_python_state *state)
     int status = 0;
     snprintf(name, sizeof name, "%s", cli_python());
     memcpy(words, question, sizeof question);
-    *state = (cli_python_state){.error = posix_spawnp(&pid, name, NULL, NULL, argv, environ)};
+    *state = (python_state){.error = posix_spawnp(&pid, name, NULL, NULL, argv, environ)};
     if (state->error != 0) return;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
@@ -47,14 +54,14 @@ void cli_python_ask(cli_python_state *state)
     state->cuda = (lacks & NO_CUDA) == 0;
 }
 
-int cli_python_check(const cli_args *args, const char *what)
+int cli_python_check(const cli_args *args, const char *what, bool cuda)
 {
-    cli_python_state state;
+    python_state state;
     const char *name = cli_python();
-    cli_python_ask(&state);
+    ask(&state);
     if (state.error != 0)
-        return cli_error(args, JM_CHILD, "install Python 3.10 or newer", "cannot run %s: %s", name,
-                         strerror(state.error));
+        return cli_error(args, JM_CHILD, "install Python 3.10 or newer, or set JOULEMAP_PYTHON to one",
+                         "cannot run %s: %s", name, strerror(state.error));
     if (!state.works)
         return cli_error(args, JM_CHILD, "set JOULEMAP_PYTHON to a Python 3.10 or newer", "%s does not work",
                          name);
@@ -63,8 +70,14 @@ int cli_python_check(const cli_args *args, const char *what)
                          "pip install joulemap; or set JOULEMAP_PYTHON to the Python that has it",
                          "%s has no package joulemap", name);
     if (what != NULL && !state.torch)
-        return cli_error(args, JM_NOT_SUPPORTED, "pip install torch", "%s has no PyTorch, which %s made with",
-                         name, what);
+        return cli_error(args, JM_NOT_SUPPORTED,
+                         "pip install torch; or set JOULEMAP_PYTHON to the Python that has it",
+                         "%s has no PyTorch, which %s made with", name, what);
+    if (cuda && !state.cuda)
+        return cli_error(args, JM_NOT_SUPPORTED,
+                         "pip install --force-reinstall torch; or set JOULEMAP_PYTHON to a Python whose "
+                         "PyTorch has CUDA",
+                         "the PyTorch of %s is built without CUDA", name);
     return CLI_GO_ON;
 }
 

@@ -7,19 +7,10 @@
 /* The Python that has the package: JOULEMAP_PYTHON, which the package's launcher sets, else python3. */
 const char *cli_python(void);
 
-/* What it has, asked without loading any of it. */
-typedef struct cli_python_state {
-    int error;  /* errno: it cannot be run; 0 */
-    bool works; /* it answered; else nothing below is known */
-    bool joulemap, torch;
-    bool cuda; /* PyTorch's build; true where it cannot be told */
-} cli_python_state;
-
-void cli_python_ask(cli_python_state *state);
-
 /* Is it there with the package, and with PyTorch if `what` is made with it: "the demo's program is", else
- * NULL? CLI_GO_ON, or the exit code after what is missing was said. */
-int cli_python_check(const cli_args *args, const char *what);
+ * NULL? With a PyTorch built with CUDA if `cuda`? None of it is loaded for that. CLI_GO_ON, or the exit code
+ * after what is missing was said. */
+int cli_python_check(const cli_args *args, const char *what, bool cuda);
 
 /* A program of ours lies beside this one; else it is looked for on PATH. */
 void cli_find_beside(const char *name, char *path, size_t size);

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import random
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -153,6 +155,19 @@ def test_recording_has_a_window_a_burst_named_and_typed_inside_the_phase(tmp_pat
         ).fetchall()
     assert len(spans) > played.bursts  # with those of the square wave
     assert set(spans) <= known
+
+
+def test_a_suite_that_a_signal_ends_has_its_exit_code_and_a_whole_recording(tmp_path: Path) -> None:
+    path = tmp_path / "suite.joulemap"
+    words = ["--device", "cpu", "--seconds", "1", "--idle", "600", "--response", "0", "-o", str(path)]
+    suite = subprocess.Popen([sys.executable, "-m", "joulemap.calibration", *words], stderr=subprocess.DEVNULL)
+    while not path.exists():  # in its rest, or before it
+        assert suite.poll() is None
+        time.sleep(0.01)
+    suite.terminate()
+    assert suite.wait() == 128 + signal.SIGTERM
+    assert not path.with_name("suite.joulemap-wal").exists()
+    assert joulemap.Recording(path).report("board").rows
 
 
 def test_without_a_gpu_the_command_says_what_is_missing(tmp_path: Path) -> None:

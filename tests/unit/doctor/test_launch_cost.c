@@ -89,7 +89,7 @@ static void test_a_gpu_is_asked_in_a_process_of_its_own_and_once(void **state)
     (void)state;
     jm__launch_cost cost;
     unlink(path);
-    setenv("JOULEMAP_CUDA", JM_BUILD_DIR "/sim/libcuda.so.1", 1);
+    setenv("JOULEMAP_CUDA", JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1", 1);
     jm_doctor_know_launch_cost();
     assert_true(jm__launch_cost_read(&cost));
     assert_true(cost.ns >= 0 && cost.ns < 1000000);
@@ -136,7 +136,7 @@ static void test_why_it_could_not_be_measured_is_told(void **state)
     setenv("JOULEMAP_CUDA", "/nowhere/libcuda.so.1", 1);
     assert_false(jm__launch_measure(&cost, why, sizeof why));
     assert_non_null(strstr(why, "/nowhere/libcuda.so.1"));
-    setenv("JOULEMAP_CUDA", JM_BUILD_DIR "/sim/libcuda.so.1", 1);
+    setenv("JOULEMAP_CUDA", JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1", 1);
     setenv("JOULEMAP_CUPTI", "/nowhere/libcupti.so", 1);
     assert_false(jm__launch_measure(&cost, why, sizeof why));
     assert_non_null(strstr(why, "/nowhere/libcupti.so"));
