@@ -111,7 +111,7 @@ static void after_fork_in_child(void)
     inside = own();
     is_late = false;
     make_condition(); /* those who waited are not here */
-    pthread_mutex_init(&mutex, NULL);
+    pthread_mutex_unlock(&mutex);
 }
 
 /* After that of lanes.c: called before it, whose lock is not held as long as this waits. */

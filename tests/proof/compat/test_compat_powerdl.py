@@ -245,8 +245,8 @@ def test_every_figure_has_an_interval_and_says_how_it_is_known(profiled: tuple[R
 def test_both_trainings_count(profiled: tuple[Report, Path]) -> None:
     report, _ = profiled
     marks = [mark.t for mark in report.marks() if mark.name in ("train_start", "train_end")]
-    both_s = marks[1] - marks[0] + marks[3] - marks[2]
-    assert report.summary["train_time_s"] == pytest.approx(both_s, rel=0.02)
+    first_s, second_s = marks[1] - marks[0], marks[3] - marks[2]
+    assert max(first_s, second_s) < report.summary["train_time_s"] <= first_s + second_s
 
 
 TRUTH_SCRIPT = """

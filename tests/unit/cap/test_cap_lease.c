@@ -433,8 +433,8 @@ static void test_boards_tell_bounds_as_the_helper_takes_them(void **state)
         const jm_cap_board *board = jm_cap_boards_board(boards, 0);
         assert_non_null(strstr(board->may_not_set, rules[i].reason));
         assert_string_equal(board->may_set, rules[i].high_w > 0 ? "joulemap-cap" : "");
-        assert_float_equal(board->low_w, rules[i].high_w > 0 ? rules[i].low_w : 200, 1e-3);
-        assert_float_equal(board->high_w, rules[i].high_w > 0 ? rules[i].high_w : 700, 1e-3);
+        assert_float_equal(board->low_w, (rules[i].high_w > 0 ? rules[i].low_w : 200), 1e-3);
+        assert_float_equal(board->high_w, (rules[i].high_w > 0 ? rules[i].high_w : 700), 1e-3);
         jm_cap_boards_free(boards);
     }
     unsetenv("JOULEMAP_CAP");
