@@ -34,8 +34,8 @@ static bool registered;
 static bool reached_cupti; /* the last start came as far */
 /* The process ends: nothing is started any more, and CUPTI left alone by `recover`. */
 static _Atomic bool over;
-static bool hangs; /* likewise, until the flusher is back out of CUPTI */
-static pid_t owner;
+static bool hangs;          /* likewise, until the flusher is back out of CUPTI */
+static _Atomic pid_t owner; /* whose exit ends the run; a thread that waits for recorders may say so */
 
 static bool hold(void)
 {
@@ -119,6 +119,7 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
         if (jm__lost_join(run_dir)) jm__lost_add(JM_LOST_PROGRAMS, 1);
         return JM_INJECT_NO_RUN;
     }
+    owner = getpid(); /* from here on: who exits meanwhile waits for the start, and ends it */
     if (!registered) {
         registered = true;
         /* After CUDA's own and CUPTI's: so it runs before theirs. */
@@ -128,7 +129,6 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
     reached_cupti = true;
     if (jm__activity_start(run_dir, &recording) != 0) return JM_INJECT_NO_RUN;
     memcpy(run_path, run_dir, length + 1);
-    owner = getpid();
     if (recording) jm__flusher_start(jm__activity_flush, recover);
     last_result = recording ? JM_INJECT_OK : JM_INJECT_NO_KERNELS;
     return last_result;

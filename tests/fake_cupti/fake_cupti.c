@@ -8,6 +8,7 @@
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,19 +30,20 @@ static struct {
     uint8_t *memory;
     size_t size, used;
 } with_us[BUFFERS_MAX]; /* the last one is being filled */
-static int count_with_us;
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
-static bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
-static bool subscribed;
-static CUpti_CallbackFunc subscriber_callback;
-static void *subscriber_context;
-static bool resources_on[CUPTI_CBID_RESOURCE_SIZE];
-static bool calls_on[3][2048]; /* by domain and id: calls that the subscriber is told of */
+/* As with the real one, any thread may call while others do. */
+static _Atomic int count_with_us; /* changes under the mutex */
+static atomic_bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
+static atomic_bool subscribed;
+static _Atomic CUpti_CallbackFunc subscriber_callback;
+static void *_Atomic subscriber_context;
+static atomic_bool resources_on[CUPTI_CBID_RESOURCE_SIZE];
+static atomic_bool calls_on[3][2048]; /* by domain and id: calls that the subscriber is told of */
 static _Atomic uint64_t finalized;
 static _Atomic uint64_t strays; /* calls by who is not subscribed, while somebody else is */
-static uint32_t last_correlation = 100;
-static size_t dropped;
+static _Atomic uint32_t last_correlation = 100;
+static _Atomic size_t dropped;
 static _Atomic int flush_is_held, held;
 static _Atomic uint64_t kernels;
 
@@ -159,7 +161,7 @@ static void tell_of_call(CUpti_CallbackDomain domain, uint32_t id, const char *n
 /* What the runtime starts goes through the driver, with the same id. */
 uint32_t fake_call(const char *name)
 {
-    uint32_t correlation = __atomic_add_fetch(&last_correlation, 1, __ATOMIC_RELAXED);
+    uint32_t correlation = ++last_correlation;
     uint32_t runtime = id_of(name, runtime_names, sizeof runtime_names / sizeof runtime_names[0]);
     const char *inner = runtime == 0                           ? name
                         : strstr(name, "LaunchKernel") != NULL ? "cuLaunchKernel"
@@ -304,20 +306,28 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber, C
     if (subscribed || getenv("FAKE_CUPTI_TAKEN") != NULL)
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     listen_to_driver();
-    subscribed = true;
     subscriber_callback = callback;
     subscriber_context = context;
+    subscribed = true;
     *subscriber = NULL;
     return CUPTI_SUCCESS;
+}
+
+static void listen_to_nothing(void)
+{
+    subscribed = false;
+    for (int id = 0; id < CUPTI_CBID_RESOURCE_SIZE; id++)
+        resources_on[id] = false;
+    for (int domain = 0; domain < 3; domain++)
+        for (int id = 0; id < 2048; id++)
+            calls_on[domain][id] = false;
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {
     note_caller();
     (void)subscriber;
-    subscribed = false;
-    memset(resources_on, 0, sizeof resources_on);
-    memset(calls_on, 0, sizeof calls_on);
+    listen_to_nothing();
     return CUPTI_SUCCESS;
 }
 
@@ -348,10 +358,9 @@ EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
     request = NULL;
     last_correlation = 100; /* its ids begin anew */
     pthread_mutex_unlock(&mutex);
-    subscribed = false;
-    memset(resources_on, 0, sizeof resources_on);
-    memset(calls_on, 0, sizeof calls_on);
-    memset(enabled, 0, sizeof enabled);
+    listen_to_nothing();
+    for (int kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; kind++)
+        enabled[kind] = false;
     finalized++;
     return CUPTI_SUCCESS;
 }
@@ -365,8 +374,10 @@ void fake_tell_of_graph(CUpti_CallbackIdResource id, CUpti_GraphData *data)
 EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
                                                            CUpti_BuffersCallbackCompleteFunc completed)
 {
+    pthread_mutex_lock(&mutex);
     request = requested;
     complete = completed;
+    pthread_mutex_unlock(&mutex);
     return CUPTI_SUCCESS;
 }
 
@@ -387,7 +398,10 @@ static void tell_of_devices(void)
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
 {
     note_caller();
-    if (request == NULL) return CUPTI_ERROR_INVALID_OPERATION;
+    pthread_mutex_lock(&mutex);
+    bool registered = request != NULL;
+    pthread_mutex_unlock(&mutex);
+    if (!registered) return CUPTI_ERROR_INVALID_OPERATION;
     enabled[kind] = true;
     if (kind == CUPTI_ACTIVITY_KIND_DEVICE) tell_of_devices();
     return CUPTI_SUCCESS;
@@ -444,8 +458,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext context,
 {
     (void)context;
     (void)stream;
-    *count = dropped;
-    dropped = 0;
+    *count = atomic_exchange(&dropped, 0);
     return CUPTI_SUCCESS;
 }
 

@@ -83,6 +83,21 @@ jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err)
 
 /* ---- restore */
 
+/* By a helper that lives. Where it is dead, but the lock is not free, its guard is at work, or both were just
+ * killed: who restores waits for that. */
+static bool stands(const jm__lease_state *state, const jm__lease_folder *folder)
+{
+    return jm__lease_is_kept(state, folder) && jm__process_lives(state->helper_pid, state->helper_start);
+}
+
+/* Another was quicker: it is put back, or the next lease has begun. */
+static bool is_settled(const char *uuid, const jm__lease_folder *folder)
+{
+    jm__lease_state state;
+    jm_status status = jm__lease_state_read(&state, folder, uuid, NULL);
+    return status == JM_NOT_FOUND || (status == JM_OK && stands(&state, folder));
+}
+
 /* One state that lies there. False: there is nothing to say of it. */
 static bool restore_one(const jm__lease_folder *folder, const char *uuid, bool may, jm_cap_restored *out)
 {
@@ -91,7 +106,7 @@ static bool restore_one(const jm__lease_folder *folder, const char *uuid, bool m
     int32_t index = -1;
     jm_status status = jm__lease_state_read(&state, folder, uuid, &err);
     if (status == JM_NOT_FOUND) return false;
-    if (status == JM_OK && jm__lease_is_kept(&state, folder)) return false;
+    if (status == JM_OK && stands(&state, folder)) return false;
     bool is_void = status == JM_OK && jm__lease_state_is_void(&state);
     if (is_void && !may) return false;
     if (status == JM_OK && !may) {
@@ -100,9 +115,7 @@ static bool restore_one(const jm__lease_folder *folder, const char *uuid, bool m
         index = state.index;
     } else if (status == JM_OK) {
         status = jm__lease_ask_once(JM_ASK_RESTORE, uuid, &index, &err);
-        /* Another was quicker: it says so. */
-        if (status == JM_NOT_FOUND && jm__lease_state_read(&state, folder, uuid, NULL) == JM_NOT_FOUND)
-            return false;
+        if ((status == JM_NOT_FOUND || status == JM_BUSY) && is_settled(uuid, folder)) return false;
     }
     if (is_void && status == JM_OK) return false; /* nothing was to be put back */
     tell(out, &state, uuid, index);

@@ -278,6 +278,34 @@ static void test_restore_tells_what_it_put_back_and_what_it_could_not(void **sta
     assert_int_equal(count, 0);
 }
 
+/* As a guard does, or what was killed and is not quite gone. */
+static void test_restore_waits_for_who_still_has_the_lock_of_a_lost_lease(void **state)
+{
+    (void)state;
+    jm_error err;
+    jm_cap_restored restored;
+    size_t count;
+    int ends[2], lock;
+    char byte;
+    lose_a_lease(300);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t at_work = fork();
+    if (at_work == 0) {
+        if (jm__lease_lock_take(&lock, &caps, uuid_of(0), NULL) != JM_OK) _exit(1);
+        if (write(ends[1], "", 1) != 1) _exit(2);
+        jm__sleep_ns(30 * JM_NS_PER_MS);
+        _exit(0);
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    must(jm_cap_restore(&restored, 1, &count, &err), &err);
+    assert_int_equal(count, 1);
+    assert_string_equal(restored.fault, "");
+    assert_float_equal(limit_w(0), 700, 1e-3);
+    assert_int_equal(waitpid(at_work, NULL, 0), at_work);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void test_a_lease_that_stands_is_not_restored(void **state)
 {
     (void)state;
@@ -376,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_no_folder_and_no_lease_is_nothing_to_say),
         cmocka_unit_test(test_the_next_lease_on_a_board_puts_back_what_a_lost_one_found),
         cmocka_unit_test(test_restore_tells_what_it_put_back_and_what_it_could_not),
+        cmocka_unit_test(test_restore_waits_for_who_still_has_the_lock_of_a_lost_lease),
         cmocka_unit_test(test_a_lease_that_stands_is_not_restored),
         cmocka_unit_test(test_a_board_that_is_not_there_any_more_is_named),
         cmocka_unit_test(test_what_is_still_to_be_put_back_is_told_with_its_cause),

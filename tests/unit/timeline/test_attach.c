@@ -285,6 +285,10 @@ static held look(pid_t pid)
     struct statvfs shm;
     assert_int_equal(statvfs("/dev/shm", &shm), 0);
     h.shm_kb = (long)((shm.f_blocks - shm.f_bfree) * shm.f_frsize / 1024);
+#ifdef __SANITIZE_THREAD__ /* it has mappings of its own, and beside the first of ours a thread */
+    h.threads -= h.threads > 1;
+    h.maps = h.rss_kb = 0;
+#endif
     return h;
 }
 
@@ -398,6 +402,9 @@ static void test_dormant_program_records_nothing_and_holds_a_socket_a_library(vo
 static void test_dormant_program_of_one_thread_has_one_but_while_it_is_recorded(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* its own thread is beside, so no thread of ours ends */
+#endif
     server s = START("--alone");
     assert_int_equal(look(s.pid).threads, 1);
     told sum = {0};
@@ -643,6 +650,9 @@ static void test_program_that_ends_while_it_is_recorded_is_whole(void **state)
 static void test_program_that_closes_all_descriptors_can_still_be_recorded(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* to it this is a race on descriptors; telling of it, clang 14's fails itself */
+#endif
     server s = START("--threads", "1", "--close-all");
     told sum = {0};
     for (int i = 0; i < 3; i++) {
@@ -755,6 +765,9 @@ static void test_children_too_short_to_be_found_are_recorded(void **state)
 static void test_who_entered_by_itself_leaves_when_the_run_is_over(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* its own thread is beside, so no thread of ours ends */
+#endif
     jm_run *run = record();
     expect(run, getpid());
     server s = START("--alone");
