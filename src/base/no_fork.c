@@ -114,7 +114,7 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* After that of lanes.c: called before it, whose lock is not held as long as this waits. */
+/* After that of track.c: called before it, whose lock is not held as long as this waits. */
 static __attribute__((constructor)) void set_up_at_load(void)
 {
     make_condition();

@@ -85,7 +85,8 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         jm__detach_never(); /* graphs: what is captured in between would be nobody's */
     if (active) jm__graphs_hear(&cupti, domain, id, data);
-    jm__launches_hear(domain, id, data);
+    if (jm__launches_is_of_graph(domain, id, data)) jm__detach_never(); /* first: a ring may be waited for */
+    jm__launches_hear(domain, data);
     jm__detach_hear(domain, data);
 }
 

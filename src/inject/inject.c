@@ -22,8 +22,6 @@
 #include <string.h>
 #include <unistd.h>
 
-const uint32_t jm__track_writer = JM_WRITER_NVTX;
-
 /* Guards start and stop. The program waits no longer for it than this: who hangs in CUPTI may hold it. */
 #define HELD_MOST_NS (5 * JM_NS_PER_S)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -60,11 +58,6 @@ static void after_fork_in_child(void)
     run_path[0] = '\0';
     hangs = false;
     pthread_mutex_init(&mutex, NULL); /* whoever holds it is not here, unless it is we */
-}
-
-static __attribute__((constructor)) void set_up_at_load(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 static void stop_locked(bool exiting)
@@ -223,7 +216,13 @@ static void leave(const char *run_dir)
     jm__track_leave(run_dir);
 }
 
-const jm__dormant_calls jm__dormant_part = {join, leave};
+static const jm__dormant_part part = {JM_WRITER_NVTX, join, leave};
+
+static __attribute__((constructor)) void set_up_at_load(void)
+{
+    jm__track_part_set(&part);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
 
 /* CUDA has threads, and work comes without ranges. */
 static void begin_dormant(void)

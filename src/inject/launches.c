@@ -1,7 +1,6 @@
 /* CUPTI's callbacks of the calls that start work. */
 #include "inject/launches.h"
 
-#include "inject/detach.h"
 #include "timeline/track.h"
 
 #include <stdatomic.h>
@@ -75,13 +74,21 @@ void jm__launches_ignore(const jm__cupti *cupti, CUpti_SubscriberHandle subscrib
     listen(cupti, subscriber, false);
 }
 
-void jm__launches_hear(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+static bool is_call(CUpti_CallbackDomain domain, const CUpti_CallbackData *call)
+{
+    return domain == CUPTI_CB_DOMAIN_DRIVER_API && call != NULL && call->callbackSite == CUPTI_API_ENTER;
+}
+
+bool jm__launches_is_of_graph(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+    return is_call(domain, data) && id < CALLBACK_IDS && starts[id] == GRAPH;
+}
+
+void jm__launches_hear(CUpti_CallbackDomain domain, const void *data)
 {
     const CUpti_CallbackData *call = data;
-    if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call == NULL || call->callbackSite != CUPTI_API_ENTER) return;
-    if (id < CALLBACK_IDS && starts[id] == GRAPH) jm__detach_never();
     uint32_t now = atomic_load_explicit(&heard, memory_order_relaxed);
-    if (now != 0) jm__track_launch(call->correlationId, now - 1);
+    if (is_call(domain, call) && now != 0) jm__track_launch(call->correlationId, now - 1);
 }
 
 void jm__launches_forget(void)

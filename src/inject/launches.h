@@ -21,8 +21,11 @@ void jm__launches_call(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber
 /* Be told of none but those of graphs, which say that CUPTI may not be let go. */
 void jm__launches_ignore(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 
-/* A callback of CUPTI's, of any domain. */
-void jm__launches_hear(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data);
+/* Of a callback of CUPTI's, of any domain: a graph is launched. */
+bool jm__launches_is_of_graph(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data);
+
+/* The callback itself. */
+void jm__launches_hear(CUpti_CallbackDomain domain, const void *data);
 
 /* In the child of a fork. */
 void jm__launches_forget(void);

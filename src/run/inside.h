@@ -95,15 +95,6 @@ static inline bool jm__run_is_foreign(const jm_run *run)
     return run->owner != getpid();
 }
 
-/* Spans of this process go into no run any more. */
-void jm__run_release_rings(jm_run *run);
-
-/* Nothing was recorded, or nothing of it is wanted. */
-void jm__run_abandon(jm_run *run);
-
-/* Tell of those who may not enter the folder; with writer_lock held. */
-void jm__run_hear_strangers(jm_run *run);
-
 /* Empty queue and rings into the sinks. Returns how many records came from the rings. */
 size_t jm__run_take_rows(jm_run *run);
 
@@ -141,9 +132,6 @@ bool jm__run_kernels_are_busy(const jm_run *run);
 
 /* A run begins with everything, whatever an earlier one of this process left behind in the recorder above. */
 void jm__run_trace_begin(jm_run *run);
-
-/* jm_run_trace, for a budget. */
-void jm__run_trace(jm_run *run, jm_tracing tracing);
 
 /* Nothing is left of what was said: everything is traced. */
 void jm__run_trace_end(void);

@@ -1,6 +1,7 @@
 /* Where rows come from: sampler and collector, on their way to the sinks. */
 #include "base/clock.h"
 #include "run/inside.h"
+#include "timeline/door.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -156,7 +157,35 @@ jm__collector_sink jm__run_collector_sink(jm_run *run)
                                 .note = take_note};
 }
 
-/* ---- both */
+/* ---- who may not enter the folder, as it is another user's */
+
+static bool is_known(const jm_run *run, pid_t pid)
+{
+    for (size_t i = 0; i < run->stranger_count; i++)
+        if (run->strangers[i] == pid) return true;
+    return false;
+}
+
+/* With writer_lock held. */
+static void hear_strangers(jm_run *run)
+{
+    char words[160];
+    pid_t pid;
+    uid_t uid;
+    if (!jm__kept_file_is_ours(&run->folder.door)) return;
+    while (run->stranger_count < JM_RUN_STRANGERS &&
+           jm__door_hear(run->folder.door.fd_plus_one - 1, &pid, &uid)) {
+        if (is_known(run, pid)) continue; /* each of its libraries knocks */
+        run->strangers[run->stranger_count++] = pid;
+        snprintf(words, sizeof words,
+                 "it runs as user %u, who may not enter the folder of this run: nothing of it is recorded%s",
+                 (unsigned)uid,
+                 run->stranger_count == JM_RUN_STRANGERS ? "; of others nothing more is said" : "");
+        jm__run_tell_of_process(run, JM_EVENT_RECORDER, pid, words);
+    }
+}
+
+/* ---- all of it */
 
 static void write_loss(jm_run *run, int64_t count, const char *reason)
 {
@@ -183,7 +212,7 @@ void jm__run_take_last(jm_run *run)
 size_t jm__run_take_rows(jm_run *run)
 {
     jm_error cause = {0};
-    jm__run_hear_strangers(run);
+    hear_strangers(run);
     jm__run_queue_swap(&run->queue, &run->taken);
     jm__run_rows *rows = &run->taken;
     jm__sinks_readings(&run->sinks, rows->readings.items, rows->readings.count);

@@ -10,7 +10,7 @@
 #define JM_SAMPLE_CHANNEL_H
 
 #include "sample/ring_stream.h"
-#include "sample/sampler.h"
+#include "sample/sampler_sink.h"
 #include "sample/tick.h"
 
 typedef enum jm__channel_way { JM_CHANNEL_BUFFERED, JM_CHANNEL_POLLED, JM_CHANNEL_COUNTER } jm__channel_way;

@@ -7,21 +7,9 @@
 #ifndef JM_SAMPLE_SAMPLER_H
 #define JM_SAMPLE_SAMPLER_H
 
-#include "rows/rows.h"
+#include "sample/sampler_sink.h"
 
 typedef struct jm__sampler jm__sampler;
-
-/* Called from the sampler's thread, but for the calls made inside create and stop.
- * `board` and `sensor` assign ids by returning them (> 0; a negative value
- * means that the sink cannot take it: the sampler goes on without). */
-typedef struct jm__sampler_sink {
-    void *context;
-    int64_t (*board)(void *context, const jm_board *board);
-    int64_t (*sensor)(void *context, const jm_sensor *sensor);
-    void (*readings)(void *context, const jm_reading *readings, size_t count);
-    void (*event)(void *context, const jm__event *event);
-    void (*anchor)(void *context, int64_t monotonic_ns, int64_t realtime_ns);
-} jm__sampler_sink;
 
 typedef struct jm__sampler_options {
     const char *sim;        /* see jm_inventory_create */

@@ -2,49 +2,10 @@
  */
 #include "timeline/collector_parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The call may return, and be reported, after its kernel has ended. */
 #define LAUNCH_LATE_NS JM_NS_PER_S
-/* An outer call this much older is of an earlier round of the 32-bit ids. */
-#define NESTED_CALL_NS (60 * JM_NS_PER_S)
-
-/* Ids begin anew whenever CUPTI is taken again: those of before stay where they are. */
-static collector_launch *slot_of(const collector_process *process, uint32_t correlation, uint32_t taken)
-{
-    return &process->launches[(correlation + taken * 2654435761u) & (JM_LAUNCHES - 1)];
-}
-
-void jm__collector_launch_record(jm__collector *collector, collector_reader *reader,
-                                 const jm_ring_span *record)
-{
-    collector_process *process = reader->process;
-    uint32_t correlation = (uint32_t)record->id;
-    if (process->launches == NULL) process->launches = calloc(JM_LAUNCHES, sizeof *process->launches);
-    if (process->launches == NULL) {
-        collector->out_of_memory = true;
-        return;
-    }
-    /* Correlation ids count up, so the newest million never collide. All kernels of a graph share one launch:
-     * it stays. A call and the call inside it share an id too: the outer one, which began first, is the
-     * program's. */
-    collector_launch *slot = slot_of(process, correlation, record->samples);
-    bool same = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == record->samples;
-    if (same && slot->t_ns <= record->t_ns && record->t_ns - slot->t_ns < NESTED_CALL_NS) return;
-    *slot = (collector_launch){.t_ns = record->t_ns,
-                               .correlation = correlation,
-                               .tid = reader->thread->tid,
-                               .taken = record->samples};
-}
-
-static collector_launch *find_launch(const collector_process *process, uint32_t correlation, uint32_t taken)
-{
-    if (process->launches == NULL) return NULL;
-    collector_launch *slot = slot_of(process, correlation, taken);
-    bool is_it = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == taken;
-    return is_it ? slot : NULL;
-}
 
 static int64_t stream_of(jm__collector *collector, collector_process *process, const jm_ring_kernel *record)
 {
@@ -109,7 +70,7 @@ static uint64_t node_of(const jm_ring_kernel *record)
 static bool place(jm__collector *collector, collector_process *process, collector_names *names,
                   const jm_ring_kernel *record, uint32_t taken, bool wait)
 {
-    collector_launch *launch = find_launch(process, record->correlation, taken);
+    collector_launch *launch = jm__collector_launch_find(process, record->correlation, taken);
     if (wait && (launch == NULL || process->board_uuids[record->device] == NULL)) return false;
     if (wait && launch->t_ns >= collector->spans_done_ns) return false;
     jm__kernel row = {.start_ns = record->start_ns,

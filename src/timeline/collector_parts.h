@@ -315,6 +315,9 @@ static inline void jm__collector_process_saw(collector_process *process, int64_t
 /* collector_spans.c */
 void jm__collector_span_record(jm__collector *collector, collector_reader *reader,
                                const jm_ring_span *record);
+/* NULL: it is not known. `taken`: as of the process, when its work was read. */
+collector_launch *jm__collector_launch_find(const collector_process *process, uint32_t correlation,
+                                            uint32_t taken);
 bool jm__collector_innermost(const collector_process *process, int32_t tid, int64_t t_ns, int64_t *span_id);
 void jm__collector_histories_prune(jm__collector *collector);
 
@@ -346,10 +349,6 @@ int64_t jm__collector_replayed(jm__collector *collector, collector_process *proc
                                uint64_t node, int64_t around_id);
 
 /* collector_kernels.c */
-/* A thread started work. */
-void jm__collector_launch_record(jm__collector *collector, collector_reader *reader,
-                                 const jm_ring_span *record);
-
 void jm__collector_kernel_record(jm__collector *collector, collector_reader *reader,
                                  const jm_ring_kernel *record);
 void jm__collector_waiting_retry(jm__collector *collector);

@@ -1,4 +1,4 @@
-/* Begin, end and mark: stacks of open spans, and the histories that kernels look into. */
+/* Begin, end and mark: stacks of open spans; and what kernels look into: histories, and launches. */
 #include "base/search.h"
 #include "rows/marks.h"
 #include "rows/span_kind.h"
@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* An outer call this much older is of an earlier round of the 32-bit ids. */
+#define NESTED_CALL_NS (60 * JM_NS_PER_S)
 
 static void history_add(jm__collector *collector, collector_history *history, int64_t t_ns, int64_t span_id)
 {
@@ -67,6 +70,42 @@ bool jm__collector_innermost(const collector_process *process, int32_t tid, int6
         known = history_find(&((const collector_thread *)found->object)->history, t_ns, span_id);
     if (*span_id != 0) return true;
     return history_find(&process->wide_history, t_ns, span_id) && known;
+}
+
+/* Ids begin anew whenever CUPTI is taken again: those of before stay where they are. */
+static collector_launch *slot_of(const collector_process *process, uint32_t correlation, uint32_t taken)
+{
+    return &process->launches[(correlation + taken * 2654435761u) & (JM_LAUNCHES - 1)];
+}
+
+static void launch(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
+{
+    collector_process *process = reader->process;
+    uint32_t correlation = (uint32_t)record->id;
+    if (process->launches == NULL) process->launches = calloc(JM_LAUNCHES, sizeof *process->launches);
+    if (process->launches == NULL) {
+        collector->out_of_memory = true;
+        return;
+    }
+    /* Correlation ids count up, so the newest million never collide. All kernels of a graph share one launch:
+     * it stays. A call and the call inside it share an id too: the outer one, which began first, is the
+     * program's. */
+    collector_launch *slot = slot_of(process, correlation, record->samples);
+    bool same = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == record->samples;
+    if (same && slot->t_ns <= record->t_ns && record->t_ns - slot->t_ns < NESTED_CALL_NS) return;
+    *slot = (collector_launch){.t_ns = record->t_ns,
+                               .correlation = correlation,
+                               .tid = reader->thread->tid,
+                               .taken = record->samples};
+}
+
+collector_launch *jm__collector_launch_find(const collector_process *process, uint32_t correlation,
+                                            uint32_t taken)
+{
+    if (process->launches == NULL) return NULL;
+    collector_launch *slot = slot_of(process, correlation, taken);
+    bool is_it = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == taken;
+    return is_it ? slot : NULL;
 }
 
 static collector_open_span *top(const collector_stack *stack)
@@ -277,7 +316,7 @@ void jm__collector_span_record(jm__collector *collector, collector_reader *reade
         jm__collector_graph_record(collector, reader, innermost_now(reader), record);
         break;
     case JM_RING_LAUNCH:
-        jm__collector_launch_record(collector, reader, record);
+        launch(collector, reader, record);
         break;
     default:
         reader->process->malformed++;

@@ -7,7 +7,6 @@
 #include "timeline/ring_format.h"
 #include "timeline/run_above.h"
 #include "timeline/run_variable.h"
-#include "timeline/track.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +35,7 @@
 
 /* Of the listening thread alone, once it is there, else of the only one. */
 static jm__kept_file ear, recorder;
+static const jm__dormant_part *_Atomic part;  /* NULL: listening was never begun */
 static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
 static bool untold;                           /* whether there is a recorder, which changed */
 static _Atomic bool begun;
@@ -81,7 +81,7 @@ socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char write
 static bool bind_somewhere(int fd)
 {
     struct sockaddr_un address;
-    socklen_t size = jm__dormant_address(&address, getpid(), (char)jm__track_writer);
+    socklen_t size = jm__dormant_address(&address, getpid(), (char)part->writer);
     if (bind(fd, (const struct sockaddr *)&address, size) == 0) return true;
     if (errno != EADDRINUSE) return false;
     char *end = (char *)&address + size;
@@ -128,7 +128,7 @@ static bool has_hung_up(int fd)
 static void leave(void)
 {
     if (run_path[0] == '\0') return;
-    jm__dormant_part.leave(run_path);
+    part->leave(run_path);
     run_path[0] = '\0';
     untold = true;
 }
@@ -145,7 +145,7 @@ static void begin(const char *message)
     else if (run_path[0] != '\0' && strcmp(run_path, message + at) != 0)
         how = JM_DORMANT_BUSY;
     else
-        how = jm__dormant_part.join(message + at, kernels != 0, why, sizeof why);
+        how = part->join(message + at, kernels != 0, why, sizeof why);
     if (how == JM_DORMANT_RECORDING || how == JM_DORMANT_NO_KERNELS) {
         snprintf(run_path, sizeof run_path, "%s", message + at);
         untold = true;
@@ -341,7 +341,7 @@ static void after_fork_in_child(void)
     tells = waits = looks = false;
 }
 
-/* Not as listening begins: that is under a lock that a fork beside it takes (lanes.c). */
+/* Not as listening begins: that is under a lock that a fork beside it takes (track.c). */
 static __attribute__((constructor)) void set_up_at_load(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
@@ -358,8 +358,9 @@ void jm__dormant_needs_thread(bool needed)
     if (needed && begun) start_waiting();
 }
 
-void jm__dormant_begin(const char *run_dir)
+void jm__dormant_begin(const jm__dormant_part *own, const char *run_dir)
 {
+    part = own; /* first: who finds that it was begun starts a thread that needs it */
     if (atomic_exchange(&begun, true)) return;
     untold = true; /* that somebody has come, or nobody yet */
     if (run_dir != NULL) snprintf(run_path, sizeof run_path, "%s", run_dir);

@@ -35,16 +35,15 @@ typedef enum jm__dormant_answer {
     JM_DORMANT_ENDED = 'e',
 } jm__dormant_answer;
 
-/* What listening is for; defined once in each library. Called on the listening thread. */
-typedef struct jm__dormant_calls {
+/* Who listens, and what for. Called on the listening thread. */
+typedef struct jm__dormant_part {
+    uint32_t writer; /* JM_WRITER_* */
     /* Record into `run_dir` from now on. `why` is "" before. */
     jm__dormant_answer (*join)(const char *run_dir, bool kernels, char *why, size_t why_size);
     /* All that was recorded is in the rings when it returns. Nothing, if another run has come in its place.
      */
     void (*leave)(const char *run_dir);
-} jm__dormant_calls;
-
-extern const jm__dormant_calls jm__dormant_part;
+} jm__dormant_part;
 
 /* Where the library `writer` (JM_WRITER_*) of this process listens: in the abstract, by its number and the
  * namespace that this counts in, as containers may share a network. Its size. Such names are anybody's: where
@@ -60,7 +59,7 @@ bool jm__dormant_wanted(void);
 /* Listen from now on, unless it was begun already; in the child of a fork, begin anew. For programs that were
  * started dormant; without effect where no socket or no thread can be had. `run_dir`: of the run above, which
  * this library has joined by itself, until that calls or is over; NULL: of none. */
-void jm__dormant_begin(const char *run_dir);
+void jm__dormant_begin(const jm__dormant_part *part, const char *run_dir);
 
 /* From now on, with a thread, or no longer: spans may be rare, or none. */
 void jm__dormant_needs_thread(bool needed);

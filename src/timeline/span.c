@@ -3,16 +3,12 @@
 
 #include "base/status.h"
 #include "timeline/dormant.h"
-#include "timeline/ring_format.h"
 #include "timeline/timeline.h"
 #include "timeline/track.h"
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
-
-const uint32_t jm__track_writer = JM_WRITER_CORE;
 
 jm_name jm_name_intern(const char *text)
 {
@@ -91,20 +87,6 @@ void jm__timeline_close(void)
 {
     jm__track_close();
 }
-
-/* ---- where the program was started dormant */
-
-static jm__dormant_answer join(const char *run_dir, bool kernels, char *why, size_t why_size)
-{
-    (void)kernels;
-    int error = jm__track_join(run_dir);
-    if (error == EBUSY) return JM_DORMANT_BUSY;
-    if (error == 0) return JM_DORMANT_RECORDING;
-    snprintf(why, why_size, "it cannot write into %s: %s", run_dir, strerror(error));
-    return JM_DORMANT_FAILED;
-}
-
-const jm__dormant_calls jm__dormant_part = {join, jm__track_leave};
 
 bool jm__timeline_is_dormant(void)
 {

@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which library this is; defined once in each. */
-extern const uint32_t jm__track_writer;
+/* Which library this is, and what it does when a recorder calls (dormant.h); before its first span. It is
+ * libjoulemap unless somebody says otherwise. */
+struct jm__dormant_part;
+void jm__track_part_set(const struct jm__dormant_part *other);
 
 /* Write into this run from now on, in place of any other. 0 or an errno. */
 int jm__track_open(const char *run_dir);
