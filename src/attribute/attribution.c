@@ -3,6 +3,7 @@
 
 #include "attribute/beliefs/board_limits.h"
 #include "attribute/beliefs/family_power.h"
+#include "attribute/beliefs/file.h"
 #include "attribute/board_readings.h"
 #include "attribute/clocks.h"
 #include "attribute/counted.h"
