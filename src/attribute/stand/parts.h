@@ -1,4 +1,4 @@
-/* What each part of finding stands gives. Parts need each other's results, and no part another. */
+/* The parts of finding stands: each fills in more of them. */
 #ifndef JM_ATTRIBUTE_STAND_PARTS_H
 #define JM_ATTRIBUTE_STAND_PARTS_H
 
