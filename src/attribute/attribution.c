@@ -3,6 +3,7 @@
 
 #include "attribute/beliefs/board_limits.h"
 #include "attribute/beliefs/family_power.h"
+#include "attribute/beliefs/file.h"
 #include "attribute/board_readings.h"
 #include "attribute/clocks.h"
 #include "attribute/counted.h"
@@ -223,7 +224,7 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     jm__board_part *part = &a->boards[b];
     part->work = &a->work.boards[b];
     if (!part->wanted) return JM_OK;
-    JM_TRY(jm__lost_find(part, a, err));
+    JM_TRY(jm__lost_find(part, a->dataset, &a->windows, &a->learn, err));
     jm__board_series_choose(part);
     /* Of no time, as that of a single reading, no energy is known: 0 J would be measured. */
     if (jm__windows_duration_ns(&part->windows) > 0) part->total = jm__board_total(part, &part->windows);
@@ -285,8 +286,8 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     if (options->by == JM_BY_REQUEST) JM_TRY(jm__batches_find(&a->batches, dataset, &a->spans, err));
     for (size_t b = 0; b < dataset->board_count; b++)
         if (a->boards[b].wanted && jm__board_is_fitted(a->boards[b].board))
-            JM_TRY(jm__counted_model(a, &a->boards[b], err));
-    JM_TRY(jm__board_readings_take(a, err));
+            JM_TRY(jm__counted_model(&a->boards[b], dataset, options->model, err));
+    JM_TRY(jm__board_readings_take(a->boards, dataset, err));
     JM_TRY(jm__work_init(&a->work, dataset, err));
     a->work.pid = options->process_id;
     for (size_t b = 0; b < dataset->board_count; b++)
@@ -329,7 +330,7 @@ static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part
     JM_TRY(believe(&known->given, a, part, err));
     known->expected = jm__family_power(part->board, part->work, &a->work);
     if (known->expected == NULL) return jm__no_memory(err, "jm__attribution_fit");
-    JM_TRY(jm__counted_believe(&known->counters, a, part, known->expected, err));
+    JM_TRY(jm__counted_believe(&known->counters, part, a->dataset, known->expected, err));
     return jm__board_limits(&known->most_w, part->board, part->work, err);
 }
 
@@ -407,7 +408,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .split = &part->work->columns,
         .total = part->total,
     };
-    jm__counted_ready(a, part);
+    jm__counted_ready(part, a->dataset, a->options.model);
     if (part->idle_known) input.idle = &part->idle;
     JM_TRY(fit_columns(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(scale_by_clock(a, part, &input, err));

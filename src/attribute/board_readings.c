@@ -24,13 +24,13 @@ static void place(jm__board_part *part, const jm_sensor *sensor)
     part->powers[at] = (jm__power_series){.sensor = sensor};
 }
 
-static void place_sensors(jm__attribution *a, const size_t *counts)
+static void place_sensors(jm__board_part *boards, const jm__dataset *d, const size_t *counts)
 {
-    for (size_t i = 0; i < a->dataset->sensor_count; i++) {
-        const jm_sensor *sensor = &a->dataset->sensors[i];
-        bool known = sensor->board_id >= 1 && (size_t)sensor->board_id <= a->dataset->board_count;
+    for (size_t i = 0; i < d->sensor_count; i++) {
+        const jm_sensor *sensor = &d->sensors[i];
+        bool known = sensor->board_id >= 1 && (size_t)sensor->board_id <= d->board_count;
         if (!known || counts[i] == 0) continue;
-        jm__board_part *part = &a->boards[sensor->board_id - 1];
+        jm__board_part *part = &boards[sensor->board_id - 1];
         if (jm__sensor_is_counter(sensor)) {
             if (part->counter == NULL) part->counter = sensor;
         } else if (jm__sensor_rank(sensor) > JM_RANK_NONE) {
@@ -40,10 +40,10 @@ static void place_sensors(jm__attribution *a, const size_t *counts)
 }
 
 /* Each sensor's share of the part's room, which is as large as all of them need. */
-static jm_status make_room(jm__attribution *a, const size_t *counts, jm_error *err)
+static jm_status make_room(jm__board_part *boards, size_t board_count, const size_t *counts, jm_error *err)
 {
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
-        jm__board_part *part = &a->boards[b];
+    for (size_t b = 0; b < board_count; b++) {
+        jm__board_part *part = &boards[b];
         size_t used = part->counter == NULL ? 0 : counts[part->counter->id - 1], all = used;
         for (size_t k = 0; k < part->power_count; k++)
             all += counts[part->powers[k].sensor->id - 1];
@@ -122,29 +122,28 @@ static void drop_empty(jm__board_part *part)
     if (part->count_count == 0) part->counter = NULL;
 }
 
-jm_status jm__board_readings_take(jm__attribution *a, jm_error *err)
+jm_status jm__board_readings_take(jm__board_part *boards, const jm__dataset *d, jm_error *err)
 {
-    const jm__dataset *d = a->dataset;
     size_t *counts = calloc(d->sensor_count + 1, sizeof *counts);
     if (counts == NULL) return jm__no_memory(err, "jm__attribution_begin");
     for (size_t i = 0; i < d->reading_count; i++) {
         int64_t id = d->readings[i].sensor_id;
         if (id >= 1 && (size_t)id <= d->sensor_count) counts[id - 1]++;
     }
-    place_sensors(a, counts);
-    jm_status status = make_room(a, counts, err);
+    place_sensors(boards, d, counts);
+    jm_status status = make_room(boards, d->board_count, counts, err);
     for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {
         int64_t id = d->readings[i].sensor_id;
         if (id < 1 || (size_t)id > d->sensor_count) continue;
         const jm_sensor *sensor = &d->sensors[id - 1];
         if (sensor->board_id < 1 || (size_t)sensor->board_id > d->board_count) continue;
-        put(&a->boards[sensor->board_id - 1], sensor, &d->readings[i]);
+        put(&boards[sensor->board_id - 1], sensor, &d->readings[i]);
     }
     for (size_t b = 0; status == JM_OK && b < d->board_count; b++) {
-        a->boards[b].count_count = jm__counts_clean(a->boards[b].counts, a->boards[b].count_count);
-        drop_empty(&a->boards[b]);
-        status = put_on_grid(&a->boards[b], err);
-        if (status == JM_OK) status = take_sampler_off(&a->boards[b], d, err);
+        boards[b].count_count = jm__counts_clean(boards[b].counts, boards[b].count_count);
+        drop_empty(&boards[b]);
+        status = put_on_grid(&boards[b], err);
+        if (status == JM_OK) status = take_sampler_off(&boards[b], d, err);
     }
     free(counts);
     return status;

@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_CLOCKS_H
 #define JM_ATTRIBUTE_CLOCKS_H
 
-#include "attribute/attribution.h"
+#include "attribute/board_part.h"
 
 /* Fills part->clock_mhz, [columns], which are chosen and whose pieces are still there: NAN for a kind that no
  * reading of the clock saw, NULL without any reading. */

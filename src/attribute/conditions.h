@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_CONDITIONS_H
 #define JM_ATTRIBUTE_CONDITIONS_H
 
-#include "attribute/attribution.h"
+#include "attribute/board_part.h"
 
 enum { JM_REASONS = 9 }; /* bits of NVML's reasons that have a name */
 

@@ -69,31 +69,31 @@ static jm_status fit_counters(jm__board_part *part, const jm__dataset *dataset, 
     return JM_OK;
 }
 
-jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *err)
+jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, const char *asked,
+                            jm_error *err)
 {
-    const char *asked = a->options.model;
     jm__board_model *model = &part->model;
-    part->counted_by_hardware = has_counters(a->dataset, part->board);
+    part->counted_by_hardware = has_counters(dataset, part->board);
     if (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0) return JM_OK;
     JM_TRY(asked != NULL ? jm__model_read(model, asked, err) : find(part, err));
     if (model->count == 0) return JM_OK;
     if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_is_of_another(model);
-    return fit_counters(part, a->dataset, asked, err);
+    return fit_counters(part, dataset, asked, err);
 }
 
-void jm__counted_ready(const jm__attribution *a, jm__board_part *part)
+void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const char *asked)
 {
-    bool sampled = part->counted_by_hardware && a->dataset->ncu == NULL;
+    bool sampled = part->counted_by_hardware && dataset->ncu == NULL;
     jm__board_model *model = &part->model;
     if (model->board == NULL) return;
     /* Without a kernel nobody knows when the board had nothing to do. */
     part->idle_known = !part->work->from_host && jm__idle_of_model(&part->idle, model);
     /* Readings have in them what its sampler drew, and a shipped model has not. */
-    if (a->options.model == NULL && model->shipped && sampled && part->sampler.windows.count == 0)
+    if (asked == NULL && model->shipped && sampled && part->sampler.windows.count == 0)
         model->constant_w += part->sampler.power_w;
 }
 
-jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part,
+jm_status jm__counted_believe(jm__belief *belief, jm__board_part *part, const jm__dataset *dataset,
                               const jm__expectation *expected, jm_error *err)
 {
     const jm__board_model *model = &part->model;
@@ -101,7 +101,7 @@ jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__
     jm__class_rates rates;
     if (model->count == 0) return JM_OK;
     const jm__rate_choice choice = choice_of(model, metrics);
-    JM_TRY(jm__class_rates_find(&rates, a->dataset, part->board->id, &choice, &part->work->pieces,
+    JM_TRY(jm__class_rates_find(&rates, dataset, part->board->id, &choice, &part->work->pieces,
                                 part->work->columns.count, part->work->columns.class_columns, err));
     part->counter_windows = rates.windows;
     jm_status status = rates.windows == 0 ? JM_OK

@@ -42,11 +42,11 @@ static jm_status add_up(jm__attribution *a, int64_t from_ns, int64_t to_ns, jm_s
 {
     double energy_j = 0, variance = 0;
     bool known = false;
-    JM_TRY(jm__board_readings_take(a, err));
+    JM_TRY(jm__board_readings_take(a->boards, a->dataset, err));
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
-        JM_TRY(jm__lost_find(part, a, err));
+        JM_TRY(jm__lost_find(part, a->dataset, &a->windows, &a->learn, err));
         if (part->windows.count == 0 && part->lost.count > 0) continue;
         if (!keep_seen(part, from_ns, to_ns)) continue;
         jm__total total = jm__board_total(part, &part->windows);

@@ -54,9 +54,9 @@ static int64_t back_ns(const jm__dataset *d, const jm__board_part *part, const j
     return found_ns == INT64_MAX ? INT64_MAX : first_reading_ns(part, found_ns);
 }
 
-jm_status jm__lost_find(jm__board_part *part, const jm__attribution *a, jm_error *err)
+jm_status jm__lost_find(jm__board_part *part, const jm__dataset *d, const jm__windows *windows,
+                        const jm__windows *learn, jm_error *err)
 {
-    const jm__dataset *d = a->dataset;
     bool fine = true;
     for (size_t i = 0; fine && i < d->event_count; i++) {
         const jm__event *event = &d->events[i];
@@ -64,8 +64,8 @@ jm_status jm__lost_find(jm__board_part *part, const jm__attribution *a, jm_error
         fine = jm__windows_add(&part->lost, last_reading_ns(part, event->t_ns), back_ns(d, part, event));
     }
     jm__windows_normalise(&part->lost);
-    fine = fine && jm__windows_add_all(&part->windows, &a->windows) &&
-           jm__windows_subtract(&part->windows, &part->lost) &&
-           jm__windows_add_all(&part->learn, &a->learn) && jm__windows_subtract(&part->learn, &part->lost);
+    fine = fine && jm__windows_add_all(&part->windows, windows) &&
+           jm__windows_subtract(&part->windows, &part->lost) && jm__windows_add_all(&part->learn, learn) &&
+           jm__windows_subtract(&part->learn, &part->lost);
     return fine ? JM_OK : jm__no_memory(err, "jm__lost_find");
 }

@@ -70,6 +70,11 @@ typedef struct jm__fit {
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 void jm__fit_free(jm__fit *fit);
 
+/* Takes the total as one more, very sure equation, if it agrees with the readings within 3 standard
+ * uncertainties: it moves powers and their covariance. Sets free_j, closure_z, rest_variance, held and own in
+ * any case. */
+jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err);
+
 /* The energy of some seconds in some columns, and what is known of its error. */
 typedef struct jm__fit_sum {
     double energy_j;

@@ -2,7 +2,14 @@
 #ifndef JM_ATTRIBUTE_NOTES_NOTE_WRITER_H
 #define JM_ATTRIBUTE_NOTES_NOTE_WRITER_H
 
-#include "attribute/notes/notes.h"
+#include "attribute/attribution.h"
+
+typedef struct jm__note {
+    char *text;
+    bool essential; /* the figures are incomplete, or rest on less than they could */
+} jm__note;
+
+typedef JM_VEC(jm__note) jm__notes;
 
 typedef struct jm__note_writer {
     jm__notes *notes;

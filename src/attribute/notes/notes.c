@@ -1,7 +1,6 @@
 /* What a reader of a report must know, in order. */
 #include "attribute/notes/notes.h"
 
-#include "attribute/notes/note_writer.h"
 #include "base/status.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Means by time. */
+/* Means by time, and what they are means of: of each kind of work, by column. */
 #include "attribute/rollup/means.h"
 
 #include "base/status.h"
@@ -6,8 +6,22 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* How near to its highest clock a board ran each kind of work: below 1 it was held back, by power or heat. */
+static jm_status find_clock_limit_share(double *value, const jm__attribution *a, jm_error *err)
+{
+    (void)err;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (part->clock_mhz == NULL || !(part->board->clock_limit_mhz > 0)) continue;
+        for (size_t k = 0; k < part->work->columns.count; k++)
+            value[part->first_column + k] = part->clock_mhz[k] / part->board->clock_limit_mhz;
+    }
+    return JM_OK;
+}
+
+/* value[a->columns], NAN where a column has none. Pieces are still there. */
 static jm_status (*const find[JM_MEAN_COUNT + 1])(double *value, const jm__attribution *a, jm_error *err) = {
-#define X(kind, name, key, place, doc) jm__mean_##name,
+#define X(kind, name, key, place, doc) find_##name,
     JM_ROW_MEANS(X)
 #undef X
         NULL,

@@ -11,12 +11,6 @@ enum {
         JM_MEAN_COUNT
 };
 
-/* value[a->columns], NAN where a column has none. Pieces are still there. */
-#define X(kind, name, key, place, doc)                                                                       \
-    jm_status jm__mean_##name(double *value, const jm__attribution *a, jm_error *err);
-JM_ROW_MEANS(X)
-#undef X
-
 typedef struct jm__means {
     double *value[JM_MEAN_COUNT + 1]; /* [a->columns] each; C has no arrays of nothing */
 } jm__means;

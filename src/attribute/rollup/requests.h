@@ -31,9 +31,6 @@ typedef struct jm__request_rows {
     double *launch_s; /* [boards]: relative variance of a second of work, times that second */
 } jm__request_rows;
 
-/* Rows of the pass: who the time of a span is shared among. */
-enum { JM_REQUESTS_NONE, JM_REQUESTS_OTHERS, JM_REQUESTS_FIRST };
-
 /* Free it in any case. */
 jm_status jm__request_rows_begin(jm__request_rows *rows, const jm__attribution *a, jm_error *err);
 void jm__request_rows_free(jm__request_rows *rows);

@@ -5,6 +5,7 @@
 #include "attribute/rollup/draws.h"
 #include "attribute/rollup/row_order.h"
 #include "attribute/rollup/totals.h"
+#include "attribute/rollup/wholes.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -158,6 +159,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
 {
     JM_TRY(jm__means_find(&m->means, m->a, err));
     JM_TRY(jm__subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
+    JM_TRY(jm__wholes_share(m->sub, m->tree, m->a, err));
     if (!jm__draws_u_j(&m->stood_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
     JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->options.by, err));
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");

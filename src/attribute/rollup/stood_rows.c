@@ -2,8 +2,6 @@
 #include "attribute/rollup/stood_rows.h"
 
 #include "attribute/rollup/draws.h"
-#include "attribute/rollup/requests.h"
-#include "attribute/work/stood_draws.h"
 
 #include <stdlib.h>
 

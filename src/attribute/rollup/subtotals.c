@@ -1,7 +1,6 @@
 /* Adding up the tree from its leaves. */
 #include "attribute/rollup/subtotals.h"
 
-#include "attribute/rollup/wholes.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -145,7 +144,7 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
         sub->busy_s += node->shared_s;
         shared_end = shared;
     }
-    return jm__wholes_share(subtotals, tree, a, err);
+    return JM_OK;
 }
 
 void jm__subtotals_free(jm__subtotal *subtotals, size_t count)

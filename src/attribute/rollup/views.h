@@ -6,6 +6,9 @@
 #include "attribute/rollup/tree.h"
 #include "rows/span_kind.h"
 
+/* By request, rows of the pass: who the time of a span is shared among. */
+enum { JM_REQUESTS_NONE, JM_REQUESTS_OTHERS, JM_REQUESTS_FIRST };
+
 typedef struct jm__views {
     const jm__attribution *a;
     jm__tree *tree;

@@ -5,8 +5,8 @@
 #include "attribute/attribution.h"
 #include "attribute/rollup/subtotals.h"
 
-/* Adds to self_j of the rows within each whole, and to the sums of those around them, their shares of what is
- * left. */
+/* After adding up. Adds to self_j of the rows within each whole, and to the sums of those around them, their
+ * shares of what is left. */
 jm_status jm__wholes_share(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a, jm_error *err);
 
 #endif

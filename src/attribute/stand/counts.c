@@ -1,7 +1,7 @@
 /* Kinds as narrow in their counts as there are traced steps for: what a step takes goes with its samples and
  * tokens, and nobody knows how. So a kind is halved by the counts of its traced steps, again and again, until
  * their counts are alike or there are too few of them; each part is a kind of its own. */
-#include "attribute/stand/find.h"
+#include "attribute/stand/parts.h"
 
 #include <stdlib.h>
 

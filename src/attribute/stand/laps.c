@@ -1,5 +1,5 @@
 /* Steps in order, one after the other, and what each is like. */
-#include "attribute/stand/find.h"
+#include "attribute/stand/parts.h"
 #include "base/alike.h"
 #include "rows/span_kind.h"
 

@@ -1,7 +1,7 @@
 /* Of a kind that was traced in one turn alone, nobody has seen what drifts. The times of the steps are known,
  * though, and a layer is taken to change as much as they do, from one stretch as long as a turn to the next.
  */
-#include "attribute/stand/find.h"
+#include "attribute/stand/parts.h"
 
 #include <math.h>
 #include <stdlib.h>

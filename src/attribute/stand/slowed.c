@@ -1,6 +1,6 @@
 /* Steps take longer while they are traced: by how much, tell those of their kind that were not, the ones that
  * they stand for. Medians, since single steps may wait for anything. */
-#include "attribute/stand/find.h"
+#include "attribute/stand/parts.h"
 #include "base/order.h"
 #include "rows/span_kind.h"
 

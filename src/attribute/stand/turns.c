@@ -1,5 +1,5 @@
 /* Traced steps of a kind that lie together, and the nearest of them for each other step. */
-#include "attribute/stand/find.h"
+#include "attribute/stand/parts.h"
 #include "base/search.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The first steps of a program are like no later one: kernels are compiled and tried out, buffers are made.
  * Where they were traced they stand for themselves. */
-#include "attribute/stand/find.h"
+#include "attribute/stand/parts.h"
 
 #include <joulemap/repeats.h>
 #include <stdlib.h>

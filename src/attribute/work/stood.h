@@ -70,4 +70,13 @@ static inline const double *jm__stood_draws(const jm__stood *stood, const jm__la
     return stood->draws + unit * JM_DRAWS;
 }
 
+/* 1 or -1, by chance, the same for the same two numbers. */
+static inline double jm__draw_sign(uint64_t what, uint64_t draw)
+{
+    uint64_t x = what * UINT64_C(0x9e3779b97f4a7c15) + draw * UINT64_C(0xd1b54a32d192ed03) + 1;
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return ((x ^ (x >> 31)) & 1) != 0 ? 1 : -1;
+}
+
 #endif

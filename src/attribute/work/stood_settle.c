@@ -4,8 +4,6 @@
  * faster, all of them took as much less. */
 #include "attribute/work/stood_settle.h"
 
-#include "attribute/work/stood_draws.h"
-
 #include <math.h>
 
 /* What follows for a board from all stands together. */

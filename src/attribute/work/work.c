@@ -1,4 +1,5 @@
-/* The pass: kernels into order, through the sweep line of their board, into pieces and sums. */
+/* The pass: kernels into order, through the sweep line of their board, into pieces and sums; and the columns
+ * that a board's work is fitted with: chosen, split, scaled. */
 #include "attribute/work/work.h"
 
 #include "attribute/work/clock_track.h"
@@ -15,6 +16,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The longest memory of a sensor: the average over a second, several times over. */
 static const int64_t memory_ns = 5 * JM_NS_PER_S;
@@ -373,6 +375,45 @@ static void end_walk(pass *p)
     }
 }
 
+/* What follows from the columns of uses: those of pieces, and how long each ran. */
+static jm_status count_columns(const jm__work_set *work, jm__board_work *board, jm_error *err)
+{
+    const jm__columns *columns = &board->columns;
+    double *seconds = calloc(3 * columns->count, sizeof *seconds);
+    uint32_t *column_of = malloc((JM_IDLE_STATES + work->pass_uses) * sizeof *column_of);
+    free(board->seconds);
+    free(board->column_of);
+    board->seconds = seconds;
+    board->pieces.column_of = board->column_of = column_of;
+    if (seconds == NULL || column_of == NULL) return jm__no_memory(err, "jm__work_pass");
+    board->learn_seconds = seconds + columns->count;
+    board->stood_seconds = seconds + 2 * columns->count;
+    for (uint32_t s = 0; s < JM_IDLE_STATES; s++) {
+        column_of[s] = (uint32_t)columns->class_columns + s;
+        board->seconds[column_of[s]] = board->tally.idle[s].report_s;
+        board->learn_seconds[column_of[s]] = board->tally.idle[s].learn_s;
+    }
+    for (uint32_t u = 0; u < work->pass_uses; u++)
+        column_of[jm__piece_code(u)] = columns->of_use[work->use_of[u]];
+    for (size_t u = 0; u < board->tally.uses.count; u++) {
+        const jm__use_sum *sum = &board->tally.uses.items[u];
+        if (sum->ran_s < 0) continue;
+        double scale = jm__use_scale(board, u);
+        board->seconds[columns->of_use[u]] += scale * sum->inside.report_s;
+        board->learn_seconds[columns->of_use[u]] += scale * sum->inside.learn_s;
+        board->stood_seconds[columns->of_use[u]] += scale * sum->stood_s;
+    }
+    return JM_OK;
+}
+
+/* Once all uses of a board are known. */
+static jm_status choose_columns(jm__work_set *work, jm__board_work *board, jm_error *err)
+{
+    if (!jm__tally_renumber(&board->tally, work->use_of)) return jm__no_memory(err, "jm__work_pass");
+    JM_TRY(jm__columns_choose(&board->columns, &board->tally, &work->uses, &work->classes, err));
+    return count_columns(work, board, err);
+}
+
 static jm_status compare_ranks(pass *p, jm_error *err)
 {
     jm__work_set *work = p->work;
@@ -407,7 +448,7 @@ static jm_status finish(pass *p, jm_error *err)
                 choose_pairs(p, final_of) && jm__uses_renumber(&work->uses, final_of, &work->use_of);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
     for (size_t b = 0; status == JM_OK && b < work->board_count; b++)
-        if (work->boards[b].wanted) status = jm__work_choose_columns(work, &work->boards[b], err);
+        if (work->boards[b].wanted) status = choose_columns(work, &work->boards[b], err);
     free(final_of);
     return status;
 }
@@ -456,4 +497,67 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
     jm__places_free(&p.places);
     free(p.boards);
     return status;
+}
+
+jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
+                         jm_error *err)
+{
+    JM_TRY(jm__columns_split(&board->columns, split, work->uses.items.count, err));
+    return count_columns(work, board, err);
+}
+
+jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double *use_scale, jm_error *err)
+{
+    size_t uses = work->uses.items.count;
+    double *of_code = malloc((JM_IDLE_STATES + work->pass_uses) * sizeof *of_code);
+    double *of_use = malloc((uses + 1) * sizeof *of_use);
+    free(board->use_scale);
+    free(board->scale_of);
+    board->use_scale = of_use;
+    board->pieces.scale_of = board->scale_of = of_code;
+    if (of_code == NULL || of_use == NULL) return jm__no_memory(err, "jm__work_scale");
+    memcpy(of_use, use_scale, uses * sizeof *of_use);
+    for (size_t s = 0; s < JM_IDLE_STATES; s++)
+        of_code[s] = 1;
+    for (uint32_t u = 0; u < work->pass_uses; u++)
+        of_code[jm__piece_code(u)] = use_scale[work->use_of[u]];
+    return count_columns(work, board, err);
+}
+
+void jm__work_drop_cells(jm__work_set *work)
+{
+    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
+        jm__work_cells_free(&work->boards[b].tally.work);
+        jm__work_cells_free(&work->boards[b].tally.waits);
+        jm__work_cells_free(&work->boards[b].tally.lent);
+    }
+}
+
+void jm__work_drop_pieces(jm__work_set *work)
+{
+    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
+        jm__pieces_free(&work->boards[b].pieces);
+        free(work->boards[b].column_of);
+        free(work->boards[b].scale_of);
+        work->boards[b].column_of = NULL;
+        work->boards[b].scale_of = NULL;
+    }
+}
+
+void jm__work_free(jm__work_set *work)
+{
+    jm__work_drop_pieces(work);
+    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
+        jm__tally_free(&work->boards[b].tally);
+        jm__columns_free(&work->boards[b].columns);
+        free(work->boards[b].seconds);
+        free(work->boards[b].use_scale);
+    }
+    free(work->boards);
+    jm__vec_free(&work->classes);
+    jm__ranks_free(&work->ranks);
+    jm__contexts_free(&work->contexts);
+    jm__uses_free(&work->uses);
+    free(work->use_of);
+    *work = (jm__work_set){0};
 }

@@ -68,9 +68,6 @@ void jm__work_free(jm__work_set *work);
 jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__windows *windows,
                         const jm__row_of *rows, jm_error *err);
 
-/* The columns of a board, once all its uses are known: what the pass ends with. */
-jm_status jm__work_choose_columns(jm__work_set *work, jm__board_work *board, jm_error *err);
-
 /* Some uses of a board get columns of their own; after the pass, while the pieces are there. */
 jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
                          jm_error *err);

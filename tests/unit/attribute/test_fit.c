@@ -1,7 +1,6 @@
 /* The algebra of a fit against formulas: beliefs, the hold against the total, sums of columns. */
 #include "attribute/fit/alike.h"
 #include "attribute/fit/fit.h"
-#include "attribute/fit/hold.h"
 #include "attribute/fit/levels.h"
 #include "attribute/fit/matrix.h"
 

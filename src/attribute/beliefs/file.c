@@ -1,5 +1,5 @@
 /* Which source a file of beliefs is for. */
-#include "attribute/beliefs/source.h"
+#include "attribute/beliefs/file.h"
 
 #include "base/status.h"
 #include "base/strbuf.h"
