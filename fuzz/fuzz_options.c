@@ -51,11 +51,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     FILE *words_go_to = stderr;
     stderr = nowhere;
-    const cli_verb *verb = cli_verb_find(words[0]);
+    const cli_verb *verb = cli_verb_find(cli_verbs, words[0]);
     if (verb) {
         parse(verb, count - 1, words + 1);
     } else {
-        FUZZ_PROMISE(cli_verb_unknown(NULL, words[0]) == jm_status_exit_code(JM_USAGE));
+        FUZZ_PROMISE(cli_verb_unknown(cli_verbs, NULL, words[0]) == jm_status_exit_code(JM_USAGE));
         for (const cli_verb *const *each = cli_verbs; *each; each++)
             parse(*each, count - 1, words + 1);
     }

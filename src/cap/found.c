@@ -6,7 +6,7 @@
 #include <math.h>
 
 /* A cap makes no difference where it changes time and energy by less than this, and surely by less than three
- * times it: as in choice.c. */
+ * times it: as in plan.c. */
 static const double no_difference = .015;
 
 static jm_cap_probe mean_at(const jm_cap_plan *plan, double cap_w)

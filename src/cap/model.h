@@ -7,33 +7,13 @@
 #ifndef JM_CAP_MODEL_H
 #define JM_CAP_MODEL_H
 
-#include <joulemap/cap.h>
-
-/* What is known. All caps are within low_w to high_w; the first probe's time and power are what the others
- * are compared with. */
-typedef struct jm__cap_data {
-    const jm_cap_probe *probes;
-    size_t count; /* 1 to JM_CAP_MOST_PROBES */
-    double low_w, high_w;
-    double drift; /* as in jm_cap_plan_options */
-} jm__cap_data;
+#include "cap/rough.h"
 
 typedef struct jm__cap_fit jm__cap_fit;
 
 /* Weighs the laws. The probes stay the caller's and must stay. */
 jm_status jm__cap_fit_create(jm__cap_fit **out, const jm__cap_data *data, jm_error *err);
 void jm__cap_fit_free(jm__cap_fit *fit);
-
-/* log time and log power at a cap, as when the first probe was made, of the first probe's; or, where from_w
- * is not NAN, of those at that cap at the same moment. */
-typedef struct jm__cap_question {
-    double cap_w, from_w;
-} jm__cap_question;
-
-typedef struct jm__cap_answer {
-    double time, watts;                /* means */
-    double time_var, watts_var, covar; /* of what is true, not of one more probe */
-} jm__cap_answer;
 
 /* Called for each law that counts: its weight (they add up to 1) and its answer[questions]. */
 typedef void (*jm__cap_visit)(void *context, double weight, const jm__cap_answer *answers);

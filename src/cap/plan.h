@@ -35,9 +35,6 @@ struct jm_cap_plan {
 /* Make sure that all of that is known. USAGE: no probe was told. */
 jm_status jm__cap_plan_know(jm_cap_plan *plan, jm_error *err);
 
-/* Has a probe told all there is to know of that cap: exactly, or of a plan that hears of each once? */
-bool jm__cap_plan_is_done(const jm_cap_plan *plan, double cap_w);
-
 /* The cap where a probe is expected to gain most. */
 size_t jm__cap_plan_most_gain(const jm_cap_plan *plan);
 

@@ -3,7 +3,27 @@
 #ifndef JM_CAP_ROUGH_H
 #define JM_CAP_ROUGH_H
 
-#include "cap/model.h"
+#include <joulemap/cap.h>
+
+/* What is known. All caps are within low_w to high_w; the first probe's time and power are what the others
+ * are compared with. */
+typedef struct jm__cap_data {
+    const jm_cap_probe *probes;
+    size_t count; /* 1 to JM_CAP_MOST_PROBES */
+    double low_w, high_w;
+    double drift; /* as in jm_cap_plan_options */
+} jm__cap_data;
+
+/* log time and log power at a cap, as when the first probe was made, of the first probe's; or, where from_w
+ * is not NAN, of those at that cap at the same moment. */
+typedef struct jm__cap_question {
+    double cap_w, from_w;
+} jm__cap_question;
+
+typedef struct jm__cap_answer {
+    double time, watts;                /* means */
+    double time_var, watts_var, covar; /* of what is true, not of one more probe */
+} jm__cap_answer;
 
 enum { JM__CAP_SIZES = 4 }; /* how rough: from smooth jobs to those that jump about */
 

@@ -1,4 +1,4 @@
-/* A search: its options, and which trial follows which. */
+/* A search: its options, which trial follows which, and what it is told of them. */
 #include "cap/search.h"
 
 #include "base/options.h"
@@ -8,6 +8,66 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the sweep: which caps, in which order */
+
+/* D. Lemire's and S. Vigna's splitmix64. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* The caps nearest to equal steps over the range, each once, the reference in place of the one next to it. */
+static size_t spread(const jm_cap_plan *plan, size_t count, double *caps_w)
+{
+    double low_w = plan->caps_w[0], width = plan->caps_w[plan->cap_count - 1] - low_w;
+    size_t kept = 0, at = 0, nearest = 0;
+    for (size_t i = 0; i < count; i++) {
+        double wanted = low_w + width * (double)i / (double)(count - 1);
+        while (at + 1 < plan->cap_count &&
+               fabs(plan->caps_w[at + 1] - wanted) <= fabs(plan->caps_w[at] - wanted))
+            at++;
+        if (kept == 0 || !jm__cap_same(caps_w[kept - 1], plan->caps_w[at])) caps_w[kept++] = plan->caps_w[at];
+    }
+    for (size_t i = 0; i < kept; i++)
+        if (fabs(caps_w[i] - plan->options.reference_w) < fabs(caps_w[nearest] - plan->options.reference_w))
+            nearest = i;
+    caps_w[nearest] = caps_w[0];
+    caps_w[0] = plan->options.reference_w;
+    return kept;
+}
+
+static void shuffle(double *caps_w, size_t count, uint64_t seed)
+{
+    uint64_t state = seed;
+    for (size_t i = count; i > 1; i--) {
+        size_t other = next_random(&state) % i;
+        double kept_w = caps_w[i - 1];
+        caps_w[i - 1] = caps_w[other];
+        caps_w[other] = kept_w;
+    }
+}
+
+/* The reference is first; what goes back ends there, so that each cap's mean place is the middle. */
+static jm_status order_sweep(jm_cap_search *search, jm_error *err)
+{
+    size_t rounds = search->options.sweep_rounds, wanted = search->options.sweep_count;
+    if (wanted < 2 || wanted > JM_CAP_MOST_PROBES / 2 || rounds > JM_CAP_MOST_PROBES / wanted)
+        return jm__fail(err, JM_USAGE, 0, "jm_cap_search_create", "a sweep of %zu caps, %zu times", wanted,
+                        rounds);
+    size_t count = spread(search->plan, wanted, search->sweep_w);
+    shuffle(search->sweep_w + 1, count - 1, search->options.seed);
+    for (size_t round = 1; round < rounds; round++)
+        for (size_t i = 0; i < count; i++)
+            search->sweep_w[round * count + i] = search->sweep_w[round * count - 1 - i];
+    search->sweep_length = rounds * count;
+    return JM_OK;
+}
+
+/* ---- its life */
 
 enum { USUAL_ROUNDS = 2, USUAL_BLOCKS = 4, USUAL_MOST_BLOCKS = 8 };
 static const double usual_width = .01;
@@ -69,7 +129,7 @@ static jm_status set_up(jm_cap_search *search, const jm_cap_search_options *opti
     JM_TRY(jm_cap_plan_create(&search->plan, o->plan, err));
     JM_TRY(copy_clocks(search, err));
     search->stage = o->sweep_count > 0 ? JM_CAP_STAGE_SWEEP : JM_CAP_STAGE_PROBE;
-    if (o->sweep_count > 0) JM_TRY(jm__cap_sweep_order(search, err));
+    if (o->sweep_count > 0) JM_TRY(order_sweep(search, err));
     o->plan = NULL;
     o->clocks_mhz = NULL;
     return JM_OK;
@@ -102,6 +162,192 @@ void jm_cap_search_free(jm_cap_search *search)
     free(search);
 }
 
+/* ---- the SM clock as a second knob: one coordinate after the other, by the same planner
+ *
+ * A bound of the clock acts on work as a cap does: flat above what the work takes, slower and thriftier
+ * below. So clocks are told to a plan as watts, the highest as what the board draws at the chosen cap. */
+
+/* What is left of the bound once the cap is set. */
+static double bound_left(const jm_cap_search *search, const jm_cap_choice *choice)
+{
+    double bound = search->plan->options.max_slowdown;
+    return bound == 0 ? 0 : (1 + bound) / (1 + choice->slowdown.value) - 1;
+}
+
+static double power_at(const jm_cap_search *search, double cap_w)
+{
+    double power_w = 0;
+    for (size_t i = 0; i < search->plan->probe_count; i++)
+        if (jm__cap_same(search->plan->probes[i].cap_w, cap_w)) power_w = search->plan->probes[i].power_w;
+    return power_w;
+}
+
+static jm_status plan_clocks(jm_cap_search *search, double max_slowdown, jm_error *err)
+{
+    double watts[JM_CAP_MOST_CAPS];
+    size_t count = search->options.clock_count;
+    search->clock_w_per_mhz = power_at(search, search->clock_cap_w) / search->clocks_mhz[count - 1];
+    for (size_t i = 0; i < count; i++)
+        watts[i] = search->clocks_mhz[i] * search->clock_w_per_mhz;
+    jm_cap_plan_options options = search->plan->options;
+    options.size = sizeof options;
+    options.caps_w = watts;
+    options.cap_count = count;
+    options.low_w = options.high_w = options.step_w = options.reference_w = 0;
+    options.max_slowdown = max_slowdown;
+    return jm_cap_plan_create(&search->clock_plan, &options, err);
+}
+
+/* Its plan, once the cap is chosen; none where there is nothing to try. */
+static jm_status begin_clock(jm_cap_search *search, jm_error *err)
+{
+    static const double least_bound = 1e-3;
+    jm_cap_choice choice;
+    if (search->options.clock_count < 2) return JM_OK;
+    JM_TRY(jm_cap_plan_choice(search->plan, &choice, err));
+    double bound = bound_left(search, &choice);
+    if (search->plan->options.max_slowdown > 0 && bound < least_bound) return JM_OK;
+    search->clock_cap_w = choice.cap_w;
+    return plan_clocks(search, bound, err);
+}
+
+/* Watts of the plan as a bound: the highest is none. */
+static double clock_of(const jm_cap_search *search, double watts)
+{
+    size_t last = search->options.clock_count - 1;
+    for (size_t i = 0; i < last; i++)
+        if (fabs(search->clocks_mhz[i] * search->clock_w_per_mhz - watts) < 1e-9 * watts)
+            return search->clocks_mhz[i];
+    return 0;
+}
+
+/* NAN: enough was tried. */
+static jm_status next_clock_bound(jm_cap_search *search, double *clock_mhz, jm_error *err)
+{
+    double watts;
+    *clock_mhz = NAN;
+    if (search->clock_plan == NULL) return JM_OK;
+    JM_TRY(jm_cap_plan_next(search->clock_plan, &watts, err));
+    if (!isnan(watts)) *clock_mhz = clock_of(search, watts);
+    return JM_OK;
+}
+
+static jm_status tell_clock(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
+{
+    jm_cap_probe told = *probe;
+    double clock_mhz = search->trial.clock_mhz;
+    if (clock_mhz == 0) clock_mhz = search->clocks_mhz[search->options.clock_count - 1];
+    told.cap_w = clock_mhz * search->clock_w_per_mhz;
+    return jm_cap_plan_tell(search->clock_plan, &told, err);
+}
+
+jm_status jm__cap_clock_choice(jm_cap_search *search, double *clock_mhz, jm_cap_choice *choice, jm_error *err)
+{
+    *clock_mhz = 0;
+    if (search->clock_plan == NULL || search->clock_plan->probe_count < 2) return JM_OK;
+    JM_TRY(jm_cap_plan_choice(search->clock_plan, choice, err));
+    *clock_mhz = clock_of(search, choice->cap_w);
+    return JM_OK;
+}
+
+/* ---- what is put to the proof: the best, and where a proof refuses that, the next best */
+
+static bool was_refused(const jm_cap_search *search, double cap_w, double clock_mhz)
+{
+    for (size_t i = 0; i < search->proof_count; i++)
+        if (jm__cap_same(search->proofs[i].cap_w, cap_w) && search->proofs[i].clock_mhz == clock_mhz)
+            return true;
+    return false;
+}
+
+/* The highest cap that a proof refused by itself; 0: none. What is below it is no faster. */
+static double refused_up_to_w(const jm_cap_search *search)
+{
+    double most_w = 0;
+    for (size_t i = 0; i < search->proof_count; i++)
+        if (search->proofs[i].clock_mhz == 0) most_w = fmax(most_w, search->proofs[i].cap_w);
+    return most_w;
+}
+
+/* By the model, which knows of the refusals: any cap above them, tried or not, since its proof will try it.
+ */
+static jm_status next_best(jm_cap_search *search, bool *any, double *cap_w, jm_error *err)
+{
+    const jm_cap_plan_options *o = &search->plan->options;
+    const jm_cap_prediction *all;
+    size_t count;
+    double least = 1, above_w = refused_up_to_w(search) + jm__cap_apart_w;
+    JM_TRY(jm_cap_plan_predictions(search->plan, &all, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        const jm_cap_figure *relative = all[i].relative;
+        if (all[i].cap_w <= above_w || jm__cap_same(all[i].cap_w, o->reference_w)) continue;
+        if (o->max_slowdown > 0 && relative[JM_CAP_TIME].value > 1 + o->max_slowdown) continue;
+        if (relative[o->objective].value >= least) continue;
+        least = relative[o->objective].value;
+        *cap_w = all[i].cap_w;
+        *any = true;
+    }
+    return JM_OK;
+}
+
+/* The next best that no proof has refused; *any is false where the reference is left. */
+static jm_status find_candidate(jm_cap_search *search, bool *any, double *cap_w, double *clock_mhz,
+                                jm_error *err)
+{
+    jm_cap_choice by_cap, by_clock;
+    *any = false;
+    JM_TRY(jm_cap_plan_choice(search->plan, &by_cap, err));
+    JM_TRY(jm__cap_clock_choice(search, clock_mhz, &by_clock, err));
+    *cap_w = search->clock_cap_w;
+    if (*clock_mhz > 0 && !was_refused(search, *cap_w, *clock_mhz)) {
+        *any = true;
+        return JM_OK;
+    }
+    *clock_mhz = 0;
+    if (by_cap.verdict == JM_CAP_INERT) return JM_OK;
+    if (refused_up_to_w(search) > 0) return next_best(search, any, cap_w, err);
+    *cap_w = by_cap.cap_w;
+    *any = by_cap.verdict != JM_CAP_REFERENCE;
+    return JM_OK;
+}
+
+/* A mean of many windows is never exact. */
+static const double least_share = 1e-4;
+
+static double standard(jm_cap_figure change)
+{
+    return fmax((change.high - change.low) / (2 * 1.96), least_share);
+}
+
+static jm_status tell_refusal(jm_cap_plan *plan, double cap_w, double log_time, double log_watts,
+                              const jm_cap_proof *result, jm_error *err)
+{
+    jm_cap_probe probe = {.cap_w = cap_w, .time_s = exp(log_time), .power_w = exp(log_watts)};
+    probe.time_u_s = fmin(standard(result->slowdown), 1) * probe.time_s;
+    probe.power_u_w = fmin(standard(result->saving), 1) * probe.power_w;
+    return jm_cap_plan_tell(plan, &probe, err);
+}
+
+static bool has_exact_probe(const jm_cap_plan *plan)
+{
+    for (size_t i = 0; i < plan->probe_count; i++)
+        if (!(plan->probes[i].time_u_s > 0 && plan->probes[i].power_u_w > 0)) return true;
+    return false;
+}
+
+/* The last proof's choice does not keep the bound: two probes more for the plan. */
+static jm_status refuse(jm_cap_search *search, const jm_cap_proof *result, jm_error *err)
+{
+    const jm__cap_proof *p = &search->proofs[search->proof_count - 1];
+    double windows = (double)(result->blocks * JM__CAP_BLOCK) / 2;
+    jm_cap_plan *plan = search->plan;
+    if (p->clock_mhz > 0 || plan->probe_count + 2 > JM_CAP_MOST_PROBES) return JM_OK;
+    if (has_exact_probe(plan)) return JM_OK; /* which nothing can be weighed against */
+    JM_TRY(tell_refusal(plan, plan->options.reference_w, p->from_time / windows, p->from_watts / windows,
+                        result, err));
+    return tell_refusal(plan, p->cap_w, p->at_time / windows, p->at_watts / windows, result, err);
+}
+
 /* ---- next */
 
 /* Each of these fills a trial, or leaves its cap NAN: this stage is done. */
@@ -130,7 +376,7 @@ static jm_status next_of_sweep(jm_cap_search *search, jm_cap_trial *trial, jm_er
 
 static jm_status next_clock(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
 {
-    JM_TRY(jm__cap_clock_next(search, &trial->clock_mhz, err));
+    JM_TRY(next_clock_bound(search, &trial->clock_mhz, err));
     if (!isnan(trial->clock_mhz)) trial->cap_w = search->clock_cap_w;
     return JM_OK;
 }
@@ -140,14 +386,14 @@ static jm_status begin_proof(jm_cap_search *search, bool *any, jm_error *err)
     double cap_w, clock_mhz;
     *any = false;
     if (search->options.no_proof || search->proof_count == JM__CAP_MOST_PROOFS) return JM_OK;
-    JM_TRY(jm__cap_candidate(search, any, &cap_w, &clock_mhz, err));
+    JM_TRY(find_candidate(search, any, &cap_w, &clock_mhz, err));
     if (!*any) return JM_OK;
     const jm_cap_search_options *o = &search->options;
     uint64_t state = o->seed + search->proof_count;
     search->proofs[search->proof_count++] =
         (jm__cap_proof){.cap_w = cap_w,
                         .clock_mhz = clock_mhz,
-                        .choice_first = jm__cap_random(&state) & 1,
+                        .choice_first = next_random(&state) & 1,
                         .first_blocks = o->proof_blocks,
                         .most_blocks = o->most_proof_blocks,
                         .width = o->proof_width,
@@ -165,7 +411,7 @@ static jm_status next_of_proof(jm_cap_search *search, jm_cap_trial *trial, jm_er
         jm__cap_proof_result(&search->proofs[search->proof_count - 1], o->objective, o->max_slowdown,
                              &result);
         if (result.bound_kept || search->proof_count == JM__CAP_MOST_PROOFS) return JM_OK;
-        JM_TRY(jm__cap_refuse(search, &result, err));
+        JM_TRY(refuse(search, &result, err));
         wanted = true;
     }
     if (wanted) {
@@ -204,7 +450,7 @@ static jm_status begin_stage_after(jm_cap_search *search, jm_error *err)
     switch (search->stage) {
     case JM_CAP_STAGE_PROBE:
     case JM_CAP_STAGE_SWEEP:
-        JM_TRY(jm__cap_clock_begin(search, err));
+        JM_TRY(begin_clock(search, err));
         search->stage = JM_CAP_STAGE_CLOCK;
         return JM_OK;
     case JM_CAP_STAGE_CLOCK:
@@ -246,5 +492,103 @@ jm_status jm_cap_search_next(jm_cap_search *search, jm_cap_trial *out, jm_error 
         search->asked = true;
     }
     if (search->asked) *out = search->trial;
+    return JM_OK;
+}
+
+/* ---- what it is told: of the whole work, and of its parts */
+
+static jm_status check_probe(const jm_cap_probe *probe, const char *call, jm_error *err)
+{
+    bool sane = probe->time_s > 0 && probe->time_s <= 1e9 && probe->power_w > 0 && probe->power_w <= 1e6 &&
+                probe->time_u_s >= 0 && probe->power_u_w >= 0;
+    return sane ? JM_OK
+                : jm__fail(err, JM_USAGE, 0, call, "%g s and %g W at a cap of %g W", probe->time_s,
+                           probe->power_w, probe->cap_w);
+}
+
+static jm_status make_room(jm_cap_search *search, jm_error *err)
+{
+    if (search->told_count < search->told_capacity) return JM_OK;
+    size_t capacity = search->told_capacity == 0 ? 32 : 2 * search->told_capacity;
+    jm_cap_told *grown = realloc(search->told, capacity * sizeof *grown);
+    if (grown == NULL) return jm__no_memory(err, "jm_cap_search_tell");
+    search->told = grown;
+    search->told_capacity = capacity;
+    return JM_OK;
+}
+
+static jm_status tell_stage(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
+{
+    if (search->trial.stage == JM_CAP_STAGE_CLOCK) return tell_clock(search, probe, err);
+    if (search->trial.stage != JM_CAP_STAGE_PROOF) return jm_cap_plan_tell(search->plan, probe, err);
+    jm__cap_proof_tell(&search->proofs[search->proof_count - 1], probe);
+    return JM_OK;
+}
+
+jm_status jm_cap_search_tell(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
+{
+    static const char call[] = "jm_cap_search_tell";
+    if (!search->asked) return jm__fail(err, JM_USAGE, 0, call, "no trial was asked for");
+    jm_cap_probe told = *probe;
+    told.cap_w = search->trial.cap_w;
+    JM_TRY(check_probe(&told, call, err));
+    JM_TRY(make_room(search, err));
+    JM_TRY(tell_stage(search, &told, err));
+    search->told[search->told_count++] = (jm_cap_told){search->trial, told};
+    search->asked = false;
+    return JM_OK;
+}
+
+size_t jm_cap_search_told_count(const jm_cap_search *search)
+{
+    return search->told_count;
+}
+
+const jm_cap_told *jm_cap_search_told(const jm_cap_search *search, size_t index)
+{
+    return index < search->told_count ? &search->told[index] : NULL;
+}
+
+/* ---- parts */
+
+static jm_status new_part(jm_cap_search *search, const char *name, jm__cap_part **out, jm_error *err)
+{
+    static const char call[] = "jm_cap_search_tell_part";
+    if (search->part_count == JM_CAP_MOST_PARTS)
+        return jm__fail(err, JM_LIMIT, 0, call, "more than %d parts", JM_CAP_MOST_PARTS);
+    jm__cap_part part = {.name = strdup(name)};
+    if (part.name == NULL) return jm__no_memory(err, call);
+    jm_cap_plan_options options = search->plan->options;
+    jm_status status = jm_cap_plan_create(&part.plan, &options, err);
+    if (status != JM_OK) {
+        free(part.name);
+        return status;
+    }
+    *out = &search->parts[search->part_count++];
+    **out = part;
+    return JM_OK;
+}
+
+jm_status jm_cap_search_tell_part(jm_cap_search *search, size_t number, const char *name,
+                                  const jm_cap_probe *probe, jm_error *err)
+{
+    static const char call[] = "jm_cap_search_tell_part";
+    const jm_cap_told *of = number > 0 ? jm_cap_search_told(search, number - 1) : NULL;
+    if (of == NULL || of->trial.stage == JM_CAP_STAGE_CLOCK || of->trial.stage == JM_CAP_STAGE_PROOF)
+        return jm__fail(err, JM_USAGE, 0, call, "%zu is no trial of the cap of which %s could be a part",
+                        number, name);
+    jm__cap_part *part = NULL;
+    for (size_t i = 0; i < search->part_count; i++)
+        if (strcmp(search->parts[i].name, name) == 0) part = &search->parts[i];
+    if (part != NULL && part->last >= number)
+        return jm__fail(err, JM_USAGE, 0, call, "%s was told of trial %zu already", name, part->last);
+    if (part == NULL && !of->trial.reference)
+        return jm__fail(err, JM_USAGE, 0, call, "the first trial of %s is not the reference's", name);
+    jm_cap_probe told = *probe;
+    told.cap_w = of->trial.cap_w;
+    JM_TRY(check_probe(&told, call, err));
+    if (part == NULL) JM_TRY(new_part(search, name, &part, err));
+    JM_TRY(jm_cap_plan_tell(part->plan, &told, err));
+    part->last = number;
     return JM_OK;
 }

@@ -55,29 +55,8 @@ typedef struct jm__cap_result {
 /* USAGE: nothing was told. */
 jm_status jm__cap_search_result(jm_cap_search *search, jm__cap_result *out, jm_error *err);
 
-/* ---- order.c: the sweep */
-
-jm_status jm__cap_sweep_order(jm_cap_search *search, jm_error *err);
-uint64_t jm__cap_random(uint64_t *state);
-
-/* ---- clock.c: the second knob */
-
-/* Its plan, once the cap is chosen; none where there is nothing to try. */
-jm_status jm__cap_clock_begin(jm_cap_search *search, jm_error *err);
-/* NAN: enough was tried. */
-jm_status jm__cap_clock_next(jm_cap_search *search, double *clock_mhz, jm_error *err);
-jm_status jm__cap_clock_tell(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err);
-/* 0: no bound is best. `choice`: against no bound at the same cap. */
+/* 0: no bound of the clock is best. `choice`: against no bound at the same cap. */
 jm_status jm__cap_clock_choice(jm_cap_search *search, double *clock_mhz, jm_cap_choice *choice,
                                jm_error *err);
-
-/* ---- candidate.c: what is put to the proof */
-
-/* The next best that no proof has refused; *any is false where the reference is left. */
-jm_status jm__cap_candidate(jm_cap_search *search, bool *any, double *cap_w, double *clock_mhz,
-                            jm_error *err);
-
-/* The last proof's choice does not keep the bound: two probes more for the plan. */
-jm_status jm__cap_refuse(jm_cap_search *search, const jm_cap_proof *result, jm_error *err);
 
 #endif

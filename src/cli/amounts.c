@@ -1,5 +1,5 @@
 /* Times and sizes as people write them: "90s", "2h", "200M". */
-#include "cli/args.h"
+#include "cli/verb.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* `joulemap attach`: record a program that runs already. */
-#include "cli/args.h"
 #include "cli/descendants.h"
 #include "cli/recorder.h"
+#include "cli/verb.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* `joulemap calibrate`: what hardware counters are worth on a board. */
-#include "cli/args.h"
 #include "cli/child.h"
 #include "cli/program.h"
 #include "cli/scratch.h"
+#include "cli/verb.h"
 
 #include <errno.h>
 #include <libgen.h>

@@ -1,8 +1,8 @@
 /* `joulemap cap`: its words and options. */
-#include "cli/cap.h"
+#include "cli/cap_board.h"
 
-#include "cli/args.h"
 #include "cli/recorder.h"
+#include "cli/verb.h"
 
 #include <string.h>
 

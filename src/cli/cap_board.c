@@ -1,6 +1,6 @@
 /* Which GPU `joulemap cap` is about, and words for times and holders. */
-#include "cli/args.h"
-#include "cli/cap.h"
+#include "cli/cap_board.h"
+#include "cli/verb.h"
 
 #include <math.h>
 #include <stdlib.h>

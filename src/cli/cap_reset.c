@@ -1,5 +1,5 @@
 /* `joulemap cap reset`: leases ended, whoever holds them. */
-#include "cli/cap.h"
+#include "cli/cap_board.h"
 
 #include <math.h>
 

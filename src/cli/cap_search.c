@@ -1,8 +1,8 @@
 /* `joulemap cap search`: which power cap saves most, in a recorded sweep or under a command that runs. */
-#include "cli/args.h"
-#include "cli/cap.h"
+#include "cli/cap_board.h"
 #include "cli/cap_live.h"
 #include "cli/json.h"
+#include "cli/verb.h"
 
 #include <math.h>
 #include <stdio.h>

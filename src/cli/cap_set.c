@@ -1,8 +1,8 @@
 /* `joulemap cap set`: a cap while a command runs, or for a time. */
-#include "cli/cap.h"
+#include "cli/cap_board.h"
 
-#include "cli/args.h"
 #include "cli/child.h"
+#include "cli/verb.h"
 
 #include <math.h>
 #include <stdlib.h>

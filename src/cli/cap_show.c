@@ -1,5 +1,5 @@
 /* `joulemap cap show`: each GPU's power cap, what can be set, and who holds it. */
-#include "cli/cap.h"
+#include "cli/cap_board.h"
 
 #include "cli/json.h"
 

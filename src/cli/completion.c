@@ -20,21 +20,15 @@ static void print_choices(FILE *out, const char *list)
         fprintf(out, "%s%.*s", separator, (int)length, choice);
 }
 
-/* What an operand of a verb is: `help` completes verbs, all others files. */
-static bool operands_are_verbs(const cli_verb *verb)
+static void print_verb_names(FILE *out, const cli_verb *const *verbs)
 {
-    return verb == &cli_verb_help;
-}
-
-static void print_verb_names(FILE *out)
-{
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++)
-        fprintf(out, "%s%s", verb == cli_verbs ? "" : " ", (*verb)->name);
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++)
+        fprintf(out, "%s%s", verb == verbs ? "" : " ", (*verb)->name);
 }
 
 /* bash: three questions, each a case: the options of a verb, the choices of an option, whether it wants a
  * file. */
-static void print_bash(FILE *out)
+static void print_bash(FILE *out, const cli_verb *const *verbs)
 {
     fputs("# bash completion of joulemap, made by `joulemap help --completion bash`\n"
           "_joulemap() {\n"
@@ -44,7 +38,7 @@ static void print_bash(FILE *out)
           "    if ((COMP_CWORD == 1)); then\n"
           "        COMPREPLY=($(compgen -W '",
           out);
-    print_verb_names(out);
+    print_verb_names(out, verbs);
     fputs(" --help --version --pkgconfigdir' -- \"$current\"))\n"
           "        return\n"
           "    fi\n"
@@ -60,7 +54,7 @@ static void print_bash(FILE *out)
           "before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
           "    case $verb$before in\n",
           out);
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
         for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++) {
             if (!cli_takes_word(option)) continue;
             fprintf(out, "    %s%s", (*verb)->name, option->name);
@@ -77,17 +71,17 @@ static void print_bash(FILE *out)
         }
     }
     fputs("    esac\n    if [[ $current == -* ]]; then\n        case $verb in\n", out);
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
         fprintf(out, "        %s) COMPREPLY=($(compgen -W '--help", (*verb)->name);
         for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++)
             fprintf(out, " %s", option->name);
         fputs("' -- \"$current\")) ;;\n", out);
     }
     fputs("        esac\n        return\n    fi\n    case $verb in\n", out);
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
-        if (operands_are_verbs(*verb)) {
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
+        if ((*verb)->operands_are_verbs) {
             fprintf(out, "    %s) COMPREPLY=($(compgen -W '", (*verb)->name);
-            print_verb_names(out);
+            print_verb_names(out, verbs);
             fputs("' -- \"$current\")) ;;\n", out);
         } else if ((*verb)->max_operands != 0) {
             fprintf(out, "    %s) compopt -o default ;;\n", (*verb)->name);
@@ -139,7 +133,7 @@ static void print_zsh_option(FILE *out, const cli_option *option)
     fputc('\'', out);
 }
 
-static void print_zsh(FILE *out)
+static void print_zsh(FILE *out, const cli_verb *const *verbs)
 {
     fputs("#compdef joulemap\n"
           "# zsh completion of joulemap, made by `joulemap help --completion zsh`\n"
@@ -147,7 +141,7 @@ static void print_zsh(FILE *out)
           "    local -a verbs\n"
           "    verbs=(\n",
           out);
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
         fprintf(out, "        '%s:", (*verb)->name);
         print_quoted(out, (*verb)->summary);
         fputs("'\n", out);
@@ -162,15 +156,15 @@ static void print_zsh(FILE *out)
           "    ((CURRENT--))\n"
           "    case $verb in\n",
           out);
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
         fprintf(out, "        %s) _arguments '(-h --help)'{-h,--help}'[show the help]'", (*verb)->name);
         for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++)
             print_zsh_option(out, option);
         if ((*verb)->takes_command || (*verb)->may_take_command) {
             fputs(" \\\n            '*::command:_normal'", out);
-        } else if (operands_are_verbs(*verb)) {
+        } else if ((*verb)->operands_are_verbs) {
             fputs(" \\\n            ':verb:(", out);
-            print_verb_names(out);
+            print_verb_names(out, verbs);
             fputs(")'", out);
         } else if ((*verb)->max_operands != 0) {
             fputs(" \\\n            '*:file:_files'", out);
@@ -210,22 +204,22 @@ static void print_fish_option(FILE *out, const cli_verb *verb, const cli_option 
     fputc('\n', out);
 }
 
-static void print_fish(FILE *out)
+static void print_fish(FILE *out, const cli_verb *const *verbs)
 {
     fputs("# fish completion of joulemap, made by `joulemap help --completion fish`\n"
           "complete -c joulemap -n __fish_use_subcommand -f\n"
           "complete -c joulemap -n __fish_use_subcommand -l version -d 'print the version'\n"
           "complete -c joulemap -s h -l help -d 'show the help'\n",
           out);
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
         fprintf(out, "complete -c joulemap -n __fish_use_subcommand -f -a %s -d ", (*verb)->name);
         print_fish_quoted(out, (*verb)->summary);
         fputc('\n', out);
         for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++)
             print_fish_option(out, *verb, option);
-        if (operands_are_verbs(*verb)) {
+        if ((*verb)->operands_are_verbs) {
             fprintf(out, "complete -c joulemap -n '__fish_seen_subcommand_from %s' -f -a '", (*verb)->name);
-            print_verb_names(out);
+            print_verb_names(out, verbs);
             fputs("'\n", out);
         } else if ((*verb)->max_operands == 0 && !(*verb)->takes_command) {
             fprintf(out, "complete -c joulemap -n '__fish_seen_subcommand_from %s' -f\n", (*verb)->name);
@@ -233,14 +227,14 @@ static void print_fish(FILE *out)
     }
 }
 
-bool cli_completion_print(FILE *out, const char *shell)
+bool cli_completion_print(FILE *out, const cli_verb *const *verbs, const char *shell)
 {
     if (strcmp(shell, "bash") == 0) {
-        print_bash(out);
+        print_bash(out, verbs);
     } else if (strcmp(shell, "zsh") == 0) {
-        print_zsh(out);
+        print_zsh(out, verbs);
     } else if (strcmp(shell, "fish") == 0) {
-        print_fish(out);
+        print_fish(out, verbs);
     } else {
         return false;
     }

@@ -1,9 +1,9 @@
 /* `joulemap demo`: a program of ours, recorded, attributed, and compared with what is known to be true. */
-#include "cli/args.h"
 #include "cli/child.h"
 #include "cli/program.h"
 #include "cli/scratch.h"
 #include "cli/truth.h"
+#include "cli/verb.h"
 
 #include <limits.h>
 #include <math.h>
@@ -66,7 +66,7 @@ static int record(const demo *this, long long seconds)
     cli_line_add_all(&line, (const char *const[]){"--", cli_python(), "-m", "joulemap.demo_program", NULL});
     cli_line_add_number(&line, "--seconds", seconds);
     cli_line_add_all(&line, (const char *const[]){"--device", this->sim != NULL ? "cpu" : "cuda", NULL});
-    int code = cli_run(line.count, line.words);
+    int code = cli_run(this->args->verbs, line.count, line.words);
     cli_line_free(&line);
     return code;
 }

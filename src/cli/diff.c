@@ -1,6 +1,6 @@
 /* `joulemap diff`: what got dearer from one recording to another, and what nobody can tell. */
-#include "cli/args.h"
 #include "cli/page.h"
+#include "cli/verb.h"
 #include "cli/view.h"
 
 #include <limits.h>

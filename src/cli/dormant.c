@@ -1,7 +1,7 @@
 /* `joulemap dormant`: run a command so that a recorder can attach to it later. */
-#include "cli/args.h"
 #include "cli/child.h"
 #include "cli/program.h"
+#include "cli/verb.h"
 
 #include <limits.h>
 #include <stdlib.h>

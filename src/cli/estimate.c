@@ -1,6 +1,6 @@
 /* `joulemap estimate`: power and energy of kernels from counters, without a power sensor. */
-#include "cli/args.h"
 #include "cli/child.h"
+#include "cli/verb.h"
 
 #include <joulemap/estimate.h>
 #include <math.h>

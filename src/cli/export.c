@@ -1,5 +1,5 @@
 /* `joulemap export`: all rows of a view in a format for other programs. */
-#include "cli/args.h"
+#include "cli/verb.h"
 #include "cli/view.h"
 #include "cli/whole_file.h"
 

@@ -94,13 +94,13 @@ void cli_help_print_verb(FILE *out, const cli_verb *verb)
     print_option(out, &help, width);
 }
 
-void cli_help_print(FILE *out)
+void cli_help_print(FILE *out, const cli_verb *const *verbs)
 {
     int width = help_width();
     fputs("joulemap: where every joule of a GPU program goes\n\n"
           "usage: joulemap VERB [options] [-- COMMAND ...]\n\nverbs:\n",
           out);
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
         int column = fprintf(out, "  %-10s ", (*verb)->name);
         print_wrapped(out, (*verb)->summary, strlen((*verb)->summary), column, column, width);
     }
@@ -116,14 +116,14 @@ static int run(const cli_args *args)
     int wishes = cli_has(args, "--man") + cli_has(args, "--completion") + (name != NULL);
     if (wishes > 1) return cli_usage_error(args, "a verb, --man and --completion exclude each other");
     if (cli_has(args, "--man")) {
-        cli_man_print(stdout);
+        cli_man_print(stdout, args->verbs);
     } else if (cli_has(args, "--completion")) {
-        cli_completion_print(stdout, cli_get(args, "--completion"));
+        cli_completion_print(stdout, args->verbs, cli_get(args, "--completion"));
     } else if (name == NULL) {
-        cli_help_print(stdout);
+        cli_help_print(stdout, args->verbs);
     } else {
-        const cli_verb *verb = cli_verb_find(name);
-        if (verb == NULL) return cli_verb_unknown(args, name);
+        const cli_verb *verb = cli_verb_find(args->verbs, name);
+        if (verb == NULL) return cli_verb_unknown(args->verbs, args, name);
         cli_help_print_verb(stdout, verb);
     }
     return 0;
@@ -148,5 +148,6 @@ const cli_verb cli_verb_help = {
                    "  joulemap help --completion fish > ~/.config/fish/completions/joulemap.fish\n",
     .options = options,
     .max_operands = 1,
+    .operands_are_verbs = true,
     .run = run,
 };

@@ -1,7 +1,7 @@
 /* JSON on stdout. */
 #include "cli/json.h"
 
-#include "cli/args.h"
+#include "cli/verb.h"
 
 #include <errno.h>
 #include <math.h>

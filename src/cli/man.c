@@ -86,7 +86,7 @@ static void print_exit_codes(FILE *out)
     }
 }
 
-void cli_man_print(FILE *out)
+void cli_man_print(FILE *out, const cli_verb *const *verbs)
 {
     fprintf(out, ".TH JOULEMAP 1 \"\" \"joulemap %s\" \"User Commands\"\n", jm_version());
     fputs(
@@ -98,7 +98,7 @@ void cli_man_print(FILE *out)
         "Results go to standard output, words to standard error.\n"
         ".SH VERBS\n",
         out);
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++)
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++)
         print_verb(out, *verb);
     fputs(".SH EXIT STATUS\nA verb that runs a command exits with the status of that command. Else:\n", out);
     print_exit_codes(out);

@@ -1,6 +1,6 @@
 /* Words on stderr: failures, wrong usage, and what else is worth a line. Here alone texts from elsewhere are
  * cleaned. */
-#include "cli/args.h"
+#include "cli/verb.h"
 
 #include <stdarg.h>
 #include <stdio.h>

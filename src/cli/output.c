@@ -1,5 +1,5 @@
 /* The end of stdout: was all of it written? And how wide is the terminal? */
-#include "cli/args.h"
+#include "cli/verb.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* From runs to the page in a file. */
 #include "cli/page.h"
 
-#include "cli/args.h"
+#include "cli/verb.h"
 #include "cli/whole_file.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* `joulemap plot`: a figure of a recording, or of two. The package's Python draws it, with Matplotlib. */
-#include "cli/args.h"
 #include "cli/child.h"
 #include "cli/program.h"
+#include "cli/verb.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The Python of the package's programs, and command lines for them. */
 #include "cli/program.h"
 
-#include "cli/args.h"
+#include "cli/verb.h"
 
 #include <errno.h>
 #include <libgen.h>

@@ -1,5 +1,5 @@
 /* One line on the terminal that says what takes so long, and for how long. */
-#include "cli/args.h"
+#include "cli/verb.h"
 
 #include <pthread.h>
 #include <signal.h>

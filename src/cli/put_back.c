@@ -1,5 +1,5 @@
 /* Lost leases of power caps: put back, and said so, before anybody looks at a GPU. */
-#include "cli/cap.h"
+#include "cli/cap_board.h"
 
 #include <math.h>
 #include <string.h>

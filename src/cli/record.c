@@ -1,7 +1,7 @@
 /* `joulemap record`: run a command and record where its joules go. */
 #include "cli/recorder.h"
 
-#include "cli/args.h"
+#include "cli/verb.h"
 
 static const cli_option options[] = {
     {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},

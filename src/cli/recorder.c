@@ -1,10 +1,10 @@
 /* A command that is started, recorded and ended as `joulemap record` does it. */
 #include "cli/recorder.h"
 
-#include "cli/args.h"
 #include "cli/energy.h"
 #include "cli/parts.h"
 #include "cli/scratch.h"
+#include "cli/verb.h"
 
 #include <inttypes.h>
 #include <stdio.h>

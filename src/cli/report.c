@@ -1,8 +1,8 @@
 /* `joulemap report`: a recording as a table, or as JSON. */
-#include "cli/args.h"
 #include "cli/energy.h"
 #include "cli/json.h"
 #include "cli/page.h"
+#include "cli/verb.h"
 #include "cli/view.h"
 
 #include <limits.h>

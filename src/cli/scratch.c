@@ -1,7 +1,7 @@
 /* The folder, and the handler that may remove it: so what it needs stands here beforehand. */
 #include "cli/scratch.h"
 
-#include "cli/args.h"
+#include "cli/verb.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* What was found beside what was true, and the verdict. */
-#include "cli/args.h"
 #include "cli/truth.h"
+#include "cli/verb.h"
 
 #include <math.h>
 #include <stdlib.h>

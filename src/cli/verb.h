@@ -28,6 +28,9 @@ typedef struct cli_option {
 
 typedef struct cli_args cli_args;
 
+/* What a step of a verb returns, in place of an exit code, while all is well. */
+#define CLI_GO_ON (-1)
+
 typedef struct cli_verb {
     const char *name;
     const char *usage;       /* after the verb: "[options] -- COMMAND [ARG...]" */
@@ -40,6 +43,7 @@ typedef struct cli_verb {
     bool takes_command;               /* "-- COMMAND ..." is required */
     bool may_take_command;            /* ... may be given */
     bool looks_at_gpus;               /* lost leases of power caps are put back before it runs */
+    bool operands_are_verbs;          /* completion offers these, else files */
     int (*run)(const cli_args *args); /* returns the exit code */
 } cli_verb;
 
@@ -47,8 +51,25 @@ extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_stat, cli_verb_re
     cli_verb_diff, cli_verb_export, cli_verb_plot, cli_verb_import, cli_verb_calibrate, cli_verb_cap,
     cli_verb_demo, cli_verb_estimate, cli_verb_help, cli_verb_dormant, cli_verb_attach;
 
-/* All verbs in the order of --help, NULL-terminated (verbs.c). */
+/* All verbs in the order of --help, NULL-terminated: main.c's, which hands them to all that need them. */
 extern const cli_verb *const cli_verbs[];
+
+/* A parsed command line. */
+typedef struct cli_given {
+    const cli_option *option;
+    const char *value; /* "" for a flag */
+} cli_given;
+
+struct cli_args {
+    const cli_verb *const *verbs; /* all of them */
+    const cli_verb *verb;
+    cli_given *given; /* in the order of the command line; the last one of a name counts */
+    int given_count;
+    const char **operands;
+    int operand_count;
+    int before_dashes; /* so many operands stand before "--"; -1: there is none, or a command follows it */
+    char **command;    /* after "--"; NULL if there was none */
+};
 
 /* Value of an option, NULL if not given; for a flag "" if given. */
 const char *cli_get(const cli_args *args, const char *name);
@@ -95,12 +116,25 @@ void cli_write_data(const char *text);
 FILE *cli_data_open(FILE *to);
 void cli_data_close(FILE *stream, const FILE *to);
 
+/* Note that stdout failed with this errno (0: not known); cli_output_finish tells it. */
+void cli_write_failed(int error);
+
+/* Flush stdout and say if that failed. Returns `code`, or the exit code of the failure. */
+int cli_output_finish(int code);
+
+/* Columns of the terminal behind `fd`: COLUMNS, else what it says; 80 where there is none. */
+int cli_terminal_width(int fd);
+
+/* Does the terminal behind `fd` show colours, and does nobody mind (NO_COLOR; CLICOLOR_FORCE: in any case)?
+ */
+bool cli_has_colour(int fd);
+
 /* Put back what lost leases of power caps found, and say so on stderr (put_back.c). Returns how many there
  * were; *failed: of how many it could not be done. */
 size_t cli_put_back_lost(const cli_args *args, size_t *failed);
 
-/* Run one command line, "record", "-o", ...: what main does, for a verb that is made of others. */
-int cli_run(int argc, char **argv);
+/* Run one command line, "record", "-o", ...: for main, and for a verb that is made of others. */
+int cli_run(const cli_verb *const *verbs, int argc, char **argv);
 
 /* A progress line on stderr with the seconds since it began, only if that is a
  * terminal and it takes longer than half a second. NULL ends it. */

@@ -1,7 +1,7 @@
 /* From the options of a view to a recording and a report's options. */
 #include "cli/view.h"
 
-#include "cli/args.h"
+#include "cli/verb.h"
 
 #include <limits.h>
 #include <stdio.h>

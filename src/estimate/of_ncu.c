@@ -1,13 +1,339 @@
 /* An estimate from a file of ncu's, with a board's model. */
-#include "estimate/of_ncu.h"
-
+#include "attribute/work/kernel_family.h"
 #include "base/status.h"
+#include "estimate/estimate.h"
+#include "estimate/model_choice.h"
+#include "estimate/totals.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Within this ratio of the clocks of both directions one exponent was tried (docs/board-model.md). */
+static const double tried_clock_ratio = 0.9;
+
+typedef struct ncu_estimate {
+    jm_estimate *to;
+    const jm_estimate_options *options;
+    jm__ncu ncu;
+    jm__ncu_words words;
+    jm__ncu_sheet sheet;
+    jm__model_choice choice;
+    jm__bench bench;
+    jm__estimate_sums sums;
+    double *features;
+    jm__errors errors;
+    /* what notes tell of */
+    size_t no_clock, with_missing, beyond, refused, other_chip, over_limit;
+    double ncu_clock_mhz, flushed_j;
+    jm_estimated_range peak, least;
+    char missing[400];
+} ncu_estimate;
+
+/* ---- kernels as rows */
+
+static int capability(const jm__ncu_kernel *kernel)
+{
+    return 100 * kernel->cc_major + kernel->cc_minor;
+}
+
+static bool is_of_chip(const ncu_estimate *m, const jm__ncu_kernel *kernel)
+{
+    return kernel->cc_major == 0 || capability(kernel) == 100 * m->words.cc_major + m->words.cc_minor;
+}
+
+static void note_missing(ncu_estimate *m)
+{
+    size_t used = 0;
+    if (m->missing[0] != '\0') return;
+    for (size_t f = 0; f < m->bench.model->count; f++) {
+        const jm__feature *feature = &m->bench.model->features[f];
+        const jm__ncu_word *word = jm__ncu_word_of(&m->words, feature->metric);
+        if (!(feature->weight_w > 0) || word == NULL || word->always || word->counter_count == 0) continue;
+        double total =
+            jm__ncu_sheet_total(&m->sheet, word->counters[0], word->peak, &(jm__ncu_scale){1, 1, 1, 1});
+        if (!isnan(total)) continue;
+        int added = snprintf(m->missing + used, sizeof m->missing - used, "%s%s", used > 0 ? ", " : "",
+                             word->counters[0]);
+        if (added < 0 || (size_t)added >= sizeof m->missing - used) {
+            m->missing[used] = '\0';
+            return;
+        }
+        used += (size_t)added;
+    }
+}
+
+/* Fills in figures and their ranges; returns the energy's without what constant data spare. */
+static jm__sides fill_row(ncu_estimate *m, jm_estimated_kernel *row, const jm__kernel_power *power)
+{
+    const jm__board_model *model = m->bench.model;
+    jm__sides of_w = jm__power_sides(model, &m->errors, power, m->features);
+    jm__sides of_j = jm__energy_sides(model, &m->errors, power, m->features);
+    double base_w = 0.5 * model->constant_w;
+    row->power_w = power->power_w;
+    row->power_low_w = fmax(power->power_w - hypot(of_w.down, power->data_w), base_w);
+    row->power_high_w = power->power_w + of_w.up;
+    row->energy_j = power->power_w * power->duration_s;
+    row->energy_low_j = row->energy_j - hypot(of_j.down, power->data_w * power->duration_s);
+    row->energy_low_j = fmax(row->energy_low_j, base_w * power->duration_s * (1 - fmin(power->time_u, 0.9)));
+    row->energy_high_j = row->energy_j + of_j.up;
+    row->beyond_w = power->beyond_w;
+    row->missing_w = power->missing_w;
+    return of_j;
+}
+
+static void count_row(ncu_estimate *m, const jm_estimated_kernel *row, const jm__kernel_power *power)
+{
+    jm_estimated_range range = {row->power_w, row->power_low_w, row->power_high_w};
+    m->no_clock += power->no_clock;
+    m->with_missing += power->missing > 0;
+    m->beyond += power->beyond_w > 0.05 * power->power_w;
+    m->over_limit += row->power_w > m->to->total.limit_w;
+    m->flushed_j += power->flushed_u_w * power->duration_s * (double)row->launches;
+    if (!power->no_clock) m->ncu_clock_mhz = power->ncu_clock_mhz;
+    if (m->to->total.estimated == 0 || range.value > m->peak.value) m->peak = range;
+    if (m->to->total.estimated == 0 || range.value < m->least.value) m->least = range;
+    m->to->total.estimated++;
+    m->to->total.launches += row->launches;
+}
+
+/* What the model was asked with: rates at the kernel's clock, without what its voltage costs. */
+static jm_status keep_rates(ncu_estimate *m, const jm__kernel_power *power, jm_error *err)
+{
+    const jm__board_model *model = m->bench.model;
+    double voltage = pow(power->clock_mhz / model->clock_mhz, model->clock_exponent);
+    for (size_t f = 0; f < model->count; f++) {
+        double rate = power->reason == NULL ? m->features[f] * model->features[f].reference / voltage : NAN;
+        if (!jm__vec_push(&m->to->rates, rate)) return jm__no_memory(err, "jm_estimate_make");
+    }
+    return JM_OK;
+}
+
+/* The names of the features that rows have rates of. */
+static jm_status name_features(ncu_estimate *m, jm_error *err)
+{
+    for (size_t f = 0; f < m->bench.model->count; f++) {
+        const char *name = jm__estimate_text(m->to, jm__ncu_feature_name(m->bench.model->features[f].metric));
+        if (name == NULL || !jm__vec_push(&m->to->features, name))
+            return jm__no_memory(err, "jm_estimate_make");
+    }
+    return JM_OK;
+}
+
+/* One kernel of the file, as it runs at the clocks that m->bench says: a row, and its part of the sums. */
+static jm_status add_kernel(ncu_estimate *m, const jm__ncu_kernel *kernel, jm_error *err)
+{
+    jm__kernel_power power = {.reason = "it ran on another chip"};
+    jm_estimated_kernel row = jm__estimated_nothing();
+    row.id = kernel->id;
+    row.line = kernel->line;
+    row.launches = kernel->launches;
+    row.process_id = kernel->process_id;
+    row.kernel = kernel->name;
+    row.process = kernel->process;
+    row.device = kernel->device;
+    row.grid = kernel->grid;
+    row.block = kernel->block;
+    row.extrapolated = m->to->total.extrapolated;
+    if (is_of_chip(m, kernel)) {
+        jm__ncu_sheet_fill(&m->sheet, kernel);
+        jm__kernel_power_find(&power, m->features, &m->bench, &m->sheet);
+        row.duration_s = power.duration_s;
+        row.ncu_duration_s = power.ncu_duration_s;
+        row.ncu_clock_mhz = power.ncu_clock_mhz;
+        row.clock_mhz = power.clock_mhz;
+        if (power.missing > 0) note_missing(m);
+    } else {
+        m->other_chip++;
+    }
+    if (power.reason == NULL) {
+        jm__sides row_j = fill_row(m, &row, &power);
+        count_row(m, &row, &power);
+        int family = (int)jm__kernel_family_of(kernel->name);
+        JM_TRY(jm__estimate_sums_add(&m->sums, &power, m->features, family,
+                                     (jm__same_kernel){kernel->name, kernel->grid}, (double)kernel->launches,
+                                     row_j, err));
+    } else {
+        m->refused++;
+        row.reason = power.reason;
+    }
+    m->to->total.kernels++;
+    JM_TRY(keep_rates(m, &power, err));
+    return jm__vec_push(&m->to->kernels, row) ? JM_OK : jm__no_memory(err, "jm_estimate_make");
+}
+
+/* ---- totals */
+
+/* A board at rest, where its model does not tell: what remains without any counter (docs/board-model.md,
+ * "Idle"). */
+static const double idle_u = 0.35;
+
+static void find_idle(ncu_estimate *m, jm_estimated_range *idle)
+{
+    const jm__board_model *model = m->bench.model;
+    const jm__model_idle *rest = &model->idle[JM_IDLE_LONG];
+    double power_w = rest->u_w > 0 ? rest->power_w : model->constant_w;
+    double u = rest->u_w > 0 && !model->shipped ? hypot(0.25, rest->u_w / rest->power_w) : idle_u;
+    *idle = (jm_estimated_range){power_w, fmax(power_w * (1 - JM_ESTIMATE_Z * u), 0),
+                                 power_w * (1 + JM_ESTIMATE_Z * u)};
+}
+
+/* A sum's range, and what constant data would spare; per `by`. */
+static jm_estimated_range around(double value, double data, jm__sides sides, double by)
+{
+    return (jm_estimated_range){value / by, fmax(value - hypot(sides.down, data), 0) / by,
+                                (value + sides.up) / by};
+}
+
+/* Of all rows, and where their joules go. */
+static void find_totals(ncu_estimate *m)
+{
+    jm_estimated_total *total = &m->to->total;
+    jm__sides of_j = jm__estimate_sums_sides(&m->sums);
+    double seconds = m->sums.seconds, program_s = m->options->program_s;
+    jm_estimated_range none = {NAN, NAN, NAN};
+    total->kernels_s = seconds;
+    total->kernels_j = around(m->sums.energy_j, m->sums.data_j, of_j, 1);
+    total->peak_w = m->peak;
+    total->min_w = m->least;
+    find_idle(m, &total->idle_w);
+    total->program_s = program_s > 0 ? program_s : NAN;
+    total->idle_s = program_s > 0 ? fmax(program_s - seconds, 0) : NAN;
+    total->program_j = none;
+    double all_s = seconds, all_j = m->sums.energy_j;
+    if (program_s > 0) {
+        double idle_j = (total->idle_w.high - total->idle_w.value) * total->idle_s;
+        all_s = fmax(program_s, seconds);
+        all_j += total->idle_w.value * total->idle_s;
+        of_j = (jm__sides){hypot(of_j.down, idle_j), hypot(of_j.up, idle_j)};
+        total->program_j = around(all_j, m->sums.data_j, of_j, 1);
+        if (total->idle_s > 0 && total->idle_w.value < total->min_w.value) total->min_w = total->idle_w;
+    }
+    total->average_w = around(all_j, m->sums.data_j, of_j, all_s);
+    jm__estimate_sums_parts(&m->sums, m->to);
+}
+
+/* ---- what one should know of the figures */
+
+static jm_status tell_file(ncu_estimate *m, jm_error *err)
+{
+    jm_estimate *to = m->to;
+    const jm_estimated_total *total = &to->total;
+    const char *why = m->choice.why, *between = why[0] != '\0' ? ": " : "";
+    JM_TRY(jm__estimate_note(to, err, "model: %s, learnt on %s%s%s", to->model, to->board, between, why));
+    const char *by = isnan(m->choice.dram_hz) ? "which is usual: it tells no clock of the memory either"
+                                              : "the nearest by its memory's clock";
+    if (!m->choice.told && m->choice.file_name != NULL)
+        JM_TRY(jm__estimate_note(
+            to, err, "extrapolated: the file is of %.80s, of which nobody has learnt: taken for %s, %s",
+            m->choice.file_name, m->choice.file_board->name, by));
+    else if (!m->choice.told)
+        JM_TRY(jm__estimate_note(to, err,
+                                 "the file does not say which board it is of (a raw page with "
+                                 "device__attribute_display_name does): taken for %s, %s",
+                                 m->choice.file_board->name, by));
+    if (m->choice.unread[0] != '\0')
+        JM_TRY(jm__estimate_note(to, err, "a model that is kept cannot be read: %s", m->choice.unread));
+    if (m->choice.board != m->choice.file_board)
+        JM_TRY(jm__estimate_note(
+            to, err,
+            "extrapolated: the file is of %s, figures are for %s: times by multiprocessors, "
+            "clock and memory",
+            m->choice.file_board->name, m->choice.board->name));
+    if (m->choice.another)
+        JM_TRY(jm__estimate_note(to, err, "extrapolated: the model of %s was scaled to %s: %.0f %% wider",
+                                 to->board, m->choice.board->name, 100 * m->choice.scale_u));
+    if (m->ncu.decimal_guessed)
+        JM_TRY(jm__estimate_note(to, err,
+                                 "line %" PRId64
+                                 ": whether 1,234 is a thousand or one and a bit no number of the file "
+                                 "tells; taken for a thousand",
+                                 m->ncu.ambiguous_line));
+    if (m->refused > 0)
+        JM_TRY(jm__estimate_note(to, err,
+                                 "%zu of %zu kernels have no figure and are in no total (column reason)",
+                                 m->refused, total->kernels));
+    if (m->other_chip > 0)
+        JM_TRY(jm__estimate_note(to, err, "%zu kernels ran on another chip than %s", m->other_chip,
+                                 m->words.title));
+    return JM_OK;
+}
+
+static jm_status tell_conditions(ncu_estimate *m, jm_error *err)
+{
+    jm_estimate *to = m->to;
+    const jm_estimated_total *total = &to->total;
+    double model_mhz = m->bench.model->clock_mhz, mhz = m->bench.clock_mhz;
+    if (m->no_clock > 0)
+        JM_TRY(
+            jm__estimate_note(to, err,
+                              "%zu kernels have no clock of ncu's (SM Frequency): their times are taken as "
+                              "they are, 15 %% wider",
+                              m->no_clock));
+    if (total->estimated > m->no_clock && m->bench.clocks_free && !m->bench.clock_given &&
+        m->bench.board == m->bench.file_board)
+        JM_TRY(jm__estimate_note(to, err,
+                                 "ncu left the clock as the board sets it: kernels are taken at theirs"));
+    else if (total->estimated > m->no_clock)
+        JM_TRY(jm__estimate_note(
+            to, err,
+            "ncu ran at %.0f MHz (it sets the base clock, but for --clock-control none); figures "
+            "are for %.0f MHz: time that does not wait for the memory scales with the clock",
+            m->ncu_clock_mhz, mhz));
+    if (fabs(mhz / model_mhz - 1) > 1 - tried_clock_ratio)
+        JM_TRY(jm__estimate_note(to, err, "extrapolated: to %.0f MHz, the model was learnt at %.0f", mhz,
+                                 model_mhz));
+    if (m->flushed_j > 0.01 * m->sums.energy_j)
+        JM_TRY(jm__estimate_note(
+            to, err,
+            "ncu empties the caches before each kernel (but for --cache-control none): up to %.0f MB of "
+            "its reads may come from the cache in the program; intervals allow for it",
+            m->bench.board->l2_bytes / 1e6));
+    if (m->with_missing > 0)
+        JM_TRY(jm__estimate_note(to, err,
+                                 "%zu kernels lack counters that the model needs; intervals are wider: %s",
+                                 m->with_missing, m->missing));
+    if (m->beyond > 0)
+        JM_TRY(jm__estimate_note(
+            to, err, "%zu kernels do more than any that the model was learnt from; intervals are wider",
+            m->beyond));
+    if (isfinite(total->limit_mhz))
+        JM_TRY(jm__estimate_note(
+            to, err,
+            "at the board's power limit, %.0f W: it lowers its clock to some %.0f MHz, for which the "
+            "figures are (--power-limit none: kernels that run for some ms only)",
+            total->limit_w, total->limit_mhz));
+    else if (m->over_limit > 0)
+        JM_TRY(jm__estimate_note(
+            to, err,
+            "%zu kernels draw more than the board's limit, %.0f W, the mean of all does not: a "
+            "stretch of theirs that lasts longer than some 0.1 s runs at a lower clock",
+            m->over_limit, total->limit_w));
+    if (m->options->program_s > 0 && m->sums.seconds > m->options->program_s)
+        JM_TRY(
+            jm__estimate_note(to, err,
+                              "the kernels take %.3g s, the program %.3g: they overlap there, or are slower "
+                              "under ncu; no gaps are counted",
+                              m->sums.seconds, m->options->program_s));
+    if (!(m->options->program_s > 0))
+        JM_TRY(
+            jm__estimate_note(to, err,
+                              "gaps between kernels are not in the totals: ncu does not see them (--program "
+                              "SECONDS says how long the program takes)"));
+    if (total->program_s > 0 && !(m->bench.model->idle[JM_IDLE_LONG].u_w > 0))
+        JM_TRY(jm__estimate_note(
+            to, err, "the model knows no idle power: what it has without any work is taken, %.0f W",
+            total->idle_w.value));
+    return JM_OK;
+}
+
+static jm_status tell(ncu_estimate *m, jm_error *err)
+{
+    JM_TRY(tell_file(m, err));
+    return tell_conditions(m, err);
+}
 
 /* Beyond, what half of the change in a clock's logarithm may be off. A choice. */
 static const double extrapolated_u = 0.5;
@@ -18,7 +344,7 @@ enum { LIMIT_ROUNDS = 10 };
 
 /* Counters have the same names on other chips, and are worth other watts there. ncu tells the chip since
  * 2022.3, the first one that knows those of which there is a model. */
-static jm_status check_chip(jm__of_ncu *m, jm_error *err)
+static jm_status check_chip(ncu_estimate *m, jm_error *err)
 {
     jm__ncu_sheet_fill(&m->sheet, &m->ncu.kernels[0]);
     bool said = m->options->board != NULL || m->options->model != NULL;
@@ -30,7 +356,7 @@ static jm_status check_chip(jm__of_ncu *m, jm_error *err)
 }
 
 /* The words of the file's chip: what its first kernel that tells of one runs on. */
-static jm_status read_file(jm__of_ncu *m, jm_error *err)
+static jm_status read_file(ncu_estimate *m, jm_error *err)
 {
     jm__ncu tells;
     JM_TRY(jm__ncu_words_load(&m->words, 0, 0, err));
@@ -56,7 +382,7 @@ static double most_seen(const jm__board_model *model)
 }
 
 /* Some kernel ran at the board's full clock: ncu did not set its base clock. */
-static bool runs_full(jm__of_ncu *m)
+static bool runs_full(ncu_estimate *m)
 {
     double full_hz = JM_CLOCK_IS_FULL * m->choice.model.clock_mhz * 1e6;
     for (size_t k = 0; k < m->ncu.count; k++) {
@@ -66,7 +392,7 @@ static bool runs_full(jm__of_ncu *m)
     return false;
 }
 
-static jm_status choose_model(jm__of_ncu *m, jm_error *err)
+static jm_status choose_model(ncu_estimate *m, jm_error *err)
 {
     jm__ncu_sheet_fill(&m->sheet, &m->ncu.kernels[0]);
     jm__model_wish wish = {.model = m->options->model, .board = m->options->board};
@@ -80,7 +406,7 @@ static jm_status choose_model(jm__of_ncu *m, jm_error *err)
     m->bench.clock_mhz = m->options->clock_mhz > 0 ? m->options->clock_mhz : board_mhz;
     jm__data_shares(model, &m->bench.data_least, &m->bench.data_usual);
     double ratio = m->bench.clock_mhz / model->clock_mhz;
-    bool far = ratio < JM_TRIED_CLOCK_RATIO || ratio > 1 / JM_TRIED_CLOCK_RATIO;
+    bool far = ratio < tried_clock_ratio || ratio > 1 / tried_clock_ratio;
     JM_TRY(jm__errors_find(&m->errors, model, m->choice.scale_u, far ? extrapolated_u * fabs(log(ratio)) : 0,
                            err));
     bool unknown = !m->choice.told && m->choice.file_name != NULL;
@@ -104,7 +430,7 @@ static jm_status choose_model(jm__of_ncu *m, jm_error *err)
 
 /* ---- all kernels, at the clock that the board's limit leaves */
 
-static jm_status pass(jm__of_ncu *m, jm_error *err)
+static jm_status pass(ncu_estimate *m, jm_error *err)
 {
     jm_estimated_total *total = &m->to->total;
     total->kernels = total->estimated = 0;
@@ -116,12 +442,12 @@ static jm_status pass(jm__of_ncu *m, jm_error *err)
     jm__estimate_sums_free(&m->sums);
     JM_TRY(jm__estimate_sums_init(&m->sums, m->bench.model, &m->errors, err));
     for (size_t k = 0; k < m->ncu.count; k++)
-        JM_TRY(jm__of_ncu_add_kernel(m, &m->ncu.kernels[k], err));
+        JM_TRY(add_kernel(m, &m->ncu.kernels[k], err));
     return JM_OK;
 }
 
 /* A board lowers its clock until its mean power, over some tenths of a second, is its limit. */
-static jm_status hold_limit(jm__of_ncu *m, jm_error *err)
+static jm_status hold_limit(ncu_estimate *m, jm_error *err)
 {
     jm_estimated_total *total = &m->to->total;
     total->limit_mhz = NAN;
@@ -130,7 +456,7 @@ static jm_status hold_limit(jm__of_ncu *m, jm_error *err)
     for (int i = 0; i < LIMIT_ROUNDS; i++) {
         m->bench.most_mhz = i + 1 < LIMIT_ROUNDS ? (low + high) / 2 : low;
         JM_TRY(pass(m, err));
-        jm__of_ncu_find_totals(m);
+        find_totals(m);
         if (total->average_w.value > total->limit_w)
             high = m->bench.most_mhz;
         else
@@ -140,11 +466,11 @@ static jm_status hold_limit(jm__of_ncu *m, jm_error *err)
     return JM_OK;
 }
 
-static jm_status make(jm__of_ncu *m, jm_error *err)
+static jm_status make(ncu_estimate *m, jm_error *err)
 {
     JM_TRY(read_file(m, err));
     JM_TRY(choose_model(m, err));
-    JM_TRY(jm__of_ncu_name_features(m, err));
+    JM_TRY(name_features(m, err));
     JM_TRY(pass(m, err));
     if (m->to->total.estimated == 0) {
         const jm_estimated_kernel *first = &m->to->kernels.items[0];
@@ -155,14 +481,14 @@ static jm_status make(jm__of_ncu *m, jm_error *err)
             err, status,
             "count what it needs: ncu --csv --page raw --metrics \"$(joulemap estimate --metrics)\"");
     }
-    jm__of_ncu_find_totals(m);
+    find_totals(m);
     JM_TRY(hold_limit(m, err));
-    return jm__of_ncu_tell(m, err);
+    return tell(m, err);
 }
 
 jm_status jm__estimate_of_ncu(jm_estimate *estimate, const jm_estimate_options *options, jm_error *err)
 {
-    jm__of_ncu *m = calloc(1, sizeof *m);
+    ncu_estimate *m = calloc(1, sizeof *m);
     if (m == NULL) return jm__no_memory(err, "jm_estimate_make");
     m->to = estimate;
     m->options = options;

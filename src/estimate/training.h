@@ -27,13 +27,6 @@ struct jm_training {
     char path[4096];
 };
 
-jm_status jm__training_note(jm_training *training, jm_error *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Notes on what the data cannot tell apart. `values`: [rows * columns], over their references. */
-jm_status jm__training_collinear(jm_training *training, const double *values, const double *weights,
-                                 jm_error *err);
-
 /* Beside it, and moved into its place. */
 jm_status jm__training_write(const jm_training *training, const char *path, jm_error *err);
 

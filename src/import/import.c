@@ -1,12 +1,16 @@
 /* `joulemap import`: a recording from CSV files. */
-#include "import/import.h"
-
 #include "base/options.h"
+#include "base/search.h"
 #include "base/status.h"
+#include "import/gather.h"
+#include "recording/writer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- what is read */
 
 static void import_free(jm__import *im)
 {
@@ -68,6 +72,222 @@ static jm_status check_options(const jm_import_options *options, jm_error *err)
     return jm__fail(err, JM_USAGE, 0, "jm_recording_import", "there is no file to import");
 }
 
+/* ---- which stretches of time each part of a program had */
+
+static int by_part_and_start(const void *a, const void *b)
+{
+    const jm__occurrence *left = a, *right = b;
+    if (left->part != right->part) return left->part < right->part ? -1 : 1;
+    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const jm__occurrence *left = a, *right = b;
+    if (left->start_ns != right->start_ns) return left->start_ns < right->start_ns ? -1 : 1;
+    return (left->end_ns < right->end_ns) - (left->end_ns > right->end_ns);
+}
+
+/* The same part out of two files, or with kernels of several streams, is one where it overlaps. Gives span
+ * numbers; before span_of. */
+static void unite(jm__import *im)
+{
+    jm__occurrence *o = im->occurrences.items;
+    size_t count = im->occurrences.count, last = 0;
+    if (count == 0) return;
+    qsort(o, count, sizeof *o, by_part_and_start);
+    for (size_t i = 1; i < count; i++) {
+        if (o[i].part == o[last].part && o[i].start_ns <= o[last].end_ns) {
+            if (o[i].end_ns > o[last].end_ns) o[last].end_ns = o[i].end_ns;
+        } else {
+            o[++last] = o[i];
+        }
+    }
+    im->occurrences.count = last + 1;
+    qsort(o, im->occurrences.count, sizeof *o, by_start);
+    for (size_t i = 0; i < im->occurrences.count; i++)
+        o[i].span_id = (int64_t)i + 1;
+    qsort(o, im->occurrences.count, sizeof *o, by_part_and_start); /* for span_of */
+}
+
+/* The span of the occurrence of a part that something began in; 0: none. */
+static int64_t span_of(const jm__import *im, size_t part, int64_t start_ns)
+{
+    const jm__occurrence *o = im->occurrences.items;
+    size_t at;
+    jm__search(at, im->occurrences.count,
+               o[at].part != part ? o[at].part < part : o[at].start_ns <= start_ns);
+    return at == 0 || o[at - 1].part != part ? 0 : o[at - 1].span_id;
+}
+
+/* ---- as a recording */
+
+enum {
+    IMPORT_PROCESS = 1, /* the program has no number of its own in a CSV */
+    WRITE_BATCH = 4096
+};
+
+static int reading_by_time(const void *a, const void *b)
+{
+    const jm_reading *left = a, *right = b;
+    return (left->t_ns > right->t_ns) - (left->t_ns < right->t_ns);
+}
+
+static void sort_readings(jm_reading *readings, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (readings[i - 1].t_ns <= readings[i].t_ns) continue;
+        qsort(readings, count, sizeof *readings, reading_by_time);
+        return;
+    }
+}
+
+static void write_meta(jm__writer *writer, const jm__import *im)
+{
+    char number[32];
+    jm__writer_meta(writer, "source", "import");
+    snprintf(number, sizeof number, "%lld", (long long)im->first_ns);
+    jm__writer_meta(writer, "start_ns", number);
+    snprintf(number, sizeof number, "%lld", (long long)im->last_ns);
+    jm__writer_meta(writer, "end_ns", number);
+}
+
+static jm_status write_readings(jm__writer *writer, jm__import_board *board, jm_error *err)
+{
+    for (size_t i = 0; i < board->sensors.count; i++) {
+        jm__import_sensor *sensor = &board->sensors.items[i];
+        jm_reading *readings = sensor->readings.items;
+        size_t count = sensor->readings.count;
+        if (count == 0) continue;
+        sensor->row.board_id = board->row.id;
+        snprintf(sensor->row.source, sizeof sensor->row.source, "imported");
+        JM_TRY(jm__writer_sensor(writer, &sensor->row, err));
+        sort_readings(readings, count);
+        for (size_t r = 0; r < count; r++)
+            readings[r].sensor_id = sensor->row.id;
+        jm__writer_readings(writer, readings, count);
+    }
+    return JM_OK;
+}
+
+static jm_status write_boards(jm__writer *writer, jm__import *im, jm_error *err)
+{
+    for (size_t i = 0; i < im->boards.count; i++)
+        JM_TRY(jm__writer_board(writer, &im->boards.items[i].row, err));
+    return JM_OK;
+}
+
+static jm_status write_spans(jm__writer *writer, jm__import *im, jm_error *err)
+{
+    for (size_t i = 0; i < im->occurrences.count; i++) {
+        const jm__occurrence *o = &im->occurrences.items[i];
+        size_t phase = jm__import_phase_of(im, o->part);
+        jm__span span = {
+            .id = o->span_id,
+            .process_id = IMPORT_PROCESS,
+            .thread_id = IMPORT_PROCESS,
+            .start_ns = o->start_ns,
+            .end_ns = -1,
+            .parent_id = phase == 0 ? 0 : span_of(im, phase, o->start_ns),
+            .kind = phase == 0 ? JM_SPAN_PHASE : JM_SPAN_WINDOW,
+        };
+        span.name_id = jm__writer_name(writer, jm__texts_at(&im->parts, o->part));
+        if (span.name_id < 0) return jm__no_memory(err, "jm_recording_import");
+        jm__writer_span_begin(writer, &span);
+        jm__writer_span_end(writer, &(jm__span_end){.span_id = span.id, .end_ns = o->end_ns});
+    }
+    return JM_OK;
+}
+
+static jm_status write_classes(jm__writer *writer, jm__import *im, int64_t *class_ids, jm_error *err)
+{
+    for (size_t i = 0; i < im->kernels.items.count; i++) {
+        const char *name = im->kernels.items.items[i];
+        jm__kernel_class row = {.work = JM_WORK_KERNEL};
+        const char *op =
+            name + (name[0] == '['); /* "[memcpy HtoD]", PyTorch's "Memcpy HtoD (Pinned -> Device)" */
+        if (strncasecmp(op, "memcpy", 6) == 0) row.work = JM_WORK_MEMCPY;
+        if (strncasecmp(op, "memset", 6) == 0) row.work = JM_WORK_MEMSET;
+        row.name_id = jm__writer_name(writer, name);
+        if (row.name_id < 0) return jm__no_memory(err, "jm_recording_import");
+        JM_TRY(jm__writer_kernel_class(writer, &row, err));
+        class_ids[i + 1] = row.id;
+    }
+    return JM_OK;
+}
+
+static jm_status write_kernels(jm__writer *writer, jm__import *im, const int64_t *class_ids, jm_error *err)
+{
+    jm__kernel *batch = calloc(WRITE_BATCH, sizeof *batch);
+    if (batch == NULL) return jm__no_memory(err, "jm_recording_import");
+    for (size_t i = 0; i < im->rows.count; i += WRITE_BATCH) {
+        size_t count = im->rows.count - i < WRITE_BATCH ? im->rows.count - i : WRITE_BATCH;
+        for (size_t k = 0; k < count; k++) {
+            const jm__import_kernel *row = &im->rows.items[i + k];
+            batch[k] = (jm__kernel){
+                .start_ns = row->start_ns,
+                .end_ns = row->end_ns,
+                .class_id = class_ids[row->name],
+                .stream_id = im->streams.items[row->stream].id,
+                .span_id = span_of(im, row->part, row->start_ns),
+                .launch_ns = -1,
+                .calls = row->calls,
+            };
+        }
+        jm__writer_kernels(writer, batch, count);
+    }
+    free(batch);
+    return JM_OK;
+}
+
+static jm_status write_streams(jm__writer *writer, jm__import *im, const jm_board *board, jm_error *err)
+{
+    for (size_t i = 0; i < im->streams.count; i++) {
+        jm__stream row = {
+            .process_id = IMPORT_PROCESS, .board_id = board->id, .stream = im->streams.items[i].number};
+        JM_TRY(jm__writer_stream(writer, &row, err));
+        im->streams.items[i].id = row.id;
+    }
+    return JM_OK;
+}
+
+static jm_status write_all(jm__writer *writer, jm__import *im, int64_t *class_ids, jm_error *err)
+{
+    jm__process process = {.id = IMPORT_PROCESS,
+                           .pid = IMPORT_PROCESS,
+                           .rank = -1,
+                           .start_ns = im->first_ns,
+                           .end_ns = im->last_ns,
+                           .command = "joulemap import"};
+    write_meta(writer, im);
+    JM_TRY(write_boards(writer, im, err));
+    jm__writer_process(writer, &process);
+    for (size_t i = 0; i < im->boards.count; i++)
+        JM_TRY(write_readings(writer, &im->boards.items[i], err));
+    JM_TRY(write_spans(writer, im, err));
+    JM_TRY(write_classes(writer, im, class_ids, err));
+    JM_TRY(write_streams(writer, im, &im->boards.items[0].row, err));
+    JM_TRY(write_kernels(writer, im, class_ids, err));
+    return jm__writer_commit(writer, im->last_ns, err);
+}
+
+static jm_status write_recording(jm__import *im, jm_error *err)
+{
+    int64_t *class_ids = calloc(im->kernels.items.count + 1, sizeof *class_ids);
+    if (class_ids == NULL) return jm__no_memory(err, "jm_recording_import");
+    jm__writer *writer;
+    jm_status status = jm__writer_create(&writer, im->options.path, im->options.overwrite, err);
+    if (status == JM_OK) {
+        status = write_all(writer, im, class_ids, err);
+        if (status == JM_OK)
+            status = jm__writer_close(writer, err);
+        else
+            jm__writer_discard(writer);
+    }
+    free(class_ids);
+    return status;
+}
+
 jm_status jm_recording_import(const jm_import_options *options, jm_error *err)
 {
     jm__import *im = calloc(1, sizeof *im);
@@ -86,8 +306,8 @@ jm_status jm_recording_import(const jm_import_options *options, jm_error *err)
         status = jm__import_stream_find(im, 0, &index, err);
     }
     if (status == JM_OK) {
-        jm__import_unite(im);
-        status = jm__import_write(im, err);
+        unite(im);
+        status = write_recording(im, err);
     }
     import_free(im);
     return status;

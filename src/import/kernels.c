@@ -1,6 +1,6 @@
 /* Kernels: t_start_s,duration_us,kernel,stream,part. */
 #include "base/status.h"
-#include "import/import.h"
+#include "import/gather.h"
 
 jm_status jm__import_kernels(jm__import *im, jm__csv *csv, jm_error *err)
 {

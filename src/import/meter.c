@@ -1,7 +1,7 @@
 /* A meter outside of the GPU, at the wall or on a supply line: t_s,power_w[,meter]. Each is a board of its
  * own, upstream of the others: what it measures they have used too. */
 #include "base/status.h"
-#include "import/import.h"
+#include "import/gather.h"
 
 #include <math.h>
 #include <stdio.h>

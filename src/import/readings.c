@@ -1,7 +1,7 @@
 /* Readings: sensor,t_s,value. */
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "import/import.h"
+#include "import/gather.h"
 
 enum { SENSOR, STAMP, VALUE, COLUMNS };
 

@@ -1,6 +1,6 @@
 /* Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches[,phase]. */
 #include "base/status.h"
-#include "import/import.h"
+#include "import/gather.h"
 
 static jm_status check_order(const jm__csv *csv, size_t column, const jm__import_kernel *row, jm_error *err)
 {

@@ -1,21 +1,124 @@
-/* From a recording to what can be learnt from. */
+/* From a recording to what can be learnt from: which kernels ran when in the phase, what a sampler of
+ * counters draws, readings and rates. */
 #include "learn/lesson.h"
 
 #include "attribute/counters/sampler_draw.h"
 #include "attribute/counters/slots.h"
 #include "attribute/ring_grid.h"
+#include "attribute/work/span_index.h"
 #include "base/clock.h"
+#include "base/search.h"
 #include "base/status.h"
-#include "learn/sampler_step.h"
-#include "learn/suite.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
 #include "rows/sensor_role.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A metric whose rate changes by less than this (relative standard deviation) is a clock: the constant. */
-static const double least_change = 0.02;
+/* ---- bursts of the phase: spans of kind window, each with the name of its kernel */
+
+static bool has_word(const char *text, const char *word)
+{
+    return text != NULL && strstr(text, word) != NULL;
+}
+
+static bool is_constant(const char *text)
+{
+    return has_word(text, "zeros") || has_word(text, "constant");
+}
+
+/* A copy that JSON can hold; NULL if memory is out. */
+static char *clean_copy(const char *text, size_t length)
+{
+    jm__strbuf cut = {0}, clean = {0};
+    jm__strbuf_format(&cut, "%.*s", (int)length, text);
+    bool fine = !cut.failed && cut.text != NULL;
+    if (fine) jm__utf8_add(&clean, cut.text, false);
+    jm__strbuf_free(&cut);
+    return fine ? jm__strbuf_take(&clean) : NULL;
+}
+
+/* FAMILY/WHAT, else FAMILY_WHAT. */
+static size_t family_length(const char *name)
+{
+    size_t slash = strcspn(name, "/");
+    return name[slash] != '\0' ? slash : strcspn(name, "_");
+}
+
+static jm_status find_kernel(jm__lesson *l, const char *name, const char *data, size_t *kernel, jm_error *err)
+{
+    jm__taught taught = {.name = clean_copy(name, strlen(name)), .data = data};
+    taught.family = taught.name != NULL ? clean_copy(taught.name, family_length(taught.name)) : NULL;
+    taught.left_out = is_constant(data[0] != '\0' ? data : name);
+    if (taught.name == NULL || taught.family == NULL) {
+        free(taught.name);
+        free(taught.family);
+        return jm__no_memory(err, "jm_model_learn");
+    }
+    for (*kernel = 0; *kernel < l->kernels.count; (*kernel)++) {
+        const jm__taught *known = &l->kernels.items[*kernel];
+        if (strcmp(known->name, taught.name) != 0 || strcmp(known->data, data) != 0) continue;
+        free(taught.name);
+        free(taught.family);
+        return JM_OK;
+    }
+    if (jm__vec_push(&l->kernels, taught)) return JM_OK;
+    free(taught.name);
+    free(taught.family);
+    return jm__no_memory(err, "jm_model_learn");
+}
+
+jm_status jm__suite_phase(jm__lesson *l, const char *phase, jm_error *err)
+{
+    const jm__dataset *d = l->dataset;
+    for (size_t i = 0; i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), phase) != 0) continue;
+        if (!jm__windows_add(&l->phase, span->start_ns, jm__span_end_ns(d, span)))
+            return jm__no_memory(err, "jm_model_learn");
+    }
+    jm__windows_normalise(&l->phase);
+    if (l->phase.count > 0) return JM_OK;
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\" in this recording", phase);
+}
+
+/* Of a suite of one family nothing would be left to learn from without it: each kernel is one of its own. */
+static jm_status part_family(jm__lesson *l, jm_error *err)
+{
+    for (size_t k = 1; k < l->kernels.count; k++)
+        if (strcmp(l->kernels.items[k].family, l->kernels.items[0].family) != 0) return JM_OK;
+    for (size_t k = 0; k < l->kernels.count; k++) {
+        char *family = strdup(l->kernels.items[k].name);
+        if (family == NULL) return jm__no_memory(err, "jm_model_learn");
+        free(l->kernels.items[k].family);
+        l->kernels.items[k].family = family;
+    }
+    return JM_OK;
+}
+
+jm_status jm__suite_bursts(jm__lesson *l, const char *phase, jm_error *err)
+{
+    const jm__dataset *d = l->dataset;
+    for (size_t i = 0; i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        if (span->kind != JM_SPAN_WINDOW || span->end_ns <= span->start_ns ||
+            !jm__windows_hold(&l->phase, span->start_ns))
+            continue;
+        if (l->bursts.count > 0 && span->start_ns < l->bursts.items[l->bursts.count - 1].end_ns)
+            continue; /* one inside another: the outer one is the burst */
+        jm__burst burst = {.start_ns = span->start_ns, .end_ns = span->end_ns};
+        JM_TRY(find_kernel(l, jm__dataset_text(d, span->name_id), jm__dataset_text(d, span->type_id),
+                           &burst.kernel, err));
+        if (!jm__vec_push(&l->bursts, burst)) return jm__no_memory(err, "jm_model_learn");
+    }
+    if (l->bursts.count > 0) return part_family(l, err);
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL,
+                    "the phase \"%s\" has no spans of kind window: what ran when is not known", phase);
+}
+
+/* ---- what a sampler draws: means of readings before and after each time that one went at rest */
 
 bool jm__lesson_has_kernel(const jm__lesson *l, const jm__kernel_run *kernel)
 {
@@ -23,6 +126,104 @@ bool jm__lesson_has_kernel(const jm__lesson *l, const jm__kernel_run *kernel)
     if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return false;
     return d->streams[kernel->stream_id - 1].board_id == l->board->id;
 }
+
+/* Readings from so long before the event to so long after it; near it, the sampler may be there or not (the
+ * recorder hears of it a tenth of a second late), and the sensor remembers. */
+#define AROUND_NS (600 * JM_NS_PER_MS)
+#define NEAR_NS   (200 * JM_NS_PER_MS)
+
+enum { LEAST_READINGS = 10 };
+
+/* A board that cools falls by a watt a second at most (seen on an H100 after work of 690 W). */
+static const double cooling_u_w = 1;
+
+typedef struct going {
+    int64_t t_ns;
+    bool at_rest;
+} going;
+
+typedef struct finding {
+    const jm__lesson *lesson;
+    JM_VEC(going) goings;
+    bool traced;
+} finding;
+
+static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
+{
+    finding *f = taker;
+    going *goings = f->goings.items;
+    size_t at;
+    (void)err;
+    if (!jm__lesson_has_kernel(f->lesson, kernel)) return JM_OK;
+    f->traced = true;
+    jm__search(at, f->goings.count, goings[at].t_ns <= kernel->start_ns - AROUND_NS);
+    for (; at < f->goings.count && goings[at].t_ns < kernel->end_ns + AROUND_NS; at++)
+        goings[at].at_rest = false;
+    return JM_OK;
+}
+
+static bool find_goings(finding *f)
+{
+    const jm__dataset *d = f->lesson->dataset;
+    bool fine = true;
+    for (size_t i = 0; fine && i < d->event_count; i++) {
+        const jm__event *event = &d->events[i];
+        bool goes = event->kind == JM_EVENT_SAMPLING && event->value == 0;
+        if (goes && event->board_id == f->lesson->board->id)
+            fine = jm__vec_push(&f->goings, ((going){event->t_ns, true}));
+    }
+    return fine;
+}
+
+/* NAN: too few readings. */
+static double mean_w(const jm__lesson *l, int64_t from_ns, int64_t to_ns)
+{
+    const jm_reading *readings = l->recorded;
+    double sum_w = 0;
+    size_t at, count = 0;
+    jm__search(at, l->recorded_count, readings[at].t_ns < from_ns);
+    for (; at < l->recorded_count && readings[at].t_ns < to_ns; at++) {
+        if (!isfinite(readings[at].value)) continue;
+        sum_w += readings[at].value;
+        count++;
+    }
+    return count < LEAST_READINGS ? NAN : sum_w / (double)count;
+}
+
+static void add_up(const finding *f, double *power_w, double *u_w)
+{
+    double sum = 0, square = 0, count = 0;
+    for (size_t i = 0; i < f->goings.count; i++) {
+        int64_t t_ns = f->goings.items[i].t_ns;
+        double step = mean_w(f->lesson, t_ns - AROUND_NS, t_ns - NEAR_NS) -
+                      mean_w(f->lesson, t_ns + NEAR_NS, t_ns + AROUND_NS);
+        if (!f->goings.items[i].at_rest || isnan(step)) continue;
+        sum += step;
+        square += step * step;
+        count++;
+    }
+    if (count == 0 || !f->traced) return;
+    *power_w = fmax(0, sum / count);
+    *u_w = hypot(cooling_u_w, sqrt(fmax(0, square / count - pow(sum / count, 2)) / count));
+}
+
+jm_status jm__sampler_step_find(double *power_w, double *u_w, const jm__lesson *l, jm_error *err)
+{
+    const jm__kernel_source *kernels = &l->dataset->kernels;
+    finding f = {.lesson = l};
+    *power_w = *u_w = NAN;
+    jm_status status = find_goings(&f) ? JM_OK : jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK && f.goings.count > 0 && kernels->each != NULL)
+        status = kernels->each(kernels->context, false, take_kernel, &f, err);
+    if (status == JM_OK) add_up(&f, power_w, u_w);
+    jm__vec_free(&f.goings);
+    return status;
+}
+
+/* ---- board, sensor, readings */
+
+/* A metric whose rate changes by less than this (relative standard deviation) is a clock: the constant. */
+static const double least_change = 0.02;
 
 /* The board that was asked for, else the only one with counters. */
 static jm_status find_board(jm__lesson *l, int64_t board_id, jm_error *err)

@@ -48,7 +48,18 @@ typedef struct jm__lesson {
 /* It ran on the lesson's board. */
 bool jm__lesson_has_kernel(const jm__lesson *lesson, const jm__kernel_run *kernel);
 
-/* NOT_FOUND: no such phase, counters, sensor, bursts. */
+/* The windows of the phase. NOT_FOUND: there is no such phase. */
+jm_status jm__suite_phase(jm__lesson *lesson, const char *phase, jm_error *err);
+
+/* Its bursts, and the kernels that they are of. NOT_FOUND: it has none. */
+jm_status jm__suite_bursts(jm__lesson *lesson, const char *phase, jm_error *err);
+
+/* What a sampler of counters makes the board draw: the step of its power at rest, when the sampler goes.
+ * From l->recorded, with nothing taken off. NAN: no sampler went while the board was at rest for long enough,
+ * or no kernel was traced, so that nobody knows. */
+jm_status jm__sampler_step_find(double *power_w, double *u_w, const jm__lesson *l, jm_error *err);
+
+/* All of these. NOT_FOUND: no such phase, counters, sensor, bursts. */
 jm_status jm__lesson_begin(jm__lesson *lesson, const jm__dataset *dataset, const char *phase,
                            int64_t board_id, double clock_exponent, jm_error *err);
 void jm__lesson_free(jm__lesson *lesson);

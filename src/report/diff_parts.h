@@ -9,13 +9,6 @@
 
 #define JM__NOT_IN_IT ((size_t)-1)
 
-struct jm__diff_run {
-    const jm_report *report;
-    char *name;
-    int64_t units; /* above 0 */
-    int side;      /* 0: A, 1: B */
-};
-
 struct jm_diff {
     jm__diff_run *runs; /* those of A, then those of B */
     size_t counts[2];   /* of each side */
@@ -59,10 +52,7 @@ bool jm__diff_is_simulated(const jm_diff *diff); /* any run */
 const jm__diff_run *jm__diff_worst_run(const jm_diff *diff,
                                        int side); /* by the verdict; of equals the first */
 
-/* ---- what is said of one row (diff_row.c) */
-
-/* The totals of all runs, and what of their change is the sensors' gains. */
-jm_status jm__diff_compare_totals(jm_diff *diff, jm_error *err);
+/* ---- what is said of one row (diff.c) */
 
 /* `count` rows of the diff together: equal layers, or one row. All are in the same runs and ran on the same
  * boards; name, path and kind are those of the first. Errors that they have in common are counted as such. */

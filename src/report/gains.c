@@ -2,7 +2,6 @@
 #include "report/gains.h"
 
 #include "base/status.h"
-#include "report/diff_parts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,12 @@
 
 #include <joulemap/diff.h>
 
-typedef struct jm__diff_run jm__diff_run;
+typedef struct jm__diff_run {
+    const jm_report *report;
+    char *name;
+    int64_t units; /* above 0 */
+    int side;      /* 0: A, 1: B */
+} jm__diff_run;
 
 /* A board in one run. */
 typedef struct jm__gain_place {

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/vec.h"
-#include "learn/sampler_step.h"
+#include "learn/lesson.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * around them. */
 #include "base/status.h"
 #include "learn/idle.h"
-#include "learn/suite.h"
+#include "learn/lesson.h"
 #include "synthetic.h"
 
 #include <setjmp.h>

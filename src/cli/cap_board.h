@@ -1,6 +1,6 @@
 /* What `joulemap cap` does, a file a word of it (cap_search.c, ...). Each returns the exit code. */
-#ifndef CLI_CAP_H
-#define CLI_CAP_H
+#ifndef CLI_CAP_BOARD_H
+#define CLI_CAP_BOARD_H
 
 #include "cli/verb.h"
 

@@ -1,7 +1,6 @@
-/* What an import has read so far, and who does what with it: a file a source (JM_IMPORT_MAP),
- * which gather.c serves; then occurrences.c, write.c. */
-#ifndef JM_IMPORT_IMPORT_H
-#define JM_IMPORT_IMPORT_H
+/* What an import has read so far, and what its sources (a file each, JM_IMPORT_MAP) add to it. */
+#ifndef JM_IMPORT_GATHER_H
+#define JM_IMPORT_GATHER_H
 
 #include "base/csv.h"
 #include "base/vec.h"
@@ -113,15 +112,5 @@ jm_status jm__import_stream_find(jm__import *im, uint32_t number, size_t *index,
 jm_status jm__import_check_readings(const jm__import *im, const char *path, jm_error *err);
 
 void jm__import_free_boards(jm__import *im);
-
-/* The same part out of two files, or with kernels of several streams, is one where it overlaps. Gives span
- * numbers; before jm__import_span_of. */
-void jm__import_unite(jm__import *im);
-
-/* The span of the occurrence of a part that something began in; 0: none. */
-int64_t jm__import_span_of(const jm__import *im, size_t part, int64_t start_ns);
-
-/* All of it as a recording. */
-jm_status jm__import_write(jm__import *im, jm_error *err);
 
 #endif
