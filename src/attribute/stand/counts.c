@@ -1,16 +1,23 @@
 /* Kinds as narrow in their counts as there are traced steps for: what a step takes goes with its samples and
  * tokens, and nobody knows how. So a kind is halved by the counts of its traced steps, again and again, until
- * their counts are alike or there are too few of them; each part is a kind of its own. */
+ * their counts are alike or there are too few of them; each part is a kind of its own.
+ *
+ * How long a step took is known of every one, and parts a kind too: where a few steps do something else under
+ * the same name (a checkpoint each 50th), whatever share of them a turn has caught. What tracing adds to a
+ * step is far less than what they have to differ by. */
 #include "attribute/stand/parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* A choice: what counts in one part are more than the least of them does not matter beside what equal steps
- * differ by; and of how many traced steps a part is told at least. */
-static const double alike = 0.05;
+ * differ by; and of how many traced steps a part is told at least. Between the times of two parts lie none:
+ * the longer takes so many times as long. There one traced step is enough: it is more like the others as long
+ * than the short ones are. */
+static const double alike = 0.05, times_as_long = 3;
 enum { LEAST_STEPS = 3 };
 
-enum { SAMPLES, TOKENS, COUNTS };
+enum { SAMPLES, TOKENS, LENGTH_US, COUNTS };
 
 typedef struct counted {
     uint32_t of[COUNTS];
@@ -32,7 +39,9 @@ typedef struct parts {
 static counted counted_of(const jm__lap *lap, const jm__stands_wanted *w)
 {
     const jm__span *step = &w->spans->dataset->spans[lap->span];
-    return (counted){{step->samples, step->tokens}};
+    int64_t length_us = (lap->step_end_ns - lap->start_ns) / 1000;
+    uint32_t length = length_us < 0 ? 0 : length_us < UINT32_MAX ? (uint32_t)length_us : UINT32_MAX;
+    return (counted){{step->samples, step->tokens, length}};
 }
 
 static bool collect(parts *out, const jm__stands *stands, const jm__stands_wanted *w)
@@ -57,17 +66,20 @@ static bool collect(parts *out, const jm__stands *stands, const jm__stands_wante
     return out->traced != NULL;
 }
 
-static int by_samples(const void *a, const void *b)
+static int compare(const void *a, const void *b, int by)
 {
-    uint32_t left = ((const counted *)a)->of[SAMPLES], right = ((const counted *)b)->of[SAMPLES];
+    uint32_t left = ((const counted *)a)->of[by], right = ((const counted *)b)->of[by];
     return (left > right) - (left < right);
 }
 
-static int by_tokens(const void *a, const void *b)
-{
-    uint32_t left = ((const counted *)a)->of[TOKENS], right = ((const counted *)b)->of[TOKENS];
-    return (left > right) - (left < right);
-}
+#define ORDER(name, by)                                                                                      \
+    static int name(const void *a, const void *b)                                                            \
+    {                                                                                                        \
+        return compare(a, b, by);                                                                            \
+    }
+ORDER(by_samples, SAMPLES)
+ORDER(by_tokens, TOKENS)
+ORDER(by_length, LENGTH_US)
 
 /* How far a count of a part's steps is apart, relative. */
 static double spread_of(const parts *all, const part *p, int by)
@@ -93,13 +105,28 @@ static size_t place_of(const parts *all, const part *p, int by)
     return best;
 }
 
+/* Where the next longer step takes much longer, most of all; 0: nowhere. */
+static size_t gap_of(const parts *all, const part *p)
+{
+    size_t best = 0;
+    double most = times_as_long;
+    for (size_t i = p->first + 1; i < p->end; i++) {
+        double times = all->traced[i].of[LENGTH_US] / fmax(1, all->traced[i - 1].of[LENGTH_US]);
+        if (times < most) continue;
+        most = times;
+        best = i;
+    }
+    return best;
+}
+
 /* By this count, if it is not alike in all of the part. */
 static bool halve(parts *all, size_t number, int by)
 {
+    static int (*const orders[COUNTS])(const void *, const void *) = {by_samples, by_tokens, by_length};
     part p = all->items.items[number];
     if (spread_of(all, &p, by) <= alike) return true;
-    qsort(all->traced + p.first, p.end - p.first, sizeof *all->traced, by == TOKENS ? by_tokens : by_samples);
-    size_t at = place_of(all, &p, by);
+    qsort(all->traced + p.first, p.end - p.first, sizeof *all->traced, orders[by]);
+    size_t at = by == LENGTH_US ? gap_of(all, &p) : place_of(all, &p, by);
     if (at == 0) return true;
     uint32_t under = all->traced[at - 1].of[by], over = all->traced[at].of[by];
     p.by = by;
@@ -110,15 +137,18 @@ static bool halve(parts *all, size_t number, int by)
            jm__vec_push(&all->items, ((part){.first = at, .end = p.end}));
 }
 
-/* By what differs most; by the other count where that has no place. Halves come behind all others. */
+/* By length, then by what differs most, by the other count where that has no place. Halves come behind all
+ * others. */
 static bool halve_all(parts *all, jm__stands *stands)
 {
     bool fine = true;
     for (size_t n = 0; fine && n < all->items.count; n++) {
         const part *p = &all->items.items[n];
         int first = spread_of(all, p, TOKENS) >= spread_of(all, p, SAMPLES) ? TOKENS : SAMPLES;
+        const int order[] = {LENGTH_US, first, first == TOKENS ? SAMPLES : TOKENS};
         size_t count = all->items.count;
-        fine = halve(all, n, first) && (all->items.count > count || halve(all, n, COUNTS - 1 - first));
+        for (int i = 0; fine && i < COUNTS && all->items.count == count; i++)
+            fine = halve(all, n, order[i]);
         for (; fine && count < all->items.count; count++)
             fine = jm__vec_push(&stands->loose_of, stands->loose_of.items[n]) &&
                    jm__vec_push(&stands->whole_of, stands->whole_of.items[n]);
