@@ -222,6 +222,8 @@ static void *be_inside_for_a_while(void *unused)
     jm__sleep_ns(30 * JM_NS_PER_MS);
     where = OUTSIDE;
     jm__no_fork_end();
+    while (!over) /* to the child one that has ended would be one that nobody joins */
+        jm__sleep_ns(JM_NS_PER_MS);
     return NULL;
 }
 
