@@ -34,7 +34,9 @@ typedef struct duty_options {
     bool bare_eval;     /* eval like that, each a piece without steps, of which every third is traced */
     int opening;        /* so many steps are traced at first; the first 5 take five times as long */
     bool requests;      /* two, one after the other */
-    int odd_one_in;     /* so often a step has other samples; 0: never */
+    int odd_one_in;     /* so often a step has other samples, and half the work; 0: never */
+    double odd_takes;   /* if not 0: at the usual samples all of layer 2, and nothing else, so many times as
+                           long */
     duty_counts counts;
     double goes[DUTY_LAYERS]; /* the share of a layer's time that goes with tokens, at their mean */
     int64_t lag_ns;           /* the GPU runs behind the host */
@@ -98,18 +100,19 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     bool apart = d->of.apart != 0 && level == 0;
     int64_t step = bare ? parent : syn_span(s, JM_SPAN_STEP, "step", "", parent, t_ns, t_ns, pid);
     double usual = 1, tokens = d->of.counts == DUTY_UNTOLD ? 0 : duty_tokens(d, t_ns, &usual);
-    if (!bare) s->spans[step - 1].samples = odd ? 3 : 8;
+    if (!bare) s->spans[step - 1].samples = odd && d->of.odd_takes == 0 ? 3 : 8;
     if (!bare) s->spans[step - 1].tokens = (uint32_t)tokens;
     if (d->steps % 100 == 0)
         for (int l = 0; l < DUTY_LAYERS; l++)
             d->wandered[l] = d->of.wanders * syn_normal(s);
     for (int l = 0; l < (eval && d->of.eval ? DUTY_LAYERS - 1 : DUTY_LAYERS); l++) {
         if (d->of.traced_eval && eval != (l == 0)) continue;
+        if (d->of.odd_takes > 0 && odd != (l == 2)) continue;
         double length =
             1e6 * d->of.kernel_ms * (l + 1) * (1 + d->of.step_u * syn_normal(s)) * (1 + d->wandered[l]);
         if (d->steps < 5 && d->of.opening > 0) length *= 5;
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
-        if (odd) length *= 0.5;
+        if (odd) length *= d->of.odd_takes > 0 ? d->of.odd_takes : 0.5;
         if (tokens > 0) length *= 1 + d->of.goes[l] * (tokens / usual - 1);
         if (level == 0) length *= 1 - d->of.quicker;
         double power_w = duty_w[l] * (1 + (apart ? d->of.apart : 0));

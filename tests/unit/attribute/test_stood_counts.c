@@ -232,12 +232,45 @@ static void test_steps_of_another_phase_are_told_by_those_of_their_counts(void *
     assert_true(off[0] < 0.7 * off[1]);
 }
 
+/* One step of some forty does something else under the same name and counts, and takes longer. A turn catches
+ * more or fewer of them by chance: their layer has its calls and joules all the same. */
+static void test_long_steps_of_the_same_counts_stand_for_long_ones(void **state)
+{
+    (void)state;
+    duty_options of = {.run_s = 120,
+                       .one_in = 12,
+                       .turn_steps = 8,
+                       .slower = 2,
+                       .gap_us = 2000,
+                       .kernel_ms = 4,
+                       .step_u = 0.05,
+                       .odd_takes = 16};
+    static const int one_in[] = {50, 37, 29};
+    for (int i = 0; i < 3; i++) {
+        of.seed = 5 + (uint64_t)i;
+        of.odd_one_in = one_in[i];
+        duty *d = duty_create(of);
+        jm_report *report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER});
+        for (int l = 0; l < DUTY_LAYERS; l++) {
+            const jm_row *row = duty_row(report, layers[l], "layer");
+            double calls = (double)(l == 2 ? d->odd : d->steps - d->odd);
+            print_message("%s, one in %d: %" PRIu64 " calls of %.0f, %.3g J of %.3g\n", layers[l], one_in[i],
+                          row->calls, calls, row->energy_j, d->layer_j[l]);
+            assert_true(fabs((double)row->calls / calls - 1) < 0.02);
+            assert_true(fabs(row->energy_j / d->layer_j[l] - 1) < 0.05);
+        }
+        jm_report_free(report);
+        duty_free(d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers_are_told_by_steps_of_their_counts),
         cmocka_unit_test(test_each_step_has_the_joules_of_its_counts),
         cmocka_unit_test(test_steps_of_another_phase_are_told_by_those_of_their_counts),
+        cmocka_unit_test(test_long_steps_of_the_same_counts_stand_for_long_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
