@@ -66,20 +66,12 @@ static bool collect(parts *out, const jm__stands *stands, const jm__stands_wante
     return out->traced != NULL;
 }
 
-static int compare(const void *a, const void *b, int by)
+static int compare(const void *a, const void *b, void *by)
 {
-    uint32_t left = ((const counted *)a)->of[by], right = ((const counted *)b)->of[by];
+    int of = *(const int *)by;
+    uint32_t left = ((const counted *)a)->of[of], right = ((const counted *)b)->of[of];
     return (left > right) - (left < right);
 }
-
-#define ORDER(name, by)                                                                                      \
-    static int name(const void *a, const void *b)                                                            \
-    {                                                                                                        \
-        return compare(a, b, by);                                                                            \
-    }
-ORDER(by_samples, SAMPLES)
-ORDER(by_tokens, TOKENS)
-ORDER(by_length, LENGTH_US)
 
 /* How far a count of a part's steps is apart, relative. */
 static double spread_of(const parts *all, const part *p, int by)
@@ -122,10 +114,9 @@ static size_t gap_of(const parts *all, const part *p)
 /* By this count, if it is not alike in all of the part. */
 static bool halve(parts *all, size_t number, int by)
 {
-    static int (*const orders[COUNTS])(const void *, const void *) = {by_samples, by_tokens, by_length};
     part p = all->items.items[number];
     if (spread_of(all, &p, by) <= alike) return true;
-    qsort(all->traced + p.first, p.end - p.first, sizeof *all->traced, orders[by]);
+    qsort_r(all->traced + p.first, p.end - p.first, sizeof *all->traced, compare, &by);
     size_t at = by == LENGTH_US ? gap_of(all, &p) : place_of(all, &p, by);
     if (at == 0) return true;
     uint32_t under = all->traced[at - 1].of[by], over = all->traced[at].of[by];
