@@ -5,19 +5,19 @@
 #   make build             build/joulemap, and .venv with the package in it
 #   make bench             speed of the parts; make gpu-check: the physics, on a machine with a board
 #   make fuzz SECONDS=60   a while of fuzzing a target; make tidy: clang-tidy
-#   make mutants COUNT=20  change a line of src/ at random, so often, and see whether a test notices
+#   make mutants COUNT=20  change a line of src/ or tools/ at random, so often, and see whether a test notices
 #   make wheel             dist/*.whl that carries what it links, for systems from glibc 2.17 on
 #   make install           command, libraries, headers, man page under PREFIX (/usr/local); DESTDIR is put before it
 #   make try-readme SUITE=bookworm MIRROR=URL [KEYRING=FILE]   as root: follow README.md in a clean Debian or Ubuntu
 #   make format, clean, distclean
 #   Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
-#     WERROR=ON (warnings are errors, as in make check, where build/ is configured anew); COUNT, SEED, UNDER (a folder), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
+#     WERROR=ON (warnings are errors, as in make check, where build/ is configured anew); COUNT, SEED, UNDER (folders), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
 
 PART    ?=
 SECONDS ?= 60
 COUNT   ?= 20
 SEED    ?= 1
-UNDER   ?= src
+UNDER   ?= src tools
 WERROR  ?= OFF
 PREFIX  ?= /usr/local
 watched := scripts/watched
@@ -94,7 +94,7 @@ mutants: .venv/.stage-check
 
 tidy: native
 	@scripts/bootstrap proof
-	run-clang-tidy-14 -quiet -p build '/(src|sim|fuzz)/'
+	run-clang-tidy-14 -quiet -p build '/(src|tools|sim|fuzz)/'
 
 wheel: .venv/.stage-wheel
 	@scripts/bootstrap wheel

@@ -1,6 +1,6 @@
 /* How many kernel records a second the writer takes, and how large they are on disk. */
 #include "base/clock.h"
-#include "recording/writer.h"
+#include "format/writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

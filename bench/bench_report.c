@@ -4,8 +4,8 @@
  * bench_report [COMMAND]: measures another joulemap than that of this build. 10 million kernels are 33
  * minutes. */
 #include "base/clock.h"
-#include "recording/writer.h"
-#include "sample/profile.h"
+#include "format/writer.h"
+#include "record/sample/profile.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

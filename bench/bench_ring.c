@@ -3,11 +3,11 @@
 #include <joulemap/span.h>
 
 #include "base/clock.h"
-#include "recording/writer.h"
-#include "timeline/collector.h"
-#include "timeline/names.h"
-#include "timeline/ring.h"
-#include "timeline/timeline.h"
+#include "format/writer.h"
+#include "record/timeline/collector.h"
+#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
+#include "record/timeline/timeline.h"
 
 #include <inttypes.h>
 #include <stdio.h>

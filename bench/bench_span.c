@@ -2,8 +2,8 @@
 #include <joulemap/span.h>
 
 #include "base/clock.h"
-#include "timeline/ring_format.h"
-#include "timeline/timeline.h"
+#include "record/timeline/ring_format.h"
+#include "record/timeline/timeline.h"
 
 #include <dirent.h>
 #include <fcntl.h>

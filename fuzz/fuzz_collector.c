@@ -5,8 +5,8 @@
  * names of that writer. */
 #include "fuzz.h"
 
-#include "timeline/collector.h"
-#include "timeline/ring_format.h"
+#include "record/timeline/collector.h"
+#include "record/timeline/ring_format.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

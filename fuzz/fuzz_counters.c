@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/clock.h"
-#include "counters/helper.h"
+#include "record/counters/helper.h"
 
 #include <jansson.h>
 #include <stdlib.h>

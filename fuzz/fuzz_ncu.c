@@ -1,7 +1,7 @@
 /* CSV files that say they are Nsight Compute's. */
 #include "fuzz.h"
 
-#include "ncu/ncu.h"
+#include "import/ncu/ncu.h"
 
 #include <joulemap/estimate.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "good_recording.h"
 
-#include "recording/dataset.h"
+#include "format/dataset.h"
 #include <joulemap/report.h>
 #include <joulemap/timeline.h>
 #include <math.h>
@@ -89,7 +89,7 @@ static jm_status check_kernel(void *taker, const jm__kernel_run *kernel, jm_erro
     return JM_OK;
 }
 
-/* What attribution relies on, from recording/dataset.h. */
+/* What attribution relies on, from format/dataset.h. */
 static void check(const jm__dataset *set)
 {
     for (size_t i = 0; i < set->name_count; i++)

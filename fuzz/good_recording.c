@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/clock.h"
-#include "recording/writer.h"
+#include "format/writer.h"
 #include <math.h>
 
 #define PROCESS    42

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As src/rows/marks.h has them. */
+/* As src/format/rows/marks.h has them. */
 static const char traced_mark[] = "joulemap: traced from here",
                   untraced_mark[] = "joulemap: not traced from here",
                   steps_mark[] = "joulemap: steps alone from here";

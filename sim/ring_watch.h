@@ -5,7 +5,7 @@
 #ifndef SIM_RING_WATCH_H
 #define SIM_RING_WATCH_H
 
-#include "timeline/ring_format.h"
+#include "record/timeline/ring_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>

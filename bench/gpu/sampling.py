@@ -69,7 +69,7 @@ def occupancy(kernels: np.ndarray, from_ns: float, to_ns: float) -> np.ndarray:
 
 
 def on_grid(stamps_ns: np.ndarray) -> np.ndarray:
-    """Late stamps back where most of those around them lie, as src/attribute/ring_grid.c does."""
+    """Late stamps back where most of those around them lie, as src/attribute/input/ring_grid.c does."""
     out = stamps_ns.copy()
     for i, stamp in enumerate(stamps_ns):
         apart = stamps_ns[max(0, i - 50) : i + 51] - stamp

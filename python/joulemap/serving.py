@@ -2,7 +2,7 @@
 
 A request is no span: it overlaps with others, begins in one thread and ends in another. So it is told by marks, as is
 the batch of a step, of which only what has changed since the thread's step before is written. docs/file-format.md
-has the marks; src/attribute/batches.c reads them.
+has the marks; src/attribute/input/batches.c reads them.
 """
 
 from __future__ import annotations

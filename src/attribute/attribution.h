@@ -2,9 +2,9 @@
 #ifndef JM_ATTRIBUTE_ATTRIBUTION_H
 #define JM_ATTRIBUTE_ATTRIBUTION_H
 
-#include "attribute/batches.h"
 #include "attribute/board_part.h"
-#include "attribute/steps.h"
+#include "attribute/input/batches.h"
+#include "attribute/input/steps.h"
 #include <joulemap/report.h>
 
 typedef struct jm__attribution {

@@ -2,9 +2,9 @@
 #ifndef JM_ATTRIBUTE_BOARD_PART_H
 #define JM_ATTRIBUTE_BOARD_PART_H
 
-#include "attribute/beliefs/source.h"
-#include "attribute/counters/sampler_draw.h"
 #include "attribute/fit/fit.h"
+#include "attribute/prior/sampler_draw.h"
+#include "attribute/prior/source.h"
 #include "attribute/work/work.h"
 #include "model/board_model.h"
 

@@ -2,9 +2,9 @@
 #include "attribute/board_readings.h"
 
 #include "attribute/fit/counts.h"
-#include "attribute/ring_grid.h"
+#include "attribute/input/ring_grid.h"
 #include "base/status.h"
-#include "rows/sensor_role.h"
+#include "format/rows/sensor_role.h"
 
 #include <math.h>
 #include <stdlib.h>

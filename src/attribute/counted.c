@@ -1,9 +1,9 @@
 /* From a board's counters, and what somebody knows of their worth and of its gaps, to beliefs. */
 #include "attribute/counted.h"
 
-#include "attribute/beliefs/counters.h"
-#include "attribute/beliefs/idle_states.h"
-#include "attribute/counters/slots.h"
+#include "attribute/prior/counters.h"
+#include "attribute/prior/idle_states.h"
+#include "attribute/prior/slots.h"
 #include "base/status.h"
 #include "model/store.h"
 

@@ -3,15 +3,15 @@
 
 #include "attribute/attribution.h"
 #include "attribute/notes/notes.h"
-#include "attribute/quality.h"
-#include "attribute/request_totals.h"
+#include "attribute/notes/quality.h"
+#include "attribute/rollup/request_totals.h"
 #include "attribute/rollup/rollup.h"
 #include "attribute/rollup/rows.h"
 #include "attribute/rollup/sums.h"
 #include "attribute/rollup/uneven.h"
 #include "base/options.h"
 #include "base/status.h"
-#include "recording/recording.h"
+#include "format/recording.h"
 
 #include <math.h>
 #include <stdlib.h>

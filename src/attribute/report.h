@@ -2,8 +2,8 @@
 #ifndef JM_ATTRIBUTE_REPORT_H
 #define JM_ATTRIBUTE_REPORT_H
 
-#include "attribute/work/window.h"
-#include "recording/dataset.h"
+#include "attribute/input/window.h"
+#include "format/dataset.h"
 #include <joulemap/report.h>
 
 /* The report copies nothing: `dataset` must live as long as it does. */
@@ -16,8 +16,8 @@ const jm__dataset *jm__report_dataset(const jm_report *report);
 /* The stretches of time that it is of: the run, or those of a phase. */
 const jm__windows *jm__report_windows(const jm_report *report);
 
-/* The span that a row of JM_BY_SPAN is, an index into the dataset's; JM__NO_SPAN (work/span_index.h) for rows
- * that are none. */
+/* The span that a row of JM_BY_SPAN is, an index into the dataset's; JM__NO_SPAN (input/span_index.h) for
+ * rows that are none. */
 size_t jm__report_row_span(const jm_report *report, size_t row);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a recorder keeps beside its file (recording/claim.c). */
+/* What a recorder keeps beside its file (format/claim.c). */
 static const char *const beside[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
 enum { BESIDE = sizeof beside / sizeof *beside };
 

@@ -2,8 +2,8 @@
 #include "doctor/counters.h"
 
 #include "base/clock.h"
-#include "counters/frame.h"
-#include "counters/helper.h"
+#include "record/counters/frame.h"
+#include "record/counters/helper.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "doctor/kernels.h"
 #include "doctor/launch.h"
 #include "doctor/machine.h"
-#include "sample/inventory.h"
+#include "record/sample/inventory.h"
 
 #include <stdlib.h>
 

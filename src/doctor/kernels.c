@@ -3,10 +3,10 @@
 
 #include "base/beside.h"
 #include "base/clock.h"
-#include "cupti/program.h"
-#include "cupti/search.h"
 #include "doctor/launch.h"
 #include "doctor/probe.h"
+#include "record/cupti/program.h"
+#include "record/cupti/search.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef JM_DOCTOR_KERNELS_H
 #define JM_DOCTOR_KERNELS_H
 
-#include "device/device.h"
+#include "record/device/device.h"
 
 /* "CUDA". "injected library": ours, without which no kernel is recorded. "CUPTI": the file that would be
  * taken, or why there is none; "CUPTI: not taken" and "CUPTI: not needed": each other file that the search

@@ -132,7 +132,7 @@ static int64_t launch_ns(const cuda *c)
 
 /* ---- tracing it */
 
-/* As a run's, so that one that is left behind is removed by the next recorder (run/folder.c). */
+/* As a run's, so that one that is left behind is removed by the next recorder (record/run/folder.c). */
 static bool make_folder(char *path, size_t size)
 {
     static const char *const parents[] = {"/dev/shm", "/tmp"};

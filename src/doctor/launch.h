@@ -2,7 +2,7 @@
 #ifndef JM_DOCTOR_LAUNCH_H
 #define JM_DOCTOR_LAUNCH_H
 
-#include "cupti/launch_cost.h"
+#include "record/cupti/launch_cost.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 #ifndef JM_DOCTOR_MACHINE_H
 #define JM_DOCTOR_MACHINE_H
 
-#include "device/device.h"
+#include "record/device/device.h"
 
 /* "shared memory", "SQLite". */
 void jm__doctor_machine(jm__findings *findings);

@@ -2,9 +2,9 @@
 #include <joulemap/doctor.h>
 
 #include "base/helper.h"
-#include "cupti/search.h"
 #include "doctor/launch.h"
 #include "doctor/probe.h"
+#include "record/cupti/search.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

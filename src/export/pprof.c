@@ -9,7 +9,7 @@
 #include "export/gzip_put.h"
 #include "export/pb_put.h"
 #include "export/stacks.h"
-#include "rows/rows.h"
+#include "format/rows/rows.h"
 
 #include <inttypes.h>
 #include <joulemap/joulemap.h>

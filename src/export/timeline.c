@@ -1,7 +1,7 @@
 /* What was recorded, for who wants it row by row. */
-#include "attribute/work/span_index.h"
+#include "attribute/input/span_index.h"
 #include "base/status.h"
-#include "rows/marks.h"
+#include "format/rows/marks.h"
 
 #include <joulemap/timeline.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct jm_timeline {
     size_t mark_count;
 };
 
-/* Sensors are numbered from 1 without holes, and each reading has one (recording/dataset_rows.c). */
+/* Sensors are numbered from 1 without holes, and each reading has one (format/dataset_rows.c). */
 static bool sort_readings(jm_timeline *t)
 {
     const jm__dataset *d = t->dataset;

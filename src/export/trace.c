@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "export/lanes.h"
-#include "rows/span_kind.h"
+#include "format/rows/span_kind.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -3,8 +3,8 @@
 #define JM_IMPORT_COUNTERS_H
 
 #include "base/csv.h"
+#include "format/writer.h"
 #include "import/realtime.h"
-#include "recording/writer.h"
 
 /* start_ns,end_ns,METRIC...: `first_ns`, `last_ns` are what time there were windows of, on the recording's
  * clock. BAD_DATA names line and column. */

@@ -4,9 +4,9 @@
 
 #include "base/csv.h"
 #include "base/vec.h"
+#include "format/rows/rows.h"
 #include "import/texts.h"
-#include "rows/rows.h"
-#include "sample/profile.h"
+#include "record/sample/profile.h"
 #include <joulemap/import.h>
 
 /* One stretch of a part: its rows stand together in the file. */

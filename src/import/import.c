@@ -2,8 +2,8 @@
 #include "base/options.h"
 #include "base/search.h"
 #include "base/status.h"
+#include "format/writer.h"
 #include "import/gather.h"
-#include "recording/writer.h"
 
 #include <math.h>
 #include <stdio.h>

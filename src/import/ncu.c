@@ -5,9 +5,9 @@
 #include "base/map.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "counters/chip.h"
+#include "import/ncu/amount.h"
 #include "import/sample_blocks.h"
-#include "ncu/amount.h"
+#include "record/counters/chip.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 #ifndef JM_IMPORT_NCU_H
 #define JM_IMPORT_NCU_H
 
-#include "recording/dataset.h"
-#include "recording/writer.h"
+#include "format/dataset.h"
+#include "format/writer.h"
 
 /* Kernels go by name, launch shape and order: the n-th launch of such a kernel in the recording is the n-th
  * of the file, and after its last comes its first again. Each launch that is told of becomes a window of

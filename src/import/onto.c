@@ -2,10 +2,10 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "format/dataset.h"
+#include "format/written.h"
 #include "import/counters.h"
 #include "import/ncu.h"
-#include "recording/dataset.h"
-#include "recording/written.h"
 #include <joulemap/import.h>
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  */
 #include "import/realtime.h"
 
-#include "recording/dataset_rows.h"
+#include "format/dataset_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

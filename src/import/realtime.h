@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "recording/recording.h"
+#include "format/recording.h"
 
 /* Zero-initialise. */
 typedef struct jm__realtime {

@@ -2,8 +2,8 @@
 #ifndef JM_IMPORT_SAMPLE_BLOCKS_H
 #define JM_IMPORT_SAMPLE_BLOCKS_H
 
-#include "counters/chip.h"
-#include "recording/writer.h"
+#include "format/writer.h"
+#include "record/counters/chip.h"
 
 typedef struct jm__sample_blocks {
     jm__writer *writer;

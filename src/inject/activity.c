@@ -10,8 +10,8 @@
 #include "inject/launches.h"
 #include "inject/outlet.h"
 #include "inject/xla_library.h"
-#include "timeline/lost.h"
-#include "timeline/ring_format.h"
+#include "record/timeline/lost.h"
+#include "record/timeline/ring_format.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

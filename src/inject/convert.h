@@ -3,8 +3,8 @@
 #define JM_INJECT_CONVERT_H
 
 #include "inject/cupti.h"
-#include "timeline/names.h"
-#include "timeline/ring_format.h"
+#include "record/timeline/names.h"
+#include "record/timeline/ring_format.h"
 
 typedef enum jm__conversion {
     JM_CONVERTED,

@@ -2,7 +2,7 @@
 #ifndef JM_INJECT_CUPTI_H
 #define JM_INJECT_CUPTI_H
 
-#include "cupti/search.h"
+#include "record/cupti/search.h"
 
 #include <cuda.h>
 

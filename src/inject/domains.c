@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "inject/nccl.h"
 #include "inject/xla.h"
-#include "timeline/track.h"
+#include "record/timeline/track.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

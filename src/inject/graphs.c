@@ -1,7 +1,7 @@
 /* CUPTI's callbacks of CUDA graphs as records of the calling thread's ring. */
 #include "inject/graphs.h"
 
-#include "timeline/track.h"
+#include "record/timeline/track.h"
 
 /* The same from CUDA 11 to 13: that no header at hand says otherwise. */
 _Static_assert(CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING == 10, "CUPTI renumbered its callbacks");

@@ -6,12 +6,12 @@
 #include "inject/flusher.h"
 #include "inject/lock_for.h"
 #include "inject/outlet.h"
-#include "timeline/dormant.h"
-#include "timeline/lost.h"
-#include "timeline/ring_format.h"
-#include "timeline/run_above.h"
-#include "timeline/run_variable.h"
-#include "timeline/track.h"
+#include "record/timeline/dormant.h"
+#include "record/timeline/lost.h"
+#include "record/timeline/ring_format.h"
+#include "record/timeline/run_above.h"
+#include "record/timeline/run_variable.h"
+#include "record/timeline/track.h"
 
 #include <errno.h>
 #include <limits.h>

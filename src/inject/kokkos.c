@@ -3,7 +3,7 @@
 #include "inject/kokkos.h"
 
 #include "inject/ranges.h"
-#include "timeline/track.h"
+#include "record/timeline/track.h"
 
 #include <joulemap/span.h>
 

@@ -1,7 +1,7 @@
 /* CUPTI's callbacks of the calls that start work. */
 #include "inject/launches.h"
 
-#include "timeline/track.h"
+#include "record/timeline/track.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Calls of NCCL as spans of kind "collective". All that is kept is the calling thread's. */
 #include "inject/nccl.h"
 
-#include "timeline/ring_format.h"
-#include "timeline/track.h"
+#include "record/timeline/ring_format.h"
+#include "record/timeline/track.h"
 
 #include <inttypes.h>
 #include <stddef.h>

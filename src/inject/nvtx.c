@@ -7,7 +7,7 @@
 #include "inject/nvtx_abi.h"
 #include "inject/ranges.h"
 #include "inject/xla.h"
-#include "timeline/track.h"
+#include "record/timeline/track.h"
 
 #include <joulemap/span.h>
 

@@ -4,8 +4,8 @@
 #include "inject/convert.h"
 #include "inject/devices.h"
 #include "inject/flusher.h"
-#include "timeline/names.h"
-#include "timeline/ring.h"
+#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The stacks of pushed ranges. */
 #include "inject/ranges.h"
 
-#include "timeline/track.h"
+#include "record/timeline/track.h"
 
 #include <joulemap/span.h>
 

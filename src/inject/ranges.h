@@ -2,7 +2,7 @@
 #ifndef JM_INJECT_RANGES_H
 #define JM_INJECT_RANGES_H
 
-#include "timeline/track.h"
+#include "record/timeline/track.h"
 
 /* What is told of a range at its begin. */
 typedef struct jm__range {

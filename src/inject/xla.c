@@ -2,7 +2,7 @@
 #include "inject/xla.h"
 
 #include "inject/xla_title.h"
-#include "timeline/track.h"
+#include "record/timeline/track.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Power over time for the page's chart. */
-#include "attribute/power_over_time.h"
 #include "attribute/report.h"
+#include "attribute/rollup/power_over_time.h"
 #include "base/status.h"
 #include "page/column.h"
 #include "page/parts.h"

@@ -1,6 +1,6 @@
 /* What the program said of its time: bands behind the page's chart of power. */
+#include "attribute/input/span_index.h"
 #include "attribute/report.h"
-#include "attribute/work/span_index.h"
 #include "base/status.h"
 #include "base/vec.h"
 #include "page/column.h"

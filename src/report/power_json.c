@@ -1,5 +1,5 @@
 /* Power over time as JSON. */
-#include "attribute/power_over_time.h"
+#include "attribute/rollup/power_over_time.h"
 #include "base/json_value.h"
 #include "base/status.h"
 

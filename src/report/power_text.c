@@ -1,6 +1,6 @@
 /* Power over time in a terminal: blocks as high as the power, and what phase it was. */
-#include "attribute/power_over_time.h"
 #include "attribute/report.h"
+#include "attribute/rollup/power_over_time.h"
 #include "attribute/work/work.h"
 #include "base/options.h"
 #include "base/plain.h"

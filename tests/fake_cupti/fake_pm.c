@@ -12,7 +12,7 @@
  *     FAKE_PM_TAKEN=N             after a first time, another tool has the board for the next N
  *     FAKE_PM_NO_TIME=1           the chip counts cycles alone
  */
-#include "cupti/pm_abi.h"
+#include "record/cupti/pm_abi.h"
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Our own declarations of PM sampling are NVIDIA's, where the headers at hand have it (from CUDA 12.6 on). */
-#include "cupti/pm_abi.h"
+#include "record/cupti/pm_abi.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 """Read the spans of a run straight from its ring files: the oracle that does not go through the recorder.
 
-Layout: src/timeline/ring_format.h.
+Layout: src/record/timeline/ring_format.h.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from torch import nn
 from torch.nn.modules import module as all_modules
 from torch.utils.data import DataLoader, TensorDataset
 
-OPENING_S = 1.0  # traced at first: src/run/budget.h
+OPENING_S = 1.0  # traced at first: src/record/run/budget.h
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 #define TEST_ALL_KERNELS_H
 
 #include "base/status.h"
-#include "recording/dataset.h"
+#include "format/dataset.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef JM_TESTS_COLLECTED_H
 #define JM_TESTS_COLLECTED_H
 
-#include "timeline/collector.h"
-#include "timeline/lost.h"
+#include "record/timeline/collector.h"
+#include "record/timeline/lost.h"
 
 #include <stdio.h>
 #include <stdlib.h>

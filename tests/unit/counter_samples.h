@@ -3,7 +3,7 @@
 #define TEST_COUNTER_SAMPLES_H
 
 #include "base/vec.h"
-#include "recording/dataset.h"
+#include "format/dataset.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
 #ifndef JM_TESTS_DAY_H
 #define JM_TESTS_DAY_H
 
-#include "recording/writer.h"
-#include "rows/marks.h"
+#include "format/rows/marks.h"
+#include "format/writer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef TEST_DUTY_H
 #define TEST_DUTY_H
 
-#include "rows/marks.h"
+#include "format/rows/marks.h"
 #include "synthetic_report.h"
 
 enum { DUTY_LAYERS = 3, DUTY_KERNELS = 2, DUTY_MARKS = 4000 };

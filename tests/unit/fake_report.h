@@ -2,7 +2,7 @@
 #ifndef TESTS_FAKE_REPORT_H
 #define TESTS_FAKE_REPORT_H
 
-#include "attribute/work/window.h"
+#include "attribute/input/window.h"
 #include <joulemap/report.h>
 
 struct jm_report {

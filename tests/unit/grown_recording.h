@@ -4,7 +4,7 @@
 #define TEST_GROWN_RECORDING_H
 
 #include "base/clock.h"
-#include "recording/writer.h"
+#include "format/writer.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 #ifndef JM_TESTS_INJECTED_H
 #define JM_TESTS_INJECTED_H
 
-#include "timeline/names.h"
-#include "timeline/ring.h"
+#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
 
 /* An injected library's rings of this process: of kernels, and of what this thread launches. */
 typedef struct injected {

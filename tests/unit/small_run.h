@@ -4,7 +4,7 @@
 #define TEST_SMALL_RUN_H
 
 #include "base/status.h"
-#include "recording/writer.h"
+#include "format/writer.h"
 #include "synthetic.h"
 
 #include <inttypes.h>

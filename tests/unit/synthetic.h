@@ -5,7 +5,7 @@
 
 #include "all_kernels.h"
 #include "base/clock.h"
-#include "recording/dataset.h"
+#include "format/dataset.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "recording/dataset.h"
+#include "format/dataset.h"
 
 #include <inttypes.h>
 #include <string.h>

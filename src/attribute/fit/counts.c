@@ -1,7 +1,7 @@
 /* What a counter can have counted. */
 #include "attribute/fit/counts.h"
 
-#include "rows/rows.h"
+#include "format/rows/rows.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_FIT_READINGS_H
 #define JM_ATTRIBUTE_FIT_READINGS_H
 
-#include "attribute/work/window.h"
+#include "attribute/input/window.h"
 #include <joulemap/board.h>
 
 typedef JM_VEC(jm_reading) jm__reading_list;

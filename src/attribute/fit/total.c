@@ -4,7 +4,7 @@
 #include "attribute/fit/counts.h"
 #include "base/clock.h"
 #include "base/search.h"
-#include "rows/sensor_role.h"
+#include "format/rows/sensor_role.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #define JM_ATTRIBUTE_FIT_TOTAL_H
 
 #include "attribute/fit/power_series.h"
-#include "attribute/work/window.h"
+#include "attribute/input/window.h"
 
 typedef struct jm__total {
     const char *source; /* "energy_counter", "power_ring", ...; NULL: nothing is known */

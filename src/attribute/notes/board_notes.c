@@ -1,8 +1,8 @@
 /* Sentences about one board: its time, its sensor, its total, its fit. */
-#include "attribute/conditions.h"
 #include "attribute/fit/student.h"
+#include "attribute/notes/conditions.h"
 #include "attribute/notes/note_writer.h"
-#include "rows/sensor_role.h"
+#include "format/rows/sensor_role.h"
 
 #include <math.h>
 #include <stdio.h>

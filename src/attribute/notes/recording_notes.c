@@ -1,9 +1,9 @@
 /* Sentences about the recording: what was lost, what happened, what never ended. */
-#include "attribute/events.h"
+#include "attribute/notes/events.h"
 #include "attribute/notes/note_writer.h"
 #include "base/map.h"
 #include "base/strbuf.h"
-#include "rows/marks.h"
+#include "format/rows/marks.h"
 
 #include <string.h>
 

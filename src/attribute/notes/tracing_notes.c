@@ -1,6 +1,6 @@
 /* Sentences about tracing: what it cost, and what came of a budget for it. */
 #include "attribute/notes/note_writer.h"
-#include "rows/marks.h"
+#include "format/rows/marks.h"
 
 #include <jansson.h>
 #include <string.h>

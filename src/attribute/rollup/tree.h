@@ -3,8 +3,8 @@
 #define JM_ATTRIBUTE_ROLLUP_TREE_H
 
 #include "attribute/fit/cell.h"
-#include "attribute/told.h"
-#include "attribute/work/span_index.h"
+#include "attribute/input/span_index.h"
+#include "attribute/input/told.h"
 #include "base/map.h"
 #include "base/text_store.h"
 #include "base/vec.h"

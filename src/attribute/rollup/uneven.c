@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 /* Two kernels that run together share the joules of their column by multiprocessors, which draw alike within
- * some 30 % from one kernel to another (the families' powers, beliefs/family_power.c). So the share f of one
+ * some 30 % from one kernel to another (the families' powers, prior/family_power.c). So the share f of one
  * is off by 0.3 f (1 - f); with n between 1 and 2 an u of 0.15 to 0.3 is that for the smaller share. */
 static const double joint_u = 0.2;
 

@@ -4,7 +4,7 @@
 
 #include "attribute/attribution.h"
 #include "attribute/rollup/tree.h"
-#include "rows/span_kind.h"
+#include "format/rows/span_kind.h"
 
 /* By request, rows of the pass: who the time of a span is shared among. */
 enum { JM_REQUESTS_NONE, JM_REQUESTS_OTHERS, JM_REQUESTS_FIRST };

@@ -1,7 +1,7 @@
 /* Kernel classes with their names. */
 #include "attribute/work/classes.h"
 
-#include "attribute/work/span_index.h"
+#include "attribute/input/span_index.h"
 
 #include <stdlib.h>
 #include <string.h>

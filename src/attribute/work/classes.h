@@ -4,7 +4,7 @@
 
 #include "attribute/work/kernel_family.h"
 #include "base/vec.h"
-#include "recording/dataset.h"
+#include "format/dataset.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include "attribute/work/clock_track.h"
 
 #include "base/clock.h"
-#include "rows/sensor_role.h"
+#include "format/rows/sensor_role.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
 #define JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
 
-#include "recording/dataset.h"
+#include "format/dataset.h"
 
 typedef struct jm__clock_track {
     jm_reading *readings; /* of the clock, by time */

@@ -7,9 +7,9 @@
 #ifndef JM_ATTRIBUTE_WORK_COLLECTIVE_WAITS_H
 #define JM_ATTRIBUTE_WORK_COLLECTIVE_WAITS_H
 
+#include "attribute/input/window.h"
 #include "attribute/work/classes.h"
 #include "attribute/work/collectives.h"
-#include "attribute/work/window.h"
 #include "base/map.h"
 
 /* Of one channel, all ranks together: 40 MiB. Of one with more nothing is said. */

@@ -2,8 +2,8 @@
 #include "attribute/work/collectives.h"
 
 #include "base/strbuf.h"
-#include "rows/span_kind.h"
-#include "timeline/ring_format.h"
+#include "format/rows/span_kind.h"
+#include "record/timeline/ring_format.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #ifndef JM_ATTRIBUTE_WORK_COLLECTIVES_H
 #define JM_ATTRIBUTE_WORK_COLLECTIVES_H
 
+#include "attribute/input/span_index.h"
 #include "attribute/work/classes.h"
-#include "attribute/work/span_index.h"
 #include "base/map.h"
 #include "base/text_store.h"
 

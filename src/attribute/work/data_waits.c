@@ -1,7 +1,7 @@
 /* Spans of kind "data" by board. */
 #include "attribute/work/data_waits.h"
 
-#include "attribute/work/span_index.h"
+#include "attribute/input/span_index.h"
 #include "base/map.h"
 
 /* Who has a stream on the board. */

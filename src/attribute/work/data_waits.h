@@ -2,8 +2,8 @@
 #ifndef JM_ATTRIBUTE_WORK_DATA_WAITS_H
 #define JM_ATTRIBUTE_WORK_DATA_WAITS_H
 
-#include "attribute/work/window.h"
-#include "recording/dataset.h"
+#include "attribute/input/window.h"
+#include "format/dataset.h"
 
 /* Add what of these windows lies in spans of kind "data" of processes that use the board, by its id:
  * normalised. False if memory is out. */

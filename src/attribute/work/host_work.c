@@ -1,9 +1,9 @@
 /* Cutting the spans of each thread into pieces of which only the innermost counts. */
 #include "attribute/work/host_work.h"
 
-#include "attribute/work/window.h"
+#include "attribute/input/window.h"
 #include "base/status.h"
-#include "rows/span_kind.h"
+#include "format/rows/span_kind.h"
 
 #include <stdlib.h>
 #include <string.h>

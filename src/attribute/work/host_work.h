@@ -2,8 +2,8 @@
 #ifndef JM_ATTRIBUTE_WORK_HOST_WORK_H
 #define JM_ATTRIBUTE_WORK_HOST_WORK_H
 
+#include "attribute/input/span_index.h"
 #include "attribute/work/classes.h"
-#include "attribute/work/span_index.h"
 
 /* Adds items and the classes they need. Where a process has only phases, epochs, steps or windows open, their
  * own time is one class a kind. */

@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_WORK_STANDS_H
 #define JM_ATTRIBUTE_WORK_STANDS_H
 
-#include "attribute/work/window.h"
+#include "attribute/input/window.h"
 #include "base/vec.h"
 
 #include <math.h>

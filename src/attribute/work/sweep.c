@@ -1,7 +1,7 @@
 /* The sweep line over work items. */
 #include "attribute/work/sweep.h"
 
-#include "attribute/work/span_index.h"
+#include "attribute/input/span_index.h"
 #include "base/clock.h"
 
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 #ifndef JM_ATTRIBUTE_WORK_SWEEP_H
 #define JM_ATTRIBUTE_WORK_SWEEP_H
 
+#include "attribute/input/window.h"
 #include "attribute/work/classes.h"
 #include "attribute/work/pieces.h"
 #include "attribute/work/stood.h"
 #include "attribute/work/tally.h"
-#include "attribute/work/window.h"
 
 /* Codes of pieces: idle states first, then uses. */
 static inline uint32_t jm__piece_code(uint32_t use)

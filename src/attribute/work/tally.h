@@ -2,10 +2,10 @@
 #ifndef JM_ATTRIBUTE_WORK_TALLY_H
 #define JM_ATTRIBUTE_WORK_TALLY_H
 
+#include "attribute/input/places.h"
+#include "attribute/input/window.h"
 #include "attribute/work/idle_cause.h"
-#include "attribute/work/places.h"
 #include "attribute/work/stood.h"
-#include "attribute/work/window.h"
 #include "base/map.h"
 
 #include <stddef.h>

@@ -7,7 +7,7 @@
  *     v = (w / reference)' covariance (w / reference)
  *
  * and for a kind of no known family, relative^2 + family^2 instead of relative^2. */
-#include "attribute/beliefs/counters.h"
+#include "attribute/prior/counters.h"
 #include "base/status.h"
 #include "dense.h"
 

@@ -1,5 +1,5 @@
 /* The energy of any stretch of time is of what was read, whatever is asked for beyond it. */
-#include "recording/writer.h"
+#include "format/writer.h"
 #include "small_run.h"
 
 #include <joulemap/report.h>

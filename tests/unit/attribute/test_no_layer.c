@@ -1,5 +1,5 @@
 /* Kernels in no layer: how much of the energy is theirs, and why, in the first lines of a report. */
-#include "rows/marks.h"
+#include "format/rows/marks.h"
 #include "synthetic_report.h"
 
 #include <joulemap/report.h>

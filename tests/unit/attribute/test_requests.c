@@ -1,7 +1,7 @@
 /* Joules of a server's requests, against runs of known truth. */
 #include "synthetic_report.h"
 
-#include "rows/marks.h"
+#include "format/rows/marks.h"
 
 enum { MS = 1000000, REQUESTS = 24, RUNNING = 4, MARKS = 4000, META = 400, PROCESS = 100 };
 

@@ -1,5 +1,5 @@
 /* Late stamps of a ring go back to the grid that most stamps lie on. The true grid is known. */
-#include "attribute/ring_grid.h"
+#include "attribute/input/ring_grid.h"
 #include "base/clock.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* What a sampler of counters draws: readings from which it was taken off, against the sensor's response put
  * down by hand, and the windows in which there was one. */
-#include "attribute/counters/sampler_draw.h"
+#include "attribute/prior/sampler_draw.h"
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/vec.h"
-#include "learn/lesson.h"
+#include "calibrate/lesson.h"
 
 #include <math.h>
 #include <setjmp.h>

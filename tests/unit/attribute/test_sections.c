@@ -1,6 +1,6 @@
 /* Windows that overlap, of one thread, of several, of tasks of asyncio: a row has no time that is not its
  * own windows'. */
-#include "attribute/work/span_index.h"
+#include "attribute/input/span_index.h"
 #include "synthetic_report.h"
 
 enum { MS = 1000000 };

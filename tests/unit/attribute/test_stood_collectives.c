@@ -1,6 +1,6 @@
 /* Collectives of steps of which only the edges were recorded: their joules, bytes and time are those of all.
  */
-#include "rows/marks.h"
+#include "format/rows/marks.h"
 #include "synthetic_report.h"
 
 #include <setjmp.h>

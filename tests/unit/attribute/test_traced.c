@@ -1,6 +1,6 @@
 /* Runs that are traced at times: their reports are of that time, and right. */
-#include "attribute/traced.h"
-#include "rows/marks.h"
+#include "attribute/input/traced.h"
+#include "format/rows/marks.h"
 #include "synthetic_report.h"
 
 enum { CLASSES = 3, MARKS_MAX = 64 };

@@ -1,5 +1,5 @@
 /* What a report says of tracing: what it cost, and what came of a budget. */
-#include "rows/marks.h"
+#include "format/rows/marks.h"
 #include "synthetic_report.h"
 
 #include <joulemap/report.h>

@@ -1,6 +1,6 @@
 /* Sets of stretches of time, against the same on a strip of 64 units, a bit each. */
+#include "attribute/input/window.h"
 #include "attribute/work/tally.h"
-#include "attribute/work/window.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

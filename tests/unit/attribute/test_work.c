@@ -2,8 +2,8 @@
 #include "attribute/report.h"
 #include "attribute/work/sweep.h"
 #include "attribute/work/time_order.h"
+#include "format/writer.h"
 #include "proof.h"
-#include "recording/writer.h"
 #include "synthetic.h"
 
 #include <joulemap/report.h>

@@ -1,5 +1,5 @@
 /* Whose turns are a board's. */
-#include "counters/turns.h"
+#include "record/counters/turns.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

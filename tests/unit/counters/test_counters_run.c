@@ -1,8 +1,8 @@
 /* Hardware counters in a recording: a run on the simulated board, with kernels of a fake libcupti, which is
  * also what its counters come from. */
 #include "base/clock.h"
-#include "recording/dataset.h"
-#include "rows/marks.h"
+#include "format/dataset.h"
+#include "format/rows/marks.h"
 #include "told.h"
 
 #include <joulemap/joulemap.h>

@@ -1,9 +1,9 @@
 /* Loading NVML, and what an inventory says of boards, missing calls and refusals. */
 #include "base/clock.h"
 #include "base/no_fork.h"
-#include "device/device.h"
-#include "device/nvml_abi.h"
-#include "sample/inventory.h"
+#include "record/device/device.h"
+#include "record/device/nvml_abi.h"
+#include "record/sample/inventory.h"
 
 #include <dlfcn.h>
 #include <joulemap/board.h>

@@ -1,6 +1,6 @@
 /* RAPL on a tree of our own: domains, wrap, rights, and perf's description of its events. */
 #include "base/clock.h"
-#include "device/device.h"
+#include "record/device/device.h"
 
 #include <math.h>
 #include <setjmp.h>

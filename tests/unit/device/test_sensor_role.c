@@ -1,7 +1,7 @@
 /* What a sensor is for follows from its name, and is told in one table. */
-#include "device/nvml_sensor.h"
-#include "rows/sensor_role.h"
-#include "sample/profile.h"
+#include "format/rows/sensor_role.h"
+#include "record/device/nvml_sensor.h"
+#include "record/sample/profile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* What tracing costs a launch: of bursts by turns, tried in a process of its own, kept for the machine it is
  * of. */
-#include "cupti/launch_cost.h"
 #include "doctor/launch.h"
+#include "record/cupti/launch_cost.h"
 
 #include <joulemap/joulemap.h>
 

@@ -1,9 +1,9 @@
 /* Memory that runs out while the collector follows a program: it says so, and what comes later is right. */
 #include "base/clock.h"
 #include "failing.h"
-#include "timeline/collector.h"
-#include "timeline/names.h"
-#include "timeline/ring.h"
+#include "record/timeline/collector.h"
+#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
 
 #include <joulemap/span.h>
 

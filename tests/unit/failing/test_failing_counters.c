@@ -3,10 +3,10 @@
 #include "attribute/report.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "calibrate/idle.h"
+#include "calibrate/leave_out.h"
 #include "counter_samples.h"
 #include "failing_report.h"
-#include "learn/idle.h"
-#include "learn/leave_out.h"
 #include "model/board_model.h"
 #include "small_run.h"
 

@@ -3,12 +3,12 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "failing_each.h"
+#include "format/rows/marks.h"
 #include "page/document.h"
 #include "page/parts.h"
 #include "report/head.h"
 #include "report/json_add.h"
 #include "report/row_cells.h"
-#include "rows/marks.h"
 #include "small_run.h"
 
 #include <joulemap/diff.h>

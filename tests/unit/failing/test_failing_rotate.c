@@ -1,9 +1,9 @@
 /* A disk, and memory, that fail while a run is recorded in parts: what was committed is in the part of its
  * time, once, whatever becomes of a cut. */
 #include "failing.h"
-#include "recording/dataset.h"
-#include "recording/writer.h"
-#include "rows/marks.h"
+#include "format/dataset.h"
+#include "format/rows/marks.h"
+#include "format/writer.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

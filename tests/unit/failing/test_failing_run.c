@@ -1,7 +1,7 @@
 /* Memory that runs out during a run: it is refused, or its recording is right, or says what it lacks. */
 #include "base/status.h"
 #include "failing_each.h"
-#include "recording/dataset.h"
+#include "format/dataset.h"
 
 #include <dirent.h>
 #include <joulemap/joulemap.h>

@@ -1,7 +1,7 @@
 /* CSV files, and recordings made from them. */
 #include "all_kernels.h"
 #include "base/csv.h"
-#include "recording/dataset.h"
+#include "format/dataset.h"
 
 #include <joulemap/joulemap.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* What ncu counted, given to the same kernels of a recording. */
 #include "attribute/counted.h"
-#include "recording/dataset.h"
+#include "format/dataset.h"
 
 #include <joulemap/estimate.h>
 #include <joulemap/report.h>

@@ -6,9 +6,9 @@
 #include <joulemap/span.h>
 
 #include "base/clock.h"
+#include "format/rows/marks.h"
 #include "inject/inject.h"
 #include "inject/nvtx_abi.h"
-#include "rows/marks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -959,7 +959,7 @@ static void check_kernels(const char *fake, char *setting)
     kernel = kernel_named(all, "kernel_of_graph", &count);
     assert_int_equal(count, 2);
     assert_int_equal(kernel[-1].span_id, layer); /* launched in it, though both ran after its end */
-    assert_true(kernel[-1].launch_ns == kernel->launch_ns); /* by which a report knows them: work/places.h */
+    assert_true(kernel[-1].launch_ns == kernel->launch_ns); /* by which a report knows them: input/places.h */
     assert_int_equal(kernel->span_id, layer);
     assert_int_equal(kernel_named(all, "kernel_of_worker", &count)->span_id, step);
     collected_free(all);

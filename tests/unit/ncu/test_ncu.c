@@ -1,8 +1,8 @@
 /* Tables of Nsight Compute: every form, any locale, whatever stands around them, and 10,000 damaged ones. */
 #include "base/number.h"
 #include "chance.h"
-#include "ncu/ncu.h"
-#include "ncu/unit.h"
+#include "import/ncu/ncu.h"
+#include "import/ncu/unit.h"
 #include "proof.h"
 
 #include <math.h>

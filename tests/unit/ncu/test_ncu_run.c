@@ -1,6 +1,6 @@
 /* Where ncu is looked for, and a program under it: on a stand-in that does with its arguments what ncu does.
  */
-#include "ncu/run.h"
+#include "import/ncu/run.h"
 
 #include <errno.h>
 #include <joulemap/estimate.h>

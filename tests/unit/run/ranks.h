@@ -2,7 +2,7 @@
 #ifndef JM_TESTS_RANKS_H
 #define JM_TESTS_RANKS_H
 
-#include "run/turns.h"
+#include "record/run/turns.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* When steps are traced within a budget, in virtual time: a program whose steps take as long as said, and
  * longer where they are traced. */
 #include "chance.h"
-#include "run/budget.h"
+#include "record/run/budget.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* A program that closes all descriptors, the recorder's among them, and opens files of its own. */
 #include "base/clock.h"
-#include "recording/dataset.h"
-#include "recording/writer.h"
-#include "timeline/names.h"
+#include "format/dataset.h"
+#include "format/writer.h"
+#include "record/timeline/names.h"
 
 #include <joulemap/joulemap.h>
 

@@ -7,9 +7,9 @@
 #include "all_kernels.h"
 #include "attribute/report.h"
 #include "base/vec.h"
-#include "device/nvml_abi.h"
 #include "proof.h"
-#include "sample/sampler.h"
+#include "record/device/nvml_abi.h"
+#include "record/sample/sampler.h"
 #include "virtual_time.h"
 
 #include <dlfcn.h>

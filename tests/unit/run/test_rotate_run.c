@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "record/run/inside.h"
 #include "rotated.h"
-#include "run/inside.h"
 #include "virtual_time.h"
 
 #include <joulemap/span.h>
@@ -135,7 +135,7 @@ static void test_parts_have_the_time_that_was_asked_for(void **state)
 }
 
 /* Late stamps of the ring go back to its grid ten by ten, counted from a file's first reading
- * (attribute/ring_grid.c): at a cut, by some microseconds of 400 W else than in the whole. */
+ * (attribute/input/ring_grid.c): at a cut, by some microseconds of 400 W else than in the whole. */
 static const double grid_j = 1e-3;
 
 static void test_sums_over_parts_are_those_of_the_run(void **state)

@@ -1,9 +1,9 @@
 /* A run on the simulated board: what a program does is in its recording, whoever asks and however it ends. */
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "recording/dataset.h"
-#include "rows/marks.h"
-#include "run/inside.h"
+#include "format/dataset.h"
+#include "format/rows/marks.h"
+#include "record/run/inside.h"
 
 #include <joulemap/joulemap.h>
 

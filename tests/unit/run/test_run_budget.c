@@ -1,8 +1,8 @@
 /* Runs with a budget: what a program says of its steps decides what is traced of them, in this process and
  * below. */
 #include "base/clock.h"
-#include "recording/dataset.h"
-#include "rows/marks.h"
+#include "format/dataset.h"
+#include "format/rows/marks.h"
 
 #include <joulemap/joulemap.h>
 

@@ -1,7 +1,7 @@
 /* What counts as a run that is being recorded just now: its recorder lives, and is another process. */
-#include "run/folder.h"
-#include "timeline/identity.h"
-#include "timeline/run_above.h"
+#include "record/run/folder.h"
+#include "record/timeline/identity.h"
+#include "record/timeline/run_above.h"
 
 #include <fcntl.h>
 #include <limits.h>

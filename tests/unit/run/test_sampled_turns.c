@@ -1,8 +1,8 @@
 /* Turns of a budget and the sampler of hardware counters, together in virtual time: what is sampled has to
  * lie in the turns, however long steps are. */
 #include "chance.h"
-#include "counters/duty.h"
-#include "run/budget.h"
+#include "record/counters/duty.h"
+#include "record/run/budget.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

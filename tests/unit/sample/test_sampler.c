@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/vec.h"
-#include "sample/sampler.h"
+#include "record/sample/sampler.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* When the sampler does what: on a simulated board in virtual time, so that a wait that is too long or too
  * short by a few milliseconds is seen on any machine. */
 #include "base/clock.h"
-#include "sample/sampler.h"
+#include "record/sample/sampler.h"
 #include "virtual_time.h"
 
 #include <math.h>

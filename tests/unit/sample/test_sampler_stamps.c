@@ -1,5 +1,5 @@
 /* When updates that polls see took place. All of it reckoned by hand. */
-#include "sample/tick.h"
+#include "record/sample/tick.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

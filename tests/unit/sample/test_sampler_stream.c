@@ -1,6 +1,6 @@
 /* A ring's samples on the one clock, whatever the clocks do; and the tick of a polled value. */
-#include "sample/ring_stream.h"
-#include "sample/tick.h"
+#include "record/sample/ring_stream.h"
+#include "record/sample/tick.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

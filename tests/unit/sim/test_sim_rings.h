@@ -4,7 +4,7 @@
 
 #include "test_sim_library.h"
 
-#include "timeline/ring_format.h"
+#include "record/timeline/ring_format.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

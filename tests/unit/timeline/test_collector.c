@@ -2,11 +2,11 @@
  */
 #include "base/clock.h"
 #include "base/map.h"
-#include "timeline/collector_parts.h"
-#include "timeline/identity.h"
-#include "timeline/names.h"
-#include "timeline/ring.h"
-#include "timeline/timeline.h"
+#include "record/timeline/collector_parts.h"
+#include "record/timeline/identity.h"
+#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
+#include "record/timeline/timeline.h"
 
 #include <joulemap/span.h>
 

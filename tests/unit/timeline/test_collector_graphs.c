@@ -1,12 +1,12 @@
 /* CUDA graphs in the collector, on rings whose writer is the test itself: whose spans a replay's kernels get,
  * how many of them there are, and what is forgotten. */
 #include "base/clock.h"
-#include "rows/marks.h"
-#include "timeline/collector_parts.h"
-#include "timeline/names.h"
-#include "timeline/ring.h"
-#include "timeline/timeline.h"
-#include "timeline/track.h"
+#include "format/rows/marks.h"
+#include "record/timeline/collector_parts.h"
+#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
+#include "record/timeline/timeline.h"
+#include "record/timeline/track.h"
 
 #include <joulemap/span.h>
 

@@ -1,6 +1,6 @@
 /* Which launch a kernel is tied to, what is kept of copies, and which records are refused. */
 #include "base/clock.h"
-#include "timeline/collector_parts.h"
+#include "record/timeline/collector_parts.h"
 
 #include <joulemap/span.h>
 

@@ -1,7 +1,7 @@
 /* Rings, names and the spans that go into them, as any reader of the files sees them. */
-#include "timeline/identity.h"
-#include "timeline/names.h"
-#include "timeline/ring.h"
+#include "record/timeline/identity.h"
+#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
 #include <joulemap/span.h>
 
 #include "base/clock.h"
-#include "timeline/dormant.h"
-#include "timeline/names.h"
-#include "timeline/timeline.h"
-#include "timeline/track.h"
+#include "record/timeline/dormant.h"
+#include "record/timeline/names.h"
+#include "record/timeline/timeline.h"
+#include "record/timeline/track.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* The accessors of report.h over a report made by hand. */
 #include "fake_report.h"
 
-#include "attribute/power_over_time.h"
 #include "attribute/report.h"
+#include "attribute/rollup/power_over_time.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Exports for viewers and scrapers, of rows made by hand: folded stacks, speedscope's file, metrics, trace
  * events. */
+#include "attribute/input/span_index.h"
 #include "attribute/report.h"
-#include "attribute/work/span_index.h"
 #include "fake_report.h"
 
 #include <jansson.h>

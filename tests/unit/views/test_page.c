@@ -1,6 +1,6 @@
 /* The page of a report: its data are whole and bounded, and nothing in them can run. */
+#include "attribute/input/span_index.h"
 #include "attribute/report.h"
-#include "attribute/work/span_index.h"
 #include "fake_report.h"
 #include "page/lines.h"
 #include "proof.h"

@@ -15,7 +15,7 @@ GAP_PERIODS = 5
 """Readings further apart than so many of a sensor's usual distances: nothing is told between them."""
 
 OURS = ("joulemap: ", "torch.compile: ")
-"""How marks of joulemap's own begin (src/rows/marks.h); what reads PowerDL's files knows none of these."""
+"""How marks of joulemap's own begin (src/format/rows/marks.h); what reads PowerDL's files knows none of these."""
 
 
 class Sample(NamedTuple):

@@ -1,0 +1,32 @@
+/* Whether work lies in a layer, and why not. */
+#ifndef JM_ATTRIBUTE_INPUT_PLACES_H
+#define JM_ATTRIBUTE_INPUT_PLACES_H
+
+#include "attribute/input/span_index.h"
+#include "base/map.h"
+
+/* BY_GRAPH and what follows are in no layer of a program that has layers. */
+typedef enum jm__place {
+    JM_PLACE_IN_LAYER,  /* or an optimizer's step or a collective, which are rows of their own */
+    JM_PLACE_UNLAYERED, /* of a program without layers, or not of the process asked for */
+    JM_PLACE_BY_GRAPH,  /* shares its launch with other kernels: replayed by a CUDA graph */
+    JM_PLACE_NO_LAUNCH, /* its launch was not seen, so nobody knows where it was made */
+    JM_PLACE_ELSEWHERE, /* launched outside of all layers */
+    JM_PLACES
+} jm__place;
+
+typedef struct jm__places {
+    const jm__span_index *spans;
+    size_t *layer_of; /* [sections]: the layer or optimizer that it is or lies in; JM__NO_SPAN: none */
+    int64_t pid;      /* the process asked for, 0: all */
+    jm__map layered;  /* rows of processes that have layers: modules or NVTX ranges */
+} jm__places;
+
+/* False if memory is out. To be freed in any case. */
+bool jm__places_init(jm__places *places, const jm__span_index *spans, int64_t pid);
+void jm__places_free(jm__places *places);
+
+/* Of work in this section of a span, JM__NO_SPAN for none: IN_LAYER, UNLAYERED or ELSEWHERE. */
+jm__place jm__place_of(const jm__places *places, size_t section, int64_t process_id);
+
+#endif

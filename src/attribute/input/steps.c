@@ -1,0 +1,156 @@
+/* Steps of a report, by process and time. */
+#include "attribute/input/steps.h"
+
+#include "base/order.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+
+#include <joulemap/repeats.h>
+#include <stdlib.h>
+
+typedef JM_VEC(const jm__span *) step_list;
+
+static bool is_step(const jm__steps_wanted *wanted, const jm__span *span)
+{
+    return jm__told_is_step(wanted->told, span) && jm__windows_hold(wanted->windows, span->start_ns) &&
+           jm__dataset_process_has_pid(wanted->spans->dataset, span->process_id, wanted->pid);
+}
+
+static bool is_part_of_another(const jm__steps_wanted *wanted, size_t span)
+{
+    const jm__span_index *spans = wanted->spans;
+    const jm__span *all = spans->dataset->spans;
+    for (size_t s = jm__span_around(spans, span, span); s != JM__NO_SPAN; s = jm__span_around(spans, span, s))
+        if (jm__step_has_part(&all[s], &all[span]) && is_step(wanted, &all[s])) return true;
+    return false;
+}
+
+static bool collect(step_list *steps, const jm__steps_wanted *wanted)
+{
+    const jm__dataset *d = wanted->spans->dataset;
+    for (size_t i = 0; i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        if (!is_step(wanted, span) || is_part_of_another(wanted, i)) continue;
+        if (!jm__vec_push(steps, span)) return false;
+    }
+    return true;
+}
+
+enum { LONGEST_FOUND = 200 };
+
+/* The names of what was found to be a step, each once: "batch of a DataLoader or forward pass of generate".
+ * False if memory is out. */
+static bool name_found(jm__steps *out, const jm__dataset *d, const step_list *steps)
+{
+    jm__strbuf names = {0};
+    jm__map seen = {.key_size = sizeof(int64_t)};
+    for (size_t i = 0; i < steps->count && names.length < LONGEST_FOUND; i++) {
+        const jm__span *step = steps->items[i];
+        if (step->kind != JM_SPAN_BATCH || jm__map_find(&seen, &step->name_id) != NULL) continue;
+        if (!jm__map_add(&seen, &step->name_id)) names.failed = true;
+        jm__strbuf_format(&names, "%s%s", names.length > 0 ? " or " : "", jm__dataset_text(d, step->name_id));
+    }
+    jm__map_free(&seen);
+    bool any = names.failed || names.length > 0;
+    out->found = any ? jm__strbuf_take(&names) : NULL;
+    return !any || out->found != NULL;
+}
+
+static int by_process_and_start(const void *left, const void *right)
+{
+    const jm__span *a = *(const jm__span *const *)left, *b = *(const jm__span *const *)right;
+    if (a->process_id != b->process_id) return a->process_id < b->process_id ? -1 : 1;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* The steps of one process. */
+typedef struct stepper {
+    size_t first, end; /* of the list */
+    int64_t from_ns, to_ns;
+    int64_t warm_ns; /* its first step after its warm-up */
+} stepper;
+
+typedef JM_VEC(stepper) steppers;
+
+static int by_from(const void *left, const void *right)
+{
+    const stepper *a = left, *b = right;
+    if (a->from_ns != b->from_ns) return a->from_ns < b->from_ns ? -1 : 1;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
+/* In the order in which they began. `lengths`: room for as many as there are steps. */
+static bool find_steppers(steppers *out, const step_list *steps, const jm__dataset *d, double *lengths)
+{
+    for (size_t i = 0, end; i < steps->count; i = end) {
+        stepper s = {.first = i, .from_ns = steps->items[i]->start_ns, .to_ns = INT64_MIN};
+        for (end = i; end < steps->count && steps->items[end]->process_id == steps->items[i]->process_id;
+             end++) {
+            int64_t end_ns = jm__span_end_ns(d, steps->items[end]);
+            lengths[end - i] = (double)(end_ns - steps->items[end]->start_ns);
+            if (end_ns > s.to_ns) s.to_ns = end_ns;
+        }
+        s.end = end;
+        s.warm_ns = steps->items[i + jm_repeats_warm_up(lengths, end - i)]->start_ns;
+        if (!jm__vec_push(out, s)) return false;
+    }
+    jm__sort(out->items, out->count, sizeof *out->items, by_from);
+    return true;
+}
+
+/* Those that run together, from `first` on: returns the first that does not. */
+static size_t find_together(jm__window *steady, const steppers *all, size_t first)
+{
+    size_t end = first;
+    *steady = (jm__window){INT64_MIN, INT64_MIN};
+    for (; end < all->count && (end == first || all->items[end].from_ns < steady->to_ns); end++) {
+        const stepper *s = &all->items[end];
+        if (s->warm_ns > steady->from_ns) steady->from_ns = s->warm_ns;
+        if (s->to_ns > steady->to_ns) steady->to_ns = s->to_ns;
+    }
+    return end;
+}
+
+static int64_t count_before(const step_list *steps, const stepper *s, int64_t t_ns)
+{
+    int64_t count = 0;
+    for (size_t i = s->first; i < s->end; i++)
+        count += steps->items[i]->start_ns < t_ns;
+    return count;
+}
+
+static bool find(jm__steps *out, const jm__dataset *d, step_list *steps, double *lengths)
+{
+    steppers all = {0};
+    jm__sort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
+    bool fine = find_steppers(&all, steps, d, lengths);
+    for (size_t i = 0, end; fine && i < all.count; i = end) {
+        jm__window steady;
+        end = find_together(&steady, &all, i);
+        for (size_t k = i; k < end; k++)
+            out->warm_up += count_before(steps, &all.items[k], steady.from_ns);
+        fine = jm__windows_add(&out->steady, steady.from_ns, steady.to_ns);
+    }
+    out->count = (int64_t)steps->count;
+    jm__vec_free(&all);
+    return fine;
+}
+
+jm_status jm__steps_find(jm__steps *out, const jm__steps_wanted *wanted, jm_error *err)
+{
+    const jm__dataset *d = wanted->spans->dataset;
+    *out = (jm__steps){0};
+    step_list steps = {0};
+    bool fine = collect(&steps, wanted);
+    double *lengths = malloc((steps.count + 1) * sizeof *lengths);
+    fine = fine && lengths != NULL && name_found(out, d, &steps) && find(out, d, &steps, lengths);
+    free(lengths);
+    jm__vec_free(&steps);
+    return fine ? JM_OK : jm__no_memory(err, "jm__steps_find");
+}
+
+void jm__steps_free(jm__steps *steps)
+{
+    free(steps->found);
+    jm__vec_free(&steps->steady);
+}

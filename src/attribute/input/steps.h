@@ -1,0 +1,34 @@
+/* The steps of a report: how many, and since when one is like the other. */
+#ifndef JM_ATTRIBUTE_INPUT_STEPS_H
+#define JM_ATTRIBUTE_INPUT_STEPS_H
+
+#include "attribute/input/span_index.h"
+#include "attribute/input/told.h"
+#include "attribute/input/window.h"
+
+/* Processes whose steps overlap in time run together (the ranks of a training), and a step of one is as it
+ * will be only when all of them are warm. Programs that ran one after the other (a script's) have nothing to
+ * do with each other: each of them has a warm-up and a steady time of its own, and what lies between them is
+ * nobody's. */
+typedef struct jm__steps {
+    int64_t count;   /* one that is cut into smaller ones is one */
+    int64_t warm_up; /* of those, before all processes that run together have steps of one kind, by how
+                        long they take (repeats.h) */
+    char *found; /* what it was that was found to be one where the program told none; NULL: all are told */
+    jm__windows steady; /* of those that run together, from the first step after them to the end of the last;
+                           normalised, empty without steps */
+} jm__steps;
+
+/* Of spans that begin in the windows, of a process (pid) or, for 0, of all. */
+typedef struct jm__steps_wanted {
+    const jm__span_index *spans;
+    const jm__told *told;
+    const jm__windows *windows;
+    int64_t pid;
+} jm__steps_wanted;
+
+/* Free them in any case. */
+jm_status jm__steps_find(jm__steps *out, const jm__steps_wanted *wanted, jm_error *err);
+void jm__steps_free(jm__steps *steps);
+
+#endif

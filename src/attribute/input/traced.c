@@ -1,0 +1,113 @@
+/* Out of the marks that jm_run_trace leaves. */
+#include "attribute/input/traced.h"
+
+#include "format/rows/marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum level { NOTHING, STEPS, ON, GONE, NO_LEVEL } level;
+
+/* What one process said so far. */
+typedef struct teller {
+    jm__traced *out;
+    level now;
+    int64_t since_ns;
+} teller;
+
+static int64_t earliest_ns(const jm__dataset *d)
+{
+    int64_t earliest = INT64_MAX;
+    for (size_t i = 0; i < d->process_count; i++)
+        if (d->processes[i].start_ns < earliest) earliest = d->processes[i].start_ns;
+    return earliest;
+}
+
+/* Nothing is traced from the beginning of a process; of the first one from the beginning of time, for the
+ * recorder started before it. */
+static void begin(teller *tellers, jm__traced *traced, const jm__dataset *d)
+{
+    int64_t earliest = earliest_ns(d);
+    for (size_t i = 0; i < d->process_count; i++) {
+        int64_t start_ns = d->processes[i].start_ns;
+        tellers[i] = (teller){&traced[i], NOTHING, start_ns > earliest ? start_ns : INT64_MIN};
+    }
+}
+
+static level level_of(const char *name, bool at_times)
+{
+    if (strcmp(name, JM_MARK_TRACED) == 0) return ON;
+    if (strcmp(name, JM_MARK_UNTRACED) == 0) return NOTHING;
+    if (strcmp(name, JM_MARK_STEPS) == 0) return STEPS;
+    return at_times && strcmp(name, JM_MARK_ENDED) == 0 ? GONE : NO_LEVEL;
+}
+
+static bool close_stretch(teller *t, int64_t to_ns)
+{
+    jm__windows *const of[] = {[NOTHING] = &t->out->nothing, [STEPS] = &t->out->steps, [ON] = &t->out->on};
+    return t->now == GONE || jm__windows_add(of[t->now], t->since_ns, to_ns);
+}
+
+/* False if memory is out. */
+static bool take(teller *t, const char *name, int64_t t_ns)
+{
+    level next = level_of(name, t->out->at_times);
+    if (next == NO_LEVEL) return true;
+    t->out->at_times = true;
+    if (next == t->now) return true;
+    bool fine = close_stretch(t, t_ns);
+    t->now = next;
+    t->since_ns = t_ns;
+    return fine;
+}
+
+static bool find(jm__traced *traced, teller *tellers, const jm__dataset *d)
+{
+    bool fine = true;
+    begin(tellers, traced, d);
+    for (size_t i = 0; fine && i < d->mark_count; i++) {
+        const jm__process *process = jm__dataset_process(d, d->marks[i].process_id);
+        if (process == NULL) continue;
+        fine = take(&tellers[process - d->processes], jm__dataset_text(d, d->marks[i].name_id),
+                    d->marks[i].t_ns);
+    }
+    for (size_t i = 0; fine && i < d->process_count; i++) {
+        fine = !traced[i].at_times || close_stretch(&tellers[i], INT64_MAX);
+        jm__windows_normalise(&traced[i].nothing);
+        jm__windows_normalise(&traced[i].steps);
+        jm__windows_normalise(&traced[i].on);
+    }
+    return fine;
+}
+
+jm__traced *jm__traced_find(const jm__dataset *d)
+{
+    jm__traced *traced = calloc(d->process_count + 1, sizeof *traced);
+    teller *tellers = calloc(d->process_count + 1, sizeof *tellers);
+    bool fine = traced != NULL && tellers != NULL && find(traced, tellers, d);
+    free(tellers);
+    if (fine) return traced;
+    jm__traced_free(traced, d);
+    return NULL;
+}
+
+void jm__traced_free(jm__traced *traced, const jm__dataset *d)
+{
+    for (size_t i = 0; traced != NULL && i < d->process_count; i++) {
+        jm__vec_free(&traced[i].on);
+        jm__vec_free(&traced[i].steps);
+        jm__vec_free(&traced[i].nothing);
+    }
+    free(traced);
+}
+
+bool jm__untraced_find(jm__windows *untraced, const jm__dataset *d)
+{
+    jm__traced *traced = jm__traced_find(d);
+    bool fine = traced != NULL;
+    for (size_t i = 0; fine && i < d->process_count; i++)
+        fine = jm__windows_add_all(untraced, &traced[i].nothing);
+    jm__windows_normalise(untraced);
+    jm__traced_free(traced, d);
+    return fine;
+}

@@ -1,0 +1,166 @@
+/* Power over time: what the sensors of a board say of equal bits of it. */
+#include "attribute/rollup/power_over_time.h"
+
+#include "attribute/attribution.h"
+#include "attribute/report.h"
+#include "attribute/work/clock_track.h"
+#include "base/search.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct jm__power_over_time {
+    const jm_report *report;
+    jm__attribution attribution; /* its windows and readings alone */
+};
+
+/* Joules that the power sensors saw of a stretch, and for how long they did. */
+static double seen_j(const jm__board_part *part, jm__window stretch, double *seen_s)
+{
+    double sum_j = 0;
+    jm__power_piece piece = {.to_ns = stretch.from_ns};
+    while (jm__power_next(&piece, part->powers, part->power_count, stretch.to_ns)) {
+        if (piece.by == NULL) continue;
+        sum_j += jm__power_energy_j(piece.by, piece.from_ns, piece.to_ns);
+        *seen_s += (double)(piece.to_ns - piece.from_ns) * 1e-9;
+    }
+    return sum_j;
+}
+
+/* A board without a power sensor has a counter, which tells of the time between its readings. */
+static double counted_j(const jm__board_part *part, jm__window stretch, double *seen_s)
+{
+    if (part->counter == NULL) return 0;
+    int64_t first_ns = part->counts[0].t_ns - part->counter->lag_ns;
+    int64_t last_ns = part->counts[part->count_count - 1].t_ns - part->counter->lag_ns;
+    if (stretch.from_ns < first_ns) stretch.from_ns = first_ns;
+    if (stretch.to_ns > last_ns) stretch.to_ns = last_ns;
+    jm__windows alone = {.items = &stretch, .count = 1};
+    jm__total total = {0};
+    if (stretch.to_ns > stretch.from_ns) total = jm__board_total(part, &alone);
+    if (total.source == NULL) return 0;
+    *seen_s += (double)(stretch.to_ns - stretch.from_ns) * 1e-9;
+    return total.energy_j;
+}
+
+static void find_mean(jm_power_bin *bin, const jm__board_part *part)
+{
+    const jm__windows *windows = &part->windows;
+    double sum_j = 0;
+    for (size_t i = jm__windows_first_after(windows, bin->from_ns);
+         i < windows->count && windows->items[i].from_ns < bin->to_ns; i++) {
+        jm__window stretch = windows->items[i];
+        if (stretch.from_ns < bin->from_ns) stretch.from_ns = bin->from_ns;
+        if (stretch.to_ns > bin->to_ns) stretch.to_ns = bin->to_ns;
+        sum_j += part->power_count > 0 ? seen_j(part, stretch, &bin->seen_s)
+                                       : counted_j(part, stretch, &bin->seen_s);
+    }
+    bin->mean_w = bin->seen_s > 0 ? sum_j / bin->seen_s : NAN;
+}
+
+/* The bin of a moment; `count`: none. */
+static size_t bin_at(const jm_power_bin *bins, size_t count, int64_t t_ns)
+{
+    size_t after;
+    jm__search(after, count, bins[after].from_ns <= t_ns);
+    return after > 0 && t_ns < bins[after - 1].to_ns ? after - 1 : count;
+}
+
+/* Readings of the sensor that most of the report rests on: those of another would spread for reasons of its
+ * own. */
+static void find_spread(jm_power_bin *bins, size_t count, const jm__board_part *part)
+{
+    const jm__power_series *series = part->power_count > 0 ? &part->powers[0] : NULL;
+    for (size_t k = 0; k < part->power_count; k++)
+        if (part->powers[k].sensor == part->sensor) series = &part->powers[k];
+    for (size_t i = 0; i < count; i++)
+        bins[i].least_w = bins[i].most_w = bins[i].mean_w;
+    for (size_t i = 0; series != NULL && i < series->count; i++) {
+        const jm_reading *reading = &series->readings[i];
+        int64_t t_ns = reading->t_ns - jm__power_delay_ns(series->sensor);
+        size_t at = bin_at(bins, count, t_ns);
+        if (at == count || isnan(bins[at].mean_w) || !jm__windows_hold(&part->windows, t_ns)) continue;
+        bins[at].least_w = fmin(bins[at].least_w, reading->value);
+        bins[at].most_w = fmax(bins[at].most_w, reading->value);
+    }
+}
+
+/* A clock changes slower than the bins are wide, or has several readings in each. */
+static void find_clock(jm_power_bin *bins, size_t count, const jm__dataset *d, const jm__board_part *part)
+{
+    const jm_sensor *sensor = jm__clock_sensor(d, part->board);
+    size_t here = 0, readings = 0;
+    for (size_t i = 0; sensor != NULL && i < d->reading_count; i++) {
+        const jm_reading *reading = &d->readings[i];
+        if (reading->sensor_id != sensor->id) continue;
+        size_t at = bin_at(bins, count, reading->t_ns);
+        if (at == count || !isfinite(reading->value) || !jm__windows_hold(&part->windows, reading->t_ns))
+            continue;
+        readings = at == here ? readings + 1 : 1;
+        here = at;
+        double before = isnan(bins[at].clock_mhz) ? 0 : bins[at].clock_mhz;
+        bins[at].clock_mhz = before + (reading->value - before) / (double)readings;
+    }
+}
+
+static void fill(jm_power_bin *bins, size_t count, const jm__dataset *d, const jm__board_part *part,
+                 jm__window range)
+{
+    double width_ns = (double)(range.to_ns - range.from_ns) / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        bins[i] = (jm_power_bin){.from_ns = range.from_ns + (int64_t)((double)i * width_ns),
+                                 .to_ns = range.from_ns + (int64_t)((double)(i + 1) * width_ns),
+                                 .clock_mhz = NAN};
+        find_mean(&bins[i], part);
+    }
+    find_spread(bins, count, part);
+    find_clock(bins, count, d, part);
+}
+
+jm_status jm__power_over_time_begin(jm__power_over_time **out, const jm_report *report, jm_error *err)
+{
+    jm__power_over_time *power = calloc(1, sizeof *power);
+    *out = NULL;
+    if (power == NULL) return jm__no_memory(err, "jm_report_power");
+    power->report = report;
+    jm_status status = jm__attribution_begin(&power->attribution, jm__report_dataset(report),
+                                             jm_report_options_get(report), err);
+    if (status == JM_OK)
+        *out = power;
+    else
+        jm__power_over_time_free(power);
+    return status;
+}
+
+jm_status jm__power_over_time_bins(const jm__power_over_time *power, size_t board, jm_power_bin *bins,
+                                   size_t count, jm_error *err)
+{
+    const jm__attribution *a = &power->attribution;
+    jm_report_board wanted;
+    jm__window range = {0};
+    JM_TRY(jm_report_board_get(power->report, board, &wanted, err));
+    if (count == 0)
+        return jm__fail(err, JM_USAGE, 0, "jm_report_power", "power over time takes at least one bin");
+    if (a->windows.count > 0)
+        range = (jm__window){a->windows.items[0].from_ns, a->windows.items[a->windows.count - 1].to_ns};
+    fill(bins, count, a->dataset, &a->boards[wanted.board->id - 1], range);
+    return JM_OK;
+}
+
+void jm__power_over_time_free(jm__power_over_time *power)
+{
+    if (power == NULL) return;
+    jm__attribution_free(&power->attribution);
+    free(power);
+}
+
+jm_status jm_report_power(const jm_report *report, size_t board, jm_power_bin *bins, size_t count,
+                          jm_error *err)
+{
+    jm__power_over_time *power;
+    JM_TRY(jm__power_over_time_begin(&power, report, err));
+    jm_status status = jm__power_over_time_bins(power, board, bins, count, err);
+    jm__power_over_time_free(power);
+    return status;
+}

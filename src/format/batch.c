@@ -1,0 +1,345 @@
+/* Rows that wait for the next commit, bounded: what does not fit is counted. */
+#include "format/batch.h"
+
+#include "base/search.h"
+#include "base/utf8.h"
+
+#include <math.h>
+#include <string.h>
+
+static void drop(jm__batch *batch, jm__batch_row row, size_t count)
+{
+    if (batch->dropped_since_ns == 0) batch->dropped_since_ns = jm__now_ns();
+    batch->dropped[row] += (int64_t)count;
+}
+
+/* How many of `wanted` rows still fit; the others are dropped here. */
+static size_t admit(jm__batch *batch, jm__batch_row row, size_t wanted, size_t row_bytes)
+{
+    size_t most = JM_BATCH_BYTES_MAX - (row == JM_BATCH_READINGS ? 0 : JM_BATCH_READINGS_BYTES);
+    size_t room = batch->bytes < most ? (most - batch->bytes) / row_bytes : 0;
+    size_t fits = wanted < room ? wanted : room;
+    if (fits < wanted) drop(batch, row, wanted - fits);
+    batch->bytes += fits * row_bytes;
+    return fits;
+}
+
+/* Take one row, of `extra_bytes` of texts. */
+#define PUSH_ONE(batch, vec, row, item, extra_bytes)                                                         \
+    (admit((batch), (row), 1, sizeof(item) + (extra_bytes)) == 1 &&                                          \
+     (jm__vec_push(&(batch)->vec, (item)) || (drop((batch), (row), 1), false)))
+
+void jm__batch_add_readings(jm__batch *batch, const jm_reading *readings, size_t count)
+{
+    count = admit(batch, JM_BATCH_READINGS, count, sizeof *readings);
+    if (count == 0) return;
+    if (!jm__vec_reserve(&batch->readings, batch->readings.count + count)) {
+        drop(batch, JM_BATCH_READINGS, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(readings[i].value)) batch->readings.items[batch->readings.count++] = readings[i];
+}
+
+void jm__batch_add_kernels(jm__batch *batch, const jm__kernel *kernels, size_t count)
+{
+    count = admit(batch, JM_BATCH_KERNELS, count, sizeof *kernels);
+    if (count == 0) return;
+    if (!jm__vec_reserve(&batch->kernels, batch->kernels.count + count)) {
+        drop(batch, JM_BATCH_KERNELS, count);
+        return;
+    }
+    memcpy(batch->kernels.items + batch->kernels.count, kernels, count * sizeof *kernels);
+    batch->kernels.count += count;
+}
+
+void jm__batch_add_span(jm__batch *batch, const jm__span *span)
+{
+    jm__span row = *span;
+    (void)PUSH_ONE(batch, spans, JM_BATCH_SPANS, row, 0);
+}
+
+/* Most spans end before they are committed: their row is then written once. */
+static jm__span *find_span(jm__batch *batch, int64_t span_id)
+{
+    const jm__span *spans = batch->spans.items;
+    size_t at;
+    jm__search(at, batch->spans.count, spans[at].id < span_id);
+    return at < batch->spans.count && spans[at].id == span_id ? &batch->spans.items[at] : NULL;
+}
+
+void jm__batch_end_span(jm__batch *batch, const jm__span_end *end)
+{
+    jm__span *span = find_span(batch, end->span_id);
+    if (span != NULL) {
+        span->end_ns = end->end_ns;
+        span->tokens = end->tokens;
+        if (end->samples > 0) span->samples = end->samples;
+        return;
+    }
+    (void)PUSH_ONE(batch, span_ends, JM_BATCH_SPANS, *end, 0);
+}
+
+/* A copy of a text that may be NULL; false if memory is out. */
+static bool copy_text(const char *text, char **copy)
+{
+    *copy = text == NULL ? NULL : strdup(text);
+    return text == NULL || *copy != NULL;
+}
+
+static size_t size_of(const char *text)
+{
+    return text == NULL ? 0 : strlen(text) + 1;
+}
+
+void jm__owned_free(const void *memory)
+{
+    union {
+        const void *borrowed;
+        void *owned;
+    } cast = {memory};
+    free(cast.owned);
+}
+
+void jm__batch_add_mark(jm__batch *batch, const jm__mark *mark)
+{
+    jm__mark row = *mark;
+    char *meta;
+    if (!copy_text(mark->meta, &meta)) {
+        drop(batch, JM_BATCH_MARKS, 1);
+        return;
+    }
+    row.meta = meta;
+    if (!PUSH_ONE(batch, marks, JM_BATCH_MARKS, row, size_of(meta))) free(meta);
+}
+
+void jm__batch_add_event(jm__batch *batch, const jm__event *event)
+{
+    jm__event row = *event;
+    if (!jm__event_has_value(row.kind)) row.value = NAN;
+    (void)PUSH_ONE(batch, events, JM_BATCH_OTHERS, row, 0);
+}
+
+void jm__batch_add_loss(jm__batch *batch, const jm__loss *loss)
+{
+    jm__loss row = *loss;
+    char *source = NULL, *reason = NULL;
+    if (copy_text(loss->source, &source) && copy_text(loss->reason, &reason)) {
+        row.source = source;
+        row.reason = reason;
+        if (PUSH_ONE(batch, losses, JM_BATCH_OTHERS, row, size_of(source) + size_of(reason))) return;
+    } else {
+        drop(batch, JM_BATCH_OTHERS, 1);
+    }
+    free(source);
+    free(reason);
+}
+
+void jm__batch_add_process(jm__batch *batch, const jm__process *process)
+{
+    jm__process row = *process;
+    char *host = NULL, *command = NULL;
+    if (copy_text(process->host, &host) && copy_text(process->command, &command)) {
+        row.host = host;
+        row.command = command;
+        if (PUSH_ONE(batch, processes, JM_BATCH_OTHERS, row, size_of(host) + size_of(command))) return;
+    } else {
+        drop(batch, JM_BATCH_OTHERS, 1);
+    }
+    free(host);
+    free(command);
+}
+
+void jm__batch_add_counter_block(jm__batch *batch, const jm__counter_block *block)
+{
+    size_t samples = (size_t)block->count;
+    jm__counter_block row = *block;
+    if (batch->bytes + sizeof row + row.data.size > JM_BATCH_BYTES_MAX - JM_BATCH_READINGS_BYTES) {
+        drop(batch, JM_BATCH_COUNTERS, samples);
+        return;
+    }
+    void *data = malloc(row.data.size);
+    if (data != NULL) row.data.at = memcpy(data, block->data.at, row.data.size);
+    if (data == NULL || !jm__vec_push(&batch->counter_blocks, row)) {
+        free(data);
+        drop(batch, JM_BATCH_COUNTERS, samples);
+        return;
+    }
+    batch->bytes += sizeof row + row.data.size;
+}
+
+void jm__batch_add_anchor(jm__batch *batch, const jm__anchor *anchor)
+{
+    jm__anchor row = *anchor;
+    (void)PUSH_ONE(batch, anchors, JM_BATCH_OTHERS, row, 0);
+}
+
+/* A copy; of a text longer than a reader would take (jm__database_open), its beginning and how long it was.
+ */
+static char *copy_bounded(const char *text)
+{
+    size_t length = strlen(text);
+    if (length <= JM_META_BYTES_MAX) return strdup(text);
+    jm__strbuf cut = {0};
+    jm__strbuf_add_bytes(&cut, text, jm__utf8_cut(text, JM_META_BYTES_MAX));
+    jm__strbuf_format(&cut, "... (%zu bytes in all)", length);
+    return jm__strbuf_take(&cut);
+}
+
+void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value)
+{
+    char *own_key = strdup(key), *own_value = copy_bounded(value);
+    jm__meta row = {own_key, own_value};
+    if (own_key == NULL || own_value == NULL)
+        drop(batch, JM_BATCH_OTHERS, 1);
+    else if (PUSH_ONE(batch, meta, JM_BATCH_OTHERS, row, size_of(own_key) + size_of(own_value)))
+        return;
+    free(own_key);
+    free(own_value);
+}
+
+/* ---- what has been written goes */
+
+#define BORROW(vec_, most_)                                                                                  \
+    (part->vec_.items = batch->vec_.items,                                                                   \
+     part->vec_.count = batch->vec_.count < (most_) ? batch->vec_.count : (most_))
+
+size_t jm__batch_first(const jm__batch *batch, jm__batch_row row, size_t most, jm__batch *part)
+{
+    *part = (jm__batch){0};
+    switch (row) {
+    case JM_BATCH_READINGS:
+        return BORROW(readings, most);
+    case JM_BATCH_SPANS:
+        return BORROW(spans, most) + BORROW(span_ends, most);
+    case JM_BATCH_KERNELS:
+        return BORROW(kernels, most);
+    case JM_BATCH_MARKS:
+        return BORROW(marks, most);
+    case JM_BATCH_COUNTERS:
+        return BORROW(counter_blocks, most);
+    case JM_BATCH_OTHERS:
+        return BORROW(events, SIZE_MAX) + BORROW(losses, SIZE_MAX) + BORROW(processes, SIZE_MAX) +
+               BORROW(anchors, SIZE_MAX) + BORROW(meta, SIZE_MAX);
+    case JM_BATCH_ROW_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* Without the first rows of one kind. */
+#define FORGET(vec_)                                                                                         \
+    do {                                                                                                     \
+        size_t gone_ = part->vec_.count, left_ = batch->vec_.count - gone_;                                  \
+        if (gone_ == 0) break;                                                                               \
+        memmove(batch->vec_.items, batch->vec_.items + gone_, left_ * sizeof batch->vec_.items[0]);          \
+        batch->vec_.count = left_;                                                                           \
+        freed += gone_ * sizeof batch->vec_.items[0];                                                        \
+    } while (0)
+
+/* Texts and data that the rows own go, and are told in bytes. */
+static size_t free_owned(const jm__batch *part)
+{
+    size_t freed = 0;
+    for (size_t i = 0; i < part->marks.count; i++) {
+        freed += size_of(part->marks.items[i].meta);
+        jm__owned_free(part->marks.items[i].meta);
+    }
+    for (size_t i = 0; i < part->losses.count; i++) {
+        const jm__loss *loss = &part->losses.items[i];
+        freed += size_of(loss->source) + size_of(loss->reason);
+        jm__owned_free(loss->source);
+        jm__owned_free(loss->reason);
+    }
+    for (size_t i = 0; i < part->processes.count; i++) {
+        const jm__process *process = &part->processes.items[i];
+        freed += size_of(process->host) + size_of(process->command);
+        jm__owned_free(process->host);
+        jm__owned_free(process->command);
+    }
+    for (size_t i = 0; i < part->meta.count; i++) {
+        const jm__meta *fact = &part->meta.items[i];
+        freed += size_of(fact->key) + size_of(fact->value);
+        jm__owned_free(fact->key);
+        jm__owned_free(fact->value);
+    }
+    for (size_t i = 0; i < part->counter_blocks.count; i++) {
+        freed += part->counter_blocks.items[i].data.size;
+        jm__owned_free(part->counter_blocks.items[i].data.at);
+    }
+    return freed;
+}
+
+void jm__batch_forget(jm__batch *batch, const jm__batch *part)
+{
+    size_t freed = free_owned(part);
+    FORGET(readings);
+    FORGET(spans);
+    FORGET(span_ends);
+    FORGET(kernels);
+    FORGET(marks);
+    FORGET(events);
+    FORGET(losses);
+    FORGET(processes);
+    FORGET(anchors);
+    FORGET(meta);
+    FORGET(counter_blocks);
+    batch->bytes -= freed < batch->bytes ? freed : batch->bytes;
+}
+
+void jm__batch_clear(jm__batch *batch)
+{
+    free_owned(batch);
+    batch->readings.count = batch->spans.count = batch->span_ends.count = batch->kernels.count = 0;
+    batch->marks.count = batch->events.count = batch->losses.count = batch->processes.count = 0;
+    batch->anchors.count = batch->meta.count = batch->counter_blocks.count = 0;
+    batch->bytes = 0;
+}
+
+void jm__batch_lost(const jm__batch *batch, int64_t counts[JM_BATCH_ROW_COUNT])
+{
+    for (int row = 0; row < JM_BATCH_ROW_COUNT; row++)
+        counts[row] = batch->dropped[row];
+    counts[JM_BATCH_READINGS] += (int64_t)batch->readings.count;
+    counts[JM_BATCH_SPANS] += (int64_t)(batch->spans.count + batch->span_ends.count);
+    counts[JM_BATCH_KERNELS] += (int64_t)batch->kernels.count;
+    counts[JM_BATCH_MARKS] += (int64_t)batch->marks.count;
+    for (size_t i = 0; i < batch->counter_blocks.count; i++)
+        counts[JM_BATCH_COUNTERS] += batch->counter_blocks.items[i].count;
+    counts[JM_BATCH_OTHERS] += (int64_t)(batch->events.count + batch->losses.count);
+}
+
+void jm__batch_drop_all(jm__batch *batch)
+{
+    int64_t lost[JM_BATCH_ROW_COUNT];
+    jm__batch_lost(batch, lost);
+    if (batch->dropped_since_ns == 0) batch->dropped_since_ns = jm__now_ns();
+    memcpy(batch->dropped, lost, sizeof lost);
+    jm__batch_clear(batch);
+}
+
+void jm__batch_free(jm__batch *batch)
+{
+    jm__batch_clear(batch);
+    jm__vec_free(&batch->readings);
+    jm__vec_free(&batch->spans);
+    jm__vec_free(&batch->span_ends);
+    jm__vec_free(&batch->kernels);
+    jm__vec_free(&batch->marks);
+    jm__vec_free(&batch->events);
+    jm__vec_free(&batch->losses);
+    jm__vec_free(&batch->processes);
+    jm__vec_free(&batch->anchors);
+    jm__vec_free(&batch->meta);
+    jm__vec_free(&batch->counter_blocks);
+}
+
+const char *jm__batch_row_text(jm__batch_row row)
+{
+    static const char *const texts[JM_BATCH_ROW_COUNT] = {
+#define X(name, text) text,
+        JM_BATCH_ROW_MAP(X)
+#undef X
+    };
+    return texts[row];
+}

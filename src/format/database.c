@@ -1,0 +1,375 @@
+/* SQLite as joulemap uses it: opening, the schema, errors in our words. */
+#include "format/database.h"
+
+#include "base/clock.h"
+#include "base/no_fork.h"
+#include "base/strbuf.h"
+#include "format/guard.h"
+#include "format/rows/table_sql.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#define TEXT_MAX     (1 << 20) /* longest text or row that a file may make us take */
+#define BUSY_STEP_MS 5
+#define BUSY_MOST_MS 2000 /* so long a connection waits for others */
+#define PASS_STEPS   1000 /* of SQLite's machine between two looks whether somebody forks: 0.1 ms at most */
+
+static const char views_sql[] = {
+#include "views_sql.inc"
+};
+
+/* SQLite says "I/O error" for some writes that failed for want of room, and has forgotten the errno. A write
+ * of its is a page of 4096 bytes, or some of them. */
+#define ROOM_BYTES UINT64_C(65536)
+
+static bool disk_is_full(const char *path)
+{
+    struct statvfs fs;
+    if (path == NULL || statvfs(path, &fs) != 0) return false;
+    return (uint64_t)fs.f_bavail * fs.f_frsize < ROOM_BYTES;
+}
+
+/* A file cannot grow for the limit of this process (`ulimit -f`): the database or its journal. */
+static bool limit_is_reached(const char *path)
+{
+    static const char *const journals[] = {"", "-wal", "-journal"};
+    struct rlimit most;
+    if (path == NULL || getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return false;
+    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++) {
+        char name[4096];
+        struct stat info;
+        if ((size_t)snprintf(name, sizeof name, "%s%s", path, journals[i]) >= sizeof name) continue;
+        if (stat(name, &info) != 0) continue;
+        uint64_t size = (uint64_t)info.st_size;
+        if (size <= most.rlim_cur && size + ROOM_BYTES > most.rlim_cur) return true;
+    }
+    return false;
+}
+
+static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
+{
+    jm_status system = jm_status_of_errno(db == NULL ? 0 : sqlite3_system_errno(db));
+    if (rc == SQLITE_IOERR_NOMEM) return JM_NO_MEMORY;
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+        return JM_DISK_FULL;
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+        return disk_is_full(path) || limit_is_reached(path) ? JM_DISK_FULL : system;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return JM_NO_PERMISSION;
+    case SQLITE_NOMEM:
+        return JM_NO_MEMORY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_TOOBIG:
+        return JM_BAD_DATA;
+    case SQLITE_ERROR: /* our questions are fine: a file that is only read is not what its header says */
+        return db != NULL && sqlite3_db_readonly(db, "main") == 1 ? JM_BAD_DATA : JM_INTERNAL;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return JM_BUSY;
+    default:
+        return JM_INTERNAL;
+    }
+}
+
+jm_status jm__database_fail(jm_error *err, sqlite3 *db, int rc, const char *call, const char *path)
+{
+    jm__no_fork_begin();
+    jm_status status = status_of_sqlite(db, rc, path);
+    bool limited = status == JM_DISK_FULL && !disk_is_full(path) && limit_is_reached(path);
+    jm__fail(err, status, rc, call, "%s: %s (%s)", path == NULL ? "recording in memory" : path,
+             jm_status_text(status), db == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db));
+    jm__no_fork_end();
+    return limited ? jm__hint(err, status, "raise the limit on the size of a file (`ulimit -f`)") : status;
+}
+
+jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_error *err)
+{
+    jm__no_fork_begin();
+    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    jm_status status = rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_exec", path);
+    jm__no_fork_end();
+    return status;
+}
+
+jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, const char *path,
+                               jm_error *err)
+{
+    jm__no_fork_begin();
+    int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+    jm_status status = rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_prepare_v3", path);
+    jm__no_fork_end();
+    return status;
+}
+
+static jm_status ask_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    JM_TRY(jm__database_prepare(db, &statement, sql, path, err));
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) *out = sqlite3_column_int64(statement, 0);
+    jm_status status = rc == SQLITE_ROW ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_step", path);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err)
+{
+    jm__no_fork_begin();
+    jm_status status = ask_integer(db, sql, out, path, err);
+    jm__no_fork_end();
+    return status;
+}
+
+_Static_assert(JM_TABLE_COUNT <= 32, "a set of tables is a uint32_t");
+
+/* The bit of a table of ours in a set of them, 0 for any other one. */
+static uint32_t bit_of(const char *name)
+{
+    for (int table = 0; name != NULL && table < JM_TABLE_COUNT; table++)
+        if (strcmp(jm__tables[table].name, name) == 0) return UINT32_C(1) << table;
+    return 0;
+}
+
+static jm_status find_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err)
+{
+    static const char sql[] = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
+    sqlite3_stmt *statement = NULL;
+    uint32_t once = 0, again = 0;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        uint32_t bit = bit_of((const char *)sqlite3_column_text(statement, 0));
+        again |= once & bit;
+        once |= bit;
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(statement);
+    if (rc != SQLITE_DONE) return jm__database_fail(err, db, rc, "sqlite3_step", path);
+    *tables = once & ~again;
+    return JM_OK;
+}
+
+jm_status jm__database_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err)
+{
+    jm__no_fork_begin();
+    jm_status status = find_tables(db, tables, path, err);
+    jm__no_fork_end();
+    return status;
+}
+
+jm_status jm__database_check_table(uint32_t tables, jm__table_id table, const char *path, jm_error *err)
+{
+    if ((tables & UINT32_C(1) << table) != 0) return JM_OK;
+    return jm__fail(err, JM_BAD_DATA, 0, "", "%s has no table %s", path == NULL ? "the recording" : path,
+                    jm__tables[table].name);
+}
+
+jm_status jm__marks_check(const jm__marks *marks, const char *path, jm_error *err)
+{
+    if (marks->application_id != JM_RECORDING_APPLICATION_ID)
+        return jm__fail(err, JM_BAD_DATA, marks->application_id, "",
+                        "%s is a database, but not a recording of joulemap", path);
+    if (marks->version > JM_RECORDING_VERSION)
+        return jm__fail(err, JM_UNKNOWN_VERSION, marks->version, "",
+                        "%s has format %" PRId64 "; this joulemap (%s) reads up to %d", path, marks->version,
+                        jm_version(), JM_RECORDING_VERSION);
+    if (marks->version < 1)
+        return jm__fail(err, JM_BAD_DATA, marks->version, "", "%s is a recording that was never begun", path);
+    return JM_OK;
+}
+
+/* ---- opening */
+
+static int let_fork_pass(void *unused)
+{
+    (void)unused;
+    jm__no_fork_pass();
+    return 0; /* go on */
+}
+
+static int wait_for_others(void *unused, int before)
+{
+    (void)unused;
+    if (before * BUSY_STEP_MS >= BUSY_MOST_MS) return 0;
+    unsigned depth = jm__no_fork_leave();
+    jm__sleep_ns(BUSY_STEP_MS * JM_NS_PER_MS);
+    jm__no_fork_return(depth);
+    return 1;
+}
+
+void jm__database_waits(sqlite3 *db, bool waits)
+{
+    jm__no_fork_begin();
+    sqlite3_busy_handler(db, waits ? wait_for_others : NULL, NULL);
+    jm__no_fork_end();
+}
+
+/* Not while its files are being opened, which is under a lock (guard.h). */
+static void let_forks_pass(sqlite3 *db)
+{
+    jm__database_waits(db, true);
+    sqlite3_progress_handler(db, PASS_STEPS, let_fork_pass, NULL);
+}
+
+/* How SQLite uses a file of a recording that is written: as it would, but out of the stretch without a fork
+ * while it waits for the disk. No lock of SQLite's is held around these calls but those of the connection. */
+typedef struct written_file {
+    sqlite3_io_methods methods; /* first: SQLite knows this struct by it */
+    const sqlite3_io_methods *real;
+} written_file;
+
+static const sqlite3_io_methods *real_of(const sqlite3_file *file)
+{
+    return ((const written_file *)file->pMethods)->real;
+}
+
+static int write_file(sqlite3_file *file, const void *from, int size, sqlite3_int64 offset)
+{
+    unsigned depth = jm__no_fork_leave();
+    int rc = real_of(file)->xWrite(file, from, size, offset);
+    jm__no_fork_return(depth);
+    return rc;
+}
+
+static int sync_file(sqlite3_file *file, int flags)
+{
+    unsigned depth = jm__no_fork_leave();
+    int rc = real_of(file)->xSync(file, flags);
+    jm__no_fork_return(depth);
+    return rc;
+}
+
+/* `control`: of which of the connection's files. Called by one thread at a time (guard.h); SQLite has few
+ * kinds of files, and those kept here are for good. */
+static void leave_for_disk(sqlite3 *db, int control)
+{
+    static written_file kinds[4];
+    static size_t count;
+    sqlite3_file *file = NULL;
+    size_t i = 0;
+    if (sqlite3_file_control(db, "main", control, &file) != SQLITE_OK || file == NULL) return;
+    if (file->pMethods == NULL) return;
+    while (i < count && kinds[i].real != file->pMethods)
+        i++;
+    if (i == sizeof kinds / sizeof *kinds) return;
+    if (i == count) {
+        kinds[count++] = (written_file){*file->pMethods, file->pMethods};
+        kinds[i].methods.xWrite = write_file;
+        kinds[i].methods.xSync = sync_file;
+        if (kinds[i].methods.iVersion > 3) kinds[i].methods.iVersion = 3; /* what was copied */
+    }
+    file->pMethods = &kinds[i].methods;
+}
+
+/* WAL: readers see a recording while it is written, and a killed recorder leaves whole commits behind.
+ * NORMAL: whole after a power cut as well; one fsync a checkpoint, in a thread that nobody waits for. */
+static const char writing_pragmas[] = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL;"
+                                      "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384;"
+                                      "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;";
+
+static jm_status create_schema(sqlite3 *db, int version, const char *path, jm_error *err)
+{
+    jm__strbuf sql = {0};
+    jm__strbuf_format(&sql, "BEGIN; PRAGMA application_id = %d; PRAGMA user_version = %d;\n",
+                      JM_RECORDING_APPLICATION_ID, version);
+    for (int table = 0; table < JM_TABLE_COUNT; table++)
+        jm__table_sql_create(&sql, &jm__tables[table], version);
+    if (version == JM_RECORDING_VERSION) jm__strbuf_add(&sql, views_sql);
+    jm__strbuf_add(&sql, "COMMIT;");
+    jm_status status =
+        sql.failed ? jm__no_memory(err, "jm__database_create") : jm__database_run(db, sql.text, path, err);
+    jm__strbuf_free(&sql);
+    return status;
+}
+
+static jm_status create(sqlite3 **db, const char *path, int version, jm_error *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int rc = sqlite3_open_v2(path == NULL ? ":memory:" : path, db, flags, NULL);
+    if (rc != SQLITE_OK) return jm__database_fail(err, *db, rc, "sqlite3_open_v2", path);
+    sqlite3_busy_timeout(*db, BUSY_MOST_MS);
+    JM_TRY(jm__database_run(*db, writing_pragmas, path, err));
+    JM_TRY(create_schema(*db, version, path, err));
+    if (path != NULL) leave_for_disk(*db, SQLITE_FCNTL_FILE_POINTER);
+    if (path != NULL) leave_for_disk(*db, SQLITE_FCNTL_JOURNAL_POINTER); /* of WAL mode */
+    return JM_OK;
+}
+
+jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_error *err)
+{
+    sqlite3 *db = NULL;
+    jm__no_fork_begin();
+    if (path != NULL) jm__guard_opening(); /* the schema opens journal and index */
+    jm_status status = create(&db, path, version, err);
+    if (path != NULL) jm__guard_opened();
+    if (status == JM_OK)
+        let_forks_pass(db);
+    else
+        sqlite3_close(db);
+    jm__no_fork_end();
+    if (status == JM_OK) *out = db;
+    return status;
+}
+
+/* "file:PATH?mode=ro..." with what a URI cannot hold escaped. */
+static char *uri_of(const char *path, bool immutable)
+{
+    jm__strbuf uri = {0};
+    jm__strbuf_add(&uri, "file:");
+    for (const char *c = path; *c != '\0'; c++) {
+        if (*c == '%' || *c == '?' || *c == '#')
+            jm__strbuf_format(&uri, "%%%02X", (unsigned)(unsigned char)*c);
+        else
+            jm__strbuf_add_bytes(&uri, c, 1);
+    }
+    jm__strbuf_add(&uri, immutable ? "?mode=ro&immutable=1" : "?mode=ro");
+    return jm__strbuf_take(&uri);
+}
+
+static jm_status open_uri(sqlite3 **out, const char *uri, const char *path, jm_error *err)
+{
+    sqlite3 *db = NULL;
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    jm__guard_opening();
+    int rc = sqlite3_open_v2(uri, &db, flags, NULL);
+    jm__guard_opened();
+    if (rc != SQLITE_OK) {
+        jm_status status = jm__database_fail(err, db, rc, "sqlite3_open_v2", path);
+        sqlite3_close(db);
+        return status;
+    }
+    let_forks_pass(db);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_MAX);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    *out = db;
+    return JM_OK;
+}
+
+jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err)
+{
+    JM_TRY(jm__guard_check_path(path, err));
+    char *uri = uri_of(path, immutable);
+    if (uri == NULL) return jm__no_memory(err, "jm__database_open");
+    jm__no_fork_begin();
+    jm_status status = open_uri(out, uri, path, err);
+    jm__no_fork_end();
+    free(uri);
+    return status;
+}
+
+void jm__database_close(sqlite3 *db)
+{
+    jm__no_fork_begin();
+    sqlite3_close(db);
+    jm__no_fork_end();
+}

@@ -1,0 +1,83 @@
+/* A recording, or a part of it, in memory: what attribution works on. */
+#ifndef JM_FORMAT_DATASET_H
+#define JM_FORMAT_DATASET_H
+
+#include "format/counter_source.h"
+#include "format/kernel_source.h"
+#include "format/rows/rows.h"
+#include "record/cupti/launch_cost.h"
+#include "record/sample/sampler.h"
+#include <joulemap/recording.h>
+
+/* Arrays sorted by time (processes by id; boards, sensors, classes, streams by id, which is index + 1).
+ * All texts live as long as the dataset. */
+typedef struct jm__dataset {
+    const jm_board *boards;
+    size_t board_count;
+    const jm_sensor *sensors;
+    size_t sensor_count;
+    const jm_reading *readings;
+    size_t reading_count;
+    const jm__process *processes;
+    size_t process_count;
+    const jm__span *spans;
+    size_t span_count;
+    const jm__kernel_class *classes;
+    size_t class_count;
+    const jm__stream *streams;
+    size_t stream_count;
+    jm__kernel_source kernels;   /* not held: they pass by */
+    jm__counter_source counters; /* likewise */
+    const jm__mark *marks;
+    size_t mark_count;
+    const jm__loss *losses;
+    size_t loss_count;
+    const jm__event *events;
+    size_t event_count;
+    const char *const *names; /* [name_id]; names[0] is "" */
+    size_t name_count;
+    int64_t start_ns; /* of the run */
+    int64_t end_ns;   /* of the run, or up to where the file is complete */
+    int64_t part;     /* of a run in parts (rotate.h) its number: start and end are its own; 0: it is whole */
+    bool follows;     /* there was a part before it */
+    bool goes_on;     /* what is open at its end goes on in the next part, if its process does */
+    int64_t *gone_ns; /* [process_count]: when it was seen to have ended; INT64_MAX: never; NULL: none was */
+    int64_t whole_from_ns, whole_to_ns; /* of a part: kernels that ended meanwhile are all there */
+    const char *ncu; /* file of Nsight Compute that its windows of counters are from; NULL: they were sampled,
+                        or there are none */
+    const char *damage; /* what of the recording is missing, in a sentence; NULL if it is whole */
+    jm__sampler_cost cost;
+    jm__launch_cost launch_cost; /* of tracing, ns 0: not known, or nothing */
+    int64_t budget_ppm;          /* for tracing, of the programs' time; 0: none was kept */
+} jm__dataset;
+
+/* Read everything but kernels and counters, for which the recording must live as long as the dataset; what a
+ * damaged file still gives, with its damage noted in the recording. */
+jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err);
+
+/* Which readings: those with a stamp from `from_ns` to `to_ns`, of all sensors or of power and energy alone.
+ */
+typedef struct jm__stretch_wanted {
+    int64_t from_ns, to_ns;
+    bool all_sensors;
+    bool spans;        /* no readings, but spans that began then ... */
+    jm_span_kind kind; /* ... of this kind, JM_SPAN_NONE: of all, and marks */
+    const char *name;  /* ... and this name, NULL: of all */
+} jm__stretch_wanted;
+
+/* The same of boards, sensors and events, and of the wanted readings or spans (with their names and
+ * processes) alone; its start is 0, and its end, too, of readings. A file that is damaged is an error. */
+jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
+                                    const jm__stretch_wanted *wanted, jm_error *err);
+void jm__dataset_free(jm__dataset *dataset);
+
+/* The process of a row id; NULL if a damaged file lost it. */
+const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id);
+
+/* People name processes by pid; a pid that came again is several rows. True for pid 0, which names all. */
+bool jm__dataset_process_has_pid(const jm__dataset *dataset, int64_t id, int64_t pid);
+
+/* A text of the recording, "" for an unknown number. */
+const char *jm__dataset_text(const jm__dataset *dataset, int64_t name_id);
+
+#endif

@@ -1,0 +1,53 @@
+/* A dataset while it is read: one function a table. */
+#ifndef JM_FORMAT_DATASET_ROWS_H
+#define JM_FORMAT_DATASET_ROWS_H
+
+#include "base/clock.h"
+#include "base/text_store.h"
+#include "base/vec.h"
+#include "format/batch.h"
+#include "format/dataset.h"
+#include "format/recording.h"
+
+typedef struct jm__loading {
+    jm__dataset view; /* what the caller sees: pointers into the vectors below */
+    JM_VEC(jm_board) boards;
+    JM_VEC(jm_sensor) sensors;
+    jm__readings readings;
+    JM_VEC(jm__process) processes;
+    jm__spans spans;
+    JM_VEC(jm__kernel_class) classes;
+    JM_VEC(jm__stream) streams;
+    jm__kernel_table kernels;
+    JM_VEC(jm__counter_set) counter_sets;
+    JM_VEC(jm__mark) marks;
+    JM_VEC(jm__loss) losses;
+    JM_VEC(jm__event) events;
+    JM_VEC(const char *) names;
+    jm__text_store texts;
+    jm_span_kind kinds[2 * JM_SPAN_KIND_COUNT]; /* number in the file -> ours */
+    int64_t lost;                               /* sum of the losses' counts */
+    int64_t strays;                             /* rows left out: they name a row that is not there */
+} jm__loading;
+
+/* A text that lives as long as the dataset, "" for NULL; NULL if memory is out. */
+const char *jm__loading_keep(jm__loading *loading, const char *value);
+
+/* A time that a clock can have given (an import may begin before its zero). */
+static inline bool jm__time_is_plausible(int64_t t_ns)
+{
+    return t_ns == jm__time_bounded(t_ns);
+}
+
+/* The tables that a dataset holds and what takes their rows, in an order in which a row only names rows of
+ * earlier tables. */
+typedef struct jm__taken_table {
+    jm__table_id table;
+    jm__row_taker take;
+    bool for_readings; /* they are nothing without it */
+} jm__taken_table;
+
+extern const jm__taken_table jm__taken_tables[];
+extern const size_t jm__taken_table_count;
+
+#endif

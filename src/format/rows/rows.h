@@ -1,0 +1,182 @@
+/* The rows of a recording, as they pass from sampler and collector to writer, reader and attribution.
+ * Boards, sensors and readings: joulemap/board.h. Times: CLOCK_MONOTONIC. */
+#ifndef JM_FORMAT_ROWS_ROWS_H
+#define JM_FORMAT_ROWS_ROWS_H
+
+#include "base/clock.h"
+#include "format/rows/counters.h"
+
+#include <inttypes.h>
+#include <joulemap/board.h>
+#include <joulemap/span.h>
+
+/* A fact about the run. */
+typedef struct jm__meta {
+    const char *key;
+    const char *value;
+} jm__meta;
+
+/* A text that repeats. */
+typedef struct jm__name {
+    int64_t id; /* from 1 */
+    const char *text;
+} jm__name;
+
+typedef struct jm__span_kind_row {
+    int64_t id; /* jm_span_kind */
+    const char *text;
+    bool process_wide;
+} jm__span_kind_row;
+
+/* No board draws less or more: a reading beyond is none. Choices: the smallest idle of a board with NVML is a
+ * watt, the largest limit of 2026 a quarter of this. */
+#define JM_BOARD_LEAST_W 0.1
+#define JM_BOARD_MOST_W  10e3
+
+/* A board of which nothing is known. */
+extern const jm_board jm__board_blank;
+
+/* A CPU's package or DRAM, whose energy RAPL tells. */
+bool jm__board_is_cpu(const jm_board *board);
+
+/* A pid that comes again is another process: rows name a process by its id, people by its pid. */
+typedef struct jm__process {
+    int64_t id; /* row id, from 1 */
+    int64_t pid;
+    int64_t parent_pid;  /* 0: unknown */
+    int64_t rank;        /* of a parallel program, as its launcher says; -1: none */
+    int64_t start_ns;    /* first record seen */
+    int64_t end_ns;      /* last record seen */
+    const char *host;    /* NULL or "": unknown */
+    const char *command; /* likewise */
+} jm__process;
+
+typedef struct jm__span {
+    int64_t id;         /* row id, from 1 */
+    int64_t process_id; /* jm__process.id */
+    int64_t thread_id;  /* tid of the thread that began it */
+    int64_t parent_id;  /* span open on the same thread when it began (else the process-wide one), 0: none */
+    int64_t start_ns;
+    int64_t end_ns;  /* -1: never ended (crash, or the run was over first) */
+    int64_t name_id; /* row of `names` */
+    int64_t type_id; /* row of `names`, 0: none */
+    uint32_t samples;
+    uint32_t tokens; /* 0: unknown */
+    jm_span_kind kind;
+    jm_payload_kind payload_kind; /* JM_PAYLOAD_NONE: there is none */
+    jm_payload payload;           /* NATURAL: beyond INT64_MAX */
+} jm__span;
+
+/* What is known of a span at its end alone. */
+typedef struct jm__span_end {
+    int64_t span_id;
+    int64_t end_ns;
+    uint32_t samples; /* 0: as it began */
+    uint32_t tokens;
+} jm__span_end;
+
+/* What a board was busy with: name, number, text in files */
+#define JM_WORK_MAP(X)                                                                                       \
+    X(KERNEL, "kernel")                                                                                      \
+    X(MEMCPY, "memcpy")                                                                                      \
+    X(MEMSET, "memset")
+
+typedef enum jm__work {
+    JM_WORK_FIRST_ = 0, /* none is 0 */
+#define X(name, text) JM_WORK_##name,
+    JM_WORK_MAP(X)
+#undef X
+} jm__work;
+
+const char *jm__work_text(jm__work work);
+
+/* What kernels have in common: one row a (name, launch shape, kind of work). */
+typedef struct jm__kernel_class {
+    int64_t id; /* from 1 */
+    int64_t name_id;
+    jm__work work;
+    uint32_t grid[3];
+    uint32_t block[3];
+} jm__kernel_class;
+
+/* Where kernels ran: one row a (process, board, context, stream). */
+typedef struct jm__stream {
+    int64_t id; /* from 1 */
+    int64_t process_id;
+    int64_t board_id;
+    uint32_t context;
+    uint32_t stream;
+} jm__stream;
+
+typedef struct jm__kernel {
+    int64_t start_ns;
+    int64_t end_ns;
+    int64_t class_id;
+    int64_t stream_id;
+    int64_t span_id;   /* innermost span of the thread that launched it, 0: none */
+    int64_t launch_ns; /* when the API call began, -1: unknown */
+    int64_t bytes;     /* copies and sets; 0 for kernels */
+    int64_t calls;     /* how many launches this row stands for (imports of host-timed segments); 1 else */
+} jm__kernel;
+
+typedef struct jm__mark {
+    int64_t process_id; /* jm__process.id */
+    int64_t thread_id;
+    int64_t t_ns;
+    int64_t name_id;
+    const char *meta; /* JSON or NULL */
+} jm__mark;
+
+/* Records that are not there, and why. */
+typedef struct jm__loss {
+    int64_t t_ns;
+    int64_t process_id; /* jm__process.id, 0: none */
+    int64_t count;
+    const char *source; /* "ring", "cupti", "recorder" */
+    const char *reason;
+} jm__loss;
+
+/* How the text of an event begins that is of one process: its pid. */
+#define JM_EVENT_OF_PROCESS "process %" PRId64 ": "
+
+/* Kinds of an event: name, text in files, whether it has a value */
+#define JM_EVENT_MAP(X)                                                                                      \
+    X(CLOCK_STEP, "clock_step", true) /* CLOCK_REALTIME was set; ns */                                       \
+    X(GAP, "gap", true)               /* readings are missing; ns */                                         \
+    X(BOARD_LOST, "board_lost", false)                                                                       \
+    X(BOARD_BACK, "board_back", false)                                                                       \
+    X(BOARD_ABSENT, "board_absent", false)  /* it is in the machine, and nothing of it is recorded */        \
+    X(COUNTER_RESET, "counter_reset", true) /* J before */                                                   \
+    X(THROTTLE, "throttle", true)           /* reasons, as NVML's bits */                                    \
+    X(SENSOR_FAILED, "sensor_failed", false)                                                                 \
+    X(CUPTI, "cupti", false) /* what the injected library had to say */                                      \
+    X(RECORDER, "recorder", false)                                                                           \
+    X(COUNTERS, "counters", false)   /* why hardware counters were not sampled */                            \
+    X(SAMPLING, "sampling", true)    /* of hardware counters: 1 from here on, 0: no longer */                \
+    X(PROCESSES, "processes", false) /* who computes on the board from here on: "4711 (python3), 4712" */
+
+typedef enum jm_event_kind {
+#define X(name, text, has_value) JM_EVENT_##name,
+    JM_EVENT_MAP(X)
+#undef X
+        JM_EVENT_COUNT
+} jm_event_kind;
+
+typedef struct jm__event {
+    jm_event_kind kind;
+    int64_t t_ns;
+    int64_t board_id; /* 0: none */
+    double value;     /* not kept for a kind without one */
+    char text[256];
+} jm__event;
+
+bool jm__event_has_value(jm_event_kind kind);
+
+/* What the sampler cost so far. */
+typedef struct jm__sampler_cost {
+    int64_t cpu_ns;  /* CPU time of its thread; -1 in a recording that does not say it */
+    int64_t calls;   /* reads of sensors; likewise */
+    int64_t call_ns; /* time spent in them; likewise */
+} jm__sampler_cost;
+
+#endif

@@ -1,0 +1,283 @@
+/* The columns of every table of a recording. docs/file-format.md says what they mean. */
+#include "format/rows/table.h"
+
+#include <math.h>
+
+/* A column is a name and how its field travels; R is the struct of the table's rows. The compiler picks the
+ * kind by the field's type and refuses a field of no such kind. */
+#define FIELD(field)   .offset = offsetof(R, field)
+#define TYPE_OF(field) ((R *)0)->field
+
+#define ROW_ID(field) .kind = _Generic(TYPE_OF(field), int64_t : JM_COLUMN_ROW_ID), FIELD(field)
+#define INTEGER(field)                                                                                       \
+    .kind = _Generic(TYPE_OF(field), int64_t                                                                 \
+                     : JM_COLUMN_INT64, int32_t                                                              \
+                     : JM_COLUMN_INT32, uint32_t                                                             \
+                     : JM_COLUMN_UINT32, bool                                                                \
+                     : JM_COLUMN_BOOL),                                                                      \
+    FIELD(field)
+#define REAL(field) .kind = _Generic(TYPE_OF(field), double : JM_COLUMN_REAL), FIELD(field)
+#define TEXT(field)                                                                                          \
+    .kind = _Generic(TYPE_OF(field), char * : JM_COLUMN_CHARS, const char * : JM_COLUMN_TEXT), FIELD(field), \
+    .size = sizeof TYPE_OF(field)
+#define WORD_AS(as, field, texts)                                                                            \
+    .kind = _Generic(TYPE_OF(field), unsigned                                                                \
+                     : as),                                                                                  \
+    FIELD(field), .words = (texts), .word_count = sizeof(texts) / sizeof *(texts)
+#define WORD(field, texts) WORD_AS(JM_COLUMN_WORD, field, texts)
+#define TOLD(field, texts) WORD_AS(JM_COLUMN_TOLD, field, texts)
+#define DISTANCE(as, field, from)                                                                            \
+    .kind = _Generic(TYPE_OF(field), int64_t : as), FIELD(field), .base = offsetof(R, from)
+#define AFTER(field, from)  DISTANCE(JM_COLUMN_AFTER, field, from)
+#define BEFORE(field, from) DISTANCE(JM_COLUMN_BEFORE, field, from)
+#define NUMBER(field, its_kind)                                                                              \
+    .kind = _Generic(TYPE_OF(field), jm_payload                                                              \
+                     : JM_COLUMN_NUMBER),                                                                    \
+    FIELD(field), .base = offsetof(R, its_kind)
+#define BLOB(field) .kind = _Generic(TYPE_OF(field), jm__bytes : JM_COLUMN_BLOB), FIELD(field)
+#define GONE(last)  .kind = JM_COLUMN_GONE, .until = (last)
+
+#define REQUIRED              .required = true
+#define KEY                   .required = true, .is_key = true
+#define UPDATED               .is_updated = true
+#define MISSING(value)        .missing = (value) /* 0 without it */
+#define SINCE(version, older) .since = (version), .instead = (older)
+
+/* ---- words */
+
+static const char *const quantities[] = {
+#define X(name, text, unit) text,
+    JM_QUANTITY_MAP(X)
+#undef X
+};
+
+static const char *const units[] = {
+#define X(name, text, unit) unit,
+    JM_QUANTITY_MAP(X)
+#undef X
+};
+
+static const char *const responses[] = {
+#define X(name, text) text,
+    JM_RESPONSE_MAP(X)
+#undef X
+};
+
+static const char *const works[] = {"", /* no work is 0 */
+#define X(name, text) text,
+                                    JM_WORK_MAP(X)
+#undef X
+};
+
+static const char *const events_known[] = {
+#define X(name, text, has_value) text,
+    JM_EVENT_MAP(X)
+#undef X
+};
+
+/* ---- tables */
+
+#define R jm__meta
+static const jm__column meta[] = {
+    {"key", KEY, TEXT(key)},
+    {"value", REQUIRED, TEXT(value)},
+};
+#undef R
+
+#define R jm_board
+static const jm__column boards[] = {
+    {"id", ROW_ID(id)},
+    {"host", TEXT(host), SINCE(2, "(SELECT value FROM meta WHERE key = 'host')")},
+    {"backend", REQUIRED, TEXT(backend)},
+    {"name", REQUIRED, TEXT(name)},
+    {"uuid", TEXT(uuid)},
+    {"pci", TEXT(pci)},
+    {"driver", TEXT(driver)},
+    {"profile", TEXT(profile)},
+    {"board_index", INTEGER(index), MISSING(-1)},
+    {"cuda_index", INTEGER(cuda_index), MISSING(-1)},
+    {"power_limit_w", REAL(power_limit_w), MISSING(NAN)},
+    {"power_limit_min_w", REAL(power_limit_min_w), MISSING(NAN)},
+    {"power_limit_max_w", REAL(power_limit_max_w), MISSING(NAN)},
+    {"clock_limit_mhz", REAL(clock_limit_mhz), MISSING(NAN), SINCE(2, "NULL")},
+    {"multiprocessors", INTEGER(multiprocessors), MISSING(0), SINCE(7, "NULL")},
+    {"simulated", REQUIRED, INTEGER(simulated)},
+    {"mig", REQUIRED, INTEGER(mig)},
+    {"upstream", REQUIRED, INTEGER(upstream), SINCE(2, "0")},
+};
+#undef R
+
+#define R jm_sensor
+static const jm__column sensors[] = {
+    {"id", ROW_ID(id)},
+    {"board_id", REQUIRED, INTEGER(board_id)},
+    {"name", REQUIRED, TEXT(name)},
+    {"source", REQUIRED, TEXT(source)},
+    {"missing", TEXT(missing)},
+    {"quantity", REQUIRED, WORD(quantity, quantities)},
+    {"unit", REQUIRED, TOLD(quantity, units)},
+    {"response", REQUIRED, WORD(response, responses)},
+    {"period_ns", INTEGER(period_ns)},
+    {"lag_ns", REQUIRED, INTEGER(lag_ns)},
+    {"lag_u_ns", REQUIRED, INTEGER(lag_u_ns)},
+    {"window_ns", REQUIRED, INTEGER(window_ns)},
+    {"tau_ns", REQUIRED, INTEGER(tau_ns)},
+    {"tau_u_ns", REQUIRED, INTEGER(tau_u_ns)},
+    {"read_cost_ns", INTEGER(read_cost_ns)},
+    {"noise", REAL(noise)},
+    {"gain_u", REAL(gain_u)},
+};
+#undef R
+
+#define R jm__name
+static const jm__column names[] = {
+    {"id", ROW_ID(id)},
+    {"text", REQUIRED, TEXT(text)},
+};
+#undef R
+
+#define R jm__span_kind_row
+static const jm__column span_kinds[] = {
+    {"id", ROW_ID(id)},
+    {"text", REQUIRED, TEXT(text)},
+    {"process_wide", REQUIRED, INTEGER(process_wide)},
+};
+#undef R
+
+/* Version 1 knew a process by its pid alone: that was its `id`. */
+#define R jm__process
+static const jm__column processes[] = {
+    {"id", UPDATED, ROW_ID(id)},
+    {"pid", REQUIRED, INTEGER(pid), SINCE(2, "id")},
+    {"host", TEXT(host), SINCE(2, "(SELECT value FROM meta WHERE key = 'host')")},
+    {"rank", INTEGER(rank), MISSING(-1), SINCE(2, "NULL")},
+    {"parent_id", GONE(1)},
+    {"parent_pid", INTEGER(parent_pid), SINCE(2, "parent_id")},
+    {"start_ns", REQUIRED, INTEGER(start_ns)},
+    {"end_ns", REQUIRED, INTEGER(end_ns)},
+    {"command", TEXT(command)},
+};
+#undef R
+
+#define R jm__span
+static const jm__column spans[] = {
+    {"id", ROW_ID(id)},
+    {"process_id", REQUIRED, INTEGER(process_id)},
+    {"thread_id", REQUIRED, INTEGER(thread_id)},
+    {"parent_id", INTEGER(parent_id)},
+    {"start_ns", REQUIRED, INTEGER(start_ns)},
+    {"end_ns", INTEGER(end_ns), MISSING(-1)},
+    {"kind_id", REQUIRED, INTEGER(kind)},
+    {"name_id", REQUIRED, INTEGER(name_id)},
+    {"type_id", INTEGER(type_id)},
+    {"samples", INTEGER(samples)},
+    {"tokens", INTEGER(tokens), SINCE(3, "NULL")},
+    {"payload", NUMBER(payload, payload_kind), SINCE(6, "NULL")},
+};
+#undef R
+
+#define R jm__kernel_class
+static const jm__column kernel_classes[] = {
+    {"id", ROW_ID(id)},
+    {"name_id", REQUIRED, INTEGER(name_id)},
+    {"work", REQUIRED, WORD(work, works)},
+    {"grid_x", REQUIRED, INTEGER(grid[0])},
+    {"grid_y", REQUIRED, INTEGER(grid[1])},
+    {"grid_z", REQUIRED, INTEGER(grid[2])},
+    {"block_x", REQUIRED, INTEGER(block[0])},
+    {"block_y", REQUIRED, INTEGER(block[1])},
+    {"block_z", REQUIRED, INTEGER(block[2])},
+};
+#undef R
+
+#define R jm__stream
+static const jm__column streams[] = {
+    {"id", ROW_ID(id)},
+    {"process_id", REQUIRED, INTEGER(process_id)},
+    {"board_id", INTEGER(board_id)},
+    {"context", REQUIRED, INTEGER(context)},
+    {"stream", REQUIRED, INTEGER(stream)},
+};
+#undef R
+
+#define R jm_reading
+static const jm__column readings[] = {
+    {"t_ns", REQUIRED, INTEGER(t_ns)},
+    {"sensor_id", REQUIRED, INTEGER(sensor_id)},
+    {"value", REQUIRED, REAL(value), MISSING(NAN)},
+};
+#undef R
+
+/* A million rows a second must fit: small integers, no index; 0 and NULL take no room. */
+#define R jm__kernel
+static const jm__column kernels[] = {
+    {"start_ns", REQUIRED, INTEGER(start_ns)},
+    {"duration_ns", REQUIRED, AFTER(end_ns, start_ns)},
+    {"class_id", REQUIRED, INTEGER(class_id)},
+    {"stream_id", REQUIRED, INTEGER(stream_id)},
+    {"span_id", INTEGER(span_id)},
+    {"queued_ns", BEFORE(launch_ns, start_ns), MISSING(-1)},
+    {"bytes", INTEGER(bytes)},
+    {"calls", REQUIRED, INTEGER(calls)},
+};
+#undef R
+
+#define R jm__mark
+static const jm__column marks[] = {
+    {"t_ns", REQUIRED, INTEGER(t_ns)},
+    {"process_id", REQUIRED, INTEGER(process_id)},
+    {"thread_id", REQUIRED, INTEGER(thread_id)},
+    {"name_id", REQUIRED, INTEGER(name_id)},
+    {"meta", TEXT(meta)},
+};
+#undef R
+
+#define R jm__loss
+static const jm__column losses[] = {
+    {"t_ns", REQUIRED, INTEGER(t_ns)},   {"process_id", INTEGER(process_id)},
+    {"count", REQUIRED, INTEGER(count)}, {"source", REQUIRED, TEXT(source)},
+    {"reason", REQUIRED, TEXT(reason)},
+};
+#undef R
+
+#define R jm__event
+static const jm__column events[] = {
+    {"t_ns", REQUIRED, INTEGER(t_ns)},
+    {"board_id", INTEGER(board_id)},
+    {"kind", REQUIRED, WORD(kind, events_known)},
+    {"value", REAL(value), MISSING(NAN)},
+    {"text", REQUIRED, TEXT(text)},
+};
+#undef R
+
+#define R jm__anchor
+static const jm__column anchors[] = {
+    {"monotonic_ns", REQUIRED, INTEGER(monotonic_ns)},
+    {"realtime_ns", REQUIRED, INTEGER(realtime_ns)},
+};
+#undef R
+
+#define R jm__counter_set
+static const jm__column counter_sets[] = {
+    {"id", ROW_ID(id)},
+    {"board_id", REQUIRED, INTEGER(board_id)},
+    {"metric_count", REQUIRED, INTEGER(metric_count)},
+    {"metrics", REQUIRED, TEXT(metrics)},
+    {"units", REQUIRED, TEXT(units)},
+    {"period_ns", INTEGER(period_ns)},
+};
+#undef R
+
+#define R jm__counter_block
+static const jm__column counter_blocks[] = {
+    {"set_id", REQUIRED, INTEGER(set_id)}, {"start_ns", REQUIRED, INTEGER(start_ns)},
+    {"end_ns", REQUIRED, INTEGER(end_ns)}, {"count", REQUIRED, INTEGER(count)},
+    {"data", REQUIRED, BLOB(data)},
+};
+#undef R
+
+const jm__table jm__tables[JM_TABLE_COUNT] = {
+#define X(constant, name, row, since) {#name, name, sizeof name / sizeof *name, since},
+    JM_TABLE_MAP(X)
+#undef X
+};

@@ -1,0 +1,106 @@
+/* Reading the lists of counters out of their embedded JSON. */
+#include "record/counters/chip.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool copy_text(char *out, size_t size, const json_t *text)
+{
+    const char *value = json_string_value(text);
+    if (value == NULL) return false;
+    int length = snprintf(out, size, "%s", value);
+    return length >= 0 && (size_t)length < size;
+}
+
+static bool is_unit(const char *unit)
+{
+    return strcmp(unit, JM_COUNTER_EVENTS) == 0 || strcmp(unit, JM_COUNTER_PERCENT) == 0 ||
+           strcmp(unit, JM_COUNTER_SLOT_CYCLES) == 0;
+}
+
+static bool metric_read(jm__chip *chip, const json_t *entry, size_t group)
+{
+    if (chip->metric_count == JM_COUNTER_METRICS_MAX) return false;
+    jm__metric *metric = &chip->metrics[chip->metric_count++];
+    metric->group = group;
+    return copy_text(metric->name, sizeof metric->name, json_object_get(entry, "name")) &&
+           copy_text(metric->unit, sizeof metric->unit, json_object_get(entry, "unit")) &&
+           is_unit(metric->unit);
+}
+
+static bool groups_read(jm__chip *chip, const json_t *groups)
+{
+    size_t count = json_array_size(groups);
+    if (count == 0 || count > JM_CHIP_GROUPS_MAX) return false;
+    for (size_t g = 0; g < count; g++) {
+        const json_t *metrics = json_object_get(json_array_get(groups, g), "metrics");
+        if (json_array_size(metrics) == 0) return false;
+        for (size_t i = 0; i < json_array_size(metrics); i++)
+            if (!metric_read(chip, json_array_get(metrics, i), g)) return false;
+    }
+    return true;
+}
+
+static jm_status chip_read(jm__chip *chip, const jm__embedded *data, jm_error *err)
+{
+    json_error_t json_err;
+    json_t *root = json_loadb(data->text, data->length, JSON_REJECT_DUPLICATES, &json_err);
+    if (root == NULL)
+        return jm__fail(err, JM_BAD_DATA, 0, "json_loadb", "counters of chip %s: line %d: %s", data->name,
+                        json_err.line, json_err.text);
+    *chip = (jm__chip){.interval_ns = json_integer_value(json_object_get(root, "interval_ns")),
+                       .interval_cycles = json_integer_value(json_object_get(root, "interval_cycles"))};
+    bool right = copy_text(chip->name, sizeof chip->name, json_object_get(root, "chip")) &&
+                 groups_read(chip, json_object_get(root, "groups")) &&
+                 (chip->interval_ns > 0) != (chip->interval_cycles > 0);
+    json_decref(root);
+    if (right) return JM_OK;
+    return jm__fail(err, JM_BAD_DATA, 0, "", "counters of chip %s: a key is missing or wrong", data->name);
+}
+
+jm_status jm__chip_load(jm__chip *chip, const char *name, jm_error *err)
+{
+    const jm__embedded *others = NULL;
+    for (const jm__embedded *data = jm__chip_table; data->name != NULL; data++) {
+        JM_TRY(chip_read(chip, data, err));
+        if (chip->name[0] == '\0')
+            others = data;
+        else if (strcmp(chip->name, name) == 0)
+            return JM_OK;
+    }
+    if (others == NULL) return jm__fail(err, JM_BAD_DATA, 0, "", "there is no list of counters for %s", name);
+    return chip_read(chip, others, err);
+}
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* All slots of the chip's list, or they tell no clock. */
+static bool has_all_slots(const jm__chip *chip, const char *const *names, size_t count)
+{
+    for (size_t m = 0; m < chip->metric_count; m++)
+        if (strcmp(chip->metrics[m].unit, JM_COUNTER_SLOT_CYCLES) == 0 &&
+            !is_among(chip->metrics[m].name, names, count))
+            return false;
+    return true;
+}
+
+const char *jm__metric_unit(const char *name, const char *const *names, size_t count)
+{
+    for (const jm__embedded *data = jm__chip_table; data->name != NULL; data++) {
+        jm__chip chip;
+        if (chip_read(&chip, data, NULL) != JM_OK) continue;
+        for (size_t m = 0; m < chip.metric_count; m++) {
+            if (strcmp(chip.metrics[m].name, name) != 0) continue;
+            if (strcmp(chip.metrics[m].unit, JM_COUNTER_PERCENT) == 0) return JM_COUNTER_PERCENT;
+            bool slots = strcmp(chip.metrics[m].unit, JM_COUNTER_SLOT_CYCLES) == 0;
+            return slots && has_all_slots(&chip, names, count) ? JM_COUNTER_SLOT_CYCLES : JM_COUNTER_EVENTS;
+        }
+    }
+    return NULL;
+}

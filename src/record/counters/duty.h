@@ -1,0 +1,101 @@
+/* When a board's counters are sampled: at first, for a little of each minute, and again when work is new that
+ * no sample has seen. A sample costs half a millisecond of CPU (bench/results/counters.txt), and what kernels
+ * of a class do does not change from minute to minute.
+ *
+ * Samples tell nothing of work that is not traced. Of programs that are so in turns, turns are sampled: a
+ * sampler needs some time to begin, so it does ahead of one that was announced, or that is expected as
+ * the last two lay apart.
+ *
+ * A function of what it is told; all times CLOCK_MONOTONIC. One thread at a time. */
+#ifndef JM_RECORD_COUNTERS_DUTY_H
+#define JM_RECORD_COUNTERS_DUTY_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Work that runs in that many seconds is sampled at first. */
+#define JM_DUTY_FIRST_NS (2 * JM_NS_PER_S)
+/* Of a minute's seconds, at a time: each start costs half a second of CPU. */
+#define JM_DUTY_PIECE_NS JM_NS_PER_S
+/* At least, where work is new. */
+#define JM_DUTY_AGAIN_NS (300 * JM_NS_PER_MS)
+/* A class has been seen once it was sampled that long: twenty samples ... */
+#define JM_DUTY_SEEN_NS (20 * JM_NS_PER_MS)
+/* ... and those that were not, matter if together they are more than this share of the work. */
+#define JM_DUTY_UNSEEN_SHARE 0.02
+/* Kernels are told that late: CUPTI's buffers are emptied twice a second, and records rest. */
+#define JM_DUTY_LATE_NS (1500 * JM_NS_PER_MS)
+
+/* So long before a turn that is expected; what was announced, or expected, and does not come is given up. */
+#define JM_DUTY_AHEAD_NS (600 * JM_NS_PER_MS)
+#define JM_DUTY_SOON_NS  (2 * JM_NS_PER_S)
+
+/* The helper's CPU time, of the elapsed time; and what its start and the first seconds may cost. */
+#define JM_DUTY_CPU_SHARE    0.03
+#define JM_DUTY_CPU_START_NS (5 * JM_NS_PER_S)
+
+#define JM_DUTY_DEFAULT_S 2.0   /* of each minute */
+#define JM_DUTY_LEAST_S   0.001 /* less is as good as none */
+#define JM_DUTY_ALWAYS_S  60.0  /* as much as there is, whatever it costs */
+
+enum { JM_DUTY_CLASSES = 8192, JM_DUTY_STRETCHES = 16 };
+
+/* Classes whose numbers agree modulo JM_DUTY_CLASSES count as one. */
+typedef struct jm__duty_class {
+    int64_t sampled_ns; /* of its work */
+    int64_t since_ns;   /* its work since the last stretch */
+} jm__duty_class;
+
+typedef struct jm__duty_stretch {
+    int64_t start_ns;
+    int64_t end_ns; /* INT64_MAX: not yet */
+} jm__duty_stretch;
+
+typedef struct jm__duty {
+    double seconds_a_minute;
+    int64_t began_ns;
+    int64_t told_at_ns; /* when kernels were last told; 0: never */
+    int64_t covered_ns; /* work is told up to there */
+    int64_t sampled_ns; /* time with work in all stretches */
+    int64_t since_ns;   /* work since the last stretch, all classes */
+    int64_t wanted_ns;  /* how long the stretch that goes on is to be */
+    bool in_turns;      /* some process was not traced, from `untraced_ns` on */
+    bool in_turn;       /* ... and is again */
+    int64_t untraced_ns;
+    bool was_silent;  /* since then nothing was told for JM_DUTY_LATE_NS: what is, gets warm for a turn */
+    bool announced;   /* ... turns are: no other is expected */
+    int64_t soon_ns;  /* when a turn was announced; 0: none is */
+    int64_t turn_ns;  /* when the last turn began; 0: never, ... */
+    int64_t apart_ns; /* ... and how long after the one before; 0: not known */
+    int64_t turns_ns; /* of the stretch that goes on, what lay in turns that are over */
+    jm__duty_stretch stretches[JM_DUTY_STRETCHES]; /* the last ones; [count - 1] modulo their number */
+    size_t stretch_count;
+    size_t starts; /* of the sampler: also of stretches that counted for nothing */
+    jm__duty_class classes[JM_DUTY_CLASSES];
+} jm__duty;
+
+void jm__duty_init(jm__duty *duty, double seconds_a_minute, int64_t now_ns);
+
+/* A kernel ran on the board. */
+void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t end_ns, int64_t now_ns);
+
+/* A process that works on the board began to be traced, or no longer is, or soon will be; of several see
+ * record/counters/turns.h. */
+typedef enum jm__duty_turn {
+    JM_DUTY_TRACED,
+    JM_DUTY_UNTRACED,
+    JM_DUTY_SOON,
+    JM_DUTY_NO_TURNS, /* whoever works on it is traced all of the time */
+} jm__duty_turn;
+void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns);
+
+/* Whether to sample now; `cpu_ns`: what the helper has used so far. The caller tells when sampling truly
+ * begins and ends. */
+bool jm__duty_wants(jm__duty *duty, int64_t now_ns, int64_t cpu_ns);
+void jm__duty_began(jm__duty *duty, int64_t t_ns);
+void jm__duty_ended(jm__duty *duty, int64_t t_ns);
+
+#endif

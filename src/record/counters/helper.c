@@ -1,0 +1,307 @@
+/* Starting joulemap-counters, and believing what it says as far as it can be true. */
+#include "record/counters/helper.h"
+
+#include "base/clock.h"
+#include "base/helper.h"
+#include "base/plain.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* CUDA starts in a second where nobody else has the board, in several where eight processes start it. */
+#define PREPARE_MAX_NS (30 * JM_NS_PER_S)
+/* It sends ten times a second, and a start or stop is a call; a machine may be busy. */
+#define SILENCE_MAX_NS (10 * JM_NS_PER_S)
+/* A stamp may lie ahead by as much as the two clocks differ. */
+#define AHEAD_MAX_NS JM_NS_PER_S
+/* Twenty times what a millisecond each would give, and what it may send at once. */
+#define SAMPLES_A_S   20000
+#define SAMPLES_AHEAD 100000
+/* A process that hangs in the kernel may outlive its SIGKILL. */
+#define DEATH_NS JM_NS_PER_S
+
+__attribute__((format(printf, 2, 3))) static void fail(jm__counter_helper *helper, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    jm__vprint(helper->fault, sizeof helper->fault, format, args);
+    va_end(args);
+    jm__counter_helper_end(helper, 0);
+}
+
+static void set_state(jm__counter_helper *helper, jm__counter_state state)
+{
+    helper->state = state;
+    helper->since_ns = jm__now_ns();
+}
+
+/* The process that was started, whose child the helper is; and the helper, where this process is the one that
+ * orphans go to (the first of a container, say). */
+static void reap(const jm__counter_helper *helper, int64_t until_ns)
+{
+    while (helper->group > 0) {
+        pid_t got = waitpid(-helper->group, NULL, WNOHANG);
+        if (got < 0 || (got == 0 && jm__now_ns() >= until_ns)) return;
+        if (got == 0) jm__sleep_ns(JM_NS_PER_MS);
+    }
+}
+
+/* ---- start */
+
+static int spawn(jm__counter_helper *helper, const jm__counter_way *way, const char *task, const char *uuid)
+{
+    char parent[24];
+    const char *texts[JM_CUPTI_CANDIDATES_MAX + 5] = {"joulemap-counters", task, parent, uuid};
+    int ends[2];
+    snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    for (size_t i = 0; i < way->libraries.count; i++)
+        texts[4 + i] = way->libraries.items[i].path;
+    char *arguments[sizeof texts / sizeof texts[0]];
+    memcpy(arguments, texts, sizeof arguments); /* posix_spawn takes no const */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+    const jm__helper process = {.command = way->command,
+                                .arguments = arguments,
+                                .environment = way->environment,
+                                .input = ends[1],
+                                .output = ends[1],
+                                .own_group = true};
+    int code = jm__kept_file_set(&helper->link, ends[0]) ? 0 : EBADF;
+    if (code == 0) code = jm__helper_start(&helper->group, &process);
+    if (code != 0) helper->group = 0;
+    close(ends[1]);
+    return code;
+}
+
+void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_way *way, const char *task,
+                              const jm_board *board)
+{
+    *helper = (jm__counter_helper){.began_ns = jm__now_ns()};
+    set_state(helper, JM_COUNTERS_PREPARING);
+    if (board->mig) {
+        fail(helper, "the board is in MIG mode, where counters cannot be sampled");
+    } else if (way->fault[0] != '\0') {
+        fail(helper, "%s", way->fault);
+    } else {
+        int code = spawn(helper, way, task, board->uuid);
+        if (code != 0) fail(helper, "%.120s cannot be started: %.60s", way->command, strerror(code));
+    }
+}
+
+bool jm__counter_board_has_them(const jm_board *board)
+{
+    return strcmp(board->backend, "nvml") == 0 && board->uuid[0] != '\0';
+}
+
+/* ---- what it says */
+
+static bool is_text(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text < ' ' || *text > '~') return false;
+    return true;
+}
+
+/* The texts from `first` on, every second one, as a JSON array. */
+static char *json_of(const char *const *texts, int64_t count)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; array != NULL && i < count; i++)
+        if (json_array_append_new(array, json_string(texts[2 * i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    char *text = array == NULL ? NULL : json_dumps(array, JSON_COMPACT);
+    json_decref(array);
+    return text;
+}
+
+static bool hear_hello(jm__counter_helper *helper, const jm__frame *frame)
+{
+    const char *texts[1 + 2 * JM_COUNTER_METRICS_MAX];
+    jm__frame_hello hello;
+    if (helper->state != JM_COUNTERS_PREPARING || frame->head.size < sizeof hello) return false;
+    memcpy(&hello, frame->data, sizeof hello);
+    if (hello.metric_count < 1 || hello.metric_count > JM_COUNTER_METRICS_MAX || hello.period_ns < 0)
+        return false;
+    size_t count = 1 + 2 * (size_t)hello.metric_count;
+    if (!jm__frame_texts(frame, sizeof hello, texts, count)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!is_text(texts[i]) || texts[i][0] == '\0') return false;
+    helper->metric_count = hello.metric_count;
+    helper->period_ns = hello.period_ns;
+    snprintf(helper->chip, sizeof helper->chip, "%s", texts[0]);
+    helper->metrics = json_of(texts + 1, hello.metric_count);
+    helper->units = json_of(texts + 2, hello.metric_count);
+    set_state(helper, JM_COUNTERS_IDLE);
+    if (helper->metrics == NULL || helper->units == NULL) fail(helper, "no memory for their names");
+    return true;
+}
+
+static bool hear_samples(jm__counter_helper *helper, const jm__frame *frame, jm__counter_take *take,
+                         void *context)
+{
+    jm__counter_block block;
+    int64_t now_ns = jm__now_ns();
+    if (helper->state != JM_COUNTERS_SAMPLING && helper->state != JM_COUNTERS_STOPPING) return false;
+    if (!jm__frame_block(frame, helper->metric_count, &block)) return false;
+    if (block.start_ns < helper->began_ns - AHEAD_MAX_NS || block.end_ns > now_ns + AHEAD_MAX_NS)
+        return false;
+    helper->samples += block.count;
+    helper->renewing = false;
+    double elapsed_s = (double)(now_ns - helper->began_ns) / (double)JM_NS_PER_S;
+    if ((double)helper->samples > SAMPLES_AHEAD + SAMPLES_A_S * elapsed_s) return false;
+    take(context, &block);
+    return true;
+}
+
+static bool hear_lost(jm__counter_helper *helper, const jm__frame *frame)
+{
+    int64_t times;
+    if (frame->head.size != sizeof times) return false;
+    memcpy(&times, frame->data, sizeof times);
+    if (times < 1 || times > INT32_MAX) return false;
+    helper->lost += times;
+    helper->renewing = helper->state == JM_COUNTERS_SAMPLING;
+    return true;
+}
+
+static bool hear_fault(jm__counter_helper *helper, const jm__frame *frame)
+{
+    const char *texts[2];
+    if (!jm__frame_texts(frame, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
+    if (texts[0][0] == '\0') return false;
+    snprintf(helper->cure, sizeof helper->cure, "%s", texts[1]);
+    fail(helper, "%s", texts[0]);
+    return true;
+}
+
+static bool go_from(jm__counter_helper *helper, jm__counter_state from, jm__counter_state to)
+{
+    if (helper->state != from) return false;
+    set_state(helper, to);
+    return true;
+}
+
+static bool understand(jm__counter_helper *helper, const jm__frame *frame, jm__counter_take *take,
+                       void *context)
+{
+    helper->since_ns = jm__now_ns();
+    if (frame->head.cpu_ns < helper->cpu_ns) return false;
+    helper->cpu_ns = frame->head.cpu_ns;
+    switch (frame->head.kind) {
+    case JM_FRAME_HELLO:
+        return hear_hello(helper, frame);
+    case JM_FRAME_STARTED:
+        return go_from(helper, JM_COUNTERS_STARTING, JM_COUNTERS_SAMPLING);
+    case JM_FRAME_SAMPLES:
+        return hear_samples(helper, frame, take, context);
+    case JM_FRAME_LOST:
+        return hear_lost(helper, frame);
+    case JM_FRAME_STOPPED:
+        helper->refused_ns = helper->state == JM_COUNTERS_STARTING ? helper->since_ns : 0;
+        return go_from(helper, JM_COUNTERS_STOPPING, JM_COUNTERS_IDLE) ||
+               go_from(helper, JM_COUNTERS_STARTING, JM_COUNTERS_IDLE);
+    case JM_FRAME_FAULT:
+        return hear_fault(helper, frame);
+    default:
+        return false;
+    }
+}
+
+static void check_silence(jm__counter_helper *helper)
+{
+    int64_t silent_ns = jm__now_ns() - helper->since_ns;
+    int64_t most_ns = helper->state == JM_COUNTERS_PREPARING ? PREPARE_MAX_NS : SILENCE_MAX_NS;
+    if (helper->state != JM_COUNTERS_IDLE && helper->state != JM_COUNTERS_OVER && silent_ns > most_ns)
+        fail(helper, "their sampler has not answered for %.3g s", (double)most_ns / (double)JM_NS_PER_S);
+}
+
+/* All frames that have come. READY: it is over. */
+static jm__frame_next_is hear_frames(jm__counter_helper *helper, jm__counter_take *take, void *context)
+{
+    for (;;) {
+        jm__frame frame;
+        jm__frame_next_is next = jm__frame_next(&helper->reader, &frame);
+        if (next != JM_FRAME_READY) return next;
+        if (!understand(helper, &frame, take, context)) return JM_FRAME_GARBAGE;
+        if (helper->state == JM_COUNTERS_OVER) return JM_FRAME_READY;
+    }
+}
+
+void jm__counter_helper_hear(jm__counter_helper *helper, jm__counter_take *take, void *context)
+{
+    if (helper->state == JM_COUNTERS_OVER) return;
+    if (!jm__kept_file_is_ours(&helper->link)) {
+        fail(helper, "the program closed the descriptor of their sampler");
+        return;
+    }
+    size_t size;
+    void *room = jm__frame_room(&helper->reader, &size);
+    if (room == NULL) {
+        fail(helper, "no memory for what their sampler says");
+        return;
+    }
+    ssize_t count = recv(jm__counter_helper_fd(helper), room, size, MSG_DONTWAIT);
+    if (count > 0) jm__frame_came(&helper->reader, (size_t)count);
+    jm__frame_next_is next = hear_frames(helper, take, context);
+    if (helper->state == JM_COUNTERS_OVER) return;
+    reap(helper, 0);
+    if (next == JM_FRAME_GARBAGE)
+        fail(helper, "their sampler says what cannot be");
+    else if (count == 0)
+        fail(helper, "their sampler ended without a word");
+    else
+        check_silence(helper);
+}
+
+/* ---- commands */
+
+int jm__counter_helper_fd(const jm__counter_helper *helper)
+{
+    return helper->link.fd_plus_one - 1;
+}
+
+void jm__counter_helper_tell(jm__counter_helper *helper, char command)
+{
+    if (helper->state == JM_COUNTERS_OVER || !jm__kept_file_is_ours(&helper->link)) return;
+    /* A helper that is gone, or takes nothing, is noticed by what it does not say. */
+    (void)send(jm__counter_helper_fd(helper), &command, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (command == JM_COUNTERS_START) set_state(helper, JM_COUNTERS_STARTING);
+    if (command == JM_COUNTERS_STOP) set_state(helper, JM_COUNTERS_STOPPING);
+}
+
+/* It has closed its end, which it does by leaving, by then. */
+static bool has_left(const jm__counter_helper *helper, int64_t until_ns)
+{
+    unsigned char rest[4096];
+    while (jm__kept_file_is_ours(&helper->link)) {
+        ssize_t count = recv(jm__counter_helper_fd(helper), rest, sizeof rest, MSG_DONTWAIT);
+        if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) return true;
+        if (jm__now_ns() >= until_ns) return false;
+        if (count < 0) jm__sleep_ns(JM_NS_PER_MS);
+    }
+    return false;
+}
+
+void jm__counter_helper_end(jm__counter_helper *helper, int64_t until_ns)
+{
+    jm__counter_helper_tell(helper, JM_COUNTERS_QUIT);
+    /* The number of the group is nobody else's as long as the helper is in it. */
+    if (helper->group > 0 && !has_left(helper, until_ns)) kill(-helper->group, SIGKILL);
+    reap(helper, jm__now_ns() + DEATH_NS);
+    helper->group = 0;
+    jm__kept_file_close(&helper->link);
+    jm__frame_reader_free(&helper->reader);
+    free(helper->metrics);
+    free(helper->units);
+    helper->metrics = helper->units = NULL;
+    set_state(helper, JM_COUNTERS_OVER);
+}

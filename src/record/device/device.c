@@ -1,0 +1,43 @@
+/* What each back end says of what it found: findings, and sensors of a role. */
+#include "record/device/device.h"
+
+#include "base/plain.h"
+#include "base/vec.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void jm__finding_add(jm__findings *findings, const char *subject, bool works, const char *cure,
+                     const char *format, ...)
+{
+    jm_finding finding = {.works = works};
+    snprintf(finding.subject, sizeof finding.subject, "%s", subject);
+    snprintf(finding.cure, sizeof finding.cure, "%s", works ? "" : cure);
+    va_list args;
+    va_start(args, format);
+    jm__vprint(finding.detail, sizeof finding.detail, format, args);
+    va_end(args);
+    (void)jm__vec_push(findings, finding);
+}
+
+void jm__finding_add_absent(jm__findings *findings, const char *board, const char *cure, const char *format,
+                            ...)
+{
+    char why[120], (*grown)[sizeof *findings->absent];
+    va_list args;
+    va_start(args, format);
+    jm__vprint(why, sizeof why, format, args);
+    va_end(args);
+    jm__finding_add(findings, board, false, cure, "%s", why);
+    grown = realloc(findings->absent, (findings->absent_count + 1) * sizeof *grown);
+    if (grown == NULL) return;
+    findings->absent = grown;
+    snprintf(grown[findings->absent_count++], sizeof *grown, "%.32s: %s", board, why);
+}
+
+void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, const char *source)
+{
+    *sensor = (jm__device_sensor){.row.quantity = jm__sensor_quantity(role)};
+    snprintf(sensor->row.name, sizeof sensor->row.name, "%s", jm__sensor_name(role));
+    snprintf(sensor->row.source, sizeof sensor->row.source, "%.95s", source);
+}

@@ -1,0 +1,145 @@
+/* The list of back ends, and all their boards in one row. */
+#include "record/device/device.h"
+
+#include "base/status.h"
+#include "base/vec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const jm__backend *const backends[] = {&jm__backend_nvml, &jm__backend_rapl};
+
+#define BACKEND_COUNT (sizeof backends / sizeof backends[0])
+
+typedef struct board_entry {
+    jm_board row;
+    size_t backend;
+    size_t number; /* within its back end */
+    jm__device_sensor sensors[JM_DEVICE_SENSORS_MAX];
+    size_t sensor_count;
+} board_entry;
+
+struct jm__devices {
+    void *states[BACKEND_COUNT];
+    board_entry *boards;
+    size_t board_count;
+    jm__findings findings;
+};
+
+/* Note each sensor that a board lacks. */
+static void missing_sensors_note(jm__devices *devices, const board_entry *board)
+{
+    for (size_t i = 0; i < board->sensor_count; i++) {
+        const jm_sensor *sensor = &board->sensors[i].row;
+        if (sensor->missing[0] == '\0') continue;
+        char subject[64];
+        snprintf(subject, sizeof subject, "%.4s %d: %.40s",
+                 strcmp(board->row.backend, "nvml") == 0 ? "GPU" : "CPU", board->row.index, sensor->name);
+        jm__finding_add(&devices->findings, subject, false, "", "%s: %s", sensor->source, sensor->missing);
+    }
+}
+
+static jm_status boards_take(jm__devices *devices, size_t backend, jm_error *err)
+{
+    const jm__backend *table = backends[backend];
+    void *state = devices->states[backend];
+    jm_board *rows = calloc(JM_DEVICE_BOARDS_MAX, sizeof *rows);
+    if (rows == NULL) return jm__no_memory(err, "calloc");
+    size_t room = JM_DEVICE_BOARDS_MAX - devices->board_count;
+    size_t count = table->boards(state, rows, room);
+    for (size_t number = 0; number < count; number++) {
+        board_entry *board = &devices->boards[devices->board_count++];
+        board->row = rows[number];
+        board->backend = backend;
+        board->number = number;
+        snprintf(board->row.backend, sizeof board->row.backend, "%s", table->name);
+        board->sensor_count = table->sensors(state, number, board->sensors, JM_DEVICE_SENSORS_MAX);
+        missing_sensors_note(devices, board);
+    }
+    free(rows);
+    return JM_OK;
+}
+
+jm_status jm__devices_open(jm__devices **out, const jm__device_options *options, jm_error *err)
+{
+    *out = NULL;
+    jm_status status = JM_OK;
+    jm__devices *devices = calloc(1, sizeof *devices);
+    if (devices == NULL) return jm__no_memory(err, "calloc");
+    devices->boards = calloc(JM_DEVICE_BOARDS_MAX, sizeof *devices->boards);
+    if (devices->boards == NULL) status = jm__no_memory(err, "calloc");
+    for (size_t i = 0; i < BACKEND_COUNT && status == JM_OK; i++) {
+        if (backends[i] == &jm__backend_rapl && options->no_cpu) continue;
+        status = backends[i]->open(&devices->states[i], options, &devices->findings, err);
+        if (status == JM_OK && devices->states[i] != NULL) status = boards_take(devices, i, err);
+    }
+    if (status != JM_OK)
+        jm__devices_close(devices);
+    else
+        *out = devices;
+    return status;
+}
+
+void jm__devices_close(jm__devices *devices)
+{
+    if (devices == NULL) return;
+    for (size_t i = 0; i < BACKEND_COUNT; i++)
+        if (devices->states[i] != NULL) backends[i]->close(devices->states[i]);
+    jm__vec_free(&devices->findings);
+    free(devices->findings.absent);
+    free(devices->boards);
+    free(devices);
+}
+
+size_t jm__devices_board_count(const jm__devices *devices)
+{
+    return devices->board_count;
+}
+
+const jm_board *jm__devices_board(const jm__devices *devices, size_t board)
+{
+    return board < devices->board_count ? &devices->boards[board].row : NULL;
+}
+
+size_t jm__devices_sensor_count(const jm__devices *devices, size_t board)
+{
+    return board < devices->board_count ? devices->boards[board].sensor_count : 0;
+}
+
+const jm__device_sensor *jm__devices_sensor(const jm__devices *devices, size_t board, size_t sensor)
+{
+    if (sensor >= jm__devices_sensor_count(devices, board)) return NULL;
+    return &devices->boards[board].sensors[sensor];
+}
+
+jm_status jm__devices_read(jm__devices *devices, size_t board, size_t sensor, jm__samples *out, jm_error *err)
+{
+    const board_entry *entry = &devices->boards[board];
+    out->count = 0;
+    return backends[entry->backend]->read(devices->states[entry->backend], entry->number, sensor, out, err);
+}
+
+jm_status jm__devices_memory(jm__devices *devices, size_t board, jm_board_memory *out, jm_error *err)
+{
+    const board_entry *entry = &devices->boards[board];
+    const jm__backend *backend = backends[entry->backend];
+    if (backend->memory == NULL)
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL, "%s has no memory of its own", entry->row.name);
+    return backend->memory(devices->states[entry->backend], entry->number, out, err);
+}
+
+jm_status jm__devices_processes(jm__devices *devices, size_t board, int32_t *pids, size_t capacity,
+                                size_t *count, jm_error *err)
+{
+    const board_entry *entry = &devices->boards[board];
+    const jm__backend *backend = backends[entry->backend];
+    *count = 0;
+    if (backend->processes == NULL)
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL, "%s has no processes of its own", entry->row.name);
+    return backend->processes(devices->states[entry->backend], entry->number, pids, capacity, count, err);
+}
+
+const jm__findings *jm__devices_findings(const jm__devices *devices)
+{
+    return &devices->findings;
+}

@@ -1,0 +1,409 @@
+/* The RAPL back end: each energy counter of a CPU package or its DRAM (Intel and AMD) as a board, by powercap
+ * where that may be read, else by perf. */
+#include "base/clock.h"
+#include "base/plain.h"
+#include "base/status.h"
+#include "format/rows/rows.h"
+#include "record/device/device.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DOMAINS_MAX 32
+
+/* One shape for both ways to it. */
+typedef struct rapl_domain {
+    char name[32];          /* "package-0", "dram-0" */
+    char path[256];         /* what is read */
+    char missing[160];      /* why it cannot be, "" if it can */
+    int fd;                 /* -1 if it cannot be read */
+    bool binary;            /* read(2) gives a uint64 (perf), else decimal text (powercap) */
+    double joule_per_count; /* unit of the raw counter */
+    uint64_t wrap_count;    /* the raw counter starts again at 0 after this; 0: never */
+    uint64_t last_count;
+    uint64_t wrapped_count; /* what passed in earlier rounds */
+    bool read_before;
+} rapl_domain;
+
+/* One line of a small file of sysfs, without its end of line; false if it cannot be read. */
+static bool line_read(const char *path, char *line, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t length = read(fd, line, size - 1);
+    close(fd);
+    if (length <= 0) return false;
+    line[length] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return true;
+}
+
+static bool raw_read(const rapl_domain *domain, uint64_t *count)
+{
+    if (domain->binary) return read(domain->fd, count, sizeof *count) == (ssize_t)sizeof *count;
+    char text[32];
+    ssize_t length = pread(domain->fd, text, sizeof text - 1, 0);
+    if (length <= 0) return false;
+    text[length] = '\0';
+    char *end;
+    errno = 0;
+    *count = strtoull(text, &end, 10);
+    return end != text && errno == 0;
+}
+
+/* Joules since the first read plus an unknown start; never falls when the raw counter wraps. */
+static jm_status domain_read(rapl_domain *domain, double *energy_j, jm_error *err)
+{
+    uint64_t count = 0;
+    if (domain->fd < 0)
+        return jm__fail(err, JM_NO_PERMISSION, 0, "open", "%s: %s", domain->name, domain->missing);
+    errno = 0;
+    if (!raw_read(domain, &count))
+        return jm__fail(err, JM_IO, errno, "read", "%s: %s: %s", domain->name, domain->path,
+                        errno == 0 ? "not a number" : strerror(errno));
+    if (domain->read_before && count < domain->last_count) domain->wrapped_count += domain->wrap_count;
+    domain->last_count = count;
+    domain->read_before = true;
+    *energy_j = domain->joule_per_count * ((double)domain->wrapped_count + (double)count);
+    return JM_OK;
+}
+
+/* ---- /sys/class/powercap: packages and DRAM, at any depth */
+
+#define DEPTH_MAX 4
+#define PATH_SIZE 256
+
+typedef struct powercap_search {
+    rapl_domain *domains;
+    size_t count, capacity;
+    int denied; /* domains that exist and may not be read */
+} powercap_search;
+
+static bool already_there(const powercap_search *found, const char *name)
+{
+    for (size_t i = 0; i < found->count; i++)
+        if (strcmp(found->domains[i].name, name) == 0) return true;
+    return false;
+}
+
+static uint64_t wrap_read(const char *folder)
+{
+    char path[PATH_SIZE + 32], line[32];
+    snprintf(path, sizeof path, "%s/max_energy_range_uj", folder);
+    return line_read(path, line, sizeof line) ? strtoull(line, NULL, 10) : 0;
+}
+
+static void add_domain_of_zone(powercap_search *found, const char *folder, const char *name)
+{
+    /* A package may show up twice (MSR and MMIO): its joules count once. */
+    if (found->count == found->capacity || already_there(found, name)) return;
+    rapl_domain *domain = &found->domains[found->count];
+    *domain = (rapl_domain){.joule_per_count = 1e-6, .wrap_count = wrap_read(folder)};
+    snprintf(domain->name, sizeof domain->name, "%s", name);
+    int length = snprintf(domain->path, sizeof domain->path, "%s/energy_uj", folder);
+    if (length < 0 || (size_t)length >= sizeof domain->path) return;
+    domain->fd = open(domain->path, O_RDONLY | O_CLOEXEC);
+    if (domain->fd < 0) {
+        found->denied += errno == EACCES || errno == EPERM;
+        snprintf(domain->missing, sizeof domain->missing, "%.100s: %.50s", domain->path, strerror(errno));
+    }
+    found->count++;
+}
+
+/* A zone and those inside it. `package` is the text after "package-" of the zone above, "" if none. Core and
+ * uncore lie within their package and psys holds everything: counting them would count joules twice. */
+static void zone_walk(powercap_search *found, const char *folder, const char *package, int depth)
+{
+    char path[PATH_SIZE + 8], zone[32];
+    snprintf(path, sizeof path, "%s/name", folder);
+    if (!line_read(path, zone, sizeof zone)) return;
+    char inner[24];
+    snprintf(inner, sizeof inner, "%s", package);
+    if (strncmp(zone, "package-", 8) == 0) {
+        snprintf(inner, sizeof inner, "%.23s", zone + 8);
+        add_domain_of_zone(found, folder, zone);
+    } else if (strcmp(zone, "dram") == 0) {
+        char name[32];
+        snprintf(name, sizeof name, "dram-%s", package[0] == '\0' ? "0" : package);
+        add_domain_of_zone(found, folder, name);
+    }
+    if (depth == DEPTH_MAX) return;
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        char child[PATH_SIZE];
+        int length = snprintf(child, sizeof child, "%s/%s", folder, entries[i]->d_name);
+        if (strncmp(entries[i]->d_name, "intel-rapl", 10) == 0 && length > 0 && (size_t)length < sizeof child)
+            zone_walk(found, child, inner, depth + 1);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static void note_powercap(const powercap_search *found, const char *top, jm__findings *findings)
+{
+    const char *subject = "RAPL (powercap)";
+    if (found->count == 0) {
+        jm__finding_add(findings, subject, false,
+                        "sudo modprobe intel_rapl_msr; most virtual machines have no RAPL at all",
+                        "no package or DRAM domain in %.180s", top);
+    } else if (found->denied > 0) {
+        jm__finding_add(findings, subject, false,
+                        "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj "
+                        "/sys/class/powercap/intel-rapl:*/intel-rapl:*/energy_uj (until the next boot)",
+                        "%d of %zu domains: no permission to read energy_uj (root only since Linux 5.10)",
+                        found->denied, found->count);
+    } else {
+        jm__finding_add(findings, subject, true, "", "%zu domains in %.180s", found->count, top);
+    }
+}
+
+/* Zones of the first level whose names begin so; the class folder lists inner zones beside them. */
+static void top_walk(powercap_search *found, const char *top, const char *prefix)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(top, &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        char zone[PATH_SIZE];
+        const char *name = entries[i]->d_name;
+        int length = snprintf(zone, sizeof zone, "%s/%s", top, name);
+        const char *colon = strchr(name, ':');
+        bool first_level = colon != NULL && strchr(colon + 1, ':') == NULL;
+        if (strncmp(name, prefix, strlen(prefix)) == 0 && first_level && length > 0 &&
+            (size_t)length < sizeof zone)
+            zone_walk(found, zone, "", 0);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* What the kernel offers below `root` ("" for the real one), opened where it may be read, and in the findings
+ * how that went. Returns how many domains it put into `domains`. */
+static size_t powercap_find(const char *root, rapl_domain *domains, size_t capacity, jm__findings *findings)
+{
+    powercap_search found = {.domains = domains, .capacity = capacity};
+    char top[PATH_SIZE];
+    snprintf(top, sizeof top, "%.200s/sys/class/powercap", root);
+    top_walk(&found, top, "intel-rapl:");
+    top_walk(&found, top, "intel-rapl-"); /* MMIO: only what the MSRs did not give */
+    note_powercap(&found, top, findings);
+    return found.count;
+}
+
+/* ---- perf events: power/energy-pkg/ and power/energy-ram/, one counter a package */
+
+typedef struct perf_source {
+    const char *root;
+    char folder[224]; /* .../event_source/devices/power */
+    uint32_t type;
+    rapl_domain *domains;
+    size_t count, capacity;
+    int denied;
+} perf_source;
+
+static bool number_read(const char *path, uint64_t *out)
+{
+    char line[64];
+    if (!line_read(path, line, sizeof line)) return false;
+    char *end;
+    *out = strtoull(line, &end, 10);
+    return end != line;
+}
+
+/* "event=0x02" or "event=0x02,umask=0x00": the config of the event in the PMU's own layout. */
+static bool event_read(const perf_source *source, const char *event, uint64_t *config, double *scale)
+{
+    char path[288], line[128];
+    snprintf(path, sizeof path, "%s/events/%s", source->folder, event);
+    if (!line_read(path, line, sizeof line)) return false;
+    const char *value = strstr(line, "event=");
+    if (value == NULL) return false;
+    *config = strtoull(value + strlen("event="), NULL, 16);
+    snprintf(path, sizeof path, "%s/events/%s.scale", source->folder, event);
+    if (!line_read(path, line, sizeof line)) return false;
+    *scale = jm__real_of(line, NULL);
+    return *scale > 0;
+}
+
+static void counter_add(perf_source *source, const char *domain, const char *event, uint64_t config,
+                        double scale, int cpu)
+{
+    if (source->count == source->capacity) return;
+    char path[288];
+    uint64_t package = 0;
+    snprintf(path, sizeof path, "%.180s/sys/devices/system/cpu/cpu%d/topology/physical_package_id",
+             source->root, cpu);
+    if (!number_read(path, &package)) package = source->count;
+    rapl_domain *out = &source->domains[source->count++];
+    *out = (rapl_domain){.binary = true, .joule_per_count = scale};
+    snprintf(out->name, sizeof out->name, "%s-%" PRIu64, domain, package);
+    snprintf(out->path, sizeof out->path, "perf_event_open(power/%s/, cpu %d)", event, cpu);
+    struct perf_event_attr attributes = {.type = source->type, .size = sizeof attributes, .config = config};
+    out->fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (out->fd >= 0) return;
+    source->denied += errno == EACCES || errno == EPERM;
+    snprintf(out->missing, sizeof out->missing, "%.100s: %.50s", out->path, strerror(errno));
+}
+
+/* The kernel names one CPU a package in cpumask: "0,32" or "0-1". */
+static void add_domain_of_event(perf_source *source, const char *domain, const char *event, const char *cpus)
+{
+    uint64_t config;
+    double scale;
+    if (!event_read(source, event, &config, &scale)) return;
+    for (const char *text = cpus; *text != '\0';) {
+        char *end;
+        long first = strtol(text, &end, 10), last = first;
+        if (end == text) return;
+        if (*end == '-') last = strtol(end + 1, &end, 10);
+        for (long cpu = first; cpu <= last && cpu < 65536; cpu++)
+            counter_add(source, domain, event, config, scale, (int)cpu);
+        text = *end == ',' ? end + 1 : "";
+    }
+}
+
+static void note_perf(const perf_source *source, jm__findings *findings)
+{
+    const char *subject = "RAPL (perf events)";
+    size_t open_count = 0;
+    for (size_t i = 0; i < source->count; i++)
+        open_count += source->domains[i].fd >= 0;
+    if (source->denied > 0) {
+        jm__finding_add(
+            findings, subject, false,
+            "sudo sysctl kernel.perf_event_paranoid=0, or sudo setcap cap_perfmon+ep on the program",
+            "%d of %zu counters: no permission for system-wide events", source->denied, source->count);
+    } else if (open_count < source->count || source->count == 0) {
+        jm__finding_add(findings, subject, false, "", "%s",
+                        source->count == 0 ? "the power PMU has no energy events"
+                                           : source->domains[0].missing);
+    } else {
+        jm__finding_add(findings, subject, true, "", "%zu counters of %.180s", source->count, source->folder);
+    }
+}
+
+/* The same of perf. */
+static size_t perf_find(const char *root, rapl_domain *domains, size_t capacity, jm__findings *findings)
+{
+    perf_source source = {.root = root, .domains = domains, .capacity = capacity};
+    char path[288], cpus[256];
+    uint64_t type = 0;
+    snprintf(source.folder, sizeof source.folder, "%.180s/sys/bus/event_source/devices/power", root);
+    snprintf(path, sizeof path, "%s/type", source.folder);
+    if (!number_read(path, &type)) {
+        jm__finding_add(findings, "RAPL (perf events)", false,
+                        "sudo modprobe rapl; most virtual machines have no RAPL at all", "no %.200s",
+                        source.folder);
+        return 0;
+    }
+    source.type = (uint32_t)type;
+    snprintf(path, sizeof path, "%s/cpumask", source.folder);
+    if (!line_read(path, cpus, sizeof cpus)) snprintf(cpus, sizeof cpus, "0");
+    add_domain_of_event(&source, "package", "energy-pkg", cpus);
+    add_domain_of_event(&source, "dram", "energy-ram", cpus);
+    note_perf(&source, findings);
+    return source.count;
+}
+
+/* ---- both, as boards */
+
+typedef struct rapl_state {
+    rapl_domain domains[DOMAINS_MAX];
+    size_t count;
+} rapl_state;
+
+/* Take perf's counter for a domain that powercap lacks or may not read. */
+static void perf_merge(rapl_state *state, rapl_domain *perf, size_t perf_count)
+{
+    for (size_t i = 0; i < perf_count; i++) {
+        size_t slot = 0;
+        while (slot < state->count && strcmp(state->domains[slot].name, perf[i].name) != 0)
+            slot++;
+        bool is_new = slot == state->count;
+        bool wanted = is_new ? slot < DOMAINS_MAX : state->domains[slot].fd < 0 && perf[i].fd >= 0;
+        if (!wanted) {
+            if (perf[i].fd >= 0) close(perf[i].fd);
+            continue;
+        }
+        state->domains[slot] = perf[i];
+        state->count += is_new;
+    }
+}
+
+static jm_status rapl_open(void **out, const jm__device_options *options, jm__findings *findings,
+                           jm_error *err)
+{
+    rapl_state *state = calloc(1, sizeof *state);
+    rapl_domain *perf = calloc(DOMAINS_MAX, sizeof *perf);
+    if (state == NULL || perf == NULL) {
+        free(state);
+        free(perf);
+        return jm__no_memory(err, "calloc");
+    }
+    const char *root = options->sys_root == NULL ? "" : options->sys_root;
+    state->count = powercap_find(root, state->domains, DOMAINS_MAX, findings);
+    perf_merge(state, perf, perf_find(root, perf, DOMAINS_MAX, findings));
+    free(perf);
+    *out = state;
+    return JM_OK;
+}
+
+/* "package-1" and "dram-1" are of socket 1. */
+static int32_t socket_of(const char *name)
+{
+    const char *dash = strchr(name, '-');
+    return dash == NULL ? -1 : (int32_t)strtol(dash + 1, NULL, 10);
+}
+
+static size_t rapl_boards(void *context, jm_board *boards, size_t capacity)
+{
+    const rapl_state *state = context;
+    size_t count = state->count < capacity ? state->count : capacity;
+    for (size_t i = 0; i < count; i++) {
+        jm_board *board = &boards[i];
+        *board = jm__board_blank;
+        board->index = socket_of(state->domains[i].name);
+        snprintf(board->name, sizeof board->name, "%s", state->domains[i].name);
+    }
+    return count;
+}
+
+static size_t rapl_sensors(void *context, size_t number, jm__device_sensor *sensors, size_t capacity)
+{
+    const rapl_state *state = context;
+    const rapl_domain *domain = &state->domains[number];
+    if (capacity == 0) return 0;
+    jm__device_sensor_init(&sensors[0], JM_SENSOR_ENERGY_COUNTER, domain->path);
+    snprintf(sensors[0].row.missing, sizeof sensors[0].row.missing, "%s", domain->missing);
+    return 1;
+}
+
+static jm_status rapl_read(void *context, size_t number, size_t sensor, jm__samples *out, jm_error *err)
+{
+    (void)sensor;
+    rapl_state *state = context;
+    int64_t before_ns = jm__now_ns();
+    JM_TRY(domain_read(&state->domains[number], &out->items[0].value, err));
+    out->items[0].t_ns = before_ns + (jm__now_ns() - before_ns) / 2;
+    out->count = 1;
+    return JM_OK;
+}
+
+static void rapl_close(void *context)
+{
+    rapl_state *state = context;
+    for (size_t i = 0; i < state->count; i++)
+        if (state->domains[i].fd >= 0) close(state->domains[i].fd);
+    free(state);
+}
+
+const jm__backend jm__backend_rapl = {"rapl",    rapl_open, rapl_boards, rapl_sensors,
+                                      rapl_read, NULL,      rapl_close,  NULL};

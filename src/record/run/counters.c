@@ -1,0 +1,120 @@
+/* Hardware counters of a run: from the helpers' source into the queue, and kernels the other way. */
+#include "base/clock.h"
+#include "format/rows/marks.h"
+#include "record/counters/duty.h"
+#include "record/run/inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Its thread waits for the writer's only when a set is new. */
+static int64_t take_set(void *context, const jm__counter_set *set)
+{
+    jm_run *run = context;
+    jm__counter_set row = *set;
+    pthread_mutex_lock(&run->writer_lock);
+    int64_t id = jm__sinks_counter_set(&run->sinks, &row);
+    pthread_mutex_unlock(&run->writer_lock);
+    return id;
+}
+
+static void take_block(void *context, const jm__counter_block *block)
+{
+    jm__run_queue_add_counter_block(&((jm_run *)context)->queue, block);
+}
+
+static void take_event(void *context, const jm__event *event)
+{
+    jm__run_queue_add_event(&((jm_run *)context)->queue, event);
+}
+
+static void take_fact(void *context, const char *key, const char *value)
+{
+    jm__run_queue_add_fact(&((jm_run *)context)->queue, key, value);
+}
+
+/* The work of a simulated board is spans: no kernel of it is ever told. */
+static bool runs_spans(const jm_run *run)
+{
+    for (size_t i = 0; i < run->boards.count; i++)
+        if (run->boards.items[i].simulated) return true;
+    return false;
+}
+
+void jm__run_counters_start(jm_run *run, const jm_run_options *options)
+{
+    const jm__counter_sink sink = {
+        .context = run, .set = take_set, .block = take_block, .event = take_event, .fact = take_fact};
+    bool traced = (options->kernels || options->child_kernels) && run->collector != NULL;
+    const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
+    bool asked = options->counters > 0;
+    const jm__counter_options wanted = {.seconds_a_minute =
+                                            options->counters > 0 ? options->counters : JM_DUTY_DEFAULT_S,
+                                        .asked = asked,
+                                        .traced = traced && !(asked && runs_spans(run)),
+                                        .sim = sim,
+                                        .run_dir = run->folder.path};
+    jm_error cause = {0};
+    if (options->counters < 0 || (options->counters == 0 && !traced) || options->sampling_only) return;
+    if (jm__counter_source_create(&run->counters, &wanted, run->boards.items, run->boards.count, &sink,
+                                  &cause) == JM_OK)
+        return;
+    jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns()};
+    snprintf(event.text, sizeof event.text, "%.250s", cause.text);
+    take_event(run, &event);
+}
+
+static const struct {
+    const char *name;
+    jm__duty_turn says;
+    bool ends; /* and the process with it */
+} turn_marks[JM_RUN_TURN_MARKS] = {{JM_MARK_TRACED, JM_DUTY_TRACED, false},
+                                   {JM_MARK_UNTRACED, JM_DUTY_UNTRACED, false},
+                                   {JM_MARK_STEPS, JM_DUTY_UNTRACED, false},
+                                   {JM_MARK_SOON, JM_DUTY_SOON, false},
+                                   {JM_MARK_ENDED, JM_DUTY_UNTRACED, true}};
+
+void jm__run_counters_saw_name(jm_run *run, int64_t name_id, const char *text)
+{
+    if (run->counters == NULL || !jm__mark_is_ours(text)) return;
+    for (size_t i = 0; i < JM_RUN_TURN_MARKS; i++)
+        if (strcmp(text, turn_marks[i].name) == 0) run->turn_marks[i] = name_id;
+}
+
+void jm__run_counters_saw_mark(jm_run *run, const jm__mark *mark)
+{
+    if (run->counters == NULL || mark->name_id <= 0) return;
+    for (size_t i = 0; i < JM_RUN_TURN_MARKS; i++) {
+        if (mark->name_id != run->turn_marks[i]) continue;
+        if (turn_marks[i].ends)
+            jm__counter_source_ended(run->counters, mark->process_id, mark->t_ns);
+        else
+            jm__counter_source_turn(run->counters, mark->process_id, turn_marks[i].says, mark->t_ns);
+    }
+}
+
+void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream)
+{
+    if (run->counters != NULL && stream->board_id > 0)
+        jm__counter_source_works(run->counters, stream->process_id, stream->board_id);
+    /* Streams are numbered without holes. One that finds no memory here is of no board, and the next one's
+     * number tells that it is missing. */
+    if (run->counters == NULL || stream->id <= 0) return;
+    while (run->boards_of_streams.count < (size_t)stream->id - 1)
+        if (!jm__vec_push(&run->boards_of_streams, 0)) return;
+    if (run->boards_of_streams.count == (size_t)stream->id - 1)
+        (void)jm__vec_push(&run->boards_of_streams, stream->board_id);
+}
+
+static int64_t board_of(const void *context, int64_t stream_id)
+{
+    const jm_run *run = context;
+    bool known = stream_id >= 1 && (size_t)stream_id <= run->boards_of_streams.count;
+    return known ? run->boards_of_streams.items[stream_id - 1] : 0;
+}
+
+void jm__run_counters_saw_kernels(jm_run *run, const jm__kernel *kernels, size_t count)
+{
+    if (run->counters != NULL) jm__counter_source_kernels(run->counters, kernels, count, board_of, run);
+}

@@ -1,0 +1,103 @@
+/* Facts about a run: which machine, which command. */
+#include "record/run/facts.h"
+
+#include "base/strbuf.h"
+#include "record/cupti/launch_cost.h"
+#include "record/sample/inventory.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+void jm__run_facts_write_number(jm__sinks *sinks, const char *key, int64_t value)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, value);
+    jm__sinks_meta(sinks, key, number);
+}
+
+void jm__run_facts_write_launch_cost(jm__sinks *sinks)
+{
+    jm__launch_cost cost;
+    if (!jm__launch_cost_read(&cost) || cost.ns < 0) return;
+    jm__run_facts_write_number(sinks, "launch_cost_ns", cost.ns);
+    jm__run_facts_write_number(sinks, "launch_cost_low_ns", cost.low_ns);
+    jm__run_facts_write_number(sinks, "launch_cost_high_ns", cost.high_ns);
+}
+
+/* The value of the first line "KEY<blanks>SEPARATOR VALUE" of a file; false if there is none. */
+static bool find_line(const char *path, const char *key, char separator, char *value, size_t size)
+{
+    char line[512];
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return false;
+    bool found = false;
+    while (!found && fgets(line, sizeof line, file) != NULL) {
+        char *at = strncmp(line, key, strlen(key)) == 0 ? strchr(line, separator) : NULL;
+        if (at == NULL) continue;
+        at += 1 + strspn(at + 1, " \t\"");
+        at[strcspn(at, "\"\n")] = '\0';
+        found = at[0] != '\0';
+        if (found) snprintf(value, size, "%s", at);
+    }
+    fclose(file);
+    return found;
+}
+
+static void write_machine(jm__sinks *sinks)
+{
+    struct utsname system;
+    char value[512];
+    if (uname(&system) == 0) {
+        jm__sinks_meta(sinks, "host", system.nodename);
+        snprintf(value, sizeof value, "%s %s %s", system.sysname, system.release, system.machine);
+        jm__sinks_meta(sinks, "kernel", value);
+    }
+    if (find_line("/etc/os-release", "PRETTY_NAME", '=', value, sizeof value))
+        jm__sinks_meta(sinks, "system", value);
+    if (find_line("/proc/cpuinfo", "model name", ':', value, sizeof value))
+        jm__sinks_meta(sinks, "cpu", value);
+}
+
+static void write_own_command(jm__sinks *sinks)
+{
+    char arguments[16384];
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    if (file == NULL) return;
+    size_t count = fread(arguments, 1, sizeof arguments - 1, file);
+    fclose(file);
+    if (count > 0 && arguments[count - 1] == '\0') count--;
+    for (size_t i = 0; i < count; i++)
+        if (arguments[i] == '\0') arguments[i] = ' ';
+    arguments[count] = '\0';
+    if (count > 0) jm__sinks_meta(sinks, "command", arguments);
+}
+
+void jm__run_facts_write(jm__sinks *sinks, const char *command)
+{
+    char folder[PATH_MAX];
+    if (command != NULL)
+        jm__sinks_meta(sinks, "command", command);
+    else
+        write_own_command(sinks);
+    if (getcwd(folder, sizeof folder) != NULL) jm__sinks_meta(sinks, "folder", folder);
+    write_machine(sinks);
+}
+
+void jm__run_facts_write_findings(jm__sinks *sinks, const jm_inventory *inventory)
+{
+    const jm__findings *findings = jm__devices_findings(jm__inventory_devices(inventory));
+    for (size_t i = 0; i < findings->count; i++) {
+        const jm_finding *finding = &findings->items[i];
+        jm__strbuf key = {0}, value = {0};
+        jm__strbuf_format(&key, "found: %s", finding->subject);
+        jm__strbuf_format(&value, "%s: %s", finding->works ? "works" : "missing", finding->detail);
+        if (!key.failed && !value.failed) jm__sinks_meta(sinks, key.text, value.text);
+        jm__strbuf_free(&key);
+        jm__strbuf_free(&value);
+    }
+}

@@ -1,0 +1,465 @@
+/* Calling programs that were started dormant into this run, and letting them go (record/timeline/dormant.h).
+ */
+#include "base/clock.h"
+#include "record/run/inside.h"
+#include "record/timeline/dormant.h"
+#include "record/timeline/ring_format.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* CUPTI is found, loaded and started meanwhile: a second or two on a busy machine. */
+#define JOIN_WAIT_MS 20000
+/* What is with CUPTI comes out meanwhile; a program may be stopped, and is not waited for. */
+#define LEAVE_WAIT_NS (5 * JM_NS_PER_S)
+/* For one that is well, however long others were waited for. */
+#define ANSWER_NS (JM_NS_PER_S / 2)
+/* A program of one thread hears of us by its next span, within a tenth of a second if it has many. */
+#define SPAN_WAIT_MS 500
+/* A program that closed our library's socket hears of the next call only by the one that fails. */
+#define CALLS_TRIED  25 /* its thread may have to wait for a processor */
+#define CALL_WAIT_NS (20 * JM_NS_PER_MS)
+
+/* Processes are looked at once a second. */
+#define SOCKETS_NS (JM_NS_PER_S / 2)
+
+/* What this recorder finds by itself, where an answer would begin (JM_DORMANT_*). */
+#define SILENT   's'
+#define UNCALLED 'u'
+
+/* Spans first, so that kernels find theirs; they leave the other way round. */
+static const char writers[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
+
+/* ---- what /proc says of it */
+
+/* The value of `name` in a file of lines "name<separator>value", ended by `end`; false if there is none. */
+static bool read_value(int64_t pid, const char *file, const char *name, int end, char *value, size_t size)
+{
+    char path[64], *line = NULL;
+    size_t room = 0, length = strlen(name);
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/%s", pid, file);
+    FILE *from = fopen(path, "re");
+    if (from == NULL) return false;
+    while (!found && getdelim(&line, &room, end, from) > 0) {
+        if (strncmp(line, name, length) != 0) continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(value, size, "%s", line + length);
+        found = true;
+    }
+    free(line);
+    fclose(from);
+    return found;
+}
+
+/* It has namespaces of its own: another pid inside, or another network, whose sockets are others. */
+static bool is_in_container(int64_t pid)
+{
+    char path[64], theirs[64] = "", ours[64] = "", pids[128];
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/ns/net", pid);
+    if (readlink(path, theirs, sizeof theirs - 1) > 0 &&
+        readlink("/proc/self/ns/net", ours, sizeof ours - 1) > 0 && strcmp(theirs, ours) != 0)
+        return true;
+    /* "NSpid:\t4711\t1": one number a namespace. */
+    if (!read_value(pid, "status", "NSpid:\t", '\n', pids, sizeof pids)) return false;
+    return strchr(pids, '\t') != NULL;
+}
+
+/* By a signal: it would not answer before it goes on. One that is traced stops and goes on all the time. */
+static bool is_stopped(int64_t pid)
+{
+    char state[32] = "";
+    return read_value(pid, "status", "State:\t", '\n', state, sizeof state) && state[0] == 'T';
+}
+
+/* The folder has a link for each thread. */
+static bool has_threads(int64_t pid)
+{
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task", pid);
+    return stat(path, &info) != 0 || info.st_nlink > 2 + 1;
+}
+
+/* ---- who may be called */
+
+static jm_status fail_gone(int64_t pid, jm_error *err)
+{
+    return jm__fail(err, JM_NOT_FOUND, ESRCH, "jm_run_follow", "there is no process %" PRId64, pid);
+}
+
+static jm_status check_owner(int64_t pid, jm_error *err)
+{
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%" PRId64, pid);
+    if (pid <= 0 || pid > INT32_MAX || stat(path, &info) != 0) return fail_gone(pid, err);
+    if (info.st_uid == geteuid()) return JM_OK;
+    const struct passwd *owner = getpwuid(info.st_uid);
+    char name[64];
+    if (owner != NULL)
+        snprintf(name, sizeof name, "%.60s", owner->pw_name);
+    else
+        snprintf(name, sizeof name, "#%u", (unsigned)info.st_uid);
+    jm_status status = jm__fail(err, JM_NO_PERMISSION, EPERM, "jm_run_follow",
+                                "process %" PRId64 " is %s's: only its own user can attach to it", pid, name);
+    return jm__hint(err, status, "sudo -u %s joulemap attach %" PRId64, name, pid);
+}
+
+/* Nothing in it listens: why? */
+static jm_status tell_silence(int64_t pid, jm_following *out, jm_error *err)
+{
+    char value[JM_RUN_FOLDER_MAX] = "";
+    if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) return fail_gone(pid, err);
+    if (read_value(pid, "environ", "JOULEMAP_RUN=", '\0', value, sizeof value) &&
+        jm__run_folder_is_alive(value)) {
+        jm_status status =
+            jm__fail(err, JM_BUSY, 0, "jm_run_follow",
+                     "process %" PRId64 " is being recorded already, by the recorder of %s", pid, value);
+        return jm__hint(err, status, "that recording has it all: report it while it is written");
+    }
+    if (is_in_container(pid)) {
+        jm_status status = jm__fail(
+            err, JM_NOT_SUPPORTED, 0, "jm_run_follow",
+            "process %" PRId64 " runs in a container, where it has another number and other sockets", pid);
+        return jm__hint(err, status, "run `joulemap attach` inside of it, with the process's number there");
+    }
+    bool waits = read_value(pid, "environ", JM_DORMANT_VARIABLE "=", '\0', value, sizeof value) &&
+                 value[0] != '\0' && strcmp(value, "0") != 0;
+    *out = waits ? JM_FOLLOWING_LATER : JM_FOLLOWING_NOTHING;
+    return JM_OK;
+}
+
+/* ---- one call */
+
+/* -1 with errno: ECONNREFUSED, nobody listens; EAGAIN, too many wait to be heard already. The peer is the
+ * process asked for: names of sockets are anybody's. */
+static int call_at(const struct sockaddr_un *address, socklen_t address_size, pid_t pid)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -1;
+    if (connect(fd, (const struct sockaddr *)address, address_size) == 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
+        if (peer.pid == pid && peer.uid == geteuid()) return fd;
+        errno = ECONNREFUSED;
+    }
+    int code = errno;
+    close(fd);
+    errno = code;
+    return -1;
+}
+
+/* Sockets that processes listen at, as the kernel lists them, "INODE @NAME" a line: of all of them at once,
+ * as there may be thousands of sockets and of processes. */
+static const char *sockets_in_use(jm_run *run)
+{
+    char *line = NULL;
+    size_t room = 0;
+    FILE *list = jm__now_ns() - run->sockets_ns < SOCKETS_NS ? NULL : fopen("/proc/net/unix", "re");
+    if (list != NULL) {
+        run->sockets_ns = jm__now_ns();
+        jm__strbuf_free(&run->sockets);
+        while (getline(&line, &room, list) > 0) {
+            unsigned long inode;
+            const char *name = strchr(line, '@');
+            if (name == NULL || strstr(name, JM_DORMANT_NAME) != name + 1) continue;
+            if (sscanf(line, "%*s %*s %*s %*s %*s %*s %lu", &inode) == 1)
+                jm__strbuf_format(&run->sockets, "%lu %s", inode, name);
+        }
+        free(line);
+        fclose(list);
+    }
+    return run->sockets.text != NULL ? run->sockets.text : "";
+}
+
+/* Whether the process has that socket; `otherwise` where that cannot be seen. */
+static bool has_socket(pid_t pid, unsigned long inode, bool otherwise)
+{
+    char path[64], wanted[64], link[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    snprintf(wanted, sizeof wanted, "socket:[%lu]", inode);
+    DIR *files = opendir(path);
+    if (files == NULL) return otherwise;
+    bool found = false;
+    for (struct dirent *file; !found && (file = readdir(files)) != NULL;) {
+        ssize_t length = readlinkat(dirfd(files), file->d_name, link, sizeof link - 1);
+        link[length > 0 ? length : 0] = '\0';
+        found = strcmp(link, wanted) == 0;
+    }
+    closedir(files);
+    return found;
+}
+
+/* Names are anybody's: another socket may have the process's, which then listens at a longer one. */
+static int call(jm_run *run, pid_t pid, char writer)
+{
+    struct sockaddr_un address, other = {.sun_family = AF_UNIX};
+    socklen_t size = jm__dormant_address(&address, pid, writer);
+    size_t length = size - offsetof(struct sockaddr_un, sun_path) - 1;
+    bool is_anothers = false;
+    for (const char *line = sockets_in_use(run), *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        const char *name = strchr(line, '@') + 1;
+        size_t whole = (size_t)(end - name);
+        if (whole < length || whole >= sizeof other.sun_path) continue;
+        if (strncmp(name, address.sun_path + 1, length) != 0 || (whole > length && name[length] != '-'))
+            continue;
+        if (has_socket(pid, strtoul(line, NULL, 10), whole == length)) {
+            memcpy(other.sun_path + 1, name, whole);
+            return call_at(&other, size + (socklen_t)(whole - length), pid);
+        }
+        is_anothers = is_anothers || whole == length;
+    }
+    int fd = call_at(&address, size, pid); /* it may have come since */
+    if (fd < 0 && is_anothers) errno = ECONNREFUSED;
+    return fd;
+}
+
+typedef enum received { RECEIVED, CUT_OFF, NOTHING_IN_TIME } received;
+
+/* What has come. A peer that left with our message unread is told of first, and what it said only then. */
+static ssize_t take(int fd, char *message, size_t size)
+{
+    ssize_t count = recv(fd, message, size, 0);
+    return count < 0 && errno == ECONNRESET ? recv(fd, message, size, 0) : count;
+}
+
+/* The answer, NUL-terminated. */
+static received receive(int fd, int timeout_ms, char *message, size_t size)
+{
+    struct pollfd line = {.fd = fd, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&line, 1, timeout_ms);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) return NOTHING_IN_TIME;
+    ssize_t count = take(fd, message, size - 1);
+    if (count <= 0) return CUT_OFF;
+    message[count] = '\0';
+    return RECEIVED;
+}
+
+static jm_status tell_refusal(int64_t pid, const char *answer, jm_error *err)
+{
+    if (answer[0] == JM_DORMANT_BUSY) {
+        jm_status status =
+            jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " is being recorded already%s%s",
+                     pid, answer[1] != '\0' ? ": " : "", answer + 1);
+        return jm__hint(err, status, "end that recording first");
+    }
+    if (answer[0] == JM_DORMANT_LATER) {
+        jm_status status = jm__fail(err, JM_BUSY, 0, "jm_run_follow",
+                                    "process %" PRId64 " cannot be recorded yet: %.300s", pid, answer + 1);
+        return jm__hint(err, status, "attach again a little later");
+    }
+    if (answer[0] == SILENT) {
+        jm_status status =
+            jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " %.300s", pid, answer + 1);
+        return jm__hint(err, status, "`kill -CONT %" PRId64 "` lets a stopped one go on; then attach again",
+                        pid);
+    }
+    if (answer[0] == UNCALLED)
+        return jm__fail(err, JM_IO, 0, "jm_run_follow", "process %" PRId64 " cannot be called: %.300s", pid,
+                        answer + 1);
+    jm_status status = jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow",
+                                "process %" PRId64 " cannot be recorded: %.300s", pid, answer + 1);
+    return jm__hint(err, status,
+                    "the process and this recorder need the same joulemap and the same /dev/shm");
+}
+
+static void tell_stopped(char *answer, size_t size)
+{
+    snprintf(answer, size, "%cis stopped", SILENT);
+}
+
+/* Of one that could not be called. */
+static void tell_uncalled(pid_t pid, int code, char *answer, size_t size)
+{
+    answer[0] = '\0';
+    if (code == EAGAIN && is_stopped(pid))
+        tell_stopped(answer, size);
+    else if (code == EAGAIN)
+        snprintf(answer, size, "%cdoes not answer, and others wait for it already", SILENT);
+    else if (code != ECONNREFUSED)
+        snprintf(answer, size, "%c%s", UNCALLED, strerror(code));
+}
+
+/* False: of its one thread there is no span that could answer. */
+static bool receive_answer(int fd, pid_t pid, received *how, char *answer, size_t size)
+{
+    *how = receive(fd, SPAN_WAIT_MS, answer, size);
+    if (*how == NOTHING_IN_TIME && !has_threads(pid)) return false;
+    if (*how == NOTHING_IN_TIME) *how = receive(fd, JOIN_WAIT_MS - SPAN_WAIT_MS, answer, size);
+    return true;
+}
+
+/* `answer` is "" where nobody listens. The descriptor of who records now, else -1. */
+static int ask_to_record(jm_run *run, pid_t pid, char writer, bool kernels, char *answer, size_t size)
+{
+    char message[JM_DORMANT_MESSAGE_MAX];
+    snprintf(message, sizeof message, JM_DORMANT_RECORD "%s", (unsigned long long)JM_RING_MAGIC,
+             kernels ? 1 : 0, run->folder.path);
+    for (int i = 0; i < CALLS_TRIED; i++) {
+        if (i > 0) jm__sleep_ns(CALL_WAIT_NS);
+        int fd = call(run, pid, writer);
+        if (fd < 0) {
+            tell_uncalled(pid, errno, answer, size);
+            if (i > 0 && answer[0] == '\0') continue; /* it listens anew any moment */
+            return -1;
+        }
+        if (is_stopped(pid)) {
+            tell_stopped(answer, size);
+            close(fd);
+            return -1;
+        }
+        (void)send(fd, message, strlen(message),
+                   MSG_NOSIGNAL); /* fails if it was refused: the answer says why */
+        received how;
+        if (!receive_answer(fd, pid, &how, answer, size)) {
+            close(fd);
+            answer[0] = '\0';
+            return -1;
+        }
+        if (how == RECEIVED && (answer[0] == JM_DORMANT_RECORDING || answer[0] == JM_DORMANT_NO_KERNELS))
+            return fd;
+        close(fd); /* what it begins later it ends by that */
+        if (how == NOTHING_IN_TIME)
+            snprintf(answer, size, "%cdoes not answer within %d s", SILENT, JOIN_WAIT_MS / 1000);
+        if (how != CUT_OFF) return -1;
+        answer[0] = '\0';
+    }
+    return -1;
+}
+
+/* ---- those that are in the run */
+
+/* The other end is closed: it has ended, or replaced itself (exec). */
+static bool has_left(const jm__followed *one, pid_t any)
+{
+    (void)any;
+    char byte;
+    return recv(one->line, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static bool is_of(const jm__followed *one, pid_t pid)
+{
+    return one->pid == pid;
+}
+
+/* On those for which `goes` holds: they end their part by that. */
+static void hang_up(jm_run *run, bool (*goes)(const jm__followed *one, pid_t pid), pid_t pid)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < run->followed.count; i++) {
+        jm__followed one = run->followed.items[i];
+        if (goes(&one, pid))
+            close(one.line);
+        else
+            run->followed.items[kept++] = one;
+    }
+    run->followed.count = kept;
+}
+
+static bool is_followed(const jm_run *run, pid_t pid, char writer)
+{
+    for (size_t i = 0; i < run->followed.count; i++)
+        if (run->followed.items[i].pid == pid && run->followed.items[i].writer == writer) return true;
+    return false;
+}
+
+/* One library of that process. */
+static jm_status follow(jm_run *run, pid_t pid, char writer, bool kernels, bool *joined, jm_error *err)
+{
+    char answer[JM_DORMANT_MESSAGE_MAX];
+    if (is_followed(run, pid, writer)) {
+        *joined = true;
+        return JM_OK;
+    }
+    int line = ask_to_record(run, pid, writer, kernels, answer, sizeof answer);
+    if (line < 0) return answer[0] == '\0' ? JM_OK : tell_refusal(pid, answer, err);
+    if (!jm__vec_push(&run->followed, ((jm__followed){pid, writer, line}))) {
+        close(line);
+        return jm__no_memory(err, "jm_run_follow");
+    }
+    if (answer[0] == JM_DORMANT_NO_KERNELS)
+        snprintf(run->kernels_missing, sizeof run->kernels_missing, "%.500s", answer + 1);
+    *joined = true;
+    return JM_OK;
+}
+
+jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *out, jm_error *err)
+{
+    bool joined = false;
+    *out = JM_FOLLOWING_NOTHING;
+    if (run->attached || run->collector == NULL || run->owner != getpid() || atomic_load(&run->stopped))
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow", "this run cannot record other processes");
+    JM_TRY(check_owner(pid, err));
+    hang_up(run, has_left, 0);
+    for (size_t i = 0; i < sizeof writers; i++) {
+        jm_status status = follow(run, (pid_t)pid, writers[i], kernels, &joined, err);
+        if (status == JM_OK) continue;
+        hang_up(run, is_of, (pid_t)pid); /* spans without their kernels would pass for all there is */
+        return status;
+    }
+    if (!joined) return tell_silence(pid, out, err);
+    *out = JM_FOLLOWING;
+    return JM_OK;
+}
+
+jm_status jm_run_expect(jm_run *run, int64_t pid, bool kernels, jm_error *err)
+{
+    if (run->attached || run->collector == NULL || run->owner != getpid() || atomic_load(&run->stopped))
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_expect", "this run cannot record other processes");
+    JM_TRY(check_owner(pid, err));
+    if (jm__run_folder_expect(&run->folder, pid, kernels)) return JM_OK;
+    return jm__fail(err, JM_IO, errno, "open", "the folder of the run cannot be written");
+}
+
+static void tell_silent(jm_run *run, pid_t pid)
+{
+    pthread_mutex_lock(&run->writer_lock);
+    jm__run_tell_of_process(run, JM_EVENT_RECORDER, pid,
+                            "it did not answer as it was let go, what it had last may be missing");
+    pthread_mutex_unlock(&run->writer_lock);
+}
+
+static void let_go(jm_run *run, char writer, int64_t until_ns)
+{
+    char answer[JM_DORMANT_MESSAGE_MAX];
+    for (size_t i = 0; i < run->followed.count; i++) {
+        if (run->followed.items[i].writer != writer) continue;
+        (void)send(run->followed.items[i].line, JM_DORMANT_END, strlen(JM_DORMANT_END), MSG_NOSIGNAL);
+    }
+    for (size_t i = 0; i < run->followed.count; i++) {
+        const jm__followed *one = &run->followed.items[i];
+        if (one->writer != writer) continue;
+        int64_t left_ns = until_ns - jm__now_ns();
+        int wait_ms = left_ns > 0 ? (int)(left_ns / JM_NS_PER_MS) + 1 : 0; /* it may have answered by now */
+        if (receive(one->line, wait_ms, answer, sizeof answer) == NOTHING_IN_TIME) tell_silent(run, one->pid);
+        close(one->line);
+    }
+}
+
+void jm__run_let_go(jm_run *run)
+{
+    int64_t until_ns = jm__now_ns() + LEAVE_WAIT_NS;
+    if (run->folder.path[0] != '\0' && !run->attached) (void)jm__run_folder_expect(&run->folder, 0, false);
+    for (size_t i = sizeof writers; i > 0; i--) {
+        int64_t least_ns = jm__now_ns() + ANSWER_NS;
+        let_go(run, writers[i - 1], least_ns > until_ns ? least_ns : until_ns);
+    }
+    jm__vec_free(&run->followed);
+    run->followed.count = 0;
+}

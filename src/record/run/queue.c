@@ -1,0 +1,108 @@
+/* What the threads of the samplers hand to the writer's. */
+#include "record/run/queue.h"
+
+#include <string.h>
+
+void jm__run_queue_init(jm__run_queue *queue)
+{
+    *queue = (jm__run_queue){0};
+    pthread_mutex_init(&queue->lock, NULL);
+}
+
+void jm__run_queue_free(jm__run_queue *queue)
+{
+    jm__run_rows_free(&queue->rows);
+    pthread_mutex_destroy(&queue->lock);
+}
+
+void jm__run_queue_add_readings(jm__run_queue *queue, const jm_reading *readings, size_t count)
+{
+    pthread_mutex_lock(&queue->lock);
+    jm__run_rows *rows = &queue->rows;
+    size_t wanted = rows->readings.count + count;
+    if (wanted <= JM_QUEUE_READINGS_MAX && jm__vec_reserve(&rows->readings, wanted)) {
+        memcpy(rows->readings.items + rows->readings.count, readings, count * sizeof *readings);
+        rows->readings.count = wanted;
+    } else {
+        rows->lost_readings += (int64_t)count;
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void jm__run_queue_add_event(jm__run_queue *queue, const jm__event *event)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (queue->rows.events.count >= JM_QUEUE_EVENTS_MAX || !jm__vec_push(&queue->rows.events, *event))
+        queue->rows.lost_events++;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void jm__run_queue_add_anchor(jm__run_queue *queue, const jm__anchor *anchor)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (queue->rows.anchors.count >= JM_QUEUE_EVENTS_MAX || !jm__vec_push(&queue->rows.anchors, *anchor))
+        queue->rows.lost_events++;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void jm__run_queue_add_counter_block(jm__run_queue *queue, const jm__counter_block *block)
+{
+    jm__counter_block row = *block;
+    void *data = malloc(block->data.size);
+    if (data != NULL) row.data.at = memcpy(data, block->data.at, block->data.size);
+    pthread_mutex_lock(&queue->lock);
+    jm__run_rows *rows = &queue->rows;
+    bool kept = data != NULL && rows->counter_bytes + row.data.size <= JM_QUEUE_COUNTERS_BYTES &&
+                jm__vec_push(&rows->counter_blocks, row);
+    if (kept)
+        rows->counter_bytes += row.data.size;
+    else
+        rows->lost_samples += row.count;
+    pthread_mutex_unlock(&queue->lock);
+    if (!kept) free(data);
+}
+
+void jm__run_queue_add_fact(jm__run_queue *queue, const char *key, const char *value)
+{
+    const jm__meta fact = {strdup(key), strdup(value)};
+    pthread_mutex_lock(&queue->lock);
+    bool kept = fact.key != NULL && fact.value != NULL && queue->rows.facts.count < JM_QUEUE_EVENTS_MAX &&
+                jm__vec_push(&queue->rows.facts, fact);
+    if (!kept) queue->rows.lost_events++;
+    pthread_mutex_unlock(&queue->lock);
+    if (kept) return;
+    jm__owned_free(fact.key);
+    jm__owned_free(fact.value);
+}
+
+void jm__run_queue_swap(jm__run_queue *queue, jm__run_rows *rows)
+{
+    pthread_mutex_lock(&queue->lock);
+    jm__run_rows waiting = queue->rows;
+    queue->rows = *rows;
+    *rows = waiting;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void jm__run_rows_clear(jm__run_rows *rows)
+{
+    for (size_t i = 0; i < rows->counter_blocks.count; i++)
+        jm__owned_free(rows->counter_blocks.items[i].data.at);
+    for (size_t i = 0; i < rows->facts.count; i++) {
+        jm__owned_free(rows->facts.items[i].key);
+        jm__owned_free(rows->facts.items[i].value);
+    }
+    rows->readings.count = rows->events.count = rows->anchors.count = 0;
+    rows->counter_blocks.count = rows->facts.count = rows->counter_bytes = 0;
+    rows->lost_readings = rows->lost_events = rows->lost_samples = 0;
+}
+
+void jm__run_rows_free(jm__run_rows *rows)
+{
+    jm__run_rows_clear(rows);
+    jm__vec_free(&rows->readings);
+    jm__vec_free(&rows->events);
+    jm__vec_free(&rows->anchors);
+    jm__vec_free(&rows->counter_blocks);
+    jm__vec_free(&rows->facts);
+}

@@ -1,0 +1,544 @@
+/* A run: it comes up in its order, or nothing stays; it is asked while it is at work; it ends, and nothing is
+ * lost that was measured. */
+#include "base/clock.h"
+#include "base/options.h"
+#include "base/strbuf.h"
+#include "format/recording.h"
+#include "record/run/facts.h"
+#include "record/run/inside.h"
+#include "record/timeline/timeline.h"
+
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the start: what is to work comes up in its order */
+
+/* Spans of a process go into one run: there is one with rings in a process at a time. */
+static _Atomic(pid_t) ring_owner;
+
+static jm_status make_path(jm_run *run, const char *path, jm_error *err)
+{
+    if (path == NULL) return JM_OK;
+    char folder[PATH_MAX];
+    jm__strbuf absolute = {0};
+    if (path[0] != '/' && getcwd(folder, sizeof folder) != NULL) jm__strbuf_format(&absolute, "%s/", folder);
+    jm__strbuf_add(&absolute, path);
+    run->path = jm__strbuf_take(&absolute);
+    return run->path == NULL ? jm__no_memory(err, "jm_run_start") : JM_OK;
+}
+
+static jm_status attach(jm_run *run, const char *recording, jm_error *err)
+{
+    run->attached = true;
+    return recording[0] == '\0' ? JM_OK : make_path(run, recording, err);
+}
+
+/* What there is to record goes to whoever attaches; there are no readings here. */
+static jm_status be_dormant(jm_run *run)
+{
+    run->attached = run->dormant = true;
+    jm__run_wait(run, true);
+    return JM_OK;
+}
+
+static const char *simulated_profile(const jm_run_options *options)
+{
+    const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
+    return sim != NULL && sim[0] != '\0' ? sim : NULL;
+}
+
+/* `path`: of the recording, of all parts together where it has some. */
+static jm_status start_sampler(jm_run *run, const jm_run_options *options, const char *path, jm_error *err)
+{
+    jm__strbuf truth = {0};
+    const char *truth_path = getenv("JOULEMAP_SIM_TRUTH");
+    if (truth_path == NULL && path != NULL && simulated_profile(options) != NULL) {
+        jm__strbuf_format(&truth, "%s.truth.csv", path);
+        truth_path = truth.text;
+    }
+    jm__sampler_options sampler_options = {.sim = options->sim,
+                                           .no_cpu = options->no_cpu,
+                                           .run_dir = run->folder.path,
+                                           .truth_path = truth_path};
+    jm__sampler_sink sink = jm__run_sampler_sink(run);
+    jm_status status = jm__sampler_create(&run->sampler, &sampler_options, &sink, err);
+    jm__strbuf_free(&truth);
+    if (status == JM_OK && run->refused) return jm__no_memory(err, "jm__sampler_create");
+    return status;
+}
+
+static jm_status start_rings(jm_run *run, jm_error *err)
+{
+    pid_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&ring_owner, &nobody, run->owner) && nobody == run->owner) {
+        jm_status status =
+            jm__fail(err, JM_BUSY, 0, "jm_run_start", "a run is at work in this process already");
+        return jm__hint(err, status, "end that one first");
+    }
+    atomic_store(&ring_owner, run->owner); /* what a forked child inherited is its parent's */
+    run->has_rings = true;
+    jm__collector_sink sink = jm__run_collector_sink(run);
+    jm_status status = jm__collector_create(&run->collector, run->folder.path, &sink, err);
+    if (status == JM_OK) status = jm__timeline_open(run->folder.path, err);
+    return status;
+}
+
+/* Spans of this process go into no run any more. */
+static void release_rings(jm_run *run)
+{
+    if (!run->has_rings) return;
+    jm__timeline_close();
+    jm__run_trace_end();
+    atomic_store(&ring_owner, 0);
+    run->has_rings = false;
+}
+
+static void write_start(jm_run *run, const jm_run_options *options)
+{
+    jm__anchor anchor = jm__anchor_take();
+    bool simulated = false;
+    jm__run_facts_write(&run->sinks, options->command);
+    jm__run_facts_write_findings(&run->sinks, jm__sampler_inventory(run->sampler));
+    for (size_t i = 0; i < run->boards.count; i++)
+        simulated = simulated || run->boards.items[i].simulated;
+    jm__sinks_meta(&run->sinks, "simulated", simulated ? "1" : "0");
+    if (run->folder.budget_ppm > 0)
+        jm__run_facts_write_number(&run->sinks, "budget_ppm", run->folder.budget_ppm);
+    if (options->kernels || options->child_kernels) jm__run_facts_write_launch_cost(&run->sinks);
+    jm__run_facts_write_number(&run->sinks, "start_ns", anchor.monotonic_ns);
+    jm__run_facts_write_number(&run->sinks, "start_unix_ns", anchor.realtime_ns);
+    jm__sinks_anchor(&run->sinks, &anchor);
+}
+
+/* Without signals: those are the program's. */
+static jm_status start_thread(jm_run *run, jm_error *err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&run->thread, NULL, jm__run_write, run);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        return jm__fail(err, JM_INTERNAL, code, "pthread_create", "no thread for the writer: %s",
+                        strerror(code));
+    pthread_setname_np(run->thread, "joulemap-write");
+    run->thread_started = true;
+    return JM_OK;
+}
+
+static jm_status add_sinks(jm_run *run, const jm__row_sink *more, size_t count, jm_error *err)
+{
+    jm__row_sink file = jm__row_sink_of_writer(run->writer);
+    bool fits = jm__sinks_add(&run->sinks, &file);
+    for (size_t i = 0; fits && i < count; i++)
+        fits = jm__sinks_add(&run->sinks, &more[i]);
+    return fits ? JM_OK
+                : jm__fail(err, JM_LIMIT, 0, "jm_run_start", "a run has at most %d sinks", JM_SINKS_MAX);
+}
+
+static jm_status start_all(jm_run *run, const jm_run_options *options, const char *given,
+                           const jm__row_sink *more, size_t count, jm_error *err)
+{
+    if (jm__run_rotates(options) && (run->path = strdup(jm__writer_path(run->writer))) == NULL)
+        return jm__no_memory(err, "jm_run_start");
+    JM_TRY(add_sinks(run, more, count, err));
+    double budget = options->budget > 0 ? options->budget : options->child_budget;
+    JM_TRY(jm__run_folder_create(&run->folder, run->path, lround(1e6 * budget), err));
+    if (!options->sampling_only) JM_TRY(start_rings(run, err));
+    JM_TRY(start_sampler(run, options, given, err));
+    JM_TRY(jm__run_environment_make(run, options, err));
+    if (options->kernels && !options->sampling_only)
+        JM_TRY(jm__run_kernels_start(run, options->kernels_required, err));
+    else if (options->ranges && !options->sampling_only)
+        jm__run_ranges_start(run);
+    jm__run_counters_start(run, options);
+    write_start(run, options);
+    JM_TRY(
+        jm__sinks_commit(&run->sinks, 0, err)); /* what cannot be written is told before the program starts */
+    return start_thread(run, err);
+}
+
+static jm_status start(jm_run *run, const jm_run_options *options, const jm__row_sink *more, size_t count,
+                       jm_error *err)
+{
+    JM_TRY(make_path(run, options->path, err));
+    JM_TRY(jm__run_start_writer(run, options, err));
+    char *given = run->path;
+    jm_status status = start_all(run, options, given, more, count, err);
+    if (run->path != given) free(given);
+    return status;
+}
+
+static jm_run *new_run(void)
+{
+    jm_run *run = calloc(1, sizeof *run);
+    if (run == NULL) return NULL;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&run->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&run->lock, NULL);
+    pthread_mutex_init(&run->writer_lock, NULL);
+    pthread_mutex_init(&run->path_lock, NULL);
+    jm__run_queue_init(&run->queue);
+    run->owner = getpid();
+    return run;
+}
+
+static void end_thread(jm_run *run)
+{
+    if (!run->thread_started) return;
+    pthread_mutex_lock(&run->lock);
+    run->stop = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    pthread_join(run->thread, NULL);
+    run->thread_started = false;
+}
+
+/* After the writer's thread, which tells it of kernels. */
+static void end_counters(jm_run *run)
+{
+    jm__counter_source *counters = run->counters;
+    run->counters = NULL;
+    jm__counter_source_free(counters);
+}
+
+/* All is in the recording, or never will be: whoever waits for it need not. */
+static void tell_end(jm_run *run, const jm_error *failure)
+{
+    pthread_mutex_lock(&run->lock);
+    run->ended = true;
+    if (failure != NULL) run->failure = *failure;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* Nothing was recorded, or nothing of it is wanted. */
+static void abandon(jm_run *run)
+{
+    jm__budget_leave(run);
+    atomic_store(&run->stopped, true);
+    tell_end(run, NULL);
+    jm__run_let_go(run);
+    jm__sampler_stop(run->sampler);
+    end_thread(run);
+    end_counters(run);
+    if (run->stop_kernels != NULL) run->stop_kernels();
+    release_rings(run);
+    jm__sampler_free(run->sampler); /* before the file goes: a simulated board writes its truth beside it */
+    run->sampler = NULL;
+    jm__writer_discard(run->writer);
+    run->writer = NULL;
+    jm_run_free(run);
+}
+
+jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const jm__row_sink *more,
+                             size_t count, jm_error *err)
+{
+    jm_run_options given;
+    JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_run_start", err));
+    JM_TRY(jm__budget_check(given.budget, err));
+    JM_TRY(jm__budget_check(given.child_budget, err));
+    jm_run *run = new_run();
+    char recording[PATH_MAX];
+    if (run == NULL) return jm__no_memory(err, "jm_run_start");
+    bool found = jm__run_folder_find(&run->folder, recording, sizeof recording);
+    bool waits = !found && given.may_wait && jm__timeline_is_dormant();
+    jm_status status = found   ? attach(run, recording, err)
+                       : waits ? be_dormant(run)
+                               : start(run, &given, more, count, err);
+    if (status != JM_OK) {
+        abandon(run);
+        return status;
+    }
+    jm__run_trace_begin(run);
+    jm__budget_start(run, given.budget > 0 ? given.budget
+                          : run->attached  ? 1e-6 * (double)run->folder.budget_ppm
+                                           : 0);
+    *out = run;
+    return JM_OK;
+}
+
+jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err)
+{
+    return jm__run_start_with(out, options, NULL, 0, err);
+}
+
+/* ---- at work */
+
+static jm_status fail_foreign(const char *call, jm_error *err)
+{
+    return jm__fail(err, JM_NOT_SUPPORTED, 0, call,
+                    "this run belongs to the process that forked this one: only that process can use it");
+}
+
+int64_t jm_now_ns(void)
+{
+    return jm__now_ns();
+}
+
+bool jm_run_attached(const jm_run *run)
+{
+    return run->attached;
+}
+
+bool jm_run_dormant(const jm_run *run)
+{
+    return run->dormant;
+}
+
+const char *jm_run_kernels_missing(const jm_run *run)
+{
+    return run->kernels_missing[0] != '\0' ? run->kernels_missing : NULL;
+}
+
+const char *const *jm_run_environment(const jm_run *run)
+{
+    static const char *const none[] = {NULL};
+    return run->environment == NULL ? none : (const char *const *)run->environment;
+}
+
+static jm_status fail_late(int timeout_ms, jm_error *err)
+{
+    return jm__fail(err, JM_BUSY, 0, "jm_run_flush", "the recorder has not caught up within %d ms",
+                    timeout_ms);
+}
+
+static jm_status flush_own(jm_run *run, int timeout_ms, jm_error *err)
+{
+    if (run->flush_kernels != NULL) run->flush_kernels();
+    int64_t wanted_ns = jm__now_ns(), until_ns = wanted_ns + timeout_ms * JM_NS_PER_MS;
+    struct timespec until = {until_ns / JM_NS_PER_S, until_ns % JM_NS_PER_S};
+    pthread_mutex_lock(&run->lock);
+    bool late = run->ended; /* the stop has told how it went */
+    if (run->wanted_ns < wanted_ns) run->wanted_ns = wanted_ns;
+    pthread_cond_broadcast(&run->changed);
+    int code = 0;
+    while (code == 0 && run->complete_ns < wanted_ns && run->failure.status == JM_OK && !run->ended)
+        code = pthread_cond_timedwait(&run->changed, &run->lock, &until);
+    bool done = run->complete_ns >= wanted_ns || run->ended;
+    jm_error failure = run->failure;
+    pthread_mutex_unlock(&run->lock);
+    if (late || (done && failure.status == JM_OK)) return JM_OK;
+    if (failure.status == JM_OK) return fail_late(timeout_ms, err);
+    if (err != NULL) *err = failure;
+    return failure.status;
+}
+
+static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
+{
+    jm_recording *recording = NULL;
+    int64_t wanted_ns = jm__now_ns(), complete_ns = -1;
+    JM_TRY(jm_run_recording(run, &recording, err));
+    jm__run_folder_ask_flush(&run->folder);
+    while (jm__now_ns() - wanted_ns < timeout_ms * JM_NS_PER_MS) {
+        jm__sleep_ns(20 * JM_NS_PER_MS);
+        JM_TRY(jm_run_recording(run, &recording, err)); /* there may be another part by now */
+        JM_TRY(jm__recording_complete_ns(recording, &complete_ns, err));
+        if (complete_ns >= wanted_ns) return JM_OK;
+    }
+    return fail_late(timeout_ms, err);
+}
+
+jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err)
+{
+    if (jm__run_is_foreign(run))
+        return atomic_load(&run->stopped) ? JM_OK : fail_foreign("jm_run_flush", err);
+    if (run->dormant) return JM_OK; /* nothing is kept back */
+    return run->attached ? flush_attached(run, timeout_ms, err) : flush_own(run, timeout_ms, err);
+}
+
+jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err)
+{
+    if (jm__run_is_foreign(run)) return fail_foreign("jm_run_complete_ns", err);
+    if (run->dormant) {
+        *complete_ns = 0;
+        return JM_OK;
+    }
+    if (run->attached) {
+        jm_recording *recording = NULL;
+        JM_TRY(jm_run_recording(run, &recording, err));
+        JM_TRY(jm__recording_complete_ns(recording, complete_ns, err));
+        if (*complete_ns < 0) *complete_ns = 0; /* nothing was committed yet */
+        return JM_OK;
+    }
+    pthread_mutex_lock(&run->lock);
+    *complete_ns = run->complete_ns;
+    jm_error failure = run->failure;
+    pthread_mutex_unlock(&run->lock);
+    if (failure.status == JM_OK) return JM_OK;
+    if (err != NULL) *err = failure;
+    return failure.status;
+}
+
+jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
+{
+    if (jm__run_is_foreign(run)) return fail_foreign("jm_run_recording", err);
+    if (run->dormant) {
+        jm_status status = jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
+                                    "this program was started dormant: it keeps no recording of its own");
+        return jm__hint(err, status,
+                        "`joulemap attach %d` records it; without JOULEMAP_DORMANT it records itself",
+                        (int)getpid());
+    }
+    if (run->path == NULL && run->attached)
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
+                        "the recorder above this process keeps its recording in memory");
+    pthread_mutex_lock(&run->writer_lock);
+    if (run->attached) jm__run_follow_recorder(run);
+    jm_status status = JM_OK;
+    if (run->path == NULL)
+        status = jm__writer_recording(run->writer, out, err);
+    else if (run->recording == NULL)
+        status = jm_recording_open(&run->recording, run->path, err);
+    if (status == JM_OK && run->path != NULL) *out = run->recording;
+    pthread_mutex_unlock(&run->writer_lock);
+    return status;
+}
+
+jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error *err)
+{
+    if (jm__run_is_foreign(run)) return fail_foreign("jm_run_note", err);
+    if (run->attached) return JM_OK;
+    pthread_mutex_lock(&run->writer_lock);
+    if (run->writer != NULL && !atomic_load(&run->stopped)) jm__sinks_meta(&run->sinks, key, value);
+    pthread_mutex_unlock(&run->writer_lock);
+    return JM_OK;
+}
+
+/* ---- the end: nothing is lost that was measured, and nothing of it stays behind */
+
+static void write_end(jm_run *run, const jm__anchor *end)
+{
+    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler), told = jm__writer_cost_told(run->writer);
+    jm__run_facts_write_number(&run->sinks, "end_ns", end->monotonic_ns);
+    jm__run_facts_write_number(&run->sinks, "end_unix_ns", end->realtime_ns);
+    jm__run_facts_write_number(&run->sinks, "sampler_cpu_ns", cost.cpu_ns - told.cpu_ns);
+    jm__run_facts_write_number(&run->sinks, "sampler_calls", cost.calls - told.calls);
+    jm__run_facts_write_number(&run->sinks, "sampler_call_ns", cost.call_ns - told.call_ns);
+    jm__sinks_anchor(&run->sinks, end);
+}
+
+/* A recording in memory stays for its readers until jm_run_free. */
+static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
+{
+    /* What was promised last may reach beyond the end: readings came in while the writer was waited for. */
+    int64_t complete_ns = end_ns > run->complete_ns ? end_ns : run->complete_ns;
+    jm_status status = jm__sinks_commit(&run->sinks, complete_ns, err);
+    pthread_mutex_lock(&run->lock);
+    if (status == JM_OK) run->complete_ns = complete_ns; /* who waits for it need not know of the stop */
+    pthread_mutex_unlock(&run->lock);
+    if (run->path == NULL) return status;
+    status = jm__writer_close(run->writer, err);
+    run->writer = NULL;
+    run->sinks.count = 0;
+    return status;
+}
+
+/* Another thread is at it. */
+static void await_end(jm_run *run)
+{
+    pthread_mutex_lock(&run->lock);
+    while (!run->ended)
+        pthread_cond_wait(&run->changed, &run->lock);
+    pthread_mutex_unlock(&run->lock);
+}
+
+static jm_status write_rest(jm_run *run, const jm__anchor *end, jm_error *err)
+{
+    pthread_mutex_lock(&run->writer_lock);
+    jm__run_take_rows(run);
+    jm__run_take_last(run);
+    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
+    jm__writer_cost(run->writer, &cost);
+    jm__writer_settle(run->writer, end->monotonic_ns);
+    jm__run_follow_parts(run);
+    write_end(run, end);
+    jm_status status = end_writer(run, end->monotonic_ns, err);
+    pthread_mutex_unlock(&run->writer_lock);
+    return status;
+}
+
+jm_status jm_run_stop(jm_run *run, jm_error *err)
+{
+    if (jm__run_is_foreign(run)) return JM_OK;
+    jm__budget_end(run);
+    jm__run_wait(run, false);
+    if (run->attached) return JM_OK;
+    if (atomic_exchange(&run->stopped, true)) {
+        await_end(run);
+        return JM_OK;
+    }
+    jm__run_let_go(run); /* the rings are still emptied */
+    jm__anchor end = jm__anchor_take();
+    if (run->counters != NULL) jm__counter_source_stop(run->counters);
+    jm__sampler_stop(run->sampler); /* takes the last edge readings */
+    end_thread(run);
+    end_counters(run);
+    if (run->stop_kernels != NULL) run->stop_kernels();
+    release_rings(run);
+    jm_error failure = {0};
+    failure.status = write_rest(run, &end, &failure);
+    jm__sampler_free(run->sampler); /* the next run of this process may want other boards */
+    run->sampler = NULL;
+    jm__run_folder_remove(&run->folder);
+    tell_end(run, &failure);
+    if (failure.status != JM_OK && err != NULL) *err = failure;
+    return failure.status;
+}
+
+void jm_run_keep(jm_run *run)
+{
+    if (run->attached || jm__run_is_foreign(run)) return;
+    pthread_mutex_lock(&run->writer_lock);
+    if (run->writer != NULL) jm__writer_keep(run->writer);
+    pthread_mutex_unlock(&run->writer_lock);
+}
+
+void jm_run_discard(jm_run *run)
+{
+    if (run == NULL || jm__run_is_foreign(run)) return;
+    if (atomic_load(&run->stopped) || run->attached)
+        jm_run_free(run);
+    else
+        abandon(run);
+}
+
+void jm_run_free(jm_run *run)
+{
+    if (run == NULL || jm__run_is_foreign(run))
+        return; /* a forked child has no right to the parent's files: it keeps
+                 * its copy of the memory, and no more */
+    jm_run_stop(run, NULL);
+    release_rings(run);
+    jm_recording_close(run->recording);
+    for (size_t i = 0; i < run->older.count; i++)
+        jm_recording_close(run->older.items[i].recording);
+    jm__vec_free(&run->older);
+    jm__writer_close(run->writer, NULL);
+    jm__collector_free(run->collector);
+    jm__sampler_free(run->sampler);
+    if (!run->attached) jm__run_folder_remove(&run->folder);
+    for (char **variable = run->environment; variable != NULL && *variable != NULL; variable++)
+        free(*variable);
+    free(run->environment);
+    jm__strbuf_free(&run->sockets);
+    jm__run_queue_free(&run->queue);
+    jm__run_rows_free(&run->taken);
+    jm__vec_free(&run->boards);
+    jm__vec_free(&run->boards_of_streams);
+    pthread_mutex_destroy(&run->writer_lock);
+    pthread_mutex_destroy(&run->path_lock);
+    pthread_mutex_destroy(&run->lock);
+    pthread_cond_destroy(&run->changed);
+    free(run->path);
+    free(run->told_path);
+    free(run);
+}

@@ -1,0 +1,235 @@
+/* Where rows come from: sampler and collector, on their way to the sinks. */
+#include "base/clock.h"
+#include "record/run/inside.h"
+#include "record/timeline/door.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Without it the figures lack something, so this is told. */
+static void tell_refused(jm_run *run, int64_t board_id, const char *name)
+{
+    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns(), .board_id = board_id};
+    snprintf(event.text, sizeof event.text, "no room in memory for %.40s: none of its readings are here",
+             name);
+    run->refused = true;
+    jm__run_queue_add_event(&run->queue, &event);
+}
+
+/* ---- sampler: its thread waits for the writer's only when a board or a sensor is new */
+
+static int64_t take_board(void *context, const jm_board *board)
+{
+    jm_run *run = context;
+    jm_board row = *board;
+    if (gethostname(row.host, sizeof row.host - 1) != 0) row.host[0] = '\0';
+    pthread_mutex_lock(&run->writer_lock);
+    int64_t id = jm__sinks_board(&run->sinks, &row);
+    if (id > 0 && !jm__vec_push(&run->boards, row)) id = -1;
+    pthread_mutex_unlock(&run->writer_lock);
+    if (id < 0) tell_refused(run, 0, row.name);
+    return id;
+}
+
+static int64_t take_sensor(void *context, const jm_sensor *sensor)
+{
+    jm_run *run = context;
+    jm_sensor row = *sensor;
+    pthread_mutex_lock(&run->writer_lock);
+    int64_t id = jm__sinks_sensor(&run->sinks, &row);
+    pthread_mutex_unlock(&run->writer_lock);
+    if (id < 0) tell_refused(run, row.board_id, row.name);
+    return id;
+}
+
+static void take_readings(void *context, const jm_reading *readings, size_t count)
+{
+    jm__run_queue_add_readings(&((jm_run *)context)->queue, readings, count);
+}
+
+static void take_event(void *context, const jm__event *event)
+{
+    jm__run_queue_add_event(&((jm_run *)context)->queue, event);
+}
+
+static void take_anchor(void *context, int64_t monotonic_ns, int64_t realtime_ns)
+{
+    jm__anchor anchor = {monotonic_ns, realtime_ns};
+    jm__run_queue_add_anchor(&((jm_run *)context)->queue, &anchor);
+}
+
+jm__sampler_sink jm__run_sampler_sink(jm_run *run)
+{
+    return (jm__sampler_sink){.context = run,
+                              .board = take_board,
+                              .sensor = take_sensor,
+                              .readings = take_readings,
+                              .event = take_event,
+                              .anchor = take_anchor};
+}
+
+/* ---- collector: in the writer's thread, which holds writer_lock */
+
+static int64_t take_name(void *context, const char *text)
+{
+    jm_run *run = context;
+    int64_t id = jm__sinks_name(&run->sinks, text);
+    jm__run_counters_saw_name(run, id, text);
+    return id;
+}
+
+static void take_process(void *context, const jm__process *process)
+{
+    jm__sinks_process(&((jm_run *)context)->sinks, process);
+}
+
+static void take_span_begin(void *context, const jm__span *span)
+{
+    jm__sinks_span_begin(&((jm_run *)context)->sinks, span);
+}
+
+static void take_span_end(void *context, const jm__span_end *end)
+{
+    jm__sinks_span_end(&((jm_run *)context)->sinks, end);
+}
+
+static void take_mark(void *context, const jm__mark *mark)
+{
+    jm_run *run = context;
+    jm__sinks_mark(&run->sinks, mark);
+    jm__run_counters_saw_mark(run, mark);
+}
+
+static int64_t take_class(void *context, const jm__kernel_class *kernel_class)
+{
+    jm__kernel_class row = *kernel_class;
+    return jm__sinks_kernel_class(&((jm_run *)context)->sinks, &row);
+}
+
+static int64_t take_stream(void *context, const jm__stream *stream, const char *board_uuid)
+{
+    jm_run *run = context;
+    jm__stream row = *stream;
+    for (size_t i = 0; i < run->boards.count && board_uuid != NULL && board_uuid[0] != '\0'; i++)
+        if (strcmp(run->boards.items[i].uuid, board_uuid) == 0) row.board_id = run->boards.items[i].id;
+    row.id = jm__sinks_stream(&run->sinks, &row);
+    jm__run_counters_saw_stream(run, &row);
+    return row.id;
+}
+
+static void take_kernels(void *context, const jm__kernel *kernels, size_t count)
+{
+    jm_run *run = context;
+    jm__sinks_kernels(&run->sinks, kernels, count);
+    jm__run_counters_saw_kernels(run, kernels, count);
+}
+
+static void take_loss(void *context, const jm__loss *loss)
+{
+    jm__sinks_loss(&((jm_run *)context)->sinks, loss);
+}
+
+void jm__run_tell_of_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text)
+{
+    jm__event event = {.kind = kind, .t_ns = jm__now_ns()};
+    snprintf(event.text, sizeof event.text, JM_EVENT_OF_PROCESS "%s", pid, text);
+    jm__sinks_event(&run->sinks, &event);
+}
+
+static void take_note(void *context, int64_t pid, const char *text)
+{
+    jm__run_tell_of_process(context, JM_EVENT_CUPTI, pid, text);
+}
+
+jm__collector_sink jm__run_collector_sink(jm_run *run)
+{
+    return (jm__collector_sink){.context = run,
+                                .name = take_name,
+                                .process = take_process,
+                                .span_begin = take_span_begin,
+                                .span_end = take_span_end,
+                                .mark = take_mark,
+                                .kernel_class = take_class,
+                                .stream = take_stream,
+                                .kernels = take_kernels,
+                                .loss = take_loss,
+                                .note = take_note};
+}
+
+/* ---- who may not enter the folder, as it is another user's */
+
+static bool is_known(const jm_run *run, pid_t pid)
+{
+    for (size_t i = 0; i < run->stranger_count; i++)
+        if (run->strangers[i] == pid) return true;
+    return false;
+}
+
+/* With writer_lock held. */
+static void hear_strangers(jm_run *run)
+{
+    char words[160];
+    pid_t pid;
+    uid_t uid;
+    if (!jm__kept_file_is_ours(&run->folder.door)) return;
+    while (run->stranger_count < JM_RUN_STRANGERS &&
+           jm__door_hear(run->folder.door.fd_plus_one - 1, &pid, &uid)) {
+        if (is_known(run, pid)) continue; /* each of its libraries knocks */
+        run->strangers[run->stranger_count++] = pid;
+        snprintf(words, sizeof words,
+                 "it runs as user %u, who may not enter the folder of this run: nothing of it is recorded%s",
+                 (unsigned)uid,
+                 run->stranger_count == JM_RUN_STRANGERS ? "; of others nothing more is said" : "");
+        jm__run_tell_of_process(run, JM_EVENT_RECORDER, pid, words);
+    }
+}
+
+/* ---- all of it */
+
+static void write_loss(jm_run *run, int64_t count, const char *reason)
+{
+    jm__loss loss = {.t_ns = jm__now_ns(), .count = count, .source = "recorder", .reason = reason};
+    if (count > 0) jm__sinks_loss(&run->sinks, &loss);
+}
+
+/* Where one of its steps failed, spans may be missing, and kernels may belong to the span around theirs. */
+static void tell_collector(jm_run *run, jm_status status, const jm_error *cause)
+{
+    if (status == JM_OK) return;
+    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns()};
+    snprintf(event.text, sizeof event.text,
+             "spans and kernels of this moment may be missing or misplaced: %.160s", cause->text);
+    jm__sinks_event(&run->sinks, &event);
+}
+
+void jm__run_take_last(jm_run *run)
+{
+    jm_error cause = {0};
+    if (run->collector != NULL) tell_collector(run, jm__collector_finish(run->collector, &cause), &cause);
+}
+
+size_t jm__run_take_rows(jm_run *run)
+{
+    jm_error cause = {0};
+    hear_strangers(run);
+    jm__run_queue_swap(&run->queue, &run->taken);
+    jm__run_rows *rows = &run->taken;
+    jm__sinks_readings(&run->sinks, rows->readings.items, rows->readings.count);
+    for (size_t i = 0; i < rows->events.count; i++)
+        jm__sinks_event(&run->sinks, &rows->events.items[i]);
+    for (size_t i = 0; i < rows->anchors.count; i++)
+        jm__sinks_anchor(&run->sinks, &rows->anchors.items[i]);
+    for (size_t i = 0; i < rows->counter_blocks.count; i++)
+        jm__sinks_counter_block(&run->sinks, &rows->counter_blocks.items[i]);
+    for (size_t i = 0; i < rows->facts.count; i++)
+        jm__sinks_meta(&run->sinks, rows->facts.items[i].key, rows->facts.items[i].value);
+    write_loss(run, rows->lost_samples, "the writer did not keep up with the samples of counters");
+    write_loss(run, rows->lost_readings, "the writer did not keep up with the readings");
+    write_loss(run, rows->lost_events, "the writer did not keep up with the events");
+    jm__run_rows_clear(rows);
+    size_t records = 0;
+    if (run->collector != NULL)
+        tell_collector(run, jm__collector_poll(run->collector, &records, &cause), &cause);
+    return records;
+}

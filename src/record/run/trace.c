@@ -1,0 +1,406 @@
+/* What of this process is recorded, and when: all of it, at the times that the program says, or its steps as
+ * a budget has it. */
+#include "base/status.h"
+#include "format/rows/marks.h"
+#include "record/run/budget.h"
+#include "record/run/inside.h"
+#include "record/run/turns.h"
+#include "record/timeline/dormant.h"
+#include "record/timeline/timeline.h"
+#include "record/timeline/track.h"
+
+#include <inttypes.h>
+#include <joulemap/span.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SAY_AGAIN_NS JM_NS_PER_S /* to a CUDA that was started in between; and ask for a first rank */
+enum { PHASES_DEEP = 16, PHASES_KNOWN = 64 };
+
+/* ---- at the times that are said */
+
+/* What this process said last: its rings are one, whichever of its runs they are of. */
+static struct {
+    pid_t pid; /* a forked child traces everything and has said nothing (record/timeline/track.c) */
+    _Atomic uint32_t run; /* to whom: jm__track_run */
+    const char *mark;     /* that stands; NULL: none was left yet */
+    _Atomic int tracing;
+} told = {.tracing = JM_TRACING_ON};
+
+static void forget(void)
+{
+    told.pid = getpid();
+    told.mark = NULL;
+    atomic_store_explicit(&told.tracing, JM_TRACING_ON, memory_order_relaxed);
+    told.run = jm__track_run(); /* last: who finds it finds the level */
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void forget_in_children(void)
+{
+    pthread_atfork(NULL, NULL, forget);
+}
+
+/* Warm time counts as what it follows: as untraced, unless steps alone were recorded before it. */
+static const char *mark_of(jm_tracing tracing)
+{
+    if (tracing == JM_TRACING_ON) return JM_MARK_TRACED;
+    if (tracing == JM_TRACING_STEPS) return JM_MARK_STEPS;
+    bool after_steps = told.mark != NULL && strcmp(told.mark, JM_MARK_STEPS) == 0;
+    return tracing == JM_TRACING_WARM && after_steps ? JM_MARK_STEPS : JM_MARK_UNTRACED;
+}
+
+static bool stands(const char *mark)
+{
+    return told.mark != NULL && strcmp(told.mark, mark) == 0;
+}
+
+static void trace(jm_run *run, jm_tracing tracing)
+{
+    bool has_ended = run->owner != getpid() || atomic_load(&run->stopped);
+    if (has_ended || (run->collector == NULL && !run->attached)) return;
+    pthread_once(&once, forget_in_children);
+    jm__track_look();
+    if (run->dormant && jm__track_run() == 0) return; /* whoever attaches begins with everything */
+    if (told.pid != getpid() || told.run != jm__track_run()) forget();
+    const char *mark = mark_of(tracing);
+    bool changes = !stands(mark), before = stands(JM_MARK_TRACED);
+    bool is_off = tracing == JM_TRACING_OFF || tracing == JM_TRACING_STEPS;
+    /* Marks lie inside of what is traced. */
+    if (changes && before) jm_mark(mark, NULL);
+    jm__timeline_trace(tracing);
+    /* Steps without their kernels must not stand for others. */
+    if (!jm__run_kernels_trace(run, !is_off) && !is_off) {
+        mark = told.mark != NULL && !before ? told.mark : JM_MARK_UNTRACED;
+        changes = !stands(mark);
+    }
+    if (changes && !before) jm_mark(mark, NULL);
+    told.mark = mark;
+    atomic_store_explicit(&told.tracing, (int)tracing, memory_order_relaxed);
+}
+
+/* Dormant runs that are open: nothing is recorded but by a recorder that attaches. */
+static _Atomic int waiting;
+
+void jm__run_wait(jm_run *run, bool wait)
+{
+    if (atomic_exchange(&run->waits, wait) == wait) return;
+    waiting += wait ? 1 : -1;
+    jm__dormant_needs_thread(waiting > 0); /* layers are not even looked at while nobody records */
+}
+
+void jm_tracing_follow(void (*changed)(void))
+{
+    jm__dormant_follow(changed);
+}
+
+jm_tracing jm_tracing_now(void)
+{
+    uint32_t run = jm__track_run();
+    if (waiting > 0 && run == 0) return JM_TRACING_OFF;
+    if (run != told.run) return JM_TRACING_ON; /* nothing was said in it yet */
+    return (jm_tracing)atomic_load_explicit(&told.tracing, memory_order_relaxed);
+}
+
+void jm__run_trace_end(void)
+{
+    forget();
+}
+
+void jm__run_trace_begin(jm_run *run)
+{
+    bool is_limited = told.pid == getpid() && told.mark != NULL && strcmp(told.mark, JM_MARK_TRACED) != 0;
+    if (run->has_rings) forget();
+    if (run->attached && is_limited) trace(run, JM_TRACING_ON);
+}
+
+/* ---- within a budget */
+
+typedef struct phase {
+    _Atomic jm_span_id id;
+    jm_name name;
+} phase;
+
+/* One a process, as the rings are. Whoever has `taken` it may look; two threads whose steps begin at once do
+ * not wait for each other: the second is told by its span alone. */
+static struct {
+    _Atomic pid_t taken; /* by a thread of that process, 0: by none; a forked child finds its parent's */
+    jm_run *run;         /* NULL: there is no budget */
+    pid_t pid;           /* a forked child traces everything */
+    jm__budget budget;
+    _Atomic jm_span_id open; /* the outermost step that goes on, 0: none */
+    jm_name name;            /* of the step that began last */
+    bool has_steps;          /* the program tells its steps: batches are parts of them */
+    jm__turns turns;
+    int64_t said_ns;
+    phase phases[PHASES_DEEP];
+    _Atomic size_t phase_count;
+    jm_name stepped[PHASES_KNOWN]; /* phases that have had steps in them, the last ones */
+    size_t stepped_count;
+    jm_span_id whole;  /* the phase that stands for a step, while that goes on; 0: none does */
+    uint32_t recorded; /* of a dormant run: jm__track_run as the last step began */
+} paced;
+
+static bool try_take(void)
+{
+    pid_t own = getpid(), holder = 0;
+    if (atomic_compare_exchange_strong(&paced.taken, &holder, own)) return true;
+    return holder != own && atomic_compare_exchange_strong(&paced.taken, &holder, own);
+}
+
+static void take(void)
+{
+    while (!try_take())
+        sched_yield();
+}
+
+static void give_back(void)
+{
+    atomic_store(&paced.taken, 0);
+}
+
+static void begin_phase(jm_span_id id, jm_name name)
+{
+    if (id == 0 || paced.phase_count == PHASES_DEEP) return;
+    paced.phases[paced.phase_count].name = name;
+    atomic_store_explicit(&paced.phases[paced.phase_count++].id, id, memory_order_relaxed);
+}
+
+/* They may end in any order: threads have theirs. */
+static void end_phase(jm_span_id id)
+{
+    for (size_t i = paced.phase_count; i-- > 0;) {
+        if (paced.phases[i].id != id) continue;
+        for (paced.phase_count--; i < paced.phase_count; i++) {
+            paced.phases[i].id = paced.phases[i + 1].id;
+            paced.phases[i].name = paced.phases[i + 1].name;
+        }
+        return;
+    }
+}
+
+static bool has_had_steps(jm_name name)
+{
+    for (size_t i = 0; i < PHASES_KNOWN && i < paced.stepped_count; i++)
+        if (paced.stepped[i] == name) return true;
+    return false;
+}
+
+static void note_steps(jm_name name)
+{
+    if (name != 0 && !has_had_steps(name)) paced.stepped[paced.stepped_count++ % PHASES_KNOWN] = name;
+}
+
+/* A step in a step is a part of it; one of the same name is the next one, whose end before was lost. */
+static bool is_step(jm_span_kind kind, jm_name name)
+{
+    if (kind == JM_SPAN_BATCH && paced.has_steps) return false;
+    bool inside = atomic_load_explicit(&paced.open, memory_order_relaxed) != 0;
+    return !inside || name == paced.name || (kind == JM_SPAN_STEP && !paced.has_steps);
+}
+
+/* Of a dormant run: whether a recorder is there, which neither begins nor ends at this moment: CUPTI takes a
+ * second for that, and no step waits for it. Each begins with a budget of its own: what was not spent while
+ * nobody was there, or on another, is not saved up. */
+static bool has_recorder(int64_t now_ns)
+{
+    uint32_t now = jm__track_run(), before = paced.recorded;
+    if (now == 0 && now_ns - paced.said_ns > SAY_AGAIN_NS) { /* not as it starts, and the loader is held */
+        jm__run_kernels_find(paced.run);
+        paced.said_ns = now_ns;
+    }
+    if (now != 0 && jm__run_kernels_are_busy(paced.run)) {
+        jm__budget_rest(&paced.budget, now_ns);
+        return false;
+    }
+    paced.recorded = now;
+    if (now == 0 && before != 0) jm__budget_rest(&paced.budget, now_ns);
+    if (now != 0 && now != before) {
+        jm__budget_init(&paced.budget, paced.budget.share, now_ns);
+        trace(paced.run, JM_TRACING_ON);
+    }
+    return now != 0;
+}
+
+/* A step, or a phase that stands for one. */
+static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
+{
+    int64_t now_ns = jm__now_ns();
+    if (paced.run->dormant && !has_recorder(now_ns)) return;
+    jm_tracing before = paced.budget.level;
+    bool whole = kind == JM_SPAN_PHASE;
+    const jm__budget_step step = {
+        .name = whole ? 0 : name,
+        .phase = whole                   ? name
+                 : paced.phase_count > 0 ? paced.phases[paced.phase_count - 1].name
+                                         : 0,
+        .samples = samples,
+        .whole = whole,
+    };
+    paced.whole = 0;
+    if (!whole) {
+        paced.has_steps = paced.has_steps || kind == JM_SPAN_STEP;
+        paced.name = name;
+        note_steps(step.phase);
+    }
+    bool was_soon = paced.budget.soon_ns != 0;
+    paced.budget.lag_steps = jm__turns_lag(&paced.turns);
+    jm_tracing wanted = jm__budget_begin(&paced.budget, &step, now_ns);
+    if (jm__turns_comes_soon(&paced.turns, paced.budget.soon_ns != 0 && !was_soon))
+        jm_mark(JM_MARK_SOON, NULL);
+    jm_tracing level = whole ? wanted : jm__turns_agree(&paced.turns, paced.budget.steps, before, wanted);
+    jm__budget_have(&paced.budget, level);
+    if (level != before) {
+        trace(paced.run, level);
+        jm__budget_switched(&paced.budget, jm__now_ns());
+        paced.said_ns = now_ns;
+    } else if (now_ns - paced.said_ns > SAY_AGAIN_NS) {
+        bool may_not_know =
+            paced.run->trace_kernels == NULL || paced.run->dormant || paced.run->kernels_untold;
+        if (level == JM_TRACING_STEPS && may_not_know) jm__run_kernels_trace(paced.run, false);
+        if (paced.turns.page == NULL && paced.turns.waits)
+            jm__turns_join(&paced.turns, paced.run->folder.path);
+        paced.said_ns = now_ns;
+    }
+}
+
+static uint64_t begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples,
+                      const jm__track_number *payload)
+{
+    if (!try_take()) return jm__track_begin_with((uint8_t)kind, name, type, samples, payload);
+    bool is_ours = paced.run != NULL && paced.pid == getpid();
+    bool inside = atomic_load_explicit(&paced.open, memory_order_relaxed) != 0;
+    bool whole = is_ours && kind == JM_SPAN_PHASE && !inside && !has_had_steps(name);
+    bool steps = is_ours && kind != JM_SPAN_PHASE && is_step(kind, name);
+    if (steps || whole) begin_step(kind, name, samples);
+    uint64_t id = jm__track_begin_with((uint8_t)kind, name, type, samples, payload);
+    if (steps) atomic_store_explicit(&paced.open, id, memory_order_relaxed);
+    if (whole) paced.whole = id;
+    if (is_ours && kind == JM_SPAN_PHASE) begin_phase(id, name);
+    give_back();
+    return id;
+}
+
+static bool is_open_phase(uint64_t span)
+{
+    size_t count = atomic_load_explicit(&paced.phase_count, memory_order_relaxed);
+    for (size_t i = 0; i < count; i++)
+        if (atomic_load_explicit(&paced.phases[i].id, memory_order_relaxed) == span) return true;
+    return false;
+}
+
+static void end(uint64_t span, uint32_t samples, uint32_t tokens)
+{
+    bool is_step = span != 0 && span == atomic_load_explicit(&paced.open, memory_order_relaxed);
+    if (!is_step && !is_open_phase(span)) return;
+    if (paced.pid != getpid()) return;
+    take();
+    if (is_step) {
+        jm__budget_count(&paced.budget, samples, tokens);
+        atomic_store_explicit(&paced.open, 0, memory_order_relaxed);
+    } else {
+        if (span == paced.whole) jm__budget_rest(&paced.budget, jm__now_ns());
+        end_phase(span);
+    }
+    give_back();
+}
+
+static const jm__step_follower follower = {.begin = begin, .end = end};
+
+jm_status jm__budget_check(double share, jm_error *err)
+{
+    if (share >= 0 && share <= 1) return JM_OK;
+    jm__fail(err, JM_USAGE, 0, "jm_run_start", "a budget is a share of the program's time, not %g", share);
+    return jm__hint(err, JM_USAGE, "0.01 lets tracing slow it down by 1 %%; 0 is none, and all is traced");
+}
+
+void jm__budget_start(jm_run *run, double share)
+{
+    if (!(share > 0)) return;
+    take();
+    paced.run = run;
+    paced.pid = getpid();
+    paced.has_steps = false;
+    paced.name = 0;
+    paced.phase_count = 0;
+    paced.stepped_count = 0;
+    paced.whole = 0;
+    atomic_store(&paced.open, 0);
+    paced.said_ns = jm__now_ns();
+    jm__budget_init(&paced.budget, share, paced.said_ns);
+    jm__turns_join(&paced.turns, run->folder.path);
+    trace(run, JM_TRACING_ON);
+    paced.recorded = jm__track_run();
+    give_back();
+    jm__timeline_follow_steps(&follower);
+}
+
+/* False: it is not this run's. */
+static bool end_pace(const jm_run *run, jm__budget *last)
+{
+    bool is_ours = false;
+    if (run->owner != getpid()) return false;
+    take();
+    is_ours = paced.run == run;
+    if (is_ours) {
+        jm__timeline_follow_steps(NULL);
+        *last = paced.budget;
+        jm__turns_leave(&paced.turns);
+        paced.run = NULL;
+    }
+    give_back();
+    return is_ours;
+}
+
+void jm__budget_leave(jm_run *run)
+{
+    jm__budget last;
+    end_pace(run, &last);
+}
+
+void jm_run_trace(jm_run *run, jm_tracing tracing)
+{
+    jm__budget_leave(run); /* two cannot say it */
+    trace(run, tracing);
+}
+
+/* While nobody records a dormant run, no time passes. */
+static int64_t counted_until_ns(void)
+{
+    bool rests = paced.run->dormant && paced.recorded == 0;
+    return rests ? paced.budget.now_ns : jm__now_ns();
+}
+
+bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
+{
+    *cost = (jm_tracing_cost){0};
+    if (run->owner != getpid()) return false;
+    take();
+    bool is_ours = paced.run == run;
+    if (is_ours)
+        *cost = (jm_tracing_cost){.share = jm__budget_cost(&paced.budget, counted_until_ns()),
+                                  .steps = paced.budget.steps - paced.budget.wholes,
+                                  .traced_steps = paced.budget.traced_steps};
+    give_back();
+    return is_ours;
+}
+
+void jm__budget_end(jm_run *run)
+{
+    jm__budget last;
+    if (!end_pace(run, &last)) return;
+    char text[192];
+    long cost_ppm = lround(1e6 * jm__budget_cost(&last, jm__now_ns()));
+    snprintf(text, sizeof text,
+             "{\"budget_ppm\":%ld,\"cost_ppm\":%ld,\"steps\":%" PRIu64 ",\"traced_steps\":%" PRIu64 "}",
+             lround(1e6 * last.share), cost_ppm, last.steps - last.wholes, last.traced_steps);
+    bool is_anothers = run->dormant && paced.recorded != jm__track_run(); /* a recorder's that saw no step */
+    if (!is_anothers) jm_mark(JM_MARK_BUDGET, text);
+    if (run->attached) trace(run, JM_TRACING_ON); /* nobody tells what comes */
+}

@@ -1,0 +1,113 @@
+/* The writer's thread: rings and queue into the recording, twice a second made safe. */
+#include "base/clock.h"
+#include "record/run/inside.h"
+
+#include <time.h>
+
+/* A ring of 65536 spans, an eighth of it kept for ends, takes 1.1 million records a second if it is emptied
+ * that often; a module's hooks give 0.8 million at most (two in 2.6 us: docs/architecture.md). */
+#define POLL_NS (50 * JM_NS_PER_MS)
+/* What a killed recorder may lose, besides a second of the sensor's ring. */
+#define COMMIT_NS (500 * JM_NS_PER_MS)
+/* A read of the ring costs up to 0.7 ms (docs/sensors.md): 0.3 % of the time while somebody waits. */
+#define KICK_NS (250 * JM_NS_PER_MS)
+/* An eighth of a ring in one poll: it fills faster than it is emptied, so look again at once. */
+#define BUSY_RECORDS 8192
+/* While somebody waits for readings: a quarter of the time between two of the fastest sensor (20 ms). */
+#define WAIT_NS (5 * JM_NS_PER_MS)
+
+typedef struct pace {
+    int64_t committed_at_ns;
+    int64_t committed_fresh_ns; /* how far the sensors had come then */
+    int64_t kicked_at_ns;
+    bool busy;
+} pace;
+
+/* Sleep until the next poll, or until somebody wants something. True to go on. */
+static bool wait_for_work(jm_run *run, const pace *now)
+{
+    pthread_mutex_lock(&run->lock);
+    if (!run->stop && !now->busy && run->wanted_ns <= run->complete_ns) {
+        int64_t until_ns = jm__now_ns() + POLL_NS;
+        struct timespec until = {until_ns / JM_NS_PER_S, until_ns % JM_NS_PER_S};
+        pthread_cond_timedwait(&run->changed, &run->lock, &until);
+    }
+    bool go_on = !run->stop;
+    pthread_mutex_unlock(&run->lock);
+    return go_on;
+}
+
+static int64_t get_wanted_ns(jm_run *run)
+{
+    pthread_mutex_lock(&run->lock);
+    int64_t wanted_ns = run->wanted_ns;
+    pthread_mutex_unlock(&run->lock);
+    return wanted_ns;
+}
+
+/* A process that attached asked through the folder. */
+static void look_for_asks(jm_run *run)
+{
+    if (!jm__run_folder_flush_asked(&run->folder)) return;
+    pthread_mutex_lock(&run->lock);
+    run->wanted_ns = jm__now_ns();
+    pthread_mutex_unlock(&run->lock);
+}
+
+static void commit(jm_run *run, int64_t complete_ns, int64_t fresh_ns, pace *now)
+{
+    jm_error failure = {0};
+    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
+    jm__run_folder_keep(&run->folder);
+    jm__writer_cost(run->writer, &cost);
+    jm_status status = jm__sinks_commit(&run->sinks, complete_ns, &failure);
+    jm__run_follow_parts(run);
+    now->committed_at_ns = jm__now_ns();
+    now->committed_fresh_ns = fresh_ns;
+    pthread_mutex_lock(&run->lock);
+    run->failure = failure;
+    run->failure.status = status;
+    if (status == JM_OK && complete_ns > run->complete_ns) run->complete_ns = complete_ns;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* Somebody waits: the sampler need not keep to its second. */
+static void kick(jm_run *run, pace *now)
+{
+    int64_t now_ns = jm__now_ns();
+    if (now_ns - now->kicked_at_ns < KICK_NS) return;
+    jm__sampler_kick(run->sampler, true);
+    now->kicked_at_ns = now_ns;
+}
+
+static void work(jm_run *run, pace *now)
+{
+    look_for_asks(run);
+    int64_t wanted_ns = get_wanted_ns(run);
+    bool wanted = wanted_ns > run->complete_ns; /* only this thread changes complete_ns */
+    if (wanted) kick(run, now);
+    pthread_mutex_lock(&run->writer_lock);
+    /* First the limits, then the rows: what comes in between is more than promised, not less. */
+    int64_t fresh_ns = jm__sampler_fresh_ns(run->sampler);
+    int64_t complete_ns = fresh_ns;
+    now->busy = jm__run_take_rows(run) >= BUSY_RECORDS;
+    if (run->collector != NULL && jm__collector_complete_ns(run->collector) < complete_ns)
+        complete_ns = jm__collector_complete_ns(run->collector);
+    /* A ring comes in once a second: waiting with it too would cost a killed recorder more than a second. */
+    bool due =
+        jm__now_ns() - now->committed_at_ns >= COMMIT_NS || fresh_ns - now->committed_fresh_ns >= COMMIT_NS;
+    if (due || (wanted && complete_ns >= wanted_ns)) commit(run, complete_ns, fresh_ns, now);
+    pthread_mutex_unlock(&run->writer_lock);
+    if (wanted && complete_ns < wanted_ns) jm__sleep_ns(WAIT_NS);
+}
+
+void *jm__run_write(void *context)
+{
+    jm_run *run = context;
+    pace now = {.committed_at_ns = jm__now_ns()};
+    do {
+        work(run, &now);
+    } while (wait_for_work(run, &now));
+    return NULL;
+}

@@ -1,0 +1,107 @@
+/* New samples of a ring, on the one clock. */
+#include "record/sample/ring_stream.h"
+
+#include <stdlib.h>
+
+static int64_t distance(int64_t a, int64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* Index of the first sample that was not taken before. The driver now and then stamps the whole ring anew, a
+ * little off what it said before (seen on the H200, once in ten reads): the last one taken is the one nearest
+ * to its old stamp, not the one equal to it. Without any near, all behind it are new; if all are before it,
+ * the clock was set back and the ring is another. */
+static size_t first_new(const jm__ring_stream *stream, const jm__samples *samples)
+{
+    if (!stream->started) return 0;
+    size_t nearest = samples->count, behind = samples->count;
+    int64_t nearest_ns = stream->period_ns / 2;
+    for (size_t i = 0; i < samples->count; i++) {
+        int64_t t_ns = samples->items[i].t_ns;
+        if (distance(t_ns, stream->last_raw_ns) < nearest_ns) {
+            nearest = i;
+            nearest_ns = distance(t_ns, stream->last_raw_ns);
+        }
+        if (t_ns > stream->last_raw_ns && behind == samples->count) behind = i;
+    }
+    if (nearest < samples->count) return nearest + 1;
+    return behind < samples->count ? behind : 0;
+}
+
+/* The offset that puts this sample where the grid goes on, among those that may hold now: the one in use, the
+ * same moved by a step of CLOCK_REALTIME, and CLOCK_REALTIME's own. */
+static int64_t offset_choose(const jm__ring_stream *stream, int64_t raw_ns, int64_t anchor_offset_ns,
+                             int64_t now_ns)
+{
+    int64_t expected_ns = stream->last_ns + stream->period_ns;
+    int64_t best_ns = stream->offset_ns;
+    if (!stream->started || distance(raw_ns - best_ns, expected_ns) < 3 * stream->period_ns) return best_ns;
+    const int64_t others_ns[] = {stream->offset_ns + anchor_offset_ns - stream->anchor_offset_ns,
+                                 anchor_offset_ns};
+    for (size_t i = 0; i < sizeof others_ns / sizeof others_ns[0]; i++) {
+        bool possible = raw_ns - others_ns[i] <= now_ns + stream->period_ns;
+        if (possible &&
+            distance(raw_ns - others_ns[i], expected_ns) < distance(raw_ns - best_ns, expected_ns))
+            best_ns = others_ns[i];
+    }
+    return best_ns;
+}
+
+static void gap_note(jm__ring_result *out, int64_t t_ns, int64_t gap_ns)
+{
+    if (out->gap_count < JM_RING_GAPS_MAX) {
+        out->gaps[out->gap_count++] = (jm__ring_gap){t_ns, gap_ns};
+        return;
+    }
+    out->gaps[JM_RING_GAPS_MAX - 1].gap_ns += gap_ns;
+}
+
+/* One new sample, on the one clock. */
+static void take(jm__ring_stream *stream, jm_reading reading, jm__ring_result *out)
+{
+    int64_t missing_ns = reading.t_ns - stream->last_ns - stream->period_ns;
+    if (stream->started && stream->last_ns >= stream->from_ns && missing_ns >= 2 * stream->period_ns)
+        gap_note(out, stream->last_ns, missing_ns);
+    if (reading.t_ns >= stream->from_ns && out->count < JM_DEVICE_SAMPLES_MAX)
+        out->readings[out->count++] = reading;
+}
+
+void jm__ring_stream_push(jm__ring_stream *stream, const jm__samples *samples, const jm__anchor *anchor,
+                          int64_t sensor_id, jm__ring_result *out)
+{
+    int64_t anchor_offset_ns = anchor->realtime_ns - anchor->monotonic_ns;
+    int64_t now_ns = anchor->monotonic_ns;
+    out->count = out->gap_count = 0;
+    out->step_ns = 0;
+    if (!stream->started) stream->offset_ns = stream->anchor_offset_ns = anchor_offset_ns;
+    for (size_t i = first_new(stream, samples); i < samples->count; i++) {
+        int64_t raw_ns = samples->items[i].t_ns;
+        int64_t offset_ns = offset_choose(stream, raw_ns, anchor_offset_ns, now_ns);
+        if (offset_ns != stream->offset_ns) stream->anchor_offset_ns = anchor_offset_ns;
+        stream->offset_ns = offset_ns;
+        int64_t t_ns = raw_ns - offset_ns;
+        bool impossible = t_ns > now_ns + stream->period_ns || (stream->started && t_ns <= stream->last_ns);
+        if (impossible && !stream->started) continue; /* no grid yet to put it on */
+        if (impossible) {
+            int64_t step_ns = t_ns - (stream->last_ns + stream->period_ns);
+            stream->offset_ns += step_ns;
+            out->step_ns += step_ns;
+            t_ns -= step_ns;
+        }
+        take(stream, (jm_reading){sensor_id, t_ns, samples->items[i].value}, out);
+        stream->last_raw_ns = raw_ns;
+        stream->last_ns = t_ns;
+        stream->started = true;
+    }
+    /* Between steps both clocks run alike; what is left is the noise of taking anchors. */
+    if (distance(anchor_offset_ns, stream->anchor_offset_ns) < JM_CLOCK_STEP_NS) {
+        stream->offset_ns += anchor_offset_ns - stream->anchor_offset_ns;
+        stream->anchor_offset_ns = anchor_offset_ns;
+    }
+}
+
+int64_t jm__ring_stream_fresh_ns(const jm__ring_stream *stream)
+{
+    return stream->started ? stream->last_ns + 1 : 0;
+}

@@ -1,0 +1,416 @@
+/* The processes of a run: who they are, their threads, their names, and whether they still live. */
+#include "base/private_file.h"
+#include "format/rows/marks.h"
+#include "record/timeline/collector_parts.h"
+#include "record/timeline/identity.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIFE_CHECK_NS (JM_NS_PER_S / 4)
+
+static void tell_process(const jm__collector *collector, const collector_process *process)
+{
+    jm__process row = {.id = process->row_id,
+                       .pid = process->pid,
+                       .parent_pid = process->parent,
+                       .rank = process->rank,
+                       .start_ns = process->first_ns,
+                       .end_ns = process->last_ns,
+                       .host = collector->host,
+                       .command = process->command};
+    collector->sink.process(collector->sink.context, &row);
+}
+
+static bool is_another(uint64_t one, uint64_t other)
+{
+    return one != 0 && other != 0 && one != other;
+}
+
+/* Another process has its pid by now. Where nobody has it, a ring that is found late was its own. */
+static bool is_followed(const collector_process *process)
+{
+    char state;
+    pid_t parent;
+    uint64_t start_ticks;
+    return jm__process_stat(process->pid_here, &state, &parent, &start_ticks) &&
+           start_ticks != process->start_ticks;
+}
+
+/* Of processes that had this pid, one after the other or each in a namespace of its own. */
+static bool is_of(const collector_process *process, pid_t pid, const jm_ring_identity *told)
+{
+    if (process->pid != pid || is_another(process->pid_namespace, told->pid_namespace)) return false;
+    if (process->start_ticks != 0 && told->start_ticks != 0) return process->start_ticks == told->start_ticks;
+    return !process->dead || !is_followed(process);
+}
+
+static void set_identity(const jm__collector *collector, collector_process *process,
+                         const jm_ring_identity *identity)
+{
+    process->pid_namespace = identity->pid_namespace;
+    process->pid_here = process->pid;
+    if (is_another(identity->pid_namespace, collector->pid_namespace)) {
+        process->pid_here = jm__process_here(process->pid, identity);
+        process->dead = process->pid_here == 0 && jm__namespace_is_first(collector->pid_namespace);
+        process->dead_ns = collector->now_ns;
+    }
+    process->other_clock = is_another(identity->time_namespace, collector->time_namespace);
+    process->start_ticks = identity->start_ticks;
+    process->parent = identity->parent;
+    process->rank = identity->rank < 0 ? -1 : identity->rank;
+    process->command = strndup(identity->command, sizeof identity->command);
+    for (char *c = process->command; c != NULL && *c != '\0'; c++)
+        if (iscntrl((unsigned char)*c)) *c = ' ';
+    if (process->command != NULL && process->command[0] == '\0') {
+        free(process->command);
+        process->command = NULL;
+    }
+    process->changed = true;
+}
+
+/* What it said of itself comes first: by now it may be gone, or its pid another's. */
+static void identify(const jm__collector *collector, collector_process *process, const jm_ring_identity *told)
+{
+    jm_ring_identity seen;
+    if (process->start_ticks != 0) return;
+    if (told->start_ticks != 0)
+        set_identity(collector, process, told);
+    else if (jm__identity_read(process->pid, &seen))
+        set_identity(collector, process, &seen);
+}
+
+collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns,
+                                            const jm_ring_identity *told)
+{
+    for (size_t i = collector->processes.count; i > 0; i--) {
+        collector_process *known = collector->processes.items[i - 1];
+        if (!is_of(known, pid, told)) continue;
+        identify(collector, known, told);
+        return known;
+    }
+    collector_process *process = calloc(1, sizeof *process);
+    if (process == NULL || !jm__vec_push(&collector->processes, process)) {
+        free(process);
+        collector->out_of_memory = true;
+        return NULL;
+    }
+    process->row_id = ++collector->last_process_id;
+    process->pid = process->pid_here = pid;
+    process->rank = -1;
+    process->first_ns = process->last_ns = first_ns;
+    process->threads_by_tid.key_size = sizeof(int64_t);
+    process->open_spans.key_size = 2 * sizeof(uint64_t);
+    process->streams.key_size = 2 * sizeof(uint64_t);
+    identify(collector, process, told);
+    tell_process(collector, process);
+    return process;
+}
+
+collector_thread *jm__collector_thread_of(jm__collector *collector, collector_process *process, int32_t tid)
+{
+    int64_t key = tid;
+    jm__map_value *found = jm__map_find(&process->threads_by_tid, &key);
+    if (found != NULL) return found->object;
+    collector_thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL) goto out;
+    thread->tid = tid;
+    if (!jm__vec_push(&process->threads, thread)) goto out;
+    if (!jm__map_put(&process->threads_by_tid, &key, (jm__map_value){.object = thread})) {
+        process->threads.count--;
+        goto out;
+    }
+    return thread;
+out:
+    free(thread);
+    collector->out_of_memory = true;
+    return NULL;
+}
+
+collector_names *jm__collector_names_of(jm__collector *collector, collector_process *process, uint32_t writer,
+                                        uint32_t file_number)
+{
+    for (size_t i = 0; i < process->names.count; i++) {
+        collector_names *known = process->names.items[i];
+        if (known->writer == writer && known->file_number == file_number) return known;
+    }
+    collector_names *names = calloc(1, sizeof *names);
+    if (names == NULL || !jm__vec_push(&process->names, names)) {
+        free(names);
+        collector->out_of_memory = true;
+        return NULL;
+    }
+    names->process = process;
+    names->writer = writer;
+    names->file_number = file_number;
+    return names;
+}
+
+static const char *file_name(const collector_names *names, char name[NAME_MAX])
+{
+    char suffix[16] = "";
+    if (names->file_number > 0) snprintf(suffix, sizeof suffix, "-%u", names->file_number);
+    snprintf(name, NAME_MAX, "%d-%c%s" JM_NAMES_SUFFIX, (int)names->process->pid, (char)names->writer,
+             suffix);
+    return name;
+}
+
+/* -1: it is not there, not yet, or another one by now. */
+static int open_names(const jm__collector *collector, collector_names *names)
+{
+    char name[NAME_MAX];
+    jm__kept_file before = names->file, *file = &names->file;
+    if (jm__kept_file_is_ours(file)) return file->fd_plus_one - 1;
+    int fd = jm__private_file(collector->run_dir, file_name(names, name), O_RDWR);
+    if (fd < 0 || !jm__kept_file_set(file, fd)) return -1;
+    if (before.fd_plus_one == 0 || (before.inode == file->inode && before.device == file->device)) return fd;
+    jm__kept_file_close(file);
+    *file = before;
+    return -1;
+}
+
+/* One entry of the file; false if there is no whole one. */
+static bool read_entry(collector_names *names, int fd)
+{
+    uint32_t head[2];
+    char text[JM_NAME_MAX + 1];
+    if (pread(fd, head, sizeof head, names->offset) != (ssize_t)sizeof head) return false;
+    if (head[0] == 0 || head[0] >= JM_NAMES_READ_MAX || head[1] > JM_NAME_MAX) return false;
+    if (pread(fd, text, head[1], names->offset + (off_t)sizeof head) != (ssize_t)head[1]) return false;
+    size_t wanted = (size_t)head[0] + 1;
+    if (!jm__vec_reserve(&names->names, wanted)) return false;
+    while (names->names.count < wanted)
+        names->names.items[names->names.count++] = (collector_name){NULL, 0};
+    char *copy = strndup(text, head[1]);
+    if (copy == NULL) return false; /* it is read again when it is next asked for */
+    collector_name *name = &names->names.items[head[0]];
+    free(name->text);
+    name->text = copy;
+    name->row_id = 0;
+    names->offset += (off_t)(sizeof head + head[1]);
+    return true;
+}
+
+/* What is read goes: the file lies in memory, and grows as long as its program lives. */
+static void read_entries(jm__collector *collector, collector_names *names)
+{
+    enum { FREED_AT_ONCE = 1 << 20 };
+    int fd = open_names(collector, names);
+    if (fd < 0) return;
+    while (read_entry(names, fd)) {
+    }
+    if (names->offset - names->freed >= FREED_AT_ONCE &&
+        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, names->freed,
+                  names->offset - names->freed) == 0)
+        names->freed = names->offset;
+}
+
+static collector_name *find_name(jm__collector *collector, collector_names *names, uint32_t number)
+{
+    if (number == 0 || number >= JM_NAMES_READ_MAX) return NULL;
+    if (number < names->names.count && names->names.items[number].text != NULL)
+        return &names->names.items[number];
+    read_entries(collector, names);
+    bool there = number < names->names.count && names->names.items[number].text != NULL;
+    return there ? &names->names.items[number] : NULL;
+}
+
+int64_t jm__collector_name_row(jm__collector *collector, collector_names *names, uint32_t number)
+{
+    if (number == 0) return 0;
+    if (number < names->names.count && names->names.items[number].row_id > 0)
+        return names->names.items[number].row_id;
+    collector_name *name = find_name(collector, names, number);
+    if (name == NULL) names->process->unwritten_names++;
+    int64_t row_id =
+        collector->sink.name(collector->sink.context, name == NULL ? "(name not written)" : name->text);
+    if (row_id < 0) {
+        names->process->refused_names++;
+        return 0;
+    }
+    if (name != NULL) name->row_id = row_id;
+    return row_id;
+}
+
+const char *jm__collector_name_text(jm__collector *collector, collector_names *names, uint32_t number)
+{
+    const collector_name *name = find_name(collector, names, number);
+    return name == NULL ? NULL : name->text;
+}
+
+const char *jm__collector_once_text(jm__collector *collector, collector_names *names, uint32_t number)
+{
+    read_entries(collector, names); /* of a number that comes again, the last */
+    return jm__collector_name_text(collector, names, number);
+}
+
+void jm__collector_name_forget(collector_names *names, uint32_t number)
+{
+    if (number >= names->names.count || names->names.items[number].row_id > 0) return;
+    free(names->names.items[number].text);
+    names->names.items[number].text = NULL;
+}
+
+void jm__collector_processes_check(jm__collector *collector)
+{
+    if (collector->now_ns - collector->life_checked_ns < LIFE_CHECK_NS) return;
+    collector->life_checked_ns = collector->now_ns;
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        collector_process *process = collector->processes.items[i];
+        char state = '?';
+        pid_t parent;
+        uint64_t start_ticks = 0;
+        if (process->dead || process->pid_here == 0) continue;
+        bool readable = jm__process_stat(process->pid_here, &state, &parent, &start_ticks);
+        if (kill(process->pid_here, 0) != 0 && errno == ESRCH) process->dead = true;
+        if (readable && (state == 'Z' || state == 'X')) process->dead = true;
+        if (readable && !process->other_clock && is_another(process->start_ticks, start_ticks))
+            process->dead = true;
+        process->dead_ns = collector->now_ns;
+    }
+}
+
+/* All its marks are read: from here on it holds nobody's figures up, what it left open does not go on, and
+ * later parts of a recording do without its texts. */
+static void tell_end(const jm__collector *collector, const collector_process *process)
+{
+    jm__mark row = {.process_id = process->row_id, .thread_id = process->pid, .t_ns = process->dead_ns};
+    row.name_id = collector->sink.name(collector->sink.context, JM_MARK_ENDED);
+    if (row.name_id >= 0) collector->sink.mark(collector->sink.context, &row);
+}
+
+static void tell_process_losses(jm__collector *collector, collector_process *process)
+{
+    const struct {
+        uint64_t *count;
+        const char *source, *reason;
+    } losses[] = {
+        {&process->no_launch, "cupti",
+         "the launch of these kernels was not reported: they belong to no span"},
+        {&process->no_history, "recorder", "these kernels came too late to find their span"},
+        {&process->refused_spans, "recorder", "too many spans were open at once in this process"},
+        {&process->refused_names, "recorder", "there were too many different names: these go without theirs"},
+        {&process->unwritten_names, "recorder",
+         "a name or note of these could not be written by their program: no room in the run's folder"},
+        {&process->untold_nodes, "cupti",
+         "the nodes of these kernels' CUDA graphs were not told: they belong to what was open when the graph "
+         "was "
+         "launched"},
+        {&process->shared_replays, "recorder",
+         "CUDA graphs were launched too fast: calls of layers in them stand for several"},
+        {&process->refused_captures, "recorder",
+         "too many different spans were open while CUDA graphs were captured: these stand for what was "
+         "around"},
+        {&process->malformed, "ring", "these records make no sense and were dropped"},
+    };
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        jm__collector_tell_loss(collector, process->row_id, *losses[i].count, losses[i].source,
+                                losses[i].reason);
+        *losses[i].count = 0;
+    }
+}
+
+void jm__collector_processes_tell(jm__collector *collector)
+{
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        collector_process *process = collector->processes.items[i];
+        tell_process_losses(collector, process);
+        if (!process->changed) continue;
+        process->changed = false;
+        tell_process(collector, process);
+    }
+}
+
+/* Nobody reads it any more: a run of a week may have a million processes. */
+static void remove_names(const jm__collector *collector, const collector_process *process)
+{
+    char name[NAME_MAX];
+    int folder = jm__private_folder(collector->run_dir);
+    if (folder < 0) return;
+    for (size_t i = 0; i < process->names.count; i++)
+        unlinkat(folder, file_name(process->names.items[i], name), 0);
+    close(folder);
+}
+
+/* None of their kernels waits any more: jm__collector_waiting_retry has sent them out. */
+void jm__collector_processes_reap(jm__collector *collector)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        collector_process *process = collector->processes.items[i];
+        if (process->dead && process->readers == 0 && !process->changed) {
+            tell_end(collector, process);
+            remove_names(collector, process);
+            jm__collector_process_free(process);
+        } else {
+            collector->processes.items[kept++] = process;
+        }
+    }
+    collector->processes.count = kept;
+}
+
+static void names_free(collector_names *names)
+{
+    for (size_t i = 0; i < names->names.count; i++)
+        free(names->names.items[i].text);
+    jm__vec_free(&names->names);
+    jm__kept_file_close(&names->file);
+    free(names);
+}
+
+static void thread_free(collector_thread *thread)
+{
+    for (size_t k = 0; k < thread->stack.count; k++)
+        free(thread->stack.items[k]);
+    jm__vec_free(&thread->stack);
+    jm__vec_free(&thread->history.steps);
+    free(thread);
+}
+
+/* Kernels do not come so late that they look for it. */
+void jm__collector_threads_reap(collector_process *process, int64_t before_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < process->threads.count; i++) {
+        collector_thread *thread = process->threads.items[i];
+        const collector_history *history = &thread->history;
+        bool recent =
+            history->steps.count > 0 && history->steps.items[history->steps.count - 1].t_ns >= before_ns;
+        if (thread->readers > 0 || thread->stack.count > 0 || recent) {
+            process->threads.items[kept++] = thread;
+            continue;
+        }
+        int64_t key = thread->tid;
+        jm__map_remove(&process->threads_by_tid, &key);
+        thread_free(thread);
+    }
+    process->threads.count = kept;
+}
+
+void jm__collector_process_free(collector_process *process)
+{
+    for (size_t i = 0; i < process->names.count; i++)
+        names_free(process->names.items[i]);
+    for (size_t i = 0; i < process->threads.count; i++)
+        thread_free(process->threads.items[i]);
+    for (size_t i = 0; i < JM_DEVICES_MAX; i++)
+        free(process->board_uuids[i]);
+    jm__vec_free(&process->names);
+    jm__vec_free(&process->threads);
+    jm__vec_free(&process->wide);
+    jm__vec_free(&process->wide_history.steps);
+    jm__map_free(&process->threads_by_tid);
+    jm__map_free(&process->open_spans);
+    jm__map_free(&process->streams);
+    jm__collector_graphs_free(process);
+    free(process->launches);
+    free(process->command);
+    free(process);
+}

@@ -1,0 +1,209 @@
+/* /proc/PID and /proc/self. */
+#include "record/timeline/identity.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PROC_PATH_MAX = 64 };
+
+static void proc_path(char path[PROC_PATH_MAX], pid_t pid, const char *file)
+{
+    if (pid == JM_SELF)
+        snprintf(path, PROC_PATH_MAX, "/proc/self/%s", file);
+    else
+        snprintf(path, PROC_PATH_MAX, "/proc/%d/%s", (int)pid, file);
+}
+
+static int open_proc(pid_t pid, const char *file)
+{
+    char path[PROC_PATH_MAX];
+    proc_path(path, pid, file);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* After EBADF the program has closed all descriptors, and the number may be another file's by now. */
+static void close_proc(int fd, ssize_t count)
+{
+    if (count >= 0 || errno != EBADF) close(fd);
+}
+
+static ssize_t read_proc(pid_t pid, const char *file, char *text, size_t size)
+{
+    int fd = open_proc(pid, file);
+    if (fd < 0) return -1;
+    ssize_t count = read(fd, text, size - 1);
+    close_proc(fd, count);
+    if (count >= 0) text[count] = '\0';
+    return count;
+}
+
+bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks)
+{
+    char text[512]; /* 22 numbers and a name of at most 64 letters */
+    if (read_proc(pid, "stat", text, sizeof text) <= 0) return false;
+    const char *after_name = strrchr(text, ')'); /* the name may hold anything */
+    int parent_read;
+    if (after_name == NULL) return false;
+    int fields = sscanf(after_name + 1,
+                        " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+                        state, &parent_read, start_ticks);
+    *parent = parent_read;
+    return fields == 3;
+}
+
+int64_t jm__process_start_ticks(pid_t pid)
+{
+    char state;
+    pid_t parent;
+    uint64_t ticks;
+    return jm__process_stat(pid, &state, &parent, &ticks) ? (int64_t)ticks : -1;
+}
+
+uint64_t jm__namespace_of(pid_t pid, const char *kind)
+{
+    char path[PROC_PATH_MAX], file[32];
+    struct stat about;
+    snprintf(file, sizeof file, "ns/%s", kind);
+    proc_path(path, pid, file);
+    return stat(path, &about) == 0 ? about.st_ino : 0;
+}
+
+/* "monotonic SECONDS NANOSECONDS" in the first line: time_namespaces(7). They are those of the namespace that
+ * children will be in, which this process is in unless it has just made that one. */
+int64_t jm__clock_ahead_ns(void)
+{
+    static const int64_t second_ns = INT64_C(1000000000);
+    int before = errno;
+    char text[128];
+    int64_t seconds = 0, nanoseconds = 0;
+    uint64_t own = jm__namespace_of(JM_SELF, "time");
+    bool shown = own != 0 && own == jm__namespace_of(JM_SELF, "time_for_children");
+    ssize_t count = !shown ? 0 : read_proc(JM_SELF, "timens_offsets", text, sizeof text);
+    errno = before;
+    if (count <= 0 || sscanf(text, "monotonic %" SCNd64 " %" SCNd64, &seconds, &nanoseconds) != 2) return 0;
+    return seconds * second_ns + nanoseconds;
+}
+
+/* The last of its pids, from the outermost namespace that /proc shows to its own; 0: unknown. */
+static pid_t innermost_pid(pid_t pid)
+{
+    char text[2048];
+    if (read_proc(pid, "status", text, sizeof text) <= 0) return 0;
+    const char *line = strstr(text, "\nNSpid:");
+    if (line == NULL) return 0;
+    long last = 0;
+    char *end;
+    for (const char *at = line + strlen("\nNSpid:"); *at != '\0' && *at != '\n'; at = end) {
+        long number = strtol(at, &end, 10);
+        if (end == at) break;
+        last = number;
+    }
+    return (pid_t)last;
+}
+
+/* By its namespace, which /proc shows of processes of one's own; else by when it began. */
+static bool is_told(pid_t pid, const jm_ring_identity *told)
+{
+    uint64_t pid_namespace = jm__namespace_of(pid, "pid");
+    if (pid_namespace != 0) return pid_namespace == told->pid_namespace;
+    return jm__process_start_ticks(pid) == (int64_t)told->start_ticks;
+}
+
+bool jm__namespace_is_first(uint64_t pid_namespace)
+{
+    return pid_namespace == 0xEFFFFFFC; /* PROC_PID_INIT_INO of Linux' proc_ns.h */
+}
+
+pid_t jm__process_here(pid_t pid, const jm_ring_identity *told)
+{
+    pid_t found = 0;
+    DIR *proc = opendir("/proc");
+    if (proc == NULL) return 0;
+    for (struct dirent *entry; found == 0 && (entry = readdir(proc)) != NULL;) {
+        pid_t here = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (here > 0 && innermost_pid(here) == pid && is_told(here, told)) found = here;
+    }
+    closedir(proc);
+    return found;
+}
+
+static void read_command(pid_t pid, char *text, size_t size)
+{
+    ssize_t count = read_proc(pid, "cmdline", text, size);
+    while (count > 0 && text[count - 1] == '\0')
+        count--;
+    for (ssize_t i = 0; i < count; i++)
+        if (text[i] == '\0') text[i] = ' ';
+}
+
+/* What launchers of parallel programs call a process's number in its program; the first that is there counts.
+ */
+static const char *const rank_variables[] = {"RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
+enum { RANK_VARIABLES = sizeof rank_variables / sizeof *rank_variables, RANK_VARIABLE_MAX = 64 };
+
+/* Of one variable, cut after RANK_VARIABLE_MAX: its rank, if it comes before `best` in the list. */
+static void take_rank(const char *variable, size_t *best, int32_t *rank)
+{
+    for (size_t i = 0; i < *best; i++) {
+        size_t length = strlen(rank_variables[i]);
+        if (strncmp(variable, rank_variables[i], length) != 0) continue;
+        char *end;
+        long value = strtol(variable + length, &end, 10);
+        if (end == variable + length || *end != '\0' || value < 0 || value > INT32_MAX) continue;
+        *rank = (int32_t)value;
+        *best = i;
+    }
+}
+
+/* As the environment says with which the process began; -1: it says nothing, or is not ours to read. */
+static int32_t read_rank(pid_t pid)
+{
+    char block[256], variable[RANK_VARIABLE_MAX + 1];
+    size_t length = 0, best = RANK_VARIABLES;
+    int32_t rank = -1;
+    int fd = open_proc(pid, "environ");
+    if (fd < 0) return -1;
+    ssize_t count;
+    while ((count = read(fd, block, sizeof block)) > 0)
+        for (ssize_t i = 0; i < count; i++) {
+            if (block[i] != '\0') {
+                if (length < RANK_VARIABLE_MAX) variable[length++] = block[i];
+                continue;
+            }
+            variable[length] = '\0';
+            take_rank(variable, &best, &rank);
+            length = 0;
+        }
+    close_proc(fd, count);
+    return rank;
+}
+
+bool jm__identity_read(pid_t pid, jm_ring_identity *identity)
+{
+    int before = errno;
+    char state;
+    pid_t parent = 0;
+    uint64_t start_ticks = 0;
+    memset(identity, 0, sizeof *identity);
+    identity->rank = -1;
+    bool found = jm__process_stat(pid, &state, &parent, &start_ticks);
+    if (found) {
+        identity->start_ticks = start_ticks;
+        identity->parent = parent;
+        if (pid == JM_SELF) {
+            identity->pid_namespace = jm__namespace_of(pid, "pid");
+            identity->time_namespace = jm__namespace_of(pid, "time");
+        }
+        identity->rank = read_rank(pid);
+        read_command(pid, identity->command, sizeof identity->command);
+    }
+    errno = before;
+    return found;
+}

@@ -1,0 +1,13 @@
+/* The scatter of a sensor's readings while nothing runs. */
+#ifndef JM_CALIBRATE_REST_NOISE_H
+#define JM_CALIBRATE_REST_NOISE_H
+
+#include "attribute/fit/response.h"
+#include "calibrate/gaps.h"
+
+/* The white part of the noise (fit/noise.h) of readings that remember nothing but long gaps, standard; NAN:
+ * there are too few of them in a row to tell it from a drift. */
+jm_status jm__rest_noise_find(double *noise_w, const jm__lesson *lesson, jm__gaps *gaps,
+                              jm__response response, jm_error *err);
+
+#endif

@@ -1,0 +1,285 @@
+/* Amounts of a kernel, its time at another clock, and the power that they make. */
+#include "estimate/kernel_power.h"
+
+#include "import/ncu/amount.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the peak, what memory reaches in long copies (docs/board-model.md: the highest rates of the suite). */
+static const double memory_reaches = 0.92;
+
+/* How much of the change of time by the clock may be wrong, standard. A choice. */
+static const double scaling_u = 0.3;
+
+/* Without ncu's clock a kernel is taken as it is; relative. A choice: base and usual clocks are this far
+ * apart. */
+static const double unknown_clock_u = 0.15;
+
+/* As in a report (attribute/prior/counters.c). */
+static const double beyond_u = 0.5;
+
+/* Standard deviation of what lies anywhere between 0 and 1. */
+static const double uniform_u = 0.28867513459481287;
+
+/* What is taken where a counter is missing, of the most that it can be. Choices: what bounds all pipes of a
+ * multiprocessor is the use of the busiest, so one of them has a quarter of it rather than half; reads and
+ * writes share what the memory moves. */
+static const double guessed_part = 0.25;
+static const double read_share = 0.67;
+
+/* How far compute and memory overlap: 1 would be one after the other, infinity the longer of the two alone.
+ * As two programs took their time on an H200 and on an H100, whose memory moves 70 % as much: +0.0 and -1.4 %
+ * off with this, -9.9 and -7.1 % with 4 (bench/results/estimate.txt). */
+static const double overlap = 1.5;
+
+double jm__time_at(double duration_s, double memory_s, double ratio, double memory_ratio)
+{
+    double m = fmin(memory_s, 0.999 * duration_s);
+    double rest = pow(duration_s, overlap) - pow(m, overlap);
+    return pow(rest / pow(ratio, overlap) + pow(m / memory_ratio, overlap), 1 / overlap);
+}
+
+/* The board to estimate for beside the file's. */
+static double memory_ratio(const jm__bench *bench)
+{
+    return bench->board->dram_bytes_per_second / bench->file_board->dram_bytes_per_second;
+}
+
+static double size_ratio(const jm__bench *bench)
+{
+    return bench->board->multiprocessors / bench->file_board->multiprocessors;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void jm__data_shares(const jm__board_model *model, double *least, double *usual)
+{
+    double shares[256];
+    size_t count = 0;
+    for (size_t i = 0; i < model->kernel_count && count < sizeof shares / sizeof shares[0]; i++) {
+        const jm__model_kernel *kernel = &model->kernels[i];
+        double all_w = kernel->predicted_w - model->constant_w;
+        if (!kernel->left_out || !(all_w > 0) || !isfinite(kernel->power_w)) continue;
+        shares[count++] = fmin(fmax((kernel->power_w - model->constant_w) / all_w, 0), 1);
+    }
+    *least = 0.35; /* as on an H100 and an H200, where a model tells nothing */
+    *usual = 0.6;
+    if (count < 4) return;
+    qsort(shares, count, sizeof shares[0], compare_numbers);
+    *least = shares[0];
+    *usual = shares[count / 4];
+}
+
+/* What a kernel is made of, before a clock is chosen. */
+typedef struct amounts {
+    double total[JM_MODEL_FEATURES_MAX]; /* events, or percent times seconds; NAN: not there */
+    jm__ncu_scale scale;
+    double clock_hz;
+} amounts;
+
+static const jm__ncu_word *word_of(const jm__bench *bench, size_t feature)
+{
+    return bench->word_of[feature];
+}
+
+/* Seconds that the memory would take for the kernel's bytes. */
+static double memory_time(const jm__bench *bench, const jm__ncu_sheet *sheet, const amounts *a)
+{
+    double percent_s = 0;
+    bool known = false;
+    for (size_t f = 0; f < bench->model->count; f++) {
+        const jm__ncu_word *word = word_of(bench, f);
+        if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
+        percent_s += a->total[f];
+        known = true;
+    }
+    double percent = jm__ncu_sheet_place(sheet, &bench->words->within[JM_PART_DRAM]);
+    if (!known && !isnan(percent)) percent_s = percent * a->scale.duration_s;
+    return percent_s / 100 / memory_reaches;
+}
+
+/* A feature that the file does not have: anything from nothing to what its unit did at most. Returns that
+ * most, as a rate at the clock to estimate for. */
+static double most_rate(const jm__bench *bench, const jm__ncu_sheet *sheet, const amounts *a, size_t f,
+                        double duration_s, double ratio)
+{
+    const jm__feature *feature = &bench->model->features[f];
+    const jm__ncu_word *word = word_of(bench, f);
+    if (word == NULL || word->within == JM_PART_NONE) return feature->most;
+    double percent = jm__ncu_sheet_place(sheet, &bench->words->within[word->within]);
+    if (isnan(percent)) return feature->most;
+    double then = percent / 100 * a->scale.duration_s / duration_s; /* of the unit's time in the new one */
+    if (word->of_dram) return fmin(feature->most, 100 * then / memory_ratio(bench));
+    if (word->percent_count > 0) return fmin(feature->most, 100 * then / ratio);
+    if (!(word->peak > 0) || isnan(a->clock_hz)) return feature->most;
+    return fmin(feature->most, word->peak * a->scale.multiprocessors * a->clock_hz * then);
+}
+
+/* Sets features[f], and what of the power is a guess. */
+static void find_feature(jm__kernel_power *out, double *features, const jm__bench *bench,
+                         const jm__ncu_sheet *sheet, const amounts *a, size_t f, double ratio, double voltage)
+{
+    const jm__feature *feature = &bench->model->features[f];
+    const jm__ncu_word *word = word_of(bench, f);
+    double rate = a->total[f] / out->duration_s;
+    if (word != NULL && word->of_dram) rate /= memory_ratio(bench); /* of what this memory can */
+    if (word != NULL && word->always && isnan(rate)) {
+        rate = feature->most * out->clock_mhz / bench->model->clock_mhz;
+    } else if (isnan(rate)) {
+        double most = most_rate(bench, sheet, a, f, out->duration_s, ratio);
+        bool dram = word != NULL && word->of_dram;
+        double part = !dram                                   ? guessed_part
+                      : strstr(word->feature, "read") != NULL ? read_share
+                                                              : 1 - read_share;
+        rate = part * most;
+        if (feature->weight_w > 0) {
+            double whole_w = feature->weight_w * most / feature->reference * voltage;
+            out->missing++;
+            out->missing_w += part * whole_w;
+            out->missing_u_w = hypot(out->missing_u_w, uniform_u * whole_w);
+            if (most >= feature->most) out->unbounded_w += part * whole_w;
+        }
+    } else if (word != NULL && word->percent_count > 0) {
+        rate /= ratio; /* of what its clock lets it do */
+    }
+    if (rate > feature->most)
+        out->beyond_w += feature->weight_w * (rate - feature->most) / feature->reference * voltage;
+    features[f] = rate / feature->reference * voltage;
+}
+
+/* Of the power above the constant: where tensor cores have this much of it, the rest feeds them too
+ * (registers, shared memory), and constant data spare all of it alike. */
+static const double product_share = 0.35;
+
+static bool is_tensor(const jm__feature *feature)
+{
+    return strstr(feature->metric, "pipe_tensor") != NULL;
+}
+
+/* What begin and end of a launch take of a time that ncu tells: in a program the next one begins meanwhile.
+ * As on an H200 (bench/results/estimate.txt: kernels of 14 us draw a quarter more back to back). */
+static const double ramp_s = 2.5e-6;
+
+/* ncu flushes the caches before each pass: up to a cache full of a kernel's reads may not be there in the
+ * program. */
+static void add_flush(jm__kernel_power *out, const jm__bench *bench, const amounts *a, double voltage)
+{
+    for (size_t f = 0; f < bench->model->count; f++) {
+        const jm__feature *feature = &bench->model->features[f];
+        const jm__ncu_word *word = word_of(bench, f);
+        if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
+        double bytes = a->total[f] / 100 * bench->file_board->dram_bytes_per_second;
+        out->dram_bytes += bytes;
+        if (bench->caches_kept || strstr(word->feature, "read") == NULL) continue;
+        double less = fmin(bytes, bench->board->l2_bytes) / bench->board->dram_bytes_per_second * 100;
+        out->flushed_u_w =
+            uniform_u * feature->weight_w * less / out->duration_s / feature->reference * voltage;
+    }
+}
+
+static void add_up(jm__kernel_power *out, const double *features, const jm__bench *bench)
+{
+    const jm__board_model *model = bench->model;
+    double above_w = 0, tensor_w = 0;
+    for (size_t f = 0; f < model->count; f++) {
+        double part_w = model->features[f].weight_w * features[f];
+        above_w += part_w;
+        if (is_tensor(&model->features[f])) tensor_w += part_w;
+    }
+    double tensor = above_w > 0 ? tensor_w / above_w : 0;
+    double product = fmin(tensor / product_share, 1);
+    double left = product * bench->data_least + (1 - product) * bench->data_usual;
+    out->power_w = model->constant_w + above_w;
+    out->data_w = above_w * (1 - left);
+    out->time_u = hypot(out->u_duration, fmin(ramp_s / out->ncu_duration_s, 0.5));
+    out->own_w = hypot(beyond_u * out->beyond_w, hypot(out->missing_u_w, out->flushed_u_w));
+}
+
+static const char *find_time(jm__kernel_power *out, const jm__bench *bench, const jm__ncu_sheet *sheet,
+                             amounts *a)
+{
+    jm__ncu_scale_find(&a->scale, &a->clock_hz, bench->words, bench->file_board, sheet);
+    if (isnan(a->scale.duration_s)) return "the file has no duration of it (gpu__time_duration.sum)";
+    if (!(a->scale.duration_s > 0 && a->scale.duration_s < 1e5)) return "its duration is none";
+    for (size_t f = 0; f < bench->model->count; f++) {
+        const jm__ncu_word *word = word_of(bench, f);
+        a->total[f] = word == NULL ? NAN : jm__ncu_amount(word, bench->file_board, sheet, &a->scale);
+    }
+    out->ncu_duration_s = a->scale.duration_s;
+    out->ncu_clock_mhz = a->clock_hz / 1e6;
+    out->no_clock = isnan(a->clock_hz);
+    return NULL;
+}
+
+/* No board draws as much, no kernel takes as long. */
+static const double power_most_w = 1e4, duration_most_s = 1e6;
+
+/* Of a power that is told, this much may be a guess that nothing bounds. A choice. */
+static const double guessed_most = 0.4;
+
+/* All that depends on the clock. */
+static void find_at(jm__kernel_power *out, double *features, const jm__bench *bench,
+                    const jm__ncu_sheet *sheet, const amounts *a, double clock_mhz)
+{
+    double ratio = out->no_clock ? 1 : clock_mhz / out->ncu_clock_mhz;
+    double then_s = a->scale.duration_s;
+    double voltage = pow(clock_mhz / bench->model->clock_mhz, bench->model->clock_exponent);
+    out->clock_mhz = clock_mhz;
+    out->missing = 0;
+    out->missing_w = out->missing_u_w = out->unbounded_w = out->beyond_w = out->flushed_u_w =
+        out->dram_bytes = 0;
+    out->duration_s =
+        jm__time_at(then_s, memory_time(bench, sheet, a), ratio * size_ratio(bench), memory_ratio(bench));
+    out->u_duration =
+        out->no_clock ? unknown_clock_u : scaling_u * fabs(out->duration_s - then_s) / out->duration_s;
+    for (size_t f = 0; f < bench->model->count; f++)
+        find_feature(out, features, bench, sheet, a, f, ratio, voltage);
+    features[bench->model->count] = 1;
+    add_flush(out, bench, a, voltage);
+    add_up(out, features, bench);
+}
+
+/* The clock that the board runs this kernel at by itself, as far as its limit lets it. */
+static double own_clock(const jm__kernel_power *out, const jm__bench *bench)
+{
+    bool full = out->no_clock || out->ncu_clock_mhz > JM_CLOCK_IS_FULL * bench->clock_mhz;
+    bool as_there = bench->clocks_free && bench->board == bench->file_board;
+    double clock_mhz = as_there && !full ? out->ncu_clock_mhz : bench->clock_mhz;
+    return fmin(clock_mhz, bench->most_mhz);
+}
+
+void jm__kernel_power_find(jm__kernel_power *out, double *features, const jm__bench *bench,
+                           const jm__ncu_sheet *sheet)
+{
+    amounts a;
+    *out = (jm__kernel_power){
+        .duration_s = NAN, .power_w = NAN, .ncu_duration_s = NAN, .ncu_clock_mhz = NAN, .clock_mhz = NAN};
+    out->reason = find_time(out, bench, sheet, &a);
+    if (out->reason != NULL) return;
+    double clock_mhz = bench->clock_given ? bench->clock_mhz : own_clock(out, bench);
+    find_at(out, features, bench, sheet, &a, clock_mhz);
+    if (!bench->clock_given && !bench->clocks_free && out->power_w > bench->most_w) {
+        double low = 0.5 * clock_mhz, high = clock_mhz;
+        for (int i = 0; i < 12; i++) {
+            double middle = (low + high) / 2;
+            find_at(out, features, bench, sheet, &a, middle);
+            if (out->power_w > bench->most_w)
+                high = middle;
+            else
+                low = middle;
+        }
+    }
+    if (!(out->power_w < power_most_w && out->duration_s < duration_most_s)) {
+        out->reason = "its counts are more than any board can do";
+        out->power_w = NAN;
+    } else if (out->unbounded_w > guessed_most * out->power_w) {
+        out->reason = "too little of what the model needs is in the file";
+        out->power_w = NAN;
+    }
+}
