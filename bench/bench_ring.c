@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "format/writer.h"
 #include "record/timeline/collector.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
 #include "record/timeline/timeline.h"
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "doctor/launch.h"
 #include "doctor/probe.h"
-#include "record/cupti/program.h"
 #include "record/cupti/search.h"
 
 #include <limits.h>

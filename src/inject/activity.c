@@ -10,7 +10,7 @@
 #include "inject/launches.h"
 #include "inject/outlet.h"
 #include "inject/xla_library.h"
-#include "record/timeline/lost.h"
+#include "record/timeline/ring.h"
 #include "record/timeline/ring_format.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
 #define JM_INJECT_CONVERT_H
 
 #include "inject/cupti.h"
-#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
 #include "record/timeline/ring_format.h"
 
 typedef enum jm__conversion {

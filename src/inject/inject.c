@@ -7,11 +7,10 @@
 #include "inject/lock_for.h"
 #include "inject/outlet.h"
 #include "record/timeline/dormant.h"
-#include "record/timeline/lost.h"
+#include "record/timeline/ring.h"
 #include "record/timeline/ring_format.h"
-#include "record/timeline/run_above.h"
-#include "record/timeline/run_variable.h"
 #include "record/timeline/track.h"
+#include "record/timeline/which_run.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -242,7 +241,7 @@ static void begin_dormant(void)
 int InitializeInjection(void)
 {
     char buffer[PATH_MAX];
-    const char *run_dir = jm__run_variable(buffer, sizeof buffer);
+    const char *run_dir = jm__start_variable(JM_START_RUN, buffer, sizeof buffer);
     if (run_dir == NULL && jm__dormant_wanted()) begin_dormant();
     /* Held: a start is under way, perhaps on this very thread, and woke the driver. */
     if (run_dir == NULL || pthread_mutex_trylock(&mutex) != 0) return 1;

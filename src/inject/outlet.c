@@ -4,7 +4,6 @@
 #include "inject/convert.h"
 #include "inject/devices.h"
 #include "inject/flusher.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
 
 #include "base/beside.h"
 #include "base/helper.h"
-#include "record/cupti/program.h"
+#include "record/cupti/search.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* A file of two lines: what it depends on, and what it is. */
 #include "record/cupti/launch_cost.h"
 
-#include "record/cupti/program.h"
 #include "record/cupti/search.h"
 
 #include <errno.h>

@@ -48,4 +48,9 @@ void jm__cupti_search_all(jm__cupti_candidates *all, const char *program);
  * half a sentence in `fault` ("PATH lacks cuptiSubscribe"); an empty one if there is no such file. */
 void *jm__cupti_open(const char *path, uint32_t *version, char *fault, size_t fault_size);
 
+/* The executable whose packages count: this one if it is a Python, else the Python that would be started from
+ * here (JOULEMAP_PYTHON, else the first python3 on PATH), by its true name, as it stands in /proc/self/exe.
+ * NULL: none. `size` is at least PATH_MAX. */
+const char *jm__cupti_program(char *program, size_t size);
+
 #endif

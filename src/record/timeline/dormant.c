@@ -5,8 +5,7 @@
 #include "base/kept_file.h"
 #include "record/timeline/identity.h"
 #include "record/timeline/ring_format.h"
-#include "record/timeline/run_above.h"
-#include "record/timeline/run_variable.h"
+#include "record/timeline/which_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

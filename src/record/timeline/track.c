@@ -3,13 +3,9 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "record/timeline/door.h"
 #include "record/timeline/dormant.h"
-#include "record/timeline/lost.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
-#include "record/timeline/run_above.h"
-#include "record/timeline/run_variable.h"
+#include "record/timeline/which_run.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -197,7 +193,7 @@ static void look_into_environment_locked(void)
 {
     if (atomic_load_explicit(&generation, memory_order_relaxed) != GENERATION_UNKNOWN) return;
     char buffer[PATH_MAX];
-    const char *run_dir = jm__run_variable(buffer, sizeof buffer);
+    const char *run_dir = jm__start_variable(JM_START_RUN, buffer, sizeof buffer);
     if (run_dir != NULL && open_locked(run_dir, true) == 0) return;
     close_locked();
     if (!jm__dormant_wanted()) return;

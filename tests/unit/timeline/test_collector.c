@@ -4,7 +4,6 @@
 #include "base/map.h"
 #include "record/timeline/collector_parts.h"
 #include "record/timeline/identity.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
 #include "record/timeline/timeline.h"
 

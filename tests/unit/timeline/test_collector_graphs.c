@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "format/rows/marks.h"
 #include "record/timeline/collector_parts.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
 #include "record/timeline/timeline.h"
 #include "record/timeline/track.h"

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "record/timeline/dormant.h"
-#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
 #include "record/timeline/timeline.h"
 #include "record/timeline/track.h"
 
