@@ -1,9 +1,11 @@
-/* Starting joulemap-counters, and believing what it says as far as it can be true. */
+/* joulemap-counters: how it is started, frames, and believing what it says as far as it can be true. */
 #include "record/counters/helper.h"
 
+#include "base/beside.h"
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/plain.h"
+#include "record/cupti/search.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -14,7 +16,172 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* ---- frames into a stream of bytes, and back */
+
+enum { ROOM = JM_FRAME_BYTES_MAX + sizeof(jm__frame_head) };
+
+static int64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
+static bool send_all(int fd, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t sent = send(fd, at, size, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent <= 0) return false;
+        at += sent;
+        size -= (size_t)sent;
+    }
+    return true;
+}
+
+bool jm__frame_send(int fd, jm__frame_kind kind, const void *head, size_t head_size, const void *rest,
+                    size_t rest_size)
+{
+    const jm__frame_head first = {.magic = JM_FRAME_MAGIC,
+                                  .kind = (uint32_t)kind,
+                                  .size = (uint32_t)(head_size + rest_size),
+                                  .cpu_ns = cpu_ns()};
+    return send_all(fd, &first, sizeof first) && send_all(fd, head, head_size) &&
+           send_all(fd, rest, rest_size);
+}
+
+void *jm__frame_room(jm__frame_reader *reader, size_t *size)
+{
+    if (reader->bytes == NULL) reader->bytes = malloc(ROOM);
+    if (reader->bytes == NULL) return NULL;
+    if (reader->from > 0) memmove(reader->bytes, reader->bytes + reader->from, reader->to - reader->from);
+    reader->to -= reader->from;
+    reader->from = 0;
+    *size = ROOM - reader->to;
+    return reader->bytes + reader->to;
+}
+
+void jm__frame_came(jm__frame_reader *reader, size_t count)
+{
+    reader->to += count;
+}
+
+jm__frame_next_is jm__frame_next(jm__frame_reader *reader, jm__frame *frame)
+{
+    if (reader->to - reader->from < sizeof frame->head) return JM_FRAME_WAIT;
+    memcpy(&frame->head, reader->bytes + reader->from, sizeof frame->head);
+    if (frame->head.magic != JM_FRAME_MAGIC || frame->head.zero != 0 ||
+        frame->head.size > JM_FRAME_BYTES_MAX || frame->head.cpu_ns < 0)
+        return JM_FRAME_GARBAGE;
+    size_t whole = sizeof frame->head + frame->head.size;
+    if (reader->to - reader->from < whole) return JM_FRAME_WAIT;
+    frame->data = reader->bytes + reader->from + sizeof frame->head;
+    reader->from += whole;
+    return JM_FRAME_READY;
+}
+
+void jm__frame_reader_free(jm__frame_reader *reader)
+{
+    free(reader->bytes);
+    *reader = (jm__frame_reader){0};
+}
+
+bool jm__frame_texts(const jm__frame *frame, size_t offset, const char **texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *text = (const char *)frame->data + offset;
+        if (offset >= frame->head.size) return false;
+        size_t length = strnlen(text, frame->head.size - offset);
+        if (offset + length == frame->head.size) return false;
+        texts[i] = text;
+        offset += length + 1;
+    }
+    return offset == frame->head.size;
+}
+
+bool jm__frame_block(const jm__frame *frame, int64_t metric_count, jm__counter_block *block)
+{
+    jm__frame_samples samples;
+    if (frame->head.size < sizeof samples) return false;
+    memcpy(&samples, frame->data, sizeof samples);
+    *block = (jm__counter_block){
+        .start_ns = samples.start_ns,
+        .end_ns = samples.end_ns,
+        .count = samples.count,
+        .data = {frame->data + sizeof samples, frame->head.size - sizeof samples},
+    };
+    return jm__counter_block_is_sound(block, metric_count);
+}
+
+/* ---- looking for the command and for what it needs */
+
+enum { VARIABLE_MAX = PATH_MAX + 32, VARIABLES_MAX = 5 };
+
+/* What the helper's environment has beside the program's. */
+typedef struct variables {
+    char texts[VARIABLES_MAX][VARIABLE_MAX];
+    const char *list[VARIABLES_MAX + 1];
+    size_t count;
+} variables;
+
+static void add_variable(variables *v, const char *name, const char *value)
+{
+    snprintf(v->texts[v->count], VARIABLE_MAX, "%s=%s", name, value);
+    v->list[v->count] = v->texts[v->count];
+    v->count++;
+}
+
+/* The simulated board's own libcupti and libcuda, unless others were named for it. */
+static bool find_stand_in(jm__counter_way *way, variables *v, const char *sim, const char *run_dir)
+{
+    char cuda[PATH_MAX], *cupti = way->libraries.items[0].path;
+    const char *named = getenv("JOULEMAP_CUDA");
+    add_variable(v, "JOULEMAP_SIM", sim);
+    if (run_dir != NULL) add_variable(v, "JOULEMAP_RUN", run_dir);
+    if (named != NULL && named[0] != '\0') return true;
+    if (!jm__beside("sim/libcupti.so", cupti, sizeof way->libraries.items[0].path) ||
+        !jm__beside("sim/libcuda.so.1", cuda, sizeof cuda))
+        return false;
+    way->libraries.count = 1;
+    add_variable(v, "JOULEMAP_CUPTI", cupti);
+    add_variable(v, "JOULEMAP_CUDA", cuda);
+    return true;
+}
+
+void jm__counter_way_find(jm__counter_way *way, const char *command, const char *sim, const char *run_dir)
+{
+    /* All boards there are, in the order of their slots: the one wanted is found by its UUID. */
+    static const char *const unset[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", NULL};
+    char program[PATH_MAX];
+    variables *v = calloc(1, sizeof *v);
+    *way = (jm__counter_way){0};
+    if (command != NULL)
+        snprintf(way->command, sizeof way->command, "%s", command);
+    else if (!jm__beside("joulemap-counters", way->command, sizeof way->command))
+        snprintf(way->fault, sizeof way->fault, "the command that samples them, %.140s, is not there",
+                 way->command);
+    if (v != NULL && way->fault[0] == '\0') {
+        if (sim != NULL && !find_stand_in(way, v, sim, run_dir))
+            snprintf(way->fault, sizeof way->fault, "this build has none of the simulated board");
+        if (sim == NULL) add_variable(v, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+        if (way->libraries.count == 0)
+            jm__cupti_search_all(&way->libraries, jm__cupti_program(program, sizeof program));
+        way->environment = jm__helper_environment(unset, v->list);
+    }
+    if (way->environment == NULL && way->fault[0] == '\0')
+        snprintf(way->fault, sizeof way->fault, "no memory to start their sampler");
+    free(v);
+}
+
+void jm__counter_way_free(jm__counter_way *way)
+{
+    free(way->environment);
+    way->environment = NULL;
+}
 
 /* CUDA starts in a second where nobody else has the board, in several where eight processes start it. */
 #define PREPARE_MAX_NS (30 * JM_NS_PER_S)
