@@ -2,14 +2,9 @@
 #include "inject/activity.h"
 
 #include "base/clock.h"
-#include "inject/buffers.h"
-#include "inject/detach.h"
-#include "inject/devices.h"
-#include "inject/flusher.h"
-#include "inject/graphs.h"
-#include "inject/launches.h"
+#include "inject/cupti.h"
 #include "inject/outlet.h"
-#include "inject/xla_library.h"
+#include "inject/xla.h"
 #include "record/timeline/ring.h"
 #include "record/timeline/ring_format.h"
 

@@ -2,9 +2,7 @@
 #include "inject/inject.h"
 
 #include "inject/activity.h"
-#include "inject/detach.h"
-#include "inject/flusher.h"
-#include "inject/lock_for.h"
+#include "inject/cupti.h"
 #include "inject/outlet.h"
 #include "record/timeline/dormant.h"
 #include "record/timeline/ring.h"
