@@ -11,7 +11,7 @@ int jm__activity_start(const char *run_dir, bool *recording);
 /* Why the last start does not record kernels, a sentence; "" if it does. */
 const char *jm__activity_reason(void);
 
-/* Switch kinds of records on or off; CUPTI may be let go meanwhile (detach.h). What was launched before still
+/* Switch kinds of records on or off; CUPTI may be let go meanwhile (cupti.h). What was launched before still
  * comes. False: it could not be taken again. */
 bool jm__activity_trace(bool on);
 

@@ -345,7 +345,7 @@ static range_kind read_text(const char *text)
 
 /* A handle is what the range begins, in its bits: nothing is kept for it, however many texts XLA registers.
  */
-#define NUMBER_BITS 30 /* of a name: there are fewer (names.h) */
+#define NUMBER_BITS 30 /* of a name: there are fewer (ring.h) */
 #define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
 _Static_assert(sizeof(void *) == sizeof(uint64_t) && JM_SPAN_KIND_COUNT <= 16, "a range fits into a handle");
 
