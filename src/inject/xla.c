@@ -257,7 +257,8 @@ static void read_function(jm__xla_title *title, const char *text)
     keep(title->prefix, value_of(text, "prefix"));
 }
 
-bool jm__xla_is_foreign(const char *text)
+/* Its range is none of XLA's, and is called as it says. */
+static bool is_foreign(const char *text)
 {
     return !begins(text, "Xla") && !begins(text, "Thunk:#");
 }
@@ -265,7 +266,7 @@ bool jm__xla_is_foreign(const char *text)
 void jm__xla_title_read(jm__xla_title *title, const char *text, const char *prefix)
 {
     *title = (jm__xla_title){.kind = JM_XLA_FOREIGN, .span = JM_SPAN_NVTX};
-    if (jm__xla_is_foreign(text)) return;
+    if (is_foreign(text)) return;
     if (begins(text, "XlaModule:#")) {
         read_function(title, text);
     } else if (begins(text, "Thunk:#")) {
@@ -374,7 +375,7 @@ static range_kind begun_by(const nvtx_event_attributes *attributes)
     if (attributes->message_type == NVTX_MESSAGE_REGISTERED) return of_handle(attributes->message.registered);
     const char *text = attributes->message.ascii;
     if (attributes->message_type != NVTX_MESSAGE_ASCII || text == NULL) return unnamed;
-    if (jm__xla_is_foreign(text)) return (range_kind){JM_SPAN_NVTX, jm__track_intern(text, NAME_BYTES), 0};
+    if (is_foreign(text)) return (range_kind){JM_SPAN_NVTX, jm__track_intern(text, NAME_BYTES), 0};
     return read_text(text);
 }
 

@@ -58,9 +58,6 @@ typedef struct jm__xla_title {
  * whose operation it is, else "". */
 void jm__xla_title_read(jm__xla_title *title, const char *text, const char *prefix);
 
-/* Its range is none of XLA's, and is called as it says. */
-bool jm__xla_is_foreign(const char *text);
-
 /* A name that JAX gives the operation itself, not a scope of the program. */
 bool jm__xla_is_primitive(const char *name, size_t length);
 

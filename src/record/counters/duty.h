@@ -83,7 +83,8 @@ void jm__duty_init(jm__duty *duty, double seconds_a_minute, int64_t now_ns);
 /* A kernel ran on the board. */
 void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t end_ns, int64_t now_ns);
 
-/* A process that works on the board began to be traced, or no longer is, or soon will be; of several see below.
+/* A process that works on the board began to be traced, or no longer is, or soon will be; of several see
+ * below.
  */
 typedef enum jm__duty_turn {
     JM_DUTY_TRACED,

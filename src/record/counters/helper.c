@@ -54,7 +54,8 @@ bool jm__frame_send(int fd, jm__frame_kind kind, const void *head, size_t head_s
            send_all(fd, rest, rest_size);
 }
 
-void *jm__frame_room(jm__frame_reader *reader, size_t *size)
+/* Where the next bytes go, and how many fit; NULL: no memory. */
+static void *room_of(jm__frame_reader *reader, size_t *size)
 {
     if (reader->bytes == NULL) reader->bytes = malloc(ROOM);
     if (reader->bytes == NULL) return NULL;
@@ -65,54 +66,60 @@ void *jm__frame_room(jm__frame_reader *reader, size_t *size)
     return reader->bytes + reader->to;
 }
 
-void jm__frame_came(jm__frame_reader *reader, size_t count)
-{
-    reader->to += count;
-}
+/* A frame as it came in: `data` holds head.size bytes, aligned as they happen to lie. */
+typedef struct frame {
+    jm__frame_head head;
+    const unsigned char *data;
+} frame;
 
-jm__frame_next_is jm__frame_next(jm__frame_reader *reader, jm__frame *frame)
+typedef enum next_is { FRAME_WAIT, FRAME_READY, FRAME_GARBAGE } next_is;
+
+/* The next whole frame; valid until the next room. */
+static next_is next_frame(jm__frame_reader *reader, frame *heard)
 {
-    if (reader->to - reader->from < sizeof frame->head) return JM_FRAME_WAIT;
-    memcpy(&frame->head, reader->bytes + reader->from, sizeof frame->head);
-    if (frame->head.magic != JM_FRAME_MAGIC || frame->head.zero != 0 ||
-        frame->head.size > JM_FRAME_BYTES_MAX || frame->head.cpu_ns < 0)
-        return JM_FRAME_GARBAGE;
-    size_t whole = sizeof frame->head + frame->head.size;
-    if (reader->to - reader->from < whole) return JM_FRAME_WAIT;
-    frame->data = reader->bytes + reader->from + sizeof frame->head;
+    if (reader->to - reader->from < sizeof heard->head) return FRAME_WAIT;
+    memcpy(&heard->head, reader->bytes + reader->from, sizeof heard->head);
+    if (heard->head.magic != JM_FRAME_MAGIC || heard->head.zero != 0 ||
+        heard->head.size > JM_FRAME_BYTES_MAX || heard->head.cpu_ns < 0)
+        return FRAME_GARBAGE;
+    size_t whole = sizeof heard->head + heard->head.size;
+    if (reader->to - reader->from < whole) return FRAME_WAIT;
+    heard->data = reader->bytes + reader->from + sizeof heard->head;
     reader->from += whole;
-    return JM_FRAME_READY;
+    return FRAME_READY;
 }
 
-void jm__frame_reader_free(jm__frame_reader *reader)
+static void free_reader(jm__frame_reader *reader)
 {
     free(reader->bytes);
     *reader = (jm__frame_reader){0};
 }
 
-bool jm__frame_texts(const jm__frame *frame, size_t offset, const char **texts, size_t count)
+/* `count` texts of a frame from `offset` on; false if it does not hold that many, or more behind them. */
+static bool texts_of(const frame *heard, size_t offset, const char **texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *text = (const char *)frame->data + offset;
-        if (offset >= frame->head.size) return false;
-        size_t length = strnlen(text, frame->head.size - offset);
-        if (offset + length == frame->head.size) return false;
+        const char *text = (const char *)heard->data + offset;
+        if (offset >= heard->head.size) return false;
+        size_t length = strnlen(text, heard->head.size - offset);
+        if (offset + length == heard->head.size) return false;
         texts[i] = text;
         offset += length + 1;
     }
-    return offset == frame->head.size;
+    return offset == heard->head.size;
 }
 
-bool jm__frame_block(const jm__frame *frame, int64_t metric_count, jm__counter_block *block)
+/* A frame of samples as a block of a set; false if it is no sound one. */
+static bool block_of(const frame *heard, int64_t metric_count, jm__counter_block *block)
 {
     jm__frame_samples samples;
-    if (frame->head.size < sizeof samples) return false;
-    memcpy(&samples, frame->data, sizeof samples);
+    if (heard->head.size < sizeof samples) return false;
+    memcpy(&samples, heard->data, sizeof samples);
     *block = (jm__counter_block){
         .start_ns = samples.start_ns,
         .end_ns = samples.end_ns,
         .count = samples.count,
-        .data = {frame->data + sizeof samples, frame->head.size - sizeof samples},
+        .data = {heard->data + sizeof samples, heard->head.size - sizeof samples},
     };
     return jm__counter_block_is_sound(block, metric_count);
 }
@@ -290,16 +297,16 @@ static char *json_of(const char *const *texts, int64_t count)
     return text;
 }
 
-static bool hear_hello(jm__counter_helper *helper, const jm__frame *frame)
+static bool hear_hello(jm__counter_helper *helper, const frame *heard)
 {
     const char *texts[1 + 2 * JM_COUNTER_METRICS_MAX];
     jm__frame_hello hello;
-    if (helper->state != JM_COUNTERS_PREPARING || frame->head.size < sizeof hello) return false;
-    memcpy(&hello, frame->data, sizeof hello);
+    if (helper->state != JM_COUNTERS_PREPARING || heard->head.size < sizeof hello) return false;
+    memcpy(&hello, heard->data, sizeof hello);
     if (hello.metric_count < 1 || hello.metric_count > JM_COUNTER_METRICS_MAX || hello.period_ns < 0)
         return false;
     size_t count = 1 + 2 * (size_t)hello.metric_count;
-    if (!jm__frame_texts(frame, sizeof hello, texts, count)) return false;
+    if (!texts_of(heard, sizeof hello, texts, count)) return false;
     for (size_t i = 0; i < count; i++)
         if (!is_text(texts[i]) || texts[i][0] == '\0') return false;
     helper->metric_count = hello.metric_count;
@@ -312,13 +319,13 @@ static bool hear_hello(jm__counter_helper *helper, const jm__frame *frame)
     return true;
 }
 
-static bool hear_samples(jm__counter_helper *helper, const jm__frame *frame, jm__counter_take *take,
+static bool hear_samples(jm__counter_helper *helper, const frame *heard, jm__counter_take *take,
                          void *context)
 {
     jm__counter_block block;
     int64_t now_ns = jm__now_ns();
     if (helper->state != JM_COUNTERS_SAMPLING && helper->state != JM_COUNTERS_STOPPING) return false;
-    if (!jm__frame_block(frame, helper->metric_count, &block)) return false;
+    if (!block_of(heard, helper->metric_count, &block)) return false;
     if (block.start_ns < helper->began_ns - AHEAD_MAX_NS || block.end_ns > now_ns + AHEAD_MAX_NS)
         return false;
     helper->samples += block.count;
@@ -329,21 +336,21 @@ static bool hear_samples(jm__counter_helper *helper, const jm__frame *frame, jm_
     return true;
 }
 
-static bool hear_lost(jm__counter_helper *helper, const jm__frame *frame)
+static bool hear_lost(jm__counter_helper *helper, const frame *heard)
 {
     int64_t times;
-    if (frame->head.size != sizeof times) return false;
-    memcpy(&times, frame->data, sizeof times);
+    if (heard->head.size != sizeof times) return false;
+    memcpy(&times, heard->data, sizeof times);
     if (times < 1 || times > INT32_MAX) return false;
     helper->lost += times;
     helper->renewing = helper->state == JM_COUNTERS_SAMPLING;
     return true;
 }
 
-static bool hear_fault(jm__counter_helper *helper, const jm__frame *frame)
+static bool hear_fault(jm__counter_helper *helper, const frame *heard)
 {
     const char *texts[2];
-    if (!jm__frame_texts(frame, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
+    if (!texts_of(heard, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
     if (texts[0][0] == '\0') return false;
     snprintf(helper->cure, sizeof helper->cure, "%s", texts[1]);
     fail(helper, "%s", texts[0]);
@@ -357,27 +364,26 @@ static bool go_from(jm__counter_helper *helper, jm__counter_state from, jm__coun
     return true;
 }
 
-static bool understand(jm__counter_helper *helper, const jm__frame *frame, jm__counter_take *take,
-                       void *context)
+static bool understand(jm__counter_helper *helper, const frame *heard, jm__counter_take *take, void *context)
 {
     helper->since_ns = jm__now_ns();
-    if (frame->head.cpu_ns < helper->cpu_ns) return false;
-    helper->cpu_ns = frame->head.cpu_ns;
-    switch (frame->head.kind) {
+    if (heard->head.cpu_ns < helper->cpu_ns) return false;
+    helper->cpu_ns = heard->head.cpu_ns;
+    switch (heard->head.kind) {
     case JM_FRAME_HELLO:
-        return hear_hello(helper, frame);
+        return hear_hello(helper, heard);
     case JM_FRAME_STARTED:
         return go_from(helper, JM_COUNTERS_STARTING, JM_COUNTERS_SAMPLING);
     case JM_FRAME_SAMPLES:
-        return hear_samples(helper, frame, take, context);
+        return hear_samples(helper, heard, take, context);
     case JM_FRAME_LOST:
-        return hear_lost(helper, frame);
+        return hear_lost(helper, heard);
     case JM_FRAME_STOPPED:
         helper->refused_ns = helper->state == JM_COUNTERS_STARTING ? helper->since_ns : 0;
         return go_from(helper, JM_COUNTERS_STOPPING, JM_COUNTERS_IDLE) ||
                go_from(helper, JM_COUNTERS_STARTING, JM_COUNTERS_IDLE);
     case JM_FRAME_FAULT:
-        return hear_fault(helper, frame);
+        return hear_fault(helper, heard);
     default:
         return false;
     }
@@ -392,14 +398,14 @@ static void check_silence(jm__counter_helper *helper)
 }
 
 /* All frames that have come. READY: it is over. */
-static jm__frame_next_is hear_frames(jm__counter_helper *helper, jm__counter_take *take, void *context)
+static next_is hear_frames(jm__counter_helper *helper, jm__counter_take *take, void *context)
 {
     for (;;) {
-        jm__frame frame;
-        jm__frame_next_is next = jm__frame_next(&helper->reader, &frame);
-        if (next != JM_FRAME_READY) return next;
-        if (!understand(helper, &frame, take, context)) return JM_FRAME_GARBAGE;
-        if (helper->state == JM_COUNTERS_OVER) return JM_FRAME_READY;
+        frame heard;
+        next_is next = next_frame(&helper->reader, &heard);
+        if (next != FRAME_READY) return next;
+        if (!understand(helper, &heard, take, context)) return FRAME_GARBAGE;
+        if (helper->state == JM_COUNTERS_OVER) return FRAME_READY;
     }
 }
 
@@ -411,17 +417,17 @@ void jm__counter_helper_hear(jm__counter_helper *helper, jm__counter_take *take,
         return;
     }
     size_t size;
-    void *room = jm__frame_room(&helper->reader, &size);
+    void *room = room_of(&helper->reader, &size);
     if (room == NULL) {
         fail(helper, "no memory for what their sampler says");
         return;
     }
     ssize_t count = recv(jm__counter_helper_fd(helper), room, size, MSG_DONTWAIT);
-    if (count > 0) jm__frame_came(&helper->reader, (size_t)count);
-    jm__frame_next_is next = hear_frames(helper, take, context);
+    if (count > 0) helper->reader.to += (size_t)count;
+    next_is next = hear_frames(helper, take, context);
     if (helper->state == JM_COUNTERS_OVER) return;
     reap(helper, 0);
-    if (next == JM_FRAME_GARBAGE)
+    if (next == FRAME_GARBAGE)
         fail(helper, "their sampler says what cannot be");
     else if (count == 0)
         fail(helper, "their sampler ended without a word");
@@ -466,7 +472,7 @@ void jm__counter_helper_end(jm__counter_helper *helper, int64_t until_ns)
     reap(helper, jm__now_ns() + DEATH_NS);
     helper->group = 0;
     jm__kept_file_close(&helper->link);
-    jm__frame_reader_free(&helper->reader);
+    free_reader(&helper->reader);
     free(helper->metrics);
     free(helper->units);
     helper->metrics = helper->units = NULL;

@@ -60,38 +60,15 @@ typedef struct jm__frame_samples {
     int64_t count;
 } jm__frame_samples;
 
-/* A frame as it came in: `data` holds head.size bytes, aligned as they happen to lie. */
-typedef struct jm__frame {
-    jm__frame_head head;
-    const unsigned char *data;
-} jm__frame;
-
 /* Writes all of it; false if nobody listens any more. */
 bool jm__frame_send(int fd, jm__frame_kind kind, const void *head, size_t head_size, const void *rest,
                     size_t rest_size);
 
 /* Frames out of a stream of bytes, one at a time. Zeroed: empty. */
 typedef struct jm__frame_reader {
-    unsigned char *bytes; /* JM_FRAME_BYTES_MAX and a head; allocated by the first room */
+    unsigned char *bytes; /* JM_FRAME_BYTES_MAX and a head; allocated when the first come */
     size_t from, to;      /* what has come in and was not yet taken */
 } jm__frame_reader;
-
-/* Where the next bytes go, and how many fit; NULL: no memory. Then tell how many came. */
-void *jm__frame_room(jm__frame_reader *reader, size_t *size);
-void jm__frame_came(jm__frame_reader *reader, size_t count);
-
-typedef enum jm__frame_next_is { JM_FRAME_WAIT, JM_FRAME_READY, JM_FRAME_GARBAGE } jm__frame_next_is;
-
-/* The next whole frame; valid until the next room. */
-jm__frame_next_is jm__frame_next(jm__frame_reader *reader, jm__frame *frame);
-
-void jm__frame_reader_free(jm__frame_reader *reader);
-
-/* `count` texts of a frame from `offset` on; false if it does not hold that many, or more behind them. */
-bool jm__frame_texts(const jm__frame *frame, size_t offset, const char **texts, size_t count);
-
-/* A frame of samples as a block of a set; false if it is no sound one. */
-bool jm__frame_block(const jm__frame *frame, int64_t metric_count, jm__counter_block *block);
 
 /* ---- How joulemap-counters is started: which command, with which libraries to try, in which environment.
  * Found out once, in a thread of the program: the program may change its environment while a thread of ours

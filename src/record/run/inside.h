@@ -121,15 +121,6 @@ jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err);
 /* NVTX ranges of this process without its kernels; none where the library is not there. */
 void jm__run_ranges_start(jm_run *run);
 
-/* Go without them, or with them again. False: kernels were traced, and cannot be again. */
-bool jm__run_kernels_trace(jm_run *run, bool on);
-
-/* The injected library of this process, which a driver may have loaded meanwhile, for the recorder above. */
-void jm__run_kernels_find(jm_run *run);
-
-/* A start or a stop is under way in it, for which jm__run_kernels_trace would wait. */
-bool jm__run_kernels_are_busy(const jm_run *run);
-
 /* A run begins with everything, whatever an earlier one of this process left behind in the recorder above. */
 void jm__run_trace_begin(jm_run *run);
 

@@ -106,7 +106,8 @@ jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err)
                     "close other profilers of this process; `joulemap doctor` says what CUPTI lacks");
 }
 
-void jm__run_kernels_find(jm_run *run)
+/* The injected library of this process, which a driver may have loaded meanwhile, for the recorder above. */
+static void find_kernels(jm_run *run)
 {
     char path[PATH_MAX];
     if (run->trace_kernels != NULL || !jm__beside("libjoulemap_inject.so", path, sizeof path)) return;
@@ -114,14 +115,16 @@ void jm__run_kernels_find(jm_run *run)
     if (library != NULL) find_functions(run, library);
 }
 
-bool jm__run_kernels_are_busy(const jm_run *run)
+/* A start or a stop is under way in it, for which trace_kernels would wait. */
+static bool kernels_are_busy(const jm_run *run)
 {
     return run->kernels_busy != NULL && run->kernels_busy() != 0;
 }
 
-bool jm__run_kernels_trace(jm_run *run, bool on)
+/* Go without them, or with them again. False: kernels were traced, and cannot be again. */
+static bool trace_kernels(jm_run *run, bool on)
 {
-    jm__run_kernels_find(run);
+    find_kernels(run);
     run->kernels_untold = run->trace_kernels != NULL && run->trace_kernels(on) != 0;
     return !run->kernels_untold;
 }
@@ -183,7 +186,7 @@ static void trace(jm_run *run, jm_tracing tracing)
     if (changes && before) jm_mark(mark, NULL);
     jm__timeline_trace(tracing);
     /* Steps without their kernels must not stand for others. */
-    if (!jm__run_kernels_trace(run, !is_off) && !is_off) {
+    if (!trace_kernels(run, !is_off) && !is_off) {
         mark = told.mark != NULL && !before ? told.mark : JM_MARK_UNTRACED;
         changes = !stands(mark);
     }
@@ -319,10 +322,10 @@ static bool has_recorder(int64_t now_ns)
 {
     uint32_t now = jm__track_run(), before = paced.recorded;
     if (now == 0 && now_ns - paced.said_ns > SAY_AGAIN_NS) { /* not as it starts, and the loader is held */
-        jm__run_kernels_find(paced.run);
+        find_kernels(paced.run);
         paced.said_ns = now_ns;
     }
-    if (now != 0 && jm__run_kernels_are_busy(paced.run)) {
+    if (now != 0 && kernels_are_busy(paced.run)) {
         jm__budget_rest(&paced.budget, now_ns);
         return false;
     }
@@ -370,7 +373,7 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
     } else if (now_ns - paced.said_ns > SAY_AGAIN_NS) {
         bool may_not_know =
             paced.run->trace_kernels == NULL || paced.run->dormant || paced.run->kernels_untold;
-        if (level == JM_TRACING_STEPS && may_not_know) jm__run_kernels_trace(paced.run, false);
+        if (level == JM_TRACING_STEPS && may_not_know) trace_kernels(paced.run, false);
         if (paced.turns.page == NULL && paced.turns.waits)
             jm__turns_join(&paced.turns, paced.run->folder.path);
         paced.said_ns = now_ns;

@@ -142,7 +142,8 @@ static const jm__embedded *find_data(const char *name)
     return NULL;
 }
 
-void jm__profile_names(char *text, size_t size)
+/* "h200, h100, ..." */
+static void write_names(char *text, size_t size)
 {
     size_t length = 0;
     if (size > 0) text[0] = '\0';
@@ -157,7 +158,7 @@ jm_status jm__profile_load(jm__profile *out, const char *name, jm_error *err)
     const jm__embedded *generic = find_data("generic");
     if (data == NULL) {
         char names[256];
-        jm__profile_names(names, sizeof names);
+        write_names(names, sizeof names);
         return jm__fail(err, JM_NOT_FOUND, 0, "", "no board profile is called \"%s\"; there are: %s", name,
                         names);
     }

@@ -35,7 +35,4 @@ jm_status jm__profile_match(jm__profile *out, const char *board_name, jm_error *
 /* A sensor by its name ("power_ring") or by its name in a CSV ("power_ring_w"); NULL if unknown. */
 const jm_sensor *jm__profile_sensor(const jm__profile *profile, const char *name);
 
-/* Names of all profiles, "h200, h100, ...", into `text`. */
-void jm__profile_names(char *text, size_t size);
-
 #endif
