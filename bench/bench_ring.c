@@ -6,7 +6,7 @@
 #include "format/writer.h"
 #include "record/timeline/collector.h"
 #include "record/timeline/ring.h"
-#include "record/timeline/timeline.h"
+#include "record/timeline/track.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Each row to every sink, of which the recording is one. */
-#include "record/run/row_sink.h"
+#include "record/run/inside.h"
 
 #include "base/status.h"
 

@@ -7,9 +7,8 @@
 #include "format/rows/marks.h"
 #include "record/run/budget.h"
 #include "record/run/inside.h"
-#include "record/timeline/dormant.h"
-#include "record/timeline/timeline.h"
 #include "record/timeline/track.h"
+#include "record/timeline/which_run.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "record/timeline/dormant.h"
 #include "record/timeline/ring.h"
 #include "record/timeline/which_run.h"
 

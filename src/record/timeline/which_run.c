@@ -1,27 +1,35 @@
-/* Which run this program is in: what it was started with, or a run above that waits for it; and the door of
- * one that it may not enter. */
+/* Which run this program is in: what it was started with, a run above that waits for it, or a recorder that
+ * calls; and the door of one that it may not enter. */
 #include "record/timeline/which_run.h"
 
+#include "base/clock.h"
+#include "base/kept_file.h"
 #include "base/private_file.h"
 #include "record/timeline/identity.h"
+#include "record/timeline/ring_format.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 /* ---- the environment. A program may clean it before its first span: some do so first of all, some launchers
  * of workers in between */
 
-static const char *const names[JM_START_NAMES] = {
+static const char *const variables[JM_START_NAMES] = {
     [JM_START_RUN] = "JOULEMAP_RUN",
     [JM_START_DORMANT] = "JOULEMAP_DORMANT",
 };
@@ -31,7 +39,7 @@ static char at_load[JM_START_NAMES][PATH_MAX]; /* "": there was none */
 static __attribute__((constructor)) void note_at_load(void)
 {
     for (int i = 0; i < JM_START_NAMES; i++) {
-        const char *value = getenv(names[i]);
+        const char *value = getenv(variables[i]);
         if (value != NULL && strlen(value) < sizeof at_load[i]) memcpy(at_load[i], value, strlen(value) + 1);
     }
 }
@@ -56,9 +64,9 @@ static const char *find_at_start(const char *name, char *buffer, size_t size)
 
 const char *jm__start_variable(jm__start_name name, char *buffer, size_t size)
 {
-    const char *value = getenv(names[name]);
+    const char *value = getenv(variables[name]);
     if (value == NULL && at_load[name][0] != '\0') value = at_load[name];
-    if (value == NULL) return find_at_start(names[name], buffer, size);
+    if (value == NULL) return find_at_start(variables[name], buffer, size);
     if (strlen(value) >= size) return NULL;
     return memcpy(buffer, value, strlen(value) + 1);
 }
@@ -141,7 +149,7 @@ static socklen_t address_of(struct sockaddr_un *address, const char *run_dir)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-static int open_socket(void)
+static int open_door(void)
 {
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
@@ -150,7 +158,7 @@ int jm__door_make(const char *run_dir)
 {
     struct sockaddr_un address;
     socklen_t size = address_of(&address, run_dir);
-    int door = size == 0 ? -1 : open_socket();
+    int door = size == 0 ? -1 : open_door();
     if (door < 0) return -1;
     if (bind(door, (const struct sockaddr *)&address, size) == 0 && listen(door, WAITING) == 0) return door;
     close(door);
@@ -174,8 +182,362 @@ void jm__door_knock(const char *run_dir)
 {
     struct sockaddr_un address;
     socklen_t size = address_of(&address, run_dir);
-    int line = size == 0 ? -1 : open_socket();
+    int line = size == 0 ? -1 : open_door();
     if (line < 0) return;
     (void)connect(line, (const struct sockaddr *)&address, size);
     close(line);
+}
+
+/* ---- waiting for a recorder, and obeying it */
+
+/* Out of the way of programs that count on low numbers, or look at all up to some number. */
+#define DESCRIPTORS_FROM 200
+/* A program may have closed what is not its own; its socket may still be held by somebody. */
+#define AGAIN_S 1
+/* How late it is noticed that the program has closed our socket, or our line to the recorder: until then poll
+ * may look at what has their number by now. */
+#define LOOK_MS 1000
+/* Spans look whether somebody has called no more often than that, and at the clock once in so many at most. A
+ * recorder calls once a second: a thread that found nobody is still there then. */
+#define SPANS_LOOK_NS (100 * JM_NS_PER_MS)
+#define SPANS_MOST    16
+#define LINGER_NS     (3 * JM_NS_PER_S)
+
+/* Of the listening thread alone, once it is there, else of the only one. */
+static jm__kept_file ear, recorder;
+static const jm__dormant_part *_Atomic part;  /* NULL: listening was never begun */
+static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
+static bool untold;                           /* whether there is a recorder, which changed */
+static _Atomic bool begun;
+static _Atomic bool waits;          /* the thread is there */
+static _Atomic bool needs_thread;   /* always */
+static _Atomic bool looks;          /* a span does */
+static int64_t looked_ns, clock_ns; /* of spans: when they looked, and when they asked for the time */
+_Atomic uint32_t jm__dormant_rest;
+static _Atomic bool tells;             /* a thread is telling the follower */
+static void (*_Atomic follower)(void); /* NULL: nobody wants to be told */
+
+bool jm__dormant_wanted(void)
+{
+    static _Atomic int known; /* 0: not asked yet; else 1: no, 2: yes */
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == 0) {
+        char value[8];
+        const char *text = jm__start_variable(JM_START_DORMANT, value, sizeof value);
+        answer = text != NULL && text[0] != '\0' && strcmp(text, "0") != 0 ? 2 : 1;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == 2;
+}
+
+/* ---- sockets */
+
+static bool keep_high(jm__kept_file *file, int fd)
+{
+    if (fd < 0) return false;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
+    if (high >= 0) close(fd);
+    return jm__kept_file_set(file, high >= 0 ? high : fd);
+}
+
+socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char writer)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, JM_DORMANT_NAME "%llx-%d-%c",
+                          (unsigned long long)jm__namespace_of(JM_SELF, "pid"), (int)pid, writer);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length); /* without a NUL */
+}
+
+static bool bind_somewhere(int fd)
+{
+    struct sockaddr_un address;
+    socklen_t size = jm__dormant_address(&address, getpid(), (char)part->writer);
+    if (bind(fd, (const struct sockaddr *)&address, size) == 0) return true;
+    if (errno != EADDRINUSE) return false;
+    char *end = (char *)&address + size;
+    size +=
+        (socklen_t)snprintf(end, sizeof address - size, JM_DORMANT_MORE, (unsigned long long)jm__now_ns());
+    return bind(fd, (const struct sockaddr *)&address, size) == 0;
+}
+
+static bool start_listening(void)
+{
+    /* A caller that poll saw may be gone: accept is not to wait for the next. */
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return false;
+    if (bind_somewhere(fd) && listen(fd, 4) == 0) return keep_high(&ear, fd);
+    close(fd);
+    return false;
+}
+
+static void answer(int fd, jm__dormant_answer how, const char *words)
+{
+    char message[JM_DORMANT_MESSAGE_MAX];
+    int length = snprintf(message, sizeof message, "%c%s", (char)how, words);
+    if (length >= (int)sizeof message) length = sizeof message - 1;
+    (void)send(fd, message, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Who may read this program's memory may record it. */
+static bool is_allowed(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
+
+/* One that called a program whose spans came too late for it has gone again. */
+static bool has_hung_up(int fd)
+{
+    struct pollfd line = {.fd = fd};
+    return poll(&line, 1, 0) > 0 && (line.revents & POLLHUP) != 0;
+}
+
+/* ---- what the recorder says */
+
+static void leave(void)
+{
+    if (run_path[0] == '\0') return;
+    part->leave(run_path);
+    run_path[0] = '\0';
+    untold = true;
+}
+
+static void begin(const char *message)
+{
+    unsigned long long magic;
+    int kernels, at = 0;
+    char why[512] = "";
+    jm__dormant_answer how = JM_DORMANT_FAILED;
+    if (sscanf(message, JM_DORMANT_RECORD "%n", &magic, &kernels, &at) != 2 || at == 0 ||
+        magic != JM_RING_MAGIC)
+        snprintf(why, sizeof why, "it was started with another version of joulemap");
+    else if (run_path[0] != '\0' && strcmp(run_path, message + at) != 0)
+        how = JM_DORMANT_BUSY;
+    else
+        how = part->join(message + at, kernels != 0, why, sizeof why);
+    if (how == JM_DORMANT_RECORDING || how == JM_DORMANT_NO_KERNELS) {
+        snprintf(run_path, sizeof run_path, "%s", message + at);
+        untold = true;
+    }
+    if (jm__kept_file_is_ours(&recorder)) answer(recorder.fd_plus_one - 1, how, why); /* that took its time */
+}
+
+static void hear_recorder(void)
+{
+    char message[JM_DORMANT_MESSAGE_MAX];
+    ssize_t length = recv(recorder.fd_plus_one - 1, message, sizeof message - 1, MSG_DONTWAIT);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    message[length > 0 ? length : 0] = '\0';
+    if (length > 0 && strcmp(message, JM_DORMANT_END) != 0 && !has_hung_up(recorder.fd_plus_one - 1)) {
+        begin(message);
+        return;
+    }
+    leave();
+    if (length > 0 && jm__kept_file_is_ours(&recorder))
+        answer(recorder.fd_plus_one - 1, JM_DORMANT_ENDED, "");
+    jm__kept_file_close(&recorder);
+}
+
+static void drop_if_gone(void)
+{
+    if (!jm__kept_file_is_ours(&recorder) || !has_hung_up(recorder.fd_plus_one - 1)) return;
+    leave();
+    jm__kept_file_close(&recorder);
+}
+
+static void take_call(void)
+{
+    int fd = accept4(ear.fd_plus_one - 1, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        /* No descriptor is left: the caller still waits, and poll would tell of it at once. */
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) sleep(AGAIN_S);
+        return;
+    }
+    drop_if_gone();
+    if (!is_allowed(fd) || has_hung_up(fd)) {
+        close(fd);
+    } else if (jm__kept_file_is_ours(&recorder)) {
+        answer(fd, JM_DORMANT_BUSY, "another recorder is attached to it");
+        close(fd);
+    } else {
+        keep_high(&recorder, fd);
+    }
+}
+
+/* ---- the thread */
+
+/* What the program has closed is made anew, and a recorder whose line it closed has left; so has one whose
+ * run was entered without its call, and is over. */
+static bool look_after_descriptors(void)
+{
+    if (recorder.fd_plus_one != 0 && !jm__kept_file_is_ours(&recorder)) {
+        recorder = (jm__kept_file){0};
+        leave();
+    }
+    if (recorder.fd_plus_one == 0 && run_path[0] != '\0' && !jm__run_goes_on(run_path)) leave();
+    return jm__kept_file_is_ours(&ear) || start_listening();
+}
+
+/* Not in accept, though that would sleep for good: it takes the lowest free descriptor before it sleeps,
+ * which is the program's: who closes its input and opens another expects to have 0. */
+static void attend(void)
+{
+    struct pollfd lines[2] = {{.fd = ear.fd_plus_one - 1, .events = POLLIN},
+                              {.fd = recorder.fd_plus_one - 1, .events = POLLIN}}; /* -1: looked over */
+    if (poll(lines, 2, LOOK_MS) <= 0) return;
+    if (lines[1].revents != 0 && jm__kept_file_is_ours(&recorder)) hear_recorder();
+    if (lines[0].revents != 0 && jm__kept_file_is_ours(&ear)) take_call();
+}
+
+static void *tell(void *unused)
+{
+    void (*told)(void) = follower;
+    (void)unused;
+    if (told != NULL) told();
+    tells = false;
+    return NULL;
+}
+
+/* On a thread that ends: who is told may wait, for an interpreter's lock, and recorders do not wait with it.
+ */
+static void tell_follower(void)
+{
+    pthread_t thread;
+    if (!untold || atomic_exchange(&tells, true)) return; /* it is told of this once it is back */
+    bool starts = follower != NULL;
+    untold = starts && pthread_create(&thread, NULL, tell, NULL) != 0;
+    if (starts && !untold)
+        pthread_detach(thread);
+    else
+        tells = false;
+}
+
+/* The folder has a link for each. */
+static bool has_threads(nlink_t beside)
+{
+    struct stat info;
+    return stat("/proc/self/task", &info) != 0 || info.st_nlink > 2 + 1 + beside;
+}
+
+/* Nobody is there, and spans can look for who comes. */
+static bool may_end(int64_t idle_since_ns)
+{
+    if (recorder.fd_plus_one != 0 || run_path[0] != '\0' || untold || tells || needs_thread) return false;
+    return jm__now_ns() - idle_since_ns > LINGER_NS && !has_threads(1);
+}
+
+static void let_spans_look(void)
+{
+    looked_ns = clock_ns = jm__now_ns();
+    atomic_store(&waits, false);
+    atomic_store(&jm__dormant_rest, 1);
+}
+
+static void start_waiting(void);
+
+static void *wait_for_recorders(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "joulemap-wait");
+    int64_t idle_since_ns = jm__now_ns();
+    while (!may_end(idle_since_ns)) {
+        if (look_after_descriptors())
+            attend();
+        else
+            sleep(AGAIN_S);
+        if (recorder.fd_plus_one != 0) idle_since_ns = jm__now_ns();
+        tell_follower();
+    }
+    let_spans_look();
+    if (needs_thread) start_waiting(); /* who said so since may_end still saw this one */
+    return NULL;
+}
+
+static void start_waiting(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    if (atomic_exchange(&waits, true)) return;
+    atomic_store(&jm__dormant_rest, 0);
+    sigfillset(&all); /* the program's signals are for the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0)
+        pthread_detach(thread);
+    else
+        let_spans_look();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool somebody_calls(void)
+{
+    struct pollfd line = {.fd = ear.fd_plus_one - 1, .events = POLLIN};
+    return look_after_descriptors() && poll(&line, 1, 0) > 0;
+}
+
+/* Spans that come slowly look each time, so that a call does not wait for many of them. */
+static bool is_due(void)
+{
+    static uint32_t passed = 1;
+    int64_t now_ns = jm__now_ns();
+    passed = now_ns - clock_ns >= SPANS_LOOK_NS ? 1 : passed < SPANS_MOST ? 2 * passed : passed;
+    clock_ns = now_ns;
+    atomic_store(&jm__dormant_rest, passed);
+    if (now_ns - looked_ns < SPANS_LOOK_NS) return false;
+    looked_ns = now_ns;
+    return true;
+}
+
+void jm__dormant_look(void)
+{
+    int before = errno;
+    if (atomic_exchange(&looks, true)) return; /* there are threads by now, and one of them is at it */
+    if (waits)
+        atomic_store(&jm__dormant_rest, 0);
+    else if (is_due() && (has_threads(0) || somebody_calls()))
+        start_waiting();
+    atomic_store(&looks, false);
+    errno = before;
+}
+
+/* The child has no such thread, and its copies would keep the parent's sockets open. */
+static void after_fork_in_child(void)
+{
+    jm__kept_file_close(&ear);
+    jm__kept_file_close(&recorder);
+    run_path[0] = '\0';
+    atomic_store(&begun, false);
+    atomic_store(&jm__dormant_rest, 0);
+    tells = waits = looks = false;
+}
+
+/* Not as listening begins: that is under a lock that a fork beside it takes (track.c). */
+static __attribute__((constructor)) void set_up_at_load(void)
+{
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+void jm__dormant_follow(void (*changed)(void))
+{
+    follower = changed;
+}
+
+void jm__dormant_needs_thread(bool needed)
+{
+    needs_thread = needed;
+    if (needed && begun) start_waiting();
+}
+
+void jm__dormant_begin(const jm__dormant_part *own, const char *run_dir)
+{
+    part = own; /* first: who finds that it was begun starts a thread that needs it */
+    if (atomic_exchange(&begun, true)) return;
+    untold = true; /* that somebody has come, or nobody yet */
+    if (run_dir != NULL) snprintf(run_path, sizeof run_path, "%s", run_dir);
+    (void)
+        start_listening(); /* at once: whoever calls from here on is heard; if it fails, it is tried again */
+    if (run_path[0] != '\0' || needs_thread || has_threads(0))
+        start_waiting();
+    else
+        let_spans_look();
 }
