@@ -3,6 +3,7 @@
 #include "inject/cupti.h"
 
 #include "base/clock.h"
+#include "record/timeline/ring_format.h"
 #include "record/timeline/track.h"
 
 #include <dlfcn.h>
@@ -42,7 +43,7 @@ static void find_candidates(jm__cupti_candidates *all)
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
-    jm__cupti_search(all, program);
+    jm__cupti_search(all, program, false);
 }
 
 bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)
@@ -329,10 +330,10 @@ void jm__graphs_hear(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_
         gone = graph_id(cupti, graph->graph);
         break;
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING:
-        jm__track_exec_begun();
+        jm__track_graph(JM_RING_EXEC_BEGUN, 0);
         break;
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED:
-        jm__track_exec_made(exec_id(cupti, graph->graphExec));
+        jm__track_graph(JM_RING_EXEC_MADE, exec_id(cupti, graph->graphExec));
         break;
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING:
         gone = exec_id(cupti, graph->graphExec);
@@ -340,7 +341,7 @@ void jm__graphs_hear(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_
     default:
         break;
     }
-    if (gone != 0) jm__track_graph_gone(gone);
+    if (gone != 0) jm__track_graph(JM_RING_GRAPH_GONE, gone);
 }
 
 /* ---- letting go of CUPTI while the program goes on */

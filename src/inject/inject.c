@@ -211,7 +211,7 @@ static void follow_graphs(void)
         jm__outlet_note(no_graphs);
         return;
     }
-    jm__outlet_op(JM_RING_GRAPHS);
+    jm__outlet_op(JM_RING_GRAPHS, 0);
 }
 
 /* Make the ring, load CUPTI, begin. 0, or an errno if there can be no ring. `recording` tells whether
@@ -229,7 +229,7 @@ static int start_activity(const char *run_dir, bool *recording)
     look_for_xla();
     jm__detach_hold();
     again = 0;
-    jm__outlet_again(again); /* a program that took this one's place (exec) counts anew */
+    jm__outlet_op(JM_RING_AGAIN, again); /* a program that took this one's place (exec) counts anew */
     *recording = begin(fault, sizeof fault);
     jm__detach_allow();
     active = tracing = *recording;
@@ -290,7 +290,7 @@ static bool switch_on(char *why, size_t why_size)
     const char *call = "";
     CUptiResult result = CUPTI_SUCCESS;
     if (!jm__detach_call_off(&cupti, subscriber)) {
-        jm__outlet_again(++again);
+        jm__outlet_op(JM_RING_AGAIN, ++again);
         if (!begin(why, why_size)) {
             jm__detach_stay_away();
             return false;

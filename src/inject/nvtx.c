@@ -505,11 +505,6 @@ static jm__range range_of(const nvtx_domain *domain, const nvtx_event_attributes
     return range;
 }
 
-static jm__range plain(uint32_t name)
-{
-    return (jm__range){.name = name};
-}
-
 static uint64_t start(const nvtx_domain *domain, jm__range range)
 {
     return is_kept(domain) ? jm__range_begin(&range) : 0;
@@ -530,45 +525,31 @@ static void mark(const nvtx_domain *domain, jm__range range)
     if (is_kept(domain)) put_mark(&range);
 }
 
-static void mark_ex(const nvtx_event_attributes *attributes)
-{
-    mark(NULL, range_of(NULL, attributes));
-}
-static void mark_a(const char *message)
-{
-    mark(NULL, plain(text_in(NULL, message, false)));
-}
-static void mark_w(const wchar_t *message)
-{
-    mark(NULL, plain(text_of_wide(NULL, message, false)));
-}
-static uint64_t range_start_ex(const nvtx_event_attributes *attributes)
-{
-    return start(NULL, range_of(NULL, attributes));
-}
-static uint64_t range_start_a(const char *message)
-{
-    return start(NULL, plain(text_in(NULL, message, false)));
-}
-static uint64_t range_start_w(const wchar_t *message)
-{
-    return start(NULL, plain(text_of_wide(NULL, message, false)));
-}
+/* A call of the default domain in the three ways of naming it. */
+#define IN_THREE_WAYS(call, type, what)                                                                      \
+    static type call##_ex(const nvtx_event_attributes *attributes)                                           \
+    {                                                                                                        \
+        jm__range range = range_of(NULL, attributes);                                                        \
+        what;                                                                                                \
+    }                                                                                                        \
+    static type call##_a(const char *message)                                                                \
+    {                                                                                                        \
+        jm__range range = {.name = text_in(NULL, message, false)};                                           \
+        what;                                                                                                \
+    }                                                                                                        \
+    static type call##_w(const wchar_t *message)                                                             \
+    {                                                                                                        \
+        jm__range range = {.name = text_of_wide(NULL, message, false)};                                      \
+        what;                                                                                                \
+    }
+
+IN_THREE_WAYS(mark, void, mark(NULL, range))
+IN_THREE_WAYS(range_start, uint64_t, return start(NULL, range))
+IN_THREE_WAYS(range_push, int, return push(NULL, range))
+
 static void range_end(uint64_t id)
 {
     jm__track_end(id);
-}
-static int range_push_ex(const nvtx_event_attributes *attributes)
-{
-    return push(NULL, range_of(NULL, attributes));
-}
-static int range_push_a(const char *message)
-{
-    return push(NULL, plain(text_in(NULL, message, false)));
-}
-static int range_push_w(const wchar_t *message)
-{
-    return push(NULL, plain(text_of_wide(NULL, message, false)));
 }
 static int range_pop(void)
 {

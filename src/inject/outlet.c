@@ -410,21 +410,11 @@ static uint32_t text_number(const char *text)
     return jm__names_intern(&names, text, strlen(text));
 }
 
-static void push(const jm_ring_kernel *record)
+void jm__outlet_op(uint8_t op, uint32_t again)
 {
     pthread_mutex_lock(&mutex);
-    if (ring.header != NULL) jm__ring_push_kernel(&ring, record);
+    if (ring.header != NULL) jm__ring_push_kernel(&ring, &(jm_ring_kernel){.op = op, .bytes = again});
     pthread_mutex_unlock(&mutex);
-}
-
-void jm__outlet_op(uint8_t op)
-{
-    push(&(jm_ring_kernel){.op = op});
-}
-
-void jm__outlet_again(uint32_t again)
-{
-    push(&(jm_ring_kernel){.op = JM_RING_AGAIN, .bytes = again});
 }
 
 static void push_text_locked(jm_ring_kernel record, const char *text)

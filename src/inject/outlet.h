@@ -20,11 +20,8 @@ void jm__outlet_forget(void);
 /* A sentence for the user. */
 void jm__outlet_note(const char *text);
 
-/* A record that says nothing but its name. */
-void jm__outlet_op(uint8_t op);
-
-/* How often CUPTI was taken again. */
-void jm__outlet_again(uint32_t again);
+/* JM_RING_GRAPHS, or JM_RING_AGAIN and how often CUPTI was taken again. */
+void jm__outlet_op(uint8_t op, uint32_t again);
 
 /* So many records are not there. */
 void jm__outlet_lost(size_t count, const char *reason);

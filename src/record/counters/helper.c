@@ -176,7 +176,7 @@ void jm__counter_way_find(jm__counter_way *way, const char *command, const char 
             snprintf(way->fault, sizeof way->fault, "this build has none of the simulated board");
         if (sim == NULL) add_variable(v, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
         if (way->libraries.count == 0)
-            jm__cupti_search_all(&way->libraries, jm__cupti_program(program, sizeof program));
+            jm__cupti_search(&way->libraries, jm__cupti_program(program, sizeof program), true);
         way->environment = jm__helper_environment(unset, v->list);
     }
     if (way->environment == NULL && way->fault[0] == '\0')

@@ -98,7 +98,7 @@ static void add_toolkits(search *s)
     }
 }
 
-static void search_places(jm__cupti_candidates *all, const char *program, bool past_loaded)
+void jm__cupti_search(jm__cupti_candidates *all, const char *program, bool past_loaded)
 {
     static const char *const sonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
     const char *override = getenv("JOULEMAP_CUPTI"), *environment = getenv("VIRTUAL_ENV");
@@ -127,16 +127,6 @@ static void search_places(jm__cupti_candidates *all, const char *program, bool p
     }
     add_prefix(&s, "the machine's Python packages", INT_MAX, "/usr/local");
     add_prefix(&s, "the machine's Python packages", INT_MAX, "/usr");
-}
-
-void jm__cupti_search(jm__cupti_candidates *all, const char *program)
-{
-    search_places(all, program, false);
-}
-
-void jm__cupti_search_all(jm__cupti_candidates *all, const char *program)
-{
-    search_places(all, program, true);
 }
 
 /* Up to 12.9 the version counts releases (18: 12.1, 28: 12.9.1); from 13.0 on it is xxyyzz. */

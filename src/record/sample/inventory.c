@@ -198,16 +198,8 @@ const jm_sensor *jm__profile_sensor(const jm__profile *profile, const char *name
 
 /* ---- the snapshot */
 
-typedef struct inventory_board {
-    jm_board row;
-    jm_sensor sensors[JM_DEVICE_SENSORS_MAX];
-    size_t sensor_count;
-} inventory_board;
-
 struct jm_inventory {
     jm__devices *devices;
-    inventory_board *boards;
-    size_t board_count;
 };
 
 /* What the profile knows, under what the device said. */
@@ -232,19 +224,16 @@ static void cost_measure(jm__devices *devices, size_t board, size_t sensor, jm_s
         snprintf(row->missing, sizeof row->missing, "%.159s", err.text);
 }
 
-static jm_status board_fill(jm_inventory *inventory, size_t number, jm__profile *profile,
-                            jm__samples *scratch, jm_error *err)
+static jm_status board_fill(jm__devices *devices, size_t number, jm__profile *profile, jm__samples *scratch,
+                            jm_error *err)
 {
-    inventory_board *board = &inventory->boards[number];
-    board->row = *jm__devices_board(inventory->devices, number);
-    JM_TRY(jm__profile_match(profile, board->row.name, err));
-    snprintf(board->row.profile, sizeof board->row.profile, "%s", profile->name);
-    board->sensor_count = jm__devices_sensor_count(inventory->devices, number);
-    for (size_t i = 0; i < board->sensor_count; i++) {
-        board->sensors[i] = jm__devices_sensor(inventory->devices, number, i)->row;
-        profile_join(profile, &board->sensors[i]);
-        if (board->sensors[i].missing[0] == '\0')
-            cost_measure(inventory->devices, number, i, &board->sensors[i], scratch);
+    jm_board *board = jm__devices_board(devices, number);
+    JM_TRY(jm__profile_match(profile, board->name, err));
+    snprintf(board->profile, sizeof board->profile, "%s", profile->name);
+    for (size_t i = 0; i < jm__devices_sensor_count(devices, number); i++) {
+        jm_sensor *sensor = &jm__devices_sensor(devices, number, i)->row;
+        profile_join(profile, sensor);
+        if (sensor->missing[0] == '\0') cost_measure(devices, number, i, sensor, scratch);
     }
     return JM_OK;
 }
@@ -256,21 +245,12 @@ jm_status jm__inventory_open(jm_inventory **out, const jm__device_options *optio
     jm_inventory *inventory = calloc(1, sizeof *inventory);
     jm__profile *profile = calloc(1, sizeof *profile);
     jm__samples *scratch = calloc(1, sizeof *scratch);
-    if (inventory == NULL || profile == NULL || scratch == NULL) {
+    if (inventory == NULL || profile == NULL || scratch == NULL)
         status = jm__no_memory(err, "calloc");
-        goto out;
-    }
-    status = jm__devices_open(&inventory->devices, options, err);
-    if (status != JM_OK) goto out;
-    inventory->board_count = jm__devices_board_count(inventory->devices);
-    inventory->boards = calloc(inventory->board_count + 1, sizeof *inventory->boards);
-    if (inventory->boards == NULL) {
-        status = jm__no_memory(err, "calloc");
-        goto out;
-    }
-    for (size_t i = 0; i < inventory->board_count && status == JM_OK; i++)
-        status = board_fill(inventory, i, profile, scratch, err);
-out:
+    else
+        status = jm__devices_open(&inventory->devices, options, err);
+    for (size_t i = 0; status == JM_OK && i < jm_inventory_board_count(inventory); i++)
+        status = board_fill(inventory->devices, i, profile, scratch, err);
     free(profile);
     free(scratch);
     if (status == JM_OK)
@@ -290,7 +270,6 @@ void jm_inventory_free(jm_inventory *inventory)
 {
     if (inventory == NULL) return;
     jm__devices_close(inventory->devices);
-    free(inventory->boards);
     free(inventory);
 }
 
@@ -301,30 +280,30 @@ jm__devices *jm__inventory_devices(const jm_inventory *inventory)
 
 size_t jm_inventory_board_count(const jm_inventory *inventory)
 {
-    return inventory->board_count;
+    return jm__devices_board_count(inventory->devices);
 }
 
 const jm_board *jm_inventory_board(const jm_inventory *inventory, size_t board)
 {
-    return board < inventory->board_count ? &inventory->boards[board].row : NULL;
+    return jm__devices_board(inventory->devices, board);
 }
 
 jm_status jm_inventory_memory(jm_inventory *inventory, size_t board, jm_board_memory *out, jm_error *err)
 {
-    if (board >= inventory->board_count)
+    if (board >= jm_inventory_board_count(inventory))
         return jm__fail(err, JM_USAGE, 0, "jm_inventory_memory", "there is no board %zu", board);
     return jm__devices_memory(inventory->devices, board, out, err);
 }
 
 size_t jm_inventory_sensor_count(const jm_inventory *inventory, size_t board)
 {
-    return board < inventory->board_count ? inventory->boards[board].sensor_count : 0;
+    return jm__devices_sensor_count(inventory->devices, board);
 }
 
 const jm_sensor *jm_inventory_sensor(const jm_inventory *inventory, size_t board, size_t sensor)
 {
-    if (sensor >= jm_inventory_sensor_count(inventory, board)) return NULL;
-    return &inventory->boards[board].sensors[sensor];
+    const jm__device_sensor *found = jm__devices_sensor(inventory->devices, board, sensor);
+    return found == NULL ? NULL : &found->row;
 }
 
 /* ---- NVML's list of processes as a text */

@@ -486,25 +486,10 @@ void jm__track_node(uint64_t node, uint64_t original, uint32_t graph)
     if (!push_of_callback(&record)) jm__lost_add(JM_LOST_NODES, 1);
 }
 
-static void tell_of_graph(uint8_t op, uint32_t graph)
+void jm__track_graph(uint8_t op, uint32_t graph)
 {
     jm_ring_span record = {.t_ns = jm__now_ns(), .samples = graph, .op = op};
     push_of_callback(&record);
-}
-
-void jm__track_graph_gone(uint32_t graph)
-{
-    tell_of_graph(JM_RING_GRAPH_GONE, graph);
-}
-
-void jm__track_exec_begun(void)
-{
-    tell_of_graph(JM_RING_EXEC_BEGUN, 0);
-}
-
-void jm__track_exec_made(uint32_t graph)
-{
-    tell_of_graph(JM_RING_EXEC_MADE, graph);
 }
 
 void jm__track_launch(uint32_t correlation, uint32_t again)

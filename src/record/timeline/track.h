@@ -60,9 +60,8 @@ uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, uint32
 /* Of CUDA graphs, for callbacks inside the driver's calls: no lock is waited for long, and what finds no ring
  * is counted in JM_LOST_NODES. `original`: the node that it is a clone of, 0: of none. */
 void jm__track_node(uint64_t node, uint64_t original, uint32_t graph);
-void jm__track_graph_gone(uint32_t graph);
-void jm__track_exec_begun(void);
-void jm__track_exec_made(uint32_t graph);
+/* JM_RING_GRAPH_GONE, JM_RING_EXEC_BEGUN (`graph` 0) or JM_RING_EXEC_MADE. */
+void jm__track_graph(uint8_t op, uint32_t graph);
 
 /* Likewise, of a launch: `again`: how often CUPTI had been taken again. Without a ring its work has no
  * launch. */

@@ -157,7 +157,7 @@ bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_fault *fault)
     return jm__pm_fail(fault, "", "CUDA does not know the board %.100s", uuid);
 }
 
-/* ---- sampling */
+/* ---- a board */
 
 /* A choice: a quarter of what the first probe on an H100 took, which decoded five times as often. Recordings
  * count the times that it was full. */
