@@ -5,7 +5,7 @@
  * minutes. */
 #include "base/clock.h"
 #include "format/writer.h"
-#include "record/sample/profile.h"
+#include "record/sample/inventory.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

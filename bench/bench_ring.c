@@ -5,9 +5,8 @@
 #include "base/clock.h"
 #include "format/writer.h"
 #include "record/timeline/collector.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
-#include "record/timeline/timeline.h"
+#include "record/timeline/track.h"
 
 #include <inttypes.h>
 #include <stdio.h>

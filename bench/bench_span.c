@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "record/timeline/ring_format.h"
-#include "record/timeline/timeline.h"
+#include "record/timeline/track.h"
 
 #include <dirent.h>
 #include <fcntl.h>

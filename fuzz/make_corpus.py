@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the seeds of fuzz/corpus/collector and .../counters anew.
 
-After a change of src/record/timeline/ring_format.h or of src/record/counters/frame.h.
+After a change of src/record/timeline/ring_format.h or of src/record/counters/helper.h.
 """
 
 import struct

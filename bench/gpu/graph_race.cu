@@ -1,4 +1,4 @@
-/* A graph's first launch while another thread lets CUPTI go, as src/inject/detach.c does: does the graph outlive it?
+/* A graph's first launch while another thread lets CUPTI go, as src/inject/cupti.c does: does the graph outlive it?
  * One that was launched before does not (whole_graphs.cu), and keeps CUPTI.
  *
  *     nvcc -O2 -std=c++17 -o graph_race bench/gpu/graph_race.cu -lcupti -lcuda && ./graph_race CYCLES SEED

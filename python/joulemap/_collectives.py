@@ -3,7 +3,7 @@
 `torch.distributed` makes all its calls through methods of `ProcessGroup`, FSDP2 and pipelines too, so these are
 joulemap's while a session runs, and ask PyTorch's own; functional collectives (tensor parallelism, DTensor) go past
 them (`_functional.py`). What torch.compile compiles has neither. DistributedDataParallel's reducer is
-C++ and is not seen here: of what runs on a GPU NCCL tells by itself (src/inject/nccl.c).
+C++ and is not seen here: of what runs on a GPU NCCL tells by itself (src/inject/nvtx.c).
 
 The bytes of a message are what NCCL counts: what one rank gives to an all-gather, gets of a reduce-scatter, else
 all of its tensor.

@@ -117,7 +117,7 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
     return JM_BUSY;
 }
 
-/* As the library in the command's processes reads it (src/inject/domains.h). */
+/* As the library in the command's processes reads it (src/inject/nvtx.c). */
 static bool set_domains(const cli_args *args)
 {
     const char *list = cli_get(args, "--nvtx-domain");

@@ -2,7 +2,6 @@
 #include "doctor/counters.h"
 
 #include "base/clock.h"
-#include "record/counters/frame.h"
 #include "record/counters/helper.h"
 
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "doctor/launch.h"
 #include "doctor/probe.h"
-#include "record/cupti/program.h"
 #include "record/cupti/search.h"
 
 #include <limits.h>
@@ -106,7 +105,7 @@ void jm__doctor_kernels(jm__findings *findings)
     bool starts = note_cuda(findings);
     note_injected(findings);
     if (all == NULL) return;
-    jm__cupti_search(all, jm__cupti_program(program, sizeof program));
+    jm__cupti_search(all, jm__cupti_program(program, sizeof program), false);
     note_cupti(findings, all);
     free(all);
     if (starts) note_cost(findings);

@@ -6,7 +6,7 @@
 #include <joulemap/recording.h>
 
 /* So much before its begin is in a part, too: what sensors remember, and two readings of a counter that is
- * read every five seconds (record/sample/channel.c). */
+ * read every five seconds (record/sample/sampler.c). */
 #define JM_PART_BEFORE_NS (6 * JM_NS_PER_S)
 
 /* The time that is a part's own, of two that are asked for: INT64_MIN is its begin, INT64_MAX its end. */

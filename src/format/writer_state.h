@@ -7,7 +7,7 @@
 #include "format/part.h"
 #include "format/rotate.h"
 #include "format/writer.h"
-#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
 
 #include <pthread.h>
 

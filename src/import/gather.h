@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "format/rows/rows.h"
 #include "import/texts.h"
-#include "record/sample/profile.h"
+#include "record/sample/inventory.h"
 #include <joulemap/import.h>
 
 /* One stretch of a part: its rows stand together in the file. */

@@ -1,12 +1,22 @@
-/* The first libcupti of the search that will do, and its calls. */
+/* The libcupti in use: loading it, the buffers that it fills, its callbacks of launches and graphs, and
+ * letting go of it. */
 #include "inject/cupti.h"
+
+#include "base/clock.h"
+#include "record/timeline/ring_format.h"
+#include "record/timeline/track.h"
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+/* ---- the first libcupti of the search that will do, and its calls */
 
 static void resolve(jm__cupti *cupti, void *library)
 {
@@ -33,7 +43,7 @@ static void find_candidates(jm__cupti_candidates *all)
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
-    jm__cupti_search(all, program);
+    jm__cupti_search(all, program, false);
 }
 
 bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)
@@ -60,4 +70,411 @@ bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)
                  "CUPTI was not found: kernels are not recorded. `pip install nvidia-cuda-cupti`, or set "
                  "JOULEMAP_CUPTI to libcupti.so.");
     return library != NULL;
+}
+
+/* ---- the pool of activity buffers */
+
+typedef struct buffer {
+    uint8_t *memory;  /* NULL: not made yet */
+    int64_t taken_ns; /* 0: free */
+} buffer;
+
+static pthread_mutex_t buffers_mutex = PTHREAD_MUTEX_INITIALIZER;
+static buffer buffers[JM_BUFFERS_MAX];
+
+static uint8_t *make_buffer(int more_flags)
+{
+    void *memory =
+        mmap(NULL, JM_BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | more_flags, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void jm__buffers_prepare(void)
+{
+    pthread_mutex_lock(&buffers_mutex);
+    for (int i = 0; i < JM_BUFFERS_KEPT; i++)
+        if (buffers[i].memory == NULL)
+            buffers[i].memory = make_buffer(MAP_POPULATE); /* no page faults later */
+    pthread_mutex_unlock(&buffers_mutex);
+}
+
+uint8_t *jm__buffers_take(void)
+{
+    uint8_t *memory = NULL;
+    pthread_mutex_lock(&buffers_mutex);
+    for (int i = 0; i < JM_BUFFERS_MAX && memory == NULL; i++) {
+        if (buffers[i].taken_ns != 0) continue;
+        if (buffers[i].memory == NULL) buffers[i].memory = make_buffer(0);
+        if (buffers[i].memory == NULL) break;
+        buffers[i].taken_ns = jm__now_ns();
+        memory = buffers[i].memory;
+    }
+    pthread_mutex_unlock(&buffers_mutex);
+    return memory;
+}
+
+void jm__buffers_return(const uint8_t *memory)
+{
+    pthread_mutex_lock(&buffers_mutex);
+    for (int i = 0; i < JM_BUFFERS_MAX; i++)
+        if (buffers[i].memory == memory) buffers[i].taken_ns = 0;
+    pthread_mutex_unlock(&buffers_mutex);
+}
+
+/* CUPTI is gone, and with it its claim to all of them. How many it had. */
+static size_t forget_buffers(void)
+{
+    size_t taken = 0;
+    pthread_mutex_lock(&buffers_mutex);
+    for (int i = 0; i < JM_BUFFERS_MAX; i++) {
+        taken += buffers[i].taken_ns != 0;
+        buffers[i].taken_ns = 0;
+    }
+    pthread_mutex_unlock(&buffers_mutex);
+    return taken;
+}
+
+void jm__buffers_forget_in_child(void)
+{
+    pthread_mutex_init(&buffers_mutex, NULL);
+    forget_buffers();
+}
+
+void jm__buffers_release(void)
+{
+    pthread_mutex_lock(&buffers_mutex);
+    for (int i = 0; i < JM_BUFFERS_MAX; i++)
+        if (buffers[i].memory != NULL && buffers[i].taken_ns == 0 &&
+            munmap(buffers[i].memory, JM_BUFFER_BYTES) == 0)
+            buffers[i].memory = NULL;
+    pthread_mutex_unlock(&buffers_mutex);
+}
+
+int64_t jm__buffers_oldest_ns(void)
+{
+    int64_t oldest_ns = INT64_MAX;
+    pthread_mutex_lock(&buffers_mutex);
+    for (int i = 0; i < JM_BUFFERS_MAX; i++)
+        if (buffers[i].taken_ns != 0 && buffers[i].taken_ns < oldest_ns) oldest_ns = buffers[i].taken_ns;
+    pthread_mutex_unlock(&buffers_mutex);
+    return oldest_ns;
+}
+
+/* ---- callbacks of the calls that start work */
+
+#define CALLBACK_IDS 2048
+
+_Static_assert(offsetof(CUpti_CallbackData, functionName) == 8, "CUPTI moved its data of calls");
+_Static_assert(offsetof(CUpti_CallbackData, correlationId) == 64, "CUPTI moved its data of calls");
+
+/* By callback id. What the runtime starts it starts by a call of the driver's with the same correlation id.
+ */
+static enum { NO_WORK, WORK, GRAPH } starts[CALLBACK_IDS];
+static _Atomic uint32_t heard; /* 0: nothing is recorded; else one more than CUPTI was taken again */
+
+static bool is_launch(const char *name)
+{
+    return strstr(name, "Launch") != NULL && strstr(name, "HostFunc") == NULL &&
+           strstr(name, "Attribute") == NULL && strstr(name, "Config") == NULL;
+}
+
+static bool is_copy_or_set(const char *name)
+{
+    return strstr(name, "Graph") == NULL /* building one */ &&
+           (strstr(name, "emcpy") != NULL || strstr(name, "emset") != NULL);
+}
+
+/* Asked of the library itself: so calls that are newer than our headers are found too. */
+void jm__launches_find(const jm__cupti *cupti)
+{
+    for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
+        const char *name = NULL;
+        starts[id] = NO_WORK;
+        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
+        if (name == NULL || !(is_launch(name) || is_copy_or_set(name))) continue;
+        starts[id] = strstr(name, "Graph") != NULL ? GRAPH : WORK;
+    }
+}
+
+/* Of graphs in any case: one that was launched while CUPTI was there does not outlive cuptiFinalize. Fails if
+ * none can be had: one that the library only knows the name of is no reason to go without the others. */
+static CUptiResult listen(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, bool on)
+{
+    CUptiResult fault = CUPTI_SUCCESS;
+    bool any = false;
+    for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
+        if (starts[id] == NO_WORK) continue;
+        bool wanted = on || starts[id] == GRAPH;
+        CUptiResult result = cupti->cuptiEnableCallback(wanted, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+        any |= result == CUPTI_SUCCESS;
+        if (result != CUPTI_SUCCESS) fault = result;
+    }
+    return any ? CUPTI_SUCCESS : fault;
+}
+
+CUptiResult jm__launches_record(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, uint32_t again)
+{
+    heard = 1 + again;
+    return listen(cupti, subscriber, true);
+}
+
+/* Be told of launches for the use of letting go, and record none. */
+static void call_launches(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+{
+    heard = 0;
+    listen(cupti, subscriber, true);
+}
+
+void jm__launches_ignore(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+{
+    heard = 0;
+    listen(cupti, subscriber, false);
+}
+
+static bool is_call(CUpti_CallbackDomain domain, const CUpti_CallbackData *call)
+{
+    return domain == CUPTI_CB_DOMAIN_DRIVER_API && call != NULL && call->callbackSite == CUPTI_API_ENTER;
+}
+
+bool jm__launches_is_of_graph(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+    return is_call(domain, data) && id < CALLBACK_IDS && starts[id] == GRAPH;
+}
+
+void jm__launches_hear(CUpti_CallbackDomain domain, const void *data)
+{
+    const CUpti_CallbackData *call = data;
+    uint32_t now = atomic_load_explicit(&heard, memory_order_relaxed);
+    if (is_call(domain, call) && now != 0) jm__track_launch(call->correlationId, now - 1);
+}
+
+void jm__launches_forget(void)
+{
+    heard = 0;
+}
+
+/* ---- callbacks of CUDA graphs as records of the calling thread's ring */
+
+/* The same from CUDA 11 to 13: that no header at hand says otherwise. */
+_Static_assert(CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING == 10, "CUPTI renumbered its callbacks");
+_Static_assert(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED == 13, "CUPTI renumbered its callbacks");
+_Static_assert(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING == 17, "CUPTI renumbered its callbacks");
+_Static_assert(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED == 18, "CUPTI renumbered its callbacks");
+_Static_assert(CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING == 19, "CUPTI renumbered its callbacks");
+_Static_assert(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED == 20, "CUPTI renumbered its callbacks");
+_Static_assert(offsetof(CUpti_ResourceData, resourceDescriptor) == 16, "CUPTI moved its data of resources");
+_Static_assert(offsetof(CUpti_GraphData, node) == 16, "CUPTI moved its data of graphs");
+_Static_assert(offsetof(CUpti_GraphData, graphExec) == 48, "CUPTI moved its data of graphs");
+
+static const CUpti_CallbackId wanted_of_graphs[] = {
+    CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,      CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+    CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,      CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
+};
+
+bool jm__graphs_follow(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+{
+    if (cupti->cuptiGetGraphNodeId == NULL) return false;
+    for (size_t i = 0; i < sizeof wanted_of_graphs / sizeof wanted_of_graphs[0]; i++) {
+        CUptiResult result =
+            cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, wanted_of_graphs[i]);
+        bool needed = wanted_of_graphs[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
+                      wanted_of_graphs[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
+        if (needed && result != CUPTI_SUCCESS) return false;
+    }
+    return true;
+}
+
+/* 0: unknown. */
+static uint32_t graph_id(const jm__cupti *cupti, CUgraph graph)
+{
+    uint32_t id = 0;
+    if (graph == NULL || cupti->cuptiGetGraphId == NULL) return 0;
+    return cupti->cuptiGetGraphId(graph, &id) == CUPTI_SUCCESS ? id : 0;
+}
+
+static uint32_t exec_id(const jm__cupti *cupti, CUgraphExec graph)
+{
+    uint32_t id = 0;
+    if (graph == NULL || cupti->cuptiGetGraphExecId == NULL) return 0;
+    return cupti->cuptiGetGraphExecId(graph, &id) == CUPTI_SUCCESS ? id : 0;
+}
+
+/* Of any type: CUPTI 13.0 calls all of them kernels, and what lies inside an executable graph is counted. */
+static void hear_node(const jm__cupti *cupti, const CUpti_GraphData *data, bool cloned)
+{
+    uint64_t node = 0, original = 0;
+    if (data->node == NULL) return;
+    if (cupti->cuptiGetGraphNodeId(data->node, &node) != CUPTI_SUCCESS || node == 0) return;
+    if (cloned) {
+        if (data->originalNode == NULL) return;
+        if (cupti->cuptiGetGraphNodeId(data->originalNode, &original) != CUPTI_SUCCESS || original == 0)
+            return;
+    }
+    jm__track_node(node, original, graph_id(cupti, data->graph));
+}
+
+void jm__graphs_hear(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                     const void *data)
+{
+    if (domain != CUPTI_CB_DOMAIN_RESOURCE || data == NULL) return;
+    const CUpti_GraphData *graph = ((const CUpti_ResourceData *)data)->resourceDescriptor;
+    if (graph == NULL) return;
+    uint32_t gone = 0;
+    switch (id) {
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
+        hear_node(cupti, graph, id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+        break;
+    case CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING:
+        gone = graph_id(cupti, graph->graph);
+        break;
+    case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING:
+        jm__track_graph(JM_RING_EXEC_BEGUN, 0);
+        break;
+    case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED:
+        jm__track_graph(JM_RING_EXEC_MADE, exec_id(cupti, graph->graphExec));
+        break;
+    case CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING:
+        gone = exec_id(cupti, graph->graphExec);
+        break;
+    default:
+        break;
+    }
+    if (gone != 0) jm__track_graph(JM_RING_GRAPH_GONE, gone);
+}
+
+/* ---- letting go of CUPTI while the program goes on */
+
+/* The first CUPTI whose cuptiFinalize has no known harm: that of CUDA 12.6. */
+#define VERSION_LEAST 24
+
+#define HOLD_WAIT_NS (2 * JM_NS_PER_S)
+
+/* It changes nothing. */
+static const CUpti_CallbackId own_call = CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion;
+
+static pthread_mutex_t detach_mutex = PTHREAD_MUTEX_INITIALIZER;
+static enum { ATTACHED, ASKED, DONE } state; /* guarded by it */
+static const jm__cupti *in_use;              /* likewise */
+static _Thread_local bool in_own_call;
+static _Atomic bool never;
+static _Atomic size_t lost_buffers;
+
+void jm__detach_hold(void)
+{
+    pthread_mutex_lock(&detach_mutex);
+}
+
+bool jm__detach_hold_for_a_while(void)
+{
+    static _Atomic bool is_late;
+    return jm__lock_for(&detach_mutex, &is_late, HOLD_WAIT_NS);
+}
+
+void jm__detach_allow(void)
+{
+    pthread_mutex_unlock(&detach_mutex);
+}
+
+static bool may(const jm__cupti *cupti)
+{
+    return !never && cupti->cuptiFinalize != NULL && cupti->version >= VERSION_LEAST;
+}
+
+void jm__detach_prepare(void)
+{
+    const char *keep = getenv("JOULEMAP_KEEP_CUPTI");
+    if (keep != NULL && keep[0] != '\0') never = true;
+}
+
+void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+{
+    if (state != ATTACHED || !may(cupti)) return;
+    in_use = cupti;
+    state = ASKED;
+    call_launches(cupti, subscriber);
+}
+
+bool jm__detach_is_to_come(const jm__cupti *cupti)
+{
+    return state == ATTACHED && may(cupti);
+}
+
+bool jm__detach_is_done(void)
+{
+    return state == DONE;
+}
+
+bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+{
+    bool attached = state != DONE;
+    if (state == ASKED) jm__launches_ignore(cupti, subscriber);
+    state = ATTACHED;
+    return attached;
+}
+
+void jm__detach_stay_away(void)
+{
+    state = DONE;
+}
+
+static void let_go(void)
+{
+    if (in_use->cuptiFinalize() != CUPTI_SUCCESS) {
+        never = true; /* it is ours still */
+        return;
+    }
+    lost_buffers += forget_buffers();
+    state = DONE;
+}
+
+bool jm__detach_at_once(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+{
+    if (!may(cupti)) return false;
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    CUresult(CUDAAPI * call)(int *) = NULL;
+    if (driver != NULL) *(void **)&call = dlsym(driver, "cuDriverGetVersion");
+    if (call != NULL &&
+        cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, own_call) == CUPTI_SUCCESS) {
+        int version;
+        in_use = cupti;
+        in_own_call = true;
+        call(&version);
+        in_own_call = false;
+    }
+    if (driver != NULL) dlclose(driver);
+    bool done = state == DONE;
+    state = ATTACHED; /* for the next run */
+    return done;
+}
+
+void jm__detach_hear(CUpti_CallbackDomain domain, const void *data)
+{
+    const CUpti_CallbackData *call = data;
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call == NULL || call->callbackSite != CUPTI_API_EXIT) return;
+    if (in_own_call) { /* this thread holds the lock */
+        in_own_call = false;
+        if (!never) let_go();
+        return;
+    }
+    if (never || pthread_mutex_trylock(&detach_mutex) != 0) return; /* the next launch will do */
+    if (state == ASKED && !never) let_go();
+    pthread_mutex_unlock(&detach_mutex);
+}
+
+size_t jm__detach_lost_buffers(void)
+{
+    return atomic_exchange(&lost_buffers, 0);
+}
+
+void jm__detach_never(void)
+{
+    never = true;
+}
+
+void jm__detach_forget(void)
+{
+    state = ATTACHED;
+    pthread_mutex_init(&detach_mutex, NULL); /* a thread may have held it */
 }

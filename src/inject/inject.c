@@ -1,18 +1,17 @@
-/* The life of the injected library: start, the end, and what a fork changes. */
+/* The life of the injected library: CUPTI's activity records into the ring of kernels, start, the end, and
+ * what a fork changes. */
 #include "inject/inject.h"
 
-#include "inject/activity.h"
-#include "inject/detach.h"
-#include "inject/flusher.h"
-#include "inject/lock_for.h"
+#include "base/clock.h"
+#include "inject/cupti.h"
 #include "inject/outlet.h"
-#include "record/timeline/dormant.h"
-#include "record/timeline/lost.h"
+#include "inject/xla.h"
+#include "record/timeline/ring.h"
 #include "record/timeline/ring_format.h"
-#include "record/timeline/run_above.h"
-#include "record/timeline/run_variable.h"
 #include "record/timeline/track.h"
+#include "record/timeline/which_run.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -21,6 +20,347 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- CUPTI's activity API: switched on, its buffers emptied into the ring, switched off */
+
+#define RECORDS_AT_ONCE 256 /* under one lock */
+
+static const CUpti_ActivityKind kinds[] = {
+    CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+    CUPTI_ACTIVITY_KIND_MEMSET,
+};
+
+/* CUPTI, loaded once. Written only by start_activity, before CUPTI may call us. */
+static jm__cupti cupti;
+static bool cupti_loaded;
+static CUpti_SubscriberHandle subscriber;
+
+static _Atomic bool active;
+static bool tracing;          /* while active: kinds are switched on; guarded by jm__detach_hold */
+static int64_t off_ns;        /* since when they are not; likewise */
+static uint32_t again;        /* how often CUPTI was taken again in this run; likewise */
+static _Atomic bool with_xla; /* copies are not traced */
+static char fault[512];       /* why it is not active; "": it is */
+
+static const char no_copies[] =
+    "Copies between host and GPU are not recorded in this process: with CUPTI's records of "
+    "them, graphs that XLA launches fail (CUDA_ERROR_LAUNCH_FAILED).";
+
+static const char let_go_with[] = "CUPTI was let go with these buffers of records";
+
+static const char no_graphs[] =
+    "This CUPTI does not tell of the nodes of CUDA graphs: their kernels belong to what is open when a graph "
+    "is launched.";
+
+static void CUPTIAPI on_request(uint8_t **buffer, size_t *size, size_t *records_max)
+{
+    *buffer = jm__buffers_take();
+    *size = *buffer == NULL ? 0 : JM_BUFFER_BYTES;
+    *records_max = 0;
+}
+
+static void empty_buffer(uint8_t *buffer, size_t valid_bytes)
+{
+    CUpti_Activity *records[RECORDS_AT_ONCE], *record = NULL;
+    size_t count = 0;
+    while (cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
+        records[count++] = record;
+        if (count < RECORDS_AT_ONCE) continue;
+        jm__outlet_records(records, count);
+        count = 0;
+    }
+    jm__outlet_records(records, count);
+}
+
+static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                                 size_t valid_bytes)
+{
+    (void)size;
+    size_t dropped = 0;
+    if (valid_bytes > 0) empty_buffer(buffer, valid_bytes);
+    if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
+        jm__outlet_lost(dropped, "CUPTI had no buffer for these records");
+    jm__buffers_return(buffer);
+}
+
+static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                 const void *data)
+{
+    (void)context;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+        jm__detach_never(); /* graphs: what is captured in between would be nobody's */
+    if (active) jm__graphs_hear(&cupti, domain, id, data);
+    if (jm__launches_is_of_graph(domain, id, data)) jm__detach_never(); /* first: a ring may be waited for */
+    jm__launches_hear(domain, data);
+    jm__detach_hear(domain, data);
+}
+
+static const char *result_text(CUptiResult result)
+{
+    const char *text = NULL;
+    return cupti.cuptiGetResultString(result, &text) == CUPTI_SUCCESS && text != NULL ? text
+                                                                                      : "unknown error";
+}
+
+static void disable_all(void)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        cupti.cuptiActivityDisable(kinds[i]);
+    jm__launches_ignore(&cupti, subscriber);
+}
+
+/* ---- XLA */
+
+/* With copies traced beside kernels, a graph of XLA's that has copies fails at its launch
+ * (CUDA_ERROR_LAUNCH_FAILED), and with it the program: CUPTI 13.0.85, jaxlib 0.11.2 and Keras on an H200, 6
+ * of 6; without MEMCPY and MEMCPY2 it ran, 28 of 28. Sets do no harm. */
+static bool is_copy(CUpti_ActivityKind kind)
+{
+    return kind == CUPTI_ACTIVITY_KIND_MEMCPY || kind == CUPTI_ACTIVITY_KIND_MEMCPY2;
+}
+
+void jm__inject_meet_xla(void)
+{
+    jm__detach_never();
+    if (atomic_exchange(&with_xla, true) || !active) return;
+    jm__detach_hold();
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !jm__detach_is_done(); i++)
+        if (is_copy(kinds[i])) cupti.cuptiActivityDisable(kinds[i]);
+    jm__detach_allow();
+    jm__outlet_note(no_copies);
+}
+
+static void look_for_xla(void)
+{
+    if (!with_xla && jm__xla_was_loaded()) jm__inject_meet_xla();
+}
+
+/* False: what failed is in `call` and `result`. A copy or set that cannot be traced is no reason to go
+ * without kernels. */
+static bool enable_kinds(const char **call, CUptiResult *result)
+{
+    *call = "cuptiEnableCallback"; /* first: no work without its launch */
+    *result = jm__launches_record(&cupti, subscriber, again);
+    if (*result != CUPTI_SUCCESS) return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (with_xla && is_copy(kinds[i])) continue;
+        *call = "cuptiActivityEnable";
+        CUptiResult one = cupti.cuptiActivityEnable(kinds[i]);
+        if (one != CUPTI_SUCCESS && kinds[i] == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+            *result = one;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool enable_all(const char **call, CUptiResult *result)
+{
+    *call = "cuptiActivityRegisterCallbacks";
+    *result = cupti.cuptiActivityRegisterCallbacks(on_request, on_complete);
+    return *result == CUPTI_SUCCESS && enable_kinds(call, result);
+}
+
+static void say_failed(char *why, size_t why_size, const char *call, CUptiResult result)
+{
+    snprintf(why, why_size, "CUPTI failed in %s (%d, %s): kernels are not recorded, spans are.", call,
+             (int)result, result_text(result));
+}
+
+/* False with a sentence in `why`. */
+static bool begin(char *why, size_t why_size)
+{
+    /* Without it CUPTI is of no use, and 13.2 calls itself without end when it is asked for its version. */
+    if (!cupti_loaded && dlopen("libcuda.so.1", RTLD_LAZY) == NULL) {
+        snprintf(why, why_size,
+                 "There is no CUDA driver (libcuda.so.1) here: kernels are not recorded, spans are.");
+        return false;
+    }
+    if (!cupti_loaded) {
+        if (!jm__cupti_load(&cupti, why, why_size)) return false;
+        cupti_loaded = true;
+        jm__detach_prepare();
+        jm__launches_find(&cupti);
+        jm__devices_find_driver();
+    }
+    /* Two tools that both register buffers would get each other's: whoever subscribes first has CUPTI. */
+    CUptiResult result = cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED ||
+        result == CUPTI_ERROR_NOT_COMPATIBLE) {
+        snprintf(
+            why, why_size,
+            "CUPTI is in use by another profiler in this process (%s): kernels are not recorded, spans are.",
+            result_text(result));
+        return false;
+    }
+    const char *call = "cuptiSubscribe";
+    if (result == CUPTI_SUCCESS) {
+        jm__buffers_prepare();
+        if (enable_all(&call, &result)) return true;
+        disable_all();
+        cupti.cuptiUnsubscribe(subscriber);
+    }
+    say_failed(why, why_size, call, result);
+    return false;
+}
+
+static void follow_graphs(void)
+{
+    if (!jm__graphs_follow(&cupti, subscriber)) {
+        jm__outlet_note(no_graphs);
+        return;
+    }
+    jm__outlet_op(JM_RING_GRAPHS, 0);
+}
+
+/* Make the ring, load CUPTI, begin. 0, or an errno if there can be no ring. `recording` tells whether
+ * kernels are recorded: if not, a note in the ring says why. */
+static int start_activity(const char *run_dir, bool *recording)
+{
+    *recording = false;
+    fault[0] = '\0';
+    int error = jm__outlet_open(run_dir);
+    if (error != 0) {
+        jm__lost_add(JM_LOST_PROGRAMS, 1);
+        snprintf(fault, sizeof fault, "There is no room for kernels in %s: %s.", run_dir, strerror(error));
+        return error;
+    }
+    look_for_xla();
+    jm__detach_hold();
+    again = 0;
+    jm__outlet_op(JM_RING_AGAIN, again); /* a program that took this one's place (exec) counts anew */
+    *recording = begin(fault, sizeof fault);
+    jm__detach_allow();
+    active = tracing = *recording;
+    if (*recording) follow_graphs();
+    if (*recording && with_xla) jm__outlet_note(no_copies);
+    if (!*recording) {
+        jm__outlet_note(fault);
+        jm__outlet_close();
+    }
+    return 0;
+}
+
+/* After so long, once the buffers are out that were with CUPTI when tracing stopped: what was launched last
+ * may wait for others for seconds. And at last without them: what they hold is then counted as lost. */
+#define LET_GO_AFTER_NS (100 * JM_NS_PER_MS)
+#define LET_GO_LAST_NS  (60 * JM_NS_PER_S)
+
+static bool may_let_go(int64_t now_ns)
+{
+    int64_t off_for_ns = now_ns - off_ns;
+    if (tracing || off_for_ns < LET_GO_AFTER_NS) return false;
+    return jm__buffers_oldest_ns() > off_ns || off_for_ns >= LET_GO_LAST_NS;
+}
+
+/* False: CUPTI failed. */
+static bool flush_cupti(bool forced, int64_t now_ns)
+{
+    if (jm__detach_is_done()) return true; /* nothing is with it */
+    CUptiResult result =
+        cupti.cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
+    if (!forced && may_let_go(now_ns)) jm__detach_ask(&cupti, subscriber);
+    return result == CUPTI_SUCCESS;
+}
+
+/* Bring out what is finished; `forced`: also what is not, at the very end. True: CUPTI waits to be let go, so
+ * come again soon. */
+static bool flush_activity(bool forced)
+{
+    if (!active) return false;
+    if (!forced) look_for_xla(); /* loaded meanwhile */
+    int64_t now_ns = jm__now_ns();
+    if (!jm__detach_hold_for_a_while()) return false;
+    bool fine = flush_cupti(forced, now_ns);
+    bool waits = !tracing && jm__detach_is_to_come(&cupti);
+    jm__detach_allow();
+    jm__outlet_devices();
+    jm__outlet_lost(jm__detach_lost_buffers(), let_go_with);
+    if (!fine) return waits;
+    /* What is still with CUPTI began after the oldest buffer there was handed out. */
+    int64_t oldest_ns = jm__buffers_oldest_ns();
+    jm__outlet_flushed(oldest_ns < now_ns ? oldest_ns : now_ns);
+    return waits;
+}
+
+/* CUPTI may have been let go meanwhile. False with a sentence in `why`. */
+static bool switch_on(char *why, size_t why_size)
+{
+    const char *call = "";
+    CUptiResult result = CUPTI_SUCCESS;
+    if (!jm__detach_call_off(&cupti, subscriber)) {
+        jm__outlet_op(JM_RING_AGAIN, ++again);
+        if (!begin(why, why_size)) {
+            jm__detach_stay_away();
+            return false;
+        }
+        follow_graphs();
+        return true;
+    }
+    if (enable_kinds(&call, &result)) return true;
+    say_failed(why, why_size, call, result);
+    return false;
+}
+
+static void switch_off(void)
+{
+    off_ns = jm__now_ns();
+    if (!jm__detach_is_done()) disable_all();
+}
+
+/* Switch kinds of records on or off; CUPTI may be let go meanwhile (cupti.h). What was launched before still
+ * comes. False: it could not be taken again. */
+static bool trace_activity(bool on)
+{
+    char why[512] = "";
+    if (!active) return true;
+    if (!jm__detach_hold_for_a_while()) return false;
+    bool changes = on != tracing;
+    tracing = on;
+    if (changes && on) switch_on(why, sizeof why);
+    if (changes && !on) switch_off();
+    bool is_lost = on && jm__detach_is_done();
+    jm__detach_allow();
+    if (why[0] != '\0') jm__outlet_note(why);
+    if (changes && !on && flush_activity(false)) jm__flusher_kick();
+    return !is_lost;
+}
+
+/* The program goes on without us. */
+static void leave_cupti(void)
+{
+    jm__detach_hold(); /* at once: who comes next may be another profiler */
+    if (jm__detach_call_off(&cupti, subscriber) && !jm__detach_at_once(&cupti, subscriber))
+        cupti.cuptiUnsubscribe(subscriber);
+    jm__detach_allow();
+    jm__buffers_release(); /* a server may work for weeks until the next recorder comes */
+}
+
+/* `exiting`: the process ends, and CUPTI with it: leave it as it is. */
+static void stop_activity(bool exiting)
+{
+    if (!active) return;
+    /* What came after the flush would stay with CUPTI, and go to the next run. */
+    if (!exiting) trace_activity(false);
+    flush_activity(true);
+    if (!exiting) leave_cupti();
+    jm__outlet_lost(jm__detach_lost_buffers(), let_go_with);
+    active = false;
+    jm__outlet_close();
+}
+
+/* In the child of a fork: CUDA does not work there, and nothing of this is ours any more. */
+static void forget_activity(void)
+{
+    active = false;
+    jm__detach_forget();
+    jm__buffers_forget_in_child();
+    jm__outlet_forget();
+    jm__launches_forget();
+}
+
+/* ---- start and end */
 
 /* Guards start and stop. The program waits no longer for it than this: who hangs in CUPTI may hold it. */
 #define HELD_MOST_NS (5 * JM_NS_PER_S)
@@ -53,7 +393,7 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    jm__activity_forget(); /* also after a run: CUPTI may still be the parent's */
+    forget_activity(); /* also after a run: CUPTI may still be the parent's */
     jm__flusher_forget();
     run_path[0] = '\0';
     hangs = false;
@@ -68,14 +408,14 @@ static void stop_locked(bool exiting)
     if (hangs)
         jm__outlet_note("CUPTI did not return: work since it last told of any is missing.");
     else
-        jm__activity_stop(exiting);
+        stop_activity(exiting);
 }
 
 /* The thread that hung in CUPTI as its run ended is out of it: what was left behind is cleared away. */
 static void recover(void)
 {
     pthread_mutex_lock(&mutex);
-    if (hangs && !over) jm__activity_stop(false);
+    if (hangs && !over) stop_activity(false);
     hangs = false;
     pthread_mutex_unlock(&mutex);
 }
@@ -120,9 +460,9 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
     }
     bool recording;
     reached_cupti = true;
-    if (jm__activity_start(run_dir, &recording) != 0) return JM_INJECT_NO_RUN;
+    if (start_activity(run_dir, &recording) != 0) return JM_INJECT_NO_RUN;
     memcpy(run_path, run_dir, length + 1);
-    if (recording) jm__flusher_start(jm__activity_flush, recover);
+    if (recording) jm__flusher_start(flush_activity, recover);
     last_result = recording ? JM_INJECT_OK : JM_INJECT_NO_KERNELS;
     return last_result;
 }
@@ -145,7 +485,7 @@ static const char *reason_locked(void)
 {
     if (over) return "it is ending";
     if (hangs) return "a thread of the last recording still waits for CUPTI";
-    return reached_cupti ? jm__activity_reason() : "";
+    return reached_cupti ? fault : "";
 }
 
 const char *jm_inject_reason(void)
@@ -158,7 +498,7 @@ const char *jm_inject_reason(void)
 
 int jm_inject_trace(int on)
 {
-    bool held = hold(), fine = held && (run_path[0] == '\0' || jm__activity_trace(on != 0));
+    bool held = hold(), fine = held && (run_path[0] == '\0' || trace_activity(on != 0));
     if (held) pthread_mutex_unlock(&mutex);
     jm__track_keep(on != 0 ? JM_TRACK_ALL : 0);
     return fine ? JM_INJECT_OK : JM_INJECT_NO_KERNELS;
@@ -174,7 +514,7 @@ int jm_inject_busy(void)
 void jm_inject_flush(void)
 {
     if (!hold()) return;
-    if (run_path[0] != '\0') jm__activity_flush(false);
+    if (run_path[0] != '\0') flush_activity(false);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -242,7 +582,7 @@ static void begin_dormant(void)
 int InitializeInjection(void)
 {
     char buffer[PATH_MAX];
-    const char *run_dir = jm__run_variable(buffer, sizeof buffer);
+    const char *run_dir = jm__start_variable(JM_START_RUN, buffer, sizeof buffer);
     if (run_dir == NULL && jm__dormant_wanted()) begin_dormant();
     /* Held: a start is under way, perhaps on this very thread, and woke the driver. */
     if (run_dir == NULL || pthread_mutex_trylock(&mutex) != 0) return 1;

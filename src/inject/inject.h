@@ -39,4 +39,7 @@ JM_API void jm_inject_stop(void);
 
 JM_API int InitializeInjection(void);
 
+/* Not exported. XLA is in this process: copies are traced no more. */
+void jm__inject_meet_xla(void);
+
 #endif

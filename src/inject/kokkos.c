@@ -1,14 +1,31 @@
 /* What a Kokkos program tells its tools, as spans of kind nvtx: ranges like those of NVTX, whose type says
  * what they are. Kernels go to them by their launch, so Kokkos need not wait for any. */
-#include "inject/kokkos.h"
-
 #include "inject/ranges.h"
 #include "record/timeline/track.h"
 
 #include <joulemap/span.h>
-
+#include <joulemap/status.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+
+/* ---- Kokkos Tools' interface, in our own declarations: what a Kokkos program finds by dlsym in the library
+ * of KOKKOS_TOOLS_LIBS and calls. Interface versions 20150628 to that of Kokkos 5.1 call these with the same
+ * arguments.
+ *
+ * Threads: any. Labels may be NULL, and are cut as all names are. Without a run nothing happens. */
+
+/* A memory space, by value. */
+typedef struct kokkos_space {
+    char name[64];
+} kokkos_space;
+
+/* What a tool wants of Kokkos: 256 flags, of which the first is known. */
+typedef struct kokkos_tool_settings {
+    bool requires_global_fencing;
+    bool reserved[255];
+} kokkos_tool_settings;
 
 #define NAME_BYTES_MOST 4095u
 #define LABEL_BYTES     512 /* of a view, in the name of a copy */
@@ -46,76 +63,50 @@ static void begin(what *it, const char *label, uint64_t *id)
         jm__track_end(span);
 }
 
-void kokkosp_init_library(int sequence, uint64_t version, uint32_t device_count, void *devices)
+JM_API void kokkosp_init_library(int sequence, uint64_t version, uint32_t device_count, void *devices)
 {
     (void)sequence, (void)version, (void)device_count, (void)devices;
 }
 
-void kokkosp_finalize_library(void) {}
+JM_API void kokkosp_finalize_library(void) {}
 
 /* Otherwise Kokkos waits for the device at each begin and end. */
-void kokkosp_request_tool_settings(uint32_t count, kokkos_tool_settings *settings)
+JM_API void kokkosp_request_tool_settings(uint32_t count, kokkos_tool_settings *settings)
 {
     if (count > 0 && settings != NULL) settings->requires_global_fencing = false;
 }
 
-void kokkosp_begin_parallel_for(const char *label, uint32_t device, uint64_t *id)
-{
-    (void)device;
-    begin(&parallel_for, label, id);
-}
+/* What begins gives an id, by which it ends. */
+#define KERNEL(call)                                                                                         \
+    JM_API void kokkosp_begin_##call(const char *label, uint32_t device, uint64_t *id)                       \
+    {                                                                                                        \
+        (void)device;                                                                                        \
+        begin(&call, label, id);                                                                             \
+    }                                                                                                        \
+    JM_API void kokkosp_end_##call(uint64_t id)                                                              \
+    {                                                                                                        \
+        jm__track_end(id);                                                                                   \
+    }
 
-void kokkosp_end_parallel_for(uint64_t id)
-{
-    jm__track_end(id);
-}
+KERNEL(parallel_for)
+KERNEL(parallel_reduce)
+KERNEL(parallel_scan)
+KERNEL(fence)
 
-void kokkosp_begin_parallel_reduce(const char *label, uint32_t device, uint64_t *id)
-{
-    (void)device;
-    begin(&parallel_reduce, label, id);
-}
-
-void kokkosp_end_parallel_reduce(uint64_t id)
-{
-    jm__track_end(id);
-}
-
-void kokkosp_begin_parallel_scan(const char *label, uint32_t device, uint64_t *id)
-{
-    (void)device;
-    begin(&parallel_scan, label, id);
-}
-
-void kokkosp_end_parallel_scan(uint64_t id)
-{
-    jm__track_end(id);
-}
-
-void kokkosp_begin_fence(const char *label, uint32_t device, uint64_t *id)
-{
-    (void)device;
-    begin(&fence, label, id);
-}
-
-void kokkosp_end_fence(uint64_t id)
-{
-    jm__track_end(id);
-}
-
-void kokkosp_push_profile_region(const char *label)
+JM_API void kokkosp_push_profile_region(const char *label)
 {
     const jm__range range = {number_of(label), type_of(&region), {0}};
     jm__ranges_push(&region, &range);
 }
 
-void kokkosp_pop_profile_region(void)
+JM_API void kokkosp_pop_profile_region(void)
 {
     jm__ranges_pop(&region);
 }
 
-void kokkosp_begin_deep_copy(kokkos_space to, const char *to_label, const void *to_at, kokkos_space from,
-                             const char *from_label, const void *from_at, uint64_t bytes)
+JM_API void kokkosp_begin_deep_copy(kokkos_space to, const char *to_label, const void *to_at,
+                                    kokkos_space from, const char *from_label, const void *from_at,
+                                    uint64_t bytes)
 {
     (void)to_at, (void)from_at;
     char name[2 * LABEL_BYTES + 2 * sizeof to.name + 32];
@@ -127,17 +118,17 @@ void kokkosp_begin_deep_copy(kokkos_space to, const char *to_label, const void *
     jm__ranges_push(&deep_copy, &copy);
 }
 
-void kokkosp_end_deep_copy(void)
+JM_API void kokkosp_end_deep_copy(void)
 {
     jm__ranges_pop(&deep_copy);
 }
 
-void kokkosp_profile_event(const char *label)
+JM_API void kokkosp_profile_event(const char *label)
 {
     jm__track_mark_number(number_of(label));
 }
 
-/* ---- sections: no lock, as a fork may come at any time */
+/* ---- sections, which may overlap and end in another thread: no lock, as a fork may come at any time */
 
 typedef struct section {
     _Atomic bool used;
@@ -153,7 +144,7 @@ static section *section_at(uint32_t id)
     return id < SECTIONS_MAX && sections[id].used ? &sections[id] : NULL;
 }
 
-void kokkosp_create_profile_section(const char *label, uint32_t *id)
+JM_API void kokkosp_create_profile_section(const char *label, uint32_t *id)
 {
     if (id == NULL) return;
     uint32_t i = 0;
@@ -163,7 +154,7 @@ void kokkosp_create_profile_section(const char *label, uint32_t *id)
     if (i < SECTIONS_MAX) sections[i].name = jm__track_register(label, NAME_BYTES_MOST);
 }
 
-void kokkosp_start_profile_section(uint32_t id)
+JM_API void kokkosp_start_profile_section(uint32_t id)
 {
     section *known = section_at(id);
     if (known == NULL || known->span != 0) return;
@@ -171,13 +162,13 @@ void kokkosp_start_profile_section(uint32_t id)
     if (!atomic_compare_exchange_strong(&known->span, &none, span)) jm__track_end(span);
 }
 
-void kokkosp_stop_profile_section(uint32_t id)
+JM_API void kokkosp_stop_profile_section(uint32_t id)
 {
     section *known = section_at(id);
     if (known != NULL) jm__track_end(atomic_exchange(&known->span, 0));
 }
 
-void kokkosp_destroy_profile_section(uint32_t id)
+JM_API void kokkosp_destroy_profile_section(uint32_t id)
 {
     section *known = section_at(id);
     if (known == NULL) return;

@@ -1,11 +1,57 @@
 /* Regions of OpenACC as ranges: "FUNCTION:LINE", of type "OpenACC parallel" and so on. */
-#include "inject/openacc.h"
-
 #include "inject/ranges.h"
 
+#include <joulemap/status.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- OpenACC's profiling interface (specification 2.6, chapter 5), in our own declarations: what a runtime
+ * finds in the library of ACC_PROFLIB.
+ *
+ * Threads: any. A region's begin and end come from one thread. */
+
+/* Pairs of events, by the number of the first. */
+enum {
+    ACC_EVENT_ENTER_DATA = 10,
+    ACC_EVENT_EXIT_DATA = 12,
+    ACC_EVENT_UPDATE = 14,
+    ACC_EVENT_COMPUTE = 16,
+    ACC_EVENT_WAIT = 24,
+};
+
+/* `valid_bytes` of it are there. */
+typedef struct acc_prof_info {
+    int32_t event;
+    int32_t valid_bytes;
+    int32_t version;
+    int32_t device_type;
+    int32_t device_number;
+    int32_t thread;
+    int64_t async, async_queue;
+    const char *file; /* these: NULL, and lines 0 or -1, if not known */
+    const char *function;
+    int32_t line, end_line;
+    int32_t function_line, function_end_line;
+} acc_prof_info;
+
+typedef struct acc_event_info { /* what all kinds of it begin with */
+    int32_t event;
+    int32_t valid_bytes;
+    int32_t construct;
+    int32_t implicit;
+} acc_event_info;
+
+_Static_assert(offsetof(acc_prof_info, file) == 40, "OpenACC's layout");
+_Static_assert(offsetof(acc_prof_info, line) == 56, "OpenACC's layout");
+_Static_assert(offsetof(acc_event_info, construct) == 8, "OpenACC's layout");
+
+typedef void acc_callback(const acc_prof_info *info, const acc_event_info *event, const void *api);
+typedef void acc_register(int event, acc_callback *callback, int how);
+
+JM_API void acc_register_library(acc_register *enable, acc_register *disable, void *lookup);
 
 #define NAME_BYTES_MOST 4095u
 
@@ -73,7 +119,7 @@ static void on_event(const acc_prof_info *info, const acc_event_info *event, con
     }
 }
 
-void acc_register_library(acc_register *enable, acc_register *disable, void *lookup)
+JM_API void acc_register_library(acc_register *enable, acc_register *disable, void *lookup)
 {
     (void)disable, (void)lookup;
     for (size_t i = 0; i < PAIRS && enable != NULL; i++) {

@@ -7,6 +7,7 @@
 
 #include "inject/cupti.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* 0, or an errno. */
@@ -19,11 +20,8 @@ void jm__outlet_forget(void);
 /* A sentence for the user. */
 void jm__outlet_note(const char *text);
 
-/* A record that says nothing but its name. */
-void jm__outlet_op(uint8_t op);
-
-/* How often CUPTI was taken again. */
-void jm__outlet_again(uint32_t again);
+/* JM_RING_GRAPHS, or JM_RING_AGAIN and how often CUPTI was taken again. */
+void jm__outlet_op(uint8_t op, uint32_t again);
 
 /* So many records are not there. */
 void jm__outlet_lost(size_t count, const char *reason);
@@ -34,7 +32,26 @@ void jm__outlet_records(CUpti_Activity *const *records, size_t count);
 /* Tell which boards work ran on since the last time. */
 void jm__outlet_devices(void);
 
+/* Find the driver's calls that tell boards, once it is loaded: on the program's thread, as the loader has a
+ * lock that the child of a fork beside it would wait for. */
+void jm__devices_find_driver(void);
+
 /* What ended before this (CLOCK_MONOTONIC) is out. */
 void jm__outlet_flushed(int64_t flushed_ns);
+
+/* ---- The thread that brings out CUPTI's records twice a second. */
+
+/* `flush` brings out what is finished; called on that thread, as `is_back` is after jm__flusher_stop has
+ * given it up: once it is out of CUPTI, as its last act. */
+void jm__flusher_start(bool (*flush)(bool forced), void (*is_back)(void));
+
+/* Flush soon. From any thread, CUPTI's callbacks too. */
+void jm__flusher_kick(void);
+
+/* False: it hangs in CUPTI, and nothing of CUPTI may be touched until it is back. */
+bool jm__flusher_stop(void);
+
+/* In the child of a fork, which has no such thread. */
+void jm__flusher_forget(void);
 
 #endif

@@ -3,7 +3,7 @@
 #define JM_TESTS_COLLECTED_H
 
 #include "record/timeline/collector.h"
-#include "record/timeline/lost.h"
+#include "record/timeline/ring.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #ifndef JM_TESTS_INJECTED_H
 #define JM_TESTS_INJECTED_H
 
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
 
 /* An injected library's rings of this process: of kernels, and of what this thread launches. */

@@ -5,7 +5,7 @@
 #include "base/vec.h"
 #include "model/store.h"
 #include "record/device/device.h"
-#include "record/sample/profile.h"
+#include "record/sample/inventory.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "estimate/scaled_model.h"
 #include "import/ncu/amount.h"
 #include "model/store.h"
-#include "record/sample/profile.h"
+#include "record/sample/inventory.h"
 
 #include <fnmatch.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Which collective a kernel is of: what has one row, and whose calls ranks are compared by.
  *
- * A span of kind "collective" around the launch (python/joulemap/_collectives.py, inject/nccl.c) says which
+ * A span of kind "collective" around the launch (python/joulemap/_collectives.py, inject/nvtx.c) says which
  * operation it is, in which group, and how many bytes; without one the kernel's name is all that is known. */
 #ifndef JM_ATTRIBUTE_WORK_COLLECTIVES_H
 #define JM_ATTRIBUTE_WORK_COLLECTIVES_H

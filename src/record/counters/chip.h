@@ -33,4 +33,11 @@ jm_status jm__chip_load(jm__chip *chip, const char *name, jm_error *err);
  * all there are events. NULL: no list has it. */
 const char *jm__metric_unit(const char *name, const char *const *names, size_t count);
 
+/* Whether these are known, and fit one pass together. */
+typedef bool jm__metrics_fit(void *context, const char *const *names, size_t count);
+
+/* Leave in `chip` those that fit together: all if they do; else group by group and metric by metric, the
+ * first before the later ones. Their count; 0: none. */
+size_t jm__chip_choose(jm__chip *chip, jm__metrics_fit *fit, void *context);
+
 #endif

@@ -1,9 +1,11 @@
-/* Starting joulemap-counters, and believing what it says as far as it can be true. */
+/* joulemap-counters: how it is started, frames, and believing what it says as far as it can be true. */
 #include "record/counters/helper.h"
 
+#include "base/beside.h"
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/plain.h"
+#include "record/cupti/search.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -14,7 +16,179 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* ---- frames into a stream of bytes, and back */
+
+enum { ROOM = JM_FRAME_BYTES_MAX + sizeof(jm__frame_head) };
+
+static int64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
+static bool send_all(int fd, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t sent = send(fd, at, size, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent <= 0) return false;
+        at += sent;
+        size -= (size_t)sent;
+    }
+    return true;
+}
+
+bool jm__frame_send(int fd, jm__frame_kind kind, const void *head, size_t head_size, const void *rest,
+                    size_t rest_size)
+{
+    const jm__frame_head first = {.magic = JM_FRAME_MAGIC,
+                                  .kind = (uint32_t)kind,
+                                  .size = (uint32_t)(head_size + rest_size),
+                                  .cpu_ns = cpu_ns()};
+    return send_all(fd, &first, sizeof first) && send_all(fd, head, head_size) &&
+           send_all(fd, rest, rest_size);
+}
+
+/* Where the next bytes go, and how many fit; NULL: no memory. */
+static void *room_of(jm__frame_reader *reader, size_t *size)
+{
+    if (reader->bytes == NULL) reader->bytes = malloc(ROOM);
+    if (reader->bytes == NULL) return NULL;
+    if (reader->from > 0) memmove(reader->bytes, reader->bytes + reader->from, reader->to - reader->from);
+    reader->to -= reader->from;
+    reader->from = 0;
+    *size = ROOM - reader->to;
+    return reader->bytes + reader->to;
+}
+
+/* A frame as it came in: `data` holds head.size bytes, aligned as they happen to lie. */
+typedef struct frame {
+    jm__frame_head head;
+    const unsigned char *data;
+} frame;
+
+typedef enum next_is { FRAME_WAIT, FRAME_READY, FRAME_GARBAGE } next_is;
+
+/* The next whole frame; valid until the next room. */
+static next_is next_frame(jm__frame_reader *reader, frame *heard)
+{
+    if (reader->to - reader->from < sizeof heard->head) return FRAME_WAIT;
+    memcpy(&heard->head, reader->bytes + reader->from, sizeof heard->head);
+    if (heard->head.magic != JM_FRAME_MAGIC || heard->head.zero != 0 ||
+        heard->head.size > JM_FRAME_BYTES_MAX || heard->head.cpu_ns < 0)
+        return FRAME_GARBAGE;
+    size_t whole = sizeof heard->head + heard->head.size;
+    if (reader->to - reader->from < whole) return FRAME_WAIT;
+    heard->data = reader->bytes + reader->from + sizeof heard->head;
+    reader->from += whole;
+    return FRAME_READY;
+}
+
+static void free_reader(jm__frame_reader *reader)
+{
+    free(reader->bytes);
+    *reader = (jm__frame_reader){0};
+}
+
+/* `count` texts of a frame from `offset` on; false if it does not hold that many, or more behind them. */
+static bool texts_of(const frame *heard, size_t offset, const char **texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *text = (const char *)heard->data + offset;
+        if (offset >= heard->head.size) return false;
+        size_t length = strnlen(text, heard->head.size - offset);
+        if (offset + length == heard->head.size) return false;
+        texts[i] = text;
+        offset += length + 1;
+    }
+    return offset == heard->head.size;
+}
+
+/* A frame of samples as a block of a set; false if it is no sound one. */
+static bool block_of(const frame *heard, int64_t metric_count, jm__counter_block *block)
+{
+    jm__frame_samples samples;
+    if (heard->head.size < sizeof samples) return false;
+    memcpy(&samples, heard->data, sizeof samples);
+    *block = (jm__counter_block){
+        .start_ns = samples.start_ns,
+        .end_ns = samples.end_ns,
+        .count = samples.count,
+        .data = {heard->data + sizeof samples, heard->head.size - sizeof samples},
+    };
+    return jm__counter_block_is_sound(block, metric_count);
+}
+
+/* ---- looking for the command and for what it needs */
+
+enum { VARIABLE_MAX = PATH_MAX + 32, VARIABLES_MAX = 5 };
+
+/* What the helper's environment has beside the program's. */
+typedef struct variables {
+    char texts[VARIABLES_MAX][VARIABLE_MAX];
+    const char *list[VARIABLES_MAX + 1];
+    size_t count;
+} variables;
+
+static void add_variable(variables *v, const char *name, const char *value)
+{
+    snprintf(v->texts[v->count], VARIABLE_MAX, "%s=%s", name, value);
+    v->list[v->count] = v->texts[v->count];
+    v->count++;
+}
+
+/* The simulated board's own libcupti and libcuda, unless others were named for it. */
+static bool find_stand_in(jm__counter_way *way, variables *v, const char *sim, const char *run_dir)
+{
+    char cuda[PATH_MAX], *cupti = way->libraries.items[0].path;
+    const char *named = getenv("JOULEMAP_CUDA");
+    add_variable(v, "JOULEMAP_SIM", sim);
+    if (run_dir != NULL) add_variable(v, "JOULEMAP_RUN", run_dir);
+    if (named != NULL && named[0] != '\0') return true;
+    if (!jm__beside("sim/libcupti.so", cupti, sizeof way->libraries.items[0].path) ||
+        !jm__beside("sim/libcuda.so.1", cuda, sizeof cuda))
+        return false;
+    way->libraries.count = 1;
+    add_variable(v, "JOULEMAP_CUPTI", cupti);
+    add_variable(v, "JOULEMAP_CUDA", cuda);
+    return true;
+}
+
+void jm__counter_way_find(jm__counter_way *way, const char *command, const char *sim, const char *run_dir)
+{
+    /* All boards there are, in the order of their slots: the one wanted is found by its UUID. */
+    static const char *const unset[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", NULL};
+    char program[PATH_MAX];
+    variables *v = calloc(1, sizeof *v);
+    *way = (jm__counter_way){0};
+    if (command != NULL)
+        snprintf(way->command, sizeof way->command, "%s", command);
+    else if (!jm__beside("joulemap-counters", way->command, sizeof way->command))
+        snprintf(way->fault, sizeof way->fault, "the command that samples them, %.140s, is not there",
+                 way->command);
+    if (v != NULL && way->fault[0] == '\0') {
+        if (sim != NULL && !find_stand_in(way, v, sim, run_dir))
+            snprintf(way->fault, sizeof way->fault, "this build has none of the simulated board");
+        if (sim == NULL) add_variable(v, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+        if (way->libraries.count == 0)
+            jm__cupti_search(&way->libraries, jm__cupti_program(program, sizeof program), true);
+        way->environment = jm__helper_environment(unset, v->list);
+    }
+    if (way->environment == NULL && way->fault[0] == '\0')
+        snprintf(way->fault, sizeof way->fault, "no memory to start their sampler");
+    free(v);
+}
+
+void jm__counter_way_free(jm__counter_way *way)
+{
+    free(way->environment);
+    way->environment = NULL;
+}
 
 /* CUDA starts in a second where nobody else has the board, in several where eight processes start it. */
 #define PREPARE_MAX_NS (30 * JM_NS_PER_S)
@@ -123,16 +297,16 @@ static char *json_of(const char *const *texts, int64_t count)
     return text;
 }
 
-static bool hear_hello(jm__counter_helper *helper, const jm__frame *frame)
+static bool hear_hello(jm__counter_helper *helper, const frame *heard)
 {
     const char *texts[1 + 2 * JM_COUNTER_METRICS_MAX];
     jm__frame_hello hello;
-    if (helper->state != JM_COUNTERS_PREPARING || frame->head.size < sizeof hello) return false;
-    memcpy(&hello, frame->data, sizeof hello);
+    if (helper->state != JM_COUNTERS_PREPARING || heard->head.size < sizeof hello) return false;
+    memcpy(&hello, heard->data, sizeof hello);
     if (hello.metric_count < 1 || hello.metric_count > JM_COUNTER_METRICS_MAX || hello.period_ns < 0)
         return false;
     size_t count = 1 + 2 * (size_t)hello.metric_count;
-    if (!jm__frame_texts(frame, sizeof hello, texts, count)) return false;
+    if (!texts_of(heard, sizeof hello, texts, count)) return false;
     for (size_t i = 0; i < count; i++)
         if (!is_text(texts[i]) || texts[i][0] == '\0') return false;
     helper->metric_count = hello.metric_count;
@@ -145,13 +319,13 @@ static bool hear_hello(jm__counter_helper *helper, const jm__frame *frame)
     return true;
 }
 
-static bool hear_samples(jm__counter_helper *helper, const jm__frame *frame, jm__counter_take *take,
+static bool hear_samples(jm__counter_helper *helper, const frame *heard, jm__counter_take *take,
                          void *context)
 {
     jm__counter_block block;
     int64_t now_ns = jm__now_ns();
     if (helper->state != JM_COUNTERS_SAMPLING && helper->state != JM_COUNTERS_STOPPING) return false;
-    if (!jm__frame_block(frame, helper->metric_count, &block)) return false;
+    if (!block_of(heard, helper->metric_count, &block)) return false;
     if (block.start_ns < helper->began_ns - AHEAD_MAX_NS || block.end_ns > now_ns + AHEAD_MAX_NS)
         return false;
     helper->samples += block.count;
@@ -162,21 +336,21 @@ static bool hear_samples(jm__counter_helper *helper, const jm__frame *frame, jm_
     return true;
 }
 
-static bool hear_lost(jm__counter_helper *helper, const jm__frame *frame)
+static bool hear_lost(jm__counter_helper *helper, const frame *heard)
 {
     int64_t times;
-    if (frame->head.size != sizeof times) return false;
-    memcpy(&times, frame->data, sizeof times);
+    if (heard->head.size != sizeof times) return false;
+    memcpy(&times, heard->data, sizeof times);
     if (times < 1 || times > INT32_MAX) return false;
     helper->lost += times;
     helper->renewing = helper->state == JM_COUNTERS_SAMPLING;
     return true;
 }
 
-static bool hear_fault(jm__counter_helper *helper, const jm__frame *frame)
+static bool hear_fault(jm__counter_helper *helper, const frame *heard)
 {
     const char *texts[2];
-    if (!jm__frame_texts(frame, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
+    if (!texts_of(heard, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
     if (texts[0][0] == '\0') return false;
     snprintf(helper->cure, sizeof helper->cure, "%s", texts[1]);
     fail(helper, "%s", texts[0]);
@@ -190,27 +364,26 @@ static bool go_from(jm__counter_helper *helper, jm__counter_state from, jm__coun
     return true;
 }
 
-static bool understand(jm__counter_helper *helper, const jm__frame *frame, jm__counter_take *take,
-                       void *context)
+static bool understand(jm__counter_helper *helper, const frame *heard, jm__counter_take *take, void *context)
 {
     helper->since_ns = jm__now_ns();
-    if (frame->head.cpu_ns < helper->cpu_ns) return false;
-    helper->cpu_ns = frame->head.cpu_ns;
-    switch (frame->head.kind) {
+    if (heard->head.cpu_ns < helper->cpu_ns) return false;
+    helper->cpu_ns = heard->head.cpu_ns;
+    switch (heard->head.kind) {
     case JM_FRAME_HELLO:
-        return hear_hello(helper, frame);
+        return hear_hello(helper, heard);
     case JM_FRAME_STARTED:
         return go_from(helper, JM_COUNTERS_STARTING, JM_COUNTERS_SAMPLING);
     case JM_FRAME_SAMPLES:
-        return hear_samples(helper, frame, take, context);
+        return hear_samples(helper, heard, take, context);
     case JM_FRAME_LOST:
-        return hear_lost(helper, frame);
+        return hear_lost(helper, heard);
     case JM_FRAME_STOPPED:
         helper->refused_ns = helper->state == JM_COUNTERS_STARTING ? helper->since_ns : 0;
         return go_from(helper, JM_COUNTERS_STOPPING, JM_COUNTERS_IDLE) ||
                go_from(helper, JM_COUNTERS_STARTING, JM_COUNTERS_IDLE);
     case JM_FRAME_FAULT:
-        return hear_fault(helper, frame);
+        return hear_fault(helper, heard);
     default:
         return false;
     }
@@ -225,14 +398,14 @@ static void check_silence(jm__counter_helper *helper)
 }
 
 /* All frames that have come. READY: it is over. */
-static jm__frame_next_is hear_frames(jm__counter_helper *helper, jm__counter_take *take, void *context)
+static next_is hear_frames(jm__counter_helper *helper, jm__counter_take *take, void *context)
 {
     for (;;) {
-        jm__frame frame;
-        jm__frame_next_is next = jm__frame_next(&helper->reader, &frame);
-        if (next != JM_FRAME_READY) return next;
-        if (!understand(helper, &frame, take, context)) return JM_FRAME_GARBAGE;
-        if (helper->state == JM_COUNTERS_OVER) return JM_FRAME_READY;
+        frame heard;
+        next_is next = next_frame(&helper->reader, &heard);
+        if (next != FRAME_READY) return next;
+        if (!understand(helper, &heard, take, context)) return FRAME_GARBAGE;
+        if (helper->state == JM_COUNTERS_OVER) return FRAME_READY;
     }
 }
 
@@ -244,17 +417,17 @@ void jm__counter_helper_hear(jm__counter_helper *helper, jm__counter_take *take,
         return;
     }
     size_t size;
-    void *room = jm__frame_room(&helper->reader, &size);
+    void *room = room_of(&helper->reader, &size);
     if (room == NULL) {
         fail(helper, "no memory for what their sampler says");
         return;
     }
     ssize_t count = recv(jm__counter_helper_fd(helper), room, size, MSG_DONTWAIT);
-    if (count > 0) jm__frame_came(&helper->reader, (size_t)count);
-    jm__frame_next_is next = hear_frames(helper, take, context);
+    if (count > 0) helper->reader.to += (size_t)count;
+    next_is next = hear_frames(helper, take, context);
     if (helper->state == JM_COUNTERS_OVER) return;
     reap(helper, 0);
-    if (next == JM_FRAME_GARBAGE)
+    if (next == FRAME_GARBAGE)
         fail(helper, "their sampler says what cannot be");
     else if (count == 0)
         fail(helper, "their sampler ended without a word");
@@ -299,7 +472,7 @@ void jm__counter_helper_end(jm__counter_helper *helper, int64_t until_ns)
     reap(helper, jm__now_ns() + DEATH_NS);
     helper->group = 0;
     jm__kept_file_close(&helper->link);
-    jm__frame_reader_free(&helper->reader);
+    free_reader(&helper->reader);
     free(helper->metrics);
     free(helper->units);
     helper->metrics = helper->units = NULL;

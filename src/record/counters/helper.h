@@ -1,18 +1,97 @@
-/* The recorder's end of one joulemap-counters process. All that comes from it is looked at before it is
- * believed: it shares a process with a driver and NVIDIA's libraries.
- *
- * It is no child of this process, once it has started (record/counters/process/serve.c): a program that waits
- * for all of its children would wait for it too. */
+/* joulemap-counters: what it and the recorder say to each other, how it is started, and the recorder's end of
+ * it. */
 #ifndef JM_RECORD_COUNTERS_HELPER_H
 #define JM_RECORD_COUNTERS_HELPER_H
 
 #include "base/kept_file.h"
 #include "base/strbuf.h"
-#include "record/counters/frame.h"
-#include "record/counters/way.h"
+#include "format/rows/counters.h"
+#include "record/cupti/search.h"
 
 #include <joulemap/board.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+/* ---- Frames. Over a socket that is the helper's standard input and output: commands are one byte; answers
+ * are frames: a head, and `size` bytes behind it. Both ends are of one machine and one build, so numbers are
+ * as they lie in memory. */
+
+/* Commands */
+#define JM_COUNTERS_START 'b'
+#define JM_COUNTERS_STOP  'e'
+#define JM_COUNTERS_QUIT  'q' /* leave; as does the end of the recorder */
+
+/* The cure that a fault names where a right is missing, by which the recorder knows. */
+#define JM_COUNTERS_RIGHT_CURE                                                                               \
+    "run as root, or have the administrator set NVreg_RestrictProfilingToAdminUsers=0"
+
+#define JM_FRAME_MAGIC     0x434d504au /* "JPMC" */
+#define JM_FRAME_BYTES_MAX (JM_COUNTER_BLOCK_BYTES_MAX + 1024)
+
+typedef enum jm__frame_kind {
+    JM_FRAME_HELLO =
+        1, /* jm__frame_hello, then its texts, each with its NUL: chip, metric, unit, metric, ... */
+    JM_FRAME_STARTED, /* nothing */
+    JM_FRAME_SAMPLES, /* jm__frame_samples, then a block's data (format/rows/counters.h) */
+    JM_FRAME_LOST,    /* int64_t: how many times the hardware's buffer was full; another sampler is made */
+    JM_FRAME_STOPPED, /* nothing: all samples up to the stop have been sent, or it could not start just now */
+    JM_FRAME_FAULT,   /* two texts, each with its NUL: what is wrong, the cure ("": none). Then it leaves. */
+} jm__frame_kind;
+
+typedef struct jm__frame_head {
+    uint32_t magic;
+    uint32_t kind;
+    uint32_t size;
+    uint32_t zero;
+    int64_t cpu_ns; /* what the helper has used so far */
+} jm__frame_head;
+
+typedef struct jm__frame_hello {
+    int64_t metric_count;
+    int64_t period_ns;
+} jm__frame_hello;
+
+typedef struct jm__frame_samples {
+    int64_t start_ns; /* CLOCK_MONOTONIC */
+    int64_t end_ns;
+    int64_t count;
+} jm__frame_samples;
+
+/* Writes all of it; false if nobody listens any more. */
+bool jm__frame_send(int fd, jm__frame_kind kind, const void *head, size_t head_size, const void *rest,
+                    size_t rest_size);
+
+/* Frames out of a stream of bytes, one at a time. Zeroed: empty. */
+typedef struct jm__frame_reader {
+    unsigned char *bytes; /* JM_FRAME_BYTES_MAX and a head; allocated when the first come */
+    size_t from, to;      /* what has come in and was not yet taken */
+} jm__frame_reader;
+
+/* ---- How joulemap-counters is started: which command, with which libraries to try, in which environment.
+ * Found out once, in a thread of the program: the program may change its environment while a thread of ours
+ * looks.
+ */
+
+typedef struct jm__counter_way {
+    char command[PATH_MAX];
+    jm__cupti_candidates libraries;
+    char **environment;
+    char fault[200]; /* why there is no way: half a sentence; "" if there is one */
+} jm__counter_way;
+
+/* `command` NULL: joulemap-counters, which lies beside this library. `sim`: the profile of the simulated
+ * boards, NULL for real ones; `run_dir`: for those, NULL: none. Always gives a way or a fault. */
+void jm__counter_way_find(jm__counter_way *way, const char *command, const char *sim, const char *run_dir);
+void jm__counter_way_free(jm__counter_way *way);
+
+/* ---- The recorder's end of one joulemap-counters process. All that comes from it is looked at before it is
+ * believed: it shares a process with a driver and NVIDIA's libraries.
+ *
+ * It is no child of this process, once it has started (record/counters/process/serve.c): a program that waits
+ * for all of its children would wait for it too. */
 
 typedef enum jm__counter_state {
     JM_COUNTERS_PREPARING, /* CUDA starts, counters are chosen */

@@ -2,8 +2,8 @@
 #include "record/counters/source.h"
 
 #include "base/plain.h"
+#include "record/counters/duty.h"
 #include "record/counters/helper.h"
-#include "record/counters/turns.h"
 
 #include <inttypes.h>
 #include <poll.h>

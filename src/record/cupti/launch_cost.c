@@ -1,7 +1,6 @@
 /* A file of two lines: what it depends on, and what it is. */
 #include "record/cupti/launch_cost.h"
 
-#include "record/cupti/program.h"
 #include "record/cupti/search.h"
 
 #include <errno.h>
@@ -67,7 +66,7 @@ static void tell_cupti(char *text, size_t size)
     jm__cupti_candidates *all = calloc(1, sizeof *all);
     text[0] = '\0';
     if (all == NULL) return;
-    jm__cupti_search(all, jm__cupti_program(program, sizeof program));
+    jm__cupti_search(all, jm__cupti_program(program, sizeof program), false);
     for (size_t i = 0; i < all->count && text[0] == '\0'; i++)
         if (stat(all->items[i].path, &info) == 0)
             snprintf(text, size, "%lld bytes of %lld", (long long)info.st_size, (long long)info.st_mtime);

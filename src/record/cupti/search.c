@@ -5,9 +5,11 @@
 #include <glob.h>
 #include <limits.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct search {
     jm__cupti_candidates *all;
@@ -96,7 +98,7 @@ static void add_toolkits(search *s)
     }
 }
 
-static void search_places(jm__cupti_candidates *all, const char *program, bool past_loaded)
+void jm__cupti_search(jm__cupti_candidates *all, const char *program, bool past_loaded)
 {
     static const char *const sonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
     const char *override = getenv("JOULEMAP_CUPTI"), *environment = getenv("VIRTUAL_ENV");
@@ -125,16 +127,6 @@ static void search_places(jm__cupti_candidates *all, const char *program, bool p
     }
     add_prefix(&s, "the machine's Python packages", INT_MAX, "/usr/local");
     add_prefix(&s, "the machine's Python packages", INT_MAX, "/usr");
-}
-
-void jm__cupti_search(jm__cupti_candidates *all, const char *program)
-{
-    search_places(all, program, false);
-}
-
-void jm__cupti_search_all(jm__cupti_candidates *all, const char *program)
-{
-    search_places(all, program, true);
 }
 
 /* Up to 12.9 the version counts releases (18: 12.1, 28: 12.9.1); from 13.0 on it is xxyyzz. */
@@ -172,4 +164,34 @@ void *jm__cupti_open(const char *path, uint32_t *version, char *fault, size_t fa
     snprintf(fault, fault_size,
              "%s has API version %u, whose records joulemap does not know (CUDA 12 and 13)", path, *version);
     return NULL;
+}
+
+/* ---- the Python whose packages may hold one */
+
+/* The first python3 on PATH. */
+static bool find_on_path(char *found, size_t size)
+{
+    const char *path = getenv("PATH");
+    while (path != NULL && *path != '\0') {
+        size_t length = strcspn(path, ":");
+        int written = snprintf(found, size, "%.*s/python3", (int)length, path);
+        if (length > 0 && written > 0 && (size_t)written < size && access(found, X_OK) == 0) return true;
+        path += length + (path[length] == ':');
+    }
+    return false;
+}
+
+const char *jm__cupti_program(char *program, size_t size)
+{
+    char found[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, size - 1);
+    program[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(program, '/');
+    if (slash != NULL && strncmp(slash + 1, "python", 6) == 0) return program;
+    const char *launcher = getenv("JOULEMAP_PYTHON");
+    if (launcher != NULL && launcher[0] != '\0')
+        snprintf(found, sizeof found, "%s", launcher);
+    else if (!find_on_path(found, sizeof found))
+        return NULL;
+    return size >= PATH_MAX ? realpath(found, program) : NULL;
 }

@@ -38,14 +38,17 @@ typedef struct jm__cupti_candidates {
 /* All places where this process would look, the first that opens is taken: an override (that or none), one
  * already loaded (a second copy would not see the program's work), packages beside what is loaded, those of
  * VIRTUAL_ENV and of `program` (an executable such as /usr/bin/python3.11; NULL: not known), the toolkit, the
- * loader's own path, packages that the user or the machine has for any Python. */
-void jm__cupti_search(jm__cupti_candidates *all, const char *program);
-
-/* Likewise, for another process: one that is loaded here does not end the search. */
-void jm__cupti_search_all(jm__cupti_candidates *all, const char *program);
+ * loader's own path, packages that the user or the machine has for any Python.
+ * `past_loaded`: for another process, so that one that is loaded here does not end the search. */
+void jm__cupti_search(jm__cupti_candidates *all, const char *program, bool past_loaded);
 
 /* Load it, see that it has the calls above and records of a known layout. The handle, for ever, or NULL with
  * half a sentence in `fault` ("PATH lacks cuptiSubscribe"); an empty one if there is no such file. */
 void *jm__cupti_open(const char *path, uint32_t *version, char *fault, size_t fault_size);
+
+/* The executable whose packages count: this one if it is a Python, else the Python that would be started from
+ * here (JOULEMAP_PYTHON, else the first python3 on PATH), by its true name, as it stands in /proc/self/exe.
+ * NULL: none. `size` is at least PATH_MAX. */
+const char *jm__cupti_program(char *program, size_t size);
 
 #endif

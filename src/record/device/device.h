@@ -81,9 +81,10 @@ typedef struct jm__devices jm__devices;
 jm_status jm__devices_open(jm__devices **out, const jm__device_options *options, jm_error *err);
 void jm__devices_close(jm__devices *devices);
 size_t jm__devices_board_count(const jm__devices *devices);
-const jm_board *jm__devices_board(const jm__devices *devices, size_t board);
+jm_board *jm__devices_board(const jm__devices *devices, size_t board);
 size_t jm__devices_sensor_count(const jm__devices *devices, size_t board);
-const jm__device_sensor *jm__devices_sensor(const jm__devices *devices, size_t board, size_t sensor);
+/* Whoever opened them may add to what is known of a board or sensor. */
+jm__device_sensor *jm__devices_sensor(const jm__devices *devices, size_t board, size_t sensor);
 jm_status jm__devices_read(jm__devices *devices, size_t board, size_t sensor, jm__samples *out,
                            jm_error *err);
 jm_status jm__devices_memory(jm__devices *devices, size_t board, jm_board_memory *out, jm_error *err);

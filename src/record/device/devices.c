@@ -96,7 +96,7 @@ size_t jm__devices_board_count(const jm__devices *devices)
     return devices->board_count;
 }
 
-const jm_board *jm__devices_board(const jm__devices *devices, size_t board)
+jm_board *jm__devices_board(const jm__devices *devices, size_t board)
 {
     return board < devices->board_count ? &devices->boards[board].row : NULL;
 }
@@ -106,7 +106,7 @@ size_t jm__devices_sensor_count(const jm__devices *devices, size_t board)
     return board < devices->board_count ? devices->boards[board].sensor_count : 0;
 }
 
-const jm__device_sensor *jm__devices_sensor(const jm__devices *devices, size_t board, size_t sensor)
+jm__device_sensor *jm__devices_sensor(const jm__devices *devices, size_t board, size_t sensor)
 {
     if (sensor >= jm__devices_sensor_count(devices, board)) return NULL;
     return &devices->boards[board].sensors[sensor];

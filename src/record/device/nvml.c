@@ -1,14 +1,452 @@
-/* The NVML back end: which boards there are, which sensors work, reading them. */
+/* The NVML back end: which libnvidia-ml to load, which boards there are, which sensors work, reading them. */
+#include "record/device/nvml.h"
+
+#include "base/beside.h"
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/status.h"
 #include "format/rows/rows.h"
-#include "record/device/cuda_visible.h"
-#include "record/device/nvml_sensor.h"
 
+#include <ctype.h>
+#include <dlfcn.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+/* ---- the library and its symbols */
+
+static const struct {
+    const char *symbol, *older;
+    size_t offset;
+    const char *lost; /* without it */
+} symbols[] = {
+#define X(slot, symbol, older, lost, arguments) {symbol, older, offsetof(jm__nvml, slot), lost},
+    JM_NVML_MAP(X)
+#undef X
+};
+
+static const char *error_text_fallback(int result)
+{
+    (void)result;
+    return "an error that this NVML has no text for";
+}
+
+static bool is_set(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+/* The path to load; false with a finding if the simulated board is wanted and not there. */
+static bool path_choose(const char *sim, char *path, size_t size, jm__findings *findings)
+{
+    const char *override = getenv("JOULEMAP_NVML");
+    if (is_set(override)) {
+        snprintf(path, size, "%s", override);
+        return true;
+    }
+    if (!is_set(sim)) {
+        snprintf(path, size, "libnvidia-ml.so.1");
+        return true;
+    }
+    if (jm__beside("sim/libnvidia-ml.so.1", path, size)) return true;
+    jm__finding_add(findings, "NVML (simulated)", false,
+                    "build it (`make build`), or name the library in JOULEMAP_NVML",
+                    "the simulated GPU is wanted (%.40s) but %s is not there", sim, path);
+    return false;
+}
+
+/* A pointer to a function, which no cast makes of what dlsym gives. NULL: there is none. */
+static void function_find(void *library, const char *symbol, void *slot)
+{
+    void *address = dlsym(library, symbol);
+    memcpy(slot, &address, sizeof address);
+}
+
+/* dlsym, unless the simulated board plays that this symbol is not there. */
+static void *symbol_find(void *library, const char *symbol)
+{
+    int (*missing)(const char *) = NULL;
+    function_find(library, "jmsim_missing", &missing);
+    if (missing != NULL && missing(symbol) != 0) return NULL;
+    return dlsym(library, symbol);
+}
+
+/* One loop for all symbols; false if one is missing without which nothing works. */
+static bool symbols_resolve(jm__nvml *nvml, jm__findings *findings)
+{
+    bool whole = true;
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *address = symbol_find(nvml->library, symbols[i].symbol);
+        if (address == NULL && symbols[i].older[0] != '\0')
+            address = symbol_find(nvml->library, symbols[i].older);
+        memcpy((char *)nvml + symbols[i].offset, &address, sizeof address);
+        if (address != NULL) continue;
+        char subject[64];
+        snprintf(subject, sizeof subject, "NVML: %.57s", symbols[i].symbol);
+        jm__finding_add(findings, subject, false, "another driver version may have it",
+                        "not in %.150s; without it is lost: %s", nvml->path, symbols[i].lost);
+        whole = whole && strcmp(symbols[i].lost, JM_NVML_EVERYTHING) != 0;
+    }
+    void *address = symbol_find(nvml->library, "nvmlErrorString");
+    memcpy(&nvml->error_text, &address, sizeof address);
+    if (nvml->error_text == NULL) nvml->error_text = error_text_fallback;
+    return whole;
+}
+
+static void sim_attach(jm__nvml *nvml, const jm__device_options *options, jm__findings *findings)
+{
+    if (options->run_dir == NULL && options->truth_path == NULL) return;
+    int (*attach)(const char *, const char *) = NULL;
+    function_find(nvml->library, "jmsim_attach", &attach);
+    if (attach == NULL) return;
+    int result = attach(options->run_dir, options->truth_path);
+    nvml->attached = result == 0;
+    if (!nvml->attached)
+        jm__finding_add(findings, "NVML (simulated): attach", false, "",
+                        "the simulated GPU cannot follow %s (code %d)",
+                        options->run_dir == NULL ? "a run" : options->run_dir, result);
+}
+
+/* The truth is whole once this returns, also if somebody else still uses the library. */
+static void sim_detach(const jm__nvml *nvml)
+{
+    int (*detach)(void) = NULL;
+    function_find(nvml->library, "jmsim_detach", &detach);
+    if (detach != NULL) (void)detach();
+}
+
+/* Put the profile that an option asks for where the simulated board reads it; what stood there before
+ * comes back through environment_restore. */
+static char *environment_set(const char *sim)
+{
+    const char *set = getenv("JOULEMAP_SIM");
+    char *before = set == NULL ? NULL : strdup(set);
+    if (is_set(sim)) setenv("JOULEMAP_SIM", sim, 1);
+    return before;
+}
+
+static void environment_restore(const char *sim, char *before)
+{
+    if (is_set(sim) && before != NULL)
+        setenv("JOULEMAP_SIM", before, 1);
+    else if (is_set(sim))
+        unsetenv("JOULEMAP_SIM");
+    free(before);
+}
+
+static void library_open(jm__nvml *nvml, const char *path, bool sim, jm__findings *findings)
+{
+    nvml->library = jm__library_open(path, RTLD_NOW | RTLD_LOCAL);
+    if (nvml->library == NULL) {
+        jm__finding_add(findings, "NVML", false,
+                        is_set(getenv("JOULEMAP_NVML")) ? "check the path in JOULEMAP_NVML"
+                        : sim ? "build joulemap again: the simulated GPU comes with it"
+                              : "install the NVIDIA driver, or use the simulated GPU: --sim h200",
+                        "%.240s", dlerror());
+        return;
+    }
+    snprintf(nvml->path, sizeof nvml->path, "%.255s", path);
+    void *any = dlsym(nvml->library, "nvmlInit_v2");
+    Dl_info info;
+    if (any != NULL && dladdr(any, &info) != 0 && info.dli_fname != NULL)
+        snprintf(nvml->path, sizeof nvml->path, "%.255s", info.dli_fname);
+    nvml->simulated = dlsym(nvml->library, "jmsim_version") != NULL;
+}
+
+/* The simulated board knows in words what it does not like: a profile, a script, a fault. */
+static void sim_refusal_note(const jm__nvml *nvml, int result, jm__findings *findings)
+{
+    const char *(*why)(void) = NULL;
+    function_find(nvml->library, "jmsim_error", &why);
+    const char *text = why == NULL ? "" : why();
+    jm__finding_add(findings, "NVML (simulated)", false,
+                    "check JOULEMAP_SIM and the JOULEMAP_SIM_* variables", "%.200s",
+                    text[0] != '\0' ? text : nvml->error_text(result));
+}
+
+/* Open, resolve, initialise; false with a finding. */
+static bool library_start(jm__nvml *nvml, const char *path, const jm__device_options *options, bool sim,
+                          jm__findings *findings)
+{
+    library_open(nvml, path, sim, findings);
+    if (nvml->library == NULL) return false;
+    if (!symbols_resolve(nvml, findings)) {
+        jm__finding_add(findings, "NVML", false, "update the NVIDIA driver", "%.200s lacks required calls",
+                        nvml->path);
+        return false;
+    }
+    if (nvml->simulated) sim_attach(nvml, options, findings);
+    int result = nvml->init();
+    if (result == JM_NVML_SUCCESS) return true;
+    if (nvml->simulated) {
+        sim_refusal_note(nvml, result, findings);
+        return false;
+    }
+    jm__finding_add(findings, "NVML", false,
+                    result == JM_NVML_DRIVER_NOT_LOADED ? "load the driver: sudo modprobe nvidia"
+                                                        : "`nvidia-smi` should work first",
+                    "nvmlInit_v2 of %.120s: %.80s (%d)", nvml->path, nvml->error_text(result), result);
+    return false;
+}
+
+void *jm__nvml_symbol(const jm__nvml *nvml, const char *symbol)
+{
+    return symbol_find(nvml->library, symbol);
+}
+
+void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findings *findings)
+{
+    *nvml = (jm__nvml){0};
+    const char *sim = is_set(options->sim) ? options->sim : getenv("JOULEMAP_SIM");
+    char path[4200];
+    if (!path_choose(sim, path, sizeof path, findings)) return;
+    char *before = environment_set(options->sim);
+    bool started = library_start(nvml, path, options, is_set(sim), findings);
+    environment_restore(options->sim, before);
+    if (started || nvml->library == NULL) return;
+    if (nvml->attached) sim_detach(nvml); /* somebody else may use the library */
+    jm__library_close(nvml->library);
+    nvml->library = NULL;
+}
+
+void jm__nvml_unload(jm__nvml *nvml)
+{
+    if (nvml->library == NULL) return;
+    if (nvml->attached) sim_detach(nvml);
+    nvml->shutdown();
+    jm__library_close(nvml->library);
+    nvml->library = NULL;
+}
+
+jm_status jm__nvml_status(int result)
+{
+    switch (result) {
+    case JM_NVML_SUCCESS:
+        return JM_OK;
+    case JM_NVML_NOT_SUPPORTED:
+        return JM_NOT_SUPPORTED;
+    case JM_NVML_NO_PERMISSION:
+        return JM_NO_PERMISSION;
+    case JM_NVML_GPU_IS_LOST:
+    case JM_NVML_RESET_REQUIRED:
+        return JM_DEVICE_LOST;
+    default:
+        return JM_IO;
+    }
+}
+
+/* ---- each sensor as one small reading function */
+
+static double value_number(int type, const jm__nvml_value *value)
+{
+    switch (type) {
+    case JM_NVML_DOUBLE:
+        return value->d;
+    case JM_NVML_ULONG:
+        return (double)value->ul;
+    case JM_NVML_ULONGLONG:
+        return (double)value->ull;
+    case JM_NVML_LONGLONG:
+        return (double)value->ll;
+    case JM_NVML_INT:
+        return value->i;
+    case JM_NVML_USHORT:
+        return value->us;
+    default:
+        return value->ui;
+    }
+}
+
+static int one_value(int result, double value, jm__samples *out)
+{
+    if (result != JM_NVML_SUCCESS) return result;
+    out->items[0].value = value;
+    out->count = 1;
+    return result;
+}
+
+/* A ring of time-stamped samples: mW for power, percent for utilisation. */
+static int ring_read(const jm__nvml *nvml, jm__nvml_device device, int type, jm__samples *out)
+{
+    if (nvml->samples == NULL) return JM_NVML_NO_SYMBOL;
+    jm__nvml_sample samples[JM_DEVICE_SAMPLES_MAX];
+    unsigned count = JM_DEVICE_SAMPLES_MAX;
+    int value_type = JM_NVML_UINT;
+    int result = nvml->samples(device, type, 0, &value_type, &count, samples);
+    if (result == JM_NVML_NOT_FOUND) { /* none yet */
+        out->count = 0;
+        return JM_NVML_SUCCESS;
+    }
+    if (result != JM_NVML_SUCCESS) return result;
+    if (count > JM_DEVICE_SAMPLES_MAX) return JM_NVML_INSUFFICIENT_SIZE;
+    double scale = type == JM_NVML_SAMPLES_POWER ? 1e-3 : 1.0;
+    out->count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        int64_t t_ns = (int64_t)samples[i].t_us * JM_NS_PER_US;
+        if (t_ns == 0) continue; /* a slot that was never filled */
+        out->items[out->count++] =
+            (jm__sample){.t_ns = t_ns, .value = scale * value_number(value_type, &samples[i].value)};
+    }
+    return JM_NVML_SUCCESS;
+}
+
+static int field_read(const jm__nvml *nvml, jm__nvml_device device, unsigned id, unsigned scope,
+                      jm__samples *out)
+{
+    if (nvml->fields == NULL) return JM_NVML_NO_SYMBOL;
+    jm__nvml_field field = {.id = id, .scope = scope};
+    int result = nvml->fields(device, 1, &field);
+    if (result == JM_NVML_SUCCESS) result = field.result;
+    return one_value(result, 1e-3 * value_number(field.value_type, &field.value), out);
+}
+
+static int instant_read(const jm__nvml *nvml, jm__nvml_device device, int scope, jm__samples *out)
+{
+    return field_read(nvml, device, JM_NVML_FIELD_POWER_INSTANT, (unsigned)scope, out);
+}
+
+static int average_read(const jm__nvml *nvml, jm__nvml_device device, int scope, jm__samples *out)
+{
+    return field_read(nvml, device, JM_NVML_FIELD_POWER_AVERAGE, (unsigned)scope, out);
+}
+
+/* One number of the board, for whose call no selector is needed. */
+#define READER(name, slot, type, scale)                                                                      \
+    static int name(const jm__nvml *nvml, jm__nvml_device device, int selector, jm__samples *out)            \
+    {                                                                                                        \
+        (void)selector;                                                                                      \
+        type value = 0;                                                                                      \
+        if (nvml->slot == NULL) return JM_NVML_NO_SYMBOL;                                                    \
+        int result = nvml->slot(device, &value);                                                             \
+        return one_value(result, (scale) * (double)value, out);                                              \
+    }
+READER(usage_read, power, unsigned, 1e-3)
+READER(energy_read, energy, unsigned long long, 1e-3)
+READER(throttle_read, throttle, unsigned long long, 1.0)
+READER(limit_read, limit, unsigned, 1e-3)
+#undef READER
+
+static int utilisation_read(const jm__nvml *nvml, jm__nvml_device device, int of_memory, jm__samples *out)
+{
+    if (nvml->utilisation == NULL) return JM_NVML_NO_SYMBOL;
+    jm__nvml_utilisation rates = {0};
+    int result = nvml->utilisation(device, &rates);
+    return one_value(result, of_memory ? rates.memory : rates.gpu, out);
+}
+
+static int temperature_read(const jm__nvml *nvml, jm__nvml_device device, int sensor, jm__samples *out)
+{
+    if (nvml->temperature == NULL) return JM_NVML_NO_SYMBOL;
+    unsigned degrees = 0;
+    int result = nvml->temperature(device, sensor, &degrees);
+    return one_value(result, degrees, out);
+}
+
+static int clock_read(const jm__nvml *nvml, jm__nvml_device device, int clock, jm__samples *out)
+{
+    if (nvml->clock == NULL) return JM_NVML_NO_SYMBOL;
+    unsigned mhz = 0;
+    int result = nvml->clock(device, clock, &mhz);
+    return one_value(result, mhz, out);
+}
+
+const jm__nvml_sensor jm__nvml_sensors[] = {
+    {JM_SENSOR_POWER_RING, "nvmlDeviceGetSamples(TOTAL_POWER)", true, JM_NVML_SAMPLES_POWER, ring_read},
+    {JM_SENSOR_POWER_INSTANT, "nvmlDeviceGetFieldValues(186)", false, JM_NVML_SCOPE_BOARD, instant_read},
+    {JM_SENSOR_POWER_AVERAGE, "nvmlDeviceGetPowerUsage", false, 0, usage_read},
+    {JM_SENSOR_POWER_AVERAGE, "nvmlDeviceGetFieldValues(185)", false, JM_NVML_SCOPE_BOARD, average_read},
+    {JM_SENSOR_MEMORY_POWER, "nvmlDeviceGetFieldValues(185, memory)", false, JM_NVML_SCOPE_MEMORY,
+     average_read},
+    {JM_SENSOR_ENERGY_COUNTER, "nvmlDeviceGetTotalEnergyConsumption", false, 0, energy_read},
+    {JM_SENSOR_UTIL_GPU, "nvmlDeviceGetUtilizationRates", false, 0, utilisation_read},
+    {JM_SENSOR_UTIL_GPU, "nvmlDeviceGetSamples(GPU_UTILIZATION)", true, JM_NVML_SAMPLES_UTIL_GPU, ring_read},
+    {JM_SENSOR_UTIL_MEMORY, "nvmlDeviceGetUtilizationRates", false, 1, utilisation_read},
+    {JM_SENSOR_UTIL_MEMORY, "nvmlDeviceGetSamples(MEMORY_UTILIZATION)", true, JM_NVML_SAMPLES_UTIL_MEMORY,
+     ring_read},
+    {JM_SENSOR_TEMPERATURE, "nvmlDeviceGetTemperature", false, JM_NVML_TEMPERATURE_GPU, temperature_read},
+    {JM_SENSOR_CLOCK_SM, "nvmlDeviceGetClockInfo(SM)", false, JM_NVML_CLOCK_SM, clock_read},
+    {JM_SENSOR_CLOCK_MEMORY, "nvmlDeviceGetClockInfo(MEM)", false, JM_NVML_CLOCK_MEMORY, clock_read},
+    {JM_SENSOR_THROTTLE, "nvmlDeviceGetCurrentClocksEventReasons", false, 0, throttle_read},
+    {JM_SENSOR_POWER_LIMIT, "nvmlDeviceGetEnforcedPowerLimit", false, 0, limit_read},
+    {0},
+};
+
+/* ---- CUDA_VISIBLE_DEVICES: indices, UUIDs, unique beginnings of UUIDs, MIG instances */
+
+#define NO_BOARD (-1)
+
+/* Board whose UUID begins with these characters, if there is exactly one. */
+static int by_uuid(const jm__cuda_board *boards, size_t count, const char *text, size_t length)
+{
+    int found = NO_BOARD;
+    for (size_t i = 0; i < count; i++) {
+        if (strncasecmp(boards[i].uuid, text, length) != 0) continue;
+        if (found != NO_BOARD) return NO_BOARD;
+        found = (int)i;
+    }
+    return found;
+}
+
+/* "MIG-<uuid>" of an instance, or the older "MIG-GPU-<uuid>/<gi>/<ci>", which names its board. */
+static int by_mig(const jm__cuda_board *boards, size_t count, const char *text, size_t length)
+{
+    if (length > 8 && strncasecmp(text, "MIG-GPU-", 8) == 0) {
+        const char *slash = memchr(text, '/', length);
+        if (slash == NULL) return NO_BOARD;
+        return by_uuid(boards, count, text + 4, (size_t)(slash - text) - 4);
+    }
+    int found = NO_BOARD;
+    size_t matches = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t mig = 0; mig < boards[i].mig_count; mig++) {
+            if (strncasecmp(boards[i].mig[mig], text, length) != 0) continue;
+            found = (int)i;
+            matches++;
+        }
+    }
+    return matches == 1 ? found : NO_BOARD;
+}
+
+static int entry_resolve(const jm__cuda_board *boards, size_t count, const char *text, size_t length)
+{
+    if (length > 4 && strncasecmp(text, "GPU-", 4) == 0) return by_uuid(boards, count, text, length);
+    if (length > 4 && strncasecmp(text, "MIG-", 4) == 0) return by_mig(boards, count, text, length);
+    int number = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (!isdigit((unsigned char)text[i]) || number > 1000) return NO_BOARD;
+        number = number * 10 + (text[i] - '0');
+    }
+    return length > 0 && (size_t)number < count ? number : NO_BOARD;
+}
+
+void jm__cuda_visible_resolve(const char *visible, const jm__cuda_board *boards, size_t count, int *indices)
+{
+    for (size_t i = 0; i < count; i++)
+        indices[i] = visible == NULL ? (int)i : NO_BOARD;
+    if (visible == NULL) return;
+    int next = 0;
+    for (const char *entry = visible; entry != NULL;) {
+        const char *comma = strchr(entry, ',');
+        size_t length = comma == NULL ? strlen(entry) : (size_t)(comma - entry);
+        while (length > 0 && isspace((unsigned char)entry[0])) {
+            entry++;
+            length--;
+        }
+        while (length > 0 && isspace((unsigned char)entry[length - 1]))
+            length--;
+        int board = entry_resolve(boards, count, entry, length);
+        if (board == NO_BOARD) return;
+        if (indices[board] == NO_BOARD)
+            indices[board] = next; /* a second instance of one board: the first counts */
+        next++;
+        entry = comma == NULL ? NULL : comma + 1;
+    }
+}
+
+/* ---- the back end */
 
 typedef struct nvml_board {
     jm__nvml_device device;
@@ -201,12 +639,6 @@ static const char *reason_text(const jm__nvml *nvml, int result)
     return result == JM_NVML_NO_SYMBOL ? "this NVML has no such call" : nvml->error_text(result);
 }
 
-/* Ask for one value: a sensor is there if the board answers. */
-static int sensor_probe(nvml_state *state, const nvml_board *board, const jm__nvml_sensor *sensor)
-{
-    return sensor->read(&state->nvml, board->device, sensor->selector, &state->scratch);
-}
-
 static size_t nvml_sensors(void *context, size_t number, jm__device_sensor *sensors, size_t capacity)
 {
     nvml_state *state = context;
@@ -215,7 +647,8 @@ static size_t nvml_sensors(void *context, size_t number, jm__device_sensor *sens
     for (const jm__nvml_sensor *sensor = jm__nvml_sensors; sensor->role != JM_SENSOR_OTHER; sensor++) {
         bool again = count > 0 && board->sensors[count - 1]->role == sensor->role;
         if (again && sensors[count - 1].row.missing[0] == '\0') continue; /* the preferred way works */
-        int result = sensor_probe(state, board, sensor);
+        /* A sensor is there if the board answers. */
+        int result = sensor->read(&state->nvml, board->device, sensor->selector, &state->scratch);
         if (again && result != JM_NVML_SUCCESS) continue; /* keep the first reason */
         if (!again && count == capacity) break;
         size_t slot = again ? count - 1 : count++;

@@ -1,5 +1,5 @@
 /* Facts about a run: which machine, which command. */
-#include "record/run/facts.h"
+#include "record/run/inside.h"
 
 #include "base/strbuf.h"
 #include "record/cupti/launch_cost.h"

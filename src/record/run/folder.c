@@ -2,11 +2,9 @@
 #include "record/run/folder.h"
 
 #include "base/private_file.h"
-#include "record/timeline/door.h"
 #include "record/timeline/identity.h"
-#include "record/timeline/lost.h"
-#include "record/timeline/run_above.h"
-#include "record/timeline/run_variable.h"
+#include "record/timeline/ring.h"
+#include "record/timeline/which_run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -198,7 +196,7 @@ static bool read_value(const char *text, const char *key, char *value, size_t si
 bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
 {
     char variable[PATH_MAX];
-    const char *path = jm__run_variable(variable, sizeof variable);
+    const char *path = jm__start_variable(JM_START_RUN, variable, sizeof variable);
     jm__run_folder folder = {0};
     char text[RUN_TEXT_MAX], pid[24], budget[32];
     if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof folder.path) return false;

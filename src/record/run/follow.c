@@ -1,9 +1,10 @@
-/* Calling programs that were started dormant into this run, and letting them go (record/timeline/dormant.h).
+/* Calling programs that were started dormant into this run, and letting them go
+ * (record/timeline/which_run.h).
  */
 #include "base/clock.h"
 #include "record/run/inside.h"
-#include "record/timeline/dormant.h"
 #include "record/timeline/ring_format.h"
+#include "record/timeline/which_run.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,16 +4,143 @@
 #define JM_RECORD_RUN_INSIDE_H
 
 #include "base/strbuf.h"
+#include "format/batch.h"
+#include "format/rows/rows.h"
 #include "format/writer.h"
 #include "record/counters/source.h"
 #include "record/run/folder.h"
-#include "record/run/queue.h"
-#include "record/run/row_sink.h"
 #include "record/timeline/collector.h"
 
 #include <joulemap/run.h>
+#include <pthread.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+/* ---- What the threads of the samplers hand to the writer's: bounded, so that a disk that stands still does
+ * not eat the memory. Off the program's path; a mutex held for a copy is all it needs. */
+
+/* Eight boards with 150 readings a second each (docs/sensors.md) fill it in 14 minutes: 25 MB. */
+#define JM_QUEUE_READINGS_MAX ((size_t)1 << 20)
+/* Events are rare, anchors come once a second: four hours of them. */
+#define JM_QUEUE_EVENTS_MAX ((size_t)1 << 14)
+/* A thousand samples a second of 19 counters are 170 kB: six minutes of a board. */
+#define JM_QUEUE_COUNTERS_BYTES ((size_t)64 << 20)
+
+typedef struct jm__run_rows {
+    jm__readings readings;
+    JM_VEC(jm__event) events;
+    JM_VEC(jm__anchor) anchors;
+    JM_VEC(jm__counter_block) counter_blocks; /* own their data */
+    JM_VEC(jm__meta) facts;                   /* own their texts */
+    size_t counter_bytes;
+    int64_t lost_readings;
+    int64_t lost_events;
+    int64_t lost_samples; /* of counters */
+} jm__run_rows;
+
+typedef struct jm__run_queue {
+    pthread_mutex_t lock;
+    jm__run_rows rows;
+} jm__run_queue;
+
+void jm__run_queue_init(jm__run_queue *queue);
+void jm__run_queue_free(jm__run_queue *queue);
+
+void jm__run_queue_add_readings(jm__run_queue *queue, const jm_reading *readings, size_t count);
+void jm__run_queue_add_event(jm__run_queue *queue, const jm__event *event);
+void jm__run_queue_add_anchor(jm__run_queue *queue, const jm__anchor *anchor);
+void jm__run_queue_add_counter_block(jm__run_queue *queue, const jm__counter_block *block);
+void jm__run_queue_add_fact(jm__run_queue *queue, const char *key, const char *value);
+
+/* Exchange what waits for `rows`, which must be empty: its memory is used next. */
+void jm__run_queue_swap(jm__run_queue *queue, jm__run_rows *rows);
+void jm__run_rows_clear(jm__run_rows *rows);
+void jm__run_rows_free(jm__run_rows *rows);
+
+/* ---- Where the rows of a run go: the file first, and whoever else wants them. */
+
+#define JM_SINKS_MAX 8
+
+/* Called with the run's writer_lock held. Rows are borrowed for the call. What is NULL is not told.
+ *
+ * The first six return the row's number (from 1; negative: refused). The first sink of a run chooses it; the
+ * others find it in the row. */
+typedef struct jm__row_sink {
+    const char *title; /* for sentences: "the file" */
+    void *context;
+    int64_t (*board)(void *context, const jm_board *board);
+    int64_t (*sensor)(void *context, const jm_sensor *sensor);
+    int64_t (*name)(void *context,
+                    const jm__name *name); /* the first sink: also of a text it has, or 0 of "" */
+    int64_t (*kernel_class)(void *context, const jm__kernel_class *kernel_class);
+    int64_t (*stream)(void *context, const jm__stream *stream);
+    int64_t (*counter_set)(void *context, const jm__counter_set *set);
+    void (*meta)(void *context, const char *key, const char *value);
+    void (*anchor)(void *context, const jm__anchor *anchor);
+    void (*readings)(void *context, const jm_reading *readings, size_t count);
+    void (*event)(void *context, const jm__event *event);
+    void (*process)(void *context, const jm__process *process); /* new, or changed */
+    void (*span_begin)(void *context, const jm__span *span);
+    void (*span_end)(void *context, const jm__span_end *end);
+    void (*mark)(void *context, const jm__mark *mark);
+    void (*kernels)(void *context, const jm__kernel *kernels, size_t count);
+    void (*loss)(void *context, const jm__loss *loss);
+    void (*counter_block)(void *context, const jm__counter_block *block);
+    /* All that happened before `complete_ns` has been told; 0: no promise. A sink that fails here is told
+     * nothing any more, with words in the others; the first is asked again at the next commit. */
+    jm_status (*commit)(void *context, int64_t complete_ns, jm_error *err);
+} jm__row_sink;
+
+/* The recording as a sink: it numbers, so it comes first. */
+jm__row_sink jm__row_sink_of_writer(jm__writer *writer);
+
+/* All sinks of a run. */
+typedef struct jm__sinks {
+    jm__row_sink items[JM_SINKS_MAX];
+    size_t count;
+    int64_t names_told; /* to all but the first */
+} jm__sinks;
+
+/* False if there are JM_SINKS_MAX. */
+bool jm__sinks_add(jm__sinks *sinks, const jm__row_sink *sink);
+
+/* These number the row (and return the number, negative if it was refused). */
+int64_t jm__sinks_board(jm__sinks *sinks, jm_board *board);
+int64_t jm__sinks_sensor(jm__sinks *sinks, jm_sensor *sensor);
+int64_t jm__sinks_name(jm__sinks *sinks, const char *text);
+int64_t jm__sinks_kernel_class(jm__sinks *sinks, jm__kernel_class *kernel_class);
+int64_t jm__sinks_stream(jm__sinks *sinks, jm__stream *stream);
+int64_t jm__sinks_counter_set(jm__sinks *sinks, jm__counter_set *set);
+
+void jm__sinks_meta(jm__sinks *sinks, const char *key, const char *value);
+void jm__sinks_anchor(jm__sinks *sinks, const jm__anchor *anchor);
+void jm__sinks_readings(jm__sinks *sinks, const jm_reading *readings, size_t count);
+void jm__sinks_event(jm__sinks *sinks, const jm__event *event);
+void jm__sinks_process(jm__sinks *sinks, const jm__process *process);
+void jm__sinks_span_begin(jm__sinks *sinks, const jm__span *span);
+void jm__sinks_span_end(jm__sinks *sinks, const jm__span_end *end);
+void jm__sinks_mark(jm__sinks *sinks, const jm__mark *mark);
+void jm__sinks_kernels(jm__sinks *sinks, const jm__kernel *kernels, size_t count);
+void jm__sinks_loss(jm__sinks *sinks, const jm__loss *loss);
+void jm__sinks_counter_block(jm__sinks *sinks, const jm__counter_block *block);
+
+/* Status of the first sink. */
+jm_status jm__sinks_commit(jm__sinks *sinks, int64_t complete_ns, jm_error *err);
+
+/* ---- Facts about a run for the table `meta`: which machine, which command. */
+
+/* `command` NULL: that of this process. */
+void jm__run_facts_write(jm__sinks *sinks, const char *command);
+
+/* What was found of each library and interface, and what was missing. */
+void jm__run_facts_write_findings(jm__sinks *sinks, const jm_inventory *inventory);
+
+void jm__run_facts_write_number(jm__sinks *sinks, const char *key, int64_t value);
+
+/* What tracing costs a launch, as it was measured at some time on this machine. */
+void jm__run_facts_write_launch_cost(jm__sinks *sinks);
+
+/* ---- The run. */
 
 /* A library of another process that records into this run. */
 typedef struct jm__followed {
@@ -120,15 +247,6 @@ jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err);
 
 /* NVTX ranges of this process without its kernels; none where the library is not there. */
 void jm__run_ranges_start(jm_run *run);
-
-/* Go without them, or with them again. False: kernels were traced, and cannot be again. */
-bool jm__run_kernels_trace(jm_run *run, bool on);
-
-/* The injected library of this process, which a driver may have loaded meanwhile, for the recorder above. */
-void jm__run_kernels_find(jm_run *run);
-
-/* A start or a stop is under way in it, for which jm__run_kernels_trace would wait. */
-bool jm__run_kernels_are_busy(const jm_run *run);
 
 /* A run begins with everything, whatever an earlier one of this process left behind in the recorder above. */
 void jm__run_trace_begin(jm_run *run);

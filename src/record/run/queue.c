@@ -1,5 +1,5 @@
 /* What the threads of the samplers hand to the writer's. */
-#include "record/run/queue.h"
+#include "record/run/inside.h"
 
 #include <string.h>
 

@@ -4,9 +4,8 @@
 #include "base/options.h"
 #include "base/strbuf.h"
 #include "format/recording.h"
-#include "record/run/facts.h"
 #include "record/run/inside.h"
-#include "record/timeline/timeline.h"
+#include "record/timeline/track.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Where rows come from: sampler and collector, on their way to the sinks. */
 #include "base/clock.h"
 #include "record/run/inside.h"
-#include "record/timeline/door.h"
+#include "record/timeline/which_run.h"
 
 #include <stdio.h>
 #include <string.h>

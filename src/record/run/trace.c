@@ -1,16 +1,19 @@
 /* What of this process is recorded, and when: all of it, at the times that the program says, or its steps as
  * a budget has it. */
+#include "base/beside.h"
+#include "base/clock.h"
+#include "base/library.h"
 #include "base/status.h"
 #include "format/rows/marks.h"
 #include "record/run/budget.h"
 #include "record/run/inside.h"
-#include "record/run/turns.h"
-#include "record/timeline/dormant.h"
-#include "record/timeline/timeline.h"
 #include "record/timeline/track.h"
+#include "record/timeline/which_run.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <joulemap/span.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,6 +21,112 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- kernels of this process: the injected library, loaded by hand */
+
+enum { NOTED = 1 }; /* JM_INJECT_NO_KERNELS: a note in the run says why */
+
+static void tell_missing(jm_run *run)
+{
+    jm__event event = {.kind = JM_EVENT_CUPTI, .t_ns = jm__now_ns()};
+    snprintf(event.text, sizeof event.text, "kernels are not traced: %.200s", run->kernels_missing);
+    jm__run_queue_add_event(&run->queue, &event);
+}
+
+/* A pointer to a function of the library, which no cast makes of what dlsym gives; NULL: it has none. */
+static void find_function(void *library, const char *name, void *slot)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(slot, &symbol, sizeof symbol);
+}
+
+/* Its address stays good for ever: CUPTI calls into it. */
+static void find_functions(jm_run *run, void *library)
+{
+    find_function(library, "jm_inject_flush", &run->flush_kernels);
+    find_function(library, "jm_inject_stop", &run->stop_kernels);
+    find_function(library, "jm_inject_trace", &run->trace_kernels);
+    find_function(library, "jm_inject_busy", &run->kernels_busy);
+}
+
+/* Why the library that was started gives none. */
+static void take_reason(jm_run *run, void *library)
+{
+    const char *(*ask)(void);
+    find_function(library, "jm_inject_reason", &ask);
+    const char *reason = ask != NULL ? ask() : "";
+    snprintf(run->kernels_missing, sizeof run->kernels_missing, "%s",
+             reason[0] != '\0' ? reason : "nothing can be written into the folder of the run");
+}
+
+static void start_kernels(jm_run *run)
+{
+    char path[PATH_MAX];
+    (void)jm__beside("libjoulemap_inject.so", path, sizeof path); /* where it should be, if it is not */
+    void *library = jm__library_open(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        const char *reason = dlerror();
+        snprintf(run->kernels_missing, sizeof run->kernels_missing, "%.400s",
+                 reason == NULL ? "libjoulemap_inject.so cannot be loaded" : reason);
+        tell_missing(run);
+        return;
+    }
+    int (*begin)(const char *run_dir);
+    find_function(library, "jm_inject_start", &begin);
+    if (begin == NULL) {
+        snprintf(run->kernels_missing, sizeof run->kernels_missing,
+                 "libjoulemap_inject.so is of another version");
+        tell_missing(run);
+        return;
+    }
+    int result = begin(run->folder.path);
+    if (result != 0) take_reason(run, library);
+    if (result != 0 && result != NOTED) tell_missing(run);
+    find_functions(run, library);
+}
+
+void jm__run_ranges_start(jm_run *run)
+{
+    char path[PATH_MAX];
+    void *library = jm__beside("libjoulemap_inject.so", path, sizeof path)
+                        ? jm__library_open(path, RTLD_NOW | RTLD_LOCAL)
+                        : NULL;
+    int (*begin)(const char *run_dir) = NULL;
+    if (library != NULL) find_function(library, "jm_inject_ranges", &begin);
+    if (begin != NULL && begin(run->folder.path) == 0) find_functions(run, library);
+}
+
+jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err)
+{
+    start_kernels(run);
+    if (!required || run->kernels_missing[0] == '\0') return JM_OK;
+    jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_start", "%.480s", run->kernels_missing);
+    return jm__hint(err, JM_NOT_SUPPORTED,
+                    "close other profilers of this process; `joulemap doctor` says what CUPTI lacks");
+}
+
+/* The injected library of this process, which a driver may have loaded meanwhile, for the recorder above. */
+static void find_kernels(jm_run *run)
+{
+    char path[PATH_MAX];
+    if (run->trace_kernels != NULL || !jm__beside("libjoulemap_inject.so", path, sizeof path)) return;
+    void *library = jm__library_open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library != NULL) find_functions(run, library);
+}
+
+/* A start or a stop is under way in it, for which trace_kernels would wait. */
+static bool kernels_are_busy(const jm_run *run)
+{
+    return run->kernels_busy != NULL && run->kernels_busy() != 0;
+}
+
+/* Go without them, or with them again. False: kernels were traced, and cannot be again. */
+static bool trace_kernels(jm_run *run, bool on)
+{
+    find_kernels(run);
+    run->kernels_untold = run->trace_kernels != NULL && run->trace_kernels(on) != 0;
+    return !run->kernels_untold;
+}
 
 #define SAY_AGAIN_NS JM_NS_PER_S /* to a CUDA that was started in between; and ask for a first rank */
 enum { PHASES_DEEP = 16, PHASES_KNOWN = 64 };
@@ -76,7 +185,7 @@ static void trace(jm_run *run, jm_tracing tracing)
     if (changes && before) jm_mark(mark, NULL);
     jm__timeline_trace(tracing);
     /* Steps without their kernels must not stand for others. */
-    if (!jm__run_kernels_trace(run, !is_off) && !is_off) {
+    if (!trace_kernels(run, !is_off) && !is_off) {
         mark = told.mark != NULL && !before ? told.mark : JM_MARK_UNTRACED;
         changes = !stands(mark);
     }
@@ -212,10 +321,10 @@ static bool has_recorder(int64_t now_ns)
 {
     uint32_t now = jm__track_run(), before = paced.recorded;
     if (now == 0 && now_ns - paced.said_ns > SAY_AGAIN_NS) { /* not as it starts, and the loader is held */
-        jm__run_kernels_find(paced.run);
+        find_kernels(paced.run);
         paced.said_ns = now_ns;
     }
-    if (now != 0 && jm__run_kernels_are_busy(paced.run)) {
+    if (now != 0 && kernels_are_busy(paced.run)) {
         jm__budget_rest(&paced.budget, now_ns);
         return false;
     }
@@ -263,7 +372,7 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
     } else if (now_ns - paced.said_ns > SAY_AGAIN_NS) {
         bool may_not_know =
             paced.run->trace_kernels == NULL || paced.run->dormant || paced.run->kernels_untold;
-        if (level == JM_TRACING_STEPS && may_not_know) jm__run_kernels_trace(paced.run, false);
+        if (level == JM_TRACING_STEPS && may_not_know) trace_kernels(paced.run, false);
         if (paced.turns.page == NULL && paced.turns.waits)
             jm__turns_join(&paced.turns, paced.run->folder.path);
         paced.said_ns = now_ns;

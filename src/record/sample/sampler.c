@@ -1,12 +1,14 @@
-/* The sampler: its boards, its thread and schedule, and what happens to it at fork and at the end. */
+/* The sampler: its boards and their sensors, its thread and schedule, and what happens to it at fork and at
+ * the end. */
 #include "record/sample/sampler.h"
 
 #include "base/clock.h"
+#include "base/plain.h"
 #include "base/status.h"
+#include "format/rows/rows.h"
 #include "format/rows/sensor_role.h"
-#include "record/sample/channel.h"
 #include "record/sample/inventory.h"
-#include "record/sample/who_else.h"
+#include "record/sample/stamps.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -16,14 +18,44 @@
 #include <string.h>
 #include <time.h>
 
-#define REST_NS    (INT64_C(1) * JM_NS_PER_S)    /* longest sleep */
-#define SILENCE_NS (INT64_C(3) * JM_NS_PER_S)    /* a sensor silent for so long holds nothing up */
-#define FIRST_NS   (INT64_C(700) * JM_NS_PER_MS) /* longest wait for the first edge readings */
-#define LAST_NS    (INT64_C(900) * JM_NS_PER_MS) /* and for the last */
-/* How soon a lost board is tried again, as a ring may still have what was missed; then ever more rarely. */
-#define RETRY_NS      (INT64_C(100) * JM_NS_PER_MS)
-#define RETRY_MOST_NS (INT64_C(2) * JM_NS_PER_S)
-#define WHO_NS        (INT64_C(10) * JM_NS_PER_S) /* how often it is asked who uses a board */
+/* ---- a channel: one sensor while it is sampled: when it is due, how it is read, what it has cost
+ *
+ * Three ways to read:
+ *   buffered  everything the board kept since the last read (the ring), once a second;
+ *   polled    one value every so often; `ticked` ones are the board's main power sensor where there is no
+ *             ring: polled five times a period and stamped with the instant of their update;
+ *   counter   an energy counter of slow update: read around its tick only, on request and every few seconds.
+ */
+
+typedef enum channel_way { CHANNEL_BUFFERED, CHANNEL_POLLED, CHANNEL_COUNTER } channel_way;
+
+typedef struct sampled_channel {
+    size_t board, sensor; /* numbers in jm__devices */
+    int64_t sensor_id;    /* the sink's */
+    int64_t board_id;
+    jm_sensor row;
+    channel_way way;
+    bool ticked;
+    bool power;       /* main power sensor or counter: counts for how fresh the recording is */
+    bool lone;        /* counter: nothing else tells of the board's energy */
+    int64_t every_ns; /* how often it is read */
+    int64_t due_ns;   /* CLOCK_MONOTONIC */
+    int64_t born_ns;  /* when sampling began */
+    int64_t fresh_ns; /* all its readings before this time are out */
+    int64_t failures; /* reads in a row */
+    jm__ring_stream ring;
+    jm__tick tick;
+    bool has_value;
+    double value;       /* last read */
+    int64_t value_ns;   /* when */
+    int64_t changed_ns; /* ticked: when it last changed */
+    int64_t emitted_ns; /* stamp of the last reading */
+    int64_t edge_ns;    /* counter: a reading updated after this time is wanted; 0: none */
+    int64_t search_ns;  /* counter: when the search for its tick began; 0: it rests */
+    bool moved;         /* counter: it has, in this search */
+    bool stuck;         /* already told that it stands still */
+    bool blurred;       /* counter: already told that its updates cannot be dated */
+} sampled_channel;
 
 typedef struct sampled_board {
     int64_t id;
@@ -40,12 +72,15 @@ struct jm__sampler {
     jm__sampler_sink sink;
     sampled_board *boards;
     size_t board_count;
-    jm__channel *channels;
+    sampled_channel *channels;
     size_t channel_count;
-    jm__channel_context context;
-    jm__sampler_cost cost; /* the thread's own; published below */
-    bool begun;            /* the first edge readings are in */
-    jm__anchor anchor;     /* the newest */
+    jm__devices *devices;
+    jm__samples samples;    /* of the last read */
+    jm__ring_result result; /* of it */
+    int64_t ring_period_ns; /* between reads of rings */
+    jm__sampler_cost cost;  /* the thread's own; published below */
+    bool begun;             /* the first edge readings are in */
+    jm__anchor anchor;      /* the newest */
     int64_t anchor_due_ns;
     int64_t who_due_ns;
     unsigned fork_generation;
@@ -62,6 +97,408 @@ struct jm__sampler {
     _Atomic int64_t fresh_ns;
     _Atomic int64_t cpu_ns, calls, call_ns;
 };
+
+#define POLL_NS     (INT64_C(100) * JM_NS_PER_MS)
+#define POLL_MIN_NS (INT64_C(4) * JM_NS_PER_MS)
+#define LIMIT_NS    (INT64_C(5) * JM_NS_PER_S)
+#define COUNTER_NS  (INT64_C(5) * JM_NS_PER_S) /* beside a ring; */
+/* beside a sensor that sees some of the time, and where there is no more than a mean over a second: 6 ms of
+ * the driver's time each */
+#define COUNTER_OFTEN_NS      (INT64_C(1) * JM_NS_PER_S)
+#define COUNTER_MOST_OFTEN_NS (INT64_C(500) * JM_NS_PER_MS)
+#define COUNTER_STEP_NS       (INT64_C(4) * JM_NS_PER_MS)
+#define COUNTER_SLOW_NS       (INT64_C(20) * JM_NS_PER_MS) /* updated more rarely than this: wait for the tick */
+#define FAILED_MAX_NS         (INT64_C(10) * JM_NS_PER_S)
+#define TAIL_MAX_NS           (INT64_C(200) * JM_NS_PER_MS) /* nobody waits for a mean over a second */
+#define STUCK_PERIODS         5
+#define SHARP_DIVISOR         4  /* a counter's update is dated well within a quarter of its period, */
+#define BLURRED_DIVISOR       2  /* and not at all beyond half of it */
+#define SILENT_PERIODS        10 /* a ring whose newest sample is older has nothing new to say */
+#define SAME_PERIODS          10 /* a polled power sensor that says the same for longer */
+#define COST_SHARE            50 /* a slow sensor may take 1/50 of the time, */
+#define MAIN_COST_SHARE       2  /* and half of it if the board has no better */
+#define HISTORY_PERIODS       5  /* of a ring's samples from before the start */
+
+/* The rank of the best power sensor that the board still has: the worse, the more often its counter is read.
+ */
+static void channel_back_up(sampled_channel *channel, int best_rank)
+{
+    if (channel->way != CHANNEL_COUNTER) return;
+    channel->every_ns = best_rank == JM_RANK_RING     ? COUNTER_NS
+                        : best_rank > JM_RANK_AVERAGE ? COUNTER_OFTEN_NS
+                                                      : COUNTER_MOST_OFTEN_NS;
+    int64_t due_ns = jm__now_ns() + channel->every_ns;
+    if (channel->search_ns == 0 && channel->due_ns > due_ns) channel->due_ns = due_ns;
+}
+
+/* The main power sensor, from the start or as the one before is silent. */
+static void channel_promote(sampled_channel *channel)
+{
+    const jm_sensor *row = &channel->row;
+    channel->power = true;
+    if (channel->way != CHANNEL_POLLED || row->quantity != JM_QUANTITY_POWER || row->period_ns == 0) return;
+    channel->ticked = true;
+    channel->changed_ns = jm__now_ns();
+    /* Not a whole share of the period: polls then fall on ever new places of it, which narrows the tick. */
+    channel->every_ns = row->period_ns * 19 / 100;
+    if (channel->every_ns < POLL_MIN_NS) channel->every_ns = POLL_MIN_NS;
+    channel->due_ns = jm__now_ns();
+}
+
+/* Fill in way and schedule. `best_rank`: of the power sensors of the board that work; `main_power`: this is
+ * the one. */
+static void channel_init(sampled_channel *channel, bool buffered, int best_rank, bool main_power,
+                         int64_t now_ns, int64_t ring_period_ns)
+{
+    const jm_sensor *row = &channel->row;
+    channel->due_ns = channel->born_ns = now_ns;
+    channel->power = main_power || row->quantity == JM_QUANTITY_ENERGY;
+    if (buffered) {
+        channel->way = CHANNEL_BUFFERED;
+        channel->every_ns = ring_period_ns;
+        channel->ring.period_ns = row->period_ns > 0 ? row->period_ns : POLL_NS;
+        channel->ring.from_ns = now_ns - HISTORY_PERIODS * channel->ring.period_ns;
+        return;
+    }
+    channel->tick.period_ns = row->period_ns;
+    if (row->quantity == JM_QUANTITY_ENERGY && row->period_ns >= COUNTER_SLOW_NS) {
+        channel->way = CHANNEL_COUNTER;
+        channel->lone = best_rank == JM_RANK_NONE;
+        channel_back_up(channel, best_rank);
+        return;
+    }
+    channel->way = CHANNEL_POLLED;
+    channel->every_ns = row->quantity == JM_QUANTITY_POWER_LIMIT ? LIMIT_NS : POLL_NS;
+    if (row->quantity == JM_QUANTITY_UTIL_GPU || row->quantity == JM_QUANTITY_UTIL_MEMORY)
+        channel->every_ns = row->period_ns > POLL_NS ? row->period_ns : POLL_NS;
+    if (main_power) channel_promote(channel);
+}
+
+/* It fails, or has nothing new to say: nobody waits for it. */
+static bool channel_is_silent(const sampled_channel *channel)
+{
+    return channel->failures > 0 || (channel->way == CHANNEL_BUFFERED && channel->stuck);
+}
+
+static void send_event(const jm__sampler *sampler, jm_event_kind kind, int64_t board_id, int64_t t_ns,
+                       double value, const char *text)
+{
+    jm__event event = {.kind = kind, .t_ns = t_ns, .board_id = board_id, .value = value};
+    snprintf(event.text, sizeof event.text, "%s", text);
+    sampler->sink.event(sampler->sink.context, &event);
+}
+
+static void reading_send(sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns, double value)
+{
+    if (t_ns <= channel->emitted_ns) t_ns = channel->emitted_ns + 1; /* time only goes on */
+    jm_reading reading = {channel->sensor_id, t_ns, value};
+    channel->emitted_ns = t_ns;
+    sampler->sink.readings(sampler->sink.context, &reading, 1);
+}
+
+static void gap_send(const sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns, int64_t gap_ns)
+{
+    char text[160];
+    jm__print(text, sizeof text, "%s: no readings for %.1f ms", channel->row.name,
+              (double)gap_ns / (double)JM_NS_PER_MS);
+    send_event(sampler, JM_EVENT_GAP, channel->board_id, t_ns, (double)gap_ns, text);
+}
+
+/* A ring that answers, but with nothing new: told once. */
+static void silence_note(sampled_channel *channel, const jm__sampler *sampler, int64_t now_ns)
+{
+    int64_t newest_ns = channel->ring.started ? channel->ring.last_ns : channel->born_ns;
+    bool silent = sampler->result.count == 0 && now_ns - newest_ns > SILENT_PERIODS * channel->ring.period_ns;
+    if (silent && !channel->stuck) {
+        char text[160];
+        jm__print(text, sizeof text, "%s: it has had nothing new for %.0f ms", channel->row.name,
+                  (double)(now_ns - newest_ns) / (double)JM_NS_PER_MS);
+        send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, now_ns, 0, text);
+    }
+    channel->stuck = silent;
+}
+
+/* Buffered: everything new since the last read. */
+static void buffered_take(sampled_channel *channel, jm__sampler *sampler)
+{
+    jm__ring_result *result = &sampler->result;
+    jm__anchor anchor = jm__anchor_take();
+    jm__ring_stream_push(&channel->ring, &sampler->samples, &anchor, channel->sensor_id, result);
+    if (result->count > 0) {
+        sampler->sink.readings(sampler->sink.context, result->readings, result->count);
+        channel->emitted_ns = result->readings[result->count - 1].t_ns;
+    }
+    for (size_t i = 0; i < result->gap_count; i++)
+        gap_send(channel, sampler, result->gaps[i].t_ns, result->gaps[i].gap_ns);
+    if (result->step_ns != 0)
+        send_event(sampler, JM_EVENT_CLOCK_STEP, channel->board_id, anchor.monotonic_ns,
+                   (double)result->step_ns,
+                   "the board's time stamps jumped; they were put back on their grid");
+    channel->fresh_ns = jm__ring_stream_fresh_ns(&channel->ring);
+    silence_note(channel, sampler, anchor.monotonic_ns);
+    channel->due_ns = anchor.monotonic_ns + (channel->stuck ? POLL_NS : channel->every_ns);
+    if (channel->edge_ns != 0 && (channel->fresh_ns >= channel->edge_ns || channel->stuck))
+        channel->edge_ns = 0;
+    /* Hurried: what is wanted may be a period or two away. */
+    if (channel->edge_ns != 0) channel->due_ns = anchor.monotonic_ns + channel->ring.period_ns;
+}
+
+/* Power that stays the same to the last digit for so long is rather a sensor that stands still: told once. */
+static void same_note(sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns, bool changed)
+{
+    if (changed) {
+        channel->changed_ns = t_ns;
+        channel->stuck = false;
+        return;
+    }
+    if (channel->stuck || t_ns - channel->changed_ns < SAME_PERIODS * channel->tick.period_ns) return;
+    channel->stuck = true;
+    char text[160];
+    jm__print(text, sizeof text, "%s: it has said the same for %.1f s, to the last digit: it may stand still",
+              channel->row.name, (double)(t_ns - channel->changed_ns) / (double)JM_NS_PER_S);
+    send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, t_ns, 0, text);
+}
+
+/* The board's main power sensor where there is no ring: a reading at each update. */
+static void ticked_take(sampled_channel *channel, jm__sampler *sampler, const jm__sample *sample)
+{
+    int64_t low_ns, high_ns;
+    bool changed = channel->has_value && sample->value != channel->value;
+    int64_t last_ns = channel->emitted_ns;
+    same_note(channel, sampler, sample->t_ns, changed || !channel->has_value);
+    if (changed) {
+        reading_send(channel, sampler, jm__tick_observe(&channel->tick, channel->value_ns, sample->t_ns),
+                     sample->value);
+    } else if (jm__tick_next(&channel->tick, channel->emitted_ns + channel->tick.period_ns / 2, &low_ns,
+                             &high_ns) &&
+               high_ns + channel->tick.period_ns / 4 < sample->t_ns) {
+        /* Updated to the same value: it is too late for a change that only shows late. */
+        reading_send(channel, sampler, low_ns + (high_ns - low_ns) / 2, sample->value);
+    } else if (!channel->has_value) {
+        reading_send(channel, sampler, sample->t_ns, sample->value);
+    }
+    int64_t missing_ns = channel->emitted_ns - last_ns - channel->tick.period_ns;
+    if (last_ns != 0 && missing_ns >= 2 * channel->tick.period_ns)
+        gap_send(channel, sampler, last_ns, missing_ns);
+    channel->fresh_ns = channel->emitted_ns + 1;
+}
+
+/* Idle (bit 0) and the clocks that somebody asked for (bit 1) hold nothing back. All 64 bits set, as a broken
+ * sensor answers, is 2^64 as a double, which no integer holds. */
+static uint64_t throttle_reasons(double value)
+{
+    const uint64_t ignored = 0x3;
+    return (value < 0x1p64 ? (uint64_t)value : UINT64_MAX) & ~ignored;
+}
+
+static void throttle_note(const sampled_channel *channel, const jm__sampler *sampler,
+                          const jm__sample *sample)
+{
+    uint64_t before = channel->has_value ? throttle_reasons(channel->value) : 0,
+             now = throttle_reasons(sample->value);
+    if (now == before) return;
+    char text[96];
+    snprintf(text, sizeof text, now == 0 ? "no longer throttled" : "throttled, reasons 0x%llx",
+             (unsigned long long)now);
+    send_event(sampler, JM_EVENT_THROTTLE, channel->board_id, sample->t_ns, (double)now, text);
+}
+
+/* What no energy leads to: the counter fell, or rose faster than any board draws. */
+static bool break_note(const sampled_channel *channel, const jm__sampler *sampler, const jm__sample *sample)
+{
+    if (!channel->has_value) return false;
+    double step_j = sample->value - channel->value;
+    double seconds = (double)(sample->t_ns - channel->value_ns) / (double)JM_NS_PER_S;
+    if (step_j >= 0 && step_j <= JM_BOARD_MOST_W * (seconds + 1)) return false;
+    char text[160];
+    jm__print(text, sizeof text, "%s %s from %.3f J to %.3f J: energy between the two is not in it",
+              channel->row.name, step_j < 0 ? "fell" : "jumped", channel->value, sample->value);
+    send_event(sampler, JM_EVENT_COUNTER_RESET, channel->board_id, sample->t_ns, channel->value, text);
+    return true;
+}
+
+static void polled_take(sampled_channel *channel, jm__sampler *sampler)
+{
+    const jm__sample *sample = &sampler->samples.items[0];
+    if (sampler->samples.count == 0) return;
+    if (channel->row.quantity == JM_QUANTITY_THROTTLE) throttle_note(channel, sampler, sample);
+    if (channel->row.quantity == JM_QUANTITY_ENERGY) (void)break_note(channel, sampler, sample);
+    if (channel->ticked) {
+        ticked_take(channel, sampler, sample);
+    } else {
+        reading_send(channel, sampler, sample->t_ns, sample->value);
+        channel->fresh_ns = sample->t_ns + 1;
+    }
+    channel->has_value = true;
+    channel->value = sample->value;
+    channel->value_ns = sample->t_ns;
+    if (channel->edge_ns != 0 && channel->fresh_ns >= channel->edge_ns) channel->edge_ns = 0;
+}
+
+/* The search for a counter's tick is over: rest until the next round. */
+static void counter_rest(sampled_channel *channel, int64_t now_ns)
+{
+    channel->search_ns = 0;
+    channel->due_ns = now_ns + channel->every_ns;
+    /* Begin shortly before a tick that is known, for two reads instead of twenty. */
+    int64_t low_ns, high_ns;
+    if (jm__tick_next(&channel->tick, channel->due_ns, &low_ns, &high_ns))
+        channel->due_ns = low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS;
+}
+
+static void counter_note(const sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns,
+                         const char *what)
+{
+    char text[200];
+    snprintf(text, sizeof text, "%s: %s%s", channel->row.name, what,
+             channel->lone ? ", so its readings are stamped with the time they were read"
+                           : "; it is left out until that changes");
+    send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, t_ns, 0, text);
+}
+
+/* The search found no update, or none whose time is known: the board has better than a guess, if it can. */
+static void counter_give_up(sampled_channel *channel, const jm__sampler *sampler, bool moved, int64_t now_ns)
+{
+    const jm__sample *sample = &sampler->samples.items[0];
+    bool *told = moved ? &channel->blurred : &channel->stuck;
+    if (!*told)
+        counter_note(channel, sampler, now_ns,
+                     moved ? "reads take too long to tell when it was updated" : "it stands still");
+    *told = true;
+    if (channel->lone) reading_send(channel, sampler, sample->t_ns, sample->value);
+    channel->edge_ns = 0;
+    counter_rest(channel, now_ns);
+}
+
+/* A change of the counter between two reads dates an update. */
+static void counter_change(sampled_channel *channel, const jm__sampler *sampler, int64_t low_ns,
+                           int64_t now_ns, bool late)
+{
+    const jm__sample *sample = &sampler->samples.items[0];
+    channel->moved = true;
+    if (now_ns - low_ns >= channel->tick.period_ns) return; /* which of several updates? */
+    int64_t t_ns = jm__tick_observe(&channel->tick, low_ns, now_ns);
+    int64_t width_ns = channel->tick.high_ns - channel->tick.low_ns;
+    if (width_ns > channel->tick.period_ns / (late ? BLURRED_DIVISOR : SHARP_DIVISOR))
+        return; /* the next may be seen better */
+    channel->stuck = channel->blurred = false;
+    reading_send(channel, sampler, t_ns, sample->value);
+    channel->fresh_ns = channel->emitted_ns + 1;
+    if (channel->edge_ns != 0 && channel->emitted_ns < channel->edge_ns) return;
+    channel->edge_ns = 0;
+    counter_rest(channel, now_ns);
+}
+
+static void counter_take(sampled_channel *channel, jm__sampler *sampler, int64_t begin_ns)
+{
+    const jm__sample *sample = &sampler->samples.items[0];
+    int64_t now_ns = jm__now_ns();
+    if (sampler->samples.count == 0) return;
+    if (channel->search_ns == 0) {
+        channel->search_ns = begin_ns;
+        channel->moved = false;
+    }
+    bool broke = break_note(channel, sampler, sample);
+    /* Only a change between two reads of one search dates an update; a break is none. */
+    bool dated = channel->has_value && sample->value != channel->value && !broke &&
+                 channel->value_ns >= channel->search_ns;
+    int64_t low_ns = channel->value_ns;
+    bool late = now_ns - channel->search_ns > STUCK_PERIODS * channel->tick.period_ns;
+    channel->has_value = true;
+    channel->value = sample->value;
+    channel->value_ns = begin_ns;
+    channel->due_ns = now_ns + COUNTER_STEP_NS;
+    if (dated) counter_change(channel, sampler, low_ns, now_ns, late);
+    if (late && channel->search_ns != 0) counter_give_up(channel, sampler, channel->moved, now_ns);
+}
+
+static void failure_note(sampled_channel *channel, const jm__sampler *sampler, const jm_error *err)
+{
+    int64_t now_ns = jm__now_ns();
+    if (channel->failures++ == 0) {
+        char text[256];
+        snprintf(text, sizeof text, "%.240s", err->text);
+        send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, now_ns, (double)err->code, text);
+    }
+    /* Soon at first: a ring still has what was missed. */
+    int64_t wait_ns = POLL_NS << (channel->failures < 8 ? channel->failures - 1 : 7);
+    channel->due_ns = now_ns + (wait_ns < FAILED_MAX_NS ? wait_ns : FAILED_MAX_NS);
+    channel->edge_ns = 0; /* nobody waits for a sensor that fails */
+    channel->search_ns = 0;
+}
+
+/* Read, hand over, set the next due time. DEVICE_LOST is passed on with `err`; other errors are an event
+ * here. */
+static jm_status channel_serve(sampled_channel *channel, jm__sampler *sampler, jm_error *err)
+{
+    int64_t begin_ns = jm__now_ns();
+    jm_status status =
+        jm__devices_read(sampler->devices, channel->board, channel->sensor, &sampler->samples, err);
+    int64_t took_ns = jm__now_ns() - begin_ns;
+    sampler->cost.calls++;
+    sampler->cost.call_ns += took_ns;
+    if (status == JM_DEVICE_LOST) return status;
+    if (status != JM_OK) {
+        failure_note(channel, sampler, err);
+        return JM_OK;
+    }
+    channel->failures = 0;
+    if (channel->way == CHANNEL_BUFFERED) {
+        buffered_take(channel, sampler);
+        return JM_OK;
+    }
+    if (channel->way == CHANNEL_COUNTER) {
+        counter_take(channel, sampler, begin_ns);
+        return JM_OK;
+    }
+    polled_take(channel, sampler);
+    /* On multiples of its own distance: channels of one distance then share a wake-up. */
+    int64_t now_ns = begin_ns + took_ns;
+    channel->due_ns =
+        channel->ticked ? begin_ns + channel->every_ns : (now_ns / channel->every_ns + 1) * channel->every_ns;
+    int64_t rest_ns = (channel->ticked ? MAIN_COST_SHARE - 1 : COST_SHARE) * took_ns;
+    if (channel->due_ns < now_ns + rest_ns && took_ns > JM_NS_PER_MS) channel->due_ns = now_ns + rest_ns;
+    return JM_OK;
+}
+
+/* How long a sensor still tells of what happened at one instant. */
+static int64_t tail_ns(const jm_sensor *row)
+{
+    int64_t length_ns = row->lag_ns + row->window_ns + 3 * row->tau_ns;
+    return length_ns < TAIL_MAX_NS ? length_ns : TAIL_MAX_NS;
+}
+
+/* Fresh readings are wanted: all that tell of the time up to `wanted_ns`, of counters (with `edge`) one
+ * updated after it. */
+static void channel_hurry(sampled_channel *channel, int64_t wanted_ns, bool edge)
+{
+    if (!channel->power) return;
+    if (channel->way == CHANNEL_COUNTER && !edge) return;
+    if (channel_is_silent(channel)) { /* perhaps it is back; nobody waits for it */
+        channel->due_ns = jm__now_ns();
+        return;
+    }
+    int64_t edge_ns = wanted_ns + tail_ns(&channel->row);
+    if (channel->edge_ns < edge_ns) channel->edge_ns = edge_ns;
+    int64_t low_ns, high_ns;
+    int64_t due_ns = jm__now_ns();
+    /* A counter whose tick is known is only asked around it. */
+    if (channel->way == CHANNEL_COUNTER && channel->search_ns == 0 &&
+        jm__tick_next(&channel->tick, edge_ns, &low_ns, &high_ns) &&
+        low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS > due_ns)
+        due_ns = low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS;
+    if (channel->way == CHANNEL_COUNTER && channel->search_ns != 0) return; /* already at it */
+    channel->due_ns = due_ns;
+}
+
+#define REST_NS    (INT64_C(1) * JM_NS_PER_S)    /* longest sleep */
+#define SILENCE_NS (INT64_C(3) * JM_NS_PER_S)    /* a sensor silent for so long holds nothing up */
+#define FIRST_NS   (INT64_C(700) * JM_NS_PER_MS) /* longest wait for the first edge readings */
+#define LAST_NS    (INT64_C(900) * JM_NS_PER_MS) /* and for the last */
+/* How soon a lost board is tried again, as a ring may still have what was missed; then ever more rarely. */
+#define RETRY_NS      (INT64_C(100) * JM_NS_PER_MS)
+#define RETRY_MOST_NS (INT64_C(2) * JM_NS_PER_S)
+#define WHO_NS        (INT64_C(10) * JM_NS_PER_S) /* how often it is asked who uses a board */
 
 /* Counts the forks of this process and its forebears: a sampler of another generation has no thread here. */
 static _Atomic unsigned fork_generation;
@@ -82,14 +519,6 @@ static bool is_forked(const jm__sampler *sampler)
 }
 
 /* ---- its boards: on the thread, or before there is one ---- */
-
-static void send_event(const jm__sampler *sampler, jm_event_kind kind, int64_t board_id, double value,
-                       const char *text)
-{
-    jm__event event = {.kind = kind, .t_ns = jm__now_ns(), .board_id = board_id, .value = value};
-    snprintf(event.text, sizeof event.text, "%s", text);
-    sampler->sink.event(sampler->sink.context, &event);
-}
 
 static const jm_sensor *ring_of(const jm_inventory *inventory, size_t board)
 {
@@ -121,7 +550,7 @@ static void fallback_tell(const jm__sampler *sampler, size_t board, int64_t boar
     char text[256];
     snprintf(text, sizeof text, "no %.40s (%.100s): power comes from %.40s", ring->name, ring->missing,
              best == NULL ? "the energy counter alone" : best->name);
-    send_event(sampler, JM_EVENT_SENSOR_FAILED, board_id, 0, text);
+    send_event(sampler, JM_EVENT_SENSOR_FAILED, board_id, jm__now_ns(), 0, text);
 }
 
 /* Tell the sink of a board and its sensors; those that work become channels. */
@@ -143,12 +572,11 @@ static void announce(jm__sampler *sampler, size_t number, int64_t now_ns)
         told.board_id = row.id;
         told.id = sampler->sink.sensor(sampler->sink.context, &told);
         if (told.id < 0 || told.missing[0] != '\0') continue;
-        jm__channel *channel = &sampler->channels[sampler->channel_count++];
-        *channel = (jm__channel){
+        sampled_channel *channel = &sampler->channels[sampler->channel_count++];
+        *channel = (sampled_channel){
             .board = number, .sensor = i, .sensor_id = told.id, .board_id = row.id, .row = told};
-        bool buffered = jm__devices_sensor(sampler->context.devices, number, i)->buffered;
-        jm__channel_init(channel, buffered, best_rank, sensor == best, now_ns,
-                         sampler->context.ring_period_ns);
+        bool buffered = jm__devices_sensor(sampler->devices, number, i)->buffered;
+        channel_init(channel, buffered, best_rank, sensor == best, now_ns, sampler->ring_period_ns);
     }
     board->channel_count = sampler->channel_count - board->first_channel;
 }
@@ -156,9 +584,9 @@ static void announce(jm__sampler *sampler, size_t number, int64_t now_ns)
 /* What is in the machine and will not be in the recording. */
 static void tell_absent(const jm__sampler *sampler)
 {
-    const jm__findings *findings = jm__devices_findings(sampler->context.devices);
+    const jm__findings *findings = jm__devices_findings(sampler->devices);
     for (size_t i = 0; i < findings->absent_count; i++)
-        send_event(sampler, JM_EVENT_BOARD_ABSENT, 0, 0, findings->absent[i]);
+        send_event(sampler, JM_EVENT_BOARD_ABSENT, 0, jm__now_ns(), 0, findings->absent[i]);
 }
 
 /* Nothing to sample at all: say what NVML said. */
@@ -179,7 +607,7 @@ static void board_lose(jm__sampler *sampler, sampled_board *board, const jm_erro
     if (!board->lost) {
         char text[256];
         snprintf(text, sizeof text, "%.240s", err->text);
-        send_event(sampler, JM_EVENT_BOARD_LOST, board->id, (double)err->code, text);
+        send_event(sampler, JM_EVENT_BOARD_LOST, board->id, jm__now_ns(), (double)err->code, text);
     }
     /* One that comes and goes is tried as rarely as one that stays away. */
     int64_t now_ns = jm__now_ns();
@@ -190,7 +618,7 @@ static void board_lose(jm__sampler *sampler, sampled_board *board, const jm_erro
     board->lost_ns = now_ns;
     board->retry_ns = now_ns + board->pause_ns;
     for (size_t i = 0; i < board->channel_count; i++) {
-        jm__channel *channel = &sampler->channels[board->first_channel + i];
+        sampled_channel *channel = &sampler->channels[board->first_channel + i];
         channel->edge_ns = channel->search_ns = 0;
     }
 }
@@ -198,7 +626,7 @@ static void board_lose(jm__sampler *sampler, sampled_board *board, const jm_erro
 static void board_regain(jm__sampler *sampler, sampled_board *board)
 {
     board->lost = false;
-    send_event(sampler, JM_EVENT_BOARD_BACK, board->id, 0, "it answers again");
+    send_event(sampler, JM_EVENT_BOARD_BACK, board->id, jm__now_ns(), 0, "it answers again");
     for (size_t i = 0; i < board->channel_count; i++)
         sampler->channels[board->first_channel + i].due_ns = jm__now_ns();
 }
@@ -208,39 +636,39 @@ static void board_regain(jm__sampler *sampler, sampled_board *board)
 static void power_follow(jm__sampler *sampler, const sampled_board *board, int64_t t_ns)
 {
     for (size_t i = 0; i < board->channel_count; i++)
-        jm__channel_hurry(&sampler->channels[board->first_channel + i], t_ns, false);
+        channel_hurry(&sampler->channels[board->first_channel + i], t_ns, false);
 }
 
 /* A main power sensor fell silent: the best of the board's others takes its place. */
 static void power_replace(jm__sampler *sampler, const sampled_board *board)
 {
-    jm__channel *best = NULL;
+    sampled_channel *best = NULL;
     for (size_t i = 0; i < board->channel_count; i++) {
-        jm__channel *channel = &sampler->channels[board->first_channel + i];
+        sampled_channel *channel = &sampler->channels[board->first_channel + i];
         int rank = jm__sensor_rank(&channel->row);
-        if (rank == JM_RANK_NONE || jm__channel_is_silent(channel)) continue;
+        if (rank == JM_RANK_NONE || channel_is_silent(channel)) continue;
         if (best == NULL || rank > jm__sensor_rank(&best->row)) best = channel;
     }
-    if (best != NULL && !best->power) jm__channel_promote(best);
+    if (best != NULL && !best->power) channel_promote(best);
     for (size_t i = 0; i < board->channel_count; i++)
-        jm__channel_back_up(&sampler->channels[board->first_channel + i],
-                            best == NULL ? JM_RANK_NONE : jm__sensor_rank(&best->row));
+        channel_back_up(&sampler->channels[board->first_channel + i],
+                        best == NULL ? JM_RANK_NONE : jm__sensor_rank(&best->row));
 }
 
 /* Read a channel that is due; its board may be lost by that, or found again. */
-static void serve(jm__sampler *sampler, jm__channel *channel)
+static void serve(jm__sampler *sampler, sampled_channel *channel)
 {
-    bool was_silent = jm__channel_is_silent(channel);
+    bool was_silent = channel_is_silent(channel);
     jm_error err;
     sampled_board *board = &sampler->boards[channel->board];
-    bool edge_wanted = channel->way == JM_CHANNEL_COUNTER && channel->edge_ns != 0;
-    jm_status status = jm__channel_serve(channel, &sampler->context, &err);
+    bool edge_wanted = channel->way == CHANNEL_COUNTER && channel->edge_ns != 0;
+    jm_status status = channel_serve(channel, sampler, &err);
     if (status == JM_DEVICE_LOST) {
         board_lose(sampler, board, &err);
         return;
     }
     if (board->lost) board_regain(sampler, board);
-    if (channel->power && !was_silent && jm__channel_is_silent(channel)) power_replace(sampler, board);
+    if (channel->power && !was_silent && channel_is_silent(channel)) power_replace(sampler, board);
     /* At the start the next read of the ring brings it anyway. */
     if (sampler->begun && edge_wanted && channel->edge_ns == 0)
         power_follow(sampler, board, channel->emitted_ns);
@@ -255,10 +683,10 @@ static void tell_who(jm__sampler *sampler)
         sampled_board *board = &sampler->boards[i];
         char who[sizeof board->who];
         if (board->id < 0 || board->lost) continue;
-        jm__who_else(who, sizeof who, sampler->context.devices, i);
+        jm__who_else(who, sizeof who, sampler->devices, i);
         if (strcmp(who, board->who) == 0) continue;
         memcpy(board->who, who, sizeof board->who);
-        send_event(sampler, JM_EVENT_PROCESSES, board->id, 0, who);
+        send_event(sampler, JM_EVENT_PROCESSES, board->id, jm__now_ns(), 0, who);
     }
 }
 
@@ -274,7 +702,7 @@ static void anchor_take(jm__sampler *sampler)
     sampler->anchor_due_ns = now.monotonic_ns + JM_NS_PER_S;
     sampler->sink.anchor(sampler->sink.context, now.monotonic_ns, now.realtime_ns);
     if (before.monotonic_ns != 0 && llabs(step_ns) > JM_CLOCK_STEP_NS)
-        send_event(sampler, JM_EVENT_CLOCK_STEP, 0, (double)step_ns, "CLOCK_REALTIME was set");
+        send_event(sampler, JM_EVENT_CLOCK_STEP, 0, jm__now_ns(), (double)step_ns, "CLOCK_REALTIME was set");
 }
 
 /* Serve what is due: the rings first, whose samples fall out after some seconds. A lost board is tried
@@ -285,16 +713,16 @@ static int64_t due_serve(jm__sampler *sampler)
     if (sampler->anchor_due_ns <= jm__now_ns()) anchor_take(sampler);
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < sampler->channel_count; i++) {
-            jm__channel *channel = &sampler->channels[i];
+            sampled_channel *channel = &sampler->channels[i];
             sampled_board *board = &sampler->boards[channel->board];
-            if ((channel->way == JM_CHANNEL_BUFFERED) != (pass == 0)) continue;
+            if ((channel->way == CHANNEL_BUFFERED) != (pass == 0)) continue;
             if (board->lost && i != board->first_channel) continue;
             const int64_t *due_ns = board->lost ? &board->retry_ns : &channel->due_ns;
             if (*due_ns <= jm__now_ns()) serve(sampler, channel);
         }
     }
     for (size_t i = 0; i < sampler->channel_count; i++) {
-        const jm__channel *channel = &sampler->channels[i];
+        const sampled_channel *channel = &sampler->channels[i];
         const sampled_board *board = &sampler->boards[channel->board];
         int64_t due_ns = board->lost ? board->retry_ns : channel->due_ns;
         if (due_ns < next_ns) next_ns = due_ns;
@@ -313,18 +741,17 @@ static int64_t fresh_find(const jm__sampler *sampler, awaited *awaits)
 {
     int64_t now_ns = jm__now_ns();
     int64_t fresh_ns = now_ns;
-    int64_t silence_ns = SILENCE_NS + 2 * sampler->context.ring_period_ns;
+    int64_t silence_ns = SILENCE_NS + 2 * sampler->ring_period_ns;
     awaits->edge = awaits->reading = false;
     for (size_t i = 0; i < sampler->channel_count; i++) {
-        const jm__channel *channel = &sampler->channels[i];
-        if (!channel->power || jm__channel_is_silent(channel) || sampler->boards[channel->board].lost)
-            continue;
+        const sampled_channel *channel = &sampler->channels[i];
+        if (!channel->power || channel_is_silent(channel) || sampler->boards[channel->board].lost) continue;
         bool energy = channel->row.quantity == JM_QUANTITY_ENERGY;
         if (channel->edge_ns != 0) awaits->reading = true;
         if (channel->edge_ns != 0 && energy) awaits->edge = true;
         int64_t to_ns = now_ns;
-        if (channel->way == JM_CHANNEL_BUFFERED || channel->ticked) to_ns = channel->fresh_ns;
-        if (channel->way == JM_CHANNEL_COUNTER && channel->search_ns != 0) to_ns = channel->value_ns;
+        if (channel->way == CHANNEL_BUFFERED || channel->ticked) to_ns = channel->fresh_ns;
+        if (channel->way == CHANNEL_COUNTER && channel->search_ns != 0) to_ns = channel->value_ns;
         if (to_ns < now_ns - silence_ns) continue;
         if (to_ns < fresh_ns) fresh_ns = to_ns;
     }
@@ -354,10 +781,10 @@ static void wishes_take(jm__sampler *sampler)
 {
     if (sampler->kick_ns == 0 && sampler->kick_edge_ns == 0) return;
     for (size_t i = 0; i < sampler->channel_count; i++) {
-        jm__channel *channel = &sampler->channels[i];
+        sampled_channel *channel = &sampler->channels[i];
         if (sampler->boards[channel->board].lost) continue;
-        if (sampler->kick_ns != 0) jm__channel_hurry(channel, sampler->kick_ns, false);
-        if (sampler->kick_edge_ns != 0) jm__channel_hurry(channel, sampler->kick_edge_ns, true);
+        if (sampler->kick_ns != 0) channel_hurry(channel, sampler->kick_ns, false);
+        if (sampler->kick_edge_ns != 0) channel_hurry(channel, sampler->kick_edge_ns, true);
     }
     sampler->kick_ns = sampler->kick_edge_ns = 0;
 }
@@ -471,10 +898,8 @@ jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *optio
         status = jm__no_memory(err, "calloc");
         goto fail;
     }
-    sampler->context.devices = jm__inventory_devices(sampler->inventory);
-    sampler->context.sink = &sampler->sink;
-    sampler->context.cost = &sampler->cost;
-    sampler->context.ring_period_ns = options->ring_period_ns > 0 ? options->ring_period_ns : JM_NS_PER_S;
+    sampler->devices = jm__inventory_devices(sampler->inventory);
+    sampler->ring_period_ns = options->ring_period_ns > 0 ? options->ring_period_ns : JM_NS_PER_S;
     for (size_t i = 0; i < sampler->board_count; i++)
         announce(sampler, i, jm__now_ns());
     tell_absent(sampler);

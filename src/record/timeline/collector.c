@@ -1,4 +1,5 @@
-/* The collector: finds rings, empties them in the order of time, tells how far it is. */
+/* The collector: finds rings, empties them in the order of time, ties kernels to spans, tells how far it is.
+ */
 #include "record/timeline/collector.h"
 
 #include "base/mapped.h"
@@ -6,13 +7,435 @@
 #include "base/status.h"
 #include "record/timeline/collector_parts.h"
 #include "record/timeline/identity.h"
+#include "record/timeline/ring.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- one ring: mapped, and read by copies, as its file may be cut short at any time */
+
+#define TAIL_EVERY  4096u  /* records between two releases of room to the producer */
+#define CHUNK_BYTES 16384u /* of records copied at once: as fast as more, and little for a thousand rings */
+
+static bool header_makes_sense(const jm_ring_header *header, off_t file_bytes)
+{
+    bool spans = header->writer == JM_WRITER_CORE || header->writer == JM_WRITER_NVTX;
+    size_t record_size = spans ? sizeof(jm_ring_span) : sizeof(jm_ring_kernel);
+    uint64_t capacity = header->capacity;
+    return (spans || header->writer == JM_WRITER_INJECT) && header->record_size == record_size &&
+           capacity > 0 && (capacity & (capacity - 1)) == 0 && header->pid > 0 &&
+           (uint64_t)file_bytes >= JM_RING_HEADER_SIZE + capacity * record_size;
+}
+
+/* Map a ring and copy its header; false if it is none, or none yet. */
+static bool map_ring(collector_reader *reader, int folder, jm_ring_header *first)
+{
+    int fd = jm__private_file_at(folder, reader->name, O_RDWR);
+    if (fd < 0) return false;
+    struct stat file;
+    void *map = MAP_FAILED;
+    if (fstat(fd, &file) == 0 && file.st_size >= (off_t)JM_RING_HEADER_SIZE)
+        map = mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (map == MAP_FAILED) return false;
+    reader->header = map;
+    reader->mapped_bytes = (size_t)file.st_size;
+    reader->records = (const char *)map + JM_RING_HEADER_SIZE;
+    /* The magic number is stored last, so the rest is read after it. */
+    uint64_t magic = 0;
+    bool valid = jm__mapped_read(&magic, &reader->header->magic, sizeof magic) && magic == JM_RING_MAGIC;
+    atomic_thread_fence(memory_order_acquire);
+    if (!valid || !jm__mapped_read(first, map, sizeof *first) || !header_makes_sense(first, file.st_size)) {
+        munmap(map, reader->mapped_bytes);
+        return false;
+    }
+    reader->capacity = first->capacity;
+    reader->record_size = first->record_size;
+    reader->tail = atomic_load_explicit(&first->tail, memory_order_relaxed);
+    return true;
+}
+
+/* A stamp of CLOCK_MONOTONIC in its program's namespace of time by ours. Anything may stand there: what is no
+ * time stays none, or becomes another. */
+static int64_t time_here(const collector_reader *reader, int64_t t_ns)
+{
+    return (int64_t)((uint64_t)t_ns + reader->later_ns);
+}
+
+static void free_reader(collector_reader *reader)
+{
+    if (reader->header != NULL) munmap(reader->header, reader->mapped_bytes);
+    free(reader->chunk);
+    free(reader->name);
+    free(reader);
+}
+
+/* What it still held, as far as we know, and all that comes after. */
+static void give_up(jm__collector *collector, collector_reader *reader)
+{
+    uint64_t known = reader->head - reader->tail;
+    jm__collector_tell_loss(
+        collector, reader->process->row_id, known == 0 ? 1 : known, "ring",
+        "the file of a ring was cut short: these records and all later ones of it are gone");
+    reader->tail = reader->head;
+    reader->ended = true;
+}
+
+static void tell_lost(jm__collector *collector, collector_reader *reader, const jm_ring_header *header)
+{
+    uint64_t lost = atomic_load_explicit(&header->lost, memory_order_relaxed);
+    if (lost > reader->lost_told) {
+        jm__collector_tell_loss(collector, reader->process->row_id, lost - reader->lost_told, "ring",
+                                reader->writer == JM_WRITER_INJECT ? "the ring of kernel records was full"
+                                                                   : "the ring of a thread's spans was full");
+    }
+    reader->lost_told = lost;
+    uint64_t refused = atomic_load_explicit(&header->names_refused, memory_order_relaxed);
+    if (refused > reader->names_refused_told)
+        reader->process->refused_names += refused - reader->names_refused_told;
+    reader->names_refused_told = refused;
+}
+
+static void look_at_ring(jm__collector *collector, collector_reader *reader)
+{
+    jm_ring_header header; /* before `head`: what it promises is below that head */
+    bool dead = reader->process->dead;
+    bool there = jm__mapped_read(&header, reader->header, sizeof header);
+    atomic_thread_fence(memory_order_acquire);
+    if (!there || !jm__mapped_read_head(&reader->head, &reader->header->head)) {
+        give_up(collector, reader);
+        return;
+    }
+    reader->ended = dead || atomic_load_explicit(&header.closed, memory_order_relaxed) != 0;
+    int64_t flushed_ns = atomic_load_explicit(&header.flushed_ns, memory_order_relaxed);
+    reader->flushed_ns = flushed_ns == 0 ? 0 : time_here(reader, flushed_ns);
+    if (reader->flushed_ns > reader->process->flushed_ns) reader->process->flushed_ns = reader->flushed_ns;
+    if (reader->head - reader->tail > reader->capacity) { /* not ours: a damaged file */
+        reader->process->malformed++;
+        reader->tail = reader->head;
+    }
+    tell_lost(collector, reader, &header);
+}
+
+static void publish_tail(collector_reader *reader)
+{
+    atomic_thread_fence(memory_order_release);
+    jm__mapped_write(&reader->header->tail, &reader->tail, sizeof reader->tail);
+}
+
+static void advance(jm__collector *collector, collector_reader *reader)
+{
+    reader->tail++;
+    collector->taken++;
+    if (reader->tail % TAIL_EVERY == 0) publish_tail(reader);
+}
+
+/* Records from `tail` on, at most as many as lie in one piece. */
+static uint64_t count_chunk(const collector_reader *reader, uint64_t at)
+{
+    uint64_t count = CHUNK_BYTES / reader->record_size;
+    if (count > reader->head - reader->tail) count = reader->head - reader->tail;
+    return count < reader->capacity - at ? count : reader->capacity - at;
+}
+
+/* Stamps of the program's clock into ours. CLOCK_REALTIME is one for all. */
+static void set_times(const collector_reader *reader)
+{
+    if (reader->later_ns == 0 || reader->realtime) return;
+    for (uint64_t i = 0; i < reader->chunk_count; i++) {
+        void *record = reader->chunk + i * reader->record_size;
+        jm_ring_span *span = record;
+        jm_ring_kernel *kernel = record;
+        if (reader->writer != JM_WRITER_INJECT) {
+            span->t_ns = time_here(reader, span->t_ns);
+        } else {
+            kernel->start_ns = time_here(reader, kernel->start_ns);
+            kernel->end_ns = time_here(reader, kernel->end_ns);
+        }
+    }
+}
+
+/* Copy records from `tail` on; false if there are none, or no memory. Those of a part of the file that is
+ * gone are counted. */
+static bool load_chunk(jm__collector *collector, collector_reader *reader)
+{
+    if (reader->chunk == NULL) reader->chunk = malloc(CHUNK_BYTES);
+    if (reader->chunk == NULL) {
+        collector->out_of_memory = true;
+        return false;
+    }
+    while (reader->tail != reader->head) {
+        uint64_t at = reader->tail & (reader->capacity - 1), count = count_chunk(reader, at);
+        const char *from = reader->records + at * reader->record_size;
+        reader->chunk_from = reader->tail;
+        reader->chunk_count = count;
+        if (jm__mapped_read(reader->chunk, from, count * reader->record_size)) {
+            set_times(reader);
+            return true;
+        }
+        jm__collector_tell_loss(collector, reader->process->row_id, count, "ring",
+                                "the file of a ring was cut short: these records are gone");
+        reader->tail += count;
+        reader->chunk_count = 0;
+    }
+    return false;
+}
+
+static bool has_record(jm__collector *collector, collector_reader *reader)
+{
+    if (reader->tail == reader->head) return false;
+    return reader->tail - reader->chunk_from < reader->chunk_count || load_chunk(collector, reader);
+}
+
+static const void *next_record(const collector_reader *reader)
+{
+    return reader->chunk + (reader->tail - reader->chunk_from) * reader->record_size;
+}
+
+static void release_ring(collector_reader *reader)
+{
+    publish_tail(reader);
+    if (reader->tail != reader->head) return;
+    free(reader->chunk);
+    reader->chunk = NULL;
+    reader->chunk_count = 0;
+}
+
+/* ---- CUPTI's CLOCK_REALTIME stamps in CLOCK_MONOTONIC, also across a step of the realtime clock */
+
+static void update_clock(jm__collector *collector)
+{
+    jm__anchor anchor = jm__anchor_take();
+    int64_t offset_ns = anchor.monotonic_ns - anchor.realtime_ns;
+    if (collector->segment_count > 0) {
+        int64_t change_ns = offset_ns - collector->segments[collector->segment_count - 1].offset_ns;
+        if (change_ns > -JM_CLOCK_STEP_NS && change_ns < JM_CLOCK_STEP_NS) {
+            collector->clock_checked_ns = anchor.monotonic_ns;
+            return;
+        }
+    }
+    if (collector->segment_count == JM_CLOCK_SEGMENTS) {
+        memmove(collector->segments, collector->segments + 1,
+                (JM_CLOCK_SEGMENTS - 1) * sizeof collector->segments[0]);
+        collector->segment_count--;
+    }
+    collector->segments[collector->segment_count++] =
+        (collector_clock_segment){.from_ns = collector->clock_checked_ns, .offset_ns = offset_ns};
+    collector->clock_checked_ns = anchor.monotonic_ns;
+}
+
+/* A stamp belongs to the newest segment in which it makes sense: not before the last poll of the segment
+ * before, and not in the future. */
+int64_t jm__collector_clock_convert(const jm__collector *collector, int64_t realtime_ns)
+{
+    size_t last = collector->segment_count - 1;
+    for (size_t i = last; i > 0; i--) {
+        int64_t t_ns = realtime_ns + collector->segments[i].offset_ns;
+        if (t_ns >= collector->segments[i].from_ns && t_ns <= collector->now_ns + JM_CLOCK_STEP_NS)
+            return t_ns;
+    }
+    /* With one segment there is no choice; else this is the oldest, or a stamp between the segments. */
+    int64_t t_ns = realtime_ns + collector->segments[0].offset_ns;
+    if (last > 0 && t_ns > collector->segments[1].from_ns)
+        t_ns = realtime_ns + collector->segments[last].offset_ns;
+    return t_ns;
+}
+
+/* ---- kernels, copies and sets: tied through their launch to a span, folded into classes, handed on in
+ * batches */
+
+/* The call may return, and be reported, after its kernel has ended. */
+#define LAUNCH_LATE_NS JM_NS_PER_S
+
+static int64_t stream_of(jm__collector *collector, collector_process *process, const jm_ring_kernel *record)
+{
+    uint64_t key[2] = {record->device, (uint64_t)record->context << 32 | record->stream};
+    jm__map_value *found = jm__map_find(&process->streams, key);
+    if (found != NULL) return found->id;
+    jm__stream row = {.process_id = process->row_id, .context = record->context, .stream = record->stream};
+    int64_t id = collector->sink.stream(collector->sink.context, &row, process->board_uuids[record->device]);
+    if (id > 0 && !jm__map_put(&process->streams, key, (jm__map_value){.id = id}))
+        collector->out_of_memory = true;
+    return id;
+}
+
+static jm__work work_of(const jm_ring_kernel *record)
+{
+    if (record->op == JM_RING_MEMCPY) return JM_WORK_MEMCPY;
+    return record->op == JM_RING_MEMSET ? JM_WORK_MEMSET : JM_WORK_KERNEL;
+}
+
+static int64_t class_of(jm__collector *collector, collector_names *names, const jm_ring_kernel *record)
+{
+    struct {
+        int64_t name_id;
+        uint32_t grid[3], block[3];
+        uint32_t work, zero;
+    } key;
+    _Static_assert(sizeof key == 40, "no padding in the key");
+    memset(&key, 0, sizeof key);
+    key.name_id = jm__collector_name_row(collector, names, record->name);
+    key.work = (uint32_t)work_of(record);
+    for (int i = 0; i < 3 && record->op == JM_RING_KERNEL; i++) {
+        key.grid[i] = record->grid[i];
+        key.block[i] = record->block[i];
+    }
+    jm__map_value *found = jm__map_find(&collector->classes, &key);
+    if (found != NULL) return found->id;
+    if (collector->classes.count >= JM_KERNEL_CLASSES_MAX) return -1;
+    jm__kernel_class row = {.name_id = key.name_id, .work = work_of(record)};
+    memcpy(row.grid, key.grid, sizeof row.grid);
+    memcpy(row.block, key.block, sizeof row.block);
+    int64_t id = collector->sink.kernel_class(collector->sink.context, &row);
+    if (id > 0 && !jm__map_put(&collector->classes, &key, (jm__map_value){.id = id}))
+        collector->out_of_memory = true;
+    return id;
+}
+
+static void flush_batch(jm__collector *collector)
+{
+    if (collector->batch_count == 0) return;
+    collector->sink.kernels(collector->sink.context, collector->batch, collector->batch_count);
+    collector->batch_count = 0;
+}
+
+/* 0: not of a graph. */
+static uint64_t node_of(const jm_ring_kernel *record)
+{
+    return record->op == JM_RING_KERNEL ? record->bytes : (uint64_t)record->grid[1] << 32 | record->grid[0];
+}
+
+/* Hand a kernel on. Its times are CLOCK_MONOTONIC here, `taken` as when it was read. False: it has to wait.
+ */
+static bool place(jm__collector *collector, collector_process *process, collector_names *names,
+                  const jm_ring_kernel *record, uint32_t taken, bool wait)
+{
+    collector_launch *launch = jm__collector_launch_find(process, record->correlation, taken);
+    if (wait && (launch == NULL || process->board_uuids[record->device] == NULL)) return false;
+    if (wait && launch->t_ns >= collector->spans_done_ns) return false;
+    jm__kernel row = {.start_ns = record->start_ns,
+                      .end_ns = record->end_ns,
+                      .launch_ns = -1,
+                      .bytes = record->op == JM_RING_KERNEL ? 0 : (int64_t)record->bytes,
+                      .calls = 1};
+    if (launch == NULL) {
+        process->no_launch++;
+    } else {
+        row.launch_ns = launch->t_ns;
+        if (!jm__collector_innermost(process, launch->tid, launch->t_ns, &row.span_id)) process->no_history++;
+        uint64_t node = node_of(record);
+        if (node != 0) row.span_id = jm__collector_replayed(collector, process, launch, node, row.span_id);
+    }
+    row.class_id = class_of(collector, names, record);
+    row.stream_id = stream_of(collector, process, record);
+    if (row.class_id <= 0 || row.stream_id <= 0) {
+        jm__collector_tell_loss(collector, process->row_id, 1, "recorder",
+                                "a kernel's class or stream was refused");
+        return true;
+    }
+    collector->batch[collector->batch_count++] = row;
+    if (collector->batch_count == JM_KERNEL_BATCH) flush_batch(collector);
+    return true;
+}
+
+static void work_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
+{
+    collector_process *process = reader->process;
+    if (record->end_ns < record->start_ns || record->start_ns <= 0) {
+        process->malformed++;
+        return;
+    }
+    jm__collector_process_saw(process, record->start_ns, record->end_ns);
+    uint32_t taken = process->taken;
+    if (place(collector, process, reader->names, record, taken, !collector->final)) return;
+    collector_waiting waiting = {*record, taken, collector->now_ns, process, reader->names};
+    if (collector->waiting.count < JM_WAITING_MAX && jm__vec_push(&collector->waiting, waiting)) return;
+    place(collector, process, reader->names, record, taken, false); /* no room to wait: it goes as it is */
+}
+
+static void device_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
+{
+    const char *uuid = jm__collector_name_text(collector, reader->names, record->name);
+    char **known = &reader->process->board_uuids[record->device];
+    if (uuid == NULL || *known != NULL) return;
+    *known = strdup(uuid);
+    if (*known == NULL) collector->out_of_memory = true;
+}
+
+static void note_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
+{
+    const char *text = jm__collector_name_text(collector, reader->names, record->name);
+    if (text != NULL) collector->sink.note(collector->sink.context, reader->process->pid, text);
+}
+
+static void lost_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
+{
+    const char *reason = jm__collector_name_text(collector, reader->names, record->name);
+    jm__collector_tell_loss(collector, reader->process->row_id, record->bytes, "cupti",
+                            reason == NULL ? "CUPTI lost these records" : reason);
+}
+
+static void take_kernel(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
+{
+    if (!jm__collector_is_stamp(record->start_ns) || !jm__collector_is_stamp(record->end_ns)) {
+        reader->process->malformed++;
+        return;
+    }
+    jm_ring_kernel converted = *record;
+    if (reader->realtime && record->start_ns > 0) {
+        converted.start_ns = jm__collector_clock_convert(collector, record->start_ns);
+        /* One offset for both ends: a step in between must not bend the duration. */
+        converted.end_ns = converted.start_ns + (record->end_ns - record->start_ns);
+    }
+    switch (record->op) {
+    case JM_RING_KERNEL:
+    case JM_RING_MEMCPY:
+    case JM_RING_MEMSET:
+        work_record(collector, reader, &converted);
+        break;
+    case JM_RING_DEVICE:
+        device_record(collector, reader, &converted);
+        break;
+    case JM_RING_LOST:
+        lost_record(collector, reader, &converted);
+        break;
+    case JM_RING_NOTE:
+        note_record(collector, reader, &converted);
+        break;
+    case JM_RING_AGAIN:
+        reader->process->taken = (uint32_t)converted.bytes;
+        break;
+    case JM_RING_GRAPHS:
+        reader->process->tells_graphs = true;
+        break;
+    default:
+        reader->process->malformed++;
+    }
+}
+
+static void retry_waiting(jm__collector *collector)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < collector->waiting.count; i++) {
+        collector_waiting waiting = collector->waiting.items[i];
+        /* Once CUPTI has given out all up to well after the kernel, its launch will not come any more. */
+        bool over = collector->final || collector->now_ns - waiting.since_ns > JM_WAITING_NS ||
+                    (waiting.process->dead && waiting.process->readers == 0) ||
+                    waiting.record.end_ns + LAUNCH_LATE_NS < waiting.process->flushed_ns;
+        if (!place(collector, waiting.process, waiting.names, &waiting.record, waiting.taken, !over))
+            collector->waiting.items[kept++] = waiting;
+    }
+    collector->waiting.count = kept;
+}
+
+/* ---- all rings */
 
 /* Between reading the clock and publishing the record a thread may be put aside: records younger than this
  * wait for the next poll, so that those of several threads can be taken in the order of time. */
@@ -41,7 +464,7 @@ jm_status jm__collector_create(jm__collector **out, const char *run_dir, const j
     collector->replay_span_ns = JM_REPLAY_SPAN_NS;
     collector->now_ns = collector->complete_ns = jm__now_ns();
     collector->clock_checked_ns = collector->now_ns;
-    jm__collector_clock_update(collector);
+    update_clock(collector);
     *out = collector;
     return JM_OK;
 }
@@ -54,8 +477,8 @@ static bool attach_reader(jm__collector *collector, collector_reader *reader, co
     if (!jm__mapped_read(&told, (const char *)reader->header + JM_RING_IDENTITY_AT, sizeof told))
         told = (jm_ring_identity){0};
     reader->later_ns = (uint64_t)collector->ahead_ns - (uint64_t)header->ahead_ns;
-    reader->process = jm__collector_process_of(collector, header->pid,
-                                               jm__collector_time_here(reader, header->created_ns), &told);
+    reader->process =
+        jm__collector_process_of(collector, header->pid, time_here(reader, header->created_ns), &told);
     if (reader->process == NULL) return false;
     reader->names = jm__collector_names_of(collector, reader->process, header->writer, header->names_file);
     if (reader->names == NULL) return false;
@@ -89,11 +512,11 @@ static void look_at_file(jm__collector *collector, int folder, const char *name)
     }
     reader->file_key = key;
     jm_ring_header first;
-    if (!jm__collector_ring_map(reader, folder, &first)) {
-        jm__collector_ring_free(reader);
+    if (!map_ring(reader, folder, &first)) {
+        free_reader(reader);
     } else if (!attach_reader(collector, reader, &first)) {
         jm__map_remove(&collector->files, &key);
-        jm__collector_ring_free(reader);
+        free_reader(reader);
         collector->out_of_memory = true;
     }
 }
@@ -112,9 +535,9 @@ static jm_status scan(jm__collector *collector, jm_error *err)
     return JM_OK;
 }
 
-static const jm_ring_span *next_span(const collector_reader *reader)
+static int64_t time_of_next(const collector_reader *reader)
 {
-    return jm__collector_ring_next(reader);
+    return ((const jm_ring_span *)next_record(reader))->t_ns;
 }
 
 /* Restore the heap from `at` down. */
@@ -124,7 +547,7 @@ static void sift(jm__collector *collector, size_t at)
     for (;;) {
         size_t least = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < collector->heap.count; child++)
-            if (next_span(heap[child])->t_ns < next_span(heap[least])->t_ns) least = child;
+            if (time_of_next(heap[child]) < time_of_next(heap[least])) least = child;
         if (least == at) return;
         collector_reader *moved = heap[at];
         heap[at] = heap[least];
@@ -139,18 +562,18 @@ static void drain_spans(jm__collector *collector, int64_t limit_ns)
     collector->heap.count = 0;
     for (size_t i = 0; i < collector->readers.count; i++) {
         collector_reader *reader = collector->readers.items[i];
-        if (reader->thread == NULL || !jm__collector_ring_has_record(collector, reader)) continue;
+        if (reader->thread == NULL || !has_record(collector, reader)) continue;
         if (!jm__vec_push(&collector->heap, reader)) collector->out_of_memory = true;
     }
     for (size_t i = collector->heap.count / 2; i > 0; i--)
         sift(collector, i - 1);
     while (collector->heap.count > 0) {
         collector_reader *reader = collector->heap.items[0];
-        jm_ring_span record = *next_span(reader);
+        jm_ring_span record = *(const jm_ring_span *)next_record(reader);
         if (record.t_ns > limit_ns) break;
         jm__collector_span_record(collector, reader, &record);
-        jm__collector_ring_advance(collector, reader);
-        if (!jm__collector_ring_has_record(collector, reader))
+        advance(collector, reader);
+        if (!has_record(collector, reader))
             collector->heap.items[0] = collector->heap.items[--collector->heap.count];
         sift(collector, 0);
     }
@@ -161,9 +584,9 @@ static void drain_kernels(jm__collector *collector)
     for (size_t i = 0; i < collector->readers.count; i++) {
         collector_reader *reader = collector->readers.items[i];
         if (reader->thread != NULL) continue;
-        while (jm__collector_ring_has_record(collector, reader)) {
-            jm__collector_kernel_record(collector, reader, jm__collector_ring_next(reader));
-            jm__collector_ring_advance(collector, reader);
+        while (has_record(collector, reader)) {
+            take_kernel(collector, reader, next_record(reader));
+            advance(collector, reader);
         }
     }
 }
@@ -182,7 +605,7 @@ static void release(jm__collector *collector)
     size_t kept = 0;
     for (size_t i = 0; i < collector->readers.count; i++) {
         collector_reader *reader = collector->readers.items[i];
-        jm__collector_ring_release(reader);
+        release_ring(reader);
         if (!reader->ended || reader->tail != reader->head) {
             collector->readers.items[kept++] = reader;
             continue;
@@ -190,7 +613,7 @@ static void release(jm__collector *collector)
         remove_file(collector, reader);
         reader->process->readers--;
         if (reader->thread != NULL) reader->thread->readers--;
-        jm__collector_ring_free(reader);
+        free_reader(reader);
     }
     collector->readers.count = kept;
 }
@@ -213,26 +636,48 @@ static void find_complete(jm__collector *collector)
     if (complete_ns > collector->complete_ns) collector->complete_ns = complete_ns;
 }
 
+/* What found no ring. */
+static void tell_unplaced(jm__collector *collector)
+{
+    static const char *const reasons[JM_LOST_KINDS] = {
+        [JM_LOST_SPANS] = ("a thread had no ring for its spans and marks: no room in the run's folder, or no "
+                           "descriptor left in its program"),
+        [JM_LOST_NAMES] = "there were too many different names: these go without theirs",
+        [JM_LOST_PROGRAMS] = "a program had no ring for its kernels: none of them are here",
+        [JM_LOST_NODES] =
+            ("nodes of CUDA graphs found no room: kernels of theirs belong to what was open when "
+             "the graph was launched"),
+    };
+    uint64_t counts[JM_LOST_KINDS];
+    if (!jm__lost_read(collector->run_dir, counts)) return;
+    for (int kind = 0; kind < JM_LOST_KINDS; kind++) {
+        if (counts[kind] <= collector->lost_told[kind]) continue;
+        jm__collector_tell_loss(collector, 0, counts[kind] - collector->lost_told[kind], "ring",
+                                reasons[kind]);
+        collector->lost_told[kind] = counts[kind];
+    }
+}
+
 static jm_status take_all(jm__collector *collector, size_t *records, jm_error *err)
 {
     collector->taken = 0;
     collector->out_of_memory = false;
     collector->now_ns = jm__now_ns();
-    jm__collector_clock_update(collector);
+    update_clock(collector);
     jm__collector_processes_check(collector);
     jm_status status = scan(collector, err);
     int64_t limit_ns = collector->final ? INT64_MAX : collector->now_ns - SETTLING_NS;
     for (size_t i = 0; i < collector->readers.count; i++)
-        jm__collector_ring_look(collector, collector->readers.items[i]);
+        look_at_ring(collector, collector->readers.items[i]);
     drain_spans(collector, limit_ns);
     collector->spans_done_ns = collector->final ? collector->now_ns : limit_ns;
     drain_kernels(collector);
     release(collector);
-    jm__collector_waiting_retry(collector);
+    retry_waiting(collector);
     find_complete(collector);
-    jm__collector_batch_flush(collector);
+    flush_batch(collector);
     jm__collector_histories_prune(collector);
-    jm__collector_tell_unplaced(collector);
+    tell_unplaced(collector);
     jm__collector_processes_tell(collector);
     jm__collector_processes_reap(collector);
     if (records != NULL) *records = collector->taken;
@@ -260,7 +705,7 @@ void jm__collector_free(jm__collector *collector)
 {
     if (collector == NULL) return;
     for (size_t i = 0; i < collector->readers.count; i++)
-        jm__collector_ring_free(collector->readers.items[i]);
+        free_reader(collector->readers.items[i]);
     for (size_t i = 0; i < collector->processes.count; i++)
         jm__collector_process_free(collector->processes.items[i]);
     jm__vec_free(&collector->readers);

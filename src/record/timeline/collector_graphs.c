@@ -1,8 +1,139 @@
-/* The nodes of CUDA graphs: what each was captured in. A clone was captured in what its original was. */
+/* CUDA graphs: what was open when their nodes were made, which node was made in what, and the spans of the
+ * capture once more inside what is open at a launch. */
+#include "format/rows/marks.h"
+#include "format/rows/span_kind.h"
 #include "record/timeline/collector_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- what was open at a capture: chains of spans, each content once */
+
+static collector_recent *recent_slot(const jm__collector *collector, int64_t span_id)
+{
+    return &collector->recent[(uint64_t)span_id & (JM_RECENT_SPANS - 1)];
+}
+
+void jm__collector_recent_put(jm__collector *collector, const collector_recent *recent)
+{
+    if (collector->recent != NULL) *recent_slot(collector, recent->id) = *recent;
+}
+
+static collector_recent *find_recent(const jm__collector *collector, int64_t span_id)
+{
+    if (collector->recent == NULL || span_id <= 0) return NULL;
+    collector_recent *slot = recent_slot(collector, span_id);
+    return slot->id == span_id ? slot : NULL;
+}
+
+static void uncapture_recent(jm__collector *collector)
+{
+    for (size_t i = 0; collector->recent != NULL && i < JM_RECENT_SPANS; i++)
+        collector->recent[i].captured = 0;
+}
+
+/* From here on spans are kept: those that are open now, and all that come. */
+static bool keep_recent(jm__collector *collector)
+{
+    if (collector->recent != NULL) return true;
+    collector->recent = calloc(JM_RECENT_SPANS, sizeof *collector->recent);
+    if (collector->recent == NULL) {
+        collector->out_of_memory = true;
+        return false;
+    }
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        const collector_process *process = collector->processes.items[i];
+        for (size_t k = 0; k < process->threads.count; k++) {
+            const collector_stack *stack = &process->threads.items[k]->stack;
+            for (size_t s = 0; s < stack->count; s++)
+                jm__collector_recent_put(collector, &stack->items[s]->recent);
+        }
+    }
+    return true;
+}
+
+static size_t recent_chain(const jm__collector *collector, int64_t span_id,
+                           const collector_recent *chain[JM_CAPTURED_DEPTH])
+{
+    size_t count = 0;
+    for (const collector_recent *at = find_recent(collector, span_id);
+         at != NULL && count < JM_CAPTURED_DEPTH; at = find_recent(collector, at->parent_id)) {
+        if (jm__span_kind_is_container((jm_span_kind)at->kind)) break;
+        chain[count++] = at;
+    }
+    return count;
+}
+
+typedef struct captured_key {
+    int64_t name_id, type_id;
+    uint32_t parent, alike, kind, zero;
+} captured_key;
+_Static_assert(sizeof(captured_key) == 32, "no padding in the key");
+
+/* 0: there is no room for it. */
+static uint32_t add_captured(jm__collector *collector, collector_graphs *graphs, const captured_key *key)
+{
+    static const collector_captured none;
+    if (graphs->captured.count >= JM_CAPTURED_MAX) return 0;
+    if (graphs->captured.count == 0 && !jm__vec_push(&graphs->captured, none)) goto out;
+    size_t index = graphs->captured.count;
+    collector_captured made = {
+        .name_id = key->name_id, .type_id = key->type_id, .parent = key->parent, .kind = (uint8_t)key->kind};
+    if (!jm__vec_push(&graphs->captured, made)) goto out;
+    graphs->captured_by_key.key_size = sizeof *key;
+    if (jm__map_put(&graphs->captured_by_key, key, (jm__map_value){.id = (int64_t)index}))
+        return (uint32_t)index;
+    graphs->captured.count--;
+out:
+    collector->out_of_memory = true;
+    return 0;
+}
+
+/* Two spans alike in one span are two calls: the second is another one than the first, in each capture. */
+static uint32_t bind_captured(jm__collector *collector, collector_process *process, uint32_t parent,
+                              const collector_recent *span, uint32_t graph)
+{
+    collector_graphs *graphs = process->graphs;
+    captured_key key = {
+        .name_id = span->name_id, .type_id = span->type_id, .parent = parent, .kind = span->kind};
+    uint32_t index = 0;
+    for (; key.alike < JM_CAPTURED_ALIKE_MAX; key.alike++) {
+        const jm__map_value *found = jm__map_find(&graphs->captured_by_key, &key);
+        index = found != NULL ? (uint32_t)found->id : add_captured(collector, graphs, &key);
+        if (index == 0) break;
+        const collector_captured *captured = &graphs->captured.items[index];
+        bool taken =
+            found != NULL && captured->last_parent_id == span->parent_id && captured->last_graph == graph;
+        if (!taken) break;
+    }
+    if (index == 0) {
+        process->refused_captures++;
+        return parent;
+    }
+    graphs->captured.items[index].last_parent_id = span->parent_id;
+    graphs->captured.items[index].last_graph = graph;
+    return index;
+}
+
+static uint32_t capture(jm__collector *collector, collector_process *process, int64_t span_id, uint32_t graph)
+{
+    const collector_recent *chain[JM_CAPTURED_DEPTH];
+    if (span_id == 0 || !keep_recent(collector)) return 0;
+    size_t count = recent_chain(collector, span_id, chain), known = 0;
+    while (known < count && chain[known]->captured == 0)
+        known++;
+    uint32_t captured = known < count ? chain[known]->captured : 0;
+    for (size_t i = known; i > 0; i--) {
+        captured = bind_captured(collector, process, captured, chain[i - 1], graph);
+        find_recent(collector, chain[i - 1]->id)->captured = captured;
+    }
+    return captured;
+}
+
+/* ---- nodes: a clone was captured in what its original was */
+
+#define NODE_BEFORE UINT32_MAX       /* captured before the recording began */
+#define NODE_UNTOLD (UINT32_MAX - 1) /* nobody knows in what */
 
 /* What is kept of a node, in one number: what it was captured in, its graph's slot, and whether it is a
  * clone. */
@@ -103,8 +234,8 @@ static bool find_slot(collector_graphs *graphs, uint64_t id, uint32_t *slot)
     return true;
 }
 
-static bool put(collector_graphs *graphs, uint64_t id, uint32_t graph, uint32_t captured, bool clone,
-                int64_t now_ns)
+static bool put_node(collector_graphs *graphs, uint64_t id, uint32_t graph, uint32_t captured, bool clone,
+                     int64_t now_ns)
 {
     jm__map_value *known = jm__map_find(&graphs->nodes, &id);
     if (known != NULL) {
@@ -120,11 +251,30 @@ static bool put(collector_graphs *graphs, uint64_t id, uint32_t graph, uint32_t 
            jm__map_put(&graphs->nodes, &id, (jm__map_value){.id = pack(captured, slot, clone)});
 }
 
+void jm__collector_graphs_free(collector_process *process)
+{
+    collector_graphs *graphs = process->graphs;
+    if (graphs == NULL) return;
+    for (size_t i = 0; i < graphs->graphs.count; i++)
+        jm__vec_free(&graphs->graphs.items[i].nodes);
+    jm__vec_free(&graphs->graphs);
+    jm__vec_free(&graphs->free_slots);
+    jm__vec_free(&graphs->inner);
+    jm__vec_free(&graphs->captured);
+    jm__map_free(&graphs->nodes);
+    jm__map_free(&graphs->graph_slots);
+    jm__map_free(&graphs->captured_by_key);
+    jm__map_free(&graphs->replayed);
+    jm__map_free(&graphs->replayed_before);
+    free(graphs);
+    process->graphs = NULL;
+}
+
 static collector_graphs *graphs_of(jm__collector *collector, collector_process *process, uint32_t program)
 {
     if (process->graphs != NULL && process->graphs->program < program) {
         jm__collector_graphs_free(process);
-        jm__collector_recent_uncapture(collector);
+        uncapture_recent(collector);
     }
     if (process->graphs != NULL) return process->graphs;
     collector_graphs *graphs = calloc(1, sizeof *graphs);
@@ -142,12 +292,13 @@ static collector_graphs *graphs_of(jm__collector *collector, collector_process *
 }
 
 /* Of a node that nobody told of. CUPTI's ids count up. */
-static uint32_t unknown(const jm__collector *collector, const collector_process *process, uint64_t node)
+static uint32_t captured_unknown(const jm__collector *collector, const collector_process *process,
+                                 uint64_t node)
 {
     const collector_graphs *graphs = process->graphs;
     bool lost = collector->lost_told[JM_LOST_NODES] > 0 || (graphs != NULL && graphs->forgot);
     bool before = process->tells_graphs && !lost && (graphs == NULL || node < graphs->first_node);
-    return before ? JM_NODE_BEFORE : JM_NODE_UNTOLD;
+    return before ? NODE_BEFORE : NODE_UNTOLD;
 }
 
 /* CUPTI tells of a clone twice: as of a node that is made, in whatever was open there, and as of a clone. */
@@ -157,8 +308,8 @@ static bool node_made(jm__collector *collector, collector_process *process, int6
     collector_graphs *graphs = process->graphs;
     const jm__map_value *known = jm__map_find(&graphs->nodes, &record->id);
     if (known != NULL && (known->id & CLONE) != 0) return true;
-    uint32_t captured = jm__collector_capture(collector, process, span_id, record->samples);
-    return put(graphs, record->id, record->samples, captured, false, collector->now_ns);
+    uint32_t captured = capture(collector, process, span_id, record->samples);
+    return put_node(graphs, record->id, record->samples, captured, false, collector->now_ns);
 }
 
 static bool node_cloned(const jm__collector *collector, collector_process *process, uint64_t original,
@@ -166,12 +317,13 @@ static bool node_cloned(const jm__collector *collector, collector_process *proce
 {
     collector_graphs *graphs = process->graphs;
     const jm__map_value *known = jm__map_find(&graphs->nodes, &original);
-    uint32_t captured = known != NULL ? captured_of(known->id) : unknown(collector, process, original);
+    uint32_t captured =
+        known != NULL ? captured_of(known->id) : captured_unknown(collector, process, original);
     if (known != NULL) {
         graphs->graphs.items[slot_of(known->id)].used_ns = collector->now_ns;
         set_original(graphs, record->samples, slot_of(known->id));
     }
-    return put(graphs, record->id, record->samples, captured, true, collector->now_ns);
+    return put_node(graphs, record->id, record->samples, captured, true, collector->now_ns);
 }
 
 /* Its kernels may still be on their way. */
@@ -227,9 +379,9 @@ static bool take_in(const jm__collector *collector, collector_graphs *graphs, ui
     const collector_graph *inner = find_graph(graphs, graph);
     for (size_t i = 0; inner != NULL && i < inner->nodes.count; i++) {
         const jm__map_value *node = jm__map_find(&graphs->nodes, &inner->nodes.items[i]);
-        uint32_t captured = node == NULL ? JM_NODE_UNTOLD : captured_of(node->id);
+        uint32_t captured = node == NULL ? NODE_UNTOLD : captured_of(node->id);
         uint64_t id = exec << 32 | ++*last;
-        if (!put(graphs, id, (uint32_t)exec, captured, true, collector->now_ns)) return false;
+        if (!put_node(graphs, id, (uint32_t)exec, captured, true, collector->now_ns)) return false;
         inner = find_graph(graphs, graph);
     }
     return true;
@@ -284,12 +436,11 @@ void jm__collector_graph_record(jm__collector *collector, collector_reader *read
     if (!kept) collector->out_of_memory = graphs->forgot = true;
 }
 
-uint32_t jm__collector_node_captured(const jm__collector *collector, collector_process *process,
-                                     uint64_t node)
+static uint32_t node_captured(const jm__collector *collector, collector_process *process, uint64_t node)
 {
     collector_graphs *graphs = process->graphs;
     const jm__map_value *known = graphs == NULL ? NULL : jm__map_find(&graphs->nodes, &node);
-    if (known == NULL) return unknown(collector, process, node);
+    if (known == NULL) return captured_unknown(collector, process, node);
     graphs->graphs.items[slot_of(known->id)].used_ns = collector->now_ns;
     return captured_of(known->id);
 }
@@ -305,21 +456,159 @@ void jm__collector_graphs_prune(jm__collector *collector, collector_process *pro
     }
 }
 
-void jm__collector_graphs_free(collector_process *process)
+/* ---- launches */
+
+/* Whether there is one like it at or around the launch: then the work in it is of what is innermost there. */
+static bool is_around(const collector_graphs *graphs, const collector_captured *captured)
+{
+    for (size_t i = 0; i < graphs->around_count; i++) {
+        const collector_recent *span = &graphs->around[i];
+        if (span->kind == captured->kind && span->name_id == captured->name_id &&
+            span->type_id == captured->type_id)
+            return true;
+    }
+    return false;
+}
+
+static void look_around(const jm__collector *collector, collector_graphs *graphs, int64_t around_id)
+{
+    const collector_recent *chain[JM_CAPTURED_DEPTH];
+    if (graphs->around_id == around_id) return;
+    graphs->around_id = around_id;
+    graphs->around_count = recent_chain(collector, around_id, chain);
+    for (size_t i = 0; i < graphs->around_count; i++)
+        graphs->around[i] = *chain[i];
+}
+
+/* The span of this launch for this captured span; 0: not made yet. */
+static int64_t find_replayed(const collector_graphs *graphs, const uint64_t key[2])
+{
+    const jm__map_value *found = jm__map_find(&graphs->replayed, key);
+    if (found == NULL) found = jm__map_find(&graphs->replayed_before, key);
+    return found == NULL ? 0 : found->id;
+}
+
+/* Only the newest are looked for: when there are enough of them, those from before go. */
+static void remember(jm__collector *collector, collector_graphs *graphs, const uint64_t key[2],
+                     int64_t span_id)
+{
+    if (graphs->replayed.count >= JM_REPLAYED_MAX) {
+        jm__map_free(&graphs->replayed_before);
+        graphs->replayed_before = graphs->replayed;
+        graphs->replayed = (jm__map){.key_size = graphs->replayed_before.key_size};
+    }
+    if (!jm__map_put(&graphs->replayed, key, (jm__map_value){.id = span_id})) collector->out_of_memory = true;
+}
+
+/* Not more of them than a recording can take: a graph of a thousand layers may be launched a thousand times a
+ * second. */
+static bool may_make(jm__collector *collector)
+{
+    int64_t least_ns = collector->now_ns - JM_REPLAY_BURST_NS;
+    if (collector->replays_until_ns < least_ns) collector->replays_until_ns = least_ns;
+    if (collector->replays_until_ns + collector->replay_span_ns > collector->now_ns) return false;
+    collector->replays_until_ns += collector->replay_span_ns;
+    return true;
+}
+
+/* No launch of a graph takes less. */
+#define CALL_NS 3000
+
+/* One after the other in the time of the call, a nanosecond each, so that pictures show them beside each
+ * other; what holds others goes on for as long as the call does at least. */
+static int64_t make_span(jm__collector *collector, const collector_process *process, collector_launch *launch,
+                         const collector_captured *captured, int64_t parent_id, bool holds)
+{
+    uint32_t at_ns = launch->replayed < CALL_NS ? launch->replayed : CALL_NS - 1;
+    jm__span row = {.id = ++collector->last_span_id,
+                    .process_id = process->row_id,
+                    .thread_id = launch->tid,
+                    .parent_id = parent_id,
+                    .start_ns = launch->t_ns + at_ns,
+                    .end_ns = -1,
+                    .name_id = captured->name_id,
+                    .type_id = captured->type_id,
+                    .kind = (jm_span_kind)captured->kind};
+    const jm__span_end end = {.span_id = row.id, .end_ns = holds ? launch->t_ns + CALL_NS : row.start_ns + 1};
+    if (!holds) launch->replayed++;
+    collector->sink.span_begin(collector->sink.context, &row);
+    collector->sink.span_end(collector->sink.context, &end);
+    return row.id;
+}
+
+/* Where there is no time for a span, that of the launch before stands for this one too. */
+static int64_t make_or_share_span(jm__collector *collector, collector_process *process,
+                                  collector_launch *launch, uint32_t captured, int64_t parent_id, bool holds)
+{
+    collector_captured *of = &process->graphs->captured.items[captured];
+    if (may_make(collector)) {
+        of->replay_id = make_span(collector, process, launch, of, parent_id, holds);
+        return of->replay_id;
+    }
+    process->shared_replays++;
+    return of->replay_id != 0 ? of->replay_id : parent_id;
+}
+
+static void key_of(uint64_t key[2], const collector_launch *launch, uint32_t captured)
+{
+    key[0] = (uint64_t)captured << 32 | launch->correlation;
+    key[1] = (uint64_t)launch->t_ns;
+}
+
+/* From `captured` outwards, what of it the launch has no span of yet; `span_id` is around that. How many. */
+static size_t find_missing(const collector_graphs *graphs, const collector_launch *launch, uint32_t captured,
+                           uint32_t missing[JM_CAPTURED_DEPTH], int64_t *span_id)
+{
+    size_t count = 0;
+    for (uint32_t at = captured; at != 0 && count < JM_CAPTURED_DEPTH;
+         at = graphs->captured.items[at].parent) {
+        uint64_t key[2];
+        key_of(key, launch, at);
+        int64_t found = find_replayed(graphs, key);
+        if (found != 0) *span_id = found;
+        if (found != 0 || is_around(graphs, &graphs->captured.items[at])) break;
+        missing[count++] = at;
+    }
+    return count;
+}
+
+static int64_t replayed_span(jm__collector *collector, collector_process *process, collector_launch *launch,
+                             uint32_t captured, int64_t around_id)
 {
     collector_graphs *graphs = process->graphs;
-    if (graphs == NULL) return;
-    for (size_t i = 0; i < graphs->graphs.count; i++)
-        jm__vec_free(&graphs->graphs.items[i].nodes);
-    jm__vec_free(&graphs->graphs);
-    jm__vec_free(&graphs->free_slots);
-    jm__vec_free(&graphs->inner);
-    jm__vec_free(&graphs->captured);
-    jm__map_free(&graphs->nodes);
-    jm__map_free(&graphs->graph_slots);
-    jm__map_free(&graphs->captured_by_key);
-    jm__map_free(&graphs->replayed);
-    jm__map_free(&graphs->replayed_before);
-    free(graphs);
-    process->graphs = NULL;
+    uint64_t key[2];
+    key_of(key, launch, captured);
+    if (memcmp(key, graphs->last_replayed, sizeof key) == 0) return graphs->last_replayed_id;
+    uint32_t missing[JM_CAPTURED_DEPTH];
+    int64_t span_id = around_id;
+    look_around(collector, graphs, around_id);
+    for (size_t i = find_missing(graphs, launch, captured, missing, &span_id); i > 0; i--) {
+        uint64_t made_key[2];
+        key_of(made_key, launch, missing[i - 1]);
+        span_id = make_or_share_span(collector, process, launch, missing[i - 1], span_id, i > 1);
+        remember(collector, graphs, made_key, span_id);
+    }
+    memcpy(graphs->last_replayed, key, sizeof key);
+    graphs->last_replayed_id = span_id;
+    return span_id;
+}
+
+/* Once a process: it is a reason for what a report lacks. */
+static void tell_before(jm__collector *collector, collector_process *process, const collector_launch *launch)
+{
+    if (process->graphs_before) return;
+    process->graphs_before = true;
+    jm__mark row = {.process_id = process->row_id, .thread_id = launch->tid, .t_ns = launch->t_ns};
+    row.name_id = collector->sink.name(collector->sink.context, JM_MARK_GRAPHS_BEFORE);
+    if (row.name_id >= 0) collector->sink.mark(collector->sink.context, &row);
+}
+
+int64_t jm__collector_replayed(jm__collector *collector, collector_process *process, collector_launch *launch,
+                               uint64_t node, int64_t around_id)
+{
+    uint32_t captured = node_captured(collector, process, node);
+    if (captured == NODE_BEFORE) tell_before(collector, process, launch);
+    if (captured == NODE_UNTOLD && process->tells_graphs) process->untold_nodes++;
+    bool known = captured != NODE_BEFORE && captured != NODE_UNTOLD && captured != 0;
+    return known ? replayed_span(collector, process, launch, captured, around_id) : around_id;
 }

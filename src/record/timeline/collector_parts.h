@@ -1,4 +1,5 @@
-/* What the collector is made of. Only for collector*.c, of which collector.c stands on top of the others.
+/* What the collector is made of. Only for collector*.c: the graphs, on them the processes, on those
+ * collector.c.
  *
  * A reader empties one ring. A process has threads, each with a stack of open spans and a history: which
  * span was innermost from when on. Kernels come later than their launch; they look into the history. */
@@ -61,8 +62,7 @@ typedef struct collector_recent {
 } collector_recent;
 
 typedef struct collector_open_span {
-    collector_recent recent;
-    int64_t row_id;
+    collector_recent recent; /* with its row's id */
     int64_t start_ns;
     uint64_t key[2]; /* id; names file and writer: which program of that pid it is */
     collector_thread *thread;
@@ -262,33 +262,29 @@ typedef struct jm__collector {
     size_t taken;
 } jm__collector;
 
-/* collector_loss.c; process_id: 0 for none */
-void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint64_t count, const char *source,
-                             const char *reason);
-
-void jm__collector_tell_unplaced(jm__collector *collector); /* what found no ring: the page `lost` */
-
 /* Stamps that no clock gives (a damaged file) are refused before anything is added to them. */
 static inline bool jm__collector_is_stamp(int64_t t_ns)
 {
     return t_ns >= 0 && t_ns <= INT64_MAX / 2;
 }
 
-/* collector_ring.c */
-/* A stamp of CLOCK_MONOTONIC in its program's namespace of time by ours. */
-int64_t jm__collector_time_here(const collector_reader *reader, int64_t t_ns);
-/* Map a ring of the open folder and copy its header; false if it is none, or none yet. */
-bool jm__collector_ring_map(collector_reader *reader, int folder, jm_ring_header *first);
-/* Note down how far it goes now, and tell what was lost since. */
-void jm__collector_ring_look(jm__collector *collector, collector_reader *reader);
-/* There is a record at `tail`, and ring_next has it. False: none, or no memory for it in this poll. */
-bool jm__collector_ring_has_record(jm__collector *collector, collector_reader *reader);
-const void *jm__collector_ring_next(const collector_reader *reader);
-void jm__collector_ring_advance(jm__collector *collector, collector_reader *reader);
-void jm__collector_ring_release(collector_reader *reader); /* the end of a poll: give back the room */
-void jm__collector_ring_free(collector_reader *reader);
+/* ---- collector_graphs.c */
 
-/* collector_process.c */
+/* Look back at this span. */
+void jm__collector_recent_put(jm__collector *collector, const collector_recent *recent);
+void jm__collector_graph_record(jm__collector *collector, collector_reader *reader, int64_t span_id,
+                                const jm_ring_span *record);
+/* The span that work of this node belongs to, of a graph launched then in the span `around_id`. */
+int64_t jm__collector_replayed(jm__collector *collector, collector_process *process, collector_launch *launch,
+                               uint64_t node, int64_t around_id);
+void jm__collector_graphs_prune(jm__collector *collector, collector_process *process); /* those gone */
+void jm__collector_graphs_free(collector_process *process);
+
+/* ---- collector_process.c */
+
+/* process_id: 0 for none */
+void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint64_t count, const char *source,
+                             const char *reason);
 collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns,
                                             const jm_ring_identity *told);
 collector_thread *jm__collector_thread_of(jm__collector *collector, collector_process *process, int32_t tid);
@@ -296,13 +292,9 @@ collector_names *jm__collector_names_of(jm__collector *collector, collector_proc
                                         uint32_t file_number);
 int64_t jm__collector_name_row(jm__collector *collector, collector_names *names, uint32_t number);
 const char *jm__collector_name_text(jm__collector *collector, collector_names *names, uint32_t number);
-/* Of a text used once; it is forgotten by: */
-const char *jm__collector_once_text(jm__collector *collector, collector_names *names, uint32_t number);
-void jm__collector_name_forget(collector_names *names, uint32_t number);
 void jm__collector_processes_check(jm__collector *collector); /* which are dead */
 void jm__collector_processes_tell(jm__collector *collector);  /* rows that changed, and losses */
 void jm__collector_processes_reap(jm__collector *collector);  /* dead and drained: forget */
-void jm__collector_threads_reap(collector_process *process, int64_t before_ns); /* long gone: forget */
 void jm__collector_process_free(collector_process *process);
 
 static inline void jm__collector_process_saw(collector_process *process, int64_t from_ns, int64_t to_ns)
@@ -312,7 +304,6 @@ static inline void jm__collector_process_saw(collector_process *process, int64_t
     process->changed = true;
 }
 
-/* collector_spans.c */
 void jm__collector_span_record(jm__collector *collector, collector_reader *reader,
                                const jm_ring_span *record);
 /* NULL: it is not known. `taken`: as of the process, when its work was read. */
@@ -321,41 +312,9 @@ collector_launch *jm__collector_launch_find(const collector_process *process, ui
 bool jm__collector_innermost(const collector_process *process, int32_t tid, int64_t t_ns, int64_t *span_id);
 void jm__collector_histories_prune(jm__collector *collector);
 
-/* collector_captured.c */
-/* Look back at this span. */
-void jm__collector_recent_put(jm__collector *collector, const collector_recent *recent);
-void jm__collector_recent_uncapture(jm__collector *collector); /* graphs->captured begins anew */
-/* The spans around and at this one, up to the first that only says when: innermost first. How many. */
-size_t jm__collector_recent_chain(const jm__collector *collector, int64_t span_id,
-                                  const collector_recent *chain[JM_CAPTURED_DEPTH]);
-/* What is open there, as an index into graphs->captured; 0: nothing that a replay would repeat. */
-uint32_t jm__collector_capture(jm__collector *collector, collector_process *process, int64_t span_id,
-                               uint32_t graph);
+/* ---- collector.c */
 
-/* collector_graphs.c */
-#define JM_NODE_BEFORE UINT32_MAX       /* captured before the recording began */
-#define JM_NODE_UNTOLD (UINT32_MAX - 1) /* nobody knows in what */
-void jm__collector_graph_record(jm__collector *collector, collector_reader *reader, int64_t span_id,
-                                const jm_ring_span *record);
-/* What a node was captured in: an index into graphs->captured, or one of the above. */
-uint32_t jm__collector_node_captured(const jm__collector *collector, collector_process *process,
-                                     uint64_t node);
-void jm__collector_graphs_prune(jm__collector *collector, collector_process *process); /* those gone */
-void jm__collector_graphs_free(collector_process *process);
-
-/* collector_replay.c */
-/* The span that work of this node belongs to, of a graph launched then in the span `around_id`. */
-int64_t jm__collector_replayed(jm__collector *collector, collector_process *process, collector_launch *launch,
-                               uint64_t node, int64_t around_id);
-
-/* collector_kernels.c */
-void jm__collector_kernel_record(jm__collector *collector, collector_reader *reader,
-                                 const jm_ring_kernel *record);
-void jm__collector_waiting_retry(jm__collector *collector);
-void jm__collector_batch_flush(jm__collector *collector);
-
-/* collector_clock.c */
-void jm__collector_clock_update(jm__collector *collector);
+/* CUPTI's CLOCK_REALTIME stamp in CLOCK_MONOTONIC. */
 int64_t jm__collector_clock_convert(const jm__collector *collector, int64_t realtime_ns);
 
 #endif

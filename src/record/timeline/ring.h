@@ -1,15 +1,19 @@
-/* The producer's side of a ring file. Libc alone: also part of libjoulemap_inject.
+/* What a writer leaves in the run's folder: rings, names, and the page of what found no ring. Libc alone:
+ * also part of libjoulemap_inject. The formats are in ring_format.h.
  *
- * One thread at a time pushes. A push neither locks, allocates nor calls the
+ * One thread at a time pushes into a ring. A push neither locks, allocates nor calls the
  * system; without room it counts the record in `lost`. All pages are reserved
  * when the ring is made, so a full /dev/shm is an errno there and never a SIGBUS later. */
 #ifndef JM_RECORD_TIMELINE_RING_H
 #define JM_RECORD_TIMELINE_RING_H
 
+#include "base/kept_file.h"
+#include "base/map.h"
 #include "record/timeline/ring_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The ring of kernel records: 64 MiB, half a second of a million kernels and launches a second, for a
  * recorder that is held up by its disk; less where /dev/shm is small. */
@@ -75,5 +79,71 @@ static inline bool jm__ring_push_kernel(jm__ring *ring, const jm_ring_kernel *re
     atomic_store_explicit(&ring->header->head, ++ring->head, memory_order_release);
     return true;
 }
+
+/* ---- The names of one writer: texts, their numbers, and the names file of the run.
+ *
+ * Texts outlive a run: a new run's file gets those known already. Not locked:
+ * the owner does that. */
+
+#define JM_NAMES_MAX (1u << 20) /* texts kept in a process */
+/* Numbers of texts used once, which come again: 16 full rings of marks. */
+#define JM_NAMES_ONCE_MAX (1u << 20)
+
+typedef struct jm__names_entry {
+    uint32_t number;
+    uint32_t length;
+    char *text; /* NUL-terminated */
+} jm__names_entry;
+
+typedef struct jm__names {
+    jm__names_entry *entries;
+    size_t count;
+    size_t capacity;
+    jm__map indices; /* of entries, by text */
+    uint32_t last_number;
+    uint32_t *once; /* numbers of texts used once, the oldest at once_next when all are there */
+    size_t once_count;
+    size_t once_next;
+    uint64_t refused; /* asked for and without a number; the owner takes the count away */
+    size_t written;   /* entries that are in the file */
+    jm__kept_file file;
+    char *path; /* of the file, NULL: there is none */
+    uint32_t file_number;
+} jm__names;
+
+/* Open this run's file and write into it what is known already. 0 or an errno. */
+int jm__names_open(jm__names *names, const char *run_dir, uint32_t writer);
+
+/* The number of a text, 0 if there is no memory or JM_NAMES_MAX texts are there. */
+uint32_t jm__names_intern(jm__names *names, const char *text, size_t length);
+
+/* A number for a text used once (a mark's JSON): goes to the file and is not kept. 0 if it could not. The
+ * same number is given again after JM_NAMES_ONCE_MAX others: a program may tell of marks for months. */
+uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length);
+
+/* The kept text of a number that jm__names_intern gave, NULL of any other; valid for ever. */
+const char *jm__names_text(const jm__names *names, uint32_t number);
+
+void jm__names_close(jm__names *names); /* the file; texts stay */
+void jm__names_free(jm__names *names);
+
+/* ---- What found no ring to be written into, counted where the recorder sees it: the page `lost` of the
+ * run's folder (ring_format.h), which all processes of the run share.
+ *
+ * Counting locks nothing and is right at any time: where there is no run, or its page cannot be had yet, a
+ * page of this process alone takes the counts, and joining a run hands them on. */
+
+/* The recorder's side: make the page, its room reserved. 0 or an errno. */
+int jm__lost_create(const char *run_dir);
+
+/* The counts so far; false if they cannot be read. */
+bool jm__lost_read(const char *run_dir, uint64_t counts[JM_LOST_KINDS]);
+
+/* The writer's side. Not locked: the owner of the run's other files does that. */
+bool jm__lost_join(const char *run_dir); /* false: not yet; once it has worked, again without effect */
+void jm__lost_leave(void);
+void jm__lost_forget(void); /* in the child of a fork: what was counted is the parent's */
+
+void jm__lost_add(jm_lost_kind kind, uint64_t count);
 
 #endif

@@ -2,9 +2,8 @@
 #include <joulemap/span.h>
 
 #include "base/status.h"
-#include "record/timeline/dormant.h"
-#include "record/timeline/timeline.h"
 #include "record/timeline/track.h"
+#include "record/timeline/which_run.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -3,13 +3,8 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "record/timeline/door.h"
-#include "record/timeline/dormant.h"
-#include "record/timeline/lost.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
-#include "record/timeline/run_above.h"
-#include "record/timeline/run_variable.h"
+#include "record/timeline/which_run.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -197,7 +192,7 @@ static void look_into_environment_locked(void)
 {
     if (atomic_load_explicit(&generation, memory_order_relaxed) != GENERATION_UNKNOWN) return;
     char buffer[PATH_MAX];
-    const char *run_dir = jm__run_variable(buffer, sizeof buffer);
+    const char *run_dir = jm__start_variable(JM_START_RUN, buffer, sizeof buffer);
     if (run_dir != NULL && open_locked(run_dir, true) == 0) return;
     close_locked();
     if (!jm__dormant_wanted()) return;
@@ -491,25 +486,10 @@ void jm__track_node(uint64_t node, uint64_t original, uint32_t graph)
     if (!push_of_callback(&record)) jm__lost_add(JM_LOST_NODES, 1);
 }
 
-static void tell_of_graph(uint8_t op, uint32_t graph)
+void jm__track_graph(uint8_t op, uint32_t graph)
 {
     jm_ring_span record = {.t_ns = jm__now_ns(), .samples = graph, .op = op};
     push_of_callback(&record);
-}
-
-void jm__track_graph_gone(uint32_t graph)
-{
-    tell_of_graph(JM_RING_GRAPH_GONE, graph);
-}
-
-void jm__track_exec_begun(void)
-{
-    tell_of_graph(JM_RING_EXEC_BEGUN, 0);
-}
-
-void jm__track_exec_made(uint32_t graph)
-{
-    tell_of_graph(JM_RING_EXEC_MADE, graph);
 }
 
 void jm__track_launch(uint32_t correlation, uint32_t again)

@@ -5,6 +5,7 @@
 #ifndef JM_RECORD_TIMELINE_TRACK_H
 #define JM_RECORD_TIMELINE_TRACK_H
 
+#include <joulemap/run.h>
 #include <joulemap/span.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,9 +60,8 @@ uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, uint32
 /* Of CUDA graphs, for callbacks inside the driver's calls: no lock is waited for long, and what finds no ring
  * is counted in JM_LOST_NODES. `original`: the node that it is a clone of, 0: of none. */
 void jm__track_node(uint64_t node, uint64_t original, uint32_t graph);
-void jm__track_graph_gone(uint32_t graph);
-void jm__track_exec_begun(void);
-void jm__track_exec_made(uint32_t graph);
+/* JM_RING_GRAPH_GONE, JM_RING_EXEC_BEGUN (`graph` 0) or JM_RING_EXEC_MADE. */
+void jm__track_graph(uint8_t op, uint32_t graph);
 
 /* Likewise, of a launch: `again`: how often CUPTI had been taken again. Without a ring its work has no
  * launch. */
@@ -73,5 +73,31 @@ void jm__track_mark_with(uint32_t name, const char *meta);
 
 /* The text of a number, NULL of none; valid for ever. */
 const char *jm__track_text(uint32_t number);
+
+/* ---- Which run this process's spans go to. A child of `joulemap record` needs none of this: the first
+ * span finds JOULEMAP_RUN by itself. */
+
+/* Write spans into `run_dir` from now on. Children of fork do so too. */
+jm_status jm__timeline_open(const char *run_dir, jm_error *err);
+
+/* Which spans are recorded from now on. */
+void jm__timeline_trace(jm_tracing tracing);
+
+/* Who is asked as steps, batches and phases begin, in place of being recorded at once, and told of every end.
+ */
+typedef struct jm__step_follower {
+    uint64_t (*begin)(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples,
+                      const jm__track_number *payload);
+    void (*end)(uint64_t span, uint32_t samples, uint32_t tokens);
+} jm__step_follower;
+
+/* NULL: nobody. `follower` stays valid for ever: a thread may be in it. */
+void jm__timeline_follow_steps(const jm__step_follower *follower);
+
+/* Spans do nothing from now on. */
+void jm__timeline_close(void);
+
+/* This program was started dormant: recorders that attach to it are heard from now on. */
+bool jm__timeline_is_dormant(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* The lists of counters, and which of them are taken where not all can be. */
-#include "record/counters/choice.h"
+#include "record/counters/chip.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Whose turns are a board's. */
-#include "record/counters/turns.h"
+#include "record/counters/duty.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* Hardware counters, from a fake libcupti through joulemap-counters to the sink of a run: what it samples is
  * what arrives, and whatever is wrong with it is said once and stands in nobody's way. */
 #include "base/clock.h"
-#include "record/counters/frame.h"
 #include "record/counters/helper.h"
 #include "record/counters/source.h"
 

@@ -1,5 +1,5 @@
 /* Which board CUDA calls which number. */
-#include "record/device/cuda_visible.h"
+#include "record/device/nvml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

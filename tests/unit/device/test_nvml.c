@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/no_fork.h"
 #include "record/device/device.h"
-#include "record/device/nvml_abi.h"
+#include "record/device/nvml.h"
 #include "record/sample/inventory.h"
 
 #include <dlfcn.h>

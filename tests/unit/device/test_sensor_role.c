@@ -1,7 +1,7 @@
 /* What a sensor is for follows from its name, and is told in one table. */
 #include "format/rows/sensor_role.h"
-#include "record/device/nvml_sensor.h"
-#include "record/sample/profile.h"
+#include "record/device/nvml.h"
+#include "record/sample/inventory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

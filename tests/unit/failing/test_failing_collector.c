@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "failing.h"
 #include "record/timeline/collector.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
 
 #include <joulemap/span.h>

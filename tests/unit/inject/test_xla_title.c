@@ -1,5 +1,5 @@
 /* What XLA calls its ranges: titles that XLA of JAX 0.11.2 gave on an H200, and the forms of older ones. */
-#include "inject/xla_title.h"
+#include "inject/xla.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #ifndef JM_TESTS_RANKS_H
 #define JM_TESTS_RANKS_H
 
-#include "record/run/turns.h"
+#include "record/run/budget.h"
 
 #include <stdio.h>
 #include <stdlib.h>

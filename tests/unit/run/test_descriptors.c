@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "format/dataset.h"
 #include "format/writer.h"
-#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
 
 #include <joulemap/joulemap.h>
 

@@ -8,7 +8,7 @@
 #include "attribute/report.h"
 #include "base/vec.h"
 #include "proof.h"
-#include "record/device/nvml_abi.h"
+#include "record/device/nvml.h"
 #include "record/sample/sampler.h"
 #include "virtual_time.h"
 

@@ -1,7 +1,7 @@
 /* What counts as a run that is being recorded just now: its recorder lives, and is another process. */
 #include "record/run/folder.h"
 #include "record/timeline/identity.h"
-#include "record/timeline/run_above.h"
+#include "record/timeline/which_run.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* Board profiles. */
 #include "base/clock.h"
 #include "base/status.h"
-#include "record/sample/profile.h"
+#include "record/sample/inventory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

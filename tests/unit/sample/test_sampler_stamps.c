@@ -1,5 +1,5 @@
 /* When updates that polls see took place. All of it reckoned by hand. */
-#include "record/sample/tick.h"
+#include "record/sample/stamps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* A ring's samples on the one clock, whatever the clocks do; and the tick of a polled value. */
-#include "record/sample/ring_stream.h"
-#include "record/sample/tick.h"
+#include "record/sample/stamps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

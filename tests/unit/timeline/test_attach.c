@@ -1,8 +1,8 @@
 /* Recorders that come to a program and go: what it does while they are there is in their recordings, and it
  * is none the worse for it. The program is tests/native/server.c, started as `joulemap dormant` starts it. */
 #include "base/clock.h"
-#include "record/timeline/dormant.h"
 #include "record/timeline/ring_format.h"
+#include "record/timeline/which_run.h"
 
 #include <joulemap/joulemap.h>
 

@@ -4,9 +4,8 @@
 #include "base/map.h"
 #include "record/timeline/collector_parts.h"
 #include "record/timeline/identity.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
-#include "record/timeline/timeline.h"
+#include "record/timeline/track.h"
 
 #include <joulemap/span.h>
 

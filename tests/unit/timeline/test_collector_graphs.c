@@ -3,9 +3,7 @@
 #include "base/clock.h"
 #include "format/rows/marks.h"
 #include "record/timeline/collector_parts.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
-#include "record/timeline/timeline.h"
 #include "record/timeline/track.h"
 
 #include <joulemap/span.h>

@@ -1,6 +1,5 @@
 /* Rings, names and the spans that go into them, as any reader of the files sees them. */
 #include "record/timeline/identity.h"
-#include "record/timeline/names.h"
 #include "record/timeline/ring.h"
 
 #include <errno.h>

@@ -2,10 +2,9 @@
 #include <joulemap/span.h>
 
 #include "base/clock.h"
-#include "record/timeline/dormant.h"
-#include "record/timeline/names.h"
-#include "record/timeline/timeline.h"
+#include "record/timeline/ring.h"
 #include "record/timeline/track.h"
+#include "record/timeline/which_run.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #ifndef JM_CAP_HELPER_SETTER_H
 #define JM_CAP_HELPER_SETTER_H
 
-#include "record/device/nvml_load.h"
+#include "record/device/nvml.h"
 
 #include <joulemap/lease.h>
 

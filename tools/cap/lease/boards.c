@@ -3,7 +3,7 @@
 #include "cap/lease/reach.h"
 #include "cap/lease/state.h"
 #include "cap/lease/words.h"
-#include "record/device/nvml_load.h"
+#include "record/device/nvml.h"
 
 #include <math.h>
 #include <stdio.h>

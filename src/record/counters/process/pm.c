@@ -1,11 +1,163 @@
 /* The order of CUPTI's calls for PM sampling. */
 #include "record/counters/process/pm.h"
 
-#include "record/counters/choice.h"
-#include "record/counters/frame.h"
+#include "record/counters/chip.h"
+#include "record/counters/helper.h"
 
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+bool jm__pm_fail(jm__pm_fault *fault, const char *cure, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof fault->text, format, args);
+    va_end(args);
+    snprintf(fault->cure, sizeof fault->cure, "%s", cure);
+    return false;
+}
+
+/* ---- each libcupti that was found */
+
+/* The name of the first required call that is missing, or NULL. */
+static const char *resolve(jm__pm_library *library, void *handle)
+{
+    const struct {
+        const char *symbol;
+        void *slot;
+        bool required;
+    } table[] = {{"cuptiGetResultString", &library->cuptiGetResultString, true},
+#define X(symbol, type, last) {#symbol, &library->symbol, true},
+                 JM_PM_MAP(X)
+#undef X
+#define X(symbol, type, last) {#symbol, &library->symbol, false},
+                     JM_PM_OPTIONAL_MAP(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        void *address = dlsym(handle, table[i].symbol);
+        if (address == NULL && table[i].required) return table[i].symbol;
+        memcpy(table[i].slot, &address, sizeof address);
+    }
+    return NULL;
+}
+
+/* Up to 12.9 the version counts releases (18: 12.1), from 13.0 on it is xxyyzz: later is larger throughout.
+ */
+static bool ask_version(jm__pm_library *library, void *handle)
+{
+    int (*ask)(uint32_t *);
+    void *address = dlsym(handle, "cuptiGetVersion");
+    if (address == NULL) return false;
+    memcpy(&ask, &address, sizeof ask);
+    return ask(&library->version) == JM_CUPTI_SUCCESS;
+}
+
+static const char cure[] =
+    "pip install nvidia-cuda-cupti, of CUDA 12.6 or newer, or name it in JOULEMAP_CUPTI";
+
+static bool load(jm__pm_library *library, const char *path, jm__pm_fault *fault)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const char *lacks = NULL;
+    *library = (jm__pm_library){.path = path};
+    if (handle == NULL) { /* a bare name that the loader does not find is no file at all */
+        if (path[0] != '/' || fault->text[0] != '\0') return false;
+        return jm__pm_fail(fault, cure, "CUPTI could not be loaded (%.150s)", dlerror());
+    }
+    if (ask_version(library, handle) && (lacks = resolve(library, handle)) == NULL) return true;
+    dlclose(handle);
+    return jm__pm_fail(fault, cure, "%.110s lacks %s", path, lacks != NULL ? lacks : "cuptiGetVersion");
+}
+
+static int newer_first(const void *left, const void *right)
+{
+    const jm__pm_library *a = left, *b = right;
+    return (a->version < b->version) - (a->version > b->version);
+}
+
+bool jm__pm_libraries_load(jm__pm_libraries *all, char *const *paths, size_t count, jm__pm_fault *fault)
+{
+    *fault = (jm__pm_fault){0};
+    all->count = 0;
+    for (size_t i = 0; i < count && all->count < JM_CUPTI_CANDIDATES_MAX; i++)
+        all->count += load(&all->items[all->count], paths[i], fault);
+    qsort(all->items, all->count, sizeof all->items[0], newer_first);
+    if (all->count > 0) return true;
+    return fault->text[0] != '\0' ? false : jm__pm_fail(fault, cure, "CUPTI was not found");
+}
+
+/* ---- the four calls of libcuda that find a board */
+
+typedef struct cuda_calls {
+    int (*cuInit)(unsigned flags);
+    int (*cuDeviceGetCount)(int *count);
+    int (*cuDeviceGet)(int *device, int ordinal);
+    int (*cuDeviceGetUuid)(unsigned char uuid[16], int device);
+} cuda_calls;
+
+static const char no_driver[] = "install the NVIDIA driver";
+
+static bool load_cuda(cuda_calls *calls, jm__pm_fault *fault)
+{
+    const char *given = getenv("JOULEMAP_CUDA");
+    const char *path = given != NULL && given[0] != '\0' ? given : "libcuda.so.1";
+    const struct {
+        const char *symbol;
+        void *slot;
+    } table[] = {{"cuInit", &calls->cuInit},
+                 {"cuDeviceGetCount", &calls->cuDeviceGetCount},
+                 {"cuDeviceGet", &calls->cuDeviceGet},
+                 {"cuDeviceGetUuid", &calls->cuDeviceGetUuid}};
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    if (library == NULL) return jm__pm_fail(fault, no_driver, "CUDA could not be loaded (%.150s)", dlerror());
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        void *address = dlsym(library, table[i].symbol);
+        if (address == NULL) return jm__pm_fail(fault, no_driver, "%.100s lacks %s", path, table[i].symbol);
+        memcpy(table[i].slot, &address, sizeof address);
+    }
+    return true;
+}
+
+/* The 16 bytes of "GPU-01234567-89ab-..."; false if it is none. */
+static bool read_uuid(unsigned char uuid[16], const char *text)
+{
+    size_t digits = 0;
+    if (strncmp(text, "GPU-", 4) != 0) return false;
+    for (text += 4; *text != '\0'; text++) {
+        if (*text == '-') continue;
+        if (!isxdigit((unsigned char)*text) || digits == 32) return false;
+        int value = isdigit((unsigned char)*text) ? *text - '0' : tolower((unsigned char)*text) - 'a' + 10;
+        uuid[digits / 2] = (unsigned char)(digits % 2 == 0 ? value << 4 : uuid[digits / 2] | value);
+        digits++;
+    }
+    return digits == 32;
+}
+
+bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_fault *fault)
+{
+    cuda_calls cuda;
+    unsigned char wanted[16], own[16];
+    int count = 0, handle, code;
+    fault->settled = true;
+    if (!load_cuda(&cuda, fault)) return false;
+    if (!read_uuid(wanted, uuid)) return jm__pm_fail(fault, "", "%.100s is no UUID of a board", uuid);
+    if ((code = cuda.cuInit(0)) != 0 || (code = cuda.cuDeviceGetCount(&count)) != 0)
+        return jm__pm_fail(fault, "`nvidia-smi` should work first", "CUDA does not start: error %d", code);
+    for (int i = 0; i < count; i++) {
+        if (cuda.cuDeviceGet(&handle, i) != 0 || cuda.cuDeviceGetUuid(own, handle) != 0) continue;
+        if (memcmp(own, wanted, sizeof own) != 0) continue;
+        *device = (size_t)i;
+        return true;
+    }
+    return jm__pm_fail(fault, "", "CUDA does not know the board %.100s", uuid);
+}
+
+/* ---- a board */
 
 /* A choice: a quarter of what the first probe on an H100 took, which decoded five times as often. Recordings
  * count the times that it was full. */

@@ -4,7 +4,46 @@
 
 #include "base/clock.h"
 #include "record/counters/chip.h"
-#include "record/counters/process/library.h"
+#include "record/cupti/pm_abi.h"
+#include "record/cupti/search.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Why counters cannot be sampled, in words: half a sentence, and the cure. */
+typedef struct jm__pm_fault {
+    char text[200]; /* "" while nothing is wrong */
+    char cure[160]; /* "" if there is none */
+    bool settled;   /* another libcupti would say the same */
+} jm__pm_fault;
+
+/* False, so that it can be returned. */
+bool jm__pm_fail(jm__pm_fault *fault, const char *cure, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The libcuptis that can sample hardware counters, newest first. */
+typedef struct jm__pm_library {
+    const char *path;
+    uint32_t version;
+    int (*cuptiGetResultString)(int result, const char **text);
+#define X(symbol, type, last) int (*symbol)(type *);
+    JM_PM_MAP(X)
+    JM_PM_OPTIONAL_MAP(X) /* NULL if it is not there */
+#undef X
+} jm__pm_library;
+
+typedef struct jm__pm_libraries {
+    jm__pm_library items[JM_CUPTI_CANDIDATES_MAX];
+    size_t count;
+} jm__pm_libraries;
+
+/* Those of these paths that will do; more than JM_CUPTI_CANDIDATES_MAX are left out. Loaded for ever. False
+ * with a fault if none will. */
+bool jm__pm_libraries_load(jm__pm_libraries *all, char *const *paths, size_t count, jm__pm_fault *fault);
+
+/* Start CUDA (JOULEMAP_CUDA, else libcuda.so.1), without a context, and find the board of this UUID
+ * ("GPU-0123..."). */
+bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_fault *fault);
 
 /* Samples that one image holds. Whatever evaluating one of them costs may go with the size of its image: 256
  * are a quarter of a second. */

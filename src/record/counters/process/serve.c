@@ -3,9 +3,8 @@
  *     joulemap-counters serve|try PARENT_PID UUID LIBCUPTI...
  */
 #include "base/helper.h"
-#include "record/counters/frame.h"
-#include "record/counters/process/cuda.h"
-#include "record/counters/process/images.h"
+#include "record/counters/helper.h"
+#include "record/counters/process/pm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +19,42 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* ---- images that were decoded and wait to be evaluated: decoding must keep up with the board, evaluating
+ * may lag behind */
+
+/* At 75 kB a sample of 19 counters these are six images: decoded ten times a second, the samples of 0.6 s. */
+#define IMAGES_MAX   64
+#define IMAGES_BYTES ((size_t)128 << 20)
+
+typedef struct image_ring {
+    jm__pm_image items[IMAGES_MAX]; /* their memory is made when it is first needed, and kept */
+    size_t first, count;            /* of those that wait; the oldest first */
+    size_t evaluated;               /* samples of the oldest one that are done */
+} image_ring;
+
+/* One to decode into and one to evaluate there are in any case. */
+static size_t most(const jm__pm *pm)
+{
+    size_t count = IMAGES_BYTES / (pm->image_size > 0 ? pm->image_size : 1);
+    return count < 2 ? 2 : count > IMAGES_MAX ? IMAGES_MAX : count;
+}
+
+/* To decode into; NULL: there is none, or no memory for it. It waits once it is counted. */
+static jm__pm_image *free_image(image_ring *images, const jm__pm *pm)
+{
+    if (images->count == most(pm)) return NULL;
+    jm__pm_image *image = &images->items[(images->first + images->count) % most(pm)];
+    if (image->data == NULL) image->data = jm__pm_image_make(pm);
+    return image->data != NULL ? image : NULL;
+}
+
+static void pop_image(image_ring *images, const jm__pm *pm)
+{
+    images->first = (images->first + 1) % most(pm);
+    images->count--;
+    images->evaluated = 0;
+}
+
 /* A hundred samples: less than an image holds, and a fraction of what the hardware's buffer does. */
 #define DECODE_NS (INT64_C(100) * JM_NS_PER_MS)
 enum { NICE = 10 };
@@ -32,7 +67,7 @@ typedef struct server {
     int link;     /* commands come in, frames go out */
     int recorder; /* ready once the recorder is gone; -1: this kernel cannot tell */
     jm__pm pm;
-    jm__pm_images images;
+    image_ring images;
     bool sampling;
     bool stopping; /* stopped, and not all samples sent yet */
     bool held_up;  /* the last decoding ended as no image was free */
@@ -105,13 +140,13 @@ static bool send_samples(server *s)
 /* One sample of the oldest image. */
 static bool evaluate_one(server *s)
 {
-    jm__pm_image *image = jm__pm_images_oldest(&s->images);
+    jm__pm_image *image = &s->images.items[s->images.first];
     if (s->images.evaluated < image->samples) {
         s->done_count += jm__pm_sample(&s->pm, image, s->images.evaluated, &s->done[s->done_count]);
         s->images.evaluated++;
         return true;
     }
-    jm__pm_images_pop(&s->images, &s->pm);
+    pop_image(&s->images, &s->pm);
     return send_samples(s);
 }
 
@@ -143,12 +178,12 @@ static bool decode(server *s, jm__pm_fault *fault)
     jm__pm_image *image;
     s->decode_at_ns = jm__now_ns() + DECODE_NS;
     do {
-        image = jm__pm_images_free_one(&s->images, &s->pm);
+        image = free_image(&s->images, &s->pm);
         s->held_up = image == NULL;
         if (s->held_up) break;
         if (!jm__pm_decode(&s->pm, image, fault)) return false;
         overflow = overflow || image->overflow;
-        if (image->samples > 0) jm__pm_images_push(&s->images);
+        if (image->samples > 0) s->images.count++;
     } while (image->full);
     return !overflow || restart(s, fault);
 }

@@ -1,13 +1,18 @@
-/* A buffered sensor as a stream: which samples are new, when they were taken, in CLOCK_MONOTONIC.
- *
- * Pure: it is given what was read and when, so tests can play any clock. Samples are stamped in
- * CLOCK_REALTIME, which may be set while they lie in the board's ring: then the older ones are
- * converted by the old offset, the newer ones by the new one, whichever continues the grid. */
-#ifndef JM_RECORD_SAMPLE_RING_STREAM_H
-#define JM_RECORD_SAMPLE_RING_STREAM_H
+/* When a sensor's values were taken. Pure: it is given what was read and when, so tests can play any clock.
+ */
+#ifndef JM_RECORD_SAMPLE_STAMPS_H
+#define JM_RECORD_SAMPLE_STAMPS_H
 
 #include "base/clock.h"
 #include "record/device/device.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- A buffered sensor as a stream: which samples are new, when they were taken, in CLOCK_MONOTONIC.
+ *
+ * Samples are stamped in CLOCK_REALTIME, which may be set while they lie in the board's ring: then the older
+ * ones are converted by the old offset, the newer ones by the new one, whichever continues the grid. */
 
 #define JM_RING_GAPS_MAX 8 /* one push; more are counted into the last */
 
@@ -40,5 +45,24 @@ void jm__ring_stream_push(jm__ring_stream *stream, const jm__samples *samples, c
 
 /* All samples stamped before this time have come out; 0: none yet. */
 int64_t jm__ring_stream_fresh_ns(const jm__ring_stream *stream);
+
+/* ---- The instants at which a polled value is updated, found from seeing it change between two polls.
+ *
+ * A board updates a value every period; a poll only sees that it did so since the poll before.
+ * All those intervals, laid over each other modulo the period, leave a small window, so a stamp can be
+ * better than the distance of the polls. */
+
+typedef struct jm__tick {
+    int64_t period_ns;
+    int64_t low_ns, high_ns; /* an update lay in this window */
+    bool known;
+} jm__tick;
+
+/* The value changed after `low_ns` and not after `high_ns`. Returns the best estimate of when. */
+int64_t jm__tick_observe(jm__tick *tick, int64_t low_ns, int64_t high_ns);
+
+/* The window of the first update that ends after `after_ns`; false if none was observed yet, or if the
+ * period is not known well enough to tell. */
+bool jm__tick_next(const jm__tick *tick, int64_t after_ns, int64_t *low_ns, int64_t *high_ns);
 
 #endif
