@@ -1,11 +1,10 @@
 /* A day in a file of a bounded size: how large it becomes, how long its report takes, whether its sums are
  * exact.
  *
- *   bench_day [HOURS [KEEP_S [MAX_MB [ROTATE_S]]]]     (JM_BENCH_KEEP=1: its files stay in /tmp)
+ *   bench_day [HOURS [KEEP_S [MAX_MB]]]     (JM_BENCH_KEEP=1: its file stays in /tmp)
  *
  * A training of 34 ms steps, ten in 3,000 traced with 1,000 kernels each, and a server whose boards alone are
- * recorded, each through the real writer, as fast as that goes. With ROTATE_S in parts of so many seconds,
- * whose sums are compared. */
+ * recorded, each through the real writer, as fast as that goes. */
 #include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -41,30 +40,10 @@ static double cpu_s(void)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* The files of a recording: itself, or its parts. False: there are no more. */
-static bool file_of(char path[96], const char *base, bool in_parts, int number)
+static double size_mb(const char *path)
 {
-    const char *ending = strrchr(base, '.');
-    if (in_parts)
-        snprintf(path, 96, "%.*s.%04d%s", (int)(ending - base), base, number, ending);
-    else
-        snprintf(path, 96, "%s", base);
-    return (in_parts || number == 1) && access(path, F_OK) == 0;
-}
-
-/* The largest, and all together. */
-static double size_mb(const char *base, bool in_parts, double *all_mb)
-{
-    double largest_mb = 0;
-    char path[96];
     struct stat info;
-    *all_mb = 0;
-    for (int number = 1; file_of(path, base, in_parts, number); number++) {
-        double mb = stat(path, &info) == 0 ? (double)info.st_size / 1e6 : 0;
-        *all_mb += mb;
-        if (mb > largest_mb) largest_mb = mb;
-    }
-    return largest_mb;
+    return stat(path, &info) == 0 ? (double)info.st_size / 1e6 : 0;
 }
 
 static double memory_mb(void)
@@ -74,14 +53,13 @@ static double memory_mb(void)
     return (double)usage.ru_maxrss / 1024;
 }
 
-/* Sums over its files. */
 typedef struct told {
     double total_j, used_s, took_s;
     long long steps;
-    size_t rows, files;
+    size_t rows;
 } told;
 
-static void add_report(told *t, const char *path, jm_by by)
+static told report(const char *path, jm_by by)
 {
     jm_error err = {0};
     jm_recording *recording;
@@ -93,33 +71,24 @@ static void add_report(told *t, const char *path, jm_by by)
         fprintf(stderr, "%s: %s\n", path, err.text);
         exit(1);
     }
-    t->total_j += jm_report_totals_get(made)->total_energy_j;
-    t->steps += jm_report_totals_get(made)->steps;
-    t->rows += jm_report_row_count(made);
-    t->files++;
+    told t = {.total_j = jm_report_totals_get(made)->total_energy_j,
+              .steps = jm_report_totals_get(made)->steps,
+              .rows = jm_report_row_count(made)};
     jm_report_free(made);
     jm_recording_close(recording);
-    t->used_s += cpu_s() - cpu_since_s;
-    t->took_s += now_s() - since_s;
-}
-
-static told report(const char *base, bool in_parts, jm_by by)
-{
-    told t = {0};
-    char path[96];
-    for (int number = 1; file_of(path, base, in_parts, number); number++)
-        add_report(&t, path, by);
+    t.used_s = cpu_s() - cpu_since_s;
+    t.took_s = now_s() - since_s;
     return t;
 }
 
 /* In a process whose memory is the report's. */
-static void print_reports(const char *base, bool in_parts, bool traced, const day *d)
+static void print_reports(const char *path, bool traced, const day *d)
 {
-    told board = report(base, in_parts, JM_BY_BOARD);
-    printf("  report by board %.2f s (%.2f s of CPU), %.3f J of %.3f J, %lld steps; %zu files\n",
-           board.took_s, board.used_s, board.total_j, d->energy_j, traced ? board.steps : 0, board.files);
+    told board = report(path, JM_BY_BOARD);
+    printf("  report by board %.2f s (%.2f s of CPU), %.3f J of %.3f J, %lld steps\n", board.took_s,
+           board.used_s, board.total_j, d->energy_j, traced ? board.steps : 0);
     if (traced) {
-        told layer = report(base, in_parts, JM_BY_LAYER);
+        told layer = report(path, JM_BY_LAYER);
         printf("  report by layer %.2f s (%.2f s of CPU), %zu rows, %.3f J; memory %.0f MB\n", layer.took_s,
                layer.used_s, layer.rows, layer.total_j, memory_mb());
     }
@@ -127,28 +96,16 @@ static void print_reports(const char *base, bool in_parts, bool traced, const da
     _exit(fabs(board.total_j - d->energy_j) < 5 && (!traced || board.steps == d->steps) ? 0 : 1);
 }
 
-static jm__writer *open_writer(const char *base, double rotate_s)
+static void play(const char *what, int64_t traced_every, double hours, double keep_s, double max_mb)
 {
-    jm__writer *writer;
-    const jm__rotation_wanted parts = {.every_s = rotate_s};
-    assert_true((rotate_s > 0 ? jm__writer_create_parts(&writer, base, false, &parts, NULL)
-                              : jm__writer_create(&writer, base, true, NULL)) == JM_OK);
-    return writer;
-}
-
-static void play(const char *what, int64_t traced_every, double hours, double keep_s, double max_mb,
-                 double rotate_s)
-{
-    char base[64], path[96];
-    bool in_parts = rotate_s > 0;
-    snprintf(base, sizeof base, "/tmp/bench-day-%d-%d.joulemap", (int)getpid(), (int)traced_every);
-    double since_s = now_s(), cpu_since_s = cpu_s(), largest_mb = 0, all_mb;
-    day d = day_begin_with(open_writer(base, rotate_s), traced_every, keep_s, (int64_t)(max_mb * 1e6));
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/bench-day-%d-%d.joulemap", (int)getpid(), (int)traced_every);
+    double since_s = now_s(), cpu_since_s = cpu_s(), largest_mb = 0;
+    day d = day_begin(path, traced_every, keep_s, (int64_t)(max_mb * 1e6));
     d.window = 10; /* longer than the sensor remembers */
     for (double done = 0; done < hours; done += 0.25) {
         day_go_on(&d, 900);
-        double now_mb = size_mb(base, in_parts, &all_mb);
-        if (now_mb > largest_mb) largest_mb = now_mb;
+        if (size_mb(path) > largest_mb) largest_mb = size_mb(path);
     }
     day_end(&d);
     double took_s = now_s() - since_s, written_s = cpu_s() - cpu_since_s,
@@ -157,26 +114,24 @@ static void play(const char *what, int64_t traced_every, double hours, double ke
     printf("%s, %.1f h in %.1f s (%.1f s of CPU, %.0f times as fast), %lld steps, %lld kernels told\n", what,
            recorded_s / 3600, took_s, written_s, recorded_s / written_s, (long long)d.steps,
            (long long)d.kernels);
-    double last_mb = size_mb(base, in_parts, &all_mb);
-    printf("  %s %.1f MB, at most %.1f MB; writer's memory %.0f MB\n", in_parts ? "files" : "file",
-           in_parts ? all_mb : last_mb, largest_mb, writing_mb);
+    printf("  file %.1f MB, at most %.1f MB; writer's memory %.0f MB\n", size_mb(path), largest_mb,
+           writing_mb);
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0) print_reports(base, in_parts, traced_every > 0, &d);
+    if (child == 0) print_reports(path, traced_every > 0, &d);
     int status = 1;
     waitpid(child, &status, 0);
     /* Before the first and after the last renewal of the counter, 0.1 s each, power tells: at most 50 J off.
      */
     printf("  total %s\n", status == 0 ? "is that of the counter" : "IS NOT THAT OF THE COUNTER");
-    for (int number = 1; getenv("JM_BENCH_KEEP") == NULL && file_of(path, base, in_parts, number); number++)
-        unlink(path);
+    if (getenv("JM_BENCH_KEEP") == NULL) unlink(path);
 }
 
 int main(int argc, char **argv)
 {
     double hours = argc > 1 ? atof(argv[1]) : 24, keep_s = argc > 2 ? atof(argv[2]) : 7200,
-           max_mb = argc > 3 ? atof(argv[3]) : 200, rotate_s = argc > 4 ? atof(argv[4]) : 0;
-    play("server, boards alone", 0, hours, keep_s, max_mb, rotate_s);
-    play("training, ten steps in 3,000 traced", 3000, hours, keep_s, max_mb, rotate_s);
+           max_mb = argc > 3 ? atof(argv[3]) : 200;
+    play("server, boards alone", 0, hours, keep_s, max_mb);
+    play("training, ten steps in 3,000 traced", 3000, hours, keep_s, max_mb);
     return 0;
 }

@@ -138,9 +138,8 @@ JM_API jm_status jm_report_covariance(const jm_report *report, size_t row_a, siz
 /* The energy of a stretch of time without any report: what a report's total of it would be. Reads the
  * readings around it alone. Time outside of a board's readings has no part in it: nothing is made up before
  * the first and after the last (but for a period of the sensor); NAN if no board has any within. All bounds
- * are allowed, INT64_MIN to INT64_MAX is everything. `board_id`: 0 for all boards, or JM_CPU_BOARDS. Of a
- * run in parts (jm_run_options.rotate_s) what lies before this part is read in the parts before it, which
- * must be there, but INT64_MIN is its own begin. NOT_FOUND: no such board, or part. */
+ * are allowed, INT64_MIN to INT64_MAX is everything. `board_id`: 0 for all boards, or JM_CPU_BOARDS.
+ * NOT_FOUND: no such board. */
 JM_API jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, int64_t from_ns,
                                      int64_t to_ns, jm_sum *out, jm_error *err);
 

@@ -52,15 +52,6 @@ typedef struct jm_run_options {
      * last 20 s always stay whole. */
     double keep_s;
     int64_t max_bytes;
-    /* In parts, each a recording by itself, with names from PATH: run.joulemap has run.0001.joulemap and so
-     * on, after those that are there. A new part is begun after so many seconds (less than 30 are 30), or
-     * before one passes so many bytes; 0: not for that reason, both 0: one file. The newest `keep_files`
-     * parts of that name stay, older ones go, also those of earlier runs; 0: all stay. With `overwrite` those
-     * of earlier runs go at the start. A part is of its own time, so joules, steps and calls of all parts add
-     * up. */
-    double rotate_s;
-    int64_t rotate_bytes;
-    int64_t keep_files;
 } jm_run_options;
 
 /* The clock of all times here: CLOCK_MONOTONIC. */
@@ -147,11 +138,10 @@ JM_API jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err);
 JM_API jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err);
 
 /* The recording as it stands: valid until jm_run_free. For an attached run, the
- * parent's file opened for reading. Of a run in parts the newest one: ask again. */
+ * parent's file opened for reading. */
 JM_API jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err);
 
-/* Where that is, an absolute path; NULL: in memory. Valid until the next call or jm_run_free; one thread at a
- * time. */
+/* Where that is, an absolute path; NULL: in memory. Valid until jm_run_free. */
 JM_API const char *jm_run_path(jm_run *run);
 
 /* A fact about the run for the recording's table `meta` ("child_exit", "0"). Nothing happens in an

@@ -62,14 +62,11 @@ class Asked:
     counters: float
     keep_s: float
     max_bytes: int
-    rotate_s: float
-    rotate_bytes: int
-    keep_files: int
 
     @classmethod
     def checked(cls, **given: Any) -> Asked:
         """Take what `Session` was given; ValueError or TypeError if it cannot be."""
-        path, sim, budget, keep_files = (given[name] for name in ("path", "sim", "budget", "keep_files"))
+        path, sim, budget = (given[name] for name in ("path", "sim", "budget"))
         asked = cls(
             path=None if path is None else _arguments.path("path", path),
             sim=None if sim is None else _arguments.text("sim", sim),
@@ -83,21 +80,11 @@ class Asked:
             counters=_counters(given["counters"]),
             keep_s=_seconds("keep_s", given["keep_s"]),
             max_bytes=_bytes("max_bytes", given["max_bytes"]),
-            rotate_s=_seconds("rotate_s", given["rotate_s"]),
-            rotate_bytes=_bytes("rotate_bytes", given["rotate_bytes"]),
-            keep_files=0 if keep_files is None else _arguments.whole("keep_files", keep_files, 10**6),
         )
         if budget is not None and asked.schedule is not None:
             raise ValueError("schedule and budget exclude each other: both say which steps are traced")
         if asked.on_window_ready is not None and asked.schedule is None:
             raise ValueError("on_window_ready needs a schedule: without one there are no windows")
-        rotates = given["rotate_s"] is not None or given["rotate_bytes"] is not None
-        if rotates and path is None:
-            raise ValueError("a recording in memory has no parts: rotate_s and rotate_bytes need a path")
-        if keep_files is not None and not rotates:
-            raise ValueError("keep_files is of a recording in parts: it needs rotate_s or rotate_bytes")
-        if keep_files == 0:
-            raise ValueError("keep_files must be 1 or more: the part that is written stays")
         return asked
 
     def is_simulated(self) -> bool:
@@ -119,7 +106,4 @@ class Asked:
             may_wait=may_wait,
             keep_s=self.keep_s,
             max_bytes=self.max_bytes,
-            rotate_s=self.rotate_s,
-            rotate_bytes=self.rotate_bytes,
-            keep_files=self.keep_files,
         )

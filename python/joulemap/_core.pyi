@@ -198,9 +198,6 @@ class Run:
         may_wait: bool = False,
         keep_s: float = 0.0,
         max_bytes: int = 0,
-        rotate_s: float = 0.0,
-        rotate_bytes: int = 0,
-        keep_files: int = 0,
     ) -> Self: ...
     @property
     def attached(self) -> bool: ...

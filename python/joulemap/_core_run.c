@@ -12,10 +12,9 @@ typedef struct core_run {
 
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {
-        "path",          "sim",       "command",          "overwrite",    "kernels",    "no_cpu",
-        "sampling_only", "counters",  "kernels_required", "ranges",       "budget",     "may_wait",
-        "keep_s",        "max_bytes", "rotate_s",         "rotate_bytes", "keep_files", NULL};
+    static const char *const names[] = {"path",   "sim",           "command",  "overwrite",        "kernels",
+                                        "no_cpu", "sampling_only", "counters", "kernels_required", "ranges",
+                                        "budget", "may_wait",      "keep_s",   "max_bytes",        NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;
@@ -31,13 +30,10 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int may_wait = 0;
     double keep_s = 0;
     long long max_bytes = 0;
-    double rotate_s = 0;
-    long long rotate_bytes = 0;
-    long long keep_files = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OzzppppdppdpdLdLL:Run", (char **)(uintptr_t)names,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OzzppppdppdpdL:Run", (char **)(uintptr_t)names,
                                      &path_object, &sim, &command, &overwrite, &kernels, &no_cpu,
                                      &sampling_only, &counters, &required, &ranges, &budget, &may_wait,
-                                     &keep_s, &max_bytes, &rotate_s, &rotate_bytes, &keep_files))
+                                     &keep_s, &max_bytes))
         return NULL;
     jm_run_options options = {.size = sizeof(options),
                               .sim = sim,
@@ -52,10 +48,7 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                               .budget = budget,
                               .may_wait = may_wait != 0,
                               .keep_s = keep_s,
-                              .max_bytes = max_bytes,
-                              .rotate_s = rotate_s,
-                              .rotate_bytes = rotate_bytes,
-                              .keep_files = keep_files};
+                              .max_bytes = max_bytes};
     if (!core_path(path_object, &path_bytes, &options.path)) return NULL;
     core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
     if (!self) {
@@ -294,7 +287,7 @@ static PyMethodDef run_methods[] = {
 static PyGetSetDef run_getset[] = {
     {"attached", run_attached, NULL, "True if the run belongs to a parent process.", NULL},
     {"dormant", run_dormant, NULL, "True if the run waits for a recorder to attach.", NULL},
-    {"path", run_path, NULL, "Where the recording is, of one in parts the newest; None: in memory.", NULL},
+    {"path", run_path, NULL, "Where the recording is; None: in memory.", NULL},
     {"kernels_missing", run_kernels_missing, NULL,
      "Why kernels that were asked for are not traced; None if they are.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -93,14 +93,6 @@ class Session(Reporting):
         step a minute stays, which stands for the others, of power the mean over each second; totals are exact.
     max_bytes : int, optional
         Condense more, and sooner, so that the recording stays below that size, more than 1 MB.
-    rotate_s : float, optional
-        Record into parts, each a recording by itself: path "run.joulemap" gives run.0001.joulemap, run.0002.joulemap
-        and so on, after those that are there. A new one begins after that many seconds (less than 30 count as 30).
-        Reports made here are of the newest part, which `recording_path` names; energies of windows are whole.
-    rotate_bytes : int, optional
-        Begin a new part before one passes that size, more than 1 MB.
-    keep_files : int, optional
-        Keep that many of the newest parts of that name, and remove older ones.
     steps : "auto" or False
         Find steps where the program tells none with `step`: while a model is watched, batches of data loaders, and the
         forward passes of Hugging Face's `generate`, with their samples and tokens. False: only what is told counts.
@@ -141,9 +133,6 @@ class Session(Reporting):
         steps: Literal["auto", False] = "auto",
         keep_s: float | None = None,
         max_bytes: int | None = None,
-        rotate_s: float | None = None,
-        rotate_bytes: int | None = None,
-        keep_files: int | None = None,
     ) -> None:
         super().__init__()
         self._asked = Asked.checked(
@@ -159,9 +148,6 @@ class Session(Reporting):
             counters=counters,
             keep_s=keep_s,
             max_bytes=max_bytes,
-            rotate_s=rotate_s,
-            rotate_bytes=rotate_bytes,
-            keep_files=keep_files,
         )
         self._stepper: Stepper | None = None
         self._run: _core.Run | None = None
@@ -287,7 +273,7 @@ class Session(Reporting):
 
     @property
     def recording_path(self) -> str | None:
-        """Where the recording is: of one in parts the newest; None in memory, or if nothing is recorded here."""
+        """Where the recording is; None in memory, or if nothing is recorded here."""
         return self._started().path
 
     @property

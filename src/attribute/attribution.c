@@ -40,12 +40,6 @@ static jm_status whole_run(jm__window *run, const jm__dataset *d, jm_error *err)
 {
     *run = (jm__window){d->start_ns, d->end_ns};
     if (run->to_ns > run->from_ns) return JM_OK;
-    if (d->follows)
-        return jm__fail(
-            err, JM_NOT_FOUND, 0, NULL,
-            "part %lld of the run has no time of its own: its recorder ended before it began, and "
-            "all is in the part before",
-            (long long)d->part);
     int64_t first_ns, last_ns;
     JM_TRY(jm__kernels_bounds(&d->kernels, &first_ns, &last_ns, err));
     if (d->reading_count > 0 && d->readings[0].t_ns < first_ns) first_ns = d->readings[0].t_ns;
@@ -157,7 +151,6 @@ static jm_status find_windows(jm__attribution *a, jm_error *err)
     }
     if (!found) return no_such_phase(d, o->phase, err);
     jm__windows_normalise(&a->windows);
-    if (d->follows || d->goes_on) jm__windows_clip(&a->windows, a->run.from_ns, a->run.to_ns);
     if (o->from_ns != 0 || o->to_ns != 0) jm__windows_clip(&a->windows, o->from_ns, o->to_ns);
     return leave_untraced_out(a, err);
 }

@@ -26,7 +26,6 @@ static const cli_option options[] = {
     {"--only", 0, NULL, "leave out the processes that it has started, and starts", NULL, false},
     CLI_SIM_OPTION,
     CLI_RECORDER_MEASURES,
-    CLI_RECORDER_PARTS,
     {NULL, 0, NULL, NULL, NULL, false},
 };
 

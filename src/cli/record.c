@@ -8,7 +8,6 @@ static const cli_option options[] = {
     {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     CLI_SIM_OPTION,
     CLI_RECORDER_OPTIONS,
-    CLI_RECORDER_PARTS,
     {NULL, 0, NULL, NULL, NULL, false},
 };
 
@@ -39,15 +38,6 @@ const cli_verb cli_verb_record = {
         "With --budget 1% the steps of Python sessions, and of C programs that call jm_run_start, are traced "
         "a few at a time, as often as that slows them down by 1 %; reports take it that the others were like "
         "them. Without it, or without steps, all is traced.\n\n"
-        "With --rotate 6h the recording of days is in parts, FILE.0001.joulemap and so on: each is a "
-        "recording "
-        "by itself, of its own time, so joules, steps and calls of all parts add up. What is open at a cut, "
-        "as a "
-        "phase, has its joules in each part that it is in, and counts where it began. Numbers go on after "
-        "those "
-        "of an earlier run; with --keep-files 7 the newest seven stay, and eight for half a minute around a "
-        "cut. "
-        "Only files that say of themselves that they are such parts are ever removed.\n\n"
         "The file is whole up to the last second even if COMMAND or joulemap itself is killed. It is an "
         "SQLite database; docs/file-format.md describes it.\n\n"
         "When COMMAND ends, recording ends, also if processes that it started go on.\n\n"

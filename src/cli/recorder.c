@@ -2,7 +2,6 @@
 #include "cli/recorder.h"
 
 #include "cli/energy.h"
-#include "cli/parts.h"
 #include "cli/scratch.h"
 #include "cli/verb.h"
 
@@ -19,9 +18,8 @@
 
 /* As the options say. */
 typedef struct cli_measures {
-    double counters, budget, keep_s, rotate_s;
-    int64_t max_bytes, rotate_bytes;
-    long long keep_files;
+    double counters, budget, keep_s;
+    int64_t max_bytes;
 } cli_measures;
 
 static const char *output_name(const cli_args *args, char *name, size_t size)
@@ -63,30 +61,6 @@ static bool get_bounds(const cli_args *args, double *keep_s, int64_t *max_bytes)
     return cli_get_duration(args, "--keep", 60, keep_s) && cli_get_size(args, "--max-size", 10e6, max_bytes);
 }
 
-static bool rotates(const cli_measures *m)
-{
-    return m->rotate_s > 0 || m->rotate_bytes > 0;
-}
-
-/* Likewise. The names, boards and sensors of a run alone take a tenth of a megabyte in each part. */
-static bool get_parts(const cli_args *args, cli_measures *m)
-{
-    if (!cli_get_duration(args, "--rotate", 60, &m->rotate_s) ||
-        !cli_get_size(args, "--rotate-size", 1e6, &m->rotate_bytes) ||
-        !cli_get_number(args, "--keep-files", 1, 1000000, &m->keep_files))
-        return false;
-    if (m->keep_files > 0 && !rotates(m)) {
-        cli_usage_error(args, "--keep-files needs --rotate or --rotate-size: without them there is one file");
-        return false;
-    }
-    if (m->rotate_bytes > 0 && m->max_bytes > 0) {
-        cli_usage_error(
-            args, "--max-size keeps a file below a size, so none reaches --rotate-size: rotate by time");
-        return false;
-    }
-    return true;
-}
-
 static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
                            const cli_measures *measures, jm_error *err)
 {
@@ -100,9 +74,6 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
                                   .counters = measures->counters,
                                   .keep_s = measures->keep_s,
                                   .max_bytes = measures->max_bytes,
-                                  .rotate_s = measures->rotate_s,
-                                  .rotate_bytes = measures->rotate_bytes,
-                                  .keep_files = measures->keep_files,
                                   .openacc = cli_has(args, "--openacc"),
                                   .child_budget = measures->budget};
     jm_status status = jm_run_start(run, &run_options, err);
@@ -188,12 +159,11 @@ int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *co
     *r = (cli_recorder){.args = args};
     if (!get_counters(args, &measures.counters) || !set_domains(args) ||
         !cli_get_share(args, "--budget", BUDGET_LEAST, &measures.budget) ||
-        !get_bounds(args, &measures.keep_s, &measures.max_bytes) || !get_parts(args, &measures))
+        !get_bounds(args, &measures.keep_s, &measures.max_bytes))
         return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
     if (has_real_kernels(args)) jm_doctor_know_launch_cost();
     cli_child_prepare();
-    r->in_parts = rotates(&measures);
     jm_status status = start_run(&r->run, args, r->path, command, &measures, &err);
     return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
@@ -261,23 +231,10 @@ int cli_recorder_end(cli_recorder *r)
         int failure_code = cli_fail(r->args, &err);
         if (code == 0) code = failure_code;
     }
-    const char *newest = r->in_parts ? jm_run_path(r->run) : NULL;
-    r->newest = newest == NULL ? NULL : strdup(newest);
     jm_run_free(r->run);
     r->run = NULL;
     r->has_file = status != JM_NOT_FOUND;
     return code;
-}
-
-static void print_begin(const cli_recorder *r)
-{
-    fprintf(stderr, "joulemap %s: %.2f s, ", r->args->verb->name,
-            (double)(r->child.end_ns - r->child.start_ns) / 1e9);
-}
-
-static void print_unknown(const jm_error *why)
-{
-    cli_words("joules unknown (%s)", why->text);
 }
 
 static void print_next(const char *path)
@@ -287,8 +244,10 @@ static void print_next(const char *path)
     free(typed);
 }
 
-static void print_file(const cli_recorder *r)
+/* The one line after the end: how long, how much, where it is, what to do next. */
+void cli_recorder_print_summary(const cli_recorder *r)
 {
+    if (!r->has_file) return;
     const char *path = r->path;
     const cli_child *child = &r->child;
     struct stat info;
@@ -299,12 +258,12 @@ static void print_file(const cli_recorder *r)
     jm_status status = jm_recording_open(&recording, path, &err);
     if (status == JM_OK) status = cli_energy_report(&report, recording, child->start_ns, child->end_ns, &err);
     cli_progress(NULL);
-    print_begin(r);
+    double duration_s = (double)(child->end_ns - child->start_ns) / 1e9;
+    fprintf(stderr, "joulemap %s: %.2f s, ", r->args->verb->name, duration_s);
     if (status == JM_OK)
-        cli_energy_print_total(stderr, jm_report_totals_get(report),
-                               (double)(child->end_ns - child->start_ns) / 1e9);
+        cli_energy_print_total(stderr, jm_report_totals_get(report), duration_s);
     else
-        print_unknown(&err);
+        cli_words("joules unknown (%s)", err.text);
     fputs(", ", stderr);
     print_size(stat(path, &info) == 0 ? (double)info.st_size : 0);
     if (strcmp(path, cli_scratch_recording()) != 0) { /* which is gone when the verb ends */
@@ -314,41 +273,4 @@ static void print_file(const cli_recorder *r)
     fputc('\n', stderr);
     jm_report_free(report);
     jm_recording_close(recording);
-}
-
-static void print_parts(const cli_recorder *r)
-{
-    cli_parts parts;
-    jm_error err;
-    double duration_s = (double)(r->child.end_ns - r->child.start_ns) / 1e9;
-    cli_progress("adding up");
-    jm_status status = cli_parts_sum(&parts, r->newest, r->path, r->child.start_ns, r->child.end_ns, &err);
-    cli_progress(NULL);
-    print_begin(r);
-    if (status == JM_OK) {
-        cli_energy_print(stderr, parts.energy_j, parts.low_j, parts.high_j, parts.seconds);
-        if (parts.seconds < 0.98 * duration_s) fprintf(stderr, " in the %.2f s that are kept", parts.seconds);
-        if (parts.simulated) fputs(" (simulated GPU)", stderr);
-    } else {
-        print_unknown(&err);
-    }
-    fputs(", ", stderr);
-    print_size(parts.bytes);
-    if (parts.count > 1)
-        cli_words(" in %zu parts, %s to %s", parts.count, parts.oldest, parts.newest);
-    else
-        cli_words(" in %s", parts.newest);
-    print_next(parts.newest);
-    fputc('\n', stderr);
-}
-
-/* The one line after the end: how long, how much, where it is, what to do next. */
-void cli_recorder_print_summary(cli_recorder *r)
-{
-    if (r->has_file && r->newest != NULL)
-        print_parts(r);
-    else if (r->has_file)
-        print_file(r);
-    free(r->newest);
-    r->newest = NULL;
 }

@@ -7,14 +7,12 @@
 
 typedef struct cli_recorder {
     const cli_args *args;
-    const char *path; /* of the recording; of one in parts what their names begin with */
-    char *newest;     /* of one in parts, once it has ended: the path of the last; else NULL */
+    const char *path; /* of the recording */
     char name[64];
     jm_run *run;
     cli_child child;
     const char *role; /* "child": it is ours; its exit code is then the command's */
-    bool in_parts;
-    bool has_file; /* once it has ended: the recording is there */
+    bool has_file;    /* once it has ended: the recording is there */
 } cli_recorder;
 
 /* The options that all who record have; -o, --force and the verb's own stand beside them. */
@@ -36,16 +34,6 @@ typedef struct cli_recorder {
          NULL,         false},                                                                               \
     {                                                                                                        \
         "--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false                                     \
-    }
-
-/* ... those of a recording that may have parts: record's and attach's ... */
-#define CLI_RECORDER_PARTS                                                                                    \
-    {"--rotate", 0,                                                                                           \
-     "TIME",     "begin a new file after that time (6h, 30m, 1d): FILE.joulemap is FILE.0001.joulemap, ...",  \
-     NULL,       false},                                                                                      \
-        {"--rotate-size", 0, "SIZE", "begin a new file before one passes that size (500M, 2G)", NULL, false}, \
-    {                                                                                                         \
-        "--keep-files", 0, "N", "keep the newest N files of that name, remove older ones", NULL, false        \
     }
 
 /* ... and those for which the command is started by us. */
@@ -87,7 +75,7 @@ void cli_recorder_discard(cli_recorder *recorder);
  * failure where it is 0. */
 int cli_recorder_end(cli_recorder *recorder);
 
-/* One line: how long, how much, where it is, what to do next. The recorder is of no more use after it. */
-void cli_recorder_print_summary(cli_recorder *recorder);
+/* One line: how long, how much, where it is, what to do next. */
+void cli_recorder_print_summary(const cli_recorder *recorder);
 
 #endif

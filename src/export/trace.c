@@ -59,11 +59,9 @@ static bool is_wanted(const walk *w, int64_t board_id)
     return w->options->board_id == 0 || w->options->board_id == board_id;
 }
 
-/* Of a run in parts there is more than the part's own time. */
 static bool is_whole_run(const walk *w)
 {
-    return w->dataset->part == 0 && w->options->phase == NULL && w->options->from_ns == 0 &&
-           w->options->to_ns == 0;
+    return w->options->phase == NULL && w->options->from_ns == 0 && w->options->to_ns == 0;
 }
 
 /* In part, at least. */

@@ -1,11 +1,38 @@
-/* The file of a new recording: made, or refused with words. */
+/* The file of a new recording: made, or refused with words; and who writes one just now: nobody else may
+ * replace it. */
 #ifndef JM_FORMAT_CLAIM_H
 #define JM_FORMAT_CLAIM_H
 
-#include "format/written.h"
-
 #include <joulemap/status.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A file that this process writes. */
+typedef struct jm__written {
+    pid_t pid; /* 0: none */
+    dev_t device;
+    ino_t inode;
+} jm__written;
+
+/* From now on this process writes the open file; false if memory is out. */
+bool jm__written_add(jm__written *written, int file);
+void jm__written_remove(jm__written *written);
+
+/* Its name still leads to it. */
+bool jm__written_is_at(const jm__written *written, const char *path);
+
+/* A process that this one is a fork of wrote it as it forked. */
+bool jm__written_by_forebear(const char *path);
+
+/* The recorder of a file without an end mark is still at work; its pid and start as `meta` has them, or NULL.
+ */
+bool jm__written_goes_on(const char *path, const char *recorder_pid, const char *recorder_start_ticks);
+
+/* The process that writes the recording at `path`, 0 if nobody does; `command`: what it records, "" if that
+ * is not known. What cannot be read is nobody's. */
+int64_t jm__written_by(const char *path, char *command, size_t size);
 
 /* A name claimed, so that two recorders never write one file. */
 typedef struct jm__claim {
@@ -26,11 +53,5 @@ void jm__claim_keep(jm__claim *claim);
 void jm__claim_undo(jm__claim *claim);
 
 void jm__claim_free(jm__claim *claim); /* leaves the files as they are */
-
-/* BUSY, with words, if somebody writes a recording there. */
-jm_status jm__claim_refuse_written(const char *path, jm_error *err);
-
-/* A recording with all that lies beside it. 0, or the errno of the file itself: then all is still there. */
-int jm__claim_remove_files(const char *path);
 
 #endif

@@ -2,12 +2,16 @@
 #include "format/database.h"
 
 #include "base/clock.h"
+#include "base/kept_file.h"
 #include "base/no_fork.h"
 #include "base/strbuf.h"
-#include "format/guard.h"
-#include "format/rows/table_sql.h"
+#include "base/vec.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define TEXT_MAX     (1 << 20) /* longest text or row that a file may make us take */
 #define BUSY_STEP_MS 5
@@ -188,6 +193,220 @@ jm_status jm__marks_check(const jm__marks *marks, const char *path, jm_error *er
     return JM_OK;
 }
 
+/* Where they lie: below the usual limit of 1024 if need be, and no higher than what costs the kernel a table
+ * of 32 KB.
+ */
+#define GUARDED_HIGHEST 4096u
+#define GUARDED_ROOM    64u
+
+/* What SQLite locks for as long as a connection is open, by its file format and os_unix.c: the shared range
+ * of the database (https://www.sqlite.org/fileformat2.html#the_lock_byte_page), and the dead man's switch of
+ * the -shm. */
+static const struct flock shared_range = {
+    .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0x40000002, .l_len = 510};
+static const struct flock dead_mans_switch = {
+    .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 128, .l_len = 1};
+
+typedef struct guarded_file {
+    jm__kept_file file;
+    const char *suffix; /* of its name */
+    int flags;
+} guarded_file;
+
+struct jm__guard {
+    char *path; /* as SQLite sees it: without symbolic links */
+    JM_VEC(guarded_file) files;
+};
+
+typedef int open_call(const char *path, int flags, int mode);
+
+/* Only in a stretch without a fork: a child finds it free, and SQLite's `open` in its place. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static JM_VEC(jm__guard *) guards;
+static open_call *real_open;
+static _Thread_local bool opening;
+
+/* ---- guarded descriptors: opening */
+
+static const char *const suffixes[] = {"", "-wal", "-shm"};
+
+/* The guard of a file of a recording; NULL: it is not one of ours. */
+static jm__guard *find_guard(const char *path, const char **suffix)
+{
+    for (size_t i = 0; i < guards.count; i++) {
+        size_t length = strlen(guards.items[i]->path);
+        if (strncmp(path, guards.items[i]->path, length) != 0) continue;
+        for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++) {
+            if (strcmp(path + length, suffixes[k]) != 0) continue;
+            *suffix = suffixes[k];
+            return guards.items[i];
+        }
+    }
+    return NULL;
+}
+
+static unsigned lowest_of_ours(void)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_NOFILE, &most) != 0) return 0;
+    return (unsigned)(most.rlim_cur < GUARDED_HIGHEST ? most.rlim_cur : GUARDED_HIGHEST) - GUARDED_ROOM;
+}
+
+static void note_file(jm__guard *guard, int fd, const char *suffix, int flags)
+{
+    guarded_file file = {.suffix = suffix, .flags = flags & O_ACCMODE};
+    if (!jm__kept_file_set(&file.file, fd)) return;
+    for (size_t i = 0; i < guard->files.count; i++)
+        if (guard->files.items[i].file.fd_plus_one == fd + 1) { /* that one is closed by now */
+            guard->files.items[i] = file;
+            return;
+        }
+    (void)jm__vec_push(&guard->files, file);
+}
+
+/* In SQLite's place, of all its threads; `opening` is the one that holds the lock. */
+static int open_high(const char *path, int flags, int mode)
+{
+    const char *suffix;
+    int fd = real_open(path, flags, mode);
+    jm__guard *guard = fd < 0 || !opening ? NULL : find_guard(path, &suffix);
+    if (guard == NULL) return fd;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, (int)lowest_of_ours());
+    if (high >= 0) { /* nothing of the file is locked yet, so nothing is unlocked */
+        close(fd);
+        fd = high;
+    }
+    note_file(guard, fd, suffix, flags);
+    return fd;
+}
+
+/* How SQLite opens files, a call that its file system lets others replace:
+ * https://www.sqlite.org/c3ref/vfs.html. Only while a recording is being opened: other users of SQLite in
+ * this process see nothing of it. */
+static void replace_open(bool replaced)
+{
+    union {
+        sqlite3_syscall_ptr any;
+        open_call *open;
+    } now, next;
+    sqlite3_vfs *files = sqlite3_vfs_find("unix");
+    if (files == NULL || files->iVersion < 3) return;
+    now.any = files->xGetSystemCall(files, "open");
+    if (replaced && now.open != open_high) real_open = now.open;
+    if (real_open == NULL || (!replaced && now.open != open_high)) return;
+    next.open = replaced ? open_high : real_open;
+    files->xSetSystemCall(files, "open", next.any);
+}
+
+/* Around SQLite's opening of any file: those of guarded recordings are put high and noted. */
+static void guard_opening(void)
+{
+    jm__no_fork_lock(&lock);
+    opening = true;
+    if (guards.count > 0) replace_open(true);
+}
+
+static void guard_opened(void)
+{
+    if (guards.count > 0) replace_open(false);
+    opening = false;
+    jm__no_fork_unlock(&lock);
+}
+
+/* ---- guarded descriptors: looking */
+
+/* Under its old number, which SQLite knows. False: somebody else has it, or the file is gone. */
+static bool open_again(const jm__guard *guard, guarded_file *lost)
+{
+    char path[PATH_MAX + 8];
+    int number = lost->file.fd_plus_one - 1;
+    snprintf(path, sizeof path, "%s%s", guard->path, lost->suffix);
+    jm__kept_file again = lost->file;
+    int fd = jm__kept_file_fd(&again, path, lost->flags);
+    if (fd < 0) return false;
+    if (fd != number) {
+        int high = fcntl(fd, F_DUPFD_CLOEXEC, number); /* never in another's place */
+        close(fd);
+        if (high != number) {
+            if (high >= 0) close(high);
+            return false;
+        }
+    }
+    if (strcmp(lost->suffix, "-wal") != 0) /* closing has unlocked it */
+        fcntl(number, F_SETLK, lost->suffix[0] == '\0' ? &shared_range : &dead_mans_switch);
+    return true;
+}
+
+jm_status jm__guard_check(jm__guard *guard, jm_error *err)
+{
+    if (guard == NULL) return JM_OK;
+    bool all = true;
+    jm__no_fork_lock(&lock);
+    for (size_t i = 0; i < guard->files.count; i++) {
+        guarded_file *file = &guard->files.items[i];
+        if (!jm__kept_file_is_ours(&file->file) && !open_again(guard, file)) all = false;
+    }
+    jm__no_fork_unlock(&lock);
+    if (all) return JM_OK;
+    jm_status status = jm__fail(
+        err, JM_IO, EBADF, "fstat", "%s: this program has closed the recorder's files, and %s", guard->path,
+        access(guard->path, F_OK) == 0 ? "has others under their numbers by now" : "they are gone");
+    return jm__hint(err, status,
+                    "close only what the program itself has opened, or record it from outside with "
+                    "`joulemap record`");
+}
+
+/* The same of a path that this process may be writing. */
+static jm_status guard_check_path(const char *path, jm_error *err)
+{
+    char resolved[PATH_MAX];
+    jm__guard *found = NULL;
+    if (realpath(path, resolved) == NULL) return JM_OK;
+    jm__no_fork_lock(&lock);
+    for (size_t i = 0; i < guards.count; i++)
+        if (strcmp(guards.items[i]->path, resolved) == 0) found = guards.items[i];
+    jm__no_fork_unlock(&lock);
+    return jm__guard_check(found, err);
+}
+
+void jm__guard_forget_journal(jm__guard *guard)
+{
+    size_t kept = 0;
+    jm__no_fork_lock(&lock);
+    for (size_t i = 0; i < guard->files.count; i++)
+        if (guard->files.items[i].suffix[0] == '\0') guard->files.items[kept++] = guard->files.items[i];
+    guard->files.count = kept;
+    jm__no_fork_unlock(&lock);
+}
+
+/* ---- guarded descriptors: life */
+
+jm__guard *jm__guard_create(const char *path)
+{
+    jm__guard *guard = calloc(1, sizeof *guard);
+    if (guard != NULL) guard->path = realpath(path, NULL);
+    jm__no_fork_lock(&lock);
+    bool kept = guard != NULL && guard->path != NULL && jm__vec_push(&guards, guard);
+    jm__no_fork_unlock(&lock);
+    if (kept) return guard;
+    if (guard != NULL) free(guard->path);
+    free(guard);
+    return NULL;
+}
+
+void jm__guard_free(jm__guard *guard)
+{
+    if (guard == NULL) return;
+    jm__no_fork_lock(&lock);
+    for (size_t i = 0; i < guards.count; i++)
+        if (guards.items[i] == guard) guards.items[i--] = guards.items[--guards.count];
+    if (guards.count == 0) jm__vec_free(&guards);
+    jm__no_fork_unlock(&lock);
+    jm__vec_free(&guard->files);
+    free(guard->path);
+    free(guard);
+}
+
 /* ---- opening */
 
 static int let_fork_pass(void *unused)
@@ -207,17 +426,10 @@ static int wait_for_others(void *unused, int before)
     return 1;
 }
 
-void jm__database_waits(sqlite3 *db, bool waits)
-{
-    jm__no_fork_begin();
-    sqlite3_busy_handler(db, waits ? wait_for_others : NULL, NULL);
-    jm__no_fork_end();
-}
-
-/* Not while its files are being opened, which is under a lock (guard.h). */
+/* Not while its files are being opened, which is under a lock (jm__guard). */
 static void let_forks_pass(sqlite3 *db)
 {
-    jm__database_waits(db, true);
+    sqlite3_busy_handler(db, wait_for_others, NULL);
     sqlite3_progress_handler(db, PASS_STEPS, let_fork_pass, NULL);
 }
 
@@ -249,7 +461,7 @@ static int sync_file(sqlite3_file *file, int flags)
     return rc;
 }
 
-/* `control`: of which of the connection's files. Called by one thread at a time (guard.h); SQLite has few
+/* `control`: of which of the connection's files. Called by one thread at a time (jm__guard); SQLite has few
  * kinds of files, and those kept here are for good. */
 static void leave_for_disk(sqlite3 *db, int control)
 {
@@ -309,9 +521,9 @@ jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_e
 {
     sqlite3 *db = NULL;
     jm__no_fork_begin();
-    if (path != NULL) jm__guard_opening(); /* the schema opens journal and index */
+    if (path != NULL) guard_opening(); /* the schema opens journal and index */
     jm_status status = create(&db, path, version, err);
-    if (path != NULL) jm__guard_opened();
+    if (path != NULL) guard_opened();
     if (status == JM_OK)
         let_forks_pass(db);
     else
@@ -340,9 +552,9 @@ static jm_status open_uri(sqlite3 **out, const char *uri, const char *path, jm_e
 {
     sqlite3 *db = NULL;
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    jm__guard_opening();
+    guard_opening();
     int rc = sqlite3_open_v2(uri, &db, flags, NULL);
-    jm__guard_opened();
+    guard_opened();
     if (rc != SQLITE_OK) {
         jm_status status = jm__database_fail(err, db, rc, "sqlite3_open_v2", path);
         sqlite3_close(db);
@@ -357,7 +569,7 @@ static jm_status open_uri(sqlite3 **out, const char *uri, const char *path, jm_e
 
 jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err)
 {
-    JM_TRY(jm__guard_check_path(path, err));
+    JM_TRY(guard_check_path(path, err));
     char *uri = uri_of(path, immutable);
     if (uri == NULL) return jm__no_memory(err, "jm__database_open");
     jm__no_fork_begin();

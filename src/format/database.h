@@ -31,9 +31,6 @@ jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_
 
 void jm__database_close(sqlite3 *db);
 
-/* Whether it waits two seconds for other connections: so it begins. */
-void jm__database_waits(sqlite3 *db, bool waits);
-
 jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_error *err);
 jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, const char *path,
                                jm_error *err);
@@ -56,5 +53,25 @@ jm_status jm__marks_check(const jm__marks *marks, const char *path, jm_error *er
 
 /* First column of the first row as an integer. */
 jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err);
+
+/* The descriptors of a recording that this process writes, guarded against the program around it.
+ *
+ * A program may close what is not its own, and its next file then has one of SQLite's numbers: SQLite would
+ * write its pages into that file. So they lie high, where a program's next file does not come to lie, and are
+ * looked at before SQLite uses them: one that is closed is opened again under its number, one whose number is
+ * somebody else's is left alone, and nothing is written or closed until it is free again. */
+typedef struct jm__guard jm__guard;
+
+/* Before SQLite first opens the file, which is there. NULL: no memory. */
+jm__guard *jm__guard_create(const char *path);
+
+/* JM_OK: SQLite may use its descriptors. `guard` NULL: a recording in memory. */
+jm_status jm__guard_check(jm__guard *guard, jm_error *err);
+
+/* SQLite has closed the journal and its index itself. */
+void jm__guard_forget_journal(jm__guard *guard);
+
+/* After SQLite has closed its own. */
+void jm__guard_free(jm__guard *guard);
 
 #endif

@@ -1,14 +1,310 @@
-/* A recording into memory: every table, sorted by time. */
+/* A recording into memory: every table, sorted by time; kernels and hardware counters as they pass by; of a
+ * stretch of time its readings or spans alone. */
+#include "format/dataset.h"
+
 #include "base/clock.h"
 #include "base/order.h"
 #include "base/search.h"
-#include "format/dataset_part.h"
-#include "format/reading_stretch.h"
+#include "format/dataset_rows.h"
 #include "format/recording.h"
+#include "format/row.h"
 #include "format/rows/marks.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* The kernels of a recording up to a row: what is written later is none of the dataset's. */
+typedef struct kernel_table {
+    jm_recording *recording;
+    int64_t last_row;
+    dev_t device; /* of the file: another of its name is another recording */
+    ino_t inode;
+    size_t class_count;
+    size_t stream_count;
+    int64_t strays; /* of the last pass: rows left out, since they name a row that is not there */
+} kernel_table;
+
+typedef struct loading {
+    jm__dataset view; /* what the caller sees: pointers into what follows */
+    jm__loading rows;
+    kernel_table kernels;
+} loading;
+
+/* ---- kernels of a file, row by row */
+
+/* Without `bytes`, which nothing here needs: of ten million rows that is felt. They are the same in all
+ * versions of the format. */
+#define COLUMNS                                                                                              \
+    "SELECT start_ns, duration_ns, class_id, stream_id, span_id, calls, queued_ns FROM kernels WHERE rowid " \
+    "<= ?1 "
+
+static int64_t launch_ns(sqlite3_stmt *row, int64_t start_ns)
+{
+    int64_t queued_ns = sqlite3_column_int64(row, 6);
+    bool known =
+        sqlite3_column_type(row, 6) != SQLITE_NULL && queued_ns >= -start_ns && queued_ns <= start_ns;
+    return known ? start_ns - queued_ns : -1;
+}
+
+/* False: it names what is not there, or no clock gave its times. */
+static bool read_kernel(jm__kernel_run *kernel, const kernel_table *table, sqlite3_stmt *row)
+{
+    int64_t duration_ns = sqlite3_column_int64(row, 1);
+    *kernel = (jm__kernel_run){.start_ns = sqlite3_column_int64(row, 0),
+                               .class_id = sqlite3_column_int64(row, 2),
+                               .stream_id = sqlite3_column_int64(row, 3),
+                               .span_id = sqlite3_column_int64(row, 4),
+                               .calls = sqlite3_column_int64(row, 5)};
+    bool fits = jm__time_is_plausible(kernel->start_ns) && duration_ns >= 0 &&
+                jm__time_is_plausible(duration_ns) && jm__time_is_plausible(kernel->start_ns + duration_ns);
+    if (!fits) return false;
+    kernel->end_ns = kernel->start_ns + duration_ns;
+    kernel->launch_ns = launch_ns(row, kernel->start_ns);
+    return kernel->calls >= 1 && kernel->class_id >= 1 && kernel->stream_id >= 1 &&
+           (uint64_t)kernel->class_id <= table->class_count &&
+           (uint64_t)kernel->stream_id <= table->stream_count;
+}
+
+/* Of the file that its name leads to now; 0 in memory. */
+static void find_file(const kernel_table *table, dev_t *device, ino_t *inode)
+{
+    struct stat info;
+    const char *path = jm__recording_path(table->recording);
+    bool there = path != NULL && stat(path, &info) == 0;
+    *device = there ? info.st_dev : 0;
+    *inode = there ? info.st_ino : 0;
+}
+
+static jm_status check_kernel_file(const kernel_table *table, jm_error *err)
+{
+    dev_t device;
+    ino_t inode;
+    find_file(table, &device, &inode);
+    if (device == table->device && inode == table->inode) return JM_OK;
+    return jm__fail(err, JM_BUSY, 0, "stat", "%s was replaced or removed while it was read",
+                    jm__recording_path(table->recording));
+}
+
+static jm_status begin_kernels(kernel_table *table, sqlite3 *db, jm_error *err)
+{
+    find_file(table, &table->device, &table->inode);
+    return jm__recording_last_row(table->recording, db, JM_TABLE_KERNELS, &table->last_row, err);
+}
+
+static jm_status pass_kernels(kernel_table *table, sqlite3 *db, bool by_time, jm__kernel_taker take,
+                              void *taker, jm_error *err)
+{
+    const char *path = jm__recording_path(table->recording);
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(
+        db, by_time ? COLUMNS "ORDER BY start_ns, duration_ns, rowid" : COLUMNS "ORDER BY rowid", -1,
+        &statement, NULL);
+    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* a column is not there */
+    if (rc != SQLITE_OK) return jm__database_fail(err, db, rc, "sqlite3_prepare_v2", path);
+    sqlite3_bind_int64(statement, 1, table->last_row);
+    jm_status status = JM_OK;
+    rc = SQLITE_DONE;
+    table->strays = 0;
+    while (status == JM_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        jm__kernel_run kernel;
+        if (read_kernel(&kernel, table, statement))
+            status = take(taker, &kernel, err);
+        else
+            table->strays++;
+    }
+    if (status == JM_OK && rc != SQLITE_DONE) status = jm__database_fail(err, db, rc, "sqlite3_step", path);
+    sqlite3_finalize(statement);
+    if (status == JM_OK && table->strays > 0)
+        status = jm__recording_note_damage(table->recording, err,
+                                           "%" PRId64 " kernels refer to what is not there and are left out",
+                                           table->strays);
+    return status;
+}
+
+static jm_status kernels_each(kernel_table *table, bool by_time, jm__kernel_taker take, void *taker,
+                              jm_error *err)
+{
+    sqlite3 *db;
+    JM_TRY(jm__recording_begin(table->recording, &db, err));
+    jm_status status = check_kernel_file(table, err);
+    if (status == JM_OK) status = pass_kernels(table, db, by_time, take, taker, err);
+    jm__recording_end(table->recording, db);
+    return status;
+}
+
+typedef struct bounds {
+    int64_t earliest_ns, latest_ns;
+} bounds;
+
+static jm_status widen(void *taker, const jm__kernel_run *kernel, jm_error *err)
+{
+    (void)err;
+    bounds *seen = taker;
+    if (kernel->start_ns < seen->earliest_ns) seen->earliest_ns = kernel->start_ns;
+    if (kernel->end_ns > seen->latest_ns) seen->latest_ns = kernel->end_ns;
+    return JM_OK;
+}
+
+jm_status jm__kernels_bounds(const jm__kernel_source *source, int64_t *earliest_ns, int64_t *latest_ns,
+                             jm_error *err)
+{
+    bounds seen = {INT64_MAX, INT64_MIN};
+    if (source->each != NULL) JM_TRY(source->each(source->context, false, widen, &seen, err));
+    *earliest_ns = seen.earliest_ns;
+    *latest_ns = seen.latest_ns;
+    return JM_OK;
+}
+
+/* ---- blocks of counters of a file, one after the other */
+
+typedef struct passing {
+    const jm__counter_set *sets;
+    size_t set_count;
+    jm__counter_taker take;
+    void *taker;
+    jm_status status; /* of the taker */
+    jm_error *err;
+    int64_t strays;
+} passing;
+
+/* False ends the pass. */
+static bool take_block(void *context, const void *row)
+{
+    passing *p = context;
+    const jm__counter_block *block = row;
+    bool known = block->set_id >= 1 && (size_t)block->set_id <= p->set_count;
+    bool timed = jm__time_is_plausible(block->start_ns) && jm__time_is_plausible(block->end_ns);
+    if (!known || !timed || !jm__counter_block_is_sound(block, p->sets[block->set_id - 1].metric_count)) {
+        p->strays++;
+        return true;
+    }
+    p->status = p->take(p->taker, block, p->err);
+    return p->status == JM_OK;
+}
+
+static jm_status counter_blocks_each(jm_recording *recording, const jm__counter_set *sets, size_t set_count,
+                                     jm__counter_taker take, void *taker, jm_error *err)
+{
+    sqlite3 *db;
+    passing p = {.sets = sets, .set_count = set_count, .take = take, .taker = taker, .err = err};
+    JM_TRY(jm__recording_begin(recording, &db, err));
+    jm_error rows_err = {0};
+    jm_status status = jm__recording_rows(recording, db, JM_TABLE_COUNTER_BLOCKS, take_block, &p, &rows_err);
+    jm__recording_end(recording, db);
+    if (p.status != JM_OK) return p.status;
+    if (status != JM_OK) {
+        if (err != NULL) *err = rows_err;
+        return status;
+    }
+    if (p.strays == 0) return JM_OK;
+    return jm__recording_note_damage(
+        recording, err, "%" PRId64 " blocks of counters are not what they say and are left out", p.strays);
+}
+
+/* ---- a stretch of time, without a walk through all that a long run has: rows of a run stand nearly in the
+ * order of their stamps, and the first is searched for by halves */
+
+/* How far a stamp may lie before those of rows above it: rings bring in the last seconds. A choice, with
+ * room. */
+static const int64_t disorder_ns = 3 * JM_NS_PER_S;
+
+/* What is no run's (an import) stands one sensor after another. */
+static bool is_by_time(const jm_recording *recording)
+{
+    return jm_recording_meta(recording, "source") == NULL;
+}
+
+/* Of a row, or the next one that is there (condense.h leaves gaps); after all others if there is none. */
+static int64_t stamp_of(sqlite3_stmt *statement, size_t row)
+{
+    sqlite3_reset(statement);
+    sqlite3_bind_int64(statement, 1, (int64_t)row);
+    return sqlite3_step(statement) == SQLITE_ROW ? jm__time_bounded(sqlite3_column_int64(statement, 0))
+                                                 : INT64_MAX - disorder_ns;
+}
+
+/* What a table calls the time of a row. */
+typedef struct timed_table {
+    jm__table_id table;
+    const char *stamp_sql;
+} timed_table;
+
+static const timed_table timed_readings = {
+    JM_TABLE_READINGS, "SELECT t_ns FROM readings WHERE rowid >= ? ORDER BY rowid LIMIT 1"};
+static const timed_table timed_spans = {JM_TABLE_SPANS,
+                                        "SELECT start_ns FROM spans WHERE rowid >= ? ORDER BY rowid LIMIT 1"};
+
+static int64_t stamp_in(const timed_table *of, const jm__any_row *row)
+{
+    return of->table == JM_TABLE_SPANS ? row->spans.start_ns : row->readings.t_ns;
+}
+
+/* A row before all that have stamps of t or later. */
+static jm_status find_first(jm_recording *recording, sqlite3 *db, const timed_table *of, int64_t t_ns,
+                            size_t *row, jm_error *err)
+{
+    int64_t last = 0;
+    sqlite3_stmt *statement;
+    *row = 0;
+    if (!is_by_time(recording)) return JM_OK;
+    JM_TRY(jm__recording_last_row(recording, db, of->table, &last, err));
+    JM_TRY(jm__database_prepare(db, &statement, of->stamp_sql, NULL, err));
+    jm__search(*row, (size_t)last, stamp_of(statement, *row + 1) + disorder_ns < t_ns);
+    sqlite3_finalize(statement);
+    return JM_OK;
+}
+
+static jm_status take_stretch(const jm_recording *recording, sqlite3 *db, const timed_table *of,
+                              sqlite3_stmt *statement, const jm__stretch_wanted *wanted, jm__row_taker take,
+                              void *context, jm_error *err)
+{
+    int rc;
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        jm__any_row row;
+        jm__row_read(statement, &jm__tables[of->table], &row);
+        int64_t t_ns = stamp_in(of, &row);
+        if (is_by_time(recording) && jm__time_bounded(t_ns) - disorder_ns > wanted->to_ns)
+            return JM_OK; /* it may be INT64_MAX */
+        if (t_ns >= wanted->from_ns && t_ns <= wanted->to_ns && !take(context, &row))
+            return jm__no_memory(err, "jm__reading_stretch");
+    }
+    if (rc == SQLITE_DONE) return JM_OK;
+    return jm__database_fail(err, db, rc, "sqlite3_step", jm__recording_path(recording));
+}
+
+static jm_status stretch(jm_recording *recording, sqlite3 *db, const timed_table *of, const char *condition,
+                         const jm__stretch_wanted *wanted, jm__row_taker take, void *context, jm_error *err)
+{
+    char tail[200];
+    size_t before;
+    sqlite3_stmt *statement = NULL;
+    JM_TRY(find_first(recording, db, of, wanted->from_ns, &before, err));
+    snprintf(tail, sizeof tail, "WHERE rowid > %zu %s ORDER BY rowid", before, condition);
+    JM_TRY(jm__recording_select(recording, db, of->table, tail, &statement, err));
+    jm_status status = take_stretch(recording, db, of, statement, wanted, take, context, err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static jm_status reading_stretch(jm_recording *recording, sqlite3 *db, const jm__stretch_wanted *wanted,
+                                 jm__row_taker take, void *context, jm_error *err)
+{
+    char sensors[128] = "";
+    if (!wanted->all_sensors)
+        snprintf(sensors, sizeof sensors,
+                 "AND sensor_id IN (SELECT id FROM sensors WHERE quantity IN ('%s', '%s'))",
+                 jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
+    return stretch(recording, db, &timed_readings, sensors, wanted, take, context, err);
+}
+
+static jm_status span_stretch(jm_recording *recording, sqlite3 *db, const jm__stretch_wanted *wanted,
+                              jm__row_taker take, void *context, jm_error *err)
+{
+    return stretch(recording, db, &timed_spans, "", wanted, take, context, err);
+}
 
 /* ---- order in time */
 
@@ -54,60 +350,66 @@ static int compare_events(const void *left, const void *right)
 
 #define SORT(vec, compare) jm__sort((vec).items, (vec).count, sizeof *(vec).items, compare)
 
-static void sort_all(jm__loading *loading)
+static void sort_all(loading *l)
 {
-    SORT(loading->readings, compare_readings);
-    SORT(loading->spans, compare_spans);
-    SORT(loading->processes, compare_processes);
-    SORT(loading->marks, compare_marks);
-    SORT(loading->losses, compare_losses);
-    SORT(loading->events, compare_events);
+    SORT(l->rows.readings, compare_readings);
+    SORT(l->rows.spans, compare_spans);
+    SORT(l->rows.processes, compare_processes);
+    SORT(l->rows.marks, compare_marks);
+    SORT(l->rows.losses, compare_losses);
+    SORT(l->rows.events, compare_events);
 }
 
 /* ---- the run's bounds */
 
-static int64_t latest_ns(const jm__loading *loading)
+static int64_t latest_ns(const loading *l)
 {
     int64_t latest = 0;
-    if (loading->readings.count > 0) latest = loading->readings.items[loading->readings.count - 1].t_ns;
-    for (size_t i = 0; i < loading->spans.count; i++) {
-        const jm__span *span = &loading->spans.items[i];
+    if (l->rows.readings.count > 0) latest = l->rows.readings.items[l->rows.readings.count - 1].t_ns;
+    for (size_t i = 0; i < l->rows.spans.count; i++) {
+        const jm__span *span = &l->rows.spans.items[i];
         if (span->start_ns > latest) latest = span->start_ns;
         if (span->end_ns > latest) latest = span->end_ns;
     }
     return latest;
 }
 
-static int64_t earliest_ns(const jm__loading *loading)
+static int64_t earliest_ns(const loading *l)
 {
     int64_t earliest = INT64_MAX;
-    if (loading->readings.count > 0) earliest = loading->readings.items[0].t_ns;
-    if (loading->spans.count > 0 && loading->spans.items[0].start_ns < earliest)
-        earliest = loading->spans.items[0].start_ns;
+    if (l->rows.readings.count > 0) earliest = l->rows.readings.items[0].t_ns;
+    if (l->rows.spans.count > 0 && l->rows.spans.items[0].start_ns < earliest)
+        earliest = l->rows.spans.items[0].start_ns;
     return earliest;
+}
+
+/* `otherwise`: there is none. */
+static int64_t fact_ns(const jm_recording *recording, const char *key, int64_t otherwise)
+{
+    const char *value = jm_recording_meta(recording, key);
+    int64_t t_ns = value == NULL ? otherwise : strtoll(value, NULL, 10);
+    return jm__time_is_plausible(t_ns) ? t_ns : otherwise;
 }
 
 /* INT64_MIN: it is lost. */
 static int64_t noted_end_ns(const jm_recording *recording)
 {
-    int64_t complete_ns = jm__meta_ns(recording, "complete_ns", INT64_MIN);
-    int64_t readings_ns =
-        jm__meta_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
-    return jm__meta_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
+    int64_t complete_ns = fact_ns(recording, "complete_ns", INT64_MIN);
+    int64_t readings_ns = fact_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
+    return fact_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
 }
 
 /* As noted; where that is lost, as far as rows go. */
-static jm_status set_bounds(jm__loading *loading, const jm_recording *recording, jm_error *err)
+static jm_status set_bounds(loading *l, const jm_recording *recording, jm_error *err)
 {
-    jm__dataset *view = &loading->view;
-    int64_t start_ns = jm__meta_ns(recording, "start_ns", INT64_MIN), end_ns = noted_end_ns(recording);
-    JM_TRY(jm__part_facts(view, recording, &end_ns, err));
+    jm__dataset *view = &l->view;
+    int64_t start_ns = fact_ns(recording, "start_ns", INT64_MIN), end_ns = noted_end_ns(recording);
     bool cut = jm__recording_is_cut(recording);
     if (start_ns == INT64_MIN || end_ns == INT64_MIN || cut) {
         int64_t earliest, latest;
         JM_TRY(jm__kernels_bounds(&view->kernels, &earliest, &latest, err));
-        if (earliest_ns(loading) < earliest) earliest = earliest_ns(loading);
-        if (latest_ns(loading) > latest) latest = latest_ns(loading);
+        if (earliest_ns(l) < earliest) earliest = earliest_ns(l);
+        if (latest_ns(l) > latest) latest = latest_ns(l);
         if (start_ns == INT64_MIN) start_ns = earliest == INT64_MAX ? 0 : earliest;
         if (end_ns == INT64_MIN || (cut && latest > 0 && latest < end_ns)) end_ns = latest;
     }
@@ -126,75 +428,57 @@ static int64_t noted(const jm_recording *recording, const char *key)
 }
 
 /* False if memory is out. */
-static bool copy_damage(jm__loading *loading, const jm_recording *recording)
+static bool copy_damage(loading *l, const jm_recording *recording)
 {
     const char *damage = jm_recording_damage(recording);
-    const char *told = loading->view.damage;
+    const char *told = l->view.damage;
     if (damage == NULL || (told != NULL && strcmp(told, damage) == 0)) return true;
-    loading->view.damage = jm__loading_keep(loading, damage);
-    return loading->view.damage != NULL;
+    l->view.damage = jm__loading_keep(&l->rows, damage);
+    return l->view.damage != NULL;
 }
 
 /* What the recording knows of itself. */
-static jm_status copy_facts(jm__loading *loading, const jm_recording *recording, jm_error *err)
+static jm_status copy_facts(loading *l, const jm_recording *recording, jm_error *err)
 {
-    JM_TRY(set_bounds(loading, recording, err));
-    loading->view.cost = (jm__sampler_cost){.cpu_ns = noted(recording, "sampler_cpu_ns"),
-                                            .calls = noted(recording, "sampler_calls"),
-                                            .call_ns = noted(recording, "sampler_call_ns")};
-    loading->view.launch_cost = (jm__launch_cost){.ns = noted(recording, "launch_cost_ns"),
-                                                  .low_ns = noted(recording, "launch_cost_low_ns"),
-                                                  .high_ns = noted(recording, "launch_cost_high_ns")};
-    loading->view.budget_ppm = noted(recording, "budget_ppm");
+    JM_TRY(set_bounds(l, recording, err));
+    l->view.cost = (jm__sampler_cost){.cpu_ns = noted(recording, "sampler_cpu_ns"),
+                                      .calls = noted(recording, "sampler_calls"),
+                                      .call_ns = noted(recording, "sampler_call_ns")};
+    l->view.launch_cost = (jm__launch_cost){.ns = noted(recording, "launch_cost_ns"),
+                                            .low_ns = noted(recording, "launch_cost_low_ns"),
+                                            .high_ns = noted(recording, "launch_cost_high_ns")};
+    l->view.budget_ppm = noted(recording, "budget_ppm");
     const char *ncu = jm_recording_meta(recording, "ncu");
-    loading->view.ncu = ncu != NULL ? jm__loading_keep(loading, ncu) : NULL;
-    bool fine = (ncu == NULL || loading->view.ncu != NULL) && copy_damage(loading, recording);
+    l->view.ncu = ncu != NULL ? jm__loading_keep(&l->rows, ncu) : NULL;
+    bool fine = (ncu == NULL || l->view.ncu != NULL) && copy_damage(l, recording);
     return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
-}
-
-/* Around the time of a part some processes have kernels that others have not yet, or no longer. */
-typedef struct whole_time {
-    const jm__dataset *view;
-    jm__kernel_taker take;
-    void *taker;
-} whole_time;
-
-static jm_status take_if_whole(void *context, const jm__kernel_run *kernel, jm_error *err)
-{
-    const whole_time *w = context;
-    if (kernel->end_ns <= w->view->whole_from_ns || kernel->end_ns > w->view->whole_to_ns) return JM_OK;
-    return w->take(w->taker, kernel, err);
 }
 
 /* Whether kernels refer to what is not there is known once they have passed. */
 static jm_status each_kernel(void *context, bool by_time, jm__kernel_taker take, void *taker, jm_error *err)
 {
-    jm__loading *loading = context;
-    whole_time whole = {&loading->view, take, taker};
-    if (loading->view.follows || loading->view.goes_on)
-        JM_TRY(jm__kernel_table_each(&loading->kernels, by_time, take_if_whole, &whole, err));
-    else
-        JM_TRY(jm__kernel_table_each(&loading->kernels, by_time, take, taker, err));
-    bool fine = loading->kernels.strays == 0 || copy_damage(loading, loading->kernels.recording);
+    loading *l = context;
+    JM_TRY(kernels_each(&l->kernels, by_time, take, taker, err));
+    bool fine = l->kernels.strays == 0 || copy_damage(l, l->kernels.recording);
     return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
 static jm_status each_counter_block(void *context, jm__counter_taker take, void *taker, jm_error *err)
 {
-    jm__loading *loading = context;
-    jm_recording *recording = loading->kernels.recording;
-    JM_TRY(jm__counter_blocks_each(recording, loading->counter_sets.items, loading->counter_sets.count, take,
-                                   taker, err));
-    return copy_damage(loading, recording) ? JM_OK : jm__no_memory(err, "jm__dataset_load");
+    loading *l = context;
+    jm_recording *recording = l->kernels.recording;
+    JM_TRY(counter_blocks_each(recording, l->rows.counter_sets.items, l->rows.counter_sets.count, take, taker,
+                               err));
+    return copy_damage(l, recording) ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
 /* ---- loading */
 
-#define SHOW(field, vec) (view->field##s = loading->vec.items, view->field##_count = loading->vec.count)
+#define SHOW(field, vec) (view->field##s = l->rows.vec.items, view->field##_count = l->rows.vec.count)
 
-static void show(jm__loading *loading)
+static void show(loading *l)
 {
-    jm__dataset *view = &loading->view;
+    jm__dataset *view = &l->view;
     SHOW(board, boards);
     SHOW(sensor, sensors);
     SHOW(reading, readings);
@@ -203,30 +487,30 @@ static void show(jm__loading *loading)
     SHOW(mark, marks);
     SHOW(event, events);
     SHOW(name, names);
-    view->processes = loading->processes.items;
-    view->process_count = loading->processes.count;
-    view->kernels = (jm__kernel_source){each_kernel, loading};
+    view->processes = l->rows.processes.items;
+    view->process_count = l->rows.processes.count;
+    view->kernels = (jm__kernel_source){each_kernel, l};
     view->counters = (jm__counter_source){
-        .sets = loading->counter_sets.items,
-        .set_count = loading->counter_sets.count,
-        .each = loading->counter_sets.count > 0 ? each_counter_block : NULL,
-        .context = loading,
+        .sets = l->rows.counter_sets.items,
+        .set_count = l->rows.counter_sets.count,
+        .each = l->rows.counter_sets.count > 0 ? each_counter_block : NULL,
+        .context = l,
     };
-    view->classes = loading->classes.items;
-    view->class_count = loading->classes.count;
-    view->losses = loading->losses.items;
-    view->loss_count = loading->losses.count;
+    view->classes = l->rows.classes.items;
+    view->class_count = l->rows.classes.count;
+    view->losses = l->rows.losses.items;
+    view->loss_count = l->rows.losses.count;
 }
 
-static jm_status load_readings(jm__loading *loading, jm_recording *recording, sqlite3 *db,
+static jm_status load_readings(loading *l, jm_recording *recording, sqlite3 *db,
                                const jm__stretch_wanted *wanted, jm_error *err)
 {
     for (size_t i = 0; i < jm__taken_table_count; i++) {
         const jm__taken_table *taken = &jm__taken_tables[i];
         if (taken->for_readings)
-            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
+            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
         else if (taken->table == JM_TABLE_READINGS)
-            JM_TRY(jm__reading_stretch(recording, db, wanted, taken->take, loading, err));
+            JM_TRY(reading_stretch(recording, db, wanted, taken->take, &l->rows, err));
     }
     return JM_OK;
 }
@@ -238,7 +522,7 @@ static bool is_of_spans(jm__table_id table)
 }
 
 typedef struct span_filter {
-    jm__loading *loading;
+    loading *loading;
     const jm__stretch_wanted *wanted;
     jm__row_taker take;
 } span_filter;
@@ -247,32 +531,32 @@ typedef struct span_filter {
 static bool take_wanted_span(void *context, const void *row)
 {
     const span_filter *f = context;
-    jm__loading *loading = f->loading;
+    loading *l = f->loading;
     const jm__stretch_wanted *w = f->wanted;
-    size_t before = loading->spans.count;
-    if (!f->take(loading, row)) return false;
-    if (loading->spans.count == before) return true;
-    const jm__span *span = &loading->spans.items[before];
-    const char *name = span->name_id > 0 ? loading->names.items[span->name_id] : "";
+    size_t before = l->rows.spans.count;
+    if (!f->take(&l->rows, row)) return false;
+    if (l->rows.spans.count == before) return true;
+    const jm__span *span = &l->rows.spans.items[before];
+    const char *name = span->name_id > 0 ? l->rows.names.items[span->name_id] : "";
     bool wanted =
         (w->kind == JM_SPAN_NONE || span->kind == w->kind) && (w->name == NULL || strcmp(name, w->name) == 0);
-    if (!wanted) loading->spans.count--;
+    if (!wanted) l->rows.spans.count--;
     return true;
 }
 
 /* The recorder marks it as it finds out, and notes it of its own command. */
-static jm_status find_gone(jm__loading *loading, const jm_recording *recording, jm_error *err)
+static jm_status find_gone(loading *l, const jm_recording *recording, jm_error *err)
 {
-    jm__dataset *view = &loading->view;
-    int64_t pid = noted(recording, "child_pid"), ended_ns = jm__meta_ns(recording, "child_end_ns", INT64_MAX);
-    view->gone_ns = malloc((loading->processes.count + 1) * sizeof *view->gone_ns);
+    jm__dataset *view = &l->view;
+    int64_t pid = noted(recording, "child_pid"), ended_ns = fact_ns(recording, "child_end_ns", INT64_MAX);
+    view->gone_ns = malloc((l->rows.processes.count + 1) * sizeof *view->gone_ns);
     if (view->gone_ns == NULL) return jm__no_memory(err, "jm__dataset_load");
-    for (size_t i = 0; i < loading->processes.count; i++)
-        view->gone_ns[i] = loading->processes.items[i].pid == pid ? ended_ns : INT64_MAX;
-    for (size_t i = 0; i < loading->marks.count; i++) {
-        const jm__mark *mark = &loading->marks.items[i];
+    for (size_t i = 0; i < l->rows.processes.count; i++)
+        view->gone_ns[i] = l->rows.processes.items[i].pid == pid ? ended_ns : INT64_MAX;
+    for (size_t i = 0; i < l->rows.marks.count; i++) {
+        const jm__mark *mark = &l->rows.marks.items[i];
         const jm__process *process = jm__dataset_process(view, mark->process_id);
-        const char *name = mark->name_id > 0 ? loading->names.items[mark->name_id] : "";
+        const char *name = mark->name_id > 0 ? l->rows.names.items[mark->name_id] : "";
         if (process == NULL || strcmp(name, JM_MARK_ENDED) != 0) continue;
         int64_t *gone_ns = &view->gone_ns[process - view->processes];
         if (mark->t_ns < *gone_ns) *gone_ns = mark->t_ns;
@@ -281,95 +565,91 @@ static jm_status find_gone(jm__loading *loading, const jm_recording *recording, 
 }
 
 /* Marks are few. */
-static void keep_wanted_marks(jm__loading *loading, const jm__stretch_wanted *wanted)
+static void keep_wanted_marks(loading *l, const jm__stretch_wanted *wanted)
 {
     size_t kept = 0;
-    for (size_t i = 0; wanted->kind == JM_SPAN_NONE && i < loading->marks.count; i++) {
-        jm__mark mark = loading->marks.items[i];
-        const char *name = mark.name_id > 0 ? loading->names.items[mark.name_id] : "";
+    for (size_t i = 0; wanted->kind == JM_SPAN_NONE && i < l->rows.marks.count; i++) {
+        jm__mark mark = l->rows.marks.items[i];
+        const char *name = mark.name_id > 0 ? l->rows.names.items[mark.name_id] : "";
         if (mark.t_ns < wanted->from_ns || mark.t_ns > wanted->to_ns) continue;
-        if (wanted->name == NULL || strcmp(name, wanted->name) == 0) loading->marks.items[kept++] = mark;
+        if (wanted->name == NULL || strcmp(name, wanted->name) == 0) l->rows.marks.items[kept++] = mark;
     }
-    loading->marks.count = kept;
+    l->rows.marks.count = kept;
 }
 
-static bool any_is_open(const jm__loading *loading)
+static bool any_is_open(const loading *l)
 {
-    for (size_t i = 0; i < loading->spans.count; i++)
-        if (loading->spans.items[i].end_ns == -1) return true;
+    for (size_t i = 0; i < l->rows.spans.count; i++)
+        if (l->rows.spans.items[i].end_ns == -1) return true;
     return false;
 }
 
 /* Marks also tell of an open span when its process ended. */
-static jm_status load_spans(jm__loading *loading, jm_recording *recording, sqlite3 *db,
+static jm_status load_spans(loading *l, jm_recording *recording, sqlite3 *db,
                             const jm__stretch_wanted *wanted, jm_error *err)
 {
     for (size_t i = 0; i < jm__taken_table_count; i++) {
         const jm__taken_table *taken = &jm__taken_tables[i];
-        span_filter filter = {loading, wanted, taken->take};
+        span_filter filter = {l, wanted, taken->take};
         if (is_of_spans(taken->table))
-            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
+            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
         else if (taken->table == JM_TABLE_SPANS)
-            JM_TRY(jm__span_stretch(recording, db, wanted, take_wanted_span, &filter, err));
-        else if (taken->table == JM_TABLE_MARKS && (wanted->kind == JM_SPAN_NONE || any_is_open(loading)))
-            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
+            JM_TRY(span_stretch(recording, db, wanted, take_wanted_span, &filter, err));
+        else if (taken->table == JM_TABLE_MARKS && (wanted->kind == JM_SPAN_NONE || any_is_open(l)))
+            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
     }
     return JM_OK;
 }
 
-static jm_status load_tables(jm__loading *loading, jm_recording *recording, sqlite3 *db, jm_error *err)
+static jm_status load_tables(loading *l, jm_recording *recording, sqlite3 *db, jm_error *err)
 {
     for (size_t i = 0; i < jm__taken_table_count; i++) {
         const jm__taken_table *taken = &jm__taken_tables[i];
-        JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
+        JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
     }
-    JM_TRY(jm__kernel_table_begin(&loading->kernels, db, err));
-    loading->kernels.class_count = loading->classes.count;
-    loading->kernels.stream_count = loading->streams.count;
-    if (loading->strays == 0) return JM_OK;
+    JM_TRY(begin_kernels(&l->kernels, db, err));
+    l->kernels.class_count = l->rows.classes.count;
+    l->kernels.stream_count = l->rows.streams.count;
+    if (l->rows.strays == 0) return JM_OK;
     return jm__recording_note_damage(
-        recording, err, "%" PRId64 " rows refer to what is not there and are left out", loading->strays);
+        recording, err, "%" PRId64 " rows refer to what is not there and are left out", l->rows.strays);
 }
 
 /* `wanted`: readings of this time; NULL: everything. */
 static jm_status load(jm__dataset **out, jm_recording *recording, const jm__stretch_wanted *wanted,
                       jm_error *err)
 {
-    jm__loading *loading = calloc(1, sizeof *loading);
-    if (loading == NULL || !jm__vec_push(&loading->names, "")) {
-        free(loading);
+    loading *l = calloc(1, sizeof *l);
+    if (l == NULL || !jm__vec_push(&l->rows.names, "")) {
+        free(l);
         return jm__no_memory(err, "jm__dataset_load");
     }
-    loading->kernels.recording = recording;
+    l->kernels.recording = recording;
     sqlite3 *db;
     jm_status status = jm__recording_begin(recording, &db, err);
     if (status == JM_OK) {
-        status = wanted == NULL  ? load_tables(loading, recording, db, err)
-                 : wanted->spans ? load_spans(loading, recording, db, wanted, err)
-                                 : load_readings(loading, recording, db, wanted, err);
+        status = wanted == NULL  ? load_tables(l, recording, db, err)
+                 : wanted->spans ? load_spans(l, recording, db, wanted, err)
+                                 : load_readings(l, recording, db, wanted, err);
         jm__recording_end(recording, db);
     }
     if (status == JM_OK) {
-        sort_all(loading);
-        show(loading);
-        if (wanted == NULL) status = copy_facts(loading, recording, err);
+        sort_all(l);
+        show(l);
+        if (wanted == NULL) status = copy_facts(l, recording, err);
     }
-    if (status == JM_OK) status = find_gone(loading, recording, err);
+    if (status == JM_OK) status = find_gone(l, recording, err);
     if (status == JM_OK && wanted != NULL && wanted->spans) {
         int64_t end_ns = noted_end_ns(recording);
-        loading->view.end_ns = end_ns > 0 ? end_ns : 0;
-        keep_wanted_marks(loading, wanted);
-        show(loading);
-    }
-    if (status == JM_OK && wanted == NULL) {
-        jm__part_keep_own(loading);
-        show(loading);
+        l->view.end_ns = end_ns > 0 ? end_ns : 0;
+        keep_wanted_marks(l, wanted);
+        show(l);
     }
     if (status != JM_OK) {
-        jm__dataset_free(&loading->view);
+        jm__dataset_free(&l->view);
         return status;
     }
-    *out = &loading->view;
+    *out = &l->view;
     return JM_OK;
 }
 
@@ -390,22 +670,22 @@ jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
 void jm__dataset_free(jm__dataset *dataset)
 {
     if (dataset == NULL) return;
-    jm__loading *loading = (jm__loading *)dataset; /* `view` is its first member */
-    jm__text_store_free(&loading->texts);
-    jm__vec_free(&loading->boards);
-    jm__vec_free(&loading->sensors);
-    jm__vec_free(&loading->readings);
-    jm__vec_free(&loading->processes);
-    jm__vec_free(&loading->spans);
-    jm__vec_free(&loading->classes);
-    jm__vec_free(&loading->streams);
-    jm__vec_free(&loading->marks);
-    jm__vec_free(&loading->losses);
-    jm__vec_free(&loading->events);
-    jm__vec_free(&loading->names);
-    jm__vec_free(&loading->counter_sets);
+    loading *l = (loading *)dataset; /* `view` is its first member */
+    jm__text_store_free(&l->rows.texts);
+    jm__vec_free(&l->rows.boards);
+    jm__vec_free(&l->rows.sensors);
+    jm__vec_free(&l->rows.readings);
+    jm__vec_free(&l->rows.processes);
+    jm__vec_free(&l->rows.spans);
+    jm__vec_free(&l->rows.classes);
+    jm__vec_free(&l->rows.streams);
+    jm__vec_free(&l->rows.marks);
+    jm__vec_free(&l->rows.losses);
+    jm__vec_free(&l->rows.events);
+    jm__vec_free(&l->rows.names);
+    jm__vec_free(&l->rows.counter_sets);
     free(dataset->gone_ns);
-    free(loading);
+    free(l);
 }
 
 const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id)

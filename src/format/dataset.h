@@ -2,12 +2,52 @@
 #ifndef JM_FORMAT_DATASET_H
 #define JM_FORMAT_DATASET_H
 
-#include "format/counter_source.h"
-#include "format/kernel_source.h"
 #include "format/rows/rows.h"
 #include "record/cupti/launch_cost.h"
 #include "record/sample/sampler.h"
 #include <joulemap/recording.h>
+
+/* Where its kernels come from. They are many: they pass by, and nobody holds them all. What attribution needs
+ * of one: how many bytes it moved stays in the file. */
+typedef struct jm__kernel_run {
+    int64_t start_ns;
+    int64_t end_ns;
+    int64_t class_id;
+    int64_t stream_id;
+    int64_t span_id;   /* innermost span of the thread that launched it, 0: none */
+    int64_t launch_ns; /* when the API call that launched it began, -1: unknown */
+    int64_t calls;     /* how many launches this row stands for, from 1 */
+} jm__kernel_run;
+
+/* Takes one; what is not JM_OK ends the pass and is what the pass returns. */
+typedef jm_status (*jm__kernel_taker)(void *taker, const jm__kernel_run *kernel, jm_error *err);
+
+/* Each pass gives the same kernels. `by_time`: sorted by start, which may cost a sort on disk; else as they
+ * were written, which is nearly by time. BAD_DATA: the file is damaged. */
+typedef struct jm__kernel_source {
+    jm_status (*each)(void *context, bool by_time, jm__kernel_taker take, void *taker, jm_error *err);
+    void *context;
+} jm__kernel_source;
+
+/* From the first start to the last end; `*earliest_ns` INT64_MAX if there is no kernel. A pass of its own. */
+jm_status jm__kernels_bounds(const jm__kernel_source *source, int64_t *earliest_ns, int64_t *latest_ns,
+                             jm_error *err);
+
+/* Where its hardware counters come from. A day of them is a gigabyte: they pass by. */
+
+/* Takes a block, which is sound and borrowed for the call; what is not JM_OK ends the pass and is what the
+ * pass returns. */
+typedef jm_status (*jm__counter_taker)(void *taker, const jm__counter_block *block, jm_error *err);
+
+/* Sets by id, which is index + 1; blocks in the order in which they were written, which is by time for each
+ * set. Each pass gives the same blocks, of a damaged file what it still gives. `each` may be NULL: there are
+ * none. */
+typedef struct jm__counter_source {
+    const jm__counter_set *sets;
+    size_t set_count;
+    jm_status (*each)(void *context, jm__counter_taker take, void *taker, jm_error *err);
+    void *context;
+} jm__counter_source;
 
 /* Arrays sorted by time (processes by id; boards, sensors, classes, streams by id, which is index + 1).
  * All texts live as long as the dataset. */
@@ -38,11 +78,7 @@ typedef struct jm__dataset {
     size_t name_count;
     int64_t start_ns; /* of the run */
     int64_t end_ns;   /* of the run, or up to where the file is complete */
-    int64_t part;     /* of a run in parts (rotate.h) its number: start and end are its own; 0: it is whole */
-    bool follows;     /* there was a part before it */
-    bool goes_on;     /* what is open at its end goes on in the next part, if its process does */
     int64_t *gone_ns; /* [process_count]: when it was seen to have ended; INT64_MAX: never; NULL: none was */
-    int64_t whole_from_ns, whole_to_ns; /* of a part: kernels that ended meanwhile are all there */
     const char *ncu; /* file of Nsight Compute that its windows of counters are from; NULL: they were sampled,
                         or there are none */
     const char *damage; /* what of the recording is missing, in a sentence; NULL if it is whole */

@@ -6,11 +6,9 @@
 #include "base/text_store.h"
 #include "base/vec.h"
 #include "format/batch.h"
-#include "format/dataset.h"
 #include "format/recording.h"
 
 typedef struct jm__loading {
-    jm__dataset view; /* what the caller sees: pointers into the vectors below */
     JM_VEC(jm_board) boards;
     JM_VEC(jm_sensor) sensors;
     jm__readings readings;
@@ -18,7 +16,6 @@ typedef struct jm__loading {
     jm__spans spans;
     JM_VEC(jm__kernel_class) classes;
     JM_VEC(jm__stream) streams;
-    jm__kernel_table kernels;
     JM_VEC(jm__counter_set) counter_sets;
     JM_VEC(jm__mark) marks;
     JM_VEC(jm__loss) losses;

@@ -4,12 +4,10 @@
 #include "base/no_fork.h"
 #include "base/plain.h"
 #include "base/vec.h"
+#include "format/claim.h"
 #include "format/copy.h"
-#include "format/part_name.h"
 #include "format/recover.h"
 #include "format/row.h"
-#include "format/rows/table_sql.h"
-#include "format/written.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -277,23 +275,14 @@ static jm_status find_a_way_in(jm_recording *recording, sqlite3 **db, jm_error *
     return status;
 }
 
-/* It may have been recorded in parts, whose names are others. */
-static jm_status fail_to_find(const char *path, int code, jm_error *err)
-{
-    jm_status status = jm__fail(err, jm_status_of_errno(code), code, "open", "%s cannot be opened: %s", path,
-                                strerror(code));
-    char *newest = code == ENOENT ? jm__part_newest(path) : NULL;
-    if (newest != NULL) jm__hint(err, status, "it was recorded in parts: the newest is %s", newest);
-    free(newest);
-    return status;
-}
-
 /* What SQLite would tell in less helpful words. The file is not opened here: if this process records it,
  * closing a second descriptor would drop the locks that SQLite holds on the first. */
 static jm_status check_file(const char *path, jm_error *err)
 {
     struct stat info;
-    if (stat(path, &info) != 0 || access(path, R_OK) != 0) return fail_to_find(path, errno, err);
+    if (stat(path, &info) != 0 || access(path, R_OK) != 0)
+        return jm__fail(err, jm_status_of_errno(errno), errno, "open", "%s cannot be opened: %s", path,
+                        strerror(errno));
     if (!S_ISREG(info.st_mode)) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is not a file", path);
     if (info.st_size == 0) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is empty: not a recording", path);
     return JM_OK;
@@ -512,6 +501,53 @@ jm_status jm__recording_complete_ns(jm_recording *recording, int64_t *complete_n
     const char *complete = jm_recording_meta(recording, "complete_ns");
     *complete_ns = complete == NULL ? -1 : strtoll(complete, NULL, 10);
     return JM_OK;
+}
+
+/* Which row of `boards` the GPU with an index is. `column`: of the index. `what`: what people call it. */
+static jm_status find_board(const jm_recording *recording, sqlite3 *db, const char *column, const char *what,
+                            int index, int64_t *id, jm_error *err)
+{
+    char sql[160];
+    sqlite3_stmt *rows;
+    snprintf(sql, sizeof sql, "SELECT id, %s FROM boards WHERE backend <> 'rapl' AND %s NOT NULL ORDER BY %s",
+             column, column, column);
+    JM_TRY(jm__recording_check_table(recording, JM_TABLE_BOARDS, err));
+    JM_TRY(jm__database_prepare(db, &rows, sql, NULL, err));
+    jm__strbuf others = {0};
+    bool found = false;
+    while (!found && sqlite3_step(rows) == SQLITE_ROW) {
+        found = sqlite3_column_int(rows, 1) == index;
+        *id = sqlite3_column_int64(rows, 0);
+        jm__strbuf_format(&others, "%s%d", others.length > 0 ? ", " : "", sqlite3_column_int(rows, 1));
+    }
+    sqlite3_finalize(rows);
+    jm_status status = JM_OK;
+    if (!found) {
+        status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no %s %d; this recording has: %s", what, index,
+                          others.length > 0 ? others.text : "none");
+    }
+    jm__strbuf_free(&others);
+    return status;
+}
+
+static jm_status find_board_in(jm_recording *recording, const char *column, const char *what, int index,
+                               int64_t *id, jm_error *err)
+{
+    sqlite3 *db;
+    JM_TRY(jm__recording_begin(recording, &db, err));
+    jm_status status = find_board(recording, db, column, what, index, id, err);
+    jm__recording_end(recording, db);
+    return status;
+}
+
+jm_status jm_recording_board_id(jm_recording *recording, int index, int64_t *id, jm_error *err)
+{
+    return find_board_in(recording, "board_index", "GPU", index, id, err);
+}
+
+jm_status jm_recording_cuda_board_id(jm_recording *recording, int cuda_index, int64_t *id, jm_error *err)
+{
+    return find_board_in(recording, "cuda_index", "CUDA device", cuda_index, id, err);
 }
 
 void jm_recording_close(jm_recording *recording)

@@ -2,7 +2,7 @@
 #include "format/recover.h"
 
 #include "base/no_fork.h"
-#include "format/rows/table_sql.h"
+#include "format/rows/table.h"
 
 #include <errno.h>
 #include <fcntl.h>

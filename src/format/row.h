@@ -2,13 +2,27 @@
 #ifndef JM_FORMAT_ROW_H
 #define JM_FORMAT_ROW_H
 
-#include "format/rows/table.h"
+#include "format/batch.h"
+#include "format/database.h"
 
-#include <sqlite3.h>
+/* One prepared statement a table. */
+typedef struct jm__inserter {
+    sqlite3_stmt *rows[JM_TABLE_COUNT];
+    sqlite3_stmt *span_end; /* of a span that is in the file already */
+} jm__inserter;
 
-/* Into the parameters of jm__table_sql_insert. Texts and bytes are borrowed until the statement is reset.
- * Binding can only fail for want of memory, and the step that follows reports it. */
-void jm__row_bind(sqlite3_stmt *insert, const jm__table *table, const void *row);
+jm_status jm__inserter_prepare(jm__inserter *inserter, sqlite3 *db, const char *path, jm_error *err);
+void jm__inserter_free(jm__inserter *inserter);
+
+/* One row of that table's struct. SQLite's result code: SQLITE_OK or what went wrong. */
+int jm__insert(jm__inserter *inserter, jm__table_id table, const void *row);
+
+/* A fact of the table `meta`. */
+int jm__insert_meta(jm__inserter *inserter, const char *key, const char *value);
+int jm__insert_number(jm__inserter *inserter, const char *key, int64_t value);
+
+/* All rows of a batch. */
+int jm__insert_batch(jm__inserter *inserter, const jm__batch *batch);
 
 /* Out of a line of jm__table_sql_select. Numbers that do not fit their field, and NULL, read as missing.
  * Texts and bytes are borrowed until the next step. */

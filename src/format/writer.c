@@ -1,36 +1,134 @@
-/* Writing a recording, from its first rows to its end: rows gather in a batch until a commit. */
+/* Writing a recording, from its first rows to its end: rows gather in a batch until a commit puts them into
+ * SQLite, on a full disk as far as they fit. */
 #include "format/writer.h"
 
 #include "base/clock.h"
 #include "base/no_fork.h"
 #include "base/plain.h"
 #include "base/utf8.h"
-#include "format/old_parts.h"
-#include "format/part_name.h"
+#include "format/batch.h"
+#include "format/claim.h"
 #include "format/recording.h"
-#include "format/rewrite.h"
-#include "format/rows/marks.h"
+#include "format/row.h"
 #include "format/rows/span_kind.h"
-#include "format/writer_state.h"
 #include "record/timeline/identity.h"
+#include "record/timeline/names.h"
 #include "record/timeline/ring_format.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-static int insert_span_kind(jm__inserter *inserter, jm_span_kind kind)
+#define FLUSH_BYTES    ((size_t)1 << 20) /* a batch this large goes to SQLite before the next commit */
+#define CHECKPOINT_NS  (5 * JM_NS_PER_S)
+#define CLOSE_ATTEMPTS 20
+#define CLOSE_WAIT_NS  (50 * JM_NS_PER_MS)
+
+/* On a full disk. */
+#define RESERVE_BYTES ((size_t)1 << 20)  /* for readings alone: some minutes of two boards */
+#define RESERVE_SHARE 8                  /* of a small disk */
+#define ROWS_LEAST    64                 /* fewer are not tried: two or three pages of readings */
+#define WORK_ROWS     256                /* of spans, kernels and the like at once: some ten pages */
+#define PART_BYTES    ((size_t)32 << 10) /* what those take at most */
+
+/* Rows that are numbered here stay in memory: few, and their numbers must outlive a failed commit. */
+struct jm__writer {
+    sqlite3 *db;
+    jm__claim claim;
+    const char *path; /* the claim's; NULL: in memory */
+    jm__guard *guard;
+    jm__inserter inserter;
+    jm__batch batch;
+    jm__names names;
+    JM_VEC(jm_board) boards;
+    JM_VEC(jm_sensor) sensors;
+    JM_VEC(jm__stream) streams;
+    JM_VEC(jm__kernel_class) classes;
+    JM_VEC(jm__counter_set) counter_sets; /* own their texts */
+    struct {
+        size_t names, boards, sensors, streams, classes, counter_sets;
+    } written;                   /* how many of them are in the file */
+    int64_t counter_sets_copied; /* with numbers below those of counter_sets */
+    int64_t complete_ns;         /* of the last commit that worked, 0: none */
+    int64_t checkpoint_ns;       /* when the journal was last emptied into the file, 0: never */
+    bool closing;                /* the next commit sets the end mark */
+    jm_status failure;           /* of the last commit, JM_OK if it worked */
+    pthread_mutex_t lock;        /* the database, when a reader in this process shares it */
+    jm_recording *recording;
+    jm__writer_follower follower;
+};
+
+/* ---- a copy: the rows of a recording of any version, whole or damaged, into the tables of this one */
+
+typedef struct copying {
+    jm__writer *to;
+    jm__table_id table;
+    int rc; /* of the new database */
+} copying;
+
+/* Not the end mark, and no row that cannot be one of its table (its number is taken, a value is missing):
+ * only files that joulemap did not write have such. */
+static bool copy_row(void *context, const void *row)
 {
-    jm__span_kind_row row = {(int64_t)kind, jm_span_kind_text(kind), jm__span_kind_is_wide(kind)};
-    return jm__insert(inserter, JM_TABLE_SPAN_KINDS, &row);
+    copying *c = context;
+    const jm__any_row *any = row;
+    if (c->table == JM_TABLE_META && strcmp(any->meta.key, "closed") == 0) return true;
+    int rc = jm__insert(&c->to->inserter, c->table, row);
+    if ((rc & 0xff) == SQLITE_CONSTRAINT) return true;
+    if (c->table == JM_TABLE_COUNTER_SETS && any->counter_sets.id > c->to->counter_sets_copied)
+        c->to->counter_sets_copied = any->counter_sets.id;
+    c->rc = rc;
+    return rc == SQLITE_OK;
 }
+
+static jm_status copy_tables(jm__writer *writer, jm_recording *from, sqlite3 *db, jm_error *err)
+{
+    for (int table = 0; table < JM_TABLE_COUNT; table++) {
+        copying c = {.to = writer, .table = (jm__table_id)table, .rc = SQLITE_OK};
+        jm_status status = jm__recording_rows(from, db, c.table, copy_row, &c, err);
+        if (c.rc != SQLITE_OK) return jm__database_fail(err, writer->db, c.rc, "sqlite3_step", writer->path);
+        if (status != JM_OK) return status;
+    }
+    return JM_OK;
+}
+
+/* In one transaction. */
+static jm_status copy_once(jm__writer *writer, jm_recording *from, jm_error *err)
+{
+    sqlite3 *db;
+    writer->counter_sets_copied = 0;
+    JM_TRY(jm__recording_begin(from, &db, err));
+    jm_status status = jm__database_run(writer->db, "BEGIN", writer->path, err);
+    if (status == JM_OK) status = copy_tables(writer, from, db, err);
+    if (status == JM_OK) status = jm__database_run(writer->db, "COMMIT", writer->path, err);
+    if (status != JM_OK) sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* may not have begun */
+    jm__recording_end(from, db);
+    return status;
+}
+
+static jm_status copy_rows(jm__writer *writer, jm_recording *from, jm_error *err)
+{
+    jm_status status = copy_once(writer, from, err);
+    if (status == JM_OK) return JM_OK;
+    JM_TRY(jm__recording_recover(from, status, err));
+    return copy_once(writer, from, err);
+}
+
+/* ---- the begin */
 
 static int insert_span_kinds(jm__inserter *inserter)
 {
     int rc = SQLITE_OK;
-    for (int kind = 1; rc == SQLITE_OK && kind < JM_SPAN_KIND_COUNT; kind++)
-        rc = insert_span_kind(inserter, (jm_span_kind)kind);
+    for (int i = 1; rc == SQLITE_OK && i < JM_SPAN_KIND_COUNT; i++) {
+        jm_span_kind kind = (jm_span_kind)i;
+        jm__span_kind_row row = {i, jm_span_kind_text(kind), jm__span_kind_is_wide(kind)};
+        rc = jm__insert(inserter, JM_TABLE_SPAN_KINDS, &row);
+    }
     return rc;
 }
 
@@ -43,62 +141,39 @@ static int insert_maker(jm__inserter *inserter)
     return rc;
 }
 
-int jm__writer_put_first_rows(jm__part *part)
-{
-    int rc = insert_span_kinds(&part->inserter);
-    return rc == SQLITE_OK ? insert_maker(&part->inserter) : rc;
-}
-
-static jm_status copy_rows(jm__writer *writer, jm_recording *from, jm_error *err)
-{
-    jm__part *part = &writer->part;
-    jm__rewriting to = {.db = part->db, .path = part->path, .inserter = &part->inserter};
-    JM_TRY(jm__rewrite(&to, from, err));
-    writer->counter_sets_copied = to.counter_sets;
-    return JM_OK;
-}
-
 /* A copy has the kinds of spans of the other one. */
 static jm_status write_first_rows(jm__writer *writer, jm_recording *from, jm_error *err)
 {
-    jm__part *part = &writer->part;
     if (from != NULL) JM_TRY(copy_rows(writer, from, err));
     jm__no_fork_begin();
-    int rc = sqlite3_exec(part->db, "BEGIN", NULL, NULL, NULL);
-    if (rc == SQLITE_OK) rc = from == NULL ? jm__writer_put_first_rows(part) : insert_maker(&part->inserter);
-    if (rc == SQLITE_OK) rc = sqlite3_exec(part->db, "COMMIT", NULL, NULL, NULL);
+    int rc = sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL);
+    if (rc == SQLITE_OK && from == NULL) rc = insert_span_kinds(&writer->inserter);
+    if (rc == SQLITE_OK) rc = insert_maker(&writer->inserter);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
     jm_status status =
-        rc == SQLITE_OK ? JM_OK : jm__database_fail(err, part->db, rc, "sqlite3_step", part->path);
+        rc == SQLITE_OK ? JM_OK : jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
     jm__no_fork_end();
     return status;
 }
 
-/* But for its files. */
-static void free_writer(jm__writer *writer)
+static jm_status open_file(jm__writer *writer, const char *path, bool overwrite, jm_error *err)
 {
-    jm__batch_free(&writer->batch);
-    jm__names_free(&writer->names);
-    jm__vec_free(&writer->boards);
-    jm__vec_free(&writer->sensors);
-    jm__vec_free(&writer->streams);
-    jm__vec_free(&writer->classes);
-    for (size_t i = 0; i < writer->counter_sets.count; i++) {
-        jm__owned_free(writer->counter_sets.items[i].metrics);
-        jm__owned_free(writer->counter_sets.items[i].units);
+    if (path != NULL) {
+        JM_TRY(jm__claim_make(&writer->claim, path, overwrite, err));
+        writer->path = writer->claim.path;
+        if ((writer->guard = jm__guard_create(path)) == NULL) return jm__no_memory(err, "jm__writer_create");
     }
-    jm__vec_free(&writer->counter_sets);
-    jm__condenser_free(&writer->condenser);
-    jm__rotation_free(&writer->rotation);
-    pthread_mutex_destroy(&writer->lock);
-    free(writer);
+    JM_TRY(jm__database_create(&writer->db, path, JM_RECORDING_VERSION, err));
+    return jm__inserter_prepare(&writer->inserter, writer->db, path, err);
 }
 
-static jm_status create(jm__writer **out, const char *path, bool overwrite, jm_recording *from, jm_error *err)
+jm_status jm__writer_create_copy(jm__writer **out, const char *path, bool overwrite, jm_recording *from,
+                                 jm_error *err)
 {
     jm__writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return jm__no_memory(err, "jm__writer_create");
     pthread_mutex_init(&writer->lock, NULL);
-    jm_status status = jm__part_open(&writer->part, path, overwrite, err);
+    jm_status status = open_file(writer, path, overwrite, err);
     if (status == JM_OK) status = write_first_rows(writer, from, err);
     if (status != JM_OK) {
         jm__writer_discard(writer);
@@ -110,65 +185,17 @@ static jm_status create(jm__writer **out, const char *path, bool overwrite, jm_r
 
 jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, jm_error *err)
 {
-    return create(out, path, overwrite, NULL, err);
+    return jm__writer_create_copy(out, path, overwrite, NULL, err);
 }
 
-jm_status jm__writer_create_copy(jm__writer **out, const char *path, bool overwrite, jm_recording *from,
-                                 jm_error *err)
+void jm__writer_follow(jm__writer *writer, const jm__writer_follower *follower)
 {
-    return create(out, path, overwrite, from, err);
+    writer->follower = *follower;
 }
 
-/* After those of earlier runs. */
-static jm_status first_name(char **path, const char *base, int64_t *number, jm_error *err)
+jm__writer_inside jm__writer_look(jm__writer *writer)
 {
-    JM_TRY(jm__old_parts_last(base, number, err));
-    *path = jm__part_name(base, ++*number);
-    return *path != NULL ? JM_OK : jm__no_memory(err, "jm__writer_create_parts");
-}
-
-static jm_status begin_rotation(jm__writer *writer, const char *base, int64_t number, bool overwrite,
-                                const jm__rotation_wanted *wanted, jm_error *err)
-{
-    char text[24];
-    jm__rotation *r = &writer->rotation;
-    *r = (jm__rotation){.wanted = true,
-                        .replaces = overwrite,
-                        .every_ns = (int64_t)(wanted->every_s * (double)JM_NS_PER_S),
-                        .bytes = wanted->bytes,
-                        .keep = wanted->keep,
-                        .base = strdup(base),
-                        .first = number,
-                        .number = number};
-    if (r->base == NULL) return jm__no_memory(err, "jm__writer_create_parts");
-    if (r->every_ns > 0 && r->every_ns < JM_PART_LEAST_NS) r->every_ns = JM_PART_LEAST_NS;
-    r->carried.names = (jm__carried_names){.traced = jm__writer_name(writer, JM_MARK_TRACED),
-                                           .steps = jm__writer_name(writer, JM_MARK_STEPS),
-                                           .untraced = jm__writer_name(writer, JM_MARK_UNTRACED),
-                                           .ended = jm__writer_name(writer, JM_MARK_ENDED),
-                                           .graphs = jm__writer_name(writer, JM_MARK_GRAPHS_BEFORE),
-                                           .request = jm__writer_name(writer, JM_MARK_REQUEST),
-                                           .request_ended = jm__writer_name(writer, JM_MARK_REQUEST_ENDED),
-                                           .batch = jm__writer_name(writer, JM_MARK_BATCH)};
-    snprintf(text, sizeof text, "%" PRId64, number);
-    jm__writer_meta(writer, "part", text);
-    return JM_OK;
-}
-
-jm_status jm__writer_create_parts(jm__writer **out, const char *base, bool overwrite,
-                                  const jm__rotation_wanted *wanted, jm_error *err)
-{
-    int64_t number = 0;
-    char *path = NULL;
-    JM_TRY(first_name(&path, base, &number, err));
-    jm_status status = create(out, path, false, NULL, err);
-    free(path);
-    if (status != JM_OK) return status;
-    status = begin_rotation(*out, base, number, overwrite, wanted, err);
-    if (status == JM_OK) return JM_OK;
-    jm__writer_discard(*out);
-    *out = NULL;
-    return status;
+    return (jm__writer_inside){writer->db, &writer->inserter, writer->sensors.items, writer->sensors.count};
 }
 
 /* ---- rows */
@@ -176,7 +203,7 @@ jm_status jm__writer_create_parts(jm__writer **out, const char *base, bool overw
 /* Keeps the batch small. After a failure it may grow: only commits try again. */
 static void flush_if_large(jm__writer *writer)
 {
-    if (writer->batch.bytes >= JM_FLUSH_BYTES && writer->failure == JM_OK)
+    if (writer->batch.bytes >= FLUSH_BYTES && writer->failure == JM_OK)
         (void)jm__writer_commit(writer, 0, NULL);
 }
 
@@ -190,13 +217,11 @@ int64_t jm__writer_name(jm__writer *writer, const char *text)
 void jm__writer_meta(jm__writer *writer, const char *key, const char *value)
 {
     jm__batch_add_meta(&writer->batch, key, value);
-    if (writer->rotation.wanted) jm__carried_fact(&writer->rotation.carried, key, value);
 }
 
 void jm__writer_anchor(jm__writer *writer, const jm__anchor *anchor)
 {
     jm__batch_add_anchor(&writer->batch, anchor);
-    writer->rotation.carried.anchor = *anchor;
 }
 
 /* Number a row and keep it until it is written. */
@@ -267,7 +292,7 @@ jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *
 
 void jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t count)
 {
-    static const size_t most = JM_FLUSH_BYTES / sizeof *readings; /* an import hands over all that it has */
+    static const size_t most = FLUSH_BYTES / sizeof *readings; /* an import hands over all that it has */
     for (size_t done = 0; done < count;) {
         size_t part = count - done < most ? count - done : most;
         jm__batch_add_readings(&writer->batch, readings + done, part);
@@ -279,13 +304,11 @@ void jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t 
 void jm__writer_event(jm__writer *writer, const jm__event *event)
 {
     jm__batch_add_event(&writer->batch, event);
-    if (writer->rotation.wanted) jm__carried_event(&writer->rotation.carried, event);
 }
 
 void jm__writer_process(jm__writer *writer, const jm__process *process)
 {
     jm__batch_add_process(&writer->batch, process);
-    if (writer->rotation.wanted) jm__carried_process(&writer->rotation.carried, process);
 }
 
 void jm__writer_span_begin(jm__writer *writer, const jm__span *span)
@@ -303,15 +326,12 @@ void jm__writer_span_end(jm__writer *writer, const jm__span_end *end)
 void jm__writer_kernels(jm__writer *writer, const jm__kernel *kernels, size_t count)
 {
     jm__batch_add_kernels(&writer->batch, kernels, count);
-    if (writer->rotation.wanted) jm__rotation_saw_kernels(&writer->rotation, kernels, count);
     flush_if_large(writer);
 }
 
 void jm__writer_mark(jm__writer *writer, const jm__mark *mark)
 {
     jm__batch_add_mark(&writer->batch, mark);
-    if (!writer->rotation.wanted || mark->name_id < 1 || (size_t)mark->name_id > writer->names.count) return;
-    jm__carried_mark_passed(&writer->rotation.carried, mark, writer->names.entries[mark->name_id - 1].text);
 }
 
 void jm__writer_loss(jm__writer *writer, const jm__loss *loss)
@@ -319,12 +339,332 @@ void jm__writer_loss(jm__writer *writer, const jm__loss *loss)
     jm__batch_add_loss(&writer->batch, loss);
 }
 
+/* ---- a commit */
+
+/* Rows that were dropped from the batch, as rows of `losses`: it was full as commits failed, or there was no
+ * memory for them. */
+static int insert_dropped(jm__writer *writer)
+{
+    int rc = SQLITE_OK;
+    jm_status cause = writer->failure == JM_OK ? JM_NO_MEMORY : writer->failure;
+    for (int row = 0; rc == SQLITE_OK && row < JM_BATCH_ROW_COUNT; row++) {
+        if (writer->batch.dropped[row] == 0) continue;
+        char reason[128];
+        snprintf(reason, sizeof reason, "%s while %s were to be written", jm_status_text(cause),
+                 jm__batch_row_text((jm__batch_row)row));
+        jm__loss loss = {.t_ns = writer->batch.dropped_since_ns,
+                         .count = writer->batch.dropped[row],
+                         .source = "recorder",
+                         .reason = reason};
+        rc = jm__insert(&writer->inserter, JM_TABLE_LOSSES, &loss);
+    }
+    return rc;
+}
+
+/* Numbered rows that are not in the file yet. */
+#define INSERT_NEW(vec, table)                                                                               \
+    for (size_t i = writer->written.vec; rc == SQLITE_OK && i < writer->vec.count; i++)                      \
+    rc = jm__insert(&writer->inserter, table, &writer->vec.items[i])
+
+static int insert_boards(jm__writer *writer)
+{
+    int rc = SQLITE_OK;
+    INSERT_NEW(boards, JM_TABLE_BOARDS);
+    INSERT_NEW(sensors, JM_TABLE_SENSORS);
+    return rc;
+}
+
+static void boards_are_written(jm__writer *writer)
+{
+    writer->written.boards = writer->boards.count;
+    writer->written.sensors = writer->sensors.count;
+}
+
+/* What spans, kernels, marks and counters name. */
+static int insert_work(jm__writer *writer)
+{
+    int rc = SQLITE_OK;
+    for (size_t i = writer->written.names; rc == SQLITE_OK && i < writer->names.count; i++) {
+        jm__name name = {(int64_t)i + 1, writer->names.entries[i].text};
+        rc = jm__insert(&writer->inserter, JM_TABLE_NAMES, &name);
+    }
+    INSERT_NEW(streams, JM_TABLE_STREAMS);
+    INSERT_NEW(classes, JM_TABLE_KERNEL_CLASSES);
+    INSERT_NEW(counter_sets, JM_TABLE_COUNTER_SETS);
+    return rc;
+}
+
+static void work_is_written(jm__writer *writer)
+{
+    writer->written.names = writer->names.count;
+    writer->written.streams = writer->streams.count;
+    writer->written.classes = writer->classes.count;
+    writer->written.counter_sets = writer->counter_sets.count;
+}
+
+static int insert_all(jm__writer *writer, int64_t complete_ns)
+{
+    jm__inserter *inserter = &writer->inserter;
+    int rc = insert_boards(writer);
+    if (rc == SQLITE_OK) rc = insert_work(writer);
+    if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
+    if (rc == SQLITE_OK) rc = insert_dropped(writer);
+    if (rc == SQLITE_OK && complete_ns > 0) rc = jm__insert_number(inserter, "complete_ns", complete_ns);
+    if (rc == SQLITE_OK && writer->closing) rc = jm__insert_meta(inserter, "closed", "1");
+    return rc;
+}
+
+static void forget_written(jm__writer *writer)
+{
+    boards_are_written(writer);
+    work_is_written(writer);
+    jm__batch_clear(&writer->batch);
+    memset(writer->batch.dropped, 0, sizeof writer->batch.dropped);
+    writer->batch.dropped_since_ns = 0;
+}
+
+static jm_status put_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) rc = insert_all(writer, complete_ns);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) {
+        forget_written(writer);
+        if (complete_ns > 0) writer->complete_ns = complete_ns;
+        return JM_OK;
+    }
+    jm_status status = jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
+    sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* may have happened by itself */
+    return status;
+}
+
+/* ---- on a full disk: of a batch that is too large for what is left, what fits, the readings before all that
+ * is large */
+
+/* How far the file may still grow, on its file system and by the limit of this process (`ulimit -f`), when
+ * what lies in the journal is in it; and how much of that is for readings alone. False: nobody knows. */
+static bool find_room(const jm__writer *writer, uint64_t *room, uint64_t *reserve)
+{
+    struct statvfs fs;
+    struct stat file;
+    struct rlimit most;
+    int64_t pages = 0;
+    const char *path = writer->path;
+    if (path == NULL || statvfs(path, &fs) != 0 || stat(path, &file) != 0) return false;
+    if (jm__database_integer(writer->db, "PRAGMA page_count", &pages, path, NULL) != JM_OK) return false;
+    uint64_t all = (uint64_t)fs.f_blocks * fs.f_frsize, free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    uint64_t size = (uint64_t)file.st_size, wanted = (uint64_t)pages * JM_PAGE_BYTES;
+    uint64_t most_size = size + free_bytes;
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < most_size) all = most_size = most.rlim_cur;
+    *room = wanted < most_size ? most_size - wanted : 0;
+    *reserve = all / RESERVE_SHARE < RESERVE_BYTES ? all / RESERVE_SHARE : RESERVE_BYTES;
+    return true;
+}
+
+/* For a part of what is no readings. At the end no readings come any more, but what is missing is to be told.
+ */
+static bool has_room(const jm__writer *writer)
+{
+    uint64_t room, reserve;
+    return !find_room(writer, &room, &reserve) ||
+           room >= PART_BYTES + (writer->closing ? PART_BYTES : reserve);
+}
+
+/* A batch needs its room in the journal and in the file. */
+static bool is_short_of_room(const jm__writer *writer)
+{
+    uint64_t room, reserve;
+    return !writer->closing && find_room(writer, &room, &reserve) && room < reserve + 2 * writer->batch.bytes;
+}
+
+/* Readings stand in the file up to there, whatever else of that time is missing. */
+static int note_readings(jm__writer *writer, const jm__batch *part)
+{
+    int64_t latest_ns = 0;
+    for (size_t i = 0; i < part->readings.count; i++)
+        if (part->readings.items[i].t_ns > latest_ns) latest_ns = part->readings.items[i].t_ns;
+    return latest_ns == 0 ? SQLITE_OK : jm__insert_number(&writer->inserter, "readings_ns", latest_ns);
+}
+
+/* In a transaction of its own, and into the file at once, so that the next has its room in the journal.
+ * `insert_named`: of numbered rows that others name; NULL: the part alone. */
+static bool write_part(jm__writer *writer, int (*insert_named)(jm__writer *writer), const jm__batch *part)
+{
+    int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (rc == SQLITE_OK && insert_named != NULL) rc = insert_named(writer);
+    if (rc == SQLITE_OK) rc = jm__insert_batch(&writer->inserter, part);
+    if (rc == SQLITE_OK) rc = note_readings(writer, part);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    else
+        sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
+    return rc == SQLITE_OK;
+}
+
+/* As many as fit, in parts that get smaller. */
+static void write_rows(jm__writer *writer, jm__batch_row row, size_t most)
+{
+    jm__batch part;
+    bool work = row != JM_BATCH_READINGS && row != JM_BATCH_OTHERS;
+    size_t count;
+    while ((count = jm__batch_first(&writer->batch, row, most, &part)) > 0) {
+        if (work && !has_room(writer)) return;
+        if (write_part(writer, NULL, &part))
+            jm__batch_forget(&writer->batch, &part);
+        else if (row != JM_BATCH_OTHERS && count > ROWS_LEAST)
+            most = count / 2;
+        else
+            return;
+    }
+}
+
+/* What fits goes out of the batch; the rest stays. */
+static void write_what_fits(jm__writer *writer)
+{
+    static const jm__batch_row work[] = {JM_BATCH_SPANS, JM_BATCH_KERNELS, JM_BATCH_MARKS, JM_BATCH_COUNTERS};
+    static const jm__batch nothing;
+    write_rows(writer, JM_BATCH_OTHERS, SIZE_MAX); /* few, and what they say is of all the rest */
+    if (!write_part(writer, insert_boards, &nothing)) return;
+    boards_are_written(writer);
+    write_rows(writer, JM_BATCH_READINGS, SIZE_MAX);
+    if (!has_room(writer) || !write_part(writer, insert_work, &nothing)) return;
+    work_is_written(writer);
+    for (size_t i = 0; i < sizeof work / sizeof *work; i++)
+        write_rows(writer, work[i], WORK_ROWS);
+}
+
+static bool has_work(const jm__writer *writer)
+{
+    int64_t waiting[JM_BATCH_ROW_COUNT];
+    jm__batch_lost(&writer->batch, waiting);
+    for (int row = 0; row < JM_BATCH_ROW_COUNT; row++)
+        if (row != JM_BATCH_READINGS && row != JM_BATCH_OTHERS && waiting[row] > writer->batch.dropped[row])
+            return true;
+    return false;
+}
+
+/* Before a disk is full, it is full for all but readings: what they tell nothing else does. */
+static jm_status put_rows(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    if (!is_short_of_room(writer)) {
+        jm_status status = put_batch(writer, complete_ns, err);
+        if (status != JM_DISK_FULL || writer->path == NULL) return status;
+    }
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    write_what_fits(writer);
+    if (has_work(writer)) return jm__database_fail(err, NULL, SQLITE_FULL, "statvfs", writer->path);
+    return put_batch(writer, complete_ns, err); /* the rest, and that it is all */
+}
+
+/* What may pass when there is room again, or the memory. */
+static bool may_recover(jm_status status)
+{
+    return status == JM_DISK_FULL || status == JM_IO || status == JM_BUSY || status == JM_NO_MEMORY ||
+           status == JM_NO_PERMISSION;
+}
+
+static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    jm_status status = jm__guard_check(writer->guard, err);
+    if (status == JM_OK) status = put_rows(writer, complete_ns, err);
+    if (status != JM_OK && !may_recover(status))
+        jm__batch_drop_all(&writer->batch); /* it would fail for ever */
+    writer->failure = status;
+    return status;
+}
+
+/* What is in the journal takes its room twice while it goes into the file: soon there may be no more of that.
+ */
+static bool room_is_scarce(const jm__writer *writer)
+{
+    uint64_t room, reserve;
+    return find_room(writer, &room, &reserve) && room < 2 * FLUSH_BYTES + 2 * RESERVE_BYTES;
+}
+
+/* Now and then what is in the journal goes into the file itself, the schema and the boards at once: a file
+ * whose journal was lost or cut is then worth something, too. If it fails, the journal still has all. */
+static void checkpoint_if_due(jm__writer *writer)
+{
+    int64_t now_ns = jm__now_ns();
+    if (writer->path == NULL) return;
+    if (now_ns - writer->checkpoint_ns < CHECKPOINT_NS && !room_is_scarce(writer)) return;
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    writer->checkpoint_ns = now_ns;
+}
+
+jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    const jm__writer_follower *follower = &writer->follower;
+    pthread_mutex_lock(&writer->lock);
+    jm__no_fork_begin();
+    jm_status status = write_batch(writer, complete_ns, err);
+    if (status == JM_OK && !writer->closing && follower->committed != NULL)
+        follower->committed(follower->context, complete_ns);
+    if (status == JM_OK) checkpoint_if_due(writer);
+    jm__no_fork_end();
+    pthread_mutex_unlock(&writer->lock);
+    return status;
+}
+
+/* ---- the end of the journal: into the file, and gone */
+
+/* SQLite tells the mode that holds now in a row, which may be the old one without an error; and that it could
+ * not be kept, in the step after that. */
+static jm_status set_mode(const jm__writer *writer, const char *mode, jm_error *err)
+{
+    char sql[48];
+    snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s", mode);
+    sqlite3_stmt *change = NULL;
+    JM_TRY(jm__database_prepare(writer->db, &change, sql, writer->path, err));
+    int rc = sqlite3_step(change);
+    const char *now = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(change, 0) : NULL;
+    bool changed = now != NULL && strcmp(now, mode) == 0;
+    if (rc == SQLITE_ROW) rc = changed ? sqlite3_step(change) : SQLITE_BUSY;
+    jm_status status =
+        rc == SQLITE_DONE ? JM_OK : jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
+    sqlite3_finalize(change);
+    return status;
+}
+
+/* Once more after a failure: then the file has the old mode again, while SQLite believes in the new one. */
+static jm_status end_journal_once(const jm__writer *writer, jm_error *err)
+{
+    jm__no_fork_begin();
+    jm_status status = set_mode(writer, "delete", err);
+    if (status != JM_OK && status != JM_BUSY && set_mode(writer, "wal", NULL) == JM_OK)
+        status = set_mode(writer, "delete", err);
+    jm__no_fork_end();
+    return status;
+}
+
+/* Somebody may be reading just now: that passes. */
+static jm_status leave_one_file(jm__writer *writer, jm_error *err)
+{
+    jm_error cause = {0};
+    jm__inserter_free(&writer->inserter); /* no statement may stand in the way */
+    jm__guard_forget_journal(writer->guard);
+    jm__no_fork_begin();
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    jm__no_fork_end();
+    jm_status status = end_journal_once(writer, &cause);
+    for (int i = 1; i < CLOSE_ATTEMPTS && status == JM_BUSY; i++) {
+        jm__sleep_ns(CLOSE_WAIT_NS);
+        status = end_journal_once(writer, &cause);
+    }
+    if (status == JM_OK) return JM_OK;
+    jm__fail(err, status, cause.code, cause.call,
+             "%s: %s: all of the run is there, but a part of it may lie in %s-wal", writer->path,
+             jm_status_text(status), writer->path);
+    return jm__hint(err, status, "keep the two files together: whoever reads the first needs the second");
+}
+
 /* ---- the end */
 
 jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error *err)
 {
     if (writer->recording == NULL)
-        JM_TRY(jm__recording_share(&writer->recording, writer->part.db, &writer->lock, err));
+        JM_TRY(jm__recording_share(&writer->recording, writer->db, &writer->lock, err));
     *out = writer->recording;
     return JM_OK;
 }
@@ -344,7 +684,7 @@ static jm_status fail_incomplete(jm__writer *writer, const jm_error *cause, jm_e
         jm__print(since, sizeof since, "its last %.1f s are",
                   (double)(jm__now_ns() - writer->complete_ns) / 1e9);
     jm__fail(err, cause->status, cause->code, cause->call,
-             "%s: %s: %s missing (%s); what was written before is whole", writer->part.path,
+             "%s: %s: %s missing (%s); what was written before is whole", writer->path,
              jm_status_text(cause->status), since, lost.length == 0 ? "nothing but its end mark" : lost.text);
     jm__strbuf_free(&lost);
     return jm__hint(err, cause->status, "%s", cause->hint);
@@ -353,88 +693,72 @@ static jm_status fail_incomplete(jm__writer *writer, const jm_error *cause, jm_e
 /* Somebody removed it, or put another in its place: what was recorded is in a file without a name. */
 static jm_status fail_gone(const jm__writer *writer, jm_error *err)
 {
-    jm_status status =
-        jm__fail(err, JM_NOT_FOUND, 0, "stat", "%s is gone: it was removed or replaced while it was recorded",
-                 writer->part.path);
+    jm_status status = jm__fail(err, JM_NOT_FOUND, 0, "stat",
+                                "%s is gone: it was removed or replaced while it was recorded", writer->path);
     return jm__hint(err, status, "leave a recording where it is until its run has ended");
+}
+
+static void close_database(jm__writer *writer)
+{
+    jm_recording_close(writer->recording);
+    if (jm__guard_check(writer->guard, NULL) == JM_OK) { /* else SQLite would close what is not its own */
+        jm__inserter_free(&writer->inserter);
+        jm__database_close(writer->db);
+    }
+    jm__guard_free(writer->guard);
+}
+
+/* But for its files. */
+static void free_writer(jm__writer *writer)
+{
+    jm__batch_free(&writer->batch);
+    jm__names_free(&writer->names);
+    jm__vec_free(&writer->boards);
+    jm__vec_free(&writer->sensors);
+    jm__vec_free(&writer->streams);
+    jm__vec_free(&writer->classes);
+    for (size_t i = 0; i < writer->counter_sets.count; i++) {
+        jm__owned_free(writer->counter_sets.items[i].metrics);
+        jm__owned_free(writer->counter_sets.items[i].units);
+    }
+    jm__vec_free(&writer->counter_sets);
+    if (writer->follower.free != NULL) writer->follower.free(writer->follower.context);
+    pthread_mutex_destroy(&writer->lock);
+    free(writer);
 }
 
 void jm__writer_keep(jm__writer *writer)
 {
-    jm__rotation *r = &writer->rotation;
-    jm__claim_keep(&writer->part.claim);
-    if (r->replaces) (void)jm__old_parts_remove(r->base, r->first, 0, NULL);
-    r->replaces = false;
+    jm__claim_keep(&writer->claim);
 }
 
 void jm__writer_discard(jm__writer *writer)
 {
     if (writer == NULL) return;
-    jm_recording_close(writer->recording);
-    jm__rotation_give_up(writer, NULL);
-    jm__part_discard(&writer->part);
+    close_database(writer); /* before the files move: SQLite looks for its journal by name */
+    jm__claim_undo(&writer->claim);
     free_writer(writer);
-}
-
-void jm__writer_settle(jm__writer *writer, int64_t end_ns)
-{
-    if (writer->rotation.next.db == NULL) return;
-    (void)jm__writer_commit(writer, end_ns, NULL); /* what fails comes again at the close */
-    pthread_mutex_lock(&writer->lock);
-    jm__rotation_give_up(writer, NULL); /* nothing is in it that the part before it has not */
-    pthread_mutex_unlock(&writer->lock);
-}
-
-const char *jm__writer_path(const jm__writer *writer)
-{
-    return writer->part.path;
-}
-
-void jm__writer_cost(jm__writer *writer, const jm__sampler_cost *so_far)
-{
-    writer->rotation.cost = *so_far;
-}
-
-jm__sampler_cost jm__writer_cost_told(const jm__writer *writer)
-{
-    return writer->rotation.cost_told;
-}
-
-/* All that was measured is there, but not as it was asked for. */
-static jm_status fail_to_rotate(const jm__writer *writer, jm_error *err)
-{
-    const jm__rotation *r = &writer->rotation;
-    if (r->lost.status != JM_OK) {
-        if (err != NULL) *err = r->lost;
-        return r->lost.status;
-    }
-    if (r->trouble.status == JM_OK) return JM_OK;
-    jm__fail(err, r->trouble.status, r->trouble.code, r->trouble.call,
-             "%s holds all that came after it was due for a new part, which could not be made: %s",
-             writer->part.path, r->trouble.text);
-    return jm__hint(err, r->trouble.status, "%s", r->trouble.hint);
 }
 
 jm_status jm__writer_close(jm__writer *writer, jm_error *err)
 {
     if (writer == NULL) return JM_OK;
     jm_error cause = {0};
-    jm__writer_settle(writer, writer->complete_ns);
     writer->closing = true;
     jm_status status = jm__writer_commit(writer, 0, &cause);
     if (status != JM_OK) {
         status = fail_incomplete(writer, &cause, err);
         jm__batch_drop_all(&writer->batch);
         (void)jm__writer_commit(writer, 0, NULL); /* that they are missing may fit where they did not */
-    } else if (writer->part.path != NULL)
-        status = jm__part_leave_one_file(&writer->part, err);
-    if (cause.status == JM_OK && writer->part.path != NULL &&
-        !jm__written_is_at(&writer->part.claim.file, writer->part.path))
+    } else if (writer->path != NULL) {
+        status = leave_one_file(writer, err);
+    }
+    if (cause.status == JM_OK && writer->path != NULL &&
+        !jm__written_is_at(&writer->claim.file, writer->path))
         status = fail_gone(writer, err);
-    if (status == JM_OK) status = fail_to_rotate(writer, err);
     jm__writer_keep(writer);
-    jm_recording_close(writer->recording);
-    jm__part_close(&writer->part);
+    close_database(writer);
+    jm__claim_free(&writer->claim);
     free_writer(writer);
     return status;
 }

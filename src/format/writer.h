@@ -8,28 +8,15 @@
 #define JM_FORMAT_WRITER_H
 
 #include "format/rows/rows.h"
-#include "record/sample/sampler.h"
 #include <joulemap/recording.h>
+#include <sqlite3.h>
 
 typedef struct jm__writer jm__writer;
+typedef struct jm__inserter jm__inserter; /* format/row.h */
 
 /* `path` NULL: in memory. Refuses an existing file unless `overwrite`: then it stays aside until
  * jm__writer_keep or _close. */
 jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, jm_error *err);
-
-/* How a run is parted (rotate.h): after a time, at a size, by whichever comes first; 0: not for that. `keep`:
- * so many parts stay, 0: all. */
-typedef struct jm__rotation_wanted {
-    double every_s;
-    int64_t bytes, keep;
-} jm__rotation_wanted;
-
-#define JM_PART_LEAST_NS (30 * JM_NS_PER_S) /* no part is made shorter than that for the time's sake */
-
-/* Into parts of `base` (part_name.h), with numbers after those that are there; `overwrite`: which go at
- * jm__writer_keep or _close. BUSY: somebody writes such parts. */
-jm_status jm__writer_create_parts(jm__writer **out, const char *base, bool overwrite,
-                                  const jm__rotation_wanted *wanted, jm_error *err);
 
 /* With all rows of another recording, as they can be read, for counters and facts to be added: what else has
  * numbers would get some that are taken. `from` is another file. */
@@ -66,24 +53,26 @@ jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *
 /* Make everything so far durable; `complete_ns`: all that happened before it is in. */
 jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *err);
 
-/* Before the first row: condense what is older than `keep_s` (0: whatever its age, it stays), and more where
- * the file would pass `max_bytes` (0: it may grow); see format/condense.h. The last 20 s always stay
- * whole.
- */
-void jm__writer_condense(jm__writer *writer, double keep_s, int64_t max_bytes);
+/* What goes on from each commit that worked but the last, with the writer's lock held, before what is in the
+ * journal goes into the file (format/condense.h). The writer frees it at its end. */
+typedef struct jm__writer_follower {
+    void (*committed)(void *context, int64_t complete_ns);
+    void (*free)(void *context);
+    void *context;
+} jm__writer_follower;
 
-/* The file that is written; of parts it changes once a cut is made. NULL: in memory. Valid until the next
- * commit. */
-const char *jm__writer_path(const jm__writer *writer);
+/* One at most. */
+void jm__writer_follow(jm__writer *writer, const jm__writer_follower *follower);
 
-/* What the sampler cost so far, for the part that is closed next; and how much of it older parts have told.
- */
-void jm__writer_cost(jm__writer *writer, const jm__sampler_cost *so_far);
-jm__sampler_cost jm__writer_cost_told(const jm__writer *writer);
+/* For a follower, while it is called: what it works on. The array moves when a sensor is added. */
+typedef struct jm__writer_inside {
+    sqlite3 *db;
+    jm__inserter *inserter;
+    const jm_sensor *sensors;
+    size_t sensor_count;
+} jm__writer_inside;
 
-/* All rows of the run are here, which ended then; facts of its end may follow. A cut that goes on is made, or
- * was none. */
-void jm__writer_settle(jm__writer *writer, int64_t end_ns);
+jm__writer_inside jm__writer_look(jm__writer *writer);
 
 /* Of a writer in memory: what it wrote, to be read while writing goes on. A file is opened by its path. */
 jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error *err);
@@ -94,8 +83,7 @@ void jm__writer_keep(jm__writer *writer);
 /* Close without the file: it goes, and what it replaced is there again. */
 void jm__writer_discard(jm__writer *writer);
 
-/* Commit, leave one single file without a journal beside it, close. Of a run in parts the error may be that
- * one could not be made, or was removed. */
+/* Commit, leave one single file without a journal beside it, close. */
 jm_status jm__writer_close(jm__writer *writer, jm_error *err);
 
 #endif

@@ -2,8 +2,8 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "format/claim.h"
 #include "format/dataset.h"
-#include "format/written.h"
 #include "import/counters.h"
 #include "import/ncu.h"
 #include <joulemap/import.h>

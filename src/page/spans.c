@@ -19,7 +19,6 @@ static bool is_wanted(const jm__dataset *d, const jm__span *span, const jm_repor
 {
     const jm__process *process = jm__dataset_process(d, span->process_id);
     if (o->process_id != 0 && (process == NULL || process->pid != o->process_id)) return false;
-    if (d->follows && jm__span_end_ns(d, span) <= d->start_ns) return false; /* of the part before */
     bool whole = o->from_ns == 0 && o->to_ns == 0;
     return whole || (jm__span_end_ns(d, span) > o->from_ns && span->start_ns < o->to_ns);
 }
@@ -45,14 +44,11 @@ static json_t *seconds(const jm__dataset *d, int64_t t_ns)
     return jm__json_real((double)(t_ns - d->start_ns) * 1e-9);
 }
 
-/* Of a run in parts a part's own time is shown. */
 static json_t *band_at(const void *context, size_t i)
 {
     const found *f = context;
     const jm__span *span = f->spans.items[i];
     int64_t from_ns = span->start_ns, to_ns = jm__span_end_ns(f->dataset, span);
-    if (f->dataset->follows && from_ns < f->dataset->start_ns) from_ns = f->dataset->start_ns;
-    if (f->dataset->goes_on && to_ns > f->dataset->end_ns) to_ns = f->dataset->end_ns;
     return json_pack("{so ss so so}", "name", jm__json_text(jm__dataset_text(f->dataset, span->name_id)),
                      "kind", jm_span_kind_text(span->kind), "from_s", seconds(f->dataset, from_ns), "to_s",
                      seconds(f->dataset, to_ns));

@@ -5,6 +5,7 @@
 #ifndef JM_TESTS_DAY_H
 #define JM_TESTS_DAY_H
 
+#include "format/condense.h"
 #include "format/rows/marks.h"
 #include "format/writer.h"
 
@@ -108,7 +109,7 @@ static inline day day_begin_with(jm__writer *writer, int64_t traced_every, doubl
              .window = 1,
              .filtered_w = 100};
     d.t_ns = d.ring_ns = d.gauge_ns = d.counter_ns = d.start_ns;
-    jm__writer_condense(d.writer, keep_s, max_bytes);
+    assert_true(jm__writer_condense(d.writer, keep_s, max_bytes, NULL) == JM_OK);
     jm_board board = jm__board_blank;
     snprintf(board.backend, sizeof board.backend, "nvml");
     snprintf(board.name, sizeof board.name, "NVIDIA H200");

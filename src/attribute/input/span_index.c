@@ -111,12 +111,6 @@ static int64_t gone_ns(const jm__dataset *dataset, int64_t process_id)
     return known ? dataset->gone_ns[process - dataset->processes] : INT64_MAX;
 }
 
-bool jm__span_goes_on(const jm__dataset *dataset, const jm__span *span)
-{
-    if (span->end_ns != -1) return span->end_ns > dataset->end_ns;
-    return gone_ns(dataset, span->process_id) > dataset->end_ns;
-}
-
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span)
 {
     if (span->end_ns >= span->start_ns && span->end_ns != -1) return span->end_ns;

@@ -83,9 +83,6 @@ typedef size_t jm__span_choice(const jm__span_index *spans, size_t section, size
  * is out. */
 size_t *jm__span_speakers(const jm__span_index *spans, jm__span_choice *choose);
 
-/* Of a part after which another comes (dataset->goes_on): whether the span is open beyond its end. */
-bool jm__span_goes_on(const jm__dataset *dataset, const jm__span *span);
-
 /* The end of a span; of one that never ended, that of its process or of the recording, whichever came first.
  */
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span);

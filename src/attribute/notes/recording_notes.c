@@ -122,32 +122,13 @@ static void say_spans(jm__note_writer *w)
     const jm__dataset *d = w->a->dataset;
     size_t open = 0;
     for (size_t i = 0; i < d->span_count; i++)
-        open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0 &&
-                !(d->goes_on && jm__span_goes_on(d, &d->spans[i]));
+        open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0;
     if (open > 0)
         jm__say(
             w,
             "%zu spans never ended (the program stopped inside them, or is in them still); they last to its "
             "end, or to that of the recording.",
             open);
-}
-
-/* A run in parts: each has its own time, and spans do not keep to that. */
-static void say_part(jm__note_writer *w)
-{
-    const jm__dataset *d = w->a->dataset;
-    size_t from_before = 0, going_on = 0;
-    if (!d->follows && !d->goes_on) return;
-    for (size_t i = 0; i < d->span_count; i++) {
-        int64_t end_ns = jm__span_end_ns(d, &d->spans[i]);
-        from_before += d->follows && d->spans[i].start_ns < d->start_ns && end_ns > d->start_ns;
-        going_on += d->goes_on && jm__span_goes_on(d, &d->spans[i]);
-    }
-    jm__say(w,
-            "This is part %lld of a run: its figures are of its own %.4g s. %zu spans that came in from the "
-            "part before "
-            "and %zu that go on in the next have here the joules of that time, and count where they began.",
-            (long long)d->part, (double)(d->end_ns - d->start_ns) * 1e-9, from_before, going_on);
 }
 
 /* Marks that watch() of Python sets. */
@@ -210,7 +191,6 @@ static void say_requests(jm__note_writer *w)
 
 void jm__notes_of_recording(jm__note_writer *w)
 {
-    say_part(w);
     say_requests(w);
     say_untraced(w);
     jm__notes_of_stands(w);

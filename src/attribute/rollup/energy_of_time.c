@@ -7,12 +7,13 @@
 #include "attribute/rollup/energy.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "format/part_before.h"
+#include "format/dataset.h"
 
 #include <math.h>
 
-/* As much as a part has of the time before it. */
-static const int64_t around_ns = JM_PART_BEFORE_NS;
+/* What sensors remember, and two readings of a counter that is read every five seconds
+ * (record/sample/channel.c). */
+static const int64_t around_ns = 6 * JM_NS_PER_S;
 
 /* The time that readings with stamps from `first_ns` to `last_ns` tell of. */
 static void add_seen(jm__window *seen, const jm_sensor *sensor, int64_t first_ns, int64_t last_ns)
@@ -72,8 +73,8 @@ static jm_status measure(const jm__dataset *dataset, int64_t board_id, int64_t f
     return status;
 }
 
-static jm_status energy_here(jm_recording *recording, int64_t board_id, int64_t from_ns, int64_t to_ns,
-                             jm_sum *out, jm_error *err)
+static jm_status energy(jm_recording *recording, int64_t board_id, int64_t from_ns, int64_t to_ns,
+                        jm_sum *out, jm_error *err)
 {
     jm__dataset *dataset = NULL;
     const jm__stretch_wanted wanted = {.from_ns = from_ns - around_ns, .to_ns = to_ns + around_ns};
@@ -83,38 +84,11 @@ static jm_status energy_here(jm_recording *recording, int64_t board_id, int64_t 
     return status;
 }
 
-/* ---- a run in parts */
-
-static jm_sum sum_of(jm_sum a, jm_sum b)
-{
-    double energy_j = a.energy_j + b.energy_j;
-    double low_j = hypot(a.energy_j - a.low_j, b.energy_j - b.low_j);
-    double high_j = hypot(a.high_j - a.energy_j, b.high_j - b.energy_j);
-    return (jm_sum){energy_j, jm__energy_low(energy_j, low_j), energy_j + high_j};
-}
-
-static jm_status energy(jm_recording *recording, int64_t board_id, int64_t from_ns, int64_t to_ns,
-                        jm_sum *out, jm_error *err)
-{
-    jm_recording *before;
-    jm_sum here;
-    int64_t until_ns;
-    JM_TRY(jm__part_before(&before, recording, from_ns, &until_ns, err));
-    if (before == NULL) return energy_here(recording, board_id, from_ns, to_ns, out, err);
-    jm_status status = energy(before, board_id, from_ns, to_ns < until_ns ? to_ns : until_ns, out, err);
-    jm_recording_close(before);
-    if (status != JM_OK || to_ns <= until_ns) return status;
-    JM_TRY(energy_here(recording, board_id, until_ns, to_ns, &here, err));
-    *out = sum_of(*out, here);
-    return JM_OK;
-}
-
 jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, int64_t from_ns, int64_t to_ns,
                               jm_sum *out, jm_error *err)
 {
     *out = (jm_sum){NAN, NAN, NAN};
     if (to_ns < from_ns)
         return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
-    jm__part_own_time(recording, &from_ns, &to_ns);
     return energy(recording, board_id, jm__time_bounded(from_ns), jm__time_bounded(to_ns), out, err);
 }

@@ -1,11 +1,12 @@
 /* How the rows of a recording travel: one array of columns a table (tables.c), and nothing else knows them.
  *
- * From it follow CREATE TABLE, INSERT and SELECT (table_sql.h), the way from a struct into SQLite and back
+ * From it follow CREATE TABLE, INSERT and SELECT, the way from a struct into SQLite and back
  * (format/row.h), and what a row of a damaged file must look like (format/recover.c). A new column is
  * one line in tables.c, a field of its struct and a line in docs/file-format.md. */
 #ifndef JM_FORMAT_ROWS_TABLE_H
 #define JM_FORMAT_ROWS_TABLE_H
 
+#include "base/strbuf.h"
 #include "format/rows/rows.h"
 
 #define JM_RECORDING_APPLICATION_ID 0x4a4d4150 /* 'JMAP' */
@@ -100,5 +101,17 @@ static inline bool jm__column_in(const jm__column *column, int version)
 
 /* Most columns that a table has in any version. */
 #define JM_COLUMNS_MAX 32
+
+/* What SQLite is told about a table, as text. `version`: of the format. */
+
+/* CREATE TABLE as that version had it; nothing if it had none. */
+void jm__table_sql_create(jm__strbuf *sql, const jm__table *table, int version);
+
+/* Columns of that version in their order, as parameters from 1. `or`: what becomes of a row whose number or
+ * key is taken, NULL: as the columns say. */
+void jm__table_sql_insert(jm__strbuf *sql, const jm__table *table, int version, const char * or);
+
+/* "SELECT ... FROM ...": all columns of this version, in their order, out of a file of that one. */
+void jm__table_sql_select(jm__strbuf *sql, const jm__table *table, int version);
 
 #endif

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #define FLUSH_FILE   "flush"
-#define PART_FILE    "part" /* the recording's newest part, once there is another than the first */
 #define RUN_TEXT_MAX (PATH_MAX + 256)
 #define YOUNG_S      60 /* a folder without its file is left alone that long: somebody may be making it */
 
@@ -214,31 +213,6 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     if (!read_value(text, "recording=", recording, size)) return false;
     if (read_value(text, "budget_ppm=", budget, sizeof budget)) folder.budget_ppm = strtol(budget, NULL, 10);
     *out = folder;
-    return true;
-}
-
-/* Written beside and renamed, so that nobody reads a half. */
-void jm__run_folder_name(const jm__run_folder *folder, const char *recording)
-{
-    static const char beside[] = PART_FILE "-new";
-    int own = jm__private_folder(folder->path);
-    if (own < 0) return;
-    unlinkat(own, beside, 0); /* of a recorder that was killed, or whatever somebody put there */
-    int file = jm__private_file_at(own, beside, O_WRONLY | O_CREAT | O_EXCL);
-    bool written = file >= 0 && write(file, recording, strlen(recording)) == (ssize_t)strlen(recording);
-    if (file >= 0) close(file);
-    if (written) (void)renameat(own, beside, own, PART_FILE);
-    close(own);
-}
-
-bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t size)
-{
-    int file = jm__private_file(folder->path, PART_FILE, O_RDONLY);
-    if (file < 0) return false;
-    ssize_t count = read(file, recording, size - 1);
-    close(file);
-    if (count <= 0) return false;
-    recording[count] = '\0';
     return true;
 }
 

@@ -34,10 +34,6 @@ void jm__run_folder_remove(jm__run_folder *folder);
  * it is kept in memory. */
 bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size);
 
-/* The recording goes on in another file: by its owner; and who attached asks for it. False: it did not. */
-void jm__run_folder_name(const jm__run_folder *folder, const char *recording);
-bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t size);
-
 /* What `pid` starts is to enter by itself, or no longer (pid 0). */
 bool jm__run_folder_expect(const jm__run_folder *folder, int64_t pid, bool kernels);
 

@@ -1,5 +1,4 @@
-/* A run from the inside. Locks, in the order in which they are taken: `writer_lock`, then the queue's
- * or `path_lock`. */
+/* A run from the inside. Locks, in the order in which they are taken: `writer_lock`, then the queue's. */
 #ifndef JM_RECORD_RUN_INSIDE_H
 #define JM_RECORD_RUN_INSIDE_H
 
@@ -149,10 +148,6 @@ typedef struct jm__followed {
     int line; /* to its socket: when it breaks, one of us has ended */
 } jm__followed;
 
-typedef struct jm__older_part {
-    jm_recording *recording;
-} jm__older_part;
-
 enum { JM_RUN_TURN_MARKS = 5, JM_RUN_STRANGERS = 16 };
 
 struct jm_run {
@@ -162,10 +157,7 @@ struct jm_run {
     _Atomic bool waits; /* it is dormant, and was not stopped */
     _Atomic bool stopped; /* the stop has begun; `ended`: it is done */
     bool has_rings;       /* this process's spans go into this run */
-    char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory. Of a
-                           * run in parts the newest, which changes with writer_lock and path_lock held */
-    pthread_mutex_t path_lock;
-    char *told_path; /* what jm_run_path has given */
+    char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory */
     jm__run_folder folder;
     char **environment;
     jm__sampler *sampler;
@@ -178,8 +170,6 @@ struct jm_run {
     JM_VEC(jm_board) boards; /* that the sampler told of */
     bool refused;            /* there was no memory for a board or a sensor */
     jm_recording *recording;
-    JM_VEC(jm__older_part) older; /* that somebody may still read */
-
     jm__counter_source *counters;          /* NULL: none are sampled */
     JM_VEC(int64_t) boards_of_streams;     /* by the stream's number - 1; of the writer's thread */
     int64_t turn_marks[JM_RUN_TURN_MARKS]; /* names of marks that say when work is traced, 0: not yet told */
@@ -227,16 +217,6 @@ size_t jm__run_take_rows(jm_run *run);
 
 /* What rings still hold when all has ended. */
 void jm__run_take_last(jm_run *run);
-
-/* The recording of a run with a path is in parts. */
-bool jm__run_rotates(const jm_run_options *options);
-/* The writer, of run->path. USAGE: what is wanted of parts cannot be. */
-jm_status jm__run_start_writer(jm_run *run, const jm_run_options *options, jm_error *err);
-/* run->path is where the newest rows are: of one's own run, or of the recorder's above; with writer_lock
- * held.
- */
-void jm__run_follow_parts(jm_run *run);
-void jm__run_follow_recorder(jm_run *run);
 
 /* The writer's thread; its argument is the run. */
 void *jm__run_write(void *context);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/strbuf.h"
+#include "format/condense.h"
 #include "format/recording.h"
 #include "record/run/inside.h"
 #include "record/timeline/track.h"
@@ -51,13 +52,12 @@ static const char *simulated_profile(const jm_run_options *options)
     return sim != NULL && sim[0] != '\0' ? sim : NULL;
 }
 
-/* `path`: of the recording, of all parts together where it has some. */
-static jm_status start_sampler(jm_run *run, const jm_run_options *options, const char *path, jm_error *err)
+static jm_status start_sampler(jm_run *run, const jm_run_options *options, jm_error *err)
 {
     jm__strbuf truth = {0};
     const char *truth_path = getenv("JOULEMAP_SIM_TRUTH");
-    if (truth_path == NULL && path != NULL && simulated_profile(options) != NULL) {
-        jm__strbuf_format(&truth, "%s.truth.csv", path);
+    if (truth_path == NULL && run->path != NULL && simulated_profile(options) != NULL) {
+        jm__strbuf_format(&truth, "%s.truth.csv", run->path);
         truth_path = truth.text;
     }
     jm__sampler_options sampler_options = {.sim = options->sim,
@@ -140,16 +140,17 @@ static jm_status add_sinks(jm_run *run, const jm__row_sink *more, size_t count, 
                 : jm__fail(err, JM_LIMIT, 0, "jm_run_start", "a run has at most %d sinks", JM_SINKS_MAX);
 }
 
-static jm_status start_all(jm_run *run, const jm_run_options *options, const char *given,
-                           const jm__row_sink *more, size_t count, jm_error *err)
+static jm_status start(jm_run *run, const jm_run_options *options, const jm__row_sink *more, size_t count,
+                       jm_error *err)
 {
-    if (jm__run_rotates(options) && (run->path = strdup(jm__writer_path(run->writer))) == NULL)
-        return jm__no_memory(err, "jm_run_start");
+    JM_TRY(make_path(run, options->path, err));
+    JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
+    JM_TRY(jm__writer_condense(run->writer, options->keep_s, options->max_bytes, err));
     JM_TRY(add_sinks(run, more, count, err));
     double budget = options->budget > 0 ? options->budget : options->child_budget;
     JM_TRY(jm__run_folder_create(&run->folder, run->path, lround(1e6 * budget), err));
     if (!options->sampling_only) JM_TRY(start_rings(run, err));
-    JM_TRY(start_sampler(run, options, given, err));
+    JM_TRY(start_sampler(run, options, err));
     JM_TRY(jm__run_environment_make(run, options, err));
     if (options->kernels && !options->sampling_only)
         JM_TRY(jm__run_kernels_start(run, options->kernels_required, err));
@@ -160,17 +161,6 @@ static jm_status start_all(jm_run *run, const jm_run_options *options, const cha
     JM_TRY(
         jm__sinks_commit(&run->sinks, 0, err)); /* what cannot be written is told before the program starts */
     return start_thread(run, err);
-}
-
-static jm_status start(jm_run *run, const jm_run_options *options, const jm__row_sink *more, size_t count,
-                       jm_error *err)
-{
-    JM_TRY(make_path(run, options->path, err));
-    JM_TRY(jm__run_start_writer(run, options, err));
-    char *given = run->path;
-    jm_status status = start_all(run, options, given, more, count, err);
-    if (run->path != given) free(given);
-    return status;
 }
 
 static jm_run *new_run(void)
@@ -184,7 +174,6 @@ static jm_run *new_run(void)
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&run->lock, NULL);
     pthread_mutex_init(&run->writer_lock, NULL);
-    pthread_mutex_init(&run->path_lock, NULL);
     jm__run_queue_init(&run->queue);
     run->owner = getpid();
     return run;
@@ -339,7 +328,6 @@ static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
     jm__run_folder_ask_flush(&run->folder);
     while (jm__now_ns() - wanted_ns < timeout_ms * JM_NS_PER_MS) {
         jm__sleep_ns(20 * JM_NS_PER_MS);
-        JM_TRY(jm_run_recording(run, &recording, err)); /* there may be another part by now */
         JM_TRY(jm__recording_complete_ns(recording, &complete_ns, err));
         if (complete_ns >= wanted_ns) return JM_OK;
     }
@@ -391,7 +379,6 @@ jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
                         "the recorder above this process keeps its recording in memory");
     pthread_mutex_lock(&run->writer_lock);
-    if (run->attached) jm__run_follow_recorder(run);
     jm_status status = JM_OK;
     if (run->path == NULL)
         status = jm__writer_recording(run->writer, out, err);
@@ -400,6 +387,11 @@ jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
     if (status == JM_OK && run->path != NULL) *out = run->recording;
     pthread_mutex_unlock(&run->writer_lock);
     return status;
+}
+
+const char *jm_run_path(jm_run *run)
+{
+    return jm__run_is_foreign(run) ? NULL : run->path;
 }
 
 jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error *err)
@@ -416,12 +408,12 @@ jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error 
 
 static void write_end(jm_run *run, const jm__anchor *end)
 {
-    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler), told = jm__writer_cost_told(run->writer);
+    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
     jm__run_facts_write_number(&run->sinks, "end_ns", end->monotonic_ns);
     jm__run_facts_write_number(&run->sinks, "end_unix_ns", end->realtime_ns);
-    jm__run_facts_write_number(&run->sinks, "sampler_cpu_ns", cost.cpu_ns - told.cpu_ns);
-    jm__run_facts_write_number(&run->sinks, "sampler_calls", cost.calls - told.calls);
-    jm__run_facts_write_number(&run->sinks, "sampler_call_ns", cost.call_ns - told.call_ns);
+    jm__run_facts_write_number(&run->sinks, "sampler_cpu_ns", cost.cpu_ns);
+    jm__run_facts_write_number(&run->sinks, "sampler_calls", cost.calls);
+    jm__run_facts_write_number(&run->sinks, "sampler_call_ns", cost.call_ns);
     jm__sinks_anchor(&run->sinks, end);
 }
 
@@ -455,10 +447,6 @@ static jm_status write_rest(jm_run *run, const jm__anchor *end, jm_error *err)
     pthread_mutex_lock(&run->writer_lock);
     jm__run_take_rows(run);
     jm__run_take_last(run);
-    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
-    jm__writer_cost(run->writer, &cost);
-    jm__writer_settle(run->writer, end->monotonic_ns);
-    jm__run_follow_parts(run);
     write_end(run, end);
     jm_status status = end_writer(run, end->monotonic_ns, err);
     pthread_mutex_unlock(&run->writer_lock);
@@ -518,9 +506,6 @@ void jm_run_free(jm_run *run)
     jm_run_stop(run, NULL);
     release_rings(run);
     jm_recording_close(run->recording);
-    for (size_t i = 0; i < run->older.count; i++)
-        jm_recording_close(run->older.items[i].recording);
-    jm__vec_free(&run->older);
     jm__writer_close(run->writer, NULL);
     jm__collector_free(run->collector);
     jm__sampler_free(run->sampler);
@@ -534,10 +519,8 @@ void jm_run_free(jm_run *run)
     jm__vec_free(&run->boards);
     jm__vec_free(&run->boards_of_streams);
     pthread_mutex_destroy(&run->writer_lock);
-    pthread_mutex_destroy(&run->path_lock);
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->changed);
     free(run->path);
-    free(run->told_path);
     free(run);
 }

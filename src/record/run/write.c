@@ -57,11 +57,8 @@ static void look_for_asks(jm_run *run)
 static void commit(jm_run *run, int64_t complete_ns, int64_t fresh_ns, pace *now)
 {
     jm_error failure = {0};
-    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
     jm__run_folder_keep(&run->folder);
-    jm__writer_cost(run->writer, &cost);
     jm_status status = jm__sinks_commit(&run->sinks, complete_ns, &failure);
-    jm__run_follow_parts(run);
     now->committed_at_ns = jm__now_ns();
     now->committed_fresh_ns = fresh_ns;
     pthread_mutex_lock(&run->lock);

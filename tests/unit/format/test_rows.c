@@ -1,11 +1,11 @@
 /* The tables of a recording: the same in the file, in the documentation and in recovery; old ones; counters.
  */
+#include "format/claim.h"
 #include "format/dataset.h"
 #include "format/recording.h"
 #include "format/recover.h"
-#include "format/rows/table_sql.h"
+#include "format/rows/table.h"
 #include "format/writer.h"
-#include "format/written.h"
 #include "told.h"
 
 #include <joulemap/report.h>

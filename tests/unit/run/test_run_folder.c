@@ -178,31 +178,6 @@ static void test_a_folder_that_is_not_ours_alone_is_no_run(void **state)
     remove_folder(&it);
 }
 
-static void test_a_link_in_the_folder_leads_the_recorder_nowhere(void **state)
-{
-    (void)state;
-    static const char text[] = "somebody's thesis", *const links[] = {"part-new", "part"};
-    char victim[] = "/tmp/joulemap-test-victim-XXXXXX", link[PATH_MAX], named[PATH_MAX], read_back[64] = "";
-    jm__run_folder folder;
-    jm_error err;
-    int file = mkstemp(victim);
-    assert_int_equal(write(file, text, sizeof text), sizeof text);
-    assert_int_equal(jm__run_folder_create(&folder, RECORDING, 0, &err), JM_OK);
-    for (size_t i = 0; i < 2; i++) {
-        snprintf(link, sizeof link, "%s/%s", folder.path, links[i]);
-        assert_int_equal(symlink(victim, link), 0);
-    }
-    assert_false(jm__run_folder_named(&folder, named, sizeof named));
-    jm__run_folder_name(&folder, RECORDING ".2");
-    assert_true(jm__run_folder_named(&folder, named, sizeof named));
-    assert_string_equal(named, RECORDING ".2");
-    assert_int_equal(pread(file, read_back, sizeof read_back, 0), sizeof text);
-    assert_string_equal(read_back, text);
-    jm__run_folder_remove(&folder);
-    close(file);
-    assert_int_equal(unlink(victim), 0);
-}
-
 static void test_each_wish_to_flush_is_seen_once(void **state)
 {
     (void)state;
@@ -265,7 +240,6 @@ int main(void)
         cmocka_unit_test(test_what_the_environment_names_may_be_no_run),
         cmocka_unit_test(test_a_process_does_not_join_its_own_run),
         cmocka_unit_test(test_a_folder_that_is_not_ours_alone_is_no_run),
-        cmocka_unit_test(test_a_link_in_the_folder_leads_the_recorder_nowhere),
         cmocka_unit_test(test_each_wish_to_flush_is_seen_once),
         cmocka_unit_test(test_who_has_the_pid_in_another_namespace_enters_no_run),
     };

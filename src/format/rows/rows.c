@@ -1,0 +1,178 @@
+/* What rows are made of, as text and by what it is like: boards, quantities, work, events, sensors, kinds of
+ * spans. */
+#include "format/rows/rows.h"
+
+#include "format/rows/sensor_role.h"
+#include "format/rows/span_kind.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- boards, quantities, responses */
+
+const jm_board jm__board_blank = {
+    .index = -1,
+    .cuda_index = -1,
+    .power_limit_w = NAN,
+    .power_limit_min_w = NAN,
+    .power_limit_max_w = NAN,
+    .clock_limit_mhz = NAN,
+};
+
+bool jm__board_is_cpu(const jm_board *board)
+{
+    return strcmp(board->backend, "rapl") == 0;
+}
+
+static const struct {
+    const char *text, *unit;
+} quantities[JM_QUANTITY_COUNT] = {
+#define X(name, text, unit) {text, unit},
+    JM_QUANTITY_MAP(X)
+#undef X
+};
+
+static const char *const responses[JM_RESPONSE_COUNT] = {
+#define X(name, text) text,
+    JM_RESPONSE_MAP(X)
+#undef X
+};
+
+const char *jm_quantity_text(jm_quantity quantity)
+{
+    return (unsigned)quantity < JM_QUANTITY_COUNT ? quantities[quantity].text : "unknown";
+}
+
+const char *jm_quantity_unit(jm_quantity quantity)
+{
+    return (unsigned)quantity < JM_QUANTITY_COUNT ? quantities[quantity].unit : "";
+}
+
+const char *jm_response_text(jm_response response)
+{
+    return (unsigned)response < JM_RESPONSE_COUNT ? responses[response] : "unknown";
+}
+
+/* ---- work and events */
+
+const char *jm__work_text(jm__work work)
+{
+    static const char *const texts[] = {"",
+#define X(name, text) text,
+                                        JM_WORK_MAP(X)
+#undef X
+    };
+    return (unsigned)work < sizeof texts / sizeof *texts ? texts[work] : "";
+}
+
+bool jm__event_has_value(jm_event_kind kind)
+{
+    static const bool has_value[JM_EVENT_COUNT] = {
+#define X(name, text, has_value) has_value,
+        JM_EVENT_MAP(X)
+#undef X
+    };
+    return (unsigned)kind < JM_EVENT_COUNT && has_value[kind];
+}
+
+/* ---- what each sensor is for */
+
+static const struct {
+    const char *name;
+    jm_quantity quantity;
+    int rank;
+    bool stamps_late;
+} roles[JM_SENSOR_ROLE_COUNT] = {[JM_SENSOR_OTHER] = {"", JM_QUANTITY_COUNT, JM_RANK_OTHER, JM_STAMPS_EXACT},
+#define X(role, name, quantity, rank, stamps)                                                                \
+    [JM_SENSOR_##role] = {name, JM_QUANTITY_##quantity, JM_RANK_##rank, JM_STAMPS_##stamps},
+                                 JM_SENSOR_MAP(X)
+#undef X
+};
+
+jm__sensor_role jm__sensor_role_of(const char *name)
+{
+    for (int role = JM_SENSOR_OTHER + 1; role < JM_SENSOR_ROLE_COUNT; role++)
+        if (strcmp(roles[role].name, name) == 0) return (jm__sensor_role)role;
+    return JM_SENSOR_OTHER;
+}
+
+const char *jm__sensor_name(jm__sensor_role role)
+{
+    return roles[role].name;
+}
+
+jm_quantity jm__sensor_quantity(jm__sensor_role role)
+{
+    return roles[role].quantity;
+}
+
+bool jm__sensor_is(const jm_sensor *sensor, jm__sensor_role role)
+{
+    return jm__sensor_role_of(sensor->name) == role;
+}
+
+bool jm__sensor_stamps_late(const jm_sensor *sensor)
+{
+    return roles[jm__sensor_role_of(sensor->name)].stamps_late;
+}
+
+int jm__sensor_rank(const jm_sensor *sensor)
+{
+    if (sensor->quantity != JM_QUANTITY_POWER || sensor->response == JM_RESPONSE_COUNTER) return JM_RANK_NONE;
+    return roles[jm__sensor_role_of(sensor->name)].rank;
+}
+
+bool jm__sensor_is_counter(const jm_sensor *sensor)
+{
+    return sensor->response == JM_RESPONSE_COUNTER && sensor->quantity == JM_QUANTITY_ENERGY;
+}
+
+/* ---- kinds of spans */
+
+typedef enum kind_role { OTHER, CONTAINER, LAYER, WORK } kind_role;
+
+typedef struct traits {
+    const char *text;
+    bool wide;
+    kind_role role;
+} traits;
+
+static const traits *traits_of(jm_span_kind kind)
+{
+    static const traits all[JM_SPAN_KIND_COUNT] = {{"none", false, OTHER},
+#define X(name, text, process_wide, role) {text, process_wide, role},
+                                                   JM_SPAN_KIND_MAP(X)
+#undef X
+    };
+    return &all[(unsigned)kind < JM_SPAN_KIND_COUNT ? kind : JM_SPAN_NONE];
+}
+
+const char *jm_span_kind_text(jm_span_kind kind)
+{
+    return traits_of(kind)->text;
+}
+
+bool jm__span_kind_is_wide(jm_span_kind kind)
+{
+    return traits_of(kind)->wide;
+}
+
+bool jm__span_kind_is_container(jm_span_kind kind)
+{
+    return traits_of(kind)->role == CONTAINER;
+}
+
+bool jm__span_kind_is_layer(jm_span_kind kind)
+{
+    return traits_of(kind)->role == LAYER;
+}
+
+bool jm__span_kind_is_work(jm_span_kind kind)
+{
+    return traits_of(kind)->role == LAYER || traits_of(kind)->role == WORK;
+}
+
+bool jm__span_kind_is_range(jm_span_kind kind)
+{
+    return kind == JM_SPAN_NVTX || kind == JM_SPAN_CARRIED;
+}
