@@ -1,45 +1,6 @@
-/* `joulemap cap`: its words and options. */
-#include "cli/cap_board.h"
-
-#include "cli/recorder.h"
+/* The words and options of `joulemap cap`: a table for joulemap and joulemap-cap. */
 #include "cli/verb.h"
-
-#include <string.h>
-
-static int restore(const cli_args *args)
-{
-    size_t failed, count = cli_put_back_lost(args, &failed);
-    if (count == 0) cli_tell(args, "no lease was lost: nothing is to be put back");
-    return failed > 0 ? jm_status_exit_code(JM_BUSY) : 0;
-}
-
-static int run(const cli_args *args)
-{
-    size_t failed;
-    static const struct {
-        const char *word;
-        int (*run)(const cli_args *args);
-        int operands; /* after the word */
-        bool command;
-    } words[] = {
-        {"show", cli_cap_show, 0, false},    {"set", cli_cap_set, 1, true},
-        {"reset", cli_cap_reset, 0, false},  {"restore", restore, 0, false},
-        {"search", cli_cap_search, 0, true},
-    };
-    const char *what = cli_operand(args, 0);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(what, words[i].word) != 0) continue;
-        if (args->operand_count > 1 + words[i].operands)
-            return cli_usage_error(args, "unexpected operand \"%s\"",
-                                   cli_operand(args, 1 + words[i].operands));
-        if (cli_command(args) != NULL && !words[i].command)
-            return cli_usage_error(args, "%s takes no command", what);
-        /* Whoever looks at caps is to see them as they are meant. */
-        if (words[i].run != restore) (void)cli_put_back_lost(args, &failed);
-        return words[i].run(args);
-    }
-    return cli_usage_error(args, "unknown word \"%s\"; there are: show, set, reset, restore, search", what);
-}
+#include "cli/recorder.h"
 
 static const char objectives[] =
 #define X(name, text, title, unit, time_power, watt_power) "|" text
@@ -118,6 +79,6 @@ const cli_verb cli_verb_cap = {
     .options = options_table,
     .min_operands = 1,
     .max_operands = 2,
+    .words = "show|set|reset|restore|search",
     .may_take_command = true,
-    .run = run,
 };
