@@ -5,11 +5,9 @@
 #include "base/helper.h"
 #include "base/status.h"
 #include "cap/helper/setter.h"
-#include "cap/lease/folder.h"
-#include "cap/lease/process.h"
 #include "cap/lease/reach.h"
+#include "cap/lease/state.h"
 #include "cap/lease/wire.h"
-#include "cap/lease/words.h"
 
 #include <errno.h>
 #include <fcntl.h>

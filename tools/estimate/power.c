@@ -1,7 +1,13 @@
 /* Amounts of a kernel, its time at another clock, and the power that they make. */
-#include "estimate/kernel_power.h"
+#include "estimate/power.h"
 
+#include "attribute/fit/matrix.h"
+#include "attribute/work/kernel_family.h"
+#include "base/order.h"
+#include "base/status.h"
+#include "estimate/estimate.h"
 #include "import/ncu/amount.h"
+#include "import/ncu/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -282,4 +288,215 @@ void jm__kernel_power_find(jm__kernel_power *out, double *features, const jm__be
         out->reason = "too little of what the model needs is in the file";
         out->power_w = NAN;
     }
+}
+
+/* ---- Ranges of powers and energies */
+
+/* An error of so much of the power that is would make it ten times what is told: no range goes further. */
+static const double relative_most = 0.9;
+
+/* A quantile of errors stands for kernels to come if it is that of one more kernel than there are (split
+ * conformal: Lei and others, Journal of the American Statistical Association 113, 2018). 0: too few tell it.
+ */
+static size_t rank_of(size_t count)
+{
+    size_t rank = (size_t)ceil((double)(count + 1) * JM_ESTIMATE_COVERS);
+    return rank <= count ? rank : 0;
+}
+
+/* Errors of kernels are no normal distribution: most are small, a few large ones make the most of their mean
+ * square. So the model's own kernels, each told by the other families, say how many standard deviations hold
+ * them. `errors`: room for all. */
+static double holding(const jm__board_model *model, double *errors)
+{
+    double square = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        const jm__model_kernel *kernel = &model->kernels[i];
+        double error = fabs(kernel->predicted_w / kernel->power_w - 1);
+        if (kernel->left_out || !isfinite(error)) continue;
+        square += error * error;
+        errors[count++] = error;
+    }
+    qsort(errors, count, sizeof *errors, jm__compare_doubles);
+    size_t rank = rank_of(count);
+    return rank > 0 && square > 0 ? errors[rank - 1] / sqrt(square / (double)count) : JM_ESTIMATE_Z;
+}
+
+jm_status jm__errors_find(jm__errors *errors, const jm__board_model *model, double board_u, double clock_u,
+                          jm_error *err)
+{
+    double *room = calloc(model->kernel_count + 1, sizeof *room);
+    if (room == NULL) return jm__no_memory(err, "jm_estimate_make");
+    *errors = (jm__errors){.kernel_u = model->relative_u,
+                           .family_u = model->family_u,
+                           .gain_u = hypot(model->gain_u, board_u),
+                           .clock_u = clock_u,
+                           .kernel_z = holding(model, room)};
+    free(room);
+    return JM_OK;
+}
+
+jm__sides jm__sides_of(const jm__errors *errors, double value, double model, double rest)
+{
+    double relative = fmin(hypot(model, JM_ESTIMATE_Z * errors->gain_u), relative_most);
+    double clock = JM_ESTIMATE_Z * errors->clock_u, rest_z = JM_ESTIMATE_Z * rest;
+    /* told = true * (1 + error): the power that is lies between told / (1 + most) and told / (1 - most). */
+    return (jm__sides){
+        .down = hypot(hypot(value * relative / (1 + relative), value * (1 - exp(-clock))), rest_z),
+        .up = hypot(hypot(value * relative / (1 - relative), value * (exp(clock) - 1)), rest_z),
+    };
+}
+
+double jm__model_part(double left_out, double weights)
+{
+    return fmax(left_out, JM_ESTIMATE_Z * weights);
+}
+
+/* ---- Sums of kernels and their covariance */
+
+jm_status jm__estimate_sums_init(jm__estimate_sums *sums, const jm__board_model *model,
+                                 const jm__errors *errors, jm_error *err)
+{
+    *sums = (jm__estimate_sums){
+        .model = model,
+        .errors = errors,
+        .features_s = calloc(model->count + 1, sizeof *sums->features_s),
+        .family_j = calloc(JM_KERNEL_FAMILY_COUNT, sizeof *sums->family_j),
+        .same = {.key_size = sizeof(jm__same_kernel)},
+        .own = {.key_size = sizeof(jm__same_kernel)},
+    };
+    if (sums->features_s != NULL && sums->family_j != NULL) return JM_OK;
+    jm__estimate_sums_free(sums);
+    return jm__no_memory(err, "jm_estimate_make");
+}
+
+void jm__estimate_sums_free(jm__estimate_sums *sums)
+{
+    free(sums->features_s);
+    free(sums->family_j);
+    jm__map_free(&sums->same);
+    jm__map_free(&sums->own);
+    *sums = (jm__estimate_sums){0};
+}
+
+static bool add_to(jm__map *map, const jm__same_kernel *same, double value)
+{
+    const jm__map_value *known = jm__map_find(map, same);
+    return jm__map_put(map, same, (jm__map_value){.number = (known != NULL ? known->number : 0) + value});
+}
+
+static double squares(const jm__map *map)
+{
+    double sum = 0;
+    for (size_t i = 0; i < map->slots; i++)
+        if (map->marks[i] != 0) sum += pow(map->values[i].number, 2);
+    return sum;
+}
+
+jm_status jm__estimate_sums_add(jm__estimate_sums *sums, const jm__kernel_power *power,
+                                const double *features, int family, jm__same_kernel same, double launches,
+                                jm__sides row_j, jm_error *err)
+{
+    double seconds = power->duration_s * launches, energy_j = power->power_w * seconds;
+    double time_w = power->time_u * (power->power_w - sums->model->constant_w);
+    for (size_t f = 0; f <= sums->model->count; f++)
+        sums->features_s[f] += features[f] * seconds;
+    sums->energy_j += energy_j;
+    sums->seconds += seconds;
+    sums->data_j += power->data_w * seconds;
+    sums->time_w2 += pow(sums->model->constant_w * power->time_u * seconds, 2);
+    sums->rows_j.down += row_j.down * launches;
+    sums->rows_j.up += row_j.up * launches;
+    if (family == JM_KERNEL_FAMILY_OTHER)
+        sums->other_j2 += energy_j * energy_j;
+    else
+        sums->family_j[family] += energy_j;
+    bool put = add_to(&sums->same, &same, energy_j) &&
+               add_to(&sums->own, &same, hypot(power->own_w, time_w) * seconds);
+    return put ? JM_OK : jm__no_memory(err, "jm_estimate_make");
+}
+
+jm__sides jm__estimate_sums_sides(const jm__estimate_sums *sums)
+{
+    const jm__errors *errors = sums->errors;
+    size_t n = sums->model->count + 1;
+    double weights_j2 = jm__matrix_between(sums->features_s, sums->model->covariance, sums->features_s, n);
+    double families_j2 = sums->other_j2;
+    for (int f = 0; f < JM_KERNEL_FAMILY_COUNT; f++)
+        families_j2 += pow(sums->family_j[f], 2);
+    double left_out_j =
+        hypot(errors->family_u * sqrt(families_j2), errors->kernel_u * sqrt(squares(&sums->same)));
+    double model_j = jm__model_part(JM_ESTIMATE_Z * left_out_j, sqrt(fmax(weights_j2, 0)));
+    double rest_j = sqrt(squares(&sums->own) + sums->time_w2);
+    jm__sides sides = jm__sides_of(errors, sums->energy_j, model_j / sums->energy_j, rest_j);
+    /* Errors of many kernels add up to a normal one, those of a few do not: no sum is less sure than if all
+     * of them were off to one side. */
+    return (jm__sides){fmin(sides.down, sums->rows_j.down), fmin(sides.up, sums->rows_j.up)};
+}
+
+static double model_part(const jm__board_model *model, const jm__errors *errors,
+                         const jm__kernel_power *power, const double *features)
+{
+    double weights_w2 = jm__matrix_between(features, model->covariance, features, model->count + 1);
+    double left_out = errors->kernel_z * hypot(errors->kernel_u, errors->family_u);
+    return jm__model_part(left_out, sqrt(fmax(weights_w2, 0)) / power->power_w);
+}
+
+jm__sides jm__power_sides(const jm__board_model *model, const jm__errors *errors,
+                          const jm__kernel_power *power, const double *features)
+{
+    double time_w = power->time_u * (power->power_w - model->constant_w);
+    return jm__sides_of(errors, power->power_w, model_part(model, errors, power, features),
+                        hypot(power->own_w, time_w));
+}
+
+/* What a kernel does is counted; its time decides how long the rest of the board draws power meanwhile. */
+jm__sides jm__energy_sides(const jm__board_model *model, const jm__errors *errors,
+                           const jm__kernel_power *power, const double *features)
+{
+    double rest_w = hypot(power->own_w, power->time_u * model->constant_w);
+    return jm__sides_of(errors, power->power_w * power->duration_s,
+                        model_part(model, errors, power, features), rest_w * power->duration_s);
+}
+
+static const char *part_of(const char *metric)
+{
+    const char *name = jm__ncu_feature_name(metric);
+    if (strstr(name, "pipe_tensor") != NULL) return "tensor cores";
+    if (strncmp(name, "dram", 4) == 0) return "memory";
+    if (strncmp(name, "lts__", 5) == 0 || strstr(name, "xbar") != NULL) return "L2 cache";
+    if (strncmp(name, "l1tex__", 7) == 0) return "L1 and shared memory";
+    if (strstr(name, "fp64") != NULL) return "double precision";
+    if (strncmp(name, "sm", 2) == 0 && strstr(name, "inst") != NULL) return "instructions";
+    return "multiprocessors";
+}
+
+static void add_part(jm_estimate *estimate, const char *name, double energy_j)
+{
+    size_t i = 0;
+    if (!(energy_j > 0)) return;
+    while (i < estimate->part_count && strcmp(estimate->parts[i].name, name) != 0)
+        i++;
+    if (i == JM_ESTIMATE_PARTS) i--;
+    if (i == estimate->part_count) estimate->parts[estimate->part_count++] = (jm_estimate_part){.name = name};
+    estimate->parts[i].energy_j += energy_j;
+}
+
+static int dearer(const void *a, const void *b)
+{
+    double x = ((const jm_estimate_part *)a)->energy_j, y = ((const jm_estimate_part *)b)->energy_j;
+    return (x < y) - (x > y);
+}
+
+void jm__estimate_sums_parts(const jm__estimate_sums *sums, jm_estimate *estimate)
+{
+    const jm__board_model *model = sums->model;
+    for (size_t f = 0; f < model->count; f++)
+        add_part(estimate, part_of(model->features[f].metric),
+                 model->features[f].weight_w * sums->features_s[f]);
+    add_part(estimate, "base", model->constant_w * sums->features_s[model->count]);
+    qsort(estimate->parts, estimate->part_count, sizeof *estimate->parts, dearer);
+    for (size_t i = 0; i < estimate->part_count; i++)
+        estimate->parts[i].share = estimate->parts[i].energy_j / sums->energy_j;
 }
