@@ -6,7 +6,6 @@
 
 #include "cap/lease/state.h"
 #include "cap/lease/wire.h"
-#include "cap/lease/words.h"
 
 #include <math.h>
 #include <stdlib.h>

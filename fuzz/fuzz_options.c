@@ -3,7 +3,7 @@
  * An input is one word a line; the first names the verb (an unknown one: each verb gets the words). */
 #include "fuzz.h"
 
-#include "cli/args.h"
+#include "cli/verb.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,8 +15,8 @@ bool jm__own_folder(char *folder, size_t size)
     Dl_info info;
     char path[PATH_MAX];
     if (dladdr(&here, &info) == 0 || info.dli_fname == NULL) return false;
-    if (realpath(info.dli_fname, path) == NULL) {
-        /* An executable found by way of PATH carries a bare name. */
+    if (strchr(info.dli_fname, '/') == NULL || realpath(info.dli_fname, path) == NULL) {
+        /* An executable found by way of PATH carries a bare name, which is nothing in this folder. */
         ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
         if (length <= 0) return false;
         path[length] = '\0';

@@ -101,12 +101,12 @@ jm_status cli_child_start(cli_child *child, char **command, const char *const *e
     return code == 0 ? JM_OK : fail_to_start(child, command[0], code, err);
 }
 
-int cli_child_become(char **command, jm_error *err)
+int cli_child_become(const char *program, char **command, jm_error *err)
 {
     cli_child none = {0};
     if (file_limit_kills) signal(SIGXFSZ, SIG_DFL);
-    execvp(command[0], command);
-    fail_to_start(&none, command[0], errno, err);
+    execvp(program, command);
+    fail_to_start(&none, program, errno, err);
     return none.exit_code;
 }
 

@@ -28,8 +28,9 @@ void cli_child_prepare(void);
  * have here. JM_CHILD if it cannot be started: `exit_code` is then 127 (not found) or 126. */
 jm_status cli_child_start(cli_child *child, char **command, const char *const *environment, jm_error *err);
 
-/* Become the command, in the environment as it is. Returns only where that fails: 127 or 126, as above. */
-int cli_child_become(char **command, jm_error *err);
+/* Become the command, by this program, in the environment as it is. Returns only where that fails: 127 or
+ * 126, as above. */
+int cli_child_become(const char *program, char **command, jm_error *err);
 
 /* Wait for its end. SIGTERM, SIGHUP and the like sent to us alone are passed on to it; a key on the terminal
  * reaches it anyway. */

@@ -1,7 +1,7 @@
 /* `joulemap demo`: a program of ours, recorded, attributed, and compared with what is known to be true. */
 #include "cli/child.h"
 #include "cli/program.h"
-#include "cli/scratch.h"
+#include "cli/recorder.h"
 #include "cli/truth.h"
 #include "cli/verb.h"
 

@@ -1,5 +1,4 @@
 /* `joulemap diff`: what got dearer from one recording to another, and what nobody can tell. */
-#include "cli/page.h"
 #include "cli/verb.h"
 #include "cli/view.h"
 

@@ -1,5 +1,5 @@
 /* `joulemap doctor`: what works here, what does not, why, and how to get it. */
-#include "cli/json.h"
+#include "cli/verb.h"
 
 #include <string.h>
 

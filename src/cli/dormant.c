@@ -81,7 +81,7 @@ static int run_dormant(const cli_args *args)
     }
     if (form != NULL) return 0;
     jm_error err;
-    int code = cli_child_become(command, &err);
+    int code = cli_child_become(command[0], command, &err);
     cli_fail(args, &err);
     return code;
 }

@@ -1,7 +1,6 @@
 /* `joulemap export`: all rows of a view in a format for other programs. */
 #include "cli/verb.h"
 #include "cli/view.h"
-#include "cli/whole_file.h"
 
 #include <string.h>
 #include <unistd.h>

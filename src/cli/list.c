@@ -1,5 +1,5 @@
 /* `joulemap list`: which boards there are, and what each of their sensors tells. */
-#include "cli/json.h"
+#include "cli/verb.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,11 +2,16 @@
 #include "cli/verb.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A reader that went away (`| head`) is no fault of anybody. */
@@ -150,4 +155,211 @@ int cli_terminal_width(int fd)
     if (width <= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0) width = size.ws_col;
     if (width <= 0) return USUAL;
     return (int)(width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : width);
+}
+
+/* ---- Words on stderr: failures, wrong usage, and what else is worth a line. Here alone texts from elsewhere
+ * are cleaned. */
+
+static void print_clean(const char *text)
+{
+    char clean[2048];
+    fputs(jm_text_printable(clean, sizeof clean, text), stderr);
+}
+
+static void print_who(const cli_args *args)
+{
+    cli_progress(NULL);
+    fflush(stdout); /* results and words keep their order on a terminal */
+    fputs("joulemap", stderr);
+    if (args != NULL && args->verb != NULL) fprintf(stderr, " %s", args->verb->name);
+    fputs(": ", stderr);
+}
+
+__attribute__((format(printf, 1, 0))) static void print_formatted(const char *format, va_list values)
+{
+    char text[2048];
+    vsnprintf(text, sizeof text, format, values);
+    print_clean(text);
+}
+
+void cli_words(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    print_formatted(format, values);
+    va_end(values);
+}
+
+void cli_tell(const cli_args *args, const char *format, ...)
+{
+    print_who(args);
+    va_list values;
+    va_start(values, format);
+    print_formatted(format, values);
+    va_end(values);
+    fputc('\n', stderr);
+}
+
+int cli_fail(const cli_args *args, const jm_error *err)
+{
+    print_who(args);
+    print_clean(err->text[0] != '\0' ? err->text : jm_status_text(err->status));
+    fputc('\n', stderr);
+    if (err->hint[0] != '\0') {
+        fputs("  ", stderr);
+        print_clean(err->hint);
+        fputc('\n', stderr);
+    }
+    return jm_status_exit_code(err->status);
+}
+
+int cli_error(const cli_args *args, jm_status status, const char *hint, const char *format, ...)
+{
+    jm_error err = {.status = status};
+    snprintf(err.hint, sizeof err.hint, "%s", hint);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(err.text, sizeof err.text, format, values);
+    va_end(values);
+    return cli_fail(args, &err);
+}
+
+int cli_usage_error(const cli_args *args, const char *format, ...)
+{
+    print_who(args);
+    va_list values;
+    va_start(values, format);
+    print_formatted(format, values);
+    va_end(values);
+    bool verb = args != NULL && args->verb != NULL;
+    fprintf(stderr, " (see joulemap%s%s --help)\n", verb ? " " : "", verb ? args->verb->name : "");
+    return jm_status_exit_code(JM_USAGE);
+}
+
+/* ---- One line on the terminal that says what takes so long, and for how long. */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    struct timespec start;
+    char text[160];
+    bool running;
+    bool stop;
+} progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+enum { INTERVAL_MS = 500 };
+
+static struct timespec now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t;
+}
+
+static struct timespec later(struct timespec t, long ms)
+{
+    t.tv_nsec += ms * 1000000;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
+static void *show(void *unused)
+{
+    (void)unused;
+    bool shown = false;
+    pthread_mutex_lock(&progress.lock);
+    struct timespec next = now();
+    while (!progress.stop) {
+        next = later(next, INTERVAL_MS);
+        while (!progress.stop && pthread_cond_timedwait(&progress.changed, &progress.lock, &next) == 0) {
+        }
+        if (progress.stop) break;
+        int room = cli_terminal_width(STDERR_FILENO) - 12;
+        fprintf(stderr, "\r\033[K%.*s ... %lld s", room, progress.text,
+                (long long)(now().tv_sec - progress.start.tv_sec));
+        fflush(stderr);
+        shown = true;
+    }
+    if (shown) fputs("\r\033[K", stderr);
+    pthread_mutex_unlock(&progress.lock);
+    return NULL;
+}
+
+static void end(void)
+{
+    pthread_mutex_lock(&progress.lock);
+    progress.stop = true;
+    pthread_cond_signal(&progress.changed);
+    pthread_mutex_unlock(&progress.lock);
+    pthread_join(progress.thread, NULL);
+    pthread_cond_destroy(&progress.changed);
+    progress.running = false;
+}
+
+void cli_progress(const char *text)
+{
+    if (text == NULL) {
+        if (progress.running) end();
+        return;
+    }
+    if (!progress.running && !isatty(STDERR_FILENO)) return;
+    pthread_mutex_lock(&progress.lock);
+    snprintf(progress.text, sizeof progress.text, "%s", text);
+    progress.start = now();
+    pthread_mutex_unlock(&progress.lock);
+    if (progress.running) return;
+
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&progress.changed, &clock);
+    pthread_condattr_destroy(&clock);
+    progress.stop = false;
+    /* Signals are for the thread that works. Without this one the work goes on, only silently. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    progress.running = pthread_create(&progress.thread, NULL, show, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- JSON on stdout. */
+
+json_t *cli_json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static int write_bytes(const char *bytes, size_t count, void *context)
+{
+    errno = 0;
+    if (fwrite(bytes, 1, count, context) != count) cli_write_failed(errno);
+    return 0; /* stdout remembers */
+}
+
+/* As it is made: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14). */
+static int write_document(const cli_args *args, json_t *document_take, size_t flags)
+{
+    FILE *out = cli_data_open(stdout);
+    bool whole = document_take != NULL && out != NULL &&
+                 json_dump_callback(document_take, write_bytes, out, flags | JSON_REAL_PRECISION(12)) == 0;
+    json_decref(document_take);
+    cli_data_close(out, stdout);
+    if (!whole) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
+    cli_write("\n");
+    return 0;
+}
+
+int cli_json_write(const cli_args *args, json_t *document_take)
+{
+    return write_document(args, document_take, JSON_INDENT(2));
+}
+
+int cli_json_write_line(const cli_args *args, json_t *document_take)
+{
+    int code = write_document(args, document_take, JSON_COMPACT);
+    fflush(stdout); /* an error of it stays there for the end */
+    return code;
 }

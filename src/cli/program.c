@@ -89,14 +89,12 @@ void cli_find_beside(const char *name, char *path, size_t size)
         snprintf(path, size, "%s", name);
 }
 
-static bool is_on_path(const char *name)
+bool cli_find_on_path(const char *name, char *path, size_t size)
 {
     const char *at = getenv("PATH");
     while (at != NULL && *at != '\0') {
-        char path[PATH_MAX];
         int length = (int)strcspn(at, ":");
-        if (snprintf(path, sizeof path, "%.*s/%s", length, at, name) < (int)sizeof path &&
-            access(path, X_OK) == 0)
+        if (snprintf(path, size, "%.*s/%s", length, at, name) < (int)size && access(path, X_OK) == 0)
             return true;
         at += at[length] == ':' ? length + 1 : length;
     }
@@ -105,10 +103,10 @@ static bool is_on_path(const char *name)
 
 void cli_own_name(char *name, size_t size)
 {
-    char folder[PATH_MAX], own[PATH_MAX];
+    char folder[PATH_MAX], own[PATH_MAX], found[PATH_MAX];
     cli_find_beside("joulemap", own, sizeof own);
     const char *shown = own;
-    if (is_on_path("joulemap"))
+    if (cli_find_on_path("joulemap", found, sizeof found))
         shown = "joulemap";
     else if (getcwd(folder, sizeof folder) != NULL && strncmp(own, folder, strlen(folder)) == 0 &&
              own[strlen(folder)] == '/')

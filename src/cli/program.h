@@ -15,6 +15,9 @@ int cli_python_check(const cli_args *args, const char *what, bool cuda);
 /* A program of ours lies beside this one; else it is looked for on PATH. */
 void cli_find_beside(const char *name, char *path, size_t size);
 
+/* The first program of that name on PATH; false: there is none, and `path` is undefined. */
+bool cli_find_on_path(const char *name, char *path, size_t size);
+
 /* How this command is called here: "joulemap" if that is on PATH, else its path, from the working folder on
  * if it lies in there. */
 void cli_own_name(char *name, size_t size);

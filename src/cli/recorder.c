@@ -1,11 +1,13 @@
 /* A command that is started, recorded and ended as `joulemap record` does it. */
 #include "cli/recorder.h"
 
-#include "cli/energy.h"
-#include "cli/scratch.h"
 #include "cli/verb.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,4 +275,126 @@ void cli_recorder_print_summary(const cli_recorder *r)
     fputc('\n', stderr);
     jm_report_free(report);
     jm_recording_close(recording);
+}
+
+/* ---- What a run took, in one line. */
+
+jm_status cli_energy_report(jm_report **out, jm_recording *recording, int64_t from_ns, int64_t to_ns,
+                            jm_error *err)
+{
+    jm_report_options options = {
+        .size = sizeof options, .by = JM_BY_BOARD, .from_ns = from_ns, .to_ns = to_ns};
+    return jm_report_create(out, recording, &options, err);
+}
+
+/* So many that the uncertainty shows one or two digits. */
+static int decimals_for(double half_width)
+{
+    if (!(half_width > 0)) return 1;
+    return half_width >= 10 ? 0 : half_width >= 0.095 ? 1 : half_width >= 0.0095 ? 2 : 3;
+}
+
+void cli_energy_print(FILE *out, double energy_j, double low_j, double high_j, double duration_s)
+{
+    if (!isfinite(energy_j)) {
+        fputs("energy not known", out);
+        return;
+    }
+    double half_width = (high_j - low_j) / 2;
+    int decimals = decimals_for(half_width);
+    fprintf(out, "%.*f J", decimals, energy_j);
+    if (isfinite(half_width)) fprintf(out, " (±%.*f)", decimals, half_width);
+    if (duration_s > 0) fprintf(out, ", %.1f W", energy_j / duration_s);
+}
+
+void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double wanted_s)
+{
+    cli_energy_print(out, totals->total_energy_j, totals->total_low_j, totals->total_high_j,
+                     totals->duration_s);
+    if (isfinite(totals->total_energy_j) && totals->duration_s < 0.98 * wanted_s)
+        fprintf(out, " in the %.2f s that are recorded", totals->duration_s);
+    if (totals->simulated) fputs(" (simulated GPU)", out);
+}
+
+/* ---- The folder, and the handler that may remove it: so what it needs stands here beforehand. */
+
+/* What a recorder keeps beside its file (format/claim.c). */
+static const char *const beside[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
+enum { BESIDE = sizeof beside / sizeof *beside };
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { ENDS = sizeof ends / sizeof *ends };
+
+static char folder[PATH_MAX / 2];
+
+static struct {
+    char paths[BESIDE][PATH_MAX];
+    volatile sig_atomic_t there;
+    struct sigaction before[ENDS];
+} scratch;
+
+static void remove_all(void)
+{
+    for (int i = 0; i < BESIDE; i++)
+        unlink(scratch.paths[i]);
+    rmdir(folder);
+}
+
+static void on_end(int number)
+{
+    if (scratch.there) remove_all();
+    signal(number, SIG_DFL);
+    raise(number); /* comes once this returns */
+}
+
+static void watch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_end};
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < ENDS; i++) {
+        sigaction(ends[i], NULL, &scratch.before[i]);
+        if (scratch.before[i].sa_handler != SIG_IGN) sigaction(ends[i], &action, NULL);
+    }
+}
+
+static void forget(void)
+{
+    scratch.there = 0;
+    for (int i = 0; i < ENDS; i++)
+        sigaction(ends[i], &scratch.before[i], NULL);
+}
+
+int cli_scratch_make(const cli_args *args)
+{
+    const char *tmp = getenv("TMPDIR");
+    int length = snprintf(folder, sizeof folder, "%s/joulemap-%s-XXXXXX",
+                          tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp", args->verb->name);
+    if (length >= (int)sizeof folder)
+        return cli_error(args, JM_LIMIT, "set TMPDIR to another folder", "TMPDIR is too long a path");
+    if (mkdtemp(folder) == NULL) {
+        return cli_error(args, JM_IO, "set TMPDIR to a folder that can be written",
+                         "cannot make a folder %s: %s", folder, strerror(errno));
+    }
+    for (int i = 0; i < BESIDE; i++)
+        snprintf(scratch.paths[i], PATH_MAX, "%s/%s.joulemap%s", folder, args->verb->name, beside[i]);
+    watch_signals();
+    scratch.there = 1;
+    return CLI_GO_ON;
+}
+
+const char *cli_scratch_recording(void)
+{
+    return scratch.paths[0];
+}
+
+void cli_scratch_remove(void)
+{
+    if (!scratch.there) return;
+    remove_all();
+    forget();
+}
+
+void cli_scratch_keep(void)
+{
+    if (scratch.there) forget();
 }

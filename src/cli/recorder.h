@@ -5,6 +5,10 @@
 #include "cli/child.h"
 #include "cli/verb.h"
 
+#include <joulemap/joulemap.h>
+#include <stdbool.h>
+#include <stdio.h>
+
 typedef struct cli_recorder {
     const cli_args *args;
     const char *path; /* of the recording */
@@ -55,7 +59,7 @@ typedef struct cli_recorder {
          false},                                                                                             \
         CLI_RECORDER_MEASURES
 
-/* In this order. Each returns CLI_GO_ON (cli/args.h) or the exit code of a failure that was reported, after
+/* In this order. Each returns CLI_GO_ON (cli/verb.h) or the exit code of a failure that was reported, after
  * which there is nothing to end. First the boards are read ... */
 int cli_recorder_start(cli_recorder *recorder, const cli_args *args);
 
@@ -77,5 +81,33 @@ int cli_recorder_end(cli_recorder *recorder);
 
 /* One line: how long, how much, where it is, what to do next. */
 void cli_recorder_print_summary(const cli_recorder *recorder);
+
+/* ---- What a run took, in one line. */
+
+/* The boards' totals between two times of a recording. */
+jm_status cli_energy_report(jm_report **out, jm_recording *recording, int64_t from_ns, int64_t to_ns,
+                            jm_error *err);
+
+/* "144.1 J (±0.9), 28.7 W": energy with half of its 95 % interval, mean power over `duration_s`: the time
+ * that is recorded, which a lost board or a full disk may have cut short. */
+void cli_energy_print(FILE *out, double energy_j, double low_j, double high_j, double duration_s);
+
+/* The same of a report's total, and how much of the time asked for it is of, if not all. */
+void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double wanted_s);
+
+/* ---- A recording that nobody keeps, in a folder of its own. A signal that ends this program takes it away
+ * too. */
+
+/* TMPDIR/joulemap-VERB-XXXXXX, for one recording; one at a time. CLI_GO_ON, or the exit code. */
+int cli_scratch_make(const cli_args *args);
+
+/* Where the recording is to be: VERB.joulemap in that folder. */
+const char *cli_scratch_recording(void);
+
+/* All of it; nothing where no folder was made. */
+void cli_scratch_remove(void);
+
+/* From now on it stays. */
+void cli_scratch_keep(void);
 
 #endif

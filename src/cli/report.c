@@ -1,7 +1,5 @@
 /* `joulemap report`: a recording as a table, or as JSON. */
-#include "cli/energy.h"
-#include "cli/json.h"
-#include "cli/page.h"
+#include "cli/recorder.h"
 #include "cli/verb.h"
 #include "cli/view.h"
 

@@ -1,10 +1,492 @@
-/* `joulemap stat`: run a command and say what it took. */
-#include "cli/interval.h"
-#include "cli/json.h"
-#include "cli/repeat.h"
-#include "cli/stat_run.h"
+/* `joulemap stat`: run a command, once or several times, and say what it took. */
+#include "cli/child.h"
+#include "cli/recorder.h"
+#include "cli/verb.h"
 
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* A board in it; texts live as long as the run. */
+typedef struct stat_board {
+    char *name; /* for people: with its index where the run had several of that name, "NVIDIA H200 1" */
+    char *kind, *path, *boards;
+    char *plain_name; /* as the report has it */
+    double energy_j, low_j, high_j;
+} stat_board;
+
+typedef struct stat_note {
+    char *text;
+    bool essential;
+} stat_note;
+
+/* Numbers and a few words, however long it took: thousands of runs are kept until the last one has ended. */
+typedef struct stat_run {
+    double duration_s;
+    int exit_code;
+    jm_report_totals totals; /* its text is `source` */
+    char *source;            /* of the energy, "": not known */
+    double temperature_c;    /* NAN: not read */
+    stat_board *boards;
+    size_t board_count;
+    stat_note *notes;
+    size_t note_count;
+} stat_run;
+
+/* ---- What one run took: a line, a line a board, and the notes that matter. */
+
+/* A row that is a board; the others (idle time, what is unresolved) are shares of them. */
+static bool is_board(const jm_row *row)
+{
+    return row->depth == 0 && (strcmp(row->kind, "gpu") == 0 || strcmp(row->kind, "cpu") == 0);
+}
+
+static char *name_for_people(const jm_report *report, const jm_row *board)
+{
+    size_t namesakes = 0;
+    char *name = NULL;
+    for (size_t i = 0; i < jm_report_row_count(report); i++) {
+        const jm_row *row = jm_report_row(report, i);
+        namesakes += is_board(row) && strcmp(row->name, board->name) == 0;
+    }
+    if (asprintf(&name, namesakes > 1 ? "%s %s" : "%s", board->name, board->boards) < 0) return NULL;
+    return name;
+}
+
+static bool keep_board(stat_run *run, const jm_report *report, const jm_row *row)
+{
+    stat_board *board = &run->boards[run->board_count++];
+    *board = (stat_board){.name = name_for_people(report, row),
+                          .kind = strdup(row->kind),
+                          .path = strdup(row->path),
+                          .boards = strdup(row->boards),
+                          .plain_name = strdup(row->name),
+                          .energy_j = row->energy_j,
+                          .low_j = row->energy_low_j,
+                          .high_j = row->energy_high_j};
+    return board->name != NULL && board->kind != NULL && board->path != NULL && board->boards != NULL &&
+           board->plain_name != NULL;
+}
+
+static bool keep_rows(stat_run *run, const jm_report *report)
+{
+    size_t rows = jm_report_row_count(report), count = 0;
+    for (size_t i = 0; i < rows; i++)
+        count += is_board(jm_report_row(report, i));
+    run->boards = calloc(count + 1, sizeof *run->boards);
+    bool fine = run->boards != NULL;
+    for (size_t i = 0; fine && i < rows; i++)
+        if (is_board(jm_report_row(report, i))) fine = keep_board(run, report, jm_report_row(report, i));
+    return fine;
+}
+
+static bool keep_notes(stat_run *run, const jm_report *report)
+{
+    size_t count = jm_report_note_count(report);
+    run->notes = calloc(count + 1, sizeof *run->notes);
+    bool fine = run->notes != NULL;
+    for (size_t i = 0; fine && i < count; i++) {
+        stat_note *note = &run->notes[run->note_count++];
+        *note = (stat_note){strdup(jm_report_note(report, i)), jm_report_note_is_essential(report, i)};
+        fine = note->text != NULL;
+    }
+    return fine;
+}
+
+static bool keep_report(stat_run *run, const jm_report *report)
+{
+    run->totals = *jm_report_totals_get(report);
+    run->source = strdup(run->totals.total_source == NULL ? "" : run->totals.total_source);
+    run->totals.total_source = run->source;
+    run->temperature_c = jm_report_quality_get(report)->temperature_c;
+    return run->source != NULL && keep_rows(run, report) && keep_notes(run, report);
+}
+
+static jm_status fill_run(stat_run *out, jm_recording *recording, const cli_child *child, jm_error *err)
+{
+    jm_report *report;
+    *out = (stat_run){.duration_s = (double)(child->end_ns - child->start_ns) / 1e9,
+                      .exit_code = child->exit_code};
+    jm_status status = cli_energy_report(&report, recording, child->start_ns, child->end_ns, err);
+    if (status != JM_OK) return status;
+    if (!keep_report(out, report)) {
+        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
+        status = JM_NO_MEMORY;
+    }
+    jm_report_free(report);
+    return status;
+}
+
+static void free_run(stat_run *run)
+{
+    for (size_t i = 0; i < run->board_count; i++) {
+        stat_board *board = &run->boards[i];
+        free(board->name);
+        free(board->kind);
+        free(board->path);
+        free(board->boards);
+        free(board->plain_name);
+    }
+    for (size_t i = 0; i < run->note_count; i++)
+        free(run->notes[i].text);
+    free(run->boards);
+    free(run->notes);
+    free(run->source);
+    *run = (stat_run){0};
+}
+
+static void print_run(const stat_run *run)
+{
+    fprintf(stderr, "%.2f s, ", run->duration_s);
+    cli_energy_print_total(stderr, &run->totals, run->duration_s);
+    fputc('\n', stderr);
+    for (size_t i = 0; i < run->board_count; i++) {
+        const stat_board *board = &run->boards[i];
+        cli_words("  %-24s ", board->name);
+        cli_energy_print(stderr, board->energy_j, board->low_j, board->high_j, run->totals.duration_s);
+        fputc('\n', stderr);
+    }
+    for (size_t i = 0; i < run->note_count; i++) /* `report` tells all of them */
+        if (run->notes[i].essential) {
+            cli_words("  note: %s", run->notes[i].text);
+            fputc('\n', stderr);
+        }
+}
+
+static json_t *board_json(const stat_board *board, double duration_s)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", board->plain_name, "kind",
+                     board->kind, "path", board->path, "boards", board->boards, "energy_j",
+                     cli_json_number(board->energy_j), "energy_low_j", cli_json_number(board->low_j),
+                     "energy_high_j", cli_json_number(board->high_j), "power_w",
+                     cli_json_number(board->energy_j / duration_s));
+}
+
+static json_t *run_json(const stat_run *run)
+{
+    const jm_report_totals *totals = &run->totals;
+    json_t *boards = json_array(), *notes = json_array();
+    for (size_t i = 0; i < run->board_count; i++)
+        json_array_append_new(boards, board_json(&run->boards[i], totals->duration_s));
+    for (size_t i = 0; i < run->note_count; i++)
+        json_array_append_new(notes, json_string(run->notes[i].text));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:b, s:o, s:o, s:o}", "duration_s",
+                     cli_json_number(run->duration_s), "energy_j", cli_json_number(totals->total_energy_j),
+                     "energy_low_j", cli_json_number(totals->total_low_j), "energy_high_j",
+                     cli_json_number(totals->total_high_j), "power_w",
+                     cli_json_number(totals->total_energy_j / totals->duration_s), "source", run->source,
+                     "exit_code", run->exit_code, "simulated", totals->simulated, "temperature_c",
+                     cli_json_number(run->temperature_c), "boards", boards, "notes", notes);
+}
+
+/* ---- Mean and spread of several runs, without their warm-up; outliers and drift by name. */
+
+/* What is told of each run: name, unit, key in JSON. */
+#define FIGURES(X)                                                                                           \
+    X(ENERGY, "energy", "J", "energy_j")                                                                     \
+    X(TIME, "time", "s", "time_s")                                                                           \
+    X(POWER, "power", "W", "power_w")
+
+enum {
+#define X(name, text, unit, key) name,
+    FIGURES(X)
+#undef X
+        FIGURE_COUNT
+};
+
+static const struct {
+    const char *text, *unit, *key;
+} figures[FIGURE_COUNT] = {
+#define X(name, text, unit, key) {text, unit, key},
+    FIGURES(X)
+#undef X
+};
+
+typedef struct repeats {
+    const stat_run *runs;
+    size_t count;  /* all of them */
+    size_t wanted; /* so many were to be */
+    const char *why_fewer;
+    size_t warm_up;               /* so many of the first are in no figure */
+    double *values[FIGURE_COUNT]; /* [count] */
+    jm_repeats of[FIGURE_COUNT];  /* count 0: energy is not known of all */
+    bool *outlier;                /* [count] */
+} repeats;
+
+static double value_of(const stat_run *run, int figure)
+{
+    const jm_report_totals *totals = &run->totals;
+    if (figure == TIME) return run->duration_s;
+    return figure == ENERGY ? totals->total_energy_j : totals->total_energy_j / totals->duration_s;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool is_known(const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i])) return false;
+    return true;
+}
+
+static jm_status find(repeats *r, jm_error *err)
+{
+    r->outlier = calloc(r->count, sizeof *r->outlier);
+    for (int f = 0; f < FIGURE_COUNT; f++) {
+        r->values[f] = calloc(r->count, sizeof *r->values[f]);
+        if (r->values[f] == NULL || r->outlier == NULL) {
+            *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
+            return JM_NO_MEMORY;
+        }
+        for (size_t i = 0; i < r->count; i++)
+            r->values[f][i] = value_of(&r->runs[i], f);
+    }
+    bool known = is_known(r->values[ENERGY], r->count);
+    r->warm_up = jm_repeats_warm_up(r->values[TIME], r->count);
+    if (known) r->warm_up = larger(r->warm_up, jm_repeats_warm_up(r->values[ENERGY], r->count));
+    size_t steady = r->count - r->warm_up, found;
+    jm_status status = JM_OK;
+    for (int f = 0; status == JM_OK && f < FIGURE_COUNT; f++)
+        if (known || f == TIME) status = jm_repeats_of(r->values[f] + r->warm_up, steady, &r->of[f], err);
+    if (status == JM_OK)
+        status = jm_repeats_outliers(r->values[known ? ENERGY : TIME] + r->warm_up, steady,
+                                     r->outlier + r->warm_up, &found, err);
+    return status;
+}
+
+static void forget(repeats *r)
+{
+    for (int f = 0; f < FIGURE_COUNT; f++)
+        free(r->values[f]);
+    free(r->outlier);
+}
+
+/* ---- text */
+
+static double percent(double part, double whole)
+{
+    return 100 * part / whole;
+}
+
+/* As many decimals as make a difference beside the spread. */
+static int decimals_beside(double spread)
+{
+    int decimals = spread > 0 ? 1 - (int)floor(log10(spread)) : 3;
+    return decimals < 0 ? 0 : decimals > 6 ? 6 : decimals;
+}
+
+static void print_figure(const jm_repeats *of, const char *name, const char *unit)
+{
+    double half = (of->high - of->low) / 2;
+    int decimals = decimals_beside(isfinite(half) ? half : of->mean / 1000);
+    cli_words("  %-14s", name);
+    fprintf(stderr, " %.*f", decimals, of->mean);
+    if (isfinite(half)) fprintf(stderr, " \302\261%.*f", decimals, half);
+    fprintf(stderr, " %s", unit);
+    if (isfinite(half)) {
+        fprintf(stderr, " (%.2g %%)", percent(half, of->mean));
+        fprintf(stderr, ", standard deviation %.2g %%", percent(of->deviation, of->mean));
+    }
+    fprintf(stderr, ", median %.*f, %.*f to %.*f\n", decimals, of->median, decimals, of->least, decimals,
+            of->most);
+}
+
+static void print_head(const repeats *r)
+{
+    fprintf(stderr, "%zu run%s", r->count, r->count == 1 ? "" : "s");
+    if (r->count < r->wanted)
+        fprintf(stderr, " of %zu, the next one %s and is in no figure", r->wanted, r->why_fewer);
+    if (r->runs[0].totals.simulated) fputs(" (simulated GPU)", stderr);
+    if (r->warm_up == 1) fputs("; the first is not like those after it, a warm-up, and in no figure", stderr);
+    if (r->warm_up > 1)
+        fprintf(stderr, "; the first %zu are not like those after them, a warm-up, and in no figure",
+                r->warm_up);
+    fputc('\n', stderr);
+}
+
+/* What runs are judged by: their energy, or their time where that is not known of all. */
+static int judged_by(const repeats *r)
+{
+    return r->of[ENERGY].count > 0 ? ENERGY : TIME;
+}
+
+static void print_outliers(const repeats *r)
+{
+    int by = judged_by(r);
+    double median = r->of[by].median;
+    for (size_t i = r->warm_up; i < r->count; i++)
+        if (r->outlier[i])
+            fprintf(
+                stderr,
+                "  run %zu is an outlier, in the figures all the same: %.4g %s, %+.1f %% off the median\n",
+                i + 1, r->values[by][i], figures[by].unit, percent(r->values[by][i] - median, median));
+}
+
+static bool drifts(const jm_repeats *of)
+{
+    return of->slope_low > 0 || of->slope_high < 0;
+}
+
+/* Runs are to be alike: what changes from one to the next is an order effect, mostly of warmth. */
+static void print_drift(const repeats *r)
+{
+    int by = judged_by(r);
+    const jm_repeats *of = &r->of[by];
+    double first_c = r->runs[r->warm_up].temperature_c, last_c = r->runs[r->count - 1].temperature_c;
+    if (!drifts(of)) return;
+    fprintf(stderr, "  %s %s by %.2g \302\261%.2g %% a run", figures[by].text,
+            of->slope > 0 ? "rises" : "falls", percent(fabs(of->slope), of->mean),
+            percent((of->slope_high - of->slope_low) / 2, of->mean));
+    if (isfinite(first_c) && isfinite(last_c))
+        fprintf(stderr, ", the GPU's temperature from %.0f to %.0f \302\260C", first_c, last_c);
+    fputs(": runs are not alike, and the interval of the mean does not hold that\n", stderr);
+}
+
+/* A line a board, where there are several: those of the total are in one order in all runs. */
+static jm_status print_boards(const repeats *r, jm_error *err)
+{
+    const stat_run *first = &r->runs[0];
+    size_t steady = r->count - r->warm_up;
+    double *energy_j = calloc(steady, sizeof *energy_j);
+    jm_status status = JM_OK;
+    for (size_t i = 0;
+         energy_j != NULL && status == JM_OK && first->board_count > 1 && i < first->board_count; i++) {
+        jm_repeats of;
+        for (size_t k = 0; k < steady; k++) {
+            const stat_run *run = &r->runs[r->warm_up + k];
+            bool same = i < run->board_count && strcmp(run->boards[i].path, first->boards[i].path) == 0;
+            energy_j[k] = same ? run->boards[i].energy_j : NAN;
+        }
+        if (!is_known(energy_j, steady)) continue;
+        status = jm_repeats_of(energy_j, steady, &of, err);
+        if (status == JM_OK) print_figure(&of, first->boards[i].name, "J");
+    }
+    free(energy_j);
+    return status;
+}
+
+static void print_unknown(const repeats *r)
+{
+    size_t unknown = 0;
+    for (size_t i = r->warm_up; i < r->count; i++)
+        unknown += isfinite(r->values[ENERGY][i]) ? 0 : 1;
+    if (unknown == r->count - r->warm_up)
+        fputs("  energy         not known\n", stderr);
+    else if (r->of[ENERGY].count == 0)
+        fprintf(stderr, "  energy         not known of %zu of the runs\n", unknown);
+}
+
+static jm_status print_text(const repeats *r, jm_error *err)
+{
+    print_head(r);
+    for (int f = 0; f < FIGURE_COUNT; f++)
+        if (r->of[f].count > 0) print_figure(&r->of[f], figures[f].text, figures[f].unit);
+    print_unknown(r);
+    jm_status status = r->of[ENERGY].count > 0 ? print_boards(r, err) : JM_OK;
+    print_outliers(r);
+    print_drift(r);
+    fputs("  \302\261 is half of the 95 % interval of the mean, by the spread of the runs\n", stderr);
+    return status;
+}
+
+/* ---- JSON */
+
+static json_t *figure_json(const jm_repeats *of)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mean", cli_json_number(of->mean),
+                     "low", cli_json_number(of->low), "high", cli_json_number(of->high), "deviation",
+                     cli_json_number(of->deviation), "median", cli_json_number(of->median), "least",
+                     cli_json_number(of->least), "most", cli_json_number(of->most), "slope",
+                     cli_json_number(of->slope), "slope_low", cli_json_number(of->slope_low), "slope_high",
+                     cli_json_number(of->slope_high));
+}
+
+static json_t *numbers_of_outliers(const repeats *r)
+{
+    json_t *numbers = json_array();
+    for (size_t i = 0; i < r->count; i++)
+        if (r->outlier[i]) json_array_append_new(numbers, json_integer((json_int_t)i + 1));
+    return numbers;
+}
+
+static int print_json(const cli_args *args, const repeats *r)
+{
+    json_t *runs = json_array();
+    for (size_t i = 0; i < r->count; i++)
+        json_array_append_new(runs, run_json(&r->runs[i]));
+    json_t *all = json_pack("{s:I, s:I, s:o}", "wanted", (json_int_t)r->wanted, "warm_up",
+                            (json_int_t)r->warm_up, "outliers", numbers_of_outliers(r));
+    for (int f = 0; all != NULL && f < FIGURE_COUNT; f++)
+        json_object_set_new(all, figures[f].key, r->of[f].count > 0 ? figure_json(&r->of[f]) : json_null());
+    if (all != NULL) json_object_set(all, "runs", runs);
+    json_decref(runs);
+    return cli_json_write(args, all);
+}
+
+static int print_repeats(const cli_args *args, const stat_run *runs, size_t count, size_t wanted,
+                         const char *why_fewer)
+{
+    repeats r = {.runs = runs, .count = count, .wanted = wanted, .why_fewer = why_fewer};
+    jm_error err = {0};
+    int code = 0;
+    jm_status status = find(&r, &err);
+    bool json = cli_has(args, "--json");
+    if (status == JM_OK && json) code = print_json(args, &r);
+    if (status == JM_OK && !json) status = print_text(&r, &err);
+    if (status != JM_OK) code = cli_fail(args, &err);
+    forget(&r);
+    return code;
+}
+
+/* ---- A line every so often: when, mean power, energy since the line before. */
+
+/* The sensor's newest readings are some ms old; a board that answers no more is not waited for. */
+enum { LINE_TIMEOUT_MS = 1000 };
+
+static jm_status find_energy(jm_sum *energy, jm_run *run, int64_t from_ns, int64_t to_ns, jm_error *err)
+{
+    jm_recording *recording;
+    jm_status status = jm_run_flush(run, LINE_TIMEOUT_MS, err);
+    if (status == JM_OK) status = jm_run_recording(run, &recording, err);
+    return status == JM_OK ? jm_recording_energy(recording, 0, from_ns, to_ns, energy, err) : status;
+}
+
+static void print_interval(const cli_args *args, double until_s, double length_s, const jm_sum *energy)
+{
+    if (cli_has(args, "--json")) {
+        cli_json_write_line(
+            args, json_pack("{s:f, s:f, s:o, s:o, s:o, s:o}", "until_s", until_s, "interval_s", length_s,
+                            "energy_j", cli_json_number(energy->energy_j), "energy_low_j",
+                            cli_json_number(energy->low_j), "energy_high_j", cli_json_number(energy->high_j),
+                            "power_w", cli_json_number(energy->energy_j / length_s)));
+        return;
+    }
+    fprintf(stderr, "%10.2f s  ", until_s);
+    cli_energy_print(stderr, energy->energy_j, energy->low_j, energy->high_j, length_s);
+    fputc('\n', stderr);
+}
+
+static void wait_in_intervals(const cli_args *args, jm_run *run, cli_child *child, double interval_s)
+{
+    int64_t from_ns = child->start_ns;
+    for (int64_t line = 1;; line++) {
+        int64_t to_ns = child->start_ns + llround((double)line * interval_s * 1e9);
+        if (cli_child_wait_until(child, to_ns)) return;
+        jm_sum energy = {NAN, NAN, NAN};
+        jm_error err;
+        if (find_energy(&energy, run, from_ns, to_ns, &err) != JM_OK) cli_tell(args, "%s", err.text);
+        print_interval(args, (double)(to_ns - child->start_ns) * 1e-9, (double)(to_ns - from_ns) * 1e-9,
+                       &energy);
+        from_ns = to_ns;
+    }
+}
+
+/* ---- running it */
 
 enum { MOST_RUNS = 10000 };
 
@@ -59,7 +541,7 @@ static void run_all(session *s)
             return;
         }
         if (s->interval_s > 0)
-            cli_interval_wait(s->args, s->run, child, s->interval_s);
+            wait_in_intervals(s->args, s->run, child, s->interval_s);
         else
             cli_child_wait(child);
         s->exit_code = child->exit_code;
@@ -67,17 +549,17 @@ static void run_all(session *s)
     }
 }
 
-static int print_runs(const session *s, const cli_stat_run *runs)
+static int print_runs(const session *s, const stat_run *runs)
 {
     size_t whole = s->count - (s->exit_code != 0 && !s->vanished ? 1 : 0);
     if (s->wanted > 1 && whole > 0)
-        return cli_repeat_print(s->args, runs, whole, s->wanted,
-                                s->vanished ? "could not be started" : "failed");
+        return print_repeats(s->args, runs, whole, s->wanted,
+                             s->vanished ? "could not be started" : "failed");
     if (s->wanted > 1) cli_tell(s->args, "the first of %zu runs failed, so there is no other", s->wanted);
     if (cli_has(s->args, "--json") && s->interval_s > 0)
-        return cli_json_write_line(s->args, cli_stat_run_json(&runs[0]));
-    if (cli_has(s->args, "--json")) return cli_json_write(s->args, cli_stat_run_json(&runs[0]));
-    cli_stat_run_print(&runs[0]);
+        return cli_json_write_line(s->args, run_json(&runs[0]));
+    if (cli_has(s->args, "--json")) return cli_json_write(s->args, run_json(&runs[0]));
+    print_run(&runs[0]);
     return 0;
 }
 
@@ -85,14 +567,14 @@ static int print_result(const session *s)
 {
     jm_recording *recording;
     jm_error err;
-    cli_stat_run *runs = calloc(s->count, sizeof *runs);
+    stat_run *runs = calloc(s->count, sizeof *runs);
     if (runs == NULL) return cli_error(s->args, JM_NO_MEMORY, "", "out of memory");
     jm_status status = jm_run_recording(s->run, &recording, &err);
     for (size_t i = 0; status == JM_OK && i < s->count; i++)
-        status = cli_stat_run_of(&runs[i], recording, &s->children[i], &err);
+        status = fill_run(&runs[i], recording, &s->children[i], &err);
     int code = status == JM_OK ? print_runs(s, runs) : cli_fail(s->args, &err);
     for (size_t i = 0; i < s->count; i++)
-        cli_stat_run_free(&runs[i]);
+        free_run(&runs[i]);
     free(runs);
     return code;
 }

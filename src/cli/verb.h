@@ -4,8 +4,10 @@
 #ifndef CLI_VERB_H
 #define CLI_VERB_H
 
+#include <jansson.h>
 #include <joulemap/joulemap.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -40,11 +42,12 @@ typedef struct cli_verb {
     const cli_option *options;
     int min_operands;                 /* without options */
     int max_operands;                 /* -1: any */
+    const char *words;                /* "show|set": what the first operand may be; NULL: anything */
     bool takes_command;               /* "-- COMMAND ..." is required */
     bool may_take_command;            /* ... may be given */
     bool looks_at_gpus;               /* lost leases of power caps are put back before it runs */
     bool operands_are_verbs;          /* completion offers these, else files */
-    int (*run)(const cli_args *args); /* returns the exit code */
+    int (*run)(const cli_args *args); /* returns the exit code; NULL: the program joulemap-NAME is run */
 } cli_verb;
 
 extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_stat, cli_verb_record, cli_verb_report,
@@ -129,15 +132,60 @@ int cli_terminal_width(int fd);
  */
 bool cli_has_colour(int fd);
 
-/* Put back what lost leases of power caps found, and say so on stderr (put_back.c). Returns how many there
+/* Put back what lost leases of power caps found, and say so on stderr (run.c). Returns how many there
  * were; *failed: of how many it could not be done. */
 size_t cli_put_back_lost(const cli_args *args, size_t *failed);
 
-/* Run one command line, "record", "-o", ...: for main, and for a verb that is made of others. */
+/* "sleep 60 (pid 12, user 0)" for people, without control characters. Returns `text`. */
+const char *cli_cap_holder_text(char *text, size_t size, const jm_cap_lease_info *lease);
+
+/* Run one command line, "record", "-o", ...: for main, and for a verb that is made of others. A verb that is
+ * not in the table is the program joulemap-VERB, beside this one or on PATH. */
 int cli_run(const cli_verb *const *verbs, int argc, char **argv);
+
+/* The main of joulemap-VERB: its command line as if it were the verb's of joulemap. `table` is also in
+ * joulemap, which knows its words and options by it, and has no `run`. */
+int cli_tool_main(const cli_verb *table, int (*run)(const cli_args *args), int argc, char **argv);
 
 /* A progress line on stderr with the seconds since it began, only if that is a
  * terminal and it takes longer than half a second. NULL ends it. */
 void cli_progress(const char *text);
+
+/* ---- From the words of a command line to cli_args, and the texts made from the tables of verbs. */
+
+/* Parse what stands after the verb. CLI_GO_ON: *args is filled, free it with
+ * cli_args_free. Else the exit code: wrong usage was reported. */
+int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv);
+void cli_args_free(cli_args *args);
+
+const cli_verb *cli_verb_find(const cli_verb *const *verbs, const char *name); /* NULL if there is none */
+
+/* Say that there is no such verb and which may be meant; returns the exit code. */
+int cli_verb_unknown(const cli_verb *const *verbs, const cli_args *args, const char *name);
+
+/* Which of `count` names somebody who wrote `wrong` may have meant; NULL if none is near. */
+const char *cli_nearest(const char *wrong, const char *(*name)(const void *context, int index),
+                        const void *context, int count);
+
+/* One text of an "a|b|c" list: advances *list, returns its length, 0 at the end. */
+size_t cli_choice_next(const char **list, const char **choice);
+
+/* Whether the word after the option may be its argument. */
+bool cli_takes_word(const cli_option *option);
+
+/* The texts made from the tables. */
+void cli_help_print(FILE *out, const cli_verb *const *verbs);
+void cli_help_print_verb(FILE *out, const cli_verb *verb);
+
+/* ---- JSON on stdout, for verbs that answer with a document of their own. */
+
+/* A number, null where there is none (NAN). */
+json_t *cli_json_number(double value);
+
+/* Print the document and free it; returns the exit code. */
+int cli_json_write(const cli_args *args, json_t *document_take);
+
+/* The same on one line, at once: one of several documents. */
+int cli_json_write_line(const cli_args *args, json_t *document_take);
 
 #endif

@@ -1,11 +1,14 @@
 /* From the options of a view to a recording and a report's options. */
 #include "cli/view.h"
 
-#include "cli/verb.h"
-
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 const char cli_view_keys[] =
 #define X(name, text) "|" text
@@ -73,4 +76,121 @@ void cli_view_long_name(char *out, size_t size, const char *path, int folders)
 void cli_view_name(char *out, size_t size, const char *path)
 {
     cli_view_long_name(out, size, path, 0);
+}
+
+/* ---- From runs to the page in a file. */
+
+static jm_status make_report(jm_report **out, jm_recording *recording, const jm_report *like, jm_by by,
+                             jm_error *err)
+{
+    jm_report_options options = *jm_report_options_get(like);
+    options.by = by;
+    return jm_report_create(out, recording, &options, err);
+}
+
+jm_status cli_page_run_make(cli_page_run *page, const char *name, jm_recording *recording,
+                            const jm_report *report, jm_error *err)
+{
+    jm_status status = JM_OK;
+    *page = (cli_page_run){
+        .run = {.size = sizeof page->run, .name = name, .recording = recording, .report = report}};
+    if (jm_report_options_get(report)->by != JM_BY_KERNEL)
+        status = make_report(&page->kernels, recording, report, JM_BY_KERNEL, err);
+    if (status == JM_OK && jm_page_wants_spans(report))
+        status = make_report(&page->spans, recording, report, JM_BY_SPAN, err);
+    page->run.kernels = page->kernels;
+    page->run.spans = page->spans;
+    return status;
+}
+
+void cli_page_run_free(cli_page_run *page)
+{
+    jm_report_free(page->kernels);
+    jm_report_free(page->spans);
+}
+
+static jm_status write_page(const cli_page_run *page, const cli_page_run *other, const jm_diff *diff,
+                            FILE *out, jm_error *err)
+{
+    if (diff != NULL) return jm_page_write_diff(diff, &page->run, &other->run, out, err);
+    return jm_page_write(&page->run, out, err);
+}
+
+int cli_page_write(const cli_args *args, const cli_page_run *page, const cli_page_run *other,
+                   const jm_diff *diff)
+{
+    const char *path = cli_get(args, "--html");
+    jm_error err = {0};
+    cli_progress(NULL);
+    if (strcmp(path, "-") == 0) {
+        if (write_page(page, other, diff, stdout, &err) == JM_OK) return 0;
+        if (!ferror(stdout)) return cli_fail(args, &err);
+        cli_write_failed((int)err.code);
+        return 0;
+    }
+    cli_whole_file file;
+    jm_status status = cli_whole_file_open(&file, path, &err);
+    if (status == JM_OK) {
+        status = write_page(page, other, diff, file.stream, &err);
+        status = cli_whole_file_close(&file, status, &err);
+    }
+    return status == JM_OK ? 0 : cli_fail(args, &err);
+}
+
+/* ---- Files that appear whole or not at all. */
+
+static jm_status fail(jm_error *err, const char *call, const char *path)
+{
+    int code = errno;
+    *err = (jm_error){.status = jm_status_of_errno(code), .code = code};
+    snprintf(err->call, sizeof err->call, "%s", call);
+    snprintf(err->text, sizeof err->text, "cannot write %s: %s", path, strerror(code));
+    return err->status;
+}
+
+static jm_status open_temporary(cli_whole_file *file, jm_error *err)
+{
+    int fd = mkostemp(file->temporary, O_CLOEXEC);
+    if (fd < 0) return fail(err, "mkostemp", file->path);
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, 0666 & ~mask); /* as any new file, not as a secret one */
+    file->stream = fdopen(fd, "w");
+    if (file->stream != NULL) return JM_OK;
+    jm_status status = fail(err, "fdopen", file->path);
+    close(fd);
+    unlink(file->temporary);
+    return status;
+}
+
+jm_status cli_whole_file_open(cli_whole_file *file, const char *path, jm_error *err)
+{
+    struct stat there;
+    *file = (cli_whole_file){.path = path};
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        file->stream = fopen(path, "we");
+        return file->stream != NULL ? JM_OK : fail(err, "fopen", path);
+    }
+    if (asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
+        file->temporary = NULL;
+        return fail(err, "malloc", path);
+    }
+    jm_status status = open_temporary(file, err);
+    if (status != JM_OK) {
+        free(file->temporary);
+        file->temporary = NULL;
+    }
+    return status;
+}
+
+jm_status cli_whole_file_close(cli_whole_file *file, jm_status status, jm_error *err)
+{
+    if (fclose(file->stream) != 0 && status == JM_OK) status = fail(err, "fclose", file->path);
+    if (file->temporary != NULL) {
+        if (status == JM_OK && rename(file->temporary, file->path) != 0)
+            status = fail(err, "rename", file->path);
+        if (status != JM_OK) unlink(file->temporary);
+        free(file->temporary);
+    }
+    return status;
 }

@@ -4,6 +4,9 @@
 
 #include "cli/verb.h"
 
+#include <joulemap/status.h>
+#include <stdio.h>
+
 extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" */
 
 /* Their options, for the table of a verb; `keys`: of --by. */
@@ -42,5 +45,45 @@ void cli_view_name(char *out, size_t size, const char *path);
 
 /* The same with so many folders around it, as far as the path has them: "runs/base" with one. */
 void cli_view_long_name(char *out, size_t size, const char *path, int folders);
+
+/* ---- The option --html: a run as a page. */
+
+#define CLI_PAGE_OPTION                                                                                      \
+    {                                                                                                        \
+        "--html", 0, "FILE",                                                                                 \
+            "write the page instead: one file for any browser, with charts, flame graphs and tables", NULL,  \
+            false                                                                                            \
+    }
+
+/* What a page shows of a run beside its report. */
+typedef struct cli_page_run {
+    jm_page_run run;
+    jm_report *kernels;
+    jm_report *spans;
+} cli_page_run;
+
+/* `name`: of the run; all that is given outlives the run. Free also after an error. */
+jm_status cli_page_run_make(cli_page_run *page, const char *name, jm_recording *recording,
+                            const jm_report *report, jm_error *err);
+void cli_page_run_free(cli_page_run *page);
+
+/* Write the page into the file that --html names ("-": standard output), which appears only when it is whole.
+ * `other` and `diff`: NULL for a single run. Returns the exit code. */
+int cli_page_write(const cli_args *args, const cli_page_run *page, const cli_page_run *other,
+                   const jm_diff *diff);
+
+/* ---- A file that is there only when it is whole: written under another name in the same folder, then
+ * renamed. What is no regular file (a pipe, /dev/stdout) is written as it is. */
+
+typedef struct cli_whole_file {
+    const char *path;
+    char *temporary; /* NULL: written directly */
+    FILE *stream;
+} cli_whole_file;
+
+jm_status cli_whole_file_open(cli_whole_file *file, const char *path, jm_error *err);
+
+/* `status`: how writing went; if not well, what was there before stays. Returns it, or how closing went. */
+jm_status cli_whole_file_close(cli_whole_file *file, jm_status status, jm_error *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include "format/row.h"
 #include "format/rows/span_kind.h"
 #include "record/timeline/identity.h"
-#include "record/timeline/names.h"
+#include "record/timeline/ring.h"
 #include "record/timeline/ring_format.h"
 
 #include <inttypes.h>

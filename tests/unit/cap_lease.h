@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "cap/lease/process.h"
 #include "cap/lease/reach.h"
+#include "cap/lease/state.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,13 +1,258 @@
-/* The suite fitted as a report fits a run, without counters: each kernel has a power, and each idle state. */
+/* Kernels and bursts into the sweep line, and what nobody knows as work beside them. */
 #include "calibrate/idle.h"
 
 #include "attribute/fit/fit.h"
 #include "attribute/fit/levels.h"
+#include "attribute/fit/noise.h"
+#include "attribute/fit/readings.h"
+#include "attribute/fit/response.h"
+#include "attribute/work/sweep.h"
+#include "attribute/work/tally.h"
+#include "attribute/work/time_order.h"
+#include "base/clock.h"
+#include "base/search.h"
 #include "base/status.h"
-#include "calibrate/gaps.h"
-#include "calibrate/rest_noise.h"
+#include "calibrate/lesson.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns of a fit: first JM__NOT_OF_SUITE, then the kernels of the suite, then the idle states. */
+enum { JM__NOT_OF_SUITE };
+
+typedef struct jm__gaps {
+    jm__windows known; /* the phase, and what rest was recorded: there it is known what ran */
+    jm__tally tally;   /* of that time */
+    jm__pieces pieces;
+    uint32_t *column_of;  /* [codes of pieces] */
+    double *seconds;      /* [columns], of `known` */
+    size_t class_columns; /* the first idle column */
+    size_t columns;
+    bool too_many; /* kernels, for so much memory: there are no pieces, and nothing can be learnt */
+} jm__gaps;
+/* What the suite calls its rest, with a program on the board (joulemap.calibration). */
+static const char rest_phase[] = "idle";
+
+/* Half a gigabyte of them: a suite has a million. */
+enum { KERNELS_MAX = 8 << 20 };
+
+/* The longest memory of a sensor: the average over a second, several times over. */
+static const int64_t memory_ns = 5 * JM_NS_PER_S;
+
+static jm_status find_known(jm__windows *known, const jm__lesson *l, jm_error *err)
+{
+    const jm__dataset *d = l->dataset;
+    bool fine = jm__windows_add_all(known, &l->phase);
+    for (size_t i = 0; fine && i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        if (span->kind == JM_SPAN_PHASE && strcmp(jm__dataset_text(d, span->name_id), rest_phase) == 0)
+            fine = jm__windows_add(known, span->start_ns, jm__span_end_ns(d, span));
+    }
+    jm__windows_normalise(known);
+    return fine ? JM_OK : jm__no_memory(err, "jm_model_learn");
+}
+
+/* What lives while kernels pass. */
+typedef struct finding {
+    const jm__gaps *gaps;
+    const jm__lesson *lesson;
+    jm__items items; /* class_index: a column */
+    bool *traced;    /* [bursts]: a kernel was seen in it */
+    bool too_many;
+} finding;
+
+static bool add(finding *f, int64_t start_ns, int64_t end_ns, size_t column)
+{
+    const jm__item item = {
+        .start_ns = start_ns, .end_ns = end_ns, .class_index = (uint32_t)column, .calls = 1};
+    return jm__vec_push(&f->items, item);
+}
+
+/* The burst that it begins in; their count if there is none. */
+static size_t burst_of(const jm__lesson *l, int64_t t_ns)
+{
+    const jm__burst *bursts = l->bursts.items;
+    size_t at;
+    jm__search(at, l->bursts.count, bursts[at].end_ns <= t_ns);
+    return at < l->bursts.count && bursts[at].start_ns <= t_ns ? at : l->bursts.count;
+}
+
+static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
+{
+    finding *f = taker;
+    if (!jm__lesson_has_kernel(f->lesson, kernel)) return JM_OK;
+    if (!jm__windows_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
+    f->too_many = f->too_many || f->items.count == KERNELS_MAX;
+    if (f->too_many) return JM_OK;
+    size_t burst = burst_of(f->lesson, kernel->start_ns), column = JM__NOT_OF_SUITE;
+    if (burst < f->lesson->bursts.count) {
+        f->traced[burst] = true;
+        column += 1 + f->lesson->bursts.items[burst].kernel;
+    }
+    int64_t end_ns = kernel->end_ns > kernel->start_ns ? kernel->end_ns : kernel->start_ns;
+    return add(f, kernel->start_ns, end_ns, column) ? JM_OK : jm__no_memory(err, "jm_model_learn");
+}
+
+static bool add_bursts(finding *f)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < f->lesson->bursts.count; i++) {
+        const jm__burst *burst = &f->lesson->bursts.items[i];
+        if (!f->traced[i])
+            fine = add(f, burst->start_ns, burst->end_ns, JM__NOT_OF_SUITE + 1 + burst->kernel);
+    }
+    return fine;
+}
+
+static bool add_unknown(finding *f)
+{
+    const jm__windows *known = &f->gaps->known;
+    int64_t now_ns = known->items[0].from_ns - memory_ns;
+    bool fine = true;
+    for (size_t i = 0; fine && i < known->count; i++) {
+        fine = add(f, now_ns, known->items[i].from_ns, JM__NOT_OF_SUITE);
+        now_ns = known->items[i].to_ns;
+    }
+    return fine && add(f, now_ns, now_ns + memory_ns, JM__NOT_OF_SUITE);
+}
+
+static jm_status find_items(finding *f, jm_error *err)
+{
+    const jm__kernel_source *kernels = &f->lesson->dataset->kernels;
+    f->traced = calloc(f->lesson->bursts.count + 1, sizeof *f->traced);
+    if (f->traced == NULL) return jm__no_memory(err, "jm_model_learn");
+    if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, false, take_kernel, f, err));
+    if (!add_bursts(f) || !add_unknown(f)) return jm__no_memory(err, "jm_model_learn");
+    jm__items_sort(&f->items);
+    return JM_OK;
+}
+
+static bool walk(jm__gaps *g, const jm__items *items)
+{
+    jm__sweep sweep;
+    int64_t from_ns = items->items[0].start_ns;
+    jm__pieces_begin(&g->pieces, from_ns, SIZE_MAX);
+    jm__sweep_begin(&sweep, &g->pieces, &g->tally, &g->known, &g->known, &g->known, from_ns);
+    bool fine = true;
+    for (size_t i = 0; fine && i < items->count; i++)
+        fine = jm__sweep_take(&sweep, &items->items[i],
+                              &(jm__counted_as){.use = items->items[i].class_index,
+                                                .place = JM_PLACE_UNLAYERED,
+                                                .cell = JM__NO_CELL,
+                                                .sum = SIZE_MAX,
+                                                .lent = JM__NO_CELL});
+    fine = fine && jm__sweep_end(&sweep, from_ns) && jm__pieces_end(&g->pieces);
+    jm__sweep_free(&sweep);
+    return fine;
+}
+
+static jm_status find_columns(jm__gaps *g, jm_error *err)
+{
+    g->column_of = calloc(g->columns, sizeof *g->column_of);
+    g->seconds = calloc(g->columns, sizeof *g->seconds);
+    if (g->column_of == NULL || g->seconds == NULL) return jm__no_memory(err, "jm_model_learn");
+    g->pieces.column_of = g->column_of;
+    for (uint32_t s = 0; s < JM_IDLE_STATES; s++) {
+        g->column_of[s] = (uint32_t)g->class_columns + s;
+        g->seconds[g->column_of[s]] = g->tally.idle[s].learn_s;
+    }
+    for (uint32_t k = 0; k < g->class_columns; k++)
+        g->column_of[jm__piece_code(k)] = k;
+    for (size_t k = 0; k < g->tally.uses.count; k++)
+        g->seconds[k] = g->tally.uses.items[k].inside.learn_s;
+    return JM_OK;
+}
+
+/* Work is what kernels were seen of on the board, and bursts that none was seen in (none was traced, or the
+ * board is simulated); what is outside of `known` is work that nobody knows. To be freed in any case. */
+static jm_status gaps_find(jm__gaps *g, const jm__lesson *l, jm_error *err)
+{
+    *g = (jm__gaps){.pieces = {.file = -1}, .class_columns = 1 + l->kernels.count};
+    g->columns = g->class_columns + JM_IDLE_STATES;
+    finding f = {.gaps = g, .lesson = l};
+    jm_status status = find_known(&g->known, l, err);
+    if (status == JM_OK) status = find_items(&f, err);
+    g->too_many = f.too_many;
+    if (status == JM_OK && !g->too_many && !walk(g, &f.items)) status = jm__no_memory(err, "jm_model_learn");
+    jm__vec_free(&f.items);
+    free(f.traced);
+    return status == JM_OK && !g->too_many ? find_columns(g, err) : status;
+}
+
+static void gaps_free(jm__gaps *g)
+{
+    jm__vec_free(&g->known);
+    jm__tally_free(&g->tally);
+    jm__pieces_free(&g->pieces);
+    free(g->column_of);
+    free(g->seconds);
+    *g = (jm__gaps){.pieces = {.file = -1}};
+}
+
+/* ---- Readings at rest, each less the mean of its stretch: a board that cooled in between is no noise */
+
+/* Of a reading's weight, what may lie in anything else: of 1000 W, a watt. */
+static const double awake_most = 1e-3;
+
+static jm_status choose(jm__reading_list *out, const jm__lesson *l, jm__gaps *gaps, jm__response response,
+                        jm_error *err)
+{
+    jm__design design = {0};
+    size_t rest = gaps->class_columns + JM_IDLE_LONG;
+    jm_status status = jm__design_init(&design, &gaps->pieces, gaps->columns, err);
+    if (status == JM_OK) jm__design_start(&design, response);
+    for (size_t i = 0; status == JM_OK && i < l->recorded_count; i++) {
+        jm_reading reading = l->recorded[i];
+        if (!jm__windows_hold(&gaps->known, reading.t_ns) || !isfinite(reading.value)) continue;
+        if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
+        if (jm__design_row(&design, reading.t_ns)[rest] < 1 - awake_most) continue;
+        if (!jm__vec_push(out, reading)) status = jm__no_memory(err, "jm_model_learn");
+    }
+    jm__design_free(&design);
+    return status;
+}
+
+/* Returns how many stretches of neighbours there are. */
+static size_t take_means(double *residual, const jm__pass *pass)
+{
+    size_t stretches = 0;
+    for (size_t from = 0, to; from < pass->count; from = to, stretches++) {
+        double mean_w = 0;
+        for (to = from + 1; to < pass->count && jm__pass_are_neighbours(pass, to); to++)
+            ;
+        for (size_t i = from; i < to; i++)
+            mean_w += pass->readings[i].value / (double)(to - from);
+        for (size_t i = from; i < to; i++)
+            residual[i] = pass->readings[i].value - mean_w;
+    }
+    return stretches;
+}
+
+/* The white part of the noise (fit/noise.h) of readings that remember nothing but long gaps, standard; NAN:
+ * there are too few of them in a row to tell it from a drift. */
+static jm_status rest_noise_find(double *noise_w, const jm__lesson *l, jm__gaps *gaps, jm__response response,
+                                 jm_error *err)
+{
+    jm__reading_list rest = {0};
+    jm_status status = choose(&rest, l, gaps, response, err);
+    const jm__pass pass = {.readings = rest.items, .count = rest.count, .period_ns = l->sensor->period_ns};
+    double *residual = calloc(rest.count + 1, sizeof *residual);
+    *noise_w = NAN;
+    if (status == JM_OK && residual == NULL) status = jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK) {
+        jm__noise noise;
+        size_t stretches = take_means(residual, &pass);
+        jm__noise_of_residuals(&noise, &pass, residual, (double)(rest.count - stretches));
+        if (noise.white > 0) *noise_w = sqrt(noise.white);
+    }
+    free(residual);
+    jm__vec_free(&rest);
+    return status;
+}
+
+/* ---- The suite fitted as a report fits a run, without counters: each kernel has a power, and each idle
+ * state */
 
 /* Readings have told a state, and not what is believed of any (levels.c), where they leave a quarter of the
  * variance that it has by itself there. */
@@ -44,7 +289,7 @@ static jm_status learn(jm__board_model *model, const jm__lesson *l, jm__gaps *ga
     jm_status status = jm__fit_run(&fit, &input, err);
     if (status == JM_OK && fit.fitted) {
         take(model, gaps, &fit);
-        status = jm__rest_noise_find(&model->noise_w, l, gaps, fit.response, err);
+        status = rest_noise_find(&model->noise_w, l, gaps, fit.response, err);
     }
     jm__fit_free(&fit);
     return status;
@@ -53,8 +298,8 @@ static jm_status learn(jm__board_model *model, const jm__lesson *l, jm__gaps *ga
 jm_status jm__idle_learn(jm__board_model *model, const jm__lesson *l, jm_error *err)
 {
     jm__gaps gaps;
-    jm_status status = jm__gaps_find(&gaps, l, err);
+    jm_status status = gaps_find(&gaps, l, err);
     if (status == JM_OK && !gaps.too_many) status = learn(model, l, &gaps, err);
-    jm__gaps_free(&gaps);
+    gaps_free(&gaps);
     return status;
 }

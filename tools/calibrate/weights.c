@@ -1,5 +1,4 @@
-/* A kernel on unusual numbers, or one that the weights cannot describe, must not lead all others: what is
- * further off than three robust deviations is left out, and the fit made again. */
+/* The rows of a lesson: each reading as what its sensor remembers. */
 #include "calibrate/weights.h"
 
 #include "attribute/fit/nnls.h"
@@ -9,6 +8,69 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of a reading's weight, what may lie where no counters were. */
+static const double uncovered_most = 1e-3;
+
+static bool is_usable(const jm__lesson_rows *rows, size_t i)
+{
+    return rows->feature[i * rows->features + rows->features - 1] >= 1 - uncovered_most &&
+           rows->left_out[i] <= JM_LEFT_OUT_MOST;
+}
+
+static jm_status make_rows(jm__lesson_rows *rows, jm__lesson *l, jm__design *rates, jm__design *work,
+                           jm__response response, jm_error *err)
+{
+    JM_TRY(jm__design_init(rates, &l->rates, rows->features, err));
+    JM_TRY(jm__design_init(work, &l->work, rows->kernels + 1, err));
+    jm__design_start(rates, response);
+    jm__design_start(work, response);
+    for (size_t i = 0; i < rows->rows; i++) {
+        const jm_reading *reading = &l->readings[i];
+        memcpy(rows->feature + i * rows->features, jm__design_row(rates, reading->t_ns),
+               rows->features * sizeof *rows->feature);
+        memcpy(rows->kernel + i * rows->kernels, jm__design_row(work, reading->t_ns) + 1,
+               rows->kernels * sizeof *rows->kernel);
+        rows->power_w[i] = reading->value;
+        for (size_t k = 0; k < rows->kernels; k++)
+            if (l->kernels.items[k].left_out) rows->left_out[i] += rows->kernel[i * rows->kernels + k];
+        rows->usable[i] = is_usable(rows, i);
+    }
+    return JM_OK;
+}
+
+jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *l, jm__response response, jm_error *err)
+{
+    size_t rows = l->reading_count;
+    jm__design rates = {0}, work = {0};
+    *out = (jm__lesson_rows){.rows = rows, .features = l->count + 1, .kernels = l->kernels.count};
+    out->feature = calloc(rows * out->features + 1, sizeof *out->feature);
+    out->kernel = calloc(rows * out->kernels + 1, sizeof *out->kernel);
+    out->power_w = calloc(rows + 1, sizeof *out->power_w);
+    out->left_out = calloc(rows + 1, sizeof *out->left_out);
+    out->usable = calloc(rows + 1, sizeof *out->usable);
+    bool fine = out->feature != NULL && out->kernel != NULL && out->power_w != NULL &&
+                out->left_out != NULL && out->usable != NULL;
+    jm_status status =
+        fine ? make_rows(out, l, &rates, &work, response, err) : jm__no_memory(err, "jm_model_learn");
+    jm__design_free(&rates);
+    jm__design_free(&work);
+    if (status != JM_OK) jm__lesson_rows_free(out);
+    return status;
+}
+
+void jm__lesson_rows_free(jm__lesson_rows *rows)
+{
+    free(rows->feature);
+    free(rows->kernel);
+    free(rows->power_w);
+    free(rows->left_out);
+    free(rows->usable);
+    *rows = (jm__lesson_rows){0};
+}
+
+/* ---- A kernel on unusual numbers, or one that the weights cannot describe, must not lead all others: what
+ * is further off than three robust deviations is left out, and the fit made again */
 
 /* Robust deviations at which a row is left out, and how often: it stands after three or four times
  * (shared/attribution.md). */
@@ -113,4 +175,176 @@ void jm__weights_free(jm__weights *weights)
 {
     free(weights->x);
     *weights = (jm__weights){0};
+}
+
+/* ---- Weights without a family, and the jackknife that they make (Efron and Stein, Annals of Statistics 9,
+ * 1981): kernels of a family are off alike, so families, not readings, are what is independent */
+
+/* Of a reading's weight, what may lie in kernels of the family that is left out. */
+static const double family_most = 0.05;
+
+/* A kernel's own power is told by readings of which it is this much. */
+static const double own_least = 0.2;
+
+/* Of such a reading's weight, what must lie where there are counters. */
+static const double covered_least = 0.99;
+
+static bool is_family(const jm__lesson *l, size_t kernel, const char *family)
+{
+    return strcmp(l->kernels.items[kernel].family, family) == 0;
+}
+
+/* The first kernel of its family, among those whose data are not constant? */
+static bool is_first(const jm__lesson *l, size_t kernel)
+{
+    if (l->kernels.items[kernel].left_out) return false;
+    for (size_t k = 0; k < kernel; k++)
+        if (!l->kernels.items[k].left_out && is_family(l, k, l->kernels.items[kernel].family)) return false;
+    return true;
+}
+
+static void rows_without(bool *use, const jm__lesson *l, const jm__lesson_rows *rows, const char *family)
+{
+    for (size_t i = 0; i < rows->rows; i++) {
+        double share = 0;
+        for (size_t k = 0; k < rows->kernels; k++)
+            if (is_family(l, k, family)) share += rows->kernel[i * rows->kernels + k];
+        use[i] = rows->usable[i] && share <= family_most;
+    }
+}
+
+static double predict(const jm__taught *kernel, const double *x, size_t features)
+{
+    double power_w = x[features - 1];
+    for (size_t i = 0; kernel->rate != NULL && i + 1 < features; i++)
+        power_w += kernel->rate[i] * x[i];
+    return power_w;
+}
+
+/* What readings say beside these weights: how much more or less the kernel draws. NAN: too few of them. */
+static double correction(const jm__lesson_rows *rows, size_t kernel, bool left_out, const double *x)
+{
+    double product = 0, square = 0;
+    for (size_t i = 0; i < rows->rows; i++) {
+        double share = rows->kernel[i * rows->kernels + kernel];
+        double others = rows->left_out[i] - (left_out ? share : 0); /* no weights tell of those */
+        if (share < own_least || others > JM_LEFT_OUT_MOST) continue;
+        if (rows->feature[(i + 1) * rows->features - 1] < covered_least) continue;
+        double rest = rows->power_w[i];
+        for (size_t k = 0; k < rows->features; k++)
+            rest -= rows->feature[i * rows->features + k] * x[k];
+        product += share * rest;
+        square += share * share;
+    }
+    return square >= 1 ? product / square : NAN;
+}
+
+static void judge_kernels(jm__left_out *out, const jm__lesson *l, const jm__lesson_rows *rows,
+                          const char *family, const double *x)
+{
+    for (size_t k = 0; k < rows->kernels; k++) {
+        const jm__taught *kernel = &l->kernels.items[k];
+        if (!is_family(l, k, family) || kernel->rate == NULL) continue;
+        out->predicted_w[k] = predict(kernel, x, rows->features);
+        out->power_w[k] = out->predicted_w[k] + correction(rows, k, kernel->left_out, x);
+    }
+}
+
+/* Room for the weights without each family. */
+typedef struct fold_room {
+    bool *use;
+    double *x; /* [families * features] */
+} fold_room;
+
+static jm_status each_family(jm__left_out *out, const jm__lesson *l, const jm__lesson_rows *rows,
+                             fold_room *r, jm_error *err)
+{
+    for (size_t k = 0; k < rows->kernels; k++) {
+        if (!is_first(l, k)) continue;
+        jm__weights without;
+        rows_without(r->use, l, rows, l->kernels.items[k].family);
+        JM_TRY(jm__weights_find(&without, rows, r->use, err));
+        memcpy(r->x + out->families++ * rows->features, without.x, rows->features * sizeof *r->x);
+        judge_kernels(out, l, rows, l->kernels.items[k].family, without.x);
+        jm__weights_free(&without);
+    }
+    return JM_OK;
+}
+
+/* Families of nothing but constant data are in no weights. */
+static void judge_constants(jm__left_out *out, const jm__lesson *l, const jm__lesson_rows *rows,
+                            const jm__weights *all)
+{
+    for (size_t k = 0; k < rows->kernels; k++)
+        if (isnan(out->predicted_w[k])) judge_kernels(out, l, rows, l->kernels.items[k].family, all->x);
+}
+
+static void find_covariance(jm__left_out *out, const double *x, size_t features)
+{
+    size_t f = out->families;
+    double factor = f > 1 ? (double)(f - 1) / (double)f : 0;
+    for (size_t i = 0; i < features; i++) {
+        for (size_t j = 0; j < features; j++) {
+            double mean_i = 0, mean_j = 0, product = 0;
+            for (size_t n = 0; n < f; n++) {
+                mean_i += x[n * features + i] / (double)f;
+                mean_j += x[n * features + j] / (double)f;
+            }
+            for (size_t n = 0; n < f; n++)
+                product += (x[n * features + i] - mean_i) * (x[n * features + j] - mean_j);
+            out->covariance[i * features + j] = factor * product;
+        }
+    }
+}
+
+/* Of one family nothing is left to learn from when it is left out. */
+static jm_status check_families(const jm__lesson *l, jm_error *err)
+{
+    const char *only = NULL;
+    for (size_t k = 0; k < l->kernels.count; k++) {
+        if (l->kernels.items[k].left_out) continue;
+        if (only != NULL && strcmp(l->kernels.items[k].family, only) != 0) return JM_OK;
+        only = l->kernels.items[k].family;
+    }
+    jm_status status =
+        only != NULL ? jm__fail(err, JM_BAD_DATA, 0, NULL, "all kernels are of one family, \"%s\"", only)
+                     : jm__fail(err, JM_BAD_DATA, 0, NULL, "all kernels are on constant data");
+    return jm__hint(err, status, "name bursts FAMILY/WHAT, and play kernels of several families");
+}
+
+jm_status jm__left_out_find(jm__left_out *out, const jm__lesson *lesson, const jm__lesson_rows *rows,
+                            const jm__weights *all, jm_error *err)
+{
+    *out = (jm__left_out){
+        .power_w = malloc((rows->kernels + 1) * sizeof *out->power_w),
+        .predicted_w = malloc((rows->kernels + 1) * sizeof *out->predicted_w),
+        .covariance = calloc(rows->features * rows->features + 1, sizeof *out->covariance),
+    };
+    fold_room r = {
+        .use = calloc(rows->rows + 1, sizeof *r.use),
+        .x = calloc((rows->kernels + 1) * rows->features, sizeof *r.x),
+    };
+    bool fine = out->power_w != NULL && out->predicted_w != NULL && out->covariance != NULL &&
+                r.use != NULL && r.x != NULL;
+    for (size_t k = 0; fine && k < rows->kernels; k++)
+        out->power_w[k] = out->predicted_w[k] = NAN;
+    jm_status status = fine ? check_families(lesson, err) : jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK) status = each_family(out, lesson, rows, &r, err);
+    if (status == JM_OK) {
+        judge_constants(out, lesson, rows, all);
+        find_covariance(out, r.x, rows->features);
+    } else {
+        jm__left_out_free(out);
+    }
+    free(r.use);
+    free(r.x);
+    return status;
+}
+
+void jm__left_out_free(jm__left_out *out)
+{
+    free(out->power_w);
+    free(out->predicted_w);
+    free(out->covariance);
+    *out = (jm__left_out){0};
 }

@@ -1,8 +1,28 @@
-/* Weights of features, none below zero, by least squares that outliers cannot lead. */
-#ifndef JM_CALIBRATE_WEIGHTS_H
-#define JM_CALIBRATE_WEIGHTS_H
+/* Readings of the power sensor as equations of features: what a lesson's weights are found by. */
+#ifndef JM_CALIBRATE_LESSON_ROWS_H
+#define JM_CALIBRATE_LESSON_ROWS_H
 
-#include "calibrate/lesson_rows.h"
+#include "attribute/fit/response.h"
+#include "calibrate/lesson.h"
+
+/* Of a reading's weight, what may lie in kernels on constant data. */
+#define JM_LEFT_OUT_MOST 0.02
+
+/* The rows of all readings with one response: what is seen of the sensor is features . x. */
+typedef struct jm__lesson_rows {
+    size_t rows, features, kernels; /* features: metrics and the constant */
+    double *feature;                /* [rows * features], in units of the references */
+    double *kernel;                 /* [rows * kernels]: the part of its weight that a kernel had */
+    double *power_w;                /* [rows] */
+    double *left_out; /* [rows]: the part of its weight that lies in kernels that are left out */
+    bool *usable;     /* [rows]: counters cover all that it remembers, and nothing left out is in it */
+} jm__lesson_rows;
+
+jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *lesson, jm__response response,
+                               jm_error *err);
+void jm__lesson_rows_free(jm__lesson_rows *rows);
+
+/* ---- Weights of features, none below zero, by least squares that outliers cannot lead. */
 
 typedef struct jm__weights {
     double *x;       /* [features], W */
@@ -14,5 +34,20 @@ typedef struct jm__weights {
 /* `rows`: of those, the ones with use[row]; BAD_DATA: they are too few. */
 jm_status jm__weights_find(jm__weights *out, const jm__lesson_rows *rows, const bool *use, jm_error *err);
 void jm__weights_free(jm__weights *weights);
+
+/* ---- How well weights tell the power of kernels that they were not learnt from: each family in turn is left
+ * out. */
+
+typedef struct jm__left_out {
+    size_t families;
+    double *power_w;     /* [kernels]: by the sensor; NAN: its bursts were too short to tell */
+    double *predicted_w; /* [kernels]: by weights learnt without its family */
+    double *covariance;  /* [features^2]: of the weights (jackknife over families) */
+} jm__left_out;
+
+/* `all`: the weights of all usable rows. */
+jm_status jm__left_out_find(jm__left_out *out, const jm__lesson *lesson, const jm__lesson_rows *rows,
+                            const jm__weights *all, jm_error *err);
+void jm__left_out_free(jm__left_out *out);
 
 #endif

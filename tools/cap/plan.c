@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 #include "base/status.h"
-#include "cap/same.h"
+#include "cap/model.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef JM_CAP_PLAN_H
 #define JM_CAP_PLAN_H
 
-#include "cap/belief.h"
+#include "cap/model.h"
 
 #include <stdbool.h>
 

@@ -1,11 +1,133 @@
-/* A search that asks a recorded sweep. */
+/* Reading a sweep from CSV. */
+#include "base/csv.h"
 #include "base/options.h"
 #include "base/status.h"
-#include "cap/same.h"
+#include "cap/model.h"
 #include "cap/search.h"
-#include "cap/sweep.h"
+#include "format/rows/rows.h"
 
+#include <joulemap/cap.h>
+#include <math.h>
 #include <stdlib.h>
+
+/* Where caps were measured several times, a row is the mean, and its uncertainties are what the spread of
+ * repeats, of all caps together, makes of it; else these are 0. */
+typedef struct jm__cap_sweep {
+    jm_cap_probe rows[JM_CAP_MOST_CAPS]; /* in the order of the file */
+    size_t count;
+} jm__cap_sweep;
+static const double most = 1e6; /* seconds: eleven days */
+typedef struct columns {
+    size_t cap, time, power;
+} columns;
+
+/* Repeats so far: of each row how many, and of all caps together how much they differ from their means. */
+typedef struct repeats {
+    size_t of[JM_CAP_MOST_CAPS];
+    double free; /* degrees of freedom of the sums, of relative squares */
+    double time, power;
+} repeats;
+
+static jm_status find_columns(const jm__csv *csv, columns *c, jm_error *err)
+{
+    JM_TRY(jm__csv_column(csv, "cap_w", &c->cap, err));
+    JM_TRY(jm__csv_column(csv, "time_s", &c->time, err));
+    return jm__csv_column(csv, "power_w", &c->power, err);
+}
+
+static jm_status read_positive(const jm__csv *csv, size_t column, double *value, jm_error *err)
+{
+    JM_TRY(jm__csv_number(csv, column, value, err));
+    if (*value >= 1 / most && *value <= most) return JM_OK;
+    return jm__csv_bad(csv, column, err, "%g is not between %g and %g", *value, 1 / most, most);
+}
+
+static jm_status read_watts(const jm__csv *csv, size_t column, double *value, jm_error *err)
+{
+    JM_TRY(read_positive(csv, column, value, err));
+    if (*value <= JM_BOARD_MOST_W) return JM_OK;
+    jm__csv_bad(csv, column, err, "%.9g W is more than any board takes", *value);
+    return jm__hint(err, JM_BAD_DATA, "watts are asked for: milliwatts are to be divided by 1000");
+}
+
+/* Returns by how much the sum of squares about the mean grows, relative to the mean. */
+static double join(double *mean, double value, double count)
+{
+    double off = value - *mean;
+    *mean += off / count;
+    return off * (value - *mean) / (*mean * *mean);
+}
+
+static void join_row(jm_cap_probe *mean, const jm_cap_probe *row, repeats *r, size_t i)
+{
+    double count = (double)++r->of[i];
+    r->time += join(&mean->time_s, row->time_s, count);
+    r->power += join(&mean->power_w, row->power_w, count);
+    r->free++;
+}
+
+/* Nobody knows the spread of a cap from two or three repeats, so one is taken for all. */
+static void find_uncertainties(jm__cap_sweep *sweep, const repeats *r)
+{
+    for (size_t i = 0; r->free > 0 && i < sweep->count; i++) {
+        jm_cap_probe *row = &sweep->rows[i];
+        row->time_u_s = fmin(row->time_s * sqrt(r->time / r->free / (double)r->of[i]), row->time_s);
+        row->power_u_w = fmin(row->power_w * sqrt(r->power / r->free / (double)r->of[i]), row->power_w);
+    }
+}
+
+static jm_status read_row(const jm__csv *csv, const columns *c, jm__cap_sweep *sweep, repeats *r,
+                          jm_error *err)
+{
+    jm_cap_probe row = {0};
+    if (jm__csv_missing(csv, c->time) || jm__csv_missing(csv, c->power)) return JM_OK; /* a gap */
+    JM_TRY(read_watts(csv, c->cap, &row.cap_w, err));
+    JM_TRY(read_positive(csv, c->time, &row.time_s, err));
+    JM_TRY(read_watts(csv, c->power, &row.power_w, err));
+    for (size_t i = 0; i < sweep->count; i++) {
+        if (!jm__cap_same(sweep->rows[i].cap_w, row.cap_w)) continue;
+        join_row(&sweep->rows[i], &row, r, i);
+        return JM_OK;
+    }
+    if (sweep->count == JM_CAP_MOST_CAPS) {
+        jm__csv_bad(csv, c->cap, err, "more than %d caps", JM_CAP_MOST_CAPS);
+        if (err != NULL) err->status = JM_LIMIT;
+        return JM_LIMIT;
+    }
+    r->of[sweep->count] = 1;
+    sweep->rows[sweep->count++] = row;
+    return JM_OK;
+}
+
+static jm_status read_rows(jm__csv *csv, jm__cap_sweep *sweep, jm_error *err)
+{
+    columns c;
+    repeats r = {0};
+    JM_TRY(find_columns(csv, &c, err));
+    for (;;) {
+        bool more;
+        JM_TRY(jm__csv_next(csv, &more, err));
+        if (!more) break;
+        JM_TRY(read_row(csv, &c, sweep, &r, err));
+    }
+    find_uncertainties(sweep, &r);
+    if (sweep->count > 0) return JM_OK;
+    return jm__csv_bad(csv, c.cap, err,
+                       "no row with a value in each column: a sweep has a line for each cap");
+}
+
+/* CSV with the columns cap_w, time_s, power_w. BAD_DATA: a value that cannot be, no row. LIMIT. */
+static jm_status cap_sweep_read(jm__cap_sweep *sweep, const char *path, jm_error *err)
+{
+    jm__csv *csv;
+    sweep->count = 0;
+    JM_TRY(jm__csv_open(&csv, path, err));
+    jm_status status = read_rows(csv, sweep, err);
+    jm__csv_close(csv);
+    return status;
+}
+
+/* ---- A search that asks a recorded sweep */
 
 static const jm_cap_probe *row_at(const jm__cap_sweep *sweep, double cap_w)
 {
@@ -57,7 +179,7 @@ jm_status jm_cap_replay(jm_cap_search **out, const char *path, const jm_cap_plan
                         "caps, reference and drift of a replay are the sweep's");
     jm__cap_sweep *sweep = malloc(sizeof *sweep);
     if (sweep == NULL) return jm__no_memory(err, "jm_cap_replay");
-    jm_status status = jm__cap_sweep_read(sweep, path, err);
+    jm_status status = cap_sweep_read(sweep, path, err);
     if (status == JM_OK) status = replay(out, sweep, o, err);
     free(sweep);
     return status;

@@ -1,16 +1,154 @@
-/* A search for people: the verdict, then a table over the caps. */
+/* The objective over the cap in dots of Braille, tried caps as o, the choice as X. */
+#include "base/json_value.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "cap/same.h"
+#include "cap/model.h"
 #include "cap/search.h"
-#include "cap/search_chart.h"
 #include "report/format.h"
+#include "report/json_add.h"
 #include "report/wrap.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { ROWS = 8, MOST_COLUMNS = 56, LEAST_COLUMNS = 20, MARGIN = 10, DOTS_DOWN = 4, DOTS_ACROSS = 2 };
+
+/* Far above the least the curve leaves the picture: what matters is below. */
+static const double highest_share = 1.35;
+
+typedef struct chart {
+    const jm_cap_prediction *all;
+    size_t count;
+    jm_cap_objective objective;
+    size_t columns;
+    double least, most;                     /* shares of the reference's, at bottom and top */
+    unsigned char dots[ROWS][MOST_COLUMNS]; /* Braille's bits */
+    char marks[ROWS][MOST_COLUMNS];         /* 0: none */
+} chart;
+
+static double share_of(const chart *c, size_t cap)
+{
+    return c->all[cap].relative[c->objective].value;
+}
+
+/* Between the caps in straight lines. */
+static double share_at(const chart *c, double cap_w)
+{
+    size_t i = 1;
+    while (i + 1 < c->count && c->all[i].cap_w < cap_w)
+        i++;
+    double from_w = c->all[i - 1].cap_w, weight = (cap_w - from_w) / (c->all[i].cap_w - from_w);
+    return share_of(c, i - 1) + weight * (share_of(c, i) - share_of(c, i - 1));
+}
+
+/* Counted from the top in dots; beyond the picture: negative. */
+static int line_of(const chart *c, double share)
+{
+    double place = (c->most - share) / (c->most - c->least) * (ROWS * DOTS_DOWN - 1);
+    return share > c->most ? -1 : (int)lround(fmin(place, ROWS * DOTS_DOWN - 1));
+}
+
+static void set_dot(chart *c, int line, size_t across)
+{
+    static const unsigned char bits[DOTS_DOWN][DOTS_ACROSS] = {
+        {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    if (line < 0) return;
+    c->dots[line / DOTS_DOWN][across / DOTS_ACROSS] |= bits[line % DOTS_DOWN][across % DOTS_ACROSS];
+}
+
+/* Steep pieces are drawn through. */
+static void draw(chart *c)
+{
+    double low_w = c->all[0].cap_w, width_w = c->all[c->count - 1].cap_w - low_w;
+    size_t dots = c->columns * DOTS_ACROSS;
+    int before = -1;
+    for (size_t x = 0; x < dots; x++) {
+        int line = line_of(c, share_at(c, low_w + width_w * (double)x / (double)(dots - 1)));
+        set_dot(c, line, x);
+        for (int between = before + 1; before >= 0 && between < line; between++)
+            set_dot(c, between, x);
+        for (int between = line + 1; line >= 0 && between < before; between++)
+            set_dot(c, between, x);
+        before = line;
+    }
+}
+
+static void mark(chart *c, double chosen_w)
+{
+    double low_w = c->all[0].cap_w, width_w = c->all[c->count - 1].cap_w - low_w;
+    for (size_t i = 0; i < c->count; i++) {
+        bool chosen = jm__cap_same(c->all[i].cap_w, chosen_w);
+        int line = line_of(c, share_of(c, i));
+        if (line < 0 || (c->all[i].probes == 0 && !chosen)) continue;
+        size_t column = (size_t)lround((c->all[i].cap_w - low_w) / width_w * (double)(c->columns - 1));
+        char *at = &c->marks[line / DOTS_DOWN][column];
+        if (*at != 'X') *at = chosen ? 'X' : 'o';
+    }
+}
+
+static void find_range(chart *c)
+{
+    c->least = INFINITY;
+    c->most = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        c->least = fmin(c->least, share_of(c, i));
+        c->most = fmax(c->most, share_of(c, i));
+    }
+    c->most = fmin(c->most, fmax(1, c->least) * highest_share);
+    double air = fmax(.02, .05 * (c->most - c->least));
+    c->least -= air;
+    c->most += air;
+}
+
+static void add_chart_cell(jm__strbuf *out, const chart *c, int row, size_t column)
+{
+    unsigned char dots = c->dots[row][column];
+    if (c->marks[row][column] != 0)
+        jm__strbuf_format(out, "%c", c->marks[row][column]);
+    else if (dots == 0)
+        jm__strbuf_add(out, " ");
+    else
+        jm__strbuf_format(out, "\xe2%c%c", 0xa0 + (dots >> 6), 0x80 + (dots & 0x3f));
+}
+
+static void add_chart_row(jm__strbuf *out, const chart *c, int row)
+{
+    double share = c->most - (c->most - c->least) * (row * DOTS_DOWN + 1.5) / (ROWS * DOTS_DOWN - 1);
+    size_t last = c->columns;
+    while (last > 0 && c->dots[row][last - 1] == 0 && c->marks[row][last - 1] == 0)
+        last--;
+    if (row % 2 == 0)
+        jm__strbuf_format(out, "  %4.0f %% ┤", 100 * share);
+    else
+        jm__strbuf_add(out, "         │");
+    for (size_t column = 0; column < last; column++)
+        add_chart_cell(out, c, row, column);
+    jm__strbuf_add(out, "\n");
+}
+
+/* An empty line and the picture; nothing where there are fewer than three caps. */
+static void cap_chart_add(jm__strbuf *out, const jm_cap_search *search, const jm__cap_result *result,
+                          size_t width)
+{
+    chart c = {.all = result->all, .count = result->count, .objective = search->plan->options.objective};
+    if (c.count < 3 || (width > 0 && width < MARGIN + LEAST_COLUMNS)) return;
+    c.columns = width == 0 || width > MARGIN + MOST_COLUMNS ? MOST_COLUMNS : width - MARGIN;
+    find_range(&c);
+    draw(&c);
+    mark(&c, result->found.choice.cap_w);
+    jm__strbuf_format(out, "\n%s in percent of that at %g W; o was tried, X is the choice\n",
+                      jm__cap_objective_title(c.objective), result->found.choice.reference_w);
+    for (int row = 0; row < ROWS; row++)
+        add_chart_row(out, &c, row);
+    char low[24], high[24];
+    jm__print(low, sizeof low, "%.4g W", c.all[0].cap_w);
+    jm__print(high, sizeof high, "%.4g W", c.all[c.count - 1].cap_w);
+    jm__strbuf_format(out, "          %s%*s\n", low, (int)(c.columns - strlen(low)), high);
+}
+
+/* ---- A search for people: the verdict, then a table over the caps */
 
 /* The order of the columns. */
 static const jm_cap_objective columns[] = {JM_CAP_TIME, JM_CAP_ENERGY, JM_CAP_EDP, JM_CAP_ED2P};
@@ -244,7 +382,7 @@ jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, j
     add_sentence(&out, &sentence, width);
     add_proof(search, &result, &sentence);
     add_sentence(&out, &sentence, width);
-    jm__cap_chart_add(&out, search, &result, width);
+    cap_chart_add(&out, search, &result, width);
     jm__strbuf_add(&out, "\n");
     add_table(search, &result, &out);
     jm__strbuf_add(&out, "\n");
@@ -255,4 +393,184 @@ jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, j
     *text = jm__strbuf_take(&out);
     jm__strbuf_free(&out);
     return *text != NULL ? JM_OK : jm__no_memory(err, "jm_cap_search_text");
+}
+
+/* ---- A search as JSON: every figure in full, null where there is none */
+
+/* "time_s" with its interval: "time_low_s" and "time_high_s". */
+static bool set_figure(json_t *object, const char *name, const char *unit, const jm_cap_figure *f)
+{
+    char low[40], high[40], value[40];
+    snprintf(value, sizeof value, "%s%s", name, unit);
+    snprintf(low, sizeof low, "%s_low%s", name, unit);
+    snprintf(high, sizeof high, "%s_high%s", name, unit);
+    return json_object_set_new(object, value, jm__json_real(f->value)) == 0 &&
+           json_object_set_new(object, low, jm__json_real(f->low)) == 0 &&
+           json_object_set_new(object, high, jm__json_real(f->high)) == 0;
+}
+
+/* What is thought of all objectives, each [value, low, high] as a share of the reference's. */
+static json_t *relative_object(const jm_cap_prediction *p)
+{
+    json_t *object = json_object();
+    bool whole = object != NULL;
+    for (int o = 0; whole && o < JM_CAP_OBJECTIVE_COUNT; o++) {
+        const jm_cap_figure *f = &p->relative[o];
+        json_t *figure =
+            json_pack("[o o o]", jm__json_real(f->value), jm__json_real(f->low), jm__json_real(f->high));
+        whole = json_object_set_new(object, jm_cap_objective_text((jm_cap_objective)o), figure) == 0;
+    }
+    if (whole) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *prediction_object(const jm_cap_prediction *p, jm_cap_objective objective)
+{
+    json_t *object = json_pack("{sf sI}", "cap_w", p->cap_w, "probes", (json_int_t)p->probes);
+    if (object != NULL && set_figure(object, "time", "_s", &p->time_s) &&
+        set_figure(object, "power", "_w", &p->power_w) && set_figure(object, "energy", "_j", &p->energy_j) &&
+        set_figure(object, "objective", "", &p->objectives[objective]) &&
+        json_object_set_new(object, "relative", relative_object(p)) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* An item that is NULL, or has no room, leaves no array. */
+static json_t *append(json_t *array, json_t *item)
+{
+    if (array != NULL && json_array_append_new(array, item) == 0) return array;
+    json_decref(array);
+    return NULL;
+}
+
+static json_t *probes_array(const jm_cap_plan *plan)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array != NULL && i < jm_cap_plan_probe_count(plan); i++) {
+        const jm_cap_probe *p = jm_cap_plan_probe(plan, i);
+        array = append(array, json_pack("{sf sf sf sf sf}", "cap_w", p->cap_w, "time_s", p->time_s, "power_w",
+                                        p->power_w, "time_u_s", p->time_u_s, "power_u_w", p->power_u_w));
+    }
+    return array;
+}
+
+static json_t *caps_array(const jm_cap_prediction *all, size_t count, jm_cap_objective objective)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array != NULL && i < count; i++)
+        array = append(array, prediction_object(&all[i], objective));
+    return array;
+}
+
+/* At the choice, as the other probes have it; where there are none, as it was measured. */
+static json_t *predicted_object(const jm__cap_result *r, jm_cap_objective objective)
+{
+    size_t chosen = 0;
+    while (chosen + 1 < r->count && r->all[chosen].cap_w < r->found.choice.cap_w)
+        chosen++;
+    json_t *object = prediction_object(r->has_before ? &r->before : &r->all[chosen], objective);
+    if (object != NULL && json_object_del(object, "probes") == 0 &&
+        json_object_set_new(object, "caps", caps_array(r->all, r->count, objective)) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *found_object(const jm__cap_result *r, jm_cap_objective o)
+{
+    const jm_cap_probe *at = &r->at, *from = &r->reference;
+    double energy_j = at->time_s * at->power_w, objective = jm__cap_objective_of(o, at->time_s, at->power_w);
+    return json_pack("{sf sf sf sf sf sf sf}", "time_s", at->time_s, "power_w", at->power_w, "energy_j",
+                     energy_j, "objective", objective, "saving",
+                     1 - energy_j / (from->time_s * from->power_w), "slowdown", at->time_s / from->time_s - 1,
+                     "gain", 1 - objective / jm__cap_objective_of(o, from->time_s, from->power_w));
+}
+
+/* ---- what a search has that was not a replay */
+
+static json_t *clock_or_null(double clock_mhz)
+{
+    return clock_mhz > 0 ? json_real(clock_mhz) : json_null();
+}
+
+static json_t *trials_array(const jm_cap_search *s)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array != NULL && i < s->told_count; i++) {
+        const jm_cap_trial *t = &s->told[i].trial;
+        const jm_cap_probe *p = &s->told[i].probe;
+        array = append(array,
+                       json_pack("{sI ss sf so sb sf sf sf sf}", "number", (json_int_t)t->number, "stage",
+                                 jm_cap_stage_text(t->stage), "cap_w", t->cap_w, "clock_mhz",
+                                 clock_or_null(t->clock_mhz), "reference", t->reference, "time_s", p->time_s,
+                                 "power_w", p->power_w, "time_u_s", p->time_u_s, "power_u_w", p->power_u_w));
+    }
+    return array;
+}
+
+static json_t *proof_object(const jm__cap_result *r)
+{
+    const jm_cap_proof *p = &r->found.proof;
+    if (!r->found.proven) return json_null();
+    json_t *object = json_pack("{sf so sI sb sb sb}", "cap_w", p->cap_w, "clock_mhz",
+                               clock_or_null(p->clock_mhz), "blocks", (json_int_t)p->blocks, "whole",
+                               p->whole, "bound_kept", p->bound_kept, "bound_proven", p->bound_proven);
+    if (object != NULL && set_figure(object, "saving", "", &p->saving) &&
+        set_figure(object, "slowdown", "", &p->slowdown) && set_figure(object, "gain", "", &p->gain))
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *part_object(const jm__cap_part *part, jm_error *err)
+{
+    jm_cap_choice c;
+    if (jm_cap_plan_choice(part->plan, &c, err) != JM_OK) return NULL;
+    json_t *object = json_pack("{ss sf ss so}", "name", part->name, "chosen_cap_w", c.cap_w, "verdict",
+                               jm_cap_verdict_text(c.verdict), "probes", probes_array(part->plan));
+    if (object != NULL && set_figure(object, "saving", "", &c.saving) &&
+        set_figure(object, "slowdown", "", &c.slowdown) && set_figure(object, "gain", "", &c.gain))
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *parts_array(const jm_cap_search *s, jm_error *err)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array != NULL && i < s->part_count; i++)
+        array = append(array, part_object(&s->parts[i], err));
+    return array;
+}
+
+static json_t *search_object(const jm_cap_search *s, const jm__cap_result *r, jm_error *err)
+{
+    const jm_cap_plan_options *o = &s->plan->options;
+    const jm_cap_choice *c = &r->found.choice;
+    return json_pack("{ss sb ss so sf ss sf so sb so so so so sf so so}", "version", jm_version(),
+                     "simulated", s->options.simulated, "objective", jm_cap_objective_text(o->objective),
+                     "max_slowdown", o->max_slowdown > 0 ? json_real(o->max_slowdown) : json_null(),
+                     "reference_cap_w", c->reference_w, "verdict", jm_cap_verdict_text(c->verdict),
+                     "chosen_cap_w", c->cap_w, "chosen_clock_mhz", clock_or_null(r->found.clock_mhz), "over",
+                     r->found.over, "probes", probes_array(s->plan), "predicted",
+                     predicted_object(r, o->objective), "found", found_object(r, o->objective), "proof",
+                     proof_object(r), "expected_gain", c->expected_gain, "trials", trials_array(s), "parts",
+                     parts_array(s, err));
+}
+
+jm_status jm_cap_search_json(jm_cap_search *search, char **out, jm_error *err)
+{
+    jm__cap_result result;
+    *out = NULL;
+    JM_TRY(jm__cap_search_result(search, &result, err));
+    json_t *root = search_object(search, &result, err);
+    jm__strbuf text = {0};
+    bool whole = jm__json_add(&text, root, 0);
+    json_decref(root);
+    jm__strbuf_add(&text, "\n");
+    if (whole) *out = jm__strbuf_take(&text);
+    jm__strbuf_free(&text);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_cap_search_json");
 }

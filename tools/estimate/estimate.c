@@ -1,10 +1,17 @@
 /* What an estimate holds, for its sources and for who asks. */
 #include "estimate/estimate.h"
 
+#include "base/csv.h"
+#include "base/json_value.h"
 #include "base/plain.h"
 #include "base/status.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
 #include "import/ncu/ncu.h"
+#include "report/json_add.h"
+#include "report/table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -106,4 +113,309 @@ const char *jm_estimate_board(const jm_estimate *estimate)
 const char *jm_estimate_explain(const char *line)
 {
     return jm__ncu_explain(line);
+}
+
+/* ---- An estimate for people */
+
+enum { COLUMNS = 6 };
+
+/* "612 W (530 to 680)" */
+static void format_range(char *out, size_t size, const jm_estimated_range *range,
+                         void (*format)(char[JM_CELL], double))
+{
+    char value[JM_CELL], low[JM_CELL], high[JM_CELL];
+    format(value, range->value);
+    format(low, range->low);
+    format(high, range->high);
+    snprintf(out, size, isfinite(range->low) ? "%s (%s to %s)" : "%s", value, low, high);
+}
+
+static void format_joules(char out[JM_CELL], double energy_j)
+{
+    jm__format_energy(out, energy_j, NAN, NAN);
+}
+
+typedef struct place {
+    size_t index;
+    double energy_j;
+} place;
+
+static int dearer(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->energy_j != y->energy_j) return x->energy_j < y->energy_j ? 1 : -1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static int earlier(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* The `limit` dearest, in the file's order. */
+static place *choose(const jm_estimate *e, size_t limit, size_t *count)
+{
+    place *places = calloc(e->kernels.count + 1, sizeof *places);
+    if (places == NULL) return NULL;
+    for (size_t i = 0; i < e->kernels.count; i++) {
+        const jm_estimated_kernel *k = &e->kernels.items[i];
+        places[i] = (place){i, isnan(k->energy_j) ? -1 : k->energy_j * (double)k->launches};
+    }
+    *count = e->kernels.count;
+    if (limit == 0 || limit >= *count) return places;
+    qsort(places, *count, sizeof *places, dearer);
+    *count = limit;
+    qsort(places, *count, sizeof *places, earlier);
+    return places;
+}
+
+static bool add_line(jm__table *table, const jm_estimated_kernel *k)
+{
+    jm__strbuf name = {0};
+    jm__table_line line = {.is_cpp = true};
+    jm__utf8_add(&name, k->kernel, true);
+    line.name = jm__strbuf_take(&name);
+    jm__strbuf_free(&name);
+    if (line.name == NULL) return false;
+    snprintf(line.cells[0], JM_CELL, "%" PRId64, k->id);
+    jm__format_time(line.cells[1], k->duration_s);
+    jm__format_power(line.cells[2], k->power_w);
+    jm__format_power(line.cells[3], k->power_low_w);
+    jm__format_power(line.cells[4], k->power_high_w);
+    format_joules(line.cells[5], k->energy_j);
+    if (!isfinite(k->power_w)) snprintf(line.hint, sizeof line.hint, "%.46s", k->reason);
+    if (jm__vec_push(&table->lines, line)) return true;
+    free(line.name);
+    return false;
+}
+
+static bool add_table(jm__strbuf *out, const jm_estimate *e, size_t width, size_t limit)
+{
+    static const char *const titles[COLUMNS] = {"ID", "time", "power", "at least", "at most", "energy"};
+    jm__table table = {.title = "kernel", .column_count = COLUMNS};
+    size_t count = 0;
+    for (size_t c = 0; c < COLUMNS; c++)
+        snprintf(table.columns[c].title, JM_TABLE_TITLE, "%s", titles[c]);
+    table.columns[3].sacrifice = table.columns[4].sacrifice = 5;
+    table.columns[0].sacrifice = 4;
+    place *places = choose(e, limit, &count);
+    bool fine = places != NULL;
+    for (size_t i = 0; fine && i < count; i++)
+        fine = add_line(&table, &e->kernels.items[places[i].index]);
+    if (fine) jm__table_print(out, &table, width);
+    if (fine && count < e->kernels.count)
+        jm__strbuf_format(out, "... and %zu kernels of less energy\n", e->kernels.count - count);
+    jm__table_free(&table);
+    free(places);
+    return fine;
+}
+
+static void add_totals(jm__strbuf *out, const jm_estimate *e)
+{
+    const jm_estimated_total *t = &e->total;
+    char a[160], b[160], c[160], time[JM_CELL];
+    format_range(a, sizeof a, &t->average_w, jm__format_power);
+    format_range(b, sizeof b, &t->min_w, jm__format_power);
+    format_range(c, sizeof c, &t->peak_w, jm__format_power);
+    jm__strbuf_format(out, "\naverage power  %s\nleast          %s\nmost           %s\n", a, b, c);
+    format_range(a, sizeof a, &t->kernels_j, format_joules);
+    jm__format_time(time, t->kernels_s);
+    jm__strbuf_format(out, "kernels        %s in %s, %" PRId64 " launches\n", a, time, t->launches);
+    if (!isfinite(t->program_s)) return;
+    format_range(a, sizeof a, &t->program_j, format_joules);
+    jm__format_time(time, t->idle_s);
+    jm__format_power(b, t->idle_w.value);
+    jm__strbuf_format(out, "program        %s, %s of it without work at %s\n", a, time, b);
+}
+
+static void add_parts(jm__strbuf *out, const jm_estimate *e)
+{
+    for (size_t i = 0; i < e->part_count; i++) {
+        char share[JM_CELL];
+        jm__format_share(share, e->parts[i].share);
+        jm__strbuf_format(out, "%s%s %s", i == 0 ? "of the kernels' energy: " : ", ", e->parts[i].name,
+                          share);
+    }
+    if (e->part_count > 0) jm__strbuf_add(out, "\n");
+}
+
+jm_status jm_estimate_text(const jm_estimate *estimate, size_t width, size_t limit, char **out, jm_error *err)
+{
+    jm__strbuf text = {0};
+    *out = NULL;
+    if (add_table(&text, estimate, width, limit)) {
+        add_totals(&text, estimate);
+        add_parts(&text, estimate);
+        jm__strbuf_format(&text, "ranges hold %.0f %%; their lower end admits constant data (zeros)\n",
+                          100 * JM_ESTIMATE_COVERS);
+        for (size_t i = 0; i < estimate->notes.count; i++)
+            jm__strbuf_format(&text, "%s\n", estimate->notes.items[i]);
+        *out = jm__strbuf_take(&text);
+    }
+    jm__strbuf_free(&text);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_text");
+}
+
+/* ---- An estimate for other programs: JSON whole, CSV a line a kernel */
+
+static bool put(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+static json_t *kernel_json(const jm_estimated_kernel *k)
+{
+    json_t *row = json_object();
+    bool fine =
+        row != NULL && put(row, "id", json_integer(k->id)) && put(row, "kernel", jm__json_text(k->kernel)) &&
+        put(row, "duration_s", jm__json_real(k->duration_s)) &&
+        put(row, "power_w", jm__json_real(k->power_w)) &&
+        put(row, "power_low_w", jm__json_real(k->power_low_w)) &&
+        put(row, "power_high_w", jm__json_real(k->power_high_w)) &&
+        put(row, "energy_j", jm__json_real(k->energy_j)) &&
+        put(row, "energy_low_j", jm__json_real(k->energy_low_j)) &&
+        put(row, "energy_high_j", jm__json_real(k->energy_high_j)) &&
+        put(row, "launches", json_integer(k->launches)) && put(row, "line", json_integer(k->line)) &&
+        put(row, "process_id", json_integer(k->process_id)) &&
+        put(row, "process", jm__json_text(k->process)) && put(row, "device", jm__json_text(k->device)) &&
+        put(row, "grid", jm__json_text(k->grid)) && put(row, "block", jm__json_text(k->block)) &&
+        put(row, "ncu_duration_s", jm__json_real(k->ncu_duration_s)) &&
+        put(row, "ncu_clock_mhz", jm__json_real(k->ncu_clock_mhz)) &&
+        put(row, "clock_mhz", jm__json_real(k->clock_mhz)) &&
+        put(row, "beyond_w", jm__json_real(k->beyond_w)) &&
+        put(row, "missing_w", jm__json_real(k->missing_w)) &&
+        put(row, "extrapolated", json_boolean(k->extrapolated)) &&
+        put(row, "reason", jm__json_text(k->reason));
+    if (fine) return row;
+    json_decref(row);
+    return NULL;
+}
+
+static bool put_range(json_t *object, const char *name, const char *unit, const jm_estimated_range *range)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s_%s", name, unit);
+    bool fine = put(object, key, jm__json_real(range->value));
+    snprintf(key, sizeof key, "%s_low_%s", name, unit);
+    fine = fine && put(object, key, jm__json_real(range->low));
+    snprintf(key, sizeof key, "%s_high_%s", name, unit);
+    return fine && put(object, key, jm__json_real(range->high));
+}
+
+static bool put_total(json_t *root, const jm_estimated_total *t)
+{
+    return put(root, "kernels", json_integer((json_int_t)t->kernels)) &&
+           put(root, "estimated", json_integer((json_int_t)t->estimated)) &&
+           put(root, "launches", json_integer(t->launches)) &&
+           put(root, "kernels_s", jm__json_real(t->kernels_s)) &&
+           put(root, "program_s", jm__json_real(t->program_s)) &&
+           put(root, "idle_s", jm__json_real(t->idle_s)) && put_range(root, "power_min", "w", &t->min_w) &&
+           put_range(root, "power_avg", "w", &t->average_w) &&
+           put_range(root, "power_peak", "w", &t->peak_w) &&
+           put_range(root, "kernels_energy", "j", &t->kernels_j) &&
+           put_range(root, "program_energy", "j", &t->program_j) &&
+           put_range(root, "idle_power", "w", &t->idle_w) &&
+           put(root, "power_limit_w", jm__json_real(t->limit_w)) &&
+           put(root, "limit_clock_mhz", jm__json_real(t->limit_mhz)) &&
+           put(root, "extrapolated", json_boolean(t->extrapolated));
+}
+
+static bool put_lists(json_t *root, const jm_estimate *e)
+{
+    json_t *rows = json_array(), *parts = json_array(), *notes = json_array();
+    bool fine = put(root, "rows", rows) && put(root, "parts", parts) && put(root, "notes", notes);
+    for (size_t i = 0; fine && i < e->kernels.count; i++)
+        fine = json_array_append_new(rows, kernel_json(&e->kernels.items[i])) == 0;
+    for (size_t i = 0; fine && i < e->part_count; i++) {
+        json_t *part = json_object();
+        fine = json_array_append_new(parts, part) == 0 &&
+               put(part, "name", jm__json_text(e->parts[i].name)) &&
+               put(part, "energy_j", jm__json_real(e->parts[i].energy_j)) &&
+               put(part, "share", jm__json_real(e->parts[i].share));
+    }
+    for (size_t i = 0; fine && i < e->notes.count; i++)
+        fine = json_array_append_new(notes, jm__json_text(e->notes.items[i])) == 0;
+    return fine;
+}
+
+jm_status jm_estimate_json(const jm_estimate *estimate, char **out, jm_error *err)
+{
+    json_t *root = json_object();
+    bool fine = put(root, "board", jm__json_text(estimate->board)) &&
+                put(root, "model", jm__json_text(estimate->model)) &&
+                put(root, "interval", jm__json_real(JM_ESTIMATE_COVERS)) &&
+                put_total(root, &estimate->total) && put_lists(root, estimate);
+    jm__strbuf text = {0};
+    *out = fine && jm__json_add(&text, root, 0) ? jm__strbuf_take(&text) : NULL;
+    jm__strbuf_free(&text);
+    json_decref(root);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_json");
+}
+
+static void add_text(jm__strbuf *out, const char *text)
+{
+    jm__strbuf_add(out, jm__csv_looks_like_a_formula(text) ? "\"'" : "\"");
+    for (const char *at = text; *at != '\0'; at++)
+        jm__strbuf_format(out, *at == '"' ? "\"\"" : "%c", *at);
+    jm__strbuf_add(out, "\"");
+}
+
+/* An empty field where there is no figure. */
+static void add_number(jm__strbuf *out, double value)
+{
+    if (isfinite(value))
+        jm__strbuf_format(out, ",%.9g", value);
+    else
+        jm__strbuf_add(out, ",");
+}
+
+jm_status jm_estimate_csv(const jm_estimate *estimate, char **out, jm_error *err)
+{
+    jm__strbuf text = {0};
+    jm__strbuf_add(
+        &text,
+        "id,kernel,duration_s,power_w,power_low_w,power_high_w,energy_j,energy_low_j,energy_high_j,launches,"
+        "extrapolated,reason\n");
+    for (size_t i = 0; i < estimate->kernels.count; i++) {
+        const jm_estimated_kernel *k = &estimate->kernels.items[i];
+        jm__strbuf_format(&text, "%" PRId64 ",", k->id);
+        add_text(&text, k->kernel);
+        const double numbers[] = {k->duration_s, k->power_w,      k->power_low_w,  k->power_high_w,
+                                  k->energy_j,   k->energy_low_j, k->energy_high_j};
+        for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++)
+            add_number(&text, numbers[n]);
+        jm__strbuf_format(&text, ",%" PRId64 ",%s,", k->launches, k->extrapolated ? "true" : "false");
+        add_text(&text, k->reason);
+        jm__strbuf_add(&text, "\n");
+    }
+    *out = jm__strbuf_take(&text);
+    jm__strbuf_free(&text);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_csv");
+}
+
+jm_status jm_estimate_features_csv(const jm_estimate *estimate, char **out, jm_error *err)
+{
+    jm__strbuf text = {0};
+    size_t n = estimate->features.count;
+    *out = NULL;
+    if (n == 0)
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_estimate_features_csv",
+                        "the estimate is of a table of features itself");
+    jm__strbuf_add(&text, "id,kernel,duration_s");
+    for (size_t f = 0; f < n; f++)
+        jm__strbuf_format(&text, ",%s", estimate->features.items[f]);
+    jm__strbuf_add(&text, "\n");
+    for (size_t i = 0; i < estimate->kernels.count; i++) {
+        const jm_estimated_kernel *k = &estimate->kernels.items[i];
+        jm__strbuf_format(&text, "%" PRId64 ",", k->id);
+        add_text(&text, k->kernel);
+        add_number(&text, k->duration_s);
+        for (size_t f = 0; f < n; f++)
+            add_number(&text, estimate->rates.items[i * n + f]);
+        jm__strbuf_add(&text, "\n");
+    }
+    *out = jm__strbuf_take(&text);
+    jm__strbuf_free(&text);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_features_csv");
 }

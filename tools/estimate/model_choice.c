@@ -2,17 +2,236 @@
 #include "estimate/model_choice.h"
 
 #include "base/status.h"
-#include "estimate/kept_model.h"
-#include "estimate/scaled_model.h"
+#include "base/vec.h"
 #include "import/ncu/amount.h"
+#include "import/ncu/sheet.h"
+#include "import/ncu/words.h"
+#include "model/board_model.h"
 #include "model/store.h"
+#include "record/device/device.h"
 #include "record/sample/inventory.h"
 
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Which of the models that calibration keeps (model/store.h) fits a file of ncu's.
+ *
+ * A file tells the kind of its board, perhaps its PCI address, never its UUID; it may be of another machine.
+ * So, of the models that are kept for boards of that kind:
+ *
+ * 1. this machine's one board of the kind (at the address, where the file tells one) has a model: it is the
+ *    board's own;
+ * 2. it cannot be told which board the file is of, and one model is kept (of this machine's boards, else of
+ *    any): it is taken, as another board's;
+ * 3. several are left: none is taken, and an error names them;
+ * 4. there is none: OK, without a model. */
+typedef struct jm__kept_model {
+    jm__board_model model; /* `count` 0: none fits */
+    char path[512];
+    const char *why;  /* that it was taken */
+    char unread[256]; /* a model that is kept and cannot be read; "": none */
+} jm__kept_model;
+
+/* Whether one may be used for this kind of board of the chip. */
+typedef bool (*jm__model_fits)(const jm__board_model *model, const jm__ncu_words *words,
+                               const jm__ncu_board *board);
+/* One that fits. */
+typedef struct candidate {
+    char uuid[JM_BOARD_TEXT], path[512];
+    bool here; /* of a board of this machine that the file may be of */
+} candidate;
+
+typedef struct search {
+    jm__kept_model *out;
+    const jm__ncu_words *words;
+    const jm__ncu_board *board;
+    jm__model_fits fits;
+    JM_VEC(candidate) found;
+    size_t boards_here; /* of this machine, of the kind, at the file's address */
+    size_t here;        /* of those, with a model */
+} search;
+
+static jm_status take(void *taker, const char *uuid, const char *path, jm_error *err)
+{
+    search *s = taker;
+    jm__board_model model;
+    jm_error cause = {0};
+    candidate one = {.here = false};
+    jm_status status = jm__model_read(&model, path, &cause);
+    if (status == JM_NO_MEMORY) return jm__no_memory(err, "kept_model_find");
+    if (status != JM_OK) {
+        snprintf(s->out->unread, sizeof s->out->unread, "%.255s", cause.text);
+        return JM_OK;
+    }
+    bool fits = model.count > 0 && s->fits(&model, s->words, s->board) && strlen(path) < sizeof one.path;
+    jm__model_free(&model);
+    if (!fits) return JM_OK;
+    snprintf(one.uuid, sizeof one.uuid, "%s", uuid);
+    snprintf(one.path, sizeof one.path, "%s", path);
+    return jm__vec_push(&s->found, one) ? JM_OK : jm__no_memory(err, "kept_model_find");
+}
+
+/* "00000000:06:00.0" against what the file tells; true if it tells nothing. */
+static bool is_at(const char *pci, const jm__ncu_words *words, const jm__ncu_sheet *sheet)
+{
+    unsigned domain, bus, device;
+    double file_domain = jm__ncu_sheet_place(sheet, &words->pci_domain);
+    double file_bus = jm__ncu_sheet_place(sheet, &words->pci_bus);
+    double file_device = jm__ncu_sheet_place(sheet, &words->pci_device);
+    if (isnan(file_domain) || isnan(file_bus) || isnan(file_device)) return true;
+    if (sscanf(pci, "%x:%x:%x", &domain, &bus, &device) != 3) return false;
+    return fabs(domain - file_domain) < 0.5 && fabs(bus - file_bus) < 0.5 && fabs(device - file_device) < 0.5;
+}
+
+/* Which of the candidates are this machine's. A machine whose boards cannot be read has none. */
+static jm_status look_around(search *s, const jm__ncu_sheet *sheet, jm_error *err)
+{
+    const jm__device_options options = {.no_cpu = true};
+    jm__devices *devices;
+    jm__profile profile;
+    jm_error none = {0};
+    jm_status status = jm__devices_open(&devices, &options, &none);
+    if (status == JM_NO_MEMORY) return jm__no_memory(err, "kept_model_find");
+    if (status != JM_OK) return JM_OK;
+    for (size_t b = 0; b < jm__devices_board_count(devices); b++) {
+        const jm_board *board = jm__devices_board(devices, b);
+        status = jm__profile_match(&profile, board->name, &none);
+        if (status == JM_NO_MEMORY) break;
+        if (status != JM_OK) continue;
+        if (strcmp(profile.name, s->board->profile) != 0 || !is_at(board->pci, s->words, sheet)) continue;
+        s->boards_here++;
+        for (size_t i = 0; i < s->found.count; i++) {
+            bool same = strcmp(s->found.items[i].uuid, board->uuid) == 0;
+            s->found.items[i].here = s->found.items[i].here || same;
+            s->here += same;
+        }
+    }
+    jm__devices_close(devices);
+    return status == JM_NO_MEMORY ? jm__no_memory(err, "kept_model_find") : JM_OK;
+}
+
+static jm_status several(const search *s, jm_error *err)
+{
+    char names[400] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < s->found.count; i++) {
+        if (s->here > 0 && !s->found.items[i].here) continue;
+        int added =
+            snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", s->found.items[i].path);
+        if (added < 0 || (size_t)added >= sizeof names - used) {
+            snprintf(names + used, sizeof names - used, "%s", used + 5 < sizeof names ? ", ..." : "");
+            break;
+        }
+        used += (size_t)added;
+    }
+    jm_status status = jm__fail(
+        err, JM_NOT_FOUND, 0, NULL,
+        "several models are kept for boards of the file's kind, and it does not say of which it is: %s",
+        names);
+    return jm__hint(err, status, "say which: --model FILE, or the shipped one: --model h100, --model h200");
+}
+
+static jm_status choose(search *s, jm_error *err)
+{
+    const candidate *chosen = NULL;
+    bool own = s->here == 1 && s->boards_here == 1;
+    if (s->found.count == 0) return JM_OK;
+    if (s->here > 1 || (s->here == 0 && s->found.count > 1)) return several(s, err);
+    for (size_t i = 0; i < s->found.count; i++)
+        if (s->here == 0 || s->found.items[i].here) chosen = &s->found.items[i];
+    JM_TRY(jm__model_read(&s->out->model, chosen->path, err));
+    if (!own) jm__model_is_of_another(&s->out->model);
+    memcpy(s->out->path, chosen->path, sizeof s->out->path);
+    s->out->why =
+        own ? "what calibration learnt of this machine's board, the only one that the file can be of"
+            : "the one model that is kept for such boards; the file does not say that it is of that "
+              "board: taken as another's, wider";
+    return JM_OK;
+}
+
+/* `sheet`: filled with a kernel of the file. Boards of this machine are looked at only where a model of the
+ * kind is kept. NOT_FOUND: rule 3. */
+static jm_status kept_model_find(jm__kept_model *out, const jm__ncu_words *words, const jm__ncu_board *board,
+                                 const jm__ncu_sheet *sheet, jm__model_fits fits, jm_error *err)
+{
+    search s = {.out = out, .words = words, .board = board, .fits = fits};
+    *out = (jm__kept_model){.why = ""};
+    jm_status status = jm__model_each_kept(take, &s, err);
+    if (status == JM_OK && s.found.count > 0) status = look_around(&s, sheet, err);
+    if (status == JM_OK) status = choose(&s, err);
+    jm__vec_free(&s.found);
+    return status;
+}
+
+/* ---- A board's model for another kind of board of the same chip */
+
+/* A board's model for another kind of board of the same chip.
+ *
+ * An event costs what it costs: the joules of an instruction, of a byte are those of the board that the model
+ * was learnt on. What changes is how many of them its units can do, and what runs whatever is done:
+ *
+ *     rates in percent of the memory's peak    weight x peak of the new board / peak of the old one
+ *     the constant, the clock's own part,      half of it with the number of multiprocessors (the rest is
+ * memory gaps                                     and board), a choice the most that rates were learnt at
+ * with the number of multiprocessors
+ */
+
+/* Of the constant and of gaps, what goes with the multiprocessors. A choice: leakage of the chip against
+ * memory, links, fans and converters. */
+static const double chip_share = 0.5;
+
+/* Boards of one chip with as many multiprocessors: what one's model was off on the other's kernels
+ * (bench/results/estimate.txt). Fewer of them: half of the change, a choice. */
+static const double same_size_u = 0.10, size_u = 0.5;
+
+static void scale_weight(jm__board_model *model, size_t f, double by)
+{
+    size_t n = model->count + 1;
+    if (f < model->count)
+        model->features[f].weight_w *= by;
+    else
+        model->constant_w *= by;
+    for (size_t i = 0; i < n; i++) {
+        model->covariance[f * n + i] *= by;
+        model->covariance[i * n + f] *= by;
+    }
+}
+
+static void model_scale(jm__board_model *model, const jm__ncu_words *words, const jm__ncu_board *from,
+                        const jm__ncu_board *to)
+{
+    double size = to->multiprocessors / from->multiprocessors;
+    double memory = to->dram_bytes_per_second / from->dram_bytes_per_second;
+    double always = 1 - chip_share + chip_share * size;
+    for (size_t f = 0; f < model->count; f++) {
+        const jm__ncu_word *word = jm__ncu_word_of(words, model->features[f].metric);
+        if (word == NULL) continue;
+        if (word->of_dram) scale_weight(model, f, memory);
+        if (word->always) scale_weight(model, f, always);
+        if (!word->of_dram && !word->always && word->percent_count == 0) model->features[f].most *= size;
+    }
+    scale_weight(model, model->count, always);
+    for (size_t s = 0; s < JM_IDLE_STATES; s++) {
+        model->idle[s].power_w *= always;
+        model->idle[s].u_w *= always;
+    }
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        model->kernels[i].power_w *= always;
+        model->kernels[i].predicted_w *= always;
+    }
+}
+
+/* How far off all of a scaled model may be beside its own errors, relative, standard. */
+static double model_scale_u(const jm__ncu_board *from, const jm__ncu_board *to)
+{
+    return hypot(same_size_u, size_u * log(to->multiprocessors / from->multiprocessors));
+}
+
+/* ---- The file's board, and a model for it */
 
 /* The board of these words whose name, as the driver has it, this is; NULL: none. */
 static const jm__ncu_board *board_called(const jm__ncu_words *words, const char *name)
@@ -122,7 +341,7 @@ static jm_status find_kept(jm__model_choice *choice, const jm__ncu_words *words,
                            jm_error *err)
 {
     jm__kept_model kept;
-    JM_TRY(jm__kept_model_find(&kept, words, choice->file_board, sheet, fits, err));
+    JM_TRY(kept_model_find(&kept, words, choice->file_board, sheet, fits, err));
     choice->model = kept.model;
     choice->why = kept.why;
     snprintf(choice->name, sizeof choice->name, "%s", kept.path);
@@ -148,9 +367,9 @@ jm_status jm__model_choose(jm__model_choice *choice, jm__model_wish wish, const 
     jm_status status = check_known(&choice->model, words, choice->name, err);
     const jm__ncu_board *board = board_called(words, choice->model.board);
     choice->another = board != NULL && board != choice->board;
-    if (status == JM_OK && choice->another) jm__model_scale(&choice->model, words, board, choice->board);
+    if (status == JM_OK && choice->another) model_scale(&choice->model, words, board, choice->board);
     if (choice->another || choice->model.shipped || choice->board != choice->file_board)
-        choice->scale_u = jm__model_scale_u(board != NULL ? board : choice->board, choice->board);
+        choice->scale_u = model_scale_u(board != NULL ? board : choice->board, choice->board);
     if (status != JM_OK) jm__model_free(&choice->model);
     return status;
 }

@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "estimate/estimate.h"
 #include "estimate/model_choice.h"
-#include "estimate/totals.h"
+#include "estimate/power.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,19 +1,233 @@
-/* A model out of one's own kernels and watts, how good it is, and what its data cannot tell apart. */
-#include "estimate/training.h"
-
+/* Robust non-negative least squares on relative errors, and cross-validation around it. */
+#include "attribute/fit/nnls.h"
 #include "attribute/fit/qr.h"
+#include "base/json_value.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "base/plain.h"
 #include "base/status.h"
+#include "base/strbuf.h"
 #include "estimate/estimate.h"
-#include "estimate/train_fit.h"
+#include "estimate/trained.h"
+#include "estimate/training.h"
+#include "report/json_add.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 8, INNER_FOLDS_MAX = 40, INNER_FOLDS = 10 };
+
+const double jm__train_exponents[JM_TRAIN_EXPONENTS] = {1, 0.7, 0.5, 0.35};
+
+/* Relative errors beyond this weigh less (Huber): the best published models err by some 10 %. */
+static const double huber = 0.1;
+
+const double jm__train_ridges[JM_TRAIN_RIDGES] = {1e-4, 3e-4, 1e-3, 3e-3};
+
+double jm__train_predict(const double *weights, const double *values, size_t columns, double exponent)
+{
+    double power_w = weights[columns];
+    for (size_t c = 0; c < columns; c++)
+        power_w += weights[c] * jm__trained_shape(values[c], 1, exponent);
+    return power_w;
+}
+
+static void shape_row(double *row, const jm__train_rows *rows, size_t i, double exponent, double factor)
+{
+    for (size_t c = 0; c < rows->columns; c++)
+        row[c] = factor * jm__trained_shape(rows->values[i * rows->columns + c], 1, exponent);
+    row[rows->columns] = factor;
+}
+
+static double mean_power(const jm__train_rows *rows, const bool *use, size_t *count)
+{
+    double sum = 0;
+    *count = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (use != NULL && !use[i]) continue;
+        sum += rows->power_w[i];
+        (*count)++;
+    }
+    return *count > 0 ? sum / (double)*count : 0;
+}
+
+static void add_rows(jm__qr *qr, double *row, const double *weights, const jm__train_rows *rows,
+                     const bool *use, const jm__train_way *way, bool first)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        if (use != NULL && !use[i]) continue;
+        double factor = way->plain ? 1 : 1 / rows->power_w[i] / hypot(1, rows->u[i] / huber);
+        if (!first && !way->plain) {
+            double predicted =
+                jm__train_predict(weights, rows->values + i * rows->columns, rows->columns, way->exponent);
+            double off = fabs(predicted / rows->power_w[i] - 1);
+            if (off > huber) factor *= sqrt(huber / off);
+        }
+        shape_row(row, rows, i, way->exponent, factor);
+        jm__qr_add(qr, row, factor * rows->power_w[i]);
+    }
+}
+
+/* The most that a feature has of a used row, by weight: what it is measured in. By its most of all rows, a
+ * family that alone uses a unit much would, left out, leave it a weight that the ridge holds down. */
+static double most_of(const jm__train_rows *rows, const bool *use, size_t c, double exponent)
+{
+    double most = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        if (use == NULL || use[i])
+            most = fmax(most, jm__trained_shape(rows->values[i * rows->columns + c], 1, exponent) /
+                                  rows->power_w[i]);
+    return most;
+}
+
+/* Also what full rank needs, where a feature is 0 in all rows, or always the constant. */
+static void add_ridge(jm__qr *qr, double *row, const jm__train_rows *rows, const bool *use,
+                      const jm__train_way *way)
+{
+    static const double full_rank = 1e-6;
+    size_t n;
+    double mean_w = mean_power(rows, use, &n), root = sqrt((double)n);
+    for (size_t c = 0; c <= rows->columns; c++) {
+        double strength = full_rank * (way->plain ? 1 : 1 / mean_w);
+        if (!way->plain && c < rows->columns)
+            strength = fmax(strength, sqrt(way->ridge) * most_of(rows, use, c, way->exponent));
+        memset(row, 0, (rows->columns + 1) * sizeof *row);
+        row[c] = strength * root;
+        jm__qr_add(qr, row, 0);
+    }
+}
+
+jm_status jm__train_fit(double *weights, const jm__train_rows *rows, const bool *use,
+                        const jm__train_way *way, jm_error *err)
+{
+    size_t n, k = rows->columns + 1;
+    mean_power(rows, use, &n);
+    if (n < 2)
+        return jm__fail(err, JM_BAD_DATA, 0, NULL,
+                        "two kernels at least are needed to learn from, here are %zu", n);
+    double *row = calloc(k, sizeof *row);
+    bool *is_free = calloc(k, sizeof *is_free);
+    jm__qr qr = {0};
+    jm_status status =
+        row != NULL && is_free != NULL ? jm__qr_init(&qr, k, err) : jm__no_memory(err, "jm__train_fit");
+    for (int round = 0; status == JM_OK && round < (way->plain ? 1 : ROUNDS); round++) {
+        jm__qr_reset(&qr);
+        add_rows(&qr, row, weights, rows, use, way, round == 0);
+        add_ridge(&qr, row, rows, use, way);
+        jm__qr_finish(&qr);
+        status = jm__nnls_solve(&qr, NULL, weights, is_free, err);
+    }
+    jm__qr_free(&qr);
+    free(row);
+    free(is_free);
+    return status;
+}
+
+/* ---- folds */
+
+typedef struct folds {
+    bool *use;       /* [rows]: with a fold left out */
+    double *weights; /* [columns + 1] */
+} folds;
+
+static jm_status folds_init(folds *f, const jm__train_rows *rows, jm_error *err)
+{
+    f->use = calloc(rows->count + 1, sizeof *f->use);
+    f->weights = calloc(rows->columns + 1, sizeof *f->weights);
+    return f->use != NULL && f->weights != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_train");
+}
+
+static void folds_free(folds *f)
+{
+    free(f->use);
+    free(f->weights);
+}
+
+/* Folds of the used rows: as they are, or where they are many, every tenth together. */
+static size_t inner_fold(const jm__train_rows *rows, size_t i, bool few)
+{
+    return few ? rows->fold[i] : rows->fold[i] % INNER_FOLDS;
+}
+
+static jm_status inner_error(double *error, const jm__train_rows *rows, const bool *use,
+                             const jm__train_way *way, folds *f, jm_error *err)
+{
+    bool few = rows->folds <= INNER_FOLDS_MAX;
+    size_t count = few ? rows->folds : INNER_FOLDS, told = 0;
+    *error = 0;
+    for (size_t fold = 0; fold < count; fold++) {
+        size_t out = 0, in = 0;
+        for (size_t i = 0; i < rows->count; i++) {
+            bool is_out = inner_fold(rows, i, few) == fold;
+            f->use[i] = (use == NULL || use[i]) && !is_out;
+            out += (use == NULL || use[i]) && is_out;
+            in += f->use[i];
+        }
+        if (out == 0 || in < 2) continue;
+        JM_TRY(jm__train_fit(f->weights, rows, f->use, way, err));
+        for (size_t i = 0; i < rows->count; i++) {
+            if ((use != NULL && !use[i]) || inner_fold(rows, i, few) != fold) continue;
+            double predicted =
+                jm__train_predict(f->weights, rows->values + i * rows->columns, rows->columns, way->exponent);
+            *error += fabs(predicted / rows->power_w[i] - 1);
+            told++;
+        }
+    }
+    *error = told > 0 ? *error / (double)told : INFINITY;
+    return JM_OK;
+}
+
+jm_status jm__train_choose(jm__train_way *way, const jm__train_rows *rows, const bool *use, jm_error *err)
+{
+    folds f = {0};
+    double least = INFINITY;
+    *way = (jm__train_way){.exponent = 1, .ridge = jm__train_ridges[0]};
+    jm_status status = folds_init(&f, rows, err);
+    for (int i = 0; status == JM_OK && i < JM_TRAIN_EXPONENTS * JM_TRAIN_RIDGES; i++) {
+        const jm__train_way one = {.exponent = jm__train_exponents[i / JM_TRAIN_RIDGES],
+                                   .ridge = jm__train_ridges[i % JM_TRAIN_RIDGES]};
+        double error;
+        status = inner_error(&error, rows, use, &one, &f, err);
+        if (status != JM_OK || !(error < least)) continue;
+        least = error;
+        *way = one;
+    }
+    folds_free(&f);
+    return status;
+}
+
+static jm_status cross_fold(double *predicted, const jm__train_rows *rows, const jm__train_way *wanted,
+                            size_t fold, folds *f, jm_error *err)
+{
+    jm__train_way way = wanted != NULL ? *wanted : (jm__train_way){0};
+    for (size_t i = 0; i < rows->count; i++)
+        f->use[i] = rows->fold[i] != fold;
+    if (wanted == NULL) JM_TRY(jm__train_choose(&way, rows, f->use, err));
+    JM_TRY(jm__train_fit(f->weights, rows, f->use, &way, err));
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->fold[i] == fold)
+            predicted[i] =
+                jm__train_predict(f->weights, rows->values + i * rows->columns, rows->columns, way.exponent);
+    return JM_OK;
+}
+
+jm_status jm__train_cross(double *predicted, const jm__train_rows *rows, const jm__train_way *way,
+                          jm_error *err)
+{
+    folds f = {0};
+    jm_status status = folds_init(&f, rows, err);
+    for (size_t fold = 0; status == JM_OK && fold < rows->folds; fold++)
+        status = cross_fold(predicted, rows, way, fold, &f, err);
+    folds_free(&f);
+    return status;
+}
+
+/* ---- A model out of one's own kernels and watts, how good it is, and what its data cannot tell apart */
 
 enum { KERNELS_LEAST = 4, FOLDS_MAX = 200 };
 
@@ -483,4 +697,209 @@ void jm_training_free(jm_training *training)
 const jm_trained *jm_training_result(const jm_training *training)
 {
     return &training->result;
+}
+
+/* ---- A training for people and programs, and its model as a file */
+
+static bool put(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+static json_t *size_json(size_t count)
+{
+    return json_integer((json_int_t)count);
+}
+
+static bool put_rows(json_t *root, const jm_training *t)
+{
+    json_t *rows = json_array();
+    bool fine = put(root, "rows", rows);
+    for (size_t i = 0; fine && i < t->features.count; i++) {
+        const jm__feature_row *k = &t->features.rows[i];
+        json_t *row = json_object();
+        fine = json_array_append_new(rows, row) == 0 && put(row, "kernel", jm__json_text(k->kernel)) &&
+               put(row, "family", jm__json_text(k->family)) &&
+               put(row, "power_w", jm__json_real(k->power_w)) &&
+               put(row, "left_out_w", jm__json_real(t->by_kernel[i])) &&
+               put(row, "family_left_out_w", jm__json_real(t->by_family[i])) &&
+               put(row, "error", jm__json_real(t->by_kernel[i] / k->power_w - 1));
+    }
+    return fine;
+}
+
+static bool put_families(json_t *root, const jm_training *t)
+{
+    json_t *families = json_array();
+    bool fine = put(root, "families", families);
+    for (size_t i = 0; fine && i < t->family_count; i++) {
+        json_t *family = json_object();
+        fine = json_array_append_new(families, family) == 0 &&
+               put(family, "name", jm__json_text(t->families[i].name)) &&
+               put(family, "kernels", size_json(t->families[i].kernels)) &&
+               put(family, "error", jm__json_real(t->family_count < 3 ? NAN : t->families[i].error));
+    }
+    return fine;
+}
+
+static bool put_features(json_t *root, const jm__trained *model)
+{
+    json_t *features = json_array();
+    bool fine = put(root, "features", features);
+    for (size_t i = 0; fine && i < model->count; i++) {
+        const jm__trained_feature *f = &model->features[i];
+        json_t *feature = json_object();
+        fine =
+            json_array_append_new(features, feature) == 0 && put(feature, "name", jm__json_text(f->name)) &&
+            put(feature, "reference", jm__json_real(f->reference)) &&
+            put(feature, "least", jm__json_real(f->least)) && put(feature, "most", jm__json_real(f->most)) &&
+            put(feature, "weight_w", jm__json_real(f->weight_w));
+    }
+    return fine;
+}
+
+static bool put_errors(json_t *root, const jm_trained *r)
+{
+    return put(root, "error_by_kernel", jm__json_real(r->error_by_kernel)) &&
+           put(root, "error_by_family", jm__json_real(r->error_by_family)) &&
+           put(root, "median_by_kernel", jm__json_real(r->median_by_kernel)) &&
+           put(root, "worst_by_kernel", jm__json_real(r->worst_by_kernel)) &&
+           put(root, "constant_error", jm__json_real(r->constant_error)) &&
+           put(root, "plain_error", jm__json_real(r->plain_error)) &&
+           put(root, "coverage", jm__json_real(r->coverage));
+}
+
+static bool put_model(json_t *root, const jm_training *t)
+{
+    const jm__trained *m = &t->model;
+    return put(root, "format", json_string("joulemap trained model")) &&
+           put(root, "version", json_integer(1)) && put(root, "exponent", jm__json_real(m->exponent)) &&
+           put(root, "constant_w", jm__json_real(m->constant_w)) &&
+           put(root, "own_u", jm__json_real(m->own_u)) && put(root, "family_u", jm__json_real(m->family_u)) &&
+           put(root, "low_w", jm__json_real(m->low_w)) && put(root, "high_w", jm__json_real(m->high_w)) &&
+           put(root, "kernels", size_json(m->kernels)) && put_features(root, m) &&
+           put_errors(root, &t->result);
+}
+
+static bool put_notes(json_t *root, const jm_training *t)
+{
+    json_t *notes = json_array();
+    bool fine = put(root, "notes", notes);
+    for (size_t i = 0; fine && i < t->notes.count; i++)
+        fine = json_array_append_new(notes, jm__json_text(t->notes.items[i])) == 0;
+    return fine;
+}
+
+/* NULL: memory is out. */
+static char *text_take(const json_t *root)
+{
+    jm__strbuf text = {0};
+    char *taken = jm__json_add(&text, root, 0) ? jm__strbuf_take(&text) : NULL;
+    jm__strbuf_free(&text);
+    return taken;
+}
+
+jm_status jm_training_json(const jm_training *training, char **out, jm_error *err)
+{
+    json_t *root = json_object();
+    bool fine = put_model(root, training) && put_families(root, training) && put_rows(root, training) &&
+                put_notes(root, training);
+    *out = fine ? text_take(root) : NULL;
+    json_decref(root);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_training_json");
+}
+
+jm_status jm__training_write(const jm_training *training, const char *path, jm_error *err)
+{
+    char beside[4096];
+    if ((size_t)snprintf(beside, sizeof beside, "%s.new-%d", path, (int)getpid()) >= sizeof beside)
+        return jm__fail(err, JM_USAGE, 0, NULL, "%s is too long a path", path);
+    json_t *root = json_object();
+    char *text = put_model(root, training) ? text_take(root) : NULL;
+    json_decref(root);
+    if (text == NULL) return jm__no_memory(err, "jm_estimate_train");
+    FILE *file = fopen(beside, "w");
+    bool fine = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) >= 0;
+    int code = errno;
+    if (file != NULL && fclose(file) != 0) {
+        code = errno;
+        fine = false;
+    }
+    free(text);
+    if (fine && rename(beside, path) == 0) return JM_OK;
+    if (fine) code = errno;
+    unlink(beside);
+    return jm__fail(err, jm_status_of_errno(code), code, "fopen", "%s cannot be written: %s", path,
+                    strerror(code));
+}
+
+/* ---- for people */
+
+static int dearer(const void *a, const void *b)
+{
+    const jm__trained_feature *x = *(const jm__trained_feature *const *)a,
+                              *y = *(const jm__trained_feature *const *)b;
+    return (x->weight_w < y->weight_w) - (x->weight_w > y->weight_w);
+}
+
+static bool add_weights(jm__strbuf *out, const jm__trained *m)
+{
+    const jm__trained_feature **sorted = calloc(m->count + 1, sizeof *sorted);
+    if (sorted == NULL) return false;
+    for (size_t i = 0; i < m->count; i++)
+        sorted[i] = &m->features[i];
+    qsort(sorted, m->count, sizeof *sorted, dearer);
+    jm__strbuf_format(out, "power = %.1f W", m->constant_w);
+    for (size_t i = 0; i < m->count; i++)
+        if (sorted[i]->weight_w > 0)
+            jm__strbuf_format(out, "\n      + %.1f W (%s / %.4g)^%g", sorted[i]->weight_w, sorted[i]->name,
+                              sorted[i]->reference, m->exponent);
+    jm__strbuf_add(out, "\n");
+    free(sorted);
+    return true;
+}
+
+static void add_worst(jm__strbuf *out, const jm_training *t)
+{
+    size_t worst = 0;
+    for (size_t i = 1; i < t->features.count; i++)
+        if (fabs(t->by_kernel[i] / t->features.rows[i].power_w - 1) >
+            fabs(t->by_kernel[worst] / t->features.rows[worst].power_w - 1))
+            worst = i;
+    jm__strbuf_format(out, "worst kernel: %.60s, %.0f W where it draws %.0f\n",
+                      t->features.rows[worst].kernel, t->by_kernel[worst], t->features.rows[worst].power_w);
+    if (t->family_count < 3) return;
+    worst = 0;
+    for (size_t i = 1; i < t->family_count; i++)
+        if (t->families[i].error > t->families[worst].error) worst = i;
+    jm__strbuf_format(out, "worst family: %.60s, %.1f %%\n", t->families[worst].name,
+                      100 * t->families[worst].error);
+}
+
+jm_status jm_training_text(const jm_training *training, char **out, jm_error *err)
+{
+    const jm_trained *r = &training->result;
+    jm__strbuf text = {0};
+    jm__strbuf_format(&text, "%zu kernels of %zu families, %zu features\n", r->kernels, r->families,
+                      r->features);
+    jm__strbuf_format(
+        &text,
+        "error of a kernel that was left out: %.1f %% on average, %.1f %% in the middle, %.1f %% at worst\n",
+        100 * r->error_by_kernel, 100 * r->median_by_kernel, 100 * r->worst_by_kernel);
+    if (isfinite(r->error_by_family))
+        jm__strbuf_format(&text, "error of a kernel whose family was left out: %.1f %% on average\n",
+                          100 * r->error_by_family);
+    jm__strbuf_format(
+        &text, "for comparison: the mean of the others %.1f %%, plain non-negative least squares %.1f %%\n",
+        100 * r->constant_error, 100 * r->plain_error);
+    jm__strbuf_format(&text, "intervals of %.0f %% held %.0f %% of kernels that were left out\n",
+                      100 * JM_ESTIMATE_COVERS, 100 * r->coverage);
+    add_worst(&text, training);
+    bool fine = add_weights(&text, &training->model);
+    for (size_t i = 0; i < training->notes.count; i++)
+        jm__strbuf_format(&text, "%s\n", training->notes.items[i]);
+    if (training->path[0] != '\0') jm__strbuf_format(&text, "%s: the model\n", training->path);
+    *out = fine ? jm__strbuf_take(&text) : NULL;
+    jm__strbuf_free(&text);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_training_text");
 }

@@ -4,7 +4,7 @@ import os
 import re
 
 asked = {"nvmlInit_v2", "nvmlShutdown", "nvmlErrorString"}
-for name in ("joulemap", "libjoulemap.so", "libjoulemap_inject.so"):
+for name in ("joulemap", "joulemap-calibrate", "joulemap-estimate", "libjoulemap.so", "libjoulemap_inject.so"):
     path = os.path.join(os.environ["BUILD_DIR"], name)
     if not os.path.exists(path) and name == "libjoulemap_inject.so":
         continue  # built only where CUPTI's headers are

@@ -2,7 +2,7 @@
  * it, and what each family tells of the others. */
 #include "base/status.h"
 #include "calibrate/judge.h"
-#include "calibrate/leave_out.h"
+#include "calibrate/weights.h"
 #include "counter_samples.h"
 #include "dense.h"
 #include "synthetic.h"

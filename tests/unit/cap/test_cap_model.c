@@ -1,7 +1,5 @@
 /* Parts of the planner: objectives, laws, the whitening of probes, the expected gain. */
-#include "cap/belief.h"
-#include "cap/law.h"
-#include "cap/rough.h"
+#include "cap/model.h"
 
 #include <math.h>
 #include <setjmp.h>

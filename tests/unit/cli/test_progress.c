@@ -1,5 +1,5 @@
 /* The line that says what takes so long: on a terminal, after a while, and gone when the work is done. */
-#include "cli/args.h"
+#include "cli/verb.h"
 
 #include <pty.h>
 #include <setjmp.h>

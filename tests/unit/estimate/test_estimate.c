@@ -1,6 +1,6 @@
 /* Power from ncu's counters against what a sensor measured on the same H200 (tests/data/ncu). */
 #include "chance.h"
-#include "estimate/kernel_power.h"
+#include "estimate/power.h"
 #include "proof.h"
 
 #include <joulemap/estimate.h>

@@ -1,4 +1,4 @@
-/* Which of the models that calibration keeps an estimate takes: rules of tools/estimate/kept_model.h, on
+/* Which of the models that calibration keeps an estimate takes: rules of tools/estimate/model_choice.h, on
  * simulated boards as this machine's. */
 #include "import/ncu/words.h"
 

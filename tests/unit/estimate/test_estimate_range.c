@@ -1,6 +1,6 @@
 /* Ranges of estimates hold what they say, of kernels whose truth is drawn by lot. */
 #include "estimate/estimate.h"
-#include "estimate/range.h"
+#include "estimate/power.h"
 
 #include <math.h>
 #include <setjmp.h>

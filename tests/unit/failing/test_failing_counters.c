@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "calibrate/idle.h"
-#include "calibrate/leave_out.h"
+#include "calibrate/weights.h"
 #include "counter_samples.h"
 #include "failing_report.h"
 #include "model/board_model.h"

@@ -1,40 +1,19 @@
-/* A helper at work: one lease from its taking to its end, or one board put back. */
+/* The process that holds one power cap for whoever started it, and puts back what it found. Of all that
+ * joulemap is made of this alone can set anything on a board.
+ *
+ *     joulemap-cap serve [--within LOW:HIGH] [--board N|UUID]
+ *     joulemap-cap guard FOLDER UUID HELPER_PID HELPER_START
+ *
+ * A rule of sudo's or polkit's lets others than root set caps by it, within the bounds that the rule pins
+ * (docs/caps.md). Whom a rule pins to either is refused clocks, too. */
 #ifndef JM_CAP_HELPER_SERVE_H
 #define JM_CAP_HELPER_SERVE_H
 
-#include "cap/helper/guard.h"
-#include "cap/helper/put_back.h"
-#include "cap/lease/wire.h"
-#include "cap/lease/words.h"
+#include <stdbool.h>
 
-typedef struct jm__server {
-    jm__wire link;        /* to the holder */
-    int holder;           /* readable once the holder is gone; -1: this kernel cannot tell */
-    double low_w, high_w; /* caps that whoever asks may set; -INFINITY, INFINITY: all that the board takes */
-    const char *board;    /* the only one that may be taken, by index or UUID; NULL: any */
-    int terminated;       /* readable once this process was told to end */
-    jm__lease_folder folder;
-    int lock; /* the board's; -1: none is taken */
-    jm__guard guard;
-    jm__setter setter;
-    jm__lease_state state;
-    bool detached, has_set;
-    int64_t until_ns; /* CLOCK_MONOTONIC; INT64_MAX: no end */
-} jm__server;
-
-/* Returns once the board is put back, or could not be. */
-void jm__serve(jm__server *server);
-
-/* Take the board that is asked for: lock, state, guard. In `server->state` what was found. */
-jm_status jm__server_take(jm__server *server, const jm__request *request, jm_error *err);
-
-/* Put back, and let go of the lock if that worked. */
-jm_status jm__server_put_back(jm__server *server, jm_error *err);
-
-/* Have the helper of a lease end it, if it is the lease of who asks, or root asks. */
-jm_status jm__server_reset(jm__server *server, const char *uuid, int32_t *index, jm_error *err);
-
-/* Put back what a lost lease on this board found. `index`: NVML's, -1: not there. */
-jm_status jm__server_restore(jm__server *server, const char *uuid, int32_t *index, jm_error *err);
+/* First of all in main. True: this process was a helper, or had no words for one; *code is its exit code.
+ * False: joulemap started it for a person, by its own name. A rule names joulemap-cap: whatever words it
+ * allows, none of them has a command run as root. */
+bool jm__cap_helper(int argc, char **argv, int *code);
 
 #endif

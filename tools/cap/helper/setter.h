@@ -3,6 +3,7 @@
 #ifndef JM_CAP_HELPER_SETTER_H
 #define JM_CAP_HELPER_SETTER_H
 
+#include "cap/lease/state.h"
 #include "record/device/nvml.h"
 
 #include <joulemap/lease.h>
@@ -33,5 +34,17 @@ jm_status jm__setter_set(const jm__setter *setter, double cap_w, double *enforce
 
 /* 0: let go of it. */
 jm_status jm__setter_clock(const jm__setter *setter, double clock_mhz, jm_error *err);
+
+/* ---- Putting a board back to what its state says was found. */
+
+/* The cap, unless somebody else has set another since, the clock if it was held, read back; then the state
+ * goes. If it fails, the state stays, with the reason. The board's lock is held. */
+jm_status jm__put_back(const jm__setter *setter, jm__lease_state *state, const jm__lease_folder *folder,
+                       jm_error *err);
+
+/* The same of a lease of which nobody is there any more: its board is looked for first. The state of a
+ * simulated board that went with its run is removed. `index`: NVML's, -1: not there. */
+jm_status jm__put_back_lost(jm__lease_state *state, const jm__lease_folder *folder, int32_t *index,
+                            jm_error *err);
 
 #endif

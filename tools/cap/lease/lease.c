@@ -1,11 +1,15 @@
-/* A lease as its holder has it. */
+/* Boards with their caps and leases, as they stand. */
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/options.h"
 #include "base/status.h"
-#include "cap/lease/process.h"
 #include "cap/lease/reach.h"
+#include "cap/lease/state.h"
+#include "cap/lease/wire.h"
+#include "record/device/nvml.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +17,180 @@
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+struct jm_cap_boards {
+    jm_cap_board *boards;
+    size_t count;
+};
+
+static double read_w(int (*call)(jm__nvml_device, unsigned *), jm__nvml_device device)
+{
+    unsigned mw = 0;
+    return call != NULL && call(device, &mw) == JM_NVML_SUCCESS ? 1e-3 * mw : NAN;
+}
+
+/* False: it has no cap that can be read. */
+static bool look(jm_cap_board *board, const jm__nvml *nvml, unsigned index)
+{
+    jm__nvml_device device;
+    unsigned low_mw = 0, high_mw = 0;
+    if (nvml->device_by_index(index, &device) != JM_NVML_SUCCESS) return false;
+    *board = (jm_cap_board){.index = (int32_t)index, .simulated = nvml->simulated};
+    if (nvml->name == NULL || nvml->name(device, board->name, sizeof board->name) != JM_NVML_SUCCESS)
+        snprintf(board->name, sizeof board->name, "NVIDIA GPU %u", index);
+    if (nvml->uuid == NULL || nvml->uuid(device, board->uuid, sizeof board->uuid) != JM_NVML_SUCCESS)
+        board->uuid[0] = '\0';
+    board->cap_w = read_w(nvml->limit_set, device);
+    board->enforced_w = read_w(nvml->limit, device);
+    board->default_w = read_w(nvml->limit_default, device);
+    bool ranged =
+        nvml->limit_range != NULL && nvml->limit_range(device, &low_mw, &high_mw) == JM_NVML_SUCCESS;
+    board->low_w = ranged ? 1e-3 * low_mw : NAN;
+    board->high_w = ranged ? 1e-3 * high_mw : NAN;
+    return isfinite(board->cap_w) || isfinite(board->enforced_w);
+}
+
+/* The word after the last `option` in a command, as joulemap-cap takes it, "" where none is. False: the
+ * option is not there. */
+static bool option_of(const char *command, const char *option, char value[JM_BOARD_TEXT])
+{
+    bool found = false, is_next = false;
+    for (size_t size; *(command += strspn(command, " ")) != '\0'; command += size) {
+        size = strcspn(command, " ");
+        if (is_next) snprintf(value, JM_BOARD_TEXT, "%.*s", (int)size, command);
+        is_next = !is_next && size == strlen(option) && memcmp(command, option, size) == 0;
+        if (is_next) value[0] = '\0';
+        found = found || is_next;
+    }
+    return found;
+}
+
+/* By the command of JOULEMAP_CAP, within the bounds that stand in it. */
+static void take_bounds(jm_cap_board *board, const char *command)
+{
+    char within[JM_BOARD_TEXT];
+    double low_w = -INFINITY, high_w = INFINITY;
+    if (option_of(command, "--within", within) && !jm__within_read(within, &low_w, &high_w)) {
+        snprintf(board->may_not_set, sizeof board->may_not_set, "JOULEMAP_CAP's --within is no LOW:HIGH");
+        return;
+    }
+    low_w = fmax(board->low_w, low_w);
+    high_w = fmin(board->high_w, high_w);
+    if (low_w > high_w) {
+        snprintf(board->may_not_set, sizeof board->may_not_set,
+                 "JOULEMAP_CAP's --within has no cap that this GPU takes");
+        return;
+    }
+    board->low_w = low_w;
+    board->high_w = high_w;
+    command += strspn(command, " ");
+    snprintf(board->may_set, sizeof board->may_set, "%.*s", (int)strcspn(command, " "), command);
+}
+
+/* That command names a board, and it is another. */
+static bool is_of_another(const jm_cap_board *board, const char *command)
+{
+    char name[JM_BOARD_TEXT], index[16];
+    snprintf(index, sizeof index, "%d", (int)board->index);
+    return option_of(command, "--board", name) && strcmp(name, index) != 0 && strcmp(name, board->uuid) != 0;
+}
+
+static void look_for_right(jm_cap_board *board)
+{
+    if (isnan(board->low_w) || isnan(board->cap_w) || board->uuid[0] == '\0')
+        snprintf(board->may_not_set, sizeof board->may_not_set, "this GPU's cap cannot be set");
+    else if (jm__lease_command() != NULL && is_of_another(board, jm__lease_command()))
+        snprintf(board->may_not_set, sizeof board->may_not_set,
+                 "JOULEMAP_CAP is for another GPU: ask who looks after this machine");
+    else if (jm__lease_command() != NULL)
+        take_bounds(board, jm__lease_command());
+    else if (board->simulated)
+        snprintf(board->may_set, sizeof board->may_set, "simulated");
+    else if (geteuid() == 0)
+        snprintf(board->may_set, sizeof board->may_set, "root");
+    else
+        snprintf(board->may_not_set, sizeof board->may_not_set,
+                 "root alone: use sudo, or a rule of sudo's for joulemap-cap (docs/caps.md)");
+}
+
+static bool find_lease(jm_cap_board *board, const jm__lease_folder *folder)
+{
+    jm__lease_state state;
+    jm_status status = jm__lease_state_read(&state, folder, board->uuid, NULL);
+    if (status == JM_NOT_FOUND || (status == JM_OK && jm__lease_state_is_void(&state))) return false;
+    board->has_lease = true;
+    if (status != JM_OK) { /* jm_cap_restore says what is the matter with it */
+        board->lease = (jm_cap_lease_info){.found_w = NAN, .cap_w = NAN, .lost = true};
+        return true;
+    }
+    board->lease = state.info;
+    board->lease.lost = !jm__lease_is_kept(&state, folder);
+    return true;
+}
+
+static void look_for_lease(jm_cap_board *board)
+{
+    jm__lease_folder folder;
+    if (board->uuid[0] == '\0') return;
+    if (jm__lease_folder_find(&folder, NULL) == JM_OK && find_lease(board, &folder)) return;
+    if (jm__lease_folder_of_root(&folder)) (void)find_lease(board, &folder);
+}
+
+static jm_status fill(jm_cap_boards *boards, const jm__nvml *nvml, jm_error *err)
+{
+    unsigned count = 0;
+    if (nvml->device_count(&count) != JM_NVML_SUCCESS || count == 0) return JM_OK;
+    if (count > JM_DEVICE_BOARDS_MAX) count = JM_DEVICE_BOARDS_MAX;
+    boards->boards = calloc(count, sizeof *boards->boards);
+    if (boards->boards == NULL) return jm__no_memory(err, "calloc");
+    for (unsigned i = 0; i < count; i++) {
+        jm_cap_board *board = &boards->boards[boards->count];
+        if (!look(board, nvml, i)) continue;
+        look_for_right(board);
+        look_for_lease(board);
+        boards->count++;
+    }
+    return JM_OK;
+}
+
+jm_status jm_cap_boards_create(jm_cap_boards **out, const char *sim, jm_error *err)
+{
+    jm__nvml nvml;
+    jm__findings findings = {0};
+    const jm__device_options options = {.sim = sim, .no_cpu = true};
+    *out = NULL;
+    jm_cap_boards *boards = calloc(1, sizeof *boards);
+    if (boards == NULL) return jm__no_memory(err, "calloc");
+    jm__nvml_load(&nvml, &options, &findings);
+    jm_status status = nvml.library == NULL ? JM_OK : fill(boards, &nvml, err);
+    jm__nvml_unload(&nvml);
+    free(findings.items);
+    free(findings.absent);
+    if (status == JM_OK)
+        *out = boards;
+    else
+        jm_cap_boards_free(boards);
+    return status;
+}
+
+void jm_cap_boards_free(jm_cap_boards *boards)
+{
+    if (boards == NULL) return;
+    free(boards->boards);
+    free(boards);
+}
+
+size_t jm_cap_boards_count(const jm_cap_boards *boards)
+{
+    return boards->count;
+}
+
+const jm_cap_board *jm_cap_boards_board(const jm_cap_boards *boards, size_t board)
+{
+    return board < boards->count ? &boards->boards[board] : NULL;
+}
+
+/* ---- A lease as its holder has it. */
 
 /* The first: NVML starts, a guard may be at work. The others are a call of NVML's each, two and a file. */
 #define TAKE_NS  (INT64_C(60) * JM_NS_PER_S)
@@ -210,4 +388,153 @@ jm_status jm_cap_lease_end(jm_cap_lease *lease, jm_error *err)
     jm__lease_link_close(&lease->link);
     free(lease);
     return status;
+}
+
+/* ---- Ending leases of others: those that stand, and those that were lost. */
+
+static void tell(jm_cap_restored *out, const jm__lease_state *state, const char *uuid, int32_t index)
+{
+    *out = (jm_cap_restored){.index = index, .lease = state->info, .left_w = NAN};
+    snprintf(out->uuid, sizeof out->uuid, "%s", uuid);
+}
+
+/* The lease has ended: does the board have what was found? */
+static void look_what_is_left(jm_cap_restored *out, const jm__lease_state *state)
+{
+    jm_cap_boards *boards;
+    if (jm_cap_boards_create(&boards, state->sim[0] != '\0' ? state->sim : NULL, NULL) != JM_OK) return;
+    for (size_t i = 0; i < jm_cap_boards_count(boards); i++) {
+        const jm_cap_board *board = jm_cap_boards_board(boards, i);
+        if (strcmp(board->uuid, out->uuid) == 0 && fabs(board->cap_w - state->info.found_w) > JM_SAME_W)
+            out->left_w = board->cap_w;
+    }
+    jm_cap_boards_free(boards);
+}
+
+static void tell_fault(jm_cap_restored *out, const jm_error *err)
+{
+    snprintf(out->fault, sizeof out->fault, "%s%s%s", err->text, err->hint[0] != '\0' ? "; " : "", err->hint);
+}
+
+/* ---- reset */
+
+/* Of a lease whose helper is another user's: root's, which a rule of sudo's may reach. */
+static jm_status reset_of_root(const jm__lease_state *state, jm_error *err)
+{
+    int32_t index;
+    if (jm__lease_command() != NULL) return jm__lease_ask_once(JM_ASK_RESET, state->uuid, &index, err);
+    jm__fail(err, JM_NO_PERMISSION, EPERM, "kill", "GPU %d is held by %s of user %lld, whose it is to end",
+             (int)state->index, state->info.who, (long long)state->info.uid);
+    return jm__hint(err, JM_NO_PERMISSION, "sudo joulemap cap reset --board %d", (int)state->index);
+}
+
+static jm_status reset(const char *uuid, jm__lease_state *state, jm_error *err)
+{
+    jm__lease_folder folder, of_root;
+    JM_TRY(jm__lease_folder_find(&folder, err));
+    jm_status status = jm__lease_state_read(state, &folder, uuid, err);
+    if (status == JM_NOT_FOUND && jm__lease_folder_of_root(&of_root) &&
+        jm__lease_state_read(state, &of_root, uuid, NULL) == JM_OK) {
+        return reset_of_root(state, err);
+    }
+    if (status == JM_NOT_FOUND) {
+        jm__fail(err, JM_NOT_FOUND, 0, NULL, "%.95s has no lease", uuid);
+        return jm__hint(err, JM_NOT_FOUND, "%s", "");
+    }
+    if (status != JM_OK) return status;
+    int code = jm__process_signal(state->helper_pid, state->helper_start, SIGTERM);
+    if (code == EPERM) return reset_of_root(state, err);
+    int64_t pid = state->helper_pid, start = state->helper_start;
+    status = jm__lease_await_back(&folder, uuid, pid, start, jm__lease_call_ns, err);
+    if (status != JM_BUSY) return status;
+    /* It stands still: its guard does not. */
+    (void)jm__process_signal(pid, start, SIGKILL);
+    return jm__lease_await_back(&folder, uuid, pid, start, JM_LEASE_BACK_NS, err);
+}
+
+jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err)
+{
+    jm__lease_state state = {.index = -1};
+    jm_status status = reset(uuid, &state, err);
+    if (out == NULL) return status;
+    tell(out, &state, uuid, state.index);
+    if (status == JM_OK) look_what_is_left(out, &state);
+    return status;
+}
+
+/* ---- restore */
+
+/* By a helper that lives. Where it is dead, but the lock is not free, its guard is at work, or both were just
+ * killed: who restores waits for that. */
+static bool stands(const jm__lease_state *state, const jm__lease_folder *folder)
+{
+    return jm__lease_is_kept(state, folder) && jm__process_lives(state->helper_pid, state->helper_start);
+}
+
+/* Another was quicker: it is put back, or the next lease has begun. */
+static bool is_settled(const char *uuid, const jm__lease_folder *folder)
+{
+    jm__lease_state state;
+    jm_status status = jm__lease_state_read(&state, folder, uuid, NULL);
+    return status == JM_NOT_FOUND || (status == JM_OK && stands(&state, folder));
+}
+
+/* One state that lies there. False: there is nothing to say of it. */
+static bool restore_one(const jm__lease_folder *folder, const char *uuid, bool may, jm_cap_restored *out)
+{
+    jm__lease_state state;
+    jm_error err = {0};
+    int32_t index = -1;
+    jm_status status = jm__lease_state_read(&state, folder, uuid, &err);
+    if (status == JM_NOT_FOUND) return false;
+    if (status == JM_OK && stands(&state, folder)) return false;
+    bool is_void = status == JM_OK && jm__lease_state_is_void(&state);
+    if (is_void && !may) return false;
+    if (status == JM_OK && !may) {
+        status = jm__fail(&err, JM_NO_PERMISSION, 0, NULL, "that is for root to do");
+        jm__hint(&err, status, "sudo joulemap cap restore");
+        index = state.index;
+    } else if (status == JM_OK) {
+        status = jm__lease_ask_once(JM_ASK_RESTORE, uuid, &index, &err);
+        if ((status == JM_NOT_FOUND || status == JM_BUSY) && is_settled(uuid, folder)) return false;
+    }
+    if (is_void && status == JM_OK) return false; /* nothing was to be put back */
+    tell(out, &state, uuid, index);
+    out->lease.lost = true;
+    if (status != JM_OK)
+        tell_fault(out, &err);
+    else
+        look_what_is_left(out, &state);
+    return true;
+}
+
+static void restore_all(const jm__lease_folder *folder, bool may, jm_cap_restored *out, size_t capacity,
+                        size_t *count)
+{
+    char uuid[JM_BOARD_TEXT];
+    DIR *directory = opendir(folder->path);
+    if (directory == NULL) return;
+    while (jm__lease_folder_next(directory, uuid, sizeof uuid)) {
+        jm_cap_restored one;
+        if (!restore_one(folder, uuid, may, &one)) continue;
+        if (*count < capacity) out[*count] = one;
+        ++*count;
+    }
+    closedir(directory);
+}
+
+jm_status jm_cap_restore(jm_cap_restored *out, size_t capacity, size_t *count, jm_error *err)
+{
+    jm__lease_folder folder;
+    size_t unused;
+    if (count == NULL) count = &unused;
+    *count = 0;
+    jm_status status = jm__lease_folder_find(&folder, err);
+    if (status != JM_OK && status != JM_NOT_FOUND) return status; /* who has no folder has no lease */
+    if (status == JM_OK && access(folder.path, F_OK) == 0) {
+        JM_TRY(jm__lease_folder_trust(&folder, err));
+        restore_all(&folder, true, out, capacity, count);
+    }
+    if (jm__lease_folder_of_root(&folder)) restore_all(&folder, false, out, capacity, count);
+    return JM_OK;
 }

@@ -5,7 +5,6 @@
 #include "base/kept_file.h"
 #include "cap/lease/state.h"
 #include "cap/lease/wire.h"
-#include "cap/lease/words.h"
 
 /* The holder's end of a conversation with a helper. */
 typedef struct jm__lease_link {

@@ -3,9 +3,51 @@
 #ifndef JM_CAP_LEASE_STATE_H
 #define JM_CAP_LEASE_STATE_H
 
-#include "cap/lease/folder.h"
-
 #include <joulemap/lease.h>
+#include <joulemap/status.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- The folder of the leases' state: what each one found, written before anything is changed. */
+
+typedef struct jm__lease_folder {
+    char path[PATH_MAX];
+} jm__lease_folder;
+
+/* JOULEMAP_CAPS_DIR, else root's (also of who has root set caps, by JOULEMAP_CAP) or this user's. NOT_FOUND:
+ * nothing says where it is; USAGE: what does is no absolute path, or too long. */
+jm_status jm__lease_folder_find(jm__lease_folder *folder, jm_error *err);
+
+/* Root's, where it is another and nobody said which to take: leases of the machine, for all to see. */
+bool jm__lease_folder_of_root(jm__lease_folder *folder);
+
+/* Make it where it is not there. NO_PERMISSION: one may not, or others may write into it. */
+jm_status jm__lease_folder_make(const jm__lease_folder *folder, jm_error *err);
+
+/* What it holds can be believed: it is this user's or root's, and nobody else writes into it. NOT_FOUND: it
+ * is not there. */
+jm_status jm__lease_folder_trust(const jm__lease_folder *folder, jm_error *err);
+
+/* "FOLDER/UUID.END"; false: the UUID is none that can name a file, or the path is too long. */
+bool jm__lease_folder_path(const jm__lease_folder *folder, const char *uuid, const char *end, char *path,
+                           size_t size);
+
+/* The next UUID of which there is a state, of an open DIR of the folder. */
+bool jm__lease_folder_next(void *directory, char *uuid, size_t size);
+
+/* ---- A process that is still the one it was: numbers of processes come again, with another start. */
+
+/* When it started, in the kernel's ticks since boot; 0: there is none, or it cannot be told. */
+int64_t jm__process_start(int64_t pid);
+
+/* Of zombies too: false once nothing of it runs. */
+bool jm__process_lives(int64_t pid, int64_t start);
+
+/* A signal for this process and no other; 0 or an errno (ESRCH: it is gone). */
+int jm__process_signal(int64_t pid, int64_t start, int signal);
+
+/* ---- the state */
 
 #define JM_STATE_BYTES_MAX 4096 /* of the file */
 #define JM_STATE_SIM_MAX   512

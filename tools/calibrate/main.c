@@ -1,0 +1,290 @@
+/* `joulemap calibrate`: what hardware counters are worth on a board. */
+#include "cli/child.h"
+#include "cli/program.h"
+#include "cli/recorder.h"
+#include "cli/verb.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PHASE "suite" /* of the suite's own recording */
+enum { USUAL_SECONDS = 120 };
+
+/* `python -m joulemap.calibration`, and what it is told. */
+typedef struct suite {
+    const char *sim; /* the profile of a simulated board; NULL: a real one */
+    long long board; /* its index; -1: the first that CUDA shows, known once it was looked for */
+    char uuid[JM_BOARD_TEXT];
+    long long seconds, seed;
+    bool replace; /* an existing recording */
+} suite;
+
+/* ---- learning */
+
+static void print_idle(const jm_learnt *l)
+{
+    bool rest = isfinite(l->idle_w), gap = isfinite(l->gap_w);
+    if (!rest && !gap)
+        printf("idle power: this recording does not tell it\n");
+    else
+        printf("idle, with a program on it:");
+    if (rest) printf(" %.0f W at rest%s", l->idle_w, gap ? "," : "\n");
+    if (gap) printf(" %.0f W in gaps of 1 to 20 ms\n", l->gap_w);
+    if (isfinite(l->sampler_w))
+        printf("sampling its counters draws %.0f W, which are taken off\n", l->sampler_w);
+}
+
+static void print(const jm_learnt *l)
+{
+    printf("%s%s: %zu counters, %zu kernels of %zu families, %zu of %zu readings used, residual %.1f W\n",
+           l->board, l->simulated ? ", SIMULATED" : "", l->features, l->kernels, l->families,
+           l->readings_used, l->readings, l->residual_w);
+    printf("power of a kernel whose family was left out: %.1f %% off at the median, %.1f %% on average, "
+           "%.1f %% in the worst twentieth\n",
+           1e2 * l->median_error, 1e2 * l->mean_error, 1e2 * l->p95_error);
+    printf("worst family: %s, %.1f %%\n", l->worst_family, 1e2 * l->worst_error);
+    print_idle(l);
+    if (l->left_out > 0) printf("%zu kernels on constant data are not in the weights\n", l->left_out);
+    if (l->path[0] != '\0')
+        printf("%s\n", l->path);
+    else
+        printf("not kept, as the GPU is simulated: -o FILE keeps the model\n");
+}
+
+/* Why there are no counters, where the recording knows. */
+static void tell_why(const cli_args *args, jm_recording *recording)
+{
+    const jm_report_options options = {.size = sizeof options, .by = JM_BY_BOARD};
+    jm_report *report;
+    if (jm_report_create(&report, recording, &options, NULL) != JM_OK) return;
+    const char *why = jm_report_quality_get(report)->counters_missing;
+    if (why != NULL) cli_tell(args, "hardware counters were not sampled: %s", why);
+    jm_report_free(report);
+}
+
+/* `board`: its index; -1: the only one with counters. */
+static int learn(const cli_args *args, const char *file, const char *phase, long long board)
+{
+    jm_recording *recording;
+    jm_learnt learnt;
+    jm_error err = {0};
+    jm_learn_options options = {.size = sizeof options, .phase = phase, .path = cli_get(args, "--output")};
+    if (jm_recording_open(&recording, file, &err) != JM_OK) return cli_fail(args, &err);
+    jm_status status =
+        board < 0 ? JM_OK : jm_recording_board_id(recording, (int)board, &options.board_id, &err);
+    if (status == JM_OK) {
+        cli_progress("learning what counters are worth");
+        status = jm_model_learn(recording, &options, &learnt, &err);
+        cli_progress(NULL);
+    }
+    if (status == JM_NOT_FOUND) tell_why(args, recording);
+    jm_recording_close(recording);
+    if (status != JM_OK) return cli_fail(args, &err);
+    print(&learnt);
+    return 0;
+}
+
+/* ---- looking, as it takes seconds, and the suite minutes */
+
+static const jm_board *find_board(const jm_inventory *inventory, long long index)
+{
+    for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
+        const jm_board *board = jm_inventory_board(inventory, i);
+        if (strcmp(board->backend, "nvml") != 0) continue;
+        if (index < 0 ? board->cuda_index == 0 : board->index == index) return board;
+    }
+    return NULL;
+}
+
+/* What doctor found of its counters. */
+static const jm_finding *find_counters(const jm_doctor *doctor, const jm_board *board)
+{
+    static const char alone[] = "hardware counters";
+    char of_board[64];
+    snprintf(of_board, sizeof of_board, "%s: GPU %d", alone, (int)board->index);
+    for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
+        const jm_finding *finding = jm_doctor_finding(doctor, i);
+        if (strcmp(finding->subject, alone) == 0 || strcmp(finding->subject, of_board) == 0) return finding;
+    }
+    return NULL;
+}
+
+static int look_at(const cli_args *args, const jm_doctor *doctor, const jm_board *board)
+{
+    const jm_finding *counters = find_counters(doctor, board);
+    if (counters != NULL && counters->works) return CLI_GO_ON;
+    const char *cure = board->mig                                      ? "nvidia-smi -mig 0 ends that mode"
+                       : counters != NULL && counters->cure[0] != '\0' ? counters->cure
+                                                                       : "joulemap doctor may tell more";
+    bool lacks_right = counters != NULL && counters->lacks_right;
+    return cli_error(args, lacks_right ? JM_NO_PERMISSION : JM_NOT_SUPPORTED, cure,
+                     "the hardware counters of GPU %d (%s) cannot be sampled: %s", (int)board->index,
+                     board->name, counters != NULL ? counters->detail : "it has no UUID");
+}
+
+static int look_for_board(suite *with, const cli_args *args, const jm_doctor *doctor)
+{
+    const jm_board *board = find_board(jm_doctor_inventory(doctor), with->board);
+    if (board == NULL && with->board >= 0)
+        return cli_error(args, JM_NO_DEVICE, "joulemap list shows those that are there",
+                         "there is no GPU %lld", with->board);
+    if (board == NULL)
+        return cli_error(
+            args, JM_NO_DEVICE,
+            "joulemap doctor tells what is missing; joulemap calibrate --sim h200 shows how it goes",
+            "there is no GPU that CUDA shows");
+    with->board = board->index;
+    snprintf(with->uuid, sizeof with->uuid, "%s", board->uuid);
+    return look_at(args, doctor, board);
+}
+
+/* Is what it needs there, and a GPU whose counters this user may read? */
+static int look(suite *with, const cli_args *args)
+{
+    jm_doctor *doctor;
+    jm_error err = {0};
+    int code = cli_python_check(args, "the suite's kernels are", with->sim == NULL);
+    if (code != CLI_GO_ON) return code;
+    cli_progress("trying hardware counters");
+    if (jm_doctor_create(&doctor, with->sim, &err) != JM_OK) return cli_fail(args, &err);
+    cli_progress(NULL);
+    code = look_for_board(with, args, doctor);
+    jm_doctor_free(doctor);
+    return code;
+}
+
+/* ---- running it */
+
+static void make_line(cli_line *line, const suite *with, const char *path)
+{
+    /* Kernels of a simulated board run on the CPU, in small. It has nothing to warm up, and answers as it is
+     * told to. */
+    const char *const always[] = {cli_python(), "-m", "joulemap.calibration", "--quiet", "--output",
+                                  path,         NULL};
+    const char *const simulated[] = {"--device", "cpu",        "--sim", with->sim, "--idle",
+                                     "0.2",      "--response", "0",     NULL};
+    cli_line_add_all(line, always);
+    cli_line_add_number(line, "--seconds", with->seconds);
+    cli_line_add_number(line, "--seed", with->seed);
+    if (with->replace) cli_line_add(line, "--force");
+    if (with->sim != NULL) cli_line_add_all(line, simulated);
+}
+
+/* The suite records itself into `path`, with a bar on stderr. CLI_GO_ON, or the exit code: it said itself
+ * what failed. */
+static int record(const suite *with, const cli_args *args, const char *path)
+{
+    char sight[JM_BOARD_TEXT + 32]; /* which GPU it sees, as its first one */
+    const char *const environment[] = {sight, NULL};
+    cli_child child;
+    cli_line line = {0};
+    jm_error err = {0};
+    if (with->sim != NULL)
+        snprintf(sight, sizeof sight, "JOULEMAP_SIM_BOARD=%lld", with->board);
+    else
+        snprintf(sight, sizeof sight, "CUDA_VISIBLE_DEVICES=%s", with->uuid);
+    make_line(&line, with, path);
+    cli_child_prepare();
+    jm_status status = cli_child_start(&child, line.words, environment, &err);
+    if (status == JM_OK) cli_child_wait(&child);
+    cli_child_release(&child);
+    cli_line_free(&line);
+    if (status != JM_OK) cli_fail(args, &err);
+    return child.exit_code == 0 ? CLI_GO_ON : child.exit_code;
+}
+
+/* Somebody ended it. */
+static bool was_ended(int code)
+{
+    return code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP || code == 128 + SIGQUIT;
+}
+
+/* A failure: what took minutes to record is not thrown away. */
+static void keep(const cli_args *args, const char *path)
+{
+    if (access(path, F_OK) != 0) {
+        cli_scratch_remove();
+        return;
+    }
+    cli_scratch_keep();
+    cli_tell(args, "the recording is kept: %s", path);
+    char *typed = cli_typed_path(path);
+    if (typed != NULL) cli_words("  joulemap calibrate --from %s --phase %s learns from it", typed, PHASE);
+    free(typed);
+    fputc('\n', stderr);
+}
+
+static int play_and_learn(const cli_args *args, const suite *with, const char *path)
+{
+    int code = record(with, args, path);
+    if (code == CLI_GO_ON) code = learn(args, path, PHASE, with->board);
+    if (code == 0 || was_ended(code))
+        cli_scratch_remove();
+    else
+        keep(args, path);
+    return code;
+}
+
+/* What would fail after minutes, fails now: a recording that exists, a model's folder that does not. */
+static int check_files(const cli_args *args)
+{
+    char folder[PATH_MAX];
+    const char *recording = cli_get(args, "--keep-recording"), *model = cli_get(args, "--output");
+    if (recording != NULL && !cli_has(args, "--force") && access(recording, F_OK) == 0)
+        return cli_error(args, JM_IO, "choose another name, or replace it with --force", "%s exists already",
+                         recording);
+    if (model == NULL) return CLI_GO_ON;
+    snprintf(folder, sizeof folder, "%s", model);
+    if (access(dirname(folder), W_OK) == 0) return CLI_GO_ON;
+    return cli_error(args, JM_IO, "", "%s cannot be written: %s", model, strerror(errno));
+}
+
+static int run_suite(const cli_args *args, long long board)
+{
+    suite with = {.board = board, .seconds = USUAL_SECONDS, .replace = cli_has(args, "--force")};
+    if (!cli_get_number(args, "--seconds", 5, 3600, &with.seconds) ||
+        !cli_get_number(args, "--seed", 0, INT_MAX, &with.seed))
+        return jm_status_exit_code(JM_USAGE);
+    if (cli_has(args, "--phase")) return cli_usage_error(args, "--phase is of a recording: it needs --from");
+    with.sim = cli_has(args, "--sim") ? cli_get(args, "--sim") : getenv("JOULEMAP_SIM");
+    if (with.sim != NULL && with.sim[0] == '\0') with.sim = NULL;
+    int code = check_files(args);
+    if (code == CLI_GO_ON) code = look(&with, args);
+    if (code != CLI_GO_ON) return code;
+    const char *path = cli_get(args, "--keep-recording");
+    if (path == NULL) {
+        code = cli_scratch_make(args);
+        if (code != CLI_GO_ON) return code;
+        path = cli_scratch_recording();
+    }
+    fprintf(stderr, "Playing and recording kernels for %lld s.%s\n", with.seconds,
+            with.sim != NULL ? " The GPU is simulated." : "");
+    return play_and_learn(args, &with, path);
+}
+
+/* ---- */
+
+static int run(const cli_args *args)
+{
+    static const char *const of_suite[] = {"--seconds", "--seed", "--sim", "--keep-recording", "--force"};
+    long long board = -1;
+    if (!cli_get_number(args, "--board", 0, INT_MAX, &board)) return jm_status_exit_code(JM_USAGE);
+    if (!cli_has(args, "--from")) return run_suite(args, board);
+    for (size_t i = 0; i < sizeof of_suite / sizeof *of_suite; i++)
+        if (cli_has(args, of_suite[i]))
+            return cli_usage_error(args, "%s is of the suite, which --from does without", of_suite[i]);
+    if (!cli_has(args, "--phase")) return cli_usage_error(args, "--from needs --phase");
+    return learn(args, cli_get(args, "--from"), cli_get(args, "--phase"), board);
+}
+
+int main(int argc, char **argv)
+{
+    return cli_tool_main(&cli_verb_calibrate, run, argc, argv);
+}

@@ -1,0 +1,883 @@
+/* `joulemap cap search`: which power cap saves most, in a recorded sweep or under a command that runs. */
+#include "cap/command/caps.h"
+#include "cli/recorder.h"
+#include "cli/verb.h"
+
+#include <joulemap/joulemap.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is a step. */
+typedef struct cap_steps {
+    jm_span_kind kind; /* JM_SPAN_NONE: whatever has the name */
+    const char *name;  /* of spans, ranges or marks; NULL: any */
+} cap_steps;
+
+/* Whole steps within a stretch, from the beginning of the first to that of the last. */
+typedef struct cap_window {
+    int64_t from_ns, to_ns;
+    size_t steps;
+    double step_s, step_u_s; /* mean, and its standard uncertainty by their spread */
+} cap_window;
+
+/* Less is no measurement: their spread tells how well their mean is known. */
+enum { LEAST_STEPS = 4 };
+
+/* ---- A search of the power cap while a command runs. */
+
+/* What was measured in a trial, by its number less 1. */
+typedef struct cap_trial_done {
+    jm_cap_trial trial;
+    cap_window window;
+} cap_trial_done;
+
+typedef struct cap_live {
+    const cli_args *args;
+    cli_recorder recorder;
+    jm_cap_lease *lease; /* NULL: put back */
+    jm_cap_search *search;
+    cap_steps what;
+    int board;
+    double settle_s, window_s, wait_s;
+    double set_w, set_mhz; /* what was set last; NAN: nothing */
+    cap_trial_done *done;  /* [done_count] */
+    size_t done_count, done_capacity;
+    jm_error failure; /* why the search was broken off; status JM_OK: it was not */
+    bool stopped;     /* by us, with --stop */
+} cap_live;
+
+/* ---- Steps of a stretch: those of one process, and how far apart they begin. */
+
+/* Even steps that a clock could not tell apart are not known better than this. */
+static const double least_step_share = 1e-4;
+
+typedef struct beginnings {
+    int64_t *t_ns; /* [count], rising */
+    size_t count;
+    int64_t pid; /* the first process that has one: ranks of a training go in step */
+} beginnings;
+
+static void add_beginning(beginnings *all, int64_t pid, int64_t t_ns)
+{
+    if (all->count == 0) all->pid = pid;
+    if (pid == all->pid) all->t_ns[all->count++] = t_ns;
+}
+
+/* A step inside of another one is a part of it. */
+static void gather_spans(beginnings *all, const jm_timeline *timeline)
+{
+    for (size_t i = 0; i < jm_timeline_span_count(timeline); i++) {
+        const jm_timeline_span *span = jm_timeline_span_get(timeline, i);
+        if (span->parent == SIZE_MAX) add_beginning(all, span->pid, span->start_ns);
+    }
+}
+
+static void gather_marks(beginnings *all, const jm_timeline *timeline)
+{
+    for (size_t i = 0; i < jm_timeline_mark_count(timeline); i++) {
+        const jm_timeline_mark *mark = jm_timeline_mark_get(timeline, i);
+        add_beginning(all, mark->pid, mark->t_ns);
+    }
+}
+
+static void measure_steps(cap_window *out, const beginnings *all)
+{
+    double mean = 0, squares = 0;
+    if (all->count < 2) return;
+    out->from_ns = all->t_ns[0];
+    out->to_ns = all->t_ns[all->count - 1];
+    out->steps = all->count - 1;
+    for (size_t i = 1; i < all->count; i++) {
+        double length_s = (double)(all->t_ns[i] - all->t_ns[i - 1]) * 1e-9, off = length_s - mean;
+        mean += off / (double)i;
+        squares += off * (length_s - mean);
+    }
+    double steps = (double)out->steps;
+    out->step_s = mean;
+    out->step_u_s = steps > 1 ? sqrt(squares / (steps - 1) / steps) : mean;
+    out->step_u_s = fmin(fmax(out->step_u_s, least_step_share * mean), mean);
+}
+
+static jm_status find_steps(cap_window *out, jm_recording *recording, const cap_steps *what, int64_t from_ns,
+                            int64_t to_ns, jm_error *err)
+{
+    jm_timeline *timeline;
+    *out = (cap_window){.from_ns = from_ns, .to_ns = to_ns};
+    jm_status status =
+        jm_timeline_create_spans(&timeline, recording, what->kind, what->name, from_ns, to_ns, err);
+    if (status != JM_OK) return status;
+    size_t most = jm_timeline_span_count(timeline) + jm_timeline_mark_count(timeline);
+    beginnings all = {.t_ns = calloc(most + 1, sizeof *all.t_ns)};
+    if (all.t_ns != NULL) {
+        gather_spans(&all, timeline);
+        if (all.count == 0) gather_marks(&all, timeline);
+        measure_steps(out, &all);
+    } else {
+        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
+        status = JM_NO_MEMORY;
+    }
+    free(all.t_ns);
+    jm_timeline_free(timeline);
+    return status;
+}
+
+static jm_status probe_of(jm_cap_probe *out, jm_recording *recording, const cap_window *window,
+                          int64_t board_id, jm_error *err)
+{
+    jm_sum sum;
+    double seconds = (double)(window->to_ns - window->from_ns) * 1e-9;
+    jm_status status = jm_recording_energy(recording, board_id, window->from_ns, window->to_ns, &sum, err);
+    if (status != JM_OK) return status;
+    if (!(sum.energy_j > 0)) {
+        *err = (jm_error){.status = JM_NOT_FOUND};
+        snprintf(err->text, sizeof err->text, "no sensor tells what the GPU drew in the last %.1f s",
+                 seconds);
+        return JM_NOT_FOUND;
+    }
+    double power_w = sum.energy_j / seconds, half_w = (sum.high_j - sum.low_j) / 2 / seconds;
+    *out = (jm_cap_probe){.time_s = window->step_s,
+                          .power_w = power_w,
+                          .time_u_s = window->step_u_s,
+                          .power_u_w = fmin(fmax(half_w / 1.96, least_step_share * power_w), power_w)};
+    return JM_OK;
+}
+
+/* ---- Set, settle, measure, tell: until the search, the command or the patience is over. */
+
+enum { FLUSH_TIMEOUT_MS = 5000, MOST_LONGER = 20, FIRST_STEPS = 3 };
+static const int64_t look_ns = 500000000; /* between two looks for the first steps */
+
+typedef enum outcome { GO_ON, ENDED, FAILED } outcome;
+
+static int64_t after(double seconds)
+{
+    return jm_now_ns() + llround(seconds * 1e9);
+}
+
+static jm_status newest(cap_live *live, jm_recording **recording, jm_error *err)
+{
+    jm_status status = jm_run_flush(live->recorder.run, FLUSH_TIMEOUT_MS, err);
+    return status == JM_OK ? jm_run_recording(live->recorder.run, recording, err) : status;
+}
+
+static jm_status find_window(cap_live *live, int64_t from_ns, cap_window *window, jm_recording **recording)
+{
+    int64_t to_ns = jm_now_ns();
+    jm_status status = newest(live, recording, &live->failure);
+    if (status != JM_OK) return status;
+    return find_steps(window, *recording, &live->what, from_ns, to_ns, &live->failure);
+}
+
+/* ---- the first steps */
+
+static void say_no_steps(cap_live *live)
+{
+    jm_error *err = &live->failure;
+    *err = (jm_error){.status = JM_NOT_FOUND};
+    if (live->what.name != NULL)
+        snprintf(err->text, sizeof err->text, "no span, range or mark \"%s\" appeared within %g s",
+                 live->what.name, live->wait_s);
+    else
+        snprintf(err->text, sizeof err->text, "the command told no steps within %g s", live->wait_s);
+    snprintf(err->hint, sizeof err->hint,
+             "mark them: `with run.step():` of a joulemap.Session in Python, jm_span_begin(JM_SPAN_STEP, "
+             "...) in C, or an "
+             "NVTX range "
+             "or mark and --span NAME; --wait S waits longer");
+}
+
+/* Batches of a data loader serve where nobody tells steps. */
+static outcome look_for_steps(cap_live *live, int64_t from_ns, bool *found)
+{
+    static const jm_span_kind kinds[] = {JM_SPAN_STEP, JM_SPAN_BATCH};
+    size_t tries = live->what.name != NULL ? 1 : sizeof kinds / sizeof *kinds;
+    *found = false;
+    for (size_t i = 0; i < tries && !*found; i++) {
+        cap_window window;
+        jm_recording *recording;
+        if (live->what.name == NULL) live->what.kind = kinds[i];
+        if (find_window(live, from_ns, &window, &recording) != JM_OK) return FAILED;
+        *found = window.steps >= FIRST_STEPS;
+    }
+    return GO_ON;
+}
+
+static outcome wait_for_steps(cap_live *live)
+{
+    int64_t from_ns = live->recorder.child.start_ns, until_ns = after(live->wait_s);
+    for (;;) {
+        bool found;
+        if (cli_child_wait_until(&live->recorder.child, jm_now_ns() + look_ns)) return ENDED;
+        outcome o = look_for_steps(live, from_ns, &found);
+        if (o != GO_ON || found) return o;
+        if (jm_now_ns() < until_ns) continue;
+        say_no_steps(live);
+        return FAILED;
+    }
+}
+
+/* ---- a trial */
+
+static jm_status set(cap_live *live, const jm_cap_trial *trial)
+{
+    double enforced_w;
+    if (trial->clock_mhz != live->set_mhz) {
+        jm_status status = jm_cap_lease_clock(live->lease, trial->clock_mhz, &live->failure);
+        if (status != JM_OK) return status;
+        live->set_mhz = trial->clock_mhz;
+    }
+    if (trial->cap_w == live->set_w) return JM_OK;
+    jm_status status = jm_cap_lease_set(live->lease, trial->cap_w, &enforced_w, &live->failure);
+    if (status == JM_OK) live->set_w = trial->cap_w;
+    return status;
+}
+
+/* Longer where steps are long. */
+static outcome measure(cap_live *live, const jm_cap_trial *trial, cap_window *window, jm_cap_probe *probe)
+{
+    int64_t from_ns = jm_now_ns(), id;
+    jm_recording *recording;
+    for (int longer = 1; longer <= MOST_LONGER; longer++) {
+        if (cli_child_wait_until(&live->recorder.child, from_ns + llround(longer * trial->window_s * 1e9)))
+            return ENDED;
+        if (find_window(live, from_ns, window, &recording) != JM_OK) return FAILED;
+        if (window->steps < LEAST_STEPS) continue;
+        jm_status status = jm_recording_board_id(recording, live->board, &id, &live->failure);
+        if (status == JM_OK) status = probe_of(probe, recording, window, id, &live->failure);
+        return status == JM_OK ? GO_ON : FAILED;
+    }
+    live->failure = (jm_error){.status = JM_NOT_FOUND};
+    snprintf(live->failure.text, sizeof live->failure.text, "fewer than %d steps within %g s", LEAST_STEPS,
+             MOST_LONGER * trial->window_s);
+    snprintf(live->failure.hint, sizeof live->failure.hint, "--window S measures longer");
+    return FAILED;
+}
+
+static bool keep(cap_live *live, const jm_cap_trial *trial, const cap_window *window)
+{
+    if (live->done_count == live->done_capacity) {
+        size_t capacity = live->done_capacity == 0 ? 64 : 2 * live->done_capacity;
+        cap_trial_done *grown = realloc(live->done, capacity * sizeof *grown);
+        if (grown == NULL) return false;
+        live->done = grown;
+        live->done_capacity = capacity;
+    }
+    live->done[live->done_count++] = (cap_trial_done){*trial, *window};
+    return true;
+}
+
+static void tell_trial(const cap_live *live, const jm_cap_trial *trial, const jm_cap_probe *probe)
+{
+    char clock[32] = "";
+    if (trial->clock_mhz > 0) snprintf(clock, sizeof clock, ", %g MHz", trial->clock_mhz);
+    cli_tell(live->args, "%zu %s: %g W%s: %.4g ms a step, %.4g W", trial->number,
+             jm_cap_stage_text(trial->stage), trial->cap_w, clock, 1e3 * probe->time_s, probe->power_w);
+}
+
+static outcome try_out(cap_live *live, const jm_cap_trial *trial)
+{
+    cap_window window;
+    jm_cap_probe probe;
+    if (set(live, trial) != JM_OK) return FAILED;
+    if (cli_child_wait_until(&live->recorder.child, after(trial->settle_s))) return ENDED;
+    outcome o = measure(live, trial, &window, &probe);
+    if (o != GO_ON) return o;
+    /* Once more: a lease that ended in between has put back what was found, and this was measured there. */
+    if (jm_cap_lease_set(live->lease, trial->cap_w, NULL, &live->failure) != JM_OK) return FAILED;
+    if (jm_cap_search_tell(live->search, &probe, &live->failure) != JM_OK) return FAILED;
+    tell_trial(live, trial, &probe);
+    if (keep(live, trial, &window)) return GO_ON;
+    live->failure = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
+    return FAILED;
+}
+
+static outcome try_all(cap_live *live)
+{
+    for (;;) {
+        jm_cap_trial trial;
+        if (jm_cap_search_next(live->search, &trial, &live->failure) != JM_OK) return FAILED;
+        if (trial.stage == JM_CAP_STAGE_OVER) return GO_ON;
+        outcome o = try_out(live, &trial);
+        if (o != GO_ON) return o;
+    }
+}
+
+/* ---- the whole */
+
+static void put_back(cap_live *live)
+{
+    jm_error err;
+    jm_status status = jm_cap_lease_end(live->lease, &err);
+    live->lease = NULL;
+    if (status == JM_OK) return;
+    /* Else it is said already; the hint has what is still to be put back. */
+    if (strcmp(err.text, live->failure.text) != 0 || strcmp(err.hint, live->failure.hint) != 0)
+        cli_fail(live->args, &err);
+    if (live->failure.status == JM_OK) live->failure = err;
+}
+
+static void stop_command(cap_live *live)
+{
+    live->stopped = kill(live->recorder.child.pid, SIGTERM) == 0;
+}
+
+/* Beside what was recorded, for the page and for figures. Of a search that told nothing there is no JSON. */
+static void note_search(const cap_live *live)
+{
+    char *text;
+    if (jm_cap_search_json(live->search, &text, NULL) != JM_OK) return;
+    jm_run_note(live->recorder.run, "cap_search", text, NULL);
+    free(text);
+}
+
+static void watch(cap_live *live)
+{
+    live->failure = (jm_error){0};
+    live->set_w = live->set_mhz = NAN;
+    if (!cli_has(live->args, "--clocks")) live->set_mhz = 0; /* the clock is not touched */
+    outcome o = wait_for_steps(live);
+    if (o == GO_ON) o = try_all(live);
+    if (o == FAILED) cli_fail(live->args, &live->failure);
+    put_back(live);
+    note_search(live);
+    if (o == ENDED) return;
+    if (o == GO_ON && cli_has(live->args, "--stop")) stop_command(live);
+    cli_child_wait(&live->recorder.child);
+}
+
+static void free_live(cap_live *live)
+{
+    jm_cap_search_free(live->search);
+    free(live->done);
+}
+
+/* ---- Phases apart: what each took a step, trial by trial, out of the whole recording. */
+
+/* Readings alone do not tell_part phases of milliseconds apart: the report's fit does. */
+typedef struct part {
+    const char *name;
+    double busy_s, energy_j, half_j;
+} part;
+
+static bool is_part(const jm_row *row)
+{
+    static const char *const kinds[] = {"phase", "forward", "backward", "recompute", "optimizer"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(row->kind, kinds[i]) == 0) return true;
+    return false;
+}
+
+/* The same name in several places (forward of two phases) is one part. */
+static void add_part(part *parts, size_t *count, const jm_row *row)
+{
+    size_t i = 0;
+    while (i < *count && strcmp(parts[i].name, row->name) != 0)
+        i++;
+    if (i == JM_CAP_MOST_PARTS || !isfinite(row->energy_j)) return;
+    if (i == *count) parts[(*count)++] = (part){.name = row->name};
+    parts[i].busy_s += row->busy_s;
+    parts[i].energy_j += row->energy_j;
+    parts[i].half_j = hypot(parts[i].half_j, (row->energy_high_j - row->energy_low_j) / 2);
+}
+
+static jm_status tell_part(cap_live *live, const cap_trial_done *done, const part *p, jm_error *err)
+{
+    static const double least_fit_share = 1e-3; /* what a fit takes for exact is not */
+    double steps = (double)done->window.steps;
+    if (!(p->busy_s > 0) || !(p->energy_j > 0)) return JM_OK;
+    double power_w = p->energy_j / p->busy_s, step = done->window.step_u_s / done->window.step_s;
+    const jm_cap_probe probe = {.time_s = p->busy_s / steps,
+                                .power_w = power_w,
+                                .time_u_s = fmax(step, least_fit_share) * p->busy_s / steps,
+                                .power_u_w =
+                                    fmin(fmax(p->half_j / 1.96 / p->energy_j, least_fit_share), 1) * power_w};
+    jm_status status = jm_cap_search_tell_part(live->search, done->trial.number, p->name, &probe, err);
+    /* One that was not there at first has nothing to be compared with. */
+    return status == JM_USAGE || status == JM_LIMIT ? JM_OK : status;
+}
+
+static jm_status tell_parts(cap_live *live, jm_recording *recording, const cap_trial_done *done,
+                            jm_error *err)
+{
+    const jm_report_options options = {.size = sizeof options,
+                                       .by = JM_BY_PHASE,
+                                       .from_ns = done->window.from_ns,
+                                       .to_ns = done->window.to_ns};
+    part parts[JM_CAP_MOST_PARTS];
+    size_t count = 0;
+    jm_report *report;
+    jm_status status = jm_report_create(&report, recording, &options, err);
+    if (status != JM_OK) return status;
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (is_part(jm_report_row(report, i))) add_part(parts, &count, jm_report_row(report, i));
+    for (size_t i = 0; status == JM_OK && i < count; i++)
+        status = tell_part(live, done, &parts[i], err);
+    jm_report_free(report);
+    return status;
+}
+
+static jm_status tell_all_parts(cap_live *live, jm_recording *recording, jm_error *err)
+{
+    jm_status status = JM_OK;
+    for (size_t i = 0; status == JM_OK && i < live->done_count; i++) {
+        jm_cap_stage stage = live->done[i].trial.stage;
+        if (stage == JM_CAP_STAGE_PROBE || stage == JM_CAP_STAGE_SWEEP)
+            status = tell_parts(live, recording, &live->done[i], err);
+    }
+    return status;
+}
+
+/* ---- Joules by layer with the reference and with the choice: each window a run of its side. */
+
+enum { MOST_WINDOWS = 16, /* a side; each is a report of its own */ MOST_DEPTH = 6 };
+
+typedef struct cap_saved {
+    jm_report *reports[2][MOST_WINDOWS]; /* reference, choice */
+    size_t counts[2];
+    char names[2][40];
+    jm_diff *diff;
+} cap_saved;
+
+static jm_status add_window(cap_saved *saved, int side, jm_recording *recording, const cap_window *window,
+                            jm_error *err)
+{
+    const jm_report_options options = {
+        .size = sizeof options, .by = JM_BY_LAYER, .from_ns = window->from_ns, .to_ns = window->to_ns};
+    if (saved->counts[side] == MOST_WINDOWS) return JM_OK;
+    jm_status status = jm_report_create(&saved->reports[side][saved->counts[side]], recording, &options, err);
+    saved->counts[side] += status == JM_OK;
+    return status;
+}
+
+/* Windows of the proof where there is one, which stand by turns; else of the probes. */
+static jm_status add_windows(cap_saved *saved, const cap_live *live, const jm_cap_found *found,
+                             jm_recording *recording, jm_error *err)
+{
+    jm_status status = JM_OK;
+    for (size_t i = 0; status == JM_OK && i < live->done_count; i++) {
+        const jm_cap_trial *t = &live->done[i].trial;
+        bool chosen = t->cap_w == found->choice.cap_w && t->clock_mhz == found->clock_mhz;
+        if (found->proven != (t->stage == JM_CAP_STAGE_PROOF) || (!chosen && !t->reference)) continue;
+        status = add_window(saved, t->reference ? 0 : 1, recording, &live->done[i].window, err);
+    }
+    return status;
+}
+
+static jm_status compare(cap_saved *saved, const jm_cap_found *found, jm_error *err)
+{
+    const jm_report *reports[2][MOST_WINDOWS];
+    jm_diff_side sides[2];
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < saved->counts[side]; i++)
+            reports[side][i] = saved->reports[side][i];
+        sides[side] = (jm_diff_side){.reports = reports[side], .count = saved->counts[side]};
+    }
+    snprintf(saved->names[0], sizeof saved->names[0], "%g W", found->choice.reference_w);
+    int length = snprintf(saved->names[1], sizeof saved->names[1], "%g W", found->choice.cap_w);
+    if (found->clock_mhz > 0)
+        snprintf(saved->names[1] + length, sizeof saved->names[1] - (size_t)length, ", %g MHz",
+                 found->clock_mhz);
+    const jm_diff_options options = {
+        .size = sizeof options, .per = JM_PER_STEP, .name_a = saved->names[0], .name_b = saved->names[1]};
+    jm_status status = jm_diff_create_many(&saved->diff, &sides[0], &sides[1], &options, err);
+    return status == JM_USAGE ? JM_OK : status; /* no steps were told: ranges or marks were */
+}
+
+static void free_saved(cap_saved *saved)
+{
+    if (saved == NULL) return;
+    jm_diff_free(saved->diff);
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < saved->counts[side]; i++)
+            jm_report_free(saved->reports[side][i]);
+    free(saved);
+}
+
+static jm_status create_saved(cap_saved **out, const cap_live *live, jm_recording *recording, jm_error *err)
+{
+    jm_cap_found found;
+    *out = NULL;
+    jm_status status = jm_cap_search_found(live->search, &found, err);
+    bool is_reference = found.choice.cap_w == found.choice.reference_w && found.clock_mhz == 0;
+    if (status != JM_OK || is_reference) return status;
+    cap_saved *saved = calloc(1, sizeof *saved);
+    if (saved == NULL) {
+        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
+        return JM_NO_MEMORY;
+    }
+    status = add_windows(saved, live, &found, recording, err);
+    if (status == JM_OK && saved->counts[0] > 0 && saved->counts[1] > 0) status = compare(saved, &found, err);
+    if (status == JM_OK && saved->diff != NULL)
+        *out = saved;
+    else
+        free_saved(saved);
+    return status;
+}
+
+/* ---- for people */
+
+static double saved_j(const jm_diff_row *row)
+{
+    return row->a_j - row->b_j;
+}
+
+static int by_saving(const void *a, const void *b)
+{
+    double left = fabs(*(const double *)a), right = fabs(*(const double *)b);
+    return (left < right) - (left > right);
+}
+
+/* Smaller ones are only counted, as diff does it. */
+static const double least_share = .005;
+
+static bool counts(const jm_diff *diff, const jm_diff_row *row)
+{
+    double least_j = least_share * jm_diff_total(diff)->a_j;
+    return row->depth <= MOST_DEPTH && (row->a_j >= least_j || row->b_j >= least_j);
+}
+
+/* What as many rows as are shown save at least; NAN: memory is out. */
+static double least_shown_j(const jm_diff *diff, size_t most)
+{
+    size_t count = jm_diff_row_count(diff), known = 0;
+    double *all = calloc(count + 1, sizeof *all), least_j = 0;
+    if (all == NULL) return NAN;
+    for (size_t i = 0; i < count; i++) {
+        const jm_diff_row *row = jm_diff_row_get(diff, i);
+        if (counts(diff, row) && isfinite(saved_j(row))) all[known++] = saved_j(row);
+    }
+    qsort(all, known, sizeof *all, by_saving);
+    if (known > most) least_j = fabs(all[most - 1]);
+    free(all);
+    return least_j;
+}
+
+/* Four digits of the total, in all rows alike. */
+static void print_energy(FILE *out, const jm_diff *diff, double energy_j, double half_j)
+{
+    char text[60];
+    int decimals = 3 - (int)floor(log10(fmax(jm_diff_total(diff)->a_j, 1e-6)));
+    decimals = decimals < 0 ? 0 : decimals > 8 ? 8 : decimals;
+    snprintf(text, sizeof text, "%.*f ±%.*f", decimals, energy_j, decimals, half_j);
+    fprintf(out, "%18s", text); /* "±" is two bytes and one column */
+}
+
+static void print_row(FILE *out, const jm_diff *diff, const jm_diff_row *row)
+{
+    double a_half_j = (row->a_high_j - row->a_low_j) / 2, b_half_j = (row->b_high_j - row->b_low_j) / 2;
+    int indent = 2 * row->depth + 2;
+    fprintf(out, "%*s%-*.*s", indent, "", 26 - indent, 26 - indent, row->name);
+    print_energy(out, diff, row->a_j, a_half_j);
+    print_energy(out, diff, row->b_j, b_half_j);
+    print_energy(out, diff, saved_j(row), hypot(a_half_j, b_half_j));
+    fputs(row->verdict == JM_CHANGE_LESS || row->verdict == JM_CHANGE_MORE ? "\n" : " ?\n", out);
+}
+
+static char *saved_text(const cap_saved *saved, size_t most)
+{
+    char *text = NULL;
+    size_t size, left_out = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return NULL;
+    const jm_diff *diff = saved->diff;
+    double least_j = least_shown_j(diff, most);
+    fprintf(out, "\n  %-24s%17s%17s%17s\n", "joules a step", saved->names[0], saved->names[1], "saved");
+    print_row(out, diff, jm_diff_total(diff));
+    for (size_t i = 0; i < jm_diff_row_count(diff); i++) {
+        const jm_diff_row *row = jm_diff_row_get(diff, i);
+        bool shown = counts(diff, row) && fabs(saved_j(row)) >= least_j;
+        if (shown) print_row(out, diff, row);
+        left_out += !shown;
+    }
+    if (left_out > 0) fprintf(out, "  %zu smaller rows: --json\n", left_out);
+    fputs("\n± and ?: 95 %, and no difference seen. Fitted over all caps at once.\n", out);
+    if (fclose(out) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+/* ---- the options, and a recorded sweep */
+
+enum {
+    LIVE_PROBES = 10,
+    STEPS_OF_RANGE = 20, /* about so many caps ... */
+    ROUND_W = 5,         /* ... in whole steps of this */
+    CLOCKS = 12,
+    LAYERS = 12
+};
+
+static const double live_drift = .003; /* a window: a choice, for a board that gets warm */
+static const double live_gain = .003;  /* a probe of a noisy window is not worth less */
+
+static int read_options(const cli_args *args, jm_cap_plan_options *options)
+{
+    *options = (jm_cap_plan_options){.size = sizeof *options, .objective = JM_CAP_ED2P};
+    static const double least_slowdown = 1e-4; /* 0 would be no bound */
+    long long probes = 0;
+    const char *objective = cli_get(args, "--objective");
+    if (objective != NULL && jm_cap_objective_parse(objective, &options->objective, NULL) != JM_OK)
+        return jm_status_exit_code(JM_USAGE); /* the table of options lets no other through */
+    if (!cli_get_share(args, "--max-slowdown", least_slowdown, &options->max_slowdown) ||
+        !cli_get_number(args, "--probes", 1, JM_CAP_MOST_PROBES, &probes))
+        return jm_status_exit_code(JM_USAGE);
+    options->most_probes = (size_t)probes;
+    return CLI_GO_ON;
+}
+
+static int print_text(const cli_args *args, jm_cap_search *search)
+{
+    char *text = NULL;
+    jm_error err = {0};
+    jm_status status =
+        cli_has(args, "--json")
+            ? jm_cap_search_json(search, &text, &err)
+            : jm_cap_search_text(search, (size_t)cli_terminal_width(STDOUT_FILENO), &text, &err);
+    if (status != JM_OK) return cli_fail(args, &err);
+    cli_has(args, "--json") ? cli_write_data(text) : cli_write(text);
+    free(text);
+    return 0;
+}
+
+static int replay(const cli_args *args, const char *path)
+{
+    jm_cap_plan_options options;
+    int code = read_options(args, &options);
+    if (code != CLI_GO_ON) return code;
+    jm_cap_search *found;
+    jm_error err = {0};
+    if (jm_cap_replay(&found, path, &options, &err) != JM_OK) return cli_fail(args, &err);
+    code = print_text(args, found);
+    jm_cap_search_free(found);
+    return code;
+}
+
+/* ---- what a live search has beside the search's own text */
+
+static int print_saved(const cli_args *args, const cap_saved *saved)
+{
+    if (saved == NULL) return 0;
+    char *text = saved_text(saved, LAYERS);
+    if (text == NULL) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
+    cli_write(text);
+    free(text);
+    return 0;
+}
+
+static json_t *loaded(char *text_take)
+{
+    json_t *json = json_loads(text_take, 0, NULL);
+    free(text_take);
+    return json;
+}
+
+static int print_json(const cap_live *live, const cap_saved *saved)
+{
+    char *text;
+    jm_error err;
+    if (jm_cap_search_json(live->search, &text, &err) != JM_OK) return cli_fail(live->args, &err);
+    json_t *root = loaded(text), *layers = json_null();
+    if (saved != NULL) {
+        if (jm_diff_json(saved->diff, &text, &err) != JM_OK) {
+            json_decref(root);
+            return cli_fail(live->args, &err);
+        }
+        layers = loaded(text);
+    }
+    json_object_set_new(root, "recording", json_string(live->recorder.path));
+    json_object_set_new(root, "failure",
+                        live->failure.status == JM_OK ? json_null() : json_string(live->failure.text));
+    json_object_set_new(root, "layers", layers);
+    return cli_json_write(live->args, root);
+}
+
+/* Of the whole recording. What cannot be told of it leaves the search's own figures. */
+static int print_found(cap_live *live)
+{
+    jm_recording *recording = NULL;
+    cap_saved *saved = NULL;
+    jm_error err;
+    int code = 0;
+    cli_progress("adding up");
+    jm_status status = jm_recording_open(&recording, live->recorder.path, &err);
+    if (status == JM_OK && cli_has(live->args, "--phases")) status = tell_all_parts(live, recording, &err);
+    if (status == JM_OK) status = create_saved(&saved, live, recording, &err);
+    cli_progress(NULL);
+    if (status != JM_OK) code = cli_fail(live->args, &err);
+    int printed =
+        cli_has(live->args, "--json") ? print_json(live, saved) : print_text(live->args, live->search);
+    if (printed == 0 && !cli_has(live->args, "--json")) printed = print_saved(live->args, saved);
+    free_saved(saved);
+    jm_recording_close(recording);
+    return printed != 0 ? printed : code;
+}
+
+/* ---- set up */
+
+/* The folder of the run that the simulated board belongs to; a real one has none. */
+static const char *run_folder(const jm_run *run)
+{
+    static const char key[] = "JOULEMAP_RUN=";
+    for (const char *const *text = jm_run_environment(run); *text != NULL; text++)
+        if (strncmp(*text, key, sizeof key - 1) == 0) return *text + sizeof key - 1;
+    return NULL;
+}
+
+static double clock_limit(const cli_args *args, const char *uuid)
+{
+    jm_inventory *inventory;
+    double clock_mhz = NAN;
+    if (jm_inventory_create(&inventory, cli_get(args, "--sim"), NULL) != JM_OK) return NAN;
+    for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
+        const jm_board *board = jm_inventory_board(inventory, i);
+        if (strcmp(board->uuid, uuid) == 0) clock_mhz = board->clock_limit_mhz;
+    }
+    jm_inventory_free(inventory);
+    return clock_mhz;
+}
+
+/* From the highest down to half of it. */
+static size_t find_clocks(const cli_args *args, const char *uuid, double clocks_mhz[CLOCKS])
+{
+    double most_mhz = cli_has(args, "--clocks") ? clock_limit(args, uuid) : NAN;
+    if (!isfinite(most_mhz)) return 0;
+    for (int i = 0; i < CLOCKS; i++)
+        clocks_mhz[i] = round(most_mhz * (1 - .5 * i / (CLOCKS - 1)));
+    return CLOCKS;
+}
+
+/* What was found is the reference, and nothing above it but the board's own default. */
+static void set_range(jm_cap_plan_options *plan, const jm_cap_board *board)
+{
+    plan->low_w = board->low_w;
+    plan->high_w = fmax(board->cap_w, fmin(board->default_w, board->high_w));
+    plan->reference_w = board->cap_w;
+    plan->step_w = fmax(ROUND_W, ROUND_W * ceil((plan->high_w - plan->low_w) / STEPS_OF_RANGE / ROUND_W));
+    plan->drift = live_drift;
+    plan->least_gain = live_gain;
+    if (plan->most_probes == 0) plan->most_probes = LIVE_PROBES;
+}
+
+static jm_status create_search(cap_live *live, jm_cap_plan_options plan, size_t sweep, jm_error *err)
+{
+    double clocks_mhz[CLOCKS];
+    const jm_cap_board *board = jm_cap_lease_board(live->lease);
+    set_range(&plan, board);
+    const jm_cap_search_options options = {.size = sizeof options,
+                                           .plan = &plan,
+                                           .settle_s = live->settle_s,
+                                           .window_s = live->window_s,
+                                           .sweep_count = sweep,
+                                           .seed = (uint64_t)live->recorder.child.start_ns,
+                                           .clocks_mhz = clocks_mhz,
+                                           .clock_count = find_clocks(live->args, board->uuid, clocks_mhz),
+                                           .simulated = board->simulated};
+    live->board = board->index;
+    if (cli_has(live->args, "--clocks") && options.clock_count == 0)
+        cli_tell(live->args, "the GPU does not tell its highest clock, so no bounds of it are tried");
+    return jm_cap_search_create(&live->search, &options, err);
+}
+
+static jm_status take_lease(cap_live *live, const jm_cap_board *board, jm_error *err)
+{
+    char who[JM_LEASE_TEXT], *command = cli_child_text(cli_command(live->args));
+    snprintf(who, sizeof who, "joulemap cap search -- %s", command != NULL ? command : "");
+    free(command);
+    const jm_cap_lease_options options = {.size = sizeof options,
+                                          .sim = cli_get(live->args, "--sim"),
+                                          .run_dir = board->simulated ? run_folder(live->recorder.run) : NULL,
+                                          .board = board->index,
+                                          .who = who};
+    return jm_cap_lease_take(&live->lease, &options, err);
+}
+
+static bool read_times(cap_live *live, long long *sweep)
+{
+    const cli_args *args = live->args;
+    live->settle_s = 2;
+    live->window_s = 5;
+    live->wait_s = 120;
+    live->what = (cap_steps){JM_SPAN_STEP, NULL};
+    if (cli_has(args, "--span")) live->what = (cap_steps){JM_SPAN_NONE, cli_get(args, "--span")};
+    return cli_get_real(args, "--settle", 0, 3600, &live->settle_s) &&
+           cli_get_real(args, "--window", 0, 3600, &live->window_s) &&
+           cli_get_real(args, "--wait", 0, 86400, &live->wait_s) &&
+           cli_get_number(args, "--sweep", 2, JM_CAP_MOST_PROBES / 2, sweep);
+}
+
+/* ---- run */
+
+static int exit_code(const cap_live *live, int code)
+{
+    if (live->stopped && live->recorder.child.signal != 0) code = 0;
+    return code == 0 && live->failure.status != JM_OK ? jm_status_exit_code(live->failure.status) : code;
+}
+
+/* The board is leased, nothing runs yet. */
+static int search_command(cap_live *live)
+{
+    int code = cli_recorder_run(&live->recorder);
+    if (code != CLI_GO_ON) {
+        jm_cap_lease_end(live->lease, NULL);
+        return code;
+    }
+    watch(live);
+    code = exit_code(live, cli_recorder_end(&live->recorder));
+    if (!live->recorder.has_file) return code;
+    int printed = 0;
+    if (jm_cap_search_told_count(live->search) > 0)
+        printed = print_found(live);
+    else if (live->failure.status == JM_OK)
+        printed = cli_error(live->args, JM_NOT_FOUND, "", "the command ended before anything was measured");
+    cli_recorder_print_summary(&live->recorder);
+    return code != 0 ? code : printed;
+}
+
+static int begin(cap_live *live, const jm_cap_board *board, const jm_cap_plan_options *plan, size_t sweep)
+{
+    jm_error err;
+    jm_status status = take_lease(live, board, &err);
+    /* What stands already: whether one may is known before the command starts. */
+    if (status == JM_OK) status = jm_cap_lease_set(live->lease, board->cap_w, NULL, &err);
+    if (status == JM_OK) status = create_search(live, *plan, sweep, &err);
+    if (status == JM_OK) return CLI_GO_ON;
+    jm_cap_lease_end(live->lease, NULL);
+    cli_recorder_discard(&live->recorder);
+    return cli_fail(live->args, &err);
+}
+
+static int live_search(const cli_args *args, const jm_cap_board *board)
+{
+    cap_live live = {.args = args};
+    jm_cap_plan_options plan;
+    long long sweep = 0;
+    int code = read_options(args, &plan);
+    if (code != CLI_GO_ON) return code;
+    if (!read_times(&live, &sweep)) return jm_status_exit_code(JM_USAGE);
+    code = cli_recorder_start(&live.recorder, args);
+    if (code != CLI_GO_ON) return code;
+    code = begin(&live, board, &plan, (size_t)sweep);
+    if (code == CLI_GO_ON) code = search_command(&live);
+    free_live(&live);
+    return code;
+}
+
+int cli_cap_search(const cli_args *args)
+{
+    int code = 0;
+    const char *path = cli_get(args, "--replay");
+    if (path != NULL && cli_command(args) != NULL)
+        return cli_usage_error(args, "--replay and a command contradict each other");
+    if (path != NULL) return replay(args, path);
+    if (cli_command(args) == NULL)
+        return cli_usage_error(args, "search needs a command (-- COMMAND) or --replay SWEEP.csv");
+    jm_cap_boards *boards = cli_cap_boards(args, &code);
+    if (boards == NULL) return code;
+    const jm_cap_board *board = cli_cap_board_meant(args, boards, &code);
+    if (board != NULL) code = live_search(args, board);
+    jm_cap_boards_free(boards);
+    return code;
+}

@@ -1,0 +1,45 @@
+/* joulemap-cap: the helper that sets power caps, and what `joulemap cap` does. */
+#include "cap/command/caps.h"
+#include "cap/helper/serve.h"
+
+#include <string.h>
+
+static int restore(const cli_args *args)
+{
+    size_t failed, count = cli_put_back_lost(args, &failed);
+    if (count == 0) cli_tell(args, "no lease was lost: nothing is to be put back");
+    return failed > 0 ? jm_status_exit_code(JM_BUSY) : 0;
+}
+
+static int run(const cli_args *args)
+{
+    size_t failed;
+    static const struct {
+        const char *word;
+        int (*run)(const cli_args *args);
+        int operands; /* after the word */
+        bool command;
+    } words[] = {
+        {"show", cli_cap_show, 0, false},    {"set", cli_cap_set, 1, true},
+        {"reset", cli_cap_reset, 0, false},  {"restore", restore, 0, false},
+        {"search", cli_cap_search, 0, true},
+    };
+    const char *what = cli_operand(args, 0);
+    size_t i = 0;
+    while (strcmp(what, words[i].word) != 0) /* the table lets no other through */
+        i++;
+    if (args->operand_count > 1 + words[i].operands)
+        return cli_usage_error(args, "unexpected operand \"%s\"", cli_operand(args, 1 + words[i].operands));
+    if (cli_command(args) != NULL && !words[i].command)
+        return cli_usage_error(args, "%s takes no command", what);
+    /* Whoever looks at caps is to see them as they are meant. */
+    if (words[i].run != restore) (void)cli_put_back_lost(args, &failed);
+    return words[i].run(args);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (jm__cap_helper(argc, argv, &code)) return code;
+    return cli_tool_main(&cli_verb_cap, run, argc, argv);
+}

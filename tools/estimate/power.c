@@ -1,0 +1,502 @@
+/* Amounts of a kernel, its time at another clock, and the power that they make. */
+#include "estimate/power.h"
+
+#include "attribute/fit/matrix.h"
+#include "attribute/work/kernel_family.h"
+#include "base/order.h"
+#include "base/status.h"
+#include "estimate/estimate.h"
+#include "import/ncu/amount.h"
+#include "import/ncu/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the peak, what memory reaches in long copies (docs/board-model.md: the highest rates of the suite). */
+static const double memory_reaches = 0.92;
+
+/* How much of the change of time by the clock may be wrong, standard. A choice. */
+static const double scaling_u = 0.3;
+
+/* Without ncu's clock a kernel is taken as it is; relative. A choice: base and usual clocks are this far
+ * apart. */
+static const double unknown_clock_u = 0.15;
+
+/* As in a report (attribute/prior/counters.c). */
+static const double beyond_u = 0.5;
+
+/* Standard deviation of what lies anywhere between 0 and 1. */
+static const double uniform_u = 0.28867513459481287;
+
+/* What is taken where a counter is missing, of the most that it can be. Choices: what bounds all pipes of a
+ * multiprocessor is the use of the busiest, so one of them has a quarter of it rather than half; reads and
+ * writes share what the memory moves. */
+static const double guessed_part = 0.25;
+static const double read_share = 0.67;
+
+/* How far compute and memory overlap: 1 would be one after the other, infinity the longer of the two alone.
+ * As two programs took their time on an H200 and on an H100, whose memory moves 70 % as much: +0.0 and -1.4 %
+ * off with this, -9.9 and -7.1 % with 4 (bench/results/estimate.txt). */
+static const double overlap = 1.5;
+
+double jm__time_at(double duration_s, double memory_s, double ratio, double memory_ratio)
+{
+    double m = fmin(memory_s, 0.999 * duration_s);
+    double rest = pow(duration_s, overlap) - pow(m, overlap);
+    return pow(rest / pow(ratio, overlap) + pow(m / memory_ratio, overlap), 1 / overlap);
+}
+
+/* The board to estimate for beside the file's. */
+static double memory_ratio(const jm__bench *bench)
+{
+    return bench->board->dram_bytes_per_second / bench->file_board->dram_bytes_per_second;
+}
+
+static double size_ratio(const jm__bench *bench)
+{
+    return bench->board->multiprocessors / bench->file_board->multiprocessors;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void jm__data_shares(const jm__board_model *model, double *least, double *usual)
+{
+    double shares[256];
+    size_t count = 0;
+    for (size_t i = 0; i < model->kernel_count && count < sizeof shares / sizeof shares[0]; i++) {
+        const jm__model_kernel *kernel = &model->kernels[i];
+        double all_w = kernel->predicted_w - model->constant_w;
+        if (!kernel->left_out || !(all_w > 0) || !isfinite(kernel->power_w)) continue;
+        shares[count++] = fmin(fmax((kernel->power_w - model->constant_w) / all_w, 0), 1);
+    }
+    *least = 0.35; /* as on an H100 and an H200, where a model tells nothing */
+    *usual = 0.6;
+    if (count < 4) return;
+    qsort(shares, count, sizeof shares[0], compare_numbers);
+    *least = shares[0];
+    *usual = shares[count / 4];
+}
+
+/* What a kernel is made of, before a clock is chosen. */
+typedef struct amounts {
+    double total[JM_MODEL_FEATURES_MAX]; /* events, or percent times seconds; NAN: not there */
+    jm__ncu_scale scale;
+    double clock_hz;
+} amounts;
+
+static const jm__ncu_word *word_of(const jm__bench *bench, size_t feature)
+{
+    return bench->word_of[feature];
+}
+
+/* Seconds that the memory would take for the kernel's bytes. */
+static double memory_time(const jm__bench *bench, const jm__ncu_sheet *sheet, const amounts *a)
+{
+    double percent_s = 0;
+    bool known = false;
+    for (size_t f = 0; f < bench->model->count; f++) {
+        const jm__ncu_word *word = word_of(bench, f);
+        if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
+        percent_s += a->total[f];
+        known = true;
+    }
+    double percent = jm__ncu_sheet_place(sheet, &bench->words->within[JM_PART_DRAM]);
+    if (!known && !isnan(percent)) percent_s = percent * a->scale.duration_s;
+    return percent_s / 100 / memory_reaches;
+}
+
+/* A feature that the file does not have: anything from nothing to what its unit did at most. Returns that
+ * most, as a rate at the clock to estimate for. */
+static double most_rate(const jm__bench *bench, const jm__ncu_sheet *sheet, const amounts *a, size_t f,
+                        double duration_s, double ratio)
+{
+    const jm__feature *feature = &bench->model->features[f];
+    const jm__ncu_word *word = word_of(bench, f);
+    if (word == NULL || word->within == JM_PART_NONE) return feature->most;
+    double percent = jm__ncu_sheet_place(sheet, &bench->words->within[word->within]);
+    if (isnan(percent)) return feature->most;
+    double then = percent / 100 * a->scale.duration_s / duration_s; /* of the unit's time in the new one */
+    if (word->of_dram) return fmin(feature->most, 100 * then / memory_ratio(bench));
+    if (word->percent_count > 0) return fmin(feature->most, 100 * then / ratio);
+    if (!(word->peak > 0) || isnan(a->clock_hz)) return feature->most;
+    return fmin(feature->most, word->peak * a->scale.multiprocessors * a->clock_hz * then);
+}
+
+/* Sets features[f], and what of the power is a guess. */
+static void find_feature(jm__kernel_power *out, double *features, const jm__bench *bench,
+                         const jm__ncu_sheet *sheet, const amounts *a, size_t f, double ratio, double voltage)
+{
+    const jm__feature *feature = &bench->model->features[f];
+    const jm__ncu_word *word = word_of(bench, f);
+    double rate = a->total[f] / out->duration_s;
+    if (word != NULL && word->of_dram) rate /= memory_ratio(bench); /* of what this memory can */
+    if (word != NULL && word->always && isnan(rate)) {
+        rate = feature->most * out->clock_mhz / bench->model->clock_mhz;
+    } else if (isnan(rate)) {
+        double most = most_rate(bench, sheet, a, f, out->duration_s, ratio);
+        bool dram = word != NULL && word->of_dram;
+        double part = !dram                                   ? guessed_part
+                      : strstr(word->feature, "read") != NULL ? read_share
+                                                              : 1 - read_share;
+        rate = part * most;
+        if (feature->weight_w > 0) {
+            double whole_w = feature->weight_w * most / feature->reference * voltage;
+            out->missing++;
+            out->missing_w += part * whole_w;
+            out->missing_u_w = hypot(out->missing_u_w, uniform_u * whole_w);
+            if (most >= feature->most) out->unbounded_w += part * whole_w;
+        }
+    } else if (word != NULL && word->percent_count > 0) {
+        rate /= ratio; /* of what its clock lets it do */
+    }
+    if (rate > feature->most)
+        out->beyond_w += feature->weight_w * (rate - feature->most) / feature->reference * voltage;
+    features[f] = rate / feature->reference * voltage;
+}
+
+/* Of the power above the constant: where tensor cores have this much of it, the rest feeds them too
+ * (registers, shared memory), and constant data spare all of it alike. */
+static const double product_share = 0.35;
+
+static bool is_tensor(const jm__feature *feature)
+{
+    return strstr(feature->metric, "pipe_tensor") != NULL;
+}
+
+/* What begin and end of a launch take of a time that ncu tells: in a program the next one begins meanwhile.
+ * As on an H200 (bench/results/estimate.txt: kernels of 14 us draw a quarter more back to back). */
+static const double ramp_s = 2.5e-6;
+
+/* ncu flushes the caches before each pass: up to a cache full of a kernel's reads may not be there in the
+ * program. */
+static void add_flush(jm__kernel_power *out, const jm__bench *bench, const amounts *a, double voltage)
+{
+    for (size_t f = 0; f < bench->model->count; f++) {
+        const jm__feature *feature = &bench->model->features[f];
+        const jm__ncu_word *word = word_of(bench, f);
+        if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
+        double bytes = a->total[f] / 100 * bench->file_board->dram_bytes_per_second;
+        out->dram_bytes += bytes;
+        if (bench->caches_kept || strstr(word->feature, "read") == NULL) continue;
+        double less = fmin(bytes, bench->board->l2_bytes) / bench->board->dram_bytes_per_second * 100;
+        out->flushed_u_w =
+            uniform_u * feature->weight_w * less / out->duration_s / feature->reference * voltage;
+    }
+}
+
+static void add_up(jm__kernel_power *out, const double *features, const jm__bench *bench)
+{
+    const jm__board_model *model = bench->model;
+    double above_w = 0, tensor_w = 0;
+    for (size_t f = 0; f < model->count; f++) {
+        double part_w = model->features[f].weight_w * features[f];
+        above_w += part_w;
+        if (is_tensor(&model->features[f])) tensor_w += part_w;
+    }
+    double tensor = above_w > 0 ? tensor_w / above_w : 0;
+    double product = fmin(tensor / product_share, 1);
+    double left = product * bench->data_least + (1 - product) * bench->data_usual;
+    out->power_w = model->constant_w + above_w;
+    out->data_w = above_w * (1 - left);
+    out->time_u = hypot(out->u_duration, fmin(ramp_s / out->ncu_duration_s, 0.5));
+    out->own_w = hypot(beyond_u * out->beyond_w, hypot(out->missing_u_w, out->flushed_u_w));
+}
+
+static const char *find_time(jm__kernel_power *out, const jm__bench *bench, const jm__ncu_sheet *sheet,
+                             amounts *a)
+{
+    jm__ncu_scale_find(&a->scale, &a->clock_hz, bench->words, bench->file_board, sheet);
+    if (isnan(a->scale.duration_s)) return "the file has no duration of it (gpu__time_duration.sum)";
+    if (!(a->scale.duration_s > 0 && a->scale.duration_s < 1e5)) return "its duration is none";
+    for (size_t f = 0; f < bench->model->count; f++) {
+        const jm__ncu_word *word = word_of(bench, f);
+        a->total[f] = word == NULL ? NAN : jm__ncu_amount(word, bench->file_board, sheet, &a->scale);
+    }
+    out->ncu_duration_s = a->scale.duration_s;
+    out->ncu_clock_mhz = a->clock_hz / 1e6;
+    out->no_clock = isnan(a->clock_hz);
+    return NULL;
+}
+
+/* No board draws as much, no kernel takes as long. */
+static const double power_most_w = 1e4, duration_most_s = 1e6;
+
+/* Of a power that is told, this much may be a guess that nothing bounds. A choice. */
+static const double guessed_most = 0.4;
+
+/* All that depends on the clock. */
+static void find_at(jm__kernel_power *out, double *features, const jm__bench *bench,
+                    const jm__ncu_sheet *sheet, const amounts *a, double clock_mhz)
+{
+    double ratio = out->no_clock ? 1 : clock_mhz / out->ncu_clock_mhz;
+    double then_s = a->scale.duration_s;
+    double voltage = pow(clock_mhz / bench->model->clock_mhz, bench->model->clock_exponent);
+    out->clock_mhz = clock_mhz;
+    out->missing = 0;
+    out->missing_w = out->missing_u_w = out->unbounded_w = out->beyond_w = out->flushed_u_w =
+        out->dram_bytes = 0;
+    out->duration_s =
+        jm__time_at(then_s, memory_time(bench, sheet, a), ratio * size_ratio(bench), memory_ratio(bench));
+    out->u_duration =
+        out->no_clock ? unknown_clock_u : scaling_u * fabs(out->duration_s - then_s) / out->duration_s;
+    for (size_t f = 0; f < bench->model->count; f++)
+        find_feature(out, features, bench, sheet, a, f, ratio, voltage);
+    features[bench->model->count] = 1;
+    add_flush(out, bench, a, voltage);
+    add_up(out, features, bench);
+}
+
+/* The clock that the board runs this kernel at by itself, as far as its limit lets it. */
+static double own_clock(const jm__kernel_power *out, const jm__bench *bench)
+{
+    bool full = out->no_clock || out->ncu_clock_mhz > JM_CLOCK_IS_FULL * bench->clock_mhz;
+    bool as_there = bench->clocks_free && bench->board == bench->file_board;
+    double clock_mhz = as_there && !full ? out->ncu_clock_mhz : bench->clock_mhz;
+    return fmin(clock_mhz, bench->most_mhz);
+}
+
+void jm__kernel_power_find(jm__kernel_power *out, double *features, const jm__bench *bench,
+                           const jm__ncu_sheet *sheet)
+{
+    amounts a;
+    *out = (jm__kernel_power){
+        .duration_s = NAN, .power_w = NAN, .ncu_duration_s = NAN, .ncu_clock_mhz = NAN, .clock_mhz = NAN};
+    out->reason = find_time(out, bench, sheet, &a);
+    if (out->reason != NULL) return;
+    double clock_mhz = bench->clock_given ? bench->clock_mhz : own_clock(out, bench);
+    find_at(out, features, bench, sheet, &a, clock_mhz);
+    if (!bench->clock_given && !bench->clocks_free && out->power_w > bench->most_w) {
+        double low = 0.5 * clock_mhz, high = clock_mhz;
+        for (int i = 0; i < 12; i++) {
+            double middle = (low + high) / 2;
+            find_at(out, features, bench, sheet, &a, middle);
+            if (out->power_w > bench->most_w)
+                high = middle;
+            else
+                low = middle;
+        }
+    }
+    if (!(out->power_w < power_most_w && out->duration_s < duration_most_s)) {
+        out->reason = "its counts are more than any board can do";
+        out->power_w = NAN;
+    } else if (out->unbounded_w > guessed_most * out->power_w) {
+        out->reason = "too little of what the model needs is in the file";
+        out->power_w = NAN;
+    }
+}
+
+/* ---- Ranges of powers and energies */
+
+/* An error of so much of the power that is would make it ten times what is told: no range goes further. */
+static const double relative_most = 0.9;
+
+/* A quantile of errors stands for kernels to come if it is that of one more kernel than there are (split
+ * conformal: Lei and others, Journal of the American Statistical Association 113, 2018). 0: too few tell it.
+ */
+static size_t rank_of(size_t count)
+{
+    size_t rank = (size_t)ceil((double)(count + 1) * JM_ESTIMATE_COVERS);
+    return rank <= count ? rank : 0;
+}
+
+/* Errors of kernels are no normal distribution: most are small, a few large ones make the most of their mean
+ * square. So the model's own kernels, each told by the other families, say how many standard deviations hold
+ * them. `errors`: room for all. */
+static double holding(const jm__board_model *model, double *errors)
+{
+    double square = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        const jm__model_kernel *kernel = &model->kernels[i];
+        double error = fabs(kernel->predicted_w / kernel->power_w - 1);
+        if (kernel->left_out || !isfinite(error)) continue;
+        square += error * error;
+        errors[count++] = error;
+    }
+    qsort(errors, count, sizeof *errors, jm__compare_doubles);
+    size_t rank = rank_of(count);
+    return rank > 0 && square > 0 ? errors[rank - 1] / sqrt(square / (double)count) : JM_ESTIMATE_Z;
+}
+
+jm_status jm__errors_find(jm__errors *errors, const jm__board_model *model, double board_u, double clock_u,
+                          jm_error *err)
+{
+    double *room = calloc(model->kernel_count + 1, sizeof *room);
+    if (room == NULL) return jm__no_memory(err, "jm_estimate_make");
+    *errors = (jm__errors){.kernel_u = model->relative_u,
+                           .family_u = model->family_u,
+                           .gain_u = hypot(model->gain_u, board_u),
+                           .clock_u = clock_u,
+                           .kernel_z = holding(model, room)};
+    free(room);
+    return JM_OK;
+}
+
+jm__sides jm__sides_of(const jm__errors *errors, double value, double model, double rest)
+{
+    double relative = fmin(hypot(model, JM_ESTIMATE_Z * errors->gain_u), relative_most);
+    double clock = JM_ESTIMATE_Z * errors->clock_u, rest_z = JM_ESTIMATE_Z * rest;
+    /* told = true * (1 + error): the power that is lies between told / (1 + most) and told / (1 - most). */
+    return (jm__sides){
+        .down = hypot(hypot(value * relative / (1 + relative), value * (1 - exp(-clock))), rest_z),
+        .up = hypot(hypot(value * relative / (1 - relative), value * (exp(clock) - 1)), rest_z),
+    };
+}
+
+double jm__model_part(double left_out, double weights)
+{
+    return fmax(left_out, JM_ESTIMATE_Z * weights);
+}
+
+/* ---- Sums of kernels and their covariance */
+
+jm_status jm__estimate_sums_init(jm__estimate_sums *sums, const jm__board_model *model,
+                                 const jm__errors *errors, jm_error *err)
+{
+    *sums = (jm__estimate_sums){
+        .model = model,
+        .errors = errors,
+        .features_s = calloc(model->count + 1, sizeof *sums->features_s),
+        .family_j = calloc(JM_KERNEL_FAMILY_COUNT, sizeof *sums->family_j),
+        .same = {.key_size = sizeof(jm__same_kernel)},
+        .own = {.key_size = sizeof(jm__same_kernel)},
+    };
+    if (sums->features_s != NULL && sums->family_j != NULL) return JM_OK;
+    jm__estimate_sums_free(sums);
+    return jm__no_memory(err, "jm_estimate_make");
+}
+
+void jm__estimate_sums_free(jm__estimate_sums *sums)
+{
+    free(sums->features_s);
+    free(sums->family_j);
+    jm__map_free(&sums->same);
+    jm__map_free(&sums->own);
+    *sums = (jm__estimate_sums){0};
+}
+
+static bool add_to(jm__map *map, const jm__same_kernel *same, double value)
+{
+    const jm__map_value *known = jm__map_find(map, same);
+    return jm__map_put(map, same, (jm__map_value){.number = (known != NULL ? known->number : 0) + value});
+}
+
+static double squares(const jm__map *map)
+{
+    double sum = 0;
+    for (size_t i = 0; i < map->slots; i++)
+        if (map->marks[i] != 0) sum += pow(map->values[i].number, 2);
+    return sum;
+}
+
+jm_status jm__estimate_sums_add(jm__estimate_sums *sums, const jm__kernel_power *power,
+                                const double *features, int family, jm__same_kernel same, double launches,
+                                jm__sides row_j, jm_error *err)
+{
+    double seconds = power->duration_s * launches, energy_j = power->power_w * seconds;
+    double time_w = power->time_u * (power->power_w - sums->model->constant_w);
+    for (size_t f = 0; f <= sums->model->count; f++)
+        sums->features_s[f] += features[f] * seconds;
+    sums->energy_j += energy_j;
+    sums->seconds += seconds;
+    sums->data_j += power->data_w * seconds;
+    sums->time_w2 += pow(sums->model->constant_w * power->time_u * seconds, 2);
+    sums->rows_j.down += row_j.down * launches;
+    sums->rows_j.up += row_j.up * launches;
+    if (family == JM_KERNEL_FAMILY_OTHER)
+        sums->other_j2 += energy_j * energy_j;
+    else
+        sums->family_j[family] += energy_j;
+    bool put = add_to(&sums->same, &same, energy_j) &&
+               add_to(&sums->own, &same, hypot(power->own_w, time_w) * seconds);
+    return put ? JM_OK : jm__no_memory(err, "jm_estimate_make");
+}
+
+jm__sides jm__estimate_sums_sides(const jm__estimate_sums *sums)
+{
+    const jm__errors *errors = sums->errors;
+    size_t n = sums->model->count + 1;
+    double weights_j2 = jm__matrix_between(sums->features_s, sums->model->covariance, sums->features_s, n);
+    double families_j2 = sums->other_j2;
+    for (int f = 0; f < JM_KERNEL_FAMILY_COUNT; f++)
+        families_j2 += pow(sums->family_j[f], 2);
+    double left_out_j =
+        hypot(errors->family_u * sqrt(families_j2), errors->kernel_u * sqrt(squares(&sums->same)));
+    double model_j = jm__model_part(JM_ESTIMATE_Z * left_out_j, sqrt(fmax(weights_j2, 0)));
+    double rest_j = sqrt(squares(&sums->own) + sums->time_w2);
+    jm__sides sides = jm__sides_of(errors, sums->energy_j, model_j / sums->energy_j, rest_j);
+    /* Errors of many kernels add up to a normal one, those of a few do not: no sum is less sure than if all
+     * of them were off to one side. */
+    return (jm__sides){fmin(sides.down, sums->rows_j.down), fmin(sides.up, sums->rows_j.up)};
+}
+
+static double model_part(const jm__board_model *model, const jm__errors *errors,
+                         const jm__kernel_power *power, const double *features)
+{
+    double weights_w2 = jm__matrix_between(features, model->covariance, features, model->count + 1);
+    double left_out = errors->kernel_z * hypot(errors->kernel_u, errors->family_u);
+    return jm__model_part(left_out, sqrt(fmax(weights_w2, 0)) / power->power_w);
+}
+
+jm__sides jm__power_sides(const jm__board_model *model, const jm__errors *errors,
+                          const jm__kernel_power *power, const double *features)
+{
+    double time_w = power->time_u * (power->power_w - model->constant_w);
+    return jm__sides_of(errors, power->power_w, model_part(model, errors, power, features),
+                        hypot(power->own_w, time_w));
+}
+
+/* What a kernel does is counted; its time decides how long the rest of the board draws power meanwhile. */
+jm__sides jm__energy_sides(const jm__board_model *model, const jm__errors *errors,
+                           const jm__kernel_power *power, const double *features)
+{
+    double rest_w = hypot(power->own_w, power->time_u * model->constant_w);
+    return jm__sides_of(errors, power->power_w * power->duration_s,
+                        model_part(model, errors, power, features), rest_w * power->duration_s);
+}
+
+static const char *part_of(const char *metric)
+{
+    const char *name = jm__ncu_feature_name(metric);
+    if (strstr(name, "pipe_tensor") != NULL) return "tensor cores";
+    if (strncmp(name, "dram", 4) == 0) return "memory";
+    if (strncmp(name, "lts__", 5) == 0 || strstr(name, "xbar") != NULL) return "L2 cache";
+    if (strncmp(name, "l1tex__", 7) == 0) return "L1 and shared memory";
+    if (strstr(name, "fp64") != NULL) return "double precision";
+    if (strncmp(name, "sm", 2) == 0 && strstr(name, "inst") != NULL) return "instructions";
+    return "multiprocessors";
+}
+
+static void add_part(jm_estimate *estimate, const char *name, double energy_j)
+{
+    size_t i = 0;
+    if (!(energy_j > 0)) return;
+    while (i < estimate->part_count && strcmp(estimate->parts[i].name, name) != 0)
+        i++;
+    if (i == JM_ESTIMATE_PARTS) i--;
+    if (i == estimate->part_count) estimate->parts[estimate->part_count++] = (jm_estimate_part){.name = name};
+    estimate->parts[i].energy_j += energy_j;
+}
+
+static int dearer(const void *a, const void *b)
+{
+    double x = ((const jm_estimate_part *)a)->energy_j, y = ((const jm_estimate_part *)b)->energy_j;
+    return (x < y) - (x > y);
+}
+
+void jm__estimate_sums_parts(const jm__estimate_sums *sums, jm_estimate *estimate)
+{
+    const jm__board_model *model = sums->model;
+    for (size_t f = 0; f < model->count; f++)
+        add_part(estimate, part_of(model->features[f].metric),
+                 model->features[f].weight_w * sums->features_s[f]);
+    add_part(estimate, "base", model->constant_w * sums->features_s[model->count]);
+    qsort(estimate->parts, estimate->part_count, sizeof *estimate->parts, dearer);
+    for (size_t i = 0; i < estimate->part_count; i++)
+        estimate->parts[i].share = estimate->parts[i].energy_j / sums->energy_j;
+}
