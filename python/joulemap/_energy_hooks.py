@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from joulemap._core import Error
+from joulemap._session import Session
 from joulemap._training import Training
-from joulemap.session import Session
 
 if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
 
-    from joulemap.report import Report
+    from joulemap._report import Report
 
 
 def rank_by_environment() -> tuple[int, int]:

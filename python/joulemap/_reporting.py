@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
 from joulemap._locks import Lock
-from joulemap.report import Report, Sum, by_number
-from joulemap.timeline import Timeline
+from joulemap._report import Report, Sum, by_number
+from joulemap._timeline import Timeline
 
 if TYPE_CHECKING:
     import torch

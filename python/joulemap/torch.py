@@ -35,7 +35,7 @@ from joulemap._threads import OptimizerSteps, ThreadState, local, optimizer_step
 from joulemap._tracing import tracing as _tracing
 
 if TYPE_CHECKING:
-    from joulemap.isolation.result import IsolatedLayers
+    from joulemap._isolation.result import IsolatedLayers
 
 _OPTIMIZER = _core.SPAN_KINDS["optimizer"]
 
@@ -338,7 +338,7 @@ def isolate(
     _arguments.flag("backward", backward)
     _arguments.flag("progress", progress)
     _arguments.whole("seed", seed)
-    from joulemap.isolation import layers as isolation
+    from joulemap._isolation import layers as isolation
 
     return isolation.isolate(
         model,

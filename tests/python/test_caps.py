@@ -166,7 +166,7 @@ def test_no_cap_above_what_was_found_is_tried_but_the_default() -> None:
     board = caps.show()[0]
 
     def highest(**changed: float | None) -> float:
-        lease = caps.Lease.__new__(caps.Lease)
+        lease = joulemap.types.Lease.__new__(joulemap.types.Lease)
         lease.found, lease.cap_w = dataclasses.replace(board, **changed), None  # type: ignore[arg-type]
         return _high_w(lease)
 

@@ -13,12 +13,12 @@ import joulemap
 import pytest
 import torch
 from joulemap._burst import GRAPH, Burst, Call, CaptureError, CpuPlayer
-from joulemap.isolation import layers as isolation
-from joulemap.isolation import measure as measuring
-from joulemap.isolation.given import take
-from joulemap.isolation.measure import Part, Played, Quantity
-from joulemap.isolation.regression import Window, estimate, student_95
-from joulemap.isolation.settings import SETTINGS, Duty
+from joulemap._isolation import layers as isolation
+from joulemap._isolation import measure as measuring
+from joulemap._isolation.given import take
+from joulemap._isolation.measure import Part, Played, Quantity
+from joulemap._isolation.regression import Window, estimate, student_95
+from joulemap._isolation.settings import SETTINGS, Duty
 from joulemap.torch import isolate
 from sanitizers import SANITIZED
 from torch import Tensor, nn

@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 import recorded
 import torch
+from joulemap._tree import Node
 from joulemap.plots import CannotDrawError, PhaseEnergy, PlotData, count, figures, plot
 from joulemap.plots.layers import frames
 from joulemap.plots.roofline import fit
 from joulemap.plots.table import FIGURES
-from joulemap.tree import Node
 from matplotlib.figure import Figure
 from values import known
 
@@ -48,12 +48,12 @@ def readings(recording: joulemap.Recording) -> PlotData:
 
 
 @pytest.fixture(scope="module")
-def layers(recording: joulemap.Recording) -> joulemap.Report:
+def layers(recording: joulemap.Recording) -> joulemap.types.Report:
     return recording.report("layer")
 
 
 @pytest.fixture(scope="module")
-def spans(recording: joulemap.Recording) -> joulemap.Report:
+def spans(recording: joulemap.Recording) -> joulemap.types.Report:
     return recording.report("span")
 
 
@@ -92,7 +92,7 @@ def intervals(figure: Figure) -> list[tuple[float, float]]:
 # ---- all of them ----
 
 
-def source_of(key: str, readings: PlotData, layers: joulemap.Report, spans: joulemap.Report) -> Any:
+def source_of(key: str, readings: PlotData, layers: joulemap.types.Report, spans: joulemap.types.Report) -> Any:
     needs = FIGURES[key].needs
     if needs == "caps":
         return {**searched(), "simulated": True}
@@ -111,7 +111,7 @@ def searched(slow: float = 0.3, **options: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("key", figures())
 def test_each_is_written_in_each_format_without_a_warning_and_twice_the_same(
-    key: str, readings: PlotData, layers: joulemap.Report, spans: joulemap.Report, tmp_path: Path
+    key: str, readings: PlotData, layers: joulemap.types.Report, spans: joulemap.types.Report, tmp_path: Path
 ) -> None:
     source = source_of(key, readings, layers, spans)
     options: dict[str, Any] = {"counts": COUNTS} if key == "roofline" else {}
@@ -137,7 +137,7 @@ def test_keys_are_those_that_scripts_of_powerdl_know() -> None:
     assert figures() == asked.split()
 
 
-def test_what_is_wrong_is_said(path: Path, readings: PlotData, layers: joulemap.Report, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said(path: Path, readings: PlotData, layers: joulemap.types.Report, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'power_tim' is not known \(did you mean power_time\?\): use one of power_t"):
         plot(path, "power_tim")
     with pytest.raises(TypeError, match="power_time has no option 'bins': it has no options of its own"):
@@ -509,7 +509,7 @@ def test_points_in_gaps_of_power_are_left_out() -> None:
 # ---- layers ----
 
 
-def test_bars_of_layers_are_the_groups_of_the_report(layers: joulemap.Report) -> None:
+def test_bars_of_layers_are_the_groups_of_the_report(layers: joulemap.types.Report) -> None:
     figure = plot(layers, "layer_energy", limit=6)
     groups = {group.path: group for group in layers.groups()}
     bars = list(axes(figure).patches)
@@ -534,7 +534,7 @@ def test_bars_of_layers_are_the_groups_of_the_report(layers: joulemap.Report) ->
     assert f"{smaller} smaller rows are not shown" in words(figure)
 
 
-def test_bars_of_layers_a_step_are_the_total_by_the_steps(layers: joulemap.Report) -> None:
+def test_bars_of_layers_a_step_are_the_total_by_the_steps(layers: joulemap.types.Report) -> None:
     whole = axes(plot(layers, "layer_energy")).patches[1].get_width()
     each = axes(plot(layers, "layer_energy", per="step")).patches[1].get_width()
     assert each * known(layers.totals.steps) == pytest.approx(whole)
@@ -542,7 +542,7 @@ def test_bars_of_layers_a_step_are_the_total_by_the_steps(layers: joulemap.Repor
         plot(layers, "layer_energy", per="layer")
 
 
-def test_the_flame_graph_adds_up_to_the_total(layers: joulemap.Report) -> None:
+def test_the_flame_graph_adds_up_to_the_total(layers: joulemap.types.Report) -> None:
     figure = plot(layers, "energy_flame")
     by_depth: dict[float, float] = {}
     for frame in axes(figure).patches:
@@ -587,7 +587,7 @@ def test_frames_lie_in_those_around_them_and_rows_below_zero_take_from_those_bes
 # ---- steps ----
 
 
-def test_points_of_steps_are_the_rows_of_the_report(spans: joulemap.Report) -> None:
+def test_points_of_steps_are_the_rows_of_the_report(spans: joulemap.types.Report) -> None:
     steps = sorted((row for row in spans if row.kind == "step"), key=lambda row: row.start_ns)
     figure = plot(spans, "step_energy")
     t, joules = values(figure)
@@ -603,7 +603,7 @@ def test_points_of_steps_are_the_rows_of_the_report(spans: joulemap.Report) -> N
 
 
 def test_of_very_many_steps_each_point_is_the_mean_of_several(
-    spans: joulemap.Report, monkeypatch: pytest.MonkeyPatch
+    spans: joulemap.types.Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from joulemap.plots import steps as module
 
@@ -625,7 +625,7 @@ def test_a_run_without_steps_says_so(tmp_path: Path) -> None:
 # ---- roofline ----
 
 
-def test_a_point_of_the_roofline_is_joules_of_the_forward_passes_by_their_flops(layers: joulemap.Report) -> None:
+def test_a_point_of_the_roofline_is_joules_of_the_forward_passes_by_their_flops(layers: joulemap.types.Report) -> None:
     figure = plot(layers, "roofline", counts={"3": (3e8, 1e8)})
     (row,) = (row for row in layers if row.path == "3")
     (bars,) = axes(figure).containers
@@ -637,7 +637,7 @@ def test_a_point_of_the_roofline_is_joules_of_the_forward_passes_by_their_flops(
     assert (start, end) == pytest.approx((each * known(row.energy_low_j), each * known(row.energy_high_j)))
 
 
-def test_equal_layers_are_one_point_and_what_holds_others_is_none(layers: joulemap.Report) -> None:
+def test_equal_layers_are_one_point_and_what_holds_others_is_none(layers: joulemap.types.Report) -> None:
     figure = plot(layers, "roofline", counts={**COUNTS, "0": (3e9, 2e8), "Sequential": (9e9, 9e8)})
     drawn = [line for bars in axes(figure).containers for line in bars.lines[0].get_xdata()]
     assert sorted(drawn) == pytest.approx([3, 20, 100])  # layer 3, both .2, both .0
@@ -652,7 +652,7 @@ def test_the_fit_of_the_roofline_finds_the_joules_of_a_flop_and_a_byte() -> None
     assert byte == 0
 
 
-def test_without_counts_there_is_no_roofline(layers: joulemap.Report) -> None:
+def test_without_counts_there_is_no_roofline(layers: joulemap.types.Report) -> None:
     with pytest.raises(CannotDrawError, match=r"counts=joulemap.plots.count\(model, \*inputs\)"):
         plot(layers, "roofline")
     with pytest.raises(CannotDrawError, match="are the paths of counts those of its rows"):

@@ -11,7 +11,7 @@ from pathlib import Path
 import joulemap
 import pytest
 from joulemap._cli import native_folder
-from joulemap.repeatability import Repeatability
+from joulemap._repeatability import Repeatability
 from recorded import unpack
 
 
@@ -47,7 +47,7 @@ def test_few_runs_tell_less() -> None:
     with pytest.raises(ValueError, match="empty"):
         joulemap.repeatability([])
     with pytest.raises(ValueError, match="not known"):
-        joulemap.repeatability([joulemap.Sum(None, None, None)])
+        joulemap.repeatability([joulemap.types.Sum(None, None, None)])
     with pytest.raises(TypeError, match="a run is its joules"):
         joulemap.repeatability([True])
     with pytest.raises(joulemap.Error):
@@ -184,7 +184,7 @@ def test_the_cpus_energy_is_told_apart(tmp_path: Path) -> None:
     with joulemap.Recording(path) as recording:
         timeline = recording.timeline()
         begin, end = timeline.start_ns + 300_000_000, timeline.end_ns - 300_000_000
-        assert recording.energy(begin, end, cpu=True) == joulemap.Sum(None, None, None)
+        assert recording.energy(begin, end, cpu=True) == joulemap.types.Sum(None, None, None)
         gpu = recording.energy(begin, end)
         with pytest.raises(ValueError, match="exclude"):
             recording.energy(begin, end, cpu=True, gpu=0)

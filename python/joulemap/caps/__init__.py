@@ -7,9 +7,8 @@
 >>> print(joulemap.caps.search(model, loader))  # doctest: +SKIP
 """
 
-from joulemap.caps.boards import CapBoard, LeaseInfo, Restored, restore, show
-from joulemap.caps.leases import Lease, lease
-from joulemap.caps.result import CapSearch
+from joulemap.caps.boards import restore, show
+from joulemap.caps.leases import lease
 from joulemap.caps.searching import search
 
-__all__ = ["CapBoard", "CapSearch", "Lease", "LeaseInfo", "Restored", "lease", "restore", "search", "show"]
+__all__ = ["lease", "restore", "search", "show"]

@@ -6,9 +6,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
+from joulemap._machine import boards
+from joulemap._session import current_session
 from joulemap.caps.boards import CapBoard, cap_board
-from joulemap.machine import boards
-from joulemap.session import current_session
 
 if TYPE_CHECKING:
     import torch

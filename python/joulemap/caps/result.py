@@ -141,7 +141,7 @@ class CapSearch:
         return self.table()
 
     def __repr__(self) -> str:
-        return f"<joulemap.caps.CapSearch: {self.verdict}, {self.cap_w:g} W>"
+        return f"<joulemap.types.CapSearch: {self.verdict}, {self.cap_w:g} W>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `json` has, as a dict."""

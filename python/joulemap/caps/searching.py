@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from joulemap import _arguments, _core
 from joulemap._bar import Bar
 from joulemap._gpu import find_gpu
+from joulemap._session import MeasuringSession, Session, current_session
 from joulemap.caps.leases import Lease, lease, nvml_index
 from joulemap.caps.result import CapSearch
 from joulemap.caps.windows import Meter
 from joulemap.caps.work import Calls, ModelSteps, Work
-from joulemap.session import MeasuringSession, Session, current_session
 
 if TYPE_CHECKING:
     import torch

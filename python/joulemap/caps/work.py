@@ -80,8 +80,8 @@ class ModelSteps:
     device: torch.device | None
 
     def __init__(self, model: nn.Module, loader: Iterable[Any], train: bool, loss_fn: Any, optimizer: Any) -> None:
+        from joulemap._isolation.kept import random_states
         from joulemap.caps.kept import of_loader
-        from joulemap.isolation.kept import random_states
 
         if isinstance(loader, Iterator):
             raise ValueError(
@@ -106,7 +106,7 @@ class ModelSteps:
 
     def begin(self) -> None:
         """Begin the loader anew, and fetch its first batch."""
-        from joulemap.isolation.kept import set_random_states
+        from joulemap._isolation.kept import set_random_states
 
         set_random_states(self._states)
         self._order.restore()

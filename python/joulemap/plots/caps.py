@@ -40,7 +40,7 @@ class Searched:
 
 
 def searched(source: Any) -> Searched:
-    """Return the search of a source: a `joulemap.caps.CapSearch`, its dict, a file of its JSON, or a recording of one.
+    """Return the search of a source: a `joulemap.types.CapSearch`, its dict, a file of its JSON, or a recording of one.
 
     Raises
     ------
@@ -51,8 +51,8 @@ def searched(source: Any) -> Searched:
     OSError
         If the file cannot be read.
     """
-    from joulemap.caps import CapSearch
-    from joulemap.recording import Recording
+    from joulemap._recording import Recording
+    from joulemap.caps.result import CapSearch
 
     if isinstance(source, CapSearch):
         return _checked(source.to_dict(), "this search")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from joulemap import _arguments
-from joulemap.recording import Recording
-from joulemap.session import Session
-from joulemap.timeline import Series, Timeline
+from joulemap._recording import Recording
+from joulemap._session import Session
+from joulemap._timeline import Series, Timeline
 
 
 class PhaseEnergy(NamedTuple):

@@ -6,17 +6,17 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
-from joulemap.diff import Diff, diff
+from joulemap._diff import Diff, diff
+from joulemap._recording import Recording
+from joulemap._report import Report
+from joulemap._session import Session
 from joulemap.plots.caps import searched
 from joulemap.plots.data import PlotData
-from joulemap.recording import Recording
-from joulemap.report import Report
-from joulemap.session import Session
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from joulemap.caps import CapSearch
+    from joulemap.caps.result import CapSearch
 
     Source: TypeAlias = (
         str

@@ -9,7 +9,7 @@ from joulemap import _arguments
 if TYPE_CHECKING:
     import torch
 
-    from joulemap.session import Session
+    from joulemap._session import Session
 
 
 class Count(NamedTuple):

@@ -15,8 +15,8 @@ from joulemap.sinks._sink import Sink
 if TYPE_CHECKING:
     import torch
 
-    from joulemap.recording import Recording
-    from joulemap.session import Session
+    from joulemap._recording import Recording
+    from joulemap._session import Session
 
 _MOST_TEXT = 500  # characters of a tag: what every store of MLflow takes
 

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from joulemap import _arguments, _core, compat
+from joulemap._isolation.given import mapped, tensors_of
+from joulemap._isolation.layers import chosen_layers
+from joulemap._isolation.result import IsolatedLayer, IsolatedLayers
+from joulemap._timeline import Timeline
 from joulemap.compat._cpu import device_here
 from joulemap.compat._shared import shared
-from joulemap.isolation.given import mapped, tensors_of
-from joulemap.isolation.layers import chosen_layers
-from joulemap.isolation.result import IsolatedLayer, IsolatedLayers
-from joulemap.timeline import Timeline
 from joulemap.torch import isolate
 
 

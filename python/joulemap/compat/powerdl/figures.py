@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from joulemap._recording import Recording
+from joulemap._session import Session
 from joulemap.compat.powerdl.samples import Window
-from joulemap.recording import Recording
-from joulemap.session import Session
 
 NAMES = (
     "power_time",

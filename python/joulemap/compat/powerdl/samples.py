@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from joulemap.timeline import Series, Timeline
+from joulemap._timeline import Series, Timeline
 
 GAP_PERIODS = 5
 """Readings further apart than so many of a sensor's usual distances: nothing is told between them."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from joulemap import compat
 from joulemap._gpu import find_gpu
-from joulemap.caps import CapSearch, search
+from joulemap.caps import search
+from joulemap.caps.result import CapSearch
 from joulemap.caps.windows import WINDOWS
 from joulemap.compat._shared import RowFile, kwh
 from joulemap.compat.profiler.caps import held

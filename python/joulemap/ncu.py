@@ -134,11 +134,11 @@ def estimate(
     Parameters
     ----------
     csv : path
-        What `ncu --csv --page raw` (or details) printed; or features, for a model of :func:`train_estimate`.
+        What `ncu --csv --page raw` (or details) printed; or features, for a model of `train`.
     model : path or str, optional
-        A board's model (:func:`learn_model`, `joulemap calibrate`), a trained one, or the name of a shipped one
-        ("h100", "h200"). Default: what `joulemap calibrate` keeps for the file's board, else what is shipped for
-        its kind; `notes` say which and why.
+        A board's model (`joulemap calibrate`, `joulemap.calibration.learn_model`), a trained one (`train`), or the name
+        of a shipped one ("h100", "h200"). Default: what `joulemap calibrate` keeps for the file's board, else what is
+        shipped for its kind; `notes` say which and why.
     clock_mhz : float, optional
         For this clock of the multiprocessors. Default: what they run at by themselves.
     program_s : float, optional
@@ -176,7 +176,7 @@ def estimate(
     )
 
 
-def train_estimate(
+def train(
     features: str | os.PathLike[str],
     power: str | os.PathLike[str] | None = None,
     path: str | os.PathLike[str] | None = None,
@@ -208,7 +208,7 @@ def train_estimate(
     return found
 
 
-def profile_with_ncu(
+def profile(
     command: Sequence[str],
     csv: str | os.PathLike[str],
     *,
@@ -226,9 +226,9 @@ def profile_with_ncu(
     command : list of str
         The program and its arguments.
     csv : path
-        To write; :func:`estimate` reads it.
+        To write; `estimate` reads it.
     model : path or str, optional
-        Whose counters; as in :func:`estimate`.
+        Whose counters; as in `estimate`.
     timeout_s : float, optional
         End it after so many seconds.
     arguments : list of str

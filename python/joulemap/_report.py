@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, make_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments, _core, _parquet
-from joulemap.tree import Node, grow
+from joulemap._tree import Node, grow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -455,7 +455,7 @@ class Report:
     def __repr__(self) -> str:
         totals = self.totals
         energy = "unknown" if totals.total_energy_j is None else f"{totals.total_energy_j:.6g} J"
-        return f"<joulemap.Report by={self._by!r}: {energy}, {len(self.rows)} rows, {self.quality.verdict}>"
+        return f"<joulemap.types.Report by={self._by!r}: {energy}, {len(self.rows)} rows, {self.quality.verdict}>"
 
 
 def import_pandas() -> Any:

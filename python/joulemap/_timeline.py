@@ -207,6 +207,6 @@ class Timeline:
     def __repr__(self) -> str:
         seconds = 1e-9 * (self.end_ns - self.start_ns)
         return (
-            f"<joulemap.Timeline {seconds:.6g} s: {sum(map(len, self.series))} readings, "
+            f"<joulemap.types.Timeline {seconds:.6g} s: {sum(map(len, self.series))} readings, "
             f"{len(self.spans)} spans, {len(self.marks)} marks>"
         )

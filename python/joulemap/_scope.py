@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
 
-    from joulemap.report import Report, Sum
-    from joulemap.session import Session
+    from joulemap._report import Report, Sum
+    from joulemap._session import Session
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -114,7 +114,7 @@ class Scope(_core.Span):
             state = "open"
         else:
             state = f"{1e-9 * (self.end_ns - self.start_ns):.6g} s"
-        return f"<joulemap.Scope {WORDS[self.kind].split()[-1]} {self.name!r}: {state}>"
+        return f"<joulemap.types.Scope {WORDS[self.kind].split()[-1]} {self.name!r}: {state}>"
 
 
 def _decorated(another: Callable[[], Scope], function: Callable[..., Any]) -> Callable[..., Any]:

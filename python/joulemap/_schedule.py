@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from joulemap import _arguments, _core
 
 if TYPE_CHECKING:
-    from joulemap.scope import ScheduledStep
-    from joulemap.session import Session
+    from joulemap._scope import ScheduledStep
+    from joulemap._session import Session
 
 
 class Action(Enum):

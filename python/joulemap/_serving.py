@@ -138,7 +138,7 @@ class Request:
         return (-1, 0) if first else (0, -1)
 
     def __repr__(self) -> str:
-        return f"<joulemap.Request {self.id!r}: {'ended' if self._ended else 'open'}>"
+        return f"<joulemap.types.Request {self.id!r}: {'ended' if self._ended else 'open'}>"
 
 
 def request(id: str, tokens: int = 0) -> Request:

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments, _core
-from joulemap.recording import Recording
-from joulemap.report import Report, import_pandas
-from joulemap.session import Session
+from joulemap._recording import Recording
+from joulemap._report import Report, import_pandas
+from joulemap._session import Session
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -144,7 +144,7 @@ class Diff:
     def __repr__(self) -> str:
         total = self.total
         change = "not known" if total.change is None else f"{100 * total.change:+.3g} %"
-        return f"<joulemap.Diff per={self.per!r}: {change}, {total.verdict}, {len(self.rows)} rows>"
+        return f"<joulemap.types.Diff per={self.per!r}: {change}, {total.verdict}, {len(self.rows)} rows>"
 
 
 def _report_of(what: str, run: Any, wishes: dict[str, Any]) -> tuple[Report, str | None]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joulemap._cells import cell
-from joulemap.report import import_pandas
+from joulemap._report import import_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments, _core
-from joulemap.recording import Recording
-from joulemap.report import Report
-from joulemap.session import MeasuringSession, Session, current_session
+from joulemap._recording import Recording
+from joulemap._report import Report
+from joulemap._session import MeasuringSession, Session, current_session
 
 if TYPE_CHECKING:
     import torch

@@ -12,16 +12,17 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from joulemap import _arguments, _core, _lost_caps, serving
+from joulemap import _arguments, _core, _lost_caps
+from joulemap import _serving as serving
 from joulemap._asked import Asked
 from joulemap._found import found
 from joulemap._locks import Lock
 from joulemap._names import names
 from joulemap._nvtx import Injection
 from joulemap._reporting import Reporting
+from joulemap._schedule import ScheduleStepper, Stepper, TracingCost
+from joulemap._scope import EPOCH, PHASE, STEP, WINDOW, WORDS, ScheduledStep, Scope
 from joulemap._threads import unwind
-from joulemap.schedule import ScheduleStepper, Stepper, TracingCost
-from joulemap.scope import EPOCH, PHASE, STEP, WINDOW, WORDS, ScheduledStep, Scope
 
 if TYPE_CHECKING:
     from typing_extensions import Self

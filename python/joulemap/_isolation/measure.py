@@ -12,8 +12,8 @@ import torch
 
 from joulemap import Session, _core, boards
 from joulemap._burst import CALLS, GRAPH, Burst, Call, CaptureError, Player, call_seconds, warm_up
-from joulemap.isolation.regression import Estimate, Window, estimate
-from joulemap.isolation.settings import SETTINGS, Duty
+from joulemap._isolation.regression import Estimate, Window, estimate
+from joulemap._isolation.settings import SETTINGS, Duty
 
 LEAST_ROUNDS = 2
 _FORWARD = _core.SPAN_KINDS["forward"]
