@@ -93,9 +93,9 @@ class EnergyHooks:
             )
         return self._training.session
 
-    def report(self, by: str = "layer", phase: str | None = None, **wishes: Any) -> Report:
+    def report(self, by: str = "layer", phase: str | None = None, **options: Any) -> Report:
         """Report on what was measured so far; arguments as those of `Session.report`."""
-        return self.session.report(by, phase, **wishes)
+        return self.session.report(by, phase, **options)
 
     def close(self) -> None:
         """End the session, if it is the callback's own: its file is whole then. Reports can still be made."""

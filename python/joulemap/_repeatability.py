@@ -268,9 +268,9 @@ def sampling_sensitivity(
     run: Session | Recording | str | os.PathLike[str],
     *,
     intervals_s: Sequence[float] = INTERVALS_S,
-    gpu: int = 0,
-    from_ns: int = 0,
-    to_ns: int = 0,
+    gpu: int | str | torch.device = 0,
+    from_ns: int | None = None,
+    to_ns: int | None = None,
 ) -> SamplingSensitivity:
     """Return what a run's total would have been, had its power sensor been asked less often.
 
@@ -300,9 +300,10 @@ def sampling_sensitivity(
     intervals = [_arguments.real("an interval", interval_s, 0, 1e9) for interval_s in intervals_s]
     if not intervals:
         raise ValueError("intervals_s is empty")
-    timeline = run.readings(from_ns, to_ns) if to_ns else run.timeline()
-    power = timeline.readings("power", gpu)
-    begin_ns, end_ns = (from_ns, to_ns) if to_ns else (power.t_ns[0], power.t_ns[-1])
+    begin_ns, end_ns = _arguments.interval(from_ns, to_ns)
+    power = (run.readings(begin_ns, end_ns) if end_ns else run.timeline()).readings("power", gpu)
+    begin_ns = power.t_ns[0] if from_ns is None else begin_ns
+    end_ns = power.t_ns[-1] if to_ns is None else end_ns
     if end_ns <= begin_ns:
         raise LookupError(f"GPU {gpu} has a single reading of its power: nothing to thin")
     stamps, values = power.t_ns.tobytes(), power.values.tobytes()

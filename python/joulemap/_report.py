@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, make_dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from joulemap import _arguments, _core, _parquet
 from joulemap._tree import Node, grow
@@ -322,9 +322,9 @@ class Report:
         self,
         by: str | None = None,
         *,
-        width: int = 0,
-        limit: int = 0,
-        depth: int = 0,
+        width: int | None = None,
+        limit: int | None = None,
+        depth: int | None = None,
         total: bool = False,
         expand: bool = False,
         notes: bool = False,
@@ -335,12 +335,12 @@ class Report:
         ----------
         by : str, optional
             Key of the rows; that of the report if not given.
-        width : int
-            Columns to cut at; 0 does not cut.
-        limit : int
-            Most rows to show; 0 shows all.
-        depth : int
-            Levels of rows in each other to show; 0 shows all.
+        width : int, optional
+            Columns to cut at; lines are as long as they are without it.
+        limit : int, optional
+            Most rows to show; all without it.
+        depth : int, optional
+            Levels of rows in each other to show; all without it.
         total : bool
             Show joules of the run; otherwise those of a step, if the run has several.
         expand : bool
@@ -349,21 +349,62 @@ class Report:
             Show all notes, and how the fit went; otherwise only what nobody may overlook.
         """
         return self._core(by).text(
-            _arguments.whole("width", width, 2**31 - 1),
-            _arguments.whole("limit", limit),
-            _arguments.whole("depth", depth),
+            _arguments.whole_or_all("width", width, 2**31 - 1),
+            _arguments.whole_or_all("limit", limit),
+            _arguments.whole_or_all("depth", depth),
             _arguments.flag("total", total),
             _arguments.flag("expand", expand),
             _arguments.flag("notes", notes),
         )
 
-    def to_json(self, by: str | None = None) -> str:
-        """Return the JSON text that `joulemap report --json` prints."""
-        return self._core(by).json()
+    @overload
+    def to_json(self, path: None = None, *, by: str | None = None) -> str: ...
+    @overload
+    def to_json(self, path: str | os.PathLike[str], *, by: str | None = None) -> None: ...
 
-    def to_dict(self, by: str | None = None) -> dict[str, Any]:
-        """Return `to_json` as a dict."""
-        result: dict[str, Any] = json.loads(self.to_json(by))
+    def to_json(self, path: str | os.PathLike[str] | None = None, *, by: str | None = None) -> str | None:
+        """Write the JSON that `joulemap report --json` prints; docs/schema has its keys.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; without it the text is returned.
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        str or None
+            The text; None if it was written.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        ValueError
+            If `by` is no key.
+        """
+        return written(self._core(by).json(), path)
+
+    def to_dict(self, *, by: str | None = None) -> dict[str, Any]:
+        """Return `to_json` as a dict.
+
+        Parameters
+        ----------
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        dict
+            Keys as in docs/schema, units in names.
+
+        Raises
+        ------
+        ValueError
+            If `by` is no key.
+        """
+        result: dict[str, Any] = json.loads(self._core(by).json())
         return result
 
     def to_html(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
@@ -398,7 +439,12 @@ class Report:
     def _repr_html_(self) -> str:
         return self._core(None).fragment(_ROWS_IN_A_NOTEBOOK)
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None, by: str | None = None) -> str | None:
+    @overload
+    def to_csv(self, path: None = None, *, by: str | None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | os.PathLike[str], *, by: str | None = None) -> None: ...
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None, *, by: str | None = None) -> str | None:
         """Write the rows as CSV, as `joulemap export --format csv` does: a column a field of `Row`, units in names.
 
         Parameters
@@ -408,28 +454,31 @@ class Report:
         by : str, optional
             Key of the rows; that of the report if not given.
         """
-        text = self._core(by).csv()
-        if path is None:
-            return text
-        from joulemap import _whole_file  # `tempfile` takes as long to import as all of joulemap
+        return written(self._core(by).csv(), path)
 
-        _whole_file.write(_arguments.path("path", path), text)
-        return None
+    def to_pandas(self, *, by: str | None = None) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame.
 
-    def dataframe(self, by: str | None = None) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame, one column a field of `Row`.
+        Parameters
+        ----------
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the rows, one column a field of `Row`, units in names.
 
         Raises
         ------
         ImportError
             Without pandas.
+        ValueError
+            If `by` is no key.
         """
-        pandas = import_pandas()
-        rows = [asdict(Row(*fields)) for fields in self._core(by).rows()]
-        frame: pd.DataFrame = pandas.DataFrame(rows, columns=list(Row.__dataclass_fields__))
-        return frame
+        return frame(Row, [Row(*fields) for fields in self._core(by).rows()])
 
-    def to_parquet(self, path: str | os.PathLike[str], by: str | None = None) -> None:
+    def to_parquet(self, path: str | os.PathLike[str], *, by: str | None = None) -> None:
         """Write the rows as an Apache Parquet file, one column a field of `Row`.
 
         A column's metadata have its description and, where it has one, its unit; those of the file have, under
@@ -447,7 +496,7 @@ class Report:
         ImportError
             Without pyarrow.
         """
-        _parquet.write(path, self._core(by).rows(), self.to_dict(by))
+        _parquet.write(path, self._core(by).rows(), self.to_dict(by=by))
 
     def __str__(self) -> str:
         return self.table()
@@ -465,3 +514,21 @@ def import_pandas() -> Any:
     except ImportError as error:
         raise ImportError("data frames need pandas: pip install 'joulemap[pandas]'") from error
     return pandas
+
+
+def frame(kind: Any, rows: Iterable[Any]) -> pd.DataFrame:
+    """Return dataclasses of a kind as a DataFrame, one column a field."""
+    made: pd.DataFrame = import_pandas().DataFrame(
+        [asdict(row) for row in rows], columns=list(kind.__dataclass_fields__)
+    )
+    return made
+
+
+def written(text: str, path: str | os.PathLike[str] | None) -> str | None:
+    """Return a text; with a path write it there, whole or not at all, and return None."""
+    if path is None:
+        return text
+    from joulemap import _whole_file  # `tempfile` takes as long to import as all of joulemap
+
+    _whole_file.write(_arguments.path("path", path), text)
+    return None

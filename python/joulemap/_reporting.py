@@ -14,6 +14,22 @@ if TYPE_CHECKING:
     import torch
 
 
+def board_id(source: _core.Run | _core.Recording, gpu: _arguments.Gpu) -> int:
+    """Return the number in the recording of a GPU.
+
+    Raises
+    ------
+    Error
+        If there is no such GPU.
+    """
+    if not gpu.uuid:
+        return source.board_id(gpu.number, gpu.is_cuda)
+    for series in source.timeline(1, 1)["series"]:
+        if series["uuid"] == gpu.uuid and series["gpu"] is not None:
+            return source.board_id(series["gpu"])
+    raise _core.Error(f"no GPU of this recording has the UUID {gpu.uuid}: `joulemap list` shows those of this machine")
+
+
 class Reporting:
     """Gives reports on what `_report_source` returns, and energies out of it."""
 
@@ -50,17 +66,14 @@ class Reporting:
         Error
             If there is no such GPU, or the recording cannot be read.
         """
-        begin = _arguments.whole("from_ns", from_ns)
-        end = _arguments.whole("to_ns", to_ns)
-        if end < begin:
-            raise ValueError(f"to_ns={end} lies before from_ns={begin}")
+        begin, end = _arguments.interval(_arguments.whole("from_ns", from_ns), _arguments.whole("to_ns", to_ns))
         asked = None if gpu is None else _arguments.gpu("gpu", gpu)
         if _arguments.flag("cpu", cpu) and asked is not None:
             raise ValueError("gpu and cpu exclude each other: leave both out for the sum of all boards")
         source = self._report_source(end)
         with self._lock:
             all_of_them = _core.CPU_BOARDS if cpu else 0
-            return Sum(*source.energy(begin, end, all_of_them if asked is None else source.board_id(*asked)))
+            return Sum(*source.energy(begin, end, all_of_them if asked is None else board_id(source, asked)))
 
     def timeline(self) -> Timeline:
         """Return what was recorded, row by row: readings, spans and marks. Of a run that goes on: up to now.
@@ -93,10 +106,7 @@ class Reporting:
         Error
             If the recording cannot be read.
         """
-        begin = _arguments.whole("from_ns", from_ns)
-        end = _arguments.whole("to_ns", to_ns)
-        if end < begin:
-            raise ValueError(f"to_ns={end} lies before from_ns={begin}")
+        begin, end = _arguments.interval(_arguments.whole("from_ns", from_ns), _arguments.whole("to_ns", to_ns))
         source = self._report_source(end)
         with self._lock:
             return Timeline(source.timeline(begin, end))
@@ -107,9 +117,9 @@ class Reporting:
         phase: str | None = None,
         *,
         gpu: int | str | torch.device | None = None,
-        process_id: int = 0,
-        from_ns: int = 0,
-        to_ns: int = 0,
+        process_id: int | None = None,
+        from_ns: int | None = None,
+        to_ns: int | None = None,
         belief: str | os.PathLike[str] | None = None,
         model: str | os.PathLike[str] | None = None,
     ) -> Report:
@@ -150,16 +160,13 @@ class Reporting:
         if phase is not None:
             phase = _arguments.text("phase", phase)
         asked = None if gpu is None else _arguments.gpu("gpu", gpu)
-        process = _arguments.whole("process_id", process_id)
-        begin = _arguments.whole("from_ns", from_ns)
-        end = _arguments.whole("to_ns", to_ns)
-        if end < begin:
-            raise ValueError(f"to_ns={end} lies before from_ns={begin}")
+        process = _arguments.whole_or_all("process_id", process_id)
+        begin, end = _arguments.interval(from_ns, to_ns)
         given = None if belief is None else _arguments.path("belief", belief)
         worth = None if model is None else _arguments.path("model", model)
-        source = self._report_source(end)
+        source = self._report_source(0 if to_ns is None else end)
         with self._lock:
-            board = 0 if asked is None else source.board_id(*asked)
+            board = 0 if asked is None else board_id(source, asked)
 
         def make(number: int) -> _core.Report:
             with self._lock:

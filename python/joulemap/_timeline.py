@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from joulemap import _arguments
+
 if TYPE_CHECKING:
+    import torch
+
     from joulemap import _core
 
 
@@ -179,7 +183,35 @@ class Timeline:
         """Return a time of CLOCK_MONOTONIC as Unix time, seconds; None where it is not recorded (an import)."""
         return None if self._unix_offset_ns == 0 else 1e-9 * (t_ns + self._unix_offset_ns)
 
-    def readings(self, quantity: str = "power", gpu: int = 0) -> Series:
+    def gpu_index(self, gpu: int | str | torch.device) -> int:
+        """Return the index of a GPU of the run, as `joulemap list` has it.
+
+        Parameters
+        ----------
+        gpu : int, str or torch.device
+            Its index, CUDA's own as "cuda:1", or its UUID.
+
+        Returns
+        -------
+        int
+            The index: of a GPU named by its index this one, also where the run has none of it.
+
+        Raises
+        ------
+        LookupError
+            If the run has no GPU of that number of CUDA's, or of that UUID.
+        TypeError, ValueError
+            If `gpu` is none of these.
+        """
+        meant = _arguments.gpu("gpu", gpu)
+        if not meant.uuid and not meant.is_cuda:
+            return meant.number
+        for one in self.series:
+            if one.gpu is not None and (one.uuid == meant.uuid if meant.uuid else one.cuda == meant.number):
+                return one.gpu
+        raise LookupError(f"this run has no GPU {meant}")
+
+    def readings(self, quantity: str = "power", gpu: int | str | torch.device = 0) -> Series:
         """Return the readings of a GPU's best sensor of a quantity: of several, the one that tells most often.
 
         Parameters
@@ -194,6 +226,7 @@ class Timeline:
         LookupError
             If the GPU has no such sensor, or none that can be read; it says why.
         """
+        gpu = self.gpu_index(gpu)
         found = [s for s in self.series if s.quantity == quantity and s.gpu == gpu and s.backend != "rapl"]
         if not found:
             there = sorted({f"GPU {s.gpu}: {s.quantity}" for s in self.series if s.backend != "rapl"})

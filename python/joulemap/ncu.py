@@ -6,13 +6,14 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments, _core
+from joulemap._report import frame
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +103,20 @@ class Estimate:
     board: str
     model: str
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return a row a kernel; needs pandas."""
-        try:
-            import pandas
-        except ImportError:
-            raise _core.Error("to_dataframe() needs pandas: pip install pandas") from None
-        return pandas.DataFrame([{f.name: getattr(row, f.name) for f in fields(row)} for row in self.rows])
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a kernel, one column a field of `EstimatedKernel`.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        return frame(EstimatedKernel, self.rows)
 
 
 def _number(what: str, value: float | None) -> float:
@@ -127,7 +135,7 @@ def estimate(
     clock_mhz: float | None = None,
     program_s: float | None = None,
     limit_w: float | None = None,
-    board: str | None = None,
+    kind: str | None = None,
 ) -> Estimate:
     """Tell the power and energy of kernels that Nsight Compute has counted.
 
@@ -146,7 +154,7 @@ def estimate(
     limit_w : float, optional
         The board's power limit, W, which no mean over all kernels passes; `math.inf`: none. Default: usual on the
         board.
-    board : str, optional
+    kind : str, optional
         What if it ran on another kind of board of the same chip: "h100", "h200", "h100-pcie", "h100-nvl". Figures are
         then marked `extrapolated`. Default: on the board of the file.
 
@@ -166,7 +174,7 @@ def estimate(
         _number("clock_mhz", clock_mhz),
         _number("program_s", program_s),
         limit,
-        board,
+        kind,
     )
     told = json.loads(text)
     rows = [EstimatedKernel(**row) for row in told.pop("rows")]

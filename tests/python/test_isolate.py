@@ -376,7 +376,7 @@ def test_rounds_at_another_clock_do_not_count() -> None:
 def test_result_as_table_csv_and_data_frame(tmp_path: Path) -> None:
     model = nn.ModuleDict({"a": nn.Linear(8, 8), "b": nn.Linear(8, 8)})
     found = isolate(model, lambda: model["a"](torch.randn(2, 8)), seconds=0.1, progress=False)
-    found.save(tmp_path / "layers.csv")
+    found.to_csv(tmp_path / "layers.csv")
     with (tmp_path / "layers.csv").open() as file:
         lines = list(csv.DictReader(file))
     assert list(lines[0])[:7] == ["path", "type", "direction", "energy_j", "u_j", "call_s", "clock_mhz"]

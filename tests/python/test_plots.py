@@ -120,10 +120,10 @@ def test_each_is_written_in_each_format_without_a_warning_and_twice_the_same(
         warnings.simplefilter("error")
         for ending, beginning in beginnings.items():
             file = tmp_path / f"1.{ending}"
-            figure = plot(source, key, out=file, dpi=60, dark=ending == "svg", **options)
+            figure = plot(source, key, path=file, dpi=60, dark=ending == "svg", **options)
             assert file.read_bytes().startswith(beginning)
         again = [*beginnings][figures().index(key) % len(beginnings)]  # by turns: each takes a second to draw
-        plot(source, key, out=tmp_path / f"2.{again}", dpi=60, dark=again == "svg", **options)
+        plot(source, key, path=tmp_path / f"2.{again}", dpi=60, dark=again == "svg", **options)
         assert (tmp_path / f"1.{again}").read_bytes() == (tmp_path / f"2.{again}").read_bytes()
     assert "simulated GPU" in words(figure)
     shown = axes(figure).child_axes[-1] if key == "power_cap" else axes(figure)
@@ -145,7 +145,7 @@ def test_what_is_wrong_is_said(path: Path, readings: PlotData, layers: joulemap.
     with pytest.raises(TypeError, match="power_hist has no option 'limit': its options are bins"):
         plot(readings, "power_hist", limit=3)
     with pytest.raises(ValueError, match=r"ends with one of \.png, \.svg, \.pdf"):
-        plot(readings, "power_time", out=tmp_path / "power.gif")
+        plot(readings, "power_time", path=tmp_path / "power.gif")
     with pytest.raises(TypeError, match="a Report holds no readings"):
         plot(layers, "power_time")
     with pytest.raises(TypeError, match="a PlotData holds no layers"):
@@ -181,12 +181,12 @@ def test_what_cannot_be_drawn_says_why(key: str, why: str) -> None:
 def test_nothing_of_matplotlib_is_changed_or_shown(readings: PlotData, tmp_path: Path) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "theirs", "font.family": ["serif"], "hatch.linewidth": 3}):
         before = dict(matplotlib.rcParams)
-        plot(readings, "power_time", out=tmp_path / "power.svg")
+        plot(readings, "power_time", path=tmp_path / "power.svg")
         assert dict(matplotlib.rcParams) == before
     program = (
         "import sys, joulemap, joulemap.plots\n"
         "print(sorted({'matplotlib', 'numpy', 'torch'} & set(sys.modules)))\n"
-        "joulemap.plots.plot(joulemap.plots.PlotData([0, 1], [3, 4]), 'power_time', out=sys.argv[1])\n"
+        "joulemap.plots.plot(joulemap.plots.PlotData([0, 1], [3, 4]), 'power_time', path=sys.argv[1])\n"
         "print('matplotlib.pyplot' in sys.modules)\n"
     )
     done = subprocess.run(
@@ -197,7 +197,7 @@ def test_nothing_of_matplotlib_is_changed_or_shown(readings: PlotData, tmp_path:
 
 def test_what_the_user_set_of_matplotlib_draws_no_latex(readings: PlotData, tmp_path: Path) -> None:
     with matplotlib.rc_context({"text.usetex": True, "font.family": ["no such font"]}):
-        plot(readings, "power_time", out=tmp_path / "power.png", dpi=30)
+        plot(readings, "power_time", path=tmp_path / "power.png", dpi=30)
 
 
 def test_axes_of_the_user_are_drawn_into(readings: PlotData) -> None:
@@ -213,7 +213,7 @@ def test_axes_of_the_user_are_drawn_into(readings: PlotData) -> None:
 
 def test_threads_draw_at_the_same_time(readings: PlotData, tmp_path: Path) -> None:
     files = [tmp_path / f"{k}.svg" for k in range(4)]
-    threads = [threading.Thread(target=plot, args=(readings, "power_time"), kwargs={"out": f}) for f in files]
+    threads = [threading.Thread(target=plot, args=(readings, "power_time"), kwargs={"path": f}) for f in files]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -232,12 +232,12 @@ def test_a_file_is_whole_or_not_there(readings: PlotData, tmp_path: Path, monkey
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         with pytest.raises(OSError, match="No space left"):
-            plot(readings, "power_time", out=target)
+            plot(readings, "power_time", path=target)
     assert [file.name for file in tmp_path.iterdir()] == ["power.png"]
     assert target.read_text() == "what was there"
     link = tmp_path / "link.png"
     link.symlink_to(target)
-    plot(readings, "power_time", out=link, dpi=30)
+    plot(readings, "power_time", path=link, dpi=30)
     assert link.is_symlink()
     assert target.read_bytes().startswith(b"\x89PNG")
 
@@ -253,7 +253,7 @@ def test_names_are_no_formulas_and_steer_nothing(tmp_path: Path) -> None:
     data = made([100.0] * 50, phases=[("$x_1$ \x1b[31m", 0, 8)], gpu_name="a $ b $ c")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = plot(data, "power_time", out=tmp_path / "names.svg")
+        figure = plot(data, "power_time", path=tmp_path / "names.svg")
     assert "\x1b" not in (tmp_path / "names.svg").read_text()
     assert "\\$x_1\\$ \ufffd[31m" in words(figure)
 
@@ -761,7 +761,7 @@ def test_the_command_writes_a_figure(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "power.svg"
     done = command(path, "--figure", "power_time", "-o", target, "--dark", "--smooth", 5, "--gpu", 0)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    plot(path, "power_time", out=tmp_path / "same.svg", dark=True, smooth=5, gpu=0)
+    plot(path, "power_time", path=tmp_path / "same.svg", dark=True, smooth=5, gpu=0)
     assert target.read_bytes() == (tmp_path / "same.svg").read_bytes()
     counts = tmp_path / "counts.json"
     counts.write_text('{"3": [3e8, 1e8]}')

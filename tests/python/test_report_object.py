@@ -120,7 +120,7 @@ def test_csv_reads_back(report: joulemap.types.Report, tmp_path: Path) -> None:
 
 
 def test_wrong_wishes_of_a_view_are_named(report: joulemap.types.Report) -> None:
-    with pytest.raises(ValueError, match="width is a whole number from 0"):
+    with pytest.raises(ValueError, match="width is a whole number from 0 to"):
         report.table(width=-1)
     with pytest.raises(TypeError, match="limit is a whole number, not 'ten'"):
         report.table(limit="ten")  # type: ignore[arg-type]
@@ -129,7 +129,18 @@ def test_wrong_wishes_of_a_view_are_named(report: joulemap.types.Report) -> None
     with pytest.raises(TypeError, match=r"of is a pattern of paths or what takes a Row, not 3 \(int\)"):
         report.sum(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="path is a path, not 3"):
-        report.to_csv(3)  # type: ignore[arg-type]
+        report.to_csv(3)  # type: ignore[call-overload]
+
+
+def test_none_is_all_of_it(recording: Path) -> None:
+    opened = joulemap.Recording(recording)
+    whole = opened.timeline()
+    middle_ns = (whole.start_ns + whole.end_ns) // 2
+    late, early = opened.report("board", from_ns=middle_ns), opened.report("board", to_ns=middle_ns)
+    assert late.totals == opened.report("board", from_ns=middle_ns, to_ns=whole.end_ns + 10**12).totals
+    assert early.totals == opened.report("board", from_ns=0, to_ns=middle_ns).totals
+    with pytest.raises(ValueError, match="limit is a whole number from 1, or None for all, not 0"):
+        opened.report().table(limit=0)
 
 
 def test_a_table_says_how_python_gets_its_notes(report: joulemap.types.Report) -> None:
@@ -165,15 +176,19 @@ def test_a_gpu_has_the_index_of_the_rows_and_of_cuda(recording: Path) -> None:
     opened = joulemap.Recording(recording)
     whole = opened.report("board")
     (gpu,) = [row for row in whole if row.kind == "gpu"]
-    for index in (int(gpu.boards), "cuda:0", "cuda", torch.device("cuda", 0)):
+    uuid = opened.timeline().readings().uuid
+    for index in (int(gpu.boards), "cuda:0", "cuda", torch.device("cuda", 0), uuid):
         assert opened.report("board", gpu=index).totals == whole.totals
+        assert opened.timeline().readings(gpu=index).uuid == uuid
+    with pytest.raises(joulemap.Error, match="no GPU of this recording has the UUID GPU-none"):
+        opened.report(gpu="GPU-none")
     for index, words in ((4, "no GPU 4; this recording has: 0"), ("cuda:1", "no CUDA device 1; this recording has: 0")):
         with pytest.raises(joulemap.Error, match=words):
             opened.report(gpu=index)
         with pytest.raises(joulemap.Error, match=words):
             opened.energy(0, 1, gpu=index)
     for wrong in ("1", "cpu", "cuda:x", torch.device("cpu")):
-        with pytest.raises(ValueError, match='gpu is the index of a GPU, as 0 or "cuda:0"'):
+        with pytest.raises(ValueError, match='gpu is the index or UUID of a GPU, as 0, "cuda:0" or'):
             opened.report(gpu=wrong)
 
 

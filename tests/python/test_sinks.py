@@ -389,7 +389,7 @@ def test_a_recording_is_told_at_once(tmp_path: Path) -> None:
         ({"seconds": 0}, "seconds is a number above 0"),
         ({"every": 1, "seconds": 1}, "exclude each other"),
         ({"step": 3}, "step is callable"),
-        ({"gpu": "h200"}, "gpu is the index of a GPU"),
+        ({"gpu": "h200"}, "gpu is the index or UUID of a GPU"),
         ({"figures": ["pie"]}, "'pie' is not known"),
     ],
 )

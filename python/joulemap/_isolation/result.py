@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, overload
 
 from joulemap._cells import cell
-from joulemap._report import import_pandas
+from joulemap._report import frame, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,20 @@ class IsolatedLayer:
         return (self.high_j - self.low_j) / 2 / _U_OF_HALF
 
 
-_COLUMNS = ["path", "type", "direction", "energy_j", "u_j", "call_s", "clock_mhz", "calls", "low_j", "high_j", "gap_w"]
+_COLUMNS = [
+    "path",
+    "type",
+    "direction",
+    "energy_j",
+    "u_j",
+    "call_s",
+    "clock_mhz",
+    "calls",
+    "low_j",
+    "high_j",
+    "gap_w",
+    "how",
+]
 
 
 @dataclass(frozen=True)
@@ -111,22 +124,48 @@ class IsolatedLayers:
         return self.table()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame, one column a field of `IsolatedLayer`.
+        """Return the rows as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the rows, one column a field of `IsolatedLayer`.
 
         Raises
         ------
         ImportError
             Without pandas.
         """
-        pandas = import_pandas()
-        columns = [one.name for one in fields(IsolatedLayer)]
-        frame: pd.DataFrame = pandas.DataFrame([asdict(row) for row in self.rows], columns=columns)
-        return frame
+        return frame(IsolatedLayer, self.rows)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as CSV: path, type, direction, energy_j, u_j, call_s, clock_mhz, ...; missing is empty."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow([*_COLUMNS, "how"])
-            for row in self.rows:
-                writer.writerow([cell(getattr(row, column)) for column in [*_COLUMNS, "how"]])
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | os.PathLike[str]) -> None: ...
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write the rows as CSV: path, type, direction, energy_j, u_j, call_s, clock_mhz, ...; missing is empty.
+
+        `joulemap report --belief` takes it.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; without it the text is returned.
+
+        Returns
+        -------
+        str or None
+            The text; None if it was written.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        text = StringIO()
+        writer = csv.writer(text)
+        writer.writerow(_COLUMNS)
+        for row in self.rows:
+            writer.writerow([cell(getattr(row, column)) for column in _COLUMNS])
+        return written(text.getvalue(), path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
+from joulemap._reporting import board_id
 
 if TYPE_CHECKING:
     import torch
@@ -114,5 +115,5 @@ def learn_model(
     recording = _arguments.path("recording_path", recording_path)
     kept = None if path is None else _arguments.path("path", path)
     phase = _arguments.text("phase", phase)
-    number = 0 if gpu is None else _core.Recording(recording).board_id(*_arguments.gpu("gpu", gpu))
+    number = 0 if gpu is None else board_id(_core.Recording(recording), _arguments.gpu("gpu", gpu))
     return Learnt(**_core.learn_model(recording, phase, kept, number))

@@ -1,7 +1,7 @@
 """Power caps: what is set, set for a while and put back whatever happens, and which one saves most.
 
 >>> import joulemap.caps
->>> with joulemap.caps.lease(board=0) as cap:  # doctest: +SKIP
+>>> with joulemap.caps.lease(gpu=0) as cap:  # doctest: +SKIP
 ...     cap.set(400)
 ...     train()
 >>> print(joulemap.caps.search(model, loader))  # doctest: +SKIP

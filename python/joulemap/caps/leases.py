@@ -100,27 +100,27 @@ class Lease:
         self.end()
 
 
-def nvml_index(board: int | str | torch.device) -> int:
-    """Return the index that nvidia-smi has for a GPU, which may be told as CUDA's ("cuda:0").
+def nvml_index(gpu: int | str | torch.device) -> int:
+    """Return the index that nvidia-smi has for a GPU, which may be named as CUDA does ("cuda:0"), or by its UUID.
 
     Raises
     ------
     TypeError, ValueError
         If it is none of these.
     joulemap.NoDeviceError
-        If CUDA has no such GPU.
+        If there is no such GPU.
     """
-    index, is_cuda = _arguments.gpu("board", board)
-    if not is_cuda:
-        return index
+    meant = _arguments.gpu("gpu", gpu)
+    if not meant.uuid and not meant.is_cuda:
+        return meant.number
     for one in boards():
-        if one.backend == "nvml" and one.cuda_index == index:
+        if one.backend == "nvml" and (one.uuid == meant.uuid if meant.uuid else one.cuda_index == meant.number):
             return one.index
-    raise _core.NoDeviceError(f"CUDA has no GPU cuda:{index} here: joulemap.caps.show() tells which there are")
+    raise _core.NoDeviceError(f"there is no GPU {meant} here: joulemap.caps.show() tells which there are")
 
 
 def lease(
-    board: int | str | torch.device = 0,
+    gpu: int | str | torch.device = 0,
     *,
     who: str | None = None,
     for_s: float | None = None,
@@ -133,8 +133,8 @@ def lease(
 
     Parameters
     ----------
-    board : int, str or torch.device
-        Index as nvidia-smi counts, or "cuda:0".
+    gpu : int, str or torch.device
+        Index as nvidia-smi counts, CUDA's own as "cuda:0", or UUID.
     who : str, optional
         What the holder is called, for others that find the GPU taken; without it the command.
     for_s : float, optional
@@ -164,4 +164,4 @@ def lease(
     run_dir = None if session is None else session.environment().get("JOULEMAP_RUN")  # whose simulated GPU it is
     if sim is None and session is not None:
         sim = session._asked.sim
-    return Lease(_core.Lease(nvml_index(board), sim, named, for_ns, run_dir))
+    return Lease(_core.Lease(nvml_index(gpu), sim, named, for_ns, run_dir))

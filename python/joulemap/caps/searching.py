@@ -42,12 +42,12 @@ def _has_cuda() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _board_of(board: Any, work: Work) -> int:
+def _index_of(gpu: Any, work: Work) -> int:
     """Return the index of the GPU that is meant."""
     if work.device is not None and work.device.type == "cpu" and _has_cuda():
         raise ValueError('the model lies on the CPU: move it to the GPU first, as model.to("cuda")')
-    if board is not None:
-        return nvml_index(board)
+    if gpu is not None:
+        return nvml_index(gpu)
     return find_gpu(work.device.index or 0 if work.device is not None else 0).index
 
 
@@ -121,7 +121,7 @@ def search(
     sweep: int | None = None,
     sweep_rounds: int = 2,
     proof: bool = True,
-    board: int | str | torch.device | None = None,
+    gpu: int | str | torch.device | None = None,
     settle_s: float = 1.0,
     window_s: float = 3.0,
     held: Lease | None = None,
@@ -160,7 +160,7 @@ def search(
         How often; 2 cancels a straight drift.
     proof : bool
         Measure reference and choice in turns at the end. Without it `saving` is not known.
-    board : int, str or torch.device, optional
+    gpu : int, str or torch.device, optional
         The GPU: its index as nvidia-smi counts, or "cuda:0". Without it the one that the model lies on, else CUDA's
         first.
     settle_s, window_s : float
@@ -207,7 +207,7 @@ def search(
         raise ValueError("probes is at least 1")
     if sweep is not None and caps < 2:
         raise ValueError("sweep is at least 2 caps")
-    index = _board_of(board, work) if held is None else held.found.index
+    index = _index_of(gpu, work) if held is None else held.found.index
     bar = Bar(progress)
     with _session() as session, _leased(held, index) as own, work.kept():
         low_w, high_w = own.found.low_w or 0.0, _high_w(own)
@@ -233,7 +233,7 @@ def search(
         finally:
             bar.end()
         found = CapSearch(core, own.found, meter.steps)
-        session._note("cap_search", found.json())
+        session._note("cap_search", found.to_json())
     return found
 
 

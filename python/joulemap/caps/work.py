@@ -69,7 +69,7 @@ def device_of(model: nn.Module) -> torch.device:
     if len(gpus) > 1:
         raise ValueError(
             f"the model lies on {', '.join(sorted(map(str, gpus)))}: a search is of one GPU; give a function that does "
-            "a step, and board="
+            "a step, and gpu="
         )
     return next(iter(gpus), torch.device("cpu"))
 

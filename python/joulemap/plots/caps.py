@@ -99,7 +99,7 @@ def _checked(told: Any, what: str) -> Searched:
         points = _points(told)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise CannotDrawError(
-            f"{what} is not the JSON of `joulemap cap search --json` or of joulemap.caps.search(...).json()"
+            f"{what} is not the JSON of `joulemap cap search --json` or of joulemap.caps.search(...).to_json()"
         ) from None
     if not points:
         raise CannotDrawError(f"{what} has no cap that was tried")

@@ -110,13 +110,10 @@ class PlotData:
 
 
 def _index_of(timeline: Timeline, gpu: int | str) -> int:
-    index, is_cuda = _arguments.gpu("gpu", gpu)
-    if not is_cuda:
-        return index
-    found = [series.gpu for series in timeline.series if series.cuda == index and series.gpu is not None]
-    if not found:
-        raise ValueError(f"gpu={gpu!r}: this run has no GPU of that number of CUDA's")
-    return found[0]
+    try:
+        return timeline.gpu_index(gpu)
+    except LookupError as error:
+        raise ValueError(f"gpu={gpu!r}: {error}") from None
 
 
 def _readings(timeline: Timeline, quantity: str, gpu: int) -> Series | None:

@@ -86,8 +86,8 @@ def _runs(source: Any, gpu: Any, options: dict[str, Any]) -> Found:
         return _diff(source)
     if not isinstance(source, (tuple, list)) or len(source) != 2:
         raise TypeError("two_runs is drawn from a pair: (before, after), each a path, Recording, Session or Report")
-    wishes = {} if gpu is None else {"gpu": gpu}
-    return _diff(diff(*source, per=options.pop("per", None), names=options.pop("names", None), **wishes))
+    report_options = {} if gpu is None else {"gpu": gpu}
+    return _diff(diff(*source, per=options.pop("per", None), names=options.pop("names", None), **report_options))
 
 
 def _diff(found: Diff) -> Found:

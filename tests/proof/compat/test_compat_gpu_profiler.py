@@ -213,11 +213,11 @@ def test_an_estimate_holds_what_was_measured() -> None:
 
 
 def test_counters_of_one_board_tell_of_another() -> None:
-    there = joulemap.ncu.estimate(DATA / "gpt.csv.gz", board="h100")
+    there = joulemap.ncu.estimate(DATA / "gpt.csv.gz", kind="h100")
     assert there.totals["extrapolated"]
     assert there.totals["kernels_energy_j"] == pytest.approx(8085.9 / 226, rel=0.08)  # measured on an H100
     with pytest.raises(joulemap.Error, match="h100-pcie"):
-        joulemap.ncu.estimate(DATA / "gpt.csv.gz", board="h300")
+        joulemap.ncu.estimate(DATA / "gpt.csv.gz", kind="h300")
 
 
 def test_the_model_that_calibration_keeps_is_found_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

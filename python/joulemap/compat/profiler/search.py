@@ -88,7 +88,7 @@ def power_cap_profiler(
         sweep=CAPS,
         sweep_rounds=_ROUNDS,
         proof=False,
-        board=gpu,
+        gpu=gpu,
         settle_s=_SETTLE * trial_s,
         window_s=(1 - _SETTLE) * trial_s,
         held=held(gpu),
