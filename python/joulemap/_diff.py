@@ -1,4 +1,4 @@
-"""Two runs side by side, or several of each side: what got dearer, what got cheaper, and what nobody can tell."""
+"""Two runs side by side, or several of each side: what changed, and what is within the noise."""
 
 from __future__ import annotations
 
@@ -107,9 +107,24 @@ class Diff:
         return True  # also without rows
 
     def is_over(self, change: float) -> bool:
-        """Tell whether B surely takes that much more than A (0.03: 3 %), as `joulemap diff --fail-over` does.
+        """Return whether B surely takes that much more than A, as `joulemap diff --fail-over` decides.
 
         It does where the whole interval of the total's change lies above; never where that is not known.
+
+        Parameters
+        ----------
+        change : float
+            Relative change of the total (0.03: 3 % more).
+
+        Returns
+        -------
+        bool
+            True if the lower end of its 95 % interval is above `change`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `change` is no number above -1.
         """
         low = self.total.change_low
         return low is not None and low > _arguments.real("change", change, -1, 1e9)
@@ -184,7 +199,13 @@ class Diff:
         return written(self._core.json(), path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return `to_json` as a dict."""
+        """Return `to_json` as a dict.
+
+        Returns
+        -------
+        dict
+            Keys as in docs/schema, units in names.
+        """
         result: dict[str, Any] = json.loads(self._core.json())
         return result
 
@@ -254,7 +275,7 @@ def diff(
         The run before and the run after. Of several, each figure is their mean, and its interval holds the spread
         from run to run.
     per : str, optional
-        What energies are divided by: "run", "step", "sample" or "token"; without it "step" if all tell their steps.
+        What energies are divided by: "run", "step", "sample" or "token"; without it "step" if all mark their steps.
     names : tuple of str, optional
         Of the two sides, in the table; without it what the names of their files have in common, else A and B.
     expand : bool, optional
@@ -270,7 +291,7 @@ def diff(
     Raises
     ------
     Error
-        If a run cannot be read, or does not tell its steps or samples.
+        If a run cannot be read, or does not mark its steps or samples.
     TypeError, ValueError
         If an argument is none of the above.
 

@@ -80,7 +80,13 @@ class Repeatability:
         )
 
     def table(self) -> str:
-        """Return all of it as text."""
+        """Return all of it as text.
+
+        Returns
+        -------
+        str
+            Lines with units.
+        """
         unit = f"{len(self.joules)} run{'s' if len(self.joules) != 1 else ''}"
         if self.warm_up:
             unit += f", the first {self.warm_up} a warm-up, in no figure"
@@ -131,12 +137,25 @@ def repeatability(runs: Iterable[Any], *, gpu: int | str | torch.device | None =
     runs : iterable
         Of each run its joules, or a path, Recording, Session, Report, Scope or row of it, in the order of the runs.
     gpu : int, str or torch.device, optional
-        Of recordings and sessions one GPU, as in `Session.report`; without it all boards.
+        Of recordings and sessions one GPU, as in `Session.report`; all boards without it.
+
+    Returns
+    -------
+    Repeatability
+        Joules, with 95 % intervals.
 
     Raises
     ------
     TypeError, ValueError
         If there is no run, or one whose energy is not known.
+    Error
+        If a recording cannot be read, or has no such GPU.
+
+    Notes
+    -----
+    The warm-up are the first runs, as long as each lies outside of the 99 % prediction interval of those after it.
+    Outliers are those of the generalized extreme Studentized deviate test at 5 % (B. Rosner, Technometrics 25, 1983).
+    The interval of the mean is Student's t.
     """
     joules = tuple(_joules_of(run, gpu) for run in runs)
     if not joules:
@@ -177,9 +196,21 @@ def repeat(
     function : callable
         What to measure, without arguments.
     runs : int
-        How often.
+        How often; 1 or more.
     gpu : int, str or torch.device, optional
-        One GPU, as in `Session.report`; without it all boards.
+        One GPU, as in `Session.report`; all boards without it.
+
+    Returns
+    -------
+    Repeatability
+        Joules of a call, with 95 % intervals.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `function` cannot be called, or `runs` is no whole number from 1.
+    NoDeviceError
+        If there is no board whose energy can be read.
     """
     if not callable(function):
         raise TypeError(f"function is callable, not {function!r} ({type(function).__name__})")
@@ -225,7 +256,7 @@ class Thinned:
 
 @dataclass(frozen=True)
 class SamplingSensitivity:
-    """How much a total depends on how often the power sensor is asked.
+    """How much a total depends on how often the power sensor is read.
 
     Attributes
     ----------
@@ -234,9 +265,9 @@ class SamplingSensitivity:
     period_s : float
         Seconds from one reading to the next, in the mean.
     duration_s : float
-        Seconds of the stretch.
+        Seconds of the interval.
     rows : tuple of Thinned
-        One an interval.
+        One for each sampling interval.
     """
 
     energy_j: float
@@ -248,7 +279,13 @@ class SamplingSensitivity:
         return iter(self.rows)
 
     def table(self) -> str:
-        """Return a table as text."""
+        """Return a table as text.
+
+        Returns
+        -------
+        str
+            A line for the full total, and one an interval.
+        """
         lines = [
             f"{self.energy_j:.6g} J in {self.duration_s:.4g} s by all readings, one each {1e3 * self.period_s:.3g} ms",
             f"{'asked every':>12} {'J':>12} {'least':>12} {'most':>12} {'error':>9} {'worst':>9}",
@@ -272,7 +309,7 @@ def sampling_sensitivity(
     from_ns: int | None = None,
     to_ns: int | None = None,
 ) -> SamplingSensitivity:
-    """Return what a run's total would have been, had its power sensor been asked less often.
+    """Return what a run's total would have been, had its power sensor been read less often.
 
     It takes the recorded readings alone, so nothing runs again: a poll sees the newest reading, and between polls power
     is a straight line. The full total is the same sum over all readings; a report's differs from it by what the report
@@ -284,15 +321,24 @@ def sampling_sensitivity(
         What was recorded.
     intervals_s : list of float
         Sampling intervals, seconds.
-    gpu : int
-        Index of the GPU, as in `Timeline.readings`.
-    from_ns, to_ns : int
-        Only this stretch of CLOCK_MONOTONIC, nanoseconds; both 0 for all readings.
+    gpu : int, str or torch.device
+        One GPU, as in `Timeline.readings`.
+    from_ns, to_ns : int, optional
+        Only this interval of CLOCK_MONOTONIC, nanoseconds; to an end that is not given, all readings.
+
+    Returns
+    -------
+    SamplingSensitivity
+        The total, and a row an interval.
 
     Raises
     ------
     LookupError
         If there are no readings of the GPU's power.
+    TypeError, ValueError
+        If an argument is none of the above.
+    Error
+        If the recording cannot be read.
     """
     if isinstance(run, str | os.PathLike):
         with Recording(run) as recording:

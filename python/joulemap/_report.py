@@ -49,9 +49,16 @@ Rows stand in pre-order of their tree: a parent before its children. None: missi
 
 
 class Sum(NamedTuple):
-    """The energy of some rows together, joules. None: no sensor tells.
+    """The energy of some rows together. None: no sensor measured it.
 
-    The interval is one of 95 %; errors that the rows share, or that cancel, are counted as such.
+    Errors that the rows share, or that cancel, are counted as such.
+
+    Attributes
+    ----------
+    energy_j : float or None
+        Joules.
+    energy_low_j, energy_high_j : float or None
+        Ends of the 95 % interval, joules.
     """
 
     energy_j: float | None
@@ -114,13 +121,13 @@ class RequestCost:
     Attributes
     ----------
     id : str
-        As told; with its number and process if the same id was given before.
+        As given to `request`; with its number and process if the same id was given before.
     energy_j, energy_low_j, energy_high_j : float or None
-        Joules and their 95 % interval; None: no sensor tells.
+        Joules and their 95 % interval; None: no sensor measured it.
     prefill_j, decode_j : float or None
         The same by part, 0 for one that it had not.
     prefill_tokens, decode_tokens : int or None
-        Tokens of its prompt that it was fed, and those after it, or those it `made`; None: not told.
+        Tokens of its prompt that it was fed, and those after it, or those it `made`; None: unknown.
     steps : int
         Steps that it was in.
     start_ns, end_ns : int
@@ -141,7 +148,7 @@ class RequestCost:
 
     @property
     def duration_s(self) -> float:
-        """Seconds from its coming to its end, waiting included."""
+        """Seconds from its beginning to its end, waiting included."""
         return 1e-9 * (self.end_ns - self.start_ns)
 
 
@@ -247,6 +254,11 @@ class Report:
         reverse : bool
             False: the smallest first.
 
+        Returns
+        -------
+        list of Row
+            All rows.
+
         Raises
         ------
         ValueError
@@ -270,20 +282,57 @@ class Report:
         return [row for _, row in known_rows] + [row for at, row in keyed if at is None]
 
     def tree(self, by: str | None = None) -> Node:
-        """Return the rows as a tree: the root above all of them, with `.children`, each with its `.row`."""
+        """Return the rows as a tree.
+
+        Parameters
+        ----------
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        Node
+            The root above all rows, with `.children`, each with its `.row`.
+
+        Raises
+        ------
+        ValueError
+            If `by` is no key.
+        """
         return grow([Row(*fields) for fields in self._core(by).rows()])
 
     def groups(self, by: str | None = None) -> list[Group]:
-        """Return the rows with equal layers taken together, as the table shows them, each sum with its interval."""
+        """Return the rows with equal layers taken together, as the table shows them, each sum with its interval.
+
+        Parameters
+        ----------
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        list of Group
+            Parents before their children.
+
+        Raises
+        ------
+        ValueError
+            If `by` is no key.
+        """
         return [Group(**fields) for fields in self._core(by).groups()]
 
     def requests(self) -> list[RequestCost]:
-        """Return what each request of a server took, in the order they came; `joulemap.request` tells of them.
+        """Return what each request of a server took; `joulemap.request` begins one.
+
+        Returns
+        -------
+        list of RequestCost
+            In the order they came.
 
         Raises
         ------
         Error
-            If the recording tells of none.
+            If the recording has none.
         """
         return [
             _request_cost(node.row, {part.row.kind: part.row for part in node.children if part.row is not None})
@@ -297,8 +346,13 @@ class Report:
         Parameters
         ----------
         of : str or callable
-            A shell pattern of paths, in which `*` stands for dots too; or what takes a `Row` and tells whether it
+            A shell pattern of paths, in which `*` stands for dots too; or what takes a `Row` and says whether it
             belongs to the sum.
+
+        Returns
+        -------
+        Sum
+            Joules, with the ends of the 95 % interval.
 
         Raises
         ------
@@ -346,7 +400,17 @@ class Report:
         expand : bool
             Show equal layers one by one; otherwise they share a row.
         notes : bool
-            Show all notes, and how the fit went; otherwise only what nobody may overlook.
+            Show all notes, and how the fit went; otherwise only those that a reader must know.
+
+        Returns
+        -------
+        str
+            Its lines, units in the head.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is none of the above.
         """
         return self._core(by).text(
             _arguments.whole_or_all("width", width, 2**31 - 1),
@@ -453,6 +517,18 @@ class Report:
             File to write; without it the text is returned.
         by : str, optional
             Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        str or None
+            The text; None if it was written.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        TypeError, ValueError
+            If `path` is no path, or `by` no key.
         """
         return written(self._core(by).csv(), path)
 
@@ -495,6 +571,10 @@ class Report:
         ------
         ImportError
             Without pyarrow.
+        OSError
+            If the file cannot be written.
+        ValueError
+            If `by` is no key.
         """
         _parquet.write(path, self._core(by).rows(), self.to_dict(by=by))
 

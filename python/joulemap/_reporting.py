@@ -45,19 +45,24 @@ class Reporting:
     def energy(
         self, from_ns: int, to_ns: int, *, gpu: int | str | torch.device | None = None, cpu: bool = False
     ) -> Sum:
-        """Return the joules of a stretch of time with their 95 % interval, without a report.
+        """Return the energy of an interval of time, with its 95 % interval, without a report.
 
-        They are a report's total of that time, from the readings around it alone: in a run of days it takes no longer.
-        Time before the first reading and after the last has no part in it; None if all of it lies there.
+        It is a report's total of that time, from the readings around it alone: in a run of days it takes no longer.
+        Time before the first reading and after the last does not count; None if all of it lies there.
 
         Parameters
         ----------
         from_ns, to_ns : int
-            CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds.
+            Begin and end on CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds.
         gpu : int, str or torch.device, optional
-            As in `report`; without it all boards.
+            One GPU, as in `report`; all boards without it.
         cpu : bool
-            The CPU's alone, packages and DRAM together.
+            The CPU's energy alone, packages and DRAM together.
+
+        Returns
+        -------
+        Sum
+            Joules, with the ends of the 95 % interval.
 
         Raises
         ------
@@ -78,7 +83,12 @@ class Reporting:
     def timeline(self) -> Timeline:
         """Return what was recorded, row by row: readings, spans and marks. Of a run that goes on: up to now.
 
-        All of it is read into memory, kernels and hardware counters aside.
+        All of it is read into memory, except kernels and hardware counters.
+
+        Returns
+        -------
+        Timeline
+            With `.series`, `.spans` and `.marks`.
 
         Raises
         ------
@@ -90,19 +100,24 @@ class Reporting:
             return Timeline(source.timeline())
 
     def readings(self, from_ns: int, to_ns: int) -> Timeline:
-        """Return the readings of a stretch of time: a Timeline without spans and marks.
+        """Return the readings of an interval of time: a Timeline without spans and marks.
 
         Nothing else is read: in a run of days it takes no longer.
 
         Parameters
         ----------
         from_ns, to_ns : int
-            CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds.
+            Begin and end on CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds.
+
+        Returns
+        -------
+        Timeline
+            Its `.series` hold the readings from the last before the interval to the first after it.
 
         Raises
         ------
         TypeError, ValueError
-            If an argument is no time.
+            If an argument is no time, or the end lies before the beginning.
         Error
             If the recording cannot be read.
         """
@@ -123,21 +138,22 @@ class Reporting:
         belief: str | os.PathLike[str] | None = None,
         model: str | os.PathLike[str] | None = None,
     ) -> Report:
-        """Report on all of it, or on a part. Of a run that goes on: on what has happened so far.
+        """Report on all of the run, or on a part of it. Of a run that goes on: on what has happened so far.
 
         Parameters
         ----------
         by : str
             Key of the rows: "layer", "kernel", "type", "phase", "board", "span" or "request".
         phase : str, optional
-            Only what happened inside phases of this name.
+            Only what happened inside phases of this name; all without it.
         gpu : int, str or torch.device, optional
-            One GPU: its index as `joulemap list`, nvidia-smi and the rows have it, or CUDA's own after
-            CUDA_VISIBLE_DEVICES as "cuda:1". Without it all boards.
-        process_id : int
-            One process of the run (`os.getpid()`); 0 for all.
-        from_ns, to_ns : int
-            Only this stretch of CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds; both 0 for all of it.
+            One GPU: its index as `joulemap list`, nvidia-smi and the rows have it, CUDA's own index after
+            CUDA_VISIBLE_DEVICES as "cuda:1", or its UUID ("GPU-..."). All boards without it.
+        process_id : int, optional
+            One process of the run (`os.getpid()`); all without it.
+        from_ns, to_ns : int, optional
+            Only this interval of CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds. An end that is not given is that
+            of the run.
         belief : path, optional
             CSV file of what is known of powers beside the readings; docs/report.md has its columns.
         model : path, optional
@@ -154,7 +170,11 @@ class Reporting:
         TypeError, ValueError
             If an argument is none of the above.
         Error
-            If there is no such phase, GPU or process, or the recording or the beliefs cannot be read.
+            If there is no such phase, GPU or process, or the recording or the file of `belief` cannot be read.
+
+        Notes
+        -----
+        Energies come with 95 % intervals; docs/estimator.md derives them, docs/accuracy.md says how well they hold.
         """
         by_number(by)
         if phase is not None:

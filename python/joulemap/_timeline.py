@@ -38,7 +38,7 @@ class Series:
     missing : str
         Why there are no readings; empty if the sensor can be read.
     lag_s, window_s : float
-        The sensor stamps this much later than the power it tells of, and tells the mean of the window before.
+        The sensor stamps this much later than the power that it reports, and reports the mean of this much time.
     t_ns : array of int64
         CLOCK_MONOTONIC of each reading, nanoseconds, as the sensor stamped it.
     values : array of float64
@@ -85,7 +85,7 @@ class Span:
     parent : int or None
         Number, in `Timeline.spans`, of the span around it.
     samples, tokens : int
-        As the program told them; 0: it did not.
+        As the program gave them; 0: unknown.
     payload : int, float or None
         The number that a range was given (NVTX's payload; of a Kokkos deep copy its bytes).
     pid, thread_id : int
@@ -121,13 +121,13 @@ class Mark:
     Attributes
     ----------
     name : str
-        As told.
+        As the program gave it.
     t_ns : int
         CLOCK_MONOTONIC.
     meta : dict
-        What else was told; empty if nothing was.
+        What else the program gave; empty if nothing.
     pid, thread_id : int
-        Who told it.
+        Who set it.
     rank : int or None
         Of a parallel program.
     """
@@ -180,7 +180,18 @@ class Timeline:
         self.marks = [Mark(**{**fields, "meta": _meta(fields["meta"])}) for fields in told["marks"]]
 
     def unix_s(self, t_ns: int) -> float | None:
-        """Return a time of CLOCK_MONOTONIC as Unix time, seconds; None where it is not recorded (an import)."""
+        """Return a time of CLOCK_MONOTONIC as Unix time.
+
+        Parameters
+        ----------
+        t_ns : int
+            CLOCK_MONOTONIC, nanoseconds.
+
+        Returns
+        -------
+        float or None
+            Seconds since 1970; None where it is not recorded (an import).
+        """
         return None if self._unix_offset_ns == 0 else 1e-9 * (t_ns + self._unix_offset_ns)
 
     def gpu_index(self, gpu: int | str | torch.device) -> int:
@@ -212,19 +223,26 @@ class Timeline:
         raise LookupError(f"this run has no GPU {meant}")
 
     def readings(self, quantity: str = "power", gpu: int | str | torch.device = 0) -> Series:
-        """Return the readings of a GPU's best sensor of a quantity: of several, the one that tells most often.
+        """Return the readings of a GPU's best sensor of a quantity: of several, the one with most readings.
 
         Parameters
         ----------
         quantity : str
             As `Series.quantity`.
-        gpu : int
-            As `Series.gpu`.
+        gpu : int, str or torch.device
+            Its index as `Series.gpu`, CUDA's own as "cuda:1", or its UUID.
+
+        Returns
+        -------
+        Series
+            Times in ns, and values in `Series.unit`.
 
         Raises
         ------
         LookupError
             If the GPU has no such sensor, or none that can be read; it says why.
+        TypeError, ValueError
+            If `gpu` is none of these.
         """
         gpu = self.gpu_index(gpu)
         found = [s for s in self.series if s.quantity == quantity and s.gpu == gpu and s.backend != "rapl"]

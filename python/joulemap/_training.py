@@ -131,6 +131,7 @@ class Training:
         Parameters
         ----------
         phase : str
+            Its name.
         models : iterable of (model, name or None)
             Become layers until the outermost phase ends, those that are modules of PyTorch and not watched yet.
         rank, processes : int

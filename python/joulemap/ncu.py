@@ -15,6 +15,8 @@ from joulemap._report import frame
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["estimate", "profile", "train"]
+
 
 @dataclass(frozen=True, slots=True)
 class EstimatedKernel:
@@ -137,7 +139,7 @@ def estimate(
     limit_w: float | None = None,
     kind: str | None = None,
 ) -> Estimate:
-    """Tell the power and energy of kernels that Nsight Compute has counted.
+    """Estimate the power and energy of kernels that Nsight Compute has counted.
 
     Parameters
     ----------
@@ -161,9 +163,12 @@ def estimate(
     Returns
     -------
     Estimate
+        A row a kernel in W, J and s, each with an interval of 90 %; docs/estimate.md derives them.
 
     Raises
     ------
+    TypeError, ValueError
+        If an argument is none of these.
     joulemap.Error
         If the file is no table of ncu's (it names file and line), or no model is known for its chip.
     """
@@ -194,17 +199,24 @@ def train(
     Parameters
     ----------
     features : path
-        CSV: `kernel,[family,][duration_s,][power_w,]FEATURE...`; a rate, a duty or a percentage each.
+        CSV: `kernel,[family,][duration_s,][power_w,]FEATURE...`; a rate, a duty cycle or a percentage each.
     power : path, optional
-        CSV: `kernel,power_w[,u_w]`. Default: a column `power_w` of the features.
+        CSV: `kernel,power_w[,u_w]`, watts. Default: a column `power_w` of the features.
     path : path, optional
-        Write the model there.
+        File to write the model to, which `estimate` takes.
 
     Returns
     -------
     dict
-        The model, `error_by_kernel` and `error_by_family` (of kernels that it had not seen, nested cross-validation),
-        `notes` on what the data cannot tell apart, and `rows`: `joulemap estimate --train --json`.
+        The model, `error_by_kernel` and `error_by_family` (relative, of kernels that it had not seen, by nested
+        cross-validation), `notes` on what the data cannot tell apart, and `rows`: `joulemap estimate --train --json`.
+
+    Raises
+    ------
+    joulemap.Error
+        If a file is no such table (it names file and line), or there are too few kernels.
+    TypeError
+        If an argument is no path.
     """
     found: dict[str, Any] = json.loads(
         _core.train(
@@ -244,6 +256,8 @@ def profile(
 
     Raises
     ------
+    TypeError, ValueError
+        If an argument is none of these, or `command` is empty.
     joulemap.Error
         If there is no ncu, it may not read counters, no kernel was profiled, or time is out; with the cure.
     """

@@ -262,10 +262,16 @@ def measure(
 
     Parameters
     ----------
+    player : Player
+        Plays the bursts.
+    board : Board
+        Gives the energy of windows.
     quantities : list of Quantity
         Their parts made ready; windows are added to these.
     window_s : float
         Of bursts in one setting.
+    chance : random.Random
+        Decides the order.
     seconds : float, optional
         Time after which no third round begins; without it there are two rounds.
     precision : float

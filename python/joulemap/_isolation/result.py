@@ -79,7 +79,7 @@ _COLUMNS = [
 
 @dataclass(frozen=True)
 class IsolatedLayers:
-    """All layers that were asked for.
+    """The layers that were chosen, each alone.
 
     Attributes
     ----------
@@ -102,7 +102,13 @@ class IsolatedLayers:
         return len(self.rows)
 
     def table(self) -> str:
-        """Return a table as text, with what was left out below."""
+        """Return a table as text, with what was left out below.
+
+        Returns
+        -------
+        str
+            A line a layer and direction: mJ with half of the 95 % interval, us, W, MHz.
+        """
         width = max([len("layer"), *(len(row.path) for row in self.rows)])
         head = f"{'energy of a call':>22} {'time':>11} {'power':>7} {'MHz':>5} {'calls':>6}  how"
         lines = [f"{'layer':{width}} {'':8} {head}"]

@@ -44,7 +44,7 @@ class Lease:
         Returns
         -------
         float or None
-            What the GPU keeps to from now on, W; None: it does not tell.
+            What the GPU keeps to from now on, W; None: the driver does not say.
 
         Raises
         ------
@@ -59,9 +59,14 @@ class Lease:
         return enforced_w
 
     def clock(self, mhz: float | None) -> None:
-        """Hold the SM clock at no more than `mhz`; None: at no bound of ours.
+        """Hold the SM clock at no more than a bound.
 
-        NVML does not tell whether a clock was held before: the end of a lease that held one lets go of all bounds.
+        NVML does not say whether a clock was held before: the end of a lease that held one lets go of all bounds.
+
+        Parameters
+        ----------
+        mhz : float or None
+            The bound, MHz; None: let go of it.
 
         Raises
         ------
@@ -73,7 +78,13 @@ class Lease:
         self._core.clock(0.0 if mhz is None else _arguments.real("mhz", mhz, 0, 1e5))
 
     def put_back(self) -> None:
-        """Set what was found, and go on holding the lease."""
+        """Set what was found, and go on holding the lease.
+
+        Raises
+        ------
+        joulemap.Error
+            If the lease is over, or the GPU is gone.
+        """
         if self.cap_w is not None and self.found.cap_w is not None:
             self._core.set(self.found.cap_w)
             self.cap_w = None
@@ -134,7 +145,7 @@ def lease(
     Parameters
     ----------
     gpu : int, str or torch.device
-        Index as nvidia-smi counts, CUDA's own as "cuda:0", or UUID.
+        Index as nvidia-smi counts, CUDA's own as "cuda:0", or UUID ("GPU-...").
     who : str, optional
         What the holder is called, for others that find the GPU taken; without it the command.
     for_s : float, optional
@@ -142,13 +153,20 @@ def lease(
     sim : str, optional
         As of `show`.
 
+    Returns
+    -------
+    Lease
+        For `with`: `set(cap_w)` sets the cap.
+
     Raises
     ------
     TypeError, ValueError
         If an argument is none of these.
+    joulemap.NoDeviceError
+        If CUDA has no such GPU, or no GPU has that UUID.
     joulemap.Error
         If another has it (it is named: `status` is "BUSY"), there is no right (how to get it is said), the cap cannot
-        be set, or there is no such GPU.
+        be set, or there is no GPU of that index.
 
     Examples
     --------

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 
 class Figure95(NamedTuple):
-    """A value with the ends of its 95 % interval."""
+    """A value with the ends of its 95 % interval.
+
+    Attributes
+    ----------
+    value : float
+        A share (0.1: 10 %).
+    low, high : float
+        The ends of the interval, likewise.
+    """
 
     value: float
     low: float
@@ -134,7 +142,23 @@ class CapSearch:
         return caps
 
     def table(self, *, width: int = 100) -> str:
-        """Return verdict and table as text, `width` columns wide."""
+        """Return verdict and table as text.
+
+        Parameters
+        ----------
+        width : int
+            Columns to cut at.
+
+        Returns
+        -------
+        str
+            Its lines, units in the head.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `width` is no whole number.
+        """
         return self._core.text(_arguments.whole("width", width, 2**31 - 1)).rstrip()
 
     def __str__(self) -> str:

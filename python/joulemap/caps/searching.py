@@ -187,10 +187,10 @@ def search(
 
     Notes
     -----
-    Weights, buffers, gradients, the optimizer's state, modes, random states of Python, NumPy and PyTorch, and the
-    loader's sampler and generators are put back bit for bit, also after an error or Ctrl-C; so is the cap, also after
-    kill -9. A copy of weights, gradients and the optimizer's state is held in the CPU's memory meanwhile, one of the
-    buffers where they are. What a data set or a function keeps for itself is not known, and stays as it then is.
+    Put back bit for bit, also after an error or Ctrl-C: weights, buffers, gradients, the optimizer's state, modes, the
+    loader's sampler and generators, and random states of Python, NumPy and PyTorch. The cap is put back also after
+    kill -9. Meanwhile the CPU's memory holds a copy of weights, gradients and the optimizer's state; one of the buffers
+    stays where they are. What a data set or a function keeps for itself is not known, and stays as it then is.
 
     It uses the open session, whose page then shows it, else one of its own. All GPU work is waited for at the ends of
     each window.

@@ -45,7 +45,18 @@ def __getattr__(name: str) -> Any:
 
 
 def figures() -> list[str]:
-    """Return the keys of all figures that `plot` draws."""
+    """Return the keys of all figures that `plot` draws.
+
+    Returns
+    -------
+    list of str
+        "power_time", "layer_energy", ...; docs/figures.md shows each.
+
+    Raises
+    ------
+    ImportError
+        Without Matplotlib.
+    """
     _import_matplotlib()
     from joulemap.plots.table import FIGURES
 

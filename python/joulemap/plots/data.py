@@ -16,7 +16,14 @@ from joulemap._timeline import Series, Timeline
 class PhaseEnergy(NamedTuple):
     """The joules of all phases of a name, with what is in them. None: not known.
 
-    The interval is one of 95 %.
+    Attributes
+    ----------
+    name : str
+        Of the phases.
+    energy_j : float or None
+        Joules.
+    energy_low_j, energy_high_j : float or None
+        Ends of the 95 % interval, joules.
     """
 
     name: str
@@ -32,7 +39,7 @@ class PlotData:
     Attributes
     ----------
     t_s, power_w : sequence of float
-        Power in watts, and when the GPU drew it (not when the sensor told it); as many, by time.
+        Power in watts, and when the GPU drew it (not when the sensor gave it); as many, by time.
     gpu_util_t_s, gpu_util : sequence of float
         GPU utilisation in percent, and its times.
     mem_util_t_s, mem_util : sequence of float
@@ -46,7 +53,7 @@ class PlotData:
     simulated : bool
         No real GPU drew this power: figures say so.
     sensor : str
-        What measured the power; empty: not told.
+        What measured the power; empty: unknown.
     """
 
     t_s: Sequence[float] = ()
@@ -76,8 +83,13 @@ class PlotData:
         ----------
         source : path, Recording, Session or PlotData
             The run; of a session that goes on: up to now. A `PlotData` is returned as it is.
-        gpu : int or str
-            Its index as `joulemap list` has it, or "cuda:0".
+        gpu : int, str or torch.device
+            Its index as `joulemap list` has it, CUDA's own as "cuda:0", or its UUID.
+
+        Returns
+        -------
+        PlotData
+            Seconds from the run's start, watts and percent; a quantity without readings is empty.
 
         Raises
         ------

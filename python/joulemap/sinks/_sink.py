@@ -92,7 +92,7 @@ class Sink:
             self.close()
 
     def close(self) -> None:
-        """Tell what is left, and of the whole run so far; a second call does nothing, nor one in a forked child."""
+        """Log what is left, and the whole run so far; a second call does nothing, nor does one in a forked child."""
         if self._closed or self._owner != os.getpid():
             return
         self._closed = True

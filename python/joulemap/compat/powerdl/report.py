@@ -103,7 +103,7 @@ class Report:
         include_figures: bool = False,
         **opts: Any,
     ) -> list[Path]:
-        """Write the report's files; `opts` are those of `plot`.
+        """Write the report's files.
 
         Parameters
         ----------
@@ -115,6 +115,8 @@ class Report:
             summary.json.
         include_figures : bool
             All figures; needs matplotlib.
+        **opts
+            As of `plot`.
 
         Returns
         -------
