@@ -36,13 +36,13 @@ class Repeatability:
         Numbers of runs, from 0, that are outliers of the steady ones (Rosner's test at 5 %).
     count : int
         Steady runs: those behind the figures that follow.
-    median, mean, least, most : float
+    median_j, mean_j, least_j, most_j : float
         Joules.
-    low, high : float or None
-        95 % interval of the mean, by Student's t; None of one run.
-    deviation : float or None
+    low_j, high_j : float or None
+        95 % interval of the mean, joules, by Student's t; None of one run.
+    deviation_j : float or None
         Standard deviation of one run (n - 1), joules; None of one run.
-    slope, slope_low, slope_high : float or None
+    slope_j, slope_low_j, slope_high_j : float or None
         Joules by which each run differs from the one before (a drift), with its 95 % interval; None of less than
         three.
     """
@@ -51,32 +51,34 @@ class Repeatability:
     warm_up: int
     outliers: tuple[int, ...]
     count: int
-    mean: float
-    low: float | None
-    high: float | None
-    deviation: float | None
-    median: float
-    least: float
-    most: float
-    slope: float | None
-    slope_low: float | None
-    slope_high: float | None
+    mean_j: float
+    low_j: float | None
+    high_j: float | None
+    deviation_j: float | None
+    median_j: float
+    least_j: float
+    most_j: float
+    slope_j: float | None
+    slope_low_j: float | None
+    slope_high_j: float | None
 
     @property
-    def steady(self) -> tuple[float, ...]:
+    def steady_j(self) -> tuple[float, ...]:
         """Joules of the steady runs."""
         return self.joules[self.warm_up :]
 
     @property
     def cv(self) -> float | None:
         """Coefficient of variation: the standard deviation as a part of the mean (0.01 is 1 %)."""
-        return None if self.deviation is None or self.mean == 0 else self.deviation / abs(self.mean)
+        return None if self.deviation_j is None or self.mean_j == 0 else self.deviation_j / abs(self.mean_j)
 
     @property
     def drifts(self) -> bool:
         """Whether the runs surely rise or fall: then they are not alike, and the interval does not hold that."""
         return (
-            self.slope_low is not None and self.slope_high is not None and (self.slope_low > 0 or self.slope_high < 0)
+            self.slope_low_j is not None
+            and self.slope_high_j is not None
+            and (self.slope_low_j > 0 or self.slope_high_j < 0)
         )
 
     def table(self) -> str:
@@ -90,17 +92,19 @@ class Repeatability:
         unit = f"{len(self.joules)} run{'s' if len(self.joules) != 1 else ''}"
         if self.warm_up:
             unit += f", the first {self.warm_up} a warm-up, in no figure"
-        lines = [unit, f"  median              {self.median:.6g} J", f"  mean                {self.mean:.6g} J"]
-        if self.low is not None and self.high is not None and self.deviation is not None and self.cv is not None:
-            lines[-1] += f" ±{(self.high - self.low) / 2:.2g} J (95 % interval: {self.low:.6g} to {self.high:.6g})"
-            lines.append(f"  standard deviation  {self.deviation:.2g} J, CV {100 * self.cv:.2g} %")
-        lines.append(f"  least, most         {self.least:.6g} J, {self.most:.6g} J")
+        lines = [unit, f"  median              {self.median_j:.6g} J", f"  mean                {self.mean_j:.6g} J"]
+        if self.low_j is not None and self.high_j is not None and self.deviation_j is not None and self.cv is not None:
+            lines[-1] += (
+                f" ±{(self.high_j - self.low_j) / 2:.2g} J (95 % interval: {self.low_j:.6g} to {self.high_j:.6g})"
+            )
+            lines.append(f"  standard deviation  {self.deviation_j:.2g} J, CV {100 * self.cv:.2g} %")
+        lines.append(f"  least, most         {self.least_j:.6g} J, {self.most_j:.6g} J")
         for number in self.outliers:
-            off = 100 * (self.joules[number] / self.median - 1)
+            off = 100 * (self.joules[number] / self.median_j - 1)
             lines.append(f"  run {number} is an outlier: {self.joules[number]:.6g} J, {off:+.1f} % off the median")
-        if self.drifts and self.slope is not None:
+        if self.drifts and self.slope_j is not None:
             lines.append(
-                f"  runs {'rise' if self.slope > 0 else 'fall'} by {abs(self.slope):.2g} J each: they are not alike"
+                f"  runs {'rise' if self.slope_j > 0 else 'fall'} by {abs(self.slope_j):.2g} J each: they are not alike"
             )
         return "\n".join(lines)
 
@@ -161,7 +165,9 @@ def repeatability(runs: Iterable[Any], *, gpu: int | str | torch.device | None =
     if not joules:
         raise ValueError("runs is empty: give the joules of one run at least")
     found = _core.repeats(joules)
-    return Repeatability(joules=joules, **{**found, "outliers": tuple(found["outliers"])})
+    numbers = {name: found.pop(name) for name in ("count", "warm_up")}
+    outliers = tuple(found.pop("outliers"))
+    return Repeatability(joules, **numbers, outliers=outliers, **{f"{name}_j": value for name, value in found.items()})
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class Series:
         "nvml", "rapl" or "import".
     gpu : int or None
         Index of the GPU as `joulemap list` and nvidia-smi have it (of RAPL: of the package).
-    cuda : int or None
+    cuda_index : int or None
         CUDA's index of it, after CUDA_VISIBLE_DEVICES.
     board, uuid : str
         Its name and UUID.
@@ -50,7 +50,7 @@ class Series:
     unit: str
     backend: str
     gpu: int | None
-    cuda: int | None
+    cuda_index: int | None
     uuid: str
     board: str
     missing: str
@@ -88,7 +88,7 @@ class Span:
         As the program gave them; 0: unknown.
     payload : int, float or None
         The number that a range was given (NVTX's payload; of a Kokkos deep copy its bytes).
-    pid, thread_id : int
+    process_id, thread_id : int
         Who began it.
     rank : int or None
         Of a parallel program.
@@ -104,7 +104,7 @@ class Span:
     samples: int
     tokens: int
     payload: int | float | None
-    pid: int
+    process_id: int
     rank: int | None
     thread_id: int
 
@@ -126,7 +126,7 @@ class Mark:
         CLOCK_MONOTONIC.
     meta : dict
         What else the program gave; empty if nothing.
-    pid, thread_id : int
+    process_id, thread_id : int
         Who set it.
     rank : int or None
         Of a parallel program.
@@ -135,7 +135,7 @@ class Mark:
     name: str
     t_ns: int
     meta: dict[str, Any]
-    pid: int
+    process_id: int
     rank: int | None
     thread_id: int
 
@@ -218,7 +218,7 @@ class Timeline:
         if not meant.uuid and not meant.is_cuda:
             return meant.number
         for one in self.series:
-            if one.gpu is not None and (one.uuid == meant.uuid if meant.uuid else one.cuda == meant.number):
+            if one.gpu is not None and (one.uuid == meant.uuid if meant.uuid else one.cuda_index == meant.number):
                 return one.gpu
         raise LookupError(f"this run has no GPU {meant}")
 

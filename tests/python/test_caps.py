@@ -138,7 +138,7 @@ def test_a_lease_of_the_program_goes_on_and_its_cap_is_what_others_are_compared_
     with caps.lease() as lease:
         lease.set(600)
         law = Law(run, slow=0.5)
-        found = caps.search(law, held=lease, sweep=2, sweep_rounds=1, proof=False, **QUICK)
+        found = caps.search(law, lease=lease, sweep=2, sweep_rounds=1, proof=False, **QUICK)
         assert found.reference_w == 600
         assert lease.cap_w == 600
         assert law.calls > 2 * WINDOWS

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import pkgutil
 
 import joulemap
+import pytest
 
 
 def test_the_top_has_fifteen_names_at_most() -> None:
     assert len(joulemap.__all__) <= 15
 
 
-def test_no_name_at_the_top_hides_a_module() -> None:
-    modules = {module.name for module in pkgutil.iter_modules(joulemap.__path__)}
-    hiding = [name for name in joulemap.__all__ if name in modules and not inspect.ismodule(getattr(joulemap, name))]
-    assert hiding == []
+@pytest.mark.parametrize("name", ["", ".calibration", ".caps", ".plots", ".sinks"])
+def test_no_name_hides_a_module(name: str) -> None:
+    package = importlib.import_module(f"joulemap{name}")
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    shown = [key for key in package.__all__ if not inspect.ismodule(getattr(package, key))]
+    assert [key for key in shown if key in modules] == []
 
 
 def test_every_result_type_is_a_class_and_nothing_at_the_top_is_one() -> None:

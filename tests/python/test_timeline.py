@@ -49,7 +49,7 @@ def test_spans_lie_in_those_around_them(timeline: joulemap.types.Timeline) -> No
         assert timeline.spans[step.parent] == phase
         assert phase.start_ns <= step.start_ns < step.end_ns <= phase.end_ns
         assert 0.05 <= step.duration_s == pytest.approx(1e-9 * (step.end_ns - step.start_ns))
-        assert step.pid == phase.pid > 0
+        assert step.process_id == phase.process_id > 0
         assert step.rank is None
     window = timeline.spans[-1]
     assert (window.kind, window.name, window.ended) == ("window", "never ends", False)

@@ -30,7 +30,7 @@ class IsolatedLayer:
         "forward" or "backward".
     calls : int
         How often one pass of the model calls the layer. The figures are of the first of these calls.
-    energy_j, low_j, high_j : float
+    energy_j, energy_low_j, energy_high_j : float
         Joules of a call, and the ends of the 95 % interval, relative to the GPU's own sensor.
     call_s : float
         Seconds of a call.
@@ -48,8 +48,8 @@ class IsolatedLayer:
     direction: str
     calls: int
     energy_j: float
-    low_j: float
-    high_j: float
+    energy_low_j: float
+    energy_high_j: float
     call_s: float
     clock_mhz: float | None
     gap_w: float
@@ -58,7 +58,7 @@ class IsolatedLayer:
     @property
     def u_j(self) -> float:
         """Standard uncertainty of `energy_j`, joules."""
-        return (self.high_j - self.low_j) / 2 / _U_OF_HALF
+        return (self.energy_high_j - self.energy_low_j) / 2 / _U_OF_HALF
 
 
 _COLUMNS = [
@@ -70,8 +70,8 @@ _COLUMNS = [
     "call_s",
     "clock_mhz",
     "calls",
-    "low_j",
-    "high_j",
+    "energy_low_j",
+    "energy_high_j",
     "gap_w",
     "how",
 ]
@@ -113,7 +113,7 @@ class IsolatedLayers:
         head = f"{'energy of a call':>22} {'time':>11} {'power':>7} {'MHz':>5} {'calls':>6}  how"
         lines = [f"{'layer':{width}} {'':8} {head}"]
         for row in self.rows:
-            half_j = (row.high_j - row.low_j) / 2
+            half_j = (row.energy_high_j - row.energy_low_j) / 2
             energy = f"{1e3 * row.energy_j:.3f} ±{1e3 * half_j:.3f} mJ"
             power = f"{row.energy_j / row.call_s:.0f} W" if row.call_s > 0 else "-"
             clock = "-" if row.clock_mhz is None else f"{row.clock_mhz:.0f}"

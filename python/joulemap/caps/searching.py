@@ -10,7 +10,8 @@ from joulemap import _arguments, _core
 from joulemap._bar import Bar
 from joulemap._gpu import find_gpu
 from joulemap._session import MeasuringSession, Session, current_session
-from joulemap.caps.leases import Lease, lease, nvml_index
+from joulemap.caps import leases
+from joulemap.caps.leases import Lease, nvml_index
 from joulemap.caps.result import CapSearch
 from joulemap.caps.windows import Meter
 from joulemap.caps.work import Calls, ModelSteps, Work
@@ -66,7 +67,7 @@ def _session() -> Iterator[Session]:
 def _leased(given: Lease | None, board: int) -> Iterator[Lease]:
     """Give a lease of our own, which ends; of one that is given, its cap is put back to what it was."""
     if given is None:
-        with lease(board, who="joulemap.caps.search") as own:
+        with leases.lease(board, who="joulemap.caps.search") as own:
             yield own
         return
     before_w = given.cap_w
@@ -124,7 +125,7 @@ def search(
     gpu: int | str | torch.device | None = None,
     settle_s: float = 1.0,
     window_s: float = 3.0,
-    held: Lease | None = None,
+    lease: Lease | None = None,
     progress: bool = False,
     seed: int = 0,
 ) -> CapSearch:
@@ -165,7 +166,7 @@ def search(
         first.
     settle_s, window_s : float
         Seconds to work at a new cap before measuring, and to measure, of each trial.
-    held : Lease, optional
+    lease : Lease, optional
         A lease of this program, which goes on; its cap is what others are compared with. Without it one is taken and
         ended.
     progress : bool
@@ -207,9 +208,9 @@ def search(
         raise ValueError("probes is at least 1")
     if sweep is not None and caps < 2:
         raise ValueError("sweep is at least 2 caps")
-    index = _index_of(gpu, work) if held is None else held.found.index
+    index = _index_of(gpu, work) if lease is None else lease.found.index
     bar = Bar(progress)
-    with _session() as session, _leased(held, index) as own, work.kept():
+    with _session() as session, _leased(lease, index) as own, work.kept():
         low_w, high_w = own.found.low_w or 0.0, _high_w(own)
         core = _core.Search(
             low_w=low_w,

@@ -91,7 +91,7 @@ def power_cap_profiler(
         gpu=gpu,
         settle_s=_SETTLE * trial_s,
         window_s=(1 - _SETTLE) * trial_s,
-        held=held(gpu),
+        lease=held(gpu),
     )
     best_w = round(modelled_w(found))
     if out_file is not None:
