@@ -36,7 +36,7 @@ def main() -> None:
         progress=True,
     )
     print(found)
-    found.save("cap.json")  # joulemap plot cap.json --figure power_cap -o cap.png
+    found.to_json("cap.json")  # joulemap plot cap.json --figure power_cap -o cap.png
 
     with joulemap.caps.lease() as lease:  # the GPU is as it was found when this ends, however it does
         lease.set(found.cap_w)

@@ -133,7 +133,7 @@ class Model(nn.Module):
 class Sequence:
     """A request as the engine sees it."""
 
-    request: joulemap.Request
+    request: joulemap.types.Request
     tokens: list[int]  # the prompt, and what was answered so far
     end: int  # it is done at so many
     fed: int = 0  # tokens whose keys and values lie in the cache

@@ -55,7 +55,7 @@ def generate(
     run: joulemap.Session,
     target: Speaker,
     draft: Speaker,
-    request: joulemap.Request,
+    request: joulemap.types.Request,
     prompt: list[int],
     count: int,
     k: int,

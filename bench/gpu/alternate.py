@@ -186,7 +186,7 @@ class Step:
     took_s: float
 
 
-def all_steps(program: host_bound.Program, args: argparse.Namespace) -> tuple[list[Step], joulemap.TracingCost]:
+def all_steps(program: host_bound.Program, args: argparse.Namespace) -> tuple[list[Step], joulemap.types.TracingCost]:
     """Play the program within a budget, and nothing beside it."""
     began: list[tuple[float, str, bool]] = []
 

@@ -44,9 +44,9 @@ import joulemap
 import torch
 from joulemap._burst import Player, first_line, player_of
 from joulemap._describe import describe
-from joulemap.isolation.given import Given, take
-from joulemap.isolation.measure import Board, Part, Quantity, make_ready, measure
-from joulemap.isolation.settings import SETTINGS, Duty
+from joulemap._isolation.given import Given, take
+from joulemap._isolation.measure import Board, Part, Quantity, make_ready, measure
+from joulemap._isolation.settings import SETTINGS, Duty
 from publish import head, publish, spread
 from subjects import Subject, make
 from torch import nn
@@ -174,10 +174,10 @@ def with_counters(recording: str, counted: Path) -> str:
     return both
 
 
-def live(path: str, report: joulemap.Report, mhz: float | None) -> tuple[Figure, str]:
+def live(path: str, report: joulemap.types.Report, mhz: float | None) -> tuple[Figure, str]:
     """Energy of a forward call in training, and how most of its calls are known."""
 
-    def is_own(row: joulemap.Row) -> bool:
+    def is_own(row: joulemap.types.Row) -> bool:
         return row.kind == "forward" and row.path == path
 
     own = [row for row in report.rows if is_own(row)]
@@ -190,7 +190,7 @@ def live(path: str, report: joulemap.Report, mhz: float | None) -> tuple[Figure,
     return Figure(energy_j / len(own), half_j / len(own), call_s, mhz), max(set(words), key=words.count)
 
 
-def mean_busy_w(report: joulemap.Report) -> float:
+def mean_busy_w(report: joulemap.types.Report) -> float:
     """Power while any kernel runs: what a split by time takes for the power of each."""
     totals = report.totals
     idle_s = sum(row.busy_s for row in report.rows if row.kind == "idle")

@@ -19,7 +19,7 @@ from typing import Any
 import joulemap
 import torch
 from joulemap._burst import Player, player_of
-from joulemap.isolation.measure import Board, Figure, Part, Quantity, make_ready, measure
+from joulemap._isolation.measure import Board, Figure, Part, Quantity, make_ready, measure
 from publish import append, head
 from torch import Tensor, nn
 from torch.nn import functional

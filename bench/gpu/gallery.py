@@ -72,7 +72,7 @@ def powerdl(folder: Path, size: int) -> list[str]:
             source: Any = tuple(map(str, paths)) if key == "two_runs" else str(paths[0])
             more: dict[str, Any] = {"counts": counts} if key == "roofline" else {}
             try:
-                joulemap.plots.plot(source, key, out=str(folder / f"cnn-{key}.png"), dpi=DPI, **more)
+                joulemap.plots.plot(source, key, path=str(folder / f"cnn-{key}.png"), dpi=DPI, **more)
             except joulemap.plots.CannotDrawError as error:
                 print(f"{key}: not drawn: {error}")
         with joulemap.Recording(str(paths[0])) as recording:

@@ -205,7 +205,7 @@ def play(run: joulemap.Session, phase: str, step: Callable[[], Any], seconds: fl
     return done
 
 
-def shares(report: joulemap.Report) -> tuple[float, float]:
+def shares(report: joulemap.types.Report) -> tuple[float, float]:
     """Of the kernels' time, in rows of layers and optimizers, and in those of phases and steps beside them."""
     rows = [row for row in report.rows if row.depth == 0 and row.kind != "idle"]
     every = sum(row.busy_s for row in rows) or 1.0
@@ -222,7 +222,7 @@ class Cost:
     calls: float = 0.0
 
 
-def costs(report: joulemap.Report, steps: int) -> dict[tuple[str, str], Cost]:
+def costs(report: joulemap.types.Report, steps: int) -> dict[tuple[str, str], Cost]:
     """Return what each row costs a step, by path and kind."""
     return {
         (row.path, row.kind): Cost(row.energy_self_j / steps, row.busy_s / steps, (row.calls or 0) / steps)

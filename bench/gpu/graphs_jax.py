@@ -79,7 +79,7 @@ def recorded(flags: str, seconds: float, file: Path) -> int:
     return int(done.stdout.split()[0])
 
 
-def told(name: str, steps: int, report: joulemap.Report) -> tuple[list[str], dict[str, float]]:
+def told(name: str, steps: int, report: joulemap.types.Report) -> tuple[list[str], dict[str, float]]:
     """Return lines of a run, and the joules a step of each row without its children."""
     rows = report.rows
     outer = [row for row in rows if row.depth == 0 and row.kind != "idle"]

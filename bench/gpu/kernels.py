@@ -27,7 +27,7 @@ import torch
 from bursts import FORGOTTEN_S, mean_busy_w
 from joulemap import _core
 from joulemap._burst import Call, player_of
-from joulemap.isolation.measure import Board, Part, Quantity, make_ready, measure
+from joulemap._isolation.measure import Board, Part, Quantity, make_ready, measure
 from publish import head, publish, spread
 from torch import Tensor
 from torch.nn import functional
@@ -198,7 +198,7 @@ class Told:
     known: str
 
 
-def told(report: joulemap.Report) -> dict[str, Told]:
+def told(report: joulemap.types.Report) -> dict[str, Told]:
     found = {}
     for row in report.rows:
         if row.kind == "layer" and row.calls and row.energy_j is not None:

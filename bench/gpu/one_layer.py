@@ -23,8 +23,8 @@ import joulemap
 import torch
 from bursts import Figure, live, ready, truth
 from joulemap._burst import player_of
-from joulemap.isolation.given import take
-from joulemap.isolation.measure import Board, measure
+from joulemap._isolation.given import take
+from joulemap._isolation.measure import Board, measure
 from publish import head, publish
 from subjects import Subject, make
 from torch import nn

@@ -132,7 +132,7 @@ def short_cycles(recording: joulemap.Recording) -> list[tuple[float, float]]:
             [
                 s
                 for s in spans
-                if s.kind == "step" and phase.start_ns <= s.start_ns < phase.end_ns and s.pid == phase.pid
+                if s.kind == "step" and phase.start_ns <= s.start_ns < phase.end_ns and s.process_id == phase.process_id
             ]
             for phase in phases
         ]

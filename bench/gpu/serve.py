@@ -18,7 +18,7 @@ from pathlib import Path
 
 import joulemap
 import torch
-from joulemap import serving
+from joulemap import _serving as serving
 from publish import head, publish
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
@@ -54,7 +54,7 @@ def check(what: str, figure: float, whole: float, within: float) -> str:
     return f"{what}: {figure:.1f} J of {whole:.1f} J, {100 * off:+.2f} %: {'holds' if abs(off) <= within else 'FAILS'}"
 
 
-def by_context(costs: list[joulemap.RequestCost], bins: int = 4) -> list[str]:
+def by_context(costs: list[joulemap.types.RequestCost], bins: int = 4) -> list[str]:
     """Return a line a quarter of the requests, by how long their contexts were at the end: joules a decoded token."""
     known = sorted(
         ((each.prefill_tokens or 0) + (each.decode_tokens or 0), each.decode_j or 0.0, each.decode_tokens or 0)

@@ -20,7 +20,7 @@ from typing import Any
 
 import joulemap
 from joulemap import _core
-from joulemap.report import Report
+from joulemap._report import Report
 from publish import head, publish
 from subjects import Subject, make
 

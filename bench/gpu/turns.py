@@ -124,7 +124,7 @@ def turns_told(file: Path) -> list[str]:
     return lines
 
 
-def known(report: joulemap.Report) -> str:
+def known(report: joulemap.types.Report) -> str:
     """How joules of layers are known, and how many layers each."""
     ways = Counter(row.provenance for row in report.rows if row.kind == "layer")
     return ", ".join(f"{way} {count}" for way, count in ways.most_common())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from joulemap import _core
+
+_UUIDS = ("GPU-", "MIG-")
 
 
 def text(what: str, value: Any) -> str:
@@ -49,8 +51,19 @@ def flag(what: str, value: Any) -> bool:
     return value
 
 
-def gpu(what: str, value: Any) -> tuple[int, bool]:
-    """Return the index of a GPU, and whether it is CUDA's.
+class Gpu(NamedTuple):
+    """A GPU, as the caller names it: by its index, by CUDA's index, or by its UUID ("": it is not named so)."""
+
+    number: int
+    is_cuda: bool = False
+    uuid: str = ""
+
+    def __str__(self) -> str:
+        return self.uuid or f"{'cuda:' if self.is_cuda else ''}{self.number}"
+
+
+def gpu(what: str, value: Any) -> Gpu:
+    """Return which GPU is meant.
 
     Parameters
     ----------
@@ -58,7 +71,7 @@ def gpu(what: str, value: Any) -> tuple[int, bool]:
         Name of the argument.
     value : int, str or torch.device
         A number: the index of `joulemap list` and nvidia-smi. "cuda:1": CUDA's, after CUDA_VISIBLE_DEVICES; "cuda" is
-        "cuda:0".
+        "cuda:0". "GPU-...": its UUID.
 
     Raises
     ------
@@ -68,13 +81,15 @@ def gpu(what: str, value: Any) -> tuple[int, bool]:
     if isinstance(getattr(value, "type", None), str) and hasattr(value, "index"):  # a torch.device
         value = str(value)
     if isinstance(value, str):
+        if value.startswith(_UUIDS):
+            return Gpu(-1, uuid=value)
         kind, _, index = value.partition(":")
         if kind != "cuda" or not (index.isdecimal() or value == "cuda"):
-            raise ValueError(f'{what} is the index of a GPU, as 0 or "cuda:0", not {value!r}')
-        return int(index or 0), True
+            raise ValueError(f'{what} is the index or UUID of a GPU, as 0, "cuda:0" or "GPU-...", not {value!r}')
+        return Gpu(int(index or 0), is_cuda=True)
     if isinstance(value, bool):
         raise TypeError(f"{what} is the index of a GPU, not {value!r} (bool)")
-    return whole(what, value, 2**31 - 1), False
+    return Gpu(whole(what, value, 2**31 - 1))
 
 
 def whole(what: str, value: Any, most: int = 2**63 - 1) -> int:
@@ -92,6 +107,39 @@ def whole(what: str, value: Any, most: int = 2**63 - 1) -> int:
     if not 0 <= number <= most:
         raise ValueError(f"{what} is a whole number from 0 to {most}, not {number}")
     return number
+
+
+def whole_or_all(what: str, value: Any, most: int = 2**63 - 1) -> int:
+    """Return `value` as an int from 1 to `most`; 0, which the core takes for all, of None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no whole number, or out of range; they name `what`.
+    """
+    if value is None:
+        return 0
+    number = whole(what, value, most)
+    if number == 0:
+        raise ValueError(f"{what} is a whole number from 1, or None for all, not 0")
+    return number
+
+
+def interval(from_ns: Any, to_ns: Any) -> tuple[int, int]:
+    """Return the ends of a time, as the core takes them; None: its first or last moment. Both: (0, 0), all of it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is no time, or the end lies before the beginning.
+    """
+    if from_ns is None and to_ns is None:
+        return 0, 0
+    begin = 0 if from_ns is None else whole("from_ns", from_ns)
+    end = 2**63 - 1 if to_ns is None else whole("to_ns", to_ns)
+    if end < begin:
+        raise ValueError(f"to_ns={end} lies before from_ns={begin}")
+    return begin, end
 
 
 def share(what: str, value: Any) -> float:

@@ -29,7 +29,7 @@ static PyMethodDef module_methods[] = {
     {"findings", core_findings, METH_VARARGS,
      "findings(sim=None) -> list: what works here, and what does not."},
     {"learn_model", core_learn_model, METH_VARARGS,
-     "learn_model(recording, phase, path=None, board_id=0) -> dict: the fields of joulemap.Learnt."},
+     "learn_model(recording, phase, path=None, board_id=0) -> dict: the fields of joulemap.types.Learnt."},
     {"estimate", core_estimate, METH_VARARGS,
      "estimate(csv, model=None, clock_mhz=0, program_s=0, limit_w=0, what='j') -> str: JSON of an estimate."},
     {"train", core_train, METH_VARARGS, "train(features, power=None, path=None) -> str: JSON of a training."},

@@ -181,7 +181,7 @@ PyObject *core_per(void)
 }
 
 static PyMethodDef diff_methods[] = {
-    {"rows", diff_rows, METH_NOARGS, "rows() -> list[dict]: the fields of joulemap.DiffRow."},
+    {"rows", diff_rows, METH_NOARGS, "rows() -> list[dict]: the fields of joulemap.types.DiffRow."},
     {"total", diff_total, METH_NOARGS, "total() -> dict: likewise."},
     {"text", diff_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table."},
     {"markdown", diff_markdown, METH_VARARGS, "markdown(limit=0) -> str"},

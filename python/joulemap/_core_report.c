@@ -410,9 +410,9 @@ static PyObject *report_sum(PyObject *object, PyObject *sequence)
 }
 
 static PyMethodDef report_methods[] = {
-    {"rows", report_rows, METH_NOARGS, "rows() -> list[tuple]: the fields of joulemap.Row."},
-    {"totals", report_totals, METH_NOARGS, "totals() -> dict: the fields of joulemap.Totals."},
-    {"quality", report_quality, METH_NOARGS, "quality() -> dict: the fields of joulemap.Quality."},
+    {"rows", report_rows, METH_NOARGS, "rows() -> list[tuple]: the fields of joulemap.types.Row."},
+    {"totals", report_totals, METH_NOARGS, "totals() -> dict: the fields of joulemap.types.Totals."},
+    {"quality", report_quality, METH_NOARGS, "quality() -> dict: the fields of joulemap.types.Quality."},
     {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: what a reader must know."},
     {"text", report_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table; 0 does not cut."},
     {"json", report_json, METH_NOARGS, "json() -> str"},
@@ -421,7 +421,7 @@ static PyMethodDef report_methods[] = {
      "wants_spans() -> bool: a page says more with one by span."},
     {"fragment", report_fragment, METH_VARARGS, "fragment(limit) -> str: a few lines of HTML."},
     {"csv", report_csv, METH_NOARGS, "csv() -> str"},
-    {"groups", report_groups, METH_NOARGS, "groups() -> list[dict]: the fields of joulemap.Group."},
+    {"groups", report_groups, METH_NOARGS, "groups() -> list[dict]: the fields of joulemap.types.Group."},
     {"sum_paths", report_sum_paths, METH_VARARGS,
      "sum_paths(pattern) -> tuple: energy of rows by path, and its 95 % interval."},
     {"sum", report_sum, METH_O, "sum(rows) -> tuple: energy of rows by number, and its 95 % interval."},

@@ -15,7 +15,7 @@ static PyObject *series_dict(const jm_series *series)
         {"unit", core_text(jm_quantity_unit(series->sensor->quantity))},
         {"backend", core_text(series->board->backend)},
         {"gpu", index_or_none(series->board->index)},
-        {"cuda", index_or_none(series->board->cuda_index)},
+        {"cuda_index", index_or_none(series->board->cuda_index)},
         {"uuid", core_text(series->board->uuid)},
         {"board", core_text(series->board->name)},
         {"missing", core_text(series->sensor->missing)},
@@ -62,7 +62,7 @@ static PyObject *span_dict(const jm_timeline_span *span)
         {"samples", PyLong_FromUnsignedLong(span->samples)},
         {"tokens", PyLong_FromUnsignedLong(span->tokens)},
         {"payload", payload_or_none(span)},
-        {"pid", PyLong_FromLongLong(span->pid)},
+        {"process_id", PyLong_FromLongLong(span->pid)},
         {"rank", index_or_none((int32_t)span->rank)},
         {"thread_id", PyLong_FromLongLong(span->thread_id)},
     };
@@ -75,7 +75,7 @@ static PyObject *mark_dict(const jm_timeline_mark *mark)
         {"name", core_text(mark->name)},
         {"t_ns", PyLong_FromLongLong(mark->t_ns)},
         {"meta", core_text(mark->meta)},
-        {"pid", PyLong_FromLongLong(mark->pid)},
+        {"process_id", PyLong_FromLongLong(mark->pid)},
         {"rank", index_or_none((int32_t)mark->rank)},
         {"thread_id", PyLong_FromLongLong(mark->thread_id)},
     };

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from joulemap._core import Error
+from joulemap._session import Session
 from joulemap._training import Training
-from joulemap.session import Session
 
 if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
 
-    from joulemap.report import Report
+    from joulemap._report import Report
 
 
 def rank_by_environment() -> tuple[int, int]:
@@ -93,12 +93,42 @@ class EnergyHooks:
             )
         return self._training.session
 
-    def report(self, by: str = "layer", phase: str | None = None, **wishes: Any) -> Report:
-        """Report on what was measured so far; arguments as those of `Session.report`."""
-        return self.session.report(by, phase, **wishes)
+    def report(self, by: str = "layer", phase: str | None = None, **options: Any) -> Report:
+        """Report on what was measured so far.
+
+        Parameters
+        ----------
+        by : str
+            Key of the rows, as in `Session.report`.
+        phase : str, optional
+            Only what happened inside phases of this name; all without it.
+        **options
+            As of `Session.report`: `gpu`, `from_ns`, ...
+
+        Returns
+        -------
+        Report
+            Its rows, totals and notes.
+
+        Raises
+        ------
+        RuntimeError
+            Before the first training, and in processes that measure nothing.
+        TypeError, ValueError
+            If an argument is none of these.
+        Error
+            If there is no such phase or GPU.
+        """
+        return self.session.report(by, phase, **options)
 
     def close(self) -> None:
-        """End the session, if it is the callback's own: its file is whole then. Reports can still be made."""
+        """End the session, if it is the callback's own: its file is whole then. Reports can still be made.
+
+        Raises
+        ------
+        Error
+            If the recording could not be written whole.
+        """
         self._training.close()
 
     def __enter__(self) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from joulemap import _core
-from joulemap.machine import Board, boards
+from joulemap._machine import Board, boards
 
 
 def find_gpu(device_index: int) -> Board:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from joulemap.scope import Scope
+from joulemap._scope import Scope
 
 Joules = Callable[[int, int], float | None]
 """Gives the joules between two times (CLOCK_MONOTONIC, nanoseconds); None: no sensor tells."""

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from joulemap import _arguments
 from joulemap._core import Error
 from joulemap._found import MOST, found
+from joulemap._scope import Scope
+from joulemap._session import Session, current_session
 from joulemap._stretches import Ledger, Part, Steps
-from joulemap.scope import Scope
-from joulemap.session import Session, current_session
 
 if TYPE_CHECKING:
     import torch
@@ -131,6 +131,7 @@ class Training:
         Parameters
         ----------
         phase : str
+            Its name.
         models : iterable of (model, name or None)
             Become layers until the outermost phase ends, those that are modules of PyTorch and not watched yet.
         rank, processes : int

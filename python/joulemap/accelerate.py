@@ -18,6 +18,8 @@ except ImportError as error:
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+__all__ = ["Energy", "watch"]
+
 
 class Energy(EnergyHooks):
     """A training with accelerate that is measured; made by `watch`."""
@@ -46,13 +48,31 @@ class Energy(EnergyHooks):
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Be another phase, `validate` say, in which the training has no part."""
+        """Be another phase, `validate` say, in which the training has no part.
+
+        Parameters
+        ----------
+        name : str
+            What its row is called.
+
+        Yields
+        ------
+        None
+            For `with`.
+        """
         with entry_point():
             self._enter(name)
             yield
 
     def figures(self) -> dict[str, float]:
-        """Return joules of the steps since the last call, as `accelerator.log` gets them; nothing if there are none."""
+        """Return joules of the steps since the last call, as `accelerator.log` gets them.
+
+        Returns
+        -------
+        dict
+            "energy/j_per_step", "energy/power_w" and, where they are known, "energy/j_per_sample" and
+            "energy/j_per_token"; empty if no readings of a step are in.
+        """
         return {f"energy/{name}": value for name, value in (self._step_figures() or {}).items()}
 
     @harmless
@@ -103,10 +123,11 @@ def watch(accelerator: Any, *models: Any, phase: str = TRAIN, **settings: Any) -
     Parameters
     ----------
     accelerator : accelerate.Accelerator
+        That of the loop: its `log` and its ranks are used.
     *models : torch.nn.Module
         Before or after `prepare`.
     phase : str
-        What it is.
+        What the loop's row is called.
     **settings
         `path`, `session`, `overwrite`, `gpu` and `log`, as those of callbacks.
 
@@ -114,6 +135,11 @@ def watch(accelerator: Any, *models: Any, phase: str = TRAIN, **settings: Any) -
     -------
     Energy
         Its `phase(name)` sets other work apart, `report()` reports.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of these.
 
     Examples
     --------

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 else:
     _Callback = _TrainerCallback
 
+__all__ = ["EnergyCallback"]
+
 _RUNTIME = "_runtime"
 """Ends a key of what Trainer logs at the end of a training or an evaluation: `train_runtime`, `eval_runtime`."""
 
@@ -44,6 +46,24 @@ class EnergyCallback(EnergyHooks, _Callback):
     `train_energy_j`, and `eval_energy_j` and `test_energy_j` in the metrics of `evaluate` and `predict`, with some
     0.1 s of waiting each.
 
+    Parameters
+    ----------
+    path : path, optional
+        Recording file, written as the training goes; in memory without it.
+    session : Session, optional
+        To measure in; without it the one that is open, else one of its own, until `close` or the end of the program.
+    overwrite : bool
+        Replace an existing file.
+    gpu : int, str or torch.device, optional
+        Whose joules are logged, as in `Session.report`; those of all GPUs without it.
+    log : bool
+        Give joules to the framework's own log.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of these.
+
     Examples
     --------
     >>> energy = joulemap.huggingface.EnergyCallback()  # doctest: +SKIP
@@ -53,7 +73,7 @@ class EnergyCallback(EnergyHooks, _Callback):
     """
 
     @harmless
-    def hear(self, samples: int, tokens: int) -> None:
+    def _hear(self, samples: int, tokens: int) -> None:
         """Note a batch of a loader: a part of an optimizer step, or a step of an evaluation."""
         phase = self._training.phase
         if phase is not None and phase.name == TRAIN:
@@ -62,18 +82,18 @@ class EnergyCallback(EnergyHooks, _Callback):
             self._training.begin_step(samples, tokens)
 
     @harmless
-    def enter(self, phase: str, trainer_args: Any, model: Any) -> None:
+    def _enter(self, phase: str, trainer_args: Any, model: Any) -> None:
         """Begin a phase."""
         self._training.enter(
             phase,
             [(model, None)],
             rank=trainer_args.process_index,
             processes=trainer_args.world_size,
-            listen=self.hear,
+            listen=self._hear,
         )
 
     @harmless
-    def add_to(self, logs: dict[str, Any]) -> None:
+    def _add_to(self, logs: dict[str, Any]) -> None:
         """Add joules to what Trainer is about to log."""
         ending = next((key.removesuffix(_RUNTIME) for key in logs if key.endswith(_RUNTIME)), None)
         phase = self._training.phase
@@ -89,7 +109,7 @@ class EnergyCallback(EnergyHooks, _Callback):
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         """Begin a training."""
         self._training.leave(TRAIN)  # that found its batch too large, and begins anew
-        self.enter(TRAIN, args, model)
+        self._enter(TRAIN, args, model)
 
     @harmless
     def on_train_end(self, *_: Any, **__: Any) -> None:
@@ -124,7 +144,7 @@ class EnergyCallback(EnergyHooks, _Callback):
     @harmless
     def on_predict(self, args: Any, state: Any, control: Any, metrics: dict[str, Any], **_: Any) -> None:
         """End a prediction, and add its joules to its metrics."""
-        self.add_to(metrics)
+        self._add_to(metrics)
 
 
 def _callback_of(trainer: Any) -> EnergyCallback | None:
@@ -138,7 +158,7 @@ def _wrapped(original: Callable[..., Any], phase: str | None) -> Callable[..., A
         callback = _callback_of(self)
         with nullcontext() if callback is None else entry_point():
             if callback is not None and phase is not None:
-                callback.enter(phase, self.args, self.model)
+                callback._enter(phase, self.args, self.model)
             return original(self, *args, **kwargs)
 
     return call
@@ -149,7 +169,7 @@ def _wrapped_log(original: Callable[..., Any]) -> Callable[..., Any]:
     def log(self: Any, logs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         callback = _callback_of(self)
         if callback is not None:
-            callback.add_to(logs)
+            callback._add_to(logs)
         return original(self, logs, *args, **kwargs)
 
     return log

@@ -12,6 +12,8 @@ from typing import Any
 from joulemap import _arguments, _core
 from joulemap._annotations import is_eager
 
+__all__ = ["Watched", "watch"]
+
 _FUNCTION = _core.SPAN_KINDS["function"]
 
 
@@ -45,7 +47,7 @@ class Watched:
 def watch(function: Callable[..., Any], name: str | None = None) -> Watched:
     """Make a layer of a function: each call is a span of kind "function", whether a session runs or not.
 
-    Under another function that JAX traces it is a part of that one, and no span. Where XLA tells of the same
+    Under another function that JAX traces it is a part of that one, and no span. Where XLA names the same
     function, both are one row, and a call is one call.
 
     Parameters

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 else:
     _Callback = _keras.callbacks.Callback
 
+__all__ = ["EnergyCallback"]
+
 _sizes: ContextVar[Sizes] = ContextVar("joulemap_sizes")
 """Of the innermost call of `fit`, `evaluate` or `predict`."""
 
@@ -50,6 +52,24 @@ class EnergyCallback(EnergyHooks, _Callback):
     `logs` of an epoch get `energy_j`, the joules of its training, and `val_energy_j`, those of its validation:
     callbacks that stand after this one see them, and so does History. An epoch then ends with some 0.1 s of waiting for
     the sensors. No batch waits for anything.
+
+    Parameters
+    ----------
+    path : path, optional
+        Recording file, written as the training goes; in memory without it.
+    session : Session, optional
+        To measure in; without it the one that is open, else one of its own, until `close` or the end of the program.
+    overwrite : bool
+        Replace an existing file.
+    gpu : int, str or torch.device, optional
+        Whose joules are logged, as in `Session.report`; those of all GPUs without it.
+    log : bool
+        Give joules to the framework's own log.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of these.
 
     Examples
     --------

@@ -13,6 +13,8 @@ from joulemap import _batch
 from joulemap._energy_hooks import EnergyHooks, harmless
 from joulemap._training import PREDICT, SANITY_CHECK, TEST, TRAIN, VALIDATE
 
+__all__ = ["EnergyCallback"]
+
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
 
@@ -50,6 +52,24 @@ class EnergyCallback(EnergyHooks, _Callback):
     `energy/j_per_sample` and `energy/j_per_token`, every `log_every_n_steps`, of the steps whose readings are in,
     without waiting (up to some 1.5 s ago; nothing, if there are none); `energy/epoch_j`, and `energy/validate_j` and
     `energy/test_j` up to the last batch, with some 0.1 s of waiting each.
+
+    Parameters
+    ----------
+    path : path, optional
+        Recording file, written as the training goes; in memory without it.
+    session : Session, optional
+        To measure in; without it the one that is open, else one of its own, until `close` or the end of the program.
+    overwrite : bool
+        Replace an existing file.
+    gpu : int, str or torch.device, optional
+        Whose joules are logged, as in `Session.report`; those of all GPUs without it.
+    log : bool
+        Give joules to the framework's own log.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of these.
 
     Examples
     --------

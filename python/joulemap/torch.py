@@ -35,7 +35,9 @@ from joulemap._threads import OptimizerSteps, ThreadState, local, optimizer_step
 from joulemap._tracing import tracing as _tracing
 
 if TYPE_CHECKING:
-    from joulemap.isolation.result import IsolatedLayers
+    from joulemap._isolation.result import IsolatedLayers
+
+__all__ = ["Watch", "isolate"]
 
 _OPTIMIZER = _core.SPAN_KINDS["optimizer"]
 
@@ -141,7 +143,17 @@ class Watch:
         return held is not None and any(each is held for each in module.modules())
 
     def put_in(self, outer: nn.Module, name: str, module: nn.Module) -> None:
-        """Make layers of what is put into a layer: another head, LoRA's modules; what was there may have moved."""
+        """Make layers of what is put into a layer: another head, LoRA's modules; what was there may have moved.
+
+        Parameters
+        ----------
+        outer : torch.nn.Module
+            The layer's module.
+        name : str
+            What it is put in as.
+        module : torch.nn.Module
+            What is put in.
+        """
         there = outer._modules.get(name)
         before = None if there is None else layer_of(there)
         if before is not None and before.path != self.path_in(cast(Layer, layer_of(outer)), name):
@@ -156,7 +168,13 @@ class Watch:
             self.look(put)
 
     def look(self, put: _Put | None = None) -> None:
-        """Make layers of modules that came in a way that PyTorch tells nobody of, and warn of them."""
+        """Make layers of modules that came past PyTorch's hooks, and warn of them.
+
+        Parameters
+        ----------
+        put : tuple, optional
+            A module, a name and a child that is about to be put there.
+        """
         model = None if self.root is None else self.root.module()
         if model is None:
             return
@@ -180,25 +198,63 @@ class Watch:
         return f"{self._prefix if path == self._root else path + '.'}{name}"
 
     def path_in(self, layer: Layer, path: str) -> str:
-        """Return the path of what is called `path` inside of a layer."""
+        """Return the path of what is inside of a layer.
+
+        Parameters
+        ----------
+        layer : Layer
+            A layer of this watch.
+        path : str
+            From there, as `named_modules` has it.
+
+        Returns
+        -------
+        str
+            The path of its row.
+        """
         return self._below(layer.path, path)
 
     def add_compiled(self, outer: nn.Module, inner: Layer) -> Layer:
-        """Let what torch.compile made of a watched module speak for it."""
+        """Let what torch.compile made of a watched module speak for it.
+
+        Parameters
+        ----------
+        outer : torch.nn.Module
+            What torch.compile made.
+        inner : Layer
+            The watched module's.
+
+        Returns
+        -------
+        Layer
+            Of the outer module, with the inner one's path.
+        """
         layer = Layer(self, outer, inner.path, describe(cast(nn.Module, inner.module())))
         layer.inner = inner
         self._layers.append(layer)
         return layer
 
     def tell(self, path: str) -> None:
-        """Note a module that is compiled: of what it holds reports have no rows."""
+        """Note a module that is compiled: of what it holds reports have no rows.
+
+        Parameters
+        ----------
+        path : str
+            Its layer's.
+        """
         inside = any(path == told or path.startswith(f"{told}.") for told in self._told)
         if not inside:
             self._told.add(path)
             _core.mark(_COMPILED + path, None)
 
     def cannot_label(self, error: BaseException) -> None:
-        """Warn once that autograd nodes have no labels; the program goes on."""
+        """Warn once that autograd nodes have no labels; the program goes on.
+
+        Parameters
+        ----------
+        error : Exception
+            Why not.
+        """
         if not self._warned:
             self._warned = True
             warnings.warn(
@@ -286,14 +342,14 @@ def isolate(
     """Measure layers of a model alone: the energy of a call, from the GPU's total over bursts with gaps.
 
     One forward pass shows what each layer is given: values, layout, dtype, requires_grad, autocast. Then each layer
-    is called with that, in bursts that no launch interrupts (CUDA graphs, where one can hold it), in several settings
-    of bursts and gaps that keep the GPU below its power limit. Least squares over these settings (calls x e + gap time
-    x P_gap + bursts x e_edge) give e. The model is left as it was: weights, buffers, gradients, modes, random states.
+    is called with that in bursts that no launch interrupts: CUDA graphs, where one can hold it. Several settings of
+    bursts and gaps keep the GPU below its power limit. The model is left as it was: weights, buffers, gradients,
+    modes, random states.
 
     Parameters
     ----------
     model : torch.nn.Module
-        On one GPU, in the mode that is wanted (`train()`, `eval()`).
+        On one GPU, in the mode to measure (`train()`, `eval()`).
     inputs : tensor, tuple, list, mapping or callable
         Of one forward pass: ``model(inputs)``, ``model(*inputs)``, ``model(**inputs)``; a callable makes the pass
         itself and returns a loss or an output. Gradients and autocast are as they are around this call.
@@ -323,7 +379,12 @@ def isolate(
     TypeError, ValueError
         If an argument is none of the above.
     RuntimeError
-        If the GPU is not recorded, or tells no energy.
+        If the GPU is not recorded, or no sensor measures its energy.
+
+    Notes
+    -----
+    The energy of a window is calls x e + gap time x P_gap + bursts x e_edge: least squares over all windows give e, the
+    energy of a call. The interval is Student's t times the standard error of e from the residuals.
 
     Examples
     --------
@@ -338,7 +399,7 @@ def isolate(
     _arguments.flag("backward", backward)
     _arguments.flag("progress", progress)
     _arguments.whole("seed", seed)
-    from joulemap.isolation import layers as isolation
+    from joulemap._isolation import layers as isolation
 
     return isolation.isolate(
         model,

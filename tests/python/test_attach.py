@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import joulemap
-from joulemap.recording import Recording
+from joulemap._recording import Recording
 
 COMMAND = (sys.executable, "-m", "joulemap")
 
@@ -143,7 +143,7 @@ def test_calls_are_pytorchs_own_while_nobody_is_attached(tmp_path: Path) -> None
 def test_tools_that_are_asked_for_figures_measure_in_a_dormant_process() -> None:
     code = (
         "import joulemap\n"
-        "from joulemap.session import MeasuringSession\n"
+        "from joulemap._session import MeasuringSession\n"
         "print('ready', flush=True)\n"
         "with MeasuringSession(sim='h200', kernels=False, cpu=False, counters=False) as run:\n"
         "    assert not run.dormant\n"

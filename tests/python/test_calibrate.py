@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import joulemap
+import joulemap.calibration
 import pytest
 from calibrated import command, folder
 from joulemap._cli import native_folder
@@ -49,7 +49,7 @@ def test_what_the_board_draws_idle_is_learnt_near_the_hidden_truth(folder: Path)
 
 def test_python_learns_what_the_command_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
-    learnt = joulemap.learn_model(folder / "suite.joulemap", "suite", path=folder / "again.json")
+    learnt = joulemap.calibration.learn_model(folder / "suite.joulemap", "suite", path=folder / "again.json")
     assert learnt.board == "NVIDIA H200"
     assert learnt.simulated
     assert learnt.path == str(folder / "again.json")
@@ -62,21 +62,21 @@ def test_python_learns_what_the_command_does(folder: Path, monkeypatch: pytest.M
     assert (learnt.idle_w, learnt.idle_u_w) == pytest.approx((rest["power_w"], rest["u_w"]))
     assert learnt.noise_w is None
     # A simulated board has no say in the reports of real ones.
-    assert joulemap.learn_model(folder / "suite.joulemap", "suite") == replace(learnt, path=None)
+    assert joulemap.calibration.learn_model(folder / "suite.joulemap", "suite") == replace(learnt, path=None)
     assert not (folder / "data").exists()
 
 
 def test_python_says_what_cannot_be_learnt_from(folder: Path) -> None:
     with pytest.raises(joulemap.Error, match='no phase "other"') as none:
-        joulemap.learn_model(folder / "suite.joulemap", "other")
+        joulemap.calibration.learn_model(folder / "suite.joulemap", "other")
     assert none.value.status == "NOT_FOUND"
     with pytest.raises(joulemap.Error, match="no GPU 7; this recording has: 0"):
-        joulemap.learn_model(folder / "suite.joulemap", "suite", gpu=7)
+        joulemap.calibration.learn_model(folder / "suite.joulemap", "suite", gpu=7)
     with pytest.raises(joulemap.Error, match="cannot be written") as place:
-        joulemap.learn_model(folder / "suite.joulemap", "suite", path=folder / "nowhere" / "model.json")
+        joulemap.calibration.learn_model(folder / "suite.joulemap", "suite", path=folder / "nowhere" / "model.json")
     assert place.value.status == "IO"
     with pytest.raises(TypeError, match="phase is a text"):
-        joulemap.learn_model(folder / "suite.joulemap", 3)  # type: ignore[arg-type]
+        joulemap.calibration.learn_model(folder / "suite.joulemap", 3)  # type: ignore[arg-type]
 
 
 def test_suite_inside_a_recording_says_that_it_records_itself(tmp_path: Path) -> None:

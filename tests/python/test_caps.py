@@ -128,7 +128,7 @@ def test_a_recording_keeps_the_search_for_the_figure_and_the_page(tmp_path: Path
     with joulemap.Session(path, cpu=False) as session:
         found = caps.search(Law(session, slow=0.5), sweep=2, sweep_rounds=1, proof=False, **QUICK)
     with joulemap.Recording(path) as recording:
-        assert recording.meta("cap_search") == found.json()
+        assert recording.meta("cap_search") == found.to_json()
         assert plot(recording, "power_cap", dpi=40).axes
         recording.report("phase").to_html(page)
     assert '"chosen_w":' in page.read_text()
@@ -138,7 +138,7 @@ def test_a_lease_of_the_program_goes_on_and_its_cap_is_what_others_are_compared_
     with caps.lease() as lease:
         lease.set(600)
         law = Law(run, slow=0.5)
-        found = caps.search(law, held=lease, sweep=2, sweep_rounds=1, proof=False, **QUICK)
+        found = caps.search(law, lease=lease, sweep=2, sweep_rounds=1, proof=False, **QUICK)
         assert found.reference_w == 600
         assert lease.cap_w == 600
         assert law.calls > 2 * WINDOWS
@@ -166,7 +166,7 @@ def test_no_cap_above_what_was_found_is_tried_but_the_default() -> None:
     board = caps.show()[0]
 
     def highest(**changed: float | None) -> float:
-        lease = caps.Lease.__new__(caps.Lease)
+        lease = joulemap.types.Lease.__new__(joulemap.types.Lease)
         lease.found, lease.cap_w = dataclasses.replace(board, **changed), None  # type: ignore[arg-type]
         return _high_w(lease)
 
@@ -439,7 +439,7 @@ def test_what_is_wrong_is_said_before_anything_is_set() -> None:
         (lambda: caps.search(model, [X], train=True), ValueError, "needs the optimizer"),
         (lambda: caps.search(model, [X], sweep=1), ValueError, "sweep is at least 2"),
         (lambda: caps.search(model, [X], window_s=0), ValueError, "window_s is a number above 0"),
-        (lambda: caps.search(model, [X], board=7), joulemap.Error, "7"),
+        (lambda: caps.search(model, [X], gpu=7), joulemap.Error, "7"),
         (lambda: caps.search(model, [], sweep=2), ValueError, "loader has no batch"),
         (lambda: caps.search(model, [X], objective="speed"), joulemap.Error, "speed"),  # type: ignore[arg-type]
     ]
@@ -468,5 +468,5 @@ def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_page_names_all_that_is_public_and_every_option() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert [name for name in caps.__all__ if f"`{name}" not in page] == []
-    named = {"model", "board", "progress", "seed"}  # told by their names, or by search's own words
+    named = {"model", "gpu", "progress", "seed"}  # told by their names, or by search's own words
     assert [name for name in inspect.signature(caps.search).parameters if name not in named and name not in page] == []

@@ -75,8 +75,8 @@ def test_python_gives_what_the_command_prints(runs: list[Path]) -> None:
     assert len(changed) == len(rows)
     assert changed.total.a_j == pytest.approx(told(runs)["total"]["a_j"])
     assert pickle.loads(pickle.dumps(changed.rows)) == changed.rows
-    assert repr(changed).startswith("<joulemap.Diff per='step': ")
-    assert list(changed.dataframe()["verdict"]) == [row.verdict for row in changed]
+    assert repr(changed).startswith("<joulemap.types.Diff per='step': ")
+    assert list(changed.to_pandas()["verdict"]) == [row.verdict for row in changed]
 
 
 def test_what_is_surely_over_is_asked_for(runs: list[Path]) -> None:

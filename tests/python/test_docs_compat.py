@@ -15,8 +15,8 @@ import joulemap.caps
 import pytest
 import torch
 from joulemap._cli import native_folder
+from joulemap._isolation import layers as isolation
 from joulemap.compat import MODULES
-from joulemap.isolation import layers as isolation
 from torch import nn
 
 PAGE = Path(__file__).parents[2] / "docs" / "compat.md"

@@ -14,7 +14,7 @@ from typing import Any
 
 import joulemap
 import pytest
-from joulemap import session as sessions
+from joulemap import _session as sessions
 from joulemap.compat import _shared
 from joulemap.compat.profiler import caps
 from joulemap.plots import style

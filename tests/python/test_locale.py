@@ -8,12 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import joulemap
+import joulemap.ncu
 import pytest
 
 PROGRAM = """
 import ctypes, locale, sys
-import joulemap
+import joulemap.ncu
 from joulemap._cli import native_folder
 
 locale.setlocale(locale.LC_ALL, "")
@@ -35,10 +35,10 @@ for form in (b"csv", b"openmetrics", b"folded", b"chrome", b"speedscope", b"hatc
     libc.fclose(out)
     print(open("out", encoding="utf-8").read())
 print(joulemap.diff(recording, recording).table())
-print(joulemap.train_estimate("features.csv", path="model.json"))
+print(joulemap.ncu.train("features.csv", path="model.json"))
 print(open("model.json", encoding="utf-8").read())
 try:
-    joulemap.train_estimate("wrong.csv", path="wrong.json")
+    joulemap.ncu.train("wrong.csv", path="wrong.json")
 except joulemap.Error as error:
     print(error)
 """

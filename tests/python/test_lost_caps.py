@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("JOULEMAP_SIM", "h200,h200")
     monkeypatch.setenv("JOULEMAP_CAPS_DIR", str(tmp_path / "caps"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    with caps.lease(board=1):
+    with caps.lease(gpu=1):
         yield tmp_path / "caps"
 
 

@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 import recorded
 import torch
+from joulemap._tree import Node
 from joulemap.plots import CannotDrawError, PhaseEnergy, PlotData, count, figures, plot
 from joulemap.plots.layers import frames
 from joulemap.plots.roofline import fit
 from joulemap.plots.table import FIGURES
-from joulemap.tree import Node
 from matplotlib.figure import Figure
 from values import known
 
@@ -48,12 +48,12 @@ def readings(recording: joulemap.Recording) -> PlotData:
 
 
 @pytest.fixture(scope="module")
-def layers(recording: joulemap.Recording) -> joulemap.Report:
+def layers(recording: joulemap.Recording) -> joulemap.types.Report:
     return recording.report("layer")
 
 
 @pytest.fixture(scope="module")
-def spans(recording: joulemap.Recording) -> joulemap.Report:
+def spans(recording: joulemap.Recording) -> joulemap.types.Report:
     return recording.report("span")
 
 
@@ -92,7 +92,7 @@ def intervals(figure: Figure) -> list[tuple[float, float]]:
 # ---- all of them ----
 
 
-def source_of(key: str, readings: PlotData, layers: joulemap.Report, spans: joulemap.Report) -> Any:
+def source_of(key: str, readings: PlotData, layers: joulemap.types.Report, spans: joulemap.types.Report) -> Any:
     needs = FIGURES[key].needs
     if needs == "caps":
         return {**searched(), "simulated": True}
@@ -111,7 +111,7 @@ def searched(slow: float = 0.3, **options: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("key", figures())
 def test_each_is_written_in_each_format_without_a_warning_and_twice_the_same(
-    key: str, readings: PlotData, layers: joulemap.Report, spans: joulemap.Report, tmp_path: Path
+    key: str, readings: PlotData, layers: joulemap.types.Report, spans: joulemap.types.Report, tmp_path: Path
 ) -> None:
     source = source_of(key, readings, layers, spans)
     options: dict[str, Any] = {"counts": COUNTS} if key == "roofline" else {}
@@ -120,10 +120,10 @@ def test_each_is_written_in_each_format_without_a_warning_and_twice_the_same(
         warnings.simplefilter("error")
         for ending, beginning in beginnings.items():
             file = tmp_path / f"1.{ending}"
-            figure = plot(source, key, out=file, dpi=60, dark=ending == "svg", **options)
+            figure = plot(source, key, path=file, dpi=60, dark=ending == "svg", **options)
             assert file.read_bytes().startswith(beginning)
         again = [*beginnings][figures().index(key) % len(beginnings)]  # by turns: each takes a second to draw
-        plot(source, key, out=tmp_path / f"2.{again}", dpi=60, dark=again == "svg", **options)
+        plot(source, key, path=tmp_path / f"2.{again}", dpi=60, dark=again == "svg", **options)
         assert (tmp_path / f"1.{again}").read_bytes() == (tmp_path / f"2.{again}").read_bytes()
     assert "simulated GPU" in words(figure)
     shown = axes(figure).child_axes[-1] if key == "power_cap" else axes(figure)
@@ -137,7 +137,7 @@ def test_keys_are_those_that_scripts_of_powerdl_know() -> None:
     assert figures() == asked.split()
 
 
-def test_what_is_wrong_is_said(path: Path, readings: PlotData, layers: joulemap.Report, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said(path: Path, readings: PlotData, layers: joulemap.types.Report, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'power_tim' is not known \(did you mean power_time\?\): use one of power_t"):
         plot(path, "power_tim")
     with pytest.raises(TypeError, match="power_time has no option 'bins': it has no options of its own"):
@@ -145,7 +145,7 @@ def test_what_is_wrong_is_said(path: Path, readings: PlotData, layers: joulemap.
     with pytest.raises(TypeError, match="power_hist has no option 'limit': its options are bins"):
         plot(readings, "power_hist", limit=3)
     with pytest.raises(ValueError, match=r"ends with one of \.png, \.svg, \.pdf"):
-        plot(readings, "power_time", out=tmp_path / "power.gif")
+        plot(readings, "power_time", path=tmp_path / "power.gif")
     with pytest.raises(TypeError, match="a Report holds no readings"):
         plot(layers, "power_time")
     with pytest.raises(TypeError, match="a PlotData holds no layers"):
@@ -181,12 +181,12 @@ def test_what_cannot_be_drawn_says_why(key: str, why: str) -> None:
 def test_nothing_of_matplotlib_is_changed_or_shown(readings: PlotData, tmp_path: Path) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "theirs", "font.family": ["serif"], "hatch.linewidth": 3}):
         before = dict(matplotlib.rcParams)
-        plot(readings, "power_time", out=tmp_path / "power.svg")
+        plot(readings, "power_time", path=tmp_path / "power.svg")
         assert dict(matplotlib.rcParams) == before
     program = (
         "import sys, joulemap, joulemap.plots\n"
         "print(sorted({'matplotlib', 'numpy', 'torch'} & set(sys.modules)))\n"
-        "joulemap.plots.plot(joulemap.plots.PlotData([0, 1], [3, 4]), 'power_time', out=sys.argv[1])\n"
+        "joulemap.plots.plot(joulemap.plots.PlotData([0, 1], [3, 4]), 'power_time', path=sys.argv[1])\n"
         "print('matplotlib.pyplot' in sys.modules)\n"
     )
     done = subprocess.run(
@@ -197,7 +197,7 @@ def test_nothing_of_matplotlib_is_changed_or_shown(readings: PlotData, tmp_path:
 
 def test_what_the_user_set_of_matplotlib_draws_no_latex(readings: PlotData, tmp_path: Path) -> None:
     with matplotlib.rc_context({"text.usetex": True, "font.family": ["no such font"]}):
-        plot(readings, "power_time", out=tmp_path / "power.png", dpi=30)
+        plot(readings, "power_time", path=tmp_path / "power.png", dpi=30)
 
 
 def test_axes_of_the_user_are_drawn_into(readings: PlotData) -> None:
@@ -213,7 +213,7 @@ def test_axes_of_the_user_are_drawn_into(readings: PlotData) -> None:
 
 def test_threads_draw_at_the_same_time(readings: PlotData, tmp_path: Path) -> None:
     files = [tmp_path / f"{k}.svg" for k in range(4)]
-    threads = [threading.Thread(target=plot, args=(readings, "power_time"), kwargs={"out": f}) for f in files]
+    threads = [threading.Thread(target=plot, args=(readings, "power_time"), kwargs={"path": f}) for f in files]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -232,12 +232,12 @@ def test_a_file_is_whole_or_not_there(readings: PlotData, tmp_path: Path, monkey
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         with pytest.raises(OSError, match="No space left"):
-            plot(readings, "power_time", out=target)
+            plot(readings, "power_time", path=target)
     assert [file.name for file in tmp_path.iterdir()] == ["power.png"]
     assert target.read_text() == "what was there"
     link = tmp_path / "link.png"
     link.symlink_to(target)
-    plot(readings, "power_time", out=link, dpi=30)
+    plot(readings, "power_time", path=link, dpi=30)
     assert link.is_symlink()
     assert target.read_bytes().startswith(b"\x89PNG")
 
@@ -253,7 +253,7 @@ def test_names_are_no_formulas_and_steer_nothing(tmp_path: Path) -> None:
     data = made([100.0] * 50, phases=[("$x_1$ \x1b[31m", 0, 8)], gpu_name="a $ b $ c")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = plot(data, "power_time", out=tmp_path / "names.svg")
+        figure = plot(data, "power_time", path=tmp_path / "names.svg")
     assert "\x1b" not in (tmp_path / "names.svg").read_text()
     assert "\\$x_1\\$ \ufffd[31m" in words(figure)
 
@@ -509,7 +509,7 @@ def test_points_in_gaps_of_power_are_left_out() -> None:
 # ---- layers ----
 
 
-def test_bars_of_layers_are_the_groups_of_the_report(layers: joulemap.Report) -> None:
+def test_bars_of_layers_are_the_groups_of_the_report(layers: joulemap.types.Report) -> None:
     figure = plot(layers, "layer_energy", limit=6)
     groups = {group.path: group for group in layers.groups()}
     bars = list(axes(figure).patches)
@@ -534,7 +534,7 @@ def test_bars_of_layers_are_the_groups_of_the_report(layers: joulemap.Report) ->
     assert f"{smaller} smaller rows are not shown" in words(figure)
 
 
-def test_bars_of_layers_a_step_are_the_total_by_the_steps(layers: joulemap.Report) -> None:
+def test_bars_of_layers_a_step_are_the_total_by_the_steps(layers: joulemap.types.Report) -> None:
     whole = axes(plot(layers, "layer_energy")).patches[1].get_width()
     each = axes(plot(layers, "layer_energy", per="step")).patches[1].get_width()
     assert each * known(layers.totals.steps) == pytest.approx(whole)
@@ -542,7 +542,7 @@ def test_bars_of_layers_a_step_are_the_total_by_the_steps(layers: joulemap.Repor
         plot(layers, "layer_energy", per="layer")
 
 
-def test_the_flame_graph_adds_up_to_the_total(layers: joulemap.Report) -> None:
+def test_the_flame_graph_adds_up_to_the_total(layers: joulemap.types.Report) -> None:
     figure = plot(layers, "energy_flame")
     by_depth: dict[float, float] = {}
     for frame in axes(figure).patches:
@@ -587,7 +587,7 @@ def test_frames_lie_in_those_around_them_and_rows_below_zero_take_from_those_bes
 # ---- steps ----
 
 
-def test_points_of_steps_are_the_rows_of_the_report(spans: joulemap.Report) -> None:
+def test_points_of_steps_are_the_rows_of_the_report(spans: joulemap.types.Report) -> None:
     steps = sorted((row for row in spans if row.kind == "step"), key=lambda row: row.start_ns)
     figure = plot(spans, "step_energy")
     t, joules = values(figure)
@@ -603,7 +603,7 @@ def test_points_of_steps_are_the_rows_of_the_report(spans: joulemap.Report) -> N
 
 
 def test_of_very_many_steps_each_point_is_the_mean_of_several(
-    spans: joulemap.Report, monkeypatch: pytest.MonkeyPatch
+    spans: joulemap.types.Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from joulemap.plots import steps as module
 
@@ -625,7 +625,7 @@ def test_a_run_without_steps_says_so(tmp_path: Path) -> None:
 # ---- roofline ----
 
 
-def test_a_point_of_the_roofline_is_joules_of_the_forward_passes_by_their_flops(layers: joulemap.Report) -> None:
+def test_a_point_of_the_roofline_is_joules_of_the_forward_passes_by_their_flops(layers: joulemap.types.Report) -> None:
     figure = plot(layers, "roofline", counts={"3": (3e8, 1e8)})
     (row,) = (row for row in layers if row.path == "3")
     (bars,) = axes(figure).containers
@@ -637,7 +637,7 @@ def test_a_point_of_the_roofline_is_joules_of_the_forward_passes_by_their_flops(
     assert (start, end) == pytest.approx((each * known(row.energy_low_j), each * known(row.energy_high_j)))
 
 
-def test_equal_layers_are_one_point_and_what_holds_others_is_none(layers: joulemap.Report) -> None:
+def test_equal_layers_are_one_point_and_what_holds_others_is_none(layers: joulemap.types.Report) -> None:
     figure = plot(layers, "roofline", counts={**COUNTS, "0": (3e9, 2e8), "Sequential": (9e9, 9e8)})
     drawn = [line for bars in axes(figure).containers for line in bars.lines[0].get_xdata()]
     assert sorted(drawn) == pytest.approx([3, 20, 100])  # layer 3, both .2, both .0
@@ -652,7 +652,7 @@ def test_the_fit_of_the_roofline_finds_the_joules_of_a_flop_and_a_byte() -> None
     assert byte == 0
 
 
-def test_without_counts_there_is_no_roofline(layers: joulemap.Report) -> None:
+def test_without_counts_there_is_no_roofline(layers: joulemap.types.Report) -> None:
     with pytest.raises(CannotDrawError, match=r"counts=joulemap.plots.count\(model, \*inputs\)"):
         plot(layers, "roofline")
     with pytest.raises(CannotDrawError, match="are the paths of counts those of its rows"):
@@ -761,7 +761,7 @@ def test_the_command_writes_a_figure(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "power.svg"
     done = command(path, "--figure", "power_time", "-o", target, "--dark", "--smooth", 5, "--gpu", 0)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    plot(path, "power_time", out=tmp_path / "same.svg", dark=True, smooth=5, gpu=0)
+    plot(path, "power_time", path=tmp_path / "same.svg", dark=True, smooth=5, gpu=0)
     assert target.read_bytes() == (tmp_path / "same.svg").read_bytes()
     counts = tmp_path / "counts.json"
     counts.write_text('{"3": [3e8, 1e8]}')

@@ -11,18 +11,18 @@ from pathlib import Path
 import joulemap
 import pytest
 from joulemap._cli import native_folder
-from joulemap.repeatability import Repeatability
+from joulemap._repeatability import Repeatability
 from recorded import unpack
 
 
 def test_figures_are_those_of_a_textbook() -> None:
     found = joulemap.repeatability([2, 4, 4, 4, 5, 5, 7, 9])
     assert (found.count, found.warm_up, found.outliers) == (8, 0, ())
-    assert (found.median, found.mean, found.least, found.most) == (4.5, 5, 2, 9)
-    assert found.deviation == pytest.approx(math.sqrt(32 / 7))
+    assert (found.median_j, found.mean_j, found.least_j, found.most_j) == (4.5, 5, 2, 9)
+    assert found.deviation_j == pytest.approx(math.sqrt(32 / 7))
     assert found.cv == pytest.approx(math.sqrt(32 / 7) / 5)
-    assert found.low is not None
-    assert found.low == pytest.approx(5 - 2.3646 * math.sqrt(32 / 7 / 8), abs=1e-3)  # Student's t of 7
+    assert found.low_j is not None
+    assert found.low_j == pytest.approx(5 - 2.3646 * math.sqrt(32 / 7 / 8), abs=1e-3)  # Student's t of 7
 
 
 def test_warm_up_and_outliers_are_told_apart() -> None:
@@ -30,9 +30,9 @@ def test_warm_up_and_outliers_are_told_apart() -> None:
     found = joulemap.repeatability([130.0, *steady[:5], 109.0, *steady[5:]])
     assert found.warm_up == 1
     assert found.outliers == (6,)
-    assert found.steady[0] == 100.0
+    assert found.steady_j[0] == 100.0
     assert found.count == 11
-    assert found.median == 100.0
+    assert found.median_j == 100.0
     text = str(found)
     assert "12 runs, the first 1 a warm-up" in text
     assert "run 6 is an outlier: 109 J, +9.0 % off the median" in text
@@ -42,12 +42,12 @@ def test_warm_up_and_outliers_are_told_apart() -> None:
 
 def test_few_runs_tell_less() -> None:
     one = joulemap.repeatability([3.0])
-    assert (one.median, one.low, one.deviation, one.cv, one.slope) == (3.0, None, None, None, None)
+    assert (one.median_j, one.low_j, one.deviation_j, one.cv, one.slope_j) == (3.0, None, None, None, None)
     assert str(one).startswith("1 run\n")
     with pytest.raises(ValueError, match="empty"):
         joulemap.repeatability([])
     with pytest.raises(ValueError, match="not known"):
-        joulemap.repeatability([joulemap.Sum(None, None, None)])
+        joulemap.repeatability([joulemap.types.Sum(None, None, None)])
     with pytest.raises(TypeError, match="a run is its joules"):
         joulemap.repeatability([True])
     with pytest.raises(joulemap.Error):
@@ -184,7 +184,7 @@ def test_the_cpus_energy_is_told_apart(tmp_path: Path) -> None:
     with joulemap.Recording(path) as recording:
         timeline = recording.timeline()
         begin, end = timeline.start_ns + 300_000_000, timeline.end_ns - 300_000_000
-        assert recording.energy(begin, end, cpu=True) == joulemap.Sum(None, None, None)
+        assert recording.energy(begin, end, cpu=True) == joulemap.types.Sum(None, None, None)
         gpu = recording.energy(begin, end)
         with pytest.raises(ValueError, match="exclude"):
             recording.energy(begin, end, cpu=True, gpu=0)

@@ -95,8 +95,8 @@ def test_a_row_is_documented_frozen_and_can_be_copied_and_pickled(recording: Pat
     assert repr(row).startswith("Row(name='work', path='work', kind='phase', type='', depth=0, calls=1, busy_s=")
     with pytest.raises(FrozenInstanceError):
         row.name = "other"  # type: ignore[misc]
-    for kind, fields in ((joulemap.Row, _core.ROW_FIELDS), (joulemap.Totals, _core.TOTALS_FIELDS)):
-        assert kind.__module__ == "joulemap.report"
+    for kind, fields in ((joulemap.types.Row, _core.ROW_FIELDS), (joulemap.types.Totals, _core.TOTALS_FIELDS)):
+        assert kind.__module__ == "joulemap._report"
         for name, _, _, text in fields:
             assert f"{name} : " in (kind.__doc__ or "")
             assert text in (kind.__doc__ or "")

@@ -39,21 +39,21 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def report(recording: Path) -> joulemap.Report:
+def report(recording: Path) -> joulemap.types.Report:
     return joulemap.Recording(recording).report()
 
 
 # ---- reports ----
 
 
-def test_a_report_is_its_rows(report: joulemap.Report) -> None:
+def test_a_report_is_its_rows(report: joulemap.types.Report) -> None:
     assert list(report) == report.rows
     assert len(report) == len(report.rows) > 3
     assert report
     assert pickle.loads(pickle.dumps(report.rows)) == report.rows
 
 
-def test_rows_are_sorted_by_words_and_by_fields(report: joulemap.Report) -> None:
+def test_rows_are_sorted_by_words_and_by_fields(report: joulemap.types.Report) -> None:
     by_energy = [row.energy_j for row in report.sorted()]
     assert by_energy == sorted(by_energy, key=lambda energy: -known(energy))
     for word, field in (("self", "energy_self_j"), ("time", "busy_s"), ("calls", "calls"), ("path", "path")):
@@ -68,7 +68,7 @@ def test_rows_are_sorted_by_words_and_by_fields(report: joulemap.Report) -> None
         report.sorted("colour")
 
 
-def test_the_tree_has_each_row_once_below_its_parent(report: joulemap.Report) -> None:
+def test_the_tree_has_each_row_once_below_its_parent(report: joulemap.types.Report) -> None:
     root = report.tree()
     assert root.row is None
     assert [node.row for node in root] == report.rows
@@ -85,11 +85,11 @@ def test_the_tree_has_each_row_once_below_its_parent(report: joulemap.Report) ->
     assert len(lines) == len(report)
     assert lines[first].startswith("  0: ")
     assert str(top.children[0]).startswith("0: ")
-    assert repr(root) == f"<joulemap.Node all rows: {len(root.children)} children>"
-    assert repr(top) == "<joulemap.Node 'Sequential' (layer): 1 children>"
+    assert repr(root) == f"<joulemap.types.Node all rows: {len(root.children)} children>"
+    assert repr(top) == "<joulemap.types.Node 'Sequential' (layer): 1 children>"
 
 
-def test_groups_are_sums_of_their_rows(report: joulemap.Report) -> None:
+def test_groups_are_sums_of_their_rows(report: joulemap.types.Report) -> None:
     groups = report.groups()
     rows = report.rows
     assert sorted(number for group in groups for number in group.rows) == list(range(len(rows)))
@@ -108,7 +108,7 @@ def test_groups_are_sums_of_their_rows(report: joulemap.Report) -> None:
     assert [group.members for group in report.groups("phase")] == [1] * len(report.groups("phase"))
 
 
-def test_csv_reads_back(report: joulemap.Report, tmp_path: Path) -> None:
+def test_csv_reads_back(report: joulemap.types.Report, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     assert report.to_csv(path) is None
     assert path.read_text(encoding="utf-8") == report.to_csv()
@@ -119,8 +119,8 @@ def test_csv_reads_back(report: joulemap.Report, tmp_path: Path) -> None:
     assert {line["simulated"] for line in lines} == {"true"}
 
 
-def test_wrong_wishes_of_a_view_are_named(report: joulemap.Report) -> None:
-    with pytest.raises(ValueError, match="width is a whole number from 0"):
+def test_wrong_wishes_of_a_view_are_named(report: joulemap.types.Report) -> None:
+    with pytest.raises(ValueError, match="width is a whole number from 0 to"):
         report.table(width=-1)
     with pytest.raises(TypeError, match="limit is a whole number, not 'ten'"):
         report.table(limit="ten")  # type: ignore[arg-type]
@@ -129,10 +129,21 @@ def test_wrong_wishes_of_a_view_are_named(report: joulemap.Report) -> None:
     with pytest.raises(TypeError, match=r"of is a pattern of paths or what takes a Row, not 3 \(int\)"):
         report.sum(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="path is a path, not 3"):
-        report.to_csv(3)  # type: ignore[arg-type]
+        report.to_csv(3)  # type: ignore[call-overload]
 
 
-def test_a_table_says_how_python_gets_its_notes(report: joulemap.Report) -> None:
+def test_none_is_all_of_it(recording: Path) -> None:
+    opened = joulemap.Recording(recording)
+    whole = opened.timeline()
+    middle_ns = (whole.start_ns + whole.end_ns) // 2
+    late, early = opened.report("board", from_ns=middle_ns), opened.report("board", to_ns=middle_ns)
+    assert late.totals == opened.report("board", from_ns=middle_ns, to_ns=whole.end_ns + 10**12).totals
+    assert early.totals == opened.report("board", from_ns=0, to_ns=middle_ns).totals
+    with pytest.raises(ValueError, match="limit is a whole number from 1, or None for all, not 0"):
+        opened.report().table(limit=0)
+
+
+def test_a_table_says_how_python_gets_its_notes(report: joulemap.types.Report) -> None:
     assert "and how the fit went: notes=True" in report.table()
     assert "--" not in report.table()
     assert "notes=True" not in report.table(notes=True)
@@ -165,15 +176,19 @@ def test_a_gpu_has_the_index_of_the_rows_and_of_cuda(recording: Path) -> None:
     opened = joulemap.Recording(recording)
     whole = opened.report("board")
     (gpu,) = [row for row in whole if row.kind == "gpu"]
-    for index in (int(gpu.boards), "cuda:0", "cuda", torch.device("cuda", 0)):
+    uuid = opened.timeline().readings().uuid
+    for index in (int(gpu.boards), "cuda:0", "cuda", torch.device("cuda", 0), uuid):
         assert opened.report("board", gpu=index).totals == whole.totals
+        assert opened.timeline().readings(gpu=index).uuid == uuid
+    with pytest.raises(joulemap.Error, match="no GPU of this recording has the UUID GPU-none"):
+        opened.report(gpu="GPU-none")
     for index, words in ((4, "no GPU 4; this recording has: 0"), ("cuda:1", "no CUDA device 1; this recording has: 0")):
         with pytest.raises(joulemap.Error, match=words):
             opened.report(gpu=index)
         with pytest.raises(joulemap.Error, match=words):
             opened.energy(0, 1, gpu=index)
     for wrong in ("1", "cpu", "cuda:x", torch.device("cpu")):
-        with pytest.raises(ValueError, match='gpu is the index of a GPU, as 0 or "cuda:0"'):
+        with pytest.raises(ValueError, match='gpu is the index or UUID of a GPU, as 0, "cuda:0" or'):
             opened.report(gpu=wrong)
 
 
@@ -239,11 +254,11 @@ def test_a_light_window_takes_a_millisecond(session: joulemap.Session) -> None:
 
 def test_a_window_tells_its_state(session: joulemap.Session) -> None:
     window = session.window("one")
-    assert repr(window) == "<joulemap.Scope window 'one': not begun>"
+    assert repr(window) == "<joulemap.types.Scope window 'one': not begun>"
     with pytest.raises(RuntimeError, match="'one' has not begun: nothing to report"):
         print(window.energy_j)
     with window:
-        assert repr(window) == "<joulemap.Scope window 'one': open>"
+        assert repr(window) == "<joulemap.types.Scope window 'one': open>"
         assert known(window.energy_j) >= 0
     assert repr(window).endswith(" s>")
     watch = session.watch(nn.Sequential(nn.Linear(2, 2)))

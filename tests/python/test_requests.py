@@ -14,7 +14,7 @@ from typing import Any
 
 import joulemap
 import pytest
-from joulemap import serving
+from joulemap import _serving as serving
 from joulemap._cli import native_folder
 
 DECODE_S = 0.02
@@ -30,12 +30,12 @@ def marks(run: joulemap.Session, name: str = "joulemap: requests of a step") -> 
     return [mark.meta for mark in run.timeline().marks if mark.name == name and mark.meta is not None]
 
 
-def cost(report: joulemap.Report, name: str) -> joulemap.RequestCost:
+def cost(report: joulemap.types.Report, name: str) -> joulemap.types.RequestCost:
     (found,) = (each for each in report.requests() if each.id == name)
     return found
 
 
-def joules(of: joulemap.RequestCost) -> float:
+def joules(of: joulemap.types.RequestCost) -> float:
     assert of.energy_j is not None
     return of.energy_j
 
@@ -117,11 +117,11 @@ def test_a_large_batch_takes_several_marks_and_all_is_told_now_and_then(
 
 def test_a_request_begins_in_one_task_and_ends_in_another_thread(session: joulemap.Session) -> None:
     """An asyncio server: requests overlap, and a thread of its own steps the engine."""
-    waiting: list[tuple[joulemap.Request, asyncio.Event, asyncio.AbstractEventLoop]] = []
+    waiting: list[tuple[joulemap.types.Request, asyncio.Event, asyncio.AbstractEventLoop]] = []
     lock, over = threading.Lock(), threading.Event()
 
     def engine() -> None:
-        running: dict[joulemap.Request, int] = {}
+        running: dict[joulemap.types.Request, int] = {}
         done = {}
         while not over.is_set() or running:
             with lock:
@@ -167,7 +167,7 @@ def test_two_engines_in_two_threads_have_batches_of_their_own(session: joulemap.
     requests = [joulemap.request("left", tokens=1), joulemap.request("right", tokens=1)]
     turn = threading.Barrier(2)
 
-    def engine(mine: joulemap.Request) -> None:
+    def engine(mine: joulemap.types.Request) -> None:
         for _ in range(3):
             turn.wait()
             with session.step(requests={mine: 1}):

@@ -14,8 +14,8 @@ from typing import Any
 import joulemap
 import pytest
 import torch
-from joulemap import Action
 from joulemap._cli import native_folder
+from joulemap.types import Action
 from torch import nn
 from values import known
 
@@ -93,7 +93,7 @@ def work(run: joulemap.Session, step: int) -> None:
         time.sleep(0.05)
 
 
-def windows_of(report: joulemap.Report) -> list[str]:
+def windows_of(report: joulemap.types.Report) -> list[str]:
     return [row.name for row in report.rows if row.kind == "window"]
 
 

@@ -726,7 +726,7 @@ def test_a_report_comes_as_text_json_and_data_frame(session: joulemap.Session) -
     assert parsed["simulated"] is True
     assert parsed["quality"]["verdict"] == report.verdict
     assert {row["name"] for row in parsed["rows"]} == {row.name for row in report.rows}
-    frame = report.dataframe()
+    frame = report.to_pandas()
     assert list(frame["name"]) == [row.name for row in report.rows]
 
 
@@ -739,7 +739,7 @@ def test_wrong_arguments_are_told_in_the_callers_words(session: joulemap.Session
     wishes: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"by": 3}, ValueError, "by=3 is not known: use one of layer"),
         ({"phase": 3}, TypeError, r"phase is a text, not 3 \(int\)"),
-        ({"gpu": "0"}, ValueError, "gpu is the index of a GPU, as 0 or \"cuda:0\", not '0'"),
+        ({"gpu": "0"}, ValueError, 'gpu is the index or UUID of a GPU, as 0, "cuda:0" or'),
         ({"gpu": 0.5}, TypeError, r"gpu is a whole number, not 0.5 \(float\)"),
         ({"gpu": True}, TypeError, "gpu is the index of a GPU, not True"),
         ({"belief": 3}, TypeError, r"belief is a path, not 3 \(int\)"),
@@ -771,7 +771,7 @@ def test_without_pandas_one_line_says_what_to_install() -> None:
         with joulemap.Session(sim="h200", cpu=False) as run:
             pass
         try:
-            run.report("board").dataframe()
+            run.report("board").to_pandas()
         except ImportError as error:
             print(error)
         """

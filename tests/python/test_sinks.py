@@ -67,7 +67,7 @@ def work(seconds: float, layer: str = "blocks.0") -> None:
     _core.span_end(span)
 
 
-def holds(interval: joulemap.Sum, energy_j: float) -> bool:
+def holds(interval: joulemap.types.Sum, energy_j: float) -> bool:
     """Whether what was told while the run went on agrees with what is asked later, with readings that came since."""
     assert interval.energy_low_j is not None
     assert interval.energy_high_j is not None
@@ -235,7 +235,7 @@ def test_numbers_are_those_of_the_program(session: joulemap.Session, follow: Any
 
 
 def test_what_is_not_known_is_left_out(session: joulemap.Session, follow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joulemap.Session, "energy", lambda *_, **__: joulemap.Sum(None, None, None))
+    monkeypatch.setattr(joulemap.Session, "energy", lambda *_, **__: joulemap.types.Sum(None, None, None))
     told = follow(every=1)
     with session.step(samples=3):
         work(0.01)
@@ -326,8 +326,8 @@ def test_a_sink_that_is_closed_follows_no_longer(session: joulemap.Session) -> N
     with Sink(session, told, every=1) as sink:
         with session.step():
             work(0.01)
-        assert repr(sink) == "<joulemap.sinks.Sink to a list: open>"
-    assert repr(sink) == "<joulemap.sinks.Sink to a list: closed>"
+        assert repr(sink) == "<joulemap.types.Sink to a list: open>"
+    assert repr(sink) == "<joulemap.types.Sink to a list: closed>"
     with session.step():
         work(0.01)
     session.stop()
@@ -389,7 +389,7 @@ def test_a_recording_is_told_at_once(tmp_path: Path) -> None:
         ({"seconds": 0}, "seconds is a number above 0"),
         ({"every": 1, "seconds": 1}, "exclude each other"),
         ({"step": 3}, "step is callable"),
-        ({"gpu": "h200"}, "gpu is the index of a GPU"),
+        ({"gpu": "h200"}, "gpu is the index or UUID of a GPU"),
         ({"figures": ["pie"]}, "'pie' is not known"),
     ],
 )

@@ -13,7 +13,7 @@ from joulemap._cli import native_folder
 
 
 @pytest.fixture(scope="module")
-def timeline(tmp_path_factory: pytest.TempPathFactory) -> joulemap.Timeline:
+def timeline(tmp_path_factory: pytest.TempPathFactory) -> joulemap.types.Timeline:
     """Record phases, steps, marks, and an open window."""
     path = tmp_path_factory.mktemp("timeline") / "run.joulemap"
     with joulemap.Session(path, sim="h200", cpu=False) as run:
@@ -29,7 +29,7 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> joulemap.Timeline:
         return recording.timeline()
 
 
-def test_readings_have_the_stamps_of_their_sensor(timeline: joulemap.Timeline) -> None:
+def test_readings_have_the_stamps_of_their_sensor(timeline: joulemap.types.Timeline) -> None:
     power = timeline.readings()
     assert (power.name, power.unit, power.gpu, power.backend) == ("power_ring", "W", 0, "nvml")
     assert len(power.t_ns) == len(power.values) == len(power) > 15
@@ -40,7 +40,7 @@ def test_readings_have_the_stamps_of_their_sensor(timeline: joulemap.Timeline) -
     assert {"W", "J", "%", "C", "MHz"} <= {series.unit for series in timeline.series}
 
 
-def test_spans_lie_in_those_around_them(timeline: joulemap.Timeline) -> None:
+def test_spans_lie_in_those_around_them(timeline: joulemap.types.Timeline) -> None:
     phase, *steps = (span for span in timeline.spans if span.kind in ("phase", "step"))
     assert (phase.name, phase.parent, phase.ended) == ("train", None, True)
     assert [(step.samples, step.tokens) for step in steps] == [(8, 64)] * 3
@@ -49,21 +49,21 @@ def test_spans_lie_in_those_around_them(timeline: joulemap.Timeline) -> None:
         assert timeline.spans[step.parent] == phase
         assert phase.start_ns <= step.start_ns < step.end_ns <= phase.end_ns
         assert 0.05 <= step.duration_s == pytest.approx(1e-9 * (step.end_ns - step.start_ns))
-        assert step.pid == phase.pid > 0
+        assert step.process_id == phase.process_id > 0
         assert step.rank is None
     window = timeline.spans[-1]
     assert (window.kind, window.name, window.ended) == ("window", "never ends", False)
     assert window.start_ns <= window.end_ns <= timeline.end_ns
 
 
-def test_marks_have_what_was_told(timeline: joulemap.Timeline) -> None:
+def test_marks_have_what_was_told(timeline: joulemap.types.Timeline) -> None:
     assert [(mark.name, mark.meta) for mark in timeline.marks] == [("saved", {"epoch": 3, "loss": 0.5}), ("bare", {})]
     unix_s = timeline.unix_s(timeline.marks[0].t_ns)
     assert unix_s is not None
     assert 0 < time.time() - unix_s < 600
 
 
-def test_what_a_gpu_does_not_tell_is_named(timeline: joulemap.Timeline) -> None:
+def test_what_a_gpu_does_not_tell_is_named(timeline: joulemap.types.Timeline) -> None:
     with pytest.raises(LookupError, match="GPU 3 has no sensor of 'power'; there are: GPU 0: clock"):
         timeline.readings(gpu=3)
     with pytest.raises(LookupError, match="GPU 0 has no sensor of 'heat'"):

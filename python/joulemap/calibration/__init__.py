@@ -5,3 +5,7 @@
 Each burst is a span of kind `window`, named ``FAMILY/what-shape-dtype``, its type the kind of data; all lie in a
 phase `suite`. Phases `idle` and `response` hold rest with a context, and a heavy kernel switched on and off.
 """
+
+from joulemap.calibration.learning import learn_model
+
+__all__ = ["learn_model"]

@@ -17,10 +17,10 @@ import torch
 import joulemap
 from joulemap._bar import Bar
 from joulemap._burst import player_of
+from joulemap._session import MeasuringSession
 from joulemap.calibration.play import Played, play, square_wave
 from joulemap.calibration.ready import Entry, Ready, chosen, make_ready, scale_of
 from joulemap.calibration.suite import KERNELS
-from joulemap.session import MeasuringSession
 
 # As the command line says it.
 EXIT_NOT_SUPPORTED = 69

@@ -1,15 +1,14 @@
 """Power caps: what is set, set for a while and put back whatever happens, and which one saves most.
 
 >>> import joulemap.caps
->>> with joulemap.caps.lease(board=0) as cap:  # doctest: +SKIP
+>>> with joulemap.caps.lease(gpu=0) as cap:  # doctest: +SKIP
 ...     cap.set(400)
 ...     train()
 >>> print(joulemap.caps.search(model, loader))  # doctest: +SKIP
 """
 
-from joulemap.caps.boards import CapBoard, LeaseInfo, Restored, restore, show
-from joulemap.caps.leases import Lease, lease
-from joulemap.caps.result import CapSearch
+from joulemap.caps.boards import restore, show
+from joulemap.caps.leases import lease
 from joulemap.caps.searching import search
 
-__all__ = ["CapBoard", "CapSearch", "Lease", "LeaseInfo", "Restored", "lease", "restore", "search", "show"]
+__all__ = ["lease", "restore", "search", "show"]

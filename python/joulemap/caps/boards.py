@@ -17,7 +17,7 @@ class LeaseInfo:
     who : str
         Who holds it, in words.
     process_id, user_id : int
-        Of the holder; process 0: nobody's, it stands until it is reset.
+        Of the holder; process 0: none holds it, it stands until it is reset.
     since_unix_ns, until_unix_ns : int or None
         When it was taken, and when it ends by itself, ns; None: it does not.
     found_w, cap_w : float or None
@@ -38,7 +38,7 @@ class LeaseInfo:
 
 @dataclass(frozen=True, slots=True)
 class CapBoard:
-    """A GPU's power cap. Watts are None where the GPU does not tell.
+    """A GPU's power cap. Watts are None where the driver does not give them.
 
     Attributes
     ----------
@@ -111,8 +111,15 @@ def show(sim: str | None = None) -> list[CapBoard]:
     sim : str, optional
         Profile of the simulated GPU ("h200"); without it JOULEMAP_SIM decides, else the real ones.
 
+    Returns
+    -------
+    list of CapBoard
+        One a GPU, watts in names.
+
     Raises
     ------
+    TypeError
+        If `sim` is no text.
     joulemap.Error
         If no GPU can be asked.
     """
@@ -126,9 +133,14 @@ def restore() -> list[Restored]:
 
     Every use of joulemap that looks at GPUs does it by itself; this says what was put back.
 
+    Returns
+    -------
+    list of Restored
+        One a lost lease. What could not be put back is no error: its `fault` says why.
+
     Raises
     ------
     joulemap.Error
-        If it cannot look for them. What could not be put back is no error, but told in `fault`.
+        If it cannot look for them.
     """
     return [Restored(**{**fields, "lease": LeaseInfo(**fields["lease"])}) for fields in _core.cap_restore()]

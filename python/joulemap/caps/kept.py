@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from joulemap.isolation.kept import Values, kept, random_states, set_random_states
+from joulemap._isolation.kept import Values, kept, random_states, set_random_states
 
 _MAX_NESTING = 12  # of dicts and lists in an optimizer's state
 _CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")

@@ -6,9 +6,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
+from joulemap._machine import boards
+from joulemap._session import current_session
 from joulemap.caps.boards import CapBoard, cap_board
-from joulemap.machine import boards
-from joulemap.session import current_session
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +44,7 @@ class Lease:
         Returns
         -------
         float or None
-            What the GPU keeps to from now on, W; None: it does not tell.
+            What the GPU keeps to from now on, W; None: the driver does not say.
 
         Raises
         ------
@@ -59,9 +59,14 @@ class Lease:
         return enforced_w
 
     def clock(self, mhz: float | None) -> None:
-        """Hold the SM clock at no more than `mhz`; None: at no bound of ours.
+        """Hold the SM clock at no more than a bound.
 
-        NVML does not tell whether a clock was held before: the end of a lease that held one lets go of all bounds.
+        NVML does not say whether a clock was held before: the end of a lease that held one lets go of all bounds.
+
+        Parameters
+        ----------
+        mhz : float or None
+            The bound, MHz; None: let go of it.
 
         Raises
         ------
@@ -73,7 +78,13 @@ class Lease:
         self._core.clock(0.0 if mhz is None else _arguments.real("mhz", mhz, 0, 1e5))
 
     def put_back(self) -> None:
-        """Set what was found, and go on holding the lease."""
+        """Set what was found, and go on holding the lease.
+
+        Raises
+        ------
+        joulemap.Error
+            If the lease is over, or the GPU is gone.
+        """
         if self.cap_w is not None and self.found.cap_w is not None:
             self._core.set(self.found.cap_w)
             self.cap_w = None
@@ -100,27 +111,27 @@ class Lease:
         self.end()
 
 
-def nvml_index(board: int | str | torch.device) -> int:
-    """Return the index that nvidia-smi has for a GPU, which may be told as CUDA's ("cuda:0").
+def nvml_index(gpu: int | str | torch.device) -> int:
+    """Return the index that nvidia-smi has for a GPU, which may be named as CUDA does ("cuda:0"), or by its UUID.
 
     Raises
     ------
     TypeError, ValueError
         If it is none of these.
     joulemap.NoDeviceError
-        If CUDA has no such GPU.
+        If there is no such GPU.
     """
-    index, is_cuda = _arguments.gpu("board", board)
-    if not is_cuda:
-        return index
+    meant = _arguments.gpu("gpu", gpu)
+    if not meant.uuid and not meant.is_cuda:
+        return meant.number
     for one in boards():
-        if one.backend == "nvml" and one.cuda_index == index:
+        if one.backend == "nvml" and (one.uuid == meant.uuid if meant.uuid else one.cuda_index == meant.number):
             return one.index
-    raise _core.NoDeviceError(f"CUDA has no GPU cuda:{index} here: joulemap.caps.show() tells which there are")
+    raise _core.NoDeviceError(f"there is no GPU {meant} here: joulemap.caps.show() tells which there are")
 
 
 def lease(
-    board: int | str | torch.device = 0,
+    gpu: int | str | torch.device = 0,
     *,
     who: str | None = None,
     for_s: float | None = None,
@@ -133,8 +144,8 @@ def lease(
 
     Parameters
     ----------
-    board : int, str or torch.device
-        Index as nvidia-smi counts, or "cuda:0".
+    gpu : int, str or torch.device
+        Index as nvidia-smi counts, CUDA's own as "cuda:0", or UUID ("GPU-...").
     who : str, optional
         What the holder is called, for others that find the GPU taken; without it the command.
     for_s : float, optional
@@ -142,13 +153,20 @@ def lease(
     sim : str, optional
         As of `show`.
 
+    Returns
+    -------
+    Lease
+        For `with`: `set(cap_w)` sets the cap.
+
     Raises
     ------
     TypeError, ValueError
         If an argument is none of these.
+    joulemap.NoDeviceError
+        If CUDA has no such GPU, or no GPU has that UUID.
     joulemap.Error
         If another has it (it is named: `status` is "BUSY"), there is no right (how to get it is said), the cap cannot
-        be set, or there is no such GPU.
+        be set, or there is no GPU of that index.
 
     Examples
     --------
@@ -164,4 +182,4 @@ def lease(
     run_dir = None if session is None else session.environment().get("JOULEMAP_RUN")  # whose simulated GPU it is
     if sim is None and session is not None:
         sim = session._asked.sim
-    return Lease(_core.Lease(nvml_index(board), sim, named, for_ns, run_dir))
+    return Lease(_core.Lease(nvml_index(gpu), sim, named, for_ns, run_dir))

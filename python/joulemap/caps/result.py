@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from joulemap import _arguments, _core
+from joulemap._report import written
 from joulemap.caps.boards import CapBoard
 
 if TYPE_CHECKING:
@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 
 class Figure95(NamedTuple):
-    """A value with the ends of its 95 % interval."""
+    """A value with the ends of its 95 % interval.
+
+    Attributes
+    ----------
+    value : float
+        A share (0.1: 10 %).
+    low, high : float
+        The ends of the interval, likewise.
+    """
 
     value: float
     low: float
@@ -134,37 +142,81 @@ class CapSearch:
         return caps
 
     def table(self, *, width: int = 100) -> str:
-        """Return verdict and table as text, `width` columns wide."""
+        """Return verdict and table as text.
+
+        Parameters
+        ----------
+        width : int
+            Columns to cut at.
+
+        Returns
+        -------
+        str
+            Its lines, units in the head.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `width` is no whole number.
+        """
         return self._core.text(_arguments.whole("width", width, 2**31 - 1)).rstrip()
 
     def __str__(self) -> str:
         return self.table()
 
     def __repr__(self) -> str:
-        return f"<joulemap.caps.CapSearch: {self.verdict}, {self.cap_w:g} W>"
+        return f"<joulemap.types.CapSearch: {self.verdict}, {self.cap_w:g} W>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `json` has, as a dict."""
-        told: dict[str, Any] = json.loads(self.json())
+        """Return what `to_json` writes, as a dict.
+
+        Returns
+        -------
+        dict
+            Keys as in docs/caps.md, units in names.
+        """
+        told: dict[str, Any] = json.loads(self.to_json())
         return told
 
-    def json(self) -> str:
-        """Return the search as JSON; docs/caps.md has the keys."""
-        return json.dumps(self._dict) + "\n"
+    @overload
+    def to_json(self, path: None = None) -> str: ...
+    @overload
+    def to_json(self, path: str | os.PathLike[str]) -> None: ...
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON to a file, for `joulemap plot FILE --figure power_cap`; OSError if it cannot be written."""
-        Path(path).write_text(self.json(), encoding="utf-8")
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write the search as JSON, for `joulemap plot FILE --figure power_cap`; docs/caps.md has the keys.
 
-    def plot(self, out: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
+        Parameters
+        ----------
+        path : path, optional
+            File to write; without it the text is returned.
+
+        Returns
+        -------
+        str or None
+            The text; None if it was written.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        return written(json.dumps(self._dict) + "\n", path)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """Draw time, energy, EDP and ED2P over the cap.
 
         Parameters
         ----------
-        out : path, optional
+        path : path, optional
             File to write, PNG, SVG or PDF by its ending.
         **options
             As of `joulemap.plots.plot`: dpi, size, ax, dark.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            To show or to change.
 
         Raises
         ------
@@ -173,4 +225,4 @@ class CapSearch:
         """
         from joulemap.plots import plot
 
-        return plot(self, "power_cap", out=out, **options)
+        return plot(self, "power_cap", path=path, **options)

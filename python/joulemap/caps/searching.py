@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from joulemap import _arguments, _core
 from joulemap._bar import Bar
 from joulemap._gpu import find_gpu
-from joulemap.caps.leases import Lease, lease, nvml_index
+from joulemap._session import MeasuringSession, Session, current_session
+from joulemap.caps import leases
+from joulemap.caps.leases import Lease, nvml_index
 from joulemap.caps.result import CapSearch
 from joulemap.caps.windows import Meter
 from joulemap.caps.work import Calls, ModelSteps, Work
-from joulemap.session import MeasuringSession, Session, current_session
 
 if TYPE_CHECKING:
     import torch
@@ -42,12 +43,12 @@ def _has_cuda() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _board_of(board: Any, work: Work) -> int:
+def _index_of(gpu: Any, work: Work) -> int:
     """Return the index of the GPU that is meant."""
     if work.device is not None and work.device.type == "cpu" and _has_cuda():
         raise ValueError('the model lies on the CPU: move it to the GPU first, as model.to("cuda")')
-    if board is not None:
-        return nvml_index(board)
+    if gpu is not None:
+        return nvml_index(gpu)
     return find_gpu(work.device.index or 0 if work.device is not None else 0).index
 
 
@@ -66,7 +67,7 @@ def _session() -> Iterator[Session]:
 def _leased(given: Lease | None, board: int) -> Iterator[Lease]:
     """Give a lease of our own, which ends; of one that is given, its cap is put back to what it was."""
     if given is None:
-        with lease(board, who="joulemap.caps.search") as own:
+        with leases.lease(board, who="joulemap.caps.search") as own:
             yield own
         return
     before_w = given.cap_w
@@ -121,10 +122,10 @@ def search(
     sweep: int | None = None,
     sweep_rounds: int = 2,
     proof: bool = True,
-    board: int | str | torch.device | None = None,
+    gpu: int | str | torch.device | None = None,
     settle_s: float = 1.0,
     window_s: float = 3.0,
-    held: Lease | None = None,
+    lease: Lease | None = None,
     progress: bool = False,
     seed: int = 0,
 ) -> CapSearch:
@@ -160,12 +161,12 @@ def search(
         How often; 2 cancels a straight drift.
     proof : bool
         Measure reference and choice in turns at the end. Without it `saving` is not known.
-    board : int, str or torch.device, optional
+    gpu : int, str or torch.device, optional
         The GPU: its index as nvidia-smi counts, or "cuda:0". Without it the one that the model lies on, else CUDA's
         first.
     settle_s, window_s : float
         Seconds to work at a new cap before measuring, and to measure, of each trial.
-    held : Lease, optional
+    lease : Lease, optional
         A lease of this program, which goes on; its cap is what others are compared with. Without it one is taken and
         ended.
     progress : bool
@@ -187,10 +188,10 @@ def search(
 
     Notes
     -----
-    Weights, buffers, gradients, the optimizer's state, modes, random states of Python, NumPy and PyTorch, and the
-    loader's sampler and generators are put back bit for bit, also after an error or Ctrl-C; so is the cap, also after
-    kill -9. A copy of weights, gradients and the optimizer's state is held in the CPU's memory meanwhile, one of the
-    buffers where they are. What a data set or a function keeps for itself is not known, and stays as it then is.
+    Put back bit for bit, also after an error or Ctrl-C: weights, buffers, gradients, the optimizer's state, modes, the
+    loader's sampler and generators, and random states of Python, NumPy and PyTorch. The cap is put back also after
+    kill -9. Meanwhile the CPU's memory holds a copy of weights, gradients and the optimizer's state; one of the buffers
+    stays where they are. What a data set or a function keeps for itself is not known, and stays as it then is.
 
     It uses the open session, whose page then shows it, else one of its own. All GPU work is waited for at the ends of
     each window.
@@ -207,9 +208,9 @@ def search(
         raise ValueError("probes is at least 1")
     if sweep is not None and caps < 2:
         raise ValueError("sweep is at least 2 caps")
-    index = _board_of(board, work) if held is None else held.found.index
+    index = _index_of(gpu, work) if lease is None else lease.found.index
     bar = Bar(progress)
-    with _session() as session, _leased(held, index) as own, work.kept():
+    with _session() as session, _leased(lease, index) as own, work.kept():
         low_w, high_w = own.found.low_w or 0.0, _high_w(own)
         core = _core.Search(
             low_w=low_w,
@@ -233,7 +234,7 @@ def search(
         finally:
             bar.end()
         found = CapSearch(core, own.found, meter.steps)
-        session._note("cap_search", found.json())
+        session._note("cap_search", found.to_json())
     return found
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from joulemap import _core
 from joulemap._gpu import synchronize
+from joulemap._session import Session
 from joulemap.caps.work import Work
-from joulemap.session import Session
 
 WINDOWS = 3  # of a trial: each has the same steps, so that their spread tells how sure its figures are
 _LEAST_WARM_STEPS = 2

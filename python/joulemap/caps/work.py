@@ -69,7 +69,7 @@ def device_of(model: nn.Module) -> torch.device:
     if len(gpus) > 1:
         raise ValueError(
             f"the model lies on {', '.join(sorted(map(str, gpus)))}: a search is of one GPU; give a function that does "
-            "a step, and board="
+            "a step, and gpu="
         )
     return next(iter(gpus), torch.device("cpu"))
 
@@ -80,8 +80,8 @@ class ModelSteps:
     device: torch.device | None
 
     def __init__(self, model: nn.Module, loader: Iterable[Any], train: bool, loss_fn: Any, optimizer: Any) -> None:
+        from joulemap._isolation.kept import random_states
         from joulemap.caps.kept import of_loader
-        from joulemap.isolation.kept import random_states
 
         if isinstance(loader, Iterator):
             raise ValueError(
@@ -106,7 +106,7 @@ class ModelSteps:
 
     def begin(self) -> None:
         """Begin the loader anew, and fetch its first batch."""
-        from joulemap.isolation.kept import set_random_states
+        from joulemap._isolation.kept import set_random_states
 
         set_random_states(self._states)
         self._order.restore()

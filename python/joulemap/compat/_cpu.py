@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from joulemap.machine import boards
+from joulemap._machine import boards
 
 _WITHOUT_EFFECT = ("synchronize", "reset_peak_memory_stats", "reset_max_memory_allocated")
 

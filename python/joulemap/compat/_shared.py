@@ -13,8 +13,8 @@ from typing import Any, Literal
 from joulemap import _arguments
 from joulemap._cells import cell
 from joulemap._locks import Lock
-from joulemap.machine import boards, doctor
-from joulemap.session import MeasuringSession, Session, current_session
+from joulemap._machine import boards, doctor
+from joulemap._session import MeasuringSession, Session, current_session
 
 J_PER_KWH = 3.6e6
 

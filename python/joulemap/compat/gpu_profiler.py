@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from joulemap import Error, Estimate, _core, estimate
+from joulemap import Error, _core
 from joulemap._cells import cell
+from joulemap.ncu import Estimate, estimate
 
 DATA = "extracted_data.csv"
 FEATURES = "extracted_features.csv"

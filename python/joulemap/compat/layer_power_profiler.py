@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from joulemap import _core
 from joulemap._cells import cell
 from joulemap._gpu import find_gpu, synchronize
+from joulemap._report import Row, import_pandas
 from joulemap.compat._shared import shared
-from joulemap.report import Row, import_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

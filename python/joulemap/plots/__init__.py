@@ -1,7 +1,7 @@
 """Figures of a run: where its joules went, over time, by layer, and of two runs beside each other.
 
 >>> import joulemap.plots
->>> joulemap.plots.plot("run.joulemap", "power_time", out="power.pdf")  # doctest: +SKIP
+>>> joulemap.plots.plot("run.joulemap", "power_time", path="power.pdf")  # doctest: +SKIP
 
 Matplotlib is imported here alone (`pip install 'joulemap[plot]'`), and only when a figure is drawn.
 """
@@ -45,7 +45,18 @@ def __getattr__(name: str) -> Any:
 
 
 def figures() -> list[str]:
-    """Return the keys of all figures that `plot` draws."""
+    """Return the keys of all figures that `plot` draws.
+
+    Returns
+    -------
+    list of str
+        "power_time", "layer_energy", ...; docs/figures.md shows each.
+
+    Raises
+    ------
+    ImportError
+        Without Matplotlib.
+    """
     _import_matplotlib()
     from joulemap.plots.table import FIGURES
 
@@ -78,7 +89,7 @@ def plot(
     source: Source,
     figure: str,
     *,
-    out: str | os.PathLike[str] | None = None,
+    path: str | os.PathLike[str] | None = None,
     dpi: int = 300,
     size: tuple[float, float] = (7.2, 4.2),
     ax: Axes | None = None,
@@ -88,7 +99,7 @@ def plot(
     shade_phases: bool = True,
     **opts: Any,
 ) -> Figure:
-    """Draw a figure of a run, and write it to a file if `out` names one.
+    """Draw a figure of a run, and write it to a file if `path` names one.
 
     pyplot is not used: nothing is shown, no window opens, and any thread may draw.
 
@@ -100,7 +111,7 @@ def plot(
         JSON as a file or a dict, or a recording that `joulemap cap search -o` made.
     figure : str
         One of `figures()`.
-    out : path, optional
+    path : path, optional
         File to write, PNG, SVG or PDF by its ending: whole or not at all. It has no date, so the same run gives the
         same file.
     dpi : int
@@ -150,15 +161,15 @@ def plot(
     dots = _arguments.whole("dpi", dpi, 10000)
     if dots == 0:
         raise ValueError("dpi is at least 1")
-    if out is not None:
-        style.format_of(_arguments.path("out", out))
+    if path is not None:
+        style.format_of(_arguments.path("path", path))
     mean_of = None if smooth is None else _arguments.whole("smooth", smooth)
     looks = style.look(_arguments.flag("dark", dark), mean_of, _arguments.flag("shade_phases", shade_phases))
     found = sources.find(source, entry.needs, gpu, opts)
     with style.ours():
         drawn = _draw(entry, looks, found, ax, size, opts)
-        if out is not None:
-            style.write(drawn, out, dots)
+        if path is not None:
+            style.write(drawn, path, dots)
     return drawn
 
 

@@ -60,7 +60,7 @@ def _plot(args: argparse.Namespace) -> None:
     plots.plot(
         source,
         args.figure,
-        out=args.output,
+        path=args.output,
         dpi=args.dpi,
         gpu=args.gpu,
         smooth=args.smooth,

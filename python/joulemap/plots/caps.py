@@ -40,7 +40,7 @@ class Searched:
 
 
 def searched(source: Any) -> Searched:
-    """Return the search of a source: a `joulemap.caps.CapSearch`, its dict, a file of its JSON, or a recording of one.
+    """Return the search of a source: a `joulemap.types.CapSearch`, its dict, a file of its JSON, or a recording of one.
 
     Raises
     ------
@@ -51,8 +51,8 @@ def searched(source: Any) -> Searched:
     OSError
         If the file cannot be read.
     """
-    from joulemap.caps import CapSearch
-    from joulemap.recording import Recording
+    from joulemap._recording import Recording
+    from joulemap.caps.result import CapSearch
 
     if isinstance(source, CapSearch):
         return _checked(source.to_dict(), "this search")
@@ -99,7 +99,7 @@ def _checked(told: Any, what: str) -> Searched:
         points = _points(told)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise CannotDrawError(
-            f"{what} is not the JSON of `joulemap cap search --json` or of joulemap.caps.search(...).json()"
+            f"{what} is not the JSON of `joulemap cap search --json` or of joulemap.caps.search(...).to_json()"
         ) from None
     if not points:
         raise CannotDrawError(f"{what} has no cap that was tried")

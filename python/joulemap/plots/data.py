@@ -8,15 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from joulemap import _arguments
-from joulemap.recording import Recording
-from joulemap.session import Session
-from joulemap.timeline import Series, Timeline
+from joulemap._recording import Recording
+from joulemap._session import Session
+from joulemap._timeline import Series, Timeline
 
 
 class PhaseEnergy(NamedTuple):
     """The joules of all phases of a name, with what is in them. None: not known.
 
-    The interval is one of 95 %.
+    Attributes
+    ----------
+    name : str
+        Of the phases.
+    energy_j : float or None
+        Joules.
+    energy_low_j, energy_high_j : float or None
+        Ends of the 95 % interval, joules.
     """
 
     name: str
@@ -32,7 +39,7 @@ class PlotData:
     Attributes
     ----------
     t_s, power_w : sequence of float
-        Power in watts, and when the GPU drew it (not when the sensor told it); as many, by time.
+        Power in watts, and when the GPU drew it (not when the sensor gave it); as many, by time.
     gpu_util_t_s, gpu_util : sequence of float
         GPU utilisation in percent, and its times.
     mem_util_t_s, mem_util : sequence of float
@@ -46,7 +53,7 @@ class PlotData:
     simulated : bool
         No real GPU drew this power: figures say so.
     sensor : str
-        What measured the power; empty: not told.
+        What measured the power; empty: unknown.
     """
 
     t_s: Sequence[float] = ()
@@ -76,8 +83,13 @@ class PlotData:
         ----------
         source : path, Recording, Session or PlotData
             The run; of a session that goes on: up to now. A `PlotData` is returned as it is.
-        gpu : int or str
-            Its index as `joulemap list` has it, or "cuda:0".
+        gpu : int, str or torch.device
+            Its index as `joulemap list` has it, CUDA's own as "cuda:0", or its UUID.
+
+        Returns
+        -------
+        PlotData
+            Seconds from the run's start, watts and percent; a quantity without readings is empty.
 
         Raises
         ------
@@ -110,13 +122,10 @@ class PlotData:
 
 
 def _index_of(timeline: Timeline, gpu: int | str) -> int:
-    index, is_cuda = _arguments.gpu("gpu", gpu)
-    if not is_cuda:
-        return index
-    found = [series.gpu for series in timeline.series if series.cuda == index and series.gpu is not None]
-    if not found:
-        raise ValueError(f"gpu={gpu!r}: this run has no GPU of that number of CUDA's")
-    return found[0]
+    try:
+        return timeline.gpu_index(gpu)
+    except LookupError as error:
+        raise ValueError(f"gpu={gpu!r}: {error}") from None
 
 
 def _readings(timeline: Timeline, quantity: str, gpu: int) -> Series | None:

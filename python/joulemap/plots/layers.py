@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
+from joulemap._report import Group, Report, Row
+from joulemap._tree import Node
 from joulemap.plots.style import CannotDrawError, Look, energy_text, joules, legend, plain, room_pt, width_pt
-from joulemap.report import Group, Report, Row
-from joulemap.tree import Node
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

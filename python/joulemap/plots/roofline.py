@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from joulemap._report import Report, Row
 from joulemap.plots.series import Array, array
 from joulemap.plots.style import MARKERS, CannotDrawError, Look, legend, plain, room_pt, width_pt
-from joulemap.report import Report, Row
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from joulemap import _arguments
-from joulemap.diff import Diff, DiffRow
+from joulemap._diff import Diff, DiffRow
 from joulemap.plots.style import CannotDrawError, Look, joules, legend, plain
 
 if TYPE_CHECKING:

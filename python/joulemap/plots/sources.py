@@ -6,17 +6,17 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
-from joulemap.diff import Diff, diff
+from joulemap._diff import Diff, diff
+from joulemap._recording import Recording
+from joulemap._report import Report
+from joulemap._session import Session
 from joulemap.plots.caps import searched
 from joulemap.plots.data import PlotData
-from joulemap.recording import Recording
-from joulemap.report import Report
-from joulemap.session import Session
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from joulemap.caps import CapSearch
+    from joulemap.caps.result import CapSearch
 
     Source: TypeAlias = (
         str
@@ -86,8 +86,8 @@ def _runs(source: Any, gpu: Any, options: dict[str, Any]) -> Found:
         return _diff(source)
     if not isinstance(source, (tuple, list)) or len(source) != 2:
         raise TypeError("two_runs is drawn from a pair: (before, after), each a path, Recording, Session or Report")
-    wishes = {} if gpu is None else {"gpu": gpu}
-    return _diff(diff(*source, per=options.pop("per", None), names=options.pop("names", None), **wishes))
+    report_options = {} if gpu is None else {"gpu": gpu}
+    return _diff(diff(*source, per=options.pop("per", None), names=options.pop("names", None), **report_options))
 
 
 def _diff(found: Diff) -> Found:

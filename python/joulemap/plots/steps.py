@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from joulemap._report import Report, Row, Sum
 from joulemap.plots import series
 from joulemap.plots.layers import about
 from joulemap.plots.series import array
 from joulemap.plots.style import CannotDrawError, Look, joules, legend, seconds
-from joulemap.report import Report, Row, Sum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

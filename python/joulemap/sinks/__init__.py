@@ -10,9 +10,8 @@ of each GPU, `power/gpu0_w`. At its end: totals with their intervals, the verdic
 not known is left out. The loggers' packages are imported when their function is called.
 """
 
-from joulemap.sinks._sink import Sink
 from joulemap.sinks.mlflow import log_to_mlflow
 from joulemap.sinks.tensorboard import log_to_tensorboard
 from joulemap.sinks.wandb import log_to_wandb
 
-__all__ = ["Sink", "log_to_mlflow", "log_to_tensorboard", "log_to_wandb"]
+__all__ = ["log_to_mlflow", "log_to_tensorboard", "log_to_wandb"]

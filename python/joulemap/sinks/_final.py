@@ -7,13 +7,13 @@ import importlib.util
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from joulemap.recording import Recording
-from joulemap.session import Session
+from joulemap._recording import Recording
+from joulemap._session import Session
 
 if TYPE_CHECKING:
     import torch
 
-    from joulemap.report import Report, Totals
+    from joulemap._report import Report, Totals
 
 COLUMNS = (
     "path",
@@ -28,7 +28,7 @@ COLUMNS = (
     "busy_s",
     "provenance",
 )
-"""Of the table: fields of `joulemap.Group`."""
+"""Of the table: fields of `joulemap.types.Group`."""
 
 _TOTALS = (
     "total_energy_j",

@@ -9,7 +9,7 @@ from joulemap import _arguments
 if TYPE_CHECKING:
     import torch
 
-    from joulemap.session import Session
+    from joulemap._session import Session
 
 
 class Count(NamedTuple):
@@ -95,8 +95,8 @@ class Live:
 
     def _find_boards(self, t_ns: int) -> dict[str, int | str | torch.device | None]:
         if self._gpu is not None:
-            index, is_cudas = _arguments.gpu("gpu", self._gpu)
-            return {f"{'cuda' if is_cudas else 'gpu'}{index}": self._gpu}
+            meant = _arguments.gpu("gpu", self._gpu)
+            return {meant.uuid or f"{'cuda' if meant.is_cuda else 'gpu'}{meant.number}": self._gpu}
         series = self._session.readings(t_ns, t_ns).series
         told = [s for s in series if s.quantity in ("power", "energy") and not s.missing]
         boards: dict[str, int | str | torch.device | None] = {

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from joulemap import _arguments, _core
-from joulemap.recording import Recording
-from joulemap.session import Session
+from joulemap._recording import Recording
+from joulemap._session import Session
 from joulemap.sinks import _steps
 from joulemap.sinks._final import Final, check_pictures
 from joulemap.sinks._live import Count, Live
@@ -92,7 +92,7 @@ class Sink:
             self.close()
 
     def close(self) -> None:
-        """Tell what is left, and of the whole run so far; a second call does nothing, nor one in a forked child."""
+        """Log what is left, and the whole run so far; a second call does nothing, nor does one in a forked child."""
         if self._closed or self._owner != os.getpid():
             return
         self._closed = True
@@ -120,7 +120,7 @@ class Sink:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<joulemap.sinks.Sink to {self._logger.name}: {'closed' if self._closed else 'open'}>"
+        return f"<joulemap.types.Sink to {self._logger.name}: {'closed' if self._closed else 'open'}>"
 
     def _follow(self, session: Session) -> None:
         self._session = session

@@ -15,8 +15,8 @@ from joulemap.sinks._sink import Sink
 if TYPE_CHECKING:
     import torch
 
-    from joulemap.recording import Recording
-    from joulemap.session import Session
+    from joulemap._recording import Recording
+    from joulemap._session import Session
 
 _MOST_TEXT = 500  # characters of a tag: what every store of MLflow takes
 
@@ -42,8 +42,16 @@ def log_to_mlflow(
         Run, or its id. Without it the active one, or, as in `mlflow.log_metric`, one that is started now.
     client : mlflow.MlflowClient, optional
         Of another tracking server than the program's.
-    every, seconds, step, gpu, figures
-        As in `log_to_tensorboard`.
+    every : int, optional
+        Log each so many steps; 10 without it and `seconds`.
+    seconds : float, optional
+        Log each so many seconds instead.
+    step : callable, optional
+        Gives the number of the step that has just ended; counted from 1 without it.
+    gpu : int, str or torch.device, optional
+        One GPU, as in `Session.report`; all boards without it.
+    figures : iterable of str
+        Keys of `joulemap.plots.figures()` to draw at the end, where Matplotlib is there.
 
     Returns
     -------

@@ -15,8 +15,8 @@ from joulemap.sinks._sink import Logger, Sink
 if TYPE_CHECKING:
     import torch
 
-    from joulemap.recording import Recording
-    from joulemap.session import Session
+    from joulemap._recording import Recording
+    from joulemap._session import Session
 
 _WRITERS = {"torch": "torch.utils.tensorboard", "tensorboardX": "tensorboardX"}
 

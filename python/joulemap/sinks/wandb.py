@@ -12,8 +12,8 @@ from joulemap.sinks._sink import Sink
 if TYPE_CHECKING:
     import torch
 
-    from joulemap.recording import Recording
-    from joulemap.session import Session
+    from joulemap._recording import Recording
+    from joulemap._session import Session
 
 _STEP = "energy/step"
 
@@ -43,8 +43,16 @@ def log_to_wandb(
         What `wandb.init` gave; without it the one that is active.
     commit : bool
         Close a row of the history each time: for a program that logs nothing else to this run.
-    every, seconds, step, gpu, figures
-        As in `log_to_tensorboard`.
+    every : int, optional
+        Log each so many steps; 10 without it and `seconds`.
+    seconds : float, optional
+        Log each so many seconds instead.
+    step : callable, optional
+        Gives the number of the step that has just ended; counted from 1 without it.
+    gpu : int, str or torch.device, optional
+        One GPU, as in `Session.report`; all boards without it.
+    figures : iterable of str
+        Keys of `joulemap.plots.figures()` to draw at the end, where Matplotlib is there.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""gpu_profiler, joulemap.estimate, running ncu: on what it counted on an H200 and an H100, and a stand-in."""
+"""gpu_profiler, joulemap.ncu.estimate, running ncu: on what it counted on an H200 and an H100, and a stand-in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-import joulemap
+import joulemap.ncu
 import pytest
 from joulemap.compat import gpu_profiler
 
@@ -165,16 +165,16 @@ def test_ncu_is_found_in_a_toolkit(ncu: Path, monkeypatch: pytest.MonkeyPatch) -
     (ncu / "cuda/bin").mkdir(parents=True)
     (ncu / "tools/ncu").rename(ncu / "cuda/bin/ncu")
     monkeypatch.setenv("CUDA_HOME", str(ncu / "cuda"))
-    joulemap.profile_with_ncu(["true"], "counters.csv")
-    assert len(joulemap.estimate("counters.csv").rows) == 17
+    joulemap.ncu.profile(["true"], "counters.csv")
+    assert len(joulemap.ncu.estimate("counters.csv").rows) == 17
 
 
 def test_ctrl_c_ends_ncu_and_raises(ncu: Path) -> None:
     (ncu / "what").write_text("sleep")
     code = """
-import joulemap
+import joulemap.ncu
 try:
-    joulemap.profile_with_ncu(["true"], "x.csv")
+    joulemap.ncu.profile(["true"], "x.csv")
 except KeyboardInterrupt:
     print("so")
 """
@@ -200,11 +200,11 @@ def test_the_module_runs_as_a_program_from_another_folder(tmp_path: Path) -> Non
     assert (tmp_path / "predictions.csv").exists()
 
 
-# ---- joulemap.estimate
+# ---- joulemap.ncu.estimate
 
 
 def test_an_estimate_holds_what_was_measured() -> None:
-    found = joulemap.estimate(DATA / "gpt.csv.gz", model=DATA / "model.json")
+    found = joulemap.ncu.estimate(DATA / "gpt.csv.gz", model=DATA / "model.json")
     assert found.totals["power_avg_w"] == pytest.approx(8335.5 / 12.074, rel=0.08)
     assert found.totals["kernels_energy_j"] == pytest.approx(8335.5 / 253, rel=0.08)
     assert found.board == "NVIDIA H200"
@@ -213,11 +213,11 @@ def test_an_estimate_holds_what_was_measured() -> None:
 
 
 def test_counters_of_one_board_tell_of_another() -> None:
-    there = joulemap.estimate(DATA / "gpt.csv.gz", board="h100")
+    there = joulemap.ncu.estimate(DATA / "gpt.csv.gz", kind="h100")
     assert there.totals["extrapolated"]
     assert there.totals["kernels_energy_j"] == pytest.approx(8085.9 / 226, rel=0.08)  # measured on an H100
     with pytest.raises(joulemap.Error, match="h100-pcie"):
-        joulemap.estimate(DATA / "gpt.csv.gz", board="h300")
+        joulemap.ncu.estimate(DATA / "gpt.csv.gz", kind="h300")
 
 
 def test_the_model_that_calibration_keeps_is_found_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,19 +225,19 @@ def test_the_model_that_calibration_keeps_is_found_by_itself(tmp_path: Path, mon
     monkeypatch.setenv("JOULEMAP_NVML", "/nonexistent")
     kept = tmp_path / "joulemap" / "models"
     kept.mkdir(parents=True)
-    assert joulemap.estimate(DATA / "stencil.csv.gz").model == "shipped h200"
+    assert joulemap.ncu.estimate(DATA / "stencil.csv.gz").model == "shipped h200"
     shutil.copy(DATA / "model.json", kept / "GPU-1.json")
-    found = joulemap.estimate(DATA / "stencil.csv.gz")
+    found = joulemap.ncu.estimate(DATA / "stencil.csv.gz")
     assert found.model == str(kept / "GPU-1.json")
     assert "the one model that is kept" in found.notes[0]
     shutil.copy(DATA / "model.json", kept / "GPU-2.json")
     with pytest.raises(joulemap.Error, match="GPU-2"):
-        joulemap.estimate(DATA / "stencil.csv.gz")
+        joulemap.ncu.estimate(DATA / "stencil.csv.gz")
 
 
 def test_a_limit_of_power_lowers_the_clock() -> None:
-    usual = joulemap.estimate(DATA / "gpt.csv.gz", model="h200", limit_w=math.inf)
-    held = joulemap.estimate(DATA / "gpt.csv.gz", model="h200", limit_w=500)
+    usual = joulemap.ncu.estimate(DATA / "gpt.csv.gz", model="h200", limit_w=math.inf)
+    held = joulemap.ncu.estimate(DATA / "gpt.csv.gz", model="h200", limit_w=500)
     assert held.totals["power_avg_w"] == pytest.approx(500, rel=0.01)
     assert held.totals["limit_clock_mhz"] < 1900
     assert usual.totals["limit_clock_mhz"] is None
@@ -246,11 +246,11 @@ def test_a_limit_of_power_lowers_the_clock() -> None:
 
 def test_wrong_arguments_are_told() -> None:
     with pytest.raises(ValueError, match="clock_mhz"):
-        joulemap.estimate(DATA / "gpt.csv.gz", clock_mhz=-1)
+        joulemap.ncu.estimate(DATA / "gpt.csv.gz", clock_mhz=-1)
     with pytest.raises(joulemap.Error, match="no model is shipped"):
-        joulemap.estimate(DATA / "gpt.csv.gz", model="gx999")
+        joulemap.ncu.estimate(DATA / "gpt.csv.gz", model="gx999")
     with pytest.raises(TypeError):
-        joulemap.estimate(3)  # type: ignore[arg-type]
+        joulemap.ncu.estimate(3)  # type: ignore[arg-type]
 
 
 def test_training_tells_its_errors_and_writes_a_model(tmp_path: Path) -> None:
@@ -259,16 +259,16 @@ def test_training_tells_its_errors_and_writes_a_model(tmp_path: Path) -> None:
         for i in range(30):
             duty, moved = (i * 7 % 30) / 30, (i * 11 % 30) / 30
             file.write(f"k{i},f{i % 5},{100 + 150 * duty + 50 * moved:.3f},{duty},{moved * 1e9}\n")
-    found = joulemap.train_estimate(tmp_path / "features.csv", path=tmp_path / "model.json")
+    found = joulemap.ncu.train(tmp_path / "features.csv", path=tmp_path / "model.json")
     assert found["error_by_kernel"] < 0.01
     assert found["constant_w"] == pytest.approx(100, rel=0.03)
-    again = joulemap.estimate(tmp_path / "features.csv", model=tmp_path / "model.json")
+    again = joulemap.ncu.estimate(tmp_path / "features.csv", model=tmp_path / "model.json")
     assert again.rows[3].power_w == pytest.approx(found["rows"][3]["power_w"], rel=0.02)
 
 
 def test_a_program_is_profiled_and_estimated(ncu: Path) -> None:
-    joulemap.profile_with_ncu(["true"], "counters.csv", timeout_s=30, arguments=["--launch-count", "5"])
+    joulemap.ncu.profile(["true"], "counters.csv", timeout_s=30, arguments=["--launch-count", "5"])
     assert "--launch-count\n5" in (ncu / "seen").read_text()
     with pytest.raises(TypeError):
-        joulemap.profile_with_ncu(["true"], "counters.csv", arguments=[5])  # type: ignore[list-item]
-    assert len(joulemap.estimate("counters.csv").rows) == 17
+        joulemap.ncu.profile(["true"], "counters.csv", arguments=[5])  # type: ignore[list-item]
+    assert len(joulemap.ncu.estimate("counters.csv").rows) == 17

@@ -11,6 +11,7 @@ from typing import Any
 import joulemap
 import pytest
 import torch
+from joulemap._isolation import layers as isolation
 from joulemap.compat.layer_energy_profiler import (
     LayerEnergyProfiler,
     PowerLogger,
@@ -20,7 +21,6 @@ from joulemap.compat.layer_energy_profiler import (
 )
 from joulemap.compat.layer_energy_profiler.int8 import Int8Linear, to_int8
 from joulemap.compat.layer_energy_profiler.pictures import rounded_shares, table
-from joulemap.isolation import layers as isolation
 from joulemap.plots import style
 from torch import Tensor, nn
 

@@ -250,10 +250,10 @@ class Constant:
     def __init__(self, most_ns: int) -> None:
         self.most_ns = most_ns
 
-    def energy(self, from_ns: int, to_ns: int, **_: object) -> joulemap.Sum:
+    def energy(self, from_ns: int, to_ns: int, **_: object) -> joulemap.types.Sum:
         assert 0 <= to_ns - from_ns <= self.most_ns
         joules = 1e-9 * (to_ns - from_ns)
-        return joulemap.Sum(joules, 0.9 * joules, 1.1 * joules)
+        return joulemap.types.Sum(joules, 0.9 * joules, 1.1 * joules)
 
 
 def test_a_long_run_is_added_up_of_chunks() -> None:

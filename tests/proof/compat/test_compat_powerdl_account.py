@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from joulemap._report import Row, Sum
+from joulemap._tree import grow
 from joulemap.compat.powerdl.account import take_account
 from joulemap.compat.powerdl.progress import Epoch, Inference
 from joulemap.compat.powerdl.samples import Window
-from joulemap.report import Row, Sum
-from joulemap.tree import grow
 
 MS = 1_000_000
 

@@ -18,10 +18,10 @@ import joulemap
 import pytest
 import torch
 from joulemap._cli import native_folder
+from joulemap._timeline import Series
 from joulemap.compat.powerdl import profile_torch
 from joulemap.compat.powerdl.export import write_samples
 from joulemap.compat.powerdl.samples import Curve, Window, tell_marks, tell_samples
-from joulemap.timeline import Series
 from sanitizers import SANITIZED
 from torch import nn
 

@@ -109,7 +109,7 @@ def test_the_modelled_cap_is_the_least_of_all_tried_or_not() -> None:
         power_w = min(cap, 600.0)
         search.tell(cap, 0.01 * (0.85 + 0.15 * (600 / power_w) ** 0.7), power_w)
     (board,) = caps.show()
-    found = caps.CapSearch(search, board, 1)
+    found = joulemap.types.CapSearch(search, board, 1)
     modelled = profiler.modelled_w(found)
     law = {cap: min(cap, 600) * (0.85 + 0.15 * (600 / min(cap, 600)) ** 0.7) ** 3 for cap in range(200, 701, 10)}
     assert law[round(modelled)] <= 1.03 * min(law.values())
@@ -121,7 +121,7 @@ def test_work_that_the_cap_does_not_touch_keeps_the_cap_that_was_found() -> None
     while (trial := search.next()) is not None:
         search.tell(trial["cap_w"], 0.01, 150.0 + 0.01 * trial["cap_w"] / 700)
     (board,) = caps.show()
-    found = caps.CapSearch(search, board, 1)
+    found = joulemap.types.CapSearch(search, board, 1)
     assert found.verdict == "no difference"
     assert profiler.modelled_w(found) == 650
 

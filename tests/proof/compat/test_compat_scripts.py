@@ -93,7 +93,7 @@ def name(_):
     return measurement.__name__ + " " + Mark.__module__
 
 if __name__ == "__main__":
-    told = "import measurement as m, sys; print(m.__name__, 'joulemap.session' in sys.modules)"
+    told = "import measurement as m, sys; print(m.__name__, 'joulemap._session' in sys.modules)"
     print(subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True).stdout, end="")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         print(pool.map(name, [0])[0])

@@ -47,7 +47,7 @@ def test_work_that_waits_for_memory_gets_a_lower_cap_with_a_proven_saving(run: j
     assert cap_w() == 700
     assert "SIMULATED" not in found.table()
     assert "on a simulated GPU" in str(found)
-    told = json.loads(found.json())
+    told = json.loads(found.to_json())
     assert (told["simulated"], told["gpu"]["index"], told["chosen_cap_w"]) == (True, 0, found.cap_w)
     assert found.plot(dpi=40).axes
 

@@ -6,8 +6,8 @@ import time
 
 from joulemap import _arguments
 from joulemap._gpu import find_gpu
+from joulemap._session import Session
 from joulemap.compat._shared import shared
-from joulemap.session import Session
 
 
 class PowerLogger:

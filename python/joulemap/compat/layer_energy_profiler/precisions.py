@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from joulemap._cells import cell
+from joulemap._isolation.given import mapped
+from joulemap._isolation.layers import device_of
 from joulemap.compat.layer_energy_profiler.int8 import to_int8
 from joulemap.compat.layer_energy_profiler.pictures import rounded_shares
 from joulemap.compat.layer_energy_profiler.profiler import LayerEnergyProfiler, rows_of
-from joulemap.isolation.given import mapped
-from joulemap.isolation.layers import device_of
 
 FLOATS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 PRECISIONS = (*FLOATS, "int8")

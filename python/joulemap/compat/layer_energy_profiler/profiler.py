@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from joulemap import _arguments, _core, compat
+from joulemap._isolation.given import mapped, tensors_of
+from joulemap._isolation.layers import chosen_layers
+from joulemap._isolation.result import IsolatedLayer, IsolatedLayers
+from joulemap._timeline import Timeline
 from joulemap.compat._cpu import device_here
 from joulemap.compat._shared import shared
-from joulemap.isolation.given import mapped, tensors_of
-from joulemap.isolation.layers import chosen_layers
-from joulemap.isolation.result import IsolatedLayer, IsolatedLayers
-from joulemap.timeline import Timeline
 from joulemap.torch import isolate
 
 
@@ -204,8 +204,8 @@ def _result(
         "energy_per_loop_mj": 1e3 * loop_j,
         "energy_per_sample_mj": 1e3 * loop_j / batch,
         "percent": 100 * loop_j / total_j,
-        "energy_low_j": row.low_j * row.calls * loops,
-        "energy_high_j": row.high_j * row.calls * loops,
+        "energy_low_j": row.energy_low_j * row.calls * loops,
+        "energy_high_j": row.energy_high_j * row.calls * loops,
         "batch_size": batch,
         "calls": row.calls,
         "clock_mhz": row.clock_mhz,

@@ -8,8 +8,8 @@ import time
 import warnings
 
 from joulemap._gpu import find_gpu, synchronize
+from joulemap._session import Session
 from joulemap.compat._shared import RowFile, kwh, shared, tell_if_cpu_is_missing
-from joulemap.session import Session
 
 COLUMNS = (
     "elapsed time (s)",

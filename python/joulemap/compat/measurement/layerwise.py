@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from joulemap import _core
 from joulemap._gpu import find_gpu, synchronize
+from joulemap._report import Row
+from joulemap._session import Session
 from joulemap.compat._shared import RowFile, shared
-from joulemap.report import Row
-from joulemap.session import Session
 
 if TYPE_CHECKING:
     import torch

@@ -11,11 +11,11 @@ import sys
 import time
 from dataclasses import dataclass, field
 
+from joulemap._report import Sum
+from joulemap._session import MeasuringSession, Session
+from joulemap._timeline import Timeline
 from joulemap.compat._shared import RowFile, kwh
 from joulemap.compat.measurement.processor import Processor
-from joulemap.report import Sum
-from joulemap.session import MeasuringSession, Session
-from joulemap.timeline import Timeline
 
 COLUMNS = (
     "elapsed time (s)",

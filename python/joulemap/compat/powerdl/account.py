@@ -20,11 +20,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from joulemap import _core
+from joulemap._report import Report, Row
 from joulemap._reporting import Reporting
+from joulemap._tree import Node
 from joulemap.compat.powerdl.progress import BATCH, TRAIN, Epoch, Progress
 from joulemap.compat.powerdl.samples import Window
-from joulemap.report import Report, Row
-from joulemap.tree import Node
 
 
 class Figures(NamedTuple):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from joulemap._cells import cell
+from joulemap._timeline import Timeline
 from joulemap.compat.powerdl.samples import Mark, Sample, Window, tell_marks, tell_samples
-from joulemap.timeline import Timeline
 
 MARK_COLUMNS = ("name", "t", "meta")
 

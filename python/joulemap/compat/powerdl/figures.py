@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from joulemap._recording import Recording
+from joulemap._session import Session
 from joulemap.compat.powerdl.samples import Window
-from joulemap.recording import Recording
-from joulemap.session import Session
 
 NAMES = (
     "power_time",
@@ -67,11 +67,11 @@ def draw(
         out.parent.mkdir(parents=True, exist_ok=True)
     data = plots.PlotData.of(source, window.gpu)
     if not show:
-        return plots.plot(data, fig, out=out, **opts)
+        return plots.plot(data, fig, path=out, **opts)
     from matplotlib import pyplot
 
     figure, ax = pyplot.subplots(figsize=SIZE_IN, layout="constrained")
-    plots.plot(data, fig, out=out, ax=ax, **opts)
+    plots.plot(data, fig, path=out, ax=ax, **opts)
     pyplot.show()
     return figure
 

@@ -11,13 +11,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from joulemap._gpu import find_gpu
+from joulemap._machine import Board
+from joulemap._session import MeasuringSession, Session, current_session
 from joulemap.compat.powerdl.export import write_marks, write_samples
 from joulemap.compat.powerdl.progress import Progress
 from joulemap.compat.powerdl.report import Report
 from joulemap.compat.powerdl.samples import Window, curve
 from joulemap.compat.powerdl.settings import MemoryGuard, TorchRunConfig
-from joulemap.machine import Board
-from joulemap.session import MeasuringSession, Session, current_session
 
 if TYPE_CHECKING:
     from typing_extensions import Self

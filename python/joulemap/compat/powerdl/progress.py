@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from joulemap._gpu import synchronize
+from joulemap._scope import Scope
+from joulemap._session import Session
 from joulemap.compat.powerdl.settings import MemoryGuard
-from joulemap.scope import Scope
-from joulemap.session import Session
 
 TRAIN, VALIDATE, WARMUP, INFER = "train", "validate", "warmup", "infer"
 """Names of the phases."""

@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joulemap._recording import Recording
+from joulemap._report import import_pandas
+from joulemap._session import Session
 from joulemap.compat.powerdl import export as files
 from joulemap.compat.powerdl import figures
 from joulemap.compat.powerdl.account import Account, Figures, take_account
 from joulemap.compat.powerdl.progress import Progress
 from joulemap.compat.powerdl.samples import Mark, Sample, Window, curve, tell_marks, tell_samples
 from joulemap.compat.powerdl.settings import TorchRunConfig
-from joulemap.recording import Recording
-from joulemap.report import import_pandas
-from joulemap.session import Session
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +103,7 @@ class Report:
         include_figures: bool = False,
         **opts: Any,
     ) -> list[Path]:
-        """Write the report's files; `opts` are those of `plot`.
+        """Write the report's files.
 
         Parameters
         ----------
@@ -115,6 +115,8 @@ class Report:
             summary.json.
         include_figures : bool
             All figures; needs matplotlib.
+        **opts
+            As of `plot`.
 
         Returns
         -------

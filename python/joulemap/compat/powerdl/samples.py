@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from joulemap.timeline import Series, Timeline
+from joulemap._timeline import Series, Timeline
 
 GAP_PERIODS = 5
 """Readings further apart than so many of a sensor's usual distances: nothing is told between them."""
@@ -150,5 +150,5 @@ def tell_marks(timeline: Timeline, window: Window) -> Iterator[Mark]:
     for mark in timeline.marks:
         if mark.name.startswith(OURS):
             continue
-        if window.begin_ns <= mark.t_ns <= window.end_ns and window.pid in (0, mark.pid):
+        if window.begin_ns <= mark.t_ns <= window.end_ns and window.pid in (0, mark.process_id):
             yield Mark(mark.name, 1e-9 * (mark.t_ns - window.begin_ns), dict(mark.meta))

@@ -8,7 +8,8 @@ import warnings
 from joulemap import _core
 from joulemap._gpu import find_gpu
 from joulemap._locks import Lock
-from joulemap.caps import Lease, lease
+from joulemap.caps import lease
+from joulemap.caps.leases import Lease
 
 _held: dict[int, Lease] = {}  # by index of the GPU
 _lock = Lock()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from joulemap import compat
 from joulemap._gpu import find_gpu
-from joulemap.caps import CapSearch, search
+from joulemap.caps import search
+from joulemap.caps.result import CapSearch
 from joulemap.caps.windows import WINDOWS
 from joulemap.compat._shared import RowFile, kwh
 from joulemap.compat.profiler.caps import held
@@ -87,10 +88,10 @@ def power_cap_profiler(
         sweep=CAPS,
         sweep_rounds=_ROUNDS,
         proof=False,
-        board=gpu,
+        gpu=gpu,
         settle_s=_SETTLE * trial_s,
         window_s=(1 - _SETTLE) * trial_s,
-        held=held(gpu),
+        lease=held(gpu),
     )
     best_w = round(modelled_w(found))
     if out_file is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
+from joulemap._reporting import board_id
 
 if TYPE_CHECKING:
     import torch
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What was learnt, and how well it tells the powers of kernels.
+    """What was learnt, and how well it predicts the powers of kernels.
 
-    Errors are relative (0.05: 5 %), of models that know no kernel of the family they are asked of.
+    Errors are relative (0.05: 5 %), of models that were learnt without the family of the kernel.
 
     Attributes
     ----------
@@ -101,12 +102,12 @@ def learn_model(
     Returns
     -------
     Learnt
-        How well powers are told, and where the model is.
+        How well powers are predicted, and where the model is.
 
     Raises
     ------
     Error
-        status "NOT_FOUND": no such file, phase, GPU, counters or sensor; "BAD_DATA": they tell too little; "IO":
+        status "NOT_FOUND": no such file, phase, GPU, counters or sensor; "BAD_DATA": they are too few; "IO":
         the model cannot be written.
     TypeError, ValueError
         If an argument is none of these.
@@ -114,5 +115,5 @@ def learn_model(
     recording = _arguments.path("recording_path", recording_path)
     kept = None if path is None else _arguments.path("path", path)
     phase = _arguments.text("phase", phase)
-    number = 0 if gpu is None else _core.Recording(recording).board_id(*_arguments.gpu("gpu", gpu))
+    number = 0 if gpu is None else board_id(_core.Recording(recording), _arguments.gpu("gpu", gpu))
     return Learnt(**_core.learn_model(recording, phase, kept, number))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, overload
 
 from joulemap._cells import cell
-from joulemap.report import import_pandas
+from joulemap._report import frame, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ class IsolatedLayer:
         "forward" or "backward".
     calls : int
         How often one pass of the model calls the layer. The figures are of the first of these calls.
-    energy_j, low_j, high_j : float
+    energy_j, energy_low_j, energy_high_j : float
         Joules of a call, and the ends of the 95 % interval, relative to the GPU's own sensor.
     call_s : float
         Seconds of a call.
@@ -48,8 +48,8 @@ class IsolatedLayer:
     direction: str
     calls: int
     energy_j: float
-    low_j: float
-    high_j: float
+    energy_low_j: float
+    energy_high_j: float
     call_s: float
     clock_mhz: float | None
     gap_w: float
@@ -58,15 +58,28 @@ class IsolatedLayer:
     @property
     def u_j(self) -> float:
         """Standard uncertainty of `energy_j`, joules."""
-        return (self.high_j - self.low_j) / 2 / _U_OF_HALF
+        return (self.energy_high_j - self.energy_low_j) / 2 / _U_OF_HALF
 
 
-_COLUMNS = ["path", "type", "direction", "energy_j", "u_j", "call_s", "clock_mhz", "calls", "low_j", "high_j", "gap_w"]
+_COLUMNS = [
+    "path",
+    "type",
+    "direction",
+    "energy_j",
+    "u_j",
+    "call_s",
+    "clock_mhz",
+    "calls",
+    "energy_low_j",
+    "energy_high_j",
+    "gap_w",
+    "how",
+]
 
 
 @dataclass(frozen=True)
 class IsolatedLayers:
-    """All layers that were asked for.
+    """The layers that were chosen, each alone.
 
     Attributes
     ----------
@@ -89,12 +102,18 @@ class IsolatedLayers:
         return len(self.rows)
 
     def table(self) -> str:
-        """Return a table as text, with what was left out below."""
+        """Return a table as text, with what was left out below.
+
+        Returns
+        -------
+        str
+            A line a layer and direction: mJ with half of the 95 % interval, us, W, MHz.
+        """
         width = max([len("layer"), *(len(row.path) for row in self.rows)])
         head = f"{'energy of a call':>22} {'time':>11} {'power':>7} {'MHz':>5} {'calls':>6}  how"
         lines = [f"{'layer':{width}} {'':8} {head}"]
         for row in self.rows:
-            half_j = (row.high_j - row.low_j) / 2
+            half_j = (row.energy_high_j - row.energy_low_j) / 2
             energy = f"{1e3 * row.energy_j:.3f} ±{1e3 * half_j:.3f} mJ"
             power = f"{row.energy_j / row.call_s:.0f} W" if row.call_s > 0 else "-"
             clock = "-" if row.clock_mhz is None else f"{row.clock_mhz:.0f}"
@@ -111,22 +130,48 @@ class IsolatedLayers:
         return self.table()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame, one column a field of `IsolatedLayer`.
+        """Return the rows as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the rows, one column a field of `IsolatedLayer`.
 
         Raises
         ------
         ImportError
             Without pandas.
         """
-        pandas = import_pandas()
-        columns = [one.name for one in fields(IsolatedLayer)]
-        frame: pd.DataFrame = pandas.DataFrame([asdict(row) for row in self.rows], columns=columns)
-        return frame
+        return frame(IsolatedLayer, self.rows)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as CSV: path, type, direction, energy_j, u_j, call_s, clock_mhz, ...; missing is empty."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow([*_COLUMNS, "how"])
-            for row in self.rows:
-                writer.writerow([cell(getattr(row, column)) for column in [*_COLUMNS, "how"]])
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | os.PathLike[str]) -> None: ...
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write the rows as CSV: path, type, direction, energy_j, u_j, call_s, clock_mhz, ...; missing is empty.
+
+        `joulemap report --belief` takes it.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; without it the text is returned.
+
+        Returns
+        -------
+        str or None
+            The text; None if it was written.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        text = StringIO()
+        writer = csv.writer(text)
+        writer.writerow(_COLUMNS)
+        for row in self.rows:
+            writer.writerow([cell(getattr(row, column)) for column in _COLUMNS])
+        return written(text.getvalue(), path)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from joulemap import _arguments, _core
 
 if TYPE_CHECKING:
-    from joulemap.scope import ScheduledStep
-    from joulemap.session import Session
+    from joulemap._scope import ScheduledStep
+    from joulemap._session import Session
 
 
 class Action(Enum):
@@ -31,22 +31,27 @@ class Action(Enum):
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0) -> Callable[[int], Action]:
     """Return a schedule for `Session`: which steps are traced, as `torch.profiler.schedule` has it.
 
-    Of each cycle of wait + warmup + active steps the last `active` are reported, a window; nothing but phases and
-    epochs is recorded while it waits. Sensors are read all of the time.
+    Of each cycle of wait + warmup + active steps the last `active` are reported, a window. While it waits, nothing but
+    phases and epochs is recorded. Sensors are read all of the time.
 
     Parameters
     ----------
     wait : int
         Steps of a cycle without tracing.
     warmup : int
-        Steps then that are traced and left out: without one, what was launched before the window and still runs in it
-        is not known.
+        Steps after those that are traced and left out: without one, what was launched before the window and still runs
+        in it is not known.
     active : int
-        Steps then that are reported; 1 or more.
+        Steps after those that are reported; 1 or more.
     repeat : int
-        How many cycles; 0: as long as the run lasts.
+        How many cycles; 0, as in torch.profiler: as long as the run lasts.
     skip_first : int
         Steps before the first cycle.
+
+    Returns
+    -------
+    callable
+        Takes the number of a step, from 0, and gives its `Action`.
 
     Raises
     ------

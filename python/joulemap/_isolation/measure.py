@@ -12,8 +12,8 @@ import torch
 
 from joulemap import Session, _core, boards
 from joulemap._burst import CALLS, GRAPH, Burst, Call, CaptureError, Player, call_seconds, warm_up
-from joulemap.isolation.regression import Estimate, Window, estimate
-from joulemap.isolation.settings import SETTINGS, Duty
+from joulemap._isolation.regression import Estimate, Window, estimate
+from joulemap._isolation.settings import SETTINGS, Duty
 
 LEAST_ROUNDS = 2
 _FORWARD = _core.SPAN_KINDS["forward"]
@@ -262,10 +262,16 @@ def measure(
 
     Parameters
     ----------
+    player : Player
+        Plays the bursts.
+    board : Board
+        Gives the energy of windows.
     quantities : list of Quantity
         Their parts made ready; windows are added to these.
     window_s : float
         Of bursts in one setting.
+    chance : random.Random
+        Decides the order.
     seconds : float, optional
         Time after which no third round begins; without it there are two rounds.
     precision : float

@@ -12,16 +12,17 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from joulemap import _arguments, _core, _lost_caps, serving
+from joulemap import _arguments, _core, _lost_caps
+from joulemap import _serving as serving
 from joulemap._asked import Asked
 from joulemap._found import found
 from joulemap._locks import Lock
 from joulemap._names import names
 from joulemap._nvtx import Injection
 from joulemap._reporting import Reporting
+from joulemap._schedule import ScheduleStepper, Stepper, TracingCost
+from joulemap._scope import EPOCH, PHASE, STEP, WINDOW, WORDS, ScheduledStep, Scope
 from joulemap._threads import unwind
-from joulemap.schedule import ScheduleStepper, Stepper, TracingCost
-from joulemap.scope import EPOCH, PHASE, STEP, WINDOW, WORDS, ScheduledStep, Scope
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -74,11 +75,11 @@ class Session(Reporting):
         Trace only at times: what `joulemap.schedule` or `torch.profiler.schedule` gives. `step` then moves it on, and
         reports are of the windows. Sensors are read all of the time: rows by board have the energy of the whole run.
     budget : float, optional
-        By what share of its time tracing may slow the program down (0.01: 1 %): it says which steps are traced. A few
-        now and then are, and what they take longer is measured; of the others, which are recorded without what is in
-        them, reports take it that they were like those of their name, phase and counts. It needs steps, told or found:
-        without any, all is traced. With it `step` is as with a schedule. Under `joulemap record --budget` it is the
-        recorder's, unless it is given here.
+        By what share of its time tracing may slow the program down (0.01: 1 %): it decides which steps are traced. A
+        few now and then are, and what they take longer is measured. The others are recorded without what is in them:
+        reports extrapolate from traced steps of their name, phase and counts. It needs steps, marked or found: without
+        any, all is traced. With it `step` is as with a schedule. Under `joulemap record --budget` it is the recorder's,
+        unless it is given here.
     on_window_ready : callable, optional
         Is called with the session at the end of each window; `window_ns` says when that was.
     overwrite : bool
@@ -94,8 +95,8 @@ class Session(Reporting):
     max_bytes : int, optional
         Condense more, and sooner, so that the recording stays below that size, more than 1 MB.
     steps : "auto" or False
-        Find steps where the program tells none with `step`: while a model is watched, batches of data loaders, and the
-        forward passes of Hugging Face's `generate`, with their samples and tokens. False: only what is told counts.
+        Find steps where the program marks none with `step`: while a model is watched, batches of data loaders, and the
+        forward passes of Hugging Face's `generate`, with their samples and tokens. False: only marked steps count.
 
     Raises
     ------
@@ -163,7 +164,22 @@ class Session(Reporting):
     # ---- life ----
 
     def start(self) -> Self:
-        """Start the run, or join the one of `joulemap record`. `with` does it by itself."""
+        """Start the run, or join the one of `joulemap record`. `with` does it by itself.
+
+        Returns
+        -------
+        Session
+            This one.
+
+        Raises
+        ------
+        RuntimeError
+            If a session is open in this process already, or this one has run.
+        NoDeviceError
+            If there is no board at all and none is simulated.
+        Error
+            If the file exists or cannot be written, or kernels cannot be traced and `kernels` is True.
+        """
         with _current.lock:
             if _current.session is not None and _current.session._owner == os.getpid():
                 raise RuntimeError(
@@ -210,7 +226,15 @@ class Session(Reporting):
         return self
 
     def stop(self) -> None:
-        """Unwatch all models, take the last readings, close the file. Reports can still be made."""
+        """Unwatch all models, take the last readings, close the file. Reports can still be made.
+
+        A second call does nothing.
+
+        Raises
+        ------
+        Error
+            If the recording could not be written whole.
+        """
         if not self._running or self._run is None or self._owner != os.getpid():
             return
         self._running = False
@@ -278,7 +302,7 @@ class Session(Reporting):
 
     @property
     def kernels_missing(self) -> str | None:
-        """Why kernels of this process are not traced; None if they are, or nobody asked."""
+        """Why kernels of this process are not traced; None if they are, or need not be."""
         return self._started().kernels_missing
 
     @property
@@ -293,7 +317,18 @@ class Session(Reporting):
         return None if cost is None else TracingCost(*cost)
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that a child process needs to join this run."""
+        """Return the variables that a child process needs to join this run.
+
+        Returns
+        -------
+        dict
+            Name to value, for `subprocess.run(..., env={**os.environ, **run.environment()})`.
+
+        Raises
+        ------
+        RuntimeError
+            If the session has not started.
+        """
         return dict(entry.split("=", 1) for entry in self._started().environment())
 
     def _started(self) -> _core.Run:
@@ -353,8 +388,17 @@ class Session(Reporting):
 
         Returns
         -------
-        Watch
+        joulemap.torch.Watch
             Its `remove()` ends the watch before the session does.
+
+        Raises
+        ------
+        RuntimeError
+            If the session is not running.
+        ImportError
+            Without PyTorch 2.1 or newer.
+        TypeError
+            If `model` is no module, or `name` no text.
         """
         if not self._running:
             raise RuntimeError("watch() needs a running Session: call it inside `with`")
@@ -373,17 +417,43 @@ class Session(Reporting):
             self._watches.pop().remove()
 
     def phase(self, name: str) -> Scope:
-        """Name a part of the program: "train", "validate".
+        """Mark a part of the program: "train", "validate".
+
+        Parameters
+        ----------
+        name : str
+            What its row is called; phases of one name share a row.
+
+        Returns
+        -------
+        Scope
+            For `with`, as a decorator, or through `begin` and `end`.
 
         Raises
         ------
         TypeError
-            Here and below, if a name is no text or `samples` no whole number.
+            If `name` is no text.
         """
         return self._scope(PHASE, name)
 
     def epoch(self, name: str = "epoch") -> Scope:
-        """Mark one pass over the data; `report("span")` shows its name, other reports add all epochs up."""
+        """Mark one pass over the data; `report("span")` shows its name, other reports add all epochs up.
+
+        Parameters
+        ----------
+        name : str
+            What `report("span")` calls it.
+
+        Returns
+        -------
+        Scope
+            For `with`, as a decorator, or through `begin` and `end`.
+
+        Raises
+        ------
+        TypeError
+            If `name` is no text.
+        """
         return self._scope(EPOCH, name)
 
     def step(
@@ -391,8 +461,8 @@ class Session(Reporting):
     ) -> Scope:
         """Mark one step.
 
-        In a session with a schedule or a budget this ends the step before and begins the next one at once, as `step` of
-        torch.profiler does: `run.step()` at the end of each step will do, and a `with` block ends a step earlier.
+        In a session with a schedule or a budget this ends the step before and begins the next one, as torch.profiler's
+        `step` does: `run.step()` at the end of each step will do, and a `with` block ends a step earlier.
         With a schedule, step 0 begins with the session. As it begins at once, it is no decorator (TypeError).
 
         Parameters
@@ -407,9 +477,19 @@ class Session(Reporting):
             generation: `with run.step() as step: ...; step.tokens = n`.
         requests : mapping or iterable of Request, optional
             Which requests of a server it works on, and how many tokens each is fed in it: `{a: 512, b: 1}`. They share
-            its joules by their tokens, equally where not all are told (None, or no mapping). A pair of tokens is
-            (prefill, decode); else the prompt's come first. Told when this is called, of the step that begins next in
-            this thread. Without `tokens` the step has theirs.
+            its joules by their tokens. Where not all are given (None, or no mapping), they share equally. A pair of
+            tokens is (prefill, decode); else the prompt's come first. It holds for the step that begins next in this
+            thread. Without `tokens` the step has theirs.
+
+        Returns
+        -------
+        Scope
+            For `with`, as a decorator, or through `begin` and `end`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is none of the above.
         """
         told = serving.tell(requests)
         tokens = tokens or told
@@ -418,7 +498,7 @@ class Session(Reporting):
         return self._stepper.next(self._scheduled_step(samples, name, tokens))
 
     def window(self, name: str, *, type: str = "") -> Scope:
-        """Mark any snippet whose joules are wanted; its `report()` gives them.
+        """Mark any snippet of the program; its `report()` gives its joules.
 
         Parameters
         ----------
@@ -427,13 +507,33 @@ class Session(Reporting):
         type : str
             Its class of work, if it is one: windows of one type are taken to draw the same power where no
             kernels are seen.
+
+        Returns
+        -------
+        Scope
+            For `with`, as a decorator, or through `begin` and `end`; `energy_j` gives its joules.
+
+        Raises
+        ------
+        TypeError
+            If `name` or `type` is no text.
         """
         return self._scope(WINDOW, name, type_text=type)
 
     def mark(self, name: str, **meta: Any) -> None:
-        """Note a named instant, with values that JSON can hold, scalars of NumPy and PyTorch too; else TypeError.
+        """Note a named instant.
 
-        NaN and infinities are null.
+        Parameters
+        ----------
+        name : str
+            What it is called.
+        **meta
+            Values that JSON can hold, scalars of NumPy and PyTorch too. NaN and infinities become null.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `name` is no text, or JSON cannot hold a value.
         """
         _arguments.text("the name of a mark", name)
         try:
@@ -449,6 +549,11 @@ class Session(Reporting):
     def flush(self, timeout_s: float = FLUSH_TIMEOUT_S) -> bool:
         """Wait until all that has happened, and the readings of it, are in the recording.
 
+        Parameters
+        ----------
+        timeout_s : float
+            How long to wait at most, seconds.
+
         Returns
         -------
         bool
@@ -458,6 +563,8 @@ class Session(Reporting):
         ------
         TypeError
             If `timeout_s` is no number of seconds.
+        RuntimeError
+            If the session has not started.
         """
         if not isinstance(timeout_s, int | float) or math.isnan(timeout_s):
             raise TypeError(f"timeout_s is a number of seconds, not {timeout_s!r}")
@@ -509,6 +616,12 @@ _current = _Current()
 
 
 def current_session() -> Session | None:
-    """Return the open session of this process, None if there is none."""
+    """Return the open session of this process.
+
+    Returns
+    -------
+    Session or None
+        None if there is none.
+    """
     session = _current.session
     return session if session is not None and session._owner == os.getpid() else None

@@ -22,7 +22,7 @@ class Board:
     simulated : bool
         True for the simulated board.
     memory_total_bytes, memory_free_bytes : int or None
-        Memory of a GPU, and what of it was free when asked; None where it is not told.
+        Memory of a GPU, and what of it was free when asked; None where unknown.
     """
 
     backend: str
@@ -45,7 +45,19 @@ def boards(sim: str | None = None) -> list[Board]:
     Parameters
     ----------
     sim : str, optional
-        Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real ones.
+        Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real boards.
+
+    Returns
+    -------
+    list of Board
+        GPUs, then CPU packages and DRAM domains; empty if there are none.
+
+    Raises
+    ------
+    TypeError
+        If `sim` is no text.
+    Error
+        If there is no such profile.
     """
     if sim is not None:
         sim = _arguments.text("sim", sim)
@@ -75,7 +87,7 @@ class Finding:
 
 
 def doctor(sim: str | None = None) -> list[Finding]:
-    """Tell what works on this machine, what does not, and the cure; takes up to some seconds.
+    """Say what works on this machine, what does not, and the cure; takes up to some seconds.
 
     CUDA and CUPTI are tried in processes of their own, not in this one.
 
@@ -83,6 +95,18 @@ def doctor(sim: str | None = None) -> list[Finding]:
     ----------
     sim : str, optional
         As of `boards`.
+
+    Returns
+    -------
+    list of Finding
+        One for each line of `joulemap doctor`, in its order.
+
+    Raises
+    ------
+    TypeError
+        If `sim` is no text.
+    Error
+        If there is no such profile.
     """
     if sim is not None:
         sim = _arguments.text("sim", sim)

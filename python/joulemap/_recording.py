@@ -80,7 +80,25 @@ class Recording(Reporting):
             return self._open().damage
 
     def meta(self, key: str) -> str | None:
-        """Return a value of the recording's table `meta`, None if it has none."""
+        """Return a value of the recording's table `meta`.
+
+        Parameters
+        ----------
+        key : str
+            Its name: "start_ns", "command", ...; docs/file-format.md has them.
+
+        Returns
+        -------
+        str or None
+            The value as text; None if the recording has none of this name.
+
+        Raises
+        ------
+        TypeError
+            If `key` is no text.
+        ValueError
+            If the recording is closed.
+        """
         with self._lock:
             return self._open().meta(_arguments.text("key", key))
 

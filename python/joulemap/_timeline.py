@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from joulemap import _arguments
+
 if TYPE_CHECKING:
+    import torch
+
     from joulemap import _core
 
 
@@ -27,14 +31,14 @@ class Series:
         "nvml", "rapl" or "import".
     gpu : int or None
         Index of the GPU as `joulemap list` and nvidia-smi have it (of RAPL: of the package).
-    cuda : int or None
+    cuda_index : int or None
         CUDA's index of it, after CUDA_VISIBLE_DEVICES.
     board, uuid : str
         Its name and UUID.
     missing : str
         Why there are no readings; empty if the sensor can be read.
     lag_s, window_s : float
-        The sensor stamps this much later than the power it tells of, and tells the mean of the window before.
+        The sensor stamps this much later than the power that it reports, and reports the mean of this much time.
     t_ns : array of int64
         CLOCK_MONOTONIC of each reading, nanoseconds, as the sensor stamped it.
     values : array of float64
@@ -46,7 +50,7 @@ class Series:
     unit: str
     backend: str
     gpu: int | None
-    cuda: int | None
+    cuda_index: int | None
     uuid: str
     board: str
     missing: str
@@ -81,10 +85,10 @@ class Span:
     parent : int or None
         Number, in `Timeline.spans`, of the span around it.
     samples, tokens : int
-        As the program told them; 0: it did not.
+        As the program gave them; 0: unknown.
     payload : int, float or None
         The number that a range was given (NVTX's payload; of a Kokkos deep copy its bytes).
-    pid, thread_id : int
+    process_id, thread_id : int
         Who began it.
     rank : int or None
         Of a parallel program.
@@ -100,7 +104,7 @@ class Span:
     samples: int
     tokens: int
     payload: int | float | None
-    pid: int
+    process_id: int
     rank: int | None
     thread_id: int
 
@@ -117,13 +121,13 @@ class Mark:
     Attributes
     ----------
     name : str
-        As told.
+        As the program gave it.
     t_ns : int
         CLOCK_MONOTONIC.
     meta : dict
-        What else was told; empty if nothing was.
-    pid, thread_id : int
-        Who told it.
+        What else the program gave; empty if nothing.
+    process_id, thread_id : int
+        Who set it.
     rank : int or None
         Of a parallel program.
     """
@@ -131,7 +135,7 @@ class Mark:
     name: str
     t_ns: int
     meta: dict[str, Any]
-    pid: int
+    process_id: int
     rank: int | None
     thread_id: int
 
@@ -176,24 +180,71 @@ class Timeline:
         self.marks = [Mark(**{**fields, "meta": _meta(fields["meta"])}) for fields in told["marks"]]
 
     def unix_s(self, t_ns: int) -> float | None:
-        """Return a time of CLOCK_MONOTONIC as Unix time, seconds; None where it is not recorded (an import)."""
+        """Return a time of CLOCK_MONOTONIC as Unix time.
+
+        Parameters
+        ----------
+        t_ns : int
+            CLOCK_MONOTONIC, nanoseconds.
+
+        Returns
+        -------
+        float or None
+            Seconds since 1970; None where it is not recorded (an import).
+        """
         return None if self._unix_offset_ns == 0 else 1e-9 * (t_ns + self._unix_offset_ns)
 
-    def readings(self, quantity: str = "power", gpu: int = 0) -> Series:
-        """Return the readings of a GPU's best sensor of a quantity: of several, the one that tells most often.
+    def gpu_index(self, gpu: int | str | torch.device) -> int:
+        """Return the index of a GPU of the run, as `joulemap list` has it.
+
+        Parameters
+        ----------
+        gpu : int, str or torch.device
+            Its index, CUDA's own as "cuda:1", or its UUID.
+
+        Returns
+        -------
+        int
+            The index: of a GPU named by its index this one, also where the run has none of it.
+
+        Raises
+        ------
+        LookupError
+            If the run has no GPU of that number of CUDA's, or of that UUID.
+        TypeError, ValueError
+            If `gpu` is none of these.
+        """
+        meant = _arguments.gpu("gpu", gpu)
+        if not meant.uuid and not meant.is_cuda:
+            return meant.number
+        for one in self.series:
+            if one.gpu is not None and (one.uuid == meant.uuid if meant.uuid else one.cuda_index == meant.number):
+                return one.gpu
+        raise LookupError(f"this run has no GPU {meant}")
+
+    def readings(self, quantity: str = "power", gpu: int | str | torch.device = 0) -> Series:
+        """Return the readings of a GPU's best sensor of a quantity: of several, the one with most readings.
 
         Parameters
         ----------
         quantity : str
             As `Series.quantity`.
-        gpu : int
-            As `Series.gpu`.
+        gpu : int, str or torch.device
+            Its index as `Series.gpu`, CUDA's own as "cuda:1", or its UUID.
+
+        Returns
+        -------
+        Series
+            Times in ns, and values in `Series.unit`.
 
         Raises
         ------
         LookupError
             If the GPU has no such sensor, or none that can be read; it says why.
+        TypeError, ValueError
+            If `gpu` is none of these.
         """
+        gpu = self.gpu_index(gpu)
         found = [s for s in self.series if s.quantity == quantity and s.gpu == gpu and s.backend != "rapl"]
         if not found:
             there = sorted({f"GPU {s.gpu}: {s.quantity}" for s in self.series if s.backend != "rapl"})
@@ -207,6 +258,6 @@ class Timeline:
     def __repr__(self) -> str:
         seconds = 1e-9 * (self.end_ns - self.start_ns)
         return (
-            f"<joulemap.Timeline {seconds:.6g} s: {sum(map(len, self.series))} readings, "
+            f"<joulemap.types.Timeline {seconds:.6g} s: {sum(map(len, self.series))} readings, "
             f"{len(self.spans)} spans, {len(self.marks)} marks>"
         )

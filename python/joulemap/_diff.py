@@ -1,17 +1,17 @@
-"""Two runs side by side, or several of each side: what got dearer, what got cheaper, and what nobody can tell."""
+"""Two runs side by side, or several of each side: what changed, and what is within the noise."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 from joulemap import _arguments, _core
-from joulemap.recording import Recording
-from joulemap.report import Report, import_pandas
-from joulemap.session import Session
+from joulemap._recording import Recording
+from joulemap._report import Report, frame, written
+from joulemap._session import Session
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -107,36 +107,122 @@ class Diff:
         return True  # also without rows
 
     def is_over(self, change: float) -> bool:
-        """Tell whether B surely takes that much more than A (0.03: 3 %), as `joulemap diff --fail-over` does.
+        """Return whether B surely takes that much more than A, as `joulemap diff --fail-over` decides.
 
         It does where the whole interval of the total's change lies above; never where that is not known.
+
+        Parameters
+        ----------
+        change : float
+            Relative change of the total (0.03: 3 % more).
+
+        Returns
+        -------
+        bool
+            True if the lower end of its 95 % interval is above `change`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `change` is no number above -1.
         """
         low = self.total.change_low
         return low is not None and low > _arguments.real("change", change, -1, 1e9)
 
-    def table(self, *, width: int = 0, limit: int = 0) -> str:
-        """Return a table as text; `width` columns wide, of `limit` rows at most (0: no limit)."""
-        return self._core.text(_arguments.whole("width", width, 2**31 - 1), _arguments.whole("limit", limit))
+    def table(self, *, width: int | None = None, limit: int | None = None) -> str:
+        """Return a table as text.
 
-    def to_markdown(self, *, limit: int = 0) -> str:
-        """Return the table as Markdown, for a pull request."""
-        return self._core.markdown(_arguments.whole("limit", limit))
+        Parameters
+        ----------
+        width : int, optional
+            Columns to cut at; lines are as long as they are without it.
+        limit : int, optional
+            Most rows to show; all without it.
 
-    def to_json(self) -> str:
-        """Return the JSON text that `joulemap diff --json` prints."""
-        return self._core.json()
+        Returns
+        -------
+        str
+            Its lines.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is no whole number from 1.
+        """
+        return self._core.text(
+            _arguments.whole_or_all("width", width, 2**31 - 1), _arguments.whole_or_all("limit", limit)
+        )
+
+    def to_markdown(self, *, limit: int | None = None) -> str:
+        """Return the table as Markdown, for a pull request.
+
+        Parameters
+        ----------
+        limit : int, optional
+            Most rows to show; all without it.
+
+        Returns
+        -------
+        str
+            Its lines.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `limit` is no whole number from 1.
+        """
+        return self._core.markdown(_arguments.whole_or_all("limit", limit))
+
+    @overload
+    def to_json(self, path: None = None) -> str: ...
+    @overload
+    def to_json(self, path: str | os.PathLike[str]) -> None: ...
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write the JSON that `joulemap diff --json` prints; docs/schema has its keys.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; without it the text is returned.
+
+        Returns
+        -------
+        str or None
+            The text; None if it was written.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        return written(self._core.json(), path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return `to_json` as a dict."""
-        result: dict[str, Any] = json.loads(self.to_json())
+        """Return `to_json` as a dict.
+
+        Returns
+        -------
+        dict
+            Keys as in docs/schema, units in names.
+        """
+        result: dict[str, Any] = json.loads(self._core.json())
         return result
 
-    def dataframe(self) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame; ImportError without pandas."""
-        frame: pd.DataFrame = import_pandas().DataFrame(
-            [asdict(row) for row in self.rows], columns=list(DiffRow.__dataclass_fields__)
-        )
-        return frame
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the rows, one column a field of `DiffRow`.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        return frame(DiffRow, self.rows)
 
     def __str__(self) -> str:
         return self.table()
@@ -144,31 +230,31 @@ class Diff:
     def __repr__(self) -> str:
         total = self.total
         change = "not known" if total.change is None else f"{100 * total.change:+.3g} %"
-        return f"<joulemap.Diff per={self.per!r}: {change}, {total.verdict}, {len(self.rows)} rows>"
+        return f"<joulemap.types.Diff per={self.per!r}: {change}, {total.verdict}, {len(self.rows)} rows>"
 
 
-def _report_of(what: str, run: Any, wishes: dict[str, Any]) -> tuple[Report, str | None]:
+def _report_of(what: str, run: Any, options: dict[str, Any]) -> tuple[Report, str | None]:
     """Return the report to compare, and the name of the run."""
     if isinstance(run, Report):
-        if wishes:
-            raise TypeError(f"{what} is a Report, so {', '.join(wishes)} cannot be asked for: give the run itself")
+        if options:
+            raise TypeError(f"{what} is a Report, so {', '.join(options)} cannot be asked for: give the run itself")
         return run, None
     if isinstance(run, Session):
-        return run.report(**wishes), None
+        return run.report(**options), None
     if isinstance(run, Recording):
-        return run.report(**wishes), run.name
+        return run.report(**options), run.name
     recording = Recording(_arguments.path(what, run))
-    return recording.report(**wishes), recording.name
+    return recording.report(**options), recording.name
 
 
-def _side_of(what: str, runs: Any, wishes: dict[str, Any]) -> tuple[tuple[_core.Report, str | None], ...]:
+def _side_of(what: str, runs: Any, options: dict[str, Any]) -> tuple[tuple[_core.Report, str | None], ...]:
     """Return the reports of a side with their names."""
     if isinstance(runs, (list, tuple)):
         if not runs:
             raise ValueError(f"{what} has no runs: give one, or a list of them")
-        found = [_report_of(f"{what}[{i}]", run, wishes) for i, run in enumerate(runs)]
+        found = [_report_of(f"{what}[{i}]", run, options) for i, run in enumerate(runs)]
     else:
-        found = [_report_of(what, runs, wishes)]
+        found = [_report_of(what, runs, options)]
     return tuple((report._core(None), name) for report, name in found)
 
 
@@ -179,7 +265,7 @@ def diff(
     per: str | None = None,
     names: tuple[str, str] | None = None,
     expand: bool = False,
-    **wishes: Any,
+    **options: Any,
 ) -> Diff:
     """Compare two runs, or several of each side: rows matched by path and kind, each change with its interval.
 
@@ -189,12 +275,12 @@ def diff(
         The run before and the run after. Of several, each figure is their mean, and its interval holds the spread
         from run to run.
     per : str, optional
-        What energies are divided by: "run", "step", "sample" or "token"; without it "step" if all tell their steps.
+        What energies are divided by: "run", "step", "sample" or "token"; without it "step" if all mark their steps.
     names : tuple of str, optional
         Of the two sides, in the table; without it what the names of their files have in common, else A and B.
     expand : bool, optional
         Equal layers one by one in the table; else those that changed alike share a row.
-    **wishes
+    **options
         As of `Session.report`: `by`, `phase`, `gpu`, ...
 
     Returns
@@ -205,7 +291,7 @@ def diff(
     Raises
     ------
     Error
-        If a run cannot be read, or does not tell its steps or samples.
+        If a run cannot be read, or does not mark its steps or samples.
     TypeError, ValueError
         If an argument is none of the above.
 
@@ -220,8 +306,8 @@ def diff(
     name_a, name_b = (None, None) if names is None else (_arguments.text("names", name) for name in names)
     return Diff(
         _core.Diff(
-            _side_of("a", a, wishes),
-            _side_of("b", b, wishes),
+            _side_of("a", a, options),
+            _side_of("b", b, options),
             per=0 if per is None else _core.PER[per],
             name_a=name_a,
             name_b=name_b,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from joulemap.report import Row
+    from joulemap._report import Row
 
 _SHOWN_DIGITS = 4
 
@@ -44,7 +44,7 @@ class Node:
 
     def __repr__(self) -> str:
         name = "all rows" if self.row is None else f"{self.row.path!r} ({self.row.kind})"
-        return f"<joulemap.Node {name}: {len(self.children)} children>"
+        return f"<joulemap.types.Node {name}: {len(self.children)} children>"
 
 
 def _line(row: Row, top: int) -> str:

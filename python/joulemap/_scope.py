@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
 
-    from joulemap.report import Report, Sum
-    from joulemap.session import Session
+    from joulemap._report import Report, Sum
+    from joulemap._session import Session
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -85,6 +85,20 @@ class Scope(_core.Span):
         ----------
         by : str
             Key of the rows, as in `Session.report`.
+
+        Returns
+        -------
+        Report
+            Rows and totals of its time alone.
+
+        Raises
+        ------
+        RuntimeError
+            If it has not begun.
+        ValueError
+            If `by` is no key.
+        Error
+            If the recording cannot be read.
         """
         from_ns, to_ns = self._time_ns()
         return self._session.report(by, from_ns=from_ns, to_ns=to_ns)
@@ -97,14 +111,28 @@ class Scope(_core.Span):
         Parameters
         ----------
         gpu : int, str or torch.device, optional
-            One GPU, as in `Session.report`; without it all boards.
+            One GPU, as in `Session.report`; all boards without it.
+
+        Returns
+        -------
+        Sum
+            Joules, with the ends of the 95 % interval.
+
+        Raises
+        ------
+        RuntimeError
+            If it has not begun.
+        TypeError, ValueError
+            If `gpu` is none of these.
+        Error
+            If there is no such GPU.
         """
         from_ns, to_ns = self._time_ns()
         return self._session.energy(from_ns, to_ns, gpu=gpu)
 
     @property
     def energy_j(self) -> float | None:
-        """Joules of all boards in its time, as `energy` gives them; None: no sensor tells."""
+        """Joules of all boards in its time, as `energy` gives them; None: no sensor measured it."""
         return self.energy().energy_j
 
     def __repr__(self) -> str:
@@ -114,7 +142,7 @@ class Scope(_core.Span):
             state = "open"
         else:
             state = f"{1e-9 * (self.end_ns - self.start_ns):.6g} s"
-        return f"<joulemap.Scope {WORDS[self.kind].split()[-1]} {self.name!r}: {state}>"
+        return f"<joulemap.types.Scope {WORDS[self.kind].split()[-1]} {self.name!r}: {state}>"
 
 
 def _decorated(another: Callable[[], Scope], function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments, _core
-from joulemap.recording import Recording
-from joulemap.report import Report
-from joulemap.session import MeasuringSession, Session, current_session
+from joulemap._recording import Recording
+from joulemap._report import Report
+from joulemap._session import MeasuringSession, Session, current_session
 
 if TYPE_CHECKING:
     import torch
@@ -36,13 +36,13 @@ class Repeatability:
         Numbers of runs, from 0, that are outliers of the steady ones (Rosner's test at 5 %).
     count : int
         Steady runs: those behind the figures that follow.
-    median, mean, least, most : float
+    median_j, mean_j, least_j, most_j : float
         Joules.
-    low, high : float or None
-        95 % interval of the mean, by Student's t; None of one run.
-    deviation : float or None
+    low_j, high_j : float or None
+        95 % interval of the mean, joules, by Student's t; None of one run.
+    deviation_j : float or None
         Standard deviation of one run (n - 1), joules; None of one run.
-    slope, slope_low, slope_high : float or None
+    slope_j, slope_low_j, slope_high_j : float or None
         Joules by which each run differs from the one before (a drift), with its 95 % interval; None of less than
         three.
     """
@@ -51,50 +51,60 @@ class Repeatability:
     warm_up: int
     outliers: tuple[int, ...]
     count: int
-    mean: float
-    low: float | None
-    high: float | None
-    deviation: float | None
-    median: float
-    least: float
-    most: float
-    slope: float | None
-    slope_low: float | None
-    slope_high: float | None
+    mean_j: float
+    low_j: float | None
+    high_j: float | None
+    deviation_j: float | None
+    median_j: float
+    least_j: float
+    most_j: float
+    slope_j: float | None
+    slope_low_j: float | None
+    slope_high_j: float | None
 
     @property
-    def steady(self) -> tuple[float, ...]:
+    def steady_j(self) -> tuple[float, ...]:
         """Joules of the steady runs."""
         return self.joules[self.warm_up :]
 
     @property
     def cv(self) -> float | None:
         """Coefficient of variation: the standard deviation as a part of the mean (0.01 is 1 %)."""
-        return None if self.deviation is None or self.mean == 0 else self.deviation / abs(self.mean)
+        return None if self.deviation_j is None or self.mean_j == 0 else self.deviation_j / abs(self.mean_j)
 
     @property
     def drifts(self) -> bool:
         """Whether the runs surely rise or fall: then they are not alike, and the interval does not hold that."""
         return (
-            self.slope_low is not None and self.slope_high is not None and (self.slope_low > 0 or self.slope_high < 0)
+            self.slope_low_j is not None
+            and self.slope_high_j is not None
+            and (self.slope_low_j > 0 or self.slope_high_j < 0)
         )
 
     def table(self) -> str:
-        """Return all of it as text."""
+        """Return all of it as text.
+
+        Returns
+        -------
+        str
+            Lines with units.
+        """
         unit = f"{len(self.joules)} run{'s' if len(self.joules) != 1 else ''}"
         if self.warm_up:
             unit += f", the first {self.warm_up} a warm-up, in no figure"
-        lines = [unit, f"  median              {self.median:.6g} J", f"  mean                {self.mean:.6g} J"]
-        if self.low is not None and self.high is not None and self.deviation is not None and self.cv is not None:
-            lines[-1] += f" ±{(self.high - self.low) / 2:.2g} J (95 % interval: {self.low:.6g} to {self.high:.6g})"
-            lines.append(f"  standard deviation  {self.deviation:.2g} J, CV {100 * self.cv:.2g} %")
-        lines.append(f"  least, most         {self.least:.6g} J, {self.most:.6g} J")
+        lines = [unit, f"  median              {self.median_j:.6g} J", f"  mean                {self.mean_j:.6g} J"]
+        if self.low_j is not None and self.high_j is not None and self.deviation_j is not None and self.cv is not None:
+            lines[-1] += (
+                f" ±{(self.high_j - self.low_j) / 2:.2g} J (95 % interval: {self.low_j:.6g} to {self.high_j:.6g})"
+            )
+            lines.append(f"  standard deviation  {self.deviation_j:.2g} J, CV {100 * self.cv:.2g} %")
+        lines.append(f"  least, most         {self.least_j:.6g} J, {self.most_j:.6g} J")
         for number in self.outliers:
-            off = 100 * (self.joules[number] / self.median - 1)
+            off = 100 * (self.joules[number] / self.median_j - 1)
             lines.append(f"  run {number} is an outlier: {self.joules[number]:.6g} J, {off:+.1f} % off the median")
-        if self.drifts and self.slope is not None:
+        if self.drifts and self.slope_j is not None:
             lines.append(
-                f"  runs {'rise' if self.slope > 0 else 'fall'} by {abs(self.slope):.2g} J each: they are not alike"
+                f"  runs {'rise' if self.slope_j > 0 else 'fall'} by {abs(self.slope_j):.2g} J each: they are not alike"
             )
         return "\n".join(lines)
 
@@ -131,18 +141,33 @@ def repeatability(runs: Iterable[Any], *, gpu: int | str | torch.device | None =
     runs : iterable
         Of each run its joules, or a path, Recording, Session, Report, Scope or row of it, in the order of the runs.
     gpu : int, str or torch.device, optional
-        Of recordings and sessions one GPU, as in `Session.report`; without it all boards.
+        Of recordings and sessions one GPU, as in `Session.report`; all boards without it.
+
+    Returns
+    -------
+    Repeatability
+        Joules, with 95 % intervals.
 
     Raises
     ------
     TypeError, ValueError
         If there is no run, or one whose energy is not known.
+    Error
+        If a recording cannot be read, or has no such GPU.
+
+    Notes
+    -----
+    The warm-up are the first runs, as long as each lies outside of the 99 % prediction interval of those after it.
+    Outliers are those of the generalized extreme Studentized deviate test at 5 % (B. Rosner, Technometrics 25, 1983).
+    The interval of the mean is Student's t.
     """
     joules = tuple(_joules_of(run, gpu) for run in runs)
     if not joules:
         raise ValueError("runs is empty: give the joules of one run at least")
     found = _core.repeats(joules)
-    return Repeatability(joules=joules, **{**found, "outliers": tuple(found["outliers"])})
+    numbers = {name: found.pop(name) for name in ("count", "warm_up")}
+    outliers = tuple(found.pop("outliers"))
+    return Repeatability(joules, **numbers, outliers=outliers, **{f"{name}_j": value for name, value in found.items()})
 
 
 @contextmanager
@@ -177,9 +202,21 @@ def repeat(
     function : callable
         What to measure, without arguments.
     runs : int
-        How often.
+        How often; 1 or more.
     gpu : int, str or torch.device, optional
-        One GPU, as in `Session.report`; without it all boards.
+        One GPU, as in `Session.report`; all boards without it.
+
+    Returns
+    -------
+    Repeatability
+        Joules of a call, with 95 % intervals.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `function` cannot be called, or `runs` is no whole number from 1.
+    NoDeviceError
+        If there is no board whose energy can be read.
     """
     if not callable(function):
         raise TypeError(f"function is callable, not {function!r} ({type(function).__name__})")
@@ -225,7 +262,7 @@ class Thinned:
 
 @dataclass(frozen=True)
 class SamplingSensitivity:
-    """How much a total depends on how often the power sensor is asked.
+    """How much a total depends on how often the power sensor is read.
 
     Attributes
     ----------
@@ -234,9 +271,9 @@ class SamplingSensitivity:
     period_s : float
         Seconds from one reading to the next, in the mean.
     duration_s : float
-        Seconds of the stretch.
+        Seconds of the interval.
     rows : tuple of Thinned
-        One an interval.
+        One for each sampling interval.
     """
 
     energy_j: float
@@ -248,7 +285,13 @@ class SamplingSensitivity:
         return iter(self.rows)
 
     def table(self) -> str:
-        """Return a table as text."""
+        """Return a table as text.
+
+        Returns
+        -------
+        str
+            A line for the full total, and one an interval.
+        """
         lines = [
             f"{self.energy_j:.6g} J in {self.duration_s:.4g} s by all readings, one each {1e3 * self.period_s:.3g} ms",
             f"{'asked every':>12} {'J':>12} {'least':>12} {'most':>12} {'error':>9} {'worst':>9}",
@@ -268,11 +311,11 @@ def sampling_sensitivity(
     run: Session | Recording | str | os.PathLike[str],
     *,
     intervals_s: Sequence[float] = INTERVALS_S,
-    gpu: int = 0,
-    from_ns: int = 0,
-    to_ns: int = 0,
+    gpu: int | str | torch.device = 0,
+    from_ns: int | None = None,
+    to_ns: int | None = None,
 ) -> SamplingSensitivity:
-    """Return what a run's total would have been, had its power sensor been asked less often.
+    """Return what a run's total would have been, had its power sensor been read less often.
 
     It takes the recorded readings alone, so nothing runs again: a poll sees the newest reading, and between polls power
     is a straight line. The full total is the same sum over all readings; a report's differs from it by what the report
@@ -284,15 +327,24 @@ def sampling_sensitivity(
         What was recorded.
     intervals_s : list of float
         Sampling intervals, seconds.
-    gpu : int
-        Index of the GPU, as in `Timeline.readings`.
-    from_ns, to_ns : int
-        Only this stretch of CLOCK_MONOTONIC, nanoseconds; both 0 for all readings.
+    gpu : int, str or torch.device
+        One GPU, as in `Timeline.readings`.
+    from_ns, to_ns : int, optional
+        Only this interval of CLOCK_MONOTONIC, nanoseconds; to an end that is not given, all readings.
+
+    Returns
+    -------
+    SamplingSensitivity
+        The total, and a row an interval.
 
     Raises
     ------
     LookupError
         If there are no readings of the GPU's power.
+    TypeError, ValueError
+        If an argument is none of the above.
+    Error
+        If the recording cannot be read.
     """
     if isinstance(run, str | os.PathLike):
         with Recording(run) as recording:
@@ -300,9 +352,10 @@ def sampling_sensitivity(
     intervals = [_arguments.real("an interval", interval_s, 0, 1e9) for interval_s in intervals_s]
     if not intervals:
         raise ValueError("intervals_s is empty")
-    timeline = run.readings(from_ns, to_ns) if to_ns else run.timeline()
-    power = timeline.readings("power", gpu)
-    begin_ns, end_ns = (from_ns, to_ns) if to_ns else (power.t_ns[0], power.t_ns[-1])
+    begin_ns, end_ns = _arguments.interval(from_ns, to_ns)
+    power = (run.readings(begin_ns, end_ns) if end_ns else run.timeline()).readings("power", gpu)
+    begin_ns = power.t_ns[0] if from_ns is None else begin_ns
+    end_ns = power.t_ns[-1] if to_ns is None else end_ns
     if end_ns <= begin_ns:
         raise LookupError(f"GPU {gpu} has a single reading of its power: nothing to thin")
     stamps, values = power.t_ns.tobytes(), power.values.tobytes()

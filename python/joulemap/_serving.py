@@ -66,10 +66,10 @@ class Request:
     id : str
         What its row is called.
     tokens : int
-        Tokens of its prompt, 0 if not told; may be set until its first step.
+        Tokens of its prompt, 0 if unknown; may be set until its first step.
     made : int or None
         Tokens that came out, if that is not what it was fed in decode (a speculation of which some is thrown away);
-        may be set until it ends. None: not told.
+        may be set until it ends. None: all of them.
     """
 
     __slots__ = ("_ended", "_fed", "_number", "_run", "_steps", "id", "made", "tokens")
@@ -94,7 +94,13 @@ class Request:
         _core.mark(_REQUEST, json.dumps(told))
 
     def end(self) -> None:
-        """Say that it is answered, or given up; a second call does nothing."""
+        """Mark it as answered, or given up; a second call does nothing.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `made` is no whole number from 0.
+        """
         if self._ended:
             return
         self._ended = True
@@ -138,7 +144,7 @@ class Request:
         return (-1, 0) if first else (0, -1)
 
     def __repr__(self) -> str:
-        return f"<joulemap.Request {self.id!r}: {'ended' if self._ended else 'open'}>"
+        return f"<joulemap.types.Request {self.id!r}: {'ended' if self._ended else 'open'}>"
 
 
 def request(id: str, tokens: int = 0) -> Request:
@@ -149,8 +155,18 @@ def request(id: str, tokens: int = 0) -> Request:
     id : str
         What its row is called: `report("request")`, `joulemap report FILE --by request`.
     tokens : int
-        Tokens of its prompt. What it is fed up to that many is its prefill, what comes after its decode. 0, not told:
+        Tokens of its prompt. What it is fed up to that many is its prefill, what comes after its decode. 0 if unknown:
         its first step is its prefill.
+
+    Returns
+    -------
+    Request
+        For `run.step(requests=...)`; `end()` ends it, or a `with` block.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `id` is no text, or `tokens` no whole number from 0.
 
     Examples
     --------

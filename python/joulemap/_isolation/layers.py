@@ -16,12 +16,12 @@ from joulemap import Session, _core, current_session
 from joulemap._bar import Bar
 from joulemap._burst import Player, first_line, player_of
 from joulemap._describe import describe
-from joulemap.isolation.given import Given, copied, mapped, take, tensors_of
-from joulemap.isolation.kept import kept
-from joulemap.isolation.measure import LEAST_ROUNDS, Board, Part, Quantity, make_ready, measure
-from joulemap.isolation.result import IsolatedLayer, IsolatedLayers
-from joulemap.isolation.settings import SETTINGS, Duty
-from joulemap.session import MeasuringSession
+from joulemap._isolation.given import Given, copied, mapped, take, tensors_of
+from joulemap._isolation.kept import kept
+from joulemap._isolation.measure import LEAST_ROUNDS, Board, Part, Quantity, make_ready, measure
+from joulemap._isolation.result import IsolatedLayer, IsolatedLayers
+from joulemap._isolation.settings import SETTINGS, Duty
+from joulemap._session import MeasuringSession
 
 NEVER_CALLED = "the pass never calls it"
 LEAST_WINDOW_S = 0.25
@@ -139,8 +139,8 @@ class _Wanted:
             direction=self.direction,
             calls=self.given.calls,
             energy_j=figure.energy_j,
-            low_j=figure.energy_j - figure.half_j,
-            high_j=figure.energy_j + figure.half_j,
+            energy_low_j=figure.energy_j - figure.half_j,
+            energy_high_j=figure.energy_j + figure.half_j,
             call_s=figure.call_s,
             clock_mhz=figure.clock_mhz,
             gap_w=figure.gap_w,

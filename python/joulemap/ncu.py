@@ -6,13 +6,16 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments, _core
+from joulemap._report import frame
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas as pd
+
+__all__ = ["estimate", "profile", "train"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +105,20 @@ class Estimate:
     board: str
     model: str
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return a row a kernel; needs pandas."""
-        try:
-            import pandas
-        except ImportError:
-            raise _core.Error("to_dataframe() needs pandas: pip install pandas") from None
-        return pandas.DataFrame([{f.name: getattr(row, f.name) for f in fields(row)} for row in self.rows])
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a kernel, one column a field of `EstimatedKernel`.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        return frame(EstimatedKernel, self.rows)
 
 
 def _number(what: str, value: float | None) -> float:
@@ -127,18 +137,18 @@ def estimate(
     clock_mhz: float | None = None,
     program_s: float | None = None,
     limit_w: float | None = None,
-    board: str | None = None,
+    kind: str | None = None,
 ) -> Estimate:
-    """Tell the power and energy of kernels that Nsight Compute has counted.
+    """Estimate the power and energy of kernels that Nsight Compute has counted.
 
     Parameters
     ----------
     csv : path
-        What `ncu --csv --page raw` (or details) printed; or features, for a model of :func:`train_estimate`.
+        What `ncu --csv --page raw` (or details) printed; or features, for a model of `train`.
     model : path or str, optional
-        A board's model (:func:`learn_model`, `joulemap calibrate`), a trained one, or the name of a shipped one
-        ("h100", "h200"). Default: what `joulemap calibrate` keeps for the file's board, else what is shipped for
-        its kind; `notes` say which and why.
+        A board's model (`joulemap calibrate`, `joulemap.calibration.learn_model`), a trained one (`train`), or the name
+        of a shipped one ("h100", "h200"). Default: what `joulemap calibrate` keeps for the file's board, else what is
+        shipped for its kind; `notes` say which and why.
     clock_mhz : float, optional
         For this clock of the multiprocessors. Default: what they run at by themselves.
     program_s : float, optional
@@ -146,16 +156,19 @@ def estimate(
     limit_w : float, optional
         The board's power limit, W, which no mean over all kernels passes; `math.inf`: none. Default: usual on the
         board.
-    board : str, optional
+    kind : str, optional
         What if it ran on another kind of board of the same chip: "h100", "h200", "h100-pcie", "h100-nvl". Figures are
         then marked `extrapolated`. Default: on the board of the file.
 
     Returns
     -------
     Estimate
+        A row a kernel in W, J and s, each with an interval of 90 %; docs/estimate.md derives them.
 
     Raises
     ------
+    TypeError, ValueError
+        If an argument is none of these.
     joulemap.Error
         If the file is no table of ncu's (it names file and line), or no model is known for its chip.
     """
@@ -166,7 +179,7 @@ def estimate(
         _number("clock_mhz", clock_mhz),
         _number("program_s", program_s),
         limit,
-        board,
+        kind,
     )
     told = json.loads(text)
     rows = [EstimatedKernel(**row) for row in told.pop("rows")]
@@ -176,7 +189,7 @@ def estimate(
     )
 
 
-def train_estimate(
+def train(
     features: str | os.PathLike[str],
     power: str | os.PathLike[str] | None = None,
     path: str | os.PathLike[str] | None = None,
@@ -186,17 +199,24 @@ def train_estimate(
     Parameters
     ----------
     features : path
-        CSV: `kernel,[family,][duration_s,][power_w,]FEATURE...`; a rate, a duty or a percentage each.
+        CSV: `kernel,[family,][duration_s,][power_w,]FEATURE...`; a rate, a duty cycle or a percentage each.
     power : path, optional
-        CSV: `kernel,power_w[,u_w]`. Default: a column `power_w` of the features.
+        CSV: `kernel,power_w[,u_w]`, watts. Default: a column `power_w` of the features.
     path : path, optional
-        Write the model there.
+        File to write the model to, which `estimate` takes.
 
     Returns
     -------
     dict
-        The model, `error_by_kernel` and `error_by_family` (of kernels that it had not seen, nested cross-validation),
-        `notes` on what the data cannot tell apart, and `rows`: `joulemap estimate --train --json`.
+        The model, `error_by_kernel` and `error_by_family` (relative, of kernels that it had not seen, by nested
+        cross-validation), `notes` on what the data cannot tell apart, and `rows`: `joulemap estimate --train --json`.
+
+    Raises
+    ------
+    joulemap.Error
+        If a file is no such table (it names file and line), or there are too few kernels.
+    TypeError
+        If an argument is no path.
     """
     found: dict[str, Any] = json.loads(
         _core.train(
@@ -208,7 +228,7 @@ def train_estimate(
     return found
 
 
-def profile_with_ncu(
+def profile(
     command: Sequence[str],
     csv: str | os.PathLike[str],
     *,
@@ -226,9 +246,9 @@ def profile_with_ncu(
     command : list of str
         The program and its arguments.
     csv : path
-        To write; :func:`estimate` reads it.
+        To write; `estimate` reads it.
     model : path or str, optional
-        Whose counters; as in :func:`estimate`.
+        Whose counters; as in `estimate`.
     timeout_s : float, optional
         End it after so many seconds.
     arguments : list of str
@@ -236,6 +256,8 @@ def profile_with_ncu(
 
     Raises
     ------
+    TypeError, ValueError
+        If an argument is none of these, or `command` is empty.
     joulemap.Error
         If there is no ncu, it may not read counters, no kernel was profiled, or time is out; with the cure.
     """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, make_dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from joulemap import _arguments, _core, _parquet
-from joulemap.tree import Node, grow
+from joulemap._tree import Node, grow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,9 +49,16 @@ Rows stand in pre-order of their tree: a parent before its children. None: missi
 
 
 class Sum(NamedTuple):
-    """The energy of some rows together, joules. None: no sensor tells.
+    """The energy of some rows together. None: no sensor measured it.
 
-    The interval is one of 95 %; errors that the rows share, or that cancel, are counted as such.
+    Errors that the rows share, or that cancel, are counted as such.
+
+    Attributes
+    ----------
+    energy_j : float or None
+        Joules.
+    energy_low_j, energy_high_j : float or None
+        Ends of the 95 % interval, joules.
     """
 
     energy_j: float | None
@@ -114,13 +121,13 @@ class RequestCost:
     Attributes
     ----------
     id : str
-        As told; with its number and process if the same id was given before.
+        As given to `request`; with its number and process if the same id was given before.
     energy_j, energy_low_j, energy_high_j : float or None
-        Joules and their 95 % interval; None: no sensor tells.
+        Joules and their 95 % interval; None: no sensor measured it.
     prefill_j, decode_j : float or None
         The same by part, 0 for one that it had not.
     prefill_tokens, decode_tokens : int or None
-        Tokens of its prompt that it was fed, and those after it, or those it `made`; None: not told.
+        Tokens of its prompt that it was fed, and those after it, or those it `made`; None: unknown.
     steps : int
         Steps that it was in.
     start_ns, end_ns : int
@@ -141,7 +148,7 @@ class RequestCost:
 
     @property
     def duration_s(self) -> float:
-        """Seconds from its coming to its end, waiting included."""
+        """Seconds from its beginning to its end, waiting included."""
         return 1e-9 * (self.end_ns - self.start_ns)
 
 
@@ -247,6 +254,11 @@ class Report:
         reverse : bool
             False: the smallest first.
 
+        Returns
+        -------
+        list of Row
+            All rows.
+
         Raises
         ------
         ValueError
@@ -270,20 +282,57 @@ class Report:
         return [row for _, row in known_rows] + [row for at, row in keyed if at is None]
 
     def tree(self, by: str | None = None) -> Node:
-        """Return the rows as a tree: the root above all of them, with `.children`, each with its `.row`."""
+        """Return the rows as a tree.
+
+        Parameters
+        ----------
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        Node
+            The root above all rows, with `.children`, each with its `.row`.
+
+        Raises
+        ------
+        ValueError
+            If `by` is no key.
+        """
         return grow([Row(*fields) for fields in self._core(by).rows()])
 
     def groups(self, by: str | None = None) -> list[Group]:
-        """Return the rows with equal layers taken together, as the table shows them, each sum with its interval."""
+        """Return the rows with equal layers taken together, as the table shows them, each sum with its interval.
+
+        Parameters
+        ----------
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        list of Group
+            Parents before their children.
+
+        Raises
+        ------
+        ValueError
+            If `by` is no key.
+        """
         return [Group(**fields) for fields in self._core(by).groups()]
 
     def requests(self) -> list[RequestCost]:
-        """Return what each request of a server took, in the order they came; `joulemap.request` tells of them.
+        """Return what each request of a server took; `joulemap.request` begins one.
+
+        Returns
+        -------
+        list of RequestCost
+            In the order they came.
 
         Raises
         ------
         Error
-            If the recording tells of none.
+            If the recording has none.
         """
         return [
             _request_cost(node.row, {part.row.kind: part.row for part in node.children if part.row is not None})
@@ -297,8 +346,13 @@ class Report:
         Parameters
         ----------
         of : str or callable
-            A shell pattern of paths, in which `*` stands for dots too; or what takes a `Row` and tells whether it
+            A shell pattern of paths, in which `*` stands for dots too; or what takes a `Row` and says whether it
             belongs to the sum.
+
+        Returns
+        -------
+        Sum
+            Joules, with the ends of the 95 % interval.
 
         Raises
         ------
@@ -322,9 +376,9 @@ class Report:
         self,
         by: str | None = None,
         *,
-        width: int = 0,
-        limit: int = 0,
-        depth: int = 0,
+        width: int | None = None,
+        limit: int | None = None,
+        depth: int | None = None,
         total: bool = False,
         expand: bool = False,
         notes: bool = False,
@@ -335,35 +389,86 @@ class Report:
         ----------
         by : str, optional
             Key of the rows; that of the report if not given.
-        width : int
-            Columns to cut at; 0 does not cut.
-        limit : int
-            Most rows to show; 0 shows all.
-        depth : int
-            Levels of rows in each other to show; 0 shows all.
+        width : int, optional
+            Columns to cut at; lines are as long as they are without it.
+        limit : int, optional
+            Most rows to show; all without it.
+        depth : int, optional
+            Levels of rows in each other to show; all without it.
         total : bool
             Show joules of the run; otherwise those of a step, if the run has several.
         expand : bool
             Show equal layers one by one; otherwise they share a row.
         notes : bool
-            Show all notes, and how the fit went; otherwise only what nobody may overlook.
+            Show all notes, and how the fit went; otherwise only those that a reader must know.
+
+        Returns
+        -------
+        str
+            Its lines, units in the head.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is none of the above.
         """
         return self._core(by).text(
-            _arguments.whole("width", width, 2**31 - 1),
-            _arguments.whole("limit", limit),
-            _arguments.whole("depth", depth),
+            _arguments.whole_or_all("width", width, 2**31 - 1),
+            _arguments.whole_or_all("limit", limit),
+            _arguments.whole_or_all("depth", depth),
             _arguments.flag("total", total),
             _arguments.flag("expand", expand),
             _arguments.flag("notes", notes),
         )
 
-    def to_json(self, by: str | None = None) -> str:
-        """Return the JSON text that `joulemap report --json` prints."""
-        return self._core(by).json()
+    @overload
+    def to_json(self, path: None = None, *, by: str | None = None) -> str: ...
+    @overload
+    def to_json(self, path: str | os.PathLike[str], *, by: str | None = None) -> None: ...
 
-    def to_dict(self, by: str | None = None) -> dict[str, Any]:
-        """Return `to_json` as a dict."""
-        result: dict[str, Any] = json.loads(self.to_json(by))
+    def to_json(self, path: str | os.PathLike[str] | None = None, *, by: str | None = None) -> str | None:
+        """Write the JSON that `joulemap report --json` prints; docs/schema has its keys.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; without it the text is returned.
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        str or None
+            The text; None if it was written.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        ValueError
+            If `by` is no key.
+        """
+        return written(self._core(by).json(), path)
+
+    def to_dict(self, *, by: str | None = None) -> dict[str, Any]:
+        """Return `to_json` as a dict.
+
+        Parameters
+        ----------
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        dict
+            Keys as in docs/schema, units in names.
+
+        Raises
+        ------
+        ValueError
+            If `by` is no key.
+        """
+        result: dict[str, Any] = json.loads(self._core(by).json())
         return result
 
     def to_html(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
@@ -398,7 +503,12 @@ class Report:
     def _repr_html_(self) -> str:
         return self._core(None).fragment(_ROWS_IN_A_NOTEBOOK)
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None, by: str | None = None) -> str | None:
+    @overload
+    def to_csv(self, path: None = None, *, by: str | None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | os.PathLike[str], *, by: str | None = None) -> None: ...
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None, *, by: str | None = None) -> str | None:
         """Write the rows as CSV, as `joulemap export --format csv` does: a column a field of `Row`, units in names.
 
         Parameters
@@ -407,29 +517,44 @@ class Report:
             File to write; without it the text is returned.
         by : str, optional
             Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        str or None
+            The text; None if it was written.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        TypeError, ValueError
+            If `path` is no path, or `by` no key.
         """
-        text = self._core(by).csv()
-        if path is None:
-            return text
-        from joulemap import _whole_file  # `tempfile` takes as long to import as all of joulemap
+        return written(self._core(by).csv(), path)
 
-        _whole_file.write(_arguments.path("path", path), text)
-        return None
+    def to_pandas(self, *, by: str | None = None) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame.
 
-    def dataframe(self, by: str | None = None) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame, one column a field of `Row`.
+        Parameters
+        ----------
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the rows, one column a field of `Row`, units in names.
 
         Raises
         ------
         ImportError
             Without pandas.
+        ValueError
+            If `by` is no key.
         """
-        pandas = import_pandas()
-        rows = [asdict(Row(*fields)) for fields in self._core(by).rows()]
-        frame: pd.DataFrame = pandas.DataFrame(rows, columns=list(Row.__dataclass_fields__))
-        return frame
+        return frame(Row, [Row(*fields) for fields in self._core(by).rows()])
 
-    def to_parquet(self, path: str | os.PathLike[str], by: str | None = None) -> None:
+    def to_parquet(self, path: str | os.PathLike[str], *, by: str | None = None) -> None:
         """Write the rows as an Apache Parquet file, one column a field of `Row`.
 
         A column's metadata have its description and, where it has one, its unit; those of the file have, under
@@ -446,8 +571,12 @@ class Report:
         ------
         ImportError
             Without pyarrow.
+        OSError
+            If the file cannot be written.
+        ValueError
+            If `by` is no key.
         """
-        _parquet.write(path, self._core(by).rows(), self.to_dict(by))
+        _parquet.write(path, self._core(by).rows(), self.to_dict(by=by))
 
     def __str__(self) -> str:
         return self.table()
@@ -455,7 +584,7 @@ class Report:
     def __repr__(self) -> str:
         totals = self.totals
         energy = "unknown" if totals.total_energy_j is None else f"{totals.total_energy_j:.6g} J"
-        return f"<joulemap.Report by={self._by!r}: {energy}, {len(self.rows)} rows, {self.quality.verdict}>"
+        return f"<joulemap.types.Report by={self._by!r}: {energy}, {len(self.rows)} rows, {self.quality.verdict}>"
 
 
 def import_pandas() -> Any:
@@ -465,3 +594,21 @@ def import_pandas() -> Any:
     except ImportError as error:
         raise ImportError("data frames need pandas: pip install 'joulemap[pandas]'") from error
     return pandas
+
+
+def frame(kind: Any, rows: Iterable[Any]) -> pd.DataFrame:
+    """Return dataclasses of a kind as a DataFrame, one column a field."""
+    made: pd.DataFrame = import_pandas().DataFrame(
+        [asdict(row) for row in rows], columns=list(kind.__dataclass_fields__)
+    )
+    return made
+
+
+def written(text: str, path: str | os.PathLike[str] | None) -> str | None:
+    """Return a text; with a path write it there, whole or not at all, and return None."""
+    if path is None:
+        return text
+    from joulemap import _whole_file  # `tempfile` takes as long to import as all of joulemap
+
+    _whole_file.write(_arguments.path("path", path), text)
+    return None
