@@ -119,7 +119,7 @@ try-readme:
 docs: .venv-docs/.stage-docs
 	@scripts/check-docs
 	@$(watched) "the site of the documents" env NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --quiet --strict
-	@echo "open build/site-docs/index.html"
+	@echo "see it: python3 -m http.server --bind 127.0.0.1 -d build/site-docs 8000"
 
 format: .venv/.stage-check
 	@scripts/style --fix
