@@ -22,7 +22,20 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python/joulemap"
-MODULES = ["types", "torch", "huggingface", "accelerate", "lightning", "keras", "jax", "caps", "plots", "sinks"]
+MODULES = [
+    "types",
+    "torch",
+    "huggingface",
+    "accelerate",
+    "lightning",
+    "keras",
+    "jax",
+    "caps",
+    "plots",
+    "sinks",
+    "ncu",
+    "calibration",
+]
 COPIES = "repository"  # where files from outside of docs/ are on the site
 LARGEST = 1_000_000  # bytes of a file that is copied
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
@@ -89,7 +102,8 @@ def reference_page(title: str, source: Path) -> str:
     """Return the page of a module: its docstring's first line, and an entry for each name."""
     said = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
     first = said.split("\n\n")[0].removeprefix("joulemap: ").replace("\n", " ")
-    entries = "\n\n".join(f"::: {title}.{name}" for name in names_of(source))
+    names = [name for name in names_of(source) if title != "joulemap" or name not in modules()]
+    entries = "\n\n".join(f"::: {title}.{name}" for name in names)
     return f"# {title}\n\n{first}\n\nHow to use it: [the guide](../python.md).\n\n{entries}\n"
 
 

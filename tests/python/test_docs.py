@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import joulemap
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -20,9 +18,3 @@ def test_every_page_of_tasks_is_in_the_table_of_contents() -> None:
     contents = (ROOT / "docs/README.md").read_text()
     pages = sorted((ROOT / "docs/tasks").glob("*.md"))
     assert [page.name for page in pages if f"tasks/{page.name}" not in contents] == []
-
-
-def test_the_page_names_all_that_is_public() -> None:
-    page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
-    missing = [name for name in joulemap.__all__ if not name.startswith("__") and f"`{name}" not in page]
-    assert missing == []
