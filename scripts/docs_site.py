@@ -44,9 +44,13 @@ FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 log = logging.getLogger("mkdocs.hooks.joulemap")
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of the reference where the navigation says `reference`, and the package where it is read."""
+def on_startup(command: str, dirty: bool) -> None:
+    """Make the package where the reference reads it: before mkdocstrings looks for its folder."""
     make_package(ROOT / "build/docs-package")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the pages of the reference where the navigation says `reference`."""
     pages = [{"joulemap": "reference/joulemap.md"}]
     pages += [{f"joulemap.{name}": f"reference/joulemap.{name}.md"} for name in modules()]
     config.nav = _replaced(config.nav, pages)
