@@ -106,6 +106,7 @@ def reference_page(title: str, source: Path) -> str:
     """Return the page of a module: its docstring's first line, and an entry for each name."""
     said = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
     first = said.split("\n\n")[0].removeprefix("joulemap: ").replace("\n", " ")
+    first = first[:1].upper() + first[1:]
     names = [name for name in names_of(source) if title != "joulemap" or name not in modules()]
     entries = "\n\n".join(f"::: {title}.{name}" for name in names)
     return f"# {title}\n\n{first}\n\nHow to use it: [the guide](../python.md).\n\n{entries}\n"
