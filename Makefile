@@ -9,6 +9,7 @@
 #   make wheel             dist/*.whl that carries what it links, for systems from glibc 2.17 on
 #   make install           command, libraries, headers, man page under PREFIX (/usr/local); DESTDIR is put before it
 #   make try-readme SUITE=bookworm MIRROR=URL [KEYRING=FILE]   as root: follow README.md in a clean Debian or Ubuntu
+#   make docs              build/site-docs: all documents with a search, and the Python reference
 #   make format, clean, distclean
 #   Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
 #     WERROR=ON (warnings are errors, as in make check, where build/ is configured anew); COUNT, SEED, UNDER (folders), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
@@ -22,7 +23,7 @@ WERROR  ?= OFF
 PREFIX  ?= /usr/local
 watched := scripts/watched
 
-.PHONY: build native headers demo check proof bench gpu-check fuzz mutants tidy wheel install try-readme format clean distclean bootstrap bootstrap-check help
+.PHONY: build native headers demo check proof bench gpu-check fuzz mutants tidy wheel install try-readme docs format clean distclean bootstrap bootstrap-check help
 .DELETE_ON_ERROR:
 
 build: native .venv/.stage-package
@@ -111,6 +112,15 @@ build/joulemap:
 try-readme:
 	@scripts/try-readme "$(SUITE)" "$(MIRROR)" $(KEYRING)
 
+.venv-docs/.stage-docs: scripts/requirements-docs.txt scripts/venv
+	@$(watched) "Python packages of the documents" scripts/venv docs
+	@touch $@
+
+docs: .venv-docs/.stage-docs
+	@scripts/check-docs
+	@$(watched) "the site of the documents" env NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --quiet --strict
+	@echo "see it: python3 -m http.server --bind 127.0.0.1 -d build/site-docs 8000"
+
 format: .venv/.stage-check
 	@scripts/style --fix
 
@@ -118,4 +128,4 @@ clean:
 	rm -rf build build-* dist
 
 distclean: clean
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-docs .mypy_cache .ruff_cache .pytest_cache

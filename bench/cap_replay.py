@@ -5,7 +5,7 @@
 
 Every training job of the data (dataset, network, batch size, optimizer) on each GPU is a sweep: `joulemap cap search
 --replay` sees the caps that it asks for, and its choice is compared with the best of all caps. Regret: how much
-larger the objective is there. Writes bench/results/cap_replay.txt and the table in docs/accuracy.md; exit code 1 if
+larger the objective is there. Writes bench/results/cap_replay.txt; exit code 1 if
 the choices are worse than was to be reached, or a bound was broken.
 """
 
@@ -15,7 +15,6 @@ import argparse
 import csv
 import functools
 import json
-import re
 import statistics
 import subprocess
 import sys
@@ -26,7 +25,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- bench/cap_replay.py: begin -->", "<!-- bench/cap_replay.py: end -->"
 JOB = ("dataset", "network", "batch_size", "optimizer")
 COLUMNS = ("power_limit", "time_per_epoch", "average_power")
 
@@ -144,9 +142,6 @@ def main() -> int:
     print(table)
     command = f"bench/cap_replay.py --probes {args.probes}"
     (ROOT / "bench/results/cap_replay.txt").write_text(f"{command}\n\n{table}\n")
-    page = ROOT / "docs/accuracy.md"
-    text = page.read_text()
-    page.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{table}\n{END}", text, flags=re.DOTALL))
     return 0 if reached else 1
 
 

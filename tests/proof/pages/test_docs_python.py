@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import joulemap
-import joulemap.caps
 import joulemap.torch
 import pytest
 import torch
@@ -60,13 +59,8 @@ def names() -> dict[str, Any]:
 
 
 @pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minute of bursts, with a bar, or of trials is more than a test takes."""
-    monkeypatch.setenv("JOULEMAP_CAPS_DIR", str(tmp_path / "leases"))
-    search: Callable[..., Any] = functools.partial(
-        joulemap.caps.search, settle_s=0.01, window_s=0.03, probes=2, proof=False
-    )
-    monkeypatch.setattr(joulemap.caps, "search", search)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute of bursts, with a bar, is more than a test takes."""
     isolate: Callable[..., Any] = functools.partial(joulemap.torch.isolate, seconds=0.1, progress=False)
     monkeypatch.setattr(joulemap.torch, "isolate", isolate)
 
