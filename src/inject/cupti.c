@@ -377,7 +377,7 @@ void jm__detach_allow(void)
     pthread_mutex_unlock(&detach_mutex);
 }
 
-static bool may(const jm__cupti *cupti)
+static bool may_ever_let_go(const jm__cupti *cupti)
 {
     return !never && cupti->cuptiFinalize != NULL && cupti->version >= VERSION_LEAST;
 }
@@ -390,7 +390,7 @@ void jm__detach_prepare(void)
 
 void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
-    if (state != ATTACHED || !may(cupti)) return;
+    if (state != ATTACHED || !may_ever_let_go(cupti)) return;
     in_use = cupti;
     state = ASKED;
     call_launches(cupti, subscriber);
@@ -398,7 +398,7 @@ void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 
 bool jm__detach_is_to_come(const jm__cupti *cupti)
 {
-    return state == ATTACHED && may(cupti);
+    return state == ATTACHED && may_ever_let_go(cupti);
 }
 
 bool jm__detach_is_done(void)
@@ -431,7 +431,7 @@ static void let_go(void)
 
 bool jm__detach_at_once(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
-    if (!may(cupti)) return false;
+    if (!may_ever_let_go(cupti)) return false;
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     CUresult(CUDAAPI * call)(int *) = NULL;
     if (driver != NULL) *(void **)&call = dlsym(driver, "cuDriverGetVersion");

@@ -150,19 +150,6 @@ static bool ask_driver(uint8_t ordinal, char text[DEVICE_TEXT])
     return true;
 }
 
-static void reset_devices(void)
-{
-    for (int i = 0; i < ORDINALS; i++)
-        devices[i].seen = devices[i].told = false;
-}
-
-static bool saw_device(uint8_t ordinal)
-{
-    if (devices[ordinal].seen) return false;
-    devices[ordinal].seen = true;
-    return true;
-}
-
 static void heard_of_device(uint32_t ordinal, const unsigned char uuid[16], bool mig)
 {
     if (ordinal < ORDINALS) write_text(devices[ordinal].from_cupti, uuid, mig);
@@ -177,17 +164,6 @@ static bool find_untold_device(unsigned *next, uint8_t *ordinal)
         return true;
     }
     return false;
-}
-
-static bool recall_device(uint8_t ordinal, char text[DEVICE_TEXT])
-{
-    memcpy(text, devices[ordinal].from_cupti, DEVICE_TEXT);
-    return text[0] != '\0';
-}
-
-static void set_device_told(uint8_t ordinal)
-{
-    devices[ordinal].told = true;
 }
 
 /* ---- CUPTI's activity records as records of the ring. Of each record only fields are read that lie in the
@@ -377,7 +353,8 @@ int jm__outlet_open(const char *run_dir)
                                     .share = JM_KERNELS_SHARE,
                                     .realtime = true};
         error = jm__ring_create(&ring, &options);
-        reset_devices();
+        for (int i = 0; i < ORDINALS; i++) /* a new run wants to be told */
+            devices[i].seen = devices[i].told = false;
     }
     pthread_mutex_unlock(&mutex);
     return error;
@@ -460,7 +437,8 @@ void jm__outlet_records(CUpti_Activity *const *records, size_t count)
         if (result == UNFINISHED) unfinished++;
         if (result != CONVERTED) continue;
         jm__ring_push_kernel(&ring, &converted);
-        if (saw_device(converted.device)) jm__flusher_kick();
+        if (!devices[converted.device].seen) jm__flusher_kick(); /* somebody should ask which board it is */
+        devices[converted.device].seen = true;
     }
     push_lost_locked(unfinished, "this work had not ended when its recording did");
     count_refused_locked();
@@ -479,9 +457,10 @@ void jm__outlet_devices(void)
         if (!found) return;
         bool known = ask_driver(record.device, text);
         pthread_mutex_lock(&mutex);
-        if (ring.header != NULL && (known || recall_device(record.device, text))) {
+        if (!known) memcpy(text, devices[record.device].from_cupti, sizeof text);
+        if (ring.header != NULL && text[0] != '\0') {
             record.name = text_number(text);
-            if (jm__ring_push_kernel(&ring, &record)) set_device_told(record.device);
+            if (jm__ring_push_kernel(&ring, &record)) devices[record.device].told = true;
         }
         pthread_mutex_unlock(&mutex);
     }

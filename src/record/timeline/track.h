@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which library this is, and what it does when a recorder calls (dormant.h); before its first span. It is
+/* Which library this is, and what it does when a recorder calls (which_run.h); before its first span. It is
  * libjoulemap unless somebody says otherwise. */
 struct jm__dormant_part;
 void jm__track_part_set(const struct jm__dormant_part *other);
