@@ -120,34 +120,31 @@ void jm__batch_add_event(jm__batch *batch, const jm__event *event)
     (void)PUSH_ONE(batch, events, JM_BATCH_OTHERS, row, 0);
 }
 
+/* A row that owns two texts, of which it gets copies. */
+#define PUSH_WITH_TEXTS(batch, vec, row, first, second)                                                      \
+    do {                                                                                                     \
+        char *a_ = NULL, *b_ = NULL;                                                                         \
+        bool copied_ = copy_text((row).first, &a_) && copy_text((row).second, &b_);                          \
+        (row).first = a_;                                                                                    \
+        (row).second = b_;                                                                                   \
+        if (!copied_)                                                                                        \
+            drop((batch), JM_BATCH_OTHERS, 1);                                                               \
+        else if (PUSH_ONE((batch), vec, JM_BATCH_OTHERS, (row), size_of(a_) + size_of(b_)))                  \
+            break;                                                                                           \
+        free(a_);                                                                                            \
+        free(b_);                                                                                            \
+    } while (0)
+
 void jm__batch_add_loss(jm__batch *batch, const jm__loss *loss)
 {
     jm__loss row = *loss;
-    char *source = NULL, *reason = NULL;
-    if (copy_text(loss->source, &source) && copy_text(loss->reason, &reason)) {
-        row.source = source;
-        row.reason = reason;
-        if (PUSH_ONE(batch, losses, JM_BATCH_OTHERS, row, size_of(source) + size_of(reason))) return;
-    } else {
-        drop(batch, JM_BATCH_OTHERS, 1);
-    }
-    free(source);
-    free(reason);
+    PUSH_WITH_TEXTS(batch, losses, row, source, reason);
 }
 
 void jm__batch_add_process(jm__batch *batch, const jm__process *process)
 {
     jm__process row = *process;
-    char *host = NULL, *command = NULL;
-    if (copy_text(process->host, &host) && copy_text(process->command, &command)) {
-        row.host = host;
-        row.command = command;
-        if (PUSH_ONE(batch, processes, JM_BATCH_OTHERS, row, size_of(host) + size_of(command))) return;
-    } else {
-        drop(batch, JM_BATCH_OTHERS, 1);
-    }
-    free(host);
-    free(command);
+    PUSH_WITH_TEXTS(batch, processes, row, host, command);
 }
 
 void jm__batch_add_counter_block(jm__batch *batch, const jm__counter_block *block)

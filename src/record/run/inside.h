@@ -8,6 +8,7 @@
 #include "record/run/folder.h"
 #include "record/run/queue.h"
 #include "record/run/row_sink.h"
+#include "record/sample/sampler.h"
 #include "record/timeline/collector.h"
 
 #include <joulemap/run.h>
