@@ -120,34 +120,31 @@ void jm__batch_add_event(jm__batch *batch, const jm__event *event)
     (void)PUSH_ONE(batch, events, JM_BATCH_OTHERS, row, 0);
 }
 
+/* A row that owns two texts, of which it gets copies. */
+#define PUSH_WITH_TEXTS(batch, vec, row, first, second)                                                      \
+    do {                                                                                                     \
+        char *a_ = NULL, *b_ = NULL;                                                                         \
+        bool copied_ = copy_text((row).first, &a_) && copy_text((row).second, &b_);                          \
+        (row).first = a_;                                                                                    \
+        (row).second = b_;                                                                                   \
+        if (!copied_)                                                                                        \
+            drop((batch), JM_BATCH_OTHERS, 1);                                                               \
+        else if (PUSH_ONE((batch), vec, JM_BATCH_OTHERS, (row), size_of(a_) + size_of(b_)))                  \
+            break;                                                                                           \
+        free(a_);                                                                                            \
+        free(b_);                                                                                            \
+    } while (0)
+
 void jm__batch_add_loss(jm__batch *batch, const jm__loss *loss)
 {
     jm__loss row = *loss;
-    char *source = NULL, *reason = NULL;
-    if (copy_text(loss->source, &source) && copy_text(loss->reason, &reason)) {
-        row.source = source;
-        row.reason = reason;
-        if (PUSH_ONE(batch, losses, JM_BATCH_OTHERS, row, size_of(source) + size_of(reason))) return;
-    } else {
-        drop(batch, JM_BATCH_OTHERS, 1);
-    }
-    free(source);
-    free(reason);
+    PUSH_WITH_TEXTS(batch, losses, row, source, reason);
 }
 
 void jm__batch_add_process(jm__batch *batch, const jm__process *process)
 {
     jm__process row = *process;
-    char *host = NULL, *command = NULL;
-    if (copy_text(process->host, &host) && copy_text(process->command, &command)) {
-        row.host = host;
-        row.command = command;
-        if (PUSH_ONE(batch, processes, JM_BATCH_OTHERS, row, size_of(host) + size_of(command))) return;
-    } else {
-        drop(batch, JM_BATCH_OTHERS, 1);
-    }
-    free(host);
-    free(command);
+    PUSH_WITH_TEXTS(batch, processes, row, host, command);
 }
 
 void jm__batch_add_counter_block(jm__batch *batch, const jm__counter_block *block)
@@ -227,42 +224,39 @@ size_t jm__batch_first(const jm__batch *batch, jm__batch_row row, size_t most, j
     return 0;
 }
 
-/* Without the first rows of one kind. */
-#define FORGET(vec_)                                                                                         \
-    do {                                                                                                     \
-        size_t gone_ = part->vec_.count, left_ = batch->vec_.count - gone_;                                  \
-        if (gone_ == 0) break;                                                                               \
-        memmove(batch->vec_.items, batch->vec_.items + gone_, left_ * sizeof batch->vec_.items[0]);          \
-        batch->vec_.count = left_;                                                                           \
-        freed += gone_ * sizeof batch->vec_.items[0];                                                        \
-    } while (0)
+/* What a batch holds. */
+#define VECTORS(X)                                                                                           \
+    X(readings)                                                                                              \
+    X(spans)                                                                                                 \
+    X(span_ends)                                                                                             \
+    X(kernels)                                                                                               \
+    X(marks)                                                                                                 \
+    X(events)                                                                                                \
+    X(losses)                                                                                                \
+    X(processes)                                                                                             \
+    X(anchors)                                                                                               \
+    X(meta)                                                                                                  \
+    X(counter_blocks)
+
+static size_t release(const char *text)
+{
+    size_t size = size_of(text);
+    jm__owned_free(text);
+    return size;
+}
 
 /* Texts and data that the rows own go, and are told in bytes. */
 static size_t free_owned(const jm__batch *part)
 {
     size_t freed = 0;
-    for (size_t i = 0; i < part->marks.count; i++) {
-        freed += size_of(part->marks.items[i].meta);
-        jm__owned_free(part->marks.items[i].meta);
-    }
-    for (size_t i = 0; i < part->losses.count; i++) {
-        const jm__loss *loss = &part->losses.items[i];
-        freed += size_of(loss->source) + size_of(loss->reason);
-        jm__owned_free(loss->source);
-        jm__owned_free(loss->reason);
-    }
-    for (size_t i = 0; i < part->processes.count; i++) {
-        const jm__process *process = &part->processes.items[i];
-        freed += size_of(process->host) + size_of(process->command);
-        jm__owned_free(process->host);
-        jm__owned_free(process->command);
-    }
-    for (size_t i = 0; i < part->meta.count; i++) {
-        const jm__meta *fact = &part->meta.items[i];
-        freed += size_of(fact->key) + size_of(fact->value);
-        jm__owned_free(fact->key);
-        jm__owned_free(fact->value);
-    }
+    for (size_t i = 0; i < part->marks.count; i++)
+        freed += release(part->marks.items[i].meta);
+    for (size_t i = 0; i < part->losses.count; i++)
+        freed += release(part->losses.items[i].source) + release(part->losses.items[i].reason);
+    for (size_t i = 0; i < part->processes.count; i++)
+        freed += release(part->processes.items[i].host) + release(part->processes.items[i].command);
+    for (size_t i = 0; i < part->meta.count; i++)
+        freed += release(part->meta.items[i].key) + release(part->meta.items[i].value);
     for (size_t i = 0; i < part->counter_blocks.count; i++) {
         freed += part->counter_blocks.items[i].data.size;
         jm__owned_free(part->counter_blocks.items[i].data.at);
@@ -273,26 +267,24 @@ static size_t free_owned(const jm__batch *part)
 void jm__batch_forget(jm__batch *batch, const jm__batch *part)
 {
     size_t freed = free_owned(part);
-    FORGET(readings);
-    FORGET(spans);
-    FORGET(span_ends);
-    FORGET(kernels);
-    FORGET(marks);
-    FORGET(events);
-    FORGET(losses);
-    FORGET(processes);
-    FORGET(anchors);
-    FORGET(meta);
-    FORGET(counter_blocks);
+#define FORGET(vec)                                                                                          \
+    if (part->vec.count > 0) {                                                                               \
+        batch->vec.count -= part->vec.count;                                                                 \
+        memmove(batch->vec.items, batch->vec.items + part->vec.count,                                        \
+                batch->vec.count * sizeof batch->vec.items[0]);                                              \
+        freed += part->vec.count * sizeof batch->vec.items[0];                                               \
+    }
+    VECTORS(FORGET)
+#undef FORGET
     batch->bytes -= freed < batch->bytes ? freed : batch->bytes;
 }
 
 void jm__batch_clear(jm__batch *batch)
 {
     free_owned(batch);
-    batch->readings.count = batch->spans.count = batch->span_ends.count = batch->kernels.count = 0;
-    batch->marks.count = batch->events.count = batch->losses.count = batch->processes.count = 0;
-    batch->anchors.count = batch->meta.count = batch->counter_blocks.count = 0;
+#define CLEAR(vec) batch->vec.count = 0;
+    VECTORS(CLEAR)
+#undef CLEAR
     batch->bytes = 0;
 }
 
@@ -321,17 +313,9 @@ void jm__batch_drop_all(jm__batch *batch)
 void jm__batch_free(jm__batch *batch)
 {
     jm__batch_clear(batch);
-    jm__vec_free(&batch->readings);
-    jm__vec_free(&batch->spans);
-    jm__vec_free(&batch->span_ends);
-    jm__vec_free(&batch->kernels);
-    jm__vec_free(&batch->marks);
-    jm__vec_free(&batch->events);
-    jm__vec_free(&batch->losses);
-    jm__vec_free(&batch->processes);
-    jm__vec_free(&batch->anchors);
-    jm__vec_free(&batch->meta);
-    jm__vec_free(&batch->counter_blocks);
+#define FREE(vec) jm__vec_free(&batch->vec);
+    VECTORS(FREE)
+#undef FREE
 }
 
 const char *jm__batch_row_text(jm__batch_row row)

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "format/rows/rows.h"
-#include "record/sample/sampler.h"
 
 #define JM_BATCH_BYTES_MAX ((size_t)64 << 20) /* about a million kernels */
 

@@ -38,7 +38,8 @@ static size_t find_written(jm__written file)
     return at;
 }
 
-bool jm__written_add(jm__written *written, int file)
+/* From now on this process writes the open file; false if memory is out. */
+static bool add_written(jm__written *written, int file)
 {
     struct stat info;
     *written = (jm__written){0};
@@ -51,7 +52,7 @@ bool jm__written_add(jm__written *written, int file)
     return added;
 }
 
-void jm__written_remove(jm__written *written)
+static void remove_written(jm__written *written)
 {
     if (written->pid == 0) return;
     jm__no_fork_lock(&lock);
@@ -60,13 +61,6 @@ void jm__written_remove(jm__written *written)
     if (written_here.count == 0) jm__vec_free(&written_here);
     jm__no_fork_unlock(&lock);
     *written = (jm__written){0};
-}
-
-bool jm__written_is_at(const jm__written *written, const char *path)
-{
-    struct stat info;
-    if (written->pid == 0) return true; /* not known */
-    return stat(path, &info) == 0 && info.st_dev == written->device && info.st_ino == written->inode;
 }
 
 /* This very process writes the file. */
@@ -240,8 +234,7 @@ jm_status jm__claim_make(jm__claim *claim, const char *path, bool overwrite, jm_
         status = fail_to_create(path, errno, err);
         if (claim->aside != NULL) move_parts(claim->aside, path);
     }
-    if (status == JM_OK && !jm__written_add(&claim->file, file))
-        status = jm__no_memory(err, "jm__claim_make");
+    if (status == JM_OK && !add_written(&claim->file, file)) status = jm__no_memory(err, "jm__claim_make");
     if (file >= 0) close(file); /* before SQLite opens it: closing it would drop SQLite's locks */
     if (status != JM_OK) {
         if (file >= 0)
@@ -261,11 +254,19 @@ void jm__claim_keep(jm__claim *claim)
     claim->aside = NULL;
 }
 
+bool jm__claim_is_there(const jm__claim *claim)
+{
+    struct stat info;
+    const jm__written *file = &claim->file;
+    if (file->pid == 0) return true; /* not known */
+    return stat(claim->path, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode;
+}
+
 void jm__claim_undo(jm__claim *claim)
 {
     if (claim->path == NULL) return;
     /* Not what somebody has put there since. */
-    bool ours = claim->file.pid == 0 || jm__written_is_at(&claim->file, claim->path);
+    bool ours = jm__claim_is_there(claim);
     if (ours) remove_parts(claim->path, 0, PARTS);
     if (claim->aside != NULL && (ours || access(claim->path, F_OK) != 0))
         move_parts(claim->aside, claim->path);
@@ -274,7 +275,7 @@ void jm__claim_undo(jm__claim *claim)
 
 void jm__claim_free(jm__claim *claim)
 {
-    jm__written_remove(&claim->file);
+    remove_written(&claim->file);
     free(claim->path);
     free(claim->aside);
     *claim = (jm__claim){0};

@@ -16,13 +16,6 @@ typedef struct jm__written {
     ino_t inode;
 } jm__written;
 
-/* From now on this process writes the open file; false if memory is out. */
-bool jm__written_add(jm__written *written, int file);
-void jm__written_remove(jm__written *written);
-
-/* Its name still leads to it. */
-bool jm__written_is_at(const jm__written *written, const char *path);
-
 /* A process that this one is a fork of wrote it as it forked. */
 bool jm__written_by_forebear(const char *path);
 
@@ -45,6 +38,9 @@ typedef struct jm__claim {
  * it is known that the new one comes to something; one that is still being written is refused in any case
  * (BUSY). */
 jm_status jm__claim_make(jm__claim *claim, const char *path, bool overwrite, jm_error *err);
+
+/* Its name still leads to it. */
+bool jm__claim_is_there(const jm__claim *claim);
 
 /* The new file stands: what it replaces goes. */
 void jm__claim_keep(jm__claim *claim);

@@ -73,12 +73,20 @@ typedef struct condenser {
 
 /* ---- SQL */
 
+/* A statement with whole numbers for its parameters. */
+static int prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, size_t count, const int64_t *values)
+{
+    int rc = sqlite3_prepare_v2(db, sql, -1, out, NULL);
+    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
+        rc = sqlite3_bind_int64(*out, (int)i + 1, values[i]);
+    return rc;
+}
+
+/* To its end. */
 static int run_sql(sqlite3 *db, const char *sql, size_t count, const int64_t *values)
 {
     sqlite3_stmt *statement;
-    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
-        rc = sqlite3_bind_int64(statement, (int)i + 1, values[i]);
+    int rc = prepare(db, &statement, sql, count, values);
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
         rc = SQLITE_OK;
     sqlite3_finalize(statement);
@@ -291,12 +299,9 @@ static int take_all(condensing *c)
         "SELECT rowid, t_ns, sensor_id, value FROM readings WHERE rowid > ?1 AND rowid <= ?2 AND "
         "t_ns >= ?3 AND t_ns < ?4";
     sqlite3_stmt *select;
-    int rc = sqlite3_prepare_v2(c->owner->in.db, sql, -1, &select, NULL);
-    if (rc != SQLITE_OK) return rc;
-    sqlite3_bind_int64(select, 1, c->chunk->from.readings);
-    sqlite3_bind_int64(select, 2, c->chunk->to.readings);
-    sqlite3_bind_int64(select, 3, c->chunk->from_ns);
-    sqlite3_bind_int64(select, 4, c->chunk->to_ns);
+    const int64_t values[] = {c->chunk->from.readings, c->chunk->to.readings, c->chunk->from_ns,
+                              c->chunk->to_ns};
+    int rc = prepare(c->owner->in.db, &select, sql, 4, values);
     while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
         jm_reading r = {.t_ns = sqlite3_column_int64(select, 1),
                         .sensor_id = sqlite3_column_int64(select, 2),
@@ -358,17 +363,6 @@ static said_level *level_of(condenser *c, int64_t process_id)
     return jm__vec_push(&c->levels, none) ? &c->levels.items[c->levels.count - 1] : NULL;
 }
 
-static int query(sqlite3_stmt **out, const process_chunk *p, const char *sql)
-{
-    int rc = sqlite3_prepare_v2(p->owner->in.db, sql, -1, out, NULL);
-    if (rc != SQLITE_OK) return rc;
-    const int64_t values[] = {p->process_id, p->chunk->from_ns, p->chunk->to_ns, p->chunk->from.spans,
-                              p->chunk->to.spans};
-    for (int i = 0; i < sqlite3_bind_parameter_count(*out); i++)
-        sqlite3_bind_int64(*out, i + 1, values[i]);
-    return SQLITE_OK;
-}
-
 /* ---- when it was traced, and its steps */
 
 static bool is_traced(const condenser *c, int64_t said)
@@ -380,14 +374,13 @@ static bool is_traced(const condenser *c, int64_t said)
 static int find_traced(const process_chunk *p, stretches *traced)
 {
     const condenser *c = p->owner;
-    char sql[256];
+    static const char sql[] =
+        "SELECT t_ns, name_id FROM marks WHERE process_id = ?1 AND t_ns >= ?2 AND t_ns < ?3 AND "
+        "name_id IN (?4, ?5, ?6) ORDER BY t_ns, rowid";
+    const int64_t values[] = {p->process_id, p->chunk->from_ns, p->chunk->to_ns,
+                              c->traced,     c->steps,          c->untraced};
     sqlite3_stmt *marks;
-    snprintf(
-        sql, sizeof sql,
-        "SELECT t_ns, name_id FROM marks WHERE process_id = ?1 AND t_ns >= ?2 AND t_ns < ?3 AND name_id IN "
-        "(%lld, %lld, %lld) ORDER BY t_ns, rowid",
-        (long long)c->traced, (long long)c->steps, (long long)c->untraced);
-    int rc = query(&marks, p, sql);
+    int rc = prepare(c->in.db, &marks, sql, 6, values);
     int64_t since_ns = p->chunk->from_ns, said = p->level->said;
     bool fine = true;
     while (rc == SQLITE_OK && (rc = sqlite3_step(marks)) == SQLITE_ROW) {
@@ -410,14 +403,13 @@ static int find_steps(const process_chunk *p, stretches *steps)
     static const jm_span_kind kinds[] = {JM_SPAN_STEP, JM_SPAN_BATCH};
     int rc = SQLITE_OK;
     for (size_t i = 0; i < 2 && rc == SQLITE_OK && steps->count == 0; i++) {
-        char sql[256];
-        sqlite3_stmt *spans;
-        snprintf(
-            sql, sizeof sql,
+        static const char sql[] =
             "SELECT start_ns, end_ns FROM spans WHERE process_id = ?1 AND start_ns >= ?2 AND end_ns < ?3 AND "
-            "id > ?4 AND id <= ?5 AND kind_id = %d ORDER BY start_ns",
-            (int)kinds[i]);
-        rc = query(&spans, p, sql);
+            "id > ?4 AND id <= ?5 AND kind_id = ?6 ORDER BY start_ns";
+        const int64_t values[] = {p->process_id,        p->chunk->from_ns,  p->chunk->to_ns,
+                                  p->chunk->from.spans, p->chunk->to.spans, (int64_t)kinds[i]};
+        sqlite3_stmt *spans;
+        rc = prepare(p->owner->in.db, &spans, sql, 6, values);
         while (rc == SQLITE_OK && (rc = sqlite3_step(spans)) == SQLITE_ROW) {
             stretch step = {sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1)};
             rc = jm__vec_push(steps, step) ? SQLITE_OK : SQLITE_NOMEM;
@@ -517,9 +509,7 @@ static int says_at_end(const process_chunk *p, bool *says)
         "SELECT 1 FROM marks WHERE process_id = ?1 AND t_ns = ?2 AND name_id IN (?3, ?4, ?5)";
     const int64_t values[] = {p->process_id, p->chunk->to_ns, c->traced, c->steps, c->untraced};
     sqlite3_stmt *mark;
-    int rc = sqlite3_prepare_v2(p->owner->in.db, sql, -1, &mark, NULL);
-    for (int i = 0; rc == SQLITE_OK && i < 5; i++)
-        rc = sqlite3_bind_int64(mark, i + 1, values[i]);
+    int rc = prepare(p->owner->in.db, &mark, sql, 5, values);
     if (rc == SQLITE_OK) rc = sqlite3_step(mark);
     *says = rc == SQLITE_ROW;
     sqlite3_finalize(mark);
@@ -582,9 +572,7 @@ static int condense_work(condenser *c, const chunk_rows *chunk, bool keeps)
     int64_t ids[PROCESSES_MOST];
     size_t count = 0;
     sqlite3_stmt *found;
-    int rc = sqlite3_prepare_v2(c->in.db, sql, -1, &found, NULL);
-    for (int i = 0; rc == SQLITE_OK && i < 9; i++)
-        rc = sqlite3_bind_int64(found, i + 1, values[i]);
+    int rc = prepare(c->in.db, &found, sql, 9, values);
     while (rc == SQLITE_OK && count < PROCESSES_MOST && sqlite3_step(found) == SQLITE_ROW)
         ids[count++] = sqlite3_column_int64(found, 0);
     sqlite3_finalize(found);

@@ -117,21 +117,15 @@ jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql,
     return status;
 }
 
-static jm_status ask_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err)
+jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err)
 {
     sqlite3_stmt *statement = NULL;
     JM_TRY(jm__database_prepare(db, &statement, sql, path, err));
+    jm__no_fork_begin();
     int rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) *out = sqlite3_column_int64(statement, 0);
     jm_status status = rc == SQLITE_ROW ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_step", path);
     sqlite3_finalize(statement);
-    return status;
-}
-
-jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err)
-{
-    jm__no_fork_begin();
-    jm_status status = ask_integer(db, sql, out, path, err);
     jm__no_fork_end();
     return status;
 }
@@ -146,11 +140,12 @@ static uint32_t bit_of(const char *name)
     return 0;
 }
 
-static jm_status find_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err)
+jm_status jm__database_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err)
 {
     static const char sql[] = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
     sqlite3_stmt *statement = NULL;
     uint32_t once = 0, again = 0;
+    jm__no_fork_begin();
     int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         uint32_t bit = bit_of((const char *)sqlite3_column_text(statement, 0));
@@ -159,15 +154,8 @@ static jm_status find_tables(sqlite3 *db, uint32_t *tables, const char *path, jm
         rc = SQLITE_OK;
     }
     sqlite3_finalize(statement);
-    if (rc != SQLITE_DONE) return jm__database_fail(err, db, rc, "sqlite3_step", path);
     *tables = once & ~again;
-    return JM_OK;
-}
-
-jm_status jm__database_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err)
-{
-    jm__no_fork_begin();
-    jm_status status = find_tables(db, tables, path, err);
+    jm_status status = rc == SQLITE_DONE ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_step", path);
     jm__no_fork_end();
     return status;
 }
@@ -484,10 +472,12 @@ static void leave_for_disk(sqlite3 *db, int control)
 }
 
 /* WAL: readers see a recording while it is written, and a killed recorder leaves whole commits behind.
- * NORMAL: whole after a power cut as well; one fsync a checkpoint, in a thread that nobody waits for. */
+ * NORMAL: whole after a power cut as well; one fsync a checkpoint, in a thread that nobody waits for. What is
+ * deleted (condense.h) is overwritten: else recover.h would find it. */
 static const char writing_pragmas[] = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL;"
                                       "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384;"
-                                      "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;";
+                                      "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;"
+                                      "PRAGMA secure_delete = ON;";
 
 static jm_status create_schema(sqlite3 *db, int version, const char *path, jm_error *err)
 {

@@ -16,22 +16,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The kernels of a recording up to a row: what is written later is none of the dataset's. */
-typedef struct kernel_table {
-    jm_recording *recording;
-    int64_t last_row;
-    dev_t device; /* of the file: another of its name is another recording */
-    ino_t inode;
-    size_t class_count;
-    size_t stream_count;
-    int64_t strays; /* of the last pass: rows left out, since they name a row that is not there */
-} kernel_table;
-
 typedef struct loading {
     jm__dataset view; /* what the caller sees: pointers into what follows */
     jm__loading rows;
-    kernel_table kernels;
+    jm_recording *recording;
+    int64_t last_kernel; /* rows of kernels that are written later are none of the dataset's */
+    dev_t device;        /* of the file, which kernels are read from later: another of its name is another
+                          * recording */
+    ino_t inode;
 } loading;
+
+/* False if memory is out. */
+static bool copy_damage(loading *l)
+{
+    const char *damage = jm_recording_damage(l->recording), *told = l->view.damage;
+    if (damage == NULL || (told != NULL && strcmp(told, damage) == 0)) return true;
+    l->view.damage = jm__loading_keep(&l->rows, damage);
+    return l->view.damage != NULL;
+}
+
+/* What turned out as rows passed by. */
+static jm_status tell_strays(loading *l, int64_t count, const char *what, jm_error *err)
+{
+    if (count == 0) return JM_OK;
+    JM_TRY(jm__recording_note_damage(l->recording, err, "%" PRId64 " %s and are left out", count, what));
+    return copy_damage(l) ? JM_OK : jm__no_memory(err, "jm__dataset_load");
+}
 
 /* ---- kernels of a file, row by row */
 
@@ -50,7 +60,7 @@ static int64_t launch_ns(sqlite3_stmt *row, int64_t start_ns)
 }
 
 /* False: it names what is not there, or no clock gave its times. */
-static bool read_kernel(jm__kernel_run *kernel, const kernel_table *table, sqlite3_stmt *row)
+static bool read_kernel(jm__kernel_run *kernel, const jm__loading *rows, sqlite3_stmt *row)
 {
     int64_t duration_ns = sqlite3_column_int64(row, 1);
     *kernel = (jm__kernel_run){.start_ns = sqlite3_column_int64(row, 0),
@@ -64,75 +74,65 @@ static bool read_kernel(jm__kernel_run *kernel, const kernel_table *table, sqlit
     kernel->end_ns = kernel->start_ns + duration_ns;
     kernel->launch_ns = launch_ns(row, kernel->start_ns);
     return kernel->calls >= 1 && kernel->class_id >= 1 && kernel->stream_id >= 1 &&
-           (uint64_t)kernel->class_id <= table->class_count &&
-           (uint64_t)kernel->stream_id <= table->stream_count;
+           (uint64_t)kernel->class_id <= rows->classes.count &&
+           (uint64_t)kernel->stream_id <= rows->streams.count;
 }
 
 /* Of the file that its name leads to now; 0 in memory. */
-static void find_file(const kernel_table *table, dev_t *device, ino_t *inode)
+static void find_file(const jm_recording *recording, dev_t *device, ino_t *inode)
 {
     struct stat info;
-    const char *path = jm__recording_path(table->recording);
+    const char *path = jm__recording_path(recording);
     bool there = path != NULL && stat(path, &info) == 0;
     *device = there ? info.st_dev : 0;
     *inode = there ? info.st_ino : 0;
 }
 
-static jm_status check_kernel_file(const kernel_table *table, jm_error *err)
+static jm_status check_same_file(const loading *l, jm_error *err)
 {
     dev_t device;
     ino_t inode;
-    find_file(table, &device, &inode);
-    if (device == table->device && inode == table->inode) return JM_OK;
+    find_file(l->recording, &device, &inode);
+    if (device == l->device && inode == l->inode) return JM_OK;
     return jm__fail(err, JM_BUSY, 0, "stat", "%s was replaced or removed while it was read",
-                    jm__recording_path(table->recording));
+                    jm__recording_path(l->recording));
 }
 
-static jm_status begin_kernels(kernel_table *table, sqlite3 *db, jm_error *err)
+static jm_status pass_kernels(const loading *l, sqlite3 *db, bool by_time, jm__kernel_taker take, void *taker,
+                              int64_t *strays, jm_error *err)
 {
-    find_file(table, &table->device, &table->inode);
-    return jm__recording_last_row(table->recording, db, JM_TABLE_KERNELS, &table->last_row, err);
-}
-
-static jm_status pass_kernels(kernel_table *table, sqlite3 *db, bool by_time, jm__kernel_taker take,
-                              void *taker, jm_error *err)
-{
-    const char *path = jm__recording_path(table->recording);
+    const char *path = jm__recording_path(l->recording);
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(
         db, by_time ? COLUMNS "ORDER BY start_ns, duration_ns, rowid" : COLUMNS "ORDER BY rowid", -1,
         &statement, NULL);
     if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* a column is not there */
     if (rc != SQLITE_OK) return jm__database_fail(err, db, rc, "sqlite3_prepare_v2", path);
-    sqlite3_bind_int64(statement, 1, table->last_row);
+    sqlite3_bind_int64(statement, 1, l->last_kernel);
     jm_status status = JM_OK;
     rc = SQLITE_DONE;
-    table->strays = 0;
     while (status == JM_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         jm__kernel_run kernel;
-        if (read_kernel(&kernel, table, statement))
+        if (read_kernel(&kernel, &l->rows, statement))
             status = take(taker, &kernel, err);
         else
-            table->strays++;
+            ++*strays;
     }
     if (status == JM_OK && rc != SQLITE_DONE) status = jm__database_fail(err, db, rc, "sqlite3_step", path);
     sqlite3_finalize(statement);
-    if (status == JM_OK && table->strays > 0)
-        status = jm__recording_note_damage(table->recording, err,
-                                           "%" PRId64 " kernels refer to what is not there and are left out",
-                                           table->strays);
     return status;
 }
 
-static jm_status kernels_each(kernel_table *table, bool by_time, jm__kernel_taker take, void *taker,
-                              jm_error *err)
+static jm_status each_kernel(void *context, bool by_time, jm__kernel_taker take, void *taker, jm_error *err)
 {
+    loading *l = context;
     sqlite3 *db;
-    JM_TRY(jm__recording_begin(table->recording, &db, err));
-    jm_status status = check_kernel_file(table, err);
-    if (status == JM_OK) status = pass_kernels(table, db, by_time, take, taker, err);
-    jm__recording_end(table->recording, db);
-    return status;
+    int64_t strays = 0;
+    JM_TRY(jm__recording_begin(l->recording, &db, err));
+    jm_status status = check_same_file(l, err);
+    if (status == JM_OK) status = pass_kernels(l, db, by_time, take, taker, &strays, err);
+    jm__recording_end(l->recording, db);
+    return status == JM_OK ? tell_strays(l, strays, "kernels refer to what is not there", err) : status;
 }
 
 typedef struct bounds {
@@ -161,8 +161,7 @@ jm_status jm__kernels_bounds(const jm__kernel_source *source, int64_t *earliest_
 /* ---- blocks of counters of a file, one after the other */
 
 typedef struct passing {
-    const jm__counter_set *sets;
-    size_t set_count;
+    const loading *l;
     jm__counter_taker take;
     void *taker;
     jm_status status; /* of the taker */
@@ -175,9 +174,11 @@ static bool take_block(void *context, const void *row)
 {
     passing *p = context;
     const jm__counter_block *block = row;
-    bool known = block->set_id >= 1 && (size_t)block->set_id <= p->set_count;
+    const jm__loading *rows = &p->l->rows;
+    bool known = block->set_id >= 1 && (size_t)block->set_id <= rows->counter_sets.count;
     bool timed = jm__time_is_plausible(block->start_ns) && jm__time_is_plausible(block->end_ns);
-    if (!known || !timed || !jm__counter_block_is_sound(block, p->sets[block->set_id - 1].metric_count)) {
+    if (!known || !timed ||
+        !jm__counter_block_is_sound(block, rows->counter_sets.items[block->set_id - 1].metric_count)) {
         p->strays++;
         return true;
     }
@@ -185,23 +186,20 @@ static bool take_block(void *context, const void *row)
     return p->status == JM_OK;
 }
 
-static jm_status counter_blocks_each(jm_recording *recording, const jm__counter_set *sets, size_t set_count,
-                                     jm__counter_taker take, void *taker, jm_error *err)
+static jm_status each_counter_block(void *context, jm__counter_taker take, void *taker, jm_error *err)
 {
     sqlite3 *db;
-    passing p = {.sets = sets, .set_count = set_count, .take = take, .taker = taker, .err = err};
-    JM_TRY(jm__recording_begin(recording, &db, err));
+    loading *l = context;
+    passing p = {.l = l, .take = take, .taker = taker, .err = err};
     jm_error rows_err = {0};
-    jm_status status = jm__recording_rows(recording, db, JM_TABLE_COUNTER_BLOCKS, take_block, &p, &rows_err);
-    jm__recording_end(recording, db);
+    JM_TRY(jm__recording_begin(l->recording, &db, err));
+    jm_status status =
+        jm__recording_rows(l->recording, db, JM_TABLE_COUNTER_BLOCKS, take_block, &p, &rows_err);
+    jm__recording_end(l->recording, db);
     if (p.status != JM_OK) return p.status;
-    if (status != JM_OK) {
-        if (err != NULL) *err = rows_err;
-        return status;
-    }
-    if (p.strays == 0) return JM_OK;
-    return jm__recording_note_damage(
-        recording, err, "%" PRId64 " blocks of counters are not what they say and are left out", p.strays);
+    if (status == JM_OK) return tell_strays(l, p.strays, "blocks of counters are not what they say", err);
+    if (err != NULL) *err = rows_err;
+    return status;
 }
 
 /* ---- a stretch of time, without a walk through all that a long run has: rows of a run stand nearly in the
@@ -269,7 +267,7 @@ static jm_status take_stretch(const jm_recording *recording, sqlite3 *db, const 
         if (is_by_time(recording) && jm__time_bounded(t_ns) - disorder_ns > wanted->to_ns)
             return JM_OK; /* it may be INT64_MAX */
         if (t_ns >= wanted->from_ns && t_ns <= wanted->to_ns && !take(context, &row))
-            return jm__no_memory(err, "jm__reading_stretch");
+            return jm__no_memory(err, "jm__dataset_load_readings");
     }
     if (rc == SQLITE_DONE) return JM_OK;
     return jm__database_fail(err, db, rc, "sqlite3_step", jm__recording_path(recording));
@@ -289,64 +287,24 @@ static jm_status stretch(jm_recording *recording, sqlite3 *db, const timed_table
     return status;
 }
 
-static jm_status reading_stretch(jm_recording *recording, sqlite3 *db, const jm__stretch_wanted *wanted,
-                                 jm__row_taker take, void *context, jm_error *err)
-{
-    char sensors[128] = "";
-    if (!wanted->all_sensors)
-        snprintf(sensors, sizeof sensors,
-                 "AND sensor_id IN (SELECT id FROM sensors WHERE quantity IN ('%s', '%s'))",
-                 jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
-    return stretch(recording, db, &timed_readings, sensors, wanted, take, context, err);
-}
-
-static jm_status span_stretch(jm_recording *recording, sqlite3 *db, const jm__stretch_wanted *wanted,
-                              jm__row_taker take, void *context, jm_error *err)
-{
-    return stretch(recording, db, &timed_spans, "", wanted, take, context, err);
-}
-
 /* ---- order in time */
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
-static int compare_readings(const void *left, const void *right)
-{
-    const jm_reading *a = left, *b = right;
-    int order = COMPARE(a->t_ns, b->t_ns);
-    return order != 0 ? order : COMPARE(a->sensor_id, b->sensor_id);
-}
+#define COMPARE_ROWS(name, row, first, second)                                                               \
+    static int compare_##name(const void *left, const void *right)                                           \
+    {                                                                                                        \
+        const row *a = left, *b = right;                                                                     \
+        int order = COMPARE(a->first, b->first);                                                             \
+        return order != 0 ? order : COMPARE(a->second, b->second);                                           \
+    }
 
-static int compare_spans(const void *left, const void *right)
-{
-    const jm__span *a = left, *b = right;
-    int order = COMPARE(a->start_ns, b->start_ns);
-    return order != 0 ? order : COMPARE(a->id, b->id);
-}
-
-static int compare_processes(const void *left, const void *right)
-{
-    const jm__process *a = left, *b = right;
-    return COMPARE(a->id, b->id);
-}
-
-static int compare_marks(const void *left, const void *right)
-{
-    const jm__mark *a = left, *b = right;
-    return COMPARE(a->t_ns, b->t_ns);
-}
-
-static int compare_losses(const void *left, const void *right)
-{
-    const jm__loss *a = left, *b = right;
-    return COMPARE(a->t_ns, b->t_ns);
-}
-
-static int compare_events(const void *left, const void *right)
-{
-    const jm__event *a = left, *b = right;
-    return COMPARE(a->t_ns, b->t_ns);
-}
+COMPARE_ROWS(readings, jm_reading, t_ns, sensor_id)
+COMPARE_ROWS(spans, jm__span, start_ns, id)
+COMPARE_ROWS(processes, jm__process, id, id)
+COMPARE_ROWS(marks, jm__mark, t_ns, t_ns)
+COMPARE_ROWS(losses, jm__loss, t_ns, t_ns)
+COMPARE_ROWS(events, jm__event, t_ns, t_ns)
 
 #define SORT(vec, compare) jm__sort((vec).items, (vec).count, sizeof *(vec).items, compare)
 
@@ -427,16 +385,6 @@ static int64_t noted(const jm_recording *recording, const char *key)
     return end != text && end != NULL && *end == '\0' ? value : -1;
 }
 
-/* False if memory is out. */
-static bool copy_damage(loading *l, const jm_recording *recording)
-{
-    const char *damage = jm_recording_damage(recording);
-    const char *told = l->view.damage;
-    if (damage == NULL || (told != NULL && strcmp(told, damage) == 0)) return true;
-    l->view.damage = jm__loading_keep(&l->rows, damage);
-    return l->view.damage != NULL;
-}
-
 /* What the recording knows of itself. */
 static jm_status copy_facts(loading *l, const jm_recording *recording, jm_error *err)
 {
@@ -450,26 +398,8 @@ static jm_status copy_facts(loading *l, const jm_recording *recording, jm_error 
     l->view.budget_ppm = noted(recording, "budget_ppm");
     const char *ncu = jm_recording_meta(recording, "ncu");
     l->view.ncu = ncu != NULL ? jm__loading_keep(&l->rows, ncu) : NULL;
-    bool fine = (ncu == NULL || l->view.ncu != NULL) && copy_damage(l, recording);
+    bool fine = (ncu == NULL || l->view.ncu != NULL) && copy_damage(l);
     return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
-}
-
-/* Whether kernels refer to what is not there is known once they have passed. */
-static jm_status each_kernel(void *context, bool by_time, jm__kernel_taker take, void *taker, jm_error *err)
-{
-    loading *l = context;
-    JM_TRY(kernels_each(&l->kernels, by_time, take, taker, err));
-    bool fine = l->kernels.strays == 0 || copy_damage(l, l->kernels.recording);
-    return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
-}
-
-static jm_status each_counter_block(void *context, jm__counter_taker take, void *taker, jm_error *err)
-{
-    loading *l = context;
-    jm_recording *recording = l->kernels.recording;
-    JM_TRY(counter_blocks_each(recording, l->rows.counter_sets.items, l->rows.counter_sets.count, take, taker,
-                               err));
-    return copy_damage(l, recording) ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
 /* ---- loading */
@@ -505,12 +435,17 @@ static void show(loading *l)
 static jm_status load_readings(loading *l, jm_recording *recording, sqlite3 *db,
                                const jm__stretch_wanted *wanted, jm_error *err)
 {
+    char sensors[128] = "";
+    if (!wanted->all_sensors)
+        snprintf(sensors, sizeof sensors,
+                 "AND sensor_id IN (SELECT id FROM sensors WHERE quantity IN ('%s', '%s'))",
+                 jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
     for (size_t i = 0; i < jm__taken_table_count; i++) {
         const jm__taken_table *taken = &jm__taken_tables[i];
         if (taken->for_readings)
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
         else if (taken->table == JM_TABLE_READINGS)
-            JM_TRY(reading_stretch(recording, db, wanted, taken->take, &l->rows, err));
+            JM_TRY(stretch(recording, db, &timed_readings, sensors, wanted, taken->take, &l->rows, err));
     }
     return JM_OK;
 }
@@ -594,7 +529,7 @@ static jm_status load_spans(loading *l, jm_recording *recording, sqlite3 *db,
         if (is_of_spans(taken->table))
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
         else if (taken->table == JM_TABLE_SPANS)
-            JM_TRY(span_stretch(recording, db, wanted, take_wanted_span, &filter, err));
+            JM_TRY(stretch(recording, db, &timed_spans, "", wanted, take_wanted_span, &filter, err));
         else if (taken->table == JM_TABLE_MARKS && (wanted->kind == JM_SPAN_NONE || any_is_open(l)))
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
     }
@@ -607,12 +542,9 @@ static jm_status load_tables(loading *l, jm_recording *recording, sqlite3 *db, j
         const jm__taken_table *taken = &jm__taken_tables[i];
         JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
     }
-    JM_TRY(begin_kernels(&l->kernels, db, err));
-    l->kernels.class_count = l->rows.classes.count;
-    l->kernels.stream_count = l->rows.streams.count;
-    if (l->rows.strays == 0) return JM_OK;
-    return jm__recording_note_damage(
-        recording, err, "%" PRId64 " rows refer to what is not there and are left out", l->rows.strays);
+    find_file(recording, &l->device, &l->inode);
+    JM_TRY(jm__recording_last_row(recording, db, JM_TABLE_KERNELS, &l->last_kernel, err));
+    return tell_strays(l, l->rows.strays, "rows refer to what is not there", err);
 }
 
 /* `wanted`: readings of this time; NULL: everything. */
@@ -624,7 +556,7 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const jm__stre
         free(l);
         return jm__no_memory(err, "jm__dataset_load");
     }
-    l->kernels.recording = recording;
+    l->recording = recording;
     sqlite3 *db;
     jm_status status = jm__recording_begin(recording, &db, err);
     if (status == JM_OK) {

@@ -4,7 +4,6 @@
 
 #include "format/rows/rows.h"
 #include "record/cupti/launch_cost.h"
-#include "record/sample/sampler.h"
 #include <joulemap/recording.h>
 
 /* Where its kernels come from. They are many: they pass by, and nobody holds them all. What attribution needs

@@ -299,7 +299,7 @@ static double seconds_until(const jm_recording *recording, const char *key)
     return ((double)strtoll(end, NULL, 10) - (double)strtoll(start, NULL, 10)) / 1e9;
 }
 
-bool jm__recording_is_written(const jm_recording *recording)
+static bool is_written(const jm_recording *recording)
 {
     if (jm_recording_meta(recording, "closed") != NULL) return false;
     return jm__written_goes_on(recording->path, jm_recording_meta(recording, "recorder_pid"),
@@ -309,7 +309,7 @@ bool jm__recording_is_written(const jm_recording *recording)
 /* A recording without its end mark: its recorder is still at work, or it was killed. */
 static jm_status note_missing_close(jm_recording *recording, jm_error *err)
 {
-    if (jm_recording_meta(recording, "closed") != NULL || jm__recording_is_written(recording)) return JM_OK;
+    if (jm_recording_meta(recording, "closed") != NULL || is_written(recording)) return JM_OK;
     double whole_s = seconds_until(recording, "complete_ns");
     double readings_s = seconds_until(recording, "readings_ns");
     char but[80] = "";

@@ -27,9 +27,6 @@ jm_status jm__recording_recover(jm_recording *recording, jm_status failure, jm_e
 /* NULL: in memory. */
 const char *jm__recording_path(const jm_recording *recording);
 
-/* Its recorder is at work, and has set no end mark. */
-bool jm__recording_is_written(const jm_recording *recording);
-
 /* Its end is missing. */
 bool jm__recording_is_cut(const jm_recording *recording);
 

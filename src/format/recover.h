@@ -2,7 +2,8 @@
  *
  * SQLite finds a row through pages that name other pages; when the end of a file is cut off, some of those
  * that name the first half are gone with it. So each page of rows is read by itself, and its table is known
- * by the number and kinds of its columns. Recordings never delete a row, so no page holds stale ones. */
+ * by the number and kinds of its columns. What is deleted is overwritten (database.c), so no page holds stale
+ * ones. */
 #ifndef JM_FORMAT_RECOVER_H
 #define JM_FORMAT_RECOVER_H
 

@@ -753,8 +753,7 @@ jm_status jm__writer_close(jm__writer *writer, jm_error *err)
     } else if (writer->path != NULL) {
         status = leave_one_file(writer, err);
     }
-    if (cause.status == JM_OK && writer->path != NULL &&
-        !jm__written_is_at(&writer->claim.file, writer->path))
+    if (cause.status == JM_OK && writer->path != NULL && !jm__claim_is_there(&writer->claim))
         status = fail_gone(writer, err);
     jm__writer_keep(writer);
     close_database(writer);

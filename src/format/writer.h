@@ -47,7 +47,7 @@ void jm__writer_kernels(jm__writer *writer, const jm__kernel *kernels, size_t co
 void jm__writer_mark(jm__writer *writer, const jm__mark *mark);
 void jm__writer_loss(jm__writer *writer, const jm__loss *loss);
 
-/* BAD_DATA: it is no sound block (format/rows/counters.h) of a set of this recording. */
+/* BAD_DATA: it is no sound block (format/rows/rows.h) of a set of this recording. */
 jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *block, jm_error *err);
 
 /* Make everything so far durable; `complete_ns`: all that happened before it is in. */

@@ -5,14 +5,14 @@
 
 #include "base/embedded.h"
 #include "base/status.h"
-#include "format/rows/counters.h"
+#include "format/rows/rows.h"
 
 #define JM_CHIP_GROUPS_MAX 16
 #define JM_METRIC_TEXT     128
 
 typedef struct jm__metric {
     char name[JM_METRIC_TEXT]; /* as CUPTI calls it */
-    char unit[16];             /* format/rows/counters.h */
+    char unit[16];             /* format/rows/rows.h */
     size_t group;
 } jm__metric;
 

@@ -5,7 +5,7 @@
 
 #include "base/kept_file.h"
 #include "base/strbuf.h"
-#include "format/rows/counters.h"
+#include "format/rows/rows.h"
 #include "record/cupti/search.h"
 
 #include <joulemap/board.h>
@@ -35,7 +35,7 @@ typedef enum jm__frame_kind {
     JM_FRAME_HELLO =
         1, /* jm__frame_hello, then its texts, each with its NUL: chip, metric, unit, metric, ... */
     JM_FRAME_STARTED, /* nothing */
-    JM_FRAME_SAMPLES, /* jm__frame_samples, then a block's data (format/rows/counters.h) */
+    JM_FRAME_SAMPLES, /* jm__frame_samples, then a block's data (format/rows/rows.h) */
     JM_FRAME_LOST,    /* int64_t: how many times the hardware's buffer was full; another sampler is made */
     JM_FRAME_STOPPED, /* nothing: all samples up to the stop have been sent, or it could not start just now */
     JM_FRAME_FAULT,   /* two texts, each with its NUL: what is wrong, the cure ("": none). Then it leaves. */

@@ -8,6 +8,7 @@
 #include "format/writer.h"
 #include "record/counters/source.h"
 #include "record/run/folder.h"
+#include "record/sample/sampler.h"
 #include "record/timeline/collector.h"
 
 #include <joulemap/run.h>
