@@ -97,7 +97,7 @@ static bool frame_equal(const void *key, const void *another)
     return strcmp(a->path, b->path) == 0 && strcmp(a->kind, b->kind) == 0;
 }
 
-/* As the table says it (report/rows_table.c): of paths that rows of two kinds have, and of all that are one
+/* As the table says it (report/text.c): of paths that rows of two kinds have, and of all that are one
  * occurrence; "(idle)" and "step" say what they are. */
 static bool says_kind(const jm__stacks *s, const jm__map *by_path, size_t i)
 {

@@ -5,9 +5,7 @@
 #include "page/parts.h"
 #include "report/fold.h"
 #include "report/format.h"
-#include "report/kernel_name.h"
-#include "report/part_path.h"
-#include "report/row_cells.h"
+#include "report/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "page/column.h"
 #include "page/lines_json.h"
 #include "page/parts.h"
-#include "report/json_summary.h"
-#include "report/waits.h"
+#include "report/facts.h"
+#include "report/json.h"
 
 #include <string.h>
 

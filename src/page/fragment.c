@@ -4,7 +4,6 @@
 #include "page/lines.h"
 #include "report/facts.h"
 #include "report/format.h"
-#include "report/kernel_name.h"
 
 #include <joulemap/page.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "base/order.h"
 #include "base/status.h"
-#include "report/row_cells.h"
+#include "report/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 
 #include "base/utf8.h"
 #include "page/column.h"
-#include "report/kernel_name.h"
-#include "report/row_cells.h"
+#include "report/format.h"
+#include "report/text.h"
 
 #include <string.h>
 

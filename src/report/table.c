@@ -2,8 +2,7 @@
 #include "report/table.h"
 
 #include "base/utf8.h"
-#include "report/colour.h"
-#include "report/kernel_name.h"
+#include "report/format.h"
 
 #include <string.h>
 

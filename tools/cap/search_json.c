@@ -2,7 +2,7 @@
 #include "base/json_value.h"
 #include "base/status.h"
 #include "cap/search.h"
-#include "report/json_add.h"
+#include "report/json.h"
 
 #include <stdio.h>
 

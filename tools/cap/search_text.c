@@ -6,7 +6,6 @@
 #include "cap/search.h"
 #include "cap/search_chart.h"
 #include "report/format.h"
-#include "report/wrap.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/json_value.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "report/json_add.h"
+#include "report/json.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/json_value.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "report/json_add.h"
+#include "report/json.h"
 
 #include <errno.h>
 #include <math.h>

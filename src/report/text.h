@@ -1,6 +1,6 @@
 /* What a table says of a row, column by column. */
-#ifndef JM_REPORT_ROW_CELLS_H
-#define JM_REPORT_ROW_CELLS_H
+#ifndef JM_REPORT_TEXT_H
+#define JM_REPORT_TEXT_H
 
 #include "report/fold.h"
 #include "report/table.h"
