@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "export/format.h"
-#include "export/json_put.h"
+#include "export/put.h"
 #include "export/trace.h"
 
 #include <inttypes.h>

@@ -1,8 +1,9 @@
-/* Choosing the format, and whether all of it reached the stream. */
+/* Choosing the format, and whether all of it reached the stream; JSON, which the report writes. */
 #include "base/status.h"
 #include "export/format.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const jm__export_format *const formats[] = {
@@ -44,3 +45,20 @@ jm_status jm_export(jm_recording *recording, const char *name, const jm_report_o
     return jm__fail(err, jm_status_of_errno(code), code, "fwrite", "cannot write the export: %s",
                     strerror(code));
 }
+
+/* ---- the whole report as JSON ---- */
+
+static jm_status write_json(jm_recording *recording, const jm_report_options *options, FILE *out,
+                            jm_error *err)
+{
+    jm_report *report = NULL;
+    char *text = NULL;
+    JM_TRY(jm_report_create(&report, recording, options, err));
+    jm_status status = jm_report_json(report, &text, err);
+    if (status == JM_OK) fputs(text, out);
+    free(text);
+    jm_report_free(report);
+    return status;
+}
+
+const jm__export_format jm__export_json = {"json", false, write_json};

@@ -2,7 +2,7 @@
  * without those inside it. https://llnl-hatchet.readthedocs.io/en/latest/data_generation.html */
 #include "base/status.h"
 #include "export/format.h"
-#include "export/json_put.h"
+#include "export/put.h"
 #include "export/stacks.h"
 
 typedef struct tree {

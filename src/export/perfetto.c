@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "base/status.h"
 #include "export/format.h"
-#include "export/pb_put.h"
+#include "export/put.h"
 #include "export/trace.h"
 
 #include <joulemap/joulemap.h>

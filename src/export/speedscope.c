@@ -2,7 +2,7 @@
  * https://www.speedscope.app/file-format-schema.json */
 #include "base/status.h"
 #include "export/format.h"
-#include "export/json_put.h"
+#include "export/put.h"
 #include "export/stacks.h"
 
 #include <joulemap/joulemap.h>

@@ -397,9 +397,7 @@ static void add_verdicts(jm__strbuf *out, const jm_diff *diff, size_t width)
         jm__strbuf line = {0};
         jm__strbuf_format(&line, "%s is %s: %s", diff->runs[r].name, quality->verdict,
                           quality->verdict_reason);
-        jm__wrap(out, "", 0, line.text != NULL ? line.text : "", width);
-        out->failed = out->failed || line.failed;
-        jm__strbuf_free(&line);
+        jm__wrap_take(out, "", 0, &line, width);
     }
 }
 
@@ -422,9 +420,7 @@ static void add_runs(jm__strbuf *out, const jm_diff *diff, int side, size_t widt
     if (isfinite(deviation_j / mean_j))
         jm__strbuf_format(&line, "; standard deviation of their totals %.2g %%", 100 * deviation_j / mean_j);
     jm__strbuf_add(&line, ".");
-    jm__wrap(out, "", 0, line.text != NULL ? line.text : "", width);
-    out->failed = out->failed || line.failed;
-    jm__strbuf_free(&line);
+    jm__wrap_take(out, "", 0, &line, width);
 }
 
 /* `some_runs`: the table says of rows that only some runs have them. `width`: 0, not wrapped. */
@@ -438,9 +434,7 @@ static void diff_notes(jm__strbuf *out, const jm_diff *diff, bool some_runs, siz
     if (diff_is_simulated(diff)) jm__strbuf_add(&line, "SIMULATED GPU. ");
     add_gpus(&line, diff);
     add_conditions(&line, diff);
-    jm__wrap(out, "", 0, line.text != NULL ? line.text : "", width);
-    out->failed = out->failed || line.failed;
-    jm__strbuf_free(&line);
+    jm__wrap_take(out, "", 0, &line, width);
     add_verdicts(out, diff, width);
     jm__wrap(out, "", 0,
              "\302\261 is half of the 95 % interval, of energies relative to the GPU's own sensor.", width);
@@ -503,15 +497,6 @@ static bool choose_rows(choice *chosen, const jm_diff *diff, const diff_fold *fo
     return fine;
 }
 
-static bool push_line(jm__table *table, jm__table_line line, jm__strbuf *name)
-{
-    line.name = jm__strbuf_take(name);
-    if (line.name == NULL) return false;
-    if (jm__vec_push(&table->lines, line)) return true;
-    free(line.name);
-    return false;
-}
-
 /* What is the same for all rows of a table. */
 typedef struct layout {
     const jm_diff *diff;
@@ -553,7 +538,7 @@ static bool add_total(jm__table *table, layout *of)
     jm__strbuf name = {0};
     jm__strbuf_add(&name, of->diff->total.name);
     write_cells(&line, of, &of->diff->total, 0);
-    return push_line(table, line, &name);
+    return jm__table_push(table, line, &name);
 }
 
 static bool add_part(jm__table *table, layout *of, const diff_part *part)
@@ -566,7 +551,7 @@ static bool add_part(jm__table *table, layout *of, const diff_part *part)
     jm__utf8_add(&name, text, true);
     if (row->path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
     write_cells(&line, of, row, part->part->members);
-    return push_line(table, line, &name);
+    return jm__table_push(table, line, &name);
 }
 
 static bool add_count(jm__table *table, size_t count, const char *what)
@@ -574,7 +559,7 @@ static bool add_count(jm__table *table, size_t count, const char *what)
     if (count == 0) return true;
     jm__strbuf name = {0};
     jm__strbuf_format(&name, "%zu %s", count, what);
-    return push_line(table, (jm__table_line){.depth = 1}, &name);
+    return jm__table_push(table, (jm__table_line){.depth = 1}, &name);
 }
 
 static jm_status fill_chosen(jm__table *table, layout *of, diff_fold *fold, const choice *chosen,
@@ -665,14 +650,6 @@ static jm_status make_table(jm__table *table, titles *words, layout *of, size_t 
     return status;
 }
 
-/* What a view wrote, as its result. */
-static jm_status hand_over(char **out, jm__strbuf *text, jm_status status, jm_error *err)
-{
-    *out = status == JM_OK ? jm__strbuf_take(text) : NULL;
-    jm__strbuf_free(text);
-    return status == JM_OK && *out == NULL ? jm__no_memory(err, "jm_diff_text") : status;
-}
-
 jm_status jm_diff_text(const jm_diff *diff, int width, size_t limit, char **out, jm_error *err)
 {
     size_t columns = width > 0 ? (size_t)width : 0;
@@ -687,7 +664,7 @@ jm_status jm_diff_text(const jm_diff *diff, int width, size_t limit, char **out,
         diff_notes(&text, diff, of.some_runs, columns);
     }
     jm__table_free(&table);
-    return hand_over(out, &text, status, err);
+    return jm__hand_over(out, &text, status, "jm_diff_text", err);
 }
 
 /* A name that Markdown shows as it is. */
@@ -739,7 +716,7 @@ jm_status jm_diff_markdown(const jm_diff *diff, size_t limit, char **out, jm_err
         diff_notes(&text, diff, of.some_runs, 0);
     }
     jm__table_free(&table);
-    return hand_over(out, &text, status, err);
+    return jm__hand_over(out, &text, status, "jm_diff_text", err);
 }
 
 /* ---- a diff as JSON: all rows, every figure in full, null where there is none ---- */
@@ -775,26 +752,15 @@ static json_t *row_object(const jm_diff_row *row, bool is_total)
     return NULL;
 }
 
-static json_t *run_object(const jm__diff_run *run)
+static json_t *run_object(const void *runs, size_t i)
 {
+    const jm__diff_run *run = &((const jm__diff_run *)runs)[i];
     const jm_report_quality *quality = jm_report_quality_get(run->report);
     return json_pack("{so sI so so so so so}", "name", jm__json_text(run->name), "units",
                      (json_int_t)run->units, "clock_mhz", jm__json_real(quality->clock_mhz), "temperature_c",
                      jm__json_real(quality->temperature_c), "throttled_share",
                      jm__json_real(quality->throttled_share), "verdict", jm__json_text(quality->verdict),
                      "verdict_reason", jm__json_text(quality->verdict_reason));
-}
-
-static json_t *runs_array(const jm_diff *diff, int side)
-{
-    json_t *runs = json_array();
-    for (size_t r = 0; runs != NULL && r < jm__diff_run_count(diff); r++) {
-        if (diff->runs[r].side != side || json_array_append_new(runs, run_object(&diff->runs[r])) == 0)
-            continue;
-        json_decref(runs);
-        return NULL;
-    }
-    return runs;
 }
 
 /* A side of one run says of itself what the run does. */
@@ -806,33 +772,27 @@ static json_t *side_object(const jm_diff *diff, int side)
     json_int_t units = 0;
     for (size_t r = 0; r < jm__diff_run_count(diff); r++)
         units += diff->runs[r].side == side ? diff->runs[r].units : 0;
-    return json_pack("{so sI so so so so so so}", "name", jm__json_text(diff->names[side]), "units", units,
-                     "clock_mhz", jm__json_real(conditions.clock_mhz), "temperature_c",
-                     jm__json_real(conditions.temperature_c), "throttled_share",
-                     jm__json_real(conditions.throttled_share), "verdict", jm__json_text(quality->verdict),
-                     "verdict_reason", jm__json_text(quality->verdict_reason), "runs",
-                     runs_array(diff, side));
+    return json_pack(
+        "{so sI so so so so so so}", "name", jm__json_text(diff->names[side]), "units", units, "clock_mhz",
+        jm__json_real(conditions.clock_mhz), "temperature_c", jm__json_real(conditions.temperature_c),
+        "throttled_share", jm__json_real(conditions.throttled_share), "verdict",
+        jm__json_text(quality->verdict), "verdict_reason", jm__json_text(quality->verdict_reason), "runs",
+        jm__json_array(diff->counts[side], run_object, diff->runs + (side == 0 ? 0 : diff->counts[0])));
 }
 
-static json_t *rows_array(const jm_diff *diff)
+static json_t *row_at_place(const void *diff, size_t i)
 {
-    json_t *rows = json_array();
-    for (size_t i = 0; rows != NULL && i < diff->rows.count; i++) {
-        if (json_array_append_new(rows, row_object(&diff->rows.items[i], false)) == 0) continue;
-        json_decref(rows);
-        return NULL;
-    }
-    return rows;
+    return row_object(&((const jm_diff *)diff)->rows.items[i], false);
 }
 
 static json_t *diff_object(const jm_diff *diff)
 {
     jm_by by = jm_report_options_get(diff->runs[0].report)->by;
-    return json_pack("{ss ss ss sb so so ss sf so so}", "version", jm_version(), "by", jm_by_text(by), "per",
-                     jm_per_text(diff->per), "simulated", (int)diff_is_simulated(diff), "a",
-                     side_object(diff, 0), "b", side_object(diff, 1), "gpu",
-                     jm_sameness_text(diff->gains.sameness), "gain_u", diff->gain_u, "total",
-                     row_object(&diff->total, true), "rows", rows_array(diff));
+    return json_pack(
+        "{ss ss ss sb so so ss sf so so}", "version", jm_version(), "by", jm_by_text(by), "per",
+        jm_per_text(diff->per), "simulated", (int)diff_is_simulated(diff), "a", side_object(diff, 0), "b",
+        side_object(diff, 1), "gpu", jm_sameness_text(diff->gains.sameness), "gain_u", diff->gain_u, "total",
+        row_object(&diff->total, true), "rows", jm__json_array(diff->rows.count, row_at_place, diff));
 }
 
 jm_status jm_diff_json(const jm_diff *diff, char **out, jm_error *err)
@@ -842,7 +802,5 @@ jm_status jm_diff_json(const jm_diff *diff, char **out, jm_error *err)
     bool whole = jm__json_add(&text, root, 0);
     json_decref(root);
     jm__strbuf_add(&text, "\n");
-    *out = whole ? jm__strbuf_take(&text) : NULL;
-    jm__strbuf_free(&text);
-    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_diff_json");
+    return jm__hand_over(out, &text, whole ? JM_OK : jm__no_memory(err, "jm_diff_json"), "jm_diff_json", err);
 }

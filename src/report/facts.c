@@ -233,10 +233,8 @@ static void add_title(jm__strbuf *out, const char *what, const jm_report *report
     if (jm_report_totals_get(report)->simulated) jm__strbuf_add(&title, ", SIMULATED GPU");
     add_boards(&title, report);
     if (colour) jm__strbuf_add(out, JM_COLOUR_BOLD);
-    jm__wrap(out, "", 0, title.text != NULL ? title.text : "", width);
+    jm__wrap_take(out, "", 0, &title, width);
     jm__strbuf_add(out, colour ? JM_COLOUR_NONE "\n" : "\n");
-    out->failed = out->failed || title.failed;
-    jm__strbuf_free(&title);
 }
 
 static const char *colour_of(const char *verdict)

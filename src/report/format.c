@@ -2,6 +2,7 @@
 #include "report/format.h"
 
 #include "base/plain.h"
+#include "base/status.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
@@ -332,4 +333,18 @@ void jm__wrap(jm__strbuf *out, const char *name, size_t indent, const char *text
     jm__strbuf_add(out, "\n");
     if (clean.failed) out->failed = true;
     jm__strbuf_free(&clean);
+}
+
+void jm__wrap_take(jm__strbuf *out, const char *name, size_t indent, jm__strbuf *text, size_t width)
+{
+    jm__wrap(out, name, indent, text->text != NULL ? text->text : "", width);
+    out->failed = out->failed || text->failed;
+    jm__strbuf_free(text);
+}
+
+jm_status jm__hand_over(char **out, jm__strbuf *text, jm_status status, const char *operation, jm_error *err)
+{
+    *out = status == JM_OK ? jm__strbuf_take(text) : NULL;
+    jm__strbuf_free(text);
+    return status == JM_OK && *out == NULL ? jm__no_memory(err, operation) : status;
 }

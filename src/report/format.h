@@ -5,6 +5,7 @@
 
 #include "base/strbuf.h"
 
+#include <joulemap/status.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,6 +60,12 @@ void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns);
 /* "name      text": `indent` columns for the name, words beyond column `width` (0: none are) on lines of
  * their own below the text. The text may hold any bytes. */
 void jm__wrap(jm__strbuf *out, const char *name, size_t indent, const char *text, size_t width);
+void jm__wrap_take(jm__strbuf *out, const char *name, size_t indent, jm__strbuf *text,
+                   size_t width); /* frees it */
+
+/* What a view wrote, as its result: the text is taken, or freed where the status, which this returns, is not
+ * OK. */
+jm_status jm__hand_over(char **out, jm__strbuf *text, jm_status status, const char *operation, jm_error *err);
 
 #define JM_COLOUR_BOLD   "\033[1m"
 #define JM_COLOUR_FAINT  "\033[2m"

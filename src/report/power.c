@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *bin_json(const jm_power_bin *bin)
+static json_t *bin_json(const void *bins, size_t i)
 {
+    const jm_power_bin *bin = &((const jm_power_bin *)bins)[i];
     return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "from_ns", (json_int_t)bin->from_ns, "to_ns",
                      (json_int_t)bin->to_ns, "seen_s", jm__json_real(bin->seen_s), "mean_w",
                      jm__json_real(bin->mean_w), "least_w", jm__json_real(bin->least_w), "most_w",
@@ -26,14 +27,8 @@ static json_t *bin_json(const jm_power_bin *bin)
 
 static json_t *board_json(const jm_report_board *at, const jm_power_bin *bins, size_t count)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        if (json_array_append_new(array, bin_json(&bins[i])) != 0) {
-            json_decref(array);
-            return NULL;
-        }
     return json_pack("{s:i, s:o, s:o}", "index", at->index, "name", jm__json_text(at->board->name), "bins",
-                     array);
+                     jm__json_array(count, bin_json, bins));
 }
 
 static jm_status list_boards(json_t *boards, const jm_report *report, const jm__power_over_time *power,
@@ -310,10 +305,5 @@ jm_status jm_report_power_text(const jm_report *report, const jm_text_options *o
     jm_status status = add_boards(&c, asked.colour, err);
     jm__power_over_time_free(c.power);
     free(c.bins);
-    if (status == JM_OK) {
-        *out = jm__strbuf_take(&text);
-        if (*out == NULL) status = jm__no_memory(err, "jm_report_power_text");
-    }
-    jm__strbuf_free(&text);
-    return status;
+    return jm__hand_over(out, &text, status, "jm_report_power_text", err);
 }

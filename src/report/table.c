@@ -305,6 +305,14 @@ void jm__table_print(jm__strbuf *out, const jm__table *table, size_t width)
     free_short_names(&names);
 }
 
+bool jm__table_push(jm__table *table, jm__table_line line, jm__strbuf *name)
+{
+    line.name = jm__strbuf_take(name);
+    if (line.name != NULL && jm__vec_push(&table->lines, line)) return true;
+    free(line.name);
+    return false;
+}
+
 void jm__table_free(jm__table *table)
 {
     for (size_t i = 0; i < table->lines.count; i++)

@@ -263,34 +263,30 @@ static jm_status picks_make(jm__picks *picks, const jm__fold *fold, const bool *
 
 /* ---- the cells of a table of rows ---- */
 
-static void write_members(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_members(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     snprintf(out, JM_CELL, "%zu", part->members);
 }
 
 /* Of one member: equal layers are called equally often. */
-static void write_calls(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_calls(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     if (part->sum.calls == 0)
         snprintf(out, JM_CELL, "-"); /* idle time is not called */
     else
         jm__format_count(out, llround((double)part->sum.calls / (double)part->members));
 }
 
-static void write_tokens(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_tokens(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     if (part->sum.tokens > 0)
         jm__format_count(out, part->sum.tokens);
     else
         snprintf(out, JM_CELL, "-");
 }
 
-static void write_per_token(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_per_token(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     out[0] = '\0';
     if (part->sum.tokens <= 0) return;
     double energy_j = part->sum.energy_j / (double)part->sum.tokens;
@@ -300,44 +296,33 @@ static void write_per_token(char out[JM_CELL], const jm__part *part, const jm__e
     snprintf(out, JM_CELL, "%.20s %s", value, own.unit);
 }
 
-static void write_time(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_time(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     jm__format_time(out, part->sum.busy_s > 0 ? part->sum.busy_s : NAN);
 }
 
-static void write_energy(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_half(char out[JM_CELL], const jm__part *part)
 {
-    jm__format_scaled(out, part->sum.energy_j, scale);
-}
-
-static void write_half(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
-{
-    (void)scale;
     jm__format_half(out, part->sum.energy_j, part->sum.energy_low_j, part->sum.energy_high_j);
 }
 
-static void write_power(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_power(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     jm__format_power(out, part->sum.power_w);
 }
 
-static void write_share(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_share(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     jm__format_share(out, part->sum.share);
 }
 
-static void write_known(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_known(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     snprintf(out, JM_CELL, "%s", jm_provenance_text(part->sum.provenance));
 }
 
-static void write_each(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_each(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     jm__format_time(out, part->sum.calls > 0 ? part->sum.busy_s / (double)part->sum.calls : NAN);
 }
 
@@ -349,15 +334,13 @@ static void write_percent(char out[JM_CELL], double share)
         out[0] = '\0'; /* nothing to say: an optimizer has no passes */
 }
 
-static void write_forward(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_forward(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     write_percent(out, part->sum.forward_share);
 }
 
-static void write_backward(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static void write_backward(char out[JM_CELL], const jm__part *part)
 {
-    (void)scale;
     write_percent(out, part->sum.backward_share);
 }
 
@@ -435,17 +418,17 @@ typedef enum when {
 /* The columns after the name, in order: a new one is a line here and its function. */
 static const struct {
     jm__table_column shape;
-    void (*write)(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale);
+    void (*write)(char out[JM_CELL], const jm__part *part);
     when when;
-    bool adds_up;                                                /* can be said of several rows together */
-    bool is_energy;                                              /* its title is the unit */
+    bool adds_up;   /* can be said of several rows together */
+    bool is_energy; /* its title is the unit: of the table, as its figures */
     bool (*write_text)(char out[JM_CELL], const jm__part *part); /* in place of `write`; false: no memory */
 } columns[] = {
     {.shape = {"x", false, 0}, write_members, SOME_ARE_SEVERAL},
     {.shape = {"calls", false, 3}, write_calls, ALWAYS},
     {.shape = {"each", false, 0}, write_each, BY_KERNEL},
     {.shape = {"time", false, 5}, write_time, ALWAYS},
-    {.shape = {"energy", false, 0}, write_energy, ALWAYS, .adds_up = true, .is_energy = true},
+    {.shape = {"energy", false, 0}, .adds_up = true, .is_energy = true},
     {.shape = {"\302\261", false, 0}, write_half, ALWAYS},
     {.shape = {"tokens", false, 0}, write_tokens, BY_REQUEST},
     {.shape = {"a token", false, 0}, write_per_token, BY_REQUEST},
@@ -508,8 +491,10 @@ bool jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm
         if (!is_shown(traits, c)) continue;
         char *cell = cells[written++];
         if (sums_alone && !columns[c].adds_up) continue;
-        if (columns[c].write_text == NULL)
-            columns[c].write(cell, part, scale);
+        if (columns[c].is_energy)
+            jm__format_scaled(cell, part->sum.energy_j, scale);
+        else if (columns[c].write_text == NULL)
+            columns[c].write(cell, part);
         else if (!columns[c].write_text(cell, part))
             return false;
     }
@@ -653,12 +638,8 @@ static bool add_line(jm__table *table, const view *v, const jm__pick *pick, bool
     bool fine = strcmp(row->kind, "gap") != 0 || write_what_came(line.hint, sizeof line.hint, row);
     line.faint = row->provenance >= JM_PROVENANCE_WEAK;
     if (say_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
-    line.name = jm__strbuf_take(&name);
-    if (line.name == NULL) return false;
     fine = jm__row_cells(line.cells, &v->traits, part, &v->scale, false) && fine;
-    if (fine && jm__vec_push(&table->lines, line)) return true;
-    free(line.name);
-    return false;
+    return jm__table_push(table, line, &name) && fine;
 }
 
 /* What the rows left out add up to, beyond the rows above: those inside a row that is shown are part of it,
@@ -679,17 +660,13 @@ static bool add_rest(jm__table *table, const view *v, const bool *chosen)
     bool inside = energy_j == 0, fine = true;
     jm__strbuf_format(&name, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
     snprintf(line.hint, sizeof line.hint, inside ? ", in these" : ", beyond these");
-    line.name = jm__strbuf_take(&name);
-    if (line.name == NULL) return false;
     if (!inside) {
         const jm__part rest = {.members = 1,
                                .sum = {.energy_j = energy_j,
                                        .share = energy_j / jm_report_totals_get(v->report)->total_energy_j}};
         fine = jm__row_cells(line.cells, &v->traits, &rest, &v->scale, true);
     }
-    if (fine && jm__vec_push(&table->lines, line)) return true;
-    free(line.name);
-    return false;
+    return jm__table_push(table, line, &name) && fine;
 }
 
 static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, const char **sorted,
@@ -821,9 +798,7 @@ static void add_notes(jm__strbuf *out, const jm_report *report, const jm_text_op
     jm__strbuf_format(&more, "%zu more note%s, and how the fit went%s%s", left_out, left_out == 1 ? "" : "s",
                       options->ask_for_notes != NULL ? ": " : " are left out",
                       options->ask_for_notes != NULL ? options->ask_for_notes : "");
-    if (more.text != NULL) jm__wrap(out, "", 0, more.text, width);
-    out->failed = out->failed || more.failed;
-    jm__strbuf_free(&more);
+    jm__wrap_take(out, "", 0, &more, width);
 }
 
 /* A row that was asked for by its number has room for all of its name. */
@@ -879,11 +854,6 @@ jm_status jm_report_text(const jm_report *report, const jm_text_options *options
     jm_status status = rows_table(&table, report, &asked, err);
     if (status == JM_OK) status = add_head(&text, report, &asked, err);
     if (status == JM_OK) status = write_text(&text, report, &asked, &table, err);
-    if (status == JM_OK) {
-        *out = jm__strbuf_take(&text);
-        if (*out == NULL) status = jm__no_memory(err, "jm_report_text");
-    }
-    jm__strbuf_free(&text);
     jm__table_free(&table);
-    return status;
+    return jm__hand_over(out, &text, status, "jm_report_text", err);
 }

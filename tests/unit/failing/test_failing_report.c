@@ -4,7 +4,6 @@
 #include "base/strbuf.h"
 #include "failing_each.h"
 #include "format/rows/marks.h"
-#include "page/document.h"
 #include "page/parts.h"
 #include "report/facts.h"
 #include "report/json.h"
