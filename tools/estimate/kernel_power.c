@@ -1,7 +1,7 @@
 /* Amounts of a kernel, its time at another clock, and the power that they make. */
 #include "estimate/kernel_power.h"
 
-#include "import/ncu/amount.h"
+#include "import/ncu/sheet.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "estimate/kept_model.h"
 #include "estimate/scaled_model.h"
-#include "import/ncu/amount.h"
+#include "import/ncu/sheet.h"
 #include "model/store.h"
 #include "record/sample/profile.h"
 

@@ -11,7 +11,7 @@
 #ifndef JM_ESTIMATE_SCALED_MODEL_H
 #define JM_ESTIMATE_SCALED_MODEL_H
 
-#include "import/ncu/words.h"
+#include "import/ncu/sheet.h"
 #include "model/board_model.h"
 
 void jm__model_scale(jm__board_model *model, const jm__ncu_words *words, const jm__ncu_board *from,

@@ -4,7 +4,7 @@
 #include "attribute/fit/matrix.h"
 #include "attribute/work/kernel_family.h"
 #include "base/status.h"
-#include "import/ncu/words.h"
+#include "import/ncu/sheet.h"
 
 #include <math.h>
 #include <stdlib.h>
