@@ -4,7 +4,7 @@
 #include "base/map.h"
 #include "base/options.h"
 #include "base/status.h"
-#include "base/text_store.h"
+#include "base/strbuf.h"
 #include "base/utf8.h"
 #include "export/format.h"
 #include "export/put.h"

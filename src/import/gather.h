@@ -11,6 +11,7 @@
 #include <joulemap/import.h>
 #include <joulemap/status.h>
 
+/* Names of parts and kernels as numbers from 1; 0 is "". */
 typedef struct jm__texts {
     JM_VEC(char *) items;
     jm__map numbers; /* by text */

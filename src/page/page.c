@@ -64,7 +64,7 @@ static json_t *page_machine(const jm_page_run *run)
 {
     const jm_recording *recording = run->recording;
     size_t fact_count = recording != NULL ? sizeof machine_facts / sizeof *machine_facts : 0;
-    return json_pack("{so so so}", "machine_facts", jm__json_array(fact_count, machine_fact_at, recording),
+    return json_pack("{so so so}", "facts", jm__json_array(fact_count, machine_fact_at, recording),
                      "start_unix_s", recording != NULL ? started(recording) : json_null(), "boards",
                      jm__json_array(jm_report_board_count(run->report), board_at, run->report));
 }

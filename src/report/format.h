@@ -38,6 +38,8 @@ void jm__format_time(char out[JM_CELL], double time_s);   /* "1.23 ms" */
 void jm__format_share(char out[JM_CELL], double share);   /* 0.123: "12.3 %" */
 void jm__format_count(char out[JM_CELL], int64_t count);  /* "123", "1.23M" */
 
+/* ---- C++ kernel names, made short enough for a table */
+
 /* How much is left out. */
 typedef enum jm__brevity {
     JM_BREVITY_SIGNATURE,  /* without "void " and the list of parameters */
@@ -67,6 +69,8 @@ void jm__wrap_take(jm__strbuf *out, const char *name, size_t indent, jm__strbuf 
  * OK. */
 jm_status jm__hand_over(char **out, jm__strbuf *text, jm_status status, const char *operation, jm_error *err);
 
+/* Escapes of terminals (ECMA-48, SGR): few, for what a reader looks for first and for what is little known.
+ */
 #define JM_COLOUR_BOLD   "\033[1m"
 #define JM_COLOUR_FAINT  "\033[2m"
 #define JM_COLOUR_RED    "\033[31m"

@@ -9,7 +9,7 @@
 #ifndef JM_IMPORT_NCU_NCU_H
 #define JM_IMPORT_NCU_NCU_H
 
-#include "base/text_store.h"
+#include "base/strbuf.h"
 
 #include <joulemap/status.h>
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* Tables of ncu out of what stands around them: units, header lines, pages. */
 #include "base/csv.h"
 #include "base/map.h"
-#include "base/number.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/vec.h"

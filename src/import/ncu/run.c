@@ -1,7 +1,6 @@
 /* Where Nsight Compute is, a program under it, and what it says when it counted nothing. */
 #include "import/ncu/run.h"
 
-#include "base/beside.h"
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/status.h"

@@ -1,7 +1,6 @@
 /* Looking for joulemap-counters and for what it needs. */
 #include "record/counters/way.h"
 
-#include "base/beside.h"
 #include "base/helper.h"
 #include "record/cupti/program.h"
 

@@ -1,8 +1,8 @@
 /* Which libnvidia-ml to load, and its symbols. */
 #include "record/device/nvml_load.h"
 
-#include "base/beside.h"
-#include "base/library.h"
+#include "base/helper.h"
+#include "base/no_fork.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Kernels of the process that runs the recorder itself: the injected library, loaded by hand. */
-#include "base/beside.h"
 #include "base/clock.h"
-#include "base/library.h"
+#include "base/helper.h"
+#include "base/no_fork.h"
 #include "base/status.h"
 #include "record/run/inside.h"
 

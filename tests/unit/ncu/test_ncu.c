@@ -1,5 +1,5 @@
 /* Tables of Nsight Compute: every form, whatever stands around them, and 10,000 damaged ones. */
-#include "base/number.h"
+#include "base/csv.h"
 #include "chance.h"
 #include "import/ncu/ncu.h"
 #include "proof.h"
