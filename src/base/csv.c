@@ -17,8 +17,11 @@
 /* ---- numbers: one pass finds runs of digits and what stands between them; both readings are tried on those
  */
 
-enum { RUNS_MAX = 24, DIGITS_MAX = 64 };
-_Static_assert(DIGITS_MAX + 16 <= JM_NUMBER_BYTES, "a sign, a point, an exponent and the end beside them");
+enum {
+    RUNS_MAX = 24,
+    DIGITS_MAX = 64,
+    NUMBER_BYTES = DIGITS_MAX + 16 /* a sign, a point, an exponent, the end */
+};
 
 typedef struct runs {
     bool negative;
@@ -92,7 +95,7 @@ static bool find_runs(const char *text, runs *r)
 }
 
 /* false if it cannot be read so. */
-static bool write_plain(const runs *r, char decimal, char plain[JM_NUMBER_BYTES])
+static bool write_plain(const runs *r, char decimal, char plain[NUMBER_BYTES])
 {
     size_t used = 0;
     size_t whole = r->count; /* runs before the decimal sign */
@@ -131,7 +134,7 @@ static bool write_plain(const runs *r, char decimal, char plain[JM_NUMBER_BYTES]
 /* NAN if it cannot be read so. */
 static double read_as(const runs *r, char decimal)
 {
-    char plain[JM_NUMBER_BYTES], *end;
+    char plain[NUMBER_BYTES], *end;
     if (!write_plain(r, decimal, plain)) return NAN;
     double value = jm__real_of(plain, &end);
     return *end == '\0' && isfinite(value) ? value : NAN;
@@ -161,7 +164,8 @@ jm__number_kind jm__number_read(const char *text, double *point, double *comma)
     return *point == *comma ? JM_NUMBER_PLAIN : JM_NUMBER_AMBIGUOUS;
 }
 
-bool jm__number_plain(const char *text, char decimal, char out[JM_NUMBER_BYTES])
+/* As C writes it, "1234.5", every digit kept; false if `decimal`, '.' or ',', cannot be its decimal sign. */
+static bool number_plain(const char *text, char decimal, char out[NUMBER_BYTES])
 {
     runs r;
     return find_runs(text, &r) && write_plain(&r, decimal, out);
@@ -701,7 +705,7 @@ static char decimal_of(const jm__csv *csv, size_t column)
 
 /* As C writes it: where the comma is no separator, numbers may be of any country. NULL: of which, nothing
  * tells. */
-static const char *plain_number(const jm__csv *csv, size_t column, char out[JM_NUMBER_BYTES])
+static const char *plain_number(const jm__csv *csv, size_t column, char out[NUMBER_BYTES])
 {
     const char *text = jm__csv_text(csv, column);
     double point, comma;
@@ -711,7 +715,7 @@ static const char *plain_number(const jm__csv *csv, size_t column, char out[JM_N
     char decimal = kind == JM_NUMBER_COMMA       ? ','
                    : kind == JM_NUMBER_AMBIGUOUS ? decimal_of(csv, column)
                                                  : '.';
-    return decimal != '\0' && jm__number_plain(text, decimal, out) ? out : NULL;
+    return decimal != '\0' && number_plain(text, decimal, out) ? out : NULL;
 }
 
 /* What is wrong with a number, and what to change. */
@@ -745,7 +749,7 @@ static jm_status no_number(const jm__csv *csv, size_t column, const char *what, 
 
 jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_error *err)
 {
-    char plain[JM_NUMBER_BYTES], *end = NULL;
+    char plain[NUMBER_BYTES], *end = NULL;
     const char *text = plain_number(csv, column, plain);
     *value = text == NULL ? NAN : jm__real_of(text, &end);
     if (text != NULL && end != text && *end == '\0' && isfinite(*value)) return JM_OK;
@@ -754,7 +758,7 @@ jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_er
 
 jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_error *err)
 {
-    char plain[JM_NUMBER_BYTES], *end = NULL;
+    char plain[NUMBER_BYTES], *end = NULL;
     const char *text = plain_number(csv, column, plain);
     errno = 0;
     *value = text == NULL ? 0 : strtoll(text, &end, 10);
@@ -805,7 +809,7 @@ static jm_status out_of_range(const jm__csv *csv, size_t column, double number, 
 
 jm_status jm__csv_scaled(const jm__csv *csv, size_t column, int digits, int64_t *value, jm_error *err)
 {
-    char plain[JM_NUMBER_BYTES];
+    char plain[NUMBER_BYTES];
     const char *text = plain_number(csv, column, plain);
     if (text != NULL && parse_decimal(text, digits, value)) return JM_OK;
     double number;

@@ -93,8 +93,4 @@ typedef enum jm__number_kind {
  * in brackets ("12 (5; 7)", the values of single units) is passed over. */
 jm__number_kind jm__number_read(const char *text, double *point, double *comma);
 
-/* As C writes it, "1234.5", every digit kept; false if `decimal`, '.' or ',', cannot be its decimal sign. */
-enum { JM_NUMBER_BYTES = 80 };
-bool jm__number_plain(const char *text, char decimal, char out[JM_NUMBER_BYTES]);
-
 #endif

@@ -274,7 +274,7 @@ static bool start_tracer(tracer *t, const char *folder, char *why, size_t why_si
         jm__beside("libjoulemap_inject.so", path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (library == NULL || !find(library, "jm_inject_start", &t->start) ||
         !find(library, "jm_inject_trace", &t->trace) || !find(library, "jm_inject_reason", &t->reason)) {
-        snprintf(why, why_size, "%s is not there", path);
+        snprintf(why, why_size, "%.240s is not there", path);
         return false;
     }
     if (t->start(folder) == 0) return true;
@@ -297,7 +297,10 @@ static bool measure(jm__launch_cost *cost, const cuda *c, const tracer *t, char 
     return jm__launch_cost_of(cost, ns, pairs);
 }
 
-bool jm__launch_try(jm__launch_cost *cost, const char *library, char *why, size_t why_size)
+/* In the process that tries it: launch an empty kernel some ten thousand times on the first GPU that
+ * `library` (libcuda) shows, by turns without libjoulemap_inject.so tracing and with it. False with half a
+ * sentence in `why`. */
+static bool launch_try(jm__launch_cost *cost, const char *library, char *why, size_t why_size)
 {
     cuda c;
     tracer t;
@@ -369,7 +372,7 @@ static void try_launches(const char *library, char *line, size_t size)
 {
     jm__launch_cost cost;
     char why[256] = "";
-    if (jm__launch_try(&cost, library, why, sizeof why))
+    if (launch_try(&cost, library, why, sizeof why))
         snprintf(line, size, JM_PROBE_WORD_CALLED " %u %u %u", (unsigned)cost.ns, (unsigned)cost.low_ns,
                  (unsigned)cost.high_ns);
     else

@@ -2,7 +2,6 @@
  * https://github.com/google/pprof/blob/main/proto/profile.proto */
 #define ZLIB_CONST /* what it reads is const */
 #include "base/map.h"
-#include "base/options.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -269,17 +268,5 @@ static jm_status write_stacks(const jm__stacks *stacks, FILE *out, jm_error *err
     return p.failed ? jm__no_memory(err, "jm_export") : JM_OK;
 }
 
-static jm_status write_pprof(jm_recording *recording, const jm_report_options *options, FILE *out,
-                             jm_error *err)
-{
-    jm__stacks stacks;
-    jm_report_options with_kernels;
-    JM_TRY(jm__options_copy(&with_kernels, sizeof with_kernels, options, "jm_export", err));
-    with_kernels.kernels = true;
-    JM_TRY(jm__stacks_make(&stacks, recording, &with_kernels, err));
-    jm_status status = write_stacks(&stacks, out, err);
-    jm__stacks_free(&stacks);
-    return status;
-}
-
-const jm__export_format jm__export_pprof = {"pprof", true, write_pprof};
+const jm__export_format jm__export_pprof = {"pprof", .binary = true, .with_kernels = true,
+                                            .write_stacks = write_stacks};

@@ -5,7 +5,6 @@
 #include "attribute/work/work.h"
 #include "base/demangle.h"
 #include "base/map.h"
-#include "base/options.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
@@ -454,13 +453,4 @@ jm_status jm__trace_walk(const jm_report *report, const jm__trace_writer *writer
     if (status == JM_OK) status = tell_counters(&w, err);
     walk_end(&w);
     return status;
-}
-
-jm_status jm__trace_report(jm_report **report, jm_recording *recording, const jm_report_options *options,
-                           jm_error *err)
-{
-    jm_report_options by_span;
-    JM_TRY(jm__options_copy(&by_span, sizeof by_span, options, "jm_export", err));
-    by_span.by = JM_BY_SPAN;
-    return jm_report_create(report, recording, &by_span, err);
 }

@@ -33,9 +33,14 @@ typedef struct fold_manner {
     size_t differ_at; /* the component of their paths that tells them from others of their name; 0: none */
 } fold_manner;
 
+static const jm_row *source_row(const jm__fold_source *source, size_t row)
+{
+    return source->row(source->context, row);
+}
+
 static const jm_row *member(const fold_members *m, size_t i)
 {
-    return jm__fold_row(m->source, m->items[i].row);
+    return source_row(m->source, m->items[i].row);
 }
 
 /* A component of a path, or all of a name. */
@@ -109,7 +114,7 @@ static bool has_namesake(const fold_members *m)
     if (board->depth > 0 || (strcmp(board->kind, "gpu") != 0 && strcmp(board->kind, "cpu") != 0))
         return false;
     for (size_t i = 0; i < m->source->count; i = m->end[i])
-        if (i != m->items[0].row && strcmp(jm__fold_row(m->source, i)->name, board->name) == 0) return true;
+        if (i != m->items[0].row && strcmp(source_row(m->source, i)->name, board->name) == 0) return true;
     return false;
 }
 
@@ -178,7 +183,7 @@ typedef struct folder {
 
 static const jm_row *row_of(const folder *f, size_t row)
 {
-    return jm__fold_row(f->source, row);
+    return source_row(f->source, row);
 }
 
 static bool is_number(const char *name)

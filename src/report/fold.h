@@ -17,11 +17,6 @@ typedef struct jm__fold_source {
                   size_t usual); /* of two that look alike: is `row` as the usual one? */
 } jm__fold_source;
 
-static inline const jm_row *jm__fold_row(const jm__fold_source *source, size_t row)
-{
-    return source->row(source->context, row);
-}
-
 /* One row, or several that are the same part of equal layers. */
 typedef struct jm__part {
     char *name;     /* "attn"; "layers.*" of members that differ in their number alone; "2 RMSNorm" */

@@ -378,7 +378,9 @@ static void add_place(jm__strbuf *out, const char *place, size_t columns)
     jm__strbuf_free(&plain);
 }
 
-bool jm__row_write_place(char *out, size_t size, const jm_row *row, size_t columns)
+/* Write the row's place in at most so many columns beside "bwd", and as many whole characters as have room:
+ * "layer.*.ffn bwd". The end of a path says more than its beginning. False if memory is out. */
+static bool write_place(char *out, size_t size, const jm_row *row, size_t columns)
 {
     bool fits = false, failed = false;
     out[0] = '\0';
@@ -400,7 +402,7 @@ static bool write_mostly(char out[JM_CELL], const jm__part *part)
     static const char widest[] = " 100 %";
     out[0] = '\0';
     if (jm__row_place(&part->sum) == NULL || jm__row_is_pause(&part->sum)) return true;
-    if (!jm__row_write_place(out, JM_CELL - sizeof widest + 1, &part->sum, PATH)) return false;
+    if (!write_place(out, JM_CELL - sizeof widest + 1, &part->sum, PATH)) return false;
     size_t used = strlen(out);
     jm__print(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.mostly_share);
     return true;
@@ -473,7 +475,8 @@ static bool is_shown(const jm__row_traits *traits, size_t column)
     return true;
 }
 
-void jm__row_columns(jm__table *table, const jm__row_traits *traits, const char *unit)
+/* Set up the table's columns; `unit`: the title of that of energies. */
+static void set_up_shown_columns(jm__table *table, const jm__row_traits *traits, const char *unit)
 {
     for (size_t c = 0; c < COLUMNS; c++) {
         if (!is_shown(traits, c)) continue;
@@ -611,7 +614,7 @@ static bool write_what_came(char *out, size_t size, const jm_row *row)
     out[0] = '\0';
     if (!jm__row_has_layer(row)) return true;
     snprintf(out, size, "%s", before);
-    return jm__row_write_place(out + sizeof before - 1, size - sizeof before + 1, row, PATH);
+    return write_place(out + sizeof before - 1, size - sizeof before + 1, row, PATH);
 }
 
 /* What is shown without what it lies in needs its whole path. */
@@ -718,7 +721,7 @@ static void set_up_columns(jm__table *table, view *v)
     v->scale.size_j *= steps;
     char unit[24];
     snprintf(unit, sizeof unit, "%s%s", v->scale.unit, steps > 1 ? "/step" : "");
-    jm__row_columns(table, &v->traits, unit);
+    set_up_shown_columns(table, &v->traits, unit);
 }
 
 /* Fill an empty table, which the caller frees also after an error. */

@@ -95,39 +95,21 @@ static const word words[] = {
     {"hz", "hz", false},         {"Hz", "hz", false},          {"register", "register", false},
 };
 
+/* 0: it is none. */
+static double prefix_of(char letter, const char *letters, const double *factors)
+{
+    const char *at = letter != '\0' ? strchr(letters, letter) : NULL;
+    return at != NULL ? factors[at - letters] : 0;
+}
+
 static double large(char prefix)
 {
-    switch (prefix) {
-    case 'k':
-    case 'K':
-        return 1e3;
-    case 'M':
-        return 1e6;
-    case 'G':
-        return 1e9;
-    case 'T':
-        return 1e12;
-    case 'P':
-        return 1e15;
-    default:
-        return 0;
-    }
+    return prefix_of(prefix, "kKMGTP", (const double[]){1e3, 1e3, 1e6, 1e9, 1e12, 1e15});
 }
 
 static double small(char prefix)
 {
-    switch (prefix) {
-    case 'm':
-        return 1e-3;
-    case 'u':
-        return 1e-6;
-    case 'n':
-        return 1e-9;
-    case 'p':
-        return 1e-12;
-    default:
-        return 0;
-    }
+    return prefix_of(prefix, "munp", (const double[]){1e-3, 1e-6, 1e-9, 1e-12});
 }
 
 static const word *find_word(const char *name)

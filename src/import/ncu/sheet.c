@@ -32,13 +32,13 @@ static bool places_read(jm__ncu_places *places, const json_t *list)
     return true;
 }
 
+static const char *const part_names[JM_PART_COUNT] = {"", "sm", "l1", "l2", "dram"};
+
 static jm__ncu_unit_part part_of(const char *name)
 {
-    if (name == NULL) return JM_PART_NONE;
-    if (strcmp(name, "sm") == 0) return JM_PART_SM;
-    if (strcmp(name, "l1") == 0) return JM_PART_L1;
-    if (strcmp(name, "l2") == 0) return JM_PART_L2;
-    return strcmp(name, "dram") == 0 ? JM_PART_DRAM : JM_PART_NONE;
+    for (int part = 1; name != NULL && part < JM_PART_COUNT; part++)
+        if (strcmp(name, part_names[part]) == 0) return (jm__ncu_unit_part)part;
+    return JM_PART_NONE;
 }
 
 static bool word_read(jm__ncu_word *word, const json_t *entry)
@@ -100,9 +100,8 @@ static bool lists_read(jm__ncu_words *words, const json_t *root)
         if (!word_read(&words->words[i], json_array_get(features, i))) return false;
     for (size_t i = 0; i < words->board_count; i++)
         if (!board_read(&words->boards[i], json_array_get(boards, i))) return false;
-    static const char *const parts[] = {"", "sm", "l1", "l2", "dram"};
     for (size_t p = 1; p < JM_PART_COUNT; p++)
-        if (!places_read(&words->within[p], json_object_get(within, parts[p]))) return false;
+        if (!places_read(&words->within[p], json_object_get(within, part_names[p]))) return false;
     return true;
 }
 
@@ -208,10 +207,10 @@ bool jm__ncu_words_want(const void *context, const char *section, const char *na
 static const double same_within = 0.02;
 
 /* Names with two underscores are those of metrics and tell alone; others are labels of a section. */
-static void make_key(char *key, size_t size, const char *section, const char *name)
+static void make_key(char *key, size_t size, const char *section, const char *name, const char *unit)
 {
     bool alone = strstr(name, "__") != NULL;
-    snprintf(key, size, "%.180s\n%.240s", alone ? "" : section, name);
+    snprintf(key, size, "%.180s\n%.240s\n%.24s", alone ? "" : section, name, unit);
 }
 
 /* "SM Frequency (smsp__cycles_elapsed.avg.per_second)": --print-metric-name label-name */
@@ -226,11 +225,9 @@ static const char *plain_name(const char *name, char *room, size_t size)
 static jm_status add_slots(jm__ncu_sheet *sheet, jm_error *err)
 {
     for (size_t i = 0; i < sheet->ncu->metric_count; i++) {
-        char key[448], room[256];
+        char key[480], room[256];
         const jm__ncu_metric *metric = &sheet->ncu->metrics[i];
-        make_key(key, sizeof key, metric->section, plain_name(metric->name, room, sizeof room));
-        size_t length = strlen(key);
-        snprintf(key + length, sizeof key - length, "\n%.24s", metric->unit);
+        make_key(key, sizeof key, metric->section, plain_name(metric->name, room, sizeof room), metric->unit);
         const char *text = key;
         jm__map_value *known = jm__map_find(&sheet->slots, &text);
         sheet->slot_of[i] = known != NULL ? (size_t)known->id : sheet->count;
@@ -300,10 +297,8 @@ void jm__ncu_sheet_fill(jm__ncu_sheet *sheet, const jm__ncu_kernel *kernel)
 static const jm__map_value *find(const jm__ncu_sheet *sheet, const char *section, const char *name,
                                  const char *unit)
 {
-    char key[448];
-    make_key(key, sizeof key, section, name);
-    size_t length = strlen(key);
-    snprintf(key + length, sizeof key - length, "\n%.24s", unit);
+    char key[480];
+    make_key(key, sizeof key, section, name, unit);
     const char *text = key;
     return jm__map_find(&sheet->slots, &text);
 }
@@ -330,7 +325,8 @@ static double number_in(const jm__ncu_sheet *sheet, const char *name, const char
 
 #define IN(units) units, sizeof units / sizeof units[0]
 
-double jm__ncu_sheet_metric(const jm__ncu_sheet *sheet, const char *name)
+/* A metric whose name tells alone ("sm__inst_executed.sum"); NAN: it is not there. */
+static double metric_alone(const jm__ncu_sheet *sheet, const char *name)
 {
     bool percent = strstr(name, "pct_of_peak") != NULL;
     return percent ? number_in(sheet, name, IN(percent_units)) : number_in(sheet, name, IN(count_units));
@@ -418,7 +414,7 @@ double jm__ncu_amount(const jm__ncu_word *word, const jm__ncu_board *board, cons
                       const jm__ncu_scale *scale)
 {
     for (size_t i = 0; i < word->percent_count; i++) {
-        double percent = jm__ncu_sheet_metric(sheet, word->percents[i]);
+        double percent = metric_alone(sheet, word->percents[i]);
         if (!isnan(percent)) return percent * scale->duration_s;
     }
     double total = counter_total(word, sheet, scale);

@@ -126,9 +126,6 @@ void jm__ncu_sheet_free(jm__ncu_sheet *sheet);
 /* All that follows is of this kernel. */
 void jm__ncu_sheet_fill(jm__ncu_sheet *sheet, const jm__ncu_kernel *kernel);
 
-/* A metric whose name tells alone ("sm__inst_executed.sum"); NAN: it is not there. */
-double jm__ncu_sheet_metric(const jm__ncu_sheet *sheet, const char *name);
-
 /* The first of these places that has a number in its unit; NAN: none. */
 double jm__ncu_sheet_place(const jm__ncu_sheet *sheet, const jm__ncu_places *places);
 
