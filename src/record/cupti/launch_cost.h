@@ -1,4 +1,4 @@
-/* What it costs a program that a launch is traced: measured once on a machine (doctor/launch.h), and kept for
+/* What it costs a program that a launch is traced: measured once on a machine (doctor/probe.h), and kept for
  * this user, by what it depends on.
  *
  * libc alone. */

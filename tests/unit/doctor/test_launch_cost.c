@@ -1,6 +1,6 @@
 /* What tracing costs a launch: of bursts by turns, tried in a process of its own, kept for the machine it is
  * of. */
-#include "doctor/launch.h"
+#include "doctor/probe.h"
 #include "record/cupti/launch_cost.h"
 
 #include <joulemap/joulemap.h>
