@@ -1,16 +1,11 @@
 /* From a dataset and the wishes for a report to fitted boards. */
 #include "attribute/attribution.h"
 
-#include "attribute/board_readings.h"
-#include "attribute/clocks.h"
-#include "attribute/counted.h"
+#include "attribute/board_part.h"
 #include "attribute/fit/clock_scale.h"
 #include "attribute/fit/split.h"
-#include "attribute/lost.h"
-#include "attribute/prior/board_limits.h"
-#include "attribute/prior/family_power.h"
-#include "attribute/prior/file.h"
-#include "attribute/sampling/find.h"
+#include "attribute/prior/source.h"
+#include "attribute/sampling.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 

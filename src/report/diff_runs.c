@@ -1,5 +1,5 @@
 /* What the runs of a diff tell of themselves, side by side. */
-#include "attribute/notes/checks.h"
+#include "attribute/notes/quality.h"
 #include "report/diff_parts.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "calibrate/judge.h"
 #include "calibrate/leave_out.h"
 #include "format/recording.h"
-#include "model/store.h"
+#include "model/board_model.h"
 
 #include <joulemap/model.h>
 

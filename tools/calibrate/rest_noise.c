@@ -1,8 +1,8 @@
 /* Readings at rest, each less the mean of its stretch: a board that cooled in between is no noise. */
 #include "calibrate/rest_noise.h"
 
-#include "attribute/fit/noise.h"
-#include "attribute/fit/readings.h"
+#include "attribute/fit/calibrate.h"
+#include "attribute/fit/misfit.h"
 #include "base/status.h"
 
 #include <math.h>

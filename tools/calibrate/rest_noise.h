@@ -2,7 +2,7 @@
 #ifndef JM_CALIBRATE_REST_NOISE_H
 #define JM_CALIBRATE_REST_NOISE_H
 
-#include "attribute/fit/response.h"
+#include "attribute/fit/calibrate.h"
 #include "calibrate/gaps.h"
 
 /* The white part of the noise (fit/noise.h) of readings that remember nothing but long gaps, standard; NAN:

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "base/vec.h"
-#include "model/store.h"
+#include "model/board_model.h"
 #include "record/device/device.h"
 #include "record/sample/profile.h"
 

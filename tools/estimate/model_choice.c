@@ -5,7 +5,7 @@
 #include "estimate/kept_model.h"
 #include "estimate/scaled_model.h"
 #include "import/ncu/amount.h"
-#include "model/store.h"
+#include "model/board_model.h"
 #include "record/sample/profile.h"
 
 #include <fnmatch.h>

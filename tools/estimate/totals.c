@@ -1,7 +1,7 @@
 /* Sums of kernels and their covariance. */
 #include "estimate/totals.h"
 
-#include "attribute/fit/matrix.h"
+#include "attribute/fit/nnls.h"
 #include "attribute/work/kernel_family.h"
 #include "base/status.h"
 #include "import/ncu/words.h"

@@ -8,7 +8,7 @@
  * fall with it. */
 #include "attribute/fit/clock_scale.h"
 
-#include "attribute/fit/sampled.h"
+#include "attribute/fit/refine.h"
 #include "attribute/work/clock_track.h"
 #include "base/status.h"
 

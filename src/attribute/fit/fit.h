@@ -3,7 +3,6 @@
 #define JM_ATTRIBUTE_FIT_FIT_H
 
 #include "attribute/fit/cell.h"
-#include "attribute/fit/expectation.h"
 #include "attribute/fit/levels.h"
 #include "attribute/fit/stretch.h"
 #include "attribute/fit/total.h"

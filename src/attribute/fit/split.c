@@ -1,15 +1,332 @@
-/* Forward selection among sets of parts, by what each would explain of the readings (picks.h).
- *
- * Noise that drifts looks like a difference between two long stretches of time: its variance is that of a
- * mean over long stretches, of the residuals that are left once the set is picked. */
+/* Choosing parts, and what some of them have in common. */
 #include "attribute/fit/split.h"
 
-#include "attribute/fit/picks.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Choices: what a class of less could draw otherwise, or a part of less, is not worth a column. */
+static const double least_class = 0.01, least_part = 0.002; /* of the busy time */
+
+/* Places from fine to coarse. */
+enum { BY_LAYER, BY_TYPE, BY_TYPE_IN_ANY_PHASE, FINENESSES };
+
+static jm__context coarse(jm__context place, int fineness)
+{
+    if (fineness >= BY_TYPE && place.type != 0) place.layer = 0;
+    if (fineness >= BY_TYPE_IN_ANY_PHASE) place.phase = 0;
+    return place;
+}
+
+static bool is_same(const jm__context *a, const jm__context *b)
+{
+    return a->phase == b->phase && a->layer == b->layer && a->type == b->type && a->kind == b->kind;
+}
+
+/* The part of this place among those from `first` on, made if there is room; JM_NO_PART: there is none. */
+static uint32_t part_of(jm__parts *parts, size_t first, uint32_t column, const jm__context *place)
+{
+    for (size_t p = first; p < parts->count; p++)
+        if (is_same(&parts->items[p].place, place)) return (uint32_t)p;
+    if (parts->count == JM_PARTS_MAX || parts->count - first == JM_PARTS_OF_CLASS) return JM_NO_PART;
+    parts->items[parts->count] = (jm__part){.column = column, .place = *place};
+    return (uint32_t)parts->count++;
+}
+
+static double learnt_s(const jm__board_work *work, size_t use)
+{
+    return use < work->tally.uses.count ? work->tally.uses.items[use].inside.learn_s : 0;
+}
+
+/* False if there are more places than parts. */
+static bool add_column(jm__parts *parts, const jm__work_set *set, const jm__board_work *work, uint32_t column,
+                       int fineness)
+{
+    size_t first = parts->count;
+    bool all = true;
+    for (size_t u = 0; u < set->uses.items.count; u++) {
+        double seconds = learnt_s(work, u);
+        if (work->columns.of_use[u] != column || seconds <= 0) continue;
+        const jm__context place = coarse(*jm__use_context(set, u), fineness);
+        uint32_t part = part_of(parts, first, column, &place);
+        parts->of_use[u] = part;
+        if (part != JM_NO_PART) parts->items[part].seconds += seconds;
+        all = all && part != JM_NO_PART;
+    }
+    return all;
+}
+
+static void take_back(jm__parts *parts, const jm__board_work *work, size_t uses, uint32_t column,
+                      size_t first)
+{
+    for (size_t u = 0; u < uses; u++)
+        if (work->columns.of_use[u] == column) parts->of_use[u] = JM_NO_PART;
+    parts->count = first;
+}
+
+jm_status jm__parts_choose(jm__parts *parts, const jm__work_set *set, const jm__board_work *work,
+                           jm_error *err)
+{
+    size_t uses = set->uses.items.count, classes = set->classes.count;
+    *parts = (jm__parts){.of_use = malloc((uses + 1) * sizeof *parts->of_use)};
+    bool *own = calloc(work->columns.count + 1, sizeof *own);
+    jm_status status = parts->of_use == NULL || own == NULL ? jm__no_memory(err, "jm__parts_choose") : JM_OK;
+    for (size_t u = 0; status == JM_OK && u < uses; u++)
+        parts->of_use[u] = JM_NO_PART;
+    for (size_t c = 0; status == JM_OK && c < classes; c++)
+        if (work->columns.of_class[c] != JM_NO_COLUMN && !work->columns.merged[c])
+            own[work->columns.of_class[c]] = true;
+    for (size_t k = 0; k < work->columns.class_columns; k++)
+        parts->busy_s += work->learn_seconds[k];
+    for (uint32_t k = 0; status == JM_OK && k < work->columns.class_columns; k++) {
+        size_t first = parts->count;
+        if (!own[k] || work->learn_seconds[k] < least_class * parts->busy_s) continue;
+        for (int fineness = 0; fineness < FINENESSES; fineness++) {
+            take_back(parts, work, uses, k, first);
+            if (add_column(parts, set, work, k, fineness)) break;
+        }
+        if (parts->count - first < 2)
+            take_back(parts, work, uses, k, first); /* one place: nothing to split */
+    }
+    free(own);
+    return status;
+}
+
+void jm__parts_free(jm__parts *parts)
+{
+    free(parts->of_use);
+    parts->of_use = NULL;
+}
+
+/* What the parts of a set have in common. */
+enum { ALL_OF_IT, TYPE_IN_PHASE, TYPE, LAYER, PHASE, KIND, WAYS };
+
+static bool are_alike(const jm__context *a, const jm__context *b, int way)
+{
+    bool type = a->kind == b->kind && a->type == b->type && (a->type != 0 || a->layer == b->layer);
+    switch (way) {
+    case TYPE_IN_PHASE:
+        return type && a->phase == b->phase;
+    case TYPE:
+        return type;
+    case LAYER:
+        return a->kind == b->kind && a->layer == b->layer;
+    case PHASE:
+        return a->phase == b->phase;
+    case KIND:
+        return a->kind == b->kind;
+    default:
+        return is_same(a, b);
+    }
+}
+
+static bool is_known(const jm__part_sets *sets, size_t from, uint64_t bits)
+{
+    for (size_t i = from; i < sets->count; i++)
+        if (sets->items[i].bits == bits) return true;
+    return false;
+}
+
+/* The sets of the class whose parts are [first, end). */
+static bool list_class(jm__part_sets *sets, const jm__parts *parts, size_t first, size_t end, double rest_s)
+{
+    const jm__part *items = parts->items;
+    size_t known = sets->count;
+    uint64_t whole = (UINT64_C(1) << (end - first)) - 1;
+    if (rest_s >= least_part * parts->busy_s) whole = 0;
+    for (int way = TYPE_IN_PHASE; way < WAYS + TYPE_IN_PHASE; way++) {
+        for (size_t p = first; p < end; p++) {
+            jm__part_set set = {.first = first, .whole = whole, .is_type = way == TYPE_IN_PHASE};
+            double seconds = 0;
+            for (size_t q = first; q < end; q++) {
+                if (!are_alike(&items[p].place, &items[q].place, way % WAYS)) continue;
+                set.bits |= UINT64_C(1) << (q - first);
+                seconds += items[q].seconds;
+            }
+            if (set.bits == whole || seconds < least_part * parts->busy_s || is_known(sets, known, set.bits))
+                continue;
+            if (!jm__vec_push(sets, set)) return false;
+        }
+    }
+    return true;
+}
+
+bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__board_work *work)
+{
+    for (size_t first = 0, end; first < parts->count; first = end) {
+        double rest_s = work->learn_seconds[parts->items[first].column];
+        for (end = first; end < parts->count && parts->items[end].column == parts->items[first].column; end++)
+            rest_s -= parts->items[end].seconds;
+        if (!list_class(sets, parts, first, end, rest_s)) return false;
+    }
+    return true;
+}
+
+/* Gaussian conditioning on few sets, and evidence. */
+
+/* As alike.c has it: two places of one kind are as alike as two stretches of a run. */
+static const double usual_difference = 0.05, difference_freedom = 3, least_u_w = 1;
+
+jm_status jm__picks_init(jm__picks *picks, const jm__parts *parts, const double *power_w, jm_error *err)
+{
+    *picks = (jm__picks){.parts = parts, .power_w = power_w};
+    picks->information = calloc(parts->count * parts->count + 1, sizeof(double));
+    picks->score = calloc(parts->count + 1, sizeof(double));
+    bool fine = picks->information != NULL && picks->score != NULL;
+    return fine ? JM_OK : jm__no_memory(err, "jm__split_find");
+}
+
+void jm__picks_free(jm__picks *picks)
+{
+    free(picks->information);
+    free(picks->score);
+    picks->information = picks->score = NULL;
+}
+
+static const double *corner(const jm__sampled *sampled, size_t part)
+{
+    return sampled->qr.triangle + (sampled->behind + part) * sampled->qr.stride + sampled->behind;
+}
+
+void jm__picks_take_corner(jm__picks *s, const jm__sampled *sampled)
+{
+    size_t count = s->parts->count;
+    for (size_t p = 0; p < count; p++) {
+        s->score[p] = 0;
+        for (size_t i = 0; i <= p; i++)
+            s->score[p] += corner(sampled, p)[i] * corner(sampled, count)[i];
+        for (size_t q = p; q < count; q++) {
+            double sum = 0;
+            for (size_t i = 0; i <= p; i++)
+                sum += corner(sampled, p)[i] * corner(sampled, q)[i];
+            s->information[p * count + q] = s->information[q * count + p] = sum;
+        }
+    }
+}
+
+/* The sum over the parts of a set of `values`, by their number. */
+static double sum_over(const jm__part_set *set, const double *values)
+{
+    double sum = 0;
+    for (size_t i = 0; set->bits >> i != 0; i++)
+        if (set->bits >> i & 1) sum += values[set->first + i];
+    return sum;
+}
+
+static double score_of(const jm__picks *s, const jm__part_set *set)
+{
+    return sum_over(set, s->score);
+}
+
+static double information_of(const jm__picks *s, const jm__part_set *a, const jm__part_set *b)
+{
+    double sum = 0;
+    for (size_t i = 0; a->bits >> i != 0; i++)
+        if (a->bits >> i & 1) sum += sum_over(b, s->information + (a->first + i) * s->parts->count);
+    return sum;
+}
+
+double jm__picks_usual_square(const jm__picks *s, const jm__part_set *set)
+{
+    double power_w = s->power_w[s->parts->items[set->first].column];
+    return 2 * pow(fmax(least_u_w, usual_difference * power_w), 2);
+}
+
+/* lower^-1 of what a set shares with the picks. */
+static void shared_with_picks(double *out, const jm__picks *s, const jm__part_set *set)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        out[i] = information_of(s, &s->items[i].set, set);
+        for (size_t j = 0; j < i; j++)
+            out[i] -= s->lower[i * JM_PICKS_MAX + j] * out[j];
+        out[i] /= s->lower[i * JM_PICKS_MAX + i];
+    }
+}
+
+/* I and g of a set, the picks taken out. */
+static void seen_of(const jm__picks *s, const jm__part_set *set, double *information, double *score)
+{
+    double shared[JM_PICKS_MAX];
+    shared_with_picks(shared, s, set);
+    *information = information_of(s, set, set);
+    *score = score_of(s, set);
+    for (size_t i = 0; i < s->count; i++) {
+        *information -= shared[i] * shared[i];
+        *score -= shared[i] * s->told[i];
+    }
+    *information = fmax(0, *information);
+}
+
+double jm__picks_information(const jm__picks *s, const jm__part_set *set)
+{
+    double information, score;
+    seen_of(s, set, &information, &score);
+    return information;
+}
+
+double jm__picks_gain(const jm__picks *s, const jm__part_set *set, double variance, double *q)
+{
+    double usual = jm__picks_usual_square(s, set), information, score;
+    seen_of(s, set, &information, &score);
+    *q = usual;
+    for (int round = 0; round < 12; round++) {
+        double v = 1 / (information / variance + 1 / *q), d = score / variance * v;
+        *q = (difference_freedom * usual + d * d + v) / (difference_freedom + 1);
+    }
+    double gain = score * score * *q / (variance * (variance + information * *q));
+    double tail = difference_freedom * log(fmax(1, *q / usual));
+    return (gain - log1p(information * *q / variance) - tail) / 2;
+}
+
+void jm__picks_factor(jm__picks *s, double variance)
+{
+    size_t count = s->count;
+    for (size_t i = 0; i < count; i++) {
+        s->count = i;
+        double *row = s->lower + i * JM_PICKS_MAX, square = variance / s->items[i].q;
+        const jm__part_set *set = &s->items[i].set;
+        shared_with_picks(row, s, set);
+        square += information_of(s, set, set);
+        s->told[i] = score_of(s, set);
+        for (size_t j = 0; j < i; j++) {
+            square -= row[j] * row[j];
+            s->told[i] -= row[j] * s->told[j];
+        }
+        row[i] = sqrt(fmax(square, variance / s->items[i].q));
+        s->told[i] /= row[i];
+    }
+    s->count = count;
+}
+
+void jm__picks_differences(const jm__picks *s, double *out)
+{
+    double d[JM_PICKS_MAX];
+    memset(out, 0, s->parts->count * sizeof *out);
+    for (size_t i = s->count; i-- > 0;) {
+        d[i] = s->told[i];
+        for (size_t j = i + 1; j < s->count; j++)
+            d[i] -= s->lower[j * JM_PICKS_MAX + i] * d[j];
+        d[i] /= s->lower[i * JM_PICKS_MAX + i];
+        const jm__part_set *set = &s->items[i].set;
+        for (size_t p = 0; set->bits >> p != 0; p++)
+            if (set->bits >> p & 1) out[set->first + p] += d[i];
+    }
+}
+
+double jm__picks_differ_w(const jm__picks *s, uint32_t column, uint32_t bits)
+{
+    double square = pow(fmax(least_u_w, usual_difference * s->power_w[column]), 2);
+    for (size_t i = 0; i < s->count; i++)
+        if (bits >> i & 1) square += s->items[i].q;
+    return sqrt(square);
+}
+
+/* Forward selection among sets of parts, by what each would explain of the readings (picks.h).
+ *
+ * Noise that drifts looks like a difference between two long stretches of time: its variance is that of a
+ * mean over long stretches, of the residuals that are left once the set is picked. */
 
 enum { REFUSALS_MAX = 8 }; /* candidates that do not hold what they promised */
 

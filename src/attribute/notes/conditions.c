@@ -1,4 +1,4 @@
-/* Throttling and the limit as shares of time: what is read now and then holds around its reading. */
+/* Events by board and time. */
 #include "attribute/notes/conditions.h"
 
 #include "base/clock.h"
@@ -7,8 +7,45 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* A century: longer than that no recorder waits. */
+#define JM_GAP_MAX_NS (INT64_C(3155760000) * JM_NS_PER_S)
+
+static bool is_of_wanted_board(const jm__attribution *a, int64_t board_id)
+{
+    if (board_id == 0) return true; /* it concerns all of them */
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].board->id == board_id) return a->boards[b].wanted;
+    return false;
+}
+
+/* What was absent, and what a sensor that failed, CUPTI, the recorder or the sampler of counters had to say
+ * holds from then on. */
+static bool lasts(jm_event_kind kind)
+{
+    return kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_SENSOR_FAILED || kind == JM_EVENT_CUPTI ||
+           kind == JM_EVENT_RECORDER || kind == JM_EVENT_COUNTERS;
+}
+
+int64_t jm__event_gap_ns(const jm__event *event)
+{
+    bool told = event->kind == JM_EVENT_GAP && event->value > 0 && event->value < (double)JM_GAP_MAX_NS;
+    return told ? (int64_t)event->value : 0;
+}
+
+bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
+{
+    const jm_report_options *o = &a->options;
+    bool all_time = o->phase == NULL && o->from_ns == 0 && o->to_ns == 0;
+    if (!is_of_wanted_board(a, event->board_id)) return false;
+    if (all_time || lasts(event->kind) || jm__windows_hold(&a->windows, event->t_ns)) return true;
+    return jm__windows_overlap_ns(&a->windows, event->t_ns, event->t_ns + jm__event_gap_ns(event)) > 0;
+}
+
+/* Throttling and the limit as shares of time: what is read now and then holds around its reading. */
+
 /* nvml.h, nvmlClocksEventReason*. Idle and the clocks that somebody asked for hold nothing back. */
 static const uint64_t held_by_nothing = 0x3;
+
 static const char *const reasons[JM_REASONS] = {
     "idle",
     "clocks asked for",
@@ -28,6 +65,7 @@ const char *jm__throttle_reason_text(int bit)
 
 /* A reason is read ten times a second; half a second without it is not known. */
 static const int64_t reasons_reach_ns = JM_NS_PER_S / 2;
+
 /* A limit is read every five seconds, and is what somebody set. */
 static const int64_t limit_reach_ns = INT64_MAX / 4;
 
@@ -109,6 +147,7 @@ jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_par
 /* Utilisation is the share of up to a second before it was read, in which any kernel ran. So readings count
  * that have nothing but rest for longer than that before them. */
 static const int64_t utilisation_memory_ns = 1300 * JM_NS_PER_MS;
+
 enum { LEAST_READINGS = 2 };
 
 /* Mean of those; NAN: too few. */

@@ -1,8 +1,17 @@
-/* Under which conditions a board ran in the time reported: what held it back, and its power limit. */
+/* Which events of a recording concern a report. */
 #ifndef JM_ATTRIBUTE_NOTES_CONDITIONS_H
 #define JM_ATTRIBUTE_NOTES_CONDITIONS_H
 
+#include "attribute/attribution.h"
 #include "attribute/board_part.h"
+
+/* Those of the boards asked for, or of none; and, of what is over in a moment, in the time asked for. */
+bool jm__event_concerns(const jm__attribution *a, const jm__event *event);
+
+/* How long readings are missing, of a gap; 0 of all else, and where the recording does not say. */
+int64_t jm__event_gap_ns(const jm__event *event);
+
+/* Under which conditions a board ran in the time reported: what held it back, and its power limit. */
 
 enum { JM_REASONS = 9 }; /* bits of NVML's reasons that have a name */
 
@@ -13,7 +22,6 @@ typedef struct jm__conditions {
     double power_limit_w;        /* mean by time; NAN: not recorded */
     double temperature_c;        /* likewise */
 } jm__conditions;
-
 jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part);
 
 /* Seconds of the report in which the board was busy, as its utilisation says, but nothing that was recorded

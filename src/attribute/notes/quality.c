@@ -1,15 +1,295 @@
-/* Gaps, losses, throttling, sensors in use, and the sampler's own cost. */
+/* The table of checks applied: the worst decides, all that failed are told. */
 #include "attribute/notes/quality.h"
 
 #include "attribute/notes/conditions.h"
-#include "attribute/notes/events.h"
-#include "attribute/notes/facts.h"
 #include "base/status.h"
+#include "base/strbuf.h"
+#include "format/rows/marks.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef enum figure_form {
+    JM_FIGURE_HIDDEN,
+    JM_FIGURE_COUNT,
+    JM_FIGURE_NUMBER,
+    JM_FIGURE_PERCENT
+} figure_form;
+
+static const struct {
+    const char *name;
+    double limits[JM_GRADE_POOR + 1]; /* by grade; of good: none */
+    const char *before;
+    figure_form form;
+    const char *after;
+} checks[JM_CHECK_COUNT] = {
+#define X(name, fair, poor, before, form, after)                                                             \
+    {#name, {-INFINITY, (fair), (poor)}, (before), JM_FIGURE_##form, (after)},
+    JM_CHECK_MAP(X)
+#undef X
+};
+
+typedef struct jm__no_layer {
+    double share;    /* of the energy of all kernels of programs with layers; NAN: there are none */
+    const char *why; /* the main reason, as far as the recording tells it */
+} jm__no_layer;
+
+static const char *const nothing_found = "no check found anything against these figures";
+
+const char *jm__grade_text(jm__grade grade)
+{
+    static const char *const texts[] = {"good", "fair", "poor"};
+    return texts[grade];
+}
+
+double jm__check_limit(jm__check check, jm__grade grade)
+{
+    return checks[check].limits[grade];
+}
+
+const char *jm__check_name(jm__check check)
+{
+    return checks[check].name;
+}
+
+static jm__grade grade_of(jm__check check, double figure)
+{
+    if (figure >= checks[check].limits[JM_GRADE_POOR]) return JM_GRADE_POOR;
+    return figure >= checks[check].limits[JM_GRADE_FAIR] ? JM_GRADE_FAIR : JM_GRADE_GOOD;
+}
+
+/* One decimal where the whole number would hide how near the limit is. */
+static void add_figure(jm__strbuf *out, figure_form form, double figure)
+{
+    double shown = form == JM_FIGURE_PERCENT ? 100 * figure : figure;
+    const char *unit = form == JM_FIGURE_PERCENT ? " %" : "";
+    if (form == JM_FIGURE_HIDDEN) return;
+    jm__strbuf_format(out, "%.*f%s", form != JM_FIGURE_COUNT && shown < 9.95 ? 1 : 0, shown, unit);
+}
+
+static bool total_is_measured(const jm__attribution *a)
+{
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].counted && a->boards[b].fit.own) return false;
+    return true;
+}
+
+static bool add_sentence(jm__verdict *verdict, jm__check check, const jm__facts *facts)
+{
+    jm__strbuf text = {0};
+    jm__strbuf_add(&text, checks[check].before);
+    add_figure(&text, checks[check].form, facts->figures[check]);
+    jm__strbuf_add(&text, checks[check].after);
+    if (check == JM_CHECK_no_layer && facts->no_layer_why != NULL)
+        jm__strbuf_format(&text, ": %s", facts->no_layer_why);
+    if ((check == JM_CHECK_chi2_n || check == JM_CHECK_residual) && facts->total_is_measured)
+        jm__strbuf_add(&text, ", the total is sound");
+    char *whole = jm__strbuf_take(&text);
+    if (whole != NULL && jm__vec_push(&verdict->sentences, whole)) return true;
+    free(whole);
+    return false;
+}
+
+bool jm__verdict_find(jm__verdict *verdict, const jm__facts *facts)
+{
+    *verdict = (jm__verdict){.grade = JM_GRADE_GOOD};
+    bool fine = true;
+    for (jm__grade grade = JM_GRADE_POOR; grade > JM_GRADE_GOOD; grade--) {
+        for (jm__check check = 0; fine && check < JM_CHECK_COUNT; check++) {
+            if (grade_of(check, facts->figures[check]) != grade) continue;
+            if (grade > verdict->grade) verdict->grade = grade;
+            fine = add_sentence(verdict, check, facts);
+        }
+    }
+    if (fine && verdict->sentences.count == 0) {
+        char *text = strdup(nothing_found);
+        fine = text != NULL && jm__vec_push(&verdict->sentences, text);
+        if (!fine) free(text);
+    }
+    if (!fine || !jm__vec_push(&verdict->sentences, NULL)) return false;
+    verdict->sentences.count--;
+    return true;
+}
+
+void jm__verdict_free(jm__verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->sentences.count; i++)
+        free(verdict->sentences.items[i]);
+    jm__vec_free(&verdict->sentences);
+}
+
+/* Energies of kernels by where they lie. */
+
+/* Copies and sets belong to whoever moves data, which is seldom a layer. */
+static bool counts(const jm__class *class)
+{
+    return strcmp(class->kind, jm__work_text(JM_WORK_KERNEL)) == 0;
+}
+
+static void add_board(double *energies, const jm__attribution *a, const jm__board_part *part)
+{
+    const jm__board_work *work = part->work;
+    for (size_t u = 0; u < work->tally.uses.count; u++) {
+        const jm__use_sum *sum = &work->tally.uses.items[u];
+        const jm__class *class = &a->work.classes.items[a->work.uses.items.items[u].class_index];
+        if (sum->ran_s < 0 || !counts(class)) continue;
+        double power_w = jm__use_scale(work, u) * part->fit.power_w[work->columns.of_use[u]];
+        for (size_t place = 0; place < JM_PLACES; place++)
+            energies[place] += power_w * sum->place_s[place];
+    }
+}
+
+/* A mark whose name begins so. */
+static bool has_mark(const jm__dataset *d, const char *begin)
+{
+    for (size_t i = 0; i < d->mark_count; i++)
+        if (strncmp(jm__dataset_text(d, d->marks[i].name_id), begin, strlen(begin)) == 0) return true;
+    return false;
+}
+
+static const char *reason(const double *energies, const jm__dataset *d)
+{
+    double graph_j = energies[JM_PLACE_BY_GRAPH], unseen_j = energies[JM_PLACE_NO_LAUNCH],
+           elsewhere_j = energies[JM_PLACE_ELSEWHERE];
+    if (graph_j >= unseen_j && graph_j >= elsewhere_j && has_mark(d, JM_MARK_GRAPHS_BEFORE))
+        return "CUDA graphs launched most of it, captured before the recording began: start it before the "
+               "capture";
+    if (graph_j >= unseen_j && graph_j >= elsewhere_j)
+        return "CUDA graphs launched most of it, and their kernels run without a call of any module";
+    if (unseen_j >= elsewhere_j)
+        return "the launches of most of it were not seen, so it is not known which layer made them";
+    if (has_mark(d, JM_MARK_COMPILED)) return "modules that torch.compile has compiled call no hooks";
+    return "most of it was launched outside of every watched module and range";
+}
+
+static jm__no_layer no_layer_of(const jm__attribution *a)
+{
+    double energies[JM_PLACES] = {0};
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (part->counted && part->work->wanted && !part->work->from_host && part->fit.known)
+            add_board(energies, a, part);
+    }
+    double without_j =
+        energies[JM_PLACE_BY_GRAPH] + energies[JM_PLACE_NO_LAUNCH] + energies[JM_PLACE_ELSEWHERE];
+    double all_j = without_j + energies[JM_PLACE_IN_LAYER];
+    if (all_j <= 0) return (jm__no_layer){.share = NAN};
+    return (jm__no_layer){.share = without_j / all_j, .why = reason(energies, a->dataset)};
+}
+
+/* The figures that the checks look at. */
+
+/* A fit that misses the readings by less than this share of the mean power is good enough whatever the
+ * sensor's noise makes of it: a very quiet sensor has a high chi2/n beside figures that nothing better. A
+ * choice: an error of this size in single powers is within what their intervals show. */
+static const double residual_told = 0.02;
+
+static double share_of(double part, double whole)
+{
+    return whole > 0 ? part / whole : NAN;
+}
+
+/* Joules between the fit of a board and its total, where the fit is not held to it. */
+static double apart(const jm__board_part *part)
+{
+    bool told = part->fit.fitted && !part->fit.held && isfinite(part->fit.closure_z);
+    return told ? fabs(part->fit.free_j - part->total.energy_j) : 0;
+}
+
+static void check_boards(double *figures, const jm__attribution *a)
+{
+    double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, known_j = 0, unrecorded_s = 0;
+    double wanted_ns = (double)jm__windows_duration_ns(&a->windows);
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->counted) continue;
+        double board_lost_ns = wanted_ns - (double)jm__windows_duration_ns(&part->windows);
+        if (part->total.source == NULL) {
+            missing++;
+            continue;
+        }
+        if (part->lost.count > 0) lost_ns = fmax(lost_ns, board_lost_ns);
+        unseen_j += part->total.unseen_j;
+        apart_j += apart(part);
+        unrecorded_s = fmax(unrecorded_s, jm__unrecorded_s(a->dataset, part)); /* NAN: as if 0 */
+        known_j += part->total.energy_j;
+    }
+    for (size_t i = 0; i < a->dataset->event_count; i++) {
+        const jm__event *event = &a->dataset->events[i];
+        missing += event->kind == JM_EVENT_BOARD_ABSENT && jm__event_concerns(a, event);
+    }
+    figures[JM_CHECK_boards_missing] = missing;
+    figures[JM_CHECK_lost_time] = share_of(lost_ns, wanted_ns);
+    figures[JM_CHECK_unrecorded] = share_of(unrecorded_s, 1e-9 * wanted_ns);
+    figures[JM_CHECK_unseen] = share_of(unseen_j, known_j);
+    figures[JM_CHECK_closure] = share_of(apart_j, known_j);
+}
+
+static void check_fit(double *figures, const jm_report_totals *totals)
+{
+    double mean_w = totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN;
+    double residual = totals->residual_w / mean_w;
+    figures[JM_CHECK_residual] = isnan(totals->chi2_n) ? residual : NAN; /* the noise is not known */
+    figures[JM_CHECK_chi2_n] = residual < residual_told ? NAN : totals->chi2_n;
+    figures[JM_CHECK_unresolved] = share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
+}
+
+static double weak_share(const jm__rows *rows, double total_j)
+{
+    double weak_j = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        const jm_row *row = &rows->items[i];
+        bool weak = row->provenance >= JM_PROVENANCE_WEAK && rows->nodes.items[i] != JM__NO_NODE;
+        if (weak && isfinite(row->energy_self_j)) weak_j += row->energy_self_j;
+    }
+    return share_of(weak_j, total_j);
+}
+
+/* The recorder's losses beside what it has. */
+static double lost_share(const jm__attribution *a, const jm_report_quality *quality)
+{
+    double lost = (double)quality->lost_records;
+    return share_of(lost, lost + (double)a->dataset->span_count + (double)a->work.kernels);
+}
+
+static double gap_share(const jm__attribution *a, const jm_report_quality *quality)
+{
+    size_t boards = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        boards += a->boards[b].wanted;
+    double wanted_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
+    return fmin(1, share_of(quality->gap_s, wanted_s * (double)boards));
+}
+
+/* A table of kernels or boards says nothing of layers. */
+static bool goes_by_layer(jm_by by)
+{
+    return by != JM_BY_KERNEL && by != JM_BY_BOARD;
+}
+
+static jm__facts facts_find(const jm__attribution *a, const jm__rows *rows, const jm_report_totals *totals,
+                            const jm_report_quality *quality, const jm__no_layer *no_layer)
+{
+    jm__facts facts = {0};
+    for (jm__check check = 0; check < JM_CHECK_COUNT; check++)
+        facts.figures[check] = NAN;
+    facts.figures[JM_CHECK_no_energy] = isnan(totals->total_energy_j);
+    facts.figures[JM_CHECK_damaged] = a->dataset->damage != NULL;
+    check_boards(facts.figures, a);
+    if (isnan(totals->total_energy_j)) facts.figures[JM_CHECK_boards_missing] = NAN; /* said already */
+    check_fit(facts.figures, totals);
+    facts.figures[JM_CHECK_lost_records] = lost_share(a, quality);
+    if (goes_by_layer(a->options.by)) facts.figures[JM_CHECK_no_layer] = no_layer->share;
+    facts.no_layer_why = no_layer->why;
+    facts.total_is_measured = total_is_measured(a);
+    facts.figures[JM_CHECK_gaps] = gap_share(a, quality);
+    facts.figures[JM_CHECK_weak] = weak_share(rows, totals->total_energy_j);
+    facts.figures[JM_CHECK_throttled] = quality->throttled_share;
+    return facts;
+}
+
+/* Gaps, losses, throttling, sensors in use, and the sampler's own cost. */
 
 static void count_events(jm_report_quality *figures, const jm__attribution *a)
 {
@@ -140,9 +420,9 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const
     name_ncu(&quality->figures, a);
     add_samplers(&quality->figures, a);
     JM_TRY(name_sensors(quality, a, err));
-    const jm__no_layer no_layer = jm__no_layer_of(a);
+    const jm__no_layer no_layer = no_layer_of(a);
     quality->figures.no_layer_share = no_layer.share;
-    const jm__facts facts = jm__facts_find(a, rows, totals, &quality->figures, &no_layer);
+    const jm__facts facts = facts_find(a, rows, totals, &quality->figures, &no_layer);
     return judge(quality, &facts, err);
 }
 

@@ -2,10 +2,8 @@
  * rows add up to the steps, and their intervals follow from the columns as those of any other row. */
 #include "attribute/rollup/requests.h"
 
-#include "attribute/rollup/draws.h"
+#include "attribute/rollup/energy.h"
 #include "attribute/rollup/idle.h"
-#include "attribute/rollup/step_idle.h"
-#include "attribute/rollup/stood_rows.h"
 #include "base/status.h"
 
 #include <math.h>

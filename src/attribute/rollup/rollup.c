@@ -1,12 +1,9 @@
 /* The walk over work, spans and idle time that fills the tree of any view. */
 #include "attribute/rollup/rollup.h"
 
-#include "attribute/rollup/amounts.h"
-#include "attribute/rollup/draws.h"
+#include "attribute/rollup/energy.h"
 #include "attribute/rollup/idle.h"
-#include "attribute/rollup/measure.h"
-#include "attribute/rollup/phase_idle.h"
-#include "attribute/rollup/stood_rows.h"
+#include "attribute/rollup/views.h"
 #include "base/status.h"
 
 #include <math.h>

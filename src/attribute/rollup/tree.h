@@ -4,7 +4,7 @@
 
 #include "attribute/fit/cell.h"
 #include "attribute/input/span_index.h"
-#include "attribute/input/told.h"
+#include "attribute/input/steps.h"
 #include "base/map.h"
 #include "base/text_store.h"
 #include "base/vec.h"

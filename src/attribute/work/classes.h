@@ -1,12 +1,16 @@
-/* Kinds of work: the unit whose power is fitted. */
+/* How many multiprocessors a kernel can be on: by that, kernels that run together share their time. */
 #ifndef JM_ATTRIBUTE_WORK_CLASSES_H
 #define JM_ATTRIBUTE_WORK_CLASSES_H
 
 #include "attribute/work/kernel_family.h"
 #include "base/vec.h"
 #include "format/dataset.h"
-
 #include <stdbool.h>
+
+/* Of a board; of one that the recording does not say it of, as many as a Hopper has. */
+uint32_t jm__multiprocessors_on(const jm_board *board);
+
+/* Kinds of work: the unit whose power is fitted. */
 
 /* What a copy of memory is; what was copied to the host, the program may have waited for. */
 typedef enum jm__copy { JM_NO_COPY, JM_COPY, JM_COPY_TO_HOST } jm__copy;
@@ -25,6 +29,13 @@ typedef struct jm__class {
     uint32_t alone;       /* the class that it is when alone, */
     uint32_t column_with; /* the first of the two classes that share a column: itself, or the other one */
 } jm__class;
+
+/* A grid's blocks go to empty multiprocessors first, so a kernel is on as many as it has blocks, at most on
+ * all: however many threads, registers and bytes of shared memory a block takes. A copy that copy engines
+ * make is on none, and counts as one. What has no launch shape counts as half of the board. */
+float jm__multiprocessors_of(const jm__class *class, uint32_t on_board);
+
+/* Kinds of work: the unit whose power is fitted. */
 
 typedef JM_VEC(jm__class) jm__classes;
 

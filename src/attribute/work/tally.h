@@ -1,14 +1,56 @@
-/* What the pass adds up, so that no item needs to be kept: by use (uses.h), and by use in each row. */
+/* Why nothing ran: what a reader looks for in a gap, where its idle state (model/idle_state.h) is what the
+ * board draws in it. */
 #ifndef JM_ATTRIBUTE_WORK_TALLY_H
 #define JM_ATTRIBUTE_WORK_TALLY_H
 
 #include "attribute/input/places.h"
 #include "attribute/input/window.h"
-#include "attribute/work/idle_cause.h"
 #include "attribute/work/stood.h"
 #include "base/map.h"
-
+#include "model/board_model.h"
+#include <stdbool.h>
 #include <stddef.h>
+
+/* Name, words of a report; in the order of its rows. */
+#define JM_IDLE_CAUSE_MAP(X)                                                                                 \
+    X(LAUNCH, "between kernels, < 50 us")                                                                    \
+    X(LATE, "launch or host late, < 1 ms")                                                                   \
+    X(DATA, "waiting for data")                                                                              \
+    X(COPY, "after a copy to the host")                                                                      \
+    X(WAIT, "waiting, 1 ms and more")                                                                        \
+    X(EDGE, "before and after")                                                                              \
+    X(TRACING, "made by tracing") /* in any of the others: stood_idle.c */
+
+typedef enum jm__idle_cause {
+#define X(name, text) JM_CAUSE_##name,
+    JM_IDLE_CAUSE_MAP(X)
+#undef X
+        JM_IDLE_CAUSES
+} jm__idle_cause;
+
+/* What is known of a gap. */
+typedef struct jm__gap {
+    int64_t length_ns;
+    double report_s; /* of it, in the report's windows */
+    double data_s;   /* of that, in which a data loader was waited for */
+    bool edge;       /* nothing ran in the report's windows before it, or nothing will after it */
+    bool after_copy; /* what ended before it was a copy to the host */
+} jm__gap;
+
+/* A wait for data is one however long it is. After a copy to the host a program that waited for its result
+ * launches late; a gap that is no longer than a launch takes tells nothing of that. What cannot be told goes
+ * by the length. */
+static inline jm__idle_cause jm__idle_cause_of(const jm__gap *gap)
+{
+    jm__idle_state state = jm__idle_state_of_gap(gap->length_ns);
+    if (gap->data_s > 0 && gap->data_s >= 0.5 * gap->report_s) return JM_CAUSE_DATA;
+    if (gap->edge) return JM_CAUSE_EDGE;
+    if (state == JM_IDLE_50_US) return JM_CAUSE_LAUNCH;
+    if (gap->after_copy) return JM_CAUSE_COPY;
+    return state == JM_IDLE_1_MS ? JM_CAUSE_LATE : JM_CAUSE_WAIT;
+}
+
+/* What the pass adds up, so that no item needs to be kept: by use (uses.h), and by use in each row. */
 
 /* Seconds inside the windows of the report, inside those of them in which steps were steady, and inside those
  * that powers are learnt from. */
@@ -72,6 +114,7 @@ typedef struct jm__lent_row {
     uint32_t turn;
     uint32_t row;
 } jm__lent_row;
+
 /* What is known of a row of collectives, of what began inside the report's windows. */
 typedef struct jm__collective_sum {
     uint32_t row;
@@ -107,7 +150,6 @@ typedef struct jm__tally {
     double (*stood_idle_s)[JM_IDLE_STATES];  /* [stands]: how long the board was idle in its steps */
     double tracing_steady_s[JM_IDLE_STATES]; /* of idle[].steady_s */
 } jm__tally;
-
 void jm__tally_free(jm__tally *tally);
 
 /* The sums of a use, made if they are not there; NULL if memory is out. Valid until the next call. */
@@ -120,7 +162,6 @@ size_t jm__tally_collective(jm__tally *tally, uint32_t row);
 
 /* The cell of this row and use, made if it is not there; JM__NO_CELL if memory is out. */
 size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use);
-
 void jm__work_cells_free(jm__work_cells *cells);
 
 /* So many seconds more of a cell are off by this in each draw. */
@@ -143,5 +184,12 @@ void jm__use_sum_add(jm__use_sum *to, const jm__use_sum *from, double share);
 
 /* Uses were provisional: `final_of[use]` is what they are. False if memory is out. */
 bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of);
+
+/* From what traced steps did to what all did that they stand for. */
+
+/* Once all work of a board has passed: adds it to the sums of the report, with the idle time that it leaves
+ * of the steps' time, and parts what tracing made of the idle time of the traced ones. `from_host`: work is
+ * spans of the host. */
+void jm__stood_settle(jm__tally *tally, const jm__stood *stood, bool from_host);
 
 #endif

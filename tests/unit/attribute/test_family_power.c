@@ -1,7 +1,7 @@
 /* What is expected of work by the families of its kernels, against sums by hand. */
+#include "attribute/fit/belief.h"
 #include "attribute/fit/levels.h"
-#include "attribute/fit/posterior.h"
-#include "attribute/prior/family_power.h"
+#include "attribute/prior/source.h"
 #include "attribute/report.h"
 #include "synthetic.h"
 

@@ -1,6 +1,5 @@
 /* From a tree to rows: what is added up, in which order it stands, how it is known. Trees are made by hand,
  * and what they have needs no fit, so that each figure can be reckoned by hand, too. */
-#include "attribute/rollup/row_order.h"
 #include "attribute/rollup/rows.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * column, what lengths of calls tell of shapes, the clock around some work. */
 #include "attribute/work/clock_track.h"
 #include "attribute/work/columns.h"
-#include "attribute/work/duration_groups.h"
+#include "attribute/work/joint.h"
 #include "attribute/work/sweep.h"
 #include "attribute/work/time_order.h"
 #include "chance.h"

@@ -1,5 +1,5 @@
 /* Rows kept in memory, and what is left of the readings. */
-#include "attribute/fit/sampled.h"
+#include "attribute/fit/refine.h"
 
 #include "base/status.h"
 
