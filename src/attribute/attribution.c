@@ -2,8 +2,7 @@
 #include "attribute/attribution.h"
 
 #include "attribute/board_part.h"
-#include "attribute/fit/clock_scale.h"
-#include "attribute/fit/split.h"
+#include "attribute/fit/refine.h"
 #include "attribute/prior/source.h"
 #include "attribute/sampling.h"
 #include "base/status.h"

@@ -198,8 +198,6 @@ void jm__board_readings_free(jm__board_part *part)
     part->power_count = part->count_count = 0;
 }
 
-/* The mean clock of each kind of work, from what ran around the readings of the clock. */
-
 /* What ran in the 20 ms before a reading of the clock ran at about that clock: it changes slower
  * (docs/sensors.md), and a kind is seen in many readings. */
 static const double window_ns = 20.0 * (double)JM_NS_PER_MS;
@@ -253,8 +251,6 @@ jm_status jm__clocks_find(jm__board_part *part, const jm__dataset *dataset, jm_e
     if (part->clock_mhz == NULL) return jm__no_memory(err, "jm__clocks_find");
     return find_shares(part->clock_mhz, part, dataset, sensor, err);
 }
-
-/* From a board's counters, and what somebody knows of their worth and of its gaps, to beliefs. */
 
 /* The model's counters, as the windows are asked for them. `metrics`: room for all. */
 static jm__rate_choice choice_of(const jm__board_model *model, const char **metrics)

@@ -58,13 +58,9 @@ void jm__board_series_choose(jm__board_part *part);
 const jm__power_series *jm__board_series(const jm__board_part *part);
 void jm__board_readings_free(jm__board_part *part);
 
-/* At which clock a board ran each kind of work. */
-
 /* Fills part->clock_mhz, [columns], which are chosen and whose pieces are still there: NAN for a kind that no
  * reading of the clock saw, NULL without any reading. */
 jm_status jm__clocks_find(jm__board_part *part, const jm__dataset *dataset, jm_error *err);
-
-/* What hardware counters tell of the powers on a board. */
 
 /* What the board's counters are worth, into part->model: the model that was asked for (`asked`, NULL: none),
  * else the board's own, else, where there are counters, the one of its kind; no features if there is none, or

@@ -425,8 +425,6 @@ static bool turns_find(jm__stands *out, const jm__stands_wanted *w)
     return fine;
 }
 
-/* Steps in order, one after the other, and what each is like. */
-
 /* A step is traced if so much of it is: marks are made by code of the step's own edges. */
 static const double traced_share = 0.95;
 
@@ -916,8 +914,6 @@ bool jm__lone_find(jm__stands *out)
     free(of);
     return fine;
 }
-
-/* The parts of it, one after the other. */
 
 static bool any_steps(const jm__traced *traced, size_t processes)
 {

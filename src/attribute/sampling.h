@@ -16,8 +16,6 @@ typedef struct jm__stands_wanted {
 /* Without any process that records steps alone at times: nothing. Free it in any case. */
 jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_error *err);
 
-/* The parts of finding stands: each fills in more of them. */
-
 /* In this order. False if memory is out. */
 
 /* Kinds with a single turn. */

@@ -2,7 +2,6 @@
 #include "calibrate/gaps.h"
 
 #include "attribute/work/sweep.h"
-#include "attribute/work/time_order.h"
 #include "base/clock.h"
 #include "base/search.h"
 #include "base/status.h"

@@ -2,7 +2,7 @@
 #include "estimate/totals.h"
 
 #include "attribute/fit/nnls.h"
-#include "attribute/work/kernel_family.h"
+#include "attribute/work/classes.h"
 #include "base/status.h"
 #include "import/ncu/words.h"
 

@@ -146,8 +146,6 @@ static jm_status belief_fold(const jm__belief *belief, jm__qr *qr, jm_error *err
     return JM_OK;
 }
 
-/* Beliefs folded into one triangle, which is solved once. */
-
 /* R'R of a finished triangle. */
 static void information_of(double *out, const jm__qr *qr)
 {

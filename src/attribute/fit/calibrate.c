@@ -111,8 +111,6 @@ const double *jm__design_row(jm__design *design, int64_t t_ns)
     return design->state;
 }
 
-/* Streaming readings: build the row, fold it, and what is left of each reading. */
-
 void jm__pass_row(const jm__pass *pass, size_t i, double *row)
 {
     const double *weights = jm__design_row(pass->design, pass->readings[i].t_ns);
@@ -388,8 +386,6 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
     free(s.row);
     return status;
 }
-
-/* Choosing readings by the time that they speak of. */
 
 /* Neighbours of a sample stay together for their correlation: ten times as long as the longest that
  * noise.c looks for. */

@@ -3,9 +3,7 @@
 #include "attribute/fit/fit.h"
 
 #include "attribute/fit/around.h"
-#include "attribute/fit/levels.h"
 #include "attribute/fit/nnls.h"
-#include "attribute/fit/stretch.h"
 #include "attribute/fit/student.h"
 #include "base/status.h"
 

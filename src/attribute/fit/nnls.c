@@ -319,8 +319,6 @@ jm_status jm__nnls_solve(const jm__qr *qr, const double *most, double *x, bool *
     return status;
 }
 
-/* The covariance of free columns, and of those at a limit, which carry the free ones with them. */
-
 /* A normal variable of deviation 1 that lies beyond -distance: its mean square seen from there, E t^2 of the
  * density exp(-(t + distance)^2 / 2) for t >= 0. 1 at a distance of 0; far out, 2 / distance^2. */
 static double cut_off(double distance)

@@ -190,8 +190,6 @@ void jm__weighed_free(jm__weighed *weighed)
     *weighed = (jm__weighed){0};
 }
 
-/* Fold, solve, and ask what is wrong with the result: response, noise, powers that are not constant. */
-
 /* Multiplications that a step on a sample may take: about a second on one core of 2020. */
 static const double sample_cost = 1.5e9;
 

@@ -35,8 +35,6 @@ size_t jm__counts_clean(jm_reading *readings, size_t count)
     return kept;
 }
 
-/* Which sensor saw a moment, and what it says. */
-
 /* Choices: what changes at an edge shows within a tenth of a second of it, and six readings tell it without.
  */
 enum { FEW_READINGS = 6 };
@@ -214,8 +212,6 @@ const jm__power_series *jm__power_nearest(const jm__power_series *series, size_t
     }
     return nearest;
 }
-
-/* Counter differences and the integral of the power sensors. */
 
 /* How far the counter and the ring of one board have been seen apart (0.1 % steady, up to 0.8 % throttled):
  * docs/accuracy.md. */

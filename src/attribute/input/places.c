@@ -61,8 +61,6 @@ jm__place jm__place_of(const jm__places *places, size_t section, int64_t process
     return inside ? JM_PLACE_IN_LAYER : JM_PLACE_ELSEWHERE;
 }
 
-/* Places by their names, found once a span. */
-
 bool jm__contexts_init(jm__contexts *contexts, const jm__span_index *spans)
 {
     *contexts = (jm__contexts){.spans = spans, .numbers = {.key_size = sizeof(jm__context)}};

@@ -61,8 +61,6 @@ int64_t jm__told_amount(const jm__told *told, const jm__span *span, jm__amount a
     return counts ? amount_of(span, amount) : 0;
 }
 
-/* Steps of a report, by process and time. */
-
 typedef JM_VEC(const jm__span *) step_list;
 
 static bool is_step(const jm__steps_wanted *wanted, const jm__span *span)

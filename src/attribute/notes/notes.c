@@ -2,7 +2,7 @@
 #include "attribute/notes/notes.h"
 
 #include "attribute/fit/student.h"
-#include "attribute/notes/conditions.h"
+#include "attribute/notes/quality.h"
 #include "base/map.h"
 #include "base/plain.h"
 #include "base/status.h"

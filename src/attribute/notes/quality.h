@@ -1,3 +1,33 @@
+/* Which events of a recording concern a report. */
+#ifndef JM_ATTRIBUTE_NOTES_QUALITY_H
+#define JM_ATTRIBUTE_NOTES_QUALITY_H
+
+#include "attribute/attribution.h"
+#include "attribute/board_part.h"
+#include "attribute/rollup/rows.h"
+#include "base/vec.h"
+#include <math.h>
+#include <stdbool.h>
+
+/* Those of the boards asked for, or of none; and, of what is over in a moment, in the time asked for. */
+bool jm__event_concerns(const jm__attribution *a, const jm__event *event);
+
+/* Under which conditions a board ran in the time reported: what held it back, and its power limit. */
+
+enum { JM_REASONS = 9 }; /* bits of NVML's reasons that have a name */
+
+typedef struct jm__conditions {
+    double told_s; /* of the board's windows: so much its readings of the reasons speak of; 0: not recorded */
+    double throttled_s;          /* of that */
+    double reason_s[JM_REASONS]; /* of that: by bit */
+    double power_limit_w;        /* mean by time; NAN: not recorded */
+    double temperature_c;        /* likewise */
+} jm__conditions;
+jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part);
+
+/* What a bit of NVML's reasons means: "power limit". */
+const char *jm__throttle_reason_text(int bit);
+
 /* What can stand against the figures of a report, each check told once: its limits and its sentence.
  *
  *     X(name, fair, poor, before, form, after)
@@ -11,14 +41,6 @@
  * lies where what the intervals do not cover reaches the size of what they do cover (a few per cent of a part
  * for fair), or where the sentence is no longer about single parts (poor). docs/report.md lists them. Of
  * equally bad ones the first counts: what touches the total stands before what touches the parts. */
-#ifndef JM_ATTRIBUTE_NOTES_QUALITY_H
-#define JM_ATTRIBUTE_NOTES_QUALITY_H
-
-#include "attribute/attribution.h"
-#include "attribute/rollup/rows.h"
-#include "base/vec.h"
-#include <math.h>
-#include <stdbool.h>
 
 #define JM_CHECK_MAP(X)                                                                                      \
     X(no_energy, 1, 1, "no sensor gave a reading of power or energy: no energy is known", HIDDEN, "")        \

@@ -254,8 +254,6 @@ void jm__class_rates_free(jm__class_rates *rates)
     *rates = (jm__class_rates){0};
 }
 
-/* Rates times weights, and the errors of both. */
-
 /* What was seen for less than this is not told of, s: one window has so much of it. */
 static const double seen_least_s = 1e-4;
 

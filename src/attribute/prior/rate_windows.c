@@ -88,8 +88,6 @@ jm_status jm__metrics_of(char ***metrics, size_t *count, const jm__dataset *data
     return JM_OK;
 }
 
-/* The sampler's draw, as power sensors and the energy counter see it. */
-
 /* By the board's profile: the step at a sampler's end, at rest, twice on an H100 (34.3 and 34.8 W); what
  * leaves the least residuals of runs that a sampler came to, at work: 36 ±3 W (H100), 34 ±1 W (H200).
  * bench/results/counters.txt, 5. */
@@ -249,8 +247,6 @@ jm_status jm__rates_each(const jm__dataset *dataset, int64_t board_id, const jm_
     free(p);
     return status;
 }
-
-/* The ratio in every window, in order of size. */
 
 typedef struct ratios {
     const jm__windows *within;

@@ -1,7 +1,7 @@
 /* A board holds its limit over tens of milliseconds, not over one kernel. */
 #include "attribute/prior/source.h"
 
-#include "attribute/work/kernel_family.h"
+#include "attribute/work/classes.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -253,8 +253,6 @@ jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *w
     return fine ? out : NULL;
 }
 
-/* The model's figures, with errors for what another run has otherwise. */
-
 /* An H200 falls in steps: in its first millisecond without work it draws 165 W, then 140
  * (sim/profiles/h200.json, as measured). So a gap of 1 ms draws 165 W and one of 20 ms 141, of one state: 8 %
  * around the middle. */
@@ -471,8 +469,6 @@ static jm_status believe_kernel_powers(jm__belief *belief, jm__belief_lines *lin
     free(row);
     return status;
 }
-
-/* Which source a file of beliefs is for. */
 
 static const struct source {
     const char *columns, *text;

@@ -24,24 +24,16 @@ typedef struct jm__belief_lines {
     size_t used;
 } jm__belief_lines;
 
-/* What a board can draw at all, by its power limit. */
-
 /* (*out)[columns.count]: the highest power of each column, INFINITY where there is no limit; the caller frees
  * it. NULL if the board's limit is not known. */
 jm_status jm__board_limits(double **out, const jm_board *board, const jm__board_work *work, jm_error *err);
 
-/* What each column of a board's work is expected to draw, by the families of its kernels. */
-
 /* [columns.class_columns] of one board of `set`; the caller frees it. NULL if memory is out. */
 jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *work, const jm__work_set *set);
-
-/* A file of beliefs, of whatever source. */
 
 /* The beliefs of a file about one board. BAD_DATA names file and line, or the headers that are known. */
 jm_status jm__believe_file(jm__belief *belief, jm__belief_lines *lines, const char *path,
                            const jm__belief_scene *scene, jm_error *err);
-
-/* What a board's model tells of its gaps. */
 
 /* The model's idle states, as they hold for another run. False: it knows of none.
  *

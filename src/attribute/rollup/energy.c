@@ -83,8 +83,6 @@ void jm__energy_set_variance(jm__energy *energy, double variance)
     energy->decided = energy->fitted && energy->shrinkage >= least_shrinkage;
 }
 
-/* Arrays of draws by node. */
-
 bool jm__draws_begin(jm__tree *tree, const jm__attribution *a)
 {
     if (a->stood.stands == NULL) return true;
@@ -223,8 +221,6 @@ double jm__draws_covariance(const jm__tree *tree, const double *left, const doub
     return sum_j2;
 }
 
-/* Means by time, and what they are means of: of each kind of work, by column. */
-
 /* How near to its highest clock a board ran each kind of work: below 1 it was held back, by power or heat. */
 static jm_status find_clock_limit_share(double *value, const jm__attribution *a, jm_error *err)
 {
@@ -298,8 +294,6 @@ void jm__mean_sums_give(jm_row *row, const jm__mean_sums *sums)
 #undef X
 }
 
-/* Amounts of steps: a batch that is cut into smaller steps is counted once. */
-
 /* What counts in this report; 0: nothing. */
 static int64_t amount_of(const jm__attribution *a, size_t span, jm__amount amount)
 {
@@ -341,8 +335,6 @@ int64_t jm__amount_sum(const jm__attribution *a, jm__amount amount)
         if (amount_of(a, i, amount) > 0 && !is_part_of_another(a, i, amount)) sum += amount_of(a, i, amount);
     return sum > 0 ? sum : -1;
 }
-
-/* Time by node and spot; of each node the innermost layer that holds half of it. */
 
 static uint64_t spot_hash(const void *key)
 {

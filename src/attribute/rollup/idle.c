@@ -222,8 +222,6 @@ static void stood_tracing_off(jm__views *v, size_t b, size_t node, size_t turn, 
     jm__draws_add(v->tree, node, b, off_s, power_w);
 }
 
-/* A walk over pieces and the edges of spans. */
-
 /* A span begins, another section of it, or it ends: of what is at one time, ends come first. */
 typedef enum edge_kind { ENDS, GOES_ON, BEGINS } edge_kind;
 

@@ -32,15 +32,11 @@ typedef struct jm__idle_walk {
 jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *a, size_t board,
                               jm_error *err);
 
-/* Idle time by cause: the rows inside "(idle)". */
-
 /* Add that of a board, with what its gaps came before. */
 void jm__idle_add(jm__views *views, jm__mostly *mostly, size_t board);
 
 /* The row of what tracing made, inside one of idle time. */
 size_t jm__view_tracing_node(jm__views *views, size_t idle);
-
-/* Idle time of the phase view goes to the phase it lies in. */
 
 jm_status jm__phase_idle(jm__views *views, size_t board, jm_error *err);
 

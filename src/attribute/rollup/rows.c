@@ -161,8 +161,6 @@ static void subtotals_free(jm__subtotal *subtotals, size_t count)
     free(subtotals);
 }
 
-/* Seconds out of the pass, joules at the powers of the fit. */
-
 typedef struct wait_sum {
     double seconds;
     double energy_j;
@@ -347,8 +345,6 @@ static void waits_sum(jm_report_totals *t, const jm__attribution *a)
     sum_collectives(t, a);
 }
 
-/* Over all boards. */
-
 /* The time that the total is of: that of the board of which most is known. */
 static double covered_s(const jm__attribution *a)
 {
@@ -517,8 +513,6 @@ static jm_status totals_sum(jm_report_totals *totals, const jm__attribution *a, 
     totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS);
     return sum_steps(totals, a, err);
 }
-
-/* Listing the tree from its roots. */
 
 static int special(const jm__node *node)
 {
@@ -727,8 +721,6 @@ static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__boa
     }
     return jm__tree_text(tree, "%s", text);
 }
-
-/* Nodes as rows. */
 
 typedef struct maker {
     jm__tree *tree;

@@ -30,8 +30,6 @@ jm_status jm__row_order_find(jm__row_order *order, const jm__tree *tree, const j
                              jm_by by, jm_error *err);
 void jm__row_order_free(jm__row_order *order);
 
-/* From a filled tree to rows: energies, intervals, provenance, order. */
-
 typedef struct jm__rows {
     jm_row *items;
     size_t count;

@@ -345,8 +345,6 @@ jm_status jm__sums_covariance(const jm__sums *s, size_t row_a, size_t row_b, dou
     return status;
 }
 
-/* Quantiles over requests, and the sums of their parts. */
-
 static int by_size(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;

@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_ROLLUP_TREE_H
 #define JM_ATTRIBUTE_ROLLUP_TREE_H
 
-#include "attribute/fit/cell.h"
+#include "attribute/fit/fit.h"
 #include "attribute/input/span_index.h"
 #include "attribute/input/steps.h"
 #include "base/map.h"

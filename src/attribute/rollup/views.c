@@ -711,8 +711,6 @@ static size_t waiting_node(jm__views *v, size_t node, int64_t process_id, uint32
     return parted ? rank_node(v, waiting, process_id, board) : waiting;
 }
 
-/* ---- */
-
 static size_t row_node(jm__views *v, const jm__collective *c)
 {
     const char *name = c->kernel != NULL ? view_readable_name(v, c->name) : c->name;

@@ -206,8 +206,6 @@ static void collectives_unite(jm__collectives *c)
         }
 }
 
-/* Calls by rank, and their comparison once all are there. */
-
 /* Of calls that should belong together and do not; some may be cut short by a record that was lost. */
 static const double strangers_most = 0.01; /* of one name: they may be of several groups */
 
@@ -543,8 +541,6 @@ size_t jm__collective_awaited(const jm__collective_waits *waits, const jm__colle
     return several ? most : SIZE_MAX;
 }
 
-/* A pass over the collectives of all ranks. */
-
 void jm__ranks_free(jm__ranks *ranks)
 {
     jm__collectives_free(&ranks->collectives);
@@ -660,8 +656,6 @@ static bool name_group(jm__ranks *ranks, const jm__dataset *d, size_t channel)
     jm__vec_free(&numbers);
     return fine;
 }
-
-/* ---- */
 
 /* A class of waiting for each class of a collective. */
 static bool add_waiting(jm__ranks *ranks, jm__classes *classes)

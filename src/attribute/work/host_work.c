@@ -33,8 +33,6 @@ bool jm__data_waits_find(jm__windows *waits, const jm__dataset *d, int64_t board
     return fine && jm__windows_intersect(waits, windows);
 }
 
-/* Cutting the spans of each thread into pieces of which only the innermost counts. */
-
 /* One end of a span, on the lane (thread, or process for process-wide spans) it speaks for. */
 typedef struct edge {
     int64_t t_ns;

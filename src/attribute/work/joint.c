@@ -177,8 +177,6 @@ bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *c
     return fine;
 }
 
-/* Finding which pairs matter. */
-
 /* Ten readings of a ring and more: with less a power of its own would be no better known than the mean. */
 static const double least_s = 0.2;
 

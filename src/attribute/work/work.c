@@ -8,7 +8,6 @@
 #include "attribute/work/joint.h"
 #include "attribute/work/sweep.h"
 #include "attribute/work/tally.h"
-#include "attribute/work/time_order.h"
 #include "base/clock.h"
 #include "base/status.h"
 

@@ -1,5 +1,5 @@
 /* Which parts of a class may draw otherwise, and which of them have something in common. */
-#include "attribute/fit/split.h"
+#include "attribute/fit/refine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * full: readings y = A x + W d + e, x the powers of which nothing is known, d ~ N(0, q) of each picked set.
  */
 #include "attribute/fit/levels.h"
-#include "attribute/fit/split.h"
+#include "attribute/fit/refine.h"
 #include "dense.h"
 
 enum { READINGS = 60, CLASSES = 3, PARTS = 7, ALL = CLASSES + PARTS, SETS = 3 };

@@ -4,7 +4,6 @@
 #include "attribute/work/columns.h"
 #include "attribute/work/joint.h"
 #include "attribute/work/sweep.h"
-#include "attribute/work/time_order.h"
 #include "chance.h"
 
 #include <math.h>
