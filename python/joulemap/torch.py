@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _OPTIMIZER = _core.SPAN_KINDS["optimizer"]
 
-_COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/notes/no_layer.h
+_COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/notes/quality.h
 
 _MOST = 1e9  # of any number that is given
 

@@ -16,7 +16,7 @@ typedef struct jm__board_part {
     jm__windows learn;        /* the run, less that: what powers are learnt from */
     jm__windows windows;      /* of the report, less that */
     jm__windows steady;       /* those of them in which steps are steady */
-    jm__windows traced;       /* those of the report less what is told by steps (work/stands.h) */
+    jm__windows traced;       /* those of the report less what is told by steps (work/stood.h) */
     jm__windows unknown;      /* nobody recorded what ran then: outside of `learn` */
     jm__stood stood;          /* what traced steps stand for */
     jm__board_work *work;     /* what it did; no columns if it is not fitted or not wanted */

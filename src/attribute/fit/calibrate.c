@@ -388,7 +388,7 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
 }
 
 /* Neighbours of a sample stay together for their correlation: ten times as long as the longest that
- * noise.c looks for. */
+ * misfit.c looks for. */
 enum { BLOCK_READINGS = 200 };
 
 /* A window of 20 memories can do without the first of them: 5 % of its readings, for none that tells of

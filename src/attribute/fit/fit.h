@@ -43,7 +43,7 @@ typedef struct jm__fit_input {
     size_t belief_count;
 } jm__fit_input;
 
-/* How much rows that hold a part of a column's time may differ from its mean: rollup/uneven.c. */
+/* How much rows that hold a part of a column's time may differ from its mean: rollup/sums.c. */
 typedef struct jm__uneven {
     double seconds; /* of the column, in all rows */
     double square;  /* W^2 */

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A choice: 0.4 s of the ring. Drift that lasts longer is in the residuals' blocks of a second (pass.c). */
+/* A choice: 0.4 s of the ring. Drift that lasts longer is in the residuals' blocks of a second (calibrate.c).
+ */
 enum { LAGS = 20 };
 
 /* covariance[l] of residuals l readings apart, l from 0 to LAGS; false if there are too few. */
@@ -44,7 +45,7 @@ static bool autocovariance(const jm__pass *pass, const double *residual, double 
 
 /* Choices. AROUND: 0.1 s of the ring, as long as a step of most programs; on recordings of GPUs 1 and 4 say
  * the same (docs/accuracy.md). NEAREST: of twice as many the last are often less alike. APART, in readings:
- * as long as noise.c follows a drift, which would come again before that. */
+ * as long as misfit.c follows a drift, which would come again before that. */
 enum { AROUND = 2, NEAREST = 4, APART = 20 };
 
 typedef struct nearest {

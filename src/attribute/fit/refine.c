@@ -68,8 +68,7 @@ static void add_expected(jm__sampled *s, jm__design *design, jm__response respon
 }
 
 /* Once the rows have what the fit's columns weigh: what another lag or width of the response would change.
- * The pieces give the fit's columns. */
-/* A column is the change by one standard uncertainty of the profile. */
+ * The pieces give the fit's columns. A column is the change by one standard uncertainty of the profile. */
 static jm_status sampled_add_response(jm__sampled *s, jm__pieces *pieces, jm_error *err)
 {
     const jm__calibration profile = jm__calibration_of(s->sensor);
@@ -88,22 +87,16 @@ static jm_status sampled_add_response(jm__sampled *s, jm__pieces *pieces, jm_err
     return jm__pieces_check(pieces, err);
 }
 
-/* The rows as a finished triangle, with what was believed of the powers beforehand. */
-/* Beliefs are weighed for the sensor's own noise: what the residuals show on top of it may be what is looked
- * for. */
+/* The rows as a finished triangle, with what was believed of the powers beforehand. Beliefs are weighed for
+ * the sensor's own noise: what the residuals show on top of it may be what is looked for. */
 static void sampled_fold(jm__sampled *s)
 {
-    const jm__qr *from = &s->fit->prior.equations;
     double noise_w = s->fit->prior.noise.noise_w, *row = s->x;
     jm__qr_reset(&s->qr);
     for (size_t i = 0; i < s->readings.count; i++)
         jm__qr_add(&s->qr, s->rows + i * s->width, s->readings.items[i].value);
     memset(row, 0, s->width * sizeof *row);
-    for (size_t i = 0; i < s->columns; i++) {
-        for (size_t k = 0; k < s->columns; k++)
-            row[k] = k >= i ? noise_w * from->triangle[k * from->stride + i] : 0;
-        jm__qr_add(&s->qr, row, noise_w * from->triangle[s->columns * from->stride + i]);
-    }
+    jm__prior_add(&s->qr, &s->fit->prior, noise_w, row);
     memset(row, 0, s->width * sizeof *row);
     for (size_t k = s->columns; k < s->behind; k++) {
         row[k] = noise_w;
@@ -307,7 +300,7 @@ bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__
     return true;
 }
 
-/* As alike.c has it: two places of one kind are as alike as two stretches of a run. */
+/* As around.c has it: two places of one kind are as alike as two stretches of a run. */
 static const double usual_difference = 0.05, difference_freedom = 3, least_u_w = 1;
 
 jm_status jm__picks_init(jm__picks *picks, const jm__parts *parts, const double *power_w, jm_error *err)
@@ -464,7 +457,7 @@ double jm__picks_differ_w(const jm__picks *s, uint32_t column, uint32_t bits)
     return sqrt(square);
 }
 
-/* Forward selection among sets of parts, by what each would explain of the readings (picks.h).
+/* Forward selection among sets of parts, by what each would explain of the readings (refine.h).
  *
  * Noise that drifts looks like a difference between two long stretches of time: its variance is that of a
  * mean over long stretches, of the residuals that are left once the set is picked. */

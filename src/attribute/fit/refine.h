@@ -77,7 +77,7 @@ bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__
  * I = R'R, g = R'z. A set s of parts that draws d more than the rest of its class, d ~ N(0, q), then makes
  * the readings likelier by (g_s^2 q / (v (v + I_s q)) - ln(1 + I_s q / v)) / 2, v being the noise's variance;
  * what is picked already is taken out of I_s and g_s likewise. As differences have long tails, q is found
- * with d (alike.c), and pays for being larger than usual by the tail of its distribution. */
+ * with d (around.c), and pays for being larger than usual by the tail of its distribution. */
 
 enum { JM_PICKS_MAX = 24 };
 

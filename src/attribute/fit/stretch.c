@@ -456,18 +456,12 @@ jm_status jm__stretch_solve(jm__stretch *out, const jm__stretch_input *input, jm
 {
     size_t columns = input->prior->columns;
     jm__weighed equations = {0};
-    jm__posterior found = {0};
     JM_TRY(jm__stretch_init(out, columns, err));
     jm_status status = jm__stretch_weigh(&equations, out, input, err);
-    if (status == JM_OK) status = jm__posterior_init(&found, columns, err);
+    jm__posterior found = {.power_w = out->power_w, .covariance = out->covariance};
     if (status == JM_OK) status = jm__stretch_update(&found, &equations, input->prior, err);
-    if (status == JM_OK) {
-        memcpy(out->power_w, found.power_w, columns * sizeof(double));
-        memcpy(out->covariance, found.covariance, columns * columns * sizeof(double));
-        for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-            jm__matrix_apply(out->shift[axis], found.covariance, equations.told[axis], columns);
-    }
-    jm__posterior_free(&found);
+    for (int axis = 0; status == JM_OK && axis < JM_RESPONSE_AXES; axis++)
+        jm__matrix_apply(out->shift[axis], found.covariance, equations.told[axis], columns);
     jm__weighed_free(&equations);
     return status;
 }

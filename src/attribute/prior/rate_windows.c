@@ -169,7 +169,7 @@ jm_status jm__rates_known(bool *known, const jm__dataset *dataset, int64_t board
 /* While blocks pass. */
 typedef struct passing {
     reading read;
-    jm__clock_between clock;
+    jm__clock_track clock;
     jm__rate_taker take;
     void *taker;
     int64_t end_ns; /* of the last window */
@@ -238,11 +238,11 @@ jm_status jm__rates_each(const jm__dataset *dataset, int64_t board_id, const jm_
     p->taker = taker;
     p->end_ns = INT64_MIN;
     jm_status status = begin(&p->read, dataset, board_id, choice, err);
-    if (status == JM_OK && !jm__clock_between_begin(&p->clock, dataset, &dataset->boards[board_id - 1]))
+    if (status == JM_OK && !jm__clock_readings_begin(&p->clock, dataset, &dataset->boards[board_id - 1]))
         status = jm__no_memory(err, "jm__rates_each");
     if (status == JM_OK && p->read.any)
         status = dataset->counters.each(dataset->counters.context, take_block, p, err);
-    jm__clock_between_free(&p->clock);
+    jm__clock_track_free(&p->clock);
     end(&p->read);
     free(p);
     return status;

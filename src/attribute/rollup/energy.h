@@ -51,7 +51,7 @@ void jm__draws_share(jm__tree *tree, size_t node, const double *off_j, double sh
 void jm__draws_close(jm__tree *tree, const jm__attribution *a);
 
 /* [nodes]: standard uncertainty of each node with all below it, J: the caller frees it. False if memory is
- * out; NULL where there are no draws. Rows that are wholes or parts of one are known (wholes.c). */
+ * out; NULL where there are no draws. Rows that are wholes or parts of one are known (rows.c). */
 bool jm__draws_u_j(double **u_j, const jm__tree *tree);
 
 /* The covariance of two sums of nodes, each times its factor, J^2. */

@@ -53,8 +53,7 @@ static bool row_of_step(jm__views *v, const jm__lap *lap, uint32_t *row)
         return true;
     }
     size_t node =
-        mine ? jm__view_span_node(v, lap->span)
-             : jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
+        mine ? jm__view_span_node(v, lap->span) : jm__tree_top(v->tree, "(other processes)", "outside");
     *row = (uint32_t)node;
     return node != JM__NO_NODE;
 }
@@ -326,15 +325,6 @@ static const char *const texts[JM_IDLE_CAUSES] = {
 #undef X
 };
 
-static void add_time(jm__views *v, size_t b, size_t node, size_t column, double seconds)
-{
-    if (node == JM__NO_NODE || seconds == 0) return;
-    jm__node *row = &v->tree->nodes.items[node];
-    row->busy_s += seconds;
-    row->boards |= jm__board_bit(b);
-    jm__tree_add(v->tree, node, (uint32_t)(v->a->boards[b].first_column + column), seconds);
-}
-
 /* Of all time that a turn was idle for being traced, which is off against all other idle time. */
 static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
@@ -371,8 +361,9 @@ static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
     size_t node = jm__view_node_under(v, idle, texts[cause], "gap");
     if (node == JM__NO_NODE) return;
     v->tree->nodes.items[node].calls += work->tally.gaps[cause];
+    size_t first = v->a->boards[b].first_column + work->columns.class_columns;
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
-        add_time(v, b, node, work->columns.class_columns + state, work->tally.idle_s[state][cause]);
+        jm__tree_add_busy(v->tree, node, b, first + state, work->tally.idle_s[state][cause]);
     if (v->a->boards[b].stood.stands != NULL) add_off(v, b, node, cause);
 }
 
@@ -388,13 +379,13 @@ static void add_whole(jm__views *v, size_t b, size_t idle)
 {
     const jm__board_work *work = v->a->boards[b].work;
     for (size_t k = work->columns.class_columns; k < work->columns.count; k++)
-        add_time(v, b, idle, k, work->seconds[k]);
+        jm__tree_add_busy(v->tree, idle, b, v->a->boards[b].first_column + k, work->seconds[k]);
 }
 
 void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
 {
     const jm__board_work *work = v->a->boards[b].work;
-    size_t idle = jm__tree_node(v->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
+    size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
     if (idle == JM__NO_NODE) return;
     if (work->from_host) {
         add_whole(v, b, idle);
@@ -435,18 +426,10 @@ static size_t idle_node(jm__views *v, size_t section)
     return jm__tree_node(v->tree, phase, "(idle)", path, "idle");
 }
 
-static void add_to(jm__views *v, size_t board, size_t node, uint32_t column, double seconds)
-{
-    if (node == JM__NO_NODE) return; /* the tree knows that it has failed */
-    v->tree->nodes.items[node].busy_s += seconds;
-    v->tree->nodes.items[node].boards |= jm__board_bit(board);
-    jm__tree_add(v->tree, node, column, seconds);
-}
-
 static bool add_idle(void *context, size_t section, uint32_t column, double seconds)
 {
     const idle_target *to = context;
-    add_to(to->views, to->board, idle_node(to->views, section), column, seconds);
+    jm__tree_add_busy(to->views->tree, idle_node(to->views, section), to->board, column, seconds);
     return true;
 }
 
@@ -465,7 +448,7 @@ static void add_stood(jm__views *v, size_t b)
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
             if (idle_s[state] == 0) continue;
             size_t node = idle_node(v, stood_phase(v->a, stands->items.items[s].span));
-            add_to(v, b, node, first + state, idle_s[state]);
+            jm__tree_add_busy(v->tree, node, b, first + state, idle_s[state]);
             jm__stood_idle_off(v, b, node, (int)state, idle_s[state] / all_s);
         }
     }
@@ -486,8 +469,8 @@ static void part_tracing(jm__views *v, size_t b)
             if (made_s[state] == 0) continue;
             size_t idle = idle_node(v, stood_phase(v->a, stands->items.items[t].span));
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
-            add_to(v, b, idle, first + state, -made_s[state]);
-            add_to(v, b, node, first + state, made_s[state]);
+            jm__tree_add_busy(v->tree, idle, b, first + state, -made_s[state]);
+            jm__tree_add_busy(v->tree, node, b, first + state, made_s[state]);
             stood_tracing_off(v, b, idle, t, (int)state, -made_s[state] / all_s);
             stood_tracing_off(v, b, node, t, (int)state, made_s[state] / all_s);
         }

@@ -82,11 +82,7 @@ static void take_whole(jm__subtotal *sub, jm__node *node)
 /* What needs no fit of a sum: plain sums over the node and all below it. */
 static void add_plain(jm__subtotal *sub, const jm__node *node)
 {
-    sub->busy_s += node->busy_s;
-    sub->merged_s += node->merged_s;
-    sub->work_j += node->work_j;
-    sub->forward_j += node->forward_j;
-    sub->backward_j += node->backward_j;
+    jm__spent_add(&sub->spent, &node->spent, 1);
     sub->measured_j += node->measured_j;
     sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
     sub->measured = sub->measured || node->measured;
@@ -95,11 +91,7 @@ static void add_plain(jm__subtotal *sub, const jm__node *node)
 static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *sub, const jm__node *node)
 {
     jm__mean_sums_add(&outer->means, &sub->means);
-    outer->busy_s += sub->busy_s;
-    outer->merged_s += sub->merged_s;
-    outer->work_j += sub->work_j;
-    outer->forward_j += sub->forward_j;
-    outer->backward_j += sub->backward_j;
+    jm__spent_add(&outer->spent, &sub->spent, 1);
     outer->shown = outer->shown || sub->shown;
     outer->measured_j += sub->measured_j;
     outer->measured_u_j = hypot(outer->measured_u_j, sub->measured_u_j);
@@ -109,8 +101,8 @@ static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *
 }
 
 /* Fills subtotals[tree->nodes.count], which are zero, and sorts the cells by node and column. Nodes get
- * self_j and whole, and the boards and times of what is below them. */
-/* Children stand after their parents, so going backwards each node is complete when its turn comes. */
+ * self_j and whole, and the boards and times of what is below them. Children stand after their parents, so
+ * going backwards each node is complete when its turn comes. */
 static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
                                   const jm__means *means, jm_error *err)
 {
@@ -138,7 +130,7 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
             return jm__no_memory(err, "jm__subtotals_add_up");
         take_whole(sub, node);
         sub->shown = sub->shown || sub->cell_count > 0 || node->measured || node->calls > 0 ||
-                     sub->busy_s > 0 || node->shared_s > 0;
+                     sub->spent.busy_s > 0 || node->shared_s > 0;
         if (node->parent != JM__NO_NODE) {
             jm__subtotal *outer = &subtotals[node->parent];
             if (!merge(outer, sub->cells, sub->cell_count)) return jm__no_memory(err, "jm__subtotals_add_up");
@@ -147,7 +139,7 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
         free(sub->cells);
         sub->cells = NULL;
         sub->cell_count += shared_end - shared;
-        sub->busy_s += node->shared_s;
+        sub->spent.busy_s += node->shared_s;
         shared_end = shared;
     }
     return JM_OK;
@@ -755,7 +747,7 @@ jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub)
         return node->measured || sub->measured ? JM_PROVENANCE_MEASURED : JM_PROVENANCE_FITTED;
     if (!sub->energy.known) return JM_PROVENANCE_UNRESOLVED;
     /* Most of it shares columns. */
-    bool merged = sub->merged_s > 0.5 * sub->busy_s;
+    bool merged = sub->spent.merged_s > 0.5 * sub->spent.busy_s;
     if (merged) return JM_PROVENANCE_WEAK;
     return sub->energy.decided ? JM_PROVENANCE_FITTED : sub->energy.believed;
 }
@@ -765,9 +757,9 @@ static const jm_row nothing_yet = {JM_ROW_FIELDS(JM_NOTHING_YET)};
 
 static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *sub)
 {
-    if (sub->forward_j + sub->backward_j > 0) {
-        row->forward_share = sub->forward_j / sub->work_j;
-        row->backward_share = sub->backward_j / sub->work_j;
+    if (sub->spent.forward_j + sub->spent.backward_j > 0) {
+        row->forward_share = sub->spent.forward_j / sub->spent.work_j;
+        row->backward_share = sub->spent.backward_j / sub->spent.work_j;
     }
     if (node->mostly_at == NULL) return;
     row->mostly_at = node->mostly_at;
@@ -800,7 +792,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->calls = node->calls;
     if (node->amounts[JM_AMOUNT_SAMPLES] > 0) row->samples = node->amounts[JM_AMOUNT_SAMPLES];
     if (node->amounts[JM_AMOUNT_TOKENS] > 0) row->tokens = node->amounts[JM_AMOUNT_TOKENS];
-    row->busy_s = sub->busy_s;
+    row->busy_s = sub->spent.busy_s;
     row->energy_j = sub->energy.energy_j + sub->measured_j;
     row->energy_low_j = jm__energy_low(row->energy_j, half_j);
     row->energy_high_j = row->energy_j + half_j;
@@ -816,7 +808,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     bool worked = node->start_ns != INT64_MAX;
     row->start_ns = jm__node_start_ns(node) == INT64_MAX ? 0 : jm__node_start_ns(node);
     row->end_ns = worked ? node->end_ns : node->host_end_ns;
-    if (node->calls > 0 && sub->busy_s == 0 && is_unseen(m->a, node)) {
+    if (node->calls > 0 && sub->spent.busy_s == 0 && is_unseen(m->a, node)) {
         row->energy_j = row->energy_low_j = row->energy_high_j = NAN;
         row->provenance = JM_PROVENANCE_UNRESOLVED;
     }

@@ -9,8 +9,8 @@
 typedef struct jm__subtotal {
     jm__cell *cells; /* sorted by column; while adding up */
     size_t cell_count;
-    double measured_j, measured_u_j, busy_s, merged_s;
-    double work_j, forward_j, backward_j;
+    double measured_j, measured_u_j;
+    jm__spent spent;
     double rest_j;    /* of a whole: what its parts leave of it */
     double whole_u_j; /* of a part of a whole: what the whole's error is in it */
     bool measured, shown;

@@ -3,6 +3,7 @@
 
 #include "attribute/fit/student.h"
 #include "attribute/rollup/energy.h"
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ static void take_rows(part_sum *sum, const jm__sums *s, const size_t *rows, size
     }
 }
 
-/* Parts of a whole took g of what the whole's measured energy and the sum of its parts differ by (wholes.c).
+/* Parts of a whole took g of what the whole's measured energy and the sum of its parts differ by (rows.c).
  * So their error is their own, less g times that of all the whole's nodes, and g times that of the
  * measurement. The whole has a g of 1: the measurement's error, and nothing else. */
 static void find_factors(part_sum *sum, const jm__sums *s)
@@ -184,7 +185,7 @@ static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
     return status;
 }
 
-/* Rows are taken to differ from their columns' means each by itself (uneven.c), but calls of one layer, as
+/* Rows are taken to differ from their columns' means each by itself (sums.c), but calls of one layer, as
  * spans, differ alike: what that adds. */
 static jm_status alike_covariance(const part_sum *left, const part_sum *right, const jm__sums *s,
                                   double *out_j2, jm_error *err)
@@ -345,12 +346,6 @@ jm_status jm__sums_covariance(const jm__sums *s, size_t row_a, size_t row_b, dou
     return status;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 /* Between two of them by a straight line: type 7 of Hyndman and Fan (1996), as in NumPy. */
 static double quantile(const double *sorted, size_t count, double share)
 {
@@ -369,7 +364,7 @@ static void find_quantiles(jm_report_totals *t, const jm__rows *rows, double *en
     }
     t->requests = (int64_t)count;
     if (known < count || count == 0) return;
-    qsort(energies_j, count, sizeof *energies_j, by_size);
+    qsort(energies_j, count, sizeof *energies_j, jm__compare_doubles);
     t->request_median_j = quantile(energies_j, count, 0.5);
     t->request_p95_j = quantile(energies_j, count, 0.95);
 }
@@ -426,7 +421,7 @@ jm_status jm__request_totals_find(jm_report_totals *t, const jm__sums *s, jm_err
  * are off by nothing. With unequal shares n is one over the sum of their squares. u is the fit's misfit. */
 
 /* Two kernels that run together share the joules of their column by multiprocessors, which draw alike within
- * some 30 % from one kernel to another (the families' powers, prior/family_power.c). So the share f of one
+ * some 30 % from one kernel to another (the families' powers, prior/source.c). So the share f of one
  * is off by 0.3 f (1 - f); with n between 1 and 2 an u of 0.15 to 0.3 is that for the smaller share. */
 static const double joint_u = 0.2;
 

@@ -151,7 +151,7 @@ static size_t no_layer_row(jm__views *v, size_t speaker)
     size_t known = known_row(v, &key);
     if (known != JM__NO_NODE) return known;
     const char *text = jm__tree_text(v->tree, "%s (no layer)", key.name);
-    return keep_row(v, &key, jm__tree_node(v->tree, JM__NO_NODE, text, text, key.kind));
+    return keep_row(v, &key, jm__tree_top(v->tree, text, key.kind));
 }
 
 /* A path that is longer is not written out again in those below it: each of 30,000 ranges inside each other
@@ -208,10 +208,10 @@ static size_t layer_view_row(jm__views *v, size_t section)
     jm_span_kind kind = span_of(v, section)->kind;
     const char *name = name_of(v, section);
     if (jm__span_kind_is_layer(kind)) return layer_row(v, section);
-    if (kind == JM_SPAN_OPTIMIZER) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "optimizer");
+    if (kind == JM_SPAN_OPTIMIZER) return jm__tree_top(v->tree, name, "optimizer");
     if (!jm__span_kind_is_range(kind)) return no_layer_row(v, v->speaker_of[section]);
     size_t outer = around_range(v, section);
-    if (outer == JM__NO_SPAN) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "nvtx");
+    if (outer == JM__NO_SPAN) return jm__tree_top(v->tree, name, "nvtx");
     return jm__view_node_under(v, v->of_span[outer] - 1, name, "nvtx");
 }
 
@@ -262,7 +262,7 @@ size_t jm__view_type_node(jm__views *v, size_t section)
     }
     if (text == NULL) return no_layer_row(v, speaker);
     jm_span_kind kind = jm__span_kind_is_range(row->kind) ? JM_SPAN_NVTX : row->kind;
-    return jm__tree_node(v->tree, JM__NO_NODE, text, text, jm_span_kind_text(kind));
+    return jm__tree_top(v->tree, text, jm_span_kind_text(kind));
 }
 
 /* The container at or around `section` that has a node already or is the outermost; those before it are
@@ -464,8 +464,8 @@ size_t jm__view_span_part(jm__views *v, size_t section)
     return node;
 }
 
-/* CUPTI gives C++ names as the linker sees them; this is how people write them. */
-/* The path keeps the linker's name: it is the same on every machine. */
+/* CUPTI gives C++ names as the linker sees them; this is how people write them. The path keeps the linker's
+ * name: it is the same on every machine. */
 static const char *view_readable_name(jm__views *v, const char *name)
 {
     char *plain;

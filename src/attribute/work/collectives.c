@@ -19,7 +19,7 @@ enum { JM_COLLECTIVES_MAX = 4096 };
 
 /* Words in kernels' names, without what stands between them; the first that is there.
  * ncclDevKernel_AllReduce_..., ncclSymDevKernel_AllGather_..., ncclKernel_SendRecv; one_shot_all_reduce and
- * multimem_all_gather of PyTorch, cross_device_reduce of vLLM. (See kernel_family.c.) */
+ * multimem_all_gather of PyTorch, cross_device_reduce of vLLM. (See classes.c.) */
 static const struct {
     const char *word, *operation;
 } operations[] = {
@@ -191,8 +191,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* After that: which of them are one. */
-/* Few: operations of a program times its groups. */
+/* After that: which of them are one. Few: operations of a program times its groups. */
 static void collectives_unite(jm__collectives *c)
 {
     for (size_t i = 0; i < c->items.count; i++)

@@ -35,7 +35,7 @@ bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *c
 
 /* Pairs of kinds of kernels that often run together. The power of such a pair is not the mean of the two: it
  * gets a column of its own, which the readings tell, and whose joules the two share by their multiprocessors
- * (multiprocessors.h), as their time. What seldom runs together, and more than two kinds at once, shares time
+ * (classes.h), as their time. What seldom runs together, and more than two kinds at once, shares time
  * at the powers that each kind has alone. */
 
 /* A class beside another: two provisional classes a pair, one a side. */

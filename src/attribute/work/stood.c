@@ -18,8 +18,6 @@ typedef struct sureness {
     double variance, square;
 } sureness;
 
-static size_t count(drawing *d, double *freedom);
-
 static size_t end_of_kind(const jm__stands *stands, size_t first)
 {
     size_t end = first + 1;
@@ -38,7 +36,7 @@ static void add_kind(sureness *all, double seconds, size_t turns, size_t laps)
 }
 
 /* Units and pairs of all kinds. */
-static size_t count(drawing *d, double *freedom)
+static size_t count_units(drawing *d, double *freedom)
 {
     jm__stood *out = d->out;
     const jm__stands *stands = out->stands;
@@ -284,7 +282,7 @@ static bool find_draws(jm__stood *out)
     out->partner = calloc(turns + 1, sizeof *out->partner);
     out->parts = calloc(turns * JM_DRAWS + 1, sizeof *out->parts);
     if (out->unit == NULL || out->alone == NULL || out->partner == NULL || out->parts == NULL) return false;
-    size_t units = count(&d, &freedom);
+    size_t units = count_units(&d, &freedom);
     out->draws = calloc(units * JM_DRAWS + 1, sizeof *out->draws);
     if (out->draws == NULL) return false;
     for (size_t t = 0; t < turns; t++)

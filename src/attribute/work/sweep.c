@@ -64,7 +64,7 @@ jm_status jm__time_order_end(jm__time_order *order, jm_error *err)
     return order->items.count > 0 ? give(order, order->items.count, err) : JM_OK;
 }
 
-/* Longer than what an utilisation remembers (conditions.c). */
+/* Longer than what an utilisation remembers (quality.c). */
 static const int64_t rest_least_ns = 3 * JM_NS_PER_S / 2;
 
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
@@ -269,7 +269,7 @@ static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *
     size_t turn = item->as.lap->stand, lent = item->as.lent;
     const double *draws = jm__stood_draws(stood, item->as.lap);
     double all = stood->of_turn[turn], in_row = stood->in_row[turn];
-    jm__use_sum *sum = jm__tally_stood_use(s->tally, portion->use);
+    jm__use_sum *sum = jm__use_sum_at(&s->tally->stood_uses, portion->use);
     if (sum == NULL) return false;
     s->tally->turns[turn].busy_s += portion->all_s;
     jm__use_sum more = {.inside = {all * portion->all_s, stood->steady_of_turn[turn] * portion->all_s, 0},
@@ -315,7 +315,7 @@ static size_t cell_of(jm__sweep *s, const jm__running *item, const jm__portion *
 static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portion)
 {
     bool fine;
-    jm__use_sum *sum = jm__tally_use(s->tally, portion->use);
+    jm__use_sum *sum = jm__use_sum_at(&s->tally->uses, portion->use);
     if (sum == NULL) return false;
     if (portion != &item->alone) sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + portion->ran_s;
     sum->copies_s += portion->copies_s;
@@ -341,7 +341,7 @@ typedef struct company {
 static bool part(jm__sweep *s, jm__running *item)
 {
     if (item->joint.ran_s == 0) return true;
-    jm__use_sum *own = jm__tally_use(s->tally, item->as.use);
+    jm__use_sum *own = jm__use_sum_at(&s->tally->uses, item->as.use);
     if (own == NULL) return false;
     own->ran_s = fmax(0, own->ran_s - item->joint.ran_s); /* rounding: below 0 it would never have run */
     bool fine = put(s, item, &item->joint);
@@ -648,7 +648,7 @@ static bool advance(jm__sweep *s, int64_t to_ns, uint32_t use)
 bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as)
 {
     if (!advance(s, item->start_ns, as->use)) return false;
-    jm__use_sum *sum = jm__tally_use(s->tally, as->use);
+    jm__use_sum *sum = jm__use_sum_at(&s->tally->uses, as->use);
     if (sum == NULL) return false;
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
     sum->calls += item->calls;

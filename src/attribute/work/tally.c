@@ -29,18 +29,11 @@ void jm__tally_free(jm__tally *tally)
     *tally = (jm__tally){0};
 }
 
-jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use)
+jm__use_sum *jm__use_sum_at(jm__use_sums *sums, uint32_t use)
 {
-    while (tally->uses.count <= use)
-        if (!jm__vec_push(&tally->uses, (jm__use_sum){.ran_s = -1})) return NULL;
-    return &tally->uses.items[use];
-}
-
-jm__use_sum *jm__tally_stood_use(jm__tally *tally, uint32_t use)
-{
-    while (tally->stood_uses.count <= use)
-        if (!jm__vec_push(&tally->stood_uses, (jm__use_sum){.ran_s = -1})) return NULL;
-    return &tally->stood_uses.items[use];
+    while (sums->count <= use)
+        if (!jm__vec_push(sums, (jm__use_sum){.ran_s = -1})) return NULL;
+    return &sums->items[use];
 }
 
 /* Room for the draws of one more cell. */
@@ -130,7 +123,7 @@ void jm__use_sum_add(jm__use_sum *sum, const jm__use_sum *from, double share)
 static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
 {
     if (from->ran_s < 0) return true;
-    jm__use_sum *sum = jm__tally_use(to, use);
+    jm__use_sum *sum = jm__use_sum_at(&to->uses, use);
     if (sum == NULL) return false;
     jm__use_sum_add(sum, from, 1);
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + from->ran_s;
@@ -150,9 +143,7 @@ bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of)
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
         jm__work_cells_free(old[i]);
     jm__vec_free(&tally->uses);
-    tally->uses.items = fresh.uses.items;
-    tally->uses.count = fresh.uses.count;
-    tally->uses.capacity = fresh.uses.capacity;
+    tally->uses = fresh.uses;
     tally->work = fresh.work;
     tally->waits = fresh.waits;
     tally->lent = fresh.lent;

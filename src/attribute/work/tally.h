@@ -50,7 +50,7 @@ static inline jm__idle_cause jm__idle_cause_of(const jm__gap *gap)
     return state == JM_IDLE_1_MS ? JM_CAUSE_LATE : JM_CAUSE_WAIT;
 }
 
-/* What the pass adds up, so that no item needs to be kept: by use (uses.h), and by use in each row. */
+/* What the pass adds up, so that no item needs to be kept: by use (columns.h), and by use in each row. */
 
 /* Seconds inside the windows of the report, inside those of them in which steps were steady, and inside those
  * that powers are learnt from. */
@@ -77,6 +77,8 @@ typedef struct jm__use_sum {
     double exposed_s;          /* of the report's: collectives with no other kernel beside them */
     double stood_s;            /* of the report's: of steps that traced ones stand for */
 } jm__use_sum;
+
+typedef JM_VEC(jm__use_sum) jm__use_sums;
 
 /* What a use did in a row of the report, inside the report's windows. */
 typedef struct jm__work_cell {
@@ -127,7 +129,7 @@ typedef struct jm__collective_sum {
 typedef JM_VEC(jm__collective_sum) jm__collective_sums;
 
 typedef struct jm__tally {
-    JM_VEC(jm__use_sum) uses;
+    jm__use_sums uses;
     jm__seconds idle[JM_IDLE_STATES];
     double idle_s[JM_IDLE_STATES]
                  [JM_IDLE_CAUSES]; /* of the report's, by cause: what parts a state's joules */
@@ -140,8 +142,8 @@ typedef struct jm__tally {
     double collective_s;   /* of the report's: some collective ran */
     double exposed_s;      /* of that: and no other kernel */
     /* Of steps that traced ones stand for; empty where there are none. */
-    JM_VEC(jm__use_sum) stood_uses; /* until jm__stood_settle has added them to the others */
-    jm__turn_sum *turns;            /* [turns] */
+    jm__use_sums stood_uses; /* until jm__stood_settle has added them to the others */
+    jm__turn_sum *turns;     /* [turns] */
     JM_VEC(jm__lent_row) lent_rows;
     jm__map lent_at;        /* their numbers */
     jm__work_cells lent;    /* row is one of those; seconds of traced steps, as many as there were */
@@ -153,7 +155,7 @@ typedef struct jm__tally {
 void jm__tally_free(jm__tally *tally);
 
 /* The sums of a use, made if they are not there; NULL if memory is out. Valid until the next call. */
-jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use);
+jm__use_sum *jm__use_sum_at(jm__use_sums *sums, uint32_t use);
 
 /* The sums of a row of collectives, made if they are not there; SIZE_MAX if memory is out. */
 size_t jm__tally_collective(jm__tally *tally, uint32_t row);
@@ -175,9 +177,6 @@ static inline void jm__work_cell_off(jm__work_cells *cells, size_t cell, const d
 /* The cell of what a row lends, made if it is not there, and these calls in it; JM__NO_CELL if memory is out.
  */
 size_t jm__tally_lend(jm__tally *tally, jm__lent_row row, uint32_t use, uint32_t calls);
-
-/* The sums of a use over steps that are stood for, made if they are not there; NULL if memory is out. */
-jm__use_sum *jm__tally_stood_use(jm__tally *tally, uint32_t use);
 
 /* What one use adds to another. */
 void jm__use_sum_add(jm__use_sum *to, const jm__use_sum *from, double share);
