@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_process(const jm__dataset *dataset, int64_t pid)
+bool jm__attribution_has_process(const jm__dataset *dataset, int64_t pid)
 {
     for (size_t i = 0; i < dataset->process_count; i++)
         if (dataset->processes[i].pid == pid) return true;
@@ -21,7 +21,7 @@ static bool has_process(const jm__dataset *dataset, int64_t pid)
 
 static jm_status check_options(const jm__dataset *dataset, const jm_report_options *o, jm_error *err)
 {
-    if (o->process_id != 0 && !has_process(dataset, o->process_id))
+    if (o->process_id != 0 && !jm__attribution_has_process(dataset, o->process_id))
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no process %lld in this recording",
                         (long long)o->process_id);
     if (o->to_ns < o->from_ns)
@@ -35,11 +35,10 @@ static jm_status whole_run(jm__window *run, const jm__dataset *d, jm_error *err)
     *run = (jm__window){d->start_ns, d->end_ns};
     if (run->to_ns > run->from_ns) return JM_OK;
     if (d->follows)
-        return jm__fail(
-            err, JM_NOT_FOUND, 0, NULL,
-            "part %lld of the run has no time of its own: its recorder ended before it began, and "
-            "all is in the part before",
-            (long long)d->part);
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL,
+                        "part %lld of the run has no time of its own: its recorder ended before it began, "
+                        "and all is in the part before",
+                        (long long)d->part);
     int64_t first_ns, last_ns;
     JM_TRY(jm__kernels_bounds(&d->kernels, &first_ns, &last_ns, err));
     if (d->reading_count > 0 && d->readings[0].t_ns < first_ns) first_ns = d->readings[0].t_ns;

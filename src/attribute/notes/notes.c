@@ -160,11 +160,10 @@ static void say_refused(jm__note_writer *w, const jm__board_part *part)
                  part->refused, names);
     }
     if (part->total.apart_j != 0)
-        jm__warn(
-            w,
-            "%s: %s says %.1f J more than the power sensors do: one of the two is wrong. The total is %s's, "
-            "and its interval holds both.",
-            w->label, part->counter->name, part->total.apart_j, part->total.source);
+        jm__warn(w,
+                 "%s: %s says %.1f J more than the power sensors do: one of the two is wrong. The total is "
+                 "%s's, and its interval holds both.",
+                 w->label, part->counter->name, part->total.apart_j, part->total.source);
 }
 
 /* Joulemap's own part in what the board drew. */
@@ -192,8 +191,7 @@ static void say_total(jm__note_writer *w, const jm__board_part *part)
         jm__say(
             w,
             "%s: the fit adds up to %.1f J, %s says %.1f J, %.1f standard uncertainties apart. The rows are "
-            "not "
-            "forced to the total, which is trusted as it needs no model; the difference is unresolved.",
+            "not forced to the total, which is trusted as it needs no model; the difference is unresolved.",
             w->label, fit->free_j, part->total.source, part->total.energy_j, fabs(fit->closure_z));
 }
 
@@ -233,11 +231,10 @@ static void say_fit(jm__note_writer *w, const jm__board_part *part)
         jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->believed.used,
                 part->believed.all, w->a->options.belief);
     if (part->fit.misfit >= misfit_told)
-        jm__say(
-            w,
-            "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, by "
-            "what is usual and what residuals show. The intervals allow for it.",
-            w->label, 100 * part->fit.misfit);
+        jm__say(w,
+                "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
+                "by what is usual and what residuals show. The intervals allow for it.",
+                w->label, 100 * part->fit.misfit);
     say_total(w, part);
 }
 
@@ -259,12 +256,11 @@ static void say_counters(jm__note_writer *w, const jm__board_part *part)
             "%s: the model of its hardware counters cannot be used: %s; `joulemap calibrate` makes one anew.",
             w->label, part->model_fault);
     if (part->counter_windows > 0 && ncu != NULL)
-        jm__say(
-            w,
-            "%s: counters tell what each kind of work draws, but not of this run: Nsight Compute counted the "
-            "same kernels, one at a time, in another run of the program (%s); rows called \"counters\" rest "
-            "on that, in %zu launches, by weights %s %s, %s.",
-            w->label, ncu, part->counter_windows, whose(model), model->board, model->date);
+        jm__say(w,
+                "%s: counters tell what each kind of work draws, but not of this run: Nsight Compute counted "
+                "the same kernels, one at a time, in another run of the program (%s); rows called "
+                "\"counters\" rest on that, in %zu launches, by weights %s %s, %s.",
+                w->label, ncu, part->counter_windows, whose(model), model->board, model->date);
     else if (part->counter_windows > 0)
         jm__say(
             w,
@@ -272,8 +268,8 @@ static void say_counters(jm__note_writer *w, const jm__board_part *part)
             w->label, part->counter_windows, whose(model), model->board, model->date);
     else if (part->counted_by_hardware && wanted && model->count == 0 && part->model_fault[0] == '\0')
         jm__say(w,
-                "%s: its hardware counters were %s, but what they are worth in watts is not known; "
-                "`joulemap calibrate` learns it.",
+                "%s: its hardware counters were %s, but what they are worth in watts is not known; `joulemap "
+                "calibrate` learns it.",
                 w->label, ncu != NULL ? "imported from Nsight Compute" : "sampled");
     else if (part->counted_by_hardware && wanted)
         jm__say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
@@ -413,19 +409,11 @@ static void say_shared(jm__note_writer *w, const jm_board *board)
     note_writer_speak_of(w, board);
     w->failed = w->failed || text.failed;
     if (count > 1 && !w->failed)
-        jm__say(
-            w,
-            "%s was shared by %zu processes of this run (%s): where their kernels overlap, by MPS or because "
-            "they took turns, they share the time.",
-            w->label, count, text.text);
+        jm__say(w,
+                "%s was shared by %zu processes of this run (%s): where their kernels overlap, by MPS or "
+                "because they took turns, they share the time.",
+                w->label, count, text.text);
     jm__strbuf_free(&text);
-}
-
-static bool is_recorded(const jm__dataset *d, int64_t pid)
-{
-    for (size_t i = 0; i < d->process_count; i++)
-        if (d->processes[i].pid == pid) return true;
-    return false;
 }
 
 /* Adds those of "4711 (python3), 4712" that are not recorded, and not told yet. */
@@ -435,8 +423,8 @@ static void add_others(jm__strbuf *text, const jm__dataset *d, const char *list)
         size_t length = strcspn(list, ",");
         char one[64];
         snprintf(one, sizeof one, "%.*s", (int)length, list);
-        bool known =
-            is_recorded(d, strtoll(one, NULL, 10)) || (text->text != NULL && strstr(text->text, one) != NULL);
+        bool known = jm__attribution_has_process(d, strtoll(one, NULL, 10)) ||
+                     (text->text != NULL && strstr(text->text, one) != NULL);
         if (!known && one[0] != '\0') jm__strbuf_format(text, "%s%s", text->text != NULL ? ", " : "", one);
         list += length + strspn(list + length, ", ");
     }
@@ -453,11 +441,10 @@ static void say_others(jm__note_writer *w, const jm_board *board)
     note_writer_speak_of(w, board);
     w->failed = w->failed || text.failed;
     if (text.text != NULL && text.text[0] != '\0' && !w->failed)
-        jm__warn(
-            w,
-            "%s was also used by processes that are not recorded: %s. What they drew is in these joules, "
-            "mostly in (idle) and (outside), and no interval knows of it.",
-            w->label, text.text);
+        jm__warn(w,
+                 "%s was also used by processes that are not recorded: %s. What they drew is in these "
+                 "joules, mostly in (idle) and (outside), and no interval knows of it.",
+                 w->label, text.text);
     jm__strbuf_free(&text);
 }
 
@@ -591,11 +578,10 @@ static void say_spans(jm__note_writer *w)
         open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0 &&
                 !(d->goes_on && jm__span_goes_on(d, &d->spans[i]));
     if (open > 0)
-        jm__say(
-            w,
-            "%zu spans never ended (the program stopped inside them, or is in them still); they last to its "
-            "end, or to that of the recording.",
-            open);
+        jm__say(w,
+                "%zu spans never ended (the program stopped inside them, or is in them still); they last to "
+                "its end, or to that of the recording.",
+                open);
 }
 
 /* A run in parts: each has its own time, and spans do not keep to that. */
@@ -611,8 +597,8 @@ static void say_part(jm__note_writer *w)
     }
     jm__say(w,
             "This is part %lld of a run: its figures are of its own %.4g s. %zu spans that came in from the "
-            "part before "
-            "and %zu that go on in the next have here the joules of that time, and count where they began.",
+            "part before and %zu that go on in the next have here the joules of that time, and count where "
+            "they began.",
             (long long)d->part, (double)(d->end_ns - d->start_ns) * 1e-9, from_before, going_on);
 }
 
@@ -659,19 +645,16 @@ static void say_requests(jm__note_writer *w)
     const jm__batches *batches = &w->a->batches;
     if (w->a->options.by != JM_BY_REQUEST) return;
     if (batches->items.count == 0)
-        jm__warn(
-            w, "No step tells which requests it worked on: run.step(requests={request: tokens}) does, where "
-               "joulemap.request(ID) has made them.");
+        jm__warn(w, "No step tells which requests it worked on: run.step(requests={request: tokens}) does, "
+                    "where joulemap.request(ID) has made them.");
     else
         jm__say(w, "Requests share the joules of each step that they were in, idle time within it too, by "
-                   "the tokens "
-                   "that they were fed; all the same where these are not told of each.");
+                   "the tokens that they were fed; all the same where these are not told of each.");
     if (batches->unknown > 0)
-        jm__warn(
-            w,
-            "Of %zu steps nobody knows the requests, since a record of them was lost: their joules are in "
-            "(no request).",
-            batches->unknown);
+        jm__warn(w,
+                 "Of %zu steps nobody knows the requests, since a record of them was lost: their joules are "
+                 "in (no request).",
+                 batches->unknown);
 }
 
 /* Sentences about steps of which only the edges were recorded. */
@@ -749,11 +732,11 @@ static void say_lone(jm__note_writer *w)
     for (size_t i = 0; i < stands->lone.count && w->a->stood.stands != NULL; i++)
         alone_s += w->a->stood.seconds[stands->lone.items[i].turn];
     if (!(alone_s > 0)) return;
-    jm__say(w,
-            "%.0f %% of the time of steps that were not traced is told by a single stretch of traced ones: "
-            "what changed since is not known, and the intervals are wider by what the steps' own times "
-            "changed.",
-            100 * alone_s / all_s);
+    jm__say(
+        w,
+        "%.0f %% of the time of steps that were not traced is told by a single stretch of traced ones: what "
+        "changed since is not known, and the intervals are wider by what the steps' own times changed.",
+        100 * alone_s / all_s);
 }
 
 static void notes_of_stands(jm__note_writer *w)
@@ -805,8 +788,7 @@ static void say_cost(jm__note_writer *w)
     else
         jm__say(w,
                 "Tracing cost the program about %.2g us a launch here (%.2g to %.2g), of kernels alone: %.0f "
-                "launches a "
-                "step, about %.3g ms of %.4g ms, where the GPU does not hide it.",
+                "launches a step, about %.3g ms of %.4g ms, where the GPU does not hide it.",
                 us, 1e-3 * (double)cost->low_ns, 1e-3 * (double)cost->high_ns, launches / steps,
                 1e-3 * us * launches / steps, time_ms / steps);
 }
@@ -822,8 +804,7 @@ static void say_kept(jm__note_writer *w, const char *text)
     if (steps > 0)
         jm__say(w,
                 "Traced within a budget of %.3g %%: %.0f of %.0f steps, which made the program %.2g %% "
-                "slower, as "
-                "tracing measured itself.",
+                "slower, as tracing measured itself.",
                 budget, traced, steps, cost);
     json_decref(told);
 }
@@ -837,8 +818,7 @@ static void say_budget(jm__note_writer *w)
             say_kept(w, d->marks[i].meta);
     if (w->a->steps.count == 0)
         jm__warn(w, "A budget for tracing needs steps (run.step(), or batches that are found), and there are "
-                    "none: all "
-                    "was traced.");
+                    "none: all was traced.");
 }
 
 static void notes_of_tracing(jm__note_writer *w)

@@ -138,25 +138,35 @@ static const struct {
 #undef X
 };
 
-typedef struct reading_mean {
+/* A mean while it is added up. */
+typedef struct mean {
     double weighted;
-    double seconds;
-} reading_mean;
+    double weight;
+} mean;
+
+static void mean_add(mean *m, double value, double weight)
+{
+    if (isnan(value)) return;
+    m->weighted += weight * value;
+    m->weight += weight;
+}
+
+static double mean_of(const mean *m)
+{
+    return m->weight > 0 ? m->weighted / m->weight : NAN;
+}
 
 static void take_mean(void *sums, double value, double seconds)
 {
-    reading_mean *of = sums;
-    if (!isfinite(value)) return;
-    of->weighted += seconds * value;
-    of->seconds += seconds;
+    if (isfinite(value)) mean_add(sums, value, seconds);
 }
 
 static double mean_reading(const jm__dataset *dataset, const jm__board_part *part, jm__sensor_role role,
                            int64_t reach_ns)
 {
-    reading_mean of = {0};
+    mean of = {0};
     each_reading(dataset, part, role, reach_ns, take_mean, &of);
-    return of.seconds > 0 ? of.weighted / of.seconds : NAN;
+    return mean_of(&of);
 }
 
 jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part)
@@ -479,24 +489,6 @@ static void count_events(jm_report_quality *figures, const jm__attribution *a)
         figures->lost_records += a->dataset->losses[i].count;
 }
 
-/* A mean while it is added up. */
-typedef struct mean {
-    double weighted;
-    double weight;
-} mean;
-
-static void mean_add(mean *m, double value, double weight)
-{
-    if (isnan(value)) return;
-    m->weighted += weight * value;
-    m->weight += weight;
-}
-
-static double mean_of(const mean *m)
-{
-    return m->weight > 0 ? m->weighted / m->weight : NAN;
-}
-
 /* Over all boards asked for: the clock by busy time, the limit one board as much as the other. */
 static void take_conditions(jm_report_quality *figures, const jm__attribution *a)
 {
@@ -545,28 +537,19 @@ static void take_cost(jm_report_quality *figures, const jm__sampler_cost *cost)
     figures->overhead_calls = cost->calls;
 }
 
-static void count_windows(jm_report_quality *figures, const jm__attribution *a)
+/* What hardware counters told, and what sampling them took. */
+static void take_counters(jm_report_quality *figures, const jm__attribution *a)
 {
-    figures->counter_windows = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
-        figures->counter_windows += (int64_t)a->boards[b].counter_windows;
-    if (figures->counter_windows == 0) figures->counter_windows = -1;
-}
-
-static void name_ncu(jm_report_quality *figures, const jm__attribution *a)
-{
-    bool wanted = false;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
-        wanted = wanted || (a->boards[b].wanted && a->boards[b].counted_by_hardware);
-    figures->counters_of_ncu = wanted ? a->dataset->ncu : NULL;
-}
-
-static void add_samplers(jm_report_quality *figures, const jm__attribution *a)
-{
+    int64_t windows = 0;
     double sum_j = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].wanted)
-            sum_j += jm__sampler_draw_energy_j(&a->boards[b].sampler, &a->boards[b].windows);
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        windows += (int64_t)part->counter_windows;
+        if (!part->wanted) continue;
+        if (part->counted_by_hardware) figures->counters_of_ncu = a->dataset->ncu;
+        sum_j += jm__sampler_draw_energy_j(&part->sampler, &part->windows);
+    }
+    figures->counter_windows = windows > 0 ? windows : -1;
     figures->sampler_energy_j = sum_j > 0 ? sum_j : NAN;
 }
 
@@ -587,9 +570,7 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const
     take_cost(&quality->figures, &a->dataset->cost);
     count_events(&quality->figures, a);
     take_conditions(&quality->figures, a);
-    count_windows(&quality->figures, a);
-    name_ncu(&quality->figures, a);
-    add_samplers(&quality->figures, a);
+    take_counters(&quality->figures, a);
     JM_TRY(name_sensors(quality, a, err));
     const jm__no_layer no_layer = no_layer_of(a);
     quality->figures.no_layer_share = no_layer.share;

@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -284,6 +285,8 @@ bool jm__idle_of_model(jm__idle_known *known, const jm__board_model *model)
  * choice. */
 static const double elsewhere_u = 0.03;
 
+enum { COLUMNS_MOST = 4 }; /* of a file */
+
 /* A layer, in one direction. */
 typedef struct pass {
     const char *path;
@@ -347,9 +350,24 @@ static jm_status read_direction(pass *wanted, jm__csv *csv, size_t column, jm_er
     return jm__csv_bad(csv, column, err, "is neither forward nor backward");
 }
 
-static jm_status add_layer(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv, const size_t column[4],
-                           const jm__belief_scene *scene, double *row, jm_error *err)
+/* A line of a file is read, into room for an equation. */
+typedef struct reader {
+    jm__belief *belief;
+    jm__belief_lines *lines;
+    jm__csv *csv;
+    const jm__belief_scene *scene;
+    size_t column[COLUMNS_MOST];
+    double *row;
+    jm__map first;  /* of the work of one name, its first class + 1, */
+    uint32_t *next; /* [classes]: and the next one, + 1; 0: none */
+} reader;
+
+static jm_status add_layer(reader *r, jm_error *err)
 {
+    jm__belief *belief = r->belief;
+    jm__csv *csv = r->csv;
+    const size_t *column = r->column;
+    double *row = r->row;
     double energy_j, u_j;
     pass wanted = {.path = jm__csv_name(csv, column[0])};
     wanted.length = strlen(wanted.path);
@@ -358,54 +376,30 @@ static jm_status add_layer(jm__belief *belief, jm__belief_lines *lines, jm__csv 
     JM_TRY(jm__csv_number(csv, column[3], &u_j, err));
     if (!(energy_j > 0) || !isfinite(energy_j)) return jm__csv_bad(csv, column[2], err, "is no energy");
     if (!(u_j >= 0) || !isfinite(u_j)) return jm__csv_bad(csv, column[3], err, "is no standard uncertainty");
-    lines->all++;
-    memset(row, 0, belief->columns * sizeof *row);
-    double calls = calls_of(scene, &wanted), seconds = seconds_of(row, scene, &wanted);
+    r->lines->all++;
+    double calls = calls_of(r->scene, &wanted), seconds = seconds_of(row, r->scene, &wanted);
     if (!(calls > 0) || !(seconds > 0)) return JM_OK;
-    lines->used++;
+    r->lines->used++;
     for (size_t k = 0; k < belief->columns; k++)
         row[k] /= seconds;
     double power_w = energy_j * calls / seconds;
     return jm__belief_add(belief, row, power_w, power_w * hypot(u_j / energy_j, elsewhere_u), err);
 }
 
-static jm_status believe_isolated_layers(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv,
-                                         const jm__belief_scene *scene, jm_error *err)
-{
-    static const char *const names[] = {"path", "direction", "energy_j", "u_j"};
-    size_t column[4];
-    bool more;
-    double *row = calloc(belief->columns + 1, sizeof *row);
-    jm_status status = row == NULL ? jm__no_memory(err, "jm__believe_isolated_layers") : JM_OK;
-    for (size_t i = 0; status == JM_OK && i < 4; i++)
-        status = jm__csv_column(csv, names[i], &column[i], err);
-    while (status == JM_OK && (status = jm__csv_next(csv, &more, err)) == JM_OK && more)
-        status = add_layer(belief, lines, csv, column, scene, row, err);
-    free(row);
-    return status;
-}
-
 /* Powers of kernels that somebody knows: from the kernel alone in a loop, from another run, from a paper. */
 
-/* The work of one name: its classes, linked through `next`. */
-typedef struct named {
-    const jm__belief_scene *scene;
-    jm__map first;  /* name -> class + 1 */
-    uint32_t *next; /* [classes]: the next class of the same name, + 1; 0: none */
-} named;
-
-static jm_status index_names(named *n, const jm__belief_scene *scene, jm_error *err)
+static jm_status index_names(reader *n, jm_error *err)
 {
-    *n = (named){.scene = scene, .first = JM_MAP_OF_TEXTS};
+    const jm__belief_scene *scene = n->scene;
     n->next = calloc(scene->classes->count + 1, sizeof *n->next);
-    if (n->next == NULL) return jm__no_memory(err, "jm__believe_kernel_powers");
+    if (n->next == NULL) return jm__no_memory(err, "jm__believe_file");
     for (size_t c = 0; c < scene->classes->count; c++) {
         if (scene->columns->of_class[c] == JM_NO_COLUMN || scene->columns->merged[c]) continue;
         const char *name = scene->classes->items[c].name;
         const jm__map_value *known = jm__map_find(&n->first, &name);
         if (known != NULL) n->next[c] = (uint32_t)known->id;
         if (!jm__map_put(&n->first, &name, (jm__map_value){.id = (int64_t)c + 1}))
-            return jm__no_memory(err, "jm__believe_kernel_powers");
+            return jm__no_memory(err, "jm__believe_file");
     }
     return JM_OK;
 }
@@ -423,8 +417,9 @@ static double add_class(const jm__belief_scene *scene, uint32_t column, double *
 }
 
 /* The mean over the time that each shape of the kernel took; false if none ran in a column of its own. */
-static bool mean_of(const named *n, const char *name, double *row)
+static bool mean_of(const reader *n, const char *name)
 {
+    double *row = n->row;
     const jm__map_value *first = jm__map_find(&n->first, &name);
     double all_s = 0;
     for (uint32_t c = first != NULL ? (uint32_t)first->id : 0; c != 0; c = n->next[c - 1])
@@ -434,65 +429,41 @@ static bool mean_of(const named *n, const char *name, double *row)
     return all_s > 0;
 }
 
-static jm_status add_line(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv, const size_t column[3],
-                          const named *n, double *row, jm_error *err)
+static jm_status add_kernel(reader *r, jm_error *err)
 {
+    jm__csv *csv = r->csv;
+    const size_t *column = r->column;
     double power_w, u_w;
     JM_TRY(jm__csv_number(csv, column[1], &power_w, err));
     JM_TRY(jm__csv_number(csv, column[2], &u_w, err));
     if (!(power_w >= 0) || !isfinite(power_w)) return jm__csv_bad(csv, column[1], err, "is no power");
     if (!jm__belief_is_sane(power_w, u_w))
         return jm__csv_bad(csv, column[2], err, "is no standard uncertainty");
-    lines->all++;
-    memset(row, 0, belief->columns * sizeof *row);
-    if (!mean_of(n, jm__csv_name(csv, column[0]), row)) return JM_OK;
-    lines->used++;
-    return jm__belief_add(belief, row, power_w, u_w, err);
-}
-
-static jm_status believe_kernel_powers(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv,
-                                       const jm__belief_scene *scene, jm_error *err)
-{
-    static const char *const names[] = {"kernel", "power_w", "u_w"};
-    size_t column[3];
-    named n;
-    bool more;
-    double *row = calloc(belief->columns + 1, sizeof *row);
-    jm_status status = index_names(&n, scene, err);
-    if (status == JM_OK && row == NULL) status = jm__no_memory(err, "jm__believe_kernel_powers");
-    for (size_t i = 0; status == JM_OK && i < 3; i++)
-        status = jm__csv_column(csv, names[i], &column[i], err);
-    while (status == JM_OK && (status = jm__csv_next(csv, &more, err)) == JM_OK && more)
-        status = add_line(belief, lines, csv, column, &n, row, err);
-    jm__map_free(&n.first);
-    free(n.next);
-    free(row);
-    return status;
+    r->lines->all++;
+    if (!mean_of(r, jm__csv_name(csv, column[0]))) return JM_OK;
+    r->lines->used++;
+    return jm__belief_add(r->belief, r->row, power_w, u_w, err);
 }
 
 static const struct source {
     const char *columns, *text;
     jm_provenance provenance;
-    jm_status (*believe)(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv,
-                         const jm__belief_scene *scene, jm_error *err);
+    jm_status (*add)(reader *r, jm_error *err);
 } sources[] = {
-    {"kernel,power_w,u_w", "powers of kernels", JM_PROVENANCE_GIVEN, believe_kernel_powers},
-    {"path,direction,energy_j,u_j", "energy of layers alone", JM_PROVENANCE_ISOLATED,
-     believe_isolated_layers},
+    {"kernel,power_w,u_w", "powers of kernels", JM_PROVENANCE_GIVEN, add_kernel},
+    {"path,direction,energy_j,u_j", "energy of layers alone", JM_PROVENANCE_ISOLATED, add_layer},
     {NULL, NULL, JM_PROVENANCE_GIVEN, NULL},
 };
 
 /* Every one of the columns, which commas part, is in the file's header. */
-static bool fits(const jm__csv *csv, const char *columns)
+static bool fits(reader *r, const char *columns, jm_error *err)
 {
     char name[64];
-    for (const char *at = columns; *at != '\0';) {
-        size_t length = strcspn(at, ",");
-        if (length >= sizeof name) return false;
-        memcpy(name, at, length);
-        name[length] = '\0';
-        if (!jm__csv_has(csv, name)) return false;
-        at += length + (at[length] == ',');
+    for (size_t i = 0, length; *columns != '\0'; i++, columns += length + (columns[length] == ',')) {
+        length = strcspn(columns, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, columns);
+        if (!jm__csv_has(r->csv, name) || jm__csv_column(r->csv, name, &r->column[i], err) != JM_OK)
+            return false;
     }
     return true;
 }
@@ -500,7 +471,7 @@ static bool fits(const jm__csv *csv, const char *columns)
 static jm_status no_source(const char *path, jm_error *err)
 {
     jm__strbuf known = {0};
-    for (const struct source *s = sources; s->believe != NULL; s++)
+    for (const struct source *s = sources; s->add != NULL; s++)
         jm__strbuf_format(&known, "%s%s (%s)", known.length > 0 ? "; " : "", s->columns, s->text);
     jm_status status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has none of the headers that beliefs have: %s",
                                 path, known.text != NULL ? known.text : "there are none yet");
@@ -508,21 +479,38 @@ static jm_status no_source(const char *path, jm_error *err)
     return status;
 }
 
+static jm_status read_lines(reader *r, const struct source *s, jm_error *err)
+{
+    bool more;
+    JM_TRY(index_names(r, err));
+    r->row = calloc(r->belief->columns + 1, sizeof *r->row);
+    if (r->row == NULL) return jm__no_memory(err, "jm__believe_file");
+    for (;;) {
+        JM_TRY(jm__csv_next(r->csv, &more, err));
+        if (!more) return JM_OK;
+        memset(r->row, 0, r->belief->columns * sizeof *r->row);
+        JM_TRY(s->add(r, err));
+    }
+}
+
 jm_status jm__believe_file(jm__belief *belief, jm__belief_lines *lines, const char *path,
                            const jm__belief_scene *scene, jm_error *err)
 {
-    jm__csv *csv;
+    reader r = {.belief = belief, .lines = lines, .scene = scene, .first = JM_MAP_OF_TEXTS};
     *lines = (jm__belief_lines){0};
-    JM_TRY(jm__csv_open(&csv, path, err));
+    JM_TRY(jm__csv_open(&r.csv, path, err));
     const struct source *s = sources;
-    while (s->believe != NULL && !fits(csv, s->columns))
+    while (s->add != NULL && !fits(&r, s->columns, err))
         s++;
-    jm_status status = s->believe == NULL ? no_source(path, err) : JM_OK;
+    jm_status status = s->add == NULL ? no_source(path, err) : JM_OK;
     if (status == JM_OK) status = jm__belief_init(belief, s->provenance, scene->columns->count, err);
     if (status == JM_OK) {
-        status = s->believe(belief, lines, csv, scene, err);
+        status = read_lines(&r, s, err);
         if (status != JM_OK) jm__belief_free(belief);
     }
-    jm__csv_close(csv);
+    jm__map_free(&r.first);
+    free(r.next);
+    free(r.row);
+    jm__csv_close(r.csv);
     return status;
 }
