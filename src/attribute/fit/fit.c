@@ -2,12 +2,9 @@
  * and sums of its columns, quadratic forms over what it knows of its errors. */
 #include "attribute/fit/fit.h"
 
-#include "attribute/fit/alike.h"
 #include "attribute/fit/around.h"
-#include "attribute/fit/matrix.h"
-#include "attribute/fit/respond.h"
+#include "attribute/fit/nnls.h"
 #include "attribute/fit/student.h"
-#include "attribute/fit/ties.h"
 #include "base/status.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* What is expected of work by the families of its kernels, against sums by hand. */
+#include "attribute/fit/belief.h"
 #include "attribute/fit/levels.h"
-#include "attribute/fit/posterior.h"
-#include "attribute/prior/family_power.h"
+#include "attribute/prior/source.h"
 #include "attribute/report.h"
 #include "synthetic.h"
 
@@ -80,7 +80,7 @@ static void test_families_are_believed_beside_the_mean_of_the_run(void **state)
 }
 
 /* What was measured of each family on an H200 and an H100, W: where from,
- * src/attribute/prior/family_power.c tells. */
+ * src/attribute/prior/source.c tells. */
 static void test_a_family_draws_what_was_measured_of_its_members(void **state)
 {
     (void)state;

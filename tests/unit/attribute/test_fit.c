@@ -1,8 +1,8 @@
 /* The algebra of a fit against formulas: beliefs, the hold against the total, sums of columns. */
-#include "attribute/fit/alike.h"
+#include "attribute/fit/around.h"
 #include "attribute/fit/fit.h"
 #include "attribute/fit/levels.h"
-#include "attribute/fit/matrix.h"
+#include "attribute/fit/nnls.h"
 
 #include <math.h>
 #include <setjmp.h>

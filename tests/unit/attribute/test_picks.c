@@ -1,8 +1,8 @@
 /* Sets of parts that draw otherwise, picked one by one, against the same normal distributions put down in
  * full: readings y = A x + W d + e, x the powers of which nothing is known, d ~ N(0, q) of each picked set.
  */
-#include "attribute/fit/picks.h"
-#include "attribute/fit/ties.h"
+#include "attribute/fit/levels.h"
+#include "attribute/fit/refine.h"
 #include "dense.h"
 
 enum { READINGS = 60, CLASSES = 3, PARTS = 7, ALL = CLASSES + PARTS, SETS = 3 };

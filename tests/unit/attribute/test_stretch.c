@@ -2,7 +2,6 @@
  * errors of lag and width, and a prior, of which a thousandth goes with the readings. What noise.c, misfit.c
  * and posterior.c say by themselves has tests of its own, so it is asked of them here. */
 #include "attribute/fit/misfit.h"
-#include "attribute/fit/replicates.h"
 #include "attribute/fit/stretch.h"
 #include "base/clock.h"
 #include "dense.h"

@@ -2,8 +2,8 @@
  * of readings y = A x + D t + e, where t are errors of the response that the prior of the powers x may know
  * of, and e has any covariance V, noise, drift and misfit. Then (x, t) after z is a dense problem of a few
  * numbers. */
-#include "attribute/fit/posterior.h"
-#include "attribute/fit/weigh.h"
+#include "attribute/fit/belief.h"
+#include "attribute/fit/stretch.h"
 #include "dense.h"
 #include "proof.h"
 

@@ -3,7 +3,6 @@
  * hold a part of a column's time, wholes that were measured, sums of rows. */
 #include "attribute/rollup/rows.h"
 #include "attribute/rollup/sums.h"
-#include "attribute/rollup/uneven.h"
 #include "dense.h"
 #include "proof.h"
 
