@@ -1,4 +1,5 @@
-/* Sorting readings out by sensor. */
+/* Readings by sensor, the mean clock of each kind of work, beliefs from counters, and the time a board was
+ * lost. */
 #include "attribute/board_part.h"
 
 #include "attribute/fit/calibrate.h"

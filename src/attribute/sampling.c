@@ -1,10 +1,4 @@
-/* Kinds as narrow in their counts as there are traced steps for: what a step takes goes with its samples and
- * tokens, and nobody knows how. So a kind is halved by the counts of its traced steps, again and again, until
- * their counts are alike or there are too few of them; each part is a kind of its own.
- *
- * How long a step took is known of every one, and parts a kind too: where a few steps do something else under
- * the same name (a checkpoint each 50th), whatever share of them a turn has caught. What tracing adds to a
- * step is far less than what they have to differ by. */
+/* Steps in order and their kinds, the turns of traced ones, and who stands for whom. */
 #include "attribute/sampling.h"
 
 #include "base/alike.h"
@@ -17,6 +11,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Kinds as narrow in their counts as there are traced steps for: what a step takes goes with its samples and
+ * tokens, and nobody knows how. So a kind is halved by the counts of its traced steps, again and again, until
+ * their counts are alike or there are too few of them; each part is a kind of its own.
+ *
+ * How long a step took is known of every one, and parts a kind too: where a few steps do something else under
+ * the same name (a checkpoint each 50th), whatever share of them a turn has caught. What tracing adds to a
+ * step is far less than what they have to differ by. */
 
 /* A choice: what counts in one part are more than the least of them does not matter beside what equal steps
  * differ by; and of how many traced steps a part is told at least. Between the times of two parts lie none:

@@ -1,4 +1,4 @@
-/* Room for a model. */
+/* Models of boards: room, JSON, and where they lie. */
 #include "model/board_model.h"
 
 #include "base/embedded.h"

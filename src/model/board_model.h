@@ -1,4 +1,5 @@
-/* Idle states of a board: what it draws in a gap depends on how long the gap is. */
+/* What a board's counters say of its power, learnt on a board of its kind and kept as JSON
+ * (docs/board-model.md), and what it draws in gaps. */
 #ifndef JM_MODEL_BOARD_MODEL_H
 #define JM_MODEL_BOARD_MODEL_H
 

@@ -80,20 +80,13 @@ static jm_status teach(jm__belief *belief, const pair_finder *f, jm_error *err)
 
 static jm_status believe(jm__prior *out, const pair_finder *f, jm_error *err)
 {
-    size_t count = f->input->belief_count + 1;
     const jm__noise_prior noise = {f->rest->noise_w, noise_readings};
     jm__belief taught = {0};
-    const jm__belief **all = calloc(count, sizeof *all);
-    jm_status status = all == NULL ? jm__no_memory(err, "jm__alike_believe") : teach(&taught, f, err);
-    if (status == JM_OK) {
-        all[0] = &taught;
-        for (size_t i = 1; i < count; i++)
-            all[i] = f->input->beliefs[i - 1];
-        status = jm__prior_make(out, all, count, noise, err);
-        if (status == JM_OK) status = jm__prior_limit(out, f->input->here->prior->most_w, err);
-    }
+    jm_status status = teach(&taught, f, err);
+    if (status == JM_OK)
+        status = jm__prior_make(out, &taught, f->input->beliefs, f->input->belief_count, noise, err);
+    if (status == JM_OK) status = jm__prior_limit(out, f->input->here->prior->most_w, err);
     jm__belief_free(&taught);
-    free(all);
     return status;
 }
 

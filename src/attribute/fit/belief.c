@@ -1,4 +1,5 @@
-/* Equations with shared errors, made independent by the Cholesky factor of their covariance. */
+/* Equations with shared errors, made independent by the Cholesky factor of their covariance and folded into
+ * one triangle, which is solved with the readings' own. */
 #include "attribute/fit/belief.h"
 
 #include "attribute/fit/nnls.h"
@@ -254,14 +255,15 @@ static jm_status allocate(jm__prior *prior, size_t columns, size_t beliefs, jm_e
     return all ? jm__qr_init(&prior->equations, columns, err) : jm__no_memory(err, "jm__prior_make");
 }
 
-jm_status jm__prior_make(jm__prior *prior, const jm__belief *const *beliefs, size_t count,
-                         jm__noise_prior noise, jm_error *err)
+jm_status jm__prior_make(jm__prior *prior, const jm__belief *first, const jm__belief *const *others,
+                         size_t count, jm__noise_prior noise, jm_error *err)
 {
-    jm_status status = allocate(prior, beliefs[0]->columns, count, err);
+    jm_status status = allocate(prior, first->columns, count + 1, err);
     prior->noise = noise;
     if (!(prior->noise.noise_w > 0)) prior->noise.noise_w = JM_NOISE_UNKNOWN_W;
+    if (status == JM_OK) status = add_part(prior, first, count == 0, err);
     for (size_t i = 0; status == JM_OK && i < count; i++)
-        status = add_part(prior, beliefs[i], count == 1, err);
+        status = add_part(prior, others[i], false, err);
     if (status == JM_OK) {
         jm__qr_finish(&prior->equations);
         status = solve(prior, err);

@@ -72,9 +72,9 @@ typedef struct jm__prior {
     jm__noise_prior noise;
 } jm__prior;
 
-/* INTERNAL if the beliefs leave a power open. */
-jm_status jm__prior_make(jm__prior *prior, const jm__belief *const *beliefs, size_t count,
-                         jm__noise_prior noise, jm_error *err);
+/* Of one belief and others. INTERNAL if they leave a power open. */
+jm_status jm__prior_make(jm__prior *prior, const jm__belief *first, const jm__belief *const *others,
+                         size_t count, jm__noise_prior noise, jm_error *err);
 void jm__prior_free(jm__prior *prior);
 
 /* No power can be above most_w[columns], whatever readings say; NULL: no limit. Copied. */

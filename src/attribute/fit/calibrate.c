@@ -1,4 +1,5 @@
-/* First-order response by decaying states, box by a running sum. */
+/* Rows of the design: first-order response by decaying states, box by a running sum; readings through it, and
+ * the response that they ask for. */
 #include "attribute/fit/calibrate.h"
 
 #include "base/search.h"

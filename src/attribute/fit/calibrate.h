@@ -1,4 +1,5 @@
-/* Rows of the design matrix: the share of a reading's weight that each column had, in one pass over time. */
+/* Readings as rows of a design: the share of the weight of each that every column had, in one pass over time;
+ * which of them a fit takes, and the response of the sensor. */
 #ifndef JM_ATTRIBUTE_FIT_CALIBRATE_H
 #define JM_ATTRIBUTE_FIT_CALIBRATE_H
 

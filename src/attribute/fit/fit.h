@@ -1,4 +1,4 @@
-/* Seconds that a row of a report spent in a column. */
+/* The powers of all columns of one board, with what is known of their errors. */
 #ifndef JM_ATTRIBUTE_FIT_FIT_H
 #define JM_ATTRIBUTE_FIT_FIT_H
 
@@ -16,8 +16,6 @@ typedef struct jm__cell {
     double seconds;
     size_t alike; /* in a tree: one number for the cells of a column whose nodes have one path and kind */
 } jm__cell;
-
-/* The powers of all columns of one board, with what is known of their errors. */
 
 /* Powers are learnt from all of the time that something is known of; figures are of a part of it. */
 typedef struct jm__fit_input {

@@ -1,4 +1,4 @@
-/* One error of their own for each, one for all of them. */
+/* What is believed of each column, with an error of its own and errors that several share. */
 #include "attribute/fit/levels.h"
 
 #include "attribute/fit/calibrate.h"
@@ -87,10 +87,9 @@ static jm_status start(jm__prior *prior, const jm_sensor *sensor, double mean_w,
 {
     jm__belief belief;
     JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_WEAK, 2, err));
-    const jm__belief *all = &belief;
     jm_status status = jm__belief_add_power(&belief, 0, mean_w, mean_w, err);
     if (status == JM_OK) status = jm__belief_add_power(&belief, 1, idle_of_mean * mean_w, mean_w, err);
-    if (status == JM_OK) status = jm__prior_make(prior, &all, 1, jm__noise_of(sensor), err);
+    if (status == JM_OK) status = jm__prior_make(prior, &belief, NULL, 0, jm__noise_of(sensor), err);
     jm__belief_free(&belief);
     return status;
 }

@@ -1,4 +1,5 @@
-/* Autocovariance of residuals as white noise plus a first-order drift. */
+/* What residuals show: noise by their autocovariance, misfit by what surroundings do and by what comes again.
+ */
 #include "attribute/fit/misfit.h"
 
 #include "attribute/fit/nnls.h"

@@ -1,4 +1,5 @@
-/* The noise of readings: a white part and a drift that fades, both found in the residuals. */
+/* What residuals are made of: noise, a white part and a drift that fades; and powers that are not constant.
+ */
 #ifndef JM_ATTRIBUTE_FIT_MISFIT_H
 #define JM_ATTRIBUTE_FIT_MISFIT_H
 

@@ -1,4 +1,4 @@
-/* Products of square matrices whose rows often hold zeros. */
+/* Products of square matrices whose rows often hold zeros, and least squares within limits. */
 #include "attribute/fit/nnls.h"
 
 #include "base/status.h"

@@ -1,4 +1,4 @@
-/* Square matrices of doubles, row by row: the few products that covariances need. */
+/* Square matrices of doubles, row by row, and least squares within limits. */
 #ifndef JM_ATTRIBUTE_FIT_NNLS_H
 #define JM_ATTRIBUTE_FIT_NNLS_H
 

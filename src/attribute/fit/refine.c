@@ -1,4 +1,5 @@
-/* Rows kept in memory, and what is left of the readings. */
+/* What a first fit leaves of a sample of readings, and what would explain more of it: other powers by place,
+ * and by clock. */
 #include "attribute/fit/refine.h"
 
 #include "attribute/work/clock_track.h"
@@ -319,25 +320,30 @@ void jm__picks_free(jm__picks *picks)
     picks->information = picks->score = NULL;
 }
 
-static const double *corner(const jm__sampled *sampled, size_t part)
+static const double *corner(const jm__sampled *sampled, size_t column)
 {
-    return sampled->qr.triangle + (sampled->behind + part) * sampled->qr.stride + sampled->behind;
+    return sampled->qr.triangle + (sampled->behind + column) * sampled->qr.stride + sampled->behind;
 }
 
-void jm__picks_take_corner(jm__picks *s, const jm__sampled *sampled)
+/* I and g of one's own columns, [count * count] and [count], of a folded sample. */
+static void take_corner(double *information, double *score, const jm__sampled *sampled, size_t count)
 {
-    size_t count = s->parts->count;
     for (size_t p = 0; p < count; p++) {
-        s->score[p] = 0;
+        score[p] = 0;
         for (size_t i = 0; i <= p; i++)
-            s->score[p] += corner(sampled, p)[i] * corner(sampled, count)[i];
+            score[p] += corner(sampled, p)[i] * corner(sampled, count)[i];
         for (size_t q = p; q < count; q++) {
             double sum = 0;
             for (size_t i = 0; i <= p; i++)
                 sum += corner(sampled, p)[i] * corner(sampled, q)[i];
-            s->information[p * count + q] = s->information[q * count + p] = sum;
+            information[p * count + q] = information[q * count + p] = sum;
         }
     }
+}
+
+void jm__picks_take_corner(jm__picks *s, const jm__sampled *sampled)
+{
+    take_corner(s->information, s->score, sampled, s->parts->count);
 }
 
 /* The sum over the parts of a set of `values`, by their number. */
@@ -881,28 +887,6 @@ static jm_status fill(finder *f, const uint32_t *column_of, size_t column, size_
     return status == JM_OK ? jm__pieces_check(pieces, err) : status;
 }
 
-/* I and g of what the powers leave, from the corner of the triangle. */
-static void take_corner(finder *f)
-{
-    const jm__sampled *s = &f->sampled;
-    const double *corner[UNKNOWNS + 1];
-    for (size_t i = 0; i <= UNKNOWNS; i++)
-        corner[i] = s->qr.triangle + (s->behind + i) * s->qr.stride + s->behind;
-    const double *rest = corner[UNKNOWNS];
-    f->square = rest[UNKNOWNS] * rest[UNKNOWNS];
-    for (size_t i = 0; i < UNKNOWNS; i++) {
-        f->square += rest[i] * rest[i];
-        f->score[i] = 0;
-        for (size_t r = 0; r <= i; r++)
-            f->score[i] += corner[i][r] * rest[r];
-        for (size_t j = 0; j < UNKNOWNS; j++) {
-            f->information[i][j] = 0;
-            for (size_t r = 0; r <= i && r <= j; r++)
-                f->information[i][j] += corner[i][r] * corner[j][r];
-        }
-    }
-}
-
 /* How well powers explain the readings with b and p0 as they are, and what a change of them would explain. */
 static jm_status look(finder *f, jm_error *err)
 {
@@ -918,7 +902,10 @@ static jm_status look(finder *f, jm_error *err)
     free(one);
     if (status != JM_OK) return status;
     sampled_fold(s);
-    take_corner(f);
+    take_corner(&f->information[0][0], f->score, s, UNKNOWNS);
+    f->square = pow(corner(s, UNKNOWNS)[UNKNOWNS], 2);
+    for (size_t i = 0; i < UNKNOWNS; i++)
+        f->square += pow(corner(s, UNKNOWNS)[i], 2);
     s->x[s->behind + EXPONENT] = s->x[s->behind + STILL] = 0;
     f->noise = sampled_noise(s);
     memcpy(f->power_w, s->x, s->columns * sizeof *f->power_w);

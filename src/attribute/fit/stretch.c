@@ -579,8 +579,7 @@ static jm_status group_prior(jm__prior *out, const uint32_t *group, size_t group
             if (group[k] == g) member = k;
         status = jm__belief_add_power(&belief, g, prior->power_w[member], prior->u_w[member], err);
     }
-    const jm__belief *all = &belief;
-    if (status == JM_OK) status = jm__prior_make(out, &all, 1, prior->noise, err);
+    if (status == JM_OK) status = jm__prior_make(out, &belief, NULL, 0, prior->noise, err);
     jm__belief_free(&belief);
     return status;
 }

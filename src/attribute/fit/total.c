@@ -1,4 +1,4 @@
-/* What a counter can have counted. */
+/* Counter differences and the integral of the power sensors. */
 #include "attribute/fit/total.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* Readings of an energy counter that can be counted with. */
+/* A board's energy without any fit: its counter's readings, what its power sensors saw, and the total of
+ * both. */
 #ifndef JM_ATTRIBUTE_FIT_TOTAL_H
 #define JM_ATTRIBUTE_FIT_TOTAL_H
 

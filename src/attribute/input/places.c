@@ -1,4 +1,4 @@
-/* Spans that are layers, around work. */
+/* Places by the spans around work, found once a span. */
 #include "attribute/input/places.h"
 
 #include "format/rows/span_kind.h"

@@ -1,4 +1,4 @@
-/* Whether work lies in a layer, and why not. */
+/* Where work ran: whether it lies in a layer, and in which place. */
 #ifndef JM_ATTRIBUTE_INPUT_PLACES_H
 #define JM_ATTRIBUTE_INPUT_PLACES_H
 

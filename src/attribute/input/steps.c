@@ -1,4 +1,4 @@
-/* Whether a process told its steps, samples and tokens: each of them by itself. */
+/* Whether a process told its steps, samples and tokens, each by itself; steps by process and time. */
 #include "attribute/input/steps.h"
 
 #include "base/order.h"

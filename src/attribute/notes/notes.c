@@ -1,4 +1,4 @@
-/* Sentences into the list of notes. */
+/* Sentences into the list of notes: of boards, ranks, the recording, and tracing. */
 #include "attribute/notes/notes.h"
 
 #include "attribute/fit/student.h"

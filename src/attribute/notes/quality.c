@@ -1,4 +1,4 @@
-/* Events by board and time. */
+/* Events, conditions and the figures of checks; the worst check decides, all that failed are told. */
 #include "attribute/notes/quality.h"
 
 #include "base/clock.h"

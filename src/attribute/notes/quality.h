@@ -1,4 +1,4 @@
-/* Which events of a recording concern a report. */
+/* How good the data of a report are: which events concern it, what held boards back, and the verdict. */
 #ifndef JM_ATTRIBUTE_NOTES_QUALITY_H
 #define JM_ATTRIBUTE_NOTES_QUALITY_H
 

@@ -1,4 +1,5 @@
-/* Normal equations of all windows, then each metric by itself without rates below zero. */
+/* Normal equations of all windows, then each metric by itself without rates below zero; rates times weights
+ * are the beliefs. */
 #include "attribute/prior/counters.h"
 
 #include "attribute/fit/nnls.h"

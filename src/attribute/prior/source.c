@@ -1,4 +1,4 @@
-/* A board holds its limit over tens of milliseconds, not over one kernel. */
+/* Limits, families, models of idle states, and files: what is believed of powers before any reading. */
 #include "attribute/prior/source.h"
 
 #include "attribute/work/classes.h"

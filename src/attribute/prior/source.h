@@ -1,4 +1,4 @@
-/* Beliefs that a person gives: CSV files, each known by its header line. */
+/* What is believed of powers before any reading, by whatever source. */
 #ifndef JM_ATTRIBUTE_PRIOR_SOURCE_H
 #define JM_ATTRIBUTE_PRIOR_SOURCE_H
 

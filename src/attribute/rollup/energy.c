@@ -1,4 +1,4 @@
-/* The energy of any mixture of columns, over all boards. */
+/* Energy, draws, means and amounts of nodes, over all boards, and where most of their time went. */
 #include "attribute/rollup/energy.h"
 
 #include "attribute/fit/student.h"

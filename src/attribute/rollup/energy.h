@@ -1,4 +1,5 @@
-/* The energy of any mixture of columns, with its error from the full covariance. */
+/* What a row says beside its time: the energy of any mixture of columns with its error from the full
+ * covariance, what it is off by, means, amounts, and where most of it was. */
 #ifndef JM_ATTRIBUTE_ROLLUP_ENERGY_H
 #define JM_ATTRIBUTE_ROLLUP_ENERGY_H
 

@@ -1,4 +1,4 @@
-/* Cells that the pass has lent, once for each row that they go to. */
+/* Idle time by cause and by phase, and what goes to rows of steps that traced ones stand for. */
 #include "attribute/rollup/idle.h"
 
 #include "base/status.h"

@@ -1,4 +1,5 @@
-/* Rows of steps that traced ones stand for, where they are others than those of the traced work. */
+/* Rows of idle time, and of steps that traced ones stand for, where they are others than those of the traced
+ * work. */
 #ifndef JM_ATTRIBUTE_ROLLUP_IDLE_H
 #define JM_ATTRIBUTE_ROLLUP_IDLE_H
 

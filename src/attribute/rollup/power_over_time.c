@@ -1,4 +1,4 @@
-/* The energy of a stretch of time, from the readings around it alone. */
+/* Energy and power of stretches of time, from the readings around them alone. */
 #include "attribute/rollup/power_over_time.h"
 
 #include "attribute/attribution.h"

@@ -1,4 +1,4 @@
-/* Adding up the tree from its leaves. */
+/* Adding up the tree from its leaves, shares of what was measured, totals, and the tree's nodes as rows. */
 #include "attribute/rollup/rows.h"
 
 #include "attribute/fit/nnls.h"

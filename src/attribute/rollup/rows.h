@@ -1,4 +1,4 @@
-/* What each node and all below it have, added up from the leaves of the tree. */
+/* From a filled tree to rows and totals: energies, intervals, provenance, order. */
 #ifndef JM_ATTRIBUTE_ROLLUP_ROWS_H
 #define JM_ATTRIBUTE_ROLLUP_ROWS_H
 

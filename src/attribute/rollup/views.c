@@ -131,16 +131,15 @@ typedef struct row_key {
 static const uint64_t in_no_layer = JM__NO_NODE - 1;
 
 /* JM__NO_NODE: not yet. */
-static size_t known_row(const jm__views *v, const row_key *key)
+static size_t known_in(const jm__map *map, const void *key)
 {
-    const jm__map_value *known = jm__map_find(&v->rows, key);
+    const jm__map_value *known = jm__map_find(map, key);
     return known != NULL ? (size_t)known->id : JM__NO_NODE;
 }
 
-static size_t keep_row(jm__views *v, const row_key *key, size_t node)
+static size_t keep_in(jm__map *map, const void *key, jm__views *v, size_t node)
 {
-    v->rows.key_size = sizeof *key;
-    if (node != JM__NO_NODE && !jm__map_put(&v->rows, key, (jm__map_value){.id = (int64_t)node}))
+    if (node != JM__NO_NODE && !jm__map_put(map, key, (jm__map_value){.id = (int64_t)node}))
         v->tree->failed = true;
     return v->tree->failed ? JM__NO_NODE : node;
 }
@@ -148,10 +147,10 @@ static size_t keep_row(jm__views *v, const row_key *key, size_t node)
 static size_t no_layer_row(jm__views *v, size_t speaker)
 {
     const row_key key = {in_no_layer, name_of(v, speaker), jm_span_kind_text(span_of(v, speaker)->kind)};
-    size_t known = known_row(v, &key);
+    size_t known = known_in(&v->rows, &key);
     if (known != JM__NO_NODE) return known;
     const char *text = jm__tree_text(v->tree, "%s (no layer)", key.name);
-    return keep_row(v, &key, jm__tree_top(v->tree, text, key.kind));
+    return keep_in(&v->rows, &key, v, jm__tree_top(v->tree, text, key.kind));
 }
 
 /* A path that is longer is not written out again in those below it: each of 30,000 ranges inside each other
@@ -190,8 +189,8 @@ static size_t node_under(jm__views *v, size_t parent, const char *name, const ch
 size_t jm__view_node_under(jm__views *v, size_t parent, const char *name, const char *kind)
 {
     const row_key key = {parent, name, kind};
-    size_t known = known_row(v, &key);
-    return known != JM__NO_NODE ? known : keep_row(v, &key, node_under(v, parent, name, kind));
+    size_t known = known_in(&v->rows, &key);
+    return known != JM__NO_NODE ? known : keep_in(&v->rows, &key, v, node_under(v, parent, name, kind));
 }
 
 /* The range or pass around an NVTX range; JM__NO_SPAN if there is none. */
@@ -560,13 +559,9 @@ static size_t new_inside(jm__views *v, size_t around, const char *name, const ch
 size_t jm__view_node_inside(jm__views *v, size_t around, const char *name, const char *kind, bool by_path)
 {
     const uint64_t key[2] = {around, (uintptr_t)name}; /* a text of the dataset is there once */
-    v->inside.key_size = sizeof key;
-    const jm__map_value *known = jm__map_find(&v->inside, key);
-    if (known != NULL) return (size_t)known->id;
-    size_t node = new_inside(v, around, name, kind, by_path);
-    if (node != JM__NO_NODE && !jm__map_put(&v->inside, key, (jm__map_value){.id = (int64_t)node}))
-        v->tree->failed = true;
-    return v->tree->failed ? JM__NO_NODE : node;
+    size_t known = known_in(&v->inside, key);
+    return known != JM__NO_NODE ? known
+                                : keep_in(&v->inside, key, v, new_inside(v, around, name, kind, by_path));
 }
 
 static jm__span_choice *choice_of(jm_by by)
@@ -580,7 +575,11 @@ jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a,
 {
     const jm__dataset *d = a->dataset;
     size_t sections = jm__section_count(&a->spans);
-    *v = (jm__views){.a = a, .tree = tree};
+    *v = (jm__views){.a = a,
+                     .tree = tree,
+                     .rows = {.key_size = sizeof(row_key)},
+                     .inside = {.key_size = 2 * sizeof(uint64_t)},
+                     .collectives = {.key_size = 3 * sizeof(uint64_t)}};
     v->of_span = calloc(sections + 1, sizeof *v->of_span);
     v->container_of = calloc(sections + 1, sizeof *v->container_of);
     v->of_name = calloc(d->name_count + 1, sizeof *v->of_name);
@@ -721,14 +720,11 @@ static size_t row_node(jm__views *v, const jm__collective *c)
 static size_t rank_row(jm__views *v, int64_t process_id, uint32_t collective, size_t waits_on)
 {
     const uint64_t key[3] = {collective, (uint64_t)process_id, waits_on};
-    v->collectives.key_size = sizeof key;
-    const jm__map_value *known = jm__map_find(&v->collectives, key);
-    if (known != NULL) return (size_t)known->id;
-    size_t node = row_node(v, one_of(v, collective));
+    size_t node = known_in(&v->collectives, key);
+    if (node != JM__NO_NODE) return node;
+    node = row_node(v, one_of(v, collective));
     if (waits_on != JM__WAITS_NOT) node = waiting_node(v, node, process_id, collective, waits_on);
-    if (node != JM__NO_NODE && !jm__map_put(&v->collectives, key, (jm__map_value){.id = (int64_t)node}))
-        v->tree->failed = true;
-    return v->tree->failed ? JM__NO_NODE : node;
+    return keep_in(&v->collectives, key, v, node);
 }
 
 size_t jm__view_collective_node(jm__views *v, size_t section, int64_t process_id, uint32_t collective,

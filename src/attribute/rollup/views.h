@@ -1,4 +1,4 @@
-/* What the outermost phases took, as the sensors have it, where their times are apart. */
+/* Which row a span or a class belongs to: one way a view. Rows are of sections of spans (span_index.h). */
 #ifndef JM_ATTRIBUTE_ROLLUP_VIEWS_H
 #define JM_ATTRIBUTE_ROLLUP_VIEWS_H
 
@@ -27,8 +27,6 @@ typedef struct jm__views {
 
 /* Of the phase view. False if memory is out. */
 bool jm__measure_phases(jm__views *views);
-
-/* Which row a span or a class belongs to: one way a view. Rows are of sections of spans (span_index.h). */
 
 /* By request, rows of the pass: who the time of a span is shared among. */
 enum { JM_REQUESTS_NONE, JM_REQUESTS_OTHERS, JM_REQUESTS_FIRST };

@@ -1,4 +1,5 @@
-/* One table from words in names to families; the first line that fits decides. */
+/* One table from words in names to families, of which the first line that fits decides; and kernel classes.
+ */
 #include "attribute/work/classes.h"
 
 #include "attribute/input/span_index.h"

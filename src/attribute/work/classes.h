@@ -1,4 +1,5 @@
-/* What a kernel does, told by its name: kernels of a family draw alike. */
+/* Kinds of work, the unit whose power is fitted: what they do, told by their names, and where they can run.
+ */
 #ifndef JM_ATTRIBUTE_WORK_CLASSES_H
 #define JM_ATTRIBUTE_WORK_CLASSES_H
 

@@ -1,4 +1,5 @@
-/* Collectives by what the spans around their launch say, else by the names of their kernels. */
+/* Collectives by what the spans around their launch say, else by the names of their kernels; calls by rank.
+ */
 #include "attribute/work/collectives.h"
 
 #include "base/status.h"

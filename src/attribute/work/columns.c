@@ -1,4 +1,4 @@
-/* Uses by class and place. */
+/* Uses by class and place; frequent classes have columns of their own, the tail is merged by name. */
 #include "attribute/work/columns.h"
 
 #include "base/status.h"

@@ -1,4 +1,4 @@
-/* Uses: a class in one place. What the pass counts by, so that classes can be split by place afterwards. */
+/* Uses, a class in one place each, which the pass counts by; and the columns that they are fitted with. */
 #ifndef JM_ATTRIBUTE_WORK_COLUMNS_H
 #define JM_ATTRIBUTE_WORK_COLUMNS_H
 

@@ -1,4 +1,4 @@
-/* Spans of kind "data" by board. */
+/* Spans of kind "data" by board; spans of each thread in pieces of which only the innermost counts. */
 #include "attribute/work/host_work.h"
 
 #include "base/map.h"

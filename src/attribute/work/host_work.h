@@ -1,4 +1,4 @@
-/* When the programs of a board waited for their data loaders. */
+/* What programs did on the host: waits for data, and the work of those without kernels. */
 #ifndef JM_ATTRIBUTE_WORK_HOST_WORK_H
 #define JM_ATTRIBUTE_WORK_HOST_WORK_H
 

@@ -1,4 +1,4 @@
-/* Gaps in the histogram of a kernel's durations. */
+/* Gaps in the histogram of a kernel's durations, and pairs that matter. */
 #include "attribute/work/joint.h"
 
 #include "base/status.h"

@@ -1,4 +1,4 @@
-/* Looking laps up. */
+/* Laps, weights of turns, and how far these may be from those that they stand for. */
 #include "attribute/work/stood.h"
 
 #include "base/search.h"

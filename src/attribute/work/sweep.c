@@ -1,4 +1,4 @@
-/* A buffer twice as long as the reach: when it is full it is put in order, and its first half goes out. */
+/* Putting items in order, and the sweep line over them. */
 #include "attribute/work/sweep.h"
 
 #include "attribute/input/span_index.h"

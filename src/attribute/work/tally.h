@@ -1,5 +1,5 @@
-/* Why nothing ran: what a reader looks for in a gap, where its idle state (model/idle_state.h) is what the
- * board draws in it. */
+/* What the pass adds up, so that no item needs to be kept: by use (columns.h), by use in each row, by cause.
+ */
 #ifndef JM_ATTRIBUTE_WORK_TALLY_H
 #define JM_ATTRIBUTE_WORK_TALLY_H
 
@@ -28,7 +28,7 @@ typedef enum jm__idle_cause {
         JM_IDLE_CAUSES
 } jm__idle_cause;
 
-/* What is known of a gap. */
+/* What is known of a gap, in which nothing ran. */
 typedef struct jm__gap {
     int64_t length_ns;
     double report_s; /* of it, in the report's windows */
@@ -49,8 +49,6 @@ static inline jm__idle_cause jm__idle_cause_of(const jm__gap *gap)
     if (gap->after_copy) return JM_CAUSE_COPY;
     return state == JM_IDLE_1_MS ? JM_CAUSE_LATE : JM_CAUSE_WAIT;
 }
-
-/* What the pass adds up, so that no item needs to be kept: by use (columns.h), and by use in each row. */
 
 /* Seconds inside the windows of the report, inside those of them in which steps were steady, and inside those
  * that powers are learnt from. */

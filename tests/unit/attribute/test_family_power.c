@@ -257,7 +257,7 @@ static jm__prior prior_of(const jm__expectation *expected)
     jm__prior prior;
     const jm__belief *all = &belief;
     assert_int_equal(jm__levels_believe(&belief, &input, &learn, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     jm__belief_free(&belief);
     jm__vec_free(&learn);
     jm__design_free(&design);

@@ -81,7 +81,7 @@ static jm__prior prior_of(const problem *p)
             shared[k * COLUMNS + m] = p->before[k * ALL + m] - (k == m ? own * own : 0);
     }
     assert_int_equal(jm__belief_covary(&belief, shared, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     jm__belief_free(&belief);
     return prior;
 }
