@@ -20,7 +20,8 @@ json() {
         {
             gsub(/^ *|,$/, "")
             if (match($0, /: -?[0-9][0-9.e+-]*$/) && $NF ~ /[.e]/) $NF = sprintf("%.9g", $NF)
-            sub(/": /, " "); sub(/^"/, "")
+            sub(/": /, " "); sub(/^"/, ""); sub(/^energy_low/, "low"); sub(/^energy_high/, "high"); sub(/^energy_self/, "self")
+            sub(/_share /, " ")
             line = line (line == "" ? "" : " ") $0
         }
         END { print line }' printed.json | short

@@ -1,7 +1,7 @@
-/* All figures of the reports that a test makes, against those that were kept (tests/golden/TEST.txt): tests
+/* All figures of what a test makes, against those that were kept (tests/golden/TEST.txt): tests
  * say how far a figure may be from the truth, this says that none has changed. Whoever changes figures on
- * purpose writes them anew: UPDATE=1 ctest --test-dir build -L 'attribute|report'; git diff says of which
- * tests. */
+ * purpose writes them anew: UPDATE=1 ctest --test-dir build -L 'attribute|report|cap|calibrate'; git diff
+ * says of which tests. */
 #ifndef TEST_FIGURES_H
 #define TEST_FIGURES_H
 
@@ -98,45 +98,52 @@ static inline figures figures_of(const jm_report *report)
 static inline void figures_compare(const char *test, int number, const char *what, double is, double was)
 {
     if (!(fabs(is - was) <= 1e-6 * fabs(was) + 1e-6))
-        fail_msg("report %d of %s, %s: %.9g now, %.9g before (a change on purpose: tests/unit/figures.h)",
+        fail_msg("line %d of tests/golden/%s, %s: %.9g now, %.9g before (a change on purpose: figures.h)",
                  number, test, what, is, was);
 }
 
-/* Those of the next report of a test, `source`: __BASE_FILE__. One seed is kept of a proof by statistics. */
-static inline void figures_kept(const char *source, const jm_report *report)
+/* The next figures of a test, `source`: __BASE_FILE__, with a number for all words that stand by them. Of
+ * proofs by statistics one seed is kept. */
+static inline void figures_keep(const char *source, const char *const *names, const double *values,
+                                size_t count, uint32_t words)
 {
-    static int number;
     static FILE *file;
-    char path[1024];
-    const char *name = strrchr(source, '/') != NULL ? strrchr(source, '/') + 1 : source;
-    bool update = getenv("UPDATE") != NULL;
+    static int number;
+    char path[1024], name[128];
+    const char *base = strrchr(source, '/') != NULL ? strrchr(source, '/') + 1 : source;
+    const char *update = getenv("UPDATE");
+    bool writes = update != NULL && strcmp(update, "1") == 0;
     if (proof_runs()) return;
-    snprintf(path, sizeof path, JM_SOURCE_DIR "/tests/golden/%.*s.txt", (int)strcspn(name, "."), name);
-    if (file == NULL) file = fopen(path, update ? "w" : "r");
+    snprintf(name, sizeof name, "%.*s.txt", (int)strcspn(base, "."), base);
+    snprintf(path, sizeof path, JM_SOURCE_DIR "/tests/golden/%s", name);
+    if (file == NULL) file = fopen(path, writes ? "w" : "r");
     if (file == NULL) fail_msg("%s does not open: UPDATE=1 writes it", path);
     number++;
-    size_t rows = jm_report_row_count(report), rows_were;
-    figures is = figures_of(report), was;
-    if (update) {
-        fprintf(file, "%zu %.9g %.9g %.9g %.9g %08" PRIx32 "\n", rows, is.energy_j, is.width_j, is.rows,
-                is.totals, (uint32_t)is.words);
-        fflush(file);
-        return;
+    for (size_t i = 0; i < count; i++) {
+        double value = isfinite(values[i]) ? values[i] : -1e99, was;
+        if (writes)
+            fprintf(file, "%.9g ", value);
+        else if (fscanf(file, "%lg", &was) == 1)
+            figures_compare(name, number, names != NULL ? names[i] : "a number", value, was);
+        else
+            fail_msg("tests/golden/%s has no line %d", name, number);
     }
-    uint32_t words;
-    if (fscanf(file, "%zu %lg %lg %lg %lg %" SCNx32, &rows_were, &was.energy_j, &was.width_j, &was.rows,
-               &was.totals, &words) != 6)
-        fail_msg("report %d of %s was not there before (%s)", number, name, path);
-    figures_compare(name, number, "rows", (double)rows, (double)rows_were);
-    figures_compare(name, number, "energies", is.energy_j, was.energy_j);
-    figures_compare(name, number, "widths of intervals", is.width_j, was.width_j);
-    figures_compare(name, number, "all of the rows", is.rows, was.rows);
-    figures_compare(name, number, "totals and quality", is.totals, was.totals);
-    if (words != (uint32_t)is.words) {
-        for (size_t i = 0; i < jm_report_note_count(report); i++)
-            print_message("note: %s\n", jm_report_note(report, i));
-        fail_msg("report %d of %s: counts, names or notes are not as before", number, name);
-    }
+    uint32_t words_were = 0;
+    if (writes)
+        fprintf(file, "%08" PRIx32 "\n", words);
+    else if (fscanf(file, "%" SCNx32, &words_were) != 1 || words_were != words)
+        fail_msg("line %d of tests/golden/%s: counts, names or notes are not as before", number, name);
+    if (writes) fflush(file);
+}
+
+/* Of a report. */
+static inline void figures_kept(const char *source, const jm_report *report)
+{
+    static const char *const names[] = {"rows", "energies", "widths of intervals", "all of the rows",
+                                        "totals and quality"};
+    figures f = figures_of(report);
+    const double values[] = {(double)jm_report_row_count(report), f.energy_j, f.width_j, f.rows, f.totals};
+    figures_keep(source, names, values, sizeof values / sizeof *values, (uint32_t)f.words);
 }
 
 #endif
