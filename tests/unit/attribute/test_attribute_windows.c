@@ -255,6 +255,7 @@ static void test_a_window_without_a_reading_says_where_its_powers_are_from(void 
         .size = sizeof options, .by = JM_BY_KERNEL, .from_ns = from_ns, .to_ns = to_ns};
     jm_report *report = NULL;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+    figures_kept(__BASE_FILE__, report);
     const jm_report_totals *totals = jm_report_totals_get(report);
     double truth = syn_total_j(s, 0, from_ns, to_ns);
     assert_int_equal(totals->readings, 0);
