@@ -3,7 +3,6 @@
 #define CAP_SEARCHES_H
 
 #include "cap_jobs.h"
-#include "figures.h"
 
 #include <joulemap/cap.h>
 #include <stdio.h>
@@ -71,24 +70,6 @@ static inline jm_status job_search(jm_cap_search *search, const cap_job *job, ui
     }
 }
 
-/* What was chosen stays what it is. */
-static inline void choice_kept(const char *source, const jm_cap_choice *c)
-{
-    const double values[] = {
-        c->cap_w,          c->reference_w,   c->saving.value,        c->saving.low, c->saving.high,
-        c->slowdown.value, c->slowdown.low,  c->slowdown.high,       c->gain.value, c->gain.low,
-        c->gain.high,      c->expected_gain, (double)c->bound_broken};
-    figures_keep(source, NULL, values, sizeof values / sizeof *values, (uint32_t)c->verdict);
-}
-
-static inline void found_kept(const char *source, const jm_cap_search *search, const jm_cap_found *f)
-{
-    const double values[] = {f->clock_mhz, (double)f->proof.blocks, (double)jm_cap_search_told_count(search)};
-    choice_kept(source, &f->choice);
-    figures_keep(source, NULL, values, sizeof values / sizeof *values,
-                 (uint32_t)(f->over + 2 * f->proven + 4 * f->proof.whole + 8 * f->proof.bound_kept));
-}
-
 /* Of `seeds` searches of a job. */
 typedef struct job_tally {
     int seeds, near_best, inert, proven, held, over_bound;
@@ -105,7 +86,6 @@ static inline bool job_count(job_tally *t, const cap_job *job, jm_cap_objective 
     if (job_search_create(&search, job, objective, max_slowdown, sweep, seed) != JM_OK) return false;
     bool fine = job_search(search, job, seed) == JM_OK && jm_cap_search_found(search, &f, NULL) == JM_OK;
     if (fine) {
-        found_kept(__BASE_FILE__, search, &f);
         double saving = 1 - job_objective(JM_CAP_ENERGY, job, f.choice.cap_w) /
                                 job_objective(JM_CAP_ENERGY, job, cap_high_w);
         double slower = job_time_s(job, f.choice.cap_w) / job_time_s(job, cap_high_w) - 1;
