@@ -119,19 +119,19 @@ static inline void figures_keep(const char *source, const char *const *names, co
     if (file == NULL) file = fopen(path, writes ? "w" : "r");
     if (file == NULL) fail_msg("%s does not open: UPDATE=1 writes it", path);
     number++;
+    char line[1024] = "", *at = line;
+    if (!writes && fgets(line, sizeof line, file) == NULL)
+        fail_msg("tests/golden/%s has no line %d", name, number);
     for (size_t i = 0; i < count; i++) {
-        double value = isfinite(values[i]) ? values[i] : -1e99, was;
+        double value = isfinite(values[i]) ? values[i] : -1e99;
         if (writes)
             fprintf(file, "%.9g ", value);
-        else if (fscanf(file, "%lg", &was) == 1)
-            figures_compare(name, number, names != NULL ? names[i] : "a number", value, was);
         else
-            fail_msg("tests/golden/%s has no line %d", name, number);
+            figures_compare(name, number, names != NULL ? names[i] : "a number", value, strtod(at, &at));
     }
-    uint32_t words_were = 0;
     if (writes)
         fprintf(file, "%08" PRIx32 "\n", words);
-    else if (fscanf(file, "%" SCNx32, &words_were) != 1 || words_were != words)
+    else if (strtoul(at, NULL, 16) != words)
         fail_msg("line %d of tests/golden/%s: counts, names or notes are not as before", number, name);
     if (writes) fflush(file);
 }
@@ -139,11 +139,16 @@ static inline void figures_keep(const char *source, const char *const *names, co
 /* Of a report. */
 static inline void figures_kept(const char *source, const jm_report *report)
 {
+#ifdef FIGURES_OF_NO_TWO_COMPILERS /* which take pow(10, x), of which the test makes its data, for other     \
+                                      functions */
+    (void)source, (void)report, (void)figures_of, (void)figures_keep;
+#else
     static const char *const names[] = {"rows", "energies", "widths of intervals", "all of the rows",
                                         "totals and quality"};
     figures f = figures_of(report);
     const double values[] = {(double)jm_report_row_count(report), f.energy_j, f.width_j, f.rows, f.totals};
     figures_keep(source, names, values, sizeof values / sizeof *values, (uint32_t)f.words);
+#endif
 }
 
 #endif

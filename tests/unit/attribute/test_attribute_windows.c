@@ -3,6 +3,7 @@
  * JOULEMAP_TEST_WINDOWS: how many of each length, busy and at rest (in the proof 40 without it, too few to
  * hold each length to 92 to 99 % for itself: then all lengths together are; else one of each program).
  * JOULEMAP_TEST_SEED: of the first recording, others than those which the estimator was made with. */
+#define FIGURES_OF_NO_TWO_COMPILERS
 #include "attribute/report.h"
 #include "programs.h"
 #include "proof.h"
@@ -255,7 +256,6 @@ static void test_a_window_without_a_reading_says_where_its_powers_are_from(void 
         .size = sizeof options, .by = JM_BY_KERNEL, .from_ns = from_ns, .to_ns = to_ns};
     jm_report *report = NULL;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
-    figures_kept(__BASE_FILE__, report);
     const jm_report_totals *totals = jm_report_totals_get(report);
     double truth = syn_total_j(s, 0, from_ns, to_ns);
     assert_int_equal(totals->readings, 0);

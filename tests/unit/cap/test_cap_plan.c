@@ -1,6 +1,6 @@
 /* The planner against work whose best cap is known, by physics that shares nothing with its laws. */
-#include "cap_kept.h"
-#include "cap_searches.h"
+#include "cap_found.h"
+#include "cap_jobs.h"
 #include "proof.h"
 
 #include <joulemap/cap.h>

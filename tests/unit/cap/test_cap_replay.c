@@ -1,8 +1,7 @@
 /* Recorded sweeps: whatever was measured, the search ends with the best cap that it may choose. */
 #include "base/status.h"
 
-#include "cap_kept.h"
-#include "cap_searches.h"
+#include "cap_found.h"
 
 #include <joulemap/cap.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  *
  * JOULEMAP_TEST_SEARCHES: how many of each kind of work (16 in the proof and 1 in
  * check without it; bench/cap_search.py: 100). */
-#include "cap_kept.h"
+#include "cap_found.h"
 #include "cap_searches.h"
 #include "proof.h"
 

@@ -1,6 +1,6 @@
-/* What searches of caps choose, kept in tests/golden (figures.h). */
-#ifndef JM_TESTS_CAP_KEPT_H
-#define JM_TESTS_CAP_KEPT_H
+/* What searches for a cap find, against what was kept (figures.h). */
+#ifndef TEST_CAP_FOUND_H
+#define TEST_CAP_FOUND_H
 
 #include "figures.h"
 
