@@ -1,7 +1,7 @@
 /* What counters are worth, learnt from kernels in bursts: what is taken as a lesson, how weights come out of
  * it, and what each family tells of the others. */
 #include "base/status.h"
-#include "calibrate/judge.h"
+#include "calibrate/learn.h"
 #include "calibrate/weights.h"
 #include "counter_samples.h"
 #include "dense.h"

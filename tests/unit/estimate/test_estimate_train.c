@@ -1,6 +1,5 @@
 /* Training on one's own kernels and watts: what is found, how sure, what the data cannot tell. */
 #include "chance.h"
-#include "estimate/training.h"
 #include "proof.h"
 
 #include <joulemap/estimate.h>
