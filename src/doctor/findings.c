@@ -5,7 +5,6 @@
 #include "base/vec.h"
 #include "doctor/counters.h"
 #include "doctor/kernels.h"
-#include "doctor/launch.h"
 #include "doctor/machine.h"
 #include "record/sample/inventory.h"
 
@@ -34,13 +33,6 @@ jm_status jm_doctor_create(jm_doctor **out, const char *sim, jm_error *err)
     jm__doctor_machine(&doctor->findings);
     *out = doctor;
     return JM_OK;
-}
-
-void jm_doctor_know_launch_cost(void)
-{
-    jm__launch_cost cost;
-    char why[256];
-    if (!jm__launch_cost_read(&cost)) jm__launch_measure(&cost, why, sizeof why);
 }
 
 void jm_doctor_free(jm_doctor *doctor)

@@ -60,9 +60,7 @@ static bool read_line(int fd, char *line, size_t size, int64_t until_ns)
 
 static void understand(jm__probe_answer *answer, const char *line, const char *library, int status)
 {
-    uint32_t *n = answer->numbers;
-    answer->count = sscanf(line, JM_PROBE_WORD_CALLED " %u %u %u", &n[0], &n[1], &n[2]);
-    if (answer->count > 0)
+    if (sscanf(line, JM_PROBE_WORD_CALLED " %u", &answer->number) == 1)
         answer->called = true;
     else if (strncmp(line, JM_PROBE_WORD_FAULT " ", strlen(JM_PROBE_WORD_FAULT) + 1) == 0)
         snprintf(answer->why, sizeof answer->why, "%.255s", line + strlen(JM_PROBE_WORD_FAULT) + 1);

@@ -9,20 +9,16 @@
 
 #define JM_PROBE_CUDA  "cuda"  /* cuInit(0) of libcuda; the number is what it returned */
 #define JM_PROBE_CUPTI "cupti" /* jm__cupti_open; the number is the API's version */
-#define JM_PROBE_LAUNCH                                                                                      \
-    "launch" /* jm__launch_try of libcuda; the numbers are nanoseconds: cost, low, high                      \
-              */
 
 /* What the answering process prints: one of these words, a blank, the rest. */
-#define JM_PROBE_WORD_CALLED "called" /* NUMBER [NUMBER NUMBER] */
+#define JM_PROBE_WORD_CALLED "called" /* NUMBER */
 #define JM_PROBE_WORD_FAULT  "fault"  /* TEXT */
 #define JM_PROBE_WORD_ABSENT "absent" /* nothing: there is no such file */
 
 typedef struct jm__probe_answer {
     bool called; /* the library was loaded and asked */
     bool absent;
-    uint32_t numbers[3];
-    int count;     /* of numbers */
+    uint32_t number;
     char why[256]; /* if it was not called; "" else */
 } jm__probe_answer;
 

@@ -2,7 +2,6 @@
 #include <joulemap/doctor.h>
 
 #include "base/helper.h"
-#include "doctor/launch.h"
 #include "doctor/probe.h"
 #include "record/cupti/search.h"
 
@@ -42,17 +41,6 @@ static void try_cupti(const char *library, char *line, size_t size)
         snprintf(line, size, JM_PROBE_WORD_FAULT " %s", fault);
 }
 
-static void try_launches(const char *library, char *line, size_t size)
-{
-    jm__launch_cost cost;
-    char why[256] = "";
-    if (jm__launch_try(&cost, library, why, sizeof why))
-        snprintf(line, size, JM_PROBE_WORD_CALLED " %u %u %u", (unsigned)cost.ns, (unsigned)cost.low_ns,
-                 (unsigned)cost.high_ns);
-    else
-        snprintf(line, size, JM_PROBE_WORD_FAULT " %s", why);
-}
-
 int jm_doctor_probe(const char *what, const char *library)
 {
     char line[512];
@@ -69,8 +57,6 @@ int jm_doctor_probe(const char *what, const char *library)
         try_cuda(library, line, sizeof line - 1);
     else if (strcmp(what, JM_PROBE_CUPTI) == 0)
         try_cupti(library, line, sizeof line - 1);
-    else if (strcmp(what, JM_PROBE_LAUNCH) == 0)
-        try_launches(library, line, sizeof line - 1);
     else
         return jm_status_exit_code(JM_USAGE);
     size_t length = strlen(line);

@@ -2,7 +2,6 @@
 #include "record/run/inside.h"
 
 #include "base/strbuf.h"
-#include "record/cupti/launch_cost.h"
 #include "record/sample/inventory.h"
 
 #include <inttypes.h>
@@ -18,15 +17,6 @@ void jm__run_facts_write_number(jm__sinks *sinks, const char *key, int64_t value
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, value);
     jm__sinks_meta(sinks, key, number);
-}
-
-void jm__run_facts_write_launch_cost(jm__sinks *sinks)
-{
-    jm__launch_cost cost;
-    if (!jm__launch_cost_read(&cost) || cost.ns < 0) return;
-    jm__run_facts_write_number(sinks, "launch_cost_ns", cost.ns);
-    jm__run_facts_write_number(sinks, "launch_cost_low_ns", cost.low_ns);
-    jm__run_facts_write_number(sinks, "launch_cost_high_ns", cost.high_ns);
 }
 
 /* The value of the first line "KEY<blanks>SEPARATOR VALUE" of a file; false if there is none. */

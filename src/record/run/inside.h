@@ -137,9 +137,6 @@ void jm__run_facts_write_findings(jm__sinks *sinks, const jm_inventory *inventor
 
 void jm__run_facts_write_number(jm__sinks *sinks, const char *key, int64_t value);
 
-/* What tracing costs a launch, as it was measured at some time on this machine. */
-void jm__run_facts_write_launch_cost(jm__sinks *sinks);
-
 /* ---- The run. */
 
 /* A library of another process that records into this run. */

@@ -108,7 +108,6 @@ static void write_start(jm_run *run, const jm_run_options *options)
     jm__sinks_meta(&run->sinks, "simulated", simulated ? "1" : "0");
     if (run->folder.budget_ppm > 0)
         jm__run_facts_write_number(&run->sinks, "budget_ppm", run->folder.budget_ppm);
-    if (options->kernels || options->child_kernels) jm__run_facts_write_launch_cost(&run->sinks);
     jm__run_facts_write_number(&run->sinks, "start_ns", anchor.monotonic_ns);
     jm__run_facts_write_number(&run->sinks, "start_unix_ns", anchor.realtime_ns);
     jm__sinks_anchor(&run->sinks, &anchor);
