@@ -78,4 +78,19 @@ jm_status jm__csv_scaled(const jm__csv *csv, size_t column, int digits, int64_t 
 jm_status jm__csv_bad(const jm__csv *csv, size_t column, jm_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* ---- numbers as spreadsheets and ncu print them, in any locale: 1,234.5 and 1.234,5 and 1 234,5 */
+
+typedef enum jm__number_kind {
+    JM_NUMBER_NONE,      /* the text is no number */
+    JM_NUMBER_MISSING,   /* empty, "n/a", "nan": there is none */
+    JM_NUMBER_PLAIN,     /* whatever the locale: the same */
+    JM_NUMBER_POINT,     /* only a point can be its decimal sign */
+    JM_NUMBER_COMMA,     /* only a comma can */
+    JM_NUMBER_AMBIGUOUS, /* 1,234: what it is, other numbers of the file must tell */
+} jm__number_kind;
+
+/* `point` and `comma`: its value if that is the decimal sign; NAN where it cannot be. What follows a number
+ * in brackets ("12 (5; 7)", the values of single units) is passed over. */
+jm__number_kind jm__number_read(const char *text, double *point, double *comma);
+
 #endif

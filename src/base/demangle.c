@@ -2,7 +2,6 @@
  * first needed, so that a C program is not tied to it. */
 #include "base/demangle.h"
 
-#include "base/library.h"
 #include "base/no_fork.h"
 
 #include <dlfcn.h>

@@ -1,12 +1,24 @@
-/* A helper process: a program of ours that does what may crash, hang or burn time, so that it happens outside
- * of the program that is measured. Both ends of its life: start and end here, manners there. */
+/* Programs and libraries beside our own library and on PATH; and helpers: programs of ours that do what may
+ * crash, hang or burn time, so that it happens outside of the program that is measured. */
 #ifndef JM_BASE_HELPER_H
 #define JM_BASE_HELPER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The folder that libjoulemap.so lies in; false if it cannot be told. */
+bool jm__own_folder(char *folder, size_t size);
+
+/* The path of `name` ("sim/libnvidia-ml.so.1") in that folder, or one folder up (build/tests beside
+ * build/sim). False if it is in neither; `path` then says where it should be. */
+bool jm__beside(const char *name, char *path, size_t size);
+
+/* The first program of that name in a folder of PATH. False if there is none; `path` is then undefined. */
+bool jm__on_path(const char *name, char *path, size_t size);
+
+/* Both ends of its life: start and end here, manners there. */
 typedef struct jm__helper {
     const char *command;      /* the executable's path */
     char *const *arguments;   /* its argv, NULL-terminated */

@@ -21,3 +21,27 @@ json_t *jm__json_real(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
+
+json_t *jm__json_array(size_t count, json_t *(*item)(const void *context, size_t i), const void *context)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array != NULL && i < count; i++) {
+        if (json_array_append_new(array, item(context, i)) == 0) continue;
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+json_t *jm__json_columns(const jm__json_column *columns, size_t column_count, size_t count,
+                         const void *context)
+{
+    json_t *table = json_object();
+    for (size_t c = 0; table != NULL && c < column_count; c++) {
+        json_t *cells = jm__json_array(count, columns[c].cell, context);
+        if (json_object_set_new(table, columns[c].key, cells) == 0) continue;
+        json_decref(table);
+        return NULL;
+    }
+    return table;
+}

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 #define WAIT_MOST_NS (5 * JM_NS_PER_S)
@@ -130,5 +131,22 @@ void jm__no_fork_lock(pthread_mutex_t *lock)
 void jm__no_fork_unlock(pthread_mutex_t *lock)
 {
     pthread_mutex_unlock(lock);
+    jm__no_fork_end();
+}
+
+/* ---- dlopen and dlclose, and no fork meanwhile ---- */
+
+void *jm__library_open(const char *path, int flags)
+{
+    jm__no_fork_begin();
+    void *library = dlopen(path, flags);
+    jm__no_fork_end();
+    return library;
+}
+
+void jm__library_close(void *library)
+{
+    jm__no_fork_begin();
+    dlclose(library);
     jm__no_fork_end();
 }

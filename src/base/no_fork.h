@@ -30,4 +30,9 @@ void jm__no_fork_return(unsigned depth);
 /* This thread is in one. */
 bool jm__no_fork_here(void);
 
+/* dlopen and dlclose in such a stretch: the child of a fork that comes while the loader is at it has a loader
+ * that is at it for good, and dies at its next dlopen. dlerror tells as after these. */
+void *jm__library_open(const char *path, int flags);
+void jm__library_close(void *library);
+
 #endif

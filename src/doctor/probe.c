@@ -1,20 +1,29 @@
-/* The asking end of a probe: start the command, wait for its line, and for no longer than that. */
+/* Trying a library that may crash or hang: the asking end of a probe, and the answering end, in a process
+ * that exists for this alone. */
 #include "doctor/probe.h"
 
-#include "base/beside.h"
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/plain.h"
+#include "record/cupti/search.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <joulemap/doctor.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* What the answering process prints: one of these words, a blank, the rest. */
+#define JM_PROBE_WORD_CALLED "called" /* NUMBER */
+#define JM_PROBE_WORD_FAULT  "fault"  /* TEXT */
+#define JM_PROBE_WORD_ABSENT "absent" /* nothing: there is no such file */
 
 /* 0 or an errno. */
 static int start(pid_t *child, const char *command, const char *what, const char *library, int answer_fd)
@@ -111,4 +120,58 @@ void jm__probe_run(jm__probe_answer *answer, const char *what, const char *libra
     else
         jm__print(answer->why, sizeof answer->why, "trying %.160s took longer than %.3g s", library,
                   (double)limit_ns / (double)JM_NS_PER_S);
+}
+
+/* ---- the answering end of a probe, in a process that exists for this alone ---- */
+
+#define LIFE_MAX_S 60 /* if the process that asked is gone */
+
+static void try_cuda(const char *library, char *line, size_t size)
+{
+    void *loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    void *address = loaded == NULL ? NULL : dlsym(loaded, "cuInit");
+    if (address == NULL) {
+        const char *text = dlerror();
+        snprintf(line, size, JM_PROBE_WORD_FAULT " %s", text == NULL ? "no reason given" : text);
+        return;
+    }
+    int (*init)(unsigned);
+    memcpy(&init, &address, sizeof init);
+    snprintf(line, size, JM_PROBE_WORD_CALLED " %u", (unsigned)init(0));
+}
+
+static void try_cupti(const char *library, char *line, size_t size)
+{
+    uint32_t version;
+    char fault[480];
+    if (jm__cupti_open(library, &version, fault, sizeof fault) != NULL)
+        snprintf(line, size, JM_PROBE_WORD_CALLED " %u", version);
+    else if (fault[0] == '\0')
+        snprintf(line, size, JM_PROBE_WORD_ABSENT);
+    else
+        snprintf(line, size, JM_PROBE_WORD_FAULT " %s", fault);
+}
+
+int jm_doctor_probe(const char *what, const char *library)
+{
+    char line[512];
+    const struct rlimit no_core = {0};
+    /* What a library prints of itself goes nowhere. */
+    int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), nowhere = open("/dev/null", O_WRONLY);
+    if (out < 0 || nowhere < 0) return jm_status_exit_code(JM_IO);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    jm__helper_close_others(out);
+    setrlimit(RLIMIT_CORE, &no_core);
+    alarm(LIFE_MAX_S);
+    if (strcmp(what, JM_PROBE_CUDA) == 0)
+        try_cuda(library, line, sizeof line - 1);
+    else if (strcmp(what, JM_PROBE_CUPTI) == 0)
+        try_cupti(library, line, sizeof line - 1);
+    else
+        return jm_status_exit_code(JM_USAGE);
+    size_t length = strlen(line);
+    line[length++] = '\n';
+    bool written = write(out, line, length) == (ssize_t)length;
+    _exit(written ? 0 : jm_status_exit_code(JM_IO)); /* a driver may hang in what it does at exit */
 }

@@ -5,15 +5,12 @@
 #define JM_DOCTOR_PROBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+/* WHAT */
 #define JM_PROBE_CUDA  "cuda"  /* cuInit(0) of libcuda; the number is what it returned */
 #define JM_PROBE_CUPTI "cupti" /* jm__cupti_open; the number is the API's version */
-
-/* What the answering process prints: one of these words, a blank, the rest. */
-#define JM_PROBE_WORD_CALLED "called" /* NUMBER */
-#define JM_PROBE_WORD_FAULT  "fault"  /* TEXT */
-#define JM_PROBE_WORD_ABSENT "absent" /* nothing: there is no such file */
 
 typedef struct jm__probe_answer {
     bool called; /* the library was loaded and asked */

@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "export/format.h"
-#include "export/json_put.h"
+#include "export/put.h"
 #include "export/trace.h"
 
 #include <inttypes.h>
@@ -126,7 +126,7 @@ static json_t *other_data(const jm_report *report, int64_t start_ns)
                      jm__json_real(totals->total_energy_j), "simulated", totals->simulated);
 }
 
-static jm_status put_file(const jm_report *report, FILE *out, jm_error *err)
+static jm_status write_chrome(const jm_report *report, FILE *out, jm_error *err)
 {
     events e = {.out = out, .start_ns = jm__report_dataset(report)->start_ns, .before = "\n"};
     const jm__trace_writer writer = {put_track, put_slice, put_value, &e};
@@ -138,14 +138,4 @@ static jm_status put_file(const jm_report *report, FILE *out, jm_error *err)
     return JM_OK;
 }
 
-static jm_status write_chrome(jm_recording *recording, const jm_report_options *options, FILE *out,
-                              jm_error *err)
-{
-    jm_report *report;
-    JM_TRY(jm__trace_report(&report, recording, options, err));
-    jm_status status = put_file(report, out, err);
-    jm_report_free(report);
-    return status;
-}
-
-const jm__export_format jm__export_chrome = {"chrome", false, write_chrome};
+const jm__export_format jm__export_chrome = {"chrome", .by_span = true, .write = write_chrome};

@@ -1,8 +1,10 @@
-/* Choosing the format, and whether all of it reached the stream. */
+/* Choosing the format, and whether all of it reached the stream; JSON, which the report writes. */
+#include "base/options.h"
 #include "base/status.h"
 #include "export/format.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const jm__export_format *const formats[] = {
@@ -33,12 +35,45 @@ bool jm_export_is_binary(const char *name)
     return format != NULL && format->binary;
 }
 
+static jm_status write_json(const jm_report *report, FILE *out, jm_error *err)
+{
+    char *text;
+    JM_TRY(jm_report_json(report, &text, err));
+    fputs(text, out);
+    free(text);
+    return JM_OK;
+}
+
+const jm__export_format jm__export_json = {"json", .write = write_json};
+
+static jm_status write_stacks(const jm__export_format *format, const jm_report *report, FILE *out,
+                              jm_error *err)
+{
+    jm__stacks stacks;
+    JM_TRY(jm__stacks_of(&stacks, report, err));
+    jm_status status = format->write_stacks(&stacks, out, err);
+    jm__stacks_free(&stacks);
+    return status;
+}
+
 jm_status jm_export(jm_recording *recording, const char *name, const jm_report_options *options, FILE *out,
                     jm_error *err)
 {
+    jm_report *report;
+    jm_report_options asked;
     const jm__export_format *format = find(name);
     if (format == NULL) return jm__fail(err, JM_USAGE, 0, NULL, "there is no export format \"%s\"", name);
-    JM_TRY(format->write(recording, options, out, err));
+    if (format->by_span || format->with_kernels) {
+        JM_TRY(jm__options_copy(&asked, sizeof asked, options, "jm_export", err));
+        if (format->by_span) asked.by = JM_BY_SPAN;
+        if (format->with_kernels) asked.kernels = true;
+        options = &asked;
+    }
+    JM_TRY(jm_report_create(&report, recording, options, err));
+    jm_status status =
+        format->write != NULL ? format->write(report, out, err) : write_stacks(format, report, out, err);
+    jm_report_free(report);
+    if (status != JM_OK) return status;
     int code = find_fault(out);
     if (code == 0) return JM_OK;
     return jm__fail(err, jm_status_of_errno(code), code, "fwrite", "cannot write the export: %s",

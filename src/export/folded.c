@@ -43,14 +43,4 @@ static jm_status write_rows(const jm__stacks *stacks, FILE *out, jm_error *err)
     return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no sensor tells of any joules, so there are no stacks");
 }
 
-static jm_status write_folded(jm_recording *recording, const jm_report_options *options, FILE *out,
-                              jm_error *err)
-{
-    jm__stacks stacks;
-    JM_TRY(jm__stacks_make(&stacks, recording, options, err));
-    jm_status status = write_rows(&stacks, out, err);
-    jm__stacks_free(&stacks);
-    return status;
-}
-
-const jm__export_format jm__export_folded = {"folded", false, write_folded};
+const jm__export_format jm__export_folded = {"folded", .write_stacks = write_rows};

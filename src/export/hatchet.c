@@ -2,7 +2,7 @@
  * without those inside it. https://llnl-hatchet.readthedocs.io/en/latest/data_generation.html */
 #include "base/status.h"
 #include "export/format.h"
-#include "export/json_put.h"
+#include "export/put.h"
 #include "export/stacks.h"
 
 typedef struct tree {
@@ -54,26 +54,15 @@ static bool put_row(tree *t, size_t i)
     return true;
 }
 
-static bool put_tree(tree *t)
+static jm_status write_tree(const jm__stacks *stacks, FILE *out, jm_error *err)
 {
-    bool whole = true;
-    fputs("[", t->out);
-    for (size_t i = 0; whole && i < t->stacks->count; i++)
-        whole = put_row(t, i);
-    close_down_to(t, 0);
-    fputs("\n]\n", t->out);
-    return whole;
+    tree t = {.stacks = stacks, .out = out};
+    fputs("[", out);
+    for (size_t i = 0; i < stacks->count; i++)
+        if (!put_row(&t, i)) return jm__no_memory(err, "jm_export");
+    close_down_to(&t, 0);
+    fputs("\n]\n", out);
+    return JM_OK;
 }
 
-static jm_status write_hatchet(jm_recording *recording, const jm_report_options *options, FILE *out,
-                               jm_error *err)
-{
-    jm__stacks stacks;
-    JM_TRY(jm__stacks_make(&stacks, recording, options, err));
-    tree t = {.stacks = &stacks, .out = out};
-    bool whole = put_tree(&t);
-    jm__stacks_free(&stacks);
-    return whole ? JM_OK : jm__no_memory(err, "jm_export");
-}
-
-const jm__export_format jm__export_hatchet = {"hatchet", false, write_hatchet};
+const jm__export_format jm__export_hatchet = {"hatchet", .write_stacks = write_tree};

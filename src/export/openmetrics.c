@@ -69,7 +69,7 @@ static void write_total(const char *name, const char *unit, const char *help, do
     jm__print_to(out, "%s %.15g\n", name, value);
 }
 
-static bool write_metrics(const jm__stacks *s, FILE *out)
+static jm_status write_metrics(const jm__stacks *s, FILE *out, jm_error *err)
 {
     const jm_report_totals *totals = jm_report_totals_get(s->report);
     begin(out, "joulemap", "info", NULL, "What wrote this, of which rows.");
@@ -81,22 +81,12 @@ static bool write_metrics(const jm__stacks *s, FILE *out)
                 totals->duration_s, out);
     begin(out, "joulemap_energy_joules", "counter", "joules",
           "Joules of a row without the rows inside it; all together are those of the recording.");
-    if (!write_rows(s, "joulemap_energy_joules", s->energy_j, out)) return false;
+    if (!write_rows(s, "joulemap_energy_joules", s->energy_j, out)) return jm__no_memory(err, "jm_export");
     begin(out, "joulemap_busy_seconds", "counter", "seconds",
           "Seconds of a row's work without the rows inside it.");
-    if (!write_rows(s, "joulemap_busy_seconds", s->busy_s, out)) return false;
+    if (!write_rows(s, "joulemap_busy_seconds", s->busy_s, out)) return jm__no_memory(err, "jm_export");
     fputs("# EOF\n", out);
-    return true;
+    return JM_OK;
 }
 
-static jm_status write_openmetrics(jm_recording *recording, const jm_report_options *options, FILE *out,
-                                   jm_error *err)
-{
-    jm__stacks stacks;
-    JM_TRY(jm__stacks_make(&stacks, recording, options, err));
-    bool whole = write_metrics(&stacks, out);
-    jm__stacks_free(&stacks);
-    return whole ? JM_OK : jm__no_memory(err, "jm_export");
-}
-
-const jm__export_format jm__export_openmetrics = {"openmetrics", false, write_openmetrics};
+const jm__export_format jm__export_openmetrics = {"openmetrics", .write_stacks = write_metrics};

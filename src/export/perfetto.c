@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "base/status.h"
 #include "export/format.h"
-#include "export/pb_put.h"
+#include "export/put.h"
 #include "export/trace.h"
 
 #include <joulemap/joulemap.h>
@@ -256,12 +256,9 @@ static jm_status put_file(packets *p, const jm_report *report, jm_error *err)
     return jm__trace_walk(report, &writer, err);
 }
 
-static jm_status write_perfetto(jm_recording *recording, const jm_report_options *options, FILE *out,
-                                jm_error *err)
+static jm_status write_perfetto(const jm_report *report, FILE *out, jm_error *err)
 {
-    jm_report *report;
     packets p = {.out = out, .names = JM_MAP_OF_TEXTS, .kinds = JM_MAP_OF_TEXTS};
-    JM_TRY(jm__trace_report(&report, recording, options, err));
     int64_t start_ns = jm__report_dataset(report)->start_ns;
     if (start_ns < 0) p.zero_ns = start_ns; /* imported; what was recorded has CLOCK_MONOTONIC */
     jm_status status = put_file(&p, report, err);
@@ -272,8 +269,8 @@ static jm_status write_perfetto(jm_recording *recording, const jm_report_options
     jm__strbuf_free(&p.event);
     jm__strbuf_free(&p.part);
     jm__strbuf_free(&p.whole);
-    jm_report_free(report);
     return status;
 }
 
-const jm__export_format jm__export_perfetto = {"perfetto", true, write_perfetto};
+const jm__export_format jm__export_perfetto = {"perfetto", .binary = true, .by_span = true,
+                                               .write = write_perfetto};

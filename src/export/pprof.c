@@ -1,20 +1,67 @@
 /* pprof's profile, gzipped: each row of a report a sample with its stack, in microjoules and nanoseconds.
  * https://github.com/google/pprof/blob/main/proto/profile.proto */
+#define ZLIB_CONST /* what it reads is const */
 #include "base/map.h"
-#include "base/options.h"
 #include "base/status.h"
-#include "base/text_store.h"
+#include "base/strbuf.h"
 #include "base/utf8.h"
 #include "export/format.h"
-#include "export/gzip_put.h"
-#include "export/pb_put.h"
+#include "export/put.h"
 #include "export/stacks.h"
 #include "format/rows/rows.h"
 
 #include <inttypes.h>
 #include <joulemap/joulemap.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <zlib.h>
+
+typedef struct gzip_stream {
+    FILE *out;
+    z_stream stream;
+} gzip_stream;
+
+/* zlib's own choice of window, and 16 for gzip's header. */
+enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 8 };
+
+/* False: no memory, and nothing is open. The same bytes give the same file: it has no time in it. */
+static bool gzip_begin(gzip_stream *gzip, FILE *out)
+{
+    *gzip = (gzip_stream){.out = out};
+    return deflateInit2(&gzip->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
+                        Z_DEFAULT_STRATEGY) == Z_OK;
+}
+
+static void deflate_on(gzip_stream *gzip, int flush)
+{
+    unsigned char part[1 << 14];
+    do {
+        gzip->stream.next_out = part;
+        gzip->stream.avail_out = sizeof part;
+        deflate(&gzip->stream, flush);
+        fwrite(part, 1, sizeof part - gzip->stream.avail_out, gzip->out);
+    } while (gzip->stream.avail_out == 0);
+}
+
+/* Less than 4 GiB. An error of the stream is for whoever has it. */
+static void gzip_put(gzip_stream *gzip, const void *bytes, size_t count)
+{
+    gzip->stream.next_in = bytes;
+    gzip->stream.avail_in = (uInt)count;
+    deflate_on(gzip, Z_NO_FLUSH);
+}
+
+/* What is left goes out, if `whole`; all memory is given back. */
+static void gzip_end(gzip_stream *gzip, bool whole)
+{
+    if (whole) deflate_on(gzip, Z_FINISH);
+    deflateEnd(&gzip->stream);
+}
+
+/* ---- pprof's profile, gzipped: each row of a report a sample with its stack, in microjoules and
+ * nanoseconds. https://github.com/google/pprof/blob/main/proto/profile.proto ---- */
 
 /* Fields by their numbers in profile.proto. */
 enum {
@@ -35,7 +82,7 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 
 typedef struct profile {
     const jm__stacks *stacks;
-    jm__gzip gzip;
+    gzip_stream gzip;
     jm__text_store texts; /* of the table that samples and functions mean by number */
     jm__map numbers;
     jm__strbuf message, part, whole;
@@ -45,7 +92,7 @@ typedef struct profile {
 static void put_whole(profile *p)
 {
     p->failed |= p->whole.failed;
-    if (!p->failed) jm__gzip_put(&p->gzip, p->whole.text, p->whole.length);
+    if (!p->failed) gzip_put(&p->gzip, p->whole.text, p->whole.length);
     p->whole.length = 0;
 }
 
@@ -210,9 +257,9 @@ static void put_profile(profile *p)
 static jm_status write_stacks(const jm__stacks *stacks, FILE *out, jm_error *err)
 {
     profile p = {.stacks = stacks, .numbers = JM_MAP_OF_TEXTS};
-    if (!jm__gzip_begin(&p.gzip, out)) return jm__no_memory(err, "deflateInit2");
+    if (!gzip_begin(&p.gzip, out)) return jm__no_memory(err, "deflateInit2");
     put_profile(&p);
-    jm__gzip_end(&p.gzip, !p.failed);
+    gzip_end(&p.gzip, !p.failed);
     jm__text_store_free(&p.texts);
     jm__map_free(&p.numbers);
     jm__strbuf_free(&p.message);
@@ -221,17 +268,5 @@ static jm_status write_stacks(const jm__stacks *stacks, FILE *out, jm_error *err
     return p.failed ? jm__no_memory(err, "jm_export") : JM_OK;
 }
 
-static jm_status write_pprof(jm_recording *recording, const jm_report_options *options, FILE *out,
-                             jm_error *err)
-{
-    jm__stacks stacks;
-    jm_report_options with_kernels;
-    JM_TRY(jm__options_copy(&with_kernels, sizeof with_kernels, options, "jm_export", err));
-    with_kernels.kernels = true;
-    JM_TRY(jm__stacks_make(&stacks, recording, &with_kernels, err));
-    jm_status status = write_stacks(&stacks, out, err);
-    jm__stacks_free(&stacks);
-    return status;
-}
-
-const jm__export_format jm__export_pprof = {"pprof", true, write_pprof};
+const jm__export_format jm__export_pprof = {"pprof", .binary = true, .with_kernels = true,
+                                            .write_stacks = write_stacks};

@@ -2,7 +2,7 @@
  * https://www.speedscope.app/file-format-schema.json */
 #include "base/status.h"
 #include "export/format.h"
-#include "export/json_put.h"
+#include "export/put.h"
 #include "export/stacks.h"
 
 #include <joulemap/joulemap.h>
@@ -101,16 +101,12 @@ static bool write_file(const jm__stacks *stacks, const size_t *number, FILE *out
     return whole;
 }
 
-static jm_status write_speedscope(jm_recording *recording, const jm_report_options *options, FILE *out,
-                                  jm_error *err)
+static jm_status write_speedscope(const jm__stacks *stacks, FILE *out, jm_error *err)
 {
-    jm__stacks stacks;
-    JM_TRY(jm__stacks_make(&stacks, recording, options, err));
-    size_t *number = number_frames(&stacks);
-    bool whole = number != NULL && write_file(&stacks, number, out);
+    size_t *number = number_frames(stacks);
+    bool whole = number != NULL && write_file(stacks, number, out);
     free(number);
-    jm__stacks_free(&stacks);
     return whole ? JM_OK : jm__no_memory(err, "jm_export");
 }
 
-const jm__export_format jm__export_speedscope = {"speedscope", false, write_speedscope};
+const jm__export_format jm__export_speedscope = {"speedscope", .write_stacks = write_speedscope};

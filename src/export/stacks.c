@@ -97,7 +97,7 @@ static bool frame_equal(const void *key, const void *another)
     return strcmp(a->path, b->path) == 0 && strcmp(a->kind, b->kind) == 0;
 }
 
-/* As the table says it (report/rows_table.c): of paths that rows of two kinds have, and of all that are one
+/* As the table says it (report/text.c): of paths that rows of two kinds have, and of all that are one
  * occurrence; "(idle)" and "step" say what they are. */
 static bool says_kind(const jm__stacks *s, const jm__map *by_path, size_t i)
 {
@@ -146,23 +146,8 @@ jm_status jm__stacks_of(jm__stacks *s, const jm_report *report, jm_error *err)
     return jm__no_memory(err, "jm__stacks_of");
 }
 
-jm_status jm__stacks_make(jm__stacks *s, jm_recording *recording, const jm_report_options *options,
-                          jm_error *err)
-{
-    jm_report *report;
-    *s = (jm__stacks){0};
-    JM_TRY(jm_report_create(&report, recording, options, err));
-    jm_status status = jm__stacks_of(s, report, err);
-    if (status == JM_OK)
-        s->owned = report;
-    else
-        jm_report_free(report);
-    return status;
-}
-
 void jm__stacks_free(jm__stacks *s)
 {
-    jm_report_free(s->owned);
     free(s->parent);
     free(s->frame);
     free(s->says_kind);

@@ -16,7 +16,6 @@ enum { JM_STACK_MAX = 256 };
  * rows whose parts do. Where there is none, weights are those of the report. */
 typedef struct jm__stacks {
     const jm_report *report;
-    jm_report *owned; /* NULL: the report is the caller's */
     size_t count;
     size_t *parent;   /* the row that it is inside of; `count`: none */
     size_t *frame;    /* the first row of its path and kind, which stands for all of them */
@@ -25,8 +24,6 @@ typedef struct jm__stacks {
     double *busy_s;   /* likewise */
 } jm__stacks;
 
-jm_status jm__stacks_make(jm__stacks *stacks, jm_recording *recording, const jm_report_options *options,
-                          jm_error *err);
 jm_status jm__stacks_of(jm__stacks *stacks, const jm_report *report, jm_error *err); /* which outlives them */
 void jm__stacks_free(jm__stacks *stacks); /* also of a zeroed one */
 

@@ -1,19 +1,83 @@
-/* The walk over spans, kernels, readings and hardware counters. */
+/* The walk over spans, kernels, readings and hardware counters; and in which lane of its owner a slice
+ * crosses no other: spans that another thread closed may cross, kernels of a graph overlap. */
 #include "export/trace.h"
 
 #include "attribute/work/work.h"
 #include "base/demangle.h"
-#include "base/options.h"
+#include "base/map.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "export/lanes.h"
+#include "base/vec.h"
 #include "format/rows/span_kind.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct lane_of_owner {
+    int64_t group;        /* the program or board it belongs to */
+    int64_t owner;        /* the thread or stream, in its group */
+    int64_t number;       /* of the owner's lanes, from 0 */
+    JM_VEC(int64_t) open; /* the ends of the slices around, the outermost first */
+} lane_of_owner;
+
+typedef struct lane_table {
+    JM_VEC(lane_of_owner) items;
+    jm__map by_key;
+} lane_table;
+
+/* An owner has no more; what crosses slices in all of them goes into the last. A choice: hundreds that cross
+ * are no picture. */
+enum { LANES_MAX = 64 };
+
+static void lanes_init(lane_table *lanes)
+{
+    *lanes = (lane_table){.by_key = {.key_size = 3 * sizeof(int64_t)}};
+}
+
+static void lanes_free(lane_table *lanes)
+{
+    for (size_t i = 0; i < lanes->items.count; i++)
+        jm__vec_free(&lanes->items.items[i].open);
+    jm__vec_free(&lanes->items);
+    jm__map_free(&lanes->by_key);
+}
+
+static lane_of_owner *lane_of(lane_table *lanes, int64_t group, int64_t owner, int64_t number)
+{
+    const int64_t key[3] = {group, owner, number};
+    const jm__map_value *known = jm__map_find(&lanes->by_key, key);
+    if (known != NULL) return &lanes->items.items[known->id];
+    const lane_of_owner lane = {.group = group, .owner = owner, .number = number};
+    const jm__map_value at = {.id = (int64_t)lanes->items.count};
+    if (!jm__map_put(&lanes->by_key, key, at) || !jm__vec_push(&lanes->items, lane)) return NULL;
+    return &lanes->items.items[at.id];
+}
+
+/* Close what is over when the slice begins. Does it end before what is still open? */
+static bool fits(lane_of_owner *lane, int64_t start_ns, int64_t end_ns)
+{
+    while (lane->open.count > 0 && lane->open.items[lane->open.count - 1] <= start_ns)
+        lane->open.count--;
+    return lane->open.count == 0 || end_ns <= lane->open.items[lane->open.count - 1];
+}
+
+/* The lane of a slice, by its index, made if need be; those of an owner come sorted by their start.
+ * (size_t)-1 if memory is out. */
+static size_t lanes_take(lane_table *lanes, int64_t group, int64_t owner, int64_t start_ns, int64_t end_ns)
+{
+    for (int64_t number = 0;; number++) {
+        lane_of_owner *lane = lane_of(lanes, group, owner, number);
+        if (lane == NULL) return (size_t)-1;
+        if (!fits(lane, start_ns, end_ns) && number + 1 < LANES_MAX) continue;
+        return jm__vec_push(&lane->open, end_ns) ? (size_t)(lane - lanes->items.items) : (size_t)-1;
+    }
+}
+
+/* ---- the walk over spans, kernels, readings and hardware counters ---- */
 
 /* A metric of a set of hardware counters. */
 typedef struct metric {
@@ -32,7 +96,7 @@ typedef struct walk {
     const jm_report *report;
     const jm__dataset *dataset;
     const jm_report_options *options;
-    jm__lanes lanes;
+    lane_table lanes;
     size_t *row_of;    /* [spans]: its row + 1; 0: it has none */
     char **plain_name; /* [classes]: the name of a C++ kernel as people write it; NULL: not asked for, or none
                         */
@@ -129,7 +193,7 @@ static bool tell_line(const walk *w, jm__trace_track *track, size_t lane, const 
 static bool tell_slice(walk *w, int64_t group, int64_t owner_id, const char *owner, jm__trace_slice *slice)
 {
     size_t known = w->lanes.items.count;
-    size_t lane = jm__lanes_take(&w->lanes, group, owner_id, slice->start_ns, slice->end_ns);
+    size_t lane = lanes_take(&w->lanes, group, owner_id, slice->start_ns, slice->end_ns);
     if (lane == (size_t)-1) return false;
     jm__trace_track track = {.kind = JM_TRACE_LINE, .number = (int64_t)lane + 1, .group = group};
     if (lane == known && !tell_line(w, &track, lane, owner)) return false;
@@ -351,7 +415,7 @@ static jm_status tell_counters(walk *w, jm_error *err)
 static bool walk_begin(walk *w)
 {
     const jm__dataset *d = w->dataset;
-    jm__lanes_init(&w->lanes);
+    lanes_init(&w->lanes);
     w->row_of = calloc(d->span_count + 1, sizeof *w->row_of);
     w->plain_name = calloc(d->class_count + 1, sizeof *w->plain_name);
     w->looked_at = calloc(d->class_count + 1, sizeof *w->looked_at);
@@ -361,7 +425,7 @@ static bool walk_begin(walk *w)
 
 static void walk_end(walk *w)
 {
-    jm__lanes_free(&w->lanes);
+    lanes_free(&w->lanes);
     free(w->row_of);
     for (size_t i = 0; w->plain_name != NULL && i < w->dataset->class_count; i++)
         free(w->plain_name[i]);
@@ -387,13 +451,4 @@ jm_status jm__trace_walk(const jm_report *report, const jm__trace_writer *writer
     if (status == JM_OK) status = tell_counters(&w, err);
     walk_end(&w);
     return status;
-}
-
-jm_status jm__trace_report(jm_report **report, jm_recording *recording, const jm_report_options *options,
-                           jm_error *err)
-{
-    jm_report_options by_span;
-    JM_TRY(jm__options_copy(&by_span, sizeof by_span, options, "jm_export", err));
-    by_span.by = JM_BY_SPAN;
-    return jm_report_create(report, recording, &by_span, err);
 }

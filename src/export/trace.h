@@ -44,10 +44,6 @@ typedef struct jm__trace_writer {
     void *to;
 } jm__trace_writer;
 
-/* A report of it, a row a span whatever `options` ask for: an event is an occurrence. */
-jm_status jm__trace_report(jm_report **report, jm_recording *recording, const jm_report_options *options,
-                           jm_error *err);
-
 /* Spans, kernels, power and clock and hardware counters, of what the report is of. Memory follows spans and
  * classes: kernels and counters pass by. */
 jm_status jm__trace_walk(const jm_report *report, const jm__trace_writer *writer, jm_error *err);

@@ -3,7 +3,7 @@
 #define JM_FORMAT_DATASET_ROWS_H
 
 #include "base/clock.h"
-#include "base/text_store.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include "format/batch.h"
 #include "format/recording.h"

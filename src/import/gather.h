@@ -3,11 +3,24 @@
 #define JM_IMPORT_GATHER_H
 
 #include "base/csv.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "format/rows/rows.h"
-#include "import/texts.h"
+#include "import/gather.h"
 #include "record/sample/inventory.h"
 #include <joulemap/import.h>
+#include <joulemap/status.h>
+
+/* Names of parts and kernels as numbers from 1; 0 is "". */
+typedef struct jm__texts {
+    JM_VEC(char *) items;
+    jm__map numbers; /* by text */
+} jm__texts;
+
+/* The number of a text, given to it if it is new. LIMIT beyond a million. */
+jm_status jm__texts_number(jm__texts *t, const char *text, size_t *number, jm_error *err);
+const char *jm__texts_at(const jm__texts *t, size_t number);
+void jm__texts_free(jm__texts *t);
 
 /* One stretch of a part: its rows stand together in the file. */
 typedef struct jm__occurrence {

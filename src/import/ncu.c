@@ -1,12 +1,11 @@
 /* ncu's kernels onto a recording's. */
-#include "import/ncu.h"
+#include "import/counters.h"
 
 #include "base/demangle.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "import/ncu/amount.h"
-#include "import/sample_blocks.h"
+#include "import/ncu/sheet.h"
 #include "record/counters/chip.h"
 
 #include <inttypes.h>

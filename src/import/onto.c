@@ -4,8 +4,8 @@
 #include "base/strbuf.h"
 #include "format/claim.h"
 #include "format/dataset.h"
+#include "format/recording.h"
 #include "import/counters.h"
-#include "import/ncu.h"
 #include <joulemap/import.h>
 
 #include <errno.h>
@@ -83,36 +83,6 @@ static jm_status find_board(const jm_counters_options *options, jm_recording *ru
 
 /* ---- the counters */
 
-static jm_status check_overlap(const jm_counters_options *options, const jm__dataset *data, int64_t first_ns,
-                               int64_t last_ns, jm_error *err)
-{
-    if (last_ns < first_ns)
-        return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has a header line, but no rows", options->counters);
-    if (first_ns < data->end_ns && last_ns > data->start_ns) return JM_OK;
-    return jm__fail(err, JM_BAD_DATA, 0, NULL,
-                    "%s is of another time: its windows lie %.3f to %.3f s after the start of %s, which "
-                    "took %.3f s",
-                    options->counters, (double)(first_ns - data->start_ns) / 1e9,
-                    (double)(last_ns - data->start_ns) / 1e9, options->onto,
-                    (double)(data->end_ns - data->start_ns) / 1e9);
-}
-
-static jm_status read_counters(jm__writer *writer, const jm_counters_options *options, jm_recording *run,
-                               const jm__dataset *data, int64_t board, jm_error *err)
-{
-    jm__csv *csv;
-    jm__realtime realtime = {0};
-    int64_t first_ns, last_ns;
-    JM_TRY(jm__csv_open(&csv, options->counters, err));
-    jm_status status = jm__realtime_load(&realtime, run, err);
-    if (status == JM_OK)
-        status = jm__import_counters(writer, board, csv, &realtime, &first_ns, &last_ns, err);
-    if (status == JM_OK) status = check_overlap(options, data, first_ns, last_ns, err);
-    jm__realtime_free(&realtime);
-    jm__csv_close(csv);
-    return status;
-}
-
 /* Its own say more than another run's. */
 static jm_status refuse_if_counted(const jm__dataset *data, int64_t board, jm_error *err)
 {
@@ -120,13 +90,6 @@ static jm_status refuse_if_counted(const jm__dataset *data, int64_t board, jm_er
         if (data->counters.sets[i].board_id == board)
             return jm__fail(err, JM_USAGE, 0, call, "the recording has hardware counters of its own");
     return JM_OK;
-}
-
-static jm_status read_ncu(jm__writer *writer, const jm_counters_options *options, const jm__dataset *data,
-                          int64_t board, jm_error *err)
-{
-    JM_TRY(refuse_if_counted(data, board, err));
-    return jm__import_ncu(writer, data, board, options->ncu, err);
 }
 
 /* What a copy of a damaged recording would not say by itself. */
@@ -145,8 +108,10 @@ static jm_status write_copy(const jm_counters_options *options, jm_recording *ru
 {
     jm__writer *writer;
     JM_TRY(jm__writer_create_copy(&writer, options->path, options->overwrite, run, err));
-    jm_status status = options->ncu != NULL ? read_ncu(writer, options, data, board, err)
-                                            : read_counters(writer, options, run, data, board, err);
+    jm_status status = options->ncu != NULL ? refuse_if_counted(data, board, err) : JM_OK;
+    if (status == JM_OK)
+        status = options->ncu != NULL ? jm__import_ncu(writer, data, board, options->ncu, err)
+                                      : jm__import_counters(writer, data, board, options->counters, run, err);
     if (status == JM_OK) {
         tell_damage(writer, run, data);
         status = jm__writer_commit(writer, 0, err);

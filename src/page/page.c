@@ -1,13 +1,463 @@
 /* The page: the template that npm made of web/, with the data in it. */
-#include <joulemap/page.h>
-
 #include "base/embedded.h"
+#include "base/json_value.h"
 #include "base/options.h"
 #include "base/status.h"
-#include "page/document.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "page/parts.h"
+#include "report/facts.h"
+#include "report/fold.h"
+#include "report/format.h"
+#include "report/json.h"
+#include "report/text.h"
 
 #include <errno.h>
+#include <joulemap/cap.h>
+#include <joulemap/page.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Facts of a recording that the page shows, and what it calls them. */
+static const struct {
+    const char *key;
+    const char *title;
+} machine_facts[] = {
+    {"command", "command"},
+    {"folder", "folder"},
+    {"host", "host"},
+    {"system", "system"},
+    {"kernel", "kernel"},
+    {"cpu", "CPU"},
+    {"joulemap_version", "recorded with joulemap"},
+};
+
+static json_t *machine_fact_at(const void *context, size_t i)
+{
+    const char *value = jm_recording_meta(context, machine_facts[i].key);
+    return json_pack("[s o]", machine_facts[i].title, jm__json_text(value));
+}
+
+static json_t *board_at(const void *context, size_t i)
+{
+    jm_report_board board;
+    if (jm_report_board_get(context, i, &board, NULL) != JM_OK) return NULL;
+    const jm_board *b = board.board;
+    return json_pack("{si so so so so so so so so so sb}", "index", (int)board.index, "name",
+                     jm__json_text(b->name), "uuid", jm__json_text(b->uuid), "pci", jm__json_text(b->pci),
+                     "host", jm__json_text(b->host), "driver", jm__json_text(b->driver), "power_limit_w",
+                     jm__json_real(b->power_limit_w), "clock_limit_mhz", jm__json_real(b->clock_limit_mhz),
+                     "energy_j", jm__json_real(board.energy_j), "gain_u",
+                     board.gain_u > 0 ? jm__json_real(board.gain_u) : json_null(), "simulated",
+                     (int)b->simulated);
+}
+
+static json_t *started(const jm_recording *recording)
+{
+    const char *text = jm_recording_meta(recording, "start_unix_ns");
+    return text != NULL ? json_integer(strtoll(text, NULL, 10) / 1000000000) : json_null();
+}
+
+static json_t *page_machine(const jm_page_run *run)
+{
+    const jm_recording *recording = run->recording;
+    size_t fact_count = recording != NULL ? sizeof machine_facts / sizeof *machine_facts : 0;
+    return json_pack("{so so so}", "facts", jm__json_array(fact_count, machine_fact_at, recording),
+                     "start_unix_s", recording != NULL ? started(recording) : json_null(), "boards",
+                     jm__json_array(jm_report_board_count(run->report), board_at, run->report));
+}
+
+/* ---- the search for a power cap that a recording was made for: its JSON, as the recording has it, to what
+ * the page shows. What a file says may be anything: what is not as expected is no search ---- */
+
+/* Where a recording has it, as `joulemap cap search --json` prints it. */
+#define META_KEY "cap_search"
+
+enum { MOST_CAPS = JM_CAP_MOST_CAPS, MOST_TRIALS = 512 };
+
+static bool is_figure(const json_t *value)
+{
+    return json_is_array(value) && json_array_size(value) == 3 && json_is_number(json_array_get(value, 0)) &&
+           json_is_number(json_array_get(value, 1)) && json_is_number(json_array_get(value, 2));
+}
+
+/* ---- is it one */
+
+static bool are_all(const json_t *items, size_t most, bool (*is)(const json_t *item))
+{
+    size_t count = json_array_size(items);
+    for (size_t i = 0; i < count; i++)
+        if (!is(json_array_get(items, i))) return false;
+    return count > 0 && count <= most;
+}
+
+static bool is_cap(const json_t *item)
+{
+    const json_t *relative = json_object_get(item, "relative");
+    for (int o = 0; o < JM_CAP_OBJECTIVE_COUNT; o++)
+        if (!is_figure(json_object_get(relative, jm_cap_objective_text((jm_cap_objective)o)))) return false;
+    return json_is_number(json_object_get(item, "cap_w"));
+}
+
+static const char *const trial_numbers[] = {"number", "cap_w", "time_s", "power_w"};
+
+static bool is_trial(const json_t *item)
+{
+    for (size_t i = 0; i < sizeof trial_numbers / sizeof *trial_numbers; i++)
+        if (!json_is_number(json_object_get(item, trial_numbers[i]))) return false;
+    return json_is_string(json_object_get(item, "stage"));
+}
+
+static const json_t *caps_of(const json_t *search)
+{
+    return json_object_get(json_object_get(search, "predicted"), "caps");
+}
+
+static bool is_search(const json_t *search)
+{
+    return json_is_string(json_object_get(search, "objective")) &&
+           json_is_string(json_object_get(search, "verdict")) &&
+           json_is_number(json_object_get(search, "reference_cap_w")) &&
+           json_is_number(json_object_get(search, "chosen_cap_w")) &&
+           are_all(caps_of(search), MOST_CAPS, is_cap) &&
+           are_all(json_object_get(search, "trials"), MOST_TRIALS, is_trial);
+}
+
+/* ---- what is shown of it: false, or NULL, if memory is out */
+
+static bool copy(json_t *to, const char *key, const json_t *from, const char *of)
+{
+    return json_object_set(to, key, json_object_get(from, of)) == 0;
+}
+
+static bool fill_cap(json_t *to, const json_t *item)
+{
+    const json_t *relative = json_object_get(item, "relative");
+    bool whole = copy(to, "cap_w", item, "cap_w");
+    for (int o = 0; whole && o < JM_CAP_OBJECTIVE_COUNT; o++) {
+        const char *key = jm_cap_objective_text((jm_cap_objective)o);
+        whole = copy(to, key, relative, key);
+    }
+    return whole;
+}
+
+static bool fill_trial(json_t *to, const json_t *item)
+{
+    bool whole = copy(to, "stage", item, "stage");
+    for (size_t i = 0; whole && i < sizeof trial_numbers / sizeof *trial_numbers; i++)
+        whole = copy(to, trial_numbers[i], item, trial_numbers[i]);
+    return whole;
+}
+
+static json_t *make_all(const json_t *items, bool (*fill)(json_t *to, const json_t *item))
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array != NULL && i < json_array_size(items); i++) {
+        json_t *to = json_object();
+        bool made = to != NULL && fill(to, json_array_get(items, i)) && json_array_append(array, to) == 0;
+        json_decref(to);
+        if (made) continue;
+        json_decref(array);
+        array = NULL;
+    }
+    return array;
+}
+
+/* What the proof measured of `what`: [value, low, high]; null: there was none. */
+static json_t *proof_figure(const char *what, const json_t *proof)
+{
+    char low[16], high[16];
+    snprintf(low, sizeof low, "%s_low", what);
+    snprintf(high, sizeof high, "%s_high", what);
+    const json_t *parts[] = {json_object_get(proof, what), json_object_get(proof, low),
+                             json_object_get(proof, high)};
+    if (!json_is_number(parts[0]) || !json_is_number(parts[1]) || !json_is_number(parts[2]))
+        return json_null();
+    return json_pack("[f f f]", json_number_value(parts[0]), json_number_value(parts[1]),
+                     json_number_value(parts[2]));
+}
+
+static bool fill_search(json_t *to, const json_t *search)
+{
+    const json_t *proof = json_object_get(search, "proof");
+    return copy(to, "objective", search, "objective") && copy(to, "verdict", search, "verdict") &&
+           copy(to, "reference_w", search, "reference_cap_w") &&
+           copy(to, "chosen_w", search, "chosen_cap_w") &&
+           json_object_set_new(to, "saving", proof_figure("saving", proof)) == 0 &&
+           json_object_set_new(to, "slowdown", proof_figure("slowdown", proof)) == 0 &&
+           json_object_set_new(to, "caps", make_all(caps_of(search), fill_cap)) == 0 &&
+           json_object_set_new(to, "trials", make_all(json_object_get(search, "trials"), fill_trial)) == 0;
+}
+
+json_t *jm__page_cap_of(const json_t *search)
+{
+    if (!is_search(search)) return json_null();
+    json_t *shown = json_object();
+    if (shown == NULL || fill_search(shown, search)) return shown;
+    json_decref(shown);
+    return NULL;
+}
+
+static json_t *page_cap(const jm_recording *recording)
+{
+    const char *text = recording != NULL ? jm_recording_meta(recording, META_KEY) : NULL;
+    json_error_t error;
+    json_t *search = text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : json_null();
+    if (search == NULL && json_error_code(&error) == json_error_out_of_memory) return NULL;
+    json_t *shown = jm__page_cap_of(search);
+    json_decref(search);
+    return shown;
+}
+
+/* ---- the first questions, answered in a sentence each: what costs most, how much is waiting and for what
+ * ---- */
+
+/* "565 ±51 J, 8.2 % of the total" */
+static void add_figure(jm__strbuf *out, const jm_row *row)
+{
+    char energy[JM_CELL], share[JM_CELL];
+    jm__format_energy(energy, row->energy_j, row->energy_low_j, row->energy_high_j);
+    jm__format_share(share, row->share);
+    jm__strbuf_format(out, "%s, %s of the total", energy, share);
+}
+
+static bool is_work(const jm_row *row)
+{
+    return row->name[0] != '('; /* not "(idle)", "(outside)", "(unresolved)" */
+}
+
+/* Is anything in this part: the next one stands deeper. */
+static bool has_parts(const jm__fold *fold, size_t part)
+{
+    size_t next = part + 1;
+    return next < fold->parts.count && fold->parts.items[next].sum.depth > fold->parts.items[part].sum.depth;
+}
+
+/* The part without parts of its own, of work, that took most; SIZE_MAX: none took anything. Parts of a kernel
+ * are its launch shapes: it stands for them. */
+static size_t find_dearest(const jm__fold *fold, jm_by by)
+{
+    size_t dearest = (size_t)-1;
+    bool work = true; /* is what stands at the top of the tree here */
+    for (size_t i = 0; i < fold->parts.count; i++) {
+        const jm_row *row = &fold->parts.items[i].sum;
+        if (row->depth == 0) work = is_work(row);
+        bool stands_alone = by == JM_BY_KERNEL ? row->depth == 0 : !has_parts(fold, i);
+        if (!work || !stands_alone || !(row->energy_j > 0)) continue;
+        if (dearest == (size_t)-1 || row->energy_j > fold->parts.items[dearest].sum.energy_j) dearest = i;
+    }
+    return dearest;
+}
+
+/* "model.layers.*.mlp", the name of a phase or a kernel. */
+static void add_name(jm__strbuf *out, const jm_report *report, const jm__fold *fold, const jm__part *part)
+{
+    const char *name = part->name;
+    jm__strbuf path = {0};
+    if (jm_report_options_get(report)->by == JM_BY_LAYER) {
+        jm__part_path_add(&path, report, fold, part);
+        if (path.text != NULL) jm__utf8_add(out, path.text, true);
+    } else if (jm__is_cpp_name(name)) {
+        jm__kernel_name_add(out, name, JM_BREVITY_INNER);
+    } else {
+        jm__utf8_add(out, name, true);
+    }
+    out->failed = out->failed || path.failed;
+    jm__strbuf_free(&path);
+}
+
+static jm_status add_dearest(jm__facts *facts, const char *question, const jm_report *report, jm_error *err)
+{
+    jm__fold fold = {0};
+    jm__strbuf text = {0};
+    jm_by by = jm_report_options_get(report)->by;
+    jm_status status = jm__fold_make(&fold, report, false, NULL, err);
+    size_t dearest = status == JM_OK ? find_dearest(&fold, by) : (size_t)-1;
+    if (dearest != (size_t)-1) {
+        jm__part *part = &fold.parts.items[dearest];
+        status = jm__fold_interval(&fold, report, part, err);
+        add_name(&text, report, &fold, part);
+        if (part->members > 1) jm__strbuf_format(&text, " (%zu alike)", part->members);
+        jm__strbuf_add(&text, ": ");
+        add_figure(&text, &part->sum);
+        if (status == JM_OK) status = jm__facts_add(facts, question, &text, err);
+    }
+    jm__strbuf_free(&text);
+    jm__fold_free(&fold);
+    return status;
+}
+
+/* The gap that took most, of those in the row of idle time. */
+static const jm_row *find_cause(const jm_report *report, size_t idle)
+{
+    const jm_row *cause = NULL;
+    for (size_t i = idle + 1; i < jm_report_row_count(report); i++) {
+        const jm_row *row = jm_report_row(report, i);
+        if (row->depth <= jm_report_row(report, idle)->depth) break;
+        if (isfinite(row->energy_j) && (cause == NULL || row->energy_j > cause->energy_j)) cause = row;
+    }
+    return cause;
+}
+
+static jm_status add_waiting(jm__facts *facts, const jm_report *report, jm_error *err)
+{
+    char time[JM_CELL], energy[JM_CELL];
+    for (size_t i = 0; i < jm_report_row_count(report); i++) {
+        const jm_row *row = jm_report_row(report, i);
+        if (strcmp(row->kind, "idle") != 0 || row->depth != 0) continue;
+        const jm_row *cause = find_cause(report, i);
+        jm__strbuf text = {0};
+        jm__format_time(time, row->busy_s);
+        jm__strbuf_format(&text, "%s without a kernel: ", time);
+        add_figure(&text, row);
+        if (cause != NULL) {
+            jm__format_energy(energy, cause->energy_j, cause->energy_low_j, cause->energy_high_j);
+            jm__format_time(time, cause->busy_s);
+            jm__strbuf_format(&text, "; most of it %s: %s in %s", cause->name, energy, time);
+            if (jm__row_has_layer(cause)) {
+                jm__strbuf_add(&text, ", mostly before ");
+                jm__utf8_add(&text, cause->mostly_at, true);
+            }
+        }
+        return jm__facts_add(facts, "waiting", &text, err);
+    }
+    return JM_OK;
+}
+
+static jm_status page_answers(jm__facts *facts, const jm_page_run *run, jm_error *err)
+{
+    JM_TRY(add_dearest(facts, "costs most", run->report, err));
+    if (run->kernels != NULL) JM_TRY(add_dearest(facts, "kernel", run->kernels, err));
+    return add_waiting(facts, run->report, err);
+}
+
+/* ---- the parts of a page's data together ---- */
+
+/* A line is some 150 bytes, with long names 700. */
+enum { MOST_ROWS = 2000, MOST_KERNELS = 1000, DIGITS = 7 };
+
+/* jansson takes what an object is given; NULL of a part, and it is no whole. */
+static bool put(json_t *object, const char *key, json_t *part)
+{
+    return json_object_set_new(object, key, part) == 0;
+}
+
+static json_t *lines(const jm_report *report, bool expand, size_t most, jm_error *err)
+{
+    jm__page_lines table;
+    jm_status status = jm__page_lines_make(&table, report, expand, most, err);
+    json_t *json = status == JM_OK ? jm__page_lines_json(&table) : NULL;
+    jm__page_lines_free(&table);
+    return json;
+}
+
+static json_t *fact_at(const void *context, size_t i)
+{
+    const jm__fact *fact = &((const jm__facts *)context)->items[i];
+    return json_pack("[so]", fact->name, jm__json_text(fact->text));
+}
+
+static json_t *wait_at(const void *context, size_t i)
+{
+    return jm__json_text(((const jm__facts *)context)->items[i].text);
+}
+
+static json_t *facts(const jm_page_run *run, jm_error *err)
+{
+    jm__facts found = {0};
+    json_t *json = NULL;
+    jm_status status = jm__facts_make(&found, run->report, err);
+    if (status == JM_OK) status = page_answers(&found, run, err);
+    if (status == JM_OK) json = jm__json_array(found.count, fact_at, &found);
+    jm__facts_free(&found);
+    return json;
+}
+
+/* Waiting that is no idle time. */
+static json_t *waits(const jm_report *report, jm_error *err)
+{
+    jm__facts found = {0};
+    json_t *json = NULL;
+    if (jm__waits_add(&found, report, err) == JM_OK) json = jm__json_array(found.count, wait_at, &found);
+    jm__facts_free(&found);
+    return json;
+}
+
+/* Equal layers are folded by layer alone; else the rows are all there is. */
+static json_t *folded(const jm_report *report, jm_error *err)
+{
+    if (jm_report_options_get(report)->by != JM_BY_LAYER) return json_null();
+    return lines(report, false, MOST_ROWS, err);
+}
+
+static json_t *run_object(const jm_page_run *run, jm_error *err)
+{
+    json_t *object = json_object();
+    if (put(object, "name", jm__json_text(run->name)) &&
+        put(object, "summary", jm__report_summary(run->report)) && put(object, "facts", facts(run, err)) &&
+        put(object, "machine", page_machine(run)) && put(object, "cap", page_cap(run->recording)) &&
+        put(object, "power", jm__page_power(run->report, err)) &&
+        put(object, "spans", jm__page_spans(run->report)) &&
+        put(object, "rows", lines(run->report, true, MOST_ROWS, err)) &&
+        put(object, "folded", folded(run->report, err)) &&
+        put(object, "kernels",
+            run->kernels != NULL ? lines(run->kernels, true, MOST_KERNELS, err) : json_null()) &&
+        put(object, "waits", waits(run->report, err)) &&
+        put(object, "steps", run->spans != NULL ? jm__page_steps(run->spans, err) : json_null()))
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *diff_object(const jm_diff *diff, jm_error *err)
+{
+    if (diff == NULL) return json_null();
+    char *text = NULL;
+    if (jm_diff_json(diff, &text, err) != JM_OK) return NULL;
+    json_t *object = json_loads(text, 0, NULL);
+    free(text);
+    return object;
+}
+
+/* "<" could end the element that the data stand in. */
+static int add_escaped(const char *bytes, size_t count, void *to)
+{
+    jm__strbuf *out = to;
+    for (size_t used = 0; used < count;) {
+        size_t plain = 0;
+        while (used + plain < count && bytes[used + plain] != '<')
+            plain++;
+        jm__strbuf_add_bytes(out, bytes + used, plain);
+        used += plain;
+        if (used == count) break;
+        jm__strbuf_add(out, "\\u003c");
+        used++;
+    }
+    return 0; /* the buffer remembers */
+}
+
+jm_status jm__page_document(jm__strbuf *out, const jm_page_run *run, const jm_page_run *other,
+                            const jm_diff *diff, jm_error *err)
+{
+    jm_error cause = {.status = JM_OK};
+    json_t *root = json_object(), *runs = json_array();
+    bool whole = json_array_append_new(runs, run_object(run, &cause)) == 0 &&
+                 (other == NULL || json_array_append_new(runs, run_object(other, &cause)) == 0) &&
+                 put(root, "version", jm__json_text(jm_version())) &&
+                 json_object_set(root, "runs", runs) == 0 && put(root, "diff", diff_object(diff, &cause)) &&
+                 json_dump_callback(root, add_escaped, out,
+                                    JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DIGITS)) == 0;
+    json_decref(runs);
+    json_decref(root);
+    if (whole && !out->failed) return JM_OK;
+    if (cause.status == JM_OK) return jm__no_memory(err, "jm_page_write");
+    if (err != NULL) *err = cause;
+    return cause.status;
+}
+
+/* ---- the page: the template that npm made of web/, with the data in it ---- */
 
 extern const jm__embedded jm__page_template[];
 
@@ -28,8 +478,8 @@ static jm_status find_template(const jm__embedded **page, size_t *before, jm_err
     return JM_OK;
 }
 
-static jm_status put(const jm__embedded *page, size_t before, const jm__strbuf *data, FILE *out,
-                     jm_error *err)
+static jm_status put_page(const jm__embedded *page, size_t before, const jm__strbuf *data, FILE *out,
+                          jm_error *err)
 {
     size_t after = before + strlen(placeholder);
     errno = 0;
@@ -52,7 +502,7 @@ static jm_status write(const jm_page_run *a, const jm_page_run *b, const jm_diff
     jm__strbuf data = {0};
     JM_TRY(find_template(&page, &before, err));
     jm_status status = jm__page_document(&data, a, b, diff, err);
-    if (status == JM_OK) status = put(page, before, &data, out, err);
+    if (status == JM_OK) status = put_page(page, before, &data, out, err);
     jm__strbuf_free(&data);
     return status;
 }

@@ -1,17 +1,513 @@
-/* Two sides, row by row: means over their runs, the change and the verdict. */
+/* Two sides, row by row: which row is which, means over their runs, the change and the verdict. */
+#include "report/diff.h"
+
 #include "base/map.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include "report/change.h"
-#include "report/diff_match.h"
-#include "report/diff_parts.h"
-#include "report/runs_mean.h"
 
 #include <joulemap/diff.h>
+#include <joulemap/report.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define JM__NO_ROW_OF_IT ((size_t)-1)
+/* A row of one report, for the others. */
+typedef struct matched_row {
+    char *key;     /* its kind and its path without wrappers */
+    bool left_out; /* a wrapper: the row around it, or those in it, stand for it */
+    int32_t depth; /* without them */
+    size_t row;    /* of all reports together; JM__NO_ROW_OF_IT: left out */
+} matched_row;
+
+typedef struct jm__match {
+    matched_row **rows; /* of each report, in its order */
+    size_t *counts;
+    size_t reports;
+    size_t row_count; /* of all together: those of the first report in its order, then what others have
+                         besides */
+} jm__match;
+
+static bool is_nameless(const jm_board *board)
+{
+    return board->uuid[0] == '\0' && board->host[0] == '\0';
+}
+
+/* A CPU's package has no UUID, but it has a machine. */
+static bool is_same(const jm_board *a, const jm_board *b)
+{
+    if (a->uuid[0] != '\0' || b->uuid[0] != '\0') return strcmp(a->uuid, b->uuid) == 0;
+    return strcmp(a->host, b->host) == 0 && strcmp(a->backend, b->backend) == 0 &&
+           strcmp(a->name, b->name) == 0 && a->index == b->index;
+}
+
+/* A nameless board may be the same in all runs or not. The worse is taken: one for a side, so that its gain
+ * gets no smaller by the mean, and another one for the other side, so that it does not cancel. */
+static bool find_gain(jm__gains *gains, const jm_report_board *board, int side, size_t *out)
+{
+    int only = is_nameless(board->board) ? side : -1;
+    size_t i = 0;
+    while (i < gains->items.count &&
+           (gains->items.items[i].side != only || !is_same(gains->items.items[i].board, board->board)))
+        i++;
+    *out = i;
+    if (i == gains->items.count &&
+        !jm__vec_push(&gains->items, ((jm__gain){board->board, 0, only, {0}, {0}})))
+        return false;
+    jm__gain *gain = &gains->items.items[i];
+    gain->gain_u = fmax(gain->gain_u, board->gain_u);
+    gain->met[side] = true;
+    return true;
+}
+
+static jm_status list_places(jm__gains *gains, const jm__diff_run *runs, jm_error *err)
+{
+    for (size_t r = 0; r < gains->runs[0] + gains->runs[1]; r++) {
+        for (size_t i = 0; i < jm_report_board_count(runs[r].report); i++) {
+            jm__gain_place place = {.run = r};
+            JM_TRY(jm_report_board_get(runs[r].report, i, &place.board, err));
+            if (!find_gain(gains, &place.board, runs[r].side, &place.gain) ||
+                !jm__vec_push(&gains->places, place))
+                return jm__no_memory(err, "jm_diff_create");
+        }
+    }
+    return JM_OK;
+}
+
+static void find_shares(jm__gains *gains, const jm__diff_run *runs)
+{
+    double all_j[2] = {0, 0};
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < gains->places.count; i++) {
+            const jm__gain_place *place = &gains->places.items[i];
+            const jm__diff_run *run = &runs[place->run];
+            double energy_j = place->board.energy_j / (double)run->units;
+            if (!isfinite(energy_j)) continue;
+            if (pass == 0)
+                all_j[run->side] += energy_j;
+            else if (all_j[run->side] > 0)
+                gains->items.items[place->gain].share[run->side] += energy_j / all_j[run->side];
+        }
+    }
+}
+
+static void find_sameness(jm__gains *gains)
+{
+    for (size_t i = 0; i < gains->items.count; i++) {
+        const jm__gain *gain = &gains->items.items[i];
+        if (gain->met[0] && gain->met[1]) continue;
+        if (gains->sameness != JM_SAMENESS_DIFFERENT)
+            gains->sameness = gain->side >= 0 ? JM_SAMENESS_UNKNOWN : JM_SAMENESS_DIFFERENT;
+    }
+}
+
+/* `runs`: those of A, then those of B. */
+static jm_status gains_find(jm__gains *gains, const jm__diff_run *runs, const size_t counts[2], jm_error *err)
+{
+    memcpy(gains->runs, counts, sizeof gains->runs);
+    JM_TRY(list_places(gains, runs, err));
+    find_shares(gains, runs);
+    find_sameness(gains);
+    return JM_OK;
+}
+
+static void gains_free(jm__gains *gains)
+{
+    jm__vec_free(&gains->places);
+    jm__vec_free(&gains->items);
+    *gains = (jm__gains){0};
+}
+
+/* Of shares. */
+static const double rounding_of_shares = 1e-12;
+
+/* Relative standard uncertainty of each side's total by gains of boards that had more of its energy than of
+ * the other side's; those of several boards are independent. */
+static void gains_of_totals(const jm__gains *gains, double gain_u[2])
+{
+    gain_u[0] = gain_u[1] = 0;
+    for (size_t i = 0; i < gains->items.count; i++) {
+        const jm__gain *gain = &gains->items.items[i];
+        double more = gain->share[1] - gain->share[0];
+        int side = more > 0;
+        if (fabs(more) < rounding_of_shares) continue;
+        gain_u[side] = hypot(gain_u[side], more * gain->gain_u);
+    }
+}
+
+/* "0,12" names board 12. */
+static bool names(const char *boards, int32_t index)
+{
+    if (boards[0] == '\0') return true;
+    for (;;) {
+        char *end;
+        if (strtol(boards, &end, 10) == index && end != boards) return true;
+        if (*end != ',') return false;
+        boards = end + 1;
+    }
+}
+
+/* In how many of a side's runs, as a share of those that have the row, it may have run on a board. */
+static double reach_of(const jm__gains *gains, size_t gain, int side, const jm_row *const *rows)
+{
+    size_t first = side == 0 ? 0 : gains->runs[0], have = 0, on_it = 0;
+    for (size_t r = first; r < first + gains->runs[side]; r++)
+        have += rows[r] != NULL;
+    for (size_t i = 0; i < gains->places.count; i++) {
+        const jm__gain_place *place = &gains->places.items[i];
+        if (place->gain != gain || place->run < first || place->run >= first + gains->runs[side]) continue;
+        on_it += rows[place->run] != NULL && names(rows[place->run]->boards, place->board.index);
+    }
+    return have > 0 ? (double)on_it / (double)have : 0;
+}
+
+/* Of a row, whose row in each run is `rows[run]`, NULL where it has none: it ran on jm_row.boards ("": on
+ * any). Of several the largest gain counts, since how a row is shared among them is not known. */
+static void gains_of_rows(const jm__gains *gains, const jm_row *const *rows, double gain_u[2])
+{
+    double more[2] = {0, 0};
+    gain_u[0] = gain_u[1] = 0;
+    for (size_t i = 0; i < gains->items.count; i++) {
+        double apart = reach_of(gains, i, 1, rows) - reach_of(gains, i, 0, rows);
+        int side = apart > 0;
+        if (fabs(apart) < rounding_of_shares) continue;
+        more[side] += fabs(apart);
+        gain_u[side] = fmax(gain_u[side], gains->items.items[i].gain_u);
+    }
+    for (int side = 0; side < 2; side++)
+        gain_u[side] *= fmin(1, more[side]);
+}
+
+/* ---- rows of reports by kind and path. Models that were wrapped in one of the runs have longer paths there:
+ * "module.blocks.0" is "blocks.0" ---- */
+
+/* What DistributedDataParallel, DataParallel and torch.compile call the model in them. */
+static const char *const wrappers[] = {"module", "_orig_mod"};
+
+static bool is_wrapper(const char *part, size_t length)
+{
+    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
+        if (strlen(wrappers[i]) == length && strncmp(part, wrappers[i], length) == 0) return true;
+    return false;
+}
+
+static bool is_layer(const jm_row *row)
+{
+    return strcmp(row->kind, "layer") == 0;
+}
+
+/* "blocks.0" of "module.blocks._orig_mod.0"; nothing of "module". */
+static void add_unwrapped(jm__strbuf *out, const char *path)
+{
+    bool first = true;
+    for (;; path++) {
+        size_t length = strcspn(path, ".");
+        if (!is_wrapper(path, length)) {
+            if (!first) jm__strbuf_add(out, ".");
+            jm__strbuf_add_bytes(out, path, length);
+            first = false;
+        }
+        path += length;
+        if (*path == '\0') return;
+    }
+}
+
+/* A wrapper that holds nothing is a layer that is called so. */
+static bool has_children(const jm_report *report, size_t row)
+{
+    const jm_row *next = jm_report_row(report, row + 1);
+    return next != NULL && next->depth > jm_report_row(report, row)->depth;
+}
+
+/* All of its path are wrappers, so what is in it stands for it. */
+static bool is_bare(const jm_report *report, size_t i)
+{
+    const jm_row *row = jm_report_row(report, i);
+    const char *part = row->path;
+    if (!is_layer(row) || !has_children(report, i)) return false;
+    for (;; part++) {
+        size_t length = strcspn(part, ".");
+        if (!is_wrapper(part, length)) return false;
+        part += length;
+        if (*part == '\0') return true;
+    }
+}
+
+/* NULL if memory is out. */
+static char *key_of(const jm_report *report, size_t i, bool unwrapped)
+{
+    const jm_row *row = jm_report_row(report, i);
+    jm__strbuf key = {0};
+    jm__strbuf_format(&key, "%s\n", row->kind);
+    size_t start = key.length;
+    if (unwrapped && is_layer(row)) add_unwrapped(&key, row->path);
+    if (key.length == start) jm__strbuf_add(&key, row->path);
+    return jm__strbuf_take(&key);
+}
+
+typedef struct row_around {
+    size_t row;
+    int32_t depth, inside; /* its own in the report, that of the diff's rows in it */
+} row_around;
+
+/* Those around the next row, from the outermost. */
+typedef JM_VEC(row_around) rows_around;
+
+static void leave_rows(rows_around *around, int32_t depth)
+{
+    while (around->count > 0 && around->items[around->count - 1].depth >= depth)
+        around->count--;
+}
+
+static bool enter_row(rows_around *around, size_t i, int32_t depth, matched_row *mine)
+{
+    mine->depth = around->count > 0 ? around->items[around->count - 1].inside : 0;
+    return jm__vec_push(around, ((row_around){i, depth, mine->depth + (mine->left_out ? 0 : 1)}));
+}
+
+static bool is_around(const rows_around *around, int64_t row)
+{
+    for (size_t i = 0; i < around->count; i++)
+        if (around->items[i].row == (size_t)row) return true;
+    return false;
+}
+
+/* The row has its whole path for a key, in place of the one it has in the map. */
+static bool make_way(matched_row *row, jm__map *by_key, const jm_report *report, size_t i)
+{
+    const char *key = row->key;
+    jm__map_remove(by_key, &key);
+    free(row->key);
+    row->key = key_of(report, i, false);
+    key = row->key;
+    return key != NULL && jm__map_put(by_key, &key, (jm__map_value){.id = (int64_t)i});
+}
+
+/* Of rows inside each other that have one key the outermost stays. Elsewhere a model may be there twice, as
+ * it is and wrapped: then the wrapped one, or else the second, has its whole path for a key. */
+static bool give_key(matched_row *rows, jm__map *by_key, const rows_around *around, const jm_report *report,
+                     size_t i)
+{
+    matched_row *mine = &rows[i];
+    mine->key = key_of(report, i, true);
+    if (mine->key == NULL) return false;
+    const char *key = mine->key;
+    const jm__map_value *before = jm__map_find(by_key, &key);
+    mine->left_out = is_bare(report, i) || (before != NULL && is_around(around, before->id));
+    if (mine->left_out) return true;
+    if (before != NULL) {
+        char *whole = key_of(report, i, false);
+        if (whole == NULL) return false;
+        bool wrapped = strcmp(whole, mine->key) != 0;
+        size_t other = (size_t)before->id;
+        if (!wrapped && !make_way(&rows[other], by_key, report, other)) {
+            free(whole);
+            return false;
+        }
+        free(mine->key);
+        mine->key = whole;
+        key = whole;
+    }
+    return jm__map_put(by_key, &key, (jm__map_value){.id = (int64_t)i});
+}
+
+static bool list_rows(matched_row *rows, jm__map *by_key, const jm_report *report)
+{
+    rows_around around = {0};
+    bool fine = true;
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        rows[i].row = JM__NO_ROW_OF_IT;
+    for (size_t i = 0; fine && i < jm_report_row_count(report); i++) {
+        int32_t depth = jm_report_row(report, i)->depth;
+        leave_rows(&around, depth);
+        fine = give_key(rows, by_key, &around, report, i) && enter_row(&around, i, depth, &rows[i]);
+    }
+    jm__vec_free(&around);
+    return fine;
+}
+
+/* The only layer at the top that has no counterpart among the keys of another report; JM__NO_ROW_OF_IT: none,
+ * or several. */
+static size_t only_root(const matched_row *rows, const jm_report *report, const jm__map *others)
+{
+    size_t root = JM__NO_ROW_OF_IT;
+    for (size_t i = 0; i < jm_report_row_count(report); i++) {
+        const jm_row *row = jm_report_row(report, i);
+        const char *key = rows[i].key;
+        if (row->depth != 0 || !is_layer(row) || rows[i].left_out || jm__map_find(others, &key) != NULL)
+            continue;
+        if (root != JM__NO_ROW_OF_IT) return JM__NO_ROW_OF_IT;
+        root = i;
+    }
+    return root;
+}
+
+/* The row below is nothing but a wrapper: "module" in "DistributedDataParallel". */
+static bool wraps(const jm_report *report, size_t root)
+{
+    return has_children(report, root) && is_bare(report, root + 1);
+}
+
+/* A model has the name of its class, wrapped in DistributedDataParallel that of this one: if it is the only
+ * one without a counterpart, it is that of the first report. */
+static void match_root(jm__match *match, const jm_report *const *reports, const jm__map *by_key, size_t r)
+{
+    size_t first = only_root(match->rows[0], reports[0], &by_key[r]),
+           mine = only_root(match->rows[r], reports[r], &by_key[0]);
+    if (first == JM__NO_ROW_OF_IT || mine == JM__NO_ROW_OF_IT) return;
+    if (wraps(reports[0], first) || wraps(reports[r], mine))
+        match->rows[r][mine].row = match->rows[0][first].row;
+}
+
+/* Give the rows of one report their rows of all. `all`: by key. */
+static bool number_rows(jm__match *match, size_t r, jm__map *all)
+{
+    for (size_t i = 0; i < match->counts[r]; i++) {
+        matched_row *mine = &match->rows[r][i];
+        const char *key = mine->key;
+        if (mine->left_out || mine->row != JM__NO_ROW_OF_IT) continue;
+        const jm__map_value *known = jm__map_find(all, &key);
+        mine->row = known != NULL ? (size_t)known->id : match->row_count++;
+        if (known == NULL && !jm__map_put(all, &key, (jm__map_value){.id = (int64_t)mine->row})) return false;
+    }
+    return true;
+}
+
+static bool match_all(jm__match *match, const jm_report *const *reports, jm__map *by_key)
+{
+    jm__map all = JM_MAP_OF_TEXTS;
+    bool fine = true;
+    for (size_t r = 0; fine && r < match->reports; r++) {
+        by_key[r] = (jm__map)JM_MAP_OF_TEXTS;
+        match->counts[r] = jm_report_row_count(reports[r]);
+        match->rows[r] = calloc(match->counts[r] + 1, sizeof *match->rows[r]);
+        fine = match->rows[r] != NULL && list_rows(match->rows[r], &by_key[r], reports[r]);
+        if (fine && r > 0) match_root(match, reports, by_key, r);
+        fine = fine && number_rows(match, r, &all);
+    }
+    jm__map_free(&all);
+    return fine;
+}
+
+static jm_status match_make(jm__match *match, const jm_report *const *reports, size_t count, jm_error *err)
+{
+    *match = (jm__match){.rows = calloc(count, sizeof *match->rows),
+                         .counts = calloc(count, sizeof *match->counts),
+                         .reports = count};
+    jm__map *by_key = calloc(count, sizeof *by_key);
+    bool fine =
+        match->rows != NULL && match->counts != NULL && by_key != NULL && match_all(match, reports, by_key);
+    for (size_t r = 0; by_key != NULL && r < count; r++)
+        jm__map_free(&by_key[r]);
+    free(by_key);
+    return fine ? JM_OK : jm__no_memory(err, "jm_diff_create");
+}
+
+static void match_free(jm__match *match)
+{
+    for (size_t r = 0; match->rows != NULL && r < match->reports; r++) {
+        for (size_t i = 0; match->rows[r] != NULL && i < match->counts[r]; i++)
+            free(match->rows[r][i].key);
+        free(match->rows[r]);
+    }
+    free(match->rows);
+    free(match->counts);
+    *match = (jm__match){0};
+}
+
+/* ---- how a diff calls its sides and runs ---- */
+
+static bool keep_name(char **own, const char *wanted, const char *usual)
+{
+    *own = strdup(wanted != NULL && wanted[0] != '\0' ? wanted : usual);
+    return *own != NULL;
+}
+
+/* Bytes that all names of a side begin with, whole characters. */
+static size_t common_length(const jm_diff_side *side)
+{
+    const char *first = side->names[0];
+    size_t length = strlen(first);
+    for (size_t i = 1; i < side->count; i++) {
+        size_t same = 0;
+        while (side->names[i] != NULL && same < length && side->names[i][same] == first[same])
+            same++;
+        length = same;
+    }
+    while (length > 0 && (first[length] & 0xC0) == 0x80)
+        length--;
+    return length;
+}
+
+static bool is_between_words(char byte)
+{
+    return byte == '\0' || strchr("0123456789-_./ ", byte) != NULL;
+}
+
+/* "base" of "base-1", "base-2" and "base-3"; NULL if they have no names, "" if no whole words in common. */
+static char *common_name(const jm_diff_side *side)
+{
+    if (side->names == NULL || side->names[0] == NULL) return NULL;
+    const char *first = side->names[0];
+    size_t length = common_length(side);
+    bool whole = true;
+    for (size_t i = 0; i < side->count; i++)
+        whole = whole && side->names[i] != NULL && is_between_words(side->names[i][length]);
+    while (!whole && length > 0 && !is_between_words(first[length - 1]))
+        length--;
+    while (side->count > 1 && length > 0 && is_between_words(first[length - 1]))
+        length--;
+    return strndup(first, length);
+}
+
+/* As wanted, else by the names of the runs; "A" and "B" say more than two that are `alike`. */
+static bool name_sides(jm_diff *diff, const jm_diff_side *const sides[2], const jm_diff_options *options,
+                       bool *alike)
+{
+    char *common[2] = {common_name(sides[0]), common_name(sides[1])};
+    *alike = common[0] != NULL && common[1] != NULL && strcmp(common[0], common[1]) == 0;
+    const char *wanted[2] = {options->name_a, options->name_b};
+    bool fine = true;
+    for (int s = 0; s < 2; s++) {
+        if (wanted[s] == NULL && !*alike) wanted[s] = common[s];
+        fine = fine && keep_name(&diff->names[s], wanted[s], s == 0 ? "A" : "B");
+    }
+    free(common[0]);
+    free(common[1]);
+    return fine;
+}
+
+/* Without a name, or where both sides have one run of the same name, "A"; "A2" of several. */
+static bool name_runs(jm_diff *diff, int side, const jm_diff_side *wanted, bool alike)
+{
+    bool named = wanted->names != NULL && !(alike && jm__diff_run_count(diff) == 2);
+    jm__diff_run *runs = diff->runs + (side == 0 ? 0 : diff->counts[0]);
+    for (size_t i = 0; i < wanted->count; i++) {
+        char usual[32];
+        if (wanted->count == 1)
+            snprintf(usual, sizeof usual, "%s", diff->names[side]);
+        else
+            snprintf(usual, sizeof usual, "%c%zu", "AB"[side], i + 1);
+        if (!keep_name(&runs[i].name, named ? wanted->names[i] : NULL, usual)) return false;
+    }
+    return true;
+}
+
+/* Names the sides and runs of a diff that has its runs; false if memory is out. */
+static bool diff_name(jm_diff *diff, const jm_diff_side *a, const jm_diff_side *b,
+                      const jm_diff_options *options)
+{
+    const jm_diff_side *const sides[2] = {a, b};
+    bool alike;
+    return name_sides(diff, sides, options, &alike) && name_runs(diff, 0, a, alike) &&
+           name_runs(diff, 1, b, alike);
+}
+
+/* ---- two sides, row by row: means over their runs, the change and the verdict ---- */
 
 static const char *const per_texts[JM_PER_COUNT] = {"",
 #define X(name, text) text,
@@ -98,7 +594,7 @@ static jm_status compare_totals(jm_diff *diff, jm_error *err)
         const jm_report_totals *totals = jm_report_totals_get(diff->runs[r].report);
         runs[r] = (jm__run_figure){true, totals->total_energy_j, totals->total_low_j, totals->total_high_j};
     }
-    jm__gains_of_totals(&diff->gains, gain_u);
+    gains_of_totals(&diff->gains, gain_u);
     diff->gain_u = hypot(gain_u[0], gain_u[1]);
     diff->total =
         (jm_diff_row){.name = jm_per_text(diff->per), .path = jm_per_text(diff->per), .kind = "total"};
@@ -143,7 +639,7 @@ jm_status jm__diff_compare_rows(jm_diff_row *row, const jm_diff *diff, const siz
     }
     if (status == JM_OK) {
         double gain_u[2];
-        jm__gains_of_rows(&diff->gains, rows, gain_u);
+        gains_of_rows(&diff->gains, rows, gain_u);
         compare(row, diff, runs, gain_u);
     }
     free(runs);
@@ -246,12 +742,12 @@ static jm_status check(const jm_diff *diff, const jm_diff_options *options, jm_e
 static jm_status compare_rows(jm_diff *diff, const jm_report *const *reports, jm_error *err)
 {
     jm__match match;
-    jm_status status = jm__match_make(&match, reports, jm__diff_run_count(diff), err);
+    jm_status status = match_make(&match, reports, jm__diff_run_count(diff), err);
     if (status == JM_OK && !find_places(diff, &match)) status = jm__no_memory(err, "jm_diff_create");
     for (size_t i = 0; status == JM_OK && i < match.row_count; i++)
         status = add_row(diff, &match, i, err);
     if (status == JM_OK && !find_paths_again(diff)) status = jm__no_memory(err, "jm_diff_create");
-    jm__match_free(&match);
+    match_free(&match);
     return status;
 }
 
@@ -270,7 +766,7 @@ static jm_status make(jm_diff *diff, const jm_report *const *reports, const jm_d
 {
     JM_TRY(check(diff, options, err));
     JM_TRY(choose_unit(diff, options->per, err));
-    JM_TRY(jm__gains_find(&diff->gains, diff->runs, diff->counts, err));
+    JM_TRY(gains_find(&diff->gains, diff->runs, diff->counts, err));
     if (!find_student(diff)) return jm__no_memory(err, "jm_diff_create");
     diff->expand = options->expand;
     JM_TRY(compare_totals(diff, err));
@@ -297,7 +793,7 @@ static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side 
     if (fine) {
         take_runs(diff, 0, a, reports);
         take_runs(diff, 1, b, reports);
-        fine = jm__diff_name(diff, a, b, options);
+        fine = diff_name(diff, a, b, options);
     }
     jm_status status = fine ? make(diff, reports, options, err) : jm__no_memory(err, "jm_diff_create");
     free(reports);
@@ -337,7 +833,7 @@ void jm_diff_free(jm_diff *diff)
     free(diff->runs);
     free(diff->names[0]);
     free(diff->names[1]);
-    jm__gains_free(&diff->gains);
+    gains_free(&diff->gains);
     jm__vec_free(&diff->rows);
     free(diff->places);
     free(diff->student);

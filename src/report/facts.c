@@ -1,7 +1,9 @@
-/* The sentences at the top of a report. */
+/* The sentences at the top of a report, and how a terminal shows them. */
 #include "report/facts.h"
 
+#include "attribute/work/work.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "report/format.h"
 
 #include <math.h>
@@ -145,4 +147,121 @@ void jm__facts_free(jm__facts *facts)
     for (size_t i = 0; i < facts->count; i++)
         free(facts->items[i].text);
     jm__vec_free(facts);
+}
+
+/* ---- sentences on the waiting that is no idle time ---- */
+
+/* Seconds of all GPUs together. */
+static double gpu_time_s(const jm_report *report)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < jm_report_board_count(report); i++) {
+        jm_report_board at;
+        if (jm_report_board_get(report, i, &at, NULL) == JM_OK && jm__board_is_fitted(at.board))
+            seconds += jm_report_totals_get(report)->duration_s;
+    }
+    return seconds;
+}
+
+static bool matters(const jm_report *report, double seconds)
+{
+    static const double least_share = 0.005;
+    return seconds > 0 && seconds >= least_share * gpu_time_s(report);
+}
+
+/* "12.0 ms, 3.10 J" */
+static void add_figure(jm__strbuf *out, double seconds, double energy_j)
+{
+    char time[JM_CELL], energy[JM_CELL];
+    jm__format_time(time, seconds);
+    jm__format_energy(energy, energy_j, NAN, NAN);
+    jm__strbuf_format(out, "%s, %s", time, energy);
+}
+
+jm_status jm__waits_add(jm__facts *facts, const jm_report *report, jm_error *err)
+{
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    jm__strbuf text = {0};
+    if (matters(report, totals->copy_s)) {
+        jm__strbuf_add(&text, "copies with no kernel beside them: ");
+        add_figure(&text, totals->copy_s, totals->copy_energy_j);
+        jm__strbuf_add(&text, " (counted in the rows that launched them)");
+        JM_TRY(jm__facts_add(facts, "waits", &text, err));
+    }
+    if (matters(report, totals->collective_s)) {
+        jm__strbuf_add(&text, "collectives with no other kernel beside them: ");
+        add_figure(&text, totals->collective_exposed_s, totals->collective_exposed_energy_j);
+        jm__strbuf_add(&text, ", of ");
+        add_figure(&text, totals->collective_s, totals->collective_energy_j);
+        JM_TRY(jm__facts_add(facts, "waits", &text, err));
+    }
+    if (!matters(report, totals->collective_wait_s)) return JM_OK;
+    jm__strbuf_add(&text, "collectives waited for the slowest rank");
+    if (totals->collective_wait_gpu >= 0)
+        jm__strbuf_format(&text, ", mostly GPU %lld", (long long)totals->collective_wait_gpu);
+    jm__strbuf_add(&text, ": ");
+    add_figure(&text, totals->collective_wait_s, totals->collective_wait_energy_j);
+    jm__strbuf_add(&text, " (counted in their rows)");
+    return jm__facts_add(facts, "waits", &text, err);
+}
+
+/* ---- what stands above every view of a report in a terminal ---- */
+
+/* "GPU 0: NVIDIA H100 80GB HBM3", "GPU 0, 1: NVIDIA H200"; what is no GPU has rows of its own. */
+static void add_boards(jm__strbuf *out, const jm_report *report)
+{
+    const jm_board *first = NULL;
+    for (size_t i = 0; i < jm_report_board_count(report); i++) {
+        jm_report_board at;
+        if (jm_report_board_get(report, i, &at, NULL) != JM_OK || strcmp(at.board->backend, "nvml") != 0)
+            continue;
+        bool another = first != NULL && strcmp(first->name, at.board->name) != 0;
+        if (another) jm__strbuf_format(out, ": %s", first->name);
+        jm__strbuf_format(out, "%s %d", first == NULL || another ? ", GPU" : ",", at.index);
+        first = at.board;
+    }
+    if (first != NULL) jm__strbuf_format(out, ": %s", first->name);
+}
+
+static void add_title(jm__strbuf *out, const char *what, const jm_report *report, bool colour, size_t width)
+{
+    const jm_report_options *options = jm_report_options_get(report);
+    jm__strbuf title = {0};
+    jm__strbuf_add(&title, what);
+    if (options->phase != NULL) jm__strbuf_format(&title, ", phase %s", options->phase);
+    if (options->process_id != 0) jm__strbuf_format(&title, ", process %lld", (long long)options->process_id);
+    if (jm_report_totals_get(report)->simulated) jm__strbuf_add(&title, ", SIMULATED GPU");
+    add_boards(&title, report);
+    if (colour) jm__strbuf_add(out, JM_COLOUR_BOLD);
+    jm__wrap_take(out, "", 0, &title, width);
+    jm__strbuf_add(out, colour ? JM_COLOUR_NONE "\n" : "\n");
+}
+
+static const char *colour_of(const char *verdict)
+{
+    if (strcmp(verdict, "good") == 0) return JM_COLOUR_GREEN;
+    return strcmp(verdict, "poor") == 0 ? JM_COLOUR_RED : JM_COLOUR_YELLOW;
+}
+
+void jm__head_add_fact(jm__strbuf *out, const char *name, const char *text, size_t width)
+{
+    enum { INDENT = 10 };
+    jm__wrap(out, name, INDENT, text, width);
+}
+
+jm_status jm__head_add(jm__strbuf *out, const char *what, const jm_report *report, bool colour, size_t width,
+                       jm_error *err)
+{
+    jm__facts facts = {0};
+    jm_status status = jm__facts_make(&facts, report, err);
+    add_title(out, what, report, colour, width);
+    for (size_t i = 0; status == JM_OK && i < facts.count; i++) {
+        bool coloured = colour && strcmp(facts.items[i].name, "verdict") == 0;
+        if (coloured) jm__strbuf_add(out, colour_of(jm_report_quality_get(report)->verdict));
+        jm__head_add_fact(out, facts.items[i].name, facts.items[i].text, width);
+        if (coloured) jm__strbuf_add(out, JM_COLOUR_NONE);
+    }
+    jm__strbuf_add(out, "\n");
+    jm__facts_free(&facts);
+    return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/strbuf.h"
 #include "base/vec.h"
+
 #include <joulemap/report.h>
 
 typedef struct jm__fact {
@@ -21,5 +22,16 @@ jm_status jm__facts_make(jm__facts *facts, const jm_report *report, jm_error *er
 jm_status jm__facts_add(jm__facts *facts, const char *name, jm__strbuf *text, jm_error *err);
 
 void jm__facts_free(jm__facts *facts);
+
+/* Copies with no kernel beside them, and collectives that waited for a rank, where they took 0.5 % of the
+ * GPUs' time or more. */
+jm_status jm__waits_add(jm__facts *facts, const jm_report *report, jm_error *err);
+
+/* Add a title ("Energy by layer", and of what), the facts of the report, and an empty line. */
+jm_status jm__head_add(jm__strbuf *out, const char *what, const jm_report *report, bool colour, size_t width,
+                       jm_error *err);
+
+/* A line of it: "total     1.00 kJ". */
+void jm__head_add_fact(jm__strbuf *out, const char *name, const char *text, size_t width);
 
 #endif

@@ -1,14 +1,163 @@
-/* Equal layers are siblings, numbered, whose subtrees look alike: PyTorch's ModuleList and Sequential.
- * Siblings with names are taken together if the sensor does not tell one from the other: the two norms of a
- * block. */
+/* What equal layers that are taken together are called. */
 #include "report/fold.h"
 
 #include "base/map.h"
+#include "base/order.h"
 #include "base/status.h"
-#include "report/fold_name.h"
+#include "base/strbuf.h"
 
+#include <joulemap/report.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* A row among those that may be taken together. */
+typedef struct fold_candidate {
+    size_t row;
+    uint64_t look; /* kinds, types and names in its subtree */
+    bool numbered;
+} fold_candidate;
+
+/* Those that are, in the order of their rows. */
+typedef struct fold_members {
+    const jm__fold_source *source;
+    const size_t *end; /* of each row of the source: the first behind its subtree */
+    const fold_candidate *items;
+    size_t count;
+} fold_members;
+
+typedef struct fold_manner {
+    bool most;        /* of those that look like it */
+    bool starred;     /* "*" says which: no other siblings that look alike differ in their number */
+    size_t names;     /* 0: called by them; else as so many of their class */
+    size_t differ_at; /* the component of their paths that tells them from others of their name; 0: none */
+} fold_manner;
+
+static const jm_row *source_row(const jm__fold_source *source, size_t row)
+{
+    return source->row(source->context, row);
+}
+
+static const jm_row *member(const fold_members *m, size_t i)
+{
+    return source_row(m->source, m->items[i].row);
+}
+
+/* A component of a path, or all of a name. */
+typedef struct piece {
+    const char *text;
+    size_t length;
+} piece;
+
+/* The component that stands there in the row's path, from 1; 0: the row's name. */
+static piece piece_of(const fold_members *m, size_t i, size_t component)
+{
+    const jm_row *of = member(m, i);
+    if (component == 0) return (piece){of->name, strlen(of->name)};
+    const char *text = of->path;
+    while (--component > 0 && *text != '\0')
+        text += strcspn(text, ".") + (text[strcspn(text, ".")] == '.');
+    return (piece){text, strcspn(text, ".")};
+}
+
+static bool is_same(piece a, piece b)
+{
+    return a.length == b.length && strncmp(a.text, b.text, a.length) == 0;
+}
+
+/* Where the members' paths begin to differ, from 1; 0: nowhere. */
+static size_t fold_difference(const fold_members *m)
+{
+    for (size_t component = 1;; component++) {
+        piece first = piece_of(m, 0, component);
+        for (size_t i = 1; i < m->count; i++)
+            if (!is_same(first, piece_of(m, i, component))) return component;
+        if (first.text[first.length] == '\0') return 0;
+    }
+}
+
+/* "1,3,5,..": what differs in the members. */
+static void add_different(jm__strbuf *out, const fold_members *m, size_t component)
+{
+    enum { NAMED = 3 };
+    piece said[NAMED];
+    size_t different = 0;
+    for (size_t i = 0; i < m->count && different <= NAMED; i++) {
+        piece mine = piece_of(m, i, component);
+        size_t same = 0;
+        while (same < different && !is_same(said[same], mine))
+            same++;
+        if (same < different) continue;
+        jm__strbuf_add(out, different > 0 ? "," : "");
+        if (different < NAMED) {
+            jm__strbuf_add_bytes(out, mine.text, mine.length);
+            said[different] = mine;
+        } else {
+            jm__strbuf_add(out, "..");
+        }
+        different++;
+    }
+}
+
+/* Whether they have several: "0" of "1.0" and "2.0" is one. */
+static bool fold_has_names(const fold_members *m)
+{
+    for (size_t i = 1; i < m->count; i++)
+        if (strcmp(member(m, 0)->name, member(m, i)->name) != 0) return true;
+    return false;
+}
+
+/* A board beside others of its name: equal GPUs of one machine. */
+static bool has_namesake(const fold_members *m)
+{
+    const jm_row *board = member(m, 0);
+    if (board->depth > 0 || (strcmp(board->kind, "gpu") != 0 && strcmp(board->kind, "cpu") != 0))
+        return false;
+    for (size_t i = 0; i < m->source->count; i = m->end[i])
+        if (i != m->items[0].row && strcmp(source_row(m->source, i)->name, board->name) == 0) return true;
+    return false;
+}
+
+/* "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those, or where other siblings
+ * would be "*", too; "attn", and "attn (1,3)" of a lesser part of those in layers 0 to 5; "NVIDIA H200 1". */
+static void add_names(jm__strbuf *out, const fold_members *m, const fold_manner *how)
+{
+    bool differ = fold_has_names(m), numbered = m->items[0].numbered;
+    if (differ && numbered && how->most && how->starred) {
+        jm__strbuf_add(out, "*");
+    } else if (differ && numbered) {
+        add_different(out, m, 0);
+    } else {
+        jm__strbuf_add(out, member(m, 0)->name);
+        if (has_namesake(m)) jm__strbuf_format(out, " %s", member(m, 0)->boards);
+        if (how->differ_at == 0) return;
+        jm__strbuf_add(out, " (");
+        add_different(out, m, how->differ_at);
+        jm__strbuf_add(out, ")");
+    }
+}
+
+/* Of "RMSNorm" in "RMSNorm(2048)". */
+static size_t class_length(const char *type)
+{
+    return strcspn(type, "(");
+}
+
+/* Names ("attn"; "*" of numbers), or of siblings that are not told apart their class: "2 RMSNorm". */
+static void fold_name(jm__strbuf *out, const fold_members *m, const fold_manner *how)
+{
+    if (how->names == 0) {
+        add_names(out, m, how);
+        return;
+    }
+    const char *type = member(m, 0)->type;
+    jm__strbuf_format(out, "%zu ", how->names);
+    jm__strbuf_add_bytes(out, type, class_length(type));
+}
+
+/* ---- equal layers are siblings, numbered, whose subtrees look alike: PyTorch's ModuleList and Sequential.
+ * Siblings with names are taken together if the sensor does not tell one from the other: the two norms of a
+ * block ---- */
 
 static const double equal_share = 0.05, equal_deviations = 3;
 
@@ -16,7 +165,7 @@ static const double equal_share = 0.05, equal_deviations = 3;
 typedef struct task {
     size_t first; /* in the pool */
     size_t count;
-    jm__fold_manner called;
+    fold_manner called;
     bool lesser; /* not most of those that look like it, or in a part that is not */
     int32_t depth;
     char *above; /* the name of the mere list around it, or NULL; owned */
@@ -28,13 +177,13 @@ typedef struct folder {
     size_t *end;    /* of each row: the first behind its subtree */
     uint64_t *look; /* of each row: kinds, types and names in its subtree */
     bool expand;
-    JM_VEC(jm__fold_candidate) pool; /* siblings stand together */
-    JM_VEC(task) tasks;              /* the next one last: layers may lie in each other by the ten thousand */
+    JM_VEC(fold_candidate) pool; /* siblings stand together */
+    JM_VEC(task) tasks;          /* the next one last: layers may lie in each other by the ten thousand */
 } folder;
 
 static const jm_row *row_of(const folder *f, size_t row)
 {
-    return jm__fold_row(f->source, row);
+    return source_row(f->source, row);
 }
 
 static bool is_number(const char *name)
@@ -68,7 +217,7 @@ static void find_looks(folder *f)
 /* ---- which belong together */
 
 /* 0: they belong together. */
-static int compare_looks(const folder *f, const jm__fold_candidate *a, const jm__fold_candidate *b)
+static int compare_looks(const folder *f, const fold_candidate *a, const fold_candidate *b)
 {
     if (f->expand) return 0;
     if (a->numbered != b->numbered) return a->numbered ? 1 : -1;
@@ -78,7 +227,7 @@ static int compare_looks(const folder *f, const jm__fold_candidate *a, const jm_
 
 static int by_look(const void *left, const void *right, void *context)
 {
-    const jm__fold_candidate *a = left, *b = right;
+    const fold_candidate *a = left, *b = right;
     int looks = compare_looks(context, a, b);
     return looks != 0 ? looks : (a->row > b->row) - (a->row < b->row);
 }
@@ -86,28 +235,28 @@ static int by_look(const void *left, const void *right, void *context)
 static int by_energy(const void *left, const void *right, void *context)
 {
     const folder *f = context;
-    double a = row_of(f, ((const jm__fold_candidate *)left)->row)->energy_j;
-    double b = row_of(f, ((const jm__fold_candidate *)right)->row)->energy_j;
+    double a = row_of(f, ((const fold_candidate *)left)->row)->energy_j;
+    double b = row_of(f, ((const fold_candidate *)right)->row)->energy_j;
     if (isfinite(a) != isfinite(b)) return isfinite(a) ? -1 : 1;
     return (a > b) - (a < b);
 }
 
 static int by_row(const void *left, const void *right)
 {
-    size_t a = ((const jm__fold_candidate *)left)->row, b = ((const jm__fold_candidate *)right)->row;
+    size_t a = ((const fold_candidate *)left)->row, b = ((const fold_candidate *)right)->row;
     return (a > b) - (a < b);
 }
 
 /* Move those that differ from the one in the middle behind the others; returns how many are equal, one at
  * least. */
-static size_t part_equals(folder *f, jm__fold_candidate *items, size_t count)
+static size_t part_equals(folder *f, fold_candidate *items, size_t count)
 {
     if (count == 1) return 1;
     qsort_r(items, count, sizeof *items, by_energy, f);
     size_t usual = items[count / 2].row, equal = 0;
     for (size_t i = 0; i < count; i++) {
         if (items[i].row != usual && !f->source->equal(f->source->context, items[i].row, usual)) continue;
-        jm__fold_candidate moved = items[i];
+        fold_candidate moved = items[i];
         items[i] = items[equal];
         items[equal++] = moved;
     }
@@ -119,7 +268,7 @@ static size_t part_equals(folder *f, jm__fold_candidate *items, size_t count)
 /* ---- a part of them */
 
 /* By adding up: intervals are found for the parts that are shown. */
-static void sum_up(const folder *f, const jm__fold_candidate *items, size_t count, jm_row *sum)
+static void sum_up(const folder *f, const fold_candidate *items, size_t count, jm_row *sum)
 {
     *sum = *row_of(f, items[0].row);
     if (count == 1) return; /* the report's own interval */
@@ -148,7 +297,7 @@ static jm_status find_children(folder *f, const task *t, jm_error *err)
     for (size_t i = 0; i < t->count; i++) {
         size_t row = f->pool.items[t->first + i].row;
         for (size_t child = row + 1; child < f->end[row]; child = f->end[child]) {
-            jm__fold_candidate next = {child, f->look[child], is_number(row_of(f, child)->name)};
+            fold_candidate next = {child, f->look[child], is_number(row_of(f, child)->name)};
             if (!jm__vec_push(&f->pool, next)) return jm__no_memory(err, "jm__fold_make");
         }
     }
@@ -158,7 +307,7 @@ static jm_status find_children(folder *f, const task *t, jm_error *err)
 /* A list that is never called and draws nothing itself, with one part in it, is no line of its own: "layers"
  * and "*" are "layers.*".
  */
-static bool is_mere_list(const folder *f, const task *t, const jm__fold_candidate *children, size_t count)
+static bool is_mere_list(const folder *f, const task *t, const fold_candidate *children, size_t count)
 {
     if (f->expand || count == 0 || !children[0].numbered) return false;
     for (size_t i = 0; i < t->count; i++) {
@@ -180,7 +329,7 @@ static jm_status push_task(folder *f, task next, const char *above, jm_error *er
 }
 
 /* Whether others beside these `equal` from `done` on have the first one's name. */
-static bool has_namesakes(const folder *f, const jm__fold_candidate *items, size_t count, size_t done,
+static bool has_namesakes(const folder *f, const fold_candidate *items, size_t count, size_t done,
                           size_t equal)
 {
     const char *name = row_of(f, items[done].row)->name;
@@ -199,8 +348,8 @@ static jm_status push_alike(folder *f, size_t first, size_t count, const task *a
         bool most = 2 * equal > count;
         bool told_apart = most || !has_namesakes(f, f->pool.items + first, count, done, equal);
         if (!told_apart && differ_at == 0) {
-            const jm__fold_members all = {f->source, f->end, f->pool.items + first, count};
-            differ_at = jm__fold_difference(&all);
+            const fold_members all = {f->source, f->end, f->pool.items + first, count};
+            differ_at = fold_difference(&all);
         }
         const task next = {.first = first + done,
                            .count = equal,
@@ -225,7 +374,7 @@ static int last_row_first(const void *left, const void *right, void *context)
 
 /* So many names, if they are of one class with nothing below, take the same time and are all only weakly
  * known; else 0. `items`: of one look, by their names. */
-static size_t count_names(const folder *f, const jm__fold_candidate *items, size_t count)
+static size_t count_names(const folder *f, const fold_candidate *items, size_t count)
 {
     size_t names = 0;
     double least_s = INFINITY, most_s = 0, busy_s = 0;
@@ -246,14 +395,14 @@ static size_t count_names(const folder *f, const jm__fold_candidate *items, size
 
 /* No sibling, from `siblings` on in the pool, is of their class but looks otherwise: of linear layers, some
  * of another size, a reader wants each by name. */
-static bool is_whole_class(const folder *f, size_t siblings, const jm__fold_candidate *one)
+static bool is_whole_class(const folder *f, size_t siblings, const fold_candidate *one)
 {
     const char *type = row_of(f, one->row)->type;
-    size_t length = jm__class_length(type);
+    size_t length = class_length(type);
     for (size_t i = siblings; i < f->pool.count; i++) {
-        const jm__fold_candidate *other = &f->pool.items[i];
+        const fold_candidate *other = &f->pool.items[i];
         const char *its = row_of(f, other->row)->type;
-        bool same_class = jm__class_length(its) == length && strncmp(type, its, length) == 0;
+        bool same_class = class_length(its) == length && strncmp(type, its, length) == 0;
         if (same_class && (other->look != one->look || other->numbered)) return false;
     }
     return true;
@@ -264,12 +413,12 @@ static bool is_whole_class(const folder *f, size_t siblings, const jm__fold_cand
 static jm_status push_of_look(folder *f, size_t siblings, size_t first, size_t count, const task *around,
                               const char *above, jm_error *err)
 {
-    jm__fold_candidate *items = f->pool.items + first;
+    fold_candidate *items = f->pool.items + first;
     size_t names = around->depth > 0 ? count_names(f, items, count) : 0;
     if (names > 0 && !is_whole_class(f, siblings, items)) names = 0;
     if (names > 0 && part_equals(f, items, count) == count) {
         task all = *around;
-        all.first = first, all.count = count, all.called = (jm__fold_manner){.most = true, .names = names};
+        all.first = first, all.count = count, all.called = (fold_manner){.most = true, .names = names};
         return push_task(f, all, above, err);
     }
     if (names > 0) qsort_r(items, count, sizeof *items, by_look, f); /* as they were */
@@ -283,7 +432,7 @@ static jm_status push_of_look(folder *f, size_t siblings, size_t first, size_t c
 }
 
 /* Where those of the look of `items[0]` end, of siblings by their looks. */
-static size_t end_of_look(const folder *f, const jm__fold_candidate *items, size_t count)
+static size_t end_of_look(const folder *f, const fold_candidate *items, size_t count)
 {
     size_t end = 1;
     while (!f->expand && end < count && items[end].look == items[0].look &&
@@ -293,13 +442,13 @@ static size_t end_of_look(const folder *f, const jm__fold_candidate *items, size
 }
 
 /* Whether at most one look, of siblings by their looks, has members that differ in their number. */
-static bool have_one_list(const folder *f, const jm__fold_candidate *items, size_t count)
+static bool have_one_list(const folder *f, const fold_candidate *items, size_t count)
 {
     size_t lists = 0;
     for (size_t i = 0, of_look; i < count; i += of_look) {
         of_look = end_of_look(f, items + i, count - i);
-        const jm__fold_members of_it = {f->source, f->end, items + i, of_look};
-        if (items[i].numbered && jm__fold_has_names(&of_it)) lists++;
+        const fold_members of_it = {f->source, f->end, items + i, of_look};
+        if (items[i].numbered && fold_has_names(&of_it)) lists++;
     }
     return lists <= 1;
 }
@@ -309,7 +458,7 @@ static bool have_one_list(const folder *f, const jm__fold_candidate *items, size
 static jm_status push_tasks(folder *f, size_t first, const task *around, const char *above, jm_error *err)
 {
     size_t count = f->pool.count - first, before = f->tasks.count;
-    jm__fold_candidate *items = f->pool.items + first;
+    fold_candidate *items = f->pool.items + first;
     if (count > 0) qsort_r(items, count, sizeof *items, by_look, f);
     task like_them = *around;
     like_them.called.starred = have_one_list(f, items, count);
@@ -325,11 +474,11 @@ static jm_status push_tasks(folder *f, size_t first, const task *around, const c
 /* One part, and tasks for what is in it. */
 static jm_status do_task(folder *f, const task *t, jm_error *err)
 {
-    const jm__fold_candidate *items = f->pool.items + t->first;
-    const jm__fold_members members = {f->source, f->end, items, t->count};
+    const fold_candidate *items = f->pool.items + t->first;
+    const fold_members members = {f->source, f->end, items, t->count};
     jm__strbuf text = {0};
     if (t->above != NULL) jm__strbuf_format(&text, "%s.", t->above);
-    jm__fold_name(&text, &members, &t->called);
+    fold_name(&text, &members, &t->called);
     jm__part part = {.name = jm__strbuf_take(&text),
                      .members = t->count,
                      .by_type = t->called.names > 0,
@@ -353,7 +502,7 @@ static jm_status do_all(folder *f, jm_error *err)
 {
     find_looks(f);
     for (size_t i = 0; i < f->source->count; i = f->end[i]) {
-        jm__fold_candidate next = {i, f->look[i], is_number(row_of(f, i)->name)};
+        fold_candidate next = {i, f->look[i], is_number(row_of(f, i)->name)};
         if (!jm__vec_push(&f->pool, next)) return jm__no_memory(err, "jm__fold_make");
     }
     JM_TRY(push_tasks(f, 0, &(const task){0}, NULL, err));
@@ -460,4 +609,166 @@ void jm__fold_free(jm__fold *fold)
     for (size_t i = 0; i < fold->parts.count; i++)
         free(fold->parts.items[i].name);
     jm__vec_free(&fold->parts);
+}
+
+/* ---- which parts of a fold get an interval ---- */
+
+/* An interval of several takes a walk through the whole report: so many, of those with most energy. A choice.
+ */
+enum { INTERVALS_MOST = 500 };
+
+static int by_sum(const void *left, const void *right)
+{
+    const jm__part *a = *(jm__part *const *)left, *b = *(jm__part *const *)right;
+    int order = jm__largest_first(a->sum.energy_j, b->sum.energy_j);
+    return order != 0 ? order : (a > b) - (a < b); /* as they stand */
+}
+
+jm_status jm__fold_intervals(jm__fold *fold, const jm_report *report, const bool *chosen, jm_error *err)
+{
+    size_t count = 0;
+    jm__part **several = calloc(fold->parts.count + 1, sizeof *several);
+    if (several == NULL) return jm__no_memory(err, "jm__fold_intervals");
+    for (size_t i = 0; i < fold->parts.count; i++)
+        if (fold->parts.items[i].members > 1 && (chosen == NULL || chosen[i]))
+            several[count++] = &fold->parts.items[i];
+    if (count > 0) qsort(several, count, sizeof *several, by_sum);
+    jm_status status = JM_OK;
+    for (size_t i = 0; status == JM_OK && i < count && i < INTERVALS_MOST; i++)
+        status = jm__fold_interval(fold, report, several[i], err);
+    free(several);
+    return status;
+}
+
+/* ---- paths of equal layers, side by side: where one of them differs stands a star ---- */
+
+/* Up to the end of a path's component. */
+static size_t component(const char *path)
+{
+    return strcspn(path, "./");
+}
+
+/* The same component in all members' paths; `at` says where in each it begins. */
+static bool is_common(const char *const *at, size_t count, size_t length)
+{
+    for (size_t i = 1; i < count; i++)
+        if (component(at[i]) != length || strncmp(at[0], at[i], length) != 0) return false;
+    return true;
+}
+
+static void add_common(jm__strbuf *out, const char **at, size_t count)
+{
+    while (at[0][0] != '\0') {
+        size_t length = component(at[0]);
+        if (is_common(at, count, length))
+            jm__strbuf_add_bytes(out, at[0], length);
+        else
+            jm__strbuf_add(out, "*");
+        if (at[0][length] != '\0') jm__strbuf_add_bytes(out, at[0] + length, 1);
+        for (size_t i = 0; i < count; i++) {
+            at[i] += component(at[i]);
+            at[i] += at[i][0] != '\0';
+        }
+    }
+}
+
+void jm__part_path_add(jm__strbuf *out, const jm_report *report, const jm__fold *fold, const jm__part *part)
+{
+    const char **at = calloc(part->members + 1, sizeof *at);
+    jm__strbuf path = {.failed = at == NULL};
+    for (size_t i = 0; at != NULL && i < part->members; i++)
+        at[i] = jm_report_row(report, fold->rows[part->first + i])->path;
+    if (at != NULL && part->members > 0) add_common(&path, at, part->members);
+    jm__part_name_path(&path, part);
+    if (path.text != NULL) jm__strbuf_add(out, path.text);
+    out->failed = out->failed || path.failed;
+    jm__strbuf_free(&path);
+    free(at);
+}
+
+/* ---- groups: the parts of a fold for other people, with names, patterns of paths and intervals ---- */
+
+struct jm_groups {
+    jm__fold fold;
+    jm_group *items;
+    char **paths; /* [count]: of those of several; NULL: the row's own */
+};
+
+static jm_status fill(jm_groups *groups, const jm_report *report, size_t number, jm_error *err)
+{
+    const jm__part *part = &groups->fold.parts.items[number];
+    const jm_row *sum = &part->sum;
+    const size_t *rows = groups->fold.rows + part->first;
+    const char *path = sum->path;
+    if (part->members > 1) {
+        jm__strbuf pattern = {0};
+        jm__part_path_add(&pattern, report, &groups->fold, part);
+        path = groups->paths[number] = jm__strbuf_take(&pattern);
+        if (path == NULL) return jm__no_memory(err, "jm_groups_create");
+    }
+    groups->items[number] = (jm_group){
+        .name = part->name,
+        .path = path,
+        .kind = sum->kind,
+        .type = sum->type,
+        .depth = sum->depth,
+        .members = part->members,
+        .rows = rows,
+        .calls = sum->calls,
+        .busy_s = sum->busy_s,
+        .energy_j = sum->energy_j,
+        .energy_low_j = sum->energy_low_j,
+        .energy_high_j = sum->energy_high_j,
+        .power_w = sum->power_w,
+        .share = sum->share,
+        .provenance = sum->provenance,
+    };
+    return JM_OK;
+}
+
+static jm_status make(jm_groups *groups, const jm_report *report, jm_error *err)
+{
+    JM_TRY(jm__fold_make(&groups->fold, report, false, NULL, err));
+    JM_TRY(jm__fold_intervals(&groups->fold, report, NULL, err));
+    size_t count = groups->fold.parts.count;
+    groups->items = calloc(count + 1, sizeof *groups->items);
+    groups->paths = calloc(count + 1, sizeof *groups->paths);
+    if (groups->items == NULL || groups->paths == NULL) return jm__no_memory(err, "jm_groups_create");
+    for (size_t i = 0; i < count; i++)
+        JM_TRY(fill(groups, report, i, err));
+    return JM_OK;
+}
+
+jm_status jm_groups_create(jm_groups **out, const jm_report *report, jm_error *err)
+{
+    jm_groups *groups = calloc(1, sizeof *groups);
+    *out = NULL;
+    if (groups == NULL) return jm__no_memory(err, "jm_groups_create");
+    jm_status status = make(groups, report, err);
+    if (status == JM_OK)
+        *out = groups;
+    else
+        jm_groups_free(groups);
+    return status;
+}
+
+void jm_groups_free(jm_groups *groups)
+{
+    if (groups == NULL) return;
+    for (size_t i = 0; groups->paths != NULL && i < groups->fold.parts.count; i++)
+        free(groups->paths[i]);
+    free(groups->paths);
+    free(groups->items);
+    jm__fold_free(&groups->fold);
+    free(groups);
+}
+
+size_t jm_group_count(const jm_groups *groups)
+{
+    return groups->fold.parts.count;
+}
+
+const jm_group *jm_group_get(const jm_groups *groups, size_t group)
+{
+    return group < groups->fold.parts.count ? &groups->items[group] : NULL;
 }

@@ -5,7 +5,17 @@
 
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "report/fold_source.h"
+
+#include <joulemap/report.h>
+
+/* Parents stand before their children. */
+typedef struct jm__fold_source {
+    void *context;
+    size_t count;
+    const jm_row *(*row)(void *context, size_t row);
+    bool (*equal)(void *context, size_t row,
+                  size_t usual); /* of two that look alike: is `row` as the usual one? */
+} jm__fold_source;
 
 /* One row, or several that are the same part of equal layers. */
 typedef struct jm__part {
@@ -50,5 +60,10 @@ void jm__part_name_path(jm__strbuf *path, const jm__part *part);
 jm_status jm__fold_intervals(jm__fold *fold, const jm_report *report, const bool *chosen, jm_error *err);
 
 void jm__fold_free(jm__fold *fold);
+
+/* Add the path of its row; of several members what their paths have in common, "blocks.*.attn" of
+ * "blocks.0.attn" and "blocks.1.attn": a pattern that matches all of them; of one that is called by their
+ * class, "blocks.*.2 LayerNorm". */
+void jm__part_path_add(jm__strbuf *out, const jm_report *report, const jm__fold *fold, const jm__part *part);
 
 #endif

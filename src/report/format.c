@@ -1,8 +1,11 @@
-/* Figures for people: a unit that fits, as many digits as are known. */
+/* Figures, sentences and names for people. */
 #include "report/format.h"
 
 #include "base/plain.h"
+#include "base/status.h"
+#include "base/utf8.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -175,4 +178,173 @@ void jm__format_count(char out[JM_CELL], int64_t count)
         double figure = rounded((double)count, 3) / best->size;
         jm__print(out, JM_CELL, "%.*f%s", decimals_for(figure, 3), figure, best->text);
     }
+}
+
+/* ---- long C++ kernel names, made short enough for a table: first what says least goes ---- */
+
+#define ANONYMOUS "(anonymous namespace)"
+
+bool jm__is_cpp_name(const char *name)
+{
+    return strncmp(name, "void ", 5) == 0 || strstr(name, "::") != NULL;
+}
+
+/* Length of a name without the list of parameters at its end. */
+static size_t without_parameters(const char *name, size_t length)
+{
+    if (length == 0 || name[length - 1] != ')') return length;
+    size_t depth = 0;
+    for (size_t i = length; i-- > 0;) {
+        if (name[i] == ')') depth++;
+        if (name[i] == '(' && --depth == 0) {
+            bool names_a_scope = strncmp(name + i, ANONYMOUS, strlen(ANONYMOUS)) == 0;
+            return i > 0 && !names_a_scope ? i : length;
+        }
+    }
+    return length;
+}
+
+/* Length of `text` without the scope at its end ("native", "(anonymous namespace)"). */
+static size_t without_scope(const char *text, size_t length)
+{
+    size_t anonymous = strlen(ANONYMOUS);
+    if (length >= anonymous && strncmp(text + length - anonymous, ANONYMOUS, anonymous) == 0) {
+        return length - anonymous;
+    }
+    while (length > 0 && (isalnum((unsigned char)text[length - 1]) || text[length - 1] == '_'))
+        length--;
+    return length;
+}
+
+/* A scope with template arguments ("Sum<int>::") stays: they tell which one it is. */
+static void drop_namespaces(jm__strbuf *out, const char *name, size_t length)
+{
+    size_t start = out->length;
+    for (size_t i = 0; i < length && !out->failed; i++) {
+        bool scope = i + 1 < length && name[i] == ':' && name[i + 1] == ':';
+        size_t kept = scope ? start + without_scope(out->text + start, out->length - start) : out->length;
+        if (!scope) {
+            jm__strbuf_add_bytes(out, name + i, 1);
+        } else if (kept < out->length) {
+            out->length = kept;
+            out->text[kept] = '\0';
+            i++;
+        } else {
+            jm__strbuf_add(out, "::");
+            i++;
+        }
+    }
+}
+
+/* Keep what stands inside fewer than `deep` brackets. */
+static void drop_template_arguments(jm__strbuf *out, const char *name, size_t deep)
+{
+    size_t depth = 0;
+    for (; *name != '\0'; name++) {
+        if (*name == '>' && depth > 0) depth--;
+        if (depth < deep) jm__strbuf_add_bytes(out, name, 1);
+        if (*name == '<') depth++;
+    }
+}
+
+void jm__kernel_name_add(jm__strbuf *out, const char *name, jm__brevity brevity)
+{
+    if (strncmp(name, "void ", 5) == 0) name += 5;
+    size_t length = without_parameters(name, strlen(name));
+    if (brevity == JM_BREVITY_SIGNATURE) {
+        jm__strbuf_add_bytes(out, name, length);
+        return;
+    }
+    if (brevity == JM_BREVITY_NAMESPACES) {
+        drop_namespaces(out, name, length);
+        return;
+    }
+    jm__strbuf without = {0};
+    drop_namespaces(&without, name, length);
+    if (without.failed)
+        out->failed = true;
+    else if (without.text != NULL)
+        drop_template_arguments(out, without.text, brevity == JM_BREVITY_INNER ? 2 : 1);
+    jm__strbuf_free(&without);
+}
+
+void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns)
+{
+    const char *arguments = name + strcspn(name, "<");
+    jm__strbuf head = {0};
+    jm__strbuf_add_bytes(&head, name, (size_t)(arguments - name));
+    if (head.text == NULL) {
+        out->failed = out->failed || head.failed;
+        return;
+    }
+    size_t wanted = jm__utf8_columns(arguments), least = columns * 2 / 5;
+    size_t room = columns > wanted + least ? columns - wanted : least;
+    size_t start = out->length;
+    jm__utf8_add_cut(out, head.text, arguments[0] == '\0' ? columns : room);
+    if (out->text != NULL) jm__utf8_add_head(out, arguments, columns - jm__utf8_columns(out->text + start));
+    jm__strbuf_free(&head);
+}
+
+/* ---- sentences in lines that fit the terminal ---- */
+
+/* The word at `next` belongs to the figure before it, which ends at `end`: "\302\2610.5", "W", "%",
+ * "\302\260C". */
+static bool is_bound(const char *end, const char *next)
+{
+    enum { UNIT = 2 };
+    size_t letters = 0, wide = 0;
+    if (strchr("0123456789", end[-1]) == NULL) return false;
+    if (strncmp(next, "\302\261", 2) == 0) return true;
+    for (; next[letters] != '\0' && strchr(" ,;:.)", next[letters]) == NULL; letters++)
+        wide += !jm__utf8_continues(next + letters);
+    return wide > 0 && wide <= UNIT && strchr("0123456789", next[0]) == NULL;
+}
+
+/* Bytes up to the next space at which a line may end. */
+static size_t unit_length(const char *word)
+{
+    size_t bytes = strcspn(word, " ");
+    while (bytes > 0 && word[bytes] == ' ' && is_bound(word + bytes, word + bytes + 1))
+        bytes += 1 + strcspn(word + bytes + 1, " ");
+    return bytes;
+}
+
+void jm__wrap(jm__strbuf *out, const char *name, size_t indent, const char *text, size_t width)
+{
+    jm__strbuf clean = {0};
+    jm__utf8_add(&clean, text, true);
+    jm__strbuf_format(out, "%-*s", (int)indent, name);
+    size_t column = indent;
+    for (const char *word = clean.text; word != NULL && *word != '\0';) {
+        size_t bytes = unit_length(word), wide = 0;
+        for (size_t i = 0; i < bytes; i++)
+            wide += !jm__utf8_continues(word + i);
+        if (width > 0 && column > indent && column + 1 + wide > width) {
+            jm__strbuf_format(out, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            jm__strbuf_add(out, " ");
+            column++;
+        }
+        jm__strbuf_add_bytes(out, word, bytes);
+        column += wide;
+        word += bytes + (word[bytes] == ' ');
+    }
+    jm__strbuf_add(out, "\n");
+    if (clean.failed) out->failed = true;
+    jm__strbuf_free(&clean);
+}
+
+void jm__wrap_take(jm__strbuf *out, const char *name, size_t indent, jm__strbuf *text, size_t width)
+{
+    jm__wrap(out, name, indent, text->text != NULL ? text->text : "", width);
+    out->failed = out->failed || text->failed;
+    jm__strbuf_free(text);
+}
+
+jm_status jm__hand_over(char **out, jm__strbuf *text, jm_status status, const char *operation, jm_error *err)
+{
+    *out = status == JM_OK ? jm__strbuf_take(text) : NULL;
+    jm__strbuf_free(text);
+    return status == JM_OK && *out == NULL ? jm__no_memory(err, operation) : status;
 }

@@ -1,7 +1,11 @@
-/* Figures for people: a unit that fits, as many digits as are known. What is absent is "-". */
+/* What people read: figures with a unit that fits and as many digits as are known, sentences in lines, long
+ * names made short. */
 #ifndef JM_REPORT_FORMAT_H
 #define JM_REPORT_FORMAT_H
 
+#include "base/strbuf.h"
+
+#include <joulemap/status.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,5 +37,45 @@ void jm__format_power(char out[JM_CELL], double power_w); /* "612 W" */
 void jm__format_time(char out[JM_CELL], double time_s);   /* "1.23 ms" */
 void jm__format_share(char out[JM_CELL], double share);   /* 0.123: "12.3 %" */
 void jm__format_count(char out[JM_CELL], int64_t count);  /* "123", "1.23M" */
+
+/* ---- C++ kernel names, made short enough for a table */
+
+/* How much is left out. */
+typedef enum jm__brevity {
+    JM_BREVITY_SIGNATURE,  /* without "void " and the list of parameters */
+    JM_BREVITY_NAMESPACES, /* and without namespaces */
+    JM_BREVITY_INNER,      /* and with "<>" in place of the template arguments of template arguments */
+    JM_BREVITY_TEMPLATES,  /* and of all template arguments */
+    JM_BREVITY_COUNT
+} jm__brevity;
+
+/* A demangled C++ name, as opposed to a layer's or a C function's. */
+bool jm__is_cpp_name(const char *name);
+
+/* Add a C++ name in short. */
+void jm__kernel_name_add(jm__strbuf *out, const char *name, jm__brevity brevity);
+
+/* Add a name that is too long even so: the middle of the function's name goes, and the end of its
+ * template arguments, whose beginning tells best which one of its kind it is. */
+void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns);
+
+/* "name      text": `indent` columns for the name, words beyond column `width` (0: none are) on lines of
+ * their own below the text. The text may hold any bytes. */
+void jm__wrap(jm__strbuf *out, const char *name, size_t indent, const char *text, size_t width);
+void jm__wrap_take(jm__strbuf *out, const char *name, size_t indent, jm__strbuf *text,
+                   size_t width); /* frees it */
+
+/* What a view wrote, as its result: the text is taken, or freed where the status, which this returns, is not
+ * OK. */
+jm_status jm__hand_over(char **out, jm__strbuf *text, jm_status status, const char *operation, jm_error *err);
+
+/* Escapes of terminals (ECMA-48, SGR): few, for what a reader looks for first and for what is little known.
+ */
+#define JM_COLOUR_BOLD   "\033[1m"
+#define JM_COLOUR_FAINT  "\033[2m"
+#define JM_COLOUR_RED    "\033[31m"
+#define JM_COLOUR_GREEN  "\033[32m"
+#define JM_COLOUR_YELLOW "\033[33m"
+#define JM_COLOUR_NONE   "\033[0m"
 
 #endif

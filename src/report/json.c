@@ -1,28 +1,59 @@
 /* The report as JSON: every figure in full, null where there is none. */
+#include "report/json.h"
+
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "report/json_add.h"
-#include "report/json_summary.h"
+#include "report/format.h"
 
 #include <joulemap/report.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes the item. False, and the array is gone, if there is no memory for one of the two. */
-static bool append(json_t **array, json_t *item)
+/* Where a value's text goes, and how deep inside others it stands. */
+typedef struct place {
+    jm__strbuf *out;
+    int spaces;
+} place;
+
+enum { INDENT = 2 };
+
+/* A line's end stands for itself: in a text it is written as two characters. */
+static int add_bytes(const char *bytes, size_t count, void *to)
 {
-    if (json_array_append_new(*array, item) == 0) return true;
-    json_decref(*array);
-    *array = NULL;
-    return false;
+    const place *at = to;
+    for (size_t used = 0, part; used < count; used += part) {
+        const char *end = memchr(bytes + used, '\n', count - used);
+        part = end != NULL ? (size_t)(end - bytes) + 1 - used : count - used;
+        jm__strbuf_add_bytes(at->out, bytes + used, part);
+        if (end != NULL) jm__strbuf_format(at->out, "%*s", at->spaces, "");
+    }
+    return 0; /* the buffer remembers */
 }
 
+/* Into a buffer of our own: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14).
+ */
+bool jm__json_add(jm__strbuf *out, const json_t *value, int depth)
+{
+    enum { DIGITS = 15 };
+    place at = {out, depth * INDENT};
+    return value != NULL &&
+           json_dump_callback(value, add_bytes, &at, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS)) == 0;
+}
+
+/* ---- the report as JSON: every figure in full, null where there is none ---- */
+
+static json_t *text_at(const void *values, size_t i)
+{
+    return jm__json_text(((const char *const *)values)[i]);
+}
+
+/* An array; `values` ends with NULL, or is it. */
 static json_t *texts(const char *const *values)
 {
-    json_t *array = json_array();
-    for (; values != NULL && *values != NULL; values++)
-        if (!append(&array, jm__json_text(*values))) break;
-    return array;
+    size_t count = 0;
+    while (values != NULL && values[count] != NULL)
+        count++;
+    return jm__json_array(count, text_at, values);
 }
 
 static json_t *field(jm_field_kind kind, const void *value)
@@ -87,11 +118,14 @@ static bool add_rows(jm__strbuf *out, const jm_report *report)
     return whole;
 }
 
+static json_t *member_at(const void *rows, size_t i)
+{
+    return json_integer((json_int_t)((const size_t *)rows)[i]);
+}
+
 static json_t *group_object(const jm_group *group)
 {
-    json_t *rows = json_array();
-    for (size_t i = 0; i < group->members; i++)
-        if (!append(&rows, json_integer((json_int_t)group->rows[i]))) break;
+    json_t *rows = jm__json_array(group->members, member_at, group->rows);
     return json_pack("{so so so so si sI so sI so so so so so so so}", "name", jm__json_text(group->name),
                      "path", jm__json_text(group->path), "kind", jm__json_text(group->kind), "type",
                      jm__json_text(group->type), "depth", group->depth, "members", (json_int_t)group->members,
@@ -127,12 +161,9 @@ static jm_status add_groups(jm__strbuf *out, const jm_report *report, jm_error *
     return whole ? JM_OK : jm__no_memory(err, "jm_report_json");
 }
 
-static json_t *notes_array(const jm_report *report)
+static json_t *note_at(const void *report, size_t i)
 {
-    json_t *notes = json_array();
-    for (size_t i = 0; i < jm_report_note_count(report); i++)
-        if (!append(&notes, jm__json_text(jm_report_note(report, i)))) break;
-    return notes;
+    return jm__json_text(jm_report_note(report, i));
 }
 
 /* Add the totals and qualities that have their place here. */
@@ -161,7 +192,8 @@ json_t *jm__report_summary(const jm_report *report)
                                jm__json_text(options->phase));
     bool whole = add_summary(object, report, JM_IN_REPORT) && add_summary(quality, report, JM_IN_QUALITY) &&
                  add_summary(overhead, report, JM_IN_OVERHEAD) &&
-                 json_object_set_new(quality, "notes", notes_array(report)) == 0 &&
+                 json_object_set_new(quality, "notes",
+                                     jm__json_array(jm_report_note_count(report), note_at, report)) == 0 &&
                  json_object_set(object, "quality", quality) == 0 &&
                  json_object_set(object, "overhead", overhead) == 0;
     json_decref(quality);
@@ -191,7 +223,5 @@ jm_status jm_report_json(const jm_report *report, char **out, jm_error *err)
 {
     jm__strbuf text = {0};
     jm_status status = add_report(&text, report, err);
-    *out = status == JM_OK ? jm__strbuf_take(&text) : NULL;
-    jm__strbuf_free(&text);
-    return status != JM_OK || *out != NULL ? status : jm__no_memory(err, "jm_report_json");
+    return jm__hand_over(out, &text, status, "jm_report_json", err);
 }

@@ -2,8 +2,7 @@
 #include "report/table.h"
 
 #include "base/utf8.h"
-#include "report/colour.h"
-#include "report/kernel_name.h"
+#include "report/format.h"
 
 #include <string.h>
 
@@ -304,6 +303,14 @@ void jm__table_print(jm__strbuf *out, const jm__table *table, size_t width)
     }
     free(shown);
     free_short_names(&names);
+}
+
+bool jm__table_push(jm__table *table, jm__table_line line, jm__strbuf *name)
+{
+    line.name = jm__strbuf_take(name);
+    if (line.name != NULL && jm__vec_push(&table->lines, line)) return true;
+    free(line.name);
+    return false;
 }
 
 void jm__table_free(jm__table *table)

@@ -39,6 +39,9 @@ typedef struct jm__table {
     JM_VEC(jm__table_line) lines;
 } jm__table;
 
+/* The line is the table's, with the name that this takes. False: no memory. */
+bool jm__table_push(jm__table *table, jm__table_line line, jm__strbuf *name);
+
 /* Add the table as text, at most `width` wide, 0: as wide as it is. */
 void jm__table_print(jm__strbuf *out, const jm__table *table, size_t width);
 void jm__table_free(jm__table *table);

@@ -6,8 +6,7 @@
 #include "cap/model.h"
 #include "cap/search.h"
 #include "report/format.h"
-#include "report/json_add.h"
-#include "report/wrap.h"
+#include "report/json.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "import/ncu/ncu.h"
-#include "report/json_add.h"
+#include "report/json.h"
 #include "report/table.h"
 
 #include <inttypes.h>

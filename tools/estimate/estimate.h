@@ -2,7 +2,7 @@
 #ifndef JM_ESTIMATE_ESTIMATE_H
 #define JM_ESTIMATE_ESTIMATE_H
 
-#include "base/text_store.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 
 #include <joulemap/estimate.h>

@@ -2,7 +2,7 @@
 #ifndef JM_ESTIMATE_FEATURES_H
 #define JM_ESTIMATE_FEATURES_H
 
-#include "base/text_store.h"
+#include "base/strbuf.h"
 
 #include <joulemap/status.h>
 #include <stddef.h>

@@ -3,9 +3,7 @@
 
 #include "base/status.h"
 #include "base/vec.h"
-#include "import/ncu/amount.h"
 #include "import/ncu/sheet.h"
-#include "import/ncu/words.h"
 #include "model/board_model.h"
 #include "model/store.h"
 #include "record/device/device.h"

@@ -245,12 +245,6 @@ static jm_status tell_file(ncu_estimate *m, jm_error *err)
     if (m->choice.another)
         JM_TRY(jm__estimate_note(to, err, "extrapolated: the model of %s was scaled to %s: %.0f %% wider",
                                  to->board, m->choice.board->name, 100 * m->choice.scale_u));
-    if (m->ncu.decimal_guessed)
-        JM_TRY(jm__estimate_note(to, err,
-                                 "line %" PRId64
-                                 ": whether 1,234 is a thousand or one and a bit no number of the file "
-                                 "tells; taken for a thousand",
-                                 m->ncu.ambiguous_line));
     if (m->refused > 0)
         JM_TRY(jm__estimate_note(to, err,
                                  "%zu of %zu kernels have no figure and are in no total (column reason)",

@@ -6,8 +6,7 @@
 #include "base/order.h"
 #include "base/status.h"
 #include "estimate/estimate.h"
-#include "import/ncu/amount.h"
-#include "import/ncu/words.h"
+#include "import/ncu/sheet.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "estimate/estimate.h"
 #include "estimate/trained.h"
 #include "estimate/training.h"
-#include "report/json_add.h"
+#include "report/json.h"
 
 #include <errno.h>
 #include <math.h>

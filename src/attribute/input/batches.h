@@ -4,7 +4,7 @@
 #define JM_ATTRIBUTE_INPUT_BATCHES_H
 
 #include "attribute/input/span_index.h"
-#include "base/text_store.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 
 typedef struct jm__request {

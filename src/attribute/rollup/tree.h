@@ -6,7 +6,7 @@
 #include "attribute/input/span_index.h"
 #include "attribute/input/told.h"
 #include "base/map.h"
-#include "base/text_store.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include <joulemap/report.h>
 

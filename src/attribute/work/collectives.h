@@ -8,7 +8,7 @@
 #include "attribute/input/span_index.h"
 #include "attribute/work/classes.h"
 #include "base/map.h"
-#include "base/text_store.h"
+#include "base/strbuf.h"
 
 #define JM__NO_COLLECTIVE UINT32_MAX
 

@@ -2,14 +2,14 @@
  * a metric, units in the line below the header) and its summaries, as versions from 2020 on print them.
  *
  * Around a table there may be anything: ncu's own lines ("==PROF== ..."), what the program printed. Values
- * are in base units (second, byte, cycle/second, %) whatever prefix they had, and in any locale: which sign
- * is the decimal one is found out of all numbers of a table. What is not there is NAN, never 0.
+ * are in base units (second, byte, cycle/second, %) whatever prefix they had. Numbers are those of the C
+ * locale or of en_US, 1,234.5; one with a decimal comma is BAD_DATA. What is not there is NAN, never 0.
  *
  * Bounded: JM_NCU_*_MAX, and what base/csv.h says. An error names file, line and what is wrong. */
 #ifndef JM_IMPORT_NCU_NCU_H
 #define JM_IMPORT_NCU_NCU_H
 
-#include "base/text_store.h"
+#include "base/strbuf.h"
 
 #include <joulemap/status.h>
 #include <stdbool.h>
@@ -55,9 +55,6 @@ typedef struct jm__ncu {
     int64_t tables;                /* several stand in one file where several programs wrote it */
     bool clocks_free, caches_kept; /* ncu says that it left clocks, caches as they were (--clock-control,
                                       --cache-control none); false: it does not say */
-    bool decimal_is_comma;         /* of the last table */
-    bool decimal_guessed;          /* no number of a table told; it was taken for a point */
-    int64_t ambiguous_line;        /* where the first of those numbers stands */
     jm__text_store texts;
 } jm__ncu;
 
@@ -68,6 +65,13 @@ typedef bool (*jm__ncu_wanted)(const void *context, const char *section, const c
 jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_wanted wanted, const void *context,
                        jm_error *err);
 void jm__ncu_free(jm__ncu *ncu);
+
+/* Units as ncu prints them, in their base: "Gbyte/s" is 1e9 byte/second. */
+#define JM_NCU_UNIT_TEXT 48
+
+/* `base`: the unit without prefixes ("byte/second", "second", "cycle/second" for Hz, "%", "" for none), what
+ * a value has to be multiplied by to be in it as the result. A unit that is not known stays as it is. */
+double jm__ncu_unit(const char *unit, char base[JM_NCU_UNIT_TEXT]);
 
 /* What a line that ncu wrote means, in our words with a cure: NULL if there is nothing to say about it. */
 const char *jm__ncu_explain(const char *line);

@@ -1,25 +1,272 @@
-/* Tables of ncu out of what stands around them. */
-#include "import/ncu/ncu.h"
-
+/* Tables of ncu out of what stands around them: units, header lines, pages. */
 #include "base/csv.h"
 #include "base/map.h"
-#include "base/number.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/vec.h"
-#include "import/ncu/header.h"
-#include "import/ncu/unit.h"
+#include "import/ncu/ncu.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A number of the table at hand that may be read in two ways. */
-typedef struct doubt {
-    size_t value;
-    double comma; /* in base units */
-} doubt;
+/* Columns that tell of the kernel: member, and what ncu calls it. */
+#define JM_NCU_COLUMN_MAP(X)                                                                                 \
+    X(id, "ID")                                                                                              \
+    X(process_id, "Process ID")                                                                              \
+    X(process, "Process Name")                                                                               \
+    X(host, "Host Name")                                                                                     \
+    X(kernel, "Kernel Name")                                                                                 \
+    X(context, "Context")                                                                                    \
+    X(stream, "Stream")                                                                                      \
+    X(block, "Block Size")                                                                                   \
+    X(grid, "Grid Size")                                                                                     \
+    X(device, "Device")                                                                                      \
+    X(cc, "CC")                                                                                              \
+    X(launches, "Invocations")                                                                               \
+    X(section, "Section Name")                                                                               \
+    X(metric, "Metric Name")                                                                                 \
+    X(unit, "Metric Unit")                                                                                   \
+    X(value, "Metric Value")                                                                                 \
+    X(average, "Average")
+typedef enum ncu_form {
+    JM_NCU_DETAILS,
+    JM_NCU_RAW,
+    JM_NCU_SUMMARY,
+} ncu_form;
+
+#define JM_NCU_NO_COLUMN ((size_t)-1)
+typedef struct ncu_header {
+    ncu_form form;
+    bool quoted; /* its lines begin with a quote, as ncu writes them; else somebody saved the table again */
+#define X(member, name) size_t member;
+    JM_NCU_COLUMN_MAP(X)
+#undef X
+} ncu_header;
+
+static const struct {
+    const char *said, *means;
+} table[] = {
+    {"ERR_NVGPUCTRPERM", "this user may not read the GPU's counters: as root, or with the driver's option "
+                         "NVreg_RestrictProfilingToAdminUsers=0"},
+    {"No kernels were profiled", "no kernels were profiled: the program started none on a GPU, a filter "
+                                 "(--kernel-name, --launch-skip, --nvtx) "
+                                 "left out all, they ran in a child process (--target-processes all), or the "
+                                 "program ended before its first one"},
+    {"Failed to profile kernel", "ncu could not profile a kernel"},
+    {"ERR_NVGPUCTR", "the GPU's counters cannot be read"},
+    {"Cuda driver is not compatible", "this ncu is newer than the driver allows"},
+    {"driver is not compatible", "this ncu is newer than the driver allows"},
+    {"Another instance of profiler",
+     "another profiler (ncu, CUPTI, joulemap's counters) has the GPU's counters"},
+    {"ResourceUnavailable", "another profiler (ncu, CUPTI, joulemap's counters) has the GPU's counters"},
+    {"unrecognised option", "this ncu does not know an option"},
+    {"unrecognized option", "this ncu does not know an option"},
+    {"Failed to find metric", "this ncu does not know a metric that was asked for"},
+    {"The application returned an error code", "the program itself failed under ncu"},
+    {"Failed to launch", "ncu could not start the program"},
+};
+
+const char *jm__ncu_explain(const char *line)
+{
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strstr(line, table[i].said) != NULL) return table[i].means;
+    return NULL;
+}
+
+/* ---- a unit is a product and quotient of words, each with a prefix perhaps ---- */
+
+typedef struct word {
+    const char *name;
+    const char *base;
+    bool takes_small; /* n, u and m may stand before it */
+} word;
+
+static const word words[] = {
+    {"byte", "byte", false},     {"bytes", "byte", false},     {"B", "byte", false},
+    {"second", "second", true},  {"s", "second", true},        {"sec", "second", true},
+    {"cycle", "cycle", false},   {"cycles", "cycle", false},   {"inst", "inst", false},
+    {"sector", "sector", false}, {"sectors", "sector", false}, {"request", "request", false},
+    {"warp", "warp", false},     {"thread", "thread", false},  {"block", "block", false},
+    {"hz", "hz", false},         {"Hz", "hz", false},          {"register", "register", false},
+};
+
+/* 0: it is none. */
+static double prefix_of(char letter, const char *letters, const double *factors)
+{
+    const char *at = letter != '\0' ? strchr(letters, letter) : NULL;
+    return at != NULL ? factors[at - letters] : 0;
+}
+
+static double large(char prefix)
+{
+    return prefix_of(prefix, "kKMGTP", (const double[]){1e3, 1e3, 1e6, 1e9, 1e12, 1e15});
+}
+
+static double small(char prefix)
+{
+    return prefix_of(prefix, "munp", (const double[]){1e-3, 1e-6, 1e-9, 1e-12});
+}
+
+static const word *find_word(const char *name)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i].name, name) == 0) return &words[i];
+    return NULL;
+}
+
+/* One word of the unit; its factor, and its base in *base, which is `name` itself where nothing is known. */
+static double one(const char *name, const char **base)
+{
+    const word *known = find_word(name);
+    double factor = 1;
+    if (known == NULL && name[0] != '\0') {
+        size_t taken = 1;
+        factor = large(name[0]);
+        if (factor > 0 && strncmp(name + 1, "iB", 3) == 0) { /* KiB: powers of two */
+            factor = name[0] == 'K' ? 0x1p10 : name[0] == 'M' ? 0x1p20 : name[0] == 'G' ? 0x1p30 : 0x1p40;
+            taken = 2;
+        }
+        known = factor > 0 ? find_word(name + taken) : NULL;
+        if (known == NULL && (factor = small(name[0])) > 0) {
+            known = find_word(name + 1);
+            if (known != NULL && !known->takes_small) known = NULL;
+        }
+        if (known == NULL && strncmp(name, "\xc2\xb5", 2) == 0) { /* a micro sign */
+            known = find_word(name + 2);
+            factor = 1e-6;
+        }
+    }
+    *base = known != NULL ? known->base : name;
+    return known != NULL ? factor : 1;
+}
+
+double jm__ncu_unit(const char *unit, char base[JM_NCU_UNIT_TEXT])
+{
+    char text[JM_NCU_UNIT_TEXT];
+    snprintf(text, sizeof text, "%s", unit);
+    if (strlen(unit) >= sizeof text) { /* nobody's */
+        snprintf(base, JM_NCU_UNIT_TEXT, "%s", text);
+        return 1;
+    }
+    double factor = 1;
+    size_t used = 0;
+    bool divides = false, hertz = false;
+    base[0] = '\0';
+    for (char *rest = text; rest != NULL;) {
+        char *slash = strchr(rest, '/');
+        if (slash != NULL) *slash = '\0';
+        const char *name;
+        double by = one(rest, &name);
+        hertz |= strcmp(name, "hz") == 0;
+        factor = divides ? factor / by : factor * by;
+        int added = snprintf(base + used, JM_NCU_UNIT_TEXT - used, "%s%s", divides ? "/" : "", name);
+        if (added < 0 || (size_t)added >= JM_NCU_UNIT_TEXT - used) break;
+        used += (size_t)added;
+        divides = true;
+        rest = slash != NULL ? slash + 1 : NULL;
+    }
+    if (hertz && strcmp(base, "hz") == 0) snprintf(base, JM_NCU_UNIT_TEXT, "cycle/second");
+    return factor;
+}
+
+/* ---- header lines of ncu's tables ---- */
+
+static bool is_table(const char *header)
+{
+    return strstr(header, "Kernel Name") != NULL;
+}
+
+/* ncu parts fields by commas, spreadsheets that saved its file perhaps otherwise. */
+static bool starts_with(const char *line, const char *start)
+{
+    for (; *start != '\0'; line++, start++)
+        if (*line != *start && !(*start == ',' && (*line == ';' || *line == '\t'))) return false;
+    return true;
+}
+
+/* pandas numbers the rows in a first column without a name, and then quotes what it likes. */
+static bool is_row_number(const char *line, const char *id)
+{
+    size_t length = (size_t)(id - line);
+    return (length == 1 || (length == 3 && strncmp(line, "\"\"", 2) == 0)) && strchr(",;\t", id[-1]) != NULL;
+}
+
+/* The bytes of a line that stand before a header line in it (0: it is one from its first byte; a program that
+ * prints no line end stands before it); JM_NCU_NO_COLUMN: there is none. */
+static size_t ncu_header_at(const char *line, bool *quoted)
+{
+    static const char *const quoted_starts[] = {"\"ID\",\"", "\"Process ID\",\"Process Name\""};
+    static const char *const plain_starts[] = {"ID,", ",ID,", "Process ID,Process Name", ",Process ID,"};
+    size_t mark = jm__mark_length(line, strlen(line));
+    *quoted = true;
+    for (const char *at = strchr(line, '"'); at != NULL; at = strchr(at + 1, '"'))
+        if ((starts_with(at, quoted_starts[0]) || starts_with(at, quoted_starts[1])) && is_table(at)) {
+            *quoted = !is_row_number(line + mark, at);
+            return *quoted ? (size_t)(at - line) : mark;
+        }
+    *quoted = false;
+    for (size_t i = 0; i < 4; i++)
+        if (starts_with(line + mark, plain_starts[i]) && is_table(line)) return mark;
+    return JM_NCU_NO_COLUMN;
+}
+
+static size_t find_column(const jm__csv *csv, const char *name)
+{
+    size_t column;
+    return jm__csv_column(csv, name, &column, NULL) == JM_OK ? column : JM_NCU_NO_COLUMN;
+}
+
+/* A column of the raw page that is no metric. */
+static bool ncu_is_fixed(const char *column)
+{
+    static const char *const others[] = {
+        "",
+        "Kernel Time",
+        "Rule Name",
+        "Rule Type",
+        "Rule Description",
+        "Estimated Speedup Type",
+        "Estimated Speedup",
+    };
+    static const char *const known[] = {
+#define X(member, name) name,
+        JM_NCU_COLUMN_MAP(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i], column) == 0) return true;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(others[i], column) == 0) return true;
+    return strstr(column, "Domain:") != NULL; /* NVTX ranges */
+}
+
+/* Which columns the header line that was just read has. BAD_DATA: it lacks what no page lacks. */
+static jm_status ncu_header_read(ncu_header *header, const jm__csv *csv, bool quoted, jm_error *err)
+{
+    header->quoted = quoted;
+#define X(member, name) header->member = find_column(csv, name);
+    JM_NCU_COLUMN_MAP(X)
+#undef X
+    size_t column;
+    JM_TRY(jm__csv_column(csv, "Kernel Name", &column, err));
+    bool a_row_a_metric = header->metric != JM_NCU_NO_COLUMN;
+    header->form = !a_row_a_metric ? JM_NCU_RAW
+                   : header->value == JM_NCU_NO_COLUMN && header->average != JM_NCU_NO_COLUMN
+                       ? JM_NCU_SUMMARY
+                       : JM_NCU_DETAILS;
+    if (header->form == JM_NCU_SUMMARY) header->value = header->average;
+    if (!a_row_a_metric) return JM_OK;
+    JM_TRY(jm__csv_column(csv, "Metric Unit", &column, err));
+    if (header->form == JM_NCU_DETAILS) JM_TRY(jm__csv_column(csv, "Metric Value", &column, err));
+    return JM_OK;
+}
+
+/* ---- tables of ncu out of what stands around them ---- */
 
 /* A column of the raw page. */
 typedef struct raw_column {
@@ -34,17 +281,14 @@ typedef struct reader {
     const char *path;
     jm__ncu_wanted wanted;
     const void *context;
-    jm__ncu_header header;
+    ncu_header header;
     bool in_table, has_units; /* of the raw page: its line of units was read */
     size_t foreign;           /* fields of a line that is of no table of ours: rows below it have as many */
     JM_VEC(jm__ncu_kernel) kernels;
     JM_VEC(jm__ncu_metric) metrics;
     JM_VEC(jm__ncu_value) values;
     JM_VEC(raw_column) columns;
-    JM_VEC(doubt) doubts;
-    size_t table_kernel;            /* the first kernel of the table */
-    int64_t point_line, comma_line; /* where a number stands that tells; 0: none in this table */
-    char point_text[48], comma_text[48];
+    size_t table_kernel;       /* the first kernel of the table */
     jm__map texts, metric_ids; /* interned; key: section, name, unit in one text */
     char why[256], seen[200];  /* what ncu said before, or instead of, a table */
 } reader;
@@ -91,63 +335,29 @@ static jm_status metric_id(reader *r, const char *section, const char *name, con
     return done ? JM_OK : jm__no_memory(err, "jm__ncu_read");
 }
 
-static void note_evidence(reader *r, int64_t *line, char text[48], const char *field)
+/* Also of what nobody wants: of a table that was written with decimal commas every number would be wrong. */
+static jm_status read_number(const reader *r, const char *field, jm__number_kind *kind, double *value,
+                             jm_error *err)
 {
-    if (*line != 0) return;
-    *line = jm__csv_line(r->csv);
-    snprintf(text, 48, "%.40s", field);
-}
-
-/* Every number of the table says what it can of the decimal sign, those that nobody wants too. */
-static jm__number_kind look_at(reader *r, const char *field, double *point, double *comma)
-{
-    jm__number_kind kind = jm__number_read(field, point, comma);
-    if (kind == JM_NUMBER_POINT) note_evidence(r, &r->point_line, r->point_text, field);
-    if (kind == JM_NUMBER_COMMA) note_evidence(r, &r->comma_line, r->comma_text, field);
-    return kind;
+    double comma;
+    *kind = jm__number_read(field, value, &comma);
+    if (*kind != JM_NUMBER_COMMA) return JM_OK;
+    jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %" PRId64 ": \"%.40s\" has a decimal comma", r->path,
+             jm__csv_line(r->csv), field);
+    return jm__hint(err, JM_BAD_DATA, "ncu writes numbers as the locale has them: run it with LC_ALL=C");
 }
 
 static jm_status add_value(reader *r, uint32_t metric, double factor, const char *field, jm_error *err)
 {
-    double point, comma;
-    jm__ncu_kernel *kernel = &r->kernels.items[r->kernels.count - 1];
-    jm__ncu_value value = {.number = NAN, .metric = metric, .line = (uint32_t)jm__csv_line(r->csv)};
-    jm__number_kind kind = look_at(r, field, &point, &comma);
+    jm__number_kind kind;
+    jm__ncu_value value = {.metric = metric, .line = (uint32_t)jm__csv_line(r->csv)};
+    JM_TRY(read_number(r, field, &kind, &value.number, err));
+    value.number *= factor;
     if (r->values.count >= JM_NCU_VALUES_MAX) return too_many(r, err, JM_NCU_VALUES_MAX, "values");
     if (kind == JM_NUMBER_NONE && (value.text = intern(r, field)) == NULL)
         return jm__no_memory(err, "jm__ncu_read");
-    if (kind == JM_NUMBER_COMMA) value.number = comma * factor;
-    if (kind == JM_NUMBER_POINT || kind == JM_NUMBER_PLAIN || kind == JM_NUMBER_AMBIGUOUS)
-        value.number = point * factor;
-    if (kind == JM_NUMBER_AMBIGUOUS) {
-        if (r->doubts.count == 0 && r->to->ambiguous_line == 0) r->to->ambiguous_line = value.line;
-        doubt open = {r->values.count, comma * factor};
-        if (!jm__vec_push(&r->doubts, open)) return jm__no_memory(err, "jm__ncu_read");
-    }
-    kernel->count++;
+    r->kernels.items[r->kernels.count - 1].count++;
     return jm__vec_push(&r->values, value) ? JM_OK : jm__no_memory(err, "jm__ncu_read");
-}
-
-static jm_status end_table(reader *r, jm_error *err)
-{
-    if (r->point_line != 0 && r->comma_line != 0) {
-        return jm__fail(err, JM_BAD_DATA, 0, NULL,
-                        "%s: \"%s\" in line %" PRId64 " has a decimal point, \"%s\" in line %" PRId64
-                        " of the same table a decimal comma: one of the two is damaged",
-                        r->path, r->point_text, r->point_line, r->comma_text, r->comma_line);
-    }
-    r->to->decimal_is_comma = r->comma_line != 0;
-    if (r->comma_line != 0)
-        for (size_t i = 0; i < r->doubts.count; i++)
-            r->values.items[r->doubts.items[i].value].number = r->doubts.items[i].comma;
-    if (r->doubts.count > 0 && r->point_line == 0 && r->comma_line == 0)
-        r->to->decimal_guessed = true;
-    else if (!r->to->decimal_guessed)
-        r->to->ambiguous_line = 0;
-    r->doubts.count = 0;
-    r->point_line = r->comma_line = 0;
-    r->in_table = r->has_units = false;
-    return JM_OK;
 }
 
 /* ---- kernels */
@@ -157,16 +367,13 @@ static const char *field(reader *r, size_t column)
     return column == JM_NCU_NO_COLUMN ? "" : jm__csv_text(r->csv, column);
 }
 
-/* A whole number without or with grouping signs, as IDs of more than three digits may have. */
+/* A whole number without or with commas, as IDs of more than three digits may have. */
 static bool whole(const char *text, int64_t *value)
 {
     int64_t sum = 0;
     int digits = 0;
     for (; *text != '\0' && strcmp(text, ".0") != 0; text++) { /* "7.0", of a column with gaps */
-        if (*text == ',' || *text == '.' || *text == '\'' || *text == ' ' || (unsigned char)*text >= 0x80) {
-            if (digits == 0) return false;
-            continue;
-        }
+        if (*text == ',' && digits > 0) continue;
         if (*text < '0' || *text > '9' || digits++ >= 18) return false;
         sum = 10 * sum + (*text - '0');
     }
@@ -186,7 +393,7 @@ static void read_capability(const char *text, jm__ncu_kernel *kernel)
 {
     char *end;
     long major = strtol(text, &end, 10);
-    if (end == text || (*end != '.' && *end != ',') || major < 1 || major > 99) return;
+    if (end == text || *end != '.' || major < 1 || major > 99) return;
     long minor = strtol(end + 1, &end, 10);
     if (*end != '\0' || minor < 0 || minor > 99) return;
     kernel->cc_major = (int)major;
@@ -195,7 +402,7 @@ static void read_capability(const char *text, jm__ncu_kernel *kernel)
 
 static jm_status read_kernel(reader *r, jm__ncu_kernel *kernel, jm_error *err)
 {
-    const jm__ncu_header *h = &r->header;
+    const ncu_header *h = &r->header;
     *kernel = (jm__ncu_kernel){.launches = 1, .line = jm__csv_line(r->csv), .first = r->values.count};
     JM_TRY(whole_field(r, h->id, &kernel->id, err));
     JM_TRY(whole_field(r, h->process_id, &kernel->process_id, err));
@@ -248,12 +455,11 @@ static jm_status details_row(reader *r, jm_error *err)
     const char *name = field(r, r->header.metric), *section = field(r, r->header.section);
     const char *text = field(r, r->header.value);
     char unit[JM_NCU_UNIT_TEXT];
-    double factor = jm__ncu_unit(field(r, r->header.unit), unit), point, comma;
+    double factor = jm__ncu_unit(field(r, r->header.unit), unit), unwanted;
+    jm__number_kind kind;
     if (name[0] == '\0') return JM_OK; /* a rule */
-    if (r->wanted != NULL && !r->wanted(r->context, section, name, unit)) {
-        look_at(r, text, &point, &comma);
-        return JM_OK;
-    }
+    if (r->wanted != NULL && !r->wanted(r->context, section, name, unit))
+        return read_number(r, text, &kind, &unwanted, err);
     uint32_t metric;
     JM_TRY(metric_id(r, section, name, unit, &metric, err));
     return add_value(r, metric, factor, text, err);
@@ -266,7 +472,7 @@ static jm_status raw_units(reader *r, jm_error *err)
         const char *name = jm__csv_column_name(r->csv, i);
         char unit[JM_NCU_UNIT_TEXT];
         raw_column column = {.factor = jm__ncu_unit(jm__csv_text(r->csv, i), unit)};
-        column.kept = !jm__ncu_is_fixed(name) && (r->wanted == NULL || r->wanted(r->context, "", name, unit));
+        column.kept = !ncu_is_fixed(name) && (r->wanted == NULL || r->wanted(r->context, "", name, unit));
         if (column.kept) JM_TRY(metric_id(r, "", name, unit, &column.metric, err));
         if (!jm__vec_push(&r->columns, column)) return jm__no_memory(err, "jm__ncu_read");
     }
@@ -277,7 +483,8 @@ static jm_status raw_units(reader *r, jm_error *err)
 static jm_status raw_row(reader *r, jm_error *err)
 {
     jm__ncu_kernel kernel;
-    double point, comma;
+    double unwanted;
+    jm__number_kind kind;
     if (!r->has_units) {
         if (field(r, r->header.id)[0] == '\0' && field(r, r->header.kernel)[0] == '\0')
             return raw_units(r, err);
@@ -294,7 +501,7 @@ static jm_status raw_row(reader *r, jm_error *err)
         if (column->kept)
             JM_TRY(add_value(r, column->metric, column->factor, text, err));
         else if (strstr(jm__csv_column_name(r->csv, i), "__") != NULL)
-            look_at(r, text, &point, &comma);
+            JM_TRY(read_number(r, text, &kind, &unwanted, err));
     }
     return JM_OK;
 }
@@ -314,13 +521,13 @@ static void note_line(reader *r, const char *line)
 
 static jm_status begin_table(reader *r, size_t before, bool quoted, jm_error *err)
 {
-    if (r->in_table) JM_TRY(end_table(r, err));
     if (before > 0) jm__csv_pass(r->csv, before);
     JM_TRY(jm__csv_header(r->csv, err));
-    JM_TRY(jm__ncu_header_read(&r->header, r->csv, quoted, err));
+    JM_TRY(ncu_header_read(&r->header, r->csv, quoted, err));
     r->to->tables++;
     r->table_kernel = r->kernels.count;
     r->in_table = true;
+    r->has_units = false;
     return JM_OK;
 }
 
@@ -364,8 +571,8 @@ static jm_status read_lines(reader *r, jm_error *err)
         const char *line;
         bool quoted;
         JM_TRY(jm__csv_peek(r->csv, &line, err));
-        if (line == NULL) return r->in_table ? end_table(r, err) : JM_OK;
-        size_t before = jm__ncu_header_at(line, &quoted);
+        if (line == NULL) return JM_OK;
+        size_t before = ncu_header_at(line, &quoted);
         if (before != JM_NCU_NO_COLUMN) {
             JM_TRY(begin_table(r, before, quoted, err));
         } else if (may_be_row(r, line)) {
@@ -424,7 +631,6 @@ jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_wanted wanted, co
     jm__map_free(&r->texts);
     jm__map_free(&r->metric_ids);
     jm__vec_free(&r->columns);
-    jm__vec_free(&r->doubts);
     free(r);
     if (status != JM_OK) jm__ncu_free(ncu);
     return status;

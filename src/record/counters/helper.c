@@ -1,7 +1,6 @@
 /* joulemap-counters: how it is started, frames, and believing what it says as far as it can be true. */
 #include "record/counters/helper.h"
 
-#include "base/beside.h"
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/plain.h"

@@ -1,9 +1,9 @@
 /* The NVML back end: which libnvidia-ml to load, which boards there are, which sensors work, reading them. */
 #include "record/device/nvml.h"
 
-#include "base/beside.h"
 #include "base/clock.h"
-#include "base/library.h"
+#include "base/helper.h"
+#include "base/no_fork.h"
 #include "base/status.h"
 #include "format/rows/rows.h"
 

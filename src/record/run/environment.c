@@ -1,5 +1,5 @@
 /* The environment that lets a child join a run. */
-#include "base/beside.h"
+#include "base/helper.h"
 #include "base/strbuf.h"
 #include "record/run/inside.h"
 

@@ -1,8 +1,8 @@
 /* What of this process is recorded, and when: all of it, at the times that the program says, or its steps as
  * a budget has it. */
-#include "base/beside.h"
 #include "base/clock.h"
-#include "base/library.h"
+#include "base/helper.h"
+#include "base/no_fork.h"
 #include "base/status.h"
 #include "format/rows/marks.h"
 #include "record/run/budget.h"

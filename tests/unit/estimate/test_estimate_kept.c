@@ -1,6 +1,6 @@
 /* Which of the models that calibration keeps an estimate takes: rules of tools/estimate/model_choice.h, on
  * simulated boards as this machine's. */
-#include "import/ncu/words.h"
+#include "import/ncu/sheet.h"
 
 #include <joulemap/board.h>
 #include <joulemap/estimate.h>

@@ -4,11 +4,10 @@
 #include "base/strbuf.h"
 #include "failing_each.h"
 #include "format/rows/marks.h"
-#include "page/document.h"
 #include "page/parts.h"
-#include "report/head.h"
-#include "report/json_add.h"
-#include "report/row_cells.h"
+#include "report/facts.h"
+#include "report/json.h"
+#include "report/text.h"
 #include "small_run.h"
 
 #include <joulemap/diff.h>

@@ -1,8 +1,7 @@
-/* Tables of Nsight Compute: every form, any locale, whatever stands around them, and 10,000 damaged ones. */
-#include "base/number.h"
+/* Tables of Nsight Compute: every form, whatever stands around them, and 10,000 damaged ones. */
+#include "base/csv.h"
 #include "chance.h"
 #include "import/ncu/ncu.h"
-#include "import/ncu/unit.h"
 #include "proof.h"
 
 #include <math.h>
@@ -182,7 +181,6 @@ static void test_base_units_say_the_same(void **state)
               "second\"\n" KERNEL("0", "gemm") "\"72,736\",\"12,582,912\",\"2,619,000,000\"\n");
     assert_near(value_of(0, "", "gpu__time_duration.sum", "second"), 72.736e-6, 1e-14);
     assert_near(value_of(0, "", "dram__bytes_read.sum", "byte"), 12582912, 0);
-    assert_false(ncu.decimal_guessed); /* 12,582,912 tells */
     jm__ncu_free(&ncu);
 }
 
@@ -230,7 +228,7 @@ static void test_a_table_saved_again_without_quotes(void **state)
     jm__ncu_free(&ncu);
     static const char *const others[] = {
         "ID;Process ID;Kernel Name;Section Name;Metric Name;Metric Unit;Metric Value\n"
-        "0;9;k<1, 2>;S;Duration;us;1,5\n0;9;k<1, 2>;S;Duration of it;us;1.234,5\n",
+        "0;9;k<1, 2>;S;Duration;us;1.5\n0;9;k<1, 2>;S;Duration of it;us;1234.5\n",
         "\"ID\"\t\"Process ID\"\t\"Kernel Name\"\t\"Section Name\"\t\"Metric Name\"\t\"Metric "
         "Unit\"\t\"Metric Value\"\n"
         "\"0\"\t\"9\"\t\"k<1, 2>\"\t\"S\"\t\"Duration of it\"\t\"us\"\t\"1234.5\"\n"};
@@ -256,7 +254,7 @@ static void test_a_table_that_pandas_saved_again(void **state)
         "\"ID\",\"Process ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n"
         "\"\",\"\",\"\",\"us\"\n0,9,\"k<1, 2>\",2.5\n1,9,\"k<1, 2>\",7.5\n",
         "\xef\xbb\xbf\"\";\"ID\";\"Process ID\";\"Kernel Name\";\"gpu__time_duration.sum\"\n"
-        "0;\"\";\"\";\"\";\"us\"\n1;0;9;\"k<1, 2>\";2,5\n2;1;9;\"k<1, 2>\";7,5\n",
+        "0;\"\";\"\";\"\";\"us\"\n1;0;9;\"k<1, 2>\";2.5\n2;1;9;\"k<1, 2>\";7.5\n",
         ",ID,Process ID,Kernel Name,gpu__time_duration.sum\n"
         "0,,,,us\n1,0,9,\"k<1, 2>\",2.5\n2,1,9,\"k<1, 2>\",7.5\n"};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
@@ -324,25 +322,16 @@ static void test_numbers_of_every_locale(void **state)
                                                                                                    "\",\"" b \
                                                                                                    "\"\n"
 
-static void test_other_numbers_of_the_table_tell_what_one_means(void **state)
+static void test_a_comma_groups_and_a_decimal_comma_is_refused(void **state)
 {
     (void)state;
     read_good(TWO("1,234", "45.5"));
     assert_near(value_of(0, "", "a__x.sum", "byte"), 1234, 0);
-    assert_false(ncu.decimal_is_comma || ncu.decimal_guessed);
     jm__ncu_free(&ncu);
-    read_good(TWO("1,234", "45,5"));
-    assert_near(value_of(0, "", "a__x.sum", "byte"), 1.234, 1e-12);
-    assert_true(ncu.decimal_is_comma);
-    jm__ncu_free(&ncu);
-    read_good(TWO("1,234", "45"));
-    assert_near(value_of(0, "", "a__x.sum", "byte"), 1234, 0);
-    assert_true(ncu.decimal_guessed);
-    assert_int_equal(ncu.ambiguous_line, 3);
-    jm__ncu_free(&ncu);
-    assert_int_equal(read_bytes(TWO("1.5", "45,5"), strlen(TWO("1.5", "45,5"))), JM_BAD_DATA);
+    assert_int_equal(read_bytes(TWO("1.234", "45,5"), strlen(TWO("1.234", "45,5"))), JM_BAD_DATA);
     assert_non_null(strstr(err.text, "decimal comma"));
     assert_non_null(strstr(err.text, "line 3"));
+    assert_non_null(strstr(err.hint, "LC_ALL=C"));
 }
 
 static void test_units_of_all_years(void **state)
@@ -471,20 +460,15 @@ static size_t mutate(char *text, size_t size, size_t room)
              "1",                                                                                            \
              "gemm") "\"72.74\",\"12.58\",\"1,695,744\"\n" N_KERNEL("2",                                     \
                                                                     "copy") "\"3.25\",\"n/a\",\"12,288\"\n"
-#define N_COMMA                                                                                              \
-    HEAD "\"gpu__time_duration.sum\",\"dram__bytes_read.sum\"\n"                                             \
-         "\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"us\",\"Mbyte\"\n" N_KERNEL(               \
-             "1", "gemm") "\"1.272,74\",\"12,58\"\n"
-
 static void test_ten_thousand_damaged_files_give_an_error_or_what_is_there(void **state)
 {
     (void)state;
-    static const char *const whole[] = {N_DETAILS, N_RAW, N_COMMA};
+    static const char *const whole[] = {N_DETAILS, N_RAW};
     static char text[8192];
     const unsigned files = (unsigned)proof_some(10000, 300);
     unsigned good = 0, bad = 0;
     for (unsigned i = 0; i < files; i++) {
-        const char *from = whole[i % 3];
+        const char *from = whole[i % 2];
         size_t size = strlen(from);
         memcpy(text, from, size);
         size = mutate(text, size, sizeof text);
@@ -517,16 +501,16 @@ static bool only_duration(const void *context, const char *section, const char *
     return strcmp(name, context) == 0;
 }
 
-static void test_what_is_not_wanted_is_not_kept_and_still_tells_the_locale(void **state)
+static void test_what_is_not_wanted_is_not_kept_and_still_tells_of_a_decimal_comma(void **state)
 {
     (void)state;
-    const char *text = TWO("1,234", "45,5");
-    read_bytes(text, strlen(text));
+    read_good(TWO("1,234", "45.5"));
     jm__ncu_free(&ncu);
     assert_int_equal(jm__ncu_read(&ncu, path, only_duration, "a__x.sum", &err), JM_OK);
     assert_int_equal(ncu.metric_count, 1);
-    assert_near(ncu.values[0].number, 1.234, 1e-12);
     jm__ncu_free(&ncu);
+    assert_int_equal(read_bytes(TWO("1,234", "45,5"), strlen(TWO("1,234", "45,5"))), JM_BAD_DATA);
+    assert_int_equal(jm__ncu_read(&ncu, path, only_duration, "a__x.sum", &err), JM_BAD_DATA);
 }
 
 int main(void)
@@ -543,10 +527,10 @@ int main(void)
         cmocka_unit_test(test_a_table_saved_again_without_quotes),
         cmocka_unit_test(test_a_table_that_pandas_saved_again),
         cmocka_unit_test(test_numbers_of_every_locale),
-        cmocka_unit_test(test_other_numbers_of_the_table_tell_what_one_means),
+        cmocka_unit_test(test_a_comma_groups_and_a_decimal_comma_is_refused),
         cmocka_unit_test(test_units_of_all_years),
         cmocka_unit_test(test_what_is_wrong_is_named_with_its_line),
-        cmocka_unit_test(test_what_is_not_wanted_is_not_kept_and_still_tells_the_locale),
+        cmocka_unit_test(test_what_is_not_wanted_is_not_kept_and_still_tells_of_a_decimal_comma),
         cmocka_unit_test(test_ten_thousand_damaged_files_give_an_error_or_what_is_there),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);

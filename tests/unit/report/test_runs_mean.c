@@ -3,7 +3,6 @@
  */
 #include "attribute/fit/student.h"
 #include "report/change.h"
-#include "report/runs_mean.h"
 #include "synthetic.h"
 
 #include <math.h>

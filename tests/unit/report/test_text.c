@@ -2,8 +2,6 @@
 #include "base/demangle.h"
 #include "base/utf8.h"
 #include "report/format.h"
-#include "report/kernel_name.h"
-#include "report/wrap.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "attribute/input/span_index.h"
 #include "attribute/report.h"
 #include "fake_report.h"
-#include "page/lines.h"
+#include "page/parts.h"
 #include "proof.h"
 
 #include <jansson.h>

@@ -1,7 +1,6 @@
 /* Starting a helper, asking it, waiting for what it puts back. */
 #include "cap/lease/reach.h"
 
-#include "base/beside.h"
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/status.h"

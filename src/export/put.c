@@ -1,10 +1,23 @@
-/* Varints, numbers of eight bytes and what has a length. */
-#include "export/pb_put.h"
+/* Values of JSON; varints, numbers of eight bytes and what has a length. */
+#include "export/put.h"
 
 #include "base/utf8.h"
 
 #include <endian.h>
 #include <string.h>
+
+bool jm__json_put(FILE *out, const char *before, json_t *value)
+{
+    enum { DIGITS = 15 };
+    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS);
+    if (value == NULL) return false;
+    fputs(before, out);
+    bool whole = json_dumpf(value, out, flags) == 0 || ferror(out);
+    json_decref(value);
+    return whole;
+}
+
+/* ---- varints, numbers of eight bytes and what has a length ---- */
 
 /* Wire types. */
 enum { VARINT = 0, EIGHT_BYTES = 1, LENGTH = 2 };

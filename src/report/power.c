@@ -1,19 +1,73 @@
-/* Power over time in a terminal: blocks as high as the power, and what phase it was. */
+/* Power over time: as JSON, and in a terminal in blocks as high as the power, with its phases. */
 #include "attribute/report.h"
 #include "attribute/rollup/power_over_time.h"
 #include "attribute/work/work.h"
+#include "base/json_value.h"
 #include "base/options.h"
 #include "base/plain.h"
 #include "base/search.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "report/facts.h"
 #include "report/format.h"
-#include "report/head.h"
-#include "report/wrap.h"
 
+#include <joulemap/report.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static json_t *bin_json(const void *bins, size_t i)
+{
+    const jm_power_bin *bin = &((const jm_power_bin *)bins)[i];
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "from_ns", (json_int_t)bin->from_ns, "to_ns",
+                     (json_int_t)bin->to_ns, "seen_s", jm__json_real(bin->seen_s), "mean_w",
+                     jm__json_real(bin->mean_w), "least_w", jm__json_real(bin->least_w), "most_w",
+                     jm__json_real(bin->most_w), "clock_mhz", jm__json_real(bin->clock_mhz));
+}
+
+static json_t *board_json(const jm_report_board *at, const jm_power_bin *bins, size_t count)
+{
+    return json_pack("{s:i, s:o, s:o}", "index", at->index, "name", jm__json_text(at->board->name), "bins",
+                     jm__json_array(count, bin_json, bins));
+}
+
+static jm_status list_boards(json_t *boards, const jm_report *report, const jm__power_over_time *power,
+                             jm_power_bin *bins, size_t count, jm_error *err)
+{
+    for (size_t b = 0; b < jm_report_board_count(report); b++) {
+        jm_report_board at;
+        JM_TRY(jm_report_board_get(report, b, &at, err));
+        JM_TRY(jm__power_over_time_bins(power, b, bins, count, err));
+        if (json_array_append_new(boards, board_json(&at, bins, count)) != 0)
+            return jm__no_memory(err, "jm_report_power_json");
+    }
+    return JM_OK;
+}
+
+jm_status jm_report_power_json(const jm_report *report, size_t bins, char **out, jm_error *err)
+{
+    jm_power_bin *room = calloc(bins + 1, sizeof *room);
+    json_t *boards = json_array(), *root = NULL;
+    *out = NULL;
+    jm__power_over_time *power = NULL;
+    jm_status status = jm__power_over_time_begin(&power, report, err);
+    if (status == JM_OK)
+        status = room != NULL && boards != NULL ? list_boards(boards, report, power, room, bins, err)
+                                                : jm__no_memory(err, "jm_report_power_json");
+    jm__power_over_time_free(power);
+    if (status == JM_OK) {
+        root =
+            json_pack("{s:b, s:O}", "simulated", jm_report_totals_get(report)->simulated, "boards", boards);
+        *out = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
+        if (*out == NULL) status = jm__no_memory(err, "jm_report_power_json");
+    }
+    json_decref(root);
+    json_decref(boards);
+    free(room);
+    return status;
+}
+
+/* ---- power over time in a terminal: blocks as high as the power, and what phase it was ---- */
 
 enum {
     USUAL_WIDTH = 100, /* where nothing cuts it */
@@ -251,10 +305,5 @@ jm_status jm_report_power_text(const jm_report *report, const jm_text_options *o
     jm_status status = add_boards(&c, asked.colour, err);
     jm__power_over_time_free(c.power);
     free(c.bins);
-    if (status == JM_OK) {
-        *out = jm__strbuf_take(&text);
-        if (*out == NULL) status = jm__no_memory(err, "jm_report_power_text");
-    }
-    jm__strbuf_free(&text);
-    return status;
+    return jm__hand_over(out, &text, status, "jm_report_power_text", err);
 }

@@ -1,13 +1,42 @@
 /* What a diff is made of: for its views. */
-#ifndef JM_REPORT_DIFF_PARTS_H
-#define JM_REPORT_DIFF_PARTS_H
+#ifndef JM_REPORT_DIFF_H
+#define JM_REPORT_DIFF_H
 
 #include "base/vec.h"
-#include "report/gains.h"
 
 #include <joulemap/diff.h>
 
 #define JM__NOT_IN_IT ((size_t)-1)
+
+typedef struct jm__diff_run {
+    const jm_report *report;
+    char *name;
+    int64_t units; /* above 0 */
+    int side;      /* 0: A, 1: B */
+} jm__diff_run;
+
+/* A board in one run. */
+typedef struct jm__gain_place {
+    size_t run;
+    jm_report_board board;
+    size_t gain; /* whose it is */
+} jm__gain_place;
+
+/* A board, wherever it is met. */
+typedef struct jm__gain {
+    const jm_board *board;
+    double gain_u;
+    int side; /* of a board that nobody can tell from another one: never that of the other side. -1: none */
+    double share[2]; /* of the energy of each side */
+    bool met[2];     /* by side */
+} jm__gain;
+
+typedef struct jm__gains {
+    JM_VEC(jm__gain_place) places;
+    JM_VEC(jm__gain) items;
+    size_t runs[2]; /* a side */
+    jm_sameness sameness;
+} jm__gains;
 
 struct jm_diff {
     jm__diff_run *runs; /* those of A, then those of B */
@@ -33,26 +62,6 @@ static inline size_t jm__diff_place(const jm_diff *diff, size_t row, size_t run)
 {
     return diff->places[row * jm__diff_run_count(diff) + run];
 }
-
-/* ---- what they are called (diff_names.c) */
-
-/* Names the sides and runs of a diff that has its runs; false if memory is out. */
-bool jm__diff_name(jm_diff *diff, const jm_diff_side *a, const jm_diff_side *b,
-                   const jm_diff_options *options);
-
-/* ---- what the runs tell of themselves (diff_runs.c) */
-
-/* Means over the runs of a side that tell them; NAN: none does. */
-typedef struct jm__diff_conditions {
-    double clock_mhz, temperature_c, throttled_share;
-} jm__diff_conditions;
-
-jm__diff_conditions jm__diff_conditions_of(const jm_diff *diff, int side);
-bool jm__diff_is_simulated(const jm_diff *diff); /* any run */
-const jm__diff_run *jm__diff_worst_run(const jm_diff *diff,
-                                       int side); /* by the verdict; of equals the first */
-
-/* ---- what is said of one row (diff.c) */
 
 /* `count` rows of the diff together: equal layers, or one row. All are in the same runs and ran on the same
  * boards; name, path and kind are those of the first. Errors that they have in common are counted as such. */

@@ -1,11 +1,18 @@
-/* Protocol buffers on their way out: fields one after the other into a text of bytes, messages by their
- * length. https://protobuf.dev/programming-guides/encoding */
-#ifndef JM_EXPORT_PB_PUT_H
-#define JM_EXPORT_PB_PUT_H
+/* Values on their way out: JSON that is too long to be held, protocol buffers field by field
+ * (https://protobuf.dev/programming-guides/encoding). */
+#ifndef JM_EXPORT_PUT_H
+#define JM_EXPORT_PUT_H
 
+#include "base/json_value.h"
 #include "base/strbuf.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+
+/* Write `before` and the value, which it takes. False if that is NULL or there is no memory; an error of the
+ * stream is for whoever has it. */
+bool jm__json_put(FILE *out, const char *before, json_t *value);
 
 /* int64, uint64, bool and enumerations; a field of 0 is written too. */
 void jm__pb_int(jm__strbuf *to, uint32_t field, int64_t value);

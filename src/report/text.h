@@ -1,6 +1,6 @@
 /* What a table says of a row, column by column. */
-#ifndef JM_REPORT_ROW_CELLS_H
-#define JM_REPORT_ROW_CELLS_H
+#ifndef JM_REPORT_TEXT_H
+#define JM_REPORT_TEXT_H
 
 #include "report/fold.h"
 #include "report/table.h"
@@ -23,14 +23,7 @@ const char *jm__row_place(const jm_row *row);
 /* It was in a layer: a column of places is worth its room if some row's was. */
 bool jm__row_has_layer(const jm_row *row);
 
-/* Write the row's place in at most so many columns beside "bwd", and as many whole characters as have room:
- * "layer.*.ffn bwd". The end of a path says more than its beginning. False if memory is out. */
-bool jm__row_write_place(char *out, size_t size, const jm_row *row, size_t columns);
-
 void jm__row_traits_see(jm__row_traits *traits, const jm__part *part);
-
-/* Set up the table's columns; `unit`: the title of that of energies. */
-void jm__row_columns(jm__table *table, const jm__row_traits *traits, const char *unit);
 
 /* The cells of a line; `sums_alone`: only those that can be said of several rows together. False if memory
  * is out. */

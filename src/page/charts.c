@@ -1,0 +1,291 @@
+/* What the page draws: power over time, what the program said of its time, what each step took. */
+#include "attribute/input/span_index.h"
+#include "attribute/report.h"
+#include "attribute/rollup/power_over_time.h"
+#include "base/status.h"
+#include "base/vec.h"
+#include "page/parts.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A zoom shows single readings, which come every 20 ms at best, of a minute and more; eight GPUs stay below a
+ * megabyte. */
+enum { MOST_BINS = 4000, MOST_BINS_IN_ALL = 16000, LEAST_BINS = 500 };
+static const double finest_s = 0.01;
+
+static json_t *seen_of(const void *context, size_t i)
+{
+    return jm__json_real(((const jm_power_bin *)context)[i].seen_s);
+}
+
+static json_t *mean_of(const void *context, size_t i)
+{
+    return jm__json_real(((const jm_power_bin *)context)[i].mean_w);
+}
+
+static json_t *least_of(const void *context, size_t i)
+{
+    return jm__json_real(((const jm_power_bin *)context)[i].least_w);
+}
+
+static json_t *most_of(const void *context, size_t i)
+{
+    return jm__json_real(((const jm_power_bin *)context)[i].most_w);
+}
+
+static json_t *clock_of(const void *context, size_t i)
+{
+    return jm__json_real(((const jm_power_bin *)context)[i].clock_mhz);
+}
+
+static const jm__json_column power_columns[] = {{"seen_s", seen_of},
+                                                {"mean_w", mean_of},
+                                                {"least_w", least_of},
+                                                {"most_w", most_of},
+                                                {"clock_mhz", clock_of}};
+
+static size_t bins_for(const jm_report *report)
+{
+    double seconds = jm_report_totals_get(report)->duration_s;
+    size_t boards = jm_report_board_count(report);
+    size_t most = MOST_BINS_IN_ALL / (boards > 0 ? boards : 1);
+    if (most > MOST_BINS) most = MOST_BINS;
+    if (most < LEAST_BINS) most = LEAST_BINS;
+    double finest = seconds / finest_s;
+    return finest >= 1 && finest < (double)most ? (size_t)finest : most;
+}
+
+typedef struct asked {
+    const jm_report *report;
+    jm__power_over_time *power;
+    jm_power_bin *bins;
+    size_t count;
+    jm_error *err;
+} asked;
+
+static json_t *board_power(const void *context, size_t board)
+{
+    const asked *a = context;
+    jm_report_board info;
+    if (jm_report_board_get(a->report, board, &info, a->err) != JM_OK ||
+        jm__power_over_time_bins(a->power, board, a->bins, a->count, a->err) != JM_OK)
+        return NULL;
+    json_t *object =
+        jm__json_columns(power_columns, sizeof power_columns / sizeof *power_columns, a->count, a->bins);
+    if (json_object_set_new(object, "index", json_integer(info.index)) == 0 &&
+        json_object_set_new(object, "name", jm__json_text(info.board->name)) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+json_t *jm__page_power(const jm_report *report, jm_error *err)
+{
+    enum { MOST_BOARDS = 16 };
+    size_t boards = jm_report_board_count(report), bins = bins_for(report);
+    asked a = {.report = report, .bins = calloc(bins, sizeof *a.bins), .count = bins, .err = err};
+    json_t *list = NULL;
+    if (a.bins != NULL && jm__power_over_time_begin(&a.power, report, err) == JM_OK)
+        list = jm__json_array(boards < MOST_BOARDS ? boards : MOST_BOARDS, board_power, &a);
+    jm__power_over_time_free(a.power);
+    if (list == NULL) {
+        free(a.bins);
+        return NULL;
+    }
+    double start_ns = (double)jm__report_dataset(report)->start_ns;
+    double from_s = boards > 0 ? ((double)a.bins[0].from_ns - start_ns) * 1e-9 : NAN;
+    double to_s = boards > 0 ? ((double)a.bins[bins - 1].to_ns - start_ns) * 1e-9 : NAN;
+    free(a.bins);
+    return json_pack("{so so so}", "from_s", jm__json_real(from_s), "to_s", jm__json_real(to_s), "boards",
+                     list);
+}
+
+/* ---- what the program said of its time: bands behind the page's chart of power ---- */
+
+enum { MOST_BANDS = 400, MOST_STEPS = 2000 };
+
+typedef struct said {
+    const jm__dataset *dataset;
+    JM_VEC(const jm__span *) spans;
+} said;
+
+static bool is_wanted(const jm__dataset *d, const jm__span *span, const jm_report_options *o)
+{
+    const jm__process *process = jm__dataset_process(d, span->process_id);
+    if (o->process_id != 0 && (process == NULL || process->pid != o->process_id)) return false;
+    bool whole = o->from_ns == 0 && o->to_ns == 0;
+    return whole || (jm__span_end_ns(d, span) > o->from_ns && span->start_ns < o->to_ns);
+}
+
+/* All of them; false if memory is out. */
+static bool find(said *f, const jm_report *report, bool steps)
+{
+    bool found_ones = jm_report_totals_get(report)->steps_found != NULL;
+    f->dataset = jm__report_dataset(report);
+    for (size_t i = 0; i < f->dataset->span_count; i++) {
+        const jm__span *span = &f->dataset->spans[i];
+        bool step = span->kind == JM_SPAN_STEP || (found_ones && span->kind == JM_SPAN_BATCH);
+        bool band =
+            span->kind == JM_SPAN_PHASE || span->kind == JM_SPAN_EPOCH || span->kind == JM_SPAN_WINDOW;
+        if (!(steps ? step : band) || !is_wanted(f->dataset, span, jm_report_options_get(report))) continue;
+        if (!jm__vec_push(&f->spans, span)) return false;
+    }
+    return true;
+}
+
+static json_t *seconds(const jm__dataset *d, int64_t t_ns)
+{
+    return jm__json_real((double)(t_ns - d->start_ns) * 1e-9);
+}
+
+static json_t *band_at(const void *context, size_t i)
+{
+    const said *f = context;
+    const jm__span *span = f->spans.items[i];
+    int64_t from_ns = span->start_ns, to_ns = jm__span_end_ns(f->dataset, span);
+    return json_pack("{so ss so so}", "name", jm__json_text(jm__dataset_text(f->dataset, span->name_id)),
+                     "kind", jm_span_kind_text(span->kind), "from_s", seconds(f->dataset, from_ns), "to_s",
+                     seconds(f->dataset, to_ns));
+}
+
+static json_t *step_at(const void *context, size_t i)
+{
+    const said *f = context;
+    return seconds(f->dataset, f->spans.items[i]->start_ns);
+}
+
+/* More than a picture has room for are told by their number alone. */
+static json_t *list(const jm_report *report, bool steps, size_t most,
+                    json_t *(*item)(const void *context, size_t i))
+{
+    said f = {0};
+    json_t *array = NULL;
+    if (find(&f, report, steps)) array = jm__json_array(f.spans.count <= most ? f.spans.count : 0, item, &f);
+    json_t *object = json_pack("{sI so}", "count", (json_int_t)f.spans.count, "items", array);
+    jm__vec_free(&f.spans);
+    return object;
+}
+
+json_t *jm__page_spans(const jm_report *report)
+{
+    return json_pack("{so so}", "bands", list(report, false, MOST_BANDS, band_at), "steps",
+                     list(report, true, MOST_STEPS, step_at));
+}
+
+/* ---- what each step took, out of a report by span ---- */
+
+/* The most points of the chart; where there are more steps each is the mean of several. */
+enum { MOST_POINTS = 2000, MOST_GROUPS = 400 };
+
+static const int64_t most_spans = 100000; /* of each a report by span has 1.6 kB and takes 10 us */
+
+bool jm_page_wants_spans(const jm_report *report)
+{
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    int64_t calls = 0;
+    for (size_t i = 0; i < jm_report_row_count(report) && calls <= most_spans; i++)
+        calls += jm_report_row(report, i)->calls;
+    return totals->steps > 1 && calls <= most_spans && jm_report_options_get(report)->by != JM_BY_KERNEL;
+}
+
+/* Some steps one after the other, and what one of them took. */
+typedef struct point {
+    size_t steps;
+    double start_s, seconds;
+    double energy_j, low_j, high_j;
+    int64_t samples; /* of one; -1: not told */
+} point;
+
+typedef struct series {
+    const jm_report *report;
+    JM_VEC(size_t) rows;
+    JM_VEC(point) points;
+} series;
+
+static jm_status find_steps(series *s, jm_error *err)
+{
+    bool found = jm_report_totals_get(s->report)->steps_found != NULL;
+    for (size_t i = 0; i < jm_report_row_count(s->report); i++) {
+        const char *kind = jm_report_row(s->report, i)->kind;
+        bool step = strcmp(kind, "step") == 0 || (found && strcmp(kind, "batch") == 0);
+        if (!step) continue;
+        if (!jm__vec_push(&s->rows, i)) return jm__no_memory(err, "jm__page_steps");
+    }
+    return JM_OK;
+}
+
+static jm_status add_point(series *s, size_t first, size_t count, jm_error *err)
+{
+    double start_ns = (double)jm__report_dataset(s->report)->start_ns, n = (double)count;
+    const jm_row *row = jm_report_row(s->report, s->rows.items[first]);
+    point p = {.steps = count, .start_s = ((double)row->start_ns - start_ns) * 1e-9};
+    jm_sum sum = {row->energy_j, row->energy_low_j, row->energy_high_j};
+    if (count > 1) JM_TRY(jm_report_sum(s->report, s->rows.items + first, count, &sum, err));
+    for (size_t i = 0; i < count; i++) {
+        row = jm_report_row(s->report, s->rows.items[first + i]);
+        p.seconds += (double)(row->end_ns - row->start_ns) * 1e-9 / n;
+        p.samples += row->samples < 0 ? 0 : row->samples;
+    }
+    p.samples = p.samples > 0 ? p.samples / (int64_t)count : -1;
+    p.energy_j = sum.energy_j / n;
+    p.low_j = sum.low_j / n;
+    p.high_j = sum.high_j / n;
+    return jm__vec_push(&s->points, p) ? JM_OK : jm__no_memory(err, "jm__page_steps");
+}
+
+static jm_status add_points(series *s, jm_error *err)
+{
+    size_t count = s->rows.count;
+    size_t each = count <= MOST_POINTS ? 1 : (count + MOST_GROUPS - 1) / MOST_GROUPS;
+    for (size_t i = 0; i < count; i += each)
+        JM_TRY(add_point(s, i, count - i < each ? count - i : each, err));
+    return JM_OK;
+}
+
+static const point *point_at(const void *context, size_t i)
+{
+    return &((const series *)context)->points.items[i];
+}
+
+static json_t *steps_of(const void *context, size_t i)
+{
+    return json_integer((json_int_t)point_at(context, i)->steps);
+}
+
+static json_t *samples_of(const void *context, size_t i)
+{
+    int64_t samples = point_at(context, i)->samples;
+    return samples < 0 ? json_null() : json_integer(samples);
+}
+
+#define REAL_OF(field)                                                                                       \
+    static json_t *field##_of(const void *context, size_t i)                                                 \
+    {                                                                                                        \
+        return jm__json_real(point_at(context, i)->field);                                                   \
+    }
+REAL_OF(start_s)
+REAL_OF(seconds)
+REAL_OF(energy_j)
+REAL_OF(low_j)
+REAL_OF(high_j)
+
+static const jm__json_column step_columns[] = {
+    {"steps", steps_of},       {"samples", samples_of}, {"start_s", start_s_of}, {"seconds", seconds_of},
+    {"energy_j", energy_j_of}, {"low_j", low_j_of},     {"high_j", high_j_of}};
+
+json_t *jm__page_steps(const jm_report *spans, jm_error *err)
+{
+    series s = {.report = spans};
+    json_t *table = NULL;
+    if (find_steps(&s, err) == JM_OK && add_points(&s, err) == JM_OK)
+        table = s.points.count == 0
+                    ? json_null()
+                    : jm__json_columns(step_columns, sizeof step_columns / sizeof *step_columns,
+                                       s.points.count, &s);
+    jm__vec_free(&s.rows);
+    jm__vec_free(&s.points);
+    return table;
+}

@@ -1,0 +1,806 @@
+/* A diff as a table, for a terminal or a pull request, and as JSON. */
+#include "attribute/fit/student.h"
+#include "attribute/notes/checks.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "base/vec.h"
+#include "report/diff.h"
+#include "report/fold.h"
+#include "report/format.h"
+#include "report/json.h"
+#include "report/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Means over the runs of a side that tell them; NAN: none does. */
+typedef struct diff_conditions {
+    double clock_mhz, temperature_c, throttled_share;
+} diff_conditions;
+
+/* One row of the diff, or equal ones together. */
+typedef struct diff_part {
+    jm_diff_row
+        row; /* of several the sums; interval, change and verdict are missing until diff_part_compare */
+    const jm__part *part;
+    char *path;    /* "model.layers.*.mlp"; owned */
+    bool in_first; /* the first run has it: `depth` says where; else its path does */
+} diff_part;
+
+typedef struct diff_fold {
+    jm__fold fold;
+    JM_VEC(diff_part) parts;
+} diff_fold;
+
+static bool diff_is_simulated(const jm_diff *diff)
+{
+    bool any = false;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++)
+        any = any || jm_report_totals_get(diff->runs[r].report)->simulated;
+    return any;
+}
+
+typedef struct mean {
+    double sum;
+    size_t count;
+} mean;
+
+static void see(mean *all, double value)
+{
+    if (!isfinite(value)) return;
+    all->sum += value;
+    all->count++;
+}
+
+static double mean_of(const mean *all)
+{
+    return all->count > 0 ? all->sum / (double)all->count : NAN;
+}
+
+static diff_conditions diff_conditions_of(const jm_diff *diff, int side)
+{
+    mean clock = {0}, temperature = {0}, throttled = {0};
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        const jm_report_quality *quality = jm_report_quality_get(diff->runs[r].report);
+        if (diff->runs[r].side != side) continue;
+        see(&clock, quality->clock_mhz);
+        see(&temperature, quality->temperature_c);
+        see(&throttled, quality->throttled_share);
+    }
+    return (diff_conditions){mean_of(&clock), mean_of(&temperature), mean_of(&throttled)};
+}
+
+static jm__grade grade_of(const jm__diff_run *run)
+{
+    const char *verdict = jm_report_quality_get(run->report)->verdict;
+    jm__grade grade = JM_GRADE_POOR;
+    while (grade > JM_GRADE_GOOD && strcmp(jm__grade_text(grade), verdict) != 0)
+        grade--;
+    return grade;
+}
+
+static const jm__diff_run *diff_worst_run(const jm_diff *diff, int side)
+{
+    const jm__diff_run *worst = NULL;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        const jm__diff_run *run = &diff->runs[r];
+        if (run->side == side && (worst == NULL || grade_of(run) > grade_of(worst))) worst = run;
+    }
+    return worst;
+}
+
+/* ---- equal layers of a diff: they must be equal in all runs, and have changed alike ---- */
+
+static const double equal_share = 0.05, equal_deviations = 3; /* as in a report */
+
+typedef struct folder {
+    const jm_diff *diff;
+    jm_row *rows;  /* those of the diff */
+    size_t *asked; /* [runs] */
+} folder;
+
+static const jm_row *row_at(void *context, size_t row)
+{
+    return &((const folder *)context)->rows[row];
+}
+
+static const jm_row *row_in(const jm_diff *diff, size_t row, size_t run)
+{
+    return jm_report_row(diff->runs[run].report, jm__diff_place(diff, row, run));
+}
+
+static bool is_number(const char *text, size_t length)
+{
+    return length > 0 && strspn(text, "0123456789") >= length;
+}
+
+/* Nothing but numbers differs, "blocks.0.mlp" and "blocks.11.mlp", or what comes last. */
+static bool paths_alike(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        size_t length_a = strcspn(a, "."), length_b = strcspn(b, ".");
+        bool same = length_a == length_b && strncmp(a, b, length_a) == 0;
+        bool last = a[length_a] == '\0' && b[length_b] == '\0';
+        if (!same && !last && !(is_number(a, length_a) && is_number(b, length_b))) return false;
+        a += length_a;
+        b += length_b;
+        if (*a != *b) return false;
+        if (*a == '\0') return true;
+    }
+}
+
+static bool alike_in_all_runs(const jm_diff *diff, size_t a, size_t b)
+{
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        const jm_row *row_a = row_in(diff, a, r), *row_b = row_in(diff, b, r);
+        if ((row_a == NULL) != (row_b == NULL)) return false;
+        if (row_a == NULL) continue;
+        if (row_a->calls != row_b->calls || strcmp(row_a->type, row_b->type) != 0 ||
+            strcmp(row_a->boards, row_b->boards) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Of the difference of two rows of one side, as one run has it. */
+static double variance_apart(folder *f, int side, size_t a, size_t b)
+{
+    const jm_diff *diff = f->diff;
+    double sum = 0;
+    size_t have = 0;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        size_t place_a = jm__diff_place(diff, a, r), place_b = jm__diff_place(diff, b, r);
+        if (diff->runs[r].side != side || place_a == JM__NOT_IN_IT) continue;
+        sum += jm__fold_variance_apart(diff->runs[r].report, place_a, place_b, &f->asked[r]) /
+               pow((double)diff->runs[r].units, 2);
+        have++;
+    }
+    return have > 0 ? sum / (double)have : 0;
+}
+
+/* `side_a`, `side_b`: whose errors are in `apart_j`. */
+static bool is_near(folder *f, double apart_j, double usual_j, bool side_a, bool side_b, size_t row,
+                    size_t usual)
+{
+    if (fabs(apart_j) <= equal_share * fabs(usual_j)) return true;
+    double variance = side_a ? variance_apart(f, 0, row, usual) : 0;
+    if (side_b) variance += variance_apart(f, 1, row, usual);
+    return fabs(apart_j) <= equal_deviations * sqrt(variance);
+}
+
+static bool is_equal(void *context, size_t row, size_t usual)
+{
+    folder *f = context;
+    const jm_diff_row *mine = &f->diff->rows.items[row], *its = &f->diff->rows.items[usual];
+    double a_j = mine->a_j - its->a_j, b_j = mine->b_j - its->b_j;
+    if (!paths_alike(mine->path, its->path) || !alike_in_all_runs(f->diff, row, usual)) return false;
+    if (isnan(mine->a_j) != isnan(its->a_j) || isnan(mine->b_j) != isnan(its->b_j)) return false;
+    if (!isnan(a_j) && !is_near(f, a_j, its->a_j, true, false, row, usual)) return false;
+    if (!isnan(b_j) && !is_near(f, b_j, its->b_j, false, true, row, usual)) return false;
+    return isnan(a_j) || isnan(b_j) ||
+           is_near(f, b_j - a_j, fmax(fabs(its->a_j), fabs(its->b_j)), true, true, row, usual);
+}
+
+/* As known as in the run that tells most of it. */
+static jm_provenance best_known(const jm_diff *diff, size_t row)
+{
+    jm_provenance best = JM_PROVENANCE_UNRESOLVED;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        const jm_row *told = row_in(diff, row, r);
+        if (told != NULL && told->provenance < best) best = told->provenance;
+    }
+    return best;
+}
+
+/* As the first run that has it told the row, of both sides' energy. */
+static bool list_rows(folder *f)
+{
+    const jm_diff *diff = f->diff;
+    f->rows = calloc(diff->rows.count + 1, sizeof *f->rows);
+    f->asked = calloc(jm__diff_run_count(diff), sizeof *f->asked);
+    if (f->rows == NULL || f->asked == NULL) return false;
+    for (size_t i = 0; i < diff->rows.count; i++) {
+        const jm_diff_row *row = &diff->rows.items[i];
+        size_t r = 0;
+        while (jm__diff_place(diff, i, r) == JM__NOT_IN_IT)
+            r++;
+        f->rows[i] = *row_in(diff, i, r);
+        f->rows[i].depth = row->depth;
+        f->rows[i].provenance = best_known(diff, i);
+        f->rows[i].energy_j = isnan(row->a_j) ? row->b_j : isnan(row->b_j) ? row->a_j : row->a_j + row->b_j;
+    }
+    return true;
+}
+
+/* ---- what they are called, and their sums */
+
+enum { NAMED = 3 };
+
+/* A number of a path that is not the same in all: "*", or of lesser parts "1,3,5,..". `at`: in each path. */
+static void add_numbers(jm__strbuf *out, const char *const *at, size_t count, bool lesser)
+{
+    const char *last = "";
+    size_t written = 0;
+    if (!lesser) {
+        jm__strbuf_add(out, "*");
+        return;
+    }
+    for (size_t i = 0; i < count && written <= NAMED; i++) {
+        size_t length = strcspn(at[i], ".");
+        if (length == strcspn(last, ".") && strncmp(at[i], last, length) == 0) continue;
+        jm__strbuf_add(out, written > 0 ? "," : "");
+        if (written < NAMED)
+            jm__strbuf_add_bytes(out, at[i], length);
+        else
+            jm__strbuf_add(out, "..");
+        last = at[i];
+        written++;
+    }
+}
+
+/* "model.layers.*.mlp". `at` points to all paths, and moves along. */
+static char *common_path(const char **at, const jm__part *part)
+{
+    size_t count = part->members;
+    jm__strbuf path = {0};
+    for (;;) {
+        size_t length = strcspn(at[0], ".");
+        bool same = true;
+        for (size_t i = 1; i < count && same; i++)
+            same = strcspn(at[i], ".") == length && strncmp(at[i], at[0], length) == 0;
+        if (same)
+            jm__strbuf_add_bytes(&path, at[0], length);
+        else
+            add_numbers(&path, at, count, part->lesser);
+        bool end = at[0][length] == '\0';
+        for (size_t i = 0; i < count && !end; i++)
+            at[i] += strcspn(at[i], ".") + 1;
+        if (end) break;
+        jm__strbuf_add(&path, ".");
+    }
+    jm__part_name_path(&path, part);
+    return jm__strbuf_take(&path);
+}
+
+static char *path_of(const jm_diff *diff, const jm__fold *fold, const jm__part *part)
+{
+    const char **at = calloc(part->members, sizeof *at);
+    if (at == NULL) return NULL;
+    for (size_t i = 0; i < part->members; i++)
+        at[i] = diff->rows.items[fold->rows[part->first + i]].path;
+    char *path = part->members == 1 ? strdup(at[0]) : common_path(at, part);
+    free(at);
+    return path;
+}
+
+/* By adding up: intervals are found for the parts that are shown. */
+static jm_diff_row sum_of(const jm_diff *diff, const jm__fold *fold, const jm__part *part)
+{
+    jm_diff_row sum = diff->rows.items[part->row];
+    sum.depth = part->sum.depth;
+    if (part->members == 1) return sum;
+    sum.a_j = sum.b_j = 0;
+    for (size_t i = 0; i < part->members; i++) {
+        sum.a_j += diff->rows.items[fold->rows[part->first + i]].a_j;
+        sum.b_j += diff->rows.items[fold->rows[part->first + i]].b_j;
+    }
+    return sum;
+}
+
+static jm_status list_parts(diff_fold *fold, const jm_diff *diff, jm_error *err)
+{
+    for (size_t i = 0; i < fold->fold.parts.count; i++) {
+        const jm__part *part = &fold->fold.parts.items[i];
+        diff_part mine = {.row = sum_of(diff, &fold->fold, part),
+                          .part = part,
+                          .path = path_of(diff, &fold->fold, part),
+                          .in_first = jm__diff_place(diff, part->row, 0) != JM__NOT_IN_IT};
+        if (mine.path != NULL && jm__vec_push(&fold->parts, mine)) continue;
+        free(mine.path);
+        return jm__no_memory(err, "jm_diff_text");
+    }
+    return JM_OK;
+}
+
+/* Layers are equal if in each run they have the same type, boards and number of calls, and neither their
+ * energy on one side nor its change is off from the usual one by more than 5 % and three standard
+ * uncertainties (of one run: errors may be the same in all). Of other keys than layers each row is a part of
+ * its own, as with jm_diff_options.expand. Zero-initialise; free in any case. */
+static jm_status diff_fold_make(diff_fold *fold, const jm_diff *diff, jm_error *err)
+{
+    folder f = {.diff = diff};
+    const jm__fold_source source = {&f, diff->rows.count, row_at, is_equal};
+    bool expand = diff->expand || jm_report_options_get(diff->runs[0].report)->by != JM_BY_LAYER;
+    jm_status status =
+        list_rows(&f) ? jm__fold_rows(&fold->fold, &source, expand, err) : jm__no_memory(err, "jm_diff_text");
+    free(f.rows);
+    free(f.asked);
+    return status == JM_OK ? list_parts(fold, diff, err) : status;
+}
+
+static void diff_fold_free(diff_fold *fold)
+{
+    for (size_t i = 0; i < fold->parts.count; i++)
+        free(fold->parts.items[i].path);
+    jm__vec_free(&fold->parts);
+    jm__fold_free(&fold->fold);
+}
+
+static jm_status diff_part_compare(diff_part *part, const diff_fold *fold, const jm_diff *diff, jm_error *err)
+{
+    if (part->part->members == 1) return JM_OK;
+    return jm__diff_compare_rows(&part->row, diff, fold->fold.rows + part->part->first, part->part->members,
+                                 err);
+}
+
+/* ---- below the table of a diff: the runs behind its sides, and what was not the same in them ---- */
+
+/* A gain of less than this does not show in a change. */
+static const double shown_gain = 0.0003;
+
+static void add_gpus(jm__strbuf *line, const jm_diff *diff)
+{
+    static const char *const words[JM_SAMENESS_COUNT] = {
+        [JM_SAMENESS_SAME] = "same GPU: the sensor's gain cancels.",
+        [JM_SAMENESS_DIFFERENT] = "different GPUs: changes hold the gains of their sensors,",
+        [JM_SAMENESS_UNKNOWN] =
+            "not known to be the same GPU (no UUID): changes hold the gains of their sensors,",
+    };
+    bool cancels = diff->gains.sameness == JM_SAMENESS_SAME;
+    bool shifted = cancels && diff->gain_u >= shown_gain;
+    jm__strbuf_add(
+        line, shifted ? "same GPUs, with other shares of the energy: changes hold the gains of their sensors,"
+                      : words[diff->gains.sameness]);
+    if (!cancels || shifted)
+        jm__strbuf_format(line, " \302\261%.1f %% of the total.", JM_NORMAL_95 * diff->gain_u * 100);
+}
+
+/* "clock 1965 / 1971 MHz, 61 / 64 C, throttled 12 / 0 % of the time"; "-": not recorded. */
+static void add_conditions(jm__strbuf *line, const jm_diff *diff)
+{
+    diff_conditions a = diff_conditions_of(diff, 0), b = diff_conditions_of(diff, 1);
+    const struct {
+        const char *before, *after;
+        double values[2];
+    } facts[] = {{" clock ", " MHz", {a.clock_mhz, b.clock_mhz}},
+                 {" ", " \302\260C", {a.temperature_c, b.temperature_c}},
+                 {" throttled ", " % of the time", {100 * a.throttled_share, 100 * b.throttled_share}}};
+    bool any = false;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        if (!isfinite(facts[i].values[0]) && !isfinite(facts[i].values[1])) continue;
+        jm__strbuf_add(line, any ? "," : "");
+        jm__strbuf_add(line, facts[i].before);
+        for (int r = 0; r < 2; r++) {
+            jm__strbuf_add(line, r == 1 ? " / " : "");
+            if (isfinite(facts[i].values[r]))
+                jm__strbuf_format(line, "%.0f", facts[i].values[r]);
+            else
+                jm__strbuf_add(line, "-");
+        }
+        jm__strbuf_add(line, facts[i].after);
+        any = true;
+    }
+    jm__strbuf_add(line, any ? "." : "");
+}
+
+/* Where a run is poor: of two runs both, of several those that are. */
+static void add_verdicts(jm__strbuf *out, const jm_diff *diff, size_t width)
+{
+    bool any = false;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++)
+        any = any || strcmp(jm_report_quality_get(diff->runs[r].report)->verdict, "poor") == 0;
+    for (size_t r = 0; any && r < jm__diff_run_count(diff); r++) {
+        const jm_report_quality *quality = jm_report_quality_get(diff->runs[r].report);
+        if (jm__diff_run_count(diff) > 2 && strcmp(quality->verdict, "poor") != 0) continue;
+        jm__strbuf line = {0};
+        jm__strbuf_format(&line, "%s is %s: %s", diff->runs[r].name, quality->verdict,
+                          quality->verdict_reason);
+        jm__wrap_take(out, "", 0, &line, width);
+    }
+}
+
+/* "A, the mean of 3 runs: a1, a2, a3; standard deviation of their totals 0.8 %." */
+static void add_runs(jm__strbuf *out, const jm_diff *diff, int side, size_t width)
+{
+    double mean_j = side == 0 ? diff->total.a_j : diff->total.b_j,
+           deviation_j = side == 0 ? diff->total.a_deviation_j : diff->total.b_deviation_j;
+    jm__strbuf line = {0};
+    const char *before = ": ";
+    if (diff->counts[side] == 1) return;
+    jm__utf8_add(&line, diff->names[side], true);
+    jm__strbuf_format(&line, ", the mean of %zu runs", diff->counts[side]);
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        if (diff->runs[r].side != side) continue;
+        jm__strbuf_add(&line, before);
+        jm__utf8_add(&line, diff->runs[r].name, true);
+        before = ", ";
+    }
+    if (isfinite(deviation_j / mean_j))
+        jm__strbuf_format(&line, "; standard deviation of their totals %.2g %%", 100 * deviation_j / mean_j);
+    jm__strbuf_add(&line, ".");
+    jm__wrap_take(out, "", 0, &line, width);
+}
+
+/* `some_runs`: the table says of rows that only some runs have them. `width`: 0, not wrapped. */
+static void diff_notes(jm__strbuf *out, const jm_diff *diff, bool some_runs, size_t width)
+{
+    jm__strbuf line = {0};
+    for (int side = 0; side < 2; side++)
+        add_runs(out, diff, side, width);
+    if (some_runs)
+        jm__wrap(out, "", 0, "A n/m: only n of A's m runs have the row, and its mean is over those.", width);
+    if (diff_is_simulated(diff)) jm__strbuf_add(&line, "SIMULATED GPU. ");
+    add_gpus(&line, diff);
+    add_conditions(&line, diff);
+    jm__wrap_take(out, "", 0, &line, width);
+    add_verdicts(out, diff, width);
+    jm__wrap(out, "", 0,
+             "\302\261 is half of the 95 % interval, of energies relative to the GPU's own sensor.", width);
+}
+
+/* ---- a diff as a table, for a terminal or a pull request ---- */
+
+/* Rows of less than this share of the total on both sides are counted, not shown. */
+static const double shown_share = 0.005;
+
+enum { NAME_OF_SIDE = 14, MOST_OF_SIDE = 40, NARROWEST_NAME = 17 };
+
+/* What decides which rows are shown first; 0 for those too small for any. */
+static double weight_of(const jm_diff *diff, const jm_diff_row *row)
+{
+    const jm_diff_row *total = &diff->total;
+    if (!isfinite(row->a_j) && !isfinite(row->b_j)) return shown_share; /* not known is not small */
+    double a = fabs(row->a_j / total->a_j), b = fabs(row->b_j / total->b_j);
+    double share = fmax(isfinite(a) ? a : 0, isfinite(b) ? b : 0);
+    bool known = total->a_j > 0 || total->b_j > 0; /* else there are no shares: all are shown */
+    return known && share < shown_share ? 0 : fmax(share, shown_share);
+}
+
+typedef struct weighed {
+    double weight;
+    size_t row;
+} weighed;
+
+static int by_weight(const void *left, const void *right)
+{
+    const weighed *a = left, *b = right;
+    if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
+    return a->row < b->row ? -1 : 1; /* a parent before a child that has all of it */
+}
+
+typedef struct choice {
+    bool *shown; /* [parts] */
+    size_t small, past_limit;
+} choice;
+
+static bool choose_rows(choice *chosen, const jm_diff *diff, const diff_fold *fold, size_t limit)
+{
+    size_t count = fold->parts.count, large = 0;
+    weighed *order = calloc(count + 1, sizeof *order);
+    *chosen = (choice){.shown = calloc(count + 1, sizeof *chosen->shown)};
+    bool fine = order != NULL && chosen->shown != NULL;
+    for (size_t i = 0; fine && i < count; i++) {
+        order[i] = (weighed){weight_of(diff, &fold->parts.items[i].row), i};
+        large += order[i].weight > 0;
+    }
+    if (fine) {
+        qsort(order, count, sizeof *order, by_weight);
+        size_t end = limit == 0 || limit > large ? large : limit;
+        for (size_t i = 0; i < end; i++)
+            chosen->shown[order[i].row] = true;
+        chosen->small = count - large;
+        chosen->past_limit = large - end;
+    }
+    free(order);
+    return fine;
+}
+
+/* What is the same for all rows of a table. */
+typedef struct layout {
+    const jm_diff *diff;
+    jm__energy_scale scale;
+    bool whole_paths; /* of rows, in place of names in a tree */
+    bool several;     /* some rows are several layers: how many is the first column */
+    bool some_runs;   /* some rows are in some runs alone */
+} layout;
+
+/* "less", "less, A 2/3" of a row that two of A's three runs have. */
+static bool write_verdict(char out[JM_CELL], const jm_diff *diff, const jm_diff_row *row)
+{
+    const size_t runs[2] = {row->a_runs, row->b_runs};
+    int used = snprintf(out, JM_CELL, "%s", jm_change_text(row->verdict));
+    bool some = false;
+    for (int side = 0; side < 2; side++) {
+        if (runs[side] == 0 || runs[side] == diff->counts[side] || used >= JM_CELL) continue;
+        used += snprintf(out + used, (size_t)(JM_CELL - used), ", %c %zu/%zu", "AB"[side], runs[side],
+                         diff -> counts[side]);
+        some = true;
+    }
+    return some;
+}
+
+static void write_cells(jm__table_line *line, layout *of, const jm_diff_row *row, size_t members)
+{
+    size_t c = 0;
+    if (of->several && members > 0) snprintf(line->cells[c], JM_CELL, "%zu", members);
+    c += of->several;
+    jm__format_energy_in(line->cells[c++], &of->scale, row->a_j, row->a_low_j, row->a_high_j);
+    jm__format_energy_in(line->cells[c++], &of->scale, row->b_j, row->b_low_j, row->b_high_j);
+    jm__format_change(line->cells[c++], row->change, row->change_low, row->change_high);
+    of->some_runs = write_verdict(line->cells[c], of->diff, row) || of->some_runs;
+}
+
+static bool add_total(jm__table *table, layout *of)
+{
+    jm__table_line line = {0};
+    jm__strbuf name = {0};
+    jm__strbuf_add(&name, of->diff->total.name);
+    write_cells(&line, of, &of->diff->total, 0);
+    return jm__table_push(table, line, &name);
+}
+
+static bool add_part(jm__table *table, layout *of, const diff_part *part)
+{
+    const jm_diff_row *row = &part->row;
+    const char *text = of->whole_paths || !part->in_first ? part->path : part->part->name;
+    jm__table_line line = {
+        .depth = row->depth + 1, .is_cpp = jm__is_cpp_name(text), .number = part->part->row + 1};
+    jm__strbuf name = {0};
+    jm__utf8_add(&name, text, true);
+    if (row->path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
+    write_cells(&line, of, row, part->part->members);
+    return jm__table_push(table, line, &name);
+}
+
+static bool add_count(jm__table *table, size_t count, const char *what)
+{
+    if (count == 0) return true;
+    jm__strbuf name = {0};
+    jm__strbuf_format(&name, "%zu %s", count, what);
+    return jm__table_push(table, (jm__table_line){.depth = 1}, &name);
+}
+
+static jm_status fill_chosen(jm__table *table, layout *of, diff_fold *fold, const choice *chosen,
+                             jm_error *err)
+{
+    bool filled = add_total(table, of);
+    for (size_t i = 0; filled && i < fold->parts.count; i++) {
+        diff_part *part = &fold->parts.items[i];
+        if (!chosen->shown[i]) continue;
+        JM_TRY(diff_part_compare(part, fold, of->diff, err));
+        filled = add_part(table, of, part);
+    }
+    filled = filled &&
+             add_count(table, chosen->past_limit, chosen->past_limit == 1 ? "more row" : "more rows") &&
+             add_count(table, chosen->small, chosen->small == 1 ? "row < 0.5 %" : "rows < 0.5 %");
+    return filled ? JM_OK : jm__no_memory(err, "jm_diff_text");
+}
+
+/* Titles that live as long as the table. */
+typedef struct titles {
+    char names[64];
+    char sides[2][JM_TABLE_TITLE];
+} titles;
+
+static bool cut_sides(titles *to, const jm_diff *diff, size_t columns)
+{
+    bool fine = true;
+    for (int side = 0; side < 2; side++) {
+        jm__strbuf clean = {0}, cut = {0};
+        jm__utf8_add(&clean, diff->names[side], true);
+        jm__utf8_add_cut(&cut, clean.text != NULL ? clean.text : "", columns);
+        fine = fine && !clean.failed && !cut.failed;
+        snprintf(to->sides[side], sizeof to->sides[side], "%s", cut.text != NULL ? cut.text : "");
+        jm__strbuf_free(&clean);
+        jm__strbuf_free(&cut);
+    }
+    return fine;
+}
+
+/* Names of sides are cut, but not so far that they are alike. */
+static bool write_titles(titles *to, const layout *of)
+{
+    const jm_diff *diff = of->diff;
+    jm_by by = jm_report_options_get(diff->runs[0].report)->by;
+    snprintf(to->names, sizeof to->names, "%s, %s%s%s", jm_by_text(by), of->scale.unit,
+             diff->per == JM_PER_RUN ? "" : "/", diff->per == JM_PER_RUN ? "" : jm_per_text(diff->per));
+    bool fine = true;
+    for (size_t columns = NAME_OF_SIDE; fine && columns <= MOST_OF_SIDE; columns++) {
+        fine = cut_sides(to, diff, columns);
+        if (strcmp(to->sides[0], to->sides[1]) != 0) break;
+    }
+    return fine;
+}
+
+static void set_up_columns(jm__table *table, const titles *words, bool several)
+{
+    *table = (jm__table){.title = words->names, .narrowest_name = NARROWEST_NAME};
+    if (several) table->columns[table->column_count++] = (jm__table_column){.title = "x"};
+    for (int side = 0; side < 2; side++) {
+        jm__table_column *column = &table->columns[table->column_count++];
+        snprintf(column->title, sizeof column->title, "%s", words->sides[side]);
+    }
+    table->columns[table->column_count++] = (jm__table_column){.title = "change"};
+    table->columns[table->column_count++] = (jm__table_column){.left = true};
+}
+
+static jm_status fill_table(jm__table *table, titles *words, layout *of, diff_fold *fold, size_t limit,
+                            jm_error *err)
+{
+    choice chosen = {0};
+    bool fine = choose_rows(&chosen, of->diff, fold, limit) && write_titles(words, of);
+    for (size_t i = 0; fine && i < fold->parts.count; i++)
+        of->several = of->several || (chosen.shown[i] && fold->parts.items[i].part->members > 1);
+    set_up_columns(table, words, of->several);
+    jm_status status = fine ? fill_chosen(table, of, fold, &chosen, err) : jm__no_memory(err, "jm_diff_text");
+    free(chosen.shown);
+    return status;
+}
+
+static jm_status make_table(jm__table *table, titles *words, layout *of, size_t limit, jm_error *err)
+{
+    diff_fold fold = {0};
+    *table = (jm__table){0};
+    of->scale = jm__energy_scale_for(fmax(of->diff->total.a_j, of->diff->total.b_j));
+    jm_status status = diff_fold_make(&fold, of->diff, err);
+    if (status == JM_OK) status = fill_table(table, words, of, &fold, limit, err);
+    diff_fold_free(&fold);
+    return status;
+}
+
+jm_status jm_diff_text(const jm_diff *diff, int width, size_t limit, char **out, jm_error *err)
+{
+    size_t columns = width > 0 ? (size_t)width : 0;
+    layout of = {.diff = diff};
+    jm__table table;
+    titles words;
+    jm__strbuf text = {0};
+    jm_status status = make_table(&table, &words, &of, limit, err);
+    if (status == JM_OK) {
+        jm__table_print(&text, &table, columns);
+        jm__strbuf_add(&text, "\n");
+        diff_notes(&text, diff, of.some_runs, columns);
+    }
+    jm__table_free(&table);
+    return jm__hand_over(out, &text, status, "jm_diff_text", err);
+}
+
+/* A name that Markdown shows as it is. */
+static void add_name(jm__strbuf *out, const char *name)
+{
+    jm__strbuf_add(out, "`");
+    for (; *name != '\0'; name++) {
+        if (*name == '|') jm__strbuf_add(out, "\\");
+        jm__strbuf_add_bytes(out, *name == '`' ? "'" : name, 1);
+    }
+    jm__strbuf_add(out, "`");
+}
+
+static void add_markdown_line(jm__strbuf *out, const jm__table_line *line, size_t columns, bool is_row)
+{
+    jm__strbuf_add(out, "| ");
+    if (is_row)
+        add_name(out, line->name);
+    else
+        jm__strbuf_add(out, line->name);
+    jm__strbuf_format(out, "%s |", line->suffix);
+    for (size_t c = 0; c < columns; c++)
+        jm__strbuf_format(out, " %s |", line->cells[c]);
+    jm__strbuf_add(out, "\n");
+}
+
+static void add_markdown_table(jm__strbuf *out, const jm__table *table, const titles *words, const layout *of)
+{
+    jm__strbuf_format(out, "| %s |%s ", words->names, of->several ? " x |" : "");
+    add_name(out, words->sides[0]);
+    jm__strbuf_add(out, " | ");
+    add_name(out, words->sides[1]);
+    jm__strbuf_format(out, " | change | |\n|---|%s---:|---:|---:|---|\n", of->several ? "---:|" : "");
+    for (size_t i = 0; i < table->lines.count; i++) /* the total and the counts are no names */
+        add_markdown_line(out, &table->lines.items[i], table->column_count,
+                          i > 0 && table->lines.items[i].cells[of->several][0] != '\0');
+    jm__strbuf_add(out, "\n");
+}
+
+jm_status jm_diff_markdown(const jm_diff *diff, size_t limit, char **out, jm_error *err)
+{
+    layout of = {.diff = diff, .whole_paths = true};
+    jm__table table;
+    titles words;
+    jm__strbuf text = {0};
+    jm_status status = make_table(&table, &words, &of, limit, err);
+    if (status == JM_OK) {
+        add_markdown_table(&text, &table, &words, &of);
+        diff_notes(&text, diff, of.some_runs, 0);
+    }
+    jm__table_free(&table);
+    return jm__hand_over(out, &text, status, "jm_diff_text", err);
+}
+
+/* ---- a diff as JSON: all rows, every figure in full, null where there is none ---- */
+
+static json_t *row_object(const jm_diff_row *row, bool is_total)
+{
+    const struct {
+        const char *key;
+        double value;
+    } figures[] = {{"a_j", row->a_j},
+                   {"a_low_j", row->a_low_j},
+                   {"a_high_j", row->a_high_j},
+                   {"b_j", row->b_j},
+                   {"b_low_j", row->b_low_j},
+                   {"b_high_j", row->b_high_j},
+                   {"a_deviation_j", row->a_deviation_j},
+                   {"b_deviation_j", row->b_deviation_j},
+                   {"change", row->change},
+                   {"change_low", row->change_low},
+                   {"change_high", row->change_high}};
+    json_t *object = json_object();
+    bool whole = object != NULL;
+    if (!is_total)
+        whole = json_object_set_new(object, "path", jm__json_text(row->path)) == 0 &&
+                json_object_set_new(object, "kind", jm__json_text(row->kind)) == 0;
+    for (size_t i = 0; whole && i < sizeof figures / sizeof *figures; i++)
+        whole = json_object_set_new(object, figures[i].key, jm__json_real(figures[i].value)) == 0;
+    whole = whole && json_object_set_new(object, "a_runs", json_integer((json_int_t)row->a_runs)) == 0 &&
+            json_object_set_new(object, "b_runs", json_integer((json_int_t)row->b_runs)) == 0;
+    whole = whole && json_object_set_new(object, "verdict", jm__json_text(jm_change_text(row->verdict))) == 0;
+    if (whole) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *run_object(const void *runs, size_t i)
+{
+    const jm__diff_run *run = &((const jm__diff_run *)runs)[i];
+    const jm_report_quality *quality = jm_report_quality_get(run->report);
+    return json_pack("{so sI so so so so so}", "name", jm__json_text(run->name), "units",
+                     (json_int_t)run->units, "clock_mhz", jm__json_real(quality->clock_mhz), "temperature_c",
+                     jm__json_real(quality->temperature_c), "throttled_share",
+                     jm__json_real(quality->throttled_share), "verdict", jm__json_text(quality->verdict),
+                     "verdict_reason", jm__json_text(quality->verdict_reason));
+}
+
+/* A side of one run says of itself what the run does. */
+static json_t *side_object(const jm_diff *diff, int side)
+{
+    diff_conditions conditions = diff_conditions_of(diff, side);
+    const jm__diff_run *worst = diff_worst_run(diff, side);
+    const jm_report_quality *quality = jm_report_quality_get(worst->report);
+    json_int_t units = 0;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++)
+        units += diff->runs[r].side == side ? diff->runs[r].units : 0;
+    return json_pack(
+        "{so sI so so so so so so}", "name", jm__json_text(diff->names[side]), "units", units, "clock_mhz",
+        jm__json_real(conditions.clock_mhz), "temperature_c", jm__json_real(conditions.temperature_c),
+        "throttled_share", jm__json_real(conditions.throttled_share), "verdict",
+        jm__json_text(quality->verdict), "verdict_reason", jm__json_text(quality->verdict_reason), "runs",
+        jm__json_array(diff->counts[side], run_object, diff->runs + (side == 0 ? 0 : diff->counts[0])));
+}
+
+static json_t *row_at_place(const void *diff, size_t i)
+{
+    return row_object(&((const jm_diff *)diff)->rows.items[i], false);
+}
+
+static json_t *diff_object(const jm_diff *diff)
+{
+    jm_by by = jm_report_options_get(diff->runs[0].report)->by;
+    return json_pack(
+        "{ss ss ss sb so so ss sf so so}", "version", jm_version(), "by", jm_by_text(by), "per",
+        jm_per_text(diff->per), "simulated", (int)diff_is_simulated(diff), "a", side_object(diff, 0), "b",
+        side_object(diff, 1), "gpu", jm_sameness_text(diff->gains.sameness), "gain_u", diff->gain_u, "total",
+        row_object(&diff->total, true), "rows", jm__json_array(diff->rows.count, row_at_place, diff));
+}
+
+jm_status jm_diff_json(const jm_diff *diff, char **out, jm_error *err)
+{
+    json_t *root = diff_object(diff);
+    jm__strbuf text = {0};
+    bool whole = jm__json_add(&text, root, 0);
+    json_decref(root);
+    jm__strbuf_add(&text, "\n");
+    return jm__hand_over(out, &text, whole ? JM_OK : jm__no_memory(err, "jm_diff_json"), "jm_diff_json", err);
+}
