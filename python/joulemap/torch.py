@@ -41,7 +41,7 @@ __all__ = ["Watch", "isolate"]
 
 _OPTIMIZER = _core.SPAN_KINDS["optimizer"]
 
-_COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/notes/no_layer.h
+_COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/notes/quality.h
 
 _MOST = 1e9  # of any number that is given
 

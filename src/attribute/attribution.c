@@ -1,16 +1,10 @@
 /* From a dataset and the wishes for a report to fitted boards. */
 #include "attribute/attribution.h"
 
-#include "attribute/board_readings.h"
-#include "attribute/clocks.h"
-#include "attribute/counted.h"
-#include "attribute/fit/clock_scale.h"
-#include "attribute/fit/split.h"
-#include "attribute/lost.h"
-#include "attribute/prior/board_limits.h"
-#include "attribute/prior/family_power.h"
-#include "attribute/prior/file.h"
-#include "attribute/sampling/find.h"
+#include "attribute/board_part.h"
+#include "attribute/fit/refine.h"
+#include "attribute/prior/source.h"
+#include "attribute/sampling.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
@@ -18,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_process(const jm__dataset *dataset, int64_t pid)
+bool jm__attribution_has_process(const jm__dataset *dataset, int64_t pid)
 {
     for (size_t i = 0; i < dataset->process_count; i++)
         if (dataset->processes[i].pid == pid) return true;
@@ -27,7 +21,7 @@ static bool has_process(const jm__dataset *dataset, int64_t pid)
 
 static jm_status check_options(const jm__dataset *dataset, const jm_report_options *o, jm_error *err)
 {
-    if (o->process_id != 0 && !has_process(dataset, o->process_id))
+    if (o->process_id != 0 && !jm__attribution_has_process(dataset, o->process_id))
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no process %lld in this recording",
                         (long long)o->process_id);
     if (o->to_ns < o->from_ns)

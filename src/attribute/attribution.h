@@ -33,6 +33,9 @@ static inline int32_t jm__attribution_index(const jm__attribution *a, size_t boa
     return index < 0 ? (int32_t)board : index;
 }
 
+/* Is a process of this number in the recording? */
+bool jm__attribution_has_process(const jm__dataset *dataset, int64_t pid);
+
 /* What is asked for: windows, sensors, readings. NOT_FOUND if the phase, board or process is not in the
  * recording. */
 jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,

@@ -3,7 +3,7 @@
 #define JM_ATTRIBUTE_BOARD_PART_H
 
 #include "attribute/fit/fit.h"
-#include "attribute/prior/sampler_draw.h"
+#include "attribute/prior/rate_windows.h"
 #include "attribute/prior/source.h"
 #include "attribute/work/work.h"
 #include "model/board_model.h"
@@ -16,7 +16,7 @@ typedef struct jm__board_part {
     jm__windows learn;        /* the run, less that: what powers are learnt from */
     jm__windows windows;      /* of the report, less that */
     jm__windows steady;       /* those of them in which steps are steady */
-    jm__windows traced;       /* those of the report less what is told by steps (work/stands.h) */
+    jm__windows traced;       /* those of the report less what is told by steps (work/stood.h) */
     jm__windows unknown;      /* nobody recorded what ran then: outside of `learn` */
     jm__stood stood;          /* what traced steps stand for */
     jm__board_work *work;     /* what it did; no columns if it is not fitted or not wanted */
@@ -44,5 +44,44 @@ typedef struct jm__board_part {
     double clock_exponent; /* power goes with the clock to the power of this; 0: not seen to */
     double *clock_mhz;     /* [columns]: mean while each ran, NAN: not seen; NULL: no clock is recorded */
 } jm__board_part;
+
+/* The readings of each board's power sensors and energy counter, as totals and fits take them. */
+
+/* Fills in counter, series and counts of all boards, [dataset->board_count]. What no board can draw, and no
+ * counter count, is left out. */
+jm_status jm__board_readings_take(jm__board_part *boards, const jm__dataset *dataset, jm_error *err);
+
+/* Which of the series the fit is to be of (part->sensor), for the part's windows. */
+void jm__board_series_choose(jm__board_part *part);
+
+/* That of part->sensor; NULL: there is none. */
+const jm__power_series *jm__board_series(const jm__board_part *part);
+void jm__board_readings_free(jm__board_part *part);
+
+/* Fills part->clock_mhz, [columns], which are chosen and whose pieces are still there: NAN for a kind that no
+ * reading of the clock saw, NULL without any reading. */
+jm_status jm__clocks_find(jm__board_part *part, const jm__dataset *dataset, jm_error *err);
+
+/* What the board's counters are worth, into part->model: the model that was asked for (`asked`, NULL: none),
+ * else the board's own, else, where there are counters, the one of its kind; no features if there is none, or
+ * if its counters are not those that were sampled. */
+jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, const char *asked,
+                            jm_error *err);
+
+/* Once it is known what ran: what the model says of gaps goes into part->idle, counters or not, where kernels
+ * tell what a gap is. */
+void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const char *asked);
+
+/* The belief about the columns as they are now, of which `expected` tells the families; no rows if nothing is
+ * told of them. */
+jm_status jm__counted_believe(jm__belief *belief, jm__board_part *part, const jm__dataset *dataset,
+                              const jm__expectation *expected, jm_error *err);
+
+/* When a board was lost: from its last reading to the first after it was back. */
+
+/* Fills part->lost, and part->windows and part->learn with what that leaves of these; the part's readings are
+ * there already. */
+jm_status jm__lost_find(jm__board_part *part, const jm__dataset *dataset, const jm__windows *windows,
+                        const jm__windows *learn, jm_error *err);
 
 #endif

@@ -4,11 +4,9 @@
 #include "attribute/attribution.h"
 #include "attribute/notes/notes.h"
 #include "attribute/notes/quality.h"
-#include "attribute/rollup/request_totals.h"
 #include "attribute/rollup/rollup.h"
 #include "attribute/rollup/rows.h"
 #include "attribute/rollup/sums.h"
-#include "attribute/rollup/uneven.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "format/recording.h"
@@ -49,6 +47,11 @@ static jm_status keep(char **own, const char **text, jm_error *err)
     return *own != NULL ? JM_OK : jm__no_memory(err, "jm_report_create");
 }
 
+static jm__sums sums_of(const jm_report *report)
+{
+    return (jm__sums){&report->attribution, &report->tree, &report->rows, &report->totals};
+}
+
 static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_report_options *options,
                       jm_error *err)
 {
@@ -68,10 +71,8 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     jm__work_drop_cells(&a->work);
     if (status == JM_OK) status = jm__uneven_find(a, &report->tree, err);
     if (status == JM_OK) status = jm__rows_make(&report->rows, &report->totals, &report->tree, a, err);
-    if (status == JM_OK) {
-        const jm__sums sums = {a, &report->tree, &report->rows, &report->totals};
-        status = jm__request_totals_find(&report->totals, &sums, err);
-    }
+    const jm__sums sums = sums_of(report);
+    if (status == JM_OK) status = jm__request_totals_find(&report->totals, &sums, err);
     if (status == JM_OK) status = jm__notes_write(&report->notes, a, err);
     if (status == JM_OK) status = jm__quality_make(&report->quality, a, &report->rows, &report->totals, err);
     if (status == JM_OK) jm__attribution_trim(a);
@@ -130,11 +131,6 @@ void jm_report_free(jm_report *report)
     free(report->model);
     if (report->owned != NULL) jm__dataset_free(report->owned);
     free(report);
-}
-
-static jm__sums sums_of(const jm_report *report)
-{
-    return (jm__sums){&report->attribution, &report->tree, &report->rows, &report->totals};
 }
 
 jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t count, jm_sum *out, jm_error *err)

@@ -1,11 +1,19 @@
-/* Room for a model. */
+/* Models of boards: room, JSON, and where they lie. */
 #include "model/board_model.h"
 
+#include "base/embedded.h"
+#include "base/plain.h"
 #include "base/status.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err)
 {
@@ -63,4 +71,488 @@ void jm__model_free(jm__board_model *model)
     free(model->date);
     free(model->kernels);
     *model = (jm__board_model){0};
+}
+
+/* A board's model as JSON, and back. What is read was perhaps written by somebody else: every number is
+ * looked at. */
+
+#define FORMAT "joulemap board model"
+
+enum { VERSION = 1, KERNELS_MAX = 100000, BYTES_MAX = 64 << 20 };
+
+/* Of anything: what is made of a model's numbers and of rates stays a number. */
+static const double number_most = 1e30, reference_least = 1e-30;
+
+/* No board has a lower clock, and no law of power a higher exponent. */
+static const double clock_least_mhz = 1, exponent_most = 4;
+
+/* No board draws more, and none less than a thousandth of a watt for sure. */
+static const double power_most_w = 1e5, power_least_u_w = 1e-3;
+
+static const char *const gap_texts[JM_IDLE_STATES] = {
+#define X(name, text, below_ns) text,
+    JM_IDLE_STATE_MAP(X)
+#undef X
+};
+
+/* While a model is read: the first thing that is wrong. */
+typedef struct reading {
+    const char *name; /* of the file */
+    jm_error *err;
+    jm_status status;
+} reading;
+
+static bool wrong(reading *r, const char *what)
+{
+    if (r->status == JM_OK)
+        r->status = jm__fail(r->err, JM_BAD_DATA, 0, NULL, "%s is no model of a board: %s", r->name, what);
+    return false;
+}
+
+static bool lacks(reading *r, const char *key)
+{
+    if (r->status == JM_OK)
+        r->status = jm__fail(r->err, JM_BAD_DATA, 0, NULL,
+                             "%s is no model of a board: \"%s\" is missing or wrong", r->name, key);
+    return false;
+}
+
+static bool read_number(reading *r, const json_t *object, const char *key, double least, double *out)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_number(value)) return lacks(r, key);
+    *out = json_number_value(value);
+    return (*out >= least && *out <= number_most) || lacks(r, key);
+}
+
+static bool read_number_or_none(reading *r, const json_t *object, const char *key, double least, double *out)
+{
+    *out = NAN;
+    const json_t *value = json_object_get(object, key);
+    return value == NULL || json_is_null(value) || read_number(r, object, key, least, out);
+}
+
+static bool read_power(reading *r, const json_t *object, const char *key, double least, double *out)
+{
+    return read_number(r, object, key, least, out) && (*out <= power_most_w || lacks(r, key));
+}
+
+/* "" where it may be missing. */
+static bool read_text(reading *r, const json_t *object, const char *key, bool required, char **out)
+{
+    const json_t *value = json_object_get(object, key);
+    const char *text = json_string_value(value);
+    if (text == NULL && (required || value != NULL)) return lacks(r, key);
+    *out = strdup(text != NULL ? text : "");
+    if (*out == NULL) r->status = jm__no_memory(r->err, "jm__model_read");
+    return *out != NULL;
+}
+
+static bool read_feature(reading *r, const json_t *from, jm__feature *to)
+{
+    return read_text(r, from, "metric", true, &to->metric) &&
+           read_number(r, from, "reference", reference_least, &to->reference) &&
+           read_number(r, from, "weight_w", 0, &to->weight_w) && read_number(r, from, "most", 0, &to->most);
+}
+
+static bool read_features(reading *r, const json_t *from, jm__board_model *model)
+{
+    for (size_t i = 0; i < model->count; i++)
+        if (!read_feature(r, json_array_get(from, i), &model->features[i])) return false;
+    return true;
+}
+
+/* No sum of what it is of has a variance below zero, but for the digits of a file: it has a Cholesky factor.
+ * `lower`: room for that. */
+static bool is_covariance(const double *covariance, double *lower, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double rest = covariance[i * n + j];
+            if (i == j) rest += 1e-6 * rest + 1e-9;
+            for (size_t k = 0; k < j; k++)
+                rest -= lower[i * n + k] * lower[j * n + k];
+            if (i == j && !(rest > 0)) return false;
+            lower[i * n + j] = i == j ? sqrt(rest) : rest / lower[j * n + j];
+        }
+    return true;
+}
+
+static bool check_covariance(reading *r, const jm__board_model *model)
+{
+    size_t n = model->count + 1;
+    double *lower = calloc(n * n, sizeof *lower);
+    if (lower == NULL) {
+        r->status = jm__no_memory(r->err, "jm__model_read");
+        return false;
+    }
+    bool sane = is_covariance(model->covariance, lower, n);
+    free(lower);
+    return sane || lacks(r, "covariance");
+}
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Symmetric. */
+static bool read_covariance(reading *r, const json_t *rows, jm__board_model *model)
+{
+    size_t n = model->count + 1;
+    if (json_array_size(rows) != n) return lacks(r, "covariance");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (json_array_size(row) != n) return lacks(r, "covariance");
+        for (size_t j = 0; j < n; j++) {
+            const json_t *value = json_array_get(row, j);
+            double number = json_number_value(value);
+            bool sane = json_is_number(value) && fabs(number) <= number_most && (i != j || number >= 0);
+            sane =
+                sane && (j >= i || fabs(number - model->covariance[j * n + i]) <= 1e-6 * fabs(number) + 1e-9);
+            if (!sane) return lacks(r, "covariance");
+            model->covariance[i * n + j] = j < i ? model->covariance[j * n + i] : number;
+        }
+    }
+    return check_covariance(r, model);
+}
+
+static bool read_kernel(reading *r, const json_t *from, jm__model_kernel *to)
+{
+    const json_t *left_out = json_object_get(from, "left_out");
+    to->left_out = json_is_true(left_out);
+    return (left_out == NULL || json_is_boolean(left_out) || lacks(r, "left_out")) &&
+           read_text(r, from, "name", true, &to->name) && read_text(r, from, "family", false, &to->family) &&
+           read_text(r, from, "data", false, &to->data) && read_number(r, from, "seconds", 0, &to->seconds) &&
+           read_number(r, from, "power_w", 0, &to->power_w) &&
+           read_number(r, from, "predicted_w", 0, &to->predicted_w);
+}
+
+static bool read_kernels(reading *r, const json_t *from, jm__board_model *model)
+{
+    size_t count = json_array_size(from);
+    if (count > KERNELS_MAX || (from != NULL && !json_is_array(from))) return lacks(r, "kernels");
+    model->kernels = calloc(count + 1, sizeof *model->kernels);
+    if (model->kernels == NULL) {
+        r->status = jm__no_memory(r->err, "jm__model_read");
+        return false;
+    }
+    model->kernel_count = count;
+    for (size_t i = 0; i < count; i++)
+        if (!read_kernel(r, json_array_get(from, i), &model->kernels[i])) return false;
+    return true;
+}
+
+/* One state: none that there is not, and none twice. */
+static bool read_state(reading *r, const json_t *from, jm__model_idle *idle)
+{
+    const char *gap = json_string_value(json_object_get(from, "gap"));
+    int s = JM_IDLE_FIRST_GAP;
+    while (gap != NULL && s < JM_IDLE_STATES && strcmp(gap, gap_texts[s]) != 0)
+        s++;
+    if (gap == NULL || s == JM_IDLE_STATES || idle[s].u_w > 0) return lacks(r, "gap");
+    return read_power(r, from, "power_w", 0, &idle[s].power_w) &&
+           read_power(r, from, "u_w", power_least_u_w, &idle[s].u_w) &&
+           read_number(r, from, "seconds", 0, &idle[s].seconds);
+}
+
+/* Older files have none. */
+static bool read_idle(reading *r, const json_t *from, jm__model_idle *idle)
+{
+    size_t count = json_array_size(from);
+    if (from != NULL && !json_is_array(from)) return lacks(r, "idle");
+    for (size_t i = 0; i < count; i++)
+        if (!read_state(r, json_array_get(from, i), idle)) return false;
+    return true;
+}
+
+static bool read_all(reading *r, const json_t *root, jm__board_model *model)
+{
+    const char *format = json_string_value(json_object_get(root, "format"));
+    const json_t *features = json_object_get(root, "features"), *clock = json_object_get(root, "clock");
+    const json_t *errors = json_object_get(root, "errors"), *response = json_object_get(root, "response");
+    const json_t *sampler = json_object_get(root, "sampler");
+    double version;
+    if (format == NULL || strcmp(format, FORMAT) != 0) return wrong(r, "it does not say so of itself");
+    if (!read_number(r, root, "version", 1, &version)) return false;
+    if (version > VERSION) return wrong(r, "a newer joulemap wrote it");
+    size_t count = json_array_size(features);
+    if (count < 1 || count > JM_MODEL_FEATURES_MAX) return lacks(r, "features");
+    if (response != NULL && !json_is_object(response)) return lacks(r, "response");
+    if (sampler != NULL && !json_is_object(sampler)) return lacks(r, "sampler");
+    r->status = jm__model_init(model, count, r->err);
+    return r->status == JM_OK && read_text(r, root, "board", false, &model->board) &&
+           read_text(r, root, "uuid", false, &model->uuid) &&
+           read_text(r, root, "driver", false, &model->driver) &&
+           read_text(r, root, "date", false, &model->date) && read_features(r, features, model) &&
+           read_number(r, root, "constant_w", 0, &model->constant_w) &&
+           read_covariance(r, json_object_get(root, "covariance"), model) &&
+           read_number_or_none(r, clock, "reference_mhz", clock_least_mhz, &model->clock_mhz) &&
+           read_number(r, clock, "exponent", 0, &model->clock_exponent) &&
+           (model->clock_exponent <= exponent_most || lacks(r, "exponent")) &&
+           read_number(r, clock, "slots", 0, &model->slots) &&
+           read_number(r, errors, "kernel", 0, &model->relative_u) &&
+           read_number(r, errors, "family", 0, &model->family_u) &&
+           read_number(r, errors, "gain", 0, &model->gain_u) &&
+           read_number(r, errors, "residual_w", 0, &model->residual_w) &&
+           read_number_or_none(r, response, "lag_ns", -number_most, &model->lag_ns) &&
+           read_number_or_none(r, response, "width_ns", 0, &model->width_ns) &&
+           read_idle(r, json_object_get(root, "idle"), model->idle) &&
+           read_number_or_none(r, root, "noise_w", 0, &model->noise_w) &&
+           (!(model->noise_w > power_most_w) || lacks(r, "noise_w")) &&
+           read_number_or_none(r, sampler, "power_w", 0, &model->sampler_w) &&
+           (!(model->sampler_w > power_most_w) || lacks(r, "power_w")) &&
+           read_number_or_none(r, sampler, "u_w", 0, &model->sampler_u_w) &&
+           (isnan(model->sampler_w) == isnan(model->sampler_u_w) || lacks(r, "u_w")) &&
+           read_kernels(r, json_object_get(root, "kernels"), model);
+}
+
+static jm_status take_root(jm__board_model *model, json_t *root, const json_error_t *fault, const char *name,
+                           jm_error *err)
+{
+    reading r = {.name = name, .err = err};
+    *model = (jm__board_model){0};
+    if (root == NULL && (fault->text[0] == '\0' || json_error_code(fault) == json_error_out_of_memory))
+        r.status = jm__no_memory(err, "json_load");
+    else if (root == NULL)
+        r.status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %d: %s", name, fault->line, fault->text);
+    else if (!read_all(&r, root, model))
+        jm__model_free(model);
+    json_decref(root);
+    return r.status;
+}
+
+jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size, const char *name,
+                          jm_error *err)
+{
+    json_error_t fault;
+    size_t mark = jm__mark_length(text, size);
+    return take_root(model, json_loadb(text + mark, size - mark, 0, &fault), &fault, name, err);
+}
+
+jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err)
+{
+    json_error_t fault;
+    FILE *file = fopen(path, "r");
+    if (file == NULL && errno == ENOMEM) return jm__no_memory(err, "fopen");
+    if (file == NULL)
+        return jm__fail(err, errno == ENOENT ? JM_NOT_FOUND : JM_IO, errno, "fopen", "%s: %s", path,
+                        strerror(errno));
+    struct stat facts;
+    if (fstat(fileno(file), &facts) == 0 && facts.st_size > BYTES_MAX) {
+        fclose(file);
+        return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is larger than any model of a board", path);
+    }
+    bool readable = jm__pass_mark(file);
+    json_t *root = readable ? json_loadf(file, 0, &fault) : NULL;
+    fclose(file);
+    if (!readable) return jm__in_utf16(path, err);
+    return take_root(model, root, &fault, path, err);
+}
+
+/* ---- writing */
+
+/* At the end of an array that is there; else, and if it cannot be, there is none. */
+static json_t *append(json_t *array, json_t *value)
+{
+    if (array == NULL) {
+        json_decref(value);
+        return NULL;
+    }
+    if (json_array_append_new(array, value) == 0) return array;
+    json_decref(array);
+    return NULL;
+}
+
+static json_t *features_of(const jm__board_model *model)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < model->count; i++) {
+        const jm__feature *f = &model->features[i];
+        array = append(array, json_pack("{s:s, s:o, s:o, s:o}", "metric", f->metric, "reference",
+                                        number(f->reference), "weight_w", number(f->weight_w), "most",
+                                        number(f->most)));
+    }
+    return array;
+}
+
+static json_t *covariance_of(const jm__board_model *model)
+{
+    json_t *rows = json_array();
+    size_t n = model->count + 1;
+    for (size_t i = 0; i < n; i++) {
+        json_t *row = json_array();
+        for (size_t j = 0; j < n; j++)
+            row = append(row, number(model->covariance[i * n + j]));
+        rows = append(rows, row);
+    }
+    return rows;
+}
+
+static json_t *idle_of(const jm__board_model *model)
+{
+    json_t *array = json_array();
+    for (int s = JM_IDLE_FIRST_GAP; s < JM_IDLE_STATES; s++) {
+        const jm__model_idle *idle = &model->idle[s];
+        if (idle->u_w > 0)
+            array = append(array, json_pack("{s:s, s:o, s:o, s:o}", "gap", gap_texts[s], "power_w",
+                                            number(idle->power_w), "u_w", number(idle->u_w), "seconds",
+                                            number(idle->seconds)));
+    }
+    return array;
+}
+
+static json_t *kernels_of(const jm__board_model *model)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        const jm__model_kernel *k = &model->kernels[i];
+        array = append(array, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b}", "name", k->name, "family",
+                                        k->family, "data", k->data, "seconds", number(k->seconds), "power_w",
+                                        number(k->power_w), "predicted_w", number(k->predicted_w), "left_out",
+                                        (int)k->left_out));
+    }
+    return array;
+}
+
+/* NULL if memory is out. */
+static char *text_of(const jm__board_model *model)
+{
+    json_t *root = json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:o, s:f, s:f}, s:o, s:f, s:o, s:{s:f, s:f, s:f, s:f}, s:{s:o, "
+        "s:o}, s:o, s:{s:o, s:o}, s:o, s:o}",
+        "format", FORMAT, "version", (int)VERSION, "board", model->board, "uuid", model->uuid, "driver",
+        model->driver, "date", model->date, "clock", "reference_mhz", number(model->clock_mhz), "exponent",
+        model->clock_exponent, "slots", model->slots, "features", features_of(model), "constant_w",
+        model->constant_w, "covariance", covariance_of(model), "errors", "kernel", model->relative_u,
+        "family", model->family_u, "gain", model->gain_u, "residual_w", model->residual_w, "response",
+        "lag_ns", number(model->lag_ns), "width_ns", number(model->width_ns), "idle", idle_of(model),
+        "sampler", "power_w", number(model->sampler_w), "u_w", number(model->sampler_u_w), "noise_w",
+        number(model->noise_w), "kernels", kernels_of(model));
+    char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(root);
+    return text;
+}
+
+static jm_status cannot_write(const char *path, jm_error *err)
+{
+    int code = errno;
+    if (code == ENOMEM) return jm__no_memory(err, "fopen");
+    return jm__fail(err, code == ENOSPC ? JM_DISK_FULL : JM_IO, code, "fopen", "%s cannot be written: %s",
+                    path, strerror(code));
+}
+
+jm_status jm__model_write(const jm__board_model *model, const char *path, jm_error *err)
+{
+    char beside[4096];
+    if ((size_t)snprintf(beside, sizeof beside, "%s.new-%d", path, (int)getpid()) >= sizeof beside)
+        return jm__fail(err, JM_USAGE, 0, NULL, "%s is too long a path", path);
+    char *text = text_of(model);
+    if (text == NULL) return jm__no_memory(err, "jm__model_write");
+    FILE *file = fopen(beside, "w");
+    bool fine = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) >= 0;
+    if (file != NULL) fine = fclose(file) == 0 && fine;
+    free(text);
+    if (fine && rename(beside, path) == 0) return JM_OK;
+    jm_status status = cannot_write(path, err);
+    unlink(beside);
+    return status;
+}
+
+/* The user's data folder, and what lies in the library. */
+
+/* Models as they lie in src/model/shipped, by profile of a board. */
+extern const jm__embedded jm__shipped_models[];
+
+/* It names a file, and nothing else. */
+static bool is_plain(const char *uuid)
+{
+    size_t length = strspn(uuid, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+    return length > 0 && uuid[length] == '\0';
+}
+
+/* Of a board's model, or with "" of their folder, with a slash at its end. */
+static jm_status path_of(char *path, size_t size, const char *uuid, jm_error *err)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    const char *end = uuid[0] != '\0' ? ".json" : "";
+    bool absolute = data != NULL && data[0] == '/';
+    if (!absolute && (home == NULL || home[0] != '/'))
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL,
+                        "neither XDG_DATA_HOME nor HOME says where models are kept");
+    int length = absolute ? snprintf(path, size, "%s/joulemap/models/%s%s", data, uuid, end)
+                          : snprintf(path, size, "%s/.local/share/joulemap/models/%s%s", home, uuid, end);
+    if (length > 0 && (size_t)length < size) return JM_OK;
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "the path of the folder for models is too long");
+}
+
+jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_error *err)
+{
+    if (!is_plain(board->uuid))
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "%s has no UUID to keep its model by", board->name);
+    return path_of(path, size, board->uuid, err);
+}
+
+jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm_error *err)
+{
+    JM_TRY(jm__model_own_path(path, size, board, err));
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        bool made = mkdir(path, 0777) == 0 || errno == EEXIST;
+        int code = errno;
+        if (!made) return jm__fail(err, JM_IO, code, "mkdir", "%s cannot be made: %s", path, strerror(code));
+        *slash = '/';
+    }
+    return JM_OK;
+}
+
+jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_error *err)
+{
+    *model = (jm__board_model){0};
+    for (const jm__embedded *known = jm__shipped_models; known->name != NULL; known++) {
+        if (strcmp(known->name, board->profile) != 0) continue;
+        JM_TRY(jm__model_parse(model, known->text, known->length, known->name, err));
+        jm__model_is_of_another(model);
+        return JM_OK;
+    }
+    return JM_OK;
+}
+
+jm_status jm__model_own(jm__board_model *model, const jm_board *board, jm_error *err)
+{
+    char path[4096];
+    *model = (jm__board_model){0};
+    if (jm__model_own_path(path, sizeof path, board, NULL) != JM_OK || access(path, F_OK) != 0) return JM_OK;
+    return jm__model_read(model, path, err);
+}
+
+/* "UUID.json" */
+static int is_kept(const struct dirent *entry)
+{
+    static const char end[] = ".json";
+    char uuid[JM_BOARD_TEXT];
+    size_t length = strlen(entry->d_name), most = sizeof uuid + sizeof end - 2;
+    if (length < sizeof end || length > most || strcmp(entry->d_name + length - 5, end) != 0) return 0;
+    snprintf(uuid, sizeof uuid, "%.*s", (int)(length - 5), entry->d_name);
+    return is_plain(uuid);
+}
+
+jm_status jm__model_each_kept(jm_status (*take)(void *taker, const char *uuid, const char *path,
+                                                jm_error *err),
+                              void *taker, jm_error *err)
+{
+    char folder[4096], path[4096 + 256];
+    struct dirent **found = NULL;
+    if (path_of(folder, sizeof folder, "", NULL) != JM_OK) return JM_OK;
+    int count = scandir(folder, &found, is_kept, alphasort);
+    if (count < 0 && errno == ENOMEM) return jm__no_memory(err, "scandir");
+    jm_status status = JM_OK;
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s%s", folder, found[i]->d_name);
+        found[i]->d_name[strlen(found[i]->d_name) - 5] = '\0';
+        if (status == JM_OK) status = take(taker, found[i]->d_name, path, err);
+        free(found[i]);
+    }
+    free(found);
+    return status;
 }

@@ -1,15 +1,47 @@
 /* What a board's counters say of its power, learnt on a board of its kind and kept as JSON
- * (docs/board-model.md).
- *
- *     P = constant + sum over features of weight * rate / reference * (clock / clock_mhz) ^ clock_exponent */
+ * (docs/board-model.md), and what it draws in gaps. */
 #ifndef JM_MODEL_BOARD_MODEL_H
 #define JM_MODEL_BOARD_MODEL_H
 
-#include "model/idle_state.h"
-
+#include <joulemap/board.h>
 #include <joulemap/status.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* Name, words of a model's file, and how long its gaps are at most, ns. BEFORE: nothing has run on the board
+ * yet, so there may be no context on it: that is a matter of the program, not of the board. */
+#define JM_IDLE_STATE_MAP(X)                                                                                 \
+    X(BEFORE, "before the first work", 0)                                                                    \
+    X(50_US, "under 50 us", INT64_C(50000))                                                                  \
+    X(1_MS, "under 1 ms", INT64_C(1000000))                                                                  \
+    X(20_MS, "under 20 ms", INT64_C(20000000))                                                               \
+    X(LONG, "longer", INT64_MAX)
+
+typedef enum jm__idle_state {
+#define X(name, text, below_ns) JM_IDLE_##name,
+    JM_IDLE_STATE_MAP(X)
+#undef X
+        JM_IDLE_STATES
+} jm__idle_state;
+
+/* The first that is a gap. */
+enum { JM_IDLE_FIRST_GAP = JM_IDLE_BEFORE + 1 };
+
+/* Of a gap that is so long. */
+static inline jm__idle_state jm__idle_state_of_gap(int64_t length_ns)
+{
+#define X(name, text, below_ns)                                                                              \
+    if (length_ns < (below_ns)) return JM_IDLE_##name;
+    JM_IDLE_STATE_MAP(X)
+#undef X
+    return JM_IDLE_LONG;
+}
+
+/* What a board's counters say of its power, learnt on a board of its kind and kept as JSON
+ * (docs/board-model.md).
+ *
+ *     P = constant + sum over features of weight * rate / reference * (clock / clock_mhz) ^ clock_exponent */
 
 #define JM_MODEL_FEATURES_MAX 256
 
@@ -80,5 +112,28 @@ jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size,
 
 /* Written beside it and moved into its place: a reader sees all of it or the old one. */
 jm_status jm__model_write(const jm__board_model *model, const char *path, jm_error *err);
+
+/* Where models of boards are: learnt on this machine and kept by the board's UUID, or shipped for its kind.
+ */
+
+/* The path of a board's own model: $XDG_DATA_HOME/joulemap/models/UUID.json, without the variable below
+ * ~/.local/share. NOT_FOUND: the board has no UUID, or the user no home. */
+jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_error *err);
+
+/* The same, with its folder made. */
+jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm_error *err);
+
+/* The board's own model; without one no features and OK. BAD_DATA, IO: it is there and cannot be read; then
+ * there are no features either. */
+jm_status jm__model_own(jm__board_model *model, const jm_board *board, jm_error *err);
+
+/* All models that are kept, whosever they are, in the order of their boards' UUIDs; `take` gets one's UUID
+ * and path, and ends it by what is not OK. None, or no folder: OK. */
+jm_status jm__model_each_kept(jm_status (*take)(void *taker, const char *uuid, const char *path,
+                                                jm_error *err),
+                              void *taker, jm_error *err);
+
+/* The one shipped for its profile; no features and OK if there is none. */
+jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_error *err);
 
 #endif

@@ -16,30 +16,16 @@
 enum { MOST_BINS = 4000, MOST_BINS_IN_ALL = 16000, LEAST_BINS = 500 };
 static const double finest_s = 0.01;
 
-static json_t *seen_of(const void *context, size_t i)
-{
-    return jm__json_real(((const jm_power_bin *)context)[i].seen_s);
-}
-
-static json_t *mean_of(const void *context, size_t i)
-{
-    return jm__json_real(((const jm_power_bin *)context)[i].mean_w);
-}
-
-static json_t *least_of(const void *context, size_t i)
-{
-    return jm__json_real(((const jm_power_bin *)context)[i].least_w);
-}
-
-static json_t *most_of(const void *context, size_t i)
-{
-    return jm__json_real(((const jm_power_bin *)context)[i].most_w);
-}
-
-static json_t *clock_of(const void *context, size_t i)
-{
-    return jm__json_real(((const jm_power_bin *)context)[i].clock_mhz);
-}
+#define REAL_OF(name, type, field)                                                                           \
+    static json_t *name##_of(const void *context, size_t i)                                                  \
+    {                                                                                                        \
+        return jm__json_real(((const type *)context)[i].field);                                              \
+    }
+REAL_OF(seen, jm_power_bin, seen_s)
+REAL_OF(mean, jm_power_bin, mean_w)
+REAL_OF(least, jm_power_bin, least_w)
+REAL_OF(most, jm_power_bin, most_w)
+REAL_OF(clock, jm_power_bin, clock_mhz)
 
 static const jm__json_column power_columns[] = {{"seen_s", seen_of},
                                                 {"mean_w", mean_of},
@@ -245,32 +231,22 @@ static jm_status add_points(series *s, jm_error *err)
     return JM_OK;
 }
 
-static const point *point_at(const void *context, size_t i)
-{
-    return &((const series *)context)->points.items[i];
-}
-
 static json_t *steps_of(const void *context, size_t i)
 {
-    return json_integer((json_int_t)point_at(context, i)->steps);
+    return json_integer((json_int_t)((const point *)context)[i].steps);
 }
 
 static json_t *samples_of(const void *context, size_t i)
 {
-    int64_t samples = point_at(context, i)->samples;
+    int64_t samples = ((const point *)context)[i].samples;
     return samples < 0 ? json_null() : json_integer(samples);
 }
 
-#define REAL_OF(field)                                                                                       \
-    static json_t *field##_of(const void *context, size_t i)                                                 \
-    {                                                                                                        \
-        return jm__json_real(point_at(context, i)->field);                                                   \
-    }
-REAL_OF(start_s)
-REAL_OF(seconds)
-REAL_OF(energy_j)
-REAL_OF(low_j)
-REAL_OF(high_j)
+REAL_OF(start_s, point, start_s)
+REAL_OF(seconds, point, seconds)
+REAL_OF(energy_j, point, energy_j)
+REAL_OF(low_j, point, low_j)
+REAL_OF(high_j, point, high_j)
 
 static const jm__json_column step_columns[] = {
     {"steps", steps_of},       {"samples", samples_of}, {"start_s", start_s_of}, {"seconds", seconds_of},
@@ -284,7 +260,7 @@ json_t *jm__page_steps(const jm_report *spans, jm_error *err)
         table = s.points.count == 0
                     ? json_null()
                     : jm__json_columns(step_columns, sizeof step_columns / sizeof *step_columns,
-                                       s.points.count, &s);
+                                       s.points.count, s.points.items);
     jm__vec_free(&s.rows);
     jm__vec_free(&s.points);
     return table;

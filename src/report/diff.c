@@ -15,22 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JM__NO_ROW_OF_IT ((size_t)-1)
+#define NO_ROW_OF_IT ((size_t)-1)
 /* A row of one report, for the others. */
 typedef struct matched_row {
     char *key;     /* its kind and its path without wrappers */
     bool left_out; /* a wrapper: the row around it, or those in it, stand for it */
     int32_t depth; /* without them */
-    size_t row;    /* of all reports together; JM__NO_ROW_OF_IT: left out */
+    size_t row;    /* of all reports together; NO_ROW_OF_IT: left out */
 } matched_row;
 
-typedef struct jm__match {
+typedef struct row_matching {
     matched_row **rows; /* of each report, in its order */
     size_t *counts;
     size_t reports;
     size_t row_count; /* of all together: those of the first report in its order, then what others have
                          besides */
-} jm__match;
+} row_matching;
 
 static bool is_nameless(const jm_board *board)
 {
@@ -320,7 +320,7 @@ static bool list_rows(matched_row *rows, jm__map *by_key, const jm_report *repor
     rows_around around = {0};
     bool fine = true;
     for (size_t i = 0; i < jm_report_row_count(report); i++)
-        rows[i].row = JM__NO_ROW_OF_IT;
+        rows[i].row = NO_ROW_OF_IT;
     for (size_t i = 0; fine && i < jm_report_row_count(report); i++) {
         int32_t depth = jm_report_row(report, i)->depth;
         leave_rows(&around, depth);
@@ -330,17 +330,17 @@ static bool list_rows(matched_row *rows, jm__map *by_key, const jm_report *repor
     return fine;
 }
 
-/* The only layer at the top that has no counterpart among the keys of another report; JM__NO_ROW_OF_IT: none,
+/* The only layer at the top that has no counterpart among the keys of another report; NO_ROW_OF_IT: none,
  * or several. */
 static size_t only_root(const matched_row *rows, const jm_report *report, const jm__map *others)
 {
-    size_t root = JM__NO_ROW_OF_IT;
+    size_t root = NO_ROW_OF_IT;
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
         const char *key = rows[i].key;
         if (row->depth != 0 || !is_layer(row) || rows[i].left_out || jm__map_find(others, &key) != NULL)
             continue;
-        if (root != JM__NO_ROW_OF_IT) return JM__NO_ROW_OF_IT;
+        if (root != NO_ROW_OF_IT) return NO_ROW_OF_IT;
         root = i;
     }
     return root;
@@ -354,22 +354,22 @@ static bool wraps(const jm_report *report, size_t root)
 
 /* A model has the name of its class, wrapped in DistributedDataParallel that of this one: if it is the only
  * one without a counterpart, it is that of the first report. */
-static void match_root(jm__match *match, const jm_report *const *reports, const jm__map *by_key, size_t r)
+static void match_root(row_matching *match, const jm_report *const *reports, const jm__map *by_key, size_t r)
 {
     size_t first = only_root(match->rows[0], reports[0], &by_key[r]),
            mine = only_root(match->rows[r], reports[r], &by_key[0]);
-    if (first == JM__NO_ROW_OF_IT || mine == JM__NO_ROW_OF_IT) return;
+    if (first == NO_ROW_OF_IT || mine == NO_ROW_OF_IT) return;
     if (wraps(reports[0], first) || wraps(reports[r], mine))
         match->rows[r][mine].row = match->rows[0][first].row;
 }
 
 /* Give the rows of one report their rows of all. `all`: by key. */
-static bool number_rows(jm__match *match, size_t r, jm__map *all)
+static bool number_rows(row_matching *match, size_t r, jm__map *all)
 {
     for (size_t i = 0; i < match->counts[r]; i++) {
         matched_row *mine = &match->rows[r][i];
         const char *key = mine->key;
-        if (mine->left_out || mine->row != JM__NO_ROW_OF_IT) continue;
+        if (mine->left_out || mine->row != NO_ROW_OF_IT) continue;
         const jm__map_value *known = jm__map_find(all, &key);
         mine->row = known != NULL ? (size_t)known->id : match->row_count++;
         if (known == NULL && !jm__map_put(all, &key, (jm__map_value){.id = (int64_t)mine->row})) return false;
@@ -377,7 +377,7 @@ static bool number_rows(jm__match *match, size_t r, jm__map *all)
     return true;
 }
 
-static bool match_all(jm__match *match, const jm_report *const *reports, jm__map *by_key)
+static bool match_all(row_matching *match, const jm_report *const *reports, jm__map *by_key)
 {
     jm__map all = JM_MAP_OF_TEXTS;
     bool fine = true;
@@ -393,11 +393,11 @@ static bool match_all(jm__match *match, const jm_report *const *reports, jm__map
     return fine;
 }
 
-static jm_status match_make(jm__match *match, const jm_report *const *reports, size_t count, jm_error *err)
+static jm_status match_make(row_matching *match, const jm_report *const *reports, size_t count, jm_error *err)
 {
-    *match = (jm__match){.rows = calloc(count, sizeof *match->rows),
-                         .counts = calloc(count, sizeof *match->counts),
-                         .reports = count};
+    *match = (row_matching){.rows = calloc(count, sizeof *match->rows),
+                            .counts = calloc(count, sizeof *match->counts),
+                            .reports = count};
     jm__map *by_key = calloc(count, sizeof *by_key);
     bool fine =
         match->rows != NULL && match->counts != NULL && by_key != NULL && match_all(match, reports, by_key);
@@ -407,7 +407,7 @@ static jm_status match_make(jm__match *match, const jm_report *const *reports, s
     return fine ? JM_OK : jm__no_memory(err, "jm_diff_create");
 }
 
-static void match_free(jm__match *match)
+static void match_free(row_matching *match)
 {
     for (size_t r = 0; match->rows != NULL && r < match->reports; r++) {
         for (size_t i = 0; match->rows[r] != NULL && i < match->counts[r]; i++)
@@ -416,7 +416,7 @@ static void match_free(jm__match *match)
     }
     free(match->rows);
     free(match->counts);
-    *match = (jm__match){0};
+    *match = (row_matching){0};
 }
 
 /* ---- how a diff calls its sides and runs ---- */
@@ -677,7 +677,7 @@ static jm_status choose_unit(jm_diff *diff, jm_per wanted, jm_error *err)
     return JM_OK;
 }
 
-static bool find_places(jm_diff *diff, const jm__match *match)
+static bool find_places(jm_diff *diff, const row_matching *match)
 {
     size_t runs = jm__diff_run_count(diff), count = match->row_count * runs;
     diff->places = malloc((count + 1) * sizeof *diff->places);
@@ -689,7 +689,7 @@ static bool find_places(jm_diff *diff, const jm__match *match)
     return diff->places != NULL;
 }
 
-static jm_status add_row(jm_diff *diff, const jm__match *match, size_t at, jm_error *err)
+static jm_status add_row(jm_diff *diff, const row_matching *match, size_t at, jm_error *err)
 {
     size_t r = 0;
     while (jm__diff_place(diff, at, r) == JM__NOT_IN_IT)
@@ -741,7 +741,7 @@ static jm_status check(const jm_diff *diff, const jm_diff_options *options, jm_e
 
 static jm_status compare_rows(jm_diff *diff, const jm_report *const *reports, jm_error *err)
 {
-    jm__match match;
+    row_matching match;
     jm_status status = match_make(&match, reports, jm__diff_run_count(diff), err);
     if (status == JM_OK && !find_places(diff, &match)) status = jm__no_memory(err, "jm_diff_create");
     for (size_t i = 0; status == JM_OK && i < match.row_count; i++)

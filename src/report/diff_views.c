@@ -1,6 +1,6 @@
 /* A diff as a table, for a terminal or a pull request, and as JSON. */
 #include "attribute/fit/student.h"
-#include "attribute/notes/checks.h"
+#include "attribute/notes/quality.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"

@@ -20,13 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct jm__pick {
+typedef struct picked {
     size_t part;   /* of the fold's */
     int32_t depth; /* in the table */
     bool asked;    /* it was asked for itself, and not because of what it is in */
-} jm__pick;
+} picked;
 
-typedef JM_VEC(jm__pick) jm__picks;
+typedef JM_VEC(picked) picked_parts;
 
 static bool ends_in(const char *path, const char *end)
 {
@@ -123,13 +123,13 @@ static jm_status asked_find(bool **asked, const jm_report *report, const jm_text
     return found != NULL ? JM_OK : jm__no_memory(err, "jm_report_text");
 }
 
-static bool take(jm__picks *picks, const jm__fold *fold, const bool *asked)
+static bool take(picked_parts *picks, const jm__fold *fold, const bool *asked)
 {
     int32_t outermost = -1; /* depth of the part asked for that this one is in; -1: none */
     for (size_t i = 0; i < fold->parts.count; i++) {
         const jm__part *part = &fold->parts.items[i];
         int32_t depth = part->sum.depth;
-        jm__pick pick = {.part = i, .depth = depth};
+        picked pick = {.part = i, .depth = depth};
         if (asked != NULL && !asked[part->row]) {
             if (depth <= outermost) outermost = -1;
             continue;
@@ -137,7 +137,7 @@ static bool take(jm__picks *picks, const jm__fold *fold, const bool *asked)
         if (asked != NULL) {
             bool outside = outermost < 0 || depth <= outermost;
             if (outside) outermost = depth;
-            pick = (jm__pick){i, depth - outermost, outside};
+            pick = (picked){i, depth - outermost, outside};
         }
         if (!jm__vec_push(picks, pick)) return false;
     }
@@ -148,7 +148,7 @@ static bool take(jm__picks *picks, const jm__fold *fold, const bool *asked)
 
 typedef struct sorter {
     const jm__fold *fold;
-    const jm__pick *picks;
+    const picked *picks;
     const size_t *parent;
     jm_sort sort;
 } sorter;
@@ -191,7 +191,7 @@ static int by_family(const void *left, const void *right, void *context)
 }
 
 /* The pick that each lies in. False if memory is out. */
-static bool find_parents(size_t *parent, const jm__picks *picks)
+static bool find_parents(size_t *parent, const picked_parts *picks)
 {
     JM_VEC(size_t) around = {0};
     bool fine = true;
@@ -207,7 +207,7 @@ static bool find_parents(size_t *parent, const jm__picks *picks)
 }
 
 /* Pre-order from families that lie together, each from the first of its parent on. */
-static bool list(jm__picks *sorted, const jm__picks *picks, const size_t *family, const size_t *parent)
+static bool list(picked_parts *sorted, const picked_parts *picks, const size_t *family, const size_t *parent)
 {
     size_t count = picks->count;
     size_t *first = malloc((count + 1) * sizeof *first); /* [0]: of the top, [p + 1]: in p */
@@ -229,11 +229,11 @@ static bool list(jm__picks *sorted, const jm__picks *picks, const size_t *family
     return fine;
 }
 
-static bool sort(jm__picks *picks, const jm__fold *fold, jm_sort by)
+static bool sort(picked_parts *picks, const jm__fold *fold, jm_sort by)
 {
     size_t *parent = calloc(picks->count + 1, sizeof *parent);
     size_t *family = calloc(picks->count + 1, sizeof *family);
-    jm__picks sorted = {0};
+    picked_parts sorted = {0};
     bool fine = parent != NULL && family != NULL && find_parents(parent, picks);
     sorter s = {fold, picks->items, parent, by};
     for (size_t i = 0; fine && i < picks->count; i++)
@@ -253,7 +253,7 @@ static bool sort(jm__picks *picks, const jm__fold *fold, jm_sort by)
 
 /* The parts asked for, of a fold that was made with `asked`: parents before their children, siblings as they
  * are to be sorted. */
-static jm_status picks_make(jm__picks *picks, const jm__fold *fold, const bool *asked, jm_sort order,
+static jm_status picks_make(picked_parts *picks, const jm__fold *fold, const bool *asked, jm_sort order,
                             jm_error *err)
 {
     bool fine = take(picks, fold, asked);
@@ -511,7 +511,7 @@ typedef struct view {
     const jm_report *report;
     const jm_text_options *options;
     jm__fold fold;
-    jm__picks picks;
+    picked_parts picks;
     jm__energy_scale scale;
     jm__row_traits traits;
 } view;
@@ -618,7 +618,7 @@ static bool write_what_came(char *out, size_t size, const jm_row *row)
 }
 
 /* What is shown without what it lies in needs its whole path. */
-static void add_name(jm__strbuf *name, const view *v, const jm__part *part, const jm__pick *pick)
+static void add_name(jm__strbuf *name, const view *v, const jm__part *part, const picked *pick)
 {
     jm__strbuf path = {0};
     if (!pick->asked || v->traits.by_kernel)
@@ -630,7 +630,7 @@ static void add_name(jm__strbuf *name, const view *v, const jm__part *part, cons
     jm__strbuf_free(&path);
 }
 
-static bool add_line(jm__table *table, const view *v, const jm__pick *pick, bool say_kind)
+static bool add_line(jm__table *table, const view *v, const picked *pick, bool say_kind)
 {
     const jm__part *part = &v->fold.parts.items[pick->part];
     const jm_row *row = &part->sum;
@@ -678,7 +678,7 @@ static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, cons
     size_t rows = jm_report_row_count(v->report);
     bool one_by_one = jm_report_options_get(v->report)->by == JM_BY_SPAN;
     for (size_t i = 0; i < v->picks.count; i++) {
-        const jm__pick *pick = &v->picks.items[i];
+        const picked *pick = &v->picks.items[i];
         jm__part *part = &v->fold.parts.items[pick->part];
         if (!chosen[i]) continue;
         JM_TRY(jm__fold_interval(&v->fold, v->report, part, err));

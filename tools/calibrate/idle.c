@@ -1,14 +1,13 @@
 /* Kernels and bursts into the sweep line, and what nobody knows as work beside them. */
 #include "calibrate/idle.h"
 
+#include "attribute/fit/calibrate.h"
 #include "attribute/fit/fit.h"
 #include "attribute/fit/levels.h"
-#include "attribute/fit/noise.h"
-#include "attribute/fit/readings.h"
-#include "attribute/fit/response.h"
+#include "attribute/fit/misfit.h"
 #include "attribute/work/sweep.h"
 #include "attribute/work/tally.h"
-#include "attribute/work/time_order.h"
+#include "attribute/work/work.h"
 #include "base/clock.h"
 #include "base/search.h"
 #include "base/status.h"

@@ -9,7 +9,7 @@
 #include "calibrate/judge.h"
 #include "calibrate/weights.h"
 #include "format/recording.h"
-#include "model/store.h"
+#include "model/board_model.h"
 
 #include <joulemap/model.h>
 #include <math.h>

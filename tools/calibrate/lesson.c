@@ -4,8 +4,7 @@
 
 #include "attribute/input/ring_grid.h"
 #include "attribute/input/span_index.h"
-#include "attribute/prior/sampler_draw.h"
-#include "attribute/prior/slots.h"
+#include "attribute/prior/rate_windows.h"
 #include "base/clock.h"
 #include "base/search.h"
 #include "base/status.h"

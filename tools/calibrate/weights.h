@@ -2,7 +2,7 @@
 #ifndef JM_CALIBRATE_LESSON_ROWS_H
 #define JM_CALIBRATE_LESSON_ROWS_H
 
-#include "attribute/fit/response.h"
+#include "attribute/fit/calibrate.h"
 #include "calibrate/lesson.h"
 
 /* Of a reading's weight, what may lie in kernels on constant data. */

@@ -5,7 +5,6 @@
 #include "base/vec.h"
 #include "import/ncu/sheet.h"
 #include "model/board_model.h"
-#include "model/store.h"
 #include "record/device/device.h"
 #include "record/sample/inventory.h"
 

@@ -1,5 +1,5 @@
 /* An estimate from a file of ncu's, with a board's model. */
-#include "attribute/work/kernel_family.h"
+#include "attribute/work/classes.h"
 #include "base/status.h"
 #include "estimate/estimate.h"
 #include "estimate/model_choice.h"

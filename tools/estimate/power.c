@@ -1,8 +1,8 @@
 /* Amounts of a kernel, its time at another clock, and the power that they make. */
 #include "estimate/power.h"
 
-#include "attribute/fit/matrix.h"
-#include "attribute/work/kernel_family.h"
+#include "attribute/fit/nnls.h"
+#include "attribute/work/classes.h"
 #include "base/order.h"
 #include "base/status.h"
 #include "estimate/estimate.h"

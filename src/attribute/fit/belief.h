@@ -22,13 +22,8 @@ typedef struct jm__belief {
     double *u;          /* [rows]: standard uncertainty that is the equation's own */
     double *covariance; /* [rows * rows]: of errors that equations share, on top of u; NULL: there are none */
 } jm__belief;
-
 jm_status jm__belief_init(jm__belief *belief, jm_provenance provenance, size_t columns, jm_error *err);
 void jm__belief_free(jm__belief *belief);
-
-/* A double has 16 digits: of an equation as sure as this (in units of u, by the larger of its value and 1 W)
- * four are left for all others, and not much beyond it the sums are no longer finite. */
-#define JM_BELIEF_SUREST 1e12
 
 /* Can it be believed that a value is known to u? Both are finite, and u is neither 0 nor next to it. */
 bool jm__belief_is_sane(double value, double u);
@@ -45,7 +40,74 @@ jm_status jm__belief_share(jm__belief *belief, const double *error, jm_error *er
 /* The same for errors known by their covariance, rows * rows. */
 jm_status jm__belief_covary(jm__belief *belief, const double *covariance, jm_error *err);
 
-/* Fold the equations into `qr`, each in units of its error. BAD_DATA if their covariance is none. */
-jm_status jm__belief_fold(const jm__belief *belief, jm__qr *qr, jm_error *err);
+/* All beliefs together: what is expected of the powers before any reading, and how surely. */
+
+/* One reading of an H200's ring in steady load is off by 2 to 8 W (docs/sensors.md): where a sensor's row
+ * says nothing. */
+#define JM_NOISE_UNKNOWN_W 5.0
+
+/* The noise expected of a reading, and how many readings' worth that expectation is. */
+typedef struct jm__noise_prior {
+    double noise_w;
+    double readings;
+} jm__noise_prior;
+
+typedef struct jm__prior_part {
+    jm_provenance provenance;
+    double *information; /* [columns * columns], 1/W^2; NULL: the only part has all of it */
+    double *share;       /* [columns * columns], W^2: of the covariance, what is owed to it; NULL likewise */
+} jm__prior_part;
+
+typedef struct jm__prior {
+    size_t columns;
+    jm__qr equations;    /* finished: of all beliefs, in units of their errors */
+    double *power_w;     /* [columns] */
+    double *u_w;         /* [columns] */
+    double *covariance;  /* [columns * columns], W^2 */
+    double *information; /* its inverse */
+    double *most_w;      /* [columns]: no power is higher; NULL: there is no limit */
+    bool independent;    /* the covariance has nothing beside its diagonal */
+    jm__prior_part *parts;
+    size_t part_count;
+    jm__noise_prior noise;
+} jm__prior;
+
+/* Of one belief and others. INTERNAL if they leave a power open. */
+jm_status jm__prior_make(jm__prior *prior, const jm__belief *first, const jm__belief *const *others,
+                         size_t count, jm__noise_prior noise, jm_error *err);
+void jm__prior_free(jm__prior *prior);
+
+/* No power can be above most_w[columns], whatever readings say; NULL: no limit. Copied. */
+jm_status jm__prior_limit(jm__prior *prior, const double *most_w, jm_error *err);
+
+/* The prior's equations, each in units of its error times `weight`. `row`: room for one. */
+void jm__prior_add(jm__qr *qr, const jm__prior *prior, double weight, double *row);
+
+/* Start `joint` again from the rows of `data`, then the prior's, weighted for this noise. `row`: room for
+ * one. */
+void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row);
+
+/* out[columns]: how far the powers move if those that the first belief speaks of move by `shift`. */
+jm_status jm__prior_moved_by_first(double *out, const jm__prior *prior, const double *shift, jm_error *err);
+
+/* Readings and beliefs put together: powers, their covariance, and the noise that the residuals show. */
+
+typedef struct jm__posterior {
+    double *power_w;    /* [columns], >= 0, and within the prior's limits */
+    double *covariance; /* [columns * columns], W^2 */
+    double noise_w;     /* standard deviation of one reading */
+    double freedom;     /* degrees of freedom behind it */
+} jm__posterior;
+jm_status jm__posterior_init(jm__posterior *posterior, size_t columns, jm_error *err);
+void jm__posterior_free(jm__posterior *posterior);
+
+/* `data`: the finished triangle of unit-weight readings. */
+jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, const jm__prior *prior,
+                              jm_error *err);
+
+/* The same with `equations` of unit error, whose noise is known; `weight`: of the prior's. Leaves noise_w and
+ * freedom as they are. */
+jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations, const jm__prior *prior,
+                               double weight, jm_error *err);
 
 #endif

@@ -1,13 +1,221 @@
-/* The lowest point of the penalised sum of squares over (lag, width), by a star of four points that shrinks.
- * Away from that point the sum has kinks, where an edge of the load passes a reading, so no step is believed
- * that has not been tried.
- */
+/* Rows of the design: first-order response by decaying states, box by a running sum; readings through it, and
+ * the response that they ask for. */
 #include "attribute/fit/calibrate.h"
 
+#include "base/search.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+static const double forgotten = 40; /* time constants after which nothing is left (4e-18) */
+
+jm_status jm__design_init(jm__design *design, jm__pieces *pieces, size_t columns, jm_error *err)
+{
+    *design = (jm__design){.columns = columns};
+    design->state = calloc(columns + 1, sizeof *design->state);
+    jm_status status = design->state == NULL ? jm__no_memory(err, "jm__design_init") : JM_OK;
+    if (status == JM_OK) status = jm__cursor_init(&design->cursor, pieces, err);
+    if (status == JM_OK) status = jm__cursor_init(&design->tail, pieces, err);
+    if (status != JM_OK) jm__design_free(design);
+    return status;
+}
+
+void jm__design_free(jm__design *design)
+{
+    free(design->state);
+    jm__cursor_free(&design->cursor);
+    jm__cursor_free(&design->tail);
+    *design = (jm__design){0};
+}
+
+void jm__design_start(jm__design *design, jm__response response)
+{
+    design->response = response;
+    design->started = false;
+}
+
+static void restart(jm__design *design, int64_t t_ns)
+{
+    memset(design->state, 0, design->columns * sizeof *design->state);
+    design->now_ns = design->tail_ns = t_ns;
+    jm__cursor_seek(&design->cursor, t_ns);
+    if (design->response.kind != JM_RESPONSE_FIRST_ORDER) jm__cursor_seek(&design->tail, t_ns);
+    design->started = true;
+}
+
+/* exp(x) - 1. Of the length of a kernel over a sensor's time constant, a few terms are all: the first one
+ * left out is below 1e-17. */
+static double growth(double x)
+{
+    if (x > 1.0 / 64) return expm1(x);
+    return x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7))))));
+}
+
+static void advance_first_order(jm__design *design, int64_t target_ns)
+{
+    double tau = design->response.width_ns;
+    double edge = exp(-(double)(target_ns - design->now_ns) / tau); /* weight of the moment's start */
+    for (size_t k = 0; k < design->columns; k++)
+        design->state[k] *= edge;
+    jm__piece_cursor *cursor = &design->cursor;
+    for (int64_t from_ns = design->now_ns; from_ns < target_ns && !jm__cursor_at_end(cursor);) {
+        const jm__moment *now = &cursor->now;
+        if (now->start_ns > from_ns) { /* before all pieces there is nothing */
+            if (now->start_ns >= target_ns) break;
+            from_ns = now->start_ns;
+            edge = exp(-(double)(target_ns - from_ns) / tau);
+        }
+        int64_t to_ns = now->end_ns < target_ns ? now->end_ns : target_ns;
+        double step = edge * growth((double)(to_ns - from_ns) / tau);
+        for (size_t i = 0; i < now->count; i++)
+            design->state[jm__cursor_column(cursor, i)] += jm__cursor_share(cursor, i) * step;
+        edge += step;
+        from_ns = to_ns;
+        if (now->end_ns <= target_ns) jm__cursor_next(cursor);
+    }
+    design->now_ns = target_ns;
+}
+
+/* Add `sign` times the column shares of [*now, target]. */
+static void advance_box(jm__design *design, int64_t *now_ns, jm__piece_cursor *cursor, int64_t target_ns,
+                        double sign)
+{
+    while (*now_ns < target_ns && !jm__cursor_at_end(cursor)) {
+        const jm__moment *now = &cursor->now;
+        if (now->start_ns >= target_ns) break;
+        if (now->start_ns > *now_ns) *now_ns = now->start_ns; /* before all pieces there is nothing */
+        int64_t to_ns = now->end_ns < target_ns ? now->end_ns : target_ns;
+        double weight = sign * (double)(to_ns - *now_ns) / design->response.width_ns;
+        for (size_t i = 0; i < now->count; i++)
+            design->state[jm__cursor_column(cursor, i)] += jm__cursor_share(cursor, i) * weight;
+        *now_ns = to_ns;
+        if (now->end_ns <= target_ns) jm__cursor_next(cursor);
+    }
+    *now_ns = target_ns;
+}
+
+const double *jm__design_row(jm__design *design, int64_t t_ns)
+{
+    int64_t target_ns = t_ns - (int64_t)llround(design->response.lag_ns);
+    double width_ns = design->response.width_ns;
+    bool box = design->response.kind != JM_RESPONSE_FIRST_ORDER;
+    int64_t memory_ns = (int64_t)ceil(box ? width_ns : forgotten * width_ns);
+    if (!design->started || target_ns - design->now_ns > memory_ns) restart(design, target_ns - memory_ns);
+    if (!box) {
+        advance_first_order(design, target_ns);
+        return design->state;
+    }
+    advance_box(design, &design->now_ns, &design->cursor, target_ns, 1);
+    advance_box(design, &design->tail_ns, &design->tail, target_ns - (int64_t)llround(width_ns), -1);
+    return design->state;
+}
+
+void jm__pass_row(const jm__pass *pass, size_t i, double *row)
+{
+    const double *weights = jm__design_row(pass->design, pass->readings[i].t_ns);
+    if (pass->group == NULL) {
+        memcpy(row, weights, pass->columns * sizeof *row);
+        return;
+    }
+    memset(row, 0, pass->columns * sizeof *row);
+    for (size_t k = 0; k < pass->design->columns; k++)
+        row[pass->group[k]] += pass->scale != NULL ? pass->scale[k] * weights[k] : weights[k];
+}
+
+bool jm__pass_are_neighbours(const jm__pass *pass, size_t i)
+{
+    if (i == 0) return false;
+    return pass->readings[i].t_ns - pass->readings[i - 1].t_ns < pass->period_ns + pass->period_ns / 2;
+}
+
+jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr, jm_error *err)
+{
+    double *row = calloc(pass->columns + 1, sizeof *row);
+    if (row == NULL) return jm__no_memory(err, "jm__pass_fold");
+    jm__qr_reset(qr);
+    jm__design_start(pass->design, response);
+    for (size_t i = 0; i < pass->count; i++) {
+        jm__pass_row(pass, i, row);
+        jm__qr_add(qr, row, pass->readings[i].value);
+    }
+    jm__qr_finish(qr);
+    free(row);
+    return JM_OK;
+}
+
+/* A block is long against the noise's memory, and there are enough of them to tell a variance. */
+static size_t block_length(const jm__pass *pass)
+{
+    size_t length = (size_t)(1000000000 / (pass->period_ns > 0 ? pass->period_ns : 1));
+    if (length < 10) length = 10;
+    if (length > pass->count / 20) length = pass->count / 20;
+    return length > 0 ? length : 1;
+}
+
+static void add_score(double *scores, double *block, size_t columns)
+{
+    for (size_t k = 0; k < columns; k++) {
+        if (block[k] == 0) continue;
+        for (size_t m = 0; m < columns; m++)
+            scores[k * columns + m] += block[k] * block[m];
+    }
+    memset(block, 0, columns * sizeof *block);
+}
+
+jm_status jm__pass_residual_each(const jm__pass *pass, jm__response response, const double *x,
+                                 double *residual, jm_error *err)
+{
+    double *row = calloc(pass->columns + 1, sizeof *row);
+    if (row == NULL) return jm__no_memory(err, "jm__pass_residual_each");
+    jm__design_start(pass->design, response);
+    for (size_t i = 0; i < pass->count; i++) {
+        jm__pass_row(pass, i, row);
+        residual[i] = pass->readings[i].value;
+        for (size_t k = 0; k < pass->columns; k++)
+            residual[i] -= row[k] * x[k];
+    }
+    free(row);
+    return JM_OK;
+}
+
+jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, jm__residuals *out,
+                             double *scores, jm_error *err)
+{
+    size_t columns = pass->columns, length = block_length(pass);
+    double *row = calloc(2 * columns + 2, sizeof *row);
+    if (row == NULL) return jm__no_memory(err, "jm__pass_residuals");
+    double *block = row + columns + 1;
+    double square = 0, product = 0, pair_square = 0, previous = 0;
+    memset(scores, 0, columns * columns * sizeof *scores);
+    jm__design_start(pass->design, response);
+    for (size_t i = 0; i < pass->count; i++) {
+        jm__pass_row(pass, i, row);
+        double residual = pass->readings[i].value;
+        for (size_t k = 0; k < columns; k++)
+            residual -= row[k] * x[k];
+        square += residual * residual;
+        if (jm__pass_are_neighbours(pass, i)) {
+            product += residual * previous;
+            pair_square += (residual * residual + previous * previous) / 2;
+        }
+        previous = residual;
+        for (size_t k = 0; k < columns; k++)
+            block[k] += row[k] * residual;
+        if ((i + 1) % length == 0) add_score(scores, block, columns);
+    }
+    add_score(scores, block, columns);
+    out->rms = pass->count > 0 ? sqrt(square / (double)pass->count) : 0;
+    out->correlation = pair_square > 0 ? product / pair_square : 0;
+    free(row);
+    return JM_OK;
+}
+
+/* The lowest point of the penalised sum of squares over (lag, width), by a star of four points that shrinks.
+ * Away from that point the sum has kinks, where an edge of the load passes a reading, so no step is believed
+ * that has not been tried.
+ */
 
 /* How far from the profile, in its standard uncertainties: one board in 370 is further off, and a search that
  * goes there has more often mistaken something else for a response. */
@@ -178,4 +386,57 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
     jm__qr_free(&s.joint);
     free(s.row);
     return status;
+}
+
+/* Neighbours of a sample stay together for their correlation: ten times as long as the longest that
+ * misfit.c looks for. */
+enum { BLOCK_READINGS = 200 };
+
+/* A window of 20 memories can do without the first of them: 5 % of its readings, for none that tells of
+ * what was before. */
+static const int64_t long_window = 20;
+
+/* Of which a first-order sensor remembers the rest: of a window's first readings 5 %, of time that nobody
+ * knows 1 %. */
+enum { SHORT_MEMORY = 3, LONG_MEMORY = 5 };
+
+static int64_t memory_ns_of(const jm__response *r, int time_constants)
+{
+    return (int64_t)(r->kind == JM_RESPONSE_FIRST_ORDER ? time_constants * r->width_ns : r->width_ns);
+}
+
+jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, const jm_reading *readings,
+                              size_t count, const jm__windows *windows, const jm__windows *unknown,
+                              jm_error *err)
+{
+    const jm__response r = jm__calibration_of(sensor).response;
+    int64_t memory_ns = memory_ns_of(&r, SHORT_MEMORY), long_ns = memory_ns_of(&r, LONG_MEMORY);
+    size_t window = 0;
+    for (size_t i = 0; i < count; i++) {
+        jm_reading reading = readings[i];
+        int64_t t_ns = reading.t_ns - (int64_t)r.lag_ns;
+        while (window < windows->count && windows->items[window].to_ns < t_ns)
+            window++;
+        if (window == windows->count) break;
+        const jm__window *now = &windows->items[window];
+        bool is_long = now->to_ns - now->from_ns > long_window * memory_ns;
+        if (t_ns < now->from_ns + (is_long ? memory_ns : 0)) continue;
+        if (!isfinite(reading.value) || reading.value < 0) continue;
+        if (unknown != NULL && jm__windows_overlap_ns(unknown, t_ns - long_ns, t_ns) > 0) continue;
+        if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
+        if (!jm__vec_push(out, reading)) return jm__no_memory(err, "jm__readings_choose");
+    }
+    return JM_OK;
+}
+
+jm_status jm__readings_sample(jm__reading_list *out, const jm__reading_list *all, size_t most, jm_error *err)
+{
+    size_t count = all->count, blocks = most / BLOCK_READINGS + 1;
+    if (!jm__vec_reserve(out, count < most ? count : most)) return jm__no_memory(err, "jm__readings_sample");
+    for (size_t i = 0; i < count && out->count < most; i++) {
+        size_t block = i * blocks / count, start = (block * count + blocks - 1) / blocks;
+        if (count > most && i - start >= BLOCK_READINGS) continue;
+        out->items[out->count++] = all->items[i];
+    }
+    return JM_OK;
 }

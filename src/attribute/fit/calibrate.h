@@ -1,9 +1,77 @@
-/* The response of this very recording: profile likelihood of lag and width inside the calibrated limits. */
+/* Readings as rows of a design: the share of the weight of each that every column had, in one pass over time;
+ * which of them a fit takes, and the response of the sensor. */
 #ifndef JM_ATTRIBUTE_FIT_CALIBRATE_H
 #define JM_ATTRIBUTE_FIT_CALIBRATE_H
 
-#include "attribute/fit/pass.h"
-#include "attribute/fit/posterior.h"
+#include "attribute/fit/belief.h"
+#include "attribute/fit/qr.h"
+#include "attribute/input/window.h"
+#include "attribute/work/pieces.h"
+#include <joulemap/board.h>
+
+typedef struct jm__response {
+    jm_response kind;
+    double lag_ns;
+    double width_ns; /* FIRST_ORDER: time constant; BOX: window */
+} jm__response;
+
+typedef struct jm__design {
+    size_t columns;
+    jm__response response;
+    double *state; /* [columns] */
+    int64_t now_ns;
+    int64_t tail_ns;         /* BOX: start of the window */
+    jm__piece_cursor cursor; /* first piece that ends after now_ns */
+    jm__piece_cursor tail;   /* BOX: first piece that ends after tail_ns */
+    bool started;
+} jm__design;
+jm_status jm__design_init(jm__design *design, jm__pieces *pieces, size_t columns, jm_error *err);
+void jm__design_free(jm__design *design);
+
+/* Begin a pass with this response. */
+void jm__design_start(jm__design *design, jm__response response);
+
+/* The weights of a reading stamped t_ns, valid until the next call; times must not go back. */
+const double *jm__design_row(jm__design *design, int64_t t_ns);
+
+/* One pass of readings through the design into a triangle, and back for the residuals. */
+
+/* The readings that a fit works on, and how the columns of the design are put together for it. */
+typedef struct jm__pass {
+    jm__design *design;
+    const jm_reading *readings; /* sorted by time */
+    size_t count;
+    int64_t period_ns;     /* readings farther apart than 1.5 of it are not neighbours */
+    const uint32_t *group; /* [design->columns]: column of the fit; NULL: each its own */
+    const double *scale;   /* [design->columns]: power of each, of that of its group; NULL: all 1 */
+    size_t columns;        /* of the fit */
+} jm__pass;
+
+/* Reset `qr` (of pass->columns columns) and fold all readings in, unit weight. */
+jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr, jm_error *err);
+
+/* The weights of reading i; in order of time after jm__design_start. */
+void jm__pass_row(const jm__pass *pass, size_t i, double *row);
+
+/* Reading i comes right after the one before it. */
+bool jm__pass_are_neighbours(const jm__pass *pass, size_t i);
+
+/* residual[count] of a solution. */
+jm_status jm__pass_residual_each(const jm__pass *pass, jm__response response, const double *x,
+                                 double *residual, jm_error *err);
+
+typedef struct jm__residuals {
+    double rms;
+    double correlation; /* of neighbours */
+} jm__residuals;
+
+/* The size of the residuals, and `scores` (columns * columns): the sum over blocks of about a second of
+ * g g', where g is the block's sum of row times residual. With white noise it is the noise's variance
+ * times A'A; with drift, or with powers that are not constant, it is what they make of it. */
+jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, jm__residuals *out,
+                             double *scores, jm_error *err);
+
+/* The response of this very recording: profile likelihood of lag and width inside the calibrated limits. */
 
 /* A width of nothing cannot be divided by: what is narrower counts as instant. */
 #define JM_WIDTH_LEAST_NS 1000.0
@@ -34,5 +102,20 @@ jm__noise_prior jm__noise_of(const jm_sensor *sensor);
  * say nothing of it. */
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
                         const jm__prior *prior, jm_error *err);
+
+/* Which readings of a sensor a fit works on. */
+
+typedef JM_VEC(jm_reading) jm__reading_list;
+
+/* Those stamped inside a window, their lag taken off. At the start of a long one, those that still remember
+ * what was before are left out; in a short one they stay, as the design knows what was before. Those that
+ * remember time in `unknown` (normalised; NULL: none), of which the design tells nothing, are left out in any
+ * case. Sorted by time, as `readings` are; no two of one time. */
+jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, const jm_reading *readings,
+                              size_t count, const jm__windows *windows, const jm__windows *unknown,
+                              jm_error *err);
+
+/* At most `most` of them, in blocks of neighbours spread over all. */
+jm_status jm__readings_sample(jm__reading_list *out, const jm__reading_list *all, size_t most, jm_error *err);
 
 #endif

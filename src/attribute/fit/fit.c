@@ -2,12 +2,9 @@
  * and sums of its columns, quadratic forms over what it knows of its errors. */
 #include "attribute/fit/fit.h"
 
-#include "attribute/fit/alike.h"
 #include "attribute/fit/around.h"
-#include "attribute/fit/matrix.h"
-#include "attribute/fit/respond.h"
+#include "attribute/fit/nnls.h"
 #include "attribute/fit/student.h"
-#include "attribute/fit/ties.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -200,17 +197,10 @@ static jm_status make_priors(priors *out, const jm__fit_input *input, const jm__
                              bool has_rest, jm_error *err)
 {
     const jm__noise_prior noise = jm__noise_of(input->sensor);
-    size_t count = input->belief_count + 1;
-    const jm__belief **all = calloc(count, sizeof *all);
-    if (all == NULL) return jm__no_memory(err, "jm__fit_run");
-    all[0] = weakest;
-    for (size_t i = 1; i < count; i++)
-        all[i] = input->beliefs[i - 1];
-    jm_status status = jm__prior_make(&out->own, all, count, noise, err);
-    if (status == JM_OK && has_rest) status = jm__prior_make(&out->rest, all, 1, noise, err);
+    jm_status status = jm__prior_make(&out->own, weakest, input->beliefs, input->belief_count, noise, err);
+    if (status == JM_OK && has_rest) status = jm__prior_make(&out->rest, weakest, NULL, 0, noise, err);
     if (status == JM_OK) status = jm__prior_limit(&out->own, input->most_w, err);
     if (status == JM_OK && has_rest) status = jm__prior_limit(&out->rest, input->most_w, err);
-    free(all);
     return status;
 }
 
@@ -392,8 +382,7 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
         fit->covariance[k * input->columns + k] = u_w * u_w;
         status = jm__belief_add_power(&shared, k, power_w, fmax(u_w, JM_POWER_LEAST_W), err);
     }
-    const jm__belief *all = &shared;
-    if (status == JM_OK) status = jm__prior_make(&fit->prior, &all, 1, (jm__noise_prior){0}, err);
+    if (status == JM_OK) status = jm__prior_make(&fit->prior, &shared, NULL, 0, (jm__noise_prior){0}, err);
     jm__belief_free(&shared);
     return status;
 }

@@ -2,12 +2,20 @@
 #ifndef JM_ATTRIBUTE_FIT_FIT_H
 #define JM_ATTRIBUTE_FIT_FIT_H
 
-#include "attribute/fit/cell.h"
-#include "attribute/fit/expectation.h"
 #include "attribute/fit/levels.h"
 #include "attribute/fit/stretch.h"
 #include "attribute/fit/total.h"
 #include "attribute/work/columns.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* Columns of all boards are numbered one after the other. */
+typedef struct jm__cell {
+    uint32_t node;
+    uint32_t column;
+    double seconds;
+    size_t alike; /* in a tree: one number for the cells of a column whose nodes have one path and kind */
+} jm__cell;
 
 /* Powers are learnt from all of the time that something is known of; figures are of a part of it. */
 typedef struct jm__fit_input {
@@ -33,7 +41,7 @@ typedef struct jm__fit_input {
     size_t belief_count;
 } jm__fit_input;
 
-/* How much rows that hold a part of a column's time may differ from its mean: rollup/uneven.c. */
+/* How much rows that hold a part of a column's time may differ from its mean: rollup/sums.c. */
 typedef struct jm__uneven {
     double seconds; /* of the column, in all rows */
     double square;  /* W^2 */

@@ -1,6 +1,4 @@
-/* Two powers, busy and idle, from a fit of two columns; every column then starts from its share of one of
- * them.
- */
+/* What is believed of each column, with an error of its own and errors that several share. */
 #include "attribute/fit/levels.h"
 
 #include "attribute/fit/calibrate.h"
@@ -10,6 +8,46 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The row that speaks of a column alone; SIZE_MAX: none. */
+static size_t row_of(const jm__belief *belief, size_t column)
+{
+    for (size_t i = 0; i < belief->rows; i++)
+        if (belief->row[i * belief->columns + column] != 0) return i;
+    return SIZE_MAX;
+}
+
+static jm_status believe_class(jm__belief *weakest, const jm__columns *columns, size_t class, double *shared,
+                               jm_error *err)
+{
+    size_t own = row_of(weakest, class);
+    if (own == SIZE_MAX) return JM_OK;
+    memset(shared, 0, weakest->rows * sizeof *shared);
+    for (size_t k = 0; k < columns->class_columns; k++) {
+        size_t row = columns->split_from[k] == class ? row_of(weakest, k) : SIZE_MAX;
+        if (row == SIZE_MAX) continue;
+        weakest->value[row] = weakest->value[own];
+        shared[row] = weakest->u[own];
+        if (row != own) weakest->u[row] = columns->differs_w[k];
+    }
+    weakest->u[own] = columns->differs_w[class];
+    return jm__belief_share(weakest, shared, err);
+}
+
+jm_status jm__ties_believe(jm__belief *weakest, const jm__columns *columns, jm_error *err)
+{
+    double *shared = calloc(weakest->rows + 1, sizeof *shared);
+    jm_status status = shared == NULL ? jm__no_memory(err, "jm__ties_believe") : JM_OK;
+    for (size_t k = 0; status == JM_OK && k < columns->class_columns; k++)
+        if (columns->split_from[k] == k && columns->differs_w[k] > 0)
+            status = believe_class(weakest, columns, k, shared, err);
+    free(shared);
+    return status;
+}
+
+/* Two powers, busy and idle, from a fit of two columns; every column then starts from its share of one of
+ * them.
+ */
 
 /* Where nothing is expected of a kind: kinds of kernels spread around the mean busy power by 25 to 30 %
  * (shared/attribution.md; on an H200, from 417 to 940 W around 690). */
@@ -49,10 +87,9 @@ static jm_status start(jm__prior *prior, const jm_sensor *sensor, double mean_w,
 {
     jm__belief belief;
     JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_WEAK, 2, err));
-    const jm__belief *all = &belief;
     jm_status status = jm__belief_add_power(&belief, 0, mean_w, mean_w, err);
     if (status == JM_OK) status = jm__belief_add_power(&belief, 1, idle_of_mean * mean_w, mean_w, err);
-    if (status == JM_OK) status = jm__prior_make(prior, &all, 1, jm__noise_of(sensor), err);
+    if (status == JM_OK) status = jm__prior_make(prior, &belief, NULL, 0, jm__noise_of(sensor), err);
     jm__belief_free(&belief);
     return status;
 }

@@ -1,13 +1,32 @@
-/* The weakest belief: work draws what its kind does around the mean busy power of the recording, idle states
- * the idle power. */
+/* What is expected of work before any reading. */
 #ifndef JM_ATTRIBUTE_FIT_LEVELS_H
 #define JM_ATTRIBUTE_FIT_LEVELS_H
 
 #include "attribute/fit/belief.h"
-#include "attribute/fit/expectation.h"
-#include "attribute/fit/readings.h"
-#include "attribute/fit/response.h"
-#include "model/idle_state.h"
+#include "attribute/fit/calibrate.h"
+#include "attribute/work/columns.h"
+#include "model/board_model.h"
+#include <stdint.h>
+
+/* One column of work, beside the mean power while anything runs. Errors are relative and standard. */
+typedef struct jm__expectation {
+    double share;    /* of that mean, which is the mean over `weight / share` */
+    double weight;   /* part of the energy of all work; all together 1 */
+    uint32_t family; /* columns of one family are off together by family_u, */
+    uint32_t kin;    /* those of one kin by kin_u, */
+    double family_u;
+    double kin_u;
+    double own_u; /* and each alone by this */
+} jm__expectation;
+
+/* What columns of one class have in common. */
+
+/* They are believed to draw about the same: what they differ by, each on its own, and what is not known of
+ * the class, together. `weakest` has a row for each column. */
+jm_status jm__ties_believe(jm__belief *weakest, const jm__columns *columns, jm_error *err);
+
+/* The weakest belief: work draws what its kind does around the mean busy power of the recording, idle states
+ * the idle power. */
 
 /* How far the power of a gap may be from that of gaps of other lengths, relative. What gaps draw does not
  * depend much on how long they are: 122 to 148 W on one H200 (shared/attribution.md), 117 to 130 W on one

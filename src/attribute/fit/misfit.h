@@ -1,8 +1,32 @@
-/* A kind of work does not have one power: what that does to the scores of a fit. */
+/* What residuals are made of: noise, a white part and a drift that fades; and powers that are not constant.
+ */
 #ifndef JM_ATTRIBUTE_FIT_MISFIT_H
 #define JM_ATTRIBUTE_FIT_MISFIT_H
 
-#include "attribute/fit/noise.h"
+#include "attribute/fit/calibrate.h"
+
+/* Fewer readings cannot tell a drift: ten times as long as it is followed for, they would give its variance
+ * to a third. */
+enum { JM_NOISE_READINGS = 200 };
+
+typedef struct jm__noise {
+    double white; /* variance, W^2 */
+    double drift; /* variance, W^2; 0: none was seen */
+    double keep;  /* what of the drift is left one reading later */
+} jm__noise;
+
+/* `freedom`: degrees of freedom of the residuals, for what the fit took of them. */
+jm_status jm__noise_fit(jm__noise *noise, const jm__pass *pass, jm__response response, const double *x,
+                        double freedom, jm_error *err);
+
+/* The same of residuals that are there already, [pass->count]; all 0 if they are too few. */
+void jm__noise_of_residuals(jm__noise *noise, const jm__pass *pass, const double *residual, double freedom);
+
+/* A' S A of the pass's readings, S being the noise's covariance: columns * columns. */
+jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__response response,
+                           double *scores, jm_error *err);
+
+/* A kind of work does not have one power: what that does to the scores of a fit. */
 
 /* One kind of kernel draws 3 to 9 % more or less from one surrounding, clock and warmth to the next
  * (docs/accuracy.md): their geometric mean. */
@@ -38,5 +62,16 @@ jm_status jm__misfit_add(double *scores, double *relative_u, const jm__misfit_of
 /* relative_u[columns]: the same, in the mean over so many seconds of each kind: of what changes from call to
  * call, many calls leave less. */
 jm_status jm__misfit_over(double *relative_u, const jm__misfit_of *of, const double *seconds, jm_error *err);
+
+/* What a fit leaves of readings of the same work, again and again. */
+
+/* So many readings are looked at: more would cost more than the rest of a fit, and tell little more. */
+size_t jm__replicates_most(size_t columns);
+
+/* `seen`: variance of the residuals that comes again, and how sure it is: never surer than what stood there.
+ * Left as it is where no readings are alike. `power_w`, `covariance` (columns * columns, W^2, for white
+ * noise): of the fit. `pass`: at most jm__replicates_most(columns) readings. */
+jm_status jm__replicates_find(jm__misfit_seen *seen, const jm__pass *pass, jm__response response,
+                              const double *power_w, const double *covariance, jm_error *err);
 
 #endif

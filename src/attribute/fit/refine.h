@@ -12,7 +12,129 @@ typedef struct jm__refine_input {
     jm__board_work *work; /* only its pieces are walked, and left as they were */
 } jm__refine_input;
 
-/* Something must be twenty times likelier than not: its logarithm. */
-#define JM_REFINE_LOG_ODDS 3.0
+/* A sample of the readings with their rows of the design, two columns for errors of the sensor's response,
+ * and columns of one's own behind them: to ask of something what more of the readings it would explain, that
+ * powers and another response do not. */
+
+typedef struct jm__sampled {
+    const jm__fit *fit;
+    const jm_sensor *sensor;
+    size_t columns; /* of the fit */
+    size_t behind;  /* where one's own begin */
+    size_t width;   /* of all */
+    jm__reading_list readings;
+    double *rows; /* [readings.count * width], for the caller to fill */
+    double *x;    /* [width] */
+    double *residual;
+    jm__qr qr;
+} jm__sampled;
+
+/* Parts of classes by place: what may draw otherwise than the rest of its class. */
+
+enum {
+    JM_PARTS_MAX = 200,    /* of all classes: a choice, a few readings for each fit into a moment */
+    JM_PARTS_OF_CLASS = 40 /* where there are more, they go by type of layer instead of by layer */
+};
+
+#define JM_NO_PART UINT32_MAX
+
+typedef struct jm__part {
+    uint32_t column; /* of its class */
+    jm__context place;
+    double seconds; /* of what powers are learnt from */
+} jm__part;
+
+typedef struct jm__parts {
+    jm__part items[JM_PARTS_MAX];
+    size_t count;
+    uint32_t *of_use; /* [uses]: JM_NO_PART: not looked at */
+    double busy_s;    /* of all classes */
+} jm__parts;
+
+/* The parts of the classes that take most of the time and ran in more than one place. */
+jm_status jm__parts_choose(jm__parts *parts, const jm__work_set *set, const jm__board_work *work,
+                           jm_error *err);
+void jm__parts_free(jm__parts *parts);
+
+/* Some parts of a class, by their bits from `first` on. */
+typedef struct jm__part_set {
+    size_t first;
+    uint64_t bits;
+    uint64_t whole; /* of all parts that the class has; 0: it has more than its parts */
+    bool is_type;   /* all that is of one type of layer in one phase */
+} jm__part_set;
+
+typedef JM_VEC(jm__part_set) jm__part_sets;
+
+/* Sets that have something in common: one layer, one type of layer, one phase; none that is all of a class.
+ * False if memory is out. */
+bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__board_work *work);
+
+/* Sets of parts that are picked, and what another one would explain beside them.
+ *
+ * With the classes' weights A (as believed beforehand) and the parts' weights W folded into one triangle, its
+ * lower right corner R and right-hand side z have W'W and W'y with all that the classes explain taken out:
+ * I = R'R, g = R'z. A set s of parts that draws d more than the rest of its class, d ~ N(0, q), then makes
+ * the readings likelier by (g_s^2 q / (v (v + I_s q)) - ln(1 + I_s q / v)) / 2, v being the noise's variance;
+ * what is picked already is taken out of I_s and g_s likewise. As differences have long tails, q is found
+ * with d (around.c), and pays for being larger than usual by the tail of its distribution. */
+
+enum { JM_PICKS_MAX = 24 };
+
+typedef struct jm__pick {
+    jm__part_set set;
+    double q; /* W^2 */
+} jm__pick;
+
+typedef struct jm__picks {
+    const jm__parts *parts;
+    const double *power_w; /* [columns]: of the classes */
+    double *information;   /* [parts * parts]: I */
+    double *score;         /* [parts]: g */
+    jm__pick items[JM_PICKS_MAX];
+    size_t count;
+    double lower[JM_PICKS_MAX * JM_PICKS_MAX]; /* the factor of I + v / q of the picks */
+    double told[JM_PICKS_MAX];                 /* lower^-1 g of the picks */
+} jm__picks;
+jm_status jm__picks_init(jm__picks *picks, const jm__parts *parts, const double *power_w, jm_error *err);
+void jm__picks_free(jm__picks *picks);
+
+/* I and g of a folded sample with the parts behind its columns. */
+void jm__picks_take_corner(jm__picks *picks, const jm__sampled *sampled);
+
+/* After a change of the picks, and for noise of another variance. */
+void jm__picks_factor(jm__picks *picks, double variance);
+
+/* What a set differs by usually, W^2: it and the rest of its class, each from what they have in common. */
+double jm__picks_usual_square(const jm__picks *picks, const jm__part_set *set);
+
+/* I of a set, the picks taken out. */
+double jm__picks_information(const jm__picks *picks, const jm__part_set *set);
+
+/* By how much the logarithm of the likelihood rises with noise of this variance, and the q of it. */
+double jm__picks_gain(const jm__picks *picks, const jm__part_set *set, double variance, double *q);
+
+/* How much more each part draws than its class, by the picks: [parts]. */
+void jm__picks_differences(const jm__picks *picks, double *out);
+
+/* How far parts that are in these picks, by their bits, may be from what their class has in common, W. */
+double jm__picks_differ_w(const jm__picks *picks, uint32_t column, uint32_t bits);
+
+/* Classes that draw otherwise in one place than in another: which of their uses get a power of their own. */
+
+/* Where the likelihood asks for it, and where the readings cannot tell a layer's own power at all.
+ * `out->count` is 0 where all may stay as it is; free with jm__split_free. */
+jm_status jm__split_find(jm__column_split *out, const jm__refine_input *input, jm_error *err);
+void jm__split_free(jm__column_split *split);
+
+/* One kind of work draws more at a higher clock: by how much, found in the readings for all kinds alike. */
+
+typedef struct jm__clock_scale {
+    double *of_use;  /* [uses]: its power over that at the mean clock of the run; NULL: the readings ask for
+                        none */
+    double exponent; /* of the power that work adds to the board's, over the clock; 0: none */
+} jm__clock_scale;
+jm_status jm__clock_scale_find(jm__clock_scale *out, const jm__refine_input *input, jm_error *err);
+void jm__clock_scale_free(jm__clock_scale *scale);
 
 #endif

@@ -1,5 +1,6 @@
 /* Mean, spread, drift, warm-up and outliers of repeated measurements. */
 #include "attribute/fit/student.h"
+#include "base/order.h"
 #include "base/status.h"
 
 #include <joulemap/repeats.h>
@@ -8,12 +9,6 @@
 #include <string.h>
 
 enum { LEAST_STEADY = 4, LEAST_FOR_OUTLIERS = 7 };
-
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 static double mean_of(const double *values, size_t count)
 {
@@ -38,7 +33,7 @@ static bool find_order(jm_repeats *out, const double *values, size_t count)
     double *sorted = malloc(count * sizeof *sorted);
     if (sorted == NULL) return false;
     memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_value);
+    qsort(sorted, count, sizeof *sorted, jm__compare_doubles);
     out->least = sorted[0];
     out->most = sorted[count - 1];
     out->median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;

@@ -1,14 +1,194 @@
-/* Fold, solve, and ask what is wrong with the result: response, noise, powers that are not constant. */
+/* Scores into equations.
+ *
+ * Errors of the response t, each of variance 1, add B t to the errors of Q'y, and the prior's powers may know
+ * of them already: they covary with t by S, as they were learnt with the same response. Then t = W'(x - x0) +
+ * r with W = P^-1 S, P being the prior's covariance, and r of covariance R = 1 - S'W independent of x. So Q'y
+ * = (T + B W') x - B W'x0 + B r + the other errors: equations of x alone. After them x covaries with t by C
+ * (W - T' N^-1 B R), T and N being the new ones. */
 #include "attribute/fit/stretch.h"
 
-#include "attribute/fit/matrix.h"
-#include "attribute/fit/misfit.h"
-#include "attribute/fit/replicates.h"
+#include "attribute/fit/nnls.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct weigher {
+    const jm__weigh_of *of;
+    size_t columns;
+    double *errors;                                  /* N, then L */
+    double *rows;                                    /* columns * (columns + 1): T and Q'y */
+    double *moved[JM_RESPONSE_AXES];                 /* B */
+    double *known[JM_RESPONSE_AXES];                 /* W */
+    double rest[JM_RESPONSE_AXES][JM_RESPONSE_AXES]; /* R */
+} weigher;
+
+static jm_status weigher_init(weigher *w, const jm__weigh_of *of, jm_error *err)
+{
+    size_t n = of->data->columns;
+    *w = (weigher){.of = of, .columns = n};
+    w->errors = malloc((n * n + 1) * sizeof(double));
+    w->rows = calloc(n * (n + 1) + 1, sizeof(double));
+    bool all = w->errors != NULL && w->rows != NULL;
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
+        w->moved[axis] = calloc(n + 1, sizeof(double));
+        w->known[axis] = calloc(n + 1, sizeof(double));
+        all = all && w->moved[axis] != NULL && w->known[axis] != NULL;
+    }
+    return all ? JM_OK : jm__no_memory(err, "jm__weigh");
+}
+
+static void weigher_free(weigher *w)
+{
+    free(w->errors);
+    free(w->rows);
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
+        free(w->moved[axis]);
+        free(w->known[axis]);
+    }
+}
+
+/* values = T'^-1 values: from a score to the orthogonal basis. */
+static void to_basis(double *values, const jm__qr *data)
+{
+    for (size_t i = 0; i < data->columns; i++) {
+        const double *column = data->triangle + i * data->stride;
+        values[i] = (values[i] - jm__matrix_dot(column, values, i)) / column[i];
+    }
+}
+
+/* The lower half of the transpose in place of a matrix's own: nothing reads the upper half. */
+static void turn(double *matrix, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            matrix[i * n + j] = matrix[j * n + i];
+}
+
+static void take_triangle(weigher *w)
+{
+    const jm__qr *data = w->of->data;
+    size_t n = w->columns;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = i; k <= n; k++)
+            w->rows[i * (n + 1) + k] = data->triangle[k * data->stride + i];
+        to_basis(memcpy(w->errors + i * n, w->of->scores + i * n, n * sizeof(double)), data);
+    }
+    turn(w->errors, n);
+    for (size_t i = 0; i < n; i++)
+        to_basis(w->errors + i * n, data);
+}
+
+static void take_axis(weigher *w, int axis)
+{
+    const jm__weigh_of *of = w->of;
+    size_t n = w->columns;
+    double *b = w->moved[axis], *known = w->known[axis];
+    to_basis(memcpy(b, of->response[axis], n * sizeof *b), of->data);
+    if (of->prior_shift[axis] == NULL) return;
+    jm__matrix_apply(known, of->prior->information, of->prior_shift[axis], n);
+    double before = jm__matrix_dot(known, of->prior->power_w, n);
+    for (size_t i = 0; i < n; i++) {
+        double *row = w->rows + i * (n + 1);
+        for (size_t k = 0; k < n; k++)
+            row[k] += b[i] * known[k];
+        row[n] += b[i] * before;
+    }
+}
+
+/* What the prior's powers leave of the errors of the response: a covariance, whatever rounding and powers at
+ * their limits make of it. */
+static void find_rest(weigher *w)
+{
+    for (int a = 0; a < JM_RESPONSE_AXES; a++) {
+        const double *shift = w->of->prior_shift[a];
+        w->rest[a][a] = 1;
+        if (shift != NULL) w->rest[a][a] = fmax(0, 1 - jm__matrix_dot(w->known[a], shift, w->columns));
+        for (int b = 0; shift != NULL && b < a; b++) {
+            double most = sqrt(w->rest[a][a] * w->rest[b][b]);
+            double both = -jm__matrix_dot(w->known[b], shift, w->columns);
+            w->rest[a][b] = w->rest[b][a] = fmax(-most, fmin(most, both));
+        }
+    }
+}
+
+static void take_response(weigher *w)
+{
+    size_t n = w->columns;
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        take_axis(w, axis);
+    find_rest(w);
+    for (int a = 0; a < JM_RESPONSE_AXES; a++)
+        for (int b = 0; b < JM_RESPONSE_AXES; b++)
+            for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < n; k++)
+                    w->errors[i * n + k] += w->rest[a][b] * w->moved[a][i] * w->moved[b][k];
+}
+
+static jm_status whiten(weigher *w, jm_error *err)
+{
+    size_t n = w->columns;
+    for (size_t i = 0; i < n; i++) /* rounding must not cost the factor */
+        w->errors[i * n + i] *= 1 + 1e-9;
+    if (!jm__matrix_factor(w->errors, n))
+        return jm__fail(err, JM_INTERNAL, 0, "jm__weigh", "the errors of the readings are no covariance");
+    for (size_t i = 0; i < n; i++)
+        jm__matrix_whiten(w->rows, n + 1, w->errors, i, n);
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        for (size_t i = 0; i < n; i++)
+            jm__matrix_whiten(w->moved[axis], 1, w->errors, i, n);
+    return JM_OK;
+}
+
+/* W - T' N^-1 B R */
+static jm_status tell(jm__weighed *out, const weigher *w, jm_error *err)
+{
+    size_t n = w->columns;
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
+        out->told[axis] = malloc((n + 1) * sizeof(double));
+        if (out->told[axis] == NULL) return jm__no_memory(err, "jm__weigh");
+        memcpy(out->told[axis], w->known[axis], n * sizeof(double));
+        for (int other = 0; other < JM_RESPONSE_AXES; other++)
+            for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < n; k++)
+                    out->told[axis][k] -=
+                        w->rest[axis][other] * w->moved[other][i] * w->rows[i * (n + 1) + k];
+    }
+    return JM_OK;
+}
+
+static jm_status weigh(jm__weighed *out, weigher *w, jm_error *err)
+{
+    size_t n = w->columns;
+    take_triangle(w);
+    take_response(w);
+    JM_TRY(whiten(w, err));
+    JM_TRY(jm__qr_init(&out->equations, n, err));
+    for (size_t i = 0; i < n; i++)
+        jm__qr_add(&out->equations, w->rows + i * (n + 1), w->rows[i * (n + 1) + n]);
+    jm__qr_finish(&out->equations);
+    return tell(out, w, err);
+}
+
+jm_status jm__weigh(jm__weighed *out, const jm__weigh_of *of, jm_error *err)
+{
+    weigher w;
+    *out = (jm__weighed){0};
+    jm_status status = weigher_init(&w, of, err);
+    if (status == JM_OK) status = weigh(out, &w, err);
+    weigher_free(&w);
+    if (status != JM_OK) jm__weighed_free(out);
+    return status;
+}
+
+void jm__weighed_free(jm__weighed *weighed)
+{
+    jm__qr_free(&weighed->equations);
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        free(weighed->told[axis]);
+    *weighed = (jm__weighed){0};
+}
 
 /* Multiplications that a step on a sample may take: about a second on one core of 2020. */
 static const double sample_cost = 1.5e9;
@@ -201,7 +381,7 @@ static void lend(search *s, double *row)
         s->scores[i] += lent * noise_square * noise_square * prior->information[i];
 }
 
-static jm_status weigh(jm__weighed *equations, jm__stretch *out, search *s, jm_error *err)
+static jm_status weigh_stretch(jm__weighed *equations, jm__stretch *out, search *s, jm_error *err)
 {
     const jm__stretch_input *input = s->input;
     JM_TRY(solve(&s->first, &s->data, input, err));
@@ -240,7 +420,7 @@ jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__
     if (status == JM_OK)
         status = jm__readings_sample(&sample, input->readings, jm__stretch_sample_size(columns), err);
     s.part = jm__stretch_pass(input, &sample);
-    if (status == JM_OK) status = weigh(equations, out, &s, err);
+    if (status == JM_OK) status = weigh_stretch(equations, out, &s, err);
     jm__vec_free(&sample);
     jm__posterior_free(&s.first);
     jm__qr_free(&s.data);
@@ -276,18 +456,12 @@ jm_status jm__stretch_solve(jm__stretch *out, const jm__stretch_input *input, jm
 {
     size_t columns = input->prior->columns;
     jm__weighed equations = {0};
-    jm__posterior found = {0};
     JM_TRY(jm__stretch_init(out, columns, err));
     jm_status status = jm__stretch_weigh(&equations, out, input, err);
-    if (status == JM_OK) status = jm__posterior_init(&found, columns, err);
+    jm__posterior found = {.power_w = out->power_w, .covariance = out->covariance};
     if (status == JM_OK) status = jm__stretch_update(&found, &equations, input->prior, err);
-    if (status == JM_OK) {
-        memcpy(out->power_w, found.power_w, columns * sizeof(double));
-        memcpy(out->covariance, found.covariance, columns * columns * sizeof(double));
-        for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-            jm__matrix_apply(out->shift[axis], found.covariance, equations.told[axis], columns);
-    }
-    jm__posterior_free(&found);
+    for (int axis = 0; status == JM_OK && axis < JM_RESPONSE_AXES; axis++)
+        jm__matrix_apply(out->shift[axis], found.covariance, equations.told[axis], columns);
     jm__weighed_free(&equations);
     return status;
 }
@@ -299,4 +473,134 @@ void jm__stretch_free(jm__stretch *stretch)
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
         free(stretch->shift[axis]);
     *stretch = (jm__stretch){0};
+}
+
+/* Few classes stay as they are; many are put together by what a first fit says of their power. */
+
+/* Groups of classes while lag and width are looked for: the search costs their square, and members of one
+ * group, each with a 60th of the busy time, are no more than a few watts apart. */
+enum { GROUPS = 60 };
+
+typedef struct power_rank {
+    double power_w;
+    size_t column;
+} power_rank;
+
+static int weakest_first(const void *a, const void *b)
+{
+    const power_rank *left = a, *right = b;
+    if (left->power_w != right->power_w) return left->power_w < right->power_w ? -1 : 1;
+    return (left->column > right->column) - (left->column < right->column);
+}
+
+/* Classes of about the same power, each group with about the same share of the time: what is lost by
+ * fitting them as one is little, and does not look like another response. */
+static void group_by_power(uint32_t *group, const jm__respond_input *input, const double *power_w,
+                           power_rank *ranks)
+{
+    double all_s = 0, sum_s = 0;
+    for (size_t k = 0; k < input->class_columns; k++) {
+        ranks[k] = (power_rank){power_w[k], k};
+        all_s += input->seconds[k];
+    }
+    qsort(ranks, input->class_columns, sizeof *ranks, weakest_first);
+    for (size_t i = 0; i < input->class_columns; i++) {
+        size_t k = ranks[i].column;
+        double middle_s = sum_s + input->seconds[k] / 2;
+        size_t number = all_s > 0 ? (size_t)(middle_s / all_s * GROUPS) : 0;
+        group[k] = (uint32_t)(number < GROUPS ? number : GROUPS - 1);
+        sum_s += input->seconds[k];
+    }
+}
+
+static jm__pass pass_of(const jm__respond_input *input, const jm__reading_list *readings)
+{
+    jm__pass pass = {
+        .design = input->design,
+        .readings = readings->items,
+        .count = readings->count,
+        .columns = input->prior->columns,
+    };
+    return pass;
+}
+
+/* What a fit with the response of the sensor's profile says of each power. */
+static jm_status first_fit(jm__posterior *powers, const jm__respond_input *input,
+                           const jm__reading_list *learn, jm_error *err)
+{
+    jm__reading_list sample = {0};
+    jm__qr qr = {0};
+    size_t columns = input->prior->columns;
+    jm_status status = jm__readings_sample(&sample, learn, jm__stretch_sample_size(columns), err);
+    jm__pass pass = pass_of(input, &sample);
+    if (status == JM_OK) status = jm__qr_init(&qr, columns, err);
+    if (status == JM_OK) status = jm__pass_fold(&pass, jm__calibration_of(input->sensor).response, &qr, err);
+    if (status == JM_OK) status = jm__posterior_solve(powers, &qr, input->prior, err);
+    jm__qr_free(&qr);
+    jm__vec_free(&sample);
+    return status;
+}
+
+/* group[k] of each column; idle states stay alone. Returns the number of groups through `groups`. */
+static jm_status make_groups(uint32_t *group, size_t *groups, const jm__respond_input *input,
+                             const jm__reading_list *learn, jm_error *err)
+{
+    size_t columns = input->prior->columns;
+    *groups = input->class_columns;
+    for (size_t k = 0; k < columns; k++)
+        group[k] = (uint32_t)k;
+    if (input->class_columns > GROUPS) {
+        jm__posterior powers = {0};
+        power_rank *ranks = calloc(input->class_columns, sizeof *ranks);
+        jm_status status = jm__posterior_init(&powers, columns, err);
+        if (status == JM_OK && ranks == NULL) status = jm__no_memory(err, "jm__respond");
+        if (status == JM_OK) status = first_fit(&powers, input, learn, err);
+        if (status == JM_OK) group_by_power(group, input, powers.power_w, ranks);
+        free(ranks);
+        jm__posterior_free(&powers);
+        if (status != JM_OK) return status;
+        *groups = GROUPS;
+    }
+    for (size_t k = input->class_columns; k < columns; k++)
+        group[k] = (uint32_t)(*groups)++;
+    return JM_OK;
+}
+
+/* A group starts from the belief about one of its columns; one that stayed empty from any. */
+static jm_status group_prior(jm__prior *out, const uint32_t *group, size_t groups, const jm__prior *prior,
+                             jm_error *err)
+{
+    jm__belief belief;
+    JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_WEAK, groups, err));
+    jm_status status = JM_OK;
+    for (size_t g = 0; status == JM_OK && g < groups; g++) {
+        size_t member = 0;
+        for (size_t k = 0; k < prior->columns; k++)
+            if (group[k] == g) member = k;
+        status = jm__belief_add_power(&belief, g, prior->power_w[member], prior->u_w[member], err);
+    }
+    if (status == JM_OK) status = jm__prior_make(out, &belief, NULL, 0, prior->noise, err);
+    jm__belief_free(&belief);
+    return status;
+}
+
+jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, const jm__reading_list *learn,
+                      jm_error *err)
+{
+    jm__reading_list sample = {0};
+    jm__prior grouped = {0};
+    size_t groups = 0;
+    uint32_t *group = calloc(input->prior->columns + 1, sizeof *group);
+    jm_status status = group == NULL ? jm__no_memory(err, "jm__respond") : JM_OK;
+    if (status == JM_OK) status = make_groups(group, &groups, input, learn, err);
+    if (status == JM_OK) status = group_prior(&grouped, group, groups, input->prior, err);
+    if (status == JM_OK) status = jm__readings_sample(&sample, learn, JM_CALIBRATE_READINGS, err);
+    jm__pass pass = pass_of(input, &sample);
+    pass.group = group;
+    pass.columns = groups;
+    if (status == JM_OK) status = jm__calibrate(out, input->sensor, &pass, &grouped, err);
+    jm__prior_free(&grouped);
+    jm__vec_free(&sample);
+    free(group);
+    return status;
 }

@@ -1,11 +1,33 @@
-/* The powers after the readings of one stretch of the run: what was believed before, made surer by them. */
+/* The readings as equations of unit error: each weighs what it is worth with all that may be wrong with it.
+ *
+ * Readings y = A x + e enter through their scores A'y, whose errors have the covariance S: noise, drift,
+ * powers that are not constant, an error of the response. With A = Q T that is Q'y = T x + error of
+ * covariance N = T'^-1 S T^-1, and with N = L L' the equations L^-1 (T | Q'y) have unit errors, independent
+ * of each other. With white noise they are the readings' own triangle over the noise. */
 #ifndef JM_ATTRIBUTE_FIT_STRETCH_H
 #define JM_ATTRIBUTE_FIT_STRETCH_H
 
 #include "attribute/fit/calibrate.h"
-#include "attribute/fit/noise.h"
-#include "attribute/fit/readings.h"
-#include "attribute/fit/weigh.h"
+#include "attribute/fit/misfit.h"
+
+typedef struct jm__weigh_of {
+    const jm__qr *data; /* finished: of the readings, unit weight, with the prior's share folded in */
+    const jm__prior *prior;
+    const double *scores;                     /* S, columns * columns */
+    const double *response[JM_RESPONSE_AXES]; /* [columns]: scores per standard uncertainty of the response */
+    const double *prior_shift[JM_RESPONSE_AXES]; /* [columns]: covariance of the prior's powers with that
+                                                    error; NULL: none */
+} jm__weigh_of;
+
+/* What a solution needs to tell how its powers covary with an error of the response: C told. */
+typedef struct jm__weighed {
+    jm__qr equations;               /* finished; of the readings alone */
+    double *told[JM_RESPONSE_AXES]; /* [columns] */
+} jm__weighed;
+jm_status jm__weigh(jm__weighed *out, const jm__weigh_of *of, jm_error *err);
+void jm__weighed_free(jm__weighed *weighed);
+
+/* The powers after the readings of one stretch of the run: what was believed before, made surer by them. */
 
 typedef struct jm__stretch_input {
     const jm_sensor *sensor;
@@ -50,5 +72,18 @@ jm__pass jm__stretch_pass(const jm__stretch_input *input, const jm__reading_list
 
 /* How many readings a step may take that costs columns^2 for each. */
 size_t jm__stretch_sample_size(size_t columns);
+
+/* The response of this very run, found on a sample of its readings with classes of like power put together.
+ */
+
+typedef struct jm__respond_input {
+    const jm_sensor *sensor;
+    jm__design *design;
+    size_t class_columns;  /* the first idle column */
+    const double *seconds; /* [columns]: how long each ran while the readings were taken */
+    const jm__prior *prior;
+} jm__respond_input;
+jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, const jm__reading_list *learn,
+                      jm_error *err);
 
 #endif

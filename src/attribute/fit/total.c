@@ -1,12 +1,217 @@
 /* Counter differences and the integral of the power sensors. */
 #include "attribute/fit/total.h"
 
-#include "attribute/fit/counts.h"
 #include "base/clock.h"
 #include "base/search.h"
+#include "format/rows/rows.h"
 #include "format/rows/sensor_role.h"
 
 #include <math.h>
+
+/* Readings may be dated so much wrong: a short step then looks too fast. A choice. */
+static const double dated_s = 1;
+
+/* The counter went from one reading to the next as energy does: not back, and not faster than any board
+ * draws. */
+static bool counts_step(const jm_reading *from, const jm_reading *to)
+{
+    double step_j = to->value - from->value, seconds = (double)(to->t_ns - from->t_ns) * 1e-9;
+    return step_j >= 0 && step_j <= JM_BOARD_MOST_W * (seconds + dated_s);
+}
+
+size_t jm__counts_clean(jm_reading *readings, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const jm_reading *now = &readings[i];
+        if (!isfinite(now->value)) continue;
+        if (kept > 0 && now->value == readings[kept - 1].value) continue;
+        bool last = kept == 0 || i + 1 == count;
+        bool ignored = !last && (now->value == 0 || !counts_step(now, now + 1)) &&
+                       counts_step(&readings[kept - 1], now + 1);
+        bool strays = ignored && !counts_step(&readings[kept - 1], now);
+        if (!strays) readings[kept++] = *now;
+    }
+    return kept;
+}
+
+/* Choices: what changes at an edge shows within a tenth of a second of it, and six readings tell it without.
+ */
+enum { FEW_READINGS = 6 };
+
+static const int64_t near_ns = 100 * JM_NS_PER_MS;
+
+/* The first reading stamped at or after t. */
+static size_t find(const jm__power_series *s, int64_t t_ns)
+{
+    size_t at;
+    jm__search(at, s->count, s->readings[at].t_ns < t_ns);
+    return at;
+}
+
+int64_t jm__power_delay_ns(const jm_sensor *sensor)
+{
+    switch (sensor->response) {
+    case JM_RESPONSE_FIRST_ORDER:
+        return sensor->lag_ns + sensor->tau_ns;
+    case JM_RESPONSE_BOX:
+        return sensor->lag_ns + sensor->window_ns / 2;
+    case JM_RESPONSE_INSTANT:
+    case JM_RESPONSE_COUNTER:
+    case JM_RESPONSE_COUNT:
+        break;
+    }
+    return sensor->lag_ns;
+}
+
+static int64_t period_ns(const jm_sensor *sensor)
+{
+    return sensor->period_ns > 0 ? sensor->period_ns : 100 * JM_NS_PER_MS; /* not known */
+}
+
+/* The distance of two readings that the sensor's renewal explains: further apart, some are missing. */
+static int64_t usual_ns(const jm_sensor *sensor)
+{
+    return jm__power_delay_ns(sensor) + 5 * period_ns(sensor);
+}
+
+int64_t jm__power_beyond_ns(const jm_sensor *sensor)
+{
+    int64_t delay = jm__power_delay_ns(sensor), most = 100 * JM_NS_PER_MS;
+    return period_ns(sensor) * 3 / 2 + (delay < most ? delay : most);
+}
+
+/* Up to when the series saw the time from t on without a break; t: it did not see it. A reading tells of the
+ * time before it, and stands for what follows until the next should have come. */
+static int64_t seen_until_ns(const jm__power_series *s, int64_t t_ns, int64_t to_ns)
+{
+    int64_t delay = jm__power_delay_ns(s->sensor), usual = usual_ns(s->sensor), seen_ns = t_ns;
+    size_t i = find(s, t_ns + delay + 1); /* one of t itself does not tell of the time after it */
+    if (i < s->count && i == 0 && s->readings[0].t_ns - delay - t_ns > jm__power_beyond_ns(s->sensor))
+        return t_ns;
+    for (; i < s->count && seen_ns < to_ns; i++) {
+        if (i > 0 && s->readings[i].t_ns - s->readings[i - 1].t_ns > usual) return seen_ns;
+        seen_ns = s->readings[i].t_ns - delay;
+    }
+    if (i < s->count || s->count == 0 || seen_ns >= to_ns) return seen_ns;
+    int64_t last_ns = s->readings[s->count - 1].t_ns - delay + jm__power_beyond_ns(s->sensor);
+    return last_ns > seen_ns ? last_ns : seen_ns;
+}
+
+/* When the series begins to see again, of a moment t that it did not. */
+static int64_t seen_from_ns(const jm__power_series *s, int64_t t_ns)
+{
+    int64_t delay = jm__power_delay_ns(s->sensor);
+    size_t i = find(s, t_ns + delay);
+    if (i == s->count) return INT64_MAX;
+    int64_t from_ns = s->readings[i].t_ns - delay - (i == 0 ? jm__power_beyond_ns(s->sensor) : 0);
+    return from_ns > t_ns ? from_ns : t_ns;
+}
+
+bool jm__power_next(jm__power_piece *piece, const jm__power_series *series, size_t count, int64_t to_ns)
+{
+    int64_t t_ns = piece->to_ns, until_ns = to_ns;
+    if (t_ns >= to_ns) return false;
+    *piece = (jm__power_piece){.from_ns = t_ns};
+    for (size_t i = 0; i < count && piece->by == NULL; i++) {
+        int64_t seen_ns = seen_until_ns(&series[i], t_ns, until_ns);
+        if (seen_ns > t_ns) {
+            piece->by = &series[i];
+            until_ns = seen_ns < until_ns ? seen_ns : until_ns;
+        } else { /* a better one than those to come: it takes over as soon as it sees again */
+            int64_t from_ns = seen_from_ns(&series[i], t_ns + 1);
+            if (from_ns < until_ns) until_ns = from_ns;
+        }
+    }
+    piece->to_ns = until_ns;
+    return true;
+}
+
+double jm__power_energy_j(const jm__power_series *s, int64_t from_ns, int64_t to_ns)
+{
+    const jm_reading *r = s->readings;
+    if (s->count == 0 || to_ns <= from_ns) return 0;
+    double sum = 0;
+    from_ns += jm__power_delay_ns(s->sensor);
+    to_ns += jm__power_delay_ns(s->sensor);
+    if (from_ns < r[0].t_ns) {
+        int64_t until = to_ns < r[0].t_ns ? to_ns : r[0].t_ns;
+        sum += r[0].value * (double)(until - from_ns);
+        from_ns = until;
+    }
+    for (size_t i = find(s, from_ns + 1); i > 0 && i < s->count && from_ns < to_ns; i++) {
+        if (r[i].t_ns == r[i - 1].t_ns) continue; /* a jump takes no time */
+        int64_t until = to_ns < r[i].t_ns ? to_ns : r[i].t_ns;
+        double slope = (r[i].value - r[i - 1].value) / (double)(r[i].t_ns - r[i - 1].t_ns);
+        double middle = (double)(from_ns - r[i - 1].t_ns) + (double)(until - from_ns) / 2;
+        sum += (r[i - 1].value + slope * middle) * (double)(until - from_ns);
+        from_ns = until;
+    }
+    if (to_ns > from_ns) sum += r[s->count - 1].value * (double)(to_ns - from_ns);
+    return sum * 1e-9;
+}
+
+double jm__power_spread_w(const jm__power_series *s, int64_t from_ns, int64_t to_ns)
+{
+    size_t first = find(s, from_ns), end = find(s, to_ns + jm__power_delay_ns(s->sensor) + 1);
+    double sum = 0, square = 0;
+    /* Of so short a stretch the neighbours tell how much power changes there. */
+    if (end < first + FEW_READINGS) {
+        int64_t late_ns = to_ns + jm__power_delay_ns(s->sensor) + near_ns;
+        while (first > 0 && s->readings[first - 1].t_ns >= from_ns - near_ns)
+            first--;
+        while (end < s->count && s->readings[end].t_ns <= late_ns)
+            end++;
+    }
+    if (end <= first + 1) return 0;
+    double count = (double)(end - first);
+    for (size_t i = first; i < end; i++)
+        sum += s->readings[i].value;
+    for (size_t i = first; i < end; i++)
+        square += pow(s->readings[i].value - sum / count, 2);
+    return sqrt(square / count);
+}
+
+size_t jm__power_readings(const jm__power_series *s, int64_t from_ns, int64_t to_ns)
+{
+    return find(s, to_ns + jm__power_delay_ns(s->sensor) + 1) - find(s, from_ns);
+}
+
+double jm__power_missed_variance(const jm__power_series *s, int64_t from_ns, int64_t to_ns)
+{
+    const jm_sensor *sensor = s->sensor;
+    if (sensor->response != JM_RESPONSE_BOX || sensor->period_ns <= sensor->window_ns) return 0;
+    double missed = 1 - (double)sensor->window_ns / (double)sensor->period_ns;
+    size_t first = find(s, from_ns), end = find(s, to_ns + jm__power_delay_ns(sensor) + 1);
+    double square = 0, seconds = (double)(to_ns - from_ns) * 1e-9;
+    if (first > 0) first--; /* what is interpolated from its neighbours too */
+    if (end < s->count) end++;
+    if (end <= first + 1) return 0;
+    /* What neighbours differ by is what changes faster than the sensor looks. */
+    for (size_t i = first + 1; i < end; i++)
+        square += pow(s->readings[i].value - s->readings[i - 1].value, 2) / 2;
+    double count = (double)(end - first);
+    return missed * square / (count - 1) * seconds * seconds / count;
+}
+
+const jm__power_series *jm__power_nearest(const jm__power_series *series, size_t count, int64_t from_ns,
+                                          int64_t to_ns)
+{
+    const jm__power_series *nearest = NULL;
+    int64_t least_ns = INT64_MAX;
+    for (size_t k = 0; k < count; k++) {
+        const jm__power_series *s = &series[k];
+        int64_t delay = jm__power_delay_ns(s->sensor);
+        size_t after = find(s, to_ns + delay);
+        int64_t behind_ns = after < s->count ? s->readings[after].t_ns - delay - to_ns : INT64_MAX;
+        int64_t before_ns = after > 0 ? from_ns - s->readings[after - 1].t_ns + delay : INT64_MAX;
+        int64_t apart_ns = behind_ns < before_ns ? behind_ns : before_ns;
+        if (s->count == 0 || (nearest != NULL && apart_ns >= least_ns)) continue;
+        nearest = s;
+        least_ns = apart_ns;
+    }
+    return nearest;
+}
 
 /* How far the counter and the ring of one board have been seen apart (0.1 % steady, up to 0.8 % throttled):
  * docs/accuracy.md. */
@@ -19,7 +224,9 @@ static const double unseen_relative_u = 0.3;
 /* Counter and power sensors of one board that are further apart over a second and more are not both right:
  * four times what they were ever seen to be. A choice. */
 static const double apart_relative = 0.03;
+
 static const int64_t apart_least_ns = JM_NS_PER_S;
+
 /* With a ring, over more steps than one wrong reading spoils, it is their gains: the fit's closure tells. */
 enum { APART_STEPS = 2 };
 
@@ -100,7 +307,7 @@ static double mean_of_steps_w(const jm__total_sensors *s)
 {
     double sum_j = 0, sum_s = 0;
     for (size_t i = 1; i < s->count_count; i++) {
-        if (!jm__counts_step(&s->counts[i - 1], &s->counts[i])) continue;
+        if (!counts_step(&s->counts[i - 1], &s->counts[i])) continue;
         sum_j += s->counts[i].value - s->counts[i - 1].value;
         sum_s += (double)(s->counts[i].t_ns - s->counts[i - 1].t_ns) * 1e-9;
     }
@@ -131,6 +338,19 @@ static size_t sharp_count(const jm__total_sensors *s)
     return count;
 }
 
+/* All of [from, to] was seen by power sensors: then their joules of it, else NAN. */
+static double seen_j(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, double *variance)
+{
+    parts p = {0};
+    jm__power_piece piece = {.to_ns = from_ns};
+    while (jm__power_next(&piece, s->powers, s->power_count, to_ns)) {
+        if (piece.by == NULL) return NAN;
+        add_seen(&p, &piece);
+    }
+    *variance += p.variance;
+    return p.power_j;
+}
+
 /* A share of the counter's step that ends with reading i: of what the sharp sensors did not see of it. */
 static void add_share(parts *p, const jm__total_sensors *s, size_t i, int64_t length_ns)
 {
@@ -154,7 +374,7 @@ static void add_share(parts *p, const jm__total_sensors *s, size_t i, int64_t le
 static void add_between(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, size_t i)
 {
     size_t sharp = sharp_count(s);
-    bool stepped = i > 0 && jm__counts_step(&s->counts[i - 1], &s->counts[i]);
+    bool stepped = i > 0 && counts_step(&s->counts[i - 1], &s->counts[i]);
     bool is_short = stepped && sharp < s->power_count &&
                     count_ns(s, i) - count_ns(s, i - 1) < 2 * jm__power_delay_ns(s->powers[sharp].sensor);
     jm__power_piece piece = {.to_ns = from_ns};
@@ -235,19 +455,6 @@ static bool is_worth_it(const jm__total_sensors *s, span c, int64_t from_ns, int
     return (before_ns > 0 ? before_ns : 0) + (after_ns > 0 ? after_ns : 0) < to_ns - from_ns;
 }
 
-/* All of [from, to] was seen by power sensors: then their joules of it, else NAN. */
-static double seen_j(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, double *variance)
-{
-    parts p = {0};
-    jm__power_piece piece = {.to_ns = from_ns};
-    while (jm__power_next(&piece, s->powers, s->power_count, to_ns)) {
-        if (piece.by == NULL) return NAN;
-        add_seen(&p, &piece);
-    }
-    *variance += p.variance;
-    return p.power_j;
-}
-
 /* The ring sees all of the time, so it is believed; others do not. The interval holds both. */
 static bool ring_is_believed(const jm__total_sensors *s)
 {
@@ -261,7 +468,7 @@ static bool is_apart(parts *p, const jm__total_sensors *s, span c)
     int64_t length_ns = 0;
     if (ring_is_believed(s) && c.end > c.first + 1 + APART_STEPS) return false;
     for (size_t i = c.first + 1; i < c.end; i++) {
-        if (!jm__counts_step(&s->counts[i - 1], &s->counts[i])) continue;
+        if (!counts_step(&s->counts[i - 1], &s->counts[i])) continue;
         steps_j += s->counts[i].value - s->counts[i - 1].value;
         powers_j += seen_j(s, count_ns(s, i - 1), count_ns(s, i), &variance);
         length_ns += count_ns(s, i) - count_ns(s, i - 1);
@@ -281,7 +488,7 @@ static bool add_counter(parts *p, const jm__total_sensors *s, int64_t from_ns, i
     if (!is_worth_it(s, c, from_ns, to_ns) || (is_apart(p, s, c) && ring_is_believed(s))) return false;
     add_stretch(p, s, from_ns, count_ns(s, c.first));
     for (size_t i = c.first + 1; i < c.end; i++) {
-        if (jm__counts_step(&s->counts[i - 1], &s->counts[i]))
+        if (counts_step(&s->counts[i - 1], &s->counts[i]))
             p->counter_j += s->counts[i].value - s->counts[i - 1].value;
         else /* it was reset, or said what cannot be */
             add_stretch(p, s, count_ns(s, i - 1), count_ns(s, i));

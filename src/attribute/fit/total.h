@@ -1,9 +1,61 @@
-/* The energy of a board over the windows, measured without any fit: what the parts are held against. */
+/* A board's energy without any fit: its counter's readings, what its power sensors saw, and the total of
+ * both. */
 #ifndef JM_ATTRIBUTE_FIT_TOTAL_H
 #define JM_ATTRIBUTE_FIT_TOTAL_H
 
-#include "attribute/fit/power_series.h"
 #include "attribute/input/window.h"
+#include <joulemap/board.h>
+
+/* Takes out, in place, what is no step of the counter: a value that repeats the one before (the counter had
+ * not moved yet, or stood still), and a value that no energy leads to and the next one ignores. Returns how
+ * many are left. `readings`: sorted by time. */
+size_t jm__counts_clean(jm_reading *readings, size_t count);
+
+/* What the power sensors of a board saw: of each moment, the best sensor that has readings around it. */
+
+enum { JM_POWER_SERIES_MAX = 4 }; /* ring, instant, average and one of another maker */
+
+/* Readings of one power sensor, sorted by time. */
+typedef struct jm__power_series {
+    const jm_sensor *sensor;
+    const jm_reading *readings;
+    size_t count;
+} jm__power_series;
+
+/* Time that one sensor saw, or none. */
+typedef struct jm__power_piece {
+    int64_t from_ns, to_ns;
+    const jm__power_series *by; /* NULL: no sensor saw it */
+} jm__power_piece;
+
+/* The next piece of the time up to `to_ns`, after that which ends at piece->to_ns; false: there is none.
+ * `series`: the best first. */
+bool jm__power_next(jm__power_piece *piece, const jm__power_series *series, size_t count, int64_t to_ns);
+
+/* Mean delay of a sensor: what it says at t was true this much earlier. */
+int64_t jm__power_delay_ns(const jm_sensor *sensor);
+
+/* For so long the first and the last reading stand beyond themselves: until the next should have come, and
+ * what is still on its way. */
+int64_t jm__power_beyond_ns(const jm_sensor *sensor);
+
+/* Joules of [from, to]: linear between readings, constant before the first and after the last. */
+double jm__power_energy_j(const jm__power_series *series, int64_t from_ns, int64_t to_ns);
+
+/* Standard deviation of what it says of [from, to]; 0: fewer than two readings. */
+double jm__power_spread_w(const jm__power_series *series, int64_t from_ns, int64_t to_ns);
+
+/* J^2: a sensor that looks for only a part of its period may have missed what lies between. */
+double jm__power_missed_variance(const jm__power_series *series, int64_t from_ns, int64_t to_ns);
+
+/* How many readings speak of [from, to]. */
+size_t jm__power_readings(const jm__power_series *series, int64_t from_ns, int64_t to_ns);
+
+/* The one with a reading nearest to [from, to]; NULL: no sensor has any. */
+const jm__power_series *jm__power_nearest(const jm__power_series *series, size_t count, int64_t from_ns,
+                                          int64_t to_ns);
+
+/* The energy of a board over the windows, measured without any fit: what the parts are held against. */
 
 typedef struct jm__total {
     const char *source; /* "energy_counter", "power_ring", ...; NULL: nothing is known */

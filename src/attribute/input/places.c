@@ -1,9 +1,12 @@
-/* Spans that are layers, around work. */
+/* Places by the spans around work, found once a span. */
 #include "attribute/input/places.h"
 
 #include "format/rows/span_kind.h"
 
 #include <stdlib.h>
+
+/* Number 0 is anywhere: of what ran in no span, and of all places beyond the maximum. */
+enum { JM_CONTEXTS_MAX = 4096 };
 
 static bool is_layer(jm_span_kind kind)
 {
@@ -38,6 +41,17 @@ void jm__places_free(jm__places *places)
     places->layer_of = NULL;
 }
 
+/* The place of a span that lies in another place. */
+static jm__context inside(jm__context outer, const jm__span *span)
+{
+    if (span->kind == JM_SPAN_PHASE) outer.phase = span->name_id;
+    if (jm__span_kind_is_container(span->kind)) return outer;
+    outer.layer = span->name_id;
+    outer.type = span->type_id;
+    outer.kind = span->kind;
+    return outer;
+}
+
 jm__place jm__place_of(const jm__places *places, size_t section, int64_t process_id)
 {
     const jm__dataset *d = places->spans->dataset;
@@ -45,4 +59,60 @@ jm__place jm__place_of(const jm__places *places, size_t section, int64_t process
     if (jm__map_find(&places->layered, &process_id) == NULL) return JM_PLACE_UNLAYERED;
     bool inside = section != JM__NO_SPAN && places->layer_of[section] != JM__NO_SPAN;
     return inside ? JM_PLACE_IN_LAYER : JM_PLACE_ELSEWHERE;
+}
+
+bool jm__contexts_init(jm__contexts *contexts, const jm__span_index *spans)
+{
+    *contexts = (jm__contexts){.spans = spans, .numbers = {.key_size = sizeof(jm__context)}};
+    contexts->of_section = calloc(jm__section_count(spans) + 1, sizeof *contexts->of_section);
+    const jm__context anywhere = {0};
+    return contexts->of_section != NULL && jm__vec_push(&contexts->items, anywhere) &&
+           jm__map_put(&contexts->numbers, &anywhere, (jm__map_value){.id = 0});
+}
+
+void jm__contexts_free(jm__contexts *contexts)
+{
+    jm__vec_free(&contexts->items);
+    jm__vec_free(&contexts->chain);
+    jm__map_free(&contexts->numbers);
+    free(contexts->of_section);
+    *contexts = (jm__contexts){0};
+}
+
+static bool number_of(jm__contexts *contexts, const jm__context *place, uint32_t *number)
+{
+    const jm__map_value *known = jm__map_find(&contexts->numbers, place);
+    *number = known != NULL ? (uint32_t)known->id : 0;
+    if (known != NULL || contexts->items.count >= JM_CONTEXTS_MAX) return true;
+    *number = (uint32_t)contexts->items.count;
+    return jm__map_put(&contexts->numbers, place, (jm__map_value){.id = *number}) &&
+           jm__vec_push(&contexts->items, *place);
+}
+
+bool jm__context_of(jm__contexts *contexts, size_t section, uint32_t *number)
+{
+    const jm__span_index *spans = contexts->spans;
+    *number = 0;
+    contexts->chain.count = 0;
+    for (; section != JM__NO_SPAN; section = jm__section_parent(spans, section)) {
+        *number = contexts->of_section[section];
+        if (*number != 0) break;
+        if (!jm__vec_push(&contexts->chain, section)) return false;
+    }
+    if (*number != 0) (*number)--;
+    while (contexts->chain.count > 0) {
+        section = contexts->chain.items[--contexts->chain.count];
+        const jm__span *span = &spans->dataset->spans[jm__section_span(spans, section)];
+        const jm__context place = inside(contexts->items.items[*number], span);
+        if (!number_of(contexts, &place, number)) return false;
+        contexts->of_section[section] = *number + 1;
+    }
+    return true;
+}
+
+bool jm__context_at_clock(jm__contexts *contexts, uint32_t place, int64_t clock, uint32_t *number)
+{
+    jm__context at = contexts->items.items[place];
+    at.clock = clock;
+    return number_of(contexts, &at, number);
 }

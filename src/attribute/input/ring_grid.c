@@ -1,6 +1,7 @@
 /* Where most stamps around a sample lie, modulo the period. */
 #include "attribute/input/ring_grid.h"
 
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -13,12 +14,6 @@ enum { AROUND = 50, LEAST_AROUND = 8, TOGETHER = 10 }; /* so many samples are to
 static const double agree_share = 1.0 / 20; /* of a period: stamps no further off are on the grid */
 static const double agree_least = 0.5;      /* so many of the stamps around agree on it */
 static const double latest_share = 0.65;    /* of a period: no stamp is later */
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-    return (*left > *right) - (*left < *right);
-}
 
 /* How far the grid is from the stamp, in (-latest, 1 - latest] periods, by the stamps from `first` to before
  * `end`. NAN: they do not agree. */
@@ -33,7 +28,7 @@ static double grid_from(const int64_t *stamps_ns, size_t i, size_t first, size_t
         off_ns[count++] = apart_ns - periods * period_ns;
     }
     if (count < LEAST_AROUND) return NAN;
-    qsort(off_ns, count, sizeof *off_ns, ascending);
+    qsort(off_ns, count, sizeof *off_ns, jm__compare_doubles);
     size_t best = 0, most = 0;
     for (size_t low = 0, high = 0; low < count; low++) {
         while (high < count && off_ns[high] - off_ns[low] <= 2 * agree_share * period_ns)

@@ -100,14 +100,3 @@ void jm__traced_free(jm__traced *traced, const jm__dataset *d)
     }
     free(traced);
 }
-
-bool jm__untraced_find(jm__windows *untraced, const jm__dataset *d)
-{
-    jm__traced *traced = jm__traced_find(d);
-    bool fine = traced != NULL;
-    for (size_t i = 0; fine && i < d->process_count; i++)
-        fine = jm__windows_add_all(untraced, &traced[i].nothing);
-    jm__windows_normalise(untraced);
-    jm__traced_free(traced, d);
-    return fine;
-}

@@ -19,8 +19,4 @@ typedef struct jm__traced {
 jm__traced *jm__traced_find(const jm__dataset *dataset);
 void jm__traced_free(jm__traced *traced, const jm__dataset *dataset);
 
-/* The time in which any process traced nothing: normalised. Empty: all did, always. False if memory is out.
- */
-bool jm__untraced_find(jm__windows *untraced, const jm__dataset *dataset);
-
 #endif

@@ -1,9 +1,775 @@
-/* What a reader of a report must know, in order. */
+/* Sentences into the list of notes: of boards, ranks, the recording, and tracing. */
 #include "attribute/notes/notes.h"
 
+#include "attribute/fit/student.h"
+#include "attribute/notes/quality.h"
+#include "base/map.h"
+#include "base/plain.h"
 #include "base/status.h"
+#include "base/strbuf.h"
+#include "format/rows/marks.h"
+#include "format/rows/sensor_role.h"
 
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Two equal GPUs are told apart by their index. */
+static void note_writer_speak_of(jm__note_writer *w, const jm_board *board)
+{
+    if (jm__board_is_fitted(board) && board->index >= 0)
+        snprintf(w->label, sizeof w->label, "GPU %d (%s)", (int)board->index, board->name);
+    else
+        snprintf(w->label, sizeof w->label, "%s", board->name);
+}
+
+__attribute__((format(printf, 3, 0))) static void add(jm__note_writer *w, bool essential, const char *format,
+                                                      va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    size_t size = (size_t)jm__vprint(NULL, 0, format, args) + 1;
+    jm__note note = {.essential = essential, .text = malloc(size)};
+    if (note.text != NULL) jm__vprint(note.text, size, format, again);
+    va_end(again);
+    if (note.text != NULL && jm__vec_push(w->notes, note)) return;
+    free(note.text);
+    w->failed = true;
+}
+
+void jm__say(jm__note_writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(w, false, format, args);
+    va_end(args);
+}
+
+void jm__warn(jm__note_writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(w, true, format, args);
+    va_end(args);
+}
+
+/* Sentences about one board: its time, its sensor, its total, its fit. */
+
+static const char *missing_ring(const jm__attribution *a, const jm_board *board)
+{
+    for (size_t i = 0; i < a->dataset->sensor_count; i++) {
+        const jm_sensor *sensor = &a->dataset->sensors[i];
+        if (sensor->board_id == board->id && jm__sensor_is(sensor, JM_SENSOR_POWER_RING) &&
+            sensor->missing[0] != '\0')
+            return sensor->missing;
+    }
+    return "";
+}
+
+static void say_fitted(jm__note_writer *w, const jm__board_part *part)
+{
+    const jm__fit *fit = &part->fit;
+    if (fit->readings == 0)
+        jm__say(
+            w,
+            "%s: no reading of %s falls into this time; powers are learnt from %zu of the rest of the run.",
+            w->label, part->sensor->name, fit->learnt);
+    else
+        jm__say(w, "%s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", w->label,
+                fit->readings, part->sensor->name, fit->residual_w, fit->response.lag_ns * 1e-6,
+                part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
+                fit->response.width_ns * 1e-6);
+    if (fit->readings > 0 && fit->learnt > 0)
+        jm__say(w,
+                "%s: powers are learnt also from %zu readings of the rest of the run, as far as the two are "
+                "alike.",
+                w->label, fit->learnt);
+    if (!jm__sensor_is(part->sensor, JM_SENSOR_POWER_RING)) {
+        const char *why = missing_ring(w->a, part->board);
+        jm__say(w, "%s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
+                w->label, why[0] != '\0' ? ": " : "", why, part->sensor->name);
+    }
+    if (part->sensor->gain_u > 0)
+        jm__say(w,
+                "Intervals are relative to the sensor of %s; its gain adds %.1f %% (standard) to absolute "
+                "joules.",
+                w->label, 100 * part->sensor->gain_u);
+}
+
+static void say_sensor(jm__note_writer *w, const jm__board_part *part)
+{
+    if (part->sensor == NULL && part->counter == NULL)
+        jm__warn(w, "%s has no power or energy reading in this recording: its energy is not known.",
+                 w->label);
+    else if (!part->counted && part->total.energy_j < 0)
+        jm__warn(
+            w,
+            "%s says %.1f J, less than nothing: its clamp may be the wrong way round, or power was fed back.",
+            w->label, part->total.energy_j);
+    else if (!part->counted)
+        jm__say(w, "%s measures what flows on into others: its %.1f J are in no total.", w->label,
+                part->total.energy_j);
+    else if (!jm__board_is_fitted(part->board))
+        return;
+    else if (part->sensor == NULL)
+        jm__say(w, "%s has no power reading: its total is shared by time, so its rows are weak.", w->label);
+    else if (!part->fit.fitted)
+        jm__say(w,
+                "No power reading of %s falls into this run: its energy is shared by time, and its rows are "
+                "weak.",
+                w->label);
+    else
+        say_fitted(w, part);
+}
+
+/* NVML tells the power of a whole board, never that of an instance. */
+static void say_mig(jm__note_writer *w, const jm__board_part *part)
+{
+    if (part->board->mig)
+        jm__warn(
+            w,
+            "%s is cut into MIG instances: its power is that of the whole GPU, and nothing tells what of it "
+            "other instances drew, so these joules hold theirs. `nvidia-smi -mig 0` ends that mode.",
+            w->label);
+}
+
+static void say_lost(jm__note_writer *w, const jm__board_part *part)
+{
+    double wanted_s = (double)jm__windows_duration_ns(&w->a->windows) * 1e-9;
+    double known_s = (double)jm__windows_duration_ns(&part->windows) * 1e-9;
+    if (part->lost.count > 0 && known_s == 0 && wanted_s > 0)
+        jm__warn(w, "%s was lost all of this time: its energy is not known.", w->label);
+    else if (part->lost.count > 0 && known_s < wanted_s)
+        jm__warn(w, "%s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.", w->label,
+                 wanted_s - known_s, wanted_s, known_s);
+}
+
+/* What was read and cannot be right. */
+static void say_refused(jm__note_writer *w, const jm__board_part *part)
+{
+    if (part->refused > 0) {
+        char names[160] = "";
+        for (size_t k = 0, length = 0; part->refused_of[k] != NULL && length < sizeof names; k++)
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", k > 0 ? ", " : "",
+                                       part->refused_of[k]->name);
+        jm__warn(w, "%s: %zu readings of power (%s) are left out: no board can draw that.", w->label,
+                 part->refused, names);
+    }
+    if (part->total.apart_j != 0)
+        jm__warn(w,
+                 "%s: %s says %.1f J more than the power sensors do: one of the two is wrong. The total is "
+                 "%s's, and its interval holds both.",
+                 w->label, part->counter->name, part->total.apart_j, part->total.source);
+}
+
+/* Joulemap's own part in what the board drew. */
+static void say_sampler(jm__note_writer *w, const jm__board_part *part)
+{
+    double energy_j = jm__sampler_draw_energy_j(&part->sampler, &part->windows);
+    if (energy_j > 0)
+        jm__say(w,
+                "%s: sampling its hardware counters made it draw about %.0f ±%.0f W more for %.1f s, %.0f J: "
+                "they are taken off all figures.",
+                w->label, part->sampler.power_w, JM_NORMAL_95 * part->sampler.u_w,
+                energy_j / part->sampler.power_w, energy_j);
+}
+
+static void say_total(jm__note_writer *w, const jm__board_part *part)
+{
+    const jm__fit *fit = &part->fit;
+    bool same = part->sensor != NULL && part->total.source == part->sensor->name;
+    if (fit->fitted && same)
+        jm__warn(
+            w,
+            "%s: no energy counter covers this time; the total is %s %s, so it is not an independent check.",
+            w->label, fit->own ? "the fit's, from" : "the integral of", part->total.source);
+    else if (fit->fitted && !fit->held && part->total.source != NULL)
+        jm__say(
+            w,
+            "%s: the fit adds up to %.1f J, %s says %.1f J, %.1f standard uncertainties apart. The rows are "
+            "not forced to the total, which is trusted as it needs no model; the difference is unresolved.",
+            w->label, fit->free_j, part->total.source, part->total.energy_j, fabs(fit->closure_z));
+}
+
+/* Less is within what the intervals of rows show anyway. */
+static const double misfit_told = 0.005;
+
+static size_t split_count(const jm__columns *columns)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < columns->class_columns; k++)
+        count += columns->split_from[k] != k;
+    return count;
+}
+
+static void say_fit(jm__note_writer *w, const jm__board_part *part)
+{
+    if (part->work->columns.merged_count > 0)
+        jm__say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are weak.", w->label,
+                part->work->columns.merged_count);
+    if (part->clock_exponent > 0)
+        jm__say(w,
+                "%s: its clock moved, and what work adds to its power goes with the clock to the power of "
+                "%.1f, as the readings show; rows take it into account.",
+                w->label, part->clock_exponent);
+    if (split_count(&part->work->columns) > 0)
+        jm__say(w,
+                "%s: some kinds of work draw otherwise in one layer or phase than in another; %zu have a "
+                "power of their own there.",
+                w->label, split_count(&part->work->columns));
+    if (part->work->from_host)
+        jm__say(w, "No kernels were recorded: the program's spans on the host stand for the work of %s.",
+                w->label);
+    if (part->total.unseen_j > 0)
+        jm__warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
+                 part->total.unseen_j, part->total.energy_j);
+    if (part->believed.all > 0)
+        jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->believed.used,
+                part->believed.all, w->a->options.belief);
+    if (part->fit.misfit >= misfit_told)
+        jm__say(w,
+                "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
+                "by what is usual and what residuals show. The intervals allow for it.",
+                w->label, 100 * part->fit.misfit);
+    say_total(w, part);
+}
+
+/* Whose a model is. */
+static const char *whose(const jm__board_model *model)
+{
+    return model->shipped ? "of another GPU of its kind:" : "learnt on";
+}
+
+static void say_counters(jm__note_writer *w, const jm__board_part *part)
+{
+    const char *asked = w->a->options.model;
+    const jm__board_model *model = &part->model;
+    bool wanted = asked == NULL || strcmp(asked, JM_MODEL_NONE) != 0;
+    const char *ncu = w->a->dataset->ncu;
+    if (part->model_fault[0] != '\0')
+        jm__warn(
+            w,
+            "%s: the model of its hardware counters cannot be used: %s; `joulemap calibrate` makes one anew.",
+            w->label, part->model_fault);
+    if (part->counter_windows > 0 && ncu != NULL)
+        jm__say(w,
+                "%s: counters tell what each kind of work draws, but not of this run: Nsight Compute counted "
+                "the same kernels, one at a time, in another run of the program (%s); rows called "
+                "\"counters\" rest on that, in %zu launches, by weights %s %s, %s.",
+                w->label, ncu, part->counter_windows, whose(model), model->board, model->date);
+    else if (part->counter_windows > 0)
+        jm__say(
+            w,
+            "%s: %zu windows of hardware counters tell what each kind of work draws, by weights %s %s, %s.",
+            w->label, part->counter_windows, whose(model), model->board, model->date);
+    else if (part->counted_by_hardware && wanted && model->count == 0 && part->model_fault[0] == '\0')
+        jm__say(w,
+                "%s: its hardware counters were %s, but what they are worth in watts is not known; `joulemap "
+                "calibrate` learns it.",
+                w->label, ncu != NULL ? "imported from Nsight Compute" : "sampled");
+    else if (part->counted_by_hardware && wanted)
+        jm__say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
+    else if (asked != NULL && wanted && !part->idle_known)
+        jm__warn(w, "%s has no hardware counters in this recording: %s is of no use for it.", w->label,
+                 asked);
+    if (part->idle_known)
+        jm__say(w, "%s: before any reading, gaps are expected to draw what a model says, %s %s, %s.",
+                w->label, whose(model), model->board, model->date);
+}
+
+/* A reason that held for less of the throttled time is not worth a word. */
+static const double reason_told = 0.1;
+
+static void say_throttled(jm__note_writer *w, const jm__board_part *part)
+{
+    const jm__conditions c = jm__conditions_of(w->a->dataset, part);
+    char why[160] = "";
+    size_t length = 0;
+    if (c.throttled_s <= 0) return;
+    for (int bit = 0; bit < JM_REASONS && length < sizeof why; bit++)
+        if (c.reason_s[bit] >= reason_told * c.throttled_s)
+            length += (size_t)snprintf(why + length, sizeof why - length, "%s%s", length > 0 ? ", " : "",
+                                       jm__throttle_reason_text(bit));
+    double percent = 100 * c.throttled_s / c.told_s;
+    jm__say(
+        w,
+        "%s throttled for %.*f %% of this time (%s): power at a limit is not that of the same work below it.",
+        w->label, percent < 1 ? 1 : 0, percent, length > 0 ? why : "a reason without a name");
+}
+
+static void notes_of_board(jm__note_writer *w, const jm__board_part *part)
+{
+    note_writer_speak_of(w, part->board);
+    say_lost(w, part);
+    say_mig(w, part);
+    say_sensor(w, part);
+    say_refused(w, part);
+    say_sampler(w, part);
+    if (jm__board_is_fitted(part->board)) {
+        say_fit(w, part);
+        say_counters(w, part);
+    }
+    say_throttled(w, part);
+}
+
+/* Sentences about ranks: who came late, and which processes shared a GPU. */
+
+enum { RANKS_TOLD = 8, PROCESSES_TOLD = 8 }; /* choices: a note is no list */
+
+/* Over all collectives. */
+typedef struct rank {
+    int64_t process_id;
+    size_t board;
+    int64_t matched, late;
+} rank;
+
+typedef JM_VEC(rank) ranks;
+
+static bool add_wait(ranks *all, const jm__collective_wait *wait)
+{
+    rank *known = NULL;
+    for (size_t i = 0; i < all->count && known == NULL; i++)
+        if (all->items[i].process_id == wait->process_id && all->items[i].board == wait->board)
+            known = &all->items[i];
+    const rank fresh = {.process_id = wait->process_id, .board = wait->board};
+    if (known == NULL && !jm__vec_push(all, fresh)) return false;
+    if (known == NULL) known = &all->items[all->count - 1];
+    known->matched += wait->matched;
+    known->late += wait->late;
+    return true;
+}
+
+static int latest_first(const void *a, const void *b)
+{
+    const rank *left = a, *right = b;
+    if (left->late != right->late) return left->late > right->late ? -1 : 1;
+    return (left->process_id > right->process_id) - (left->process_id < right->process_id);
+}
+
+static void add_rank(jm__strbuf *text, const jm__attribution *a, const rank *r)
+{
+    const jm__process *process = jm__dataset_process(a->dataset, r->process_id);
+    int gpu = jm__attribution_index(a, r->board);
+    if (process != NULL && process->rank >= 0)
+        jm__strbuf_format(text, "rank %" PRId64 " (GPU %d)", process->rank, gpu);
+    else
+        jm__strbuf_format(text, "GPU %d (process %" PRId64 ")", gpu, process != NULL ? process->pid : 0);
+    jm__strbuf_format(text, " in %" PRId64 " of %" PRId64, r->late, r->matched);
+}
+
+static void say_late(jm__note_writer *w)
+{
+    const jm__collective_waits *waits = &w->a->work.ranks.waits;
+    ranks all = {0};
+    jm__strbuf text = {0};
+    for (size_t i = 0; i < waits->count && !w->failed; i++)
+        w->failed = !add_wait(&all, &waits->items[i]);
+    if (all.count > 1) qsort(all.items, all.count, sizeof *all.items, latest_first);
+    for (size_t i = 0; i < all.count && i < RANKS_TOLD && all.items[i].late > 0; i++) {
+        if (i > 0) jm__strbuf_add(&text, ", ");
+        add_rank(&text, w->a, &all.items[i]);
+    }
+    w->failed = w->failed || text.failed;
+    if (text.text != NULL && text.text[0] != '\0' && !w->failed)
+        jm__say(w, "Who came last to a collective, and was waited for: %s.", text.text);
+    jm__strbuf_free(&text);
+    jm__vec_free(&all);
+}
+
+/* Processes with kernels on a board, by their streams. */
+static size_t add_processes(jm__note_writer *w, int64_t board_id, jm__strbuf *text)
+{
+    const jm__dataset *d = w->a->dataset;
+    JM_VEC(int64_t) seen = {0};
+    for (size_t i = 0; i < d->stream_count && !w->failed; i++) {
+        const jm__process *process = jm__dataset_process(d, d->streams[i].process_id);
+        bool known = d->streams[i].board_id != board_id || process == NULL;
+        for (size_t k = 0; k < seen.count && !known; k++)
+            known = seen.items[k] == process->id;
+        if (known) continue;
+        w->failed = !jm__vec_push(&seen, process->id);
+        if (seen.count <= PROCESSES_TOLD)
+            jm__strbuf_format(text, "%s%" PRId64, seen.count > 1 ? ", " : "", process->pid);
+        else if (seen.count == PROCESSES_TOLD + 1)
+            jm__strbuf_add(text, ", ...");
+    }
+    size_t count = seen.count;
+    jm__vec_free(&seen);
+    return count;
+}
+
+static void say_shared(jm__note_writer *w, const jm_board *board)
+{
+    jm__strbuf text = {0};
+    size_t count = add_processes(w, board->id, &text);
+    note_writer_speak_of(w, board);
+    w->failed = w->failed || text.failed;
+    if (count > 1 && !w->failed)
+        jm__say(w,
+                "%s was shared by %zu processes of this run (%s): where their kernels overlap, by MPS or "
+                "because they took turns, they share the time.",
+                w->label, count, text.text);
+    jm__strbuf_free(&text);
+}
+
+/* Adds those of "4711 (python3), 4712" that are not recorded, and not told yet. */
+static void add_others(jm__strbuf *text, const jm__dataset *d, const char *list)
+{
+    while (*list != '\0') {
+        size_t length = strcspn(list, ",");
+        char one[64];
+        snprintf(one, sizeof one, "%.*s", (int)length, list);
+        bool known = jm__attribution_has_process(d, strtoll(one, NULL, 10)) ||
+                     (text->text != NULL && strstr(text->text, one) != NULL);
+        if (!known && one[0] != '\0') jm__strbuf_format(text, "%s%s", text->text != NULL ? ", " : "", one);
+        list += length + strspn(list + length, ", ");
+    }
+}
+
+/* What they drew is nobody's here: the sensor sees it, the fit does not know of it. */
+static void say_others(jm__note_writer *w, const jm_board *board)
+{
+    const jm__dataset *d = w->a->dataset;
+    jm__strbuf text = {0};
+    for (size_t i = 0; i < d->event_count; i++)
+        if (d->events[i].kind == JM_EVENT_PROCESSES && d->events[i].board_id == board->id)
+            add_others(&text, d, d->events[i].text);
+    note_writer_speak_of(w, board);
+    w->failed = w->failed || text.failed;
+    if (text.text != NULL && text.text[0] != '\0' && !w->failed)
+        jm__warn(w,
+                 "%s was also used by processes that are not recorded: %s. What they drew is in these "
+                 "joules, mostly in (idle) and (outside), and no interval knows of it.",
+                 w->label, text.text);
+    jm__strbuf_free(&text);
+}
+
+static void notes_of_ranks(jm__note_writer *w)
+{
+    say_late(w);
+    for (size_t b = 0; b < w->a->dataset->board_count; b++)
+        if (w->a->boards[b].wanted) {
+            say_shared(w, w->a->boards[b].board);
+            say_others(w, w->a->boards[b].board);
+        }
+}
+
+/* Sentences about the recording: what was lost, what happened, what never ended. */
+
+/* What lies before the first step and after the last one of a run that is told by its steps. */
+static const double negligible_share = 0.99;
+
+/* All losses of one source and reason. */
+typedef struct loss_sum {
+    const jm__loss *first;
+    int64_t count;
+} loss_sum;
+
+static uint64_t loss_hash(const void *key)
+{
+    const jm__loss *loss = *(const jm__loss *const *)key;
+    uint64_t hash = jm__map_hash_bytes(0, loss->source, strlen(loss->source) + 1);
+    return jm__map_hash_bytes(hash, loss->reason, strlen(loss->reason));
+}
+
+static bool loss_equal(const void *key, const void *another)
+{
+    const jm__loss *left = *(const jm__loss *const *)key, *right = *(const jm__loss *const *)another;
+    return strcmp(left->source, right->source) == 0 && strcmp(left->reason, right->reason) == 0;
+}
+
+/* One sentence for all losses of a source and reason, in the order in which they were first noticed. */
+static void say_losses(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    JM_VEC(loss_sum) sums = {0};
+    jm__map numbers = {.key_size = sizeof(const jm__loss *), .hash = loss_hash, .equal = loss_equal};
+    for (size_t i = 0; i < d->loss_count && !w->failed; i++) {
+        const jm__loss *loss = &d->losses[i];
+        jm__map_value *known = jm__map_find(&numbers, &loss), number = {.id = (int64_t)sums.count};
+        const loss_sum first = {loss, loss->count};
+        if (known != NULL)
+            sums.items[known->id].count += loss->count;
+        else
+            w->failed = !jm__map_put(&numbers, &loss, number) || !jm__vec_push(&sums, first);
+    }
+    for (size_t i = 0; i < sums.count; i++)
+        jm__warn(w, "Lost: %lld records (%s: %s); their energy appears under (idle) or (outside).",
+                 (long long)sums.items[i].count, sums.items[i].first->source, sums.items[i].first->reason);
+    jm__map_free(&numbers);
+    jm__vec_free(&sums);
+}
+
+enum { TEXTS_TOLD = 4 }; /* of one kind of event; a choice: a note is no list */
+
+/* Which sensor failed, and which board is absent, matters one by one; of other kinds the first stands for
+ * all. */
+static bool is_told_one_by_one(int kind)
+{
+    return kind == JM_EVENT_SENSOR_FAILED || kind == JM_EVENT_BOARD_ABSENT;
+}
+
+/* Adds an event's text to those told, but no text twice. */
+static void add_text(jm__strbuf *texts, size_t *told, size_t *untold, const char *text, bool one_by_one)
+{
+    size_t length = strlen(text);
+    if (length > 0 && text[length - 1] == '.') length--; /* the sentence has its own */
+    if (length == 0 || (*told > 0 && !one_by_one)) return;
+    for (const char *at = texts->text; at != NULL; at = strstr(at, "; ")) {
+        at += at == texts->text ? 0 : 2;
+        if (strncmp(at, text, length) == 0 && (at[length] == '\0' || at[length] == ';')) return;
+    }
+    if (*told == TEXTS_TOLD) {
+        ++*untold;
+        return;
+    }
+    jm__strbuf_format(texts, "%s%.*s", (*told)++ > 0 ? "; " : "", (int)length, text);
+}
+
+static void say_events_of(jm__note_writer *w, int kind, const char *meaning)
+{
+    const jm__dataset *d = w->a->dataset;
+    jm__strbuf texts = {0};
+    size_t count = 0, told = 0, untold = 0;
+    bool warns = kind == JM_EVENT_GAP || kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_RECORDER;
+    void (*tell)(jm__note_writer *, const char *, ...) = warns ? jm__warn : jm__say;
+    for (size_t i = 0; i < d->event_count; i++) {
+        if ((int)d->events[i].kind != kind || !jm__event_concerns(w->a, &d->events[i])) continue;
+        count++;
+        add_text(&texts, &told, &untold, d->events[i].text, is_told_one_by_one(kind));
+    }
+    if (untold > 0) jm__strbuf_format(&texts, "; and %zu more", untold);
+    w->failed = w->failed || texts.failed;
+    if (count > 0)
+        tell(w, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning, told > 0 ? ": " : "",
+             told > 0 && !texts.failed ? texts.text : "");
+    jm__strbuf_free(&texts);
+}
+
+static void say_events(jm__note_writer *w)
+{
+    static const char *const meaning[] = {
+        [JM_EVENT_CLOCK_STEP] = "the system clock was set",
+        [JM_EVENT_GAP] = "readings are missing",
+        [JM_EVENT_BOARD_LOST] = "a GPU was lost",
+        [JM_EVENT_BOARD_BACK] = "a GPU came back",
+        [JM_EVENT_BOARD_ABSENT] = "a GPU could not be opened, its energy is in no total",
+        [JM_EVENT_COUNTER_RESET] = "the energy counter was reset",
+        [JM_EVENT_SENSOR_FAILED] = "a sensor failed",
+        [JM_EVENT_CUPTI] = "CUPTI",
+        [JM_EVENT_RECORDER] = "the recorder",
+        [JM_EVENT_COUNTERS] = "hardware counters could not be sampled",
+        [JM_EVENT_COUNT] = NULL,
+    };
+    for (int kind = 0; kind < JM_EVENT_COUNT; kind++)
+        if (meaning[kind] != NULL) /* others are told elsewhere, if at all */
+            say_events_of(w, kind, meaning[kind]);
+}
+
+static void say_spans(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    size_t open = 0;
+    for (size_t i = 0; i < d->span_count; i++)
+        open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0;
+    if (open > 0)
+        jm__say(w,
+                "%zu spans never ended (the program stopped inside them, or is in them still); they last to "
+                "its end, or to that of the recording.",
+                open);
+}
+
+/* Marks that watch() of Python sets. */
+static void say_compiled(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    const size_t prefix = strlen(JM_MARK_COMPILED);
+    const char *first = NULL;
+    int64_t last = 0;
+    size_t others = 0;
+    for (size_t i = 0; i < d->mark_count; i++) {
+        const char *name = jm__dataset_text(d, d->marks[i].name_id);
+        if (strncmp(name, JM_MARK_COMPILED, prefix) != 0 || d->marks[i].name_id == last) continue;
+        last = d->marks[i].name_id;
+        if (first == NULL)
+            first = name + prefix;
+        else
+            others += strcmp(first, name + prefix) != 0;
+    }
+    if (first == NULL) return;
+    jm__say(w, "%s%s compiled by torch.compile, which calls no hooks: the modules inside have no rows.",
+            first, others > 0 ? " and others are" : " is");
+}
+
+/* Of the time asked for, and the time that the figures are of. */
+static void say_untraced(jm__note_writer *w)
+{
+    const jm__attribution *a = w->a;
+    if (jm__windows_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
+    double traced_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
+    double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
+    bool by_steps = a->stands.laps.count > 0;
+    if (by_steps && traced_s > negligible_share * run_s) return;
+    jm__warn(w,
+             "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
+             "have the energy of all of it.",
+             traced_s, run_s, a->windows.count, a->windows.count == 1 ? "" : "s");
+}
+
+/* Where rows are requests: by which rule, and what has none. */
+static void say_requests(jm__note_writer *w)
+{
+    const jm__batches *batches = &w->a->batches;
+    if (w->a->options.by != JM_BY_REQUEST) return;
+    if (batches->items.count == 0)
+        jm__warn(w, "No step tells which requests it worked on: run.step(requests={request: tokens}) does, "
+                    "where joulemap.request(ID) has made them.");
+    else
+        jm__say(w, "Requests share the joules of each step that they were in, idle time within it too, by "
+                   "the tokens that they were fed; all the same where these are not told of each.");
+    if (batches->unknown > 0)
+        jm__warn(w,
+                 "Of %zu steps nobody knows the requests, since a record of them was lost: their joules are "
+                 "in (no request).",
+                 batches->unknown);
+}
+
+/* Sentences about steps of which only the edges were recorded. */
+
+/* What was traced of the steps that the report is of. */
+typedef struct traced_steps {
+    size_t traced;
+    size_t all;
+} traced_steps;
+
+static traced_steps count_steps(const jm__attribution *a)
+{
+    traced_steps count = {0};
+    for (size_t i = 0; i < a->stands.laps.count; i++) {
+        const jm__lap *lap = &a->stands.laps.items[i];
+        bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
+        if (!is_step || !jm__windows_hold(&a->windows, lap->start_ns)) continue;
+        count.traced += lap->traced;
+        count.all++;
+    }
+    return count;
+}
+
+/* What tracing took of the boards' time, and joules. */
+static void add_cost(const jm__attribution *a, double *share, double *energy_j)
+{
+    double made_s = 0, all_s = 0;
+    *energy_j = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted || part->work->columns.count == 0) continue;
+        all_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
+        for (size_t s = 0; s < JM_IDLE_STATES; s++) {
+            double state_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
+            made_s += state_s;
+            *energy_j += state_s * part->fit.power_w[part->work->columns.class_columns + s];
+        }
+    }
+    *share = all_s > 0 ? made_s / all_s : 0;
+}
+
+static void say_traced(jm__note_writer *w)
+{
+    const jm__attribution *a = w->a;
+    const traced_steps count = count_steps(a);
+    if (count.all == 0) return;
+    double share = 100 * (double)count.traced / (double)count.all, cost, energy_j;
+    if (isnan(a->stands.slow_down)) {
+        jm__say(w, "%.2g %% of the steps were traced; they stand for the others of their kind.", share);
+        return;
+    }
+    add_cost(a, &cost, &energy_j);
+    jm__say(w,
+            "%.2g %% of the steps were traced, and stand for the others of their kind; a traced step took "
+            "%.2g %% longer: that cost %.2g %% of the time and %.3g J.",
+            share, 100 * fmax(0, a->stands.slow_down), 100 * cost, energy_j);
+}
+
+static void say_missing(jm__note_writer *w)
+{
+    const jm__stands *stands = &w->a->stands;
+    if (stands->missing == 0) return;
+    jm__warn(w,
+             "Of %zu steps none like them (the same phase, name, samples and tokens) was traced: they are in "
+             "no figure but those by board. Trace more often, or all steps.",
+             stands->missing);
+}
+
+static void say_lone(jm__note_writer *w)
+{
+    const jm__stands *stands = &w->a->stands;
+    double alone_s = 0, all_s = 0;
+    for (size_t i = 0; i < stands->items.count && w->a->stood.stands != NULL; i++)
+        all_s += w->a->stood.seconds[i];
+    for (size_t i = 0; i < stands->lone.count && w->a->stood.stands != NULL; i++)
+        alone_s += w->a->stood.seconds[stands->lone.items[i].turn];
+    if (!(alone_s > 0)) return;
+    jm__say(
+        w,
+        "%.0f %% of the time of steps that were not traced is told by a single stretch of traced ones: what "
+        "changed since is not known, and the intervals are wider by what the steps' own times changed.",
+        100 * alone_s / all_s);
+}
+
+static void notes_of_stands(jm__note_writer *w)
+{
+    if (w->a->stands.laps.count == 0) return;
+    say_traced(w);
+    say_missing(w);
+    say_lone(w);
+}
+
+static void notes_of_recording(jm__note_writer *w)
+{
+    say_requests(w);
+    say_untraced(w);
+    notes_of_stands(w);
+    say_losses(w);
+    say_events(w);
+    say_spans(w);
+    say_compiled(w);
+}
+
+/* What came of a budget for tracing. */
+
+/* What processes said at their end. */
+static void say_kept(jm__note_writer *w, const char *text)
+{
+    json_t *told = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    double budget = 1e-4 * json_number_value(json_object_get(told, "budget_ppm"));
+    double cost = 1e-4 * json_number_value(json_object_get(told, "cost_ppm"));
+    double steps = json_number_value(json_object_get(told, "steps"));
+    double traced = json_number_value(json_object_get(told, "traced_steps"));
+    if (steps > 0)
+        jm__say(w,
+                "Traced within a budget of %.3g %%: %.0f of %.0f steps, which made the program %.2g %% "
+                "slower, as tracing measured itself.",
+                budget, traced, steps, cost);
+    json_decref(told);
+}
+
+static void notes_of_budget(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    if (d->budget_ppm <= 0) return;
+    for (size_t i = 0; i < d->mark_count; i++)
+        if (strcmp(jm__dataset_text(d, d->marks[i].name_id), JM_MARK_BUDGET) == 0)
+            say_kept(w, d->marks[i].meta);
+    if (w->a->steps.count == 0)
+        jm__warn(w, "A budget for tracing needs steps (run.step(), or batches that are found), and there are "
+                    "none: all was traced.");
+}
+
+/* What a reader of a report must know, in order. */
 
 jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *err)
 {
@@ -15,10 +781,10 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *
     if (a->dataset->damage != NULL) jm__warn(&w, "The recording is damaged: %s", a->dataset->damage);
     if (a->dataset->board_count == 0) jm__warn(&w, "The recording has no board: no energy is known.");
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].wanted) jm__notes_of_board(&w, &a->boards[b]);
-    jm__notes_of_ranks(&w);
-    jm__notes_of_recording(&w);
-    jm__notes_of_tracing(&w);
+        if (a->boards[b].wanted) notes_of_board(&w, &a->boards[b]);
+    notes_of_ranks(&w);
+    notes_of_recording(&w);
+    notes_of_budget(&w);
     return w.failed ? jm__no_memory(err, "jm__notes_write") : JM_OK;
 }
 

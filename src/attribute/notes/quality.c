@@ -1,32 +1,142 @@
-/* Gaps, losses, throttling, sensors in use, and the sampler's own cost. */
+/* Events, conditions and the figures of checks; the worst check decides, all that failed are told. */
 #include "attribute/notes/quality.h"
 
-#include "attribute/notes/conditions.h"
-#include "attribute/notes/events.h"
-#include "attribute/notes/facts.h"
+#include "base/clock.h"
 #include "base/status.h"
+#include "base/strbuf.h"
+#include "format/rows/marks.h"
+#include "format/rows/sensor_role.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void count_events(jm_report_quality *figures, const jm__attribution *a)
+/* A century: longer than that no recorder waits. */
+#define JM_GAP_MAX_NS (INT64_C(3155760000) * JM_NS_PER_S)
+
+static bool is_of_wanted_board(const jm__attribution *a, int64_t board_id)
 {
-    for (size_t i = 0; i < a->dataset->event_count; i++) {
-        const jm__event *event = &a->dataset->events[i];
-        if (!jm__event_concerns(a, event)) continue;
-        if (event->kind == JM_EVENT_GAP) {
-            figures->gaps++;
-            figures->gap_s += (double)jm__event_gap_ns(event) * 1e-9;
-        }
-        figures->throttle_events += event->kind == JM_EVENT_THROTTLE && event->value != 0;
-        if (event->kind == JM_EVENT_COUNTERS && figures->counters_missing == NULL)
-            figures->counters_missing = event->text;
-    }
-    for (size_t i = 0; i < a->dataset->loss_count; i++)
-        figures->lost_records += a->dataset->losses[i].count;
+    if (board_id == 0) return true; /* it concerns all of them */
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].board->id == board_id) return a->boards[b].wanted;
+    return false;
 }
+
+/* What was absent, and what a sensor that failed, CUPTI, the recorder or the sampler of counters had to say
+ * holds from then on. */
+static bool lasts(jm_event_kind kind)
+{
+    return kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_SENSOR_FAILED || kind == JM_EVENT_CUPTI ||
+           kind == JM_EVENT_RECORDER || kind == JM_EVENT_COUNTERS;
+}
+
+/* How long readings are missing, of a gap; 0 of all else, and where the recording does not say. */
+static int64_t event_gap_ns(const jm__event *event)
+{
+    bool told = event->kind == JM_EVENT_GAP && event->value > 0 && event->value < (double)JM_GAP_MAX_NS;
+    return told ? (int64_t)event->value : 0;
+}
+
+bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
+{
+    const jm_report_options *o = &a->options;
+    bool all_time = o->phase == NULL && o->from_ns == 0 && o->to_ns == 0;
+    if (!is_of_wanted_board(a, event->board_id)) return false;
+    if (all_time || lasts(event->kind) || jm__windows_hold(&a->windows, event->t_ns)) return true;
+    return jm__windows_overlap_ns(&a->windows, event->t_ns, event->t_ns + event_gap_ns(event)) > 0;
+}
+
+/* Throttling and the limit as shares of time: what is read now and then holds around its reading. */
+
+/* nvml.h, nvmlClocksEventReason*. Idle and the clocks that somebody asked for hold nothing back. */
+static const uint64_t held_by_nothing = 0x3;
+
+static const char *const reasons[JM_REASONS] = {
+    "idle",
+    "clocks asked for",
+    "power limit",
+    "hardware slowdown",
+    "sync boost",
+    "temperature, by the driver",
+    "temperature, by the hardware",
+    "power brake",
+    "display clock",
+};
+
+const char *jm__throttle_reason_text(int bit)
+{
+    return reasons[bit];
+}
+
+/* A reason is read ten times a second; half a second without it is not known. */
+static const int64_t reasons_reach_ns = JM_NS_PER_S / 2;
+
+/* A limit is read every five seconds, and is what somebody set. */
+static const int64_t limit_reach_ns = INT64_MAX / 4;
+
+/* A temperature is read once in some seconds, and changes as slowly. */
+static const int64_t temperature_reach_ns = 10 * JM_NS_PER_S;
+
+/* Told one reading after the other: each speaks of the time nearer to it than to its neighbours. */
+typedef void (*taker)(void *sums, double value, double seconds);
+
+static int64_t sensor_of(const jm__dataset *d, const jm__board_part *part, jm__sensor_role role)
+{
+    for (size_t i = 0; i < d->sensor_count; i++)
+        if (d->sensors[i].board_id == part->board->id && jm__sensor_is(&d->sensors[i], role))
+            return d->sensors[i].id;
+    return 0;
+}
+
+static void each_reading(const jm__dataset *d, const jm__board_part *part, jm__sensor_role role,
+                         int64_t reach_ns, taker take, void *sums)
+{
+    const jm_reading *now = NULL;
+    int64_t from_ns = 0, sensor_id = sensor_of(d, part, role);
+    for (size_t i = 0; sensor_id != 0 && i <= d->reading_count; i++) {
+        const jm_reading *next = i < d->reading_count ? &d->readings[i] : NULL;
+        if (next != NULL && next->sensor_id != sensor_id) continue;
+        int64_t to_ns = now != NULL ? now->t_ns + reach_ns : 0;
+        if (now != NULL && next != NULL && (next->t_ns - now->t_ns) / 2 < reach_ns)
+            to_ns = now->t_ns + (next->t_ns - now->t_ns) / 2;
+        if (now != NULL)
+            take(sums, now->value, (double)jm__windows_overlap_ns(&part->windows, from_ns, to_ns) * 1e-9);
+        if (next != NULL)
+            from_ns = now != NULL && to_ns > next->t_ns - reach_ns ? to_ns : next->t_ns - reach_ns;
+        now = next;
+    }
+}
+
+static void take_reasons(void *sums, double value, double seconds)
+{
+    jm__conditions *c = sums;
+    if (!(value >= 0 && value < 0x1p63)) return;
+    uint64_t bits = (uint64_t)value & ~held_by_nothing;
+    c->told_s += seconds;
+    if (bits != 0) c->throttled_s += seconds;
+    for (int bit = 0; bit < JM_REASONS; bit++)
+        if (bits >> bit & 1) c->reason_s[bit] += seconds;
+}
+
+typedef enum figure_form {
+    JM_FIGURE_HIDDEN,
+    JM_FIGURE_COUNT,
+    JM_FIGURE_NUMBER,
+    JM_FIGURE_PERCENT
+} figure_form;
+
+static const struct {
+    const char *name;
+    double limits[JM_GRADE_POOR + 1]; /* by grade; of good: none */
+    const char *before;
+    figure_form form;
+    const char *after;
+} checks[JM_CHECK_COUNT] = {
+#define X(name, fair, poor, before, form, after)                                                             \
+    {#name, {-INFINITY, (fair), (poor)}, (before), JM_FIGURE_##form, (after)},
+    JM_CHECK_MAP(X)
+#undef X
+};
 
 /* A mean while it is added up. */
 typedef struct mean {
@@ -44,6 +154,339 @@ static void mean_add(mean *m, double value, double weight)
 static double mean_of(const mean *m)
 {
     return m->weight > 0 ? m->weighted / m->weight : NAN;
+}
+
+static void take_mean(void *sums, double value, double seconds)
+{
+    if (isfinite(value)) mean_add(sums, value, seconds);
+}
+
+static double mean_reading(const jm__dataset *dataset, const jm__board_part *part, jm__sensor_role role,
+                           int64_t reach_ns)
+{
+    mean of = {0};
+    each_reading(dataset, part, role, reach_ns, take_mean, &of);
+    return mean_of(&of);
+}
+
+jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part)
+{
+    jm__conditions c = {
+        .power_limit_w = mean_reading(dataset, part, JM_SENSOR_POWER_LIMIT, limit_reach_ns),
+        .temperature_c = mean_reading(dataset, part, JM_SENSOR_TEMPERATURE, temperature_reach_ns),
+    };
+    each_reading(dataset, part, JM_SENSOR_THROTTLE, reasons_reach_ns, take_reasons, &c);
+    return c;
+}
+
+/* Utilisation is the share of up to a second before it was read, in which any kernel ran. So readings count
+ * that have nothing but rest for longer than that before them. */
+static const int64_t utilisation_memory_ns = 1300 * JM_NS_PER_MS;
+
+enum { LEAST_READINGS = 2 };
+
+/* Mean of those; NAN: too few. */
+static double busy_share(const jm__dataset *d, const jm__board_part *part, const jm__windows *rests)
+{
+    int64_t sensor_id = sensor_of(d, part, JM_SENSOR_UTIL_GPU);
+    double sum = 0, count = 0;
+    for (size_t i = 0; sensor_id != 0 && i < d->reading_count; i++) {
+        const jm_reading *reading = &d->readings[i];
+        int64_t from_ns = reading->t_ns - utilisation_memory_ns;
+        if (reading->sensor_id != sensor_id || !(reading->value >= 0 && reading->value <= 100)) continue;
+        if (jm__windows_overlap_ns(rests, from_ns, reading->t_ns) < utilisation_memory_ns) continue;
+        sum += reading->value / 100;
+        count++;
+    }
+    return count >= LEAST_READINGS ? sum / count : NAN;
+}
+
+/* Seconds of the report in which the board was busy, as its utilisation says, but nothing that was recorded
+ * ran on it. NAN: not known. */
+static double unrecorded_time_s(const jm__dataset *dataset, const jm__board_part *part)
+{
+    jm__windows rests = {0};
+    double busy_s = NAN;
+    if (part->work == NULL || part->work->tally.rests.count == 0) return NAN;
+    if (jm__windows_add_all(&rests, &part->work->tally.rests)) {
+        jm__windows_normalise(&rests);
+        if (jm__windows_intersect(&rests, &part->traced))
+            busy_s = busy_share(dataset, part, &rests) * 1e-9 * (double)jm__windows_duration_ns(&rests);
+    }
+    jm__vec_free(&rests);
+    return busy_s;
+}
+
+typedef struct jm__no_layer {
+    double share;    /* of the energy of all kernels of programs with layers; NAN: there are none */
+    const char *why; /* the main reason, as far as the recording tells it */
+} jm__no_layer;
+
+static const char *const nothing_found = "no check found anything against these figures";
+
+const char *jm__grade_text(jm__grade grade)
+{
+    static const char *const texts[] = {"good", "fair", "poor"};
+    return texts[grade];
+}
+
+double jm__check_limit(jm__check check, jm__grade grade)
+{
+    return checks[check].limits[grade];
+}
+
+const char *jm__check_name(jm__check check)
+{
+    return checks[check].name;
+}
+
+static jm__grade grade_of(jm__check check, double figure)
+{
+    if (figure >= checks[check].limits[JM_GRADE_POOR]) return JM_GRADE_POOR;
+    return figure >= checks[check].limits[JM_GRADE_FAIR] ? JM_GRADE_FAIR : JM_GRADE_GOOD;
+}
+
+/* One decimal where the whole number would hide how near the limit is. */
+static void add_figure(jm__strbuf *out, figure_form form, double figure)
+{
+    double shown = form == JM_FIGURE_PERCENT ? 100 * figure : figure;
+    const char *unit = form == JM_FIGURE_PERCENT ? " %" : "";
+    if (form == JM_FIGURE_HIDDEN) return;
+    jm__strbuf_format(out, "%.*f%s", form != JM_FIGURE_COUNT && shown < 9.95 ? 1 : 0, shown, unit);
+}
+
+static bool total_is_measured(const jm__attribution *a)
+{
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].counted && a->boards[b].fit.own) return false;
+    return true;
+}
+
+static bool add_sentence(jm__verdict *verdict, jm__check check, const jm__facts *facts)
+{
+    jm__strbuf text = {0};
+    jm__strbuf_add(&text, checks[check].before);
+    add_figure(&text, checks[check].form, facts->figures[check]);
+    jm__strbuf_add(&text, checks[check].after);
+    if (check == JM_CHECK_no_layer && facts->no_layer_why != NULL)
+        jm__strbuf_format(&text, ": %s", facts->no_layer_why);
+    if ((check == JM_CHECK_chi2_n || check == JM_CHECK_residual) && facts->total_is_measured)
+        jm__strbuf_add(&text, ", the total is sound");
+    char *whole = jm__strbuf_take(&text);
+    if (whole != NULL && jm__vec_push(&verdict->sentences, whole)) return true;
+    free(whole);
+    return false;
+}
+
+bool jm__verdict_find(jm__verdict *verdict, const jm__facts *facts)
+{
+    *verdict = (jm__verdict){.grade = JM_GRADE_GOOD};
+    bool fine = true;
+    for (jm__grade grade = JM_GRADE_POOR; grade > JM_GRADE_GOOD; grade--) {
+        for (jm__check check = 0; fine && check < JM_CHECK_COUNT; check++) {
+            if (grade_of(check, facts->figures[check]) != grade) continue;
+            if (grade > verdict->grade) verdict->grade = grade;
+            fine = add_sentence(verdict, check, facts);
+        }
+    }
+    if (fine && verdict->sentences.count == 0) {
+        char *text = strdup(nothing_found);
+        fine = text != NULL && jm__vec_push(&verdict->sentences, text);
+        if (!fine) free(text);
+    }
+    if (!fine || !jm__vec_push(&verdict->sentences, NULL)) return false;
+    verdict->sentences.count--;
+    return true;
+}
+
+void jm__verdict_free(jm__verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->sentences.count; i++)
+        free(verdict->sentences.items[i]);
+    jm__vec_free(&verdict->sentences);
+}
+
+/* Copies and sets belong to whoever moves data, which is seldom a layer. */
+static bool counts(const jm__class *class)
+{
+    return strcmp(class->kind, jm__work_text(JM_WORK_KERNEL)) == 0;
+}
+
+static void add_board(double *energies, const jm__attribution *a, const jm__board_part *part)
+{
+    const jm__board_work *work = part->work;
+    for (size_t u = 0; u < work->tally.uses.count; u++) {
+        const jm__use_sum *sum = &work->tally.uses.items[u];
+        const jm__class *class = &a->work.classes.items[a->work.uses.items.items[u].class_index];
+        if (sum->ran_s < 0 || !counts(class)) continue;
+        double power_w = jm__use_scale(work, u) * part->fit.power_w[work->columns.of_use[u]];
+        for (size_t place = 0; place < JM_PLACES; place++)
+            energies[place] += power_w * sum->place_s[place];
+    }
+}
+
+/* A mark whose name begins so. */
+static bool has_mark(const jm__dataset *d, const char *begin)
+{
+    for (size_t i = 0; i < d->mark_count; i++)
+        if (strncmp(jm__dataset_text(d, d->marks[i].name_id), begin, strlen(begin)) == 0) return true;
+    return false;
+}
+
+static const char *reason(const double *energies, const jm__dataset *d)
+{
+    double graph_j = energies[JM_PLACE_BY_GRAPH], unseen_j = energies[JM_PLACE_NO_LAUNCH],
+           elsewhere_j = energies[JM_PLACE_ELSEWHERE];
+    if (graph_j >= unseen_j && graph_j >= elsewhere_j && has_mark(d, JM_MARK_GRAPHS_BEFORE))
+        return "CUDA graphs launched most of it, captured before the recording began: start it before the "
+               "capture";
+    if (graph_j >= unseen_j && graph_j >= elsewhere_j)
+        return "CUDA graphs launched most of it, and their kernels run without a call of any module";
+    if (unseen_j >= elsewhere_j)
+        return "the launches of most of it were not seen, so it is not known which layer made them";
+    if (has_mark(d, JM_MARK_COMPILED)) return "modules that torch.compile has compiled call no hooks";
+    return "most of it was launched outside of every watched module and range";
+}
+
+static jm__no_layer no_layer_of(const jm__attribution *a)
+{
+    double energies[JM_PLACES] = {0};
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (part->counted && part->work->wanted && !part->work->from_host && part->fit.known)
+            add_board(energies, a, part);
+    }
+    double without_j =
+        energies[JM_PLACE_BY_GRAPH] + energies[JM_PLACE_NO_LAUNCH] + energies[JM_PLACE_ELSEWHERE];
+    double all_j = without_j + energies[JM_PLACE_IN_LAYER];
+    if (all_j <= 0) return (jm__no_layer){.share = NAN};
+    return (jm__no_layer){.share = without_j / all_j, .why = reason(energies, a->dataset)};
+}
+
+/* A fit that misses the readings by less than this share of the mean power is good enough whatever the
+ * sensor's noise makes of it: a very quiet sensor has a high chi2/n beside figures that nothing better. A
+ * choice: an error of this size in single powers is within what their intervals show. */
+static const double residual_told = 0.02;
+
+static double share_of(double part, double whole)
+{
+    return whole > 0 ? part / whole : NAN;
+}
+
+/* Joules between the fit of a board and its total, where the fit is not held to it. */
+static double apart(const jm__board_part *part)
+{
+    bool told = part->fit.fitted && !part->fit.held && isfinite(part->fit.closure_z);
+    return told ? fabs(part->fit.free_j - part->total.energy_j) : 0;
+}
+
+static void check_boards(double *figures, const jm__attribution *a)
+{
+    double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, known_j = 0, unrecorded_s = 0;
+    double wanted_ns = (double)jm__windows_duration_ns(&a->windows);
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->counted) continue;
+        double board_lost_ns = wanted_ns - (double)jm__windows_duration_ns(&part->windows);
+        if (part->total.source == NULL) {
+            missing++;
+            continue;
+        }
+        if (part->lost.count > 0) lost_ns = fmax(lost_ns, board_lost_ns);
+        unseen_j += part->total.unseen_j;
+        apart_j += apart(part);
+        unrecorded_s = fmax(unrecorded_s, unrecorded_time_s(a->dataset, part)); /* NAN: as if 0 */
+        known_j += part->total.energy_j;
+    }
+    for (size_t i = 0; i < a->dataset->event_count; i++) {
+        const jm__event *event = &a->dataset->events[i];
+        missing += event->kind == JM_EVENT_BOARD_ABSENT && jm__event_concerns(a, event);
+    }
+    figures[JM_CHECK_boards_missing] = missing;
+    figures[JM_CHECK_lost_time] = share_of(lost_ns, wanted_ns);
+    figures[JM_CHECK_unrecorded] = share_of(unrecorded_s, 1e-9 * wanted_ns);
+    figures[JM_CHECK_unseen] = share_of(unseen_j, known_j);
+    figures[JM_CHECK_closure] = share_of(apart_j, known_j);
+}
+
+static void check_fit(double *figures, const jm_report_totals *totals)
+{
+    double mean_w = totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN;
+    double residual = totals->residual_w / mean_w;
+    figures[JM_CHECK_residual] = isnan(totals->chi2_n) ? residual : NAN; /* the noise is not known */
+    figures[JM_CHECK_chi2_n] = residual < residual_told ? NAN : totals->chi2_n;
+    figures[JM_CHECK_unresolved] = share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
+}
+
+static double weak_share(const jm__rows *rows, double total_j)
+{
+    double weak_j = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        const jm_row *row = &rows->items[i];
+        bool weak = row->provenance >= JM_PROVENANCE_WEAK && rows->nodes.items[i] != JM__NO_NODE;
+        if (weak && isfinite(row->energy_self_j)) weak_j += row->energy_self_j;
+    }
+    return share_of(weak_j, total_j);
+}
+
+/* The recorder's losses beside what it has. */
+static double lost_share(const jm__attribution *a, const jm_report_quality *quality)
+{
+    double lost = (double)quality->lost_records;
+    return share_of(lost, lost + (double)a->dataset->span_count + (double)a->work.kernels);
+}
+
+static double gap_share(const jm__attribution *a, const jm_report_quality *quality)
+{
+    size_t boards = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        boards += a->boards[b].wanted;
+    double wanted_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
+    return fmin(1, share_of(quality->gap_s, wanted_s * (double)boards));
+}
+
+/* A table of kernels or boards says nothing of layers. */
+static bool goes_by_layer(jm_by by)
+{
+    return by != JM_BY_KERNEL && by != JM_BY_BOARD;
+}
+
+static jm__facts facts_find(const jm__attribution *a, const jm__rows *rows, const jm_report_totals *totals,
+                            const jm_report_quality *quality, const jm__no_layer *no_layer)
+{
+    jm__facts facts = {0};
+    for (jm__check check = 0; check < JM_CHECK_COUNT; check++)
+        facts.figures[check] = NAN;
+    facts.figures[JM_CHECK_no_energy] = isnan(totals->total_energy_j);
+    facts.figures[JM_CHECK_damaged] = a->dataset->damage != NULL;
+    check_boards(facts.figures, a);
+    if (isnan(totals->total_energy_j)) facts.figures[JM_CHECK_boards_missing] = NAN; /* said already */
+    check_fit(facts.figures, totals);
+    facts.figures[JM_CHECK_lost_records] = lost_share(a, quality);
+    if (goes_by_layer(a->options.by)) facts.figures[JM_CHECK_no_layer] = no_layer->share;
+    facts.no_layer_why = no_layer->why;
+    facts.total_is_measured = total_is_measured(a);
+    facts.figures[JM_CHECK_gaps] = gap_share(a, quality);
+    facts.figures[JM_CHECK_weak] = weak_share(rows, totals->total_energy_j);
+    facts.figures[JM_CHECK_throttled] = quality->throttled_share;
+    return facts;
+}
+
+static void count_events(jm_report_quality *figures, const jm__attribution *a)
+{
+    for (size_t i = 0; i < a->dataset->event_count; i++) {
+        const jm__event *event = &a->dataset->events[i];
+        if (!jm__event_concerns(a, event)) continue;
+        if (event->kind == JM_EVENT_GAP) {
+            figures->gaps++;
+            figures->gap_s += (double)event_gap_ns(event) * 1e-9;
+        }
+        figures->throttle_events += event->kind == JM_EVENT_THROTTLE && event->value != 0;
+        if (event->kind == JM_EVENT_COUNTERS && figures->counters_missing == NULL)
+            figures->counters_missing = event->text;
+    }
+    for (size_t i = 0; i < a->dataset->loss_count; i++)
+        figures->lost_records += a->dataset->losses[i].count;
 }
 
 /* Over all boards asked for: the clock by busy time, the limit one board as much as the other. */
@@ -94,28 +537,19 @@ static void take_cost(jm_report_quality *figures, const jm__sampler_cost *cost)
     figures->overhead_calls = cost->calls;
 }
 
-static void count_windows(jm_report_quality *figures, const jm__attribution *a)
+/* What hardware counters told, and what sampling them took. */
+static void take_counters(jm_report_quality *figures, const jm__attribution *a)
 {
-    figures->counter_windows = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
-        figures->counter_windows += (int64_t)a->boards[b].counter_windows;
-    if (figures->counter_windows == 0) figures->counter_windows = -1;
-}
-
-static void name_ncu(jm_report_quality *figures, const jm__attribution *a)
-{
-    bool wanted = false;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
-        wanted = wanted || (a->boards[b].wanted && a->boards[b].counted_by_hardware);
-    figures->counters_of_ncu = wanted ? a->dataset->ncu : NULL;
-}
-
-static void add_samplers(jm_report_quality *figures, const jm__attribution *a)
-{
+    int64_t windows = 0;
     double sum_j = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].wanted)
-            sum_j += jm__sampler_draw_energy_j(&a->boards[b].sampler, &a->boards[b].windows);
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        windows += (int64_t)part->counter_windows;
+        if (!part->wanted) continue;
+        if (part->counted_by_hardware) figures->counters_of_ncu = a->dataset->ncu;
+        sum_j += jm__sampler_draw_energy_j(&part->sampler, &part->windows);
+    }
+    figures->counter_windows = windows > 0 ? windows : -1;
     figures->sampler_energy_j = sum_j > 0 ? sum_j : NAN;
 }
 
@@ -136,13 +570,11 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const
     take_cost(&quality->figures, &a->dataset->cost);
     count_events(&quality->figures, a);
     take_conditions(&quality->figures, a);
-    count_windows(&quality->figures, a);
-    name_ncu(&quality->figures, a);
-    add_samplers(&quality->figures, a);
+    take_counters(&quality->figures, a);
     JM_TRY(name_sensors(quality, a, err));
-    const jm__no_layer no_layer = jm__no_layer_of(a);
+    const jm__no_layer no_layer = no_layer_of(a);
     quality->figures.no_layer_share = no_layer.share;
-    const jm__facts facts = jm__facts_find(a, rows, totals, &quality->figures, &no_layer);
+    const jm__facts facts = facts_find(a, rows, totals, &quality->figures, &no_layer);
     return judge(quality, &facts, err);
 }
 

@@ -1,11 +1,259 @@
-/* Rates times weights, and the errors of both. */
+/* Normal equations of all windows, then each metric by itself without rates below zero; rates times weights
+ * are the beliefs. */
 #include "attribute/prior/counters.h"
 
-#include "attribute/fit/matrix.h"
+#include "attribute/fit/nnls.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Keeps what hardly ran from taking any rate, windows: a thousandth of one that it has alone. */
+static const double ridge = 1e-3;
+
+/* A neighbour's residual is alike (the counters of a window lag behind by some of it), so windows count for
+ * half as many. A choice. */
+static const double alike = 2;
+
+typedef struct sums {
+    jm__piece_cursor cursor;
+    size_t columns, class_columns, metrics;
+    double *share;   /* [columns] of the window at hand */
+    size_t *touched; /* its columns */
+    size_t touched_count;
+    double *gram;     /* [columns * columns] */
+    double *products; /* [columns * metrics] */
+    double *squares;  /* [metrics * metrics] */
+    double *seen_s;
+    size_t windows;
+} sums;
+
+/* The parts of the window that each column took; false if the pieces do not cover it. */
+static bool find_shares(sums *s, const jm__rate_window *window)
+{
+    jm__piece_cursor *cursor = &s->cursor;
+    int64_t from_ns = window->start_ns;
+    double length_ns = (double)(window->end_ns - window->start_ns);
+    s->touched_count = 0;
+    while (!jm__cursor_at_end(cursor) && cursor->now.end_ns <= from_ns)
+        jm__cursor_next(cursor);
+    if (jm__cursor_at_end(cursor) || cursor->now.start_ns > from_ns) return false;
+    while (from_ns < window->end_ns && !jm__cursor_at_end(cursor)) {
+        int64_t to_ns = cursor->now.end_ns < window->end_ns ? cursor->now.end_ns : window->end_ns;
+        for (size_t i = 0; i < cursor->now.count; i++) {
+            uint32_t column = jm__cursor_column(cursor, i);
+            double part = (double)cursor->now.items[i].share * (double)(to_ns - from_ns) / length_ns;
+            if (part <= 0) continue;
+            if (s->share[column] == 0) s->touched[s->touched_count++] = column;
+            s->share[column] += part;
+        }
+        from_ns = to_ns;
+        if (cursor->now.end_ns <= window->end_ns) jm__cursor_next(cursor);
+    }
+    return from_ns == window->end_ns;
+}
+
+/* Where no kernel is known, counters tell of work that was not traced, or of nothing. */
+static bool any_work(const sums *s)
+{
+    for (size_t i = 0; i < s->touched_count; i++)
+        if (s->touched[i] < s->class_columns) return true;
+    return false;
+}
+
+static void forget_shares(sums *s)
+{
+    for (size_t i = 0; i < s->touched_count; i++)
+        s->share[s->touched[i]] = 0;
+}
+
+static jm_status take_window(void *taker, const jm__rate_window *window, jm_error *err)
+{
+    sums *s = taker;
+    (void)err;
+    bool covered = find_shares(s, window) && any_work(s);
+    double seconds = (double)(window->end_ns - window->start_ns) * 1e-9;
+    for (size_t i = 0; covered && i < s->touched_count; i++) {
+        size_t k = s->touched[i];
+        double share = s->share[k];
+        s->seen_s[k] += share * seconds;
+        for (size_t j = 0; j < s->touched_count; j++)
+            s->gram[k * s->columns + s->touched[j]] += share * s->share[s->touched[j]];
+        for (size_t m = 0; m < s->metrics; m++)
+            s->products[k * s->metrics + m] += share * window->rate[m];
+    }
+    for (size_t m = 0; covered && m < s->metrics; m++)
+        for (size_t n = 0; n < s->metrics; n++)
+            s->squares[m * s->metrics + n] += window->rate[m] * window->rate[n];
+    s->windows += covered;
+    forget_shares(s);
+    return JM_OK;
+}
+
+static void sums_free(sums *s)
+{
+    jm__cursor_free(&s->cursor);
+    free(s->share);
+    free(s->touched);
+    free(s->gram);
+    free(s->products);
+    free(s->squares);
+}
+
+static jm_status add_up(sums *s, jm__class_rates *out, const jm__dataset *dataset, int64_t board_id,
+                        const jm__rate_choice *choice, jm__pieces *pieces, size_t class_columns,
+                        jm_error *err)
+{
+    size_t columns = out->columns, metrics = out->metrics;
+    *s =
+        (sums){.columns = columns, .class_columns = class_columns, .metrics = metrics, .seen_s = out->seen_s};
+    s->share = calloc(columns + 1, sizeof *s->share);
+    s->touched = calloc(columns + 1, sizeof *s->touched);
+    s->gram = calloc(columns * columns + 1, sizeof *s->gram);
+    s->products = calloc(columns * metrics + 1, sizeof *s->products);
+    s->squares = calloc(metrics * metrics + 1, sizeof *s->squares);
+    if (s->share == NULL || s->touched == NULL || s->gram == NULL || s->products == NULL ||
+        s->squares == NULL)
+        return jm__no_memory(err, "jm__class_rates_find");
+    JM_TRY(jm__cursor_init(&s->cursor, pieces, err));
+    jm__cursor_seek(&s->cursor, INT64_MIN);
+    JM_TRY(jm__rates_each(dataset, board_id, choice, take_window, s, err));
+    out->windows = s->windows;
+    return jm__pieces_check(pieces, err);
+}
+
+/* The factor L of `lower` (L L' the normal equations) and a right-hand side, as the triangle of least
+ * squares. */
+static void load_triangle(jm__qr *qr, const double *lower, const double *rhs)
+{
+    size_t n = qr->columns;
+    double *right = qr->triangle + n * qr->stride;
+    for (size_t k = 0; k < n; k++) {
+        for (size_t i = 0; i <= k; i++)
+            qr->triangle[k * qr->stride + i] = lower[k * n + i];
+        right[k] = (rhs[k] - jm__matrix_dot(lower + k * n, right, k)) / lower[k * n + k];
+    }
+    right[n] = 0;
+}
+
+static jm_status solve_metric(jm__class_rates *out, const sums *s, size_t metric, jm__qr *qr,
+                              const double *lower, double *room, bool *is_free, jm_error *err)
+{
+    size_t n = out->columns, m = out->metrics;
+    double *rhs = room, *x = room + n;
+    for (size_t k = 0; k < n; k++)
+        rhs[k] = s->products[k * m + metric];
+    load_triangle(qr, lower, rhs);
+    JM_TRY(jm__nnls_solve(qr, NULL, x, is_free, err));
+    for (size_t k = 0; k < n; k++)
+        out->rate[k * m + metric] = x[k];
+    return JM_OK;
+}
+
+/* (L L')^-1 */
+static void invert(double *inverse, const double *lower, size_t n)
+{
+    memset(inverse, 0, n * n * sizeof *inverse);
+    for (size_t i = 0; i < n; i++)
+        inverse[i * n + i] = 1;
+    for (size_t i = 0; i < n; i++)
+        jm__matrix_whiten(inverse, n, lower, i, n);
+    for (size_t i = n; i-- > 0;) {
+        double *row = inverse + i * n;
+        for (size_t j = i + 1; j < n; j++) {
+            double part = lower[j * n + i];
+            for (size_t k = 0; part != 0 && k < n; k++)
+                row[k] -= part * inverse[j * n + k];
+        }
+        for (size_t k = 0; k < n; k++)
+            row[k] /= lower[i * n + i];
+    }
+}
+
+/* What is left of two metrics together: sum over windows of (r_m - share . c_m) (r_n - share . c_n). */
+static void find_covariance(jm__class_rates *out, const sums *s, double *applied)
+{
+    size_t n = out->columns, m = out->metrics;
+    double freedom = (double)s->windows - (double)n;
+    if (freedom < (double)s->windows / 10 + 1) freedom = (double)s->windows / 10 + 1;
+    for (size_t a = 0; a < m; a++) {
+        for (size_t k = 0; k < n; k++) { /* gram c_a */
+            applied[k] = 0;
+            for (size_t j = 0; j < n; j++)
+                applied[k] += s->gram[k * n + j] * out->rate[j * m + a];
+        }
+        for (size_t b = 0; b < m; b++) {
+            double left = s->squares[a * m + b];
+            for (size_t k = 0; k < n; k++)
+                left += out->rate[k * m + b] * (applied[k] - s->products[k * m + a]) -
+                        out->rate[k * m + a] * s->products[k * m + b];
+            out->covariance[a * m + b] = alike * left / freedom;
+        }
+    }
+}
+
+static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
+{
+    size_t n = out->columns;
+    jm__qr qr = {0};
+    double *lower = malloc((n * n + 1) * sizeof *lower), *room = calloc(2 * n + 1, sizeof *room);
+    bool *is_free = calloc(n + 1, sizeof *is_free);
+    jm_status status = jm__qr_init(&qr, n, err);
+    if (status == JM_OK && (lower == NULL || room == NULL || is_free == NULL))
+        status = jm__no_memory(err, "jm__class_rates_find");
+    if (status == JM_OK) {
+        memcpy(lower, s->gram, n * n * sizeof *lower);
+        for (size_t k = 0; k < n; k++)
+            lower[k * n + k] += ridge;
+        if (!jm__matrix_factor(lower, n))
+            status = jm__fail(err, JM_INTERNAL, 0, "jm__class_rates_find", "windows do not add up");
+    }
+    for (size_t m = 0; status == JM_OK && m < out->metrics; m++)
+        status = solve_metric(out, s, m, &qr, lower, room, is_free, err);
+    if (status == JM_OK) {
+        invert(out->inverse, lower, n);
+        for (size_t k = 0; k < n; k++)
+            out->made_up[k] = ridge * out->inverse[k * n + k];
+        find_covariance(out, s, room);
+    }
+    jm__qr_free(&qr);
+    free(lower);
+    free(room);
+    free(is_free);
+    return status;
+}
+
+jm_status jm__class_rates_find(jm__class_rates *out, const jm__dataset *dataset, int64_t board_id,
+                               const jm__rate_choice *choice, jm__pieces *pieces, size_t columns,
+                               size_t class_columns, jm_error *err)
+{
+    sums s = {0};
+    *out = (jm__class_rates){.columns = columns, .metrics = choice->count};
+    out->rate = calloc(columns * choice->count + 1, sizeof *out->rate);
+    out->seen_s = calloc(columns + 1, sizeof *out->seen_s);
+    out->made_up = calloc(columns + 1, sizeof *out->made_up);
+    out->inverse = calloc(columns * columns + 1, sizeof *out->inverse);
+    out->covariance = calloc(choice->count * choice->count + 1, sizeof *out->covariance);
+    bool fine = out->rate != NULL && out->seen_s != NULL && out->made_up != NULL && out->inverse != NULL &&
+                out->covariance != NULL;
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__class_rates_find");
+    if (status == JM_OK) status = add_up(&s, out, dataset, board_id, choice, pieces, class_columns, err);
+    if (status == JM_OK && out->windows > 0) status = solve(out, &s, err);
+    sums_free(&s);
+    if (status != JM_OK) jm__class_rates_free(out);
+    return status;
+}
+
+void jm__class_rates_free(jm__class_rates *rates)
+{
+    free(rates->rate);
+    free(rates->seen_s);
+    free(rates->made_up);
+    free(rates->inverse);
+    free(rates->covariance);
+    *rates = (jm__class_rates){0};
+}
 
 /* What was seen for less than this is not told of, s: one window has so much of it. */
 static const double seen_least_s = 1e-4;
@@ -49,12 +297,12 @@ static double window_variance(const jm__board_model *model, const jm__class_rate
 }
 
 /* What lives while equations are made. */
-typedef struct room {
+typedef struct equation_room {
     double *features;   /* [columns * (count + 1)] */
     double *error;      /* [columns]: one that several equations share */
     double *covariance; /* [columns^2] */
     size_t *columns;    /* of each equation */
-} room;
+} equation_room;
 
 /* Kinds of no known family have nothing in common: what others share is each one's own. */
 static bool has_family(const jm__expectation *expected)
@@ -75,7 +323,7 @@ static double mean_power(const jm__board_model *model, const jm__class_rates *ra
     return seconds > 0 ? energy_j / seconds : 0;
 }
 
-static jm_status add_equations(jm__belief *belief, room *r, const jm__board_model *model,
+static jm_status add_equations(jm__belief *belief, equation_room *r, const jm__board_model *model,
                                const jm__class_rates *rates, const jm__expectation *expected,
                                size_t class_columns, jm_error *err)
 {
@@ -96,7 +344,7 @@ static jm_status add_equations(jm__belief *belief, room *r, const jm__board_mode
 }
 
 /* The error of the family of equation `first`; nothing if an equation before it is of the same. */
-static jm_status share_family(jm__belief *belief, room *r, const jm__board_model *model,
+static jm_status share_family(jm__belief *belief, equation_room *r, const jm__board_model *model,
                               const jm__expectation *expected, size_t first, jm_error *err)
 {
     uint32_t family = expected[r->columns[first]].family;
@@ -110,7 +358,7 @@ static jm_status share_family(jm__belief *belief, room *r, const jm__board_model
     return jm__belief_share(belief, r->error, err);
 }
 
-static jm_status add_shared(jm__belief *belief, room *r, const jm__board_model *model,
+static jm_status add_shared(jm__belief *belief, equation_room *r, const jm__board_model *model,
                             const jm__class_rates *rates, const jm__expectation *expected, jm_error *err)
 {
     size_t n = model->count + 1;
@@ -131,7 +379,7 @@ static jm_status add_shared(jm__belief *belief, room *r, const jm__board_model *
 jm_status jm__believe_counters(jm__belief *belief, const jm__board_model *model, const jm__class_rates *rates,
                                const jm__expectation *expected, size_t class_columns, jm_error *err)
 {
-    room r = {
+    equation_room r = {
         .features = calloc(class_columns * (model->count + 1) + 1, sizeof *r.features),
         .error = calloc(class_columns + 1, sizeof *r.error),
         .covariance = calloc(class_columns * class_columns + 1, sizeof *r.covariance),

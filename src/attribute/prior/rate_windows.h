@@ -2,8 +2,8 @@
 #ifndef JM_ATTRIBUTE_PRIOR_RATE_WINDOWS_H
 #define JM_ATTRIBUTE_PRIOR_RATE_WINDOWS_H
 
+#include "attribute/input/window.h"
 #include "format/dataset.h"
-
 #include <stdbool.h>
 
 /* Which metrics, and what their rates are taken for: work at a lower clock runs at a lower voltage, so each
@@ -45,5 +45,40 @@ jm_status jm__rates_known(bool *known, const jm__dataset *dataset, int64_t board
  * are left out, and those that begin before the one before them ends. */
 jm_status jm__rates_each(const jm__dataset *dataset, int64_t board_id, const jm__rate_choice *choice,
                          jm__rate_taker take, void *taker, jm_error *err);
+
+/* How many slots for warps a board has, as its counters and NVML's clock together tell it. */
+
+/* The `quantile` (0 to 1) of slot cycles over NVML's clock in the windows that begin within `within` (NULL:
+ * all). NVML's clock is the true one wherever work is light, so in most windows the ratio is the number of
+ * slots, and less in the others. 0: slots are not counted, or no clock was recorded. */
+jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t board_id,
+                         const jm__rate_choice *choice, const jm__windows *within, double quantile,
+                         jm_error *err);
+
+/* What a sampler of hardware counters makes its board draw, and readings without that.
+ *
+ * As long as there is one, started or not, a GH100 draws some 35 W more, at rest as at work: 181 W for 146 W,
+ * and from one reading to the next (bench/results/counters.txt). A recording says when there was one. The
+ * program has not drawn that, so its figures are of readings from which it was taken off. */
+
+typedef struct jm__sampler_draw {
+    jm__windows windows; /* while there was one: to be freed */
+    double power_w;      /* 0: none, or nobody has measured what it draws on such a board */
+    double u_w;          /* its standard uncertainty */
+} jm__sampler_draw;
+
+/* Of joulemap's own recorder: what samplers of others drew, nobody told. `power_w`, `u_w`: as measured on the
+ * board at rest; NAN: not, then what is usual on its kind. */
+jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *dataset, const jm_board *board,
+                                double power_w, double u_w, jm_error *err);
+void jm__sampler_draw_free(jm__sampler_draw *sampler);
+
+/* `readings`: of a power sensor, W, or of an energy counter, J, sorted by time. */
+void jm__sampler_draw_take_off(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
+                               size_t count);
+
+/* Joules within these windows, and their standard uncertainty. */
+double jm__sampler_draw_energy_j(const jm__sampler_draw *sampler, const jm__windows *windows);
+double jm__sampler_draw_u_j(const jm__sampler_draw *sampler, const jm__windows *windows);
 
 #endif

@@ -1,16 +1,12 @@
-/* Beliefs that a person gives: CSV files, each known by its header line. */
+/* What is believed of powers before any reading, by whatever source. */
 #ifndef JM_ATTRIBUTE_PRIOR_SOURCE_H
 #define JM_ATTRIBUTE_PRIOR_SOURCE_H
 
 #include "attribute/fit/belief.h"
+#include "attribute/fit/levels.h"
 #include "attribute/work/work.h"
 #include "base/csv.h"
-
-/* What can be believed: name, columns of its CSV, what a figure is called that it decides, what it tells of.
- * A new one is a line here and src/attribute/prior/NAME.c, which gives jm__believe_NAME. */
-#define JM_BELIEF_MAP(X)                                                                                     \
-    X(kernel_powers, "kernel,power_w,u_w", GIVEN, "powers of kernels")                                       \
-    X(isolated_layers, "path,direction,energy_j,u_j", ISOLATED, "energy of layers alone")
+#include "model/board_model.h"
 
 /* What a board did, for whoever turns words of a file into equations of its columns. */
 typedef struct jm__belief_scene {
@@ -28,11 +24,22 @@ typedef struct jm__belief_lines {
     size_t used;
 } jm__belief_lines;
 
-/* Sources: each adds the equations of its file, counts its lines, and names the line that is wrong. */
-#define X(name, columns, provenance, text)                                                                   \
-    jm_status jm__believe_##name(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv,                  \
-                                 const jm__belief_scene *scene, jm_error *err);
-JM_BELIEF_MAP(X)
-#undef X
+/* (*out)[columns.count]: the highest power of each column, INFINITY where there is no limit; the caller frees
+ * it. NULL if the board's limit is not known. */
+jm_status jm__board_limits(double **out, const jm_board *board, const jm__board_work *work, jm_error *err);
+
+/* [columns.class_columns] of one board of `set`; the caller frees it. NULL if memory is out. */
+jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *work, const jm__work_set *set);
+
+/* The beliefs of a file about one board. BAD_DATA names file and line, or the headers that are known. */
+jm_status jm__believe_file(jm__belief *belief, jm__belief_lines *lines, const char *path,
+                           const jm__belief_scene *scene, jm_error *err);
+
+/* The model's idle states, as they hold for another run. False: it knows of none.
+ *
+ * Each is unsure by what the model says, and by the lengths that gaps of one state have: 8 %. All together
+ * they are off by 25 %, at another temperature (leakage) or clock than the model was learnt at; by 35 % where
+ * it was learnt on another board of the kind. */
+bool jm__idle_of_model(jm__idle_known *known, const jm__board_model *model);
 
 #endif

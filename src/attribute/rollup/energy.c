@@ -1,9 +1,19 @@
-/* The energy of any mixture of columns, over all boards. */
+/* Energy, draws, means and amounts of nodes, over all boards, and where most of their time went. */
 #include "attribute/rollup/energy.h"
 
 #include "attribute/fit/student.h"
+#include "base/module_path.h"
+#include "base/status.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Does any row owe something to steps that it stands for? */
+static inline bool draws_any(const jm__tree *tree)
+{
+    return tree->off_board_j != NULL;
+}
 
 /* Below, the figure is the prior's, not the data's (shared/attribution.md, "Before a figure is believed").
  * Of two equal kinds, of which the readings tell no more than their sum, they take just that. */
@@ -15,6 +25,14 @@ typedef struct board_sum {
     double least_sure; /* J^2: the largest variance that one board's belief has in it */
     double quantile;
 } board_sum;
+
+static double energy_j(const jm__board_part *part)
+{
+    double sum_j = 0;
+    for (size_t k = 0; part->fit.known && k < part->work->columns.count; k++)
+        sum_j += part->work->seconds[k] * part->fit.power_w[k];
+    return sum_j;
+}
 
 static void add_board(jm__energy *energy, board_sum *boards, const jm__board_part *part,
                       const jm__cell *cells, size_t count)
@@ -63,4 +81,457 @@ void jm__energy_set_variance(jm__energy *energy, double variance)
     energy->half_j = fmin(energy->quantile * sqrt(energy->variance), energy->most_j);
     energy->shrinkage = energy->prior_variance > 0 ? 1 - energy->variance / energy->prior_variance : 1;
     energy->decided = energy->fitted && energy->shrinkage >= least_shrinkage;
+}
+
+bool jm__draws_begin(jm__tree *tree, const jm__attribution *a)
+{
+    if (a->stood.stands == NULL) return true;
+    tree->off_board_j = calloc((a->dataset->board_count + 1) * JM_DRAWS, sizeof *tree->off_board_j);
+    return tree->off_board_j != NULL;
+}
+
+/* Those of a node, which has some from now on; NULL if memory is out. */
+static double *draws_of(jm__tree *tree, size_t node)
+{
+    size_t count = tree->off_j.count, wanted = (node + 1) * JM_DRAWS;
+    if (!jm__vec_reserve(&tree->off_j, wanted)) {
+        tree->failed = true;
+        return NULL;
+    }
+    if (wanted > count) {
+        memset(tree->off_j.items + count, 0, (wanted - count) * sizeof *tree->off_j.items);
+        tree->off_j.count = wanted;
+    }
+    return tree->off_j.items + node * JM_DRAWS;
+}
+
+void jm__draws_add_board(jm__tree *tree, size_t board, const double *off_s, double power_w)
+{
+    if (off_s == NULL || !draws_any(tree)) return;
+    for (size_t r = 0; r < JM_DRAWS; r++)
+        tree->off_board_j[board * JM_DRAWS + r] += power_w * off_s[r];
+}
+
+void jm__draws_share(jm__tree *tree, size_t node, const double *off_j, double share)
+{
+    if (off_j == NULL || node == JM__NO_NODE || !draws_any(tree) || tree->failed) return;
+    double *own_j = draws_of(tree, node);
+    for (size_t r = 0; own_j != NULL && r < JM_DRAWS; r++)
+        own_j[r] += share * off_j[r];
+}
+
+void jm__draws_add(jm__tree *tree, size_t node, size_t board, const double *off_s, double power_w)
+{
+    if (node == JM__NO_NODE) return;
+    jm__draws_add_board(tree, board, off_s, power_w);
+    jm__draws_share(tree, node, off_s, power_w);
+}
+
+/* Few draws tell little of how far they go: Student's t in place of the normal distribution's. */
+static double wider(const jm__attribution *a)
+{
+    double freedom = INFINITY;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].stood.time_s > 0) freedom = fmin(freedom, a->boards[b].stood.freedom);
+    return isfinite(freedom) ? jm__student_quantile(0.95, fmax(1, freedom)) / JM_NORMAL_95 : 1;
+}
+
+/* Each row of a board gives back its share: what one has too much, others have too little. */
+static void give_back(jm__tree *tree, const jm__attribution *a, size_t b)
+{
+    const jm__board_part *part = &a->boards[b];
+    const double *all_off_j = tree->off_board_j + b * JM_DRAWS;
+    double all_j = part->wanted ? energy_j(part) : 0;
+    if (!(all_j > 0)) return;
+    for (size_t i = 0; i < tree->cells.count; i++) {
+        const jm__cell *cell = &tree->cells.items[i];
+        if (cell->column < part->first_column) continue;
+        if (cell->column >= part->first_column + part->work->columns.count) continue;
+        double share = cell->seconds * part->fit.power_w[cell->column - part->first_column] / all_j;
+        for (size_t r = 0; r < JM_DRAWS; r++)
+            tree->off_j.items[(size_t)cell->node * JM_DRAWS + r] -= share * all_off_j[r];
+    }
+}
+
+void jm__draws_close(jm__tree *tree, const jm__attribution *a)
+{
+    if (!draws_any(tree) || tree->failed || tree->nodes.count == 0) return;
+    if (draws_of(tree, tree->nodes.count - 1) == NULL) return;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].fit.held) give_back(tree, a, b);
+    double size = wider(a) / sqrt(JM_DRAWS);
+    for (size_t i = 0; i < tree->off_j.count; i++)
+        tree->off_j.items[i] *= size;
+}
+
+/* With all below each; of the parts of a whole, less what they give back of what it is off by. */
+static void find_u(double *u_j, double *off_j, double *taken, size_t *whole, const jm__tree *tree)
+{
+    const jm__node *nodes = tree->nodes.items;
+    size_t count = tree->nodes.count;
+    memcpy(off_j, tree->off_j.items, count * JM_DRAWS * sizeof *off_j);
+    for (size_t n = 0; n < count; n++)
+        taken[n] = nodes[n].taken;
+    for (size_t n = count; n-- > 0;) { /* children stand behind their parents */
+        size_t parent = nodes[n].parent;
+        if (parent == JM__NO_NODE) continue;
+        taken[parent] += taken[n];
+        for (size_t r = 0; r < JM_DRAWS; r++)
+            off_j[parent * JM_DRAWS + r] += off_j[n * JM_DRAWS + r];
+    }
+    for (size_t n = 0; n < count; n++) {
+        double square = 0;
+        whole[n] = jm__node_whole(tree, n, whole);
+        for (size_t r = 0; r < JM_DRAWS; r++) {
+            double back_j = whole[n] == JM__NO_NODE ? 0 : taken[n] * off_j[whole[n] * JM_DRAWS + r];
+            square += pow(off_j[n * JM_DRAWS + r] - back_j, 2);
+        }
+        u_j[n] = nodes[n].whole ? 0 : sqrt(square);
+    }
+}
+
+bool jm__draws_u_j(double **u_j, const jm__tree *tree)
+{
+    *u_j = NULL;
+    size_t count = tree->nodes.count;
+    if (!draws_any(tree) || tree->off_j.count < count * JM_DRAWS || count == 0) return true;
+    double *off_j = malloc(count * JM_DRAWS * sizeof *off_j), *taken = malloc(count * sizeof *taken);
+    size_t *whole = malloc(count * sizeof *whole);
+    *u_j = calloc(count + 1, sizeof **u_j);
+    bool fine = off_j != NULL && taken != NULL && whole != NULL && *u_j != NULL;
+    if (fine) find_u(*u_j, off_j, taken, whole, tree);
+    free(off_j);
+    free(taken);
+    free(whole);
+    return fine;
+}
+
+double jm__draws_covariance(const jm__tree *tree, const double *left, const double *right)
+{
+    double sum_j2 = 0;
+    if (tree->off_j.count < tree->nodes.count * JM_DRAWS) return 0;
+    for (size_t r = 0; r < JM_DRAWS; r++) {
+        double sums[2] = {0};
+        for (size_t n = 0; n < tree->nodes.count; n++) {
+            sums[0] += left[n] * tree->off_j.items[n * JM_DRAWS + r];
+            sums[1] += right[n] * tree->off_j.items[n * JM_DRAWS + r];
+        }
+        sum_j2 += sums[0] * sums[1];
+    }
+    return sum_j2;
+}
+
+/* How near to its highest clock a board ran each kind of work: below 1 it was held back, by power or heat. */
+static jm_status find_clock_limit_share(double *value, const jm__attribution *a, jm_error *err)
+{
+    (void)err;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (part->clock_mhz == NULL || !(part->board->clock_limit_mhz > 0)) continue;
+        for (size_t k = 0; k < part->work->columns.count; k++)
+            value[part->first_column + k] = part->clock_mhz[k] / part->board->clock_limit_mhz;
+    }
+    return JM_OK;
+}
+
+/* value[a->columns], NAN where a column has none. Pieces are still there. */
+static jm_status (*const find[JM_MEAN_COUNT + 1])(double *value, const jm__attribution *a, jm_error *err) = {
+#define X(kind, name, key, place, doc) find_##name,
+    JM_ROW_MEANS(X)
+#undef X
+        NULL,
+};
+
+jm_status jm__means_find(jm__means *means, const jm__attribution *a, jm_error *err)
+{
+    *means = (jm__means){{NULL}};
+    for (int m = 0; m < JM_MEAN_COUNT; m++) {
+        means->value[m] = malloc((a->columns + 1) * sizeof(double));
+        if (means->value[m] == NULL) return jm__no_memory(err, "jm__means_find");
+        for (size_t k = 0; k < a->columns; k++)
+            means->value[m][k] = NAN;
+        JM_TRY(find[m](means->value[m], a, err));
+    }
+    return JM_OK;
+}
+
+void jm__means_free(jm__means *means)
+{
+    for (int m = 0; m < JM_MEAN_COUNT; m++)
+        free(means->value[m]);
+    *means = (jm__means){{NULL}};
+}
+
+void jm__mean_sums_add_cells(jm__mean_sums *sums, const jm__means *means, const jm__cell *cells, size_t count)
+{
+    for (int m = 0; m < JM_MEAN_COUNT; m++) {
+        for (size_t i = 0; i < count; i++) {
+            double value = means->value[m][cells[i].column];
+            if (isnan(value)) continue;
+            sums->weighted[m] += cells[i].seconds * value;
+            sums->seconds[m] += cells[i].seconds;
+        }
+    }
+}
+
+void jm__mean_sums_add(jm__mean_sums *sums, const jm__mean_sums *of)
+{
+    for (int m = 0; m < JM_MEAN_COUNT; m++) {
+        sums->weighted[m] += of->weighted[m];
+        sums->seconds[m] += of->seconds[m];
+    }
+}
+
+void jm__mean_sums_give(jm_row *row, const jm__mean_sums *sums)
+{
+    (void)row;
+    (void)sums;
+#define X(kind, name, key, place, doc)                                                                       \
+    row->name = sums->seconds[JM_MEAN_##name] > 0                                                            \
+                    ? sums->weighted[JM_MEAN_##name] / sums->seconds[JM_MEAN_##name]                         \
+                    : NAN;
+    JM_ROW_MEANS(X)
+#undef X
+}
+
+/* What counts in this report; 0: nothing. */
+static int64_t amount_of(const jm__attribution *a, size_t span, jm__amount amount)
+{
+    const jm__span *step = &a->dataset->spans[span];
+    int64_t count = jm__told_amount(&a->told, step, amount);
+    if (count == 0 || !jm__windows_hold(&a->windows, step->start_ns)) return 0;
+    return jm__dataset_process_has_pid(a->dataset, step->process_id, a->options.process_id) ? count : 0;
+}
+
+static bool is_part_of_another(const jm__attribution *a, size_t span, jm__amount amount)
+{
+    const jm__span *all = a->dataset->spans;
+    for (size_t s = jm__span_around(&a->spans, span, span); s != JM__NO_SPAN;
+         s = jm__span_around(&a->spans, span, s))
+        if (jm__step_has_part(&all[s], &all[span]) && amount_of(a, s, amount) > 0) return true;
+    return false;
+}
+
+static void add_amount(jm__tree *tree, const jm__attribution *a, size_t node, size_t span, jm__amount amount)
+{
+    int64_t count = amount_of(a, span, amount);
+    if (count == 0 || node == JM__NO_NODE) return;
+    tree->nodes.items[node].amounts[amount] += count;
+    if (is_part_of_another(a, span, amount)) return;
+    for (size_t n = tree->nodes.items[node].parent; n != JM__NO_NODE; n = tree->nodes.items[n].parent)
+        tree->nodes.items[n].amounts[amount] += count;
+}
+
+void jm__amounts_add(jm__tree *tree, const jm__attribution *a, size_t node, size_t span)
+{
+    add_amount(tree, a, node, span, JM_AMOUNT_SAMPLES);
+    add_amount(tree, a, node, span, JM_AMOUNT_TOKENS);
+}
+
+int64_t jm__amount_sum(const jm__attribution *a, jm__amount amount)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < a->dataset->span_count; i++)
+        if (amount_of(a, i, amount) > 0 && !is_part_of_another(a, i, amount)) sum += amount_of(a, i, amount);
+    return sum > 0 ? sum : -1;
+}
+
+static uint64_t spot_hash(const void *key)
+{
+    const jm__spot *spot = key;
+    return jm__map_hash_bytes(jm__map_hash_bytes(0, spot->path, strlen(spot->path)), &spot->kind,
+                              sizeof spot->kind);
+}
+
+static bool spot_equal(const void *key, const void *another)
+{
+    const jm__spot *a = key, *b = another;
+    return a->kind == b->kind && strcmp(a->path, b->path) == 0;
+}
+
+#define NO_SPOT SIZE_MAX
+
+static size_t number_of(jm__mostly *m, const char *path, int64_t kind)
+{
+    jm__spot spot = {path, kind};
+    const jm__map_value *known = jm__map_find(&m->spot_at, &spot);
+    if (known != NULL) return (size_t)known->id;
+    const jm__map_value number = {.id = (int64_t)m->spots.count};
+    spot.path = jm__tree_text(m->tree, "%s", path);
+    if (spot.path != NULL && jm__map_put(&m->spot_at, &spot, number) && jm__vec_push(&m->spots, spot))
+        return (size_t)number.id;
+    return NO_SPOT;
+}
+
+static size_t spot_of(jm__mostly *m, uint32_t context)
+{
+    if (m->spot_of[context] != 0) return m->spot_of[context] - 1;
+    const jm__context *at = &m->a->work.contexts.items.items[context];
+    const char *name = jm__dataset_text(m->a->dataset, at->layer);
+    jm__strbuf path = {0};
+    jm__module_path_add_unnumbered(&path, name[0] != '\0' ? name : jm__dataset_text(m->a->dataset, at->type));
+    size_t spot = path.failed ? NO_SPOT : number_of(m, path.text != NULL ? path.text : "", at->kind);
+    jm__strbuf_free(&path);
+    if (spot == NO_SPOT)
+        m->tree->failed = true;
+    else
+        m->spot_of[context] = spot + 1;
+    return spot;
+}
+
+bool jm__mostly_begin(jm__mostly *m, jm__tree *tree, const jm__attribution *a)
+{
+    *m = (jm__mostly){.a = a,
+                      .tree = tree,
+                      .spot_at = {.key_size = sizeof(jm__spot), .hash = spot_hash, .equal = spot_equal},
+                      .stay_at = {.key_size = 2 * sizeof(size_t)}};
+    m->spot_of = calloc(a->work.contexts.items.count + 1, sizeof *m->spot_of);
+    return m->spot_of != NULL;
+}
+
+void jm__mostly_free(jm__mostly *m)
+{
+    free(m->spot_of);
+    jm__vec_free(&m->spots);
+    jm__vec_free(&m->stays);
+    jm__map_free(&m->spot_at);
+    jm__map_free(&m->stay_at);
+    *m = (jm__mostly){0};
+}
+
+/* ---- time by node and spot ---- */
+
+static void add(jm__mostly *m, size_t node, size_t spot, double seconds)
+{
+    const size_t key[2] = {node, spot};
+    const jm__map_value *known = jm__map_find(&m->stay_at, key);
+    if (known != NULL) {
+        m->stays.items[known->id].seconds += seconds;
+        return;
+    }
+    const jm__stay stay = {node, spot, seconds};
+    if (!jm__map_put(&m->stay_at, key, (jm__map_value){.id = (int64_t)m->stays.count}) ||
+        !jm__vec_push(&m->stays, stay))
+        m->tree->failed = true;
+}
+
+void jm__mostly_add(jm__mostly *m, size_t node, size_t use, double seconds)
+{
+    if (seconds <= 0) return;
+    size_t spot = spot_of(m, m->a->work.uses.items.items[use].context);
+    for (size_t n = node; n != JM__NO_NODE && !m->tree->failed; n = m->tree->nodes.items[n].parent)
+        add(m, n, spot, seconds);
+}
+
+/* ---- the layer that holds most ---- */
+
+/* The end of a path comes before the end of a part of it, and that before all other characters. */
+static int rank_of(char character)
+{
+    return character == '\0' ? 0 : character == '.' ? 1 : 2 + (unsigned char)character;
+}
+
+/* All paths inside a layer stand together, behind the layer itself. */
+static int compare_paths(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return rank_of(*a) - rank_of(*b);
+}
+
+static int by_node_and_path(const void *left, const void *right, void *context)
+{
+    const jm__mostly *m = context;
+    const jm__stay *a = left, *b = right;
+    const jm__spot *spot_a = &m->spots.items[a->spot], *spot_b = &m->spots.items[b->spot];
+    if (a->node != b->node) return a->node < b->node ? -1 : 1;
+    if (spot_a->kind != spot_b->kind) return spot_a->kind < spot_b->kind ? -1 : 1;
+    return compare_paths(spot_a->path, spot_b->path);
+}
+
+static size_t depth_of(const char *path)
+{
+    size_t depth = 1;
+    for (; *path != '\0'; path++)
+        depth += *path == '.';
+    return depth;
+}
+
+/* Bytes of the first `depth` parts of a path; all of a shorter one. */
+static size_t outer_length(const char *path, size_t depth)
+{
+    const char *at = path;
+    for (;; at++) {
+        at += strcspn(at, ".");
+        if (*at == '\0' || --depth == 0) return (size_t)(at - path);
+    }
+}
+
+static bool is_same_layer(const jm__spot *a, const jm__spot *b, size_t depth)
+{
+    size_t length = outer_length(a->path, depth);
+    return a->kind == b->kind && length == outer_length(b->path, depth) &&
+           strncmp(a->path, b->path, length) == 0;
+}
+
+/* Of the layers so deep, the one with the most time of these stays of a node: its first stay. */
+static const jm__stay *find_most(const jm__mostly *m, const jm__stay *stays, size_t count, size_t depth,
+                                 double *most_s)
+{
+    const jm__stay *most = stays;
+    *most_s = 0;
+    for (size_t i = 0, end; i < count; i = end) {
+        double seconds = 0;
+        for (end = i; end < count &&
+                      is_same_layer(&m->spots.items[stays[i].spot], &m->spots.items[stays[end].spot], depth);
+             end++)
+            seconds += stays[end].seconds;
+        if (seconds <= *most_s) continue;
+        *most_s = seconds;
+        most = &stays[i];
+    }
+    return most;
+}
+
+static void name_place(jm__mostly *m, jm__node *node, const jm__spot *spot, size_t depth)
+{
+    bool again = spot->kind == JM_SPAN_BACKWARD || spot->kind == JM_SPAN_RECOMPUTE;
+    node->mostly_at =
+        spot->path[0] == '\0'
+            ? "(no layer)"
+            : jm__tree_text(m->tree, "%.*s%s%s%s", (int)outer_length(spot->path, depth), spot->path,
+                            again ? " (" : "", again ? jm_span_kind_text((jm_span_kind)spot->kind) : "",
+                            again ? ")" : "");
+}
+
+static void give(jm__mostly *m, const jm__stay *stays, size_t count)
+{
+    static const double half = 0.5;
+    double all_s = 0, most_s = 0;
+    size_t depth = 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t mine = depth_of(m->spots.items[stays[i].spot].path);
+        all_s += stays[i].seconds;
+        depth = mine > depth ? mine : depth;
+    }
+    const jm__stay *most = find_most(m, stays, count, depth, &most_s);
+    while (most_s < half * all_s && depth > 1)
+        most = find_most(m, stays, count, --depth, &most_s);
+    jm__node *node = &m->tree->nodes.items[stays->node];
+    node->mostly_share = most_s / all_s;
+    name_place(m, node, &m->spots.items[most->spot], depth);
+}
+
+void jm__mostly_give(jm__mostly *m)
+{
+    jm__stay *stays = m->stays.items;
+    size_t count = m->stays.count;
+    if (count > 0) qsort_r(stays, count, sizeof *stays, by_node_and_path, m);
+    for (size_t i = 0, end; i < count && !m->tree->failed; i = end) {
+        for (end = i; end < count && stays[end].node == stays[i].node; end++) {
+        }
+        give(m, stays + i, end - i);
+    }
 }

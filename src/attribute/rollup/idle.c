@@ -1,7 +1,323 @@
-/* A board's idle states, parted by why nothing ran: gaps of one state draw alike, whatever their cause. */
+/* Idle time by cause and by phase, and what goes to rows of steps that traced ones stand for. */
 #include "attribute/rollup/idle.h"
 
-#include "attribute/rollup/stood_rows.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So many steps of a row that a turn's traced ones stand for. */
+typedef struct target {
+    uint32_t turn, row;
+    double steps;
+} target;
+
+typedef struct targets {
+    target *items;
+    size_t count, capacity;
+    jm__map at; /* (turn, row) */
+} targets;
+
+typedef struct lending {
+    jm__views *views;
+    size_t board;
+    const jm__stood *stood;
+    const jm__tally *tally;
+    jm__stood_taker *take;
+    void *context;
+} lending;
+
+static bool add_target(targets *all, uint32_t turn, uint32_t row, double steps)
+{
+    const uint32_t key[2] = {turn, row};
+    const target fresh = {turn, row, steps};
+    all->at.key_size = sizeof key;
+    const jm__map_value *known = jm__map_find(&all->at, key);
+    if (known != NULL) {
+        all->items[known->id].steps += steps;
+        return true;
+    }
+    return jm__map_put(&all->at, key, (jm__map_value){.id = (int64_t)all->count}) && jm__vec_push(all, fresh);
+}
+
+/* The row of a single step, or of the requests that it worked on. */
+static bool row_of_step(jm__views *v, const jm__lap *lap, uint32_t *row)
+{
+    const jm__attribution *a = v->a;
+    const jm__dataset *d = a->dataset;
+    bool requests = a->options.by == JM_BY_REQUEST;
+    bool mine = jm__dataset_process_has_pid(d, d->processes[lap->process].id, a->options.process_id);
+    if (requests) {
+        uint32_t batch = a->batches.of_step[lap->span];
+        *row = !mine ? JM_REQUESTS_OTHERS : batch == 0 ? JM_REQUESTS_NONE : JM_REQUESTS_FIRST + batch - 1;
+        return true;
+    }
+    size_t node =
+        mine ? jm__view_span_node(v, lap->span) : jm__tree_top(v->tree, "(other processes)", "outside");
+    *row = (uint32_t)node;
+    return node != JM__NO_NODE;
+}
+
+static bool find_by_step(targets *out, const lending *l)
+{
+    const jm__stands *stands = l->stood->stands;
+    for (size_t i = 0; i < stands->laps.count; i++) {
+        const jm__lap *lap = &stands->laps.items[i];
+        uint32_t row;
+        if (!(l->stood->of_lap[i] > 0)) continue;
+        if (!row_of_step(l->views, lap, &row)) return false;
+        if (!add_target(out, stands->items.items[lap->stand].turn, row, (double)l->stood->of_lap[i]))
+            return false;
+    }
+    return true;
+}
+
+/* What is known of a cell goes to a row of `of`, a turn that its own is, or is the partner of: then only what
+ * the two differ by. */
+static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, double steps)
+{
+    const jm__stood *stood = l->stood;
+    const jm__turn *turns = stood->stands->turns.items;
+    jm__work_cell mine = l->tally->lent.items.items[cell];
+    uint32_t turn = l->tally->lent_rows.items[mine.row].turn;
+    const double *parts = stood->parts + (size_t)of * JM_DRAWS,
+                 *alone = l->tally->lent.off_s.items + cell * JM_DRAWS;
+    double off_s[JM_DRAWS], share = of == turn ? -steps : steps * turns[of].laps / turns[turn].laps;
+    for (size_t r = 0; r < JM_DRAWS; r++)
+        off_s[r] = share * parts[r] * mine.seconds + (of == turn ? steps * alone[r] : 0);
+    mine.row = row;
+    mine.calls = 0;
+    mine.seconds *= of == turn ? steps : 0;
+    mine.stood_calls *= of == turn ? steps : 0;
+    mine.start_ns = INT64_MAX;
+    mine.end_ns = INT64_MIN;
+    l->take(l->context, l->board, &mine, off_s);
+}
+
+/* The turns that a cell of this one tells of: itself, and those whose partner it is. */
+static size_t told_by(uint32_t of[3], const jm__stood *stood, uint32_t turn)
+{
+    size_t count = 0;
+    of[count++] = turn;
+    if (turn > 0 && stood->partner[turn - 1] == turn) of[count++] = turn - 1;
+    if (turn + 1 < stood->stands->turns.count && stood->partner[turn + 1] == turn) of[count++] = turn + 1;
+    return count;
+}
+
+static int by_turn(const void *a, const void *b)
+{
+    const target *left = a, *right = b;
+    if (left->turn != right->turn) return left->turn < right->turn ? -1 : 1;
+    return (left->row > right->row) - (left->row < right->row);
+}
+
+/* Each cell, to all rows of its turn. */
+static bool give_by_step(const lending *l, targets *all)
+{
+    size_t turns = l->stood->stands->turns.count, cells = l->tally->lent.items.count;
+    size_t *first = calloc(turns + 2, sizeof *first);
+    if (first == NULL) return false;
+    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_turn);
+    for (size_t t = 0, i = 0; t <= turns; t++) {
+        while (i < all->count && all->items[i].turn < t)
+            i++;
+        first[t] = i;
+    }
+    for (size_t c = 0; c < cells; c++) {
+        uint32_t turn = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].turn, of[3];
+        size_t count = told_by(of, l->stood, turn);
+        for (size_t k = 0; k < count; k++)
+            for (size_t i = first[of[k]]; i < first[of[k] + 1]; i++)
+                give(l, c, of[k], all->items[i].row, all->items[i].steps);
+    }
+    free(first);
+    return true;
+}
+
+static void give_to_stands(const lending *l, size_t cell, uint32_t row, uint32_t turn)
+{
+    const jm__stands *stands = l->stood->stands;
+    for (size_t s = stands->turns.count; s < stands->items.count; s++) {
+        const jm__stand *stand = &stands->items.items[s];
+        if (stand->turn != turn || !(l->stood->steps[s] > 0)) continue;
+        size_t node = jm__view_stood_node(l->views, row, stand->span);
+        if (node != JM__NO_NODE) give(l, cell, turn, (uint32_t)node, l->stood->steps[s]);
+    }
+}
+
+/* Of other kinds than the turn's own. */
+static void give_to_others(const lending *l)
+{
+    for (size_t c = 0; c < l->tally->lent.items.count; c++) {
+        const jm__lent_row from = l->tally->lent_rows.items[l->tally->lent.items.items[c].row];
+        uint32_t of[3];
+        size_t count = told_by(of, l->stood, from.turn);
+        for (size_t k = 0; k < count; k++)
+            give_to_stands(l, c, from.row, of[k]);
+    }
+}
+
+bool jm__stood_rows_each(jm__views *v, size_t b, jm__stood_taker *take, void *context)
+{
+    const jm__board_part *part = &v->a->boards[b];
+    const lending l = {v, b, &part->stood, &part->work->tally, take, context};
+    if (part->stood.stands == NULL || l.tally->lent.items.count == 0) return true;
+    if (part->stood.rows != JM_STOOD_BY_STEP) {
+        give_to_others(&l);
+        return true;
+    }
+    targets all = {0};
+    bool fine = find_by_step(&all, &l) && (all.count == 0 || give_by_step(&l, &all));
+    free(all.items);
+    jm__map_free(&all.at);
+    return fine;
+}
+
+void jm__stood_calls_add(jm__views *v, size_t node, size_t span)
+{
+    const jm__stood *stood = &v->a->stood;
+    uint32_t number = stood->stands == NULL ? 0 : stood->stands->lap_of_span[span];
+    if (number == 0 || !jm__lap_stands(&stood->stands->laps.items[number - 1])) return;
+    const jm__stands *stands = stood->stands;
+    uint32_t turn = stands->laps.items[number - 1].stand;
+    v->tree->nodes.items[node].stood_calls += stood->in_row[turn];
+    if (!stood->lends[turn] || stood->rows != JM_STOOD_IN_ROWS) return;
+    for (size_t s = stands->turns.count; s < stands->items.count; s++) {
+        if (stands->items.items[s].turn != turn || !(stood->steps[s] > 0)) continue;
+        size_t other = jm__view_stood_node(v, node, stands->items.items[s].span);
+        if (other != JM__NO_NODE) v->tree->nodes.items[other].stood_calls += stood->steps[s];
+    }
+}
+
+/* The phase that a step lies in; JM__NO_SPAN: in none. */
+static size_t stood_phase(const jm__attribution *a, size_t step)
+{
+    size_t span = step;
+    while (span != JM__NO_SPAN && a->dataset->spans[span].kind != JM_SPAN_PHASE)
+        span = jm__span_parent(&a->spans, span);
+    return span;
+}
+
+void jm__stood_idle_off(jm__views *v, size_t b, size_t node, int state, double share)
+{
+    const jm__board_part *part = &v->a->boards[b];
+    if (part->stood.stands == NULL || !part->fit.known) return;
+    double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state];
+    jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * power_w);
+}
+
+/* What tracing made in the steps of a turn is off by, against all other idle time: a share of it, in a state.
+ */
+static void stood_tracing_off(jm__views *v, size_t b, size_t node, size_t turn, int state, double share)
+{
+    const jm__board_part *part = &v->a->boards[b];
+    if (part->stood.stands == NULL || !part->fit.known) return;
+    double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
+    const jm__stands *stands = part->stood.stands;
+    uint32_t kind =
+        stands->whole_of.items[stands->turns.items[turn].kind - 1]; /* errors of its turns are as one */
+    for (size_t r = 0; r < JM_DRAWS; r++)
+        off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.turns[turn].tracing_u_s;
+    jm__draws_add(v->tree, node, b, off_s, power_w);
+}
+
+/* A span begins, another section of it, or it ends: of what is at one time, ends come first. */
+typedef enum edge_kind { ENDS, GOES_ON, BEGINS } edge_kind;
+
+typedef struct span_edge {
+    int64_t t_ns;
+    size_t span;
+    edge_kind kind;
+} span_edge;
+
+typedef JM_VEC(span_edge) span_edges;
+
+typedef JM_VEC(size_t) open_spans;
+
+static int by_time(const void *a, const void *b)
+{
+    const span_edge *left = a, *right = b;
+    if (left->t_ns != right->t_ns) return left->t_ns < right->t_ns ? -1 : 1;
+    return (int)left->kind - (int)right->kind;
+}
+
+static bool find_edges(span_edges *edges, const jm__idle_walk *walk, const jm__span_index *spans)
+{
+    const jm__dataset *d = spans->dataset;
+    for (size_t i = 0; i < d->span_count; i++) {
+        if (!walk->is_wanted(walk->context, i)) continue;
+        span_edge begin = {d->spans[i].start_ns, i, BEGINS},
+                  end = {jm__span_end_ns(d, &d->spans[i]), i, ENDS};
+        if (end.t_ns > begin.t_ns && (!jm__vec_push(edges, begin) || !jm__vec_push(edges, end))) return false;
+    }
+    for (size_t i = 0; i < spans->more.count; i++) {
+        const jm__section *more = &spans->more.items[i];
+        const span_edge edge = {more->from_ns, more->span, GOES_ON};
+        if (walk->is_wanted(walk->context, more->span) && !jm__vec_push(edges, edge)) return false;
+    }
+    if (edges->count > 1) qsort(edges->items, edges->count, sizeof *edges->items, by_time);
+    return true;
+}
+
+/* Idle pieces of [from, to], where the cursor stands or later, which lie in one section of a span. */
+static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *part, size_t section,
+                             jm__piece_cursor *cursor, int64_t from_ns, int64_t to_ns)
+{
+    for (; !jm__cursor_at_end(cursor) && cursor->now.start_ns < to_ns; jm__cursor_next(cursor)) {
+        const jm__moment *now = &cursor->now;
+        uint32_t column = jm__cursor_column(cursor, 0);
+        if (column >= part->work->columns.class_columns) {
+            int64_t from = now->start_ns > from_ns ? now->start_ns : from_ns;
+            int64_t to = now->end_ns < to_ns ? now->end_ns : to_ns;
+            double seconds = (double)jm__windows_overlap_ns(&part->traced, from, to) * 1e-9;
+            if (seconds > 0 &&
+                !walk->add(walk->context, section, (uint32_t)part->first_column + column, seconds))
+                return false;
+        }
+        if (now->end_ns > to_ns) break; /* the rest of it lies in the next stretch */
+    }
+    return true;
+}
+
+static bool take_edge(open_spans *open, const span_edge *edge)
+{
+    if (edge->kind == BEGINS) return jm__vec_push(open, edge->span);
+    if (edge->kind == GOES_ON) return true;
+    for (size_t k = open->count; k-- > 0;) {
+        if (open->items[k] != edge->span) continue;
+        memmove(open->items + k, open->items + k + 1, (open->count - k - 1) * sizeof *open->items);
+        open->count--;
+        break;
+    }
+    return true;
+}
+
+jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *a, size_t b, jm_error *err)
+{
+    const jm__board_part *part = &a->boards[b];
+    span_edges edges = {0};
+    open_spans open = {0};
+    jm__piece_cursor cursor;
+    JM_TRY(jm__cursor_init(&cursor, &part->work->pieces, err));
+    jm__cursor_seek(&cursor, INT64_MIN);
+    bool fine = find_edges(&edges, walk, &a->spans);
+    int64_t from_ns = INT64_MIN;
+    for (size_t i = 0; fine && i <= edges.count; i++) {
+        int64_t to_ns = i < edges.count ? edges.items[i].t_ns : INT64_MAX;
+        size_t inside = open.count > 0 ? open.items[open.count - 1] : JM__NO_SPAN;
+        inside = jm__section_at(&a->spans, inside, from_ns);
+        if (to_ns > from_ns) fine = add_idle_between(walk, part, inside, &cursor, from_ns, to_ns);
+        from_ns = to_ns;
+        if (fine && i < edges.count) fine = take_edge(&open, &edges.items[i]);
+    }
+    jm__vec_free(&edges);
+    jm__vec_free(&open);
+    jm__cursor_free(&cursor);
+    if (!fine) return jm__no_memory(err, "jm__idle_walk_board");
+    return jm__pieces_check(&part->work->pieces, err);
+}
+
+/* A board's idle states, parted by why nothing ran: gaps of one state draw alike, whatever their cause. */
 
 static const char *const texts[JM_IDLE_CAUSES] = {
 #define X(name, text) [JM_CAUSE_##name] = text,
@@ -9,21 +325,12 @@ static const char *const texts[JM_IDLE_CAUSES] = {
 #undef X
 };
 
-static void add_time(jm__views *v, size_t b, size_t node, size_t column, double seconds)
-{
-    if (node == JM__NO_NODE || seconds == 0) return;
-    jm__node *row = &v->tree->nodes.items[node];
-    row->busy_s += seconds;
-    row->boards |= jm__board_bit(b);
-    jm__tree_add(v->tree, node, (uint32_t)(v->a->boards[b].first_column + column), seconds);
-}
-
 /* Of all time that a turn was idle for being traced, which is off against all other idle time. */
 static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__tally *tally = &v->a->boards[b].work->tally;
     for (size_t t = 0; t < v->a->boards[b].stood.stands->turns.count; t++)
-        if (tally->turns[t].tracing_u_s > 0) jm__stood_tracing_off(v, b, node, t, state, share);
+        if (tally->turns[t].tracing_u_s > 0) stood_tracing_off(v, b, node, t, state, share);
 }
 
 /* What a cause is off by: its share of what all are, but that what tracing made does not stand for other
@@ -54,8 +361,9 @@ static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
     size_t node = jm__view_node_under(v, idle, texts[cause], "gap");
     if (node == JM__NO_NODE) return;
     v->tree->nodes.items[node].calls += work->tally.gaps[cause];
+    size_t first = v->a->boards[b].first_column + work->columns.class_columns;
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
-        add_time(v, b, node, work->columns.class_columns + state, work->tally.idle_s[state][cause]);
+        jm__tree_add_busy(v->tree, node, b, first + state, work->tally.idle_s[state][cause]);
     if (v->a->boards[b].stood.stands != NULL) add_off(v, b, node, cause);
 }
 
@@ -71,13 +379,13 @@ static void add_whole(jm__views *v, size_t b, size_t idle)
 {
     const jm__board_work *work = v->a->boards[b].work;
     for (size_t k = work->columns.class_columns; k < work->columns.count; k++)
-        add_time(v, b, idle, k, work->seconds[k]);
+        jm__tree_add_busy(v->tree, idle, b, v->a->boards[b].first_column + k, work->seconds[k]);
 }
 
 void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
 {
     const jm__board_work *work = v->a->boards[b].work;
-    size_t idle = jm__tree_node(v->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
+    size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
     if (idle == JM__NO_NODE) return;
     if (work->from_host) {
         add_whole(v, b, idle);
@@ -95,4 +403,87 @@ void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
 size_t jm__view_tracing_node(jm__views *v, size_t idle)
 {
     return jm__view_node_under(v, idle, texts[JM_CAUSE_TRACING], "gap");
+}
+
+/* A row "(idle)" in each phase, and one for what lies in none. */
+
+typedef struct idle_target {
+    jm__views *views;
+    size_t board;
+} idle_target;
+
+static bool is_phase(void *context, size_t span)
+{
+    const idle_target *to = context;
+    return to->views->a->dataset->spans[span].kind == JM_SPAN_PHASE;
+}
+
+static size_t idle_node(jm__views *v, size_t section)
+{
+    size_t phase = section != JM__NO_SPAN ? jm__view_container_node(v, section) : JM__NO_NODE;
+    const char *path = "(idle)";
+    if (phase != JM__NO_NODE) path = jm__tree_text(v->tree, "%s/(idle)", v->tree->nodes.items[phase].path);
+    return jm__tree_node(v->tree, phase, "(idle)", path, "idle");
+}
+
+static bool add_idle(void *context, size_t section, uint32_t column, double seconds)
+{
+    const idle_target *to = context;
+    jm__tree_add_busy(to->views->tree, idle_node(to->views, section), to->board, column, seconds);
+    return true;
+}
+
+/* Of steps that traced ones stand for, in the phases that they lie in. */
+static void add_stood(jm__views *v, size_t b)
+{
+    const jm__board_part *part = &v->a->boards[b];
+    const jm__stands *stands = part->stood.stands;
+    uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
+    double all_s = 0;
+    for (size_t s = 0; s < stands->items.count; s++)
+        for (int state = 0; state < JM_IDLE_STATES; state++)
+            all_s += part->work->tally.stood_idle_s[s][state];
+    for (size_t s = 0; all_s > 0 && s < stands->items.count; s++) {
+        const double *idle_s = part->work->tally.stood_idle_s[s];
+        for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
+            if (idle_s[state] == 0) continue;
+            size_t node = idle_node(v, stood_phase(v->a, stands->items.items[s].span));
+            jm__tree_add_busy(v->tree, node, b, first + state, idle_s[state]);
+            jm__stood_idle_off(v, b, node, (int)state, idle_s[state] / all_s);
+        }
+    }
+}
+
+/* What tracing made, out of the idle time of the phases that it was made in. */
+static void part_tracing(jm__views *v, size_t b)
+{
+    const jm__board_part *part = &v->a->boards[b];
+    const jm__stands *stands = part->stood.stands;
+    uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
+    for (size_t t = 0; t < stands->turns.count; t++) {
+        const double *made_s = part->work->tally.turns[t].tracing_s;
+        double all_s = 0;
+        for (uint32_t state = 0; state < JM_IDLE_STATES; state++)
+            all_s += made_s[state];
+        for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
+            if (made_s[state] == 0) continue;
+            size_t idle = idle_node(v, stood_phase(v->a, stands->items.items[t].span));
+            size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
+            jm__tree_add_busy(v->tree, idle, b, first + state, -made_s[state]);
+            jm__tree_add_busy(v->tree, node, b, first + state, made_s[state]);
+            stood_tracing_off(v, b, idle, t, (int)state, -made_s[state] / all_s);
+            stood_tracing_off(v, b, node, t, (int)state, made_s[state] / all_s);
+        }
+    }
+}
+
+jm_status jm__phase_idle(jm__views *v, size_t b, jm_error *err)
+{
+    idle_target to = {v, b};
+    const jm__idle_walk walk = {is_phase, add_idle, &to};
+    JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
+    if (v->a->boards[b].stood.stands == NULL) return JM_OK;
+    add_stood(v, b);
+    part_tracing(v, b);
+    return JM_OK;
 }

@@ -12,7 +12,6 @@ jm_status jm__power_over_time_begin(jm__power_over_time **out, const jm_report *
 /* See jm_report_power. */
 jm_status jm__power_over_time_bins(const jm__power_over_time *power, size_t board, jm_power_bin *bins,
                                    size_t count, jm_error *err);
-
 void jm__power_over_time_free(jm__power_over_time *power);
 
 #endif

@@ -2,10 +2,8 @@
  * rows add up to the steps, and their intervals follow from the columns as those of any other row. */
 #include "attribute/rollup/requests.h"
 
-#include "attribute/rollup/draws.h"
+#include "attribute/rollup/energy.h"
 #include "attribute/rollup/idle.h"
-#include "attribute/rollup/step_idle.h"
-#include "attribute/rollup/stood_rows.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -46,7 +44,7 @@ uint32_t jm__request_row_of(const jm__request_rows *rows, size_t section)
 size_t jm__request_rest_node(jm__views *v, uint32_t row)
 {
     const char *name = row == JM_REQUESTS_OTHERS ? "(other processes)" : "(no request)";
-    return jm__tree_node(v->tree, JM__NO_NODE, name, name, "outside");
+    return jm__tree_top(v->tree, name, "outside");
 }
 
 bool jm__request_rows_add(jm__request_rows *rows, uint32_t batch, uint32_t column, double seconds)
@@ -86,20 +84,16 @@ static bool is_shared_step(void *context, size_t span)
 static bool add_idle(void *context, size_t section, uint32_t column, double seconds)
 {
     const idle_target *to = context;
-    jm__board_set board = jm__board_bit(to->board);
     if (section != JM__NO_SPAN) {
         size_t step = jm__section_span(&to->views->a->spans, section);
         uint32_t batch = to->rows->batches->of_step[step] - 1;
-        to->rows->sums[batch].busy_s += seconds;
-        to->rows->sums[batch].boards |= board;
+        to->rows->sums[batch].spent.busy_s += seconds;
+        to->rows->sums[batch].boards |= jm__board_bit(to->board);
         return jm__request_rows_add(to->rows, batch, column, seconds);
     }
-    size_t node = jm__tree_node(to->views->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
-    if (node == JM__NO_NODE) return true; /* the tree knows that it has failed */
-    to->views->tree->nodes.items[node].busy_s += seconds;
-    to->views->tree->nodes.items[node].boards |= board;
-    jm__tree_add(to->views->tree, node, column, seconds);
-    return true;
+    jm__tree_add_busy(to->views->tree, jm__tree_top(to->views->tree, "(idle)", "idle"), to->board, column,
+                      seconds);
+    return true; /* the tree knows whether it has failed */
 }
 
 /* Idle time of a step, by the batch that it worked on. */
@@ -122,8 +116,7 @@ static void add_step_off(const idle_target *to, size_t step, int state, double s
         jm__request_off_add(to->rows, to->views, batch - 1, to->board, part->work->tally.off_s,
                             -share * power_w);
     else
-        jm__stood_idle_off(to->views, to->board,
-                           jm__tree_node(to->views->tree, JM__NO_NODE, "(idle)", "(idle)", "idle"), state,
+        jm__stood_idle_off(to->views, to->board, jm__tree_top(to->views->tree, "(idle)", "idle"), state,
                            share);
 }
 
@@ -164,11 +157,11 @@ static bool part_tracing(const idle_target *to)
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
             double made_s = each * part->work->tally.turns[lap->stand].tracing_s[state];
             if (made_s == 0) continue;
-            size_t idle = jm__tree_node(v->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
+            size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
             fine = add_step_idle(to, lap->span, state, -made_s);
             if (node == JM__NO_NODE) continue;
-            v->tree->nodes.items[node].busy_s += made_s;
+            v->tree->nodes.items[node].spent.busy_s += made_s;
             jm__tree_add(v->tree, node,
                          (uint32_t)(part->first_column + part->work->columns.class_columns) + (uint32_t)state,
                          made_s);
@@ -291,11 +284,7 @@ static void take_share(jm__request_rows *rows, jm__views *v, size_t node, const 
 {
     const jm__batch_sum *sum = &rows->sums[cells->batch];
     jm__node *row = &v->tree->nodes.items[node];
-    row->busy_s += share * sum->busy_s;
-    row->work_j += share * sum->work_j;
-    row->forward_j += share * sum->forward_j;
-    row->backward_j += share * sum->backward_j;
-    row->merged_s += share * sum->merged_s;
+    jm__spent_add(&row->spent, &sum->spent, share);
     row->boards |= sum->boards;
     row->measured_u_j = hypot(row->measured_u_j, share * sum->launch_u_j);
     if (rows->off_j != NULL) jm__draws_share(v->tree, node, rows->off_j + cells->batch * JM_DRAWS, share);

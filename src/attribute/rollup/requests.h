@@ -12,9 +12,7 @@ typedef struct jm__batch_cell {
 } jm__batch_cell;
 
 typedef struct jm__batch_sum {
-    double busy_s;
-    double work_j, forward_j, backward_j;
-    double merged_s;
+    jm__spent spent;
     jm__board_set boards;
     int64_t steps;    /* that began in the report's time */
     int64_t first_ns; /* of them */
@@ -27,7 +25,7 @@ typedef struct jm__request_rows {
     jm__batch_sum *sums; /* [batches->items] */
     JM_VEC(jm__batch_cell) cells;
     jm__map cell_at;  /* (batch, column) */
-    double *off_j;    /* [batches * JM_DRAWS]: see draws.h; NULL: no steps are stood for */
+    double *off_j;    /* [batches * JM_DRAWS]: see energy.h; NULL: no steps are stood for */
     double *launch_s; /* [boards]: relative variance of a second of work, times that second */
 } jm__request_rows;
 

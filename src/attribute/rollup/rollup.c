@@ -1,12 +1,9 @@
 /* The walk over work, spans and idle time that fills the tree of any view. */
 #include "attribute/rollup/rollup.h"
 
-#include "attribute/rollup/amounts.h"
-#include "attribute/rollup/draws.h"
+#include "attribute/rollup/energy.h"
 #include "attribute/rollup/idle.h"
-#include "attribute/rollup/measure.h"
-#include "attribute/rollup/phase_idle.h"
-#include "attribute/rollup/stood_rows.h"
+#include "attribute/rollup/views.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -15,7 +12,7 @@
 
 static size_t outside_node(jm__views *v)
 {
-    return jm__tree_node(v->tree, JM__NO_NODE, "(outside)", "(outside)", "outside");
+    return jm__tree_top(v->tree, "(outside)", "outside");
 }
 
 static bool is_collective(const jm__views *v, size_t section)
@@ -80,7 +77,7 @@ static uint32_t row_of(void *context, size_t section, int64_t process_id)
         return mine ? jm__request_row_of(&rollup->requests, section) : JM_REQUESTS_OTHERS;
     size_t node;
     if (!mine)
-        node = jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
+        node = jm__tree_top(v->tree, "(other processes)", "outside");
     else if (section == JM__NO_SPAN)
         node = outside_node(v);
     else
@@ -102,7 +99,7 @@ static uint32_t row_of_collective(void *context, size_t section, int64_t process
 }
 
 /* A row's own, or inside it: where kernels are asked for, and were traced. A collective is no part of a row;
- * rows inside those of phases would change how these share what was measured (wholes.c). */
+ * rows inside those of phases would change how these share what was measured (rows.c). */
 static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
@@ -117,8 +114,7 @@ static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
     if (v->a->options.by == JM_BY_BOARD) return board_node(v, b);
     if (v->a->options.by == JM_BY_REQUEST) return jm__request_rest_node(v, cell->row);
     if (v->a->options.by != JM_BY_KERNEL) return node_of_row(v, b, cell);
-    if (cell->row == ROW_OTHERS)
-        return jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
+    if (cell->row == ROW_OTHERS) return jm__tree_top(v->tree, "(other processes)", "outside");
     return jm__view_kernel_node(v, v->a->work.uses.items.items[cell->use].class_index);
 }
 
@@ -137,13 +133,17 @@ static double joules_of(const jm__board_part *part, size_t use, double seconds)
     return power_w * jm__use_scale(part->work, use) * seconds;
 }
 
-/* Joules by pass. */
-static void add_passes(jm__node *row, const jm__board_part *part, size_t use, int64_t kind, double seconds)
+/* The time of a use on a board, shown once if it is the host's, and its joules by pass. */
+static void add_spent(jm__spent *to, const jm__attribution *a, size_t b, size_t use, double seconds)
 {
+    const jm__board_part *part = &a->boards[b];
     double energy_j = joules_of(part, use, seconds);
-    row->work_j += energy_j;
-    if (kind == JM_SPAN_FORWARD) row->forward_j += energy_j;
-    if (kind == JM_SPAN_BACKWARD) row->backward_j += energy_j;
+    int64_t kind = jm__use_context(&a->work, use)->kind;
+    if (!part->work->from_host || first_of_host(a, b)) to->busy_s += seconds;
+    if (part->work->columns.merged[a->work.uses.items.items[use].class_index]) to->merged_s += seconds;
+    to->work_j += energy_j;
+    if (kind == JM_SPAN_FORWARD) to->forward_j += energy_j;
+    if (kind == JM_SPAN_BACKWARD) to->backward_j += energy_j;
 }
 
 /* A cell, and what it is off by in each draw; NULL: by nothing. */
@@ -151,12 +151,6 @@ typedef struct rated_cell {
     const jm__work_cell *cell;
     const double *off_s;
 } rated_cell;
-
-/* At the power that the fit found, of a second. */
-static double power_of(const jm__board_part *part, size_t use)
-{
-    return joules_of(part, use, 1);
-}
 
 /* A share of the time of a cell. */
 static void add_time(jm__views *v, size_t b, size_t node, const rated_cell *rated, double share)
@@ -167,15 +161,13 @@ static void add_time(jm__views *v, size_t b, size_t node, const rated_cell *rate
     const jm__columns *columns = &part->work->columns;
     jm__node *row = &v->tree->nodes.items[node];
     double seconds = share * cell->seconds;
-    if (!part->work->from_host || first_of_host(a, b)) row->busy_s += seconds;
-    add_passes(row, part, cell->use, jm__use_context(&a->work, cell->use)->kind, seconds);
-    if (columns->merged[a->work.uses.items.items[cell->use].class_index]) row->merged_s += seconds;
+    add_spent(&row->spent, a, b, cell->use, seconds);
     if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
     row->boards |= jm__board_bit(b);
     if (a->options.by == JM_BY_BOARD) return;
     jm__tree_add(v->tree, node, (uint32_t)(part->first_column + columns->of_use[cell->use]),
                  jm__use_scale(part->work, cell->use) * seconds);
-    jm__draws_add(v->tree, node, b, rated->off_s, share * power_of(part, cell->use));
+    jm__draws_add(v->tree, node, b, rated->off_s, share * joules_of(part, cell->use, 1));
 }
 
 /* The same to the rows of other spans that are open meanwhile. */
@@ -207,15 +199,10 @@ static bool add_batch_time(jm__rollup *rollup, size_t b, const rated_cell *rated
     const jm__columns *columns = &part->work->columns;
     uint32_t batch = cell->row - JM_REQUESTS_FIRST;
     jm__batch_sum *sum = &rollup->requests.sums[batch];
-    double energy_j = joules_of(part, cell->use, cell->seconds);
-    int64_t kind = jm__use_context(&a->work, cell->use)->kind;
-    if (!part->work->from_host || first_of_host(a, b)) sum->busy_s += cell->seconds;
-    sum->work_j += energy_j;
-    if (kind == JM_SPAN_FORWARD) sum->forward_j += energy_j;
-    if (kind == JM_SPAN_BACKWARD) sum->backward_j += energy_j;
-    if (columns->merged[a->work.uses.items.items[cell->use].class_index]) sum->merged_s += cell->seconds;
+    add_spent(&sum->spent, a, b, cell->use, cell->seconds);
     sum->boards |= jm__board_bit(b);
-    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, rated->off_s, power_of(part, cell->use));
+    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, rated->off_s,
+                        joules_of(part, cell->use, 1));
     return jm__request_rows_add(&rollup->requests, batch,
                                 (uint32_t)(part->first_column + columns->of_use[cell->use]),
                                 jm__use_scale(part->work, cell->use) * cell->seconds);
@@ -293,7 +280,7 @@ static void add_measured(jm__views *v, size_t b)
     row->boards |= jm__board_bit(b);
     row->upstream = !part->counted;
     if (!jm__board_is_fitted(part->board))
-        row->busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
+        row->spent.busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
 }
 
 /* What has a row of its own only where each span is one: a wait for data is told by gaps, a range that goes

@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_ROLLUP_ROLLUP_H
 #define JM_ATTRIBUTE_ROLLUP_ROLLUP_H
 
-#include "attribute/rollup/mostly.h"
+#include "attribute/rollup/energy.h"
 #include "attribute/rollup/requests.h"
 #include "attribute/rollup/views.h"
 

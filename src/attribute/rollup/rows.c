@@ -1,16 +1,718 @@
-/* Nodes as rows. */
+/* Adding up the tree from its leaves, shares of what was measured, totals, and the tree's nodes as rows. */
 #include "attribute/rollup/rows.h"
 
+#include "attribute/fit/nnls.h"
 #include "attribute/fit/student.h"
-#include "attribute/rollup/draws.h"
-#include "attribute/rollup/row_order.h"
-#include "attribute/rollup/totals.h"
-#include "attribute/rollup/wholes.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+static int by_node_and_column(const void *a, const void *b)
+{
+    const jm__cell *left = a, *right = b;
+    if (left->node != right->node) return left->node < right->node ? -1 : 1;
+    return (left->column > right->column) - (left->column < right->column);
+}
+
+/* Their numbers are of no use afterwards. */
+static void sort_cells(jm__tree *tree)
+{
+    if (tree->cells.count > 1)
+        qsort(tree->cells.items, tree->cells.count, sizeof *tree->cells.items, by_node_and_column);
+    if (tree->shared.count > 1)
+        qsort(tree->shared.items, tree->shared.count, sizeof *tree->shared.items, by_node_and_column);
+}
+
+static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
+{
+    if (count == 0) return true;
+    jm__cell *merged = malloc((into->cell_count + count) * sizeof *merged);
+    if (merged == NULL) return false;
+    size_t i = 0, j = 0, n = 0;
+    while (i < into->cell_count || j < count) {
+        bool left = j == count || (i < into->cell_count && into->cells[i].column <= cells[j].column);
+        bool both = left && j < count && into->cells[i].column == cells[j].column;
+        merged[n] = left ? into->cells[i++] : cells[j++];
+        if (both) merged[n].seconds += cells[j++].seconds;
+        n++;
+    }
+    free(into->cells);
+    into->cells = merged;
+    into->cell_count = n;
+    return true;
+}
+
+/* What a row has in rows beside it is its own, and no other row's around it. */
+static bool add_shared(jm__subtotal *sub, const jm__attribution *a, const jm__cell *cells, size_t count)
+{
+    jm__subtotal with = {0};
+    jm__cell *sums = malloc((count + 1) * sizeof *sums);
+    size_t n = 0;
+    for (size_t i = 0; sums != NULL && i < count; i++)
+        if (n > 0 && sums[n - 1].column == cells[i].column)
+            sums[n - 1].seconds += cells[i].seconds;
+        else
+            sums[n++] = cells[i];
+    bool fine = sums != NULL && merge(&with, sub->cells, sub->cell_count) && merge(&with, sums, n);
+    if (fine) sub->energy = jm__energy_of(a, with.cells, with.cell_count);
+    free(with.cells);
+    free(sums);
+    return fine;
+}
+
+/* A row that was measured as a whole over its time: what its parts leave of it is shared among them. Only
+ * where work and idle time of the row are that very time: not if others worked in it, or if much of its own
+ * work ran after it. */
+static void take_whole(jm__subtotal *sub, jm__node *node)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < sub->cell_count; i++)
+        seconds += sub->cells[i].seconds;
+    if (isnan(node->whole_j) || !sub->energy.known || fabs(seconds - node->whole_s) > 0.005 * node->whole_s)
+        return;
+    double rest_j = node->whole_j - sub->energy.energy_j - sub->measured_j;
+    node->whole = true;
+    sub->rest_j = rest_j;
+    sub->measured_j += rest_j;
+}
+
+/* What needs no fit of a sum: plain sums over the node and all below it. */
+static void add_plain(jm__subtotal *sub, const jm__node *node)
+{
+    jm__spent_add(&sub->spent, &node->spent, 1);
+    sub->measured_j += node->measured_j;
+    sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
+    sub->measured = sub->measured || node->measured;
+}
+
+static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *sub, const jm__node *node)
+{
+    jm__mean_sums_add(&outer->means, &sub->means);
+    jm__spent_add(&outer->spent, &sub->spent, 1);
+    outer->shown = outer->shown || sub->shown;
+    outer->measured_j += sub->measured_j;
+    outer->measured_u_j = hypot(outer->measured_u_j, sub->measured_u_j);
+    up->boards |= node->boards;
+    if (node->start_ns < up->start_ns) up->start_ns = node->start_ns;
+    if (node->start_ns != INT64_MAX && node->end_ns > up->end_ns) up->end_ns = node->end_ns;
+}
+
+/* Fills subtotals[tree->nodes.count], which are zero, and sorts the cells by node and column. Nodes get
+ * self_j and whole, and the boards and times of what is below them. Children stand after their parents, so
+ * going backwards each node is complete when its turn comes. */
+static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
+                                  const jm__means *means, jm_error *err)
+{
+    sort_cells(tree);
+    size_t end = tree->cells.count, shared_end = tree->shared.count;
+    for (size_t n = tree->nodes.count; n-- > 0;) {
+        jm__node *node = &tree->nodes.items[n];
+        jm__subtotal *sub = &subtotals[n];
+        size_t first = end;
+        while (first > 0 && tree->cells.items[first - 1].node == n)
+            first--;
+        const jm__cell *own =
+            end > first ? &tree->cells.items[first] : NULL; /* a tree without cells has no array */
+        jm__energy self = jm__energy_of(a, own, end - first);
+        node->self_j = node->upstream ? 0 : self.energy_j + node->measured_j;
+        jm__mean_sums_add_cells(&sub->means, means, own, end - first);
+        if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__subtotals_add_up");
+        end = first;
+        add_plain(sub, node);
+        sub->energy = jm__energy_of(a, sub->cells, sub->cell_count);
+        size_t shared = shared_end;
+        while (shared > 0 && tree->shared.items[shared - 1].node == n)
+            shared--;
+        if (shared_end > shared && !add_shared(sub, a, &tree->shared.items[shared], shared_end - shared))
+            return jm__no_memory(err, "jm__subtotals_add_up");
+        take_whole(sub, node);
+        sub->shown = sub->shown || sub->cell_count > 0 || node->measured || node->calls > 0 ||
+                     sub->spent.busy_s > 0 || node->shared_s > 0;
+        if (node->parent != JM__NO_NODE) {
+            jm__subtotal *outer = &subtotals[node->parent];
+            if (!merge(outer, sub->cells, sub->cell_count)) return jm__no_memory(err, "jm__subtotals_add_up");
+            add_to_outer(outer, &tree->nodes.items[node->parent], sub, node);
+        }
+        free(sub->cells);
+        sub->cells = NULL;
+        sub->cell_count += shared_end - shared;
+        sub->spent.busy_s += node->shared_s;
+        shared_end = shared;
+    }
+    return JM_OK;
+}
+
+/* What adding up left behind when it failed. */
+static void subtotals_free(jm__subtotal *subtotals, size_t count)
+{
+    for (size_t n = 0; subtotals != NULL && n < count; n++)
+        free(subtotals[n].cells);
+    free(subtotals);
+}
+
+typedef struct wait_sum {
+    double seconds;
+    double energy_j;
+} wait_sum;
+
+/* Seconds of a use, and what they cost. */
+static void add(wait_sum *to, const jm__board_part *part, size_t use, double seconds)
+{
+    if (!(seconds > 0)) return;
+    double power_w = part->fit.known ? part->fit.power_w[part->work->columns.of_use[use]] : NAN;
+    to->seconds += seconds;
+    to->energy_j += power_w * jm__use_scale(part->work, use) * seconds;
+}
+
+/* Is anything known of what ran on it? */
+static bool is_traced(const jm__board_part *part)
+{
+    return part->wanted && part->work->columns.count > 0 && !part->work->from_host;
+}
+
+static bool add_copies(wait_sum *copies, const jm__board_part *part)
+{
+    if (!is_traced(part)) return false;
+    for (size_t u = 0; u < part->work->tally.uses.count; u++)
+        add(copies, part, u, part->work->tally.uses.items[u].copies_s);
+    return true;
+}
+
+/* Collectives of a board, and what of their time was waiting, or beside nothing. */
+static bool add_collectives(jm_report_totals *t, wait_sum *all, wait_sum *exposed, wait_sum *waiting,
+                            const jm__board_part *part, const jm__work_set *work)
+{
+    if (!is_traced(part)) return false;
+    for (size_t u = 0; u < part->work->tally.uses.count; u++) {
+        const jm__use_sum *use = &part->work->tally.uses.items[u];
+        const jm__class *class = &work->classes.items[work->uses.items.items[u].class_index];
+        if (use->ran_s < 0 || class->family != JM_KERNEL_FAMILY_COLLECTIVE) continue;
+        add(all, part, u, use->inside.report_s);
+        add(exposed, part, u, use->exposed_s);
+        if (class->waits) add(waiting, part, u, use->inside.report_s);
+    }
+    t->collective_s += part->work->tally.collective_s; /* by the clock: what is beside counts in full */
+    t->collective_exposed_s += part->work->tally.exposed_s;
+    return true;
+}
+
+/* Shares of a measured total by covariance.
+ *
+ * With the rows' energies e of covariance V, and a total E = sum e +- u over the rows of a whole, the rows
+ * become e + g (E - sum e) with g = V 1 / 1'V 1: each by its covariance with the sum. So a row that is hardly
+ * known takes much of what is left, one that is sure next to nothing, and all rows together are the whole.
+ * Their errors become those of e - g sum e, and g u: for any g that adds up to 1, rows g of covariance c with
+ * the whole's sum, of variance s, have the variance v - 2 g c + g^2 s + g^2 u^2.
+ *
+ * Where that g would take more from a row than it has, or give it more than its boards can draw, total and
+ * fit contradict each other, and each row takes by how far it is from there. Where all parts are certain,
+ * what is left is the whole's own. */
+
+/* One whole, and room for what its rows have in common with it; no row is in two. */
+typedef struct sharing {
+    jm__subtotal *subtotals;
+    jm__tree *tree;
+    const jm__attribution *a;
+    size_t *members;    /* [nodes]: of one whole after the other, parents before their children */
+    size_t *first_cell; /* [nodes + 1]: cells are sorted by node */
+    size_t first, end;  /* members of the whole, which is the first of them */
+    double *seconds;    /* [columns of all boards]: of the whole */
+    double *covariance; /* [columns of all boards]: of a second of each with the whole */
+    double *most_w;     /* [columns of all boards]: that the board can draw */
+    double *shared;     /* [nodes]: covariance of a node's own energy with the whole; then with all below */
+    double *most_j;     /* [nodes]: that the boards can draw in a node's own time */
+    double *taken;      /* [nodes]: g of a node's own energy; then with all below */
+    double variance;    /* of the sum over the whole */
+} sharing;
+
+typedef double weight_of(const sharing *s, size_t node);
+
+/* g by these weights, of which negative ones are none; false if they come to nothing. */
+static bool take_by(sharing *s, weight_of *weight)
+{
+    double sum = 0;
+    for (size_t m = s->first; m < s->end; m++)
+        sum += s->taken[s->members[m]] = fmax(0, weight(s, s->members[m]));
+    if (!(sum > 0) || !isfinite(sum)) return false;
+    for (size_t m = s->first; m < s->end; m++)
+        s->taken[s->members[m]] /= sum;
+    return true;
+}
+
+static double by_covariance(const sharing *s, size_t node)
+{
+    return s->shared[node];
+}
+
+/* No row goes below zero, or above what its boards can draw. */
+static bool keeps_limits(const sharing *s, double rest_j)
+{
+    for (size_t m = s->first; m < s->end; m++) {
+        size_t n = s->members[m];
+        double after_j = s->tree->nodes.items[n].self_j + rest_j * s->taken[n];
+        if (s->taken[n] > 0 && (rest_j < 0 ? after_j < 0 : after_j > s->most_j[n])) return false;
+    }
+    return true;
+}
+
+static double by_room(const sharing *s, size_t node)
+{
+    return s->most_j[node] - s->tree->nodes.items[node].self_j;
+}
+
+static double by_energy(const sharing *s, size_t node)
+{
+    return s->tree->nodes.items[node].self_j;
+}
+
+static void find_taken(sharing *s, double rest_j)
+{
+    bool sure = !take_by(s, by_covariance);
+    if (!sure && keeps_limits(s, rest_j)) return;
+    if (!sure && rest_j > 0 && take_by(s, by_room) && keeps_limits(s, rest_j)) return;
+    if ((!sure || rest_j < 0) && take_by(s, by_energy)) return;
+    for (size_t m = s->first; m < s->end; m++)
+        s->taken[s->members[m]] = m == s->first;
+}
+
+static void share(sharing *s)
+{
+    size_t whole = s->members[s->first];
+    jm__node *nodes = s->tree->nodes.items;
+    double rest_j = s->subtotals[whole].rest_j;
+    find_taken(s, rest_j);
+    for (size_t m = s->first; m < s->end; m++) {
+        size_t n = s->members[m];
+        nodes[n].taken = s->taken[n];
+        nodes[n].self_j += rest_j * s->taken[n];
+    }
+    for (size_t m = s->end; m-- > s->first + 1;) { /* the whole has it already */
+        size_t n = s->members[m];
+        jm__subtotal *sub = &s->subtotals[n];
+        double g = s->taken[n];
+        sub->measured_j += rest_j * g;
+        sub->whole_u_j = g * nodes[whole].whole_u_j;
+        jm__energy_set_variance(&sub->energy,
+                                sub->energy.variance - 2 * g * s->shared[n] + g * g * s->variance);
+        s->taken[nodes[n].parent] += g;
+        s->shared[nodes[n].parent] += s->shared[n];
+    }
+}
+
+static void sum_collectives(jm_report_totals *t, const jm__attribution *a)
+{
+    const jm__ranks *ranks = &a->work.ranks;
+    wait_sum all = {0}, exposed = {0}, waiting = {0};
+    bool traced = false;
+    double share;
+    t->collective_s = t->collective_exposed_s = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        traced = add_collectives(t, &all, &exposed, &waiting, &a->boards[b], &a->work) || traced;
+    t->collective_energy_j = all.energy_j;
+    t->collective_exposed_energy_j = exposed.energy_j;
+    if (!traced)
+        t->collective_s = t->collective_energy_j = t->collective_exposed_s = t->collective_exposed_energy_j =
+            NAN;
+    t->collective_wait_s = t->collective_wait_energy_j = NAN;
+    t->collective_wait_gpu = -1;
+    if (ranks->waits.count == 0) return;
+    t->collective_wait_s = waiting.seconds;
+    t->collective_wait_energy_j = waiting.energy_j;
+    size_t board = jm__collective_awaited(&ranks->waits, &ranks->collectives, JM__NO_COLLECTIVE, &share);
+    if (board != SIZE_MAX && share >= 0.5) t->collective_wait_gpu = jm__attribution_index(a, board);
+}
+
+/* Sets copy_... and collective_wait_... of the totals, over all boards and processes. */
+static void waits_sum(jm_report_totals *t, const jm__attribution *a)
+{
+    wait_sum copies = {0};
+    bool traced = false;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        traced = add_copies(&copies, &a->boards[b]) || traced;
+    t->copy_s = traced ? copies.seconds : NAN;
+    t->copy_energy_j = traced ? copies.energy_j : NAN;
+    sum_collectives(t, a);
+}
+
+/* The time that the total is of: that of the board of which most is known. */
+static double covered_s(const jm__attribution *a)
+{
+    int64_t longest_ns = 0;
+    bool any = false;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->counted || part->total.source == NULL) continue;
+        int64_t known_ns = jm__windows_duration_ns(&part->windows);
+        if (known_ns > longest_ns) longest_ns = known_ns;
+        any = true;
+    }
+    return (double)(any ? longest_ns : jm__windows_duration_ns(&a->windows)) * 1e-9;
+}
+
+static void sum_boards(jm_report_totals *t, const jm__attribution *a)
+{
+    double variance = 0, free_j = 0, held_j = 0, z_square = 0;
+    bool independent = false;
+    *t = (jm_report_totals){.closure = NAN, .closure_z = NAN, .residual_w = NAN, .chi2_n = NAN};
+    double square = 0, chi2 = 0, chi2_count = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->counted) continue;
+        t->simulated = t->simulated || part->board->simulated;
+        t->total_energy_j += part->total.energy_j;
+        variance += part->total.u_j * part->total.u_j;
+        bool counter = part->counter != NULL && part->total.source == part->counter->name;
+        if (part->total.source != NULL && (t->total_source == NULL || counter))
+            t->total_source = part->total.source;
+        if (!part->fit.fitted) continue;
+        t->readings += (int64_t)part->fit.readings;
+        square += part->fit.residual_w * part->fit.residual_w * (double)part->fit.readings;
+        if (!isnan(part->fit.chi2_n)) {
+            chi2 += part->fit.chi2_n * (double)part->fit.readings;
+            chi2_count += (double)part->fit.readings;
+        }
+        if (isnan(part->fit.closure_z)) continue;
+        independent = true;
+        free_j += part->fit.free_j;
+        held_j += part->total.energy_j;
+        if (part->fit.closure_z * part->fit.closure_z > z_square) {
+            z_square = part->fit.closure_z * part->fit.closure_z;
+            t->closure_z = part->fit.closure_z;
+        } else if (isnan(t->closure_z)) {
+            t->closure_z = part->fit.closure_z;
+        }
+    }
+    if (t->total_source == NULL) t->total_energy_j = NAN;
+    t->total_low_j = jm__energy_low(t->total_energy_j, JM_NORMAL_95 * sqrt(variance));
+    t->total_high_j = t->total_energy_j + JM_NORMAL_95 * sqrt(variance);
+    t->duration_s = covered_s(a);
+    if (t->total_source == NULL) t->total_low_j = t->total_high_j = NAN;
+    if (independent && held_j > 0) t->closure = (free_j - held_j) / held_j;
+    if (t->readings > 0) t->residual_w = sqrt(square / (double)t->readings);
+    if (chi2_count > 0) t->chi2_n = chi2 / chi2_count;
+}
+
+/* Idle and outside do not depend on the view: they are taken from the boards. */
+static void sum_parts(jm_report_totals *t, const jm__attribution *a)
+{
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted || part->work->columns.count == 0) continue;
+        for (size_t k = part->work->columns.class_columns; k < part->work->columns.count; k++)
+            t->idle_energy_j += part->work->seconds[k] * part->fit.power_w[k];
+        for (size_t u = 0; u < part->work->tally.uses.count; u++) {
+            double outside_s = part->work->tally.uses.items[u].outside_s;
+            if (outside_s > 0)
+                t->outside_energy_j += outside_s * jm__use_scale(part->work, u) *
+                                       part->fit.power_w[part->work->columns.of_use[u]];
+        }
+    }
+}
+
+/* What a fitted board did while steps were steady, but for what tracing made: that is no step's. */
+static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_part *part)
+{
+    const jm__board_work *work = part->work;
+    size_t first = count;
+    for (size_t k = 0; k < work->columns.count; k++)
+        cells[count++] = (jm__cell){.column = (uint32_t)(part->first_column + k)};
+    for (size_t u = 0; u < work->tally.uses.count; u++)
+        if (work->tally.uses.items[u].ran_s >= 0)
+            cells[first + work->columns.of_use[u]].seconds +=
+                jm__use_scale(work, u) * work->tally.uses.items[u].inside.steady_s;
+    for (size_t s = 0; s < JM_IDLE_STATES; s++)
+        cells[first + work->columns.class_columns + s].seconds +=
+            work->tally.idle[s].steady_s - work->tally.tracing_steady_s[s];
+    return count;
+}
+
+/* Joules of the steady steps: by the fit, which knows what ran; a board without one has a counter. */
+static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_error *err)
+{
+    double steady = (double)(a->steps.count - a->steps.warm_up), measured_j = 0, half_j = 0;
+    size_t count = 0;
+    t->steps = t->warm_up_steps = -1;
+    t->steps_found = a->steps.found;
+    t->steady_step_j = t->steady_step_low_j = t->steady_step_high_j = NAN;
+    if (a->steps.count == 0) return JM_OK;
+    jm__cell *cells = calloc(a->columns + 1, sizeof *cells);
+    if (cells == NULL) return jm__no_memory(err, "jm__totals_sum");
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->counted) continue;
+        if (part->work->columns.count > 0) {
+            count = add_steady_cells(cells, count, part);
+            continue;
+        }
+        jm__total total = jm__board_total(part, &part->steady);
+        if (total.source == NULL) continue;
+        measured_j += total.energy_j;
+        half_j = hypot(half_j, JM_NORMAL_95 * total.u_j);
+    }
+    jm__energy energy = jm__energy_of(a, cells, count);
+    free(cells);
+    t->steps = a->steps.count;
+    t->warm_up_steps = a->steps.warm_up;
+    if (!energy.known) return JM_OK;
+    t->steady_step_j = (energy.energy_j + measured_j) / steady;
+    half_j = hypot(half_j, energy.half_j) / steady;
+    t->steady_step_low_j = jm__energy_low(t->steady_step_j, half_j);
+    t->steady_step_high_j = t->steady_step_j + half_j;
+    return JM_OK;
+}
+
+/* What tracing made, at the power of each state. */
+static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
+{
+    const jm__stands *stands = &a->stands;
+    t->traced_steps = t->unmatched_steps = -1;
+    t->tracing_slow_down = t->tracing_s = t->tracing_energy_j = NAN;
+    if (stands->laps.count == 0) return;
+    t->traced_steps = 0;
+    for (size_t i = 0; i < stands->laps.count; i++) {
+        const jm__lap *lap = &stands->laps.items[i];
+        const jm__process *process = &a->dataset->processes[lap->process];
+        bool mine = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
+        bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
+        t->traced_steps += mine && is_step && lap->traced && jm__windows_hold(&a->windows, lap->start_ns);
+    }
+    t->unmatched_steps = (int64_t)stands->missing;
+    t->tracing_slow_down = stands->slow_down;
+    if (isnan(stands->slow_down)) return;
+    t->tracing_s = t->tracing_energy_j = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted || part->work->columns.count == 0) continue;
+        for (size_t s = 0; s < JM_IDLE_STATES; s++) {
+            double made_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
+            t->tracing_s += made_s;
+            t->tracing_energy_j += made_s * part->fit.power_w[part->work->columns.class_columns + s];
+        }
+    }
+}
+
+/* All but unresolved_energy_j. */
+static jm_status totals_sum(jm_report_totals *totals, const jm__attribution *a, jm_error *err)
+{
+    sum_boards(totals, a);
+    sum_parts(totals, a);
+    waits_sum(totals, a);
+    sum_tracing(totals, a);
+    totals->samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES);
+    totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS);
+    return sum_steps(totals, a, err);
+}
+
+static int special(const jm__node *node)
+{
+    if (node->name[0] != '(') return 0;
+    if (strcmp(node->kind, "idle") == 0) return 2;
+    return strcmp(node->kind, "outside") == 0 ? 1 : 0;
+}
+
+typedef struct sorter {
+    const jm__tree *tree;
+    const jm__subtotal *subtotals;
+    jm_by by;
+} sorter;
+
+static int by_place(const void *a, const void *b, void *context)
+{
+    const sorter *m = context;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    const jm__node *left = &m->tree->nodes.items[x], *right = &m->tree->nodes.items[y];
+    if (left->parent != right->parent) /* the top first, then families by their parent */
+        return left->parent + 1 < right->parent + 1 ? -1 : 1;
+    if (special(left) != special(right)) return special(left) < special(right) ? -1 : 1;
+    jm_by by = m->by;
+    if (by == JM_BY_KERNEL || by == JM_BY_TYPE) { /* the largest first, what is not known last */
+        double first = m->subtotals[x].energy.energy_j, second = m->subtotals[y].energy.energy_j;
+        if (isnan(first) != isnan(second)) return isnan(second) ? -1 : 1;
+        if (first > second || first < second) return first > second ? -1 : 1;
+    } else if (by != JM_BY_BOARD && jm__node_start_ns(left) != jm__node_start_ns(right)) {
+        return jm__node_start_ns(left) < jm__node_start_ns(right) ? -1 : 1; /* as the program ran */
+    }
+    return (x > y) - (x < y);
+}
+
+/* Pre-order from families that lie together: first[n] is where the children of n begin. */
+jm_status jm__row_order_find(jm__row_order *order, const jm__tree *tree, const jm__subtotal *subtotals,
+                             jm_by by, jm_error *err)
+{
+    sorter m = {tree, subtotals, by};
+    size_t count = tree->nodes.count, listed = 0;
+    size_t *family = calloc(count + 1, sizeof *family), *first = calloc(count + 2, sizeof *first);
+    JM_VEC(size_t) stack = {0};
+    jm_status status = JM_OK;
+    order->nodes = calloc(count + 1, sizeof *order->nodes);
+    order->depth = calloc(count + 1, sizeof *order->depth);
+    if (order->nodes == NULL || order->depth == NULL || family == NULL || first == NULL) {
+        status = jm__no_memory(err, "jm__row_order_find");
+        goto out;
+    }
+    for (size_t n = 0; n < count; n++) {
+        family[n] = n;
+        first[tree->nodes.items[n].parent + 2]++; /* JM__NO_NODE + 2 is 1: the top */
+    }
+    for (size_t n = 1; n < count + 2; n++)
+        first[n] += first[n - 1]; /* first[p + 1]: the first child of p; the top's is first[0] */
+    qsort_r(family, count, sizeof *family, by_place, &m);
+    for (size_t i = first[1]; i-- > 0;)
+        if (!jm__vec_push(&stack, family[i])) status = jm__no_memory(err, "jm__row_order_find");
+    while (status == JM_OK && stack.count > 0) {
+        size_t n = stack.items[--stack.count];
+        size_t parent = tree->nodes.items[n].parent;
+        order->depth[n] = parent == JM__NO_NODE ? 0 : order->depth[parent] + 1;
+        order->nodes[listed++] = n;
+        for (size_t i = first[n + 2]; i-- > first[n + 1];)
+            if (!jm__vec_push(&stack, family[i])) status = jm__no_memory(err, "jm__row_order_find");
+    }
+out:
+    free(family);
+    free(first);
+    jm__vec_free(&stack);
+    return status;
+}
+
+void jm__row_order_free(jm__row_order *order)
+{
+    free(order->nodes);
+    free(order->depth);
+    *order = (jm__row_order){0};
+}
+
+/* Members by whole, and where each whole's begin: [nodes + 2], zeros. */
+static jm_status list_members(sharing *s, size_t *begin, jm_error *err)
+{
+    const jm__tree *tree = s->tree;
+    size_t count = tree->nodes.count, *whole = malloc((count + 1) * sizeof *whole);
+    if (whole == NULL) return jm__no_memory(err, "jm_report_create");
+    for (size_t n = 0; n < count; n++) { /* parents stand before their children */
+        whole[n] = jm__node_whole(tree, n, whole);
+        if (whole[n] != JM__NO_NODE) begin[whole[n] + 2]++; /* so many */
+    }
+    for (size_t n = 0; n < count; n++) /* the next one is where its own begin, until they are there */
+        begin[n + 2] += begin[n + 1];
+    for (size_t n = 0; n < count; n++)
+        if (whole[n] != JM__NO_NODE) s->members[begin[whole[n] + 1]++] = n;
+    free(whole);
+    return JM_OK;
+}
+
+static void add_up(sharing *s)
+{
+    memset(s->seconds, 0, s->a->columns * sizeof *s->seconds);
+    for (size_t m = s->first; m < s->end; m++)
+        for (size_t i = s->first_cell[s->members[m]]; i < s->first_cell[s->members[m] + 1]; i++)
+            s->seconds[s->tree->cells.items[i].column] += s->tree->cells.items[i].seconds;
+}
+
+/* Of a second of each column with the whole. */
+static void find_covariance(sharing *s)
+{
+    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+        const jm__fit *fit = &s->a->boards[b].fit;
+        size_t first = s->a->boards[b].first_column;
+        if (!s->a->boards[b].wanted || fit->covariance == NULL) continue;
+        jm__matrix_apply(s->covariance + first, fit->covariance, s->seconds + first, fit->columns);
+        for (size_t k = 0; fit->uneven != NULL && k < fit->columns; k++)
+            s->covariance[first + k] +=
+                fit->uneven[k].square * (fit->uneven[k].seconds - s->seconds[first + k]);
+    }
+}
+
+static void find_members(sharing *s)
+{
+    s->variance = 0;
+    for (size_t m = s->first; m < s->end; m++) {
+        size_t n = s->members[m];
+        for (size_t i = s->first_cell[n]; i < s->first_cell[n + 1]; i++) {
+            const jm__cell *cell = &s->tree->cells.items[i];
+            s->shared[n] += cell->seconds * s->covariance[cell->column];
+            if (cell->seconds > 0) s->most_j[n] += cell->seconds * s->most_w[cell->column];
+        }
+        s->variance += s->shared[n];
+    }
+}
+
+static void find_most(sharing *s)
+{
+    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+        const jm__fit *fit = &s->a->boards[b].fit;
+        for (size_t k = 0; k < fit->columns; k++)
+            s->most_w[s->a->boards[b].first_column + k] =
+                fit->prior.most_w != NULL ? fit->prior.most_w[k] : INFINITY;
+    }
+}
+
+static void find_cells(sharing *s)
+{
+    const jm__tree *tree = s->tree;
+    for (size_t n = 0, i = 0; n <= tree->nodes.count; n++) {
+        while (i < tree->cells.count && tree->cells.items[i].node < n)
+            i++;
+        s->first_cell[n] = i;
+    }
+}
+
+static jm_status share_all(sharing *s, size_t *begin, jm_error *err)
+{
+    JM_TRY(list_members(s, begin, err));
+    find_cells(s);
+    find_most(s);
+    for (size_t n = 0; n < s->tree->nodes.count; n++) {
+        if (!s->tree->nodes.items[n].whole) continue;
+        s->first = begin[n];
+        s->end = begin[n + 1];
+        add_up(s);
+        find_covariance(s);
+        find_members(s);
+        share(s);
+    }
+    return JM_OK;
+}
+
+/* After adding up. Adds to self_j of the rows within each whole, and to the sums of those around them, their
+ * shares of what is left. */
+static jm_status wholes_share(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
+                              jm_error *err)
+{
+    sharing s = {.subtotals = subtotals, .tree = tree, .a = a};
+    size_t count = tree->nodes.count, *begin = NULL;
+    size_t **const numbers[] = {&begin, &s.members, &s.first_cell};
+    double **const arrays[] = {&s.seconds, &s.covariance, &s.most_w, &s.shared, &s.most_j, &s.taken};
+    bool fine = true;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        *numbers[i] = calloc(count + 2, sizeof(size_t));
+        fine = fine && *numbers[i] != NULL;
+    }
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        *arrays[i] = calloc((i < 3 ? a->columns : count) + 1, sizeof(double));
+        fine = fine && *arrays[i] != NULL;
+    }
+    jm_status status = fine ? share_all(&s, begin, err) : jm__no_memory(err, "jm_report_create");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        free(*numbers[i]);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(*arrays[i]);
+    return status;
+}
+
+static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__board_set boards)
+{
+    char text[256];
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t b = 0; b < a->dataset->board_count && b < 63 && used + 16 < sizeof text; b++) {
+        if (!(boards & jm__board_bit(b))) continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", used > 0 ? "," : "",
+                                 jm__attribution_index(a, b));
+    }
+    return jm__tree_text(tree, "%s", text);
+}
 
 typedef struct maker {
     jm__tree *tree;
@@ -45,22 +747,9 @@ jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub)
         return node->measured || sub->measured ? JM_PROVENANCE_MEASURED : JM_PROVENANCE_FITTED;
     if (!sub->energy.known) return JM_PROVENANCE_UNRESOLVED;
     /* Most of it shares columns. */
-    bool merged = sub->merged_s > 0.5 * sub->busy_s;
+    bool merged = sub->spent.merged_s > 0.5 * sub->spent.busy_s;
     if (merged) return JM_PROVENANCE_WEAK;
     return sub->energy.decided ? JM_PROVENANCE_FITTED : sub->energy.believed;
-}
-
-static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__board_set boards)
-{
-    char text[256];
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t b = 0; b < a->dataset->board_count && b < 63 && used + 16 < sizeof text; b++) {
-        if (!(boards & jm__board_bit(b))) continue;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", used > 0 ? "," : "",
-                                 jm__attribution_index(a, b));
-    }
-    return jm__tree_text(tree, "%s", text);
 }
 
 /* A field that nobody sets is missing, not 0. */
@@ -68,9 +757,9 @@ static const jm_row nothing_yet = {JM_ROW_FIELDS(JM_NOTHING_YET)};
 
 static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *sub)
 {
-    if (sub->forward_j + sub->backward_j > 0) {
-        row->forward_share = sub->forward_j / sub->work_j;
-        row->backward_share = sub->backward_j / sub->work_j;
+    if (sub->spent.forward_j + sub->spent.backward_j > 0) {
+        row->forward_share = sub->spent.forward_j / sub->spent.work_j;
+        row->backward_share = sub->spent.backward_j / sub->spent.work_j;
     }
     if (node->mostly_at == NULL) return;
     row->mostly_at = node->mostly_at;
@@ -103,7 +792,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->calls = node->calls;
     if (node->amounts[JM_AMOUNT_SAMPLES] > 0) row->samples = node->amounts[JM_AMOUNT_SAMPLES];
     if (node->amounts[JM_AMOUNT_TOKENS] > 0) row->tokens = node->amounts[JM_AMOUNT_TOKENS];
-    row->busy_s = sub->busy_s;
+    row->busy_s = sub->spent.busy_s;
     row->energy_j = sub->energy.energy_j + sub->measured_j;
     row->energy_low_j = jm__energy_low(row->energy_j, half_j);
     row->energy_high_j = row->energy_j + half_j;
@@ -119,7 +808,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     bool worked = node->start_ns != INT64_MAX;
     row->start_ns = jm__node_start_ns(node) == INT64_MAX ? 0 : jm__node_start_ns(node);
     row->end_ns = worked ? node->end_ns : node->host_end_ns;
-    if (node->calls > 0 && sub->busy_s == 0 && is_unseen(m->a, node)) {
+    if (node->calls > 0 && sub->spent.busy_s == 0 && is_unseen(m->a, node)) {
         row->energy_j = row->energy_low_j = row->energy_high_j = NAN;
         row->provenance = JM_PROVENANCE_UNRESOLVED;
     }
@@ -158,8 +847,8 @@ static bool is_upstream(const jm__tree *tree, size_t node)
 static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_error *err)
 {
     JM_TRY(jm__means_find(&m->means, m->a, err));
-    JM_TRY(jm__subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
-    JM_TRY(jm__wholes_share(m->sub, m->tree, m->a, err));
+    JM_TRY(subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
+    JM_TRY(wholes_share(m->sub, m->tree, m->a, err));
     if (!jm__draws_u_j(&m->stood_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
     JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->options.by, err));
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");
@@ -169,7 +858,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
         fill_row(&rows->items[rows->count++], m, node);
         if (!jm__vec_push(&rows->nodes, node)) return jm__no_memory(err, "jm__rows_make");
     }
-    JM_TRY(jm__totals_sum(totals, m->a, err));
+    JM_TRY(totals_sum(totals, m->a, err));
     JM_TRY(add_unresolved(rows, totals, m->a, err));
     for (size_t i = 0; i < rows->count; i++) {
         jm_row *row = &rows->items[i];
@@ -186,7 +875,7 @@ jm_status jm__rows_make(jm__rows *rows, jm_report_totals *totals, jm__tree *tree
     maker m = {.tree = tree, .a = a};
     m.sub = calloc(tree->nodes.count + 1, sizeof *m.sub);
     jm_status status = m.sub != NULL ? make(rows, totals, &m, err) : jm__no_memory(err, "jm__rows_make");
-    jm__subtotals_free(m.sub, tree->nodes.count);
+    subtotals_free(m.sub, tree->nodes.count);
     jm__row_order_free(&m.order);
     free(m.stood_u_j);
     jm__means_free(&m.means);

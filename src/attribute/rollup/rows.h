@@ -1,10 +1,34 @@
-/* From a filled tree to rows: energies, intervals, provenance, order. */
+/* From a filled tree to rows and totals: energies, intervals, provenance, order. */
 #ifndef JM_ATTRIBUTE_ROLLUP_ROWS_H
 #define JM_ATTRIBUTE_ROLLUP_ROWS_H
 
 #include "attribute/attribution.h"
-#include "attribute/rollup/subtotals.h"
+#include "attribute/rollup/energy.h"
 #include "attribute/rollup/tree.h"
+
+typedef struct jm__subtotal {
+    jm__cell *cells; /* sorted by column; while adding up */
+    size_t cell_count;
+    double measured_j, measured_u_j;
+    jm__spent spent;
+    double rest_j;    /* of a whole: what its parts leave of it */
+    double whole_u_j; /* of a part of a whole: what the whole's error is in it */
+    bool measured, shown;
+    jm__energy energy;
+    jm__mean_sums means;
+} jm__subtotal;
+
+/* Where each node stands among the rows: parents before their children. */
+
+typedef struct jm__row_order {
+    size_t *nodes;  /* [nodes of the tree], as rows */
+    int32_t *depth; /* [nodes of the tree], by node */
+} jm__row_order;
+
+/* Siblings as the program ran; kernels and types by their energy. */
+jm_status jm__row_order_find(jm__row_order *order, const jm__tree *tree, const jm__subtotal *subtotals,
+                             jm_by by, jm_error *err);
+void jm__row_order_free(jm__row_order *order);
 
 typedef struct jm__rows {
     jm_row *items;
@@ -12,7 +36,6 @@ typedef struct jm__rows {
     size_t capacity;
     JM_VEC(size_t) nodes; /* of each row; JM__NO_NODE: of `(unresolved)` */
 } jm__rows;
-
 void jm__rows_free(jm__rows *rows);
 
 /* How the figure of a row is known. */

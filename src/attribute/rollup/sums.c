@@ -2,8 +2,8 @@
 #include "attribute/rollup/sums.h"
 
 #include "attribute/fit/student.h"
-#include "attribute/rollup/draws.h"
 #include "attribute/rollup/energy.h"
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ static void take_rows(part_sum *sum, const jm__sums *s, const size_t *rows, size
     }
 }
 
-/* Parts of a whole took g of what the whole's measured energy and the sum of its parts differ by (wholes.c).
+/* Parts of a whole took g of what the whole's measured energy and the sum of its parts differ by (rows.c).
  * So their error is their own, less g times that of all the whole's nodes, and g times that of the
  * measurement. The whole has a g of 1: the measurement's error, and nothing else. */
 static void find_factors(part_sum *sum, const jm__sums *s)
@@ -185,7 +185,7 @@ static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
     return status;
 }
 
-/* Rows are taken to differ from their columns' means each by itself (uneven.c), but calls of one layer, as
+/* Rows are taken to differ from their columns' means each by itself (sums.c), but calls of one layer, as
  * spans, differ alike: what that adds. */
 static jm_status alike_covariance(const part_sum *left, const part_sum *right, const jm__sums *s,
                                   double *out_j2, jm_error *err)
@@ -344,4 +344,119 @@ jm_status jm__sums_covariance(const jm__sums *s, size_t row_a, size_t row_b, dou
     part_free(&parts[0]);
     part_free(&parts[1]);
     return status;
+}
+
+/* Between two of them by a straight line: type 7 of Hyndman and Fan (1996), as in NumPy. */
+static double quantile(const double *sorted, size_t count, double share)
+{
+    double at = share * (double)(count - 1);
+    size_t below = (size_t)at, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
+}
+
+static void find_quantiles(jm_report_totals *t, const jm__rows *rows, double *energies_j)
+{
+    size_t count = 0, known = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (strcmp(rows->items[i].kind, "request") != 0) continue;
+        count++;
+        if (!isnan(rows->items[i].energy_j)) energies_j[known++] = rows->items[i].energy_j;
+    }
+    t->requests = (int64_t)count;
+    if (known < count || count == 0) return;
+    qsort(energies_j, count, sizeof *energies_j, jm__compare_doubles);
+    t->request_median_j = quantile(energies_j, count, 0.5);
+    t->request_p95_j = quantile(energies_j, count, 0.95);
+}
+
+static jm_status sum_parts(const jm__sums *s, const char *kind, size_t *numbers, jm_sum *sum, int64_t *tokens,
+                           jm_error *err)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->rows->count; i++) {
+        const jm_row *row = &s->rows->items[i];
+        if (strcmp(row->kind, kind) != 0) continue;
+        numbers[count++] = i;
+        if (row->tokens > 0 && __builtin_add_overflow(*tokens > 0 ? *tokens : 0, row->tokens, tokens))
+            *tokens = INT64_MAX; /* of a file that says what cannot be */
+    }
+    return count > 0 ? jm__sums_add(s, numbers, count, sum, err) : JM_OK;
+}
+
+jm_status jm__request_totals_find(jm_report_totals *t, const jm__sums *s, jm_error *err)
+{
+    jm_sum prefill = {NAN, NAN, NAN}, decode = prefill;
+    t->requests = t->prefill_tokens = t->decode_tokens = -1;
+    t->request_median_j = t->request_p95_j = NAN;
+    jm_status status = JM_OK;
+    if (s->a->options.by == JM_BY_REQUEST) {
+        size_t *numbers = calloc(s->rows->count + 1, sizeof *numbers);
+        double *energies_j = calloc(s->rows->count + 1, sizeof *energies_j);
+        if (numbers != NULL && energies_j != NULL) {
+            find_quantiles(t, s->rows, energies_j);
+            status = sum_parts(s, "prefill", numbers, &prefill, &t->prefill_tokens, err);
+            if (status == JM_OK) status = sum_parts(s, "decode", numbers, &decode, &t->decode_tokens, err);
+        } else {
+            status = jm__no_memory(err, "jm__request_totals_find");
+        }
+        free(numbers);
+        free(energies_j);
+    }
+    t->prefill_j = prefill.energy_j;
+    t->prefill_low_j = prefill.low_j;
+    t->prefill_high_j = prefill.high_j;
+    t->decode_j = decode.energy_j;
+    t->decode_low_j = decode.low_j;
+    t->decode_high_j = decode.high_j;
+    return status;
+}
+
+/* A column has one power, the mean over its time; a row of the report that holds the share f of that time may
+ * draw more or less.
+ *
+ * Let each row's own time draw the column's mean and a difference of its own, of variance (u x)^2,
+ * independent but for their mean over all time, which is none. With n rows of equal shares, what rows of the
+ * share f together draw is then off by a variance of (u x S)^2 f (1 - f) / n, S being the column's seconds,
+ * and two sets of rows that have nothing in common by a covariance of -(u x S)^2 f g / n: all rows together
+ * are off by nothing. With unequal shares n is one over the sum of their squares. u is the fit's misfit. */
+
+/* Two kernels that run together share the joules of their column by multiprocessors, which draw alike within
+ * some 30 % from one kernel to another (the families' powers, prior/source.c). So the share f of one
+ * is off by 0.3 f (1 - f); with n between 1 and 2 an u of 0.15 to 0.3 is that for the smaller share. */
+static const double joint_u = 0.2;
+
+static bool is_joint(const jm__work_set *work, const jm__columns *columns, size_t column)
+{
+    for (size_t c = work->classes.count; c-- > 0 && work->classes.items[c].joint;) /* the last ones */
+        if (columns->of_class[c] == column) return true;
+    return false;
+}
+
+static jm_status find_board(jm__board_part *part, const jm__work_set *work, const jm__tree *tree,
+                            jm_error *err)
+{
+    jm__fit *fit = &part->fit;
+    fit->uneven = calloc(fit->columns + 1, sizeof *fit->uneven);
+    if (fit->uneven == NULL) return jm__no_memory(err, "jm_report_create");
+    for (size_t i = 0; i < tree->cells.count; i++) {
+        const jm__cell *cell = &tree->cells.items[i];
+        if (cell->column < part->first_column || cell->column >= part->first_column + fit->columns) continue;
+        jm__uneven *column = &fit->uneven[cell->column - part->first_column];
+        column->seconds += cell->seconds;
+        column->square += cell->seconds * cell->seconds; /* a sum until all are here */
+    }
+    for (size_t k = 0; k < fit->columns; k++) {
+        jm__uneven *column = &fit->uneven[k];
+        double share_square = column->seconds > 0 ? column->square / pow(column->seconds, 2) : 0;
+        double u = is_joint(work, &part->work->columns, k) ? hypot(fit->misfit, joint_u) : fit->misfit;
+        column->square = pow(u * fit->power_w[k], 2) * share_square;
+    }
+    return JM_OK;
+}
+
+jm_status jm__uneven_find(jm__attribution *a, const jm__tree *tree, jm_error *err)
+{
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].fit.fitted) JM_TRY(find_board(&a->boards[b], &a->work, tree, err));
+    return JM_OK;
 }

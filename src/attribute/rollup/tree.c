@@ -150,6 +150,14 @@ void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds)
     if (!jm__vec_push(&tree->cells, cell) || !jm__map_put(&tree->by_column, &key, at)) tree->failed = true;
 }
 
+void jm__tree_add_busy(jm__tree *tree, size_t node, size_t board, size_t column, double seconds)
+{
+    if (node == JM__NO_NODE || seconds == 0) return;
+    tree->nodes.items[node].spent.busy_s += seconds;
+    tree->nodes.items[node].boards |= jm__board_bit(board);
+    jm__tree_add(tree, node, (uint32_t)column, seconds);
+}
+
 void jm__tree_seen(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns, size_t board)
 {
     if (tree->failed || node == JM__NO_NODE) return;

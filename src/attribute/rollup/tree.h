@@ -2,9 +2,9 @@
 #ifndef JM_ATTRIBUTE_ROLLUP_TREE_H
 #define JM_ATTRIBUTE_ROLLUP_TREE_H
 
-#include "attribute/fit/cell.h"
+#include "attribute/fit/fit.h"
 #include "attribute/input/span_index.h"
-#include "attribute/input/told.h"
+#include "attribute/input/steps.h"
 #include "base/map.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
@@ -22,6 +22,23 @@ static inline jm__board_set jm__board_bit(size_t board)
     return UINT64_C(1) << (board < 63 ? board : 63);
 }
 
+/* Plain sums over work, at the powers that the fit found. */
+typedef struct jm__spent {
+    double busy_s;
+    double merged_s; /* of that: in classes that share a column with others */
+    double work_j;   /* of kernels, and of those in forward and backward passes */
+    double forward_j, backward_j;
+} jm__spent;
+
+static inline void jm__spent_add(jm__spent *to, const jm__spent *more, double share)
+{
+    to->busy_s += share * more->busy_s;
+    to->merged_s += share * more->merged_s;
+    to->work_j += share * more->work_j;
+    to->forward_j += share * more->forward_j;
+    to->backward_j += share * more->backward_j;
+}
+
 typedef struct jm__node {
     size_t parent;    /* JM__NO_NODE: top; always created before its children */
     size_t span;      /* by="span": the one that it is, by index; JM__NO_SPAN: none */
@@ -35,14 +52,11 @@ typedef struct jm__node {
     int64_t calls;
     double stood_calls; /* of steps that traced ones stand for: they come on top when all are there */
     int64_t amounts[JM_AMOUNTS]; /* of the steps in it, 0: none told */
-    double busy_s;               /* its own */
+    jm__spent spent;             /* its own */
     double shared_s;             /* busy time of its that is in rows beside it: cells in `shared` */
-    double work_j; /* of the kernels in its own cells, and of those in forward and backward passes */
-    double forward_j;
-    double backward_j;
-    const char *mostly_at; /* see mostly.h; NULL: nowhere */
-    double mostly_share;   /* of its time */
-    int64_t told, untold;  /* calls of a collective whose bytes are known, or not */
+    const char *mostly_at;       /* see energy.h; NULL: nowhere */
+    double mostly_share;         /* of its time */
+    int64_t told, untold;        /* calls of a collective whose bytes are known, or not */
     double bytes;
     double ran_s;          /* of these calls, without waiting */
     double exposed_s;      /* of busy_s: no other kernel ran beside the collective */
@@ -58,11 +72,10 @@ typedef struct jm__node {
     bool upstream;  /* measured, but its joules are in other rows too: none of them its own */
     double whole_j; /* with all children, measured over its own time; NAN: not */
     double whole_u_j;
-    double whole_s;  /* that time, over all boards */
-    bool whole;      /* that is what its rows show; set when rows are made, as the next two */
-    double self_j;   /* of the node alone */
-    double taken;    /* part of what the whole around it is off by that is in self_j */
-    double merged_s; /* of its own busy time: in classes that share a column with others */
+    double whole_s; /* that time, over all boards */
+    bool whole;     /* that is what its rows show; set when rows are made, as the next two */
+    double self_j;  /* of the node alone */
+    double taken;   /* part of what the whole around it is off by that is in self_j */
 } jm__node;
 
 typedef struct jm__tree {
@@ -74,7 +87,7 @@ typedef struct jm__tree {
     jm__map by_column;       /* numbers of cells */
     jm__map alike;           /* of nodes that no other call will find, the first of each path and kind */
     jm__map alike_cells;
-    JM_VEC(double) off_j; /* [nodes * JM_DRAWS], or empty: see draws.h */
+    JM_VEC(double) off_j; /* [nodes * JM_DRAWS], or empty: see energy.h */
     double *off_board_j;  /* [boards * JM_DRAWS]: of all rows of each; NULL: no steps are stood for */
     bool failed;          /* memory is out, or too many nodes: checked once, at the end */
     bool full;
@@ -98,7 +111,17 @@ size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char 
 /* A text that lives as long as the tree; NULL once it has failed. */
 const char *jm__tree_text(jm__tree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The one of this name at the top. */
+static inline size_t jm__tree_top(jm__tree *tree, const char *name, const char *kind)
+{
+    return jm__tree_node(tree, JM__NO_NODE, name, name, kind);
+}
+
 void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds);
+
+/* The same with busy time of a board. */
+void jm__tree_add_busy(jm__tree *tree, size_t node, size_t board, size_t column, double seconds);
+
 void jm__tree_seen(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns, size_t board);
 void jm__tree_seen_on_host(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns);
 

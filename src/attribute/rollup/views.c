@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,16 +131,15 @@ typedef struct row_key {
 static const uint64_t in_no_layer = JM__NO_NODE - 1;
 
 /* JM__NO_NODE: not yet. */
-static size_t known_row(const jm__views *v, const row_key *key)
+static size_t known_in(const jm__map *map, const void *key)
 {
-    const jm__map_value *known = jm__map_find(&v->rows, key);
+    const jm__map_value *known = jm__map_find(map, key);
     return known != NULL ? (size_t)known->id : JM__NO_NODE;
 }
 
-static size_t keep_row(jm__views *v, const row_key *key, size_t node)
+static size_t keep_in(jm__map *map, const void *key, jm__views *v, size_t node)
 {
-    v->rows.key_size = sizeof *key;
-    if (node != JM__NO_NODE && !jm__map_put(&v->rows, key, (jm__map_value){.id = (int64_t)node}))
+    if (node != JM__NO_NODE && !jm__map_put(map, key, (jm__map_value){.id = (int64_t)node}))
         v->tree->failed = true;
     return v->tree->failed ? JM__NO_NODE : node;
 }
@@ -147,10 +147,10 @@ static size_t keep_row(jm__views *v, const row_key *key, size_t node)
 static size_t no_layer_row(jm__views *v, size_t speaker)
 {
     const row_key key = {in_no_layer, name_of(v, speaker), jm_span_kind_text(span_of(v, speaker)->kind)};
-    size_t known = known_row(v, &key);
+    size_t known = known_in(&v->rows, &key);
     if (known != JM__NO_NODE) return known;
     const char *text = jm__tree_text(v->tree, "%s (no layer)", key.name);
-    return keep_row(v, &key, jm__tree_node(v->tree, JM__NO_NODE, text, text, key.kind));
+    return keep_in(&v->rows, &key, v, jm__tree_top(v->tree, text, key.kind));
 }
 
 /* A path that is longer is not written out again in those below it: each of 30,000 ranges inside each other
@@ -189,8 +189,8 @@ static size_t node_under(jm__views *v, size_t parent, const char *name, const ch
 size_t jm__view_node_under(jm__views *v, size_t parent, const char *name, const char *kind)
 {
     const row_key key = {parent, name, kind};
-    size_t known = known_row(v, &key);
-    return known != JM__NO_NODE ? known : keep_row(v, &key, node_under(v, parent, name, kind));
+    size_t known = known_in(&v->rows, &key);
+    return known != JM__NO_NODE ? known : keep_in(&v->rows, &key, v, node_under(v, parent, name, kind));
 }
 
 /* The range or pass around an NVTX range; JM__NO_SPAN if there is none. */
@@ -207,10 +207,10 @@ static size_t layer_view_row(jm__views *v, size_t section)
     jm_span_kind kind = span_of(v, section)->kind;
     const char *name = name_of(v, section);
     if (jm__span_kind_is_layer(kind)) return layer_row(v, section);
-    if (kind == JM_SPAN_OPTIMIZER) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "optimizer");
+    if (kind == JM_SPAN_OPTIMIZER) return jm__tree_top(v->tree, name, "optimizer");
     if (!jm__span_kind_is_range(kind)) return no_layer_row(v, v->speaker_of[section]);
     size_t outer = around_range(v, section);
-    if (outer == JM__NO_SPAN) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "nvtx");
+    if (outer == JM__NO_SPAN) return jm__tree_top(v->tree, name, "nvtx");
     return jm__view_node_under(v, v->of_span[outer] - 1, name, "nvtx");
 }
 
@@ -261,7 +261,7 @@ size_t jm__view_type_node(jm__views *v, size_t section)
     }
     if (text == NULL) return no_layer_row(v, speaker);
     jm_span_kind kind = jm__span_kind_is_range(row->kind) ? JM_SPAN_NVTX : row->kind;
-    return jm__tree_node(v->tree, JM__NO_NODE, text, text, jm_span_kind_text(kind));
+    return jm__tree_top(v->tree, text, jm_span_kind_text(kind));
 }
 
 /* The container at or around `section` that has a node already or is the outermost; those before it are
@@ -295,6 +295,12 @@ static size_t find_beside(const jm__span_index *spans, size_t section, size_t ou
 typedef struct row_name {
     const char *name, *kind;
 } row_name;
+
+static size_t named(const jm__views *v, size_t node, const jm__collective *c)
+{
+    if (node != JM__NO_NODE && c->operation != NULL) v->tree->nodes.items[node].type = c->operation;
+    return node;
+}
 
 /* Phases and windows go by name, epochs and steps are all one. */
 static row_name container_name(const jm__views *v, size_t section)
@@ -457,8 +463,9 @@ size_t jm__view_span_part(jm__views *v, size_t section)
     return node;
 }
 
-/* The path keeps the linker's name: it is the same on every machine. */
-const char *jm__view_readable_name(jm__views *v, const char *name)
+/* CUPTI gives C++ names as the linker sees them; this is how people write them. The path keeps the linker's
+ * name: it is the same on every machine. */
+static const char *view_readable_name(jm__views *v, const char *name)
 {
     char *plain;
     if (!jm__demangle(&plain, name)) v->tree->failed = true;
@@ -523,7 +530,7 @@ size_t jm__view_kernel_node(jm__views *v, uint32_t class_index)
     const jm__class *mine = &v->a->work.classes.items[class_index];
     if (mine->joint) return jm__view_kernel_node(v, mine->alone);
     size_t node =
-        jm__tree_node(v->tree, JM__NO_NODE, jm__view_readable_name(v, mine->name), mine->name, mine->kind);
+        jm__tree_node(v->tree, JM__NO_NODE, view_readable_name(v, mine->name), mine->name, mine->kind);
     if (v->split[class_index] && !mine->waits) {
         const char *shape = shape_text(v->tree, mine);
         const char *path = jm__tree_text(v->tree, "%s %s", mine->name, shape == NULL ? "" : shape);
@@ -544,7 +551,7 @@ static size_t new_inside(jm__views *v, size_t around, const char *name, const ch
         path = whole.failed ? NULL : jm__tree_text(v->tree, "%s", whole.text);
         jm__strbuf_free(&whole);
     }
-    const char *readable = jm__view_readable_name(v, name);
+    const char *readable = view_readable_name(v, name);
     if (path == NULL || readable == NULL) v->tree->failed = true;
     return v->tree->failed ? JM__NO_NODE : jm__tree_new(v->tree, around, readable, path, kind);
 }
@@ -552,13 +559,9 @@ static size_t new_inside(jm__views *v, size_t around, const char *name, const ch
 size_t jm__view_node_inside(jm__views *v, size_t around, const char *name, const char *kind, bool by_path)
 {
     const uint64_t key[2] = {around, (uintptr_t)name}; /* a text of the dataset is there once */
-    v->inside.key_size = sizeof key;
-    const jm__map_value *known = jm__map_find(&v->inside, key);
-    if (known != NULL) return (size_t)known->id;
-    size_t node = new_inside(v, around, name, kind, by_path);
-    if (node != JM__NO_NODE && !jm__map_put(&v->inside, key, (jm__map_value){.id = (int64_t)node}))
-        v->tree->failed = true;
-    return v->tree->failed ? JM__NO_NODE : node;
+    size_t known = known_in(&v->inside, key);
+    return known != JM__NO_NODE ? known
+                                : keep_in(&v->inside, key, v, new_inside(v, around, name, kind, by_path));
 }
 
 static jm__span_choice *choice_of(jm_by by)
@@ -572,7 +575,11 @@ jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a,
 {
     const jm__dataset *d = a->dataset;
     size_t sections = jm__section_count(&a->spans);
-    *v = (jm__views){.a = a, .tree = tree};
+    *v = (jm__views){.a = a,
+                     .tree = tree,
+                     .rows = {.key_size = sizeof(row_key)},
+                     .inside = {.key_size = 2 * sizeof(uint64_t)},
+                     .collectives = {.key_size = 3 * sizeof(uint64_t)}};
     v->of_span = calloc(sections + 1, sizeof *v->of_span);
     v->container_of = calloc(sections + 1, sizeof *v->container_of);
     v->of_name = calloc(d->name_count + 1, sizeof *v->of_name);
@@ -604,4 +611,194 @@ void jm__views_free(jm__views *v)
     jm__map_free(&v->inside);
     jm__map_free(&v->collectives);
     *v = (jm__views){0};
+}
+
+/* Rows of collectives (NCCL, NVSHMEM, RCCL): of nobody's layer, whoever launched them. */
+
+static const char collective_kind[] = "collective", wait_kind[] = "wait";
+
+static bool is_of_kind(const jm__views *v, size_t node, const char *wanted)
+{
+    return strcmp(v->tree->nodes.items[node].kind, wanted) == 0;
+}
+
+bool jm__view_is_collective(const jm__views *v, size_t node)
+{
+    return is_of_kind(v, node, collective_kind);
+}
+
+bool jm__view_is_wait(const jm__views *v, size_t node)
+{
+    return is_of_kind(v, node, wait_kind);
+}
+
+/* The innermost span at or around it that says when and not what: a phase, a step. */
+static size_t innermost_container(const jm__views *v, size_t section)
+{
+    const jm__span_index *spans = &v->a->spans;
+    const jm__span *all = v->a->dataset->spans;
+    size_t s = section;
+    while (s != JM__NO_SPAN && !jm__span_kind_is_container(all[jm__section_span(spans, s)].kind))
+        s = jm__section_parent(spans, s);
+    return s;
+}
+
+/* Its first equal, after which the row is called. */
+static const jm__collective *one_of(const jm__views *v, uint32_t collective)
+{
+    const jm__collective *items = v->a->work.ranks.collectives.items.items;
+    return &items[items[collective].same_as];
+}
+
+/* Rows of single spans have no path of their own, so those inside them are found by the node around them. */
+static size_t node_in_span(jm__views *v, size_t container, const jm__collective *c)
+{
+    size_t around = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_span_node(v, container);
+    return jm__view_node_inside(v, around, c->name, collective_kind, false);
+}
+
+/* ---- waiting */
+
+/* One GPU is named where hardly another one was waited for. */
+static size_t wait_node(jm__views *v, size_t node, uint32_t collective)
+{
+    static const double hardly_another = 0.9;
+    const jm__ranks *ranks = &v->a->work.ranks;
+    const char *path = jm__tree_text(v->tree, "%s/waiting", v->tree->nodes.items[node].path);
+    if (path == NULL) return JM__NO_NODE;
+    size_t known = jm__tree_find(v->tree, path, wait_kind);
+    if (known != JM__NO_NODE) return known;
+    double share;
+    size_t board = jm__collective_awaited(&ranks->waits, &ranks->collectives, collective, &share);
+    const char *text = "waiting for the others";
+    if (board != SIZE_MAX && share >= hardly_another)
+        text = jm__tree_text(v->tree, "waiting for GPU %d", jm__attribution_index(v->a, board));
+    return jm__tree_node(v->tree, node, text, path, wait_kind);
+}
+
+/* Did more than one rank that the report is of wait in it? */
+static bool several_waited(const jm__views *v, uint32_t collective)
+{
+    const jm__ranks *ranks = &v->a->work.ranks;
+    const jm__collective *items = ranks->collectives.items.items;
+    const jm__collective_wait *first = NULL;
+    for (size_t i = 0; i < ranks->waits.count; i++) {
+        const jm__collective_wait *wait = &ranks->waits.items[i];
+        if (items[wait->collective].same_as != items[collective].same_as || !(wait->wait_s > 0)) continue;
+        if (!jm__dataset_process_has_pid(v->a->dataset, wait->process_id, v->a->options.process_id)) continue;
+        if (first == NULL) first = wait;
+        if (wait->process_id != first->process_id || wait->board != first->board) return true;
+    }
+    return false;
+}
+
+/* "rank 1 (GPU 1)" */
+static size_t rank_node(jm__views *v, size_t waiting, int64_t process_id, size_t board)
+{
+    const jm__process *process = jm__dataset_process(v->a->dataset, process_id);
+    int gpu = jm__attribution_index(v->a, board);
+    const char *name = process != NULL && process->rank >= 0
+                           ? jm__tree_text(v->tree, "rank %" PRId64 " (GPU %d)", process->rank, gpu)
+                           : jm__tree_text(v->tree, "GPU %d", gpu);
+    return name == NULL ? JM__NO_NODE : jm__view_node_under(v, waiting, name, wait_kind);
+}
+
+static size_t waiting_node(jm__views *v, size_t node, int64_t process_id, uint32_t collective, size_t board)
+{
+    size_t waiting = node == JM__NO_NODE ? JM__NO_NODE : wait_node(v, node, collective);
+    bool parted = waiting != JM__NO_NODE && several_waited(v, collective);
+    return parted ? rank_node(v, waiting, process_id, board) : waiting;
+}
+
+static size_t row_node(jm__views *v, const jm__collective *c)
+{
+    const char *name = c->kernel != NULL ? view_readable_name(v, c->name) : c->name;
+    return named(v, jm__tree_node(v->tree, JM__NO_NODE, name, c->name, collective_kind), c);
+}
+
+/* Asked for each kernel: found once for each rank. */
+static size_t rank_row(jm__views *v, int64_t process_id, uint32_t collective, size_t waits_on)
+{
+    const uint64_t key[3] = {collective, (uint64_t)process_id, waits_on};
+    size_t node = known_in(&v->collectives, key);
+    if (node != JM__NO_NODE) return node;
+    node = row_node(v, one_of(v, collective));
+    if (waits_on != JM__WAITS_NOT) node = waiting_node(v, node, process_id, collective, waits_on);
+    return keep_in(&v->collectives, key, v, node);
+}
+
+size_t jm__view_collective_node(jm__views *v, size_t section, int64_t process_id, uint32_t collective,
+                                size_t waits_on)
+{
+    jm_by by = v->a->options.by;
+    const jm__collective *c = one_of(v, collective);
+    if (by != JM_BY_SPAN && by != JM_BY_PHASE) return rank_row(v, process_id, collective, waits_on);
+    size_t container = innermost_container(v, section);
+    if (by == JM_BY_SPAN) return named(v, node_in_span(v, container, c), c);
+    size_t around = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_container_node(v, container);
+    return jm__view_node_under(v, around, collective_kind, collective_kind);
+}
+
+/* Phases have a time of their own, so their energy needs no fit: counter and power sensor tell it. */
+
+static bool has_container_around(const jm__span_index *spans, size_t section)
+{
+    for (size_t s = jm__section_parent(spans, section); s != JM__NO_SPAN; s = jm__section_parent(spans, s))
+        if (jm__span_kind_is_container(kind_of(spans, s))) return true;
+    return false;
+}
+
+static bool measure(const jm__attribution *a, jm__node *node, const jm__windows *windows)
+{
+    double sum_j = 0, variance = 0, sum_s = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted || !jm__board_is_fitted(part->board)) continue;
+        jm__windows known = {0};
+        bool fine = jm__windows_add_all(&known, windows) && jm__windows_subtract(&known, &part->lost);
+        bool any = known.count > 0;
+        jm__total total = jm__board_total(part, &known);
+        sum_s += (double)jm__windows_duration_ns(&known) * 1e-9;
+        jm__vec_free(&known);
+        if (!fine) return false;
+        if (total.source == NULL || !any) return true;
+        sum_j += total.energy_j;
+        variance += total.u_j * total.u_j;
+    }
+    node->whole_j = sum_j;
+    node->whole_u_j = sqrt(variance);
+    node->whole_s = sum_s;
+    return true;
+}
+
+bool jm__measure_phases(jm__views *v)
+{
+    const jm__span_index *spans = &v->a->spans;
+    if (v->a->options.process_id != 0 || v->tree->failed) return true; /* boards do not know processes */
+    size_t count = v->tree->nodes.count;
+    jm__windows *of_node = calloc(count + 1, sizeof *of_node), all = {0};
+    int64_t sum_ns = 0;
+    bool fine = of_node != NULL;
+    for (size_t s = 0; fine && s < jm__section_count(spans); s++) {
+        if (kind_of(spans, s) != JM_SPAN_PHASE || has_container_around(spans, s)) continue;
+        size_t node = jm__view_container_node(v, s);
+        if (node >= count) continue; /* not in the report's time */
+        fine = jm__windows_add_within(&of_node[node], &v->a->windows, jm__section_start_ns(spans, s),
+                                      jm__section_end_ns(spans, s));
+    }
+    for (size_t n = 0; fine && n < count; n++) {
+        jm__windows_normalise(&of_node[n]);
+        sum_ns += jm__windows_duration_ns(&of_node[n]);
+        fine = jm__windows_add_all(&all, &of_node[n]);
+    }
+    jm__windows_normalise(&all);
+    /* Phases of two processes at one time share the board: no sensor tells them apart. */
+    bool apart = sum_ns == jm__windows_duration_ns(&all);
+    for (size_t n = 0; fine && apart && n < count; n++)
+        if (of_node[n].count > 0) fine = measure(v->a, &v->tree->nodes.items[n], &of_node[n]);
+    for (size_t n = 0; of_node != NULL && n < count; n++)
+        jm__vec_free(&of_node[n]);
+    free(of_node);
+    jm__vec_free(&all);
+    return fine;
 }

@@ -6,9 +6,6 @@
 #include "attribute/rollup/tree.h"
 #include "format/rows/span_kind.h"
 
-/* By request, rows of the pass: who the time of a span is shared among. */
-enum { JM_REQUESTS_NONE, JM_REQUESTS_OTHERS, JM_REQUESTS_FIRST };
-
 typedef struct jm__views {
     const jm__attribution *a;
     jm__tree *tree;
@@ -28,6 +25,11 @@ typedef struct jm__views {
     jm__map collectives;  /* nodes of (collective, process, board that it waits on) */
 } jm__views;
 
+/* Of the phase view. False if memory is out. */
+bool jm__measure_phases(jm__views *views);
+
+/* By request, rows of the pass: who the time of a span is shared among. */
+enum { JM_REQUESTS_NONE, JM_REQUESTS_OTHERS, JM_REQUESTS_FIRST };
 jm_status jm__views_init(jm__views *views, jm__tree *tree, const jm__attribution *a, jm_error *err);
 void jm__views_free(jm__views *views);
 
@@ -48,7 +50,6 @@ size_t jm__view_span_part(jm__views *views, size_t section);
 /* The next outer section of a part, from `section` on, whose row is not around that of the part; JM__NO_SPAN:
  * none. `up`: the row around the last one that is; first the part's own. */
 size_t jm__view_next_beside(const jm__views *views, size_t section, size_t *up);
-
 size_t jm__view_kernel_node(jm__views *views, uint32_t class_index);
 
 /* The node of kernels of this name inside another, made if it is not there; launch shapes share it. Its path
@@ -64,9 +65,6 @@ size_t jm__view_collective_node(jm__views *views, size_t section, int64_t proces
                                 size_t waits_on);
 bool jm__view_is_collective(const jm__views *views, size_t node);
 bool jm__view_is_wait(const jm__views *views, size_t node);
-
-/* CUPTI gives C++ names as the linker sees them; this is how people write them. */
-const char *jm__view_readable_name(jm__views *views, const char *name);
 
 /* A node under another: "phase/step". A name that holds a slash is written so that no two rows meet. */
 size_t jm__view_node_under(jm__views *views, size_t parent, const char *name, const char *kind);

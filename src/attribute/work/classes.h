@@ -1,12 +1,46 @@
-/* Kinds of work: the unit whose power is fitted. */
+/* Kinds of work, the unit whose power is fitted: what they do, told by their names, and where they can run.
+ */
 #ifndef JM_ATTRIBUTE_WORK_CLASSES_H
 #define JM_ATTRIBUTE_WORK_CLASSES_H
 
-#include "attribute/work/kernel_family.h"
 #include "base/vec.h"
 #include "format/dataset.h"
-
 #include <stdbool.h>
+
+/* What a name tells. */
+#define JM_KERNEL_FAMILY_MAP(X)                                                                              \
+    X(OTHER)                                                                                                 \
+    X(COLLECTIVE)                                                                                            \
+    X(MATRIX)                                                                                                \
+    X(WARP_MATRIX)  /* matrix product by instructions of a warp (mma.sync), of before Hopper */              \
+    X(PLAIN_MATRIX) /* matrix product in single or double precision */                                       \
+    X(ATTENTION)                                                                                             \
+    X(CONVOLUTION)                                                                                           \
+    X(DEPTHWISE)                                                                                             \
+    X(BATCH_NORM)                                                                                            \
+    X(REDUCTION) /* any other norm, or reduction */                                                          \
+    X(ELEMENTWISE)                                                                                           \
+    X(TRANSCENDENTAL) /* elementwise with exponentials */                                                    \
+    X(COPY)                                                                                                  \
+    X(FILL)                                                                                                  \
+    X(TRANSFER) /* transfer between host and board */                                                        \
+    X(INDEX)    /* gather, scatter or sort */
+
+typedef enum jm__kernel_family {
+#define X(name) JM_KERNEL_FAMILY_##name,
+    JM_KERNEL_FAMILY_MAP(X)
+#undef X
+        JM_KERNEL_FAMILY_COUNT
+} jm__kernel_family;
+
+/* `name`: of a kernel as CUPTI gives it or in plain C++, or of a copy ("[memcpy DtoD]"). OTHER if its name
+ * tells nothing. Only the first thousand bytes of a name are looked at. */
+jm__kernel_family jm__kernel_family_of(const char *name);
+
+/* How many multiprocessors a kernel can be on: by that, kernels that run together share their time. */
+
+/* Of a board; of one that the recording does not say it of, as many as a Hopper has. */
+uint32_t jm__multiprocessors_on(const jm_board *board);
 
 /* What a copy of memory is; what was copied to the host, the program may have waited for. */
 typedef enum jm__copy { JM_NO_COPY, JM_COPY, JM_COPY_TO_HOST } jm__copy;
@@ -25,6 +59,11 @@ typedef struct jm__class {
     uint32_t alone;       /* the class that it is when alone, */
     uint32_t column_with; /* the first of the two classes that share a column: itself, or the other one */
 } jm__class;
+
+/* A grid's blocks go to empty multiprocessors first, so a kernel is on as many as it has blocks, at most on
+ * all: however many threads, registers and bytes of shared memory a block takes. A copy that copy engines
+ * make is on none, and counts as one. What has no launch shape counts as half of the board. */
+float jm__multiprocessors_of(const jm__class *class, uint32_t on_board);
 
 typedef JM_VEC(jm__class) jm__classes;
 

@@ -25,31 +25,28 @@ const jm_sensor *jm__clock_sensor(const jm__dataset *dataset, const jm_board *bo
     return NULL;
 }
 
-/* The readings of a board's clock, which the caller frees. False if memory is out. */
-static bool take_readings(jm_reading **out, size_t *taken, const jm__dataset *dataset, const jm_board *board)
+bool jm__clock_readings_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)
 {
     const jm_sensor *sensor = jm__clock_sensor(dataset, board);
     size_t count = 0;
-    *out = NULL;
-    *taken = 0;
+    *track = (jm__clock_track){0};
     for (size_t i = 0; sensor != NULL && i < dataset->reading_count; i++)
         count += dataset->readings[i].sensor_id == sensor->id;
     if (count == 0) return true;
-    jm_reading *readings = malloc(count * sizeof *readings);
-    if (readings == NULL) return false;
+    track->readings = malloc(count * sizeof *track->readings);
+    if (track->readings == NULL) return false;
     for (size_t i = 0; i < dataset->reading_count; i++) {
         const jm_reading *reading = &dataset->readings[i];
-        if (reading->sensor_id == sensor->id && reading->value > 0) readings[(*taken)++] = *reading;
+        if (reading->sensor_id == sensor->id && reading->value > 0)
+            track->readings[track->count++] = *reading;
     }
-    *out = readings;
     return true;
 }
 
 bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)
 {
-    *track = (jm__clock_track){0};
     double least = INFINITY, most = 0;
-    if (!take_readings(&track->readings, &track->count, dataset, board)) return false;
+    if (!jm__clock_readings_begin(track, dataset, board)) return false;
     for (size_t i = 0; i < track->count; i++) {
         least = fmin(least, track->readings[i].value);
         most = fmax(most, track->readings[i].value);
@@ -58,19 +55,7 @@ bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, c
     return true;
 }
 
-bool jm__clock_between_begin(jm__clock_between *clock, const jm__dataset *dataset, const jm_board *board)
-{
-    *clock = (jm__clock_between){0};
-    return take_readings(&clock->readings, &clock->count, dataset, board);
-}
-
-void jm__clock_between_free(jm__clock_between *clock)
-{
-    free(clock->readings);
-    *clock = (jm__clock_between){0};
-}
-
-double jm__clock_between_at(jm__clock_between *clock, int64_t t_ns)
+double jm__clock_between_at(jm__clock_track *clock, int64_t t_ns)
 {
     if (clock->count == 0) return NAN;
     while (clock->at + 1 < clock->count && clock->readings[clock->at + 1].t_ns <= t_ns)

@@ -21,19 +21,11 @@ int64_t jm__clock_track_step(jm__clock_track *track, int64_t start_ns, int64_t e
 /* The middle of a step. */
 double jm__clock_step_mhz(int64_t step);
 
-/* The same readings without steps: the clock at any moment. */
-typedef struct jm__clock_between {
-    jm_reading *readings; /* by time */
-    size_t count;
-    size_t at;
-} jm__clock_between;
-
-/* False if memory is out. */
-bool jm__clock_between_begin(jm__clock_between *clock, const jm__dataset *dataset, const jm_board *board);
-void jm__clock_between_free(jm__clock_between *clock);
+/* The same without steps, whether the clock moved or not. False if memory is out. */
+bool jm__clock_readings_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board);
 
 /* MHz, on the line between the readings around it; NAN: none is recorded. Times must not go back. */
-double jm__clock_between_at(jm__clock_between *clock, int64_t t_ns);
+double jm__clock_between_at(jm__clock_track *track, int64_t t_ns);
 
 /* The sensor of a board's clock; NULL: none is recorded. */
 const jm_sensor *jm__clock_sensor(const jm__dataset *dataset, const jm_board *board);

@@ -1,23 +1,26 @@
-/* Collectives by what the spans around their launch say, else by the names of their kernels. */
+/* Collectives by what the spans around their launch say, else by the names of their kernels; calls by rank.
+ */
 #include "attribute/work/collectives.h"
 
+#include "base/status.h"
 #include "base/strbuf.h"
 #include "format/rows/span_kind.h"
 #include "record/timeline/ring_format.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-typedef struct collective_key {
-    int64_t operation; /* names of the outermost span, 0: none */
-    int64_t group;
-    uintptr_t kernel; /* where there is no span */
-    int64_t channel;
-} collective_key;
+/* Operations times groups; what is beyond is told as any other kernel. */
+enum { JM_COLLECTIVES_MAX = 4096 };
+
+/* Not matched with other ranks' calls. */
+#define JM__ALONE INT64_MIN
 
 /* Words in kernels' names, without what stands between them; the first that is there.
  * ncclDevKernel_AllReduce_..., ncclSymDevKernel_AllGather_..., ncclKernel_SendRecv; one_shot_all_reduce and
- * multimem_all_gather of PyTorch, cross_device_reduce of vLLM. (See kernel_family.c.) */
+ * multimem_all_gather of PyTorch, cross_device_reduce of vLLM. (See classes.c.) */
 static const struct {
     const char *word, *operation;
 } operations[] = {
@@ -28,7 +31,15 @@ static const struct {
     {"scatter", "scatter"},      {"kernelreduce", "reduce"},
 };
 
-const char *jm__collective_operation(const char *kernel)
+typedef struct collective_key {
+    int64_t operation; /* names of the outermost span, 0: none */
+    int64_t group;
+    uintptr_t kernel; /* where there is no span */
+    int64_t channel;
+} collective_key;
+
+/* The operation that a kernel's name tells: "all-reduce"; NULL: none. */
+static const char *collective_operation(const char *kernel)
 {
     char small[256];
     size_t length = 0;
@@ -127,7 +138,7 @@ static bool number_of(jm__collectives *c, const collective_key *key, const char 
     const char *group = jm__dataset_text(d, key->group);
     bool named = group[0] != '\0' && strncmp(group, JM_COMMUNICATOR, strlen(JM_COMMUNICATOR)) != 0;
     jm__collective fresh = {
-        .operation = told ? jm__dataset_text(d, key->operation) : jm__collective_operation(kernel),
+        .operation = told ? jm__dataset_text(d, key->operation) : collective_operation(kernel),
         .kernel = told ? NULL : kernel,
         .group = named ? group : NULL,
         .same_as = *number,
@@ -160,7 +171,9 @@ bool jm__collective_of(jm__collectives *c, size_t span, uint32_t class_index, jm
     return number_of(c, &key, kernel, &told->collective);
 }
 
-bool jm__collectives_name_group(jm__collectives *c, size_t channel, const char *group)
+/* A communicator's collectives get a name that is the same in every run: the ranks that were seen to call
+ * them. A text that is there once; NULL if memory is out. */
+static bool collectives_name_group(jm__collectives *c, size_t channel, const char *group)
 {
     const char *kept = NULL;
     for (size_t i = 0; i < c->items.count; i++) {
@@ -179,8 +192,8 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Few: operations of a program times its groups. */
-void jm__collectives_unite(jm__collectives *c)
+/* After that: which of them are one. Few: operations of a program times its groups. */
+static void collectives_unite(jm__collectives *c)
 {
     for (size_t i = 0; i < c->items.count; i++)
         for (size_t k = 0; k < i; k++) {
@@ -191,4 +204,497 @@ void jm__collectives_unite(jm__collectives *c)
             c->items.items[i].same_as = (uint32_t)k;
             break;
         }
+}
+
+/* Of calls that should belong together and do not; some may be cut short by a record that was lost. */
+static const double strangers_most = 0.01; /* of one name: they may be of several groups */
+
+static const double strangers_most_in_one = 0.5; /* of one communicator, whose calls are in one order */
+
+void jm__collective_calls_free(jm__collective_calls *calls)
+{
+    for (size_t i = 0; i < calls->ranks.count; i++)
+        jm__vec_free(&calls->ranks.items[i].calls);
+    jm__vec_free(&calls->ranks);
+    jm__vec_free(&calls->channels);
+    jm__map_free(&calls->rank_at);
+    *calls = (jm__collective_calls){0};
+}
+
+typedef struct rank_key {
+    uint64_t channel, process_id, board;
+} rank_key;
+
+static jm__rank_calls *find_rank(const jm__collective_calls *calls, const rank_key *key)
+{
+    const jm__map_value *known = calls->rank_at.count > 0 ? jm__map_find(&calls->rank_at, key) : NULL;
+    return known != NULL ? &calls->ranks.items[known->id] : NULL;
+}
+
+/* NULL if memory is out. */
+static jm__rank_calls *rank_of(jm__collective_calls *calls, const rank_key *key)
+{
+    calls->rank_at.key_size = sizeof *key;
+    jm__rank_calls *known = find_rank(calls, key);
+    if (known != NULL) return known;
+    const jm__rank_calls fresh = {
+        .channel = (size_t)key->channel, .process_id = (int64_t)key->process_id, .board = (size_t)key->board};
+    if (!jm__map_put(&calls->rank_at, key, (jm__map_value){.id = (int64_t)calls->ranks.count}) ||
+        !jm__vec_push(&calls->ranks, fresh))
+        return NULL;
+    return &calls->ranks.items[calls->ranks.count - 1];
+}
+
+static bool has_channel(jm__collective_calls *calls, const jm__collectives *collectives, size_t channel)
+{
+    while (calls->channels.count <= channel) {
+        const jm__channel_key *key = &collectives->channels.items[calls->channels.count];
+        const jm__channel fresh = {.pair = key->pair != 0, .by_name = key->group == 0};
+        if (!jm__vec_push(&calls->channels, fresh)) return false;
+    }
+    return true;
+}
+
+/* Nothing will be said of it. */
+static void give_up(jm__collective_calls *calls, size_t channel)
+{
+    calls->channels.items[channel].unknown = true;
+    for (size_t i = 0; i < calls->ranks.count; i++)
+        if (calls->ranks.items[i].channel == channel) jm__vec_free(&calls->ranks.items[i].calls);
+}
+
+bool jm__collective_calls_add(jm__collective_calls *calls, const jm__collectives *collectives,
+                              uint32_t collective, const char *kernel, const jm__item *item, size_t board)
+{
+    size_t at = collectives->items.items[collective].channel;
+    const rank_key key = {at, (uint64_t)item->process_id, board};
+    jm__rank_calls *rank = rank_of(calls, &key);
+    if (rank == NULL || !has_channel(calls, collectives, at)) return false;
+    jm__channel *channel = &calls->channels.items[at];
+    if (channel->unknown) return true;
+    if (item->calls != 1 || channel->calls == JM_COLLECTIVE_CALLS_MAX) {
+        give_up(calls, at);
+        return true;
+    }
+    channel->calls++;
+    const jm__collective_call call = {.from_ns = item->start_ns,
+                                      .to_ns = item->end_ns,
+                                      .all_ns = JM__ALONE,
+                                      .kernel = kernel,
+                                      .collective = collective};
+    return jm__vec_push(&rank->calls, call);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const jm__collective_call *left = a, *right = b;
+    if (left->from_ns != right->from_ns) return left->from_ns < right->from_ns ? -1 : 1;
+    return (left->to_ns > right->to_ns) - (left->to_ns < right->to_ns);
+}
+
+/* After that: the call of a rank that began and ended then; NULL: it is not there. */
+static const jm__collective_call *collective_call_at(const jm__collective_calls *calls, size_t channel,
+                                                     const jm__item *item, size_t board)
+{
+    const rank_key key = {channel, (uint64_t)item->process_id, board};
+    const jm__rank_calls *rank = find_rank(calls, &key);
+    const jm__collective_call wanted = {.from_ns = item->start_ns, .to_ns = item->end_ns};
+    if (rank == NULL || rank->calls.count == 0) return NULL;
+    return bsearch(&wanted, rank->calls.items, rank->calls.count, sizeof wanted, by_time);
+}
+
+/* ---- which calls belong together */
+
+/* The ranks of one channel, and how far each has been gone through. */
+typedef struct matching {
+    JM_VEC(jm__rank_calls *) ranks;
+    JM_VEC(size_t) at;
+} matching;
+
+static jm__collective_call *call_of(const matching *m, size_t rank, size_t further)
+{
+    size_t at = m->at.items[rank] + further;
+    return at < m->ranks.items[rank]->calls.count ? &m->ranks.items[rank]->calls.items[at] : NULL;
+}
+
+/* The calls at which all ranks are. */
+typedef struct meeting {
+    int64_t last_begin_ns, first_end_ns;
+    size_t first_out; /* the rank whose call ends first */
+    bool same_kernel;
+} meeting;
+
+static meeting meet(const matching *m)
+{
+    meeting all = {INT64_MIN, INT64_MAX, 0, true};
+    for (size_t r = 0; r < m->ranks.count; r++) {
+        const jm__collective_call *call = call_of(m, r, 0);
+        if (call->from_ns > all.last_begin_ns) all.last_begin_ns = call->from_ns;
+        all.same_kernel = all.same_kernel && call->kernel == call_of(m, 0, 0)->kernel;
+        if (call->to_ns >= all.first_end_ns) continue;
+        all.first_end_ns = call->to_ns;
+        all.first_out = r;
+    }
+    return all;
+}
+
+static int64_t distance(int64_t a, int64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+/* The call of the rank that ends first was at one time with the others', but its next one is too, and ends
+ * nearer to when they do. */
+static bool next_fits_better(const matching *m, const meeting *all)
+{
+    const jm__collective_call *mine = call_of(m, all->first_out, 0), *next = call_of(m, all->first_out, 1);
+    int64_t others_end_ns = INT64_MAX;
+    for (size_t r = 0; r < m->ranks.count; r++)
+        if (r != all->first_out && call_of(m, r, 0)->to_ns < others_end_ns)
+            others_end_ns = call_of(m, r, 0)->to_ns;
+    return next != NULL && next->kernel == mine->kernel && next->from_ns < others_end_ns &&
+           distance(next->to_ns, others_end_ns) < distance(mine->to_ns, others_end_ns);
+}
+
+static void together(const matching *m, int64_t all_ns)
+{
+    for (size_t r = 0; r < m->ranks.count; r++)
+        call_of(m, r, 0)->all_ns = all_ns;
+}
+
+static bool all_there(const matching *m)
+{
+    for (size_t r = 0; r < m->ranks.count; r++)
+        if (call_of(m, r, 0) == NULL) return false;
+    return true;
+}
+
+/* The least and the most calls of a rank. */
+static size_t calls_of(const matching *m, bool most)
+{
+    size_t count = m->ranks.items[0]->calls.count;
+    for (size_t r = 1; r < m->ranks.count; r++)
+        if (most == (m->ranks.items[r]->calls.count > count)) count = m->ranks.items[r]->calls.count;
+    return count;
+}
+
+/* Matches; returns how many calls, of the least that a rank has, found no partners. */
+static size_t match_calls(matching *m)
+{
+    size_t least = calls_of(m, false), matched = 0;
+    bool even = least == calls_of(m, true);
+    while (all_there(m)) {
+        const meeting all = meet(m);
+        bool fit = all.last_begin_ns < all.first_end_ns && all.same_kernel;
+        if (fit && !even) fit = !next_fits_better(m, &all);
+        if (fit) together(m, all.last_begin_ns);
+        matched += fit;
+        for (size_t r = 0; r < m->ranks.count; r++)
+            m->at.items[r] += fit || even || r == all.first_out;
+    }
+    return least - matched;
+}
+
+static bool gather(matching *m, jm__collective_calls *calls, size_t channel)
+{
+    m->ranks.count = m->at.count = 0;
+    for (size_t r = 0; r < calls->ranks.count; r++) {
+        jm__rank_calls *rank = &calls->ranks.items[r];
+        if (rank->channel != channel || rank->calls.count == 0) continue;
+        qsort(rank->calls.items, rank->calls.count, sizeof *rank->calls.items, by_time);
+        if (!jm__vec_push(&m->ranks, rank) || !jm__vec_push(&m->at, 0)) return false;
+    }
+    return true;
+}
+
+static void match(matching *m, const jm__channel *channel)
+{
+    size_t ranks = m->ranks.count;
+    if (ranks < 2 || (channel->pair && ranks != 2)) return;
+    size_t least = calls_of(m, false), strangers = match_calls(m);
+    double most = channel->by_name ? strangers_most : strangers_most_in_one;
+    if ((double)strangers <= most * (double)least) return;
+    for (size_t r = 0; r < ranks; r++)
+        for (size_t i = 0; i < m->ranks.items[r]->calls.count; i++)
+            m->ranks.items[r]->calls.items[i].all_ns = JM__ALONE;
+}
+
+/* ---- what was waited */
+
+typedef struct summing {
+    jm__collective_waits *waits;
+    const jm__windows *const *windows;
+} summing;
+
+static jm__collective_wait *wait_of(summing *s, uint32_t collective, const jm__rank_calls *rank)
+{
+    for (size_t i = 0; i < s->waits->count; i++) {
+        jm__collective_wait *wait = &s->waits->items[i];
+        if (wait->collective == collective && wait->process_id == rank->process_id &&
+            wait->board == rank->board)
+            return wait;
+    }
+    const jm__collective_wait fresh = {
+        .collective = collective, .process_id = rank->process_id, .board = rank->board};
+    return jm__vec_push(s->waits, fresh) ? &s->waits->items[s->waits->count - 1] : NULL;
+}
+
+typedef struct chosen {
+    const jm__collectives *collectives;
+    uint32_t collective; /* JM__NO_COLLECTIVE: all */
+} chosen;
+
+static bool is_chosen(const chosen *which, const jm__collective_wait *wait)
+{
+    const jm__collective *items = which->collectives->items.items;
+    return which->collective == JM__NO_COLLECTIVE ||
+           items[wait->collective].same_as == items[which->collective].same_as;
+}
+
+static double awaited_s(const jm__collective_waits *waits, const chosen *which, size_t board)
+{
+    double seconds = 0;
+    for (size_t k = 0; k < waits->count; k++)
+        if (waits->items[k].board == board && is_chosen(which, &waits->items[k]))
+            seconds += waits->items[k].awaited_s;
+    return seconds;
+}
+
+/* One call of all ranks: all_ns is the begin of the one that came last. */
+static bool sum_meeting(summing *s, const matching *m)
+{
+    double waited_s = 0;
+    size_t last = 0;
+    for (size_t r = 0; r < m->ranks.count; r++) {
+        const jm__rank_calls *rank = m->ranks.items[r];
+        const jm__collective_call *call = call_of(m, r, 0);
+        jm__collective_wait *wait = wait_of(s, call->collective, rank);
+        if (wait == NULL) return false;
+        double wait_s =
+            1e-9 * (double)jm__windows_overlap_ns(s->windows[rank->board], call->from_ns, call->all_ns);
+        if (call->from_ns == call->all_ns) last = r;
+        wait->matched += jm__windows_hold(s->windows[rank->board], call->from_ns);
+        wait->calls += wait_s > 0;
+        wait->wait_s += wait_s;
+        waited_s += wait_s;
+    }
+    jm__collective_wait *late = wait_of(s, call_of(m, last, 0)->collective, m->ranks.items[last]);
+    if (late == NULL) return false;
+    late->awaited_s += waited_s;
+    late->late += waited_s > 0;
+    return true;
+}
+
+/* Calls that belong together stand in the same order with each rank. */
+static bool sum_up(summing *s, matching *m)
+{
+    for (size_t r = 0; r < m->ranks.count; r++)
+        m->at.items[r] = 0;
+    for (;;) {
+        for (size_t r = 0; r < m->ranks.count; r++)
+            while (call_of(m, r, 0) != NULL && call_of(m, r, 0)->all_ns == JM__ALONE)
+                m->at.items[r]++;
+        if (!all_there(m)) return true;
+        if (!sum_meeting(s, m)) return false;
+        for (size_t r = 0; r < m->ranks.count; r++)
+            m->at.items[r]++;
+    }
+}
+
+bool jm__collective_waits_find(jm__collective_waits *waits, jm__collective_calls *calls,
+                               const jm__windows *const *windows)
+{
+    matching m = {0};
+    summing sums = {waits, windows};
+    bool fine = true;
+    for (size_t c = 0; fine && c < calls->channels.count; c++) {
+        if (calls->channels.items[c].unknown) continue;
+        fine = gather(&m, calls, c);
+        if (!fine || m.ranks.count == 0) continue;
+        match(&m, &calls->channels.items[c]);
+        fine = sum_up(&sums, &m);
+    }
+    jm__vec_free(&m.ranks);
+    jm__vec_free(&m.at);
+    return fine;
+}
+
+size_t jm__collective_awaited(const jm__collective_waits *waits, const jm__collectives *collectives,
+                              uint32_t collective, double *share)
+{
+    const chosen which = {collectives, collective};
+    size_t most = SIZE_MAX, first = SIZE_MAX;
+    double all_s = 0, most_s = 0;
+    bool several = false;
+    for (size_t i = 0; i < waits->count; i++) {
+        size_t board = waits->items[i].board;
+        if (!is_chosen(&which, &waits->items[i])) continue;
+        if (first == SIZE_MAX) first = board;
+        several = several || board != first;
+        all_s += waits->items[i].awaited_s;
+        double board_s = awaited_s(waits, &which, board);
+        if (board_s <= most_s) continue;
+        most_s = board_s;
+        most = board;
+    }
+    *share = all_s > 0 ? most_s / all_s : 0;
+    return several ? most : SIZE_MAX;
+}
+
+void jm__ranks_free(jm__ranks *ranks)
+{
+    jm__collectives_free(&ranks->collectives);
+    jm__collective_calls_free(&ranks->calls);
+    jm__vec_free(&ranks->waits);
+    free(ranks->waiting);
+    *ranks = (jm__ranks){0};
+}
+
+static bool has_collectives(const jm__classes *classes)
+{
+    for (size_t i = 0; i < classes->count; i++)
+        if (classes->items[i].family == JM_KERNEL_FAMILY_COLLECTIVE) return true;
+    return false;
+}
+
+static bool is_wanted(const jm__dataset *d, const jm__stream *stream, const jm__windows *const *windows)
+{
+    return stream->board_id >= 1 && (size_t)stream->board_id <= d->board_count &&
+           windows[stream->board_id - 1] != NULL;
+}
+
+/* Several processes, or one on several boards. */
+static bool has_several_ranks(const jm__dataset *d, const jm__windows *const *windows)
+{
+    const jm__stream *first = NULL;
+    for (size_t i = 0; i < d->stream_count; i++) {
+        const jm__stream *stream = &d->streams[i];
+        if (!is_wanted(d, stream, windows)) continue;
+        if (first == NULL) first = stream;
+        if (stream->process_id != first->process_id || stream->board_id != first->board_id) return true;
+    }
+    return false;
+}
+
+typedef struct reading {
+    jm__ranks *ranks;
+    const jm__span_index *spans;
+    const jm__classes *classes;
+    const jm__windows *const *windows;
+} reading;
+
+static jm_status take(void *context, const jm__kernel_run *kernel, jm_error *err)
+{
+    const reading *r = context;
+    const jm__dataset *d = r->spans->dataset;
+    if (kernel->class_id < 1 || (size_t)kernel->class_id > d->class_count) return JM_OK;
+    const jm__class *class = &r->classes->items[kernel->class_id - 1];
+    if (class->family != JM_KERNEL_FAMILY_COLLECTIVE) return JM_OK;
+    if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return JM_OK;
+    const jm__stream *stream = &d->streams[kernel->stream_id - 1];
+    if (!is_wanted(d, stream, r->windows)) return JM_OK;
+    const jm__item item = {
+        .start_ns = kernel->start_ns,
+        .end_ns = kernel->end_ns > kernel->start_ns ? kernel->end_ns : kernel->start_ns,
+        .process_id = stream->process_id,
+        .calls = kernel->calls > 1 ? 2 : 1,
+    };
+    jm__collective_told told;
+    bool fine = jm__collective_of(&r->ranks->collectives, jm__span_at(r->spans, kernel->span_id),
+                                  (uint32_t)(kernel->class_id - 1), &told);
+    if (fine && told.collective != JM__NO_COLLECTIVE)
+        fine = jm__collective_calls_add(&r->ranks->calls, &r->ranks->collectives, told.collective,
+                                        class->name, &item, (size_t)stream->board_id - 1);
+    return fine ? JM_OK : jm__no_memory(err, "jm__ranks_compare");
+}
+
+/* ---- what a communicator is called */
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* "0,1" or, from three in a row on, "0-7". */
+static void add_numbers(jm__strbuf *text, const int64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count;) {
+        size_t end = i + 1;
+        while (end < count && numbers[end] == numbers[end - 1] + 1)
+            end++;
+        if (end - i < 3) end = i + 1;
+        jm__strbuf_format(text, "%s%" PRId64, i > 0 ? "," : "", numbers[i]);
+        if (end > i + 1) jm__strbuf_format(text, "-%" PRId64, numbers[end - 1]);
+        i = end;
+    }
+}
+
+/* Ranks by the numbers that their launcher gave them; without any, by their GPUs. */
+static bool name_group(jm__ranks *ranks, const jm__dataset *d, size_t channel)
+{
+    JM_VEC(int64_t) numbers = {0};
+    bool fine = true, by_gpu = false;
+    for (size_t i = 0; i < ranks->calls.ranks.count; i++) {
+        const jm__process *process = jm__dataset_process(d, ranks->calls.ranks.items[i].process_id);
+        by_gpu = by_gpu || process == NULL || process->rank < 0;
+    }
+    for (size_t i = 0; fine && i < ranks->calls.ranks.count; i++) {
+        const jm__rank_calls *rank = &ranks->calls.ranks.items[i];
+        if (rank->channel != channel) continue;
+        fine = jm__vec_push(&numbers, by_gpu ? d->boards[rank->board].index
+                                             : jm__dataset_process(d, rank->process_id)->rank);
+    }
+    jm__strbuf text = {0};
+    if (fine && numbers.count > 1) {
+        qsort(numbers.items, numbers.count, sizeof *numbers.items, by_number);
+        jm__strbuf_add(&text, by_gpu ? "GPUs " : "ranks ");
+        add_numbers(&text, numbers.items, numbers.count);
+        fine = !text.failed && collectives_name_group(&ranks->collectives, channel, text.text);
+    }
+    jm__strbuf_free(&text);
+    jm__vec_free(&numbers);
+    return fine;
+}
+
+/* A class of waiting for each class of a collective. */
+static bool add_waiting(jm__ranks *ranks, jm__classes *classes)
+{
+    ranks->classes = classes->count;
+    ranks->waiting = malloc((classes->count + 1) * sizeof *ranks->waiting);
+    bool fine = ranks->waiting != NULL;
+    for (uint32_t c = 0; fine && c < ranks->classes; c++) {
+        jm__class twin = classes->items[c];
+        ranks->waiting[c] = c;
+        if (twin.family != JM_KERNEL_FAMILY_COLLECTIVE || ranks->waits.count == 0) continue;
+        twin.waits = true;
+        ranks->waiting[c] = (uint32_t)classes->count;
+        fine = jm__vec_push(classes, twin);
+    }
+    return fine;
+}
+
+jm_status jm__ranks_compare(jm__ranks *ranks, const jm__span_index *spans, jm__classes *classes,
+                            const jm__windows *const *windows, jm_error *err)
+{
+    const jm__dataset *d = spans->dataset;
+    reading r = {ranks, spans, classes, windows};
+    jm__collectives_init(&ranks->collectives, spans, classes);
+    if (d->kernels.each == NULL || !has_collectives(classes) || !has_several_ranks(d, windows)) return JM_OK;
+    JM_TRY(d->kernels.each(d->kernels.context, false, take, &r, err));
+    bool fine = jm__collective_waits_find(&ranks->waits, &ranks->calls, windows);
+    for (size_t c = 0; fine && c < ranks->collectives.channels.count; c++)
+        fine = name_group(ranks, d, c);
+    if (fine) collectives_unite(&ranks->collectives);
+    fine = fine && add_waiting(ranks, classes);
+    return fine ? JM_OK : jm__no_memory(err, "jm__ranks_compare");
+}
+
+int64_t jm__ranks_all_ns(const jm__ranks *ranks, const jm__item *item, size_t board)
+{
+    if (ranks->waits.count == 0) return item->start_ns;
+    size_t channel = ranks->collectives.items.items[item->collective - 1].channel;
+    const jm__collective_call *call = collective_call_at(&ranks->calls, channel, item, board);
+    bool waited = call != NULL && call->all_ns > item->start_ns;
+    return waited ? call->all_ns : item->start_ns;
 }

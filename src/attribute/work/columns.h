@@ -1,11 +1,35 @@
-/* Which unknown power each class of a board, and each use of it, is fitted with: a bounded number of columns.
- */
+/* Uses, a class in one place each, which the pass counts by; and the columns that they are fitted with. */
 #ifndef JM_ATTRIBUTE_WORK_COLUMNS_H
 #define JM_ATTRIBUTE_WORK_COLUMNS_H
 
 #include "attribute/work/classes.h"
 #include "attribute/work/tally.h"
-#include "attribute/work/uses.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct jm__use {
+    uint32_t class_index;
+    uint32_t context; /* 0: anywhere */
+} jm__use;
+
+typedef struct jm__uses {
+    JM_VEC(jm__use) items;
+    JM_VEC(uint32_t) last; /* [classes]: the use that was asked for last, + 1 */
+    jm__map numbers;
+} jm__uses;
+void jm__uses_free(jm__uses *uses);
+
+/* The number of a use, made if it is not there. False if memory is out. */
+bool jm__use_number(jm__uses *uses, uint32_t class_index, uint32_t context, uint32_t *number);
+
+/* Classes were provisional: `final_of[class]` is what they are. (*number_of)[use] is what each use becomes;
+ * the caller frees it. False if memory is out. */
+bool jm__uses_renumber(jm__uses *uses, const uint32_t *final_of, uint32_t **number_of);
+
+/* Which unknown power each class of a board, and each use of it, is fitted with: a bounded number of columns.
+ */
 
 enum { JM_COLUMNS_MAX = 400 }; /* of classes; idle states come on top */
 
@@ -35,9 +59,7 @@ typedef struct jm__column_split {
     uint32_t *from;    /* [count]: the column that it leaves */
     size_t count;
 } jm__column_split;
-
 jm_status jm__columns_split(jm__columns *columns, const jm__column_split *split, size_t uses, jm_error *err);
-
 void jm__columns_free(jm__columns *columns);
 
 #endif

@@ -1,12 +1,37 @@
-/* Cutting the spans of each thread into pieces of which only the innermost counts. */
+/* Spans of kind "data" by board; spans of each thread in pieces of which only the innermost counts. */
 #include "attribute/work/host_work.h"
 
-#include "attribute/input/window.h"
+#include "base/map.h"
 #include "base/status.h"
 #include "format/rows/span_kind.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Who has a stream on the board. */
+static bool find_users(jm__map *users, const jm__dataset *d, int64_t board_id)
+{
+    for (size_t i = 0; i < d->stream_count; i++) {
+        const jm__stream *stream = &d->streams[i];
+        if (stream->board_id == board_id && !jm__map_add(users, &stream->process_id)) return false;
+    }
+    return true;
+}
+
+bool jm__data_waits_find(jm__windows *waits, const jm__dataset *d, int64_t board_id,
+                         const jm__windows *windows)
+{
+    jm__map users = {.key_size = sizeof(int64_t)};
+    bool fine = find_users(&users, d, board_id);
+    for (size_t i = 0; fine && i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        if (span->kind == JM_SPAN_DATA && jm__map_find(&users, &span->process_id) != NULL)
+            fine = jm__windows_add(waits, span->start_ns, jm__span_end_ns(d, span));
+    }
+    jm__map_free(&users);
+    jm__windows_normalise(waits);
+    return fine && jm__windows_intersect(waits, windows);
+}
 
 /* One end of a span, on the lane (thread, or process for process-wide spans) it speaks for. */
 typedef struct edge {
@@ -18,6 +43,7 @@ typedef struct edge {
 } edge;
 
 typedef JM_VEC(edge) edges;
+
 typedef JM_VEC(size_t) open_spans;
 
 static bool is_container(const jm__span *span)

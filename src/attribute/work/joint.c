@@ -1,10 +1,185 @@
-/* Finding which pairs matter. */
+/* Gaps in the histogram of a kernel's durations, and pairs that matter. */
 #include "attribute/work/joint.h"
 
+#include "base/status.h"
+
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Pairs that are told apart while kernels pass, and those that get a column. */
+enum { JM_PAIRS_MAX = 4096, JM_JOINT_MAX = 16 };
+
+enum {
+    BINS_PER_OCTAVE = 4,
+    BINS = 40 * BINS_PER_OCTAVE, /* up to 2^40 ns, 18 minutes */
+    LEAST_CALLS = 50,
+    GROUPS_MAX = 8
+};
+
+static const double valley_share = 0.005; /* a bin with fewer of the calls lies between groups */
+
+static const double group_share = 0.02; /* a group has at least this many */
+
+static const double chance_most = 1e-3; /* of a valley in calls of any length */
+
+/* The calls of one class by duration. */
+typedef struct histogram {
+    uint32_t count[BINS];
+    uint32_t provisional[BINS]; /* class of the calls in this bin while they are counted; 0: none yet */
+    uint32_t calls;
+} histogram;
+
+/* The bins that have any, in the order in which they came: few, and there may be a million classes. */
+typedef struct used_bin {
+    uint32_t count, provisional, bin;
+} used_bin;
+
+typedef struct jm__used_bins {
+    JM_VEC(used_bin) bins;
+} used_bins;
+
+static histogram histogram_of(const used_bins *used)
+{
+    histogram h = {0};
+    for (size_t i = 0; i < used->bins.count; i++) {
+        const used_bin *bin = &used->bins.items[i];
+        h.count[bin->bin] = bin->count;
+        h.provisional[bin->bin] = bin->provisional;
+        h.calls += bin->count;
+    }
+    return h;
+}
+
+static size_t bin_of(int64_t duration_ns)
+{
+    if (duration_ns < 1) return 0;
+    double bin = log2((double)duration_ns) * BINS_PER_OCTAVE;
+    return bin >= BINS ? BINS - 1 : (size_t)bin;
+}
+
+static size_t range_of(const histogram *h)
+{
+    size_t first = BINS, last = 0;
+    for (size_t bin = 0; bin < BINS; bin++) {
+        if (h->count[bin] == 0) continue;
+        if (first == BINS) first = bin;
+        last = bin;
+    }
+    return first == BINS ? 0 : last - first + 1;
+}
+
+/* How often so wide a valley would be somewhere among calls that lie anywhere in the range. */
+static double chance_of(size_t width, size_t range, double calls)
+{
+    return (double)range * pow(1 - (double)width / (double)range, calls);
+}
+
+/* Bounds of groups: [first[g], first[g + 1]). Returns how many. */
+static size_t find_groups(const histogram *h, size_t first[GROUPS_MAX + 1])
+{
+    size_t groups = 0, start = 0, valley = 0; /* valley: where the last group ended, 0: inside one */
+    size_t range = range_of(h);
+    double calls = 0, all = h->calls;
+    for (size_t bin = 0; bin < BINS; bin++) {
+        bool low = h->count[bin] < valley_share * all || h->count[bin] == 0;
+        if (low && calls >= group_share * all && valley == 0) valley = bin;
+        if (!low && valley != 0 && groups + 1 < GROUPS_MAX &&
+            chance_of(bin - valley, range, all) < chance_most) {
+            first[groups++] = start;
+            start = (valley + bin) / 2; /* stray calls go to the nearer group */
+            calls = 0;
+        }
+        if (!low) valley = 0;
+        calls += h->count[bin];
+    }
+    if (calls < group_share * all && groups > 0)
+        groups--; /* a few late ones belong to the last group */
+    else
+        first[groups] = start;
+    first[groups + 1 <= GROUPS_MAX ? groups + 1 : GROUPS_MAX] = BINS;
+    return groups + 1;
+}
+
+/* Sets what the provisional classes of a histogram are in the end. */
+static bool split_class(const histogram *h, uint32_t class_index, jm__classes *classes, uint32_t *final_of)
+{
+    size_t first[GROUPS_MAX + 1];
+    size_t groups = h->calls >= LEAST_CALLS ? find_groups(h, first) : 1;
+    if (groups == 1) {
+        first[0] = 0;
+        first[1] = BINS;
+    }
+    for (size_t g = 0; g < groups; g++) {
+        size_t longest = first[g];
+        for (size_t bin = first[g]; bin < first[g + 1]; bin++)
+            if (h->count[bin] > h->count[longest]) longest = bin;
+        jm__class copy = classes->items[class_index];
+        if (groups > 1)
+            copy.typical_us = exp2((double)longest / BINS_PER_OCTAVE + 0.5 / BINS_PER_OCTAVE) * 1e-3;
+        if (g > 0 && !jm__vec_push(classes, copy)) return false;
+        uint32_t own = g > 0 ? (uint32_t)classes->count - 1 : class_index;
+        classes->items[own].typical_us = copy.typical_us;
+        for (size_t bin = first[g]; bin < first[g + 1]; bin++)
+            if (h->provisional[bin] != 0) final_of[h->provisional[bin]] = own;
+    }
+    return true;
+}
+
+bool jm__duration_groups_begin(jm__duration_groups *groups, const jm__classes *classes)
+{
+    *groups = (jm__duration_groups){.classes = classes, .count = classes->count, .next = classes->count};
+    groups->of_class = calloc(classes->count + 1, sizeof *groups->of_class);
+    return groups->of_class != NULL;
+}
+
+void jm__duration_groups_free(jm__duration_groups *groups)
+{
+    for (size_t c = 0; groups->of_class != NULL && c < groups->count; c++)
+        jm__vec_free(&groups->of_class[c].bins);
+    free(groups->of_class);
+    *groups = (jm__duration_groups){0};
+}
+
+bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item)
+{
+    const jm__class *row = &groups->classes->items[item->class_index];
+    if (item->calls != 1 || strcmp(row->kind, "kernel") != 0) return true;
+    used_bins *used = &groups->of_class[item->class_index];
+    uint32_t bin = (uint32_t)bin_of(item->end_ns - item->start_ns);
+    size_t at = 0;
+    while (at < used->bins.count && used->bins.items[at].bin != bin)
+        at++;
+    if (at == used->bins.count) {
+        const used_bin fresh = {.provisional = (uint32_t)groups->next, .bin = bin};
+        if (!jm__vec_push(&used->bins, fresh)) return false;
+        groups->next++;
+    }
+    used->bins.items[at].count++;
+    item->class_index = used->bins.items[at].provisional;
+    return true;
+}
+
+bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *classes, uint32_t **final_of,
+                               size_t *count)
+{
+    *count = groups->next > classes->count ? groups->next : classes->count;
+    uint32_t *final = malloc((*count + 1) * sizeof *final);
+    bool fine = final != NULL;
+    for (size_t c = 0; fine && c < *count; c++)
+        final[c] = (uint32_t)c;
+    for (size_t c = 0; fine && c < groups->count; c++) {
+        if (groups->of_class[c].bins.count == 0) continue;
+        const histogram h = histogram_of(&groups->of_class[c]);
+        fine = split_class(&h, (uint32_t)c, classes, final);
+    }
+    *final_of = final;
+    return fine;
+}
 
 /* Ten readings of a ring and more: with less a power of its own would be no better known than the mean. */
 static const double least_s = 0.2;
+
 static const double least_share = 0.01;
 
 void jm__pairs_begin(jm__pairs *pairs, jm__uses *uses, jm__duration_groups *groups)

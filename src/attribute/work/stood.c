@@ -1,9 +1,91 @@
-/* Weights of turns: a walk over all steps; and how far these may be from those that they stand for, as draws.
- */
+/* Laps, weights of turns, and how far these may be from those that they stand for. */
 #include "attribute/work/stood.h"
 
-#include <math.h>
+#include "base/search.h"
+
 #include <stdlib.h>
+
+/* Draws are one a pair of neighbours as long as these are few. */
+typedef struct drawing {
+    jm__stood *out;
+    size_t pairs; /* of all kinds; steps of lone turns too */
+    size_t next;
+} drawing;
+
+/* What is known of how sure the draws of several kinds are together: of each the variance is taken to go with
+ * the square of its time, over its turns (Satterthwaite). */
+typedef struct sureness {
+    double variance, square;
+} sureness;
+
+static size_t end_of_kind(const jm__stands *stands, size_t first)
+{
+    size_t end = first + 1;
+    while (end < stands->turns.count && stands->turns.items[end].kind == stands->turns.items[first].kind)
+        end++;
+    return end;
+}
+
+static void add_kind(sureness *all, double seconds, size_t turns, size_t laps)
+{
+    bool alone = turns == 1;
+    double count = (double)(alone ? laps : turns), variance = seconds * seconds / count;
+    double freedom = alone ? fmax(1, count - 1) : 2 * pow(count - 1, 2) / fmax(1, 3 * count - 4);
+    all->variance += variance;
+    all->square += variance * variance / freedom;
+}
+
+/* Units and pairs of all kinds. */
+static size_t count_units(drawing *d, double *freedom)
+{
+    jm__stood *out = d->out;
+    const jm__stands *stands = out->stands;
+    size_t units = 0;
+    sureness all = {0};
+    for (size_t first = 0, end; first < stands->turns.count; first = end) {
+        double seconds = 0;
+        end = end_of_kind(stands, first);
+        bool alone = end == first + 1;
+        size_t laps = stands->turns.items[first].laps;
+        for (size_t t = first; t < end; t++) {
+            out->unit[t] = units;
+            out->alone[t] = alone;
+            units += alone ? laps : 1;
+            seconds += out->seconds[t];
+        }
+        d->pairs += alone ? laps : end - first - 1;
+        add_kind(&all, seconds, end - first, laps);
+    }
+    if (all.square > 0) *freedom = all.variance * all.variance / all.square;
+    return units;
+}
+
+size_t jm__stands_lap_at(const jm__stands *stands, size_t process, int64_t t_ns)
+{
+    size_t first = stands->laps_of[process], count = stands->laps_of[process + 1] - first, at;
+    const jm__lap *laps = stands->laps.items + first;
+    jm__search(at, count, laps[at].start_ns <= t_ns);
+    return at > 0 && t_ns < laps[at - 1].end_ns ? first + at - 1 : JM__NO_LAP;
+}
+
+void jm__stands_free(jm__stands *stands)
+{
+    for (size_t p = 0; stands->stood != NULL && p < stands->processes; p++)
+        jm__vec_free(&stands->stood[p]);
+    jm__vec_free(&stands->laps);
+    jm__vec_free(&stands->loose_of);
+    jm__vec_free(&stands->whole_of);
+    jm__vec_free(&stands->turns);
+    jm__vec_free(&stands->items);
+    jm__vec_free(&stands->lone);
+    free(stands->laps_of);
+    free(stands->lap_of_span);
+    free(stands->stood);
+    *stands = (jm__stands){0};
+}
+
+/* Weights of turns: a walk over all steps; and how far these may be from those that they stand for, as draws.
+ */
 
 /* Time of one process that is told by its steps and asked for. */
 typedef struct asked {
@@ -126,13 +208,6 @@ static void add_turns(jm__stood *out, jm__stood_rows rows)
  * Where it has one turn, of n steps that stand for M, single steps tell: M^2 (1/n + 1/M) s^2, and what
  * drifts, nobody knows: as much as the steps' own times do (jm__lone_kind), of all that they stand for. */
 
-/* Draws are one a pair of neighbours as long as these are few. */
-typedef struct drawing {
-    jm__stood *out;
-    size_t pairs; /* of all kinds; steps of lone turns too */
-    size_t next;
-} drawing;
-
 /* The pair's part in a draw: of variance 1 over all draws. */
 static double part_of(const drawing *d, size_t pair, size_t draw)
 {
@@ -180,54 +255,6 @@ static void draw_steps(drawing *d, size_t turn)
     d->next += (size_t)count;
 }
 
-static size_t end_of_kind(const jm__stands *stands, size_t first)
-{
-    size_t end = first + 1;
-    while (end < stands->turns.count && stands->turns.items[end].kind == stands->turns.items[first].kind)
-        end++;
-    return end;
-}
-
-/* What is known of how sure the draws of several kinds are together: of each the variance is taken to go with
- * the square of its time, over its turns (Satterthwaite). */
-typedef struct sureness {
-    double variance, square;
-} sureness;
-
-static void add_kind(sureness *all, double seconds, size_t turns, size_t laps)
-{
-    bool alone = turns == 1;
-    double count = (double)(alone ? laps : turns), variance = seconds * seconds / count;
-    double freedom = alone ? fmax(1, count - 1) : 2 * pow(count - 1, 2) / fmax(1, 3 * count - 4);
-    all->variance += variance;
-    all->square += variance * variance / freedom;
-}
-
-/* Units and pairs of all kinds. */
-static size_t count(drawing *d, double *freedom)
-{
-    jm__stood *out = d->out;
-    const jm__stands *stands = out->stands;
-    size_t units = 0;
-    sureness all = {0};
-    for (size_t first = 0, end; first < stands->turns.count; first = end) {
-        double seconds = 0;
-        end = end_of_kind(stands, first);
-        bool alone = end == first + 1;
-        size_t laps = stands->turns.items[first].laps;
-        for (size_t t = first; t < end; t++) {
-            out->unit[t] = units;
-            out->alone[t] = alone;
-            units += alone ? laps : 1;
-            seconds += out->seconds[t];
-        }
-        d->pairs += alone ? laps : end - first - 1;
-        add_kind(&all, seconds, end - first, laps);
-    }
-    if (all.square > 0) *freedom = all.variance * all.variance / all.square;
-    return units;
-}
-
 static double lone_u(const jm__stood *s)
 {
     double sum = 0, all_s = 0;
@@ -255,7 +282,7 @@ static bool find_draws(jm__stood *out)
     out->partner = calloc(turns + 1, sizeof *out->partner);
     out->parts = calloc(turns * JM_DRAWS + 1, sizeof *out->parts);
     if (out->unit == NULL || out->alone == NULL || out->partner == NULL || out->parts == NULL) return false;
-    size_t units = count(&d, &freedom);
+    size_t units = count_units(&d, &freedom);
     out->draws = calloc(units * JM_DRAWS + 1, sizeof *out->draws);
     if (out->draws == NULL) return false;
     for (size_t t = 0; t < turns; t++)

@@ -1,12 +1,70 @@
-/* The sweep line over work items. */
+/* Putting items in order, and the sweep line over them. */
 #include "attribute/work/sweep.h"
 
 #include "attribute/input/span_index.h"
 #include "base/clock.h"
+#include "base/status.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* Longer than what an utilisation remembers (conditions.c). */
+enum { NEAR = 16 }; /* places that an item moves up at once; farther ones wait for a sort */
+
+void jm__time_order_begin(jm__time_order *order, jm__item_taker take, void *taker)
+{
+    *order = (jm__time_order){.gone_ns = INT64_MIN, .take = take, .taker = taker};
+}
+
+void jm__time_order_free(jm__time_order *order)
+{
+    jm__vec_free(&order->items);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const jm__item *left = a, *right = b;
+    if (left->start_ns != right->start_ns) return left->start_ns < right->start_ns ? -1 : 1;
+    return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
+}
+
+void jm__items_sort(jm__items *items)
+{
+    if (items->count > 1) qsort(items->items, items->count, sizeof *items->items, by_start);
+}
+
+static jm_status give(jm__time_order *order, size_t count, jm_error *err)
+{
+    if (order->unsorted) jm__items_sort(&order->items);
+    order->unsorted = false;
+    for (size_t i = 0; i < count; i++)
+        JM_TRY(order->take(order->taker, &order->items.items[i], err));
+    if (count > 0) order->gone_ns = order->items.items[count - 1].start_ns;
+    order->items.count -= count;
+    memmove(order->items.items, order->items.items + count, order->items.count * sizeof *order->items.items);
+    return JM_OK;
+}
+
+jm_status jm__time_order_add(jm__time_order *order, const jm__item *item, bool *late, jm_error *err)
+{
+    if (order->items.count == 2 * JM_ORDER_REACH) JM_TRY(give(order, JM_ORDER_REACH, err));
+    *late = item->start_ns < order->gone_ns; /* what has just made room counts too */
+    if (*late) return JM_OK;
+    if (!jm__vec_push(&order->items, *item)) return jm__no_memory(err, "jm__time_order_add");
+    jm__item *items = order->items.items;
+    size_t at = order->items.count - 1, least = at > NEAR ? at - NEAR : 0;
+    for (; at > least && by_start(&items[at - 1], item) > 0; at--)
+        items[at] = items[at - 1];
+    items[at] = *item;
+    order->unsorted = order->unsorted || (at > 0 && by_start(&items[at - 1], item) > 0);
+    return JM_OK;
+}
+
+jm_status jm__time_order_end(jm__time_order *order, jm_error *err)
+{
+    return order->items.count > 0 ? give(order, order->items.count, err) : JM_OK;
+}
+
+/* Longer than what an utilisation remembers (quality.c). */
 static const int64_t rest_least_ns = 3 * JM_NS_PER_S / 2;
 
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
@@ -211,7 +269,7 @@ static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *
     size_t turn = item->as.lap->stand, lent = item->as.lent;
     const double *draws = jm__stood_draws(stood, item->as.lap);
     double all = stood->of_turn[turn], in_row = stood->in_row[turn];
-    jm__use_sum *sum = jm__tally_stood_use(s->tally, portion->use);
+    jm__use_sum *sum = jm__use_sum_at(&s->tally->stood_uses, portion->use);
     if (sum == NULL) return false;
     s->tally->turns[turn].busy_s += portion->all_s;
     jm__use_sum more = {.inside = {all * portion->all_s, stood->steady_of_turn[turn] * portion->all_s, 0},
@@ -257,7 +315,7 @@ static size_t cell_of(jm__sweep *s, const jm__running *item, const jm__portion *
 static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portion)
 {
     bool fine;
-    jm__use_sum *sum = jm__tally_use(s->tally, portion->use);
+    jm__use_sum *sum = jm__use_sum_at(&s->tally->uses, portion->use);
     if (sum == NULL) return false;
     if (portion != &item->alone) sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + portion->ran_s;
     sum->copies_s += portion->copies_s;
@@ -272,11 +330,18 @@ static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portio
     return item->as.lap == NULL || stand_for(s, item, portion, at);
 }
 
+/* What is running of all kinds, before some of it ends. */
+typedef struct company {
+    bool copies_alone; /* nothing but copies */
+    bool exposed;      /* no kernel but collectives */
+    double weights;
+} company;
+
 /* What ran beside it is over, or another one now: its time so far is of a use of its own. */
 static bool part(jm__sweep *s, jm__running *item)
 {
     if (item->joint.ran_s == 0) return true;
-    jm__use_sum *own = jm__tally_use(s->tally, item->as.use);
+    jm__use_sum *own = jm__use_sum_at(&s->tally->uses, item->as.use);
     if (own == NULL) return false;
     own->ran_s = fmax(0, own->ran_s - item->joint.ran_s); /* rounding: below 0 it would never have run */
     bool fine = put(s, item, &item->joint);
@@ -334,15 +399,8 @@ static jm__portion *portion_of(const jm__sweep *s, jm__running *item)
     return together ? &item->joint : &item->alone;
 }
 
-/* What is running of all kinds, before some of it ends. */
-typedef struct beside {
-    bool copies_alone; /* nothing but copies */
-    bool exposed;      /* no kernel but collectives */
-    double weights;
-} beside;
-
 /* The share of an item in a stretch. */
-static void add_stretch(jm__sweep *s, jm__running *item, int64_t to_ns, const beside *with)
+static void add_stretch(jm__sweep *s, jm__running *item, int64_t to_ns, const company *with)
 {
     jm__seconds seconds = in_view(s, item->as.view);
     jm__portion *portion = portion_of(s, item);
@@ -416,7 +474,7 @@ static bool add_pieces(jm__sweep *s, int64_t to_ns, double weights)
 static bool pass_work(jm__sweep *s, int64_t to_ns)
 {
     size_t kept = 0, count = s->running.count;
-    beside with = {.copies_alone = s->kernels == 0, .exposed = s->kernels == s->collectives};
+    company with = {.copies_alone = s->kernels == 0, .exposed = s->kernels == s->collectives};
     pass_views(s, to_ns);
     count_collectives(s, to_ns);
     if (count > 1 && !find_pair(s)) return false;
@@ -590,7 +648,7 @@ static bool advance(jm__sweep *s, int64_t to_ns, uint32_t use)
 bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as)
 {
     if (!advance(s, item->start_ns, as->use)) return false;
-    jm__use_sum *sum = jm__tally_use(s->tally, as->use);
+    jm__use_sum *sum = jm__use_sum_at(&s->tally->uses, as->use);
     if (sum == NULL) return false;
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
     sum->calls += item->calls;

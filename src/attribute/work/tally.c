@@ -1,6 +1,7 @@
 /* Sums by use, and by row and use. */
 #include "attribute/work/tally.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,18 +29,11 @@ void jm__tally_free(jm__tally *tally)
     *tally = (jm__tally){0};
 }
 
-jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use)
+jm__use_sum *jm__use_sum_at(jm__use_sums *sums, uint32_t use)
 {
-    while (tally->uses.count <= use)
-        if (!jm__vec_push(&tally->uses, (jm__use_sum){.ran_s = -1})) return NULL;
-    return &tally->uses.items[use];
-}
-
-jm__use_sum *jm__tally_stood_use(jm__tally *tally, uint32_t use)
-{
-    while (tally->stood_uses.count <= use)
-        if (!jm__vec_push(&tally->stood_uses, (jm__use_sum){.ran_s = -1})) return NULL;
-    return &tally->stood_uses.items[use];
+    while (sums->count <= use)
+        if (!jm__vec_push(sums, (jm__use_sum){.ran_s = -1})) return NULL;
+    return &sums->items[use];
 }
 
 /* Room for the draws of one more cell. */
@@ -129,7 +123,7 @@ void jm__use_sum_add(jm__use_sum *sum, const jm__use_sum *from, double share)
 static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
 {
     if (from->ran_s < 0) return true;
-    jm__use_sum *sum = jm__tally_use(to, use);
+    jm__use_sum *sum = jm__use_sum_at(&to->uses, use);
     if (sum == NULL) return false;
     jm__use_sum_add(sum, from, 1);
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + from->ran_s;
@@ -149,11 +143,203 @@ bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of)
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
         jm__work_cells_free(old[i]);
     jm__vec_free(&tally->uses);
-    tally->uses.items = fresh.uses.items;
-    tally->uses.count = fresh.uses.count;
-    tally->uses.capacity = fresh.uses.capacity;
+    tally->uses = fresh.uses;
     tally->work = fresh.work;
     tally->waits = fresh.waits;
     tally->lent = fresh.lent;
     return fine;
+}
+
+/* Seconds of work are those of the traced steps, and idle is what they leave of the time that the others
+ * took: tracing makes a program that is bound by its host slower, but not its kernels. Where work is the
+ * host's spans, it goes with the steps' own time. Where work leaves less than nothing, since kernels were
+ * faster, all of them took as much less. */
+
+/* What follows for a board from all stands together. */
+typedef struct balance {
+    double share; /* of the work's seconds: 1, but of spans of the host, or what there was time for */
+    double left_s;
+    double wish_s; /* what stands would leave by themselves, those that would leave less than nothing apart */
+} balance;
+
+static double wish_of(const jm__tally *t, const jm__stood *s, size_t stand, double share)
+{
+    double busy_s = s->steps[stand] * t->turns[s->stands->items.items[stand].turn].busy_s;
+    return fmax(0, s->seconds[stand] - share * busy_s);
+}
+
+/* Spans of the host are as much shorter as the steps are that they are in. */
+static double shorter(const jm__tally *t, const jm__stood *s)
+{
+    double equal_s = 0, own_s = 0;
+    for (size_t i = 0; i < s->stands->items.count; i++) {
+        const jm__turn *turn = &s->stands->turns.items[s->stands->items.items[i].turn];
+        double busy_s = t->turns[s->stands->items.items[i].turn].busy_s;
+        if (!(turn->step_s > 0)) continue;
+        equal_s += s->steps[i] * busy_s;
+        own_s += s->step_s[i] / turn->step_s * busy_s;
+    }
+    return equal_s > 0 ? own_s / equal_s : 1;
+}
+
+static balance find_balance(const jm__tally *t, const jm__stood *s, bool from_host)
+{
+    double busy_s = 0, time_s = fmax(0, s->time_s - t->beside_s);
+    balance found = {.share = from_host ? shorter(t, s) : 1};
+    for (size_t i = 0; i < s->stands->turns.count; i++)
+        busy_s += s->of_turn[i] * t->turns[i].busy_s;
+    for (size_t i = 0; i < s->stands->items.count; i++)
+        found.wish_s += wish_of(t, s, i, found.share);
+    found.left_s = fmax(0, time_s - found.share * busy_s);
+    if (found.share * busy_s > time_s) found.share = time_s / busy_s;
+    return found;
+}
+
+/* ---- what tracing made */
+
+/* Of the idle time of a turn's steps, but for waits for data, which no tracing makes longer. */
+static double tracing_share(const jm__turn_sum *sum, double slowed_s)
+{
+    double idle_s = 0;
+    for (int state = 0; state < JM_IDLE_STATES; state++)
+        for (int cause = 0; cause < JM_IDLE_CAUSES; cause++)
+            if (cause != JM_CAUSE_DATA) idle_s += sum->idle_s[state][cause];
+    return slowed_s > 0 && idle_s > 0 ? fmin(1, slowed_s / idle_s) : 0;
+}
+
+/* Out of the causes that it had. */
+static void part_tracing(jm__tally *t, jm__turn_sum *sum, const jm__turn *turn)
+{
+    bool any = false;
+    double share = tracing_share(sum, turn->slowed_s);
+    for (int state = 0; state < JM_IDLE_STATES; state++) {
+        double all_s = 0;
+        for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
+            double *idle_s = &t->idle_s[state][cause];
+            double made_s = cause == JM_CAUSE_DATA ? 0 : fmin(*idle_s, share * sum->report_s[state][cause]);
+            all_s += sum->report_s[state][cause];
+            *idle_s -= made_s;
+            sum->tracing_s[state] += made_s;
+        }
+        double of_state = all_s > 0 ? sum->tracing_s[state] / all_s : 0;
+        t->idle_s[state][JM_CAUSE_TRACING] += sum->tracing_s[state];
+        t->tracing_steady_s[state] += of_state * sum->steady_s[state];
+        any = any || sum->tracing_s[state] > 0;
+    }
+    if (any) t->gaps[JM_CAUSE_TRACING] += turn->laps;
+}
+
+/* What it is unsure by goes with it. */
+static void find_tracing_u(jm__turn_sum *sum, const jm__turn *turn)
+{
+    double made_s = 0;
+    for (int state = 0; state < JM_IDLE_STATES; state++)
+        made_s += sum->tracing_s[state];
+    if (made_s > 0) sum->tracing_u_s = made_s / turn->slowed_s * turn->slowed_u_s;
+}
+
+/* ---- idle time of the steps that are stood for */
+
+/* As the traced steps' own would be: {waits for data, all others}. */
+static void sum_causes(double of[2], const jm__turn_sum *sum, double share)
+{
+    of[0] = of[1] = 0;
+    for (int state = 0; state < JM_IDLE_STATES; state++)
+        for (int cause = 0; cause < JM_IDLE_CAUSES; cause++)
+            of[cause != JM_CAUSE_DATA] +=
+                (cause == JM_CAUSE_DATA ? 1 : 1 - share) * sum->idle_s[state][cause];
+}
+
+static void add_idle(jm__tally *t, size_t stand, int state, int cause, double seconds, double steady)
+{
+    t->idle[state].report_s += seconds;
+    t->idle[state].steady_s += steady * seconds;
+    t->idle_s[state][cause] += seconds;
+    t->stood_idle_s[stand][state] += seconds;
+}
+
+/* How much longer those of them took that were recorded to get ready, as the traced ones did. */
+static double made_in(const jm__stood *s, size_t stand)
+{
+    const jm__turn *turn = &s->stands->turns.items[s->stands->items.items[stand].turn];
+    return turn->slowed_s > 0 ? s->recorded[stand] * turn->slowed_s / (double)turn->laps : 0;
+}
+
+/* Waits for data are what they were, as far as there is time; of the rest tracing made its part, and what is
+ * left is shared as in the traced steps. */
+static void part_idle(jm__tally *t, const jm__stood *s, size_t stand, double share, double idle_s)
+{
+    jm__turn_sum *sum = &t->turns[s->stands->items.items[stand].turn];
+    double of[2], steady = s->seconds[stand] > 0 ? s->steady_s[stand] / s->seconds[stand] : 0;
+    if (idle_s <= 0) return;
+    sum_causes(of, sum, share);
+    if (of[0] + of[1] <= 0) {
+        add_idle(t, stand, JM_IDLE_50_US, JM_CAUSE_LAUNCH, idle_s, steady);
+        return;
+    }
+    double data_s = fmin(idle_s, s->steps[stand] * of[0]);
+    if (of[1] <= 0) data_s = idle_s;
+    double rest_s = idle_s - data_s, made_s = fmin(rest_s, made_in(s, stand));
+    for (int state = 0; state < JM_IDLE_STATES; state++) {
+        for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
+            bool data = cause == JM_CAUSE_DATA;
+            double mine_s = (data ? 1 : 1 - share) * sum->idle_s[state][cause], part = mine_s / of[!data];
+            if (mine_s <= 0) continue;
+            add_idle(t, stand, state, cause, (data ? data_s : rest_s - made_s) * part, steady);
+            if (data || made_s <= 0) continue;
+            add_idle(t, stand, state, JM_CAUSE_TRACING, made_s * part, steady);
+            t->tracing_steady_s[state] += steady * made_s * part;
+            sum->tracing_s[state] += made_s * part;
+        }
+    }
+}
+
+static void add_gaps(jm__tally *t, const jm__stood *s)
+{
+    for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
+        double gaps = 0;
+        for (size_t i = 0; i < s->stands->turns.count; i++)
+            gaps += s->of_turn[i] * t->turns[i].gaps[cause];
+        t->gaps[cause] += llround(gaps);
+    }
+}
+
+/* ---- work */
+
+static void add_stood_cells(jm__work_cells *cells, double share, double lone_u, double *off_s)
+{
+    for (size_t i = 0; i < cells->items.count; i++) {
+        jm__work_cell *cell = &cells->items.items[i];
+        for (size_t r = 0; r < cells->draws; r++) {
+            double *off = &cells->off_s.items[i * cells->draws + r];
+            double lone_s = jm__draw_sign(cell->row, r) * lone_u * cell->stood_s;
+            *off = share * (*off + lone_s);
+            if (off_s != NULL) off_s[r] += lone_s;
+        }
+        cell->seconds += share * cell->stood_s;
+        cell->stood_s = 0;
+    }
+}
+
+void jm__stood_settle(jm__tally *t, const jm__stood *s, bool from_host)
+{
+    const balance found = find_balance(t, s, from_host);
+    for (size_t u = 0; u < t->stood_uses.count; u++)
+        jm__use_sum_add(&t->uses.items[u], &t->stood_uses.items[u], found.share);
+    add_stood_cells(&t->work, found.share, s->lone_u, t->off_s);
+    add_stood_cells(&t->lent, found.share, s->lone_u, NULL);
+    for (size_t r = 0; r < JM_DRAWS; r++)
+        t->off_s[r] *= found.share;
+    for (size_t i = 0; i < s->stands->turns.count; i++)
+        part_tracing(t, &t->turns[i], &s->stands->turns.items[i]);
+    for (size_t i = 0; i < s->stands->items.count; i++) {
+        uint32_t turn = s->stands->items.items[i].turn;
+        double share = tracing_share(&t->turns[turn], s->stands->turns.items[turn].slowed_s);
+        double part = found.wish_s > 0 ? wish_of(t, s, i, found.share) / found.wish_s
+                                       : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
+        part_idle(t, s, i, share, found.left_s * part);
+    }
+    for (size_t i = 0; i < s->stands->turns.count; i++)
+        find_tracing_u(&t->turns[i], &s->stands->turns.items[i]);
+    add_gaps(t, s);
 }

@@ -2,15 +2,12 @@
  * that a board's work is fitted with: chosen, split, scaled. */
 #include "attribute/work/work.h"
 
+#include "attribute/work/classes.h"
 #include "attribute/work/clock_track.h"
-#include "attribute/work/data_waits.h"
-#include "attribute/work/duration_groups.h"
 #include "attribute/work/host_work.h"
 #include "attribute/work/joint.h"
-#include "attribute/work/multiprocessors.h"
-#include "attribute/work/stood_settle.h"
 #include "attribute/work/sweep.h"
-#include "attribute/work/time_order.h"
+#include "attribute/work/tally.h"
 #include "base/clock.h"
 #include "base/status.h"
 

@@ -3,12 +3,12 @@
 #ifndef JM_ATTRIBUTE_WORK_WORK_H
 #define JM_ATTRIBUTE_WORK_WORK_H
 
-#include "attribute/input/contexts.h"
+#include "attribute/input/places.h"
 #include "attribute/input/span_index.h"
 #include "attribute/input/window.h"
+#include "attribute/work/collectives.h"
 #include "attribute/work/columns.h"
 #include "attribute/work/pieces.h"
-#include "attribute/work/ranks.h"
 
 /* Which row of the report work of this span and process belongs to; asked in order of time, more than once
  * for the same. JM__NO_ROW: none. */

@@ -1,5 +1,5 @@
 /* What a board can draw at all. */
-#include "attribute/prior/board_limits.h"
+#include "attribute/prior/source.h"
 #include "attribute/report.h"
 #include "synthetic.h"
 

@@ -46,7 +46,7 @@ static program *make(double longest_ms)
     assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
         assert_int_equal(jm__belief_add_power(&belief, k, expected_w[k], u_w[k], NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&p->prior, &all, 1, jm__noise_of(&ring), NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&p->prior, all, NULL, 0, jm__noise_of(&ring), NULL), JM_OK);
     jm__belief_free(&belief);
     for (size_t i = 0; i < READINGS; i++)
         p->readings[i] = (jm_reading){1, (int64_t)(i + 40) * ring.period_ns, 0};

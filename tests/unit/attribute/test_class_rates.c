@@ -1,6 +1,6 @@
 /* Counters of each kind of work out of windows that hold several: against least squares put down in full, and
  * against drawn noise. */
-#include "attribute/prior/class_rates.h"
+#include "attribute/prior/counters.h"
 #include "base/clock.h"
 #include "counter_samples.h"
 #include "dense.h"

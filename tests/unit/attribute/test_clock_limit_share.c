@@ -1,5 +1,5 @@
 /* The clock of kinds of work, from readings of the clock beside a timeline of known truth. */
-#include "attribute/clocks.h"
+#include "attribute/board_part.h"
 #include "attribute/report.h"
 #include "synthetic_report.h"
 

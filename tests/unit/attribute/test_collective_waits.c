@@ -1,5 +1,5 @@
 /* What ranks waited for each other in their collectives, on two boards whose truth is known. */
-#include "attribute/work/collective_waits.h"
+#include "attribute/work/collectives.h"
 #include "synthetic_report.h"
 
 #define ALL_REDUCE "ncclDevKernel_AllReduce_Sum_f32"

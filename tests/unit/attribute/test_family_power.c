@@ -1,7 +1,7 @@
 /* What is expected of work by the families of its kernels, against sums by hand. */
+#include "attribute/fit/belief.h"
 #include "attribute/fit/levels.h"
-#include "attribute/fit/posterior.h"
-#include "attribute/prior/family_power.h"
+#include "attribute/prior/source.h"
 #include "attribute/report.h"
 #include "synthetic.h"
 
@@ -80,7 +80,7 @@ static void test_families_are_believed_beside_the_mean_of_the_run(void **state)
 }
 
 /* What was measured of each family on an H200 and an H100, W: where from,
- * src/attribute/prior/family_power.c tells. */
+ * src/attribute/prior/source.c tells. */
 static void test_a_family_draws_what_was_measured_of_its_members(void **state)
 {
     (void)state;
@@ -257,7 +257,7 @@ static jm__prior prior_of(const jm__expectation *expected)
     jm__prior prior;
     const jm__belief *all = &belief;
     assert_int_equal(jm__levels_believe(&belief, &input, &learn, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     jm__belief_free(&belief);
     jm__vec_free(&learn);
     jm__design_free(&design);

@@ -1,8 +1,8 @@
 /* The algebra of a fit against formulas: beliefs, the hold against the total, sums of columns. */
-#include "attribute/fit/alike.h"
+#include "attribute/fit/around.h"
 #include "attribute/fit/fit.h"
 #include "attribute/fit/levels.h"
-#include "attribute/fit/matrix.h"
+#include "attribute/fit/nnls.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void test_an_error_that_equations_share_does_not_average_out(void **state
     assert_int_equal(jm__belief_share(&belief, shared_w, NULL), JM_OK);
     const jm__belief *all = &belief;
     jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
         assert_near(prior.power_w[k], power_w[k], 1e-9);
     const double sum[] = {1, 1, 0}, difference[] = {1, -1, 0};
@@ -81,7 +81,7 @@ static void test_beliefs_of_one_power_are_weighed_by_how_sure_they_are(void **st
     assert_int_equal(jm__belief_add_power(&sure, 0, 560, 50, NULL), JM_OK);
     const jm__belief *all[] = {&weak, &sure};
     jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, all, 2, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all[0], all + 1, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
     assert_near(prior.power_w[0], 548, 1e-9);
     assert_near(prior.u_w[0], sqrt(2000), 1e-9);
     assert_near(prior.power_w[1], 400, 1e-9);
@@ -106,7 +106,7 @@ static void test_an_equation_of_two_powers_moves_the_less_sure_one(void **state)
     assert_int_equal(jm__belief_add(&sum, both, 1000, 1, NULL), JM_OK);
     const jm__belief *all[] = {&weak, &sum};
     jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, all, 2, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all[0], all + 1, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
     assert_near(prior.power_w[0], 660, 0.1);
     assert_near(prior.power_w[1], 340, 0.1);
     assert_near(variance_of(&prior, both), 1, 1e-3);
@@ -138,7 +138,7 @@ static void test_errors_that_no_numbers_can_have_are_refused(void **state)
     const jm__belief *all = &belief;
     jm__prior prior;
     assert_int_equal(jm__belief_covary(&belief, impossible, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_BAD_DATA);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_BAD_DATA);
     jm__belief_free(&belief);
 }
 
@@ -149,12 +149,12 @@ static void test_what_is_believed_of_independent_powers_adds_up_by_squares(void 
     jm__belief belief = belief_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
     const jm__belief *all = &belief;
     jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){3, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){3, 2}, NULL), JM_OK);
     assert_true(prior.independent);
     assert_near(variance_of(&prior, weights), 0.01 + 0.16, 1e-12);
     assert_near(prior.noise.noise_w, 3, 0);
     jm__prior_free(&prior);
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){0, 0}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){0, 0}, NULL), JM_OK);
     assert_near(prior.noise.noise_w, JM_NOISE_UNKNOWN_W, 0); /* a sensor without one */
     jm__prior_free(&prior);
     jm__belief_free(&belief);
@@ -173,7 +173,8 @@ static void test_a_belief_that_moves_takes_the_mean_along_by_its_weight(void **s
     for (size_t count = 1; count <= 2; count++) {
         jm__prior prior;
         double moved_w[COLUMNS];
-        assert_int_equal(jm__prior_make(&prior, all, count, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        assert_int_equal(jm__prior_make(&prior, all[0], all + 1, count - 1, (jm__noise_prior){5, 2}, NULL),
+                         JM_OK);
         assert_int_equal(jm__prior_moved_by_first(moved_w, &prior, shift_w, NULL), JM_OK);
         assert_near(moved_w[0], count == 1 ? 10 : 8, 1e-9);
         assert_near(moved_w[1], -4, 1e-9);
@@ -339,7 +340,7 @@ static void test_without_readings_a_stretch_leaves_the_beliefs_as_they_are(void 
     assert_int_equal(jm__belief_share(&belief, shared_w, NULL), JM_OK);
     const jm__belief *all = &belief;
     jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     const jm__reading_list none = {0};
     const jm__calibration calibration = jm__calibration_of(&steady);
     const jm__stretch_input input = {.sensor = &steady,
@@ -378,7 +379,7 @@ static void test_the_rest_teaches_as_surely_as_kinds_are_alike(void **state)
     jm__belief belief = belief_of(JM_PROVENANCE_WEAK, (double[]){300, 300, 90}, (double[]){90, 90, 54});
     const jm__belief *all = &belief;
     jm__prior weak, taught;
-    assert_int_equal(jm__prior_make(&weak, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     const jm__stretch_input here = {.sensor = &steady,
                                     .design = &b.design,
                                     .readings = &none,
@@ -430,7 +431,7 @@ static void seen_make(seen *s, double d, int turn)
             ((jm_reading){.t_ns = 1000000 + r * 1000000, .value = 500 + d + (r / turn % 2 == 0 ? 5 : -5)})));
     assert_int_equal(jm__belief_init(&s->belief, JM_PROVENANCE_WEAK, 1, NULL), JM_OK);
     assert_int_equal(jm__belief_add_power(&s->belief, 0, 500, 150, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&s->weak, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&s->weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     s->input = (jm__stretch_input){.sensor = &steady,
                                    .design = &s->board.design,
                                    .readings = &s->readings,
@@ -498,7 +499,7 @@ static void test_beliefs_that_know_of_an_error_of_the_response_say_of_which(void
     assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, 2, NULL), JM_OK);
     assert_int_equal(jm__belief_add_power(&belief, 0, 500, 60, NULL), JM_OK);
     assert_int_equal(jm__belief_add_power(&belief, 1, 100, 50, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     for (int way = 0; way < 4; way++) { /* of none, of the first, of the second, of both */
         jm__stretch stretch;
         const jm__stretch_input input = {.sensor = &box,
@@ -743,7 +744,8 @@ static void test_a_sum_owes_most_to_the_belief_that_has_most_of_its_variance(voi
         const jm__belief *all[] = {order == 0 ? &weak : &given, order == 0 ? &given : &weak};
         held h;
         make_held(&h, power_w);
-        assert_int_equal(jm__prior_make(&h.fit.prior, all, 2, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        assert_int_equal(jm__prior_make(&h.fit.prior, all[0], all + 1, 1, (jm__noise_prior){5, 2}, NULL),
+                         JM_OK);
         for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
             jm__cell cells[COLUMNS];
             size_t count = 0;

@@ -1,10 +1,10 @@
 /* A model's idle states, from a suite of the simulated board to the report of a run that waits a lot: learnt
  * near the hidden truth, and of use where readings cannot tell work from gaps. */
-#include "attribute/prior/idle_states.h"
+#include "attribute/prior/source.h"
 #include "attribute/report.h"
 #include "base/csv.h"
 #include "base/status.h"
-#include "model/store.h"
+#include "model/board_model.h"
 #include "synthetic.h"
 
 #include <joulemap/joulemap.h>

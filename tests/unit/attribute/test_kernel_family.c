@@ -1,6 +1,6 @@
 /* Families of kernels by their names: those that profilers gave for cuBLAS, cuDNN, CUTLASS, Triton, PyTorch,
  * JAX and NCCL. */
-#include "attribute/work/kernel_family.h"
+#include "attribute/work/classes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

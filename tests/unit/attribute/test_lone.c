@@ -1,6 +1,6 @@
 /* How far layers may differ in the steps that a kind's only traced turn stands for: as far as stretches of
  * these steps do, each as long as the turn. */
-#include "attribute/sampling/parts.h"
+#include "attribute/sampling.h"
 
 #include <math.h>
 #include <setjmp.h>

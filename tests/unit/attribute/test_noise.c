@@ -1,7 +1,7 @@
 /* Noise and drift of readings, and what they do to the scores of a fit, against dense covariances and draws.
  */
-#include "attribute/fit/noise.h"
-#include "attribute/fit/readings.h"
+#include "attribute/fit/calibrate.h"
+#include "attribute/fit/misfit.h"
 #include "base/clock.h"
 #include "dense.h"
 

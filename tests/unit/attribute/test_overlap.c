@@ -1,6 +1,6 @@
 /* Kernels that run together: how they share time, and the power of pairs that often do, on a board whose
  * truth is known. */
-#include "attribute/work/multiprocessors.h"
+#include "attribute/work/classes.h"
 #include "synthetic_report.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Which parts of a class may draw otherwise, and which of them have something in common. */
-#include "attribute/fit/parts.h"
+#include "attribute/fit/refine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static uint32_t use(int64_t phase, int64_t layer, int64_t type, double seconds)
     assert_true(jm__vec_push(&p.set.contexts.items, place));
     assert_true(jm__use_number(&p.set.uses, column, (uint32_t)p.set.contexts.items.count - 1, &number));
     p.of_use[number] = column;
-    jm__tally_use(&p.work.tally, number)->inside.learn_s = seconds;
+    jm__use_sum_at(&p.work.tally.uses, number)->inside.learn_s = seconds;
     p.learn_seconds[column] += seconds;
     return number;
 }

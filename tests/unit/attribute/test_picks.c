@@ -1,8 +1,8 @@
 /* Sets of parts that draw otherwise, picked one by one, against the same normal distributions put down in
  * full: readings y = A x + W d + e, x the powers of which nothing is known, d ~ N(0, q) of each picked set.
  */
-#include "attribute/fit/picks.h"
-#include "attribute/fit/ties.h"
+#include "attribute/fit/levels.h"
+#include "attribute/fit/refine.h"
 #include "dense.h"
 
 enum { READINGS = 60, CLASSES = 3, PARTS = 7, ALL = CLASSES + PARTS, SETS = 3 };
@@ -241,7 +241,7 @@ static void test_parts_of_a_class_share_what_is_not_known_of_it(void **state)
     for (size_t k = 0; k < COLUMNS; k++)
         assert_int_equal(jm__belief_add_power(&belief, k, power_w[k], u_w[k], NULL), JM_OK);
     assert_int_equal(jm__ties_believe(&belief, &columns, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++) {
         bool part = k == 0 || k == 2 || k == 3;
         assert_near(prior.power_w[k], part ? 500 : power_w[k]);

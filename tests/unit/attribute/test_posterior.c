@@ -1,6 +1,6 @@
 /* Powers and their noise out of readings and a prior, against normal equations by LAPACK and against draws.
  */
-#include "attribute/fit/posterior.h"
+#include "attribute/fit/belief.h"
 #include "attribute/fit/student.h"
 #include "dense.h"
 #include "proof.h"
@@ -39,7 +39,8 @@ static problem make(size_t readings)
     }
     assert_int_equal(jm__belief_share(&belief, shared_w, NULL), JM_OK);
     assert_int_equal(
-        jm__prior_make(&p.prior, &all, 1, (jm__noise_prior){prior_noise_w, prior_readings}, NULL), JM_OK);
+        jm__prior_make(&p.prior, all, NULL, 0, (jm__noise_prior){prior_noise_w, prior_readings}, NULL),
+        JM_OK);
     jm__belief_free(&belief);
     dense_factor(p.factor, COLUMNS);
     return p;

@@ -1,5 +1,5 @@
 /* Which sensor saw a moment and what it says, by hand and by sums over small steps. */
-#include "attribute/fit/power_series.h"
+#include "attribute/fit/total.h"
 #include "base/clock.h"
 
 #include <math.h>

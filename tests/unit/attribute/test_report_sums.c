@@ -335,7 +335,7 @@ static void add_one_column(one_column *c, jm_provenance from, double u_before_w,
     fit->covariance = &c->variance[b];
     assert_int_equal(jm__belief_init(&belief, from, 1, NULL), JM_OK);
     assert_int_equal(jm__belief_add_power(&belief, 0, 100, u_before_w, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&fit->prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&fit->prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     jm__belief_free(&belief);
     c->cells[b] = (jm__cell){.column = (uint32_t)b, .seconds = 1};
 }

@@ -1,6 +1,6 @@
 /* What work a reading saw: cursors over pieces against a plain list of moments, shares of a reading against
  * the integral of the sensor's response. */
-#include "attribute/fit/response.h"
+#include "attribute/fit/calibrate.h"
 #include "base/clock.h"
 #include "chance.h"
 

@@ -1,6 +1,5 @@
 /* From a tree to rows: what is added up, in which order it stands, how it is known. Trees are made by hand,
  * and what they have needs no fit, so that each figure can be reckoned by hand, too. */
-#include "attribute/rollup/row_order.h"
 #include "attribute/rollup/rows.h"
 
 #include <math.h>
@@ -31,7 +30,7 @@ static size_t add_measured(jm__tree *tree, size_t parent, const char *name, doub
 {
     size_t node = add(tree, parent, name, "gpu");
     jm__node *item = &tree->nodes.items[node];
-    item->busy_s = seconds;
+    item->spent.busy_s = seconds;
     item->measured = true;
     item->measured_j = energy_j;
     item->measured_u_j = u_j;
@@ -62,7 +61,7 @@ static void test_a_row_says_how_it_is_known(void **state)
     (void)state;
     const jm__subtotal decided = {
         .cell_count = 1,
-        .busy_s = 2,
+        .spent.busy_s = 2,
         .energy = {.known = true, .decided = true, .believed = JM_PROVENANCE_GIVEN}};
     jm__subtotal sub = decided;
     const jm__node plain = {0}, measured = {.measured = true}, whole = {.whole = true};
@@ -72,9 +71,9 @@ static void test_a_row_says_how_it_is_known(void **state)
     sub.energy.decided = false; /* by its belief, then */
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_GIVEN);
     sub = decided;
-    sub.merged_s = 1; /* half of its time in shared columns: not most of it */
+    sub.spent.merged_s = 1; /* half of its time in shared columns: not most of it */
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_FITTED);
-    sub.merged_s = 1.01;
+    sub.spent.merged_s = 1.01;
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_WEAK);
     assert_int_equal(jm__row_provenance(&whole, &sub), JM_PROVENANCE_MEASURED);
     sub.energy.known = false;
@@ -158,8 +157,8 @@ static void test_a_row_is_weak_if_most_below_it_shares_columns(void **state)
     size_t shared = add(&tree, top, "shared", "forward"), own = add(&tree, top, "own", "forward");
     jm__tree_add(&tree, shared, 1, 3);
     jm__tree_add(&tree, own, 2, 2);
-    tree.nodes.items[shared].busy_s = tree.nodes.items[shared].merged_s = 3;
-    tree.nodes.items[own].busy_s = 2;
+    tree.nodes.items[shared].spent.busy_s = tree.nodes.items[shared].spent.merged_s = 3;
+    tree.nodes.items[own].spent.busy_s = 2;
     jm__rows rows = rows_of(&tree);
     assert_int_equal(row_of(&rows, "top")->provenance, JM_PROVENANCE_WEAK);
     assert_int_equal(row_of(&rows, "shared")->provenance, JM_PROVENANCE_WEAK);
@@ -180,7 +179,7 @@ static void test_a_row_is_shown_if_it_or_what_is_below_has_anything(void **state
     add(&tree, empty, "as empty", "forward");
     add_measured(&tree, JM__NO_NODE, "measured", 0, 1, 0);
     tree.nodes.items[called].calls = 1;
-    tree.nodes.items[busy].busy_s = 0.5;
+    tree.nodes.items[busy].spent.busy_s = 0.5;
     jm__tree_add(&tree, worked, 1, 1);
     jm__rows rows = rows_of(&tree);
     static const char *const shown[] = {"top", "called", "busy", "worked", "measured"};

@@ -1,6 +1,6 @@
 /* What a sampler of counters draws: readings from which it was taken off, against the sensor's response put
  * down by hand, and the windows in which there was one. */
-#include "attribute/prior/sampler_draw.h"
+#include "attribute/prior/rate_windows.h"
 
 #include "base/clock.h"
 #include "base/status.h"

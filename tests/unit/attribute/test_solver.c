@@ -1,6 +1,6 @@
 /* The solver against LAPACK and by trying all, and where it must not break. */
+#include "attribute/fit/belief.h"
 #include "attribute/fit/nnls.h"
-#include "attribute/fit/posterior.h"
 #include "attribute/fit/student.h"
 
 #include <lapacke.h>
@@ -387,7 +387,7 @@ static void solve_with_prior(jm__posterior *posterior, const jm__qr *data, doubl
     assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, data->columns, &err), JM_OK);
     for (size_t k = 0; k < data->columns; k++)
         assert_int_equal(jm__belief_add_power(&belief, k, 100, 30, &err), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){noise_w, 2}, &err), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){noise_w, 2}, &err), JM_OK);
     assert_int_equal(jm__posterior_init(posterior, data->columns, &err), JM_OK);
     assert_int_equal(jm__posterior_solve(posterior, data, &prior, &err), JM_OK);
     jm__prior_free(&prior);

@@ -2,7 +2,6 @@
  * errors of lag and width, and a prior, of which a thousandth goes with the readings. What noise.c, misfit.c
  * and posterior.c say by themselves has tests of its own, so it is asked of them here. */
 #include "attribute/fit/misfit.h"
-#include "attribute/fit/replicates.h"
 #include "attribute/fit/stretch.h"
 #include "base/clock.h"
 #include "dense.h"
@@ -70,7 +69,7 @@ static program *make(size_t count, uint32_t kinds, double slow_w)
     for (size_t k = 0; k < COLUMNS; k++)
         assert_int_equal(jm__belief_add_power(&belief, k, expected_w[k], u_w[k], NULL), JM_OK);
     assert_int_equal(jm__belief_share(&belief, (const double[]){30, 20, 10, 0}, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&p->prior, &all, 1, jm__noise_of(&ring), NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&p->prior, all, NULL, 0, jm__noise_of(&ring), NULL), JM_OK);
     jm__belief_free(&belief);
     return p;
 }

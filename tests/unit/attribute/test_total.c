@@ -1,5 +1,4 @@
 /* The total of a board out of its counter and its power sensors, whatever of them is missing or wrong. */
-#include "attribute/fit/counts.h"
 #include "attribute/fit/total.h"
 #include "base/clock.h"
 #include "base/vec.h"

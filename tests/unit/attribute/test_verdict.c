@@ -1,5 +1,5 @@
 /* The verdict on a report: the worst of what is known against its figures. */
-#include "attribute/notes/checks.h"
+#include "attribute/notes/quality.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
  * of readings y = A x + D t + e, where t are errors of the response that the prior of the powers x may know
  * of, and e has any covariance V, noise, drift and misfit. Then (x, t) after z is a dense problem of a few
  * numbers. */
-#include "attribute/fit/posterior.h"
-#include "attribute/fit/weigh.h"
+#include "attribute/fit/belief.h"
+#include "attribute/fit/stretch.h"
 #include "dense.h"
 #include "proof.h"
 
@@ -81,7 +81,7 @@ static jm__prior prior_of(const problem *p)
             shared[k * COLUMNS + m] = p->before[k * ALL + m] - (k == m ? own * own : 0);
     }
     assert_int_equal(jm__belief_covary(&belief, shared, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     jm__belief_free(&belief);
     return prior;
 }

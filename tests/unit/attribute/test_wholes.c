@@ -3,7 +3,6 @@
  * hold a part of a column's time, wholes that were measured, sums of rows. */
 #include "attribute/rollup/rows.h"
 #include "attribute/rollup/sums.h"
-#include "attribute/rollup/uneven.h"
 #include "dense.h"
 #include "proof.h"
 
@@ -73,7 +72,8 @@ static void make_believed(made *m, double misfit, double known_w)
         for (size_t k = 0; k < COLUMNS; k++)
             assert_int_equal(jm__belief_add_power(&belief, k, m->power_w[b * COLUMNS + k] - 5, known_w, NULL),
                              JM_OK);
-        assert_int_equal(jm__prior_make(&part->fit.prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        assert_int_equal(jm__prior_make(&part->fit.prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL),
+                         JM_OK);
         jm__belief_free(&belief);
     }
     jm__tree_init(&m->tree);

@@ -124,14 +124,14 @@ static void test_uses_that_become_one_are_added_up(void **state)
     static const uint32_t final_of[] = {1, 1, 0, 3};
     jm__tally tally = {0};
     for (uint32_t use = 0; use < 3; use++) { /* the fourth never ran */
-        jm__use_sum *sum = jm__tally_use(&tally, use);
+        jm__use_sum *sum = jm__use_sum_at(&tally.uses, use);
         *sum = (jm__use_sum){.inside = {.report_s = 1 + use, .learn_s = 10 + use},
                              .outside_s = 0.5 + use,
                              .place_s = {[JM_PLACE_ELSEWHERE] = 7 + use},
                              .ran_s = use == 2 ? 4 : 0.25 + 0.25 * use,
                              .calls = 3 + (int64_t)use};
     }
-    assert_true(jm__tally_use(&tally, 3)->ran_s < 0);
+    assert_true(jm__use_sum_at(&tally.uses, 3)->ran_s < 0);
     tally.idle[JM_IDLE_1_MS] = (jm__seconds){.report_s = 4, .learn_s = 5};
     add_cell(&tally, 9, 0, 1, 100, 200);
     add_cell(&tally, 9, 1, 2, 50, 150);

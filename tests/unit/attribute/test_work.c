@@ -1,7 +1,6 @@
 /* The one pass over what the boards did: any order, any amount, any depth gives the same report. */
 #include "attribute/report.h"
 #include "attribute/work/sweep.h"
-#include "attribute/work/time_order.h"
 #include "format/writer.h"
 #include "proof.h"
 #include "synthetic.h"

@@ -2,9 +2,8 @@
  * column, what lengths of calls tell of shapes, the clock around some work. */
 #include "attribute/work/clock_track.h"
 #include "attribute/work/columns.h"
-#include "attribute/work/duration_groups.h"
+#include "attribute/work/joint.h"
 #include "attribute/work/sweep.h"
-#include "attribute/work/time_order.h"
 #include "chance.h"
 
 #include <math.h>
@@ -167,7 +166,7 @@ static void check_shares(bool crowded)
     assert_true(jm__pieces_end(&pieces));
     assert_int_equal(pieces.end_ns, TICKS * TICK_NS);
     for (uint32_t u = 0; u < USES; u++) {
-        const jm__use_sum *sum = jm__tally_use(&tally, u);
+        const jm__use_sum *sum = jm__use_sum_at(&tally.uses, u);
         assert_near(sum->inside.report_s, wanted[u].report_s, 1e-9);
         assert_near(sum->inside.steady_s, wanted[u].report_s, 1e-9);
         assert_near(sum->inside.learn_s, wanted[u].learn_s, 1e-9);
@@ -254,7 +253,7 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
     jm__tally tally = {.idle[JM_IDLE_LONG] = {.report_s = 3, .learn_s = 4}};
     for (uint32_t u = 0; u < 4; u++) {
         double one = u + 1;
-        jm__use_sum *sum = jm__tally_use(&tally, u);
+        jm__use_sum *sum = jm__use_sum_at(&tally.uses, u);
         assert_true(sum->ran_s == -1);
         if (u == 3) break;
         *sum = (jm__use_sum){
@@ -270,7 +269,7 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
     }
     assert_true(jm__tally_renumber(&tally, final_of));
     assert_int_equal(tally.uses.count, 2);
-    const jm__use_sum *both = jm__tally_use(&tally, 1), *alone = jm__tally_use(&tally, 0);
+    const jm__use_sum *both = jm__use_sum_at(&tally.uses, 1), *alone = jm__use_sum_at(&tally.uses, 0);
     assert_true(both->inside.report_s == 4 && both->inside.steady_s == 20 && both->inside.learn_s == 40 &&
                 both->outside_s == 400);
     assert_true(both->ran_s == 4000 && both->calls == 4 && both->copies_s == 28 && both->place_s[2] == 12 &&
@@ -302,7 +301,7 @@ static void add_class(program *p, const char *name, double seconds)
     for (uint32_t context = 0; context < 2; context++) {
         uint32_t use;
         assert_true(jm__use_number(&p->uses, (uint32_t)c, context, &use));
-        jm__use_sum *sum = jm__tally_use(&p->tally, use);
+        jm__use_sum *sum = jm__use_sum_at(&p->tally.uses, use);
         if (seconds >= 0) sum->ran_s = seconds / 2;
     }
 }

@@ -3,7 +3,7 @@
 #include "base/embedded.h"
 #include "base/status.h"
 #include "dense.h"
-#include "model/store.h"
+#include "model/board_model.h"
 
 #include <jansson.h>
 #include <limits.h>

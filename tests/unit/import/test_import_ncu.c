@@ -1,5 +1,5 @@
 /* What ncu counted, given to the same kernels of a recording. */
-#include "attribute/counted.h"
+#include "attribute/board_part.h"
 #include "format/dataset.h"
 
 #include <joulemap/estimate.h>

@@ -1,0 +1,967 @@
+/* What a first fit leaves of a sample of readings, and what would explain more of it: other powers by place,
+ * and by clock. */
+#include "attribute/fit/refine.h"
+
+#include "attribute/work/clock_track.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Something must be twenty times likelier than not: its logarithm. */
+#define JM_REFINE_LOG_ODDS 3.0
+
+enum { JM_SAMPLED_LEAST = 200 }; /* fewer readings tell no drift, so nothing is told from drift */
+
+enum {
+    ROOM = 1000000, /* numbers of rows that are kept: 8 MB */
+    LAG = 0,
+    WIDTH,
+    RESPONSES
+};
+
+/* Readings of what powers are learnt from; rows are 0. */
+static jm_status sampled_init(jm__sampled *s, const jm__fit *fit, const jm__fit_input *input, size_t behind,
+                              jm_error *err)
+{
+    *s = (jm__sampled){.fit = fit,
+                       .columns = fit->columns,
+                       .behind = fit->columns + RESPONSES,
+                       .width = fit->columns + RESPONSES + behind,
+                       .sensor = input->sensor};
+    jm__reading_list all = {0};
+    size_t most = ROOM / s->width;
+    if (most < 4 * s->width) most = 4 * s->width;
+    jm_status status = jm__readings_choose(&all, input->sensor, input->readings, input->reading_count,
+                                           input->learn, input->unknown, err);
+    if (status == JM_OK) status = jm__readings_sample(&s->readings, &all, most, err);
+    jm__vec_free(&all);
+    if (status != JM_OK) return status;
+    s->rows = calloc(s->readings.count * s->width + 1, sizeof *s->rows);
+    s->x = calloc(s->width + 1, sizeof *s->x);
+    s->residual = calloc(s->readings.count + 1, sizeof *s->residual);
+    if (s->rows == NULL || s->x == NULL || s->residual == NULL) return jm__no_memory(err, "jm__sampled_init");
+    return jm__qr_init(&s->qr, s->width, err);
+}
+
+static void sampled_free(jm__sampled *s)
+{
+    jm__vec_free(&s->readings);
+    jm__qr_free(&s->qr);
+    free(s->rows);
+    free(s->x);
+    free(s->residual);
+    *s = (jm__sampled){0};
+}
+
+/* `sign` times what the readings should say with this response, into a column of the rows. */
+static void add_expected(jm__sampled *s, jm__design *design, jm__response response, size_t column,
+                         double sign)
+{
+    jm__design_start(design, response);
+    for (size_t i = 0; i < s->readings.count; i++) {
+        const double *row = jm__design_row(design, s->readings.items[i].t_ns);
+        double *to = s->rows + i * s->width + column;
+        for (size_t k = 0; k < s->columns; k++)
+            *to += sign * row[k] * s->fit->power_w[k];
+    }
+}
+
+/* Once the rows have what the fit's columns weigh: what another lag or width of the response would change.
+ * The pieces give the fit's columns. A column is the change by one standard uncertainty of the profile. */
+static jm_status sampled_add_response(jm__sampled *s, jm__pieces *pieces, jm_error *err)
+{
+    const jm__calibration profile = jm__calibration_of(s->sensor);
+    jm__design design = {0};
+    JM_TRY(jm__design_init(&design, pieces, s->columns, err));
+    for (size_t way = LAG; way < RESPONSES; way++) {
+        jm__response response = s->fit->response;
+        if (way == LAG) response.lag_ns += sqrt(profile.lag_variance);
+        if (way == WIDTH) response.width_ns += sqrt(profile.width_variance);
+        for (size_t i = 0; i < s->readings.count; i++)
+            s->rows[i * s->width + s->columns + way] = 0;
+        add_expected(s, &design, response, s->columns + way, 1);
+        add_expected(s, &design, s->fit->response, s->columns + way, -1);
+    }
+    jm__design_free(&design);
+    return jm__pieces_check(pieces, err);
+}
+
+/* The rows as a finished triangle, with what was believed of the powers beforehand. Beliefs are weighed for
+ * the sensor's own noise: what the residuals show on top of it may be what is looked for. */
+static void sampled_fold(jm__sampled *s)
+{
+    double noise_w = s->fit->prior.noise.noise_w, *row = s->x;
+    jm__qr_reset(&s->qr);
+    for (size_t i = 0; i < s->readings.count; i++)
+        jm__qr_add(&s->qr, s->rows + i * s->width, s->readings.items[i].value);
+    memset(row, 0, s->width * sizeof *row);
+    jm__prior_add(&s->qr, &s->fit->prior, noise_w, row);
+    memset(row, 0, s->width * sizeof *row);
+    for (size_t k = s->columns; k < s->behind; k++) {
+        row[k] = noise_w;
+        jm__qr_add(&s->qr, row, 0);
+        row[k] = 0;
+    }
+    jm__qr_finish(&s->qr);
+}
+
+static void solve_given_those_behind(jm__sampled *s)
+{
+    for (size_t i = s->behind; i-- > 0;) {
+        s->x[i] = s->qr.triangle[s->width * s->qr.stride + i];
+        for (size_t k = i + 1; k < s->width; k++)
+            s->x[i] -= s->qr.triangle[k * s->qr.stride + i] * s->x[k];
+        s->x[i] /= s->qr.triangle[i * s->qr.stride + i];
+    }
+}
+
+/* The noise that is left, given x[behind] to x[width - 1]; fills the others. */
+static jm__noise sampled_noise(jm__sampled *s)
+{
+    double square = 0, count = (double)s->readings.count,
+           freedom = fmax(count / 2, count - (double)s->columns);
+    solve_given_those_behind(s);
+    for (size_t i = 0; i < s->readings.count; i++) {
+        const double *row = s->rows + i * s->width;
+        s->residual[i] = s->readings.items[i].value;
+        for (size_t k = 0; k < s->width; k++)
+            s->residual[i] -= row[k] * s->x[k];
+        square += s->residual[i] * s->residual[i];
+    }
+    const jm__pass pass = {
+        .readings = s->readings.items, .count = s->readings.count, .period_ns = s->sensor->period_ns};
+    jm__noise noise;
+    jm__noise_of_residuals(&noise, &pass, s->residual, freedom);
+    if (noise.white + noise.drift <= 0) noise = (jm__noise){.white = fmax(1e-9, square / freedom)};
+    return noise;
+}
+
+/* The variance of noise that a difference between long stretches of time sees. */
+static double noise_lasting(const jm__noise *noise)
+{
+    return noise->white + noise->drift * (1 + noise->keep) / (1 - noise->keep);
+}
+
+/* Choices: what a class of less could draw otherwise, or a part of less, is not worth a column. */
+static const double least_class = 0.01, least_part = 0.002; /* of the busy time */
+
+/* Places from fine to coarse. */
+enum { BY_LAYER, BY_TYPE, BY_TYPE_IN_ANY_PHASE, FINENESSES };
+
+static jm__context coarse(jm__context place, int fineness)
+{
+    if (fineness >= BY_TYPE && place.type != 0) place.layer = 0;
+    if (fineness >= BY_TYPE_IN_ANY_PHASE) place.phase = 0;
+    return place;
+}
+
+static bool is_same(const jm__context *a, const jm__context *b)
+{
+    return a->phase == b->phase && a->layer == b->layer && a->type == b->type && a->kind == b->kind;
+}
+
+/* The part of this place among those from `first` on, made if there is room; JM_NO_PART: there is none. */
+static uint32_t part_of(jm__parts *parts, size_t first, uint32_t column, const jm__context *place)
+{
+    for (size_t p = first; p < parts->count; p++)
+        if (is_same(&parts->items[p].place, place)) return (uint32_t)p;
+    if (parts->count == JM_PARTS_MAX || parts->count - first == JM_PARTS_OF_CLASS) return JM_NO_PART;
+    parts->items[parts->count] = (jm__part){.column = column, .place = *place};
+    return (uint32_t)parts->count++;
+}
+
+static double split_learnt_s(const jm__board_work *work, size_t use)
+{
+    return use < work->tally.uses.count ? work->tally.uses.items[use].inside.learn_s : 0;
+}
+
+/* False if there are more places than parts. */
+static bool add_column(jm__parts *parts, const jm__work_set *set, const jm__board_work *work, uint32_t column,
+                       int fineness)
+{
+    size_t first = parts->count;
+    bool all = true;
+    for (size_t u = 0; u < set->uses.items.count; u++) {
+        double seconds = split_learnt_s(work, u);
+        if (work->columns.of_use[u] != column || seconds <= 0) continue;
+        const jm__context place = coarse(*jm__use_context(set, u), fineness);
+        uint32_t part = part_of(parts, first, column, &place);
+        parts->of_use[u] = part;
+        if (part != JM_NO_PART) parts->items[part].seconds += seconds;
+        all = all && part != JM_NO_PART;
+    }
+    return all;
+}
+
+static void take_back(jm__parts *parts, const jm__board_work *work, size_t uses, uint32_t column,
+                      size_t first)
+{
+    for (size_t u = 0; u < uses; u++)
+        if (work->columns.of_use[u] == column) parts->of_use[u] = JM_NO_PART;
+    parts->count = first;
+}
+
+jm_status jm__parts_choose(jm__parts *parts, const jm__work_set *set, const jm__board_work *work,
+                           jm_error *err)
+{
+    size_t uses = set->uses.items.count, classes = set->classes.count;
+    *parts = (jm__parts){.of_use = malloc((uses + 1) * sizeof *parts->of_use)};
+    bool *own = calloc(work->columns.count + 1, sizeof *own);
+    jm_status status = parts->of_use == NULL || own == NULL ? jm__no_memory(err, "jm__parts_choose") : JM_OK;
+    for (size_t u = 0; status == JM_OK && u < uses; u++)
+        parts->of_use[u] = JM_NO_PART;
+    for (size_t c = 0; status == JM_OK && c < classes; c++)
+        if (work->columns.of_class[c] != JM_NO_COLUMN && !work->columns.merged[c])
+            own[work->columns.of_class[c]] = true;
+    for (size_t k = 0; k < work->columns.class_columns; k++)
+        parts->busy_s += work->learn_seconds[k];
+    for (uint32_t k = 0; status == JM_OK && k < work->columns.class_columns; k++) {
+        size_t first = parts->count;
+        if (!own[k] || work->learn_seconds[k] < least_class * parts->busy_s) continue;
+        for (int fineness = 0; fineness < FINENESSES; fineness++) {
+            take_back(parts, work, uses, k, first);
+            if (add_column(parts, set, work, k, fineness)) break;
+        }
+        if (parts->count - first < 2)
+            take_back(parts, work, uses, k, first); /* one place: nothing to split */
+    }
+    free(own);
+    return status;
+}
+
+void jm__parts_free(jm__parts *parts)
+{
+    free(parts->of_use);
+    parts->of_use = NULL;
+}
+
+/* What the parts of a set have in common. */
+enum { ALL_OF_IT, TYPE_IN_PHASE, TYPE, LAYER, PHASE, KIND, WAYS };
+
+static bool are_alike(const jm__context *a, const jm__context *b, int way)
+{
+    bool type = a->kind == b->kind && a->type == b->type && (a->type != 0 || a->layer == b->layer);
+    switch (way) {
+    case TYPE_IN_PHASE:
+        return type && a->phase == b->phase;
+    case TYPE:
+        return type;
+    case LAYER:
+        return a->kind == b->kind && a->layer == b->layer;
+    case PHASE:
+        return a->phase == b->phase;
+    case KIND:
+        return a->kind == b->kind;
+    default:
+        return is_same(a, b);
+    }
+}
+
+static bool is_known(const jm__part_sets *sets, size_t from, uint64_t bits)
+{
+    for (size_t i = from; i < sets->count; i++)
+        if (sets->items[i].bits == bits) return true;
+    return false;
+}
+
+/* The sets of the class whose parts are [first, end). */
+static bool list_class(jm__part_sets *sets, const jm__parts *parts, size_t first, size_t end, double rest_s)
+{
+    const jm__part *items = parts->items;
+    size_t known = sets->count;
+    uint64_t whole = (UINT64_C(1) << (end - first)) - 1;
+    if (rest_s >= least_part * parts->busy_s) whole = 0;
+    for (int way = TYPE_IN_PHASE; way < WAYS + TYPE_IN_PHASE; way++) {
+        for (size_t p = first; p < end; p++) {
+            jm__part_set set = {.first = first, .whole = whole, .is_type = way == TYPE_IN_PHASE};
+            double seconds = 0;
+            for (size_t q = first; q < end; q++) {
+                if (!are_alike(&items[p].place, &items[q].place, way % WAYS)) continue;
+                set.bits |= UINT64_C(1) << (q - first);
+                seconds += items[q].seconds;
+            }
+            if (set.bits == whole || seconds < least_part * parts->busy_s || is_known(sets, known, set.bits))
+                continue;
+            if (!jm__vec_push(sets, set)) return false;
+        }
+    }
+    return true;
+}
+
+bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__board_work *work)
+{
+    for (size_t first = 0, end; first < parts->count; first = end) {
+        double rest_s = work->learn_seconds[parts->items[first].column];
+        for (end = first; end < parts->count && parts->items[end].column == parts->items[first].column; end++)
+            rest_s -= parts->items[end].seconds;
+        if (!list_class(sets, parts, first, end, rest_s)) return false;
+    }
+    return true;
+}
+
+/* As around.c has it: two places of one kind are as alike as two stretches of a run. */
+static const double usual_difference = 0.05, difference_freedom = 3, least_u_w = 1;
+
+jm_status jm__picks_init(jm__picks *picks, const jm__parts *parts, const double *power_w, jm_error *err)
+{
+    *picks = (jm__picks){.parts = parts, .power_w = power_w};
+    picks->information = calloc(parts->count * parts->count + 1, sizeof(double));
+    picks->score = calloc(parts->count + 1, sizeof(double));
+    bool fine = picks->information != NULL && picks->score != NULL;
+    return fine ? JM_OK : jm__no_memory(err, "jm__split_find");
+}
+
+void jm__picks_free(jm__picks *picks)
+{
+    free(picks->information);
+    free(picks->score);
+    picks->information = picks->score = NULL;
+}
+
+static const double *corner(const jm__sampled *sampled, size_t column)
+{
+    return sampled->qr.triangle + (sampled->behind + column) * sampled->qr.stride + sampled->behind;
+}
+
+/* I and g of one's own columns, [count * count] and [count], of a folded sample. */
+static void take_corner(double *information, double *score, const jm__sampled *sampled, size_t count)
+{
+    for (size_t p = 0; p < count; p++) {
+        score[p] = 0;
+        for (size_t i = 0; i <= p; i++)
+            score[p] += corner(sampled, p)[i] * corner(sampled, count)[i];
+        for (size_t q = p; q < count; q++) {
+            double sum = 0;
+            for (size_t i = 0; i <= p; i++)
+                sum += corner(sampled, p)[i] * corner(sampled, q)[i];
+            information[p * count + q] = information[q * count + p] = sum;
+        }
+    }
+}
+
+void jm__picks_take_corner(jm__picks *s, const jm__sampled *sampled)
+{
+    take_corner(s->information, s->score, sampled, s->parts->count);
+}
+
+/* The sum over the parts of a set of `values`, by their number. */
+static double sum_over(const jm__part_set *set, const double *values)
+{
+    double sum = 0;
+    for (size_t i = 0; set->bits >> i != 0; i++)
+        if (set->bits >> i & 1) sum += values[set->first + i];
+    return sum;
+}
+
+static double score_of(const jm__picks *s, const jm__part_set *set)
+{
+    return sum_over(set, s->score);
+}
+
+static double information_of(const jm__picks *s, const jm__part_set *a, const jm__part_set *b)
+{
+    double sum = 0;
+    for (size_t i = 0; a->bits >> i != 0; i++)
+        if (a->bits >> i & 1) sum += sum_over(b, s->information + (a->first + i) * s->parts->count);
+    return sum;
+}
+
+double jm__picks_usual_square(const jm__picks *s, const jm__part_set *set)
+{
+    double power_w = s->power_w[s->parts->items[set->first].column];
+    return 2 * pow(fmax(least_u_w, usual_difference * power_w), 2);
+}
+
+/* lower^-1 of what a set shares with the picks. */
+static void shared_with_picks(double *out, const jm__picks *s, const jm__part_set *set)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        out[i] = information_of(s, &s->items[i].set, set);
+        for (size_t j = 0; j < i; j++)
+            out[i] -= s->lower[i * JM_PICKS_MAX + j] * out[j];
+        out[i] /= s->lower[i * JM_PICKS_MAX + i];
+    }
+}
+
+/* I and g of a set, the picks taken out. */
+static void seen_of(const jm__picks *s, const jm__part_set *set, double *information, double *score)
+{
+    double shared[JM_PICKS_MAX];
+    shared_with_picks(shared, s, set);
+    *information = information_of(s, set, set);
+    *score = score_of(s, set);
+    for (size_t i = 0; i < s->count; i++) {
+        *information -= shared[i] * shared[i];
+        *score -= shared[i] * s->told[i];
+    }
+    *information = fmax(0, *information);
+}
+
+double jm__picks_information(const jm__picks *s, const jm__part_set *set)
+{
+    double information, score;
+    seen_of(s, set, &information, &score);
+    return information;
+}
+
+double jm__picks_gain(const jm__picks *s, const jm__part_set *set, double variance, double *q)
+{
+    double usual = jm__picks_usual_square(s, set), information, score;
+    seen_of(s, set, &information, &score);
+    *q = usual;
+    for (int round = 0; round < 12; round++) {
+        double v = 1 / (information / variance + 1 / *q), d = score / variance * v;
+        *q = (difference_freedom * usual + d * d + v) / (difference_freedom + 1);
+    }
+    double gain = score * score * *q / (variance * (variance + information * *q));
+    double tail = difference_freedom * log(fmax(1, *q / usual));
+    return (gain - log1p(information * *q / variance) - tail) / 2;
+}
+
+void jm__picks_factor(jm__picks *s, double variance)
+{
+    size_t count = s->count;
+    for (size_t i = 0; i < count; i++) {
+        s->count = i;
+        double *row = s->lower + i * JM_PICKS_MAX, square = variance / s->items[i].q;
+        const jm__part_set *set = &s->items[i].set;
+        shared_with_picks(row, s, set);
+        square += information_of(s, set, set);
+        s->told[i] = score_of(s, set);
+        for (size_t j = 0; j < i; j++) {
+            square -= row[j] * row[j];
+            s->told[i] -= row[j] * s->told[j];
+        }
+        row[i] = sqrt(fmax(square, variance / s->items[i].q));
+        s->told[i] /= row[i];
+    }
+    s->count = count;
+}
+
+void jm__picks_differences(const jm__picks *s, double *out)
+{
+    double d[JM_PICKS_MAX];
+    memset(out, 0, s->parts->count * sizeof *out);
+    for (size_t i = s->count; i-- > 0;) {
+        d[i] = s->told[i];
+        for (size_t j = i + 1; j < s->count; j++)
+            d[i] -= s->lower[j * JM_PICKS_MAX + i] * d[j];
+        d[i] /= s->lower[i * JM_PICKS_MAX + i];
+        const jm__part_set *set = &s->items[i].set;
+        for (size_t p = 0; set->bits >> p != 0; p++)
+            if (set->bits >> p & 1) out[set->first + p] += d[i];
+    }
+}
+
+double jm__picks_differ_w(const jm__picks *s, uint32_t column, uint32_t bits)
+{
+    double square = pow(fmax(least_u_w, usual_difference * s->power_w[column]), 2);
+    for (size_t i = 0; i < s->count; i++)
+        if (bits >> i & 1) square += s->items[i].q;
+    return sqrt(square);
+}
+
+/* Forward selection among sets of parts, by what each would explain of the readings (refine.h).
+ *
+ * Noise that drifts looks like a difference between two long stretches of time: its variance is that of a
+ * mean over long stretches, of the residuals that are left once the set is picked. */
+
+enum { REFUSALS_MAX = 8 }; /* candidates that do not hold what they promised */
+
+/* A choice: what a type of layer with less of the busy time differs by is small beside what is known of the
+ * whole. */
+static const double untold_part = 0.02;
+
+/* Readings tell a difference if they take its standard uncertainty to a third of the usual one, its variance
+ * to 1 / (1 + 8). */
+static const double told_information = 8;
+
+typedef struct selection {
+    const jm__refine_input *in;
+    jm__parts parts;
+    jm__part_sets sets;
+    jm__sampled sampled; /* with the parts behind the columns */
+    jm__picks picks;
+    jm__noise noise; /* that the classes and the picks leave */
+} selection;
+
+/* ---- the design by part */
+
+static jm_status fill_rows(selection *s, jm_error *err)
+{
+    jm__board_work *work = s->in->work;
+    jm__sampled *sampled = &s->sampled;
+    size_t codes = JM_IDLE_STATES + s->in->set->pass_uses;
+    const uint32_t *usual = work->pieces.column_of, *use_of = s->in->set->use_of;
+    uint32_t *column_of = malloc(codes * sizeof *column_of);
+    jm__design design = {0};
+    if (column_of == NULL) return jm__no_memory(err, "jm__split_find");
+    memcpy(column_of, usual, codes * sizeof *column_of);
+    for (size_t i = JM_IDLE_STATES; i < codes; i++) {
+        uint32_t part = s->parts.of_use[use_of[i - JM_IDLE_STATES]];
+        if (part != JM_NO_PART) column_of[i] = (uint32_t)sampled->behind + part;
+    }
+    work->pieces.column_of = column_of;
+    jm_status status = jm__design_init(&design, &work->pieces, sampled->width, err);
+    if (status == JM_OK) jm__design_start(&design, s->in->fit->response);
+    for (size_t i = 0; status == JM_OK && i < sampled->readings.count; i++) {
+        double *row = sampled->rows + i * sampled->width;
+        memcpy(row, jm__design_row(&design, sampled->readings.items[i].t_ns), sampled->width * sizeof *row);
+        for (size_t p = 0; p < s->parts.count; p++)
+            row[s->parts.items[p].column] += row[sampled->behind + p];
+    }
+    jm__design_free(&design);
+    work->pieces.column_of = usual;
+    free(column_of);
+    if (status == JM_OK) status = sampled_add_response(sampled, &work->pieces, err);
+    return status;
+}
+
+static bool holds(const jm__part_set *set, size_t part)
+{
+    return part >= set->first && part - set->first < 64 && (set->bits >> (part - set->first) & 1);
+}
+
+static double now(const jm__noise *noise)
+{
+    return noise->white + noise->drift;
+}
+
+/* The noise of what the classes and the picks leave of the readings. */
+static void find_noise(selection *s)
+{
+    jm__picks_differences(&s->picks, s->sampled.x + s->sampled.behind);
+    s->noise = sampled_noise(&s->sampled);
+    jm__picks_factor(&s->picks, now(&s->noise));
+}
+
+/* With it nothing would be left of its class to compare it with. */
+static bool would_take_all(const selection *s, const jm__part_set *set)
+{
+    uint64_t taken = set->bits;
+    for (size_t i = 0; i < s->picks.count; i++)
+        if (s->picks.items[i].set.first == set->first) taken |= s->picks.items[i].set.bits;
+    return set->whole != 0 && taken == set->whole;
+}
+
+static bool is_out(const selection *s, const jm__part_set *set, const jm__part_set *refused, size_t count)
+{
+    bool out = would_take_all(s, set);
+    for (size_t i = 0; i < s->picks.count; i++)
+        out = out || (s->picks.items[i].set.first == set->first && s->picks.items[i].set.bits == set->bits);
+    for (size_t i = 0; i < count; i++)
+        out = out || (refused[i].first == set->first && refused[i].bits == set->bits);
+    return out;
+}
+
+/* The set that explains most; NULL: none does anything. */
+static const jm__part_set *best_of(const selection *s, const jm__part_set *refused, size_t refusals)
+{
+    const jm__part_set *best = NULL;
+    double most = 0, q;
+    for (size_t i = 0; i < s->sets.count; i++) {
+        const jm__part_set *set = &s->sets.items[i];
+        if (is_out(s, set, refused, refusals)) continue;
+        double gain = jm__picks_gain(&s->picks, set, now(&s->noise), &q);
+        if (gain <= most) continue;
+        most = gain;
+        best = set;
+    }
+    return best;
+}
+
+/* What readings tell less of than is known without them, a small fault of the response or of the stamps tells
+ * as much of: a difference seen there may be larger than any power. */
+static bool is_told(const selection *s, const jm__part_set *set, const jm__noise *noise)
+{
+    double information = jm__picks_information(&s->picks, set);
+    return information * jm__picks_usual_square(&s->picks, set) > noise_lasting(noise);
+}
+
+/* Try it: it stays if it is worth it with the noise that it leaves. */
+static bool try(selection *s, const jm__part_set *set)
+{
+    const jm__noise before = s->noise;
+    jm__pick *new = &s->picks.items[s->picks.count];
+    new->set = *set;
+    (void)jm__picks_gain(&s->picks, set, now(&before), &new->q);
+    s->picks.count++;
+    jm__picks_factor(&s->picks, now(&before));
+    find_noise(s);
+    const jm__noise left = s->noise;
+    s->picks.count--;
+    jm__picks_factor(&s->picks, now(&left));
+    double gain = jm__picks_gain(&s->picks, set, noise_lasting(&left), &new->q);
+    bool worth = gain > JM_REFINE_LOG_ODDS + log((double)s->sets.count) && is_told(s, set, &left);
+    s->noise = worth ? left : before;
+    s->picks.count += worth;
+    jm__picks_factor(&s->picks, now(&s->noise));
+    return worth;
+}
+
+static void pick_likely(selection *s, size_t most)
+{
+    jm__part_set refused[REFUSALS_MAX];
+    size_t refusals = 0;
+    while (s->picks.count < most && refusals < REFUSALS_MAX) {
+        const jm__part_set *best = best_of(s, refused, refusals);
+        if (best == NULL) return;
+        if (!try(s, best)) refused[refusals++] = *best;
+    }
+}
+
+/* A type of layer that the readings cannot tell from the others may differ as usual, and its rows must not
+ * look surer than that. */
+static bool is_untold(const selection *s, const jm__part_set *set)
+{
+    double information = jm__picks_information(&s->picks, set);
+    return !would_take_all(s, set) &&
+           information * jm__picks_usual_square(&s->picks, set) < told_information * noise_lasting(&s->noise);
+}
+
+static double seconds_of(const selection *s, const jm__part_set *set)
+{
+    double sum = 0;
+    for (size_t p = 0; p < s->parts.count; p++)
+        if (holds(set, p)) sum += s->parts.items[p].seconds;
+    return sum;
+}
+
+/* The type that takes most of the class whose sets begin at `first`. */
+static size_t largest_of(const selection *s, size_t first)
+{
+    const jm__part_set *sets = s->sets.items;
+    size_t largest = first;
+    for (size_t i = first; i < s->sets.count && sets[i].first == sets[first].first; i++)
+        if (sets[i].is_type && seconds_of(s, &sets[i]) > seconds_of(s, &sets[largest])) largest = i;
+    return largest;
+}
+
+/* The largest is what the others are told from. */
+static void pick_untold(selection *s, size_t most)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < s->sets.count; i++) {
+        const jm__part_set *set = &s->sets.items[i];
+        if (i == 0 || set->first != set[-1].first) largest = largest_of(s, i);
+        if (i == largest || !set->is_type || s->picks.count == most) continue;
+        if (seconds_of(s, set) < untold_part * s->parts.busy_s || !is_untold(s, set)) continue;
+        s->picks.items[s->picks.count++] = (jm__pick){*set, jm__picks_usual_square(&s->picks, set) / 2};
+        jm__picks_factor(&s->picks, now(&s->noise));
+    }
+}
+
+/* ---- the result */
+
+static uint32_t signature(const selection *s, size_t part)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < s->picks.count; i++)
+        if (holds(&s->picks.items[i].set, part)) bits |= UINT32_C(1) << i;
+    return bits;
+}
+
+static jm_status make(jm__column_split *out, const selection *s, jm_error *err)
+{
+    size_t class_columns = s->in->work->columns.class_columns, uses = s->in->set->uses.items.count;
+    out->of_use = malloc((uses + 1) * sizeof *out->of_use);
+    out->differs_w = calloc(class_columns + s->parts.count + 1, sizeof *out->differs_w);
+    out->from = calloc(s->parts.count + 1, sizeof *out->from);
+    if (out->of_use == NULL || out->differs_w == NULL || out->from == NULL)
+        return jm__no_memory(err, "jm__split_find");
+    memcpy(out->of_use, s->in->work->columns.of_use, uses * sizeof *out->of_use);
+    uint32_t column_of[JM_PARTS_MAX];
+    for (size_t p = 0; p < s->parts.count; p++) {
+        uint32_t bits = signature(s, p), from = s->parts.items[p].column;
+        size_t same = 0;
+        while (same < p && (s->parts.items[same].column != from || signature(s, same) != bits))
+            same++;
+        column_of[p] = bits == 0 ? from : same < p ? column_of[same] : (uint32_t)(class_columns + out->count);
+        if (bits == 0 || same < p) continue;
+        out->from[out->count] = from;
+        out->differs_w[class_columns + out->count++] = jm__picks_differ_w(&s->picks, from, bits);
+        out->differs_w[from] = jm__picks_differ_w(&s->picks, from, 0);
+    }
+    for (size_t u = 0; u < uses; u++)
+        if (s->parts.of_use[u] != JM_NO_PART) out->of_use[u] = column_of[s->parts.of_use[u]];
+    return JM_OK;
+}
+
+static jm_status begin(selection *s, jm_error *err)
+{
+    const jm__refine_input *in = s->in;
+    JM_TRY(sampled_init(&s->sampled, in->fit, in->fit_input, s->parts.count, err));
+    JM_TRY(jm__picks_init(&s->picks, &s->parts, in->fit->power_w, err));
+    return jm__parts_list_sets(&s->sets, &s->parts, in->work) ? JM_OK : jm__no_memory(err, "jm__split_find");
+}
+
+static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
+{
+    size_t taken = s->in->work->columns.class_columns;
+    size_t most = taken < JM_COLUMNS_MAX ? JM_COLUMNS_MAX - taken : 0;
+    JM_TRY(begin(s, err));
+    if (s->sampled.readings.count < JM_SAMPLED_LEAST || s->sets.count == 0) return JM_OK;
+    JM_TRY(fill_rows(s, err));
+    sampled_fold(&s->sampled);
+    jm__picks_take_corner(&s->picks, &s->sampled);
+    find_noise(s);
+    if (most > JM_PICKS_MAX) most = JM_PICKS_MAX;
+    pick_likely(s, most);
+    pick_untold(s, most);
+    return s->picks.count > 0 ? make(out, s, err) : JM_OK;
+}
+
+jm_status jm__split_find(jm__column_split *out, const jm__refine_input *input, jm_error *err)
+{
+    *out = (jm__column_split){0};
+    selection *s = calloc(1, sizeof *s);
+    if (s == NULL) return jm__no_memory(err, "jm__split_find");
+    s->in = input;
+    jm_status status = jm__parts_choose(&s->parts, input->set, input->work, err);
+    if (status == JM_OK && s->parts.count > 0) status = select_sets(s, out, err);
+    if (status != JM_OK) jm__split_free(out);
+    jm__parts_free(&s->parts);
+    jm__vec_free(&s->sets);
+    sampled_free(&s->sampled);
+    jm__picks_free(&s->picks);
+    free(s);
+    return status;
+}
+
+void jm__split_free(jm__column_split *split)
+{
+    free(split->of_use);
+    free(split->differs_w);
+    free(split->from);
+    *split = (jm__column_split){0};
+}
+
+/* What work adds to the power that stays goes with the clock to the power of b: f V^2, where V follows f.
+ *
+ * So a second of a use at clock c counts for 1 - (1 - (c / c0)^b) (1 - p0 / p) seconds of its class, whose
+ * power p is that at the run's mean clock c0; p0 stays whatever the clock, about as much as the board draws
+ * without work. b and p0 are found by Gauss and Newton: the derivatives of the readings by them are two more
+ * columns, whose part that the classes' powers cannot explain is the corner of the triangle. They are used
+ * only where the readings ask for it: on a board that holds its power at a limit by its clock, power need not
+ * fall with it. */
+
+/* Before any reading: between f alone and f^3, where V goes with f, rather nearer to the first: an H200 near
+ * its highest clock drew 5 % less at 8 % less (docs/accuracy.md). */
+static const double usual_exponent = 1, exponent_u = 1, exponent_most = 4;
+
+/* A choice: a board that works keeps more on than one that waits. */
+static const double still_relative_u = 0.5;
+
+/* Of the logarithm of the clock while work ran, a choice: with less than a percent, nothing moved. */
+static const double least_spread = 0.01;
+
+/* An idle state that lasted less tells no power. A choice: five readings of the ring. */
+static const double least_idle_s = 0.1;
+
+enum { EXPONENT, STILL, UNKNOWNS, ROUNDS = 6 };
+
+typedef struct finder {
+    const jm__refine_input *in;
+    jm__sampled sampled; /* with the derivatives by b and p0 behind the columns */
+    size_t uses, codes;
+    double *log_clock;        /* [uses]: over the mean; 0: not known */
+    double *scale;            /* [codes] */
+    double *power_w;          /* [columns]: when it was looked last */
+    double exponent, still_w; /* b and p0 */
+    double believed_w;        /* of p0 */
+    double square;            /* of what no powers explain */
+    double information[UNKNOWNS][UNKNOWNS], score[UNKNOWNS];
+    jm__noise noise;
+} finder;
+
+static double learnt_s(const finder *f, size_t use)
+{
+    const jm__tally *tally = &f->in->work->tally;
+    bool ran = use < tally->uses.count && tally->uses.items[use].ran_s >= 0;
+    return ran ? tally->uses.items[use].inside.learn_s : 0;
+}
+
+static int64_t step_of(const finder *f, size_t use)
+{
+    const jm__work_set *set = f->in->set;
+    return jm__use_context(set, use)->clock;
+}
+
+/* The next b and p0, with what is believed of them. */
+static void step(finder *f)
+{
+    double variance = f->noise.white + f->noise.drift, still_u = still_relative_u * f->believed_w;
+    double prior_b = variance / (exponent_u * exponent_u), prior_p = variance / (still_u * still_u);
+    double b = f->score[EXPONENT] + prior_b * (usual_exponent - f->exponent);
+    double p = f->score[STILL] + prior_p * (f->believed_w - f->still_w);
+    double bb = f->information[EXPONENT][EXPONENT] + prior_b, pp = f->information[STILL][STILL] + prior_p;
+    double bp = f->information[EXPONENT][STILL], determinant = bb * pp - bp * bp;
+    f->exponent = fmin(exponent_most, fmax(0, f->exponent + (pp * b - bp * p) / determinant));
+    f->still_w = fmax(0, f->still_w + (bb * p - bp * b) / determinant);
+}
+
+/* Fills log_clock; false if the clock did not move while work ran. */
+static bool find_clocks(finder *f)
+{
+    double weight = 0, sum = 0, square = 0;
+    for (size_t u = 0; u < f->uses; u++) {
+        int64_t step = step_of(f, u);
+        f->log_clock[u] = step != 0 ? log(jm__clock_step_mhz(step)) : 0;
+        if (step == 0) continue;
+        weight += learnt_s(f, u);
+        sum += learnt_s(f, u) * f->log_clock[u];
+        square += learnt_s(f, u) * f->log_clock[u] * f->log_clock[u];
+    }
+    if (weight <= 0) return false;
+    double mean = sum / weight;
+    for (size_t u = 0; u < f->uses; u++)
+        if (step_of(f, u) != 0) f->log_clock[u] -= mean;
+    return square / weight - mean * mean > least_spread * least_spread;
+}
+
+/* The least that an idle state draws. */
+static double idle_power(const finder *f)
+{
+    const jm__columns *columns = &f->in->work->columns;
+    double least_w = INFINITY, believed_w = INFINITY;
+    for (size_t k = columns->class_columns; k < columns->count; k++) {
+        believed_w = fmin(believed_w, f->in->fit->prior.power_w[k]);
+        if (f->in->work->learn_seconds[k] > least_idle_s) least_w = fmin(least_w, f->in->fit->power_w[k]);
+    }
+    return fmax(1, isfinite(least_w) ? least_w : believed_w);
+}
+
+/* ---- what a second of a use counts for */
+
+static double power_of(const finder *f, size_t use)
+{
+    uint32_t column = f->in->work->columns.of_use[use];
+    return column != JM_NO_COLUMN ? f->power_w[column] : 0;
+}
+
+/* What of its power goes with the clock. */
+static double moving_w(const finder *f, size_t use)
+{
+    return fmax(0, power_of(f, use) - f->still_w);
+}
+
+static double scale_of(const finder *f, size_t use)
+{
+    double moving = moving_w(f, use);
+    return moving > 0 ? 1 + expm1(f->exponent * f->log_clock[use]) * moving / power_of(f, use) : 1;
+}
+
+static double by_exponent(const finder *f, size_t use)
+{
+    return exp(f->exponent * f->log_clock[use]) * f->log_clock[use] * moving_w(f, use);
+}
+
+static double by_still(const finder *f, size_t use)
+{
+    return moving_w(f, use) > 0 ? -expm1(f->exponent * f->log_clock[use]) : 0;
+}
+
+/* ---- looking */
+
+/* Columns from `column` on of all rows, pieces counting for what `of` says of their use. */
+static jm_status fill(finder *f, const uint32_t *column_of, size_t column, size_t columns,
+                      double (*of)(const finder *f, size_t use), double of_idle, jm_error *err)
+{
+    jm__pieces *pieces = &f->in->work->pieces;
+    const uint32_t *usual = pieces->column_of;
+    jm__design design = {0};
+    for (size_t i = 0; i < f->codes; i++)
+        f->scale[i] = i < JM_IDLE_STATES ? of_idle : of(f, f->in->set->use_of[i - JM_IDLE_STATES]);
+    pieces->column_of = column_of;
+    pieces->scale_of = f->scale;
+    jm_status status = jm__design_init(&design, pieces, columns, err);
+    if (status == JM_OK) jm__design_start(&design, f->in->fit->response);
+    for (size_t i = 0; status == JM_OK && i < f->sampled.readings.count; i++)
+        memcpy(f->sampled.rows + i * f->sampled.width + column,
+               jm__design_row(&design, f->sampled.readings.items[i].t_ns), columns * sizeof(double));
+    jm__design_free(&design);
+    pieces->column_of = usual;
+    pieces->scale_of = NULL;
+    return status == JM_OK ? jm__pieces_check(pieces, err) : status;
+}
+
+/* How well powers explain the readings with b and p0 as they are, and what a change of them would explain. */
+static jm_status look(finder *f, jm_error *err)
+{
+    jm__sampled *s = &f->sampled;
+    uint32_t *one = calloc(f->codes, sizeof *one);
+    if (one == NULL) return jm__no_memory(err, "jm__clock_scale_find");
+    jm_status status = fill(f, f->in->work->pieces.column_of, 0, s->columns, scale_of, 1, err);
+    f->in->work->pieces.scale_of = f->scale;
+    if (status == JM_OK) status = sampled_add_response(s, &f->in->work->pieces, err);
+    f->in->work->pieces.scale_of = NULL;
+    if (status == JM_OK) status = fill(f, one, s->behind + EXPONENT, 1, by_exponent, 0, err);
+    if (status == JM_OK) status = fill(f, one, s->behind + STILL, 1, by_still, 0, err);
+    free(one);
+    if (status != JM_OK) return status;
+    sampled_fold(s);
+    take_corner(&f->information[0][0], f->score, s, UNKNOWNS);
+    f->square = pow(corner(s, UNKNOWNS)[UNKNOWNS], 2);
+    for (size_t i = 0; i < UNKNOWNS; i++)
+        f->square += pow(corner(s, UNKNOWNS)[i], 2);
+    s->x[s->behind + EXPONENT] = s->x[s->behind + STILL] = 0;
+    f->noise = sampled_noise(s);
+    memcpy(f->power_w, s->x, s->columns * sizeof *f->power_w);
+    return JM_OK;
+}
+
+/* Is it twenty times likelier than none? f is as it looks with it; `none_square` as without. */
+static bool is_worth(const finder *f, double none_square)
+{
+    double variance = noise_lasting(&f->noise);
+    double gain = (none_square - f->square) / variance - pow((f->exponent - usual_exponent) / exponent_u, 2) -
+                  log1p(f->information[EXPONENT][EXPONENT] * exponent_u * exponent_u / variance);
+    return f->exponent > 0 && gain / 2 > JM_REFINE_LOG_ODDS;
+}
+
+static jm_status find(jm__clock_scale *out, finder *f, jm_error *err)
+{
+    JM_TRY(sampled_init(&f->sampled, f->in->fit, f->in->fit_input, UNKNOWNS, err));
+    if (f->sampled.readings.count < JM_SAMPLED_LEAST) return JM_OK;
+    memcpy(f->power_w, f->in->fit->power_w, f->sampled.columns * sizeof *f->power_w);
+    f->believed_w = f->still_w = idle_power(f);
+    JM_TRY(look(f, err));
+    double none_square = f->square;
+    for (int round = 0; round < ROUNDS; round++) {
+        step(f);
+        JM_TRY(look(f, err));
+    }
+    if (!is_worth(f, none_square)) return JM_OK;
+    out->of_use = malloc((f->uses + 1) * sizeof *out->of_use);
+    if (out->of_use == NULL) return jm__no_memory(err, "jm__clock_scale_find");
+    out->exponent = f->exponent;
+    for (size_t u = 0; u < f->uses; u++)
+        out->of_use[u] = scale_of(f, u);
+    return JM_OK;
+}
+
+jm_status jm__clock_scale_find(jm__clock_scale *out, const jm__refine_input *input, jm_error *err)
+{
+    *out = (jm__clock_scale){0};
+    finder f = {
+        .in = input, .uses = input->set->uses.items.count, .codes = JM_IDLE_STATES + input->set->pass_uses};
+    f.log_clock = calloc(f.uses + 1, sizeof *f.log_clock);
+    f.scale = malloc(f.codes * sizeof *f.scale);
+    f.power_w = malloc((input->fit->columns + 1) * sizeof *f.power_w);
+    bool fine = f.log_clock != NULL && f.scale != NULL && f.power_w != NULL;
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__clock_scale_find");
+    if (status == JM_OK && find_clocks(&f)) status = find(out, &f, err);
+    sampled_free(&f.sampled);
+    free(f.log_clock);
+    free(f.scale);
+    free(f.power_w);
+    return status;
+}
+
+void jm__clock_scale_free(jm__clock_scale *scale)
+{
+    free(scale->of_use);
+    *scale = (jm__clock_scale){0};
+}

@@ -1,0 +1,516 @@
+/* Limits, families, models of idle states, and files: what is believed of powers before any reading. */
+#include "attribute/prior/source.h"
+
+#include "attribute/work/classes.h"
+#include "base/map.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The hungriest kernels seen on an H200 draw 1.4 times its limit of 700 W before it throttles (978 W, a
+ * matrix product in bursts; 1008 W, the head of a Llama: shared/data/h200-counters-llama). Idle states of it
+ * draw up to 200 W, 0.29 of it, between bursts (shared/sensors.md). Twice the latter, and a seventh above the
+ * former. */
+static const double work_most = 1.6, idle_most = 0.6;
+
+/* The limit may be set lower for a while, which cuts what work draws on the average, and no idle state. */
+static double limit_of(const jm_board *board)
+{
+    bool has_most = isfinite(board->power_limit_max_w) && board->power_limit_max_w > 0;
+    return has_most ? board->power_limit_max_w : board->power_limit_w;
+}
+
+jm_status jm__board_limits(double **out, const jm_board *board, const jm__board_work *work, jm_error *err)
+{
+    const jm__columns *columns = &work->columns;
+    double limit_w = limit_of(board);
+    *out = NULL;
+    if (!isfinite(limit_w) || limit_w <= 0) return JM_OK;
+    *out = calloc(columns->count + 1, sizeof **out);
+    if (*out == NULL) return jm__no_memory(err, "jm__board_limits");
+    /* Without a kernel, and before the first one, nobody knows what ran. */
+    bool knows_idle = columns->class_columns > 0 && !work->from_host;
+    for (size_t k = 0; k < columns->count; k++) {
+        bool work_column = k < columns->class_columns;
+        bool unseen = !knows_idle || k == columns->class_columns + JM_IDLE_BEFORE;
+        if (work_column)
+            (*out)[k] = work_most * limit_w;
+        else
+            (*out)[k] = unseen ? INFINITY : idle_most * limit_w;
+    }
+    return JM_OK;
+}
+
+/* Family by board: how kernels of a family draw beside all others.
+ *
+ * A board's clock, its limit and its cooling move all kernels alike, so what carries over from one run to
+ * another is what a family draws of the mean. What waits for memory draws less on an H100, whose memory is
+ * slower (3.4 TB/s, an H200's 4.8), and products draw the same. The figures are of one H200 and two H100s at
+ * 1980 MHz (limit 700 W), from these sources:
+ *
+ * suite: shared/data/h200-counters-llama, 45 s of 57 micro-kernels in bursts of 1 to 46 ms, fitted to the
+ * ring (first order, 13 ms, lag 4.5 ms; least squares without powers below zero, readings 3 robust deviations
+ * out left out: residual 20 W, standard errors of 4 to 8 W). Kernels of more than 20 us, where launches do
+ * not leave the board waiting.
+ *
+ * mixture: shared/data/h200-mixture, 25 s of seven kernels in random segments, fitted alike (15 W).
+ *
+ * bursts: shared/data/h200-gpt and shared/attribution.md, parts of a GPT alone, in bursts.
+ *
+ * H100: bench/results/families.txt, 36 calls alone, in bursts (2 to 6 %).
+ */
+
+/* own_u: standard deviation of the members, relative; are short ones slow to fill the board? */
+typedef struct family_power {
+    double h200_w, h100_w;
+    double own_u;
+    bool slow;
+} family_power;
+
+static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
+    /* Any kernel: 25 to 30 % around the mean busy power (shared/attribution.md), the mean being that of the
+     * families from MATRIX to COPY. */
+    [JM_KERNEL_FAMILY_OTHER] = {663, 609, 0.30, false},
+    /* Waiting for others, for the most part: 218 W (shared/findings.md, 12). A choice: half as much again
+     * when they do not wait. */
+    [JM_KERNEL_FAMILY_COLLECTIVE] = {270, 270, 0.35, false},
+    /* suite: 978, 962, 926, 855 (fp16), 853; mixture: 953; bursts: 925 (head, one product): 922 +- 5 %. H100:
+     * 973, 946, 941, 929, 910, 862: 927 +- 4 %; over few columns 734, 668 and 549. One of zeros draws half
+     * (suite: 468): numbers of a program are seldom random, and a product over few columns waits for memory:
+     * a choice between the two. */
+    [JM_KERNEL_FAMILY_MATRIX] = {922, 927, 0.15, false},
+    /* H100: 730 and 717 (rows of 4 bytes), 602 and 572 (of 2). On an H200 none was measured: the same. */
+    [JM_KERNEL_FAMILY_WARP_MATRIX] = {655, 655, 0.12, false},
+    /* suite: 629 (single precision), 658 (double); mixture: 612 (single). On an H100 none was measured: the
+       same. */
+    [JM_KERNEL_FAMILY_PLAIN_MATRIX] = {633, 633, 0.10, false},
+    /* suite: 938 (heads of 128), 618 (of 64); bursts: 860, the 878 of attn less 57 % of its time at 922 W.
+     * H100: forward 820, 815 (heads of 128), 719, with dropout 545; backward, both ways less forward: 654,
+     * 615, with dropout 629. */
+    [JM_KERNEL_FAMILY_ATTENTION] = {805, 685, 0.20, false},
+    /* suite: 970 (3x3). H100: 903 (1x1), 802 and 778 (3x3). Those of few channels wait for memory as a copy
+     * does (620, 480). For an H200 a choice between the two. */
+    [JM_KERNEL_FAMILY_CONVOLUTION] = {860, 828, 0.20, false},
+    /* H100: 388. On an H200 none was measured: as much more as for what waits for memory, half. No tensor
+     * cores, so a plain product at most. */
+    [JM_KERNEL_FAMILY_DEPTHWISE] = {430, 388, 0.25, false},
+    /* suite: 456. H100: 346; in layers of MNASNet, RegNet and Wide ResNet, alone in bursts
+     * (bench/results/bursts.txt): 470, 468, 430, 398, 383. */
+    [JM_KERNEL_FAMILY_BATCH_NORM] = {456, 416, 0.12, true},
+    /* suite: layer norm 720, sums 639 and 596, softmax 541, row means 511, cumulative sum 501, pooling 470;
+     * mixture: softmax 565. H100: softmax 632, layer norm 558, sum 401. */
+    [JM_KERNEL_FAMILY_REDUCTION] = {568, 530, 0.22, true},
+    /* suite: addcdiv 697, add 681 and 654, relu 663, pow 660 and 647, lerp 610, int_mod 550, int_mul 519,
+     * cast_up 519; bursts: AdamW 470. H100: dropout 517, add 510, masked fill 475; bursts: ReLU 563. */
+    [JM_KERNEL_FAMILY_ELEMENTWISE] = {606, 516, 0.13, false},
+    /* suite: gelu 793 and 722, exp 740 and 685; mixture: sin 774. H100: gelu 663. */
+    [JM_KERNEL_FAMILY_TRANSCENDENTAL] = {743, 663, 0.08, false},
+    /* suite: copy 662 and 640, cat 610, transpose 558; mixture: 621. H100: casts 479 and 436, transpose 473.
+     */
+    [JM_KERNEL_FAMILY_COPY] = {618, 463, 0.08, false},
+    /* suite: 493 and 427. H100: 379. */
+    [JM_KERNEL_FAMILY_FILL] = {460, 379, 0.10, false},
+    /* No core works, memory hardly: as in gaps between work, suite 160 W, mixture 126, bursts 122 to 148. */
+    [JM_KERNEL_FAMILY_TRANSFER] = {160, 160, 0.25, false},
+    /* suite: sort 408, gather 304. On an H100 none was measured: less by as much as a copy. */
+    [JM_KERNEL_FAMILY_INDEX] = {356, 270, 0.20, true},
+};
+
+/* A short kernel has not filled the board before it ends: it draws this of a gap (120 to 160 W), and half of
+ * what is left once it runs so long. mixture: a matrix product of 5.4 us a launch 654 W, half at 3.1 us; gelu
+ * of 2.6 us 339 W, half at 4.9 us; the geometric mean. H100: casts of 22 and 202 us 436 and 479 W, half
+ * at 3.3 us. Where rows are summed, a short one waits for its last rows as well. bursts: layer norm of 36 us,
+ * 50 MB in and out, 544 W where large ones draw 720. */
+static const double gap_w = 140, half_us = 3.9, slow_half_us = 15;
+
+/* One family as a whole, from one program to the next on boards of this kind: attention 778 W in the suite
+ * and 860 in bursts, elementwise 620 and 470 (AdamW). On others the order holds but not the figures: a V100's
+ * sgemm draws 1.3 times the mean of its 26 kernels, which spread by 20 % (shared/data/accelwattch-volta),
+ * where the table has 0.9.
+ */
+static const double known_family_u = 0.1, other_family_u = 0.25;
+
+/* One kernel in two launch shapes, or in two layers, is off alike: half of its variance, a choice. */
+static const double kin_share = 0.5;
+
+static bool is_h200(const jm_board *board)
+{
+    return strcmp(board->profile, "h200") == 0;
+}
+
+/* Others have less memory for their cores than an H200: they are taken for an H100. */
+static bool is_known(const jm_board *board)
+{
+    return is_h200(board) || strcmp(board->profile, "h100") == 0;
+}
+
+static double power_of(const jm_board *board, jm__kernel_family family, double mean_us)
+{
+    double most_w = is_h200(board) ? families[family].h200_w : families[family].h100_w,
+           half = families[family].slow ? slow_half_us : half_us;
+    return gap_w + (most_w - gap_w) * mean_us / (mean_us + half);
+}
+
+/* What the classes of a column come to. */
+typedef struct mixture {
+    double seconds;
+    double joules;  /* if all drew what their families do */
+    double errors;  /* seconds times the squares of the members' errors */
+    uint32_t first; /* class + 1 */
+    bool one_family, one_name;
+} mixture;
+
+static void add_family_class(mixture *m, const jm_board *board, const jm__classes *classes, uint32_t c,
+                             const jm__use_sum *sum)
+{
+    jm__kernel_family family = classes->items[c].family;
+    const jm__class *first = m->first != 0 ? &classes->items[m->first - 1] : NULL;
+    double mean_us = sum->calls > 0 ? sum->ran_s / (double)sum->calls * 1e6 : 0;
+    double seconds = fmax(sum->ran_s, 1e-9); /* one of no length counts for nothing, and for something */
+    m->seconds += seconds;
+    m->joules += seconds * power_of(board, family, mean_us);
+    m->errors += seconds * families[family].own_u * families[family].own_u;
+    m->one_family = first == NULL || (m->one_family && first->family == family);
+    m->one_name = first == NULL || (m->one_name && strcmp(first->name, classes->items[c].name) == 0);
+    if (first == NULL) m->first = c + 1;
+}
+
+static mixture *mix(const jm_board *board, const jm__board_work *work, const jm__work_set *set)
+{
+    mixture *columns = calloc(work->columns.class_columns + 1, sizeof *columns);
+    for (size_t u = 0; columns != NULL && u < work->tally.uses.count; u++) {
+        const jm__use_sum *sum = &work->tally.uses.items[u];
+        if (sum->ran_s < 0) continue;
+        add_family_class(&columns[work->columns.of_use[u]], board, &set->classes,
+                         set->uses.items.items[u].class_index, sum);
+    }
+    return columns;
+}
+
+/* kin[k]: the first column of the same kernel, which may be k itself. False if memory is out. */
+static bool find_kin(uint32_t *kin, const mixture *columns, size_t count, const jm__classes *classes)
+{
+    jm__map first = JM_MAP_OF_TEXTS;
+    bool fine = true;
+    for (size_t k = 0; fine && k < count; k++) {
+        kin[k] = (uint32_t)k;
+        if (!columns[k].one_name) continue;
+        const char *name = classes->items[columns[k].first - 1].name;
+        const jm__map_value *known = jm__map_find(&first, &name);
+        if (known != NULL)
+            kin[k] = (uint32_t)known->id;
+        else
+            fine = jm__map_put(&first, &name, (jm__map_value){.id = (int64_t)k});
+    }
+    jm__map_free(&first);
+    return fine;
+}
+
+static jm__expectation expect(const mixture *m, double mean_w, double all_j, double family_u,
+                              const jm__classes *classes)
+{
+    jm__kernel_family family = classes->items[m->first - 1].family;
+    if (!m->one_family) family = JM_KERNEL_FAMILY_OTHER;
+    double own_u = m->one_family ? sqrt(m->errors / m->seconds) : families[family].own_u;
+    return (jm__expectation){
+        .share = m->joules / m->seconds / mean_w,
+        .weight = m->joules / all_j,
+        .family = (uint32_t)family,
+        .family_u = family == JM_KERNEL_FAMILY_OTHER ? 0 : family_u, /* nothing that they have in common */
+        .own_u = own_u,
+    };
+}
+
+jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *work, const jm__work_set *set)
+{
+    size_t count = work->columns.class_columns;
+    jm__expectation *out = calloc(count + 1, sizeof *out);
+    uint32_t *kin = calloc(count + 1, sizeof *kin), *kin_columns = calloc(count + 1, sizeof *kin_columns);
+    mixture *columns = mix(board, work, set);
+    bool fine = out != NULL && kin != NULL && kin_columns != NULL && columns != NULL &&
+                find_kin(kin, columns, count, &set->classes);
+    double all_s = 0, all_j = 0;
+    for (size_t k = 0; fine && k < count; k++) {
+        all_s += columns[k].seconds;
+        all_j += columns[k].joules;
+        kin_columns[kin[k]]++;
+    }
+    for (size_t k = 0; fine && k < count; k++) {
+        out[k] = expect(&columns[k], all_j / all_s, all_j, is_known(board) ? known_family_u : other_family_u,
+                        &set->classes);
+        out[k].kin = kin[k];
+        if (kin_columns[kin[k]] < 2) continue;
+        out[k].kin_u = sqrt(kin_share) * out[k].own_u;
+        out[k].own_u *= sqrt(1 - kin_share);
+    }
+    free(columns);
+    free(kin);
+    free(kin_columns);
+    if (!fine) free(out);
+    return fine ? out : NULL;
+}
+
+/* An H200 falls in steps: in its first millisecond without work it draws 165 W, then 140
+ * (sim/profiles/h200.json, as measured). So a gap of 1 ms draws 165 W and one of 20 ms 141, of one state: 8 %
+ * around the middle. */
+static const double length_u = 0.08;
+
+/* Means of gaps over 12 runs of 9 programs on H100s lie between 119 and 143 W, 7 %
+ * (bench/results/bursts.txt); on one H200 gaps drew 122 to 148 W, and 168 between the bursts of a suite
+ * (shared/data/h200-counters-llama): 12 % of the mean, and the suite 25 % above the others. Nobody has
+ * measured two boards of one kind side by side: more than that, a choice. */
+static const double own_board_u = 0.25, another_board_u = 0.35;
+
+bool jm__idle_of_model(jm__idle_known *known, const jm__board_model *model)
+{
+    *known = (jm__idle_known){.together_u = model->shipped ? another_board_u : own_board_u};
+    known->power_w[JM_IDLE_BEFORE] = NAN;
+    for (int s = JM_IDLE_FIRST_GAP; s < JM_IDLE_STATES; s++) {
+        const jm__model_idle *idle = &model->idle[s];
+        known->power_w[s] = idle->u_w > 0 ? idle->power_w : NAN;
+        known->u_w[s] = hypot(idle->u_w, length_u * idle->power_w);
+    }
+    return jm__model_knows_idle(model);
+}
+
+/* Energy of a call of a layer that ran alone (joulemap.torch.isolate): what all kernels of such a call spend
+ * together. */
+
+/* Alone, a layer works on other numbers, on a cooler board, and finds more of them in the cache: truths of
+ * one layer moved by 2 % from one time to the next (shared/attribution.md), and another 2 % for the rest, a
+ * choice. */
+static const double elsewhere_u = 0.03;
+
+enum { COLUMNS_MOST = 4 }; /* of a file */
+
+/* A layer, in one direction. */
+typedef struct pass {
+    const char *path;
+    size_t length; /* of the path */
+    jm_span_kind kind;
+} pass;
+
+static bool is_of(const pass *wanted, const char *layer)
+{
+    return strncmp(layer, wanted->path, wanted->length) == 0 &&
+           (layer[wanted->length] == '\0' || layer[wanted->length] == '.');
+}
+
+/* Does a process run work on this board? Where no streams are known, each does. */
+static bool runs_on(const jm__dataset *d, const jm_board *board, int64_t process_id)
+{
+    for (size_t i = 0; i < d->stream_count; i++)
+        if (d->streams[i].process_id == process_id && d->streams[i].board_id == board->id) return true;
+    return d->stream_count == 0;
+}
+
+/* Calls of the layer itself that began while powers were learnt. */
+static double calls_of(const jm__belief_scene *scene, const pass *wanted)
+{
+    const jm__dataset *d = scene->set->contexts.spans->dataset;
+    double calls = 0;
+    for (size_t i = 0; i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        if (span->kind != wanted->kind || !jm__windows_hold(scene->work->learn, span->start_ns)) continue;
+        if (strcmp(jm__dataset_text(d, span->name_id), wanted->path) != 0) continue;
+        calls += runs_on(d, scene->board, span->process_id);
+    }
+    return calls;
+}
+
+/* Seconds of each column within the layer; their sum. */
+static double seconds_of(double *row, const jm__belief_scene *scene, const pass *wanted)
+{
+    const jm__dataset *d = scene->set->contexts.spans->dataset;
+    double sum_s = 0;
+    for (size_t u = 0; u < scene->work->tally.uses.count; u++) {
+        const jm__use *use = &scene->set->uses.items.items[u];
+        const jm__context *place = &scene->set->contexts.items.items[use->context];
+        const jm__use_sum *sum = &scene->work->tally.uses.items[u];
+        if (sum->ran_s < 0 || place->kind != (int64_t)wanted->kind) continue;
+        if (!is_of(wanted, jm__dataset_text(d, place->layer))) continue;
+        double seconds = sum->inside.learn_s * jm__use_scale(scene->work, u);
+        row[scene->columns->of_use[u]] += seconds;
+        sum_s += seconds;
+    }
+    return sum_s;
+}
+
+static jm_status read_direction(pass *wanted, jm__csv *csv, size_t column, jm_error *err)
+{
+    const char *text = jm__csv_text(csv, column);
+    wanted->kind = JM_SPAN_FORWARD;
+    if (strcmp(text, jm_span_kind_text(JM_SPAN_FORWARD)) == 0) return JM_OK;
+    wanted->kind = JM_SPAN_BACKWARD;
+    if (strcmp(text, jm_span_kind_text(JM_SPAN_BACKWARD)) == 0) return JM_OK;
+    return jm__csv_bad(csv, column, err, "is neither forward nor backward");
+}
+
+/* A line of a file is read, into room for an equation. */
+typedef struct reader {
+    jm__belief *belief;
+    jm__belief_lines *lines;
+    jm__csv *csv;
+    const jm__belief_scene *scene;
+    size_t column[COLUMNS_MOST];
+    double *row;
+    jm__map first;  /* of the work of one name, its first class + 1, */
+    uint32_t *next; /* [classes]: and the next one, + 1; 0: none */
+} reader;
+
+static jm_status add_layer(reader *r, jm_error *err)
+{
+    jm__belief *belief = r->belief;
+    jm__csv *csv = r->csv;
+    const size_t *column = r->column;
+    double *row = r->row;
+    double energy_j, u_j;
+    pass wanted = {.path = jm__csv_name(csv, column[0])};
+    wanted.length = strlen(wanted.path);
+    JM_TRY(read_direction(&wanted, csv, column[1], err));
+    JM_TRY(jm__csv_number(csv, column[2], &energy_j, err));
+    JM_TRY(jm__csv_number(csv, column[3], &u_j, err));
+    if (!(energy_j > 0) || !isfinite(energy_j)) return jm__csv_bad(csv, column[2], err, "is no energy");
+    if (!(u_j >= 0) || !isfinite(u_j)) return jm__csv_bad(csv, column[3], err, "is no standard uncertainty");
+    r->lines->all++;
+    double calls = calls_of(r->scene, &wanted), seconds = seconds_of(row, r->scene, &wanted);
+    if (!(calls > 0) || !(seconds > 0)) return JM_OK;
+    r->lines->used++;
+    for (size_t k = 0; k < belief->columns; k++)
+        row[k] /= seconds;
+    double power_w = energy_j * calls / seconds;
+    return jm__belief_add(belief, row, power_w, power_w * hypot(u_j / energy_j, elsewhere_u), err);
+}
+
+/* Powers of kernels that somebody knows: from the kernel alone in a loop, from another run, from a paper. */
+
+static jm_status index_names(reader *n, jm_error *err)
+{
+    const jm__belief_scene *scene = n->scene;
+    n->next = calloc(scene->classes->count + 1, sizeof *n->next);
+    if (n->next == NULL) return jm__no_memory(err, "jm__believe_file");
+    for (size_t c = 0; c < scene->classes->count; c++) {
+        if (scene->columns->of_class[c] == JM_NO_COLUMN || scene->columns->merged[c]) continue;
+        const char *name = scene->classes->items[c].name;
+        const jm__map_value *known = jm__map_find(&n->first, &name);
+        if (known != NULL) n->next[c] = (uint32_t)known->id;
+        if (!jm__map_put(&n->first, &name, (jm__map_value){.id = (int64_t)c + 1}))
+            return jm__no_memory(err, "jm__believe_file");
+    }
+    return JM_OK;
+}
+
+/* Seconds of all columns of a class, into `row` too. */
+static double add_class(const jm__belief_scene *scene, uint32_t column, double *row)
+{
+    double sum_s = 0;
+    for (size_t k = 0; k < scene->columns->class_columns; k++) {
+        if (scene->columns->split_from[k] != column) continue;
+        row[k] += scene->seconds[k];
+        sum_s += scene->seconds[k];
+    }
+    return sum_s;
+}
+
+/* The mean over the time that each shape of the kernel took; false if none ran in a column of its own. */
+static bool mean_of(const reader *n, const char *name)
+{
+    double *row = n->row;
+    const jm__map_value *first = jm__map_find(&n->first, &name);
+    double all_s = 0;
+    for (uint32_t c = first != NULL ? (uint32_t)first->id : 0; c != 0; c = n->next[c - 1])
+        all_s += add_class(n->scene, n->scene->columns->of_class[c - 1], row);
+    for (size_t k = 0; all_s > 0 && k < n->scene->columns->count; k++)
+        row[k] /= all_s;
+    return all_s > 0;
+}
+
+static jm_status add_kernel(reader *r, jm_error *err)
+{
+    jm__csv *csv = r->csv;
+    const size_t *column = r->column;
+    double power_w, u_w;
+    JM_TRY(jm__csv_number(csv, column[1], &power_w, err));
+    JM_TRY(jm__csv_number(csv, column[2], &u_w, err));
+    if (!(power_w >= 0) || !isfinite(power_w)) return jm__csv_bad(csv, column[1], err, "is no power");
+    if (!jm__belief_is_sane(power_w, u_w))
+        return jm__csv_bad(csv, column[2], err, "is no standard uncertainty");
+    r->lines->all++;
+    if (!mean_of(r, jm__csv_name(csv, column[0]))) return JM_OK;
+    r->lines->used++;
+    return jm__belief_add(r->belief, r->row, power_w, u_w, err);
+}
+
+static const struct source {
+    const char *columns, *text;
+    jm_provenance provenance;
+    jm_status (*add)(reader *r, jm_error *err);
+} sources[] = {
+    {"kernel,power_w,u_w", "powers of kernels", JM_PROVENANCE_GIVEN, add_kernel},
+    {"path,direction,energy_j,u_j", "energy of layers alone", JM_PROVENANCE_ISOLATED, add_layer},
+    {NULL, NULL, JM_PROVENANCE_GIVEN, NULL},
+};
+
+/* Every one of the columns, which commas part, is in the file's header. */
+static bool fits(reader *r, const char *columns, jm_error *err)
+{
+    char name[64];
+    for (size_t i = 0, length; *columns != '\0'; i++, columns += length + (columns[length] == ',')) {
+        length = strcspn(columns, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, columns);
+        if (!jm__csv_has(r->csv, name) || jm__csv_column(r->csv, name, &r->column[i], err) != JM_OK)
+            return false;
+    }
+    return true;
+}
+
+static jm_status no_source(const char *path, jm_error *err)
+{
+    jm__strbuf known = {0};
+    for (const struct source *s = sources; s->add != NULL; s++)
+        jm__strbuf_format(&known, "%s%s (%s)", known.length > 0 ? "; " : "", s->columns, s->text);
+    jm_status status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has none of the headers that beliefs have: %s",
+                                path, known.text != NULL ? known.text : "there are none yet");
+    jm__strbuf_free(&known);
+    return status;
+}
+
+static jm_status read_lines(reader *r, const struct source *s, jm_error *err)
+{
+    bool more;
+    JM_TRY(index_names(r, err));
+    r->row = calloc(r->belief->columns + 1, sizeof *r->row);
+    if (r->row == NULL) return jm__no_memory(err, "jm__believe_file");
+    for (;;) {
+        JM_TRY(jm__csv_next(r->csv, &more, err));
+        if (!more) return JM_OK;
+        memset(r->row, 0, r->belief->columns * sizeof *r->row);
+        JM_TRY(s->add(r, err));
+    }
+}
+
+jm_status jm__believe_file(jm__belief *belief, jm__belief_lines *lines, const char *path,
+                           const jm__belief_scene *scene, jm_error *err)
+{
+    reader r = {.belief = belief, .lines = lines, .scene = scene, .first = JM_MAP_OF_TEXTS};
+    *lines = (jm__belief_lines){0};
+    JM_TRY(jm__csv_open(&r.csv, path, err));
+    const struct source *s = sources;
+    while (s->add != NULL && !fits(&r, s->columns, err))
+        s++;
+    jm_status status = s->add == NULL ? no_source(path, err) : JM_OK;
+    if (status == JM_OK) status = jm__belief_init(belief, s->provenance, scene->columns->count, err);
+    if (status == JM_OK) {
+        status = read_lines(&r, s, err);
+        if (status != JM_OK) jm__belief_free(belief);
+    }
+    jm__map_free(&r.first);
+    free(r.next);
+    free(r.row);
+    jm__csv_close(r.csv);
+    return status;
+}

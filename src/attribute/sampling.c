@@ -1,0 +1,936 @@
+/* Steps in order and their kinds, the turns of traced ones, and who stands for whom. */
+#include "attribute/sampling.h"
+
+#include "base/alike.h"
+#include "base/order.h"
+#include "base/search.h"
+#include "base/status.h"
+#include "format/rows/span_kind.h"
+
+#include <joulemap/repeats.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kinds as narrow in their counts as there are traced steps for: what a step takes goes with its samples and
+ * tokens, and nobody knows how. So a kind is halved by the counts of its traced steps, again and again, until
+ * their counts are alike or there are too few of them; each part is a kind of its own.
+ *
+ * How long a step took is known of every one, and parts a kind too: where a few steps do something else under
+ * the same name (a checkpoint each 50th), whatever share of them a turn has caught. What tracing adds to a
+ * step is far less than what they have to differ by. */
+
+/* A choice: what counts in one part are more than the least of them does not matter beside what equal steps
+ * differ by; and of how many traced steps a part is told at least. Between the times of two parts lie none:
+ * the longer takes so many times as long. There one traced step is enough: it is more like the others as long
+ * than the short ones are. */
+static const double alike = 0.05, times_as_long = 3;
+
+enum { LEAST_STEPS = 3 };
+
+enum { SAMPLES, TOKENS, LENGTH_US, COUNTS };
+
+typedef struct counted {
+    uint32_t of[COUNTS];
+} counted;
+
+/* A kind, or a part of one: traced steps [first, end). */
+typedef struct part {
+    size_t first, end;
+    size_t below;  /* the first of its two halves, by index; 0: it has none */
+    int by;        /* which count they are halved by */
+    uint32_t from; /* where the upper half begins */
+} part;
+
+typedef struct parts {
+    counted *traced;    /* [traced steps], by part */
+    JM_VEC(part) items; /* the kinds, by number - 1, then halves */
+} parts;
+
+static counted counted_of(const jm__lap *lap, const jm__stands_wanted *w)
+{
+    const jm__span *step = &w->spans->dataset->spans[lap->span];
+    int64_t length_us = (lap->step_end_ns - lap->start_ns) / 1000;
+    uint32_t length = length_us < 0 ? 0 : length_us < UINT32_MAX ? (uint32_t)length_us : UINT32_MAX;
+    return (counted){{step->samples, step->tokens, length}};
+}
+
+static bool collect_steps(parts *out, const jm__stands *stands, const jm__stands_wanted *w)
+{
+    size_t kinds = stands->loose_of.count, count = 0;
+    out->items.items = calloc(kinds + 1, sizeof *out->items.items);
+    if (out->items.items == NULL) return false;
+    out->items.count = kinds;
+    out->items.capacity = kinds + 1;
+    for (size_t i = 0; i < stands->laps.count; i++)
+        if (jm__lap_stands(&stands->laps.items[i])) out->items.items[stands->laps.items[i].kind - 1].end++;
+    for (size_t k = 0; k < kinds; k++) {
+        size_t of_kind = out->items.items[k].end;
+        out->items.items[k].first = out->items.items[k].end = count;
+        count += of_kind;
+    }
+    out->traced = malloc((count + 1) * sizeof *out->traced);
+    for (size_t i = 0; out->traced != NULL && i < stands->laps.count; i++) {
+        const jm__lap *lap = &stands->laps.items[i];
+        if (jm__lap_stands(lap)) out->traced[out->items.items[lap->kind - 1].end++] = counted_of(lap, w);
+    }
+    return out->traced != NULL;
+}
+
+static int compare(const void *a, const void *b, void *by)
+{
+    int of = *(const int *)by;
+    uint32_t left = ((const counted *)a)->of[of], right = ((const counted *)b)->of[of];
+    return (left > right) - (left < right);
+}
+
+/* How far a count of a part's steps is apart, relative. */
+static double spread_of(const parts *all, const part *p, int by)
+{
+    uint32_t least = UINT32_MAX, most = 0;
+    for (size_t i = p->first; i < p->end; i++) {
+        uint32_t count = all->traced[i].of[by];
+        if (count < least) least = count;
+        if (count > most) most = count;
+    }
+    return least > 0 && most > least ? (double)most / (double)least - 1 : 0;
+}
+
+/* Where its steps, in order, are best parted: as near to the middle as their counts allow; 0: nowhere. */
+static size_t place_of(const parts *all, const part *p, int by)
+{
+    size_t best = 0, middle = (p->first + p->end) / 2;
+    for (size_t i = p->first + LEAST_STEPS; i + LEAST_STEPS <= p->end; i++) {
+        if (all->traced[i].of[by] == all->traced[i - 1].of[by]) continue;
+        size_t off = i > middle ? i - middle : middle - i;
+        if (best == 0 || off < (best > middle ? best - middle : middle - best)) best = i;
+    }
+    return best;
+}
+
+/* Where the next longer step takes much longer, most of all; 0: nowhere. */
+static size_t gap_of(const parts *all, const part *p)
+{
+    size_t best = 0;
+    double most = times_as_long;
+    for (size_t i = p->first + 1; i < p->end; i++) {
+        double times = all->traced[i].of[LENGTH_US] / fmax(1, all->traced[i - 1].of[LENGTH_US]);
+        if (times < most) continue;
+        most = times;
+        best = i;
+    }
+    return best;
+}
+
+/* By this count, if it is not alike in all of the part. */
+static bool halve(parts *all, size_t number, int by)
+{
+    part p = all->items.items[number];
+    if (spread_of(all, &p, by) <= alike) return true;
+    qsort_r(all->traced + p.first, p.end - p.first, sizeof *all->traced, compare, &by);
+    size_t at = by == LENGTH_US ? gap_of(all, &p) : place_of(all, &p, by);
+    if (at == 0) return true;
+    uint32_t under = all->traced[at - 1].of[by], over = all->traced[at].of[by];
+    p.by = by;
+    p.from = under + (over - under + 1) / 2;
+    p.below = all->items.count;
+    all->items.items[number] = p;
+    return jm__vec_push(&all->items, ((part){.first = p.first, .end = at})) &&
+           jm__vec_push(&all->items, ((part){.first = at, .end = p.end}));
+}
+
+/* By length, then by what differs most, by the other count where that has no place. Halves come behind all
+ * others. */
+static bool halve_all(parts *all, jm__stands *stands)
+{
+    bool fine = true;
+    for (size_t n = 0; fine && n < all->items.count; n++) {
+        const part *p = &all->items.items[n];
+        int first = spread_of(all, p, TOKENS) >= spread_of(all, p, SAMPLES) ? TOKENS : SAMPLES;
+        const int order[] = {LENGTH_US, first, first == TOKENS ? SAMPLES : TOKENS};
+        size_t count = all->items.count;
+        for (int i = 0; fine && i < COUNTS && all->items.count == count; i++)
+            fine = halve(all, n, order[i]);
+        for (; fine && count < all->items.count; count++)
+            fine = jm__vec_push(&stands->loose_of, stands->loose_of.items[n]) &&
+                   jm__vec_push(&stands->whole_of, stands->whole_of.items[n]);
+    }
+    return fine;
+}
+
+/* The number of the part that a step of a kind is of. */
+static uint32_t part_of(const parts *all, const jm__lap *lap, const jm__stands_wanted *w)
+{
+    size_t at = lap->kind - 1;
+    while (all->items.items[at].below > 0) {
+        const part *p = &all->items.items[at];
+        at = p->below + (counted_of(lap, w).of[p->by] >= p->from);
+    }
+    return (uint32_t)at + 1;
+}
+
+/* Kinds whose counts differ become several, as far as traced steps go round. */
+static bool counts_part(jm__stands *out, const jm__stands_wanted *w)
+{
+    parts all = {0};
+    bool fine = true;
+    for (size_t k = 0; fine && k < out->loose_of.count; k++)
+        fine = jm__vec_push(&out->whole_of, (uint32_t)k + 1);
+    fine = fine && collect_steps(&all, out, w) && halve_all(&all, out);
+    for (size_t i = 0; fine && i < out->laps.count; i++)
+        out->laps.items[i].kind = part_of(&all, &out->laps.items[i], w);
+    free(all.traced);
+    jm__vec_free(&all.items);
+    return fine;
+}
+
+/* Traced steps of a kind that lie together, and the nearest of them for each other step. */
+
+/* On a shelf. */
+#define NOWHERE SIZE_MAX
+
+typedef struct turn_key {
+    uint64_t process, stretch, kind;
+} turn_key;
+
+typedef struct stand_key {
+    uint32_t turn, kind;
+} stand_key;
+
+/* Turns by the kind that they are looked for by, and time. */
+typedef struct shelf {
+    uint32_t *turns; /* numbers */
+    size_t count;
+    bool loose;
+    const jm__stands *of;
+} shelf;
+
+static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, const jm__stands_wanted *w)
+{
+    jm__lap *now = &out->laps.items[lap];
+    int64_t end_ns = now->step_end_ns;
+    const jm__windows *on = &w->traced[now->process].on;
+    size_t stretch = jm__windows_first_after(on, now->start_ns + (end_ns - now->start_ns) / 2);
+    const turn_key key = {now->process, stretch, now->kind};
+    const jm__map_value *known = jm__map_find(numbers, &key);
+    size_t number = known != NULL ? (size_t)known->id : out->turns.count;
+    const jm__turn fresh = {.process = now->process,
+                            .kind = now->kind,
+                            .loose_kind = out->loose_of.items[now->kind - 1],
+                            .stretch = (uint32_t)stretch,
+                            .span = now->span,
+                            .from_ns = now->start_ns,
+                            .slowed_s = NAN};
+    if (known == NULL && (!jm__map_put(numbers, &key, (jm__map_value){.id = (int64_t)number}) ||
+                          !jm__vec_push(&out->turns, fresh)))
+        return false;
+    jm__turn *turn = &out->turns.items[number];
+    now->stand = (uint32_t)number;
+    now->turn_place = turn->laps++;
+    turn->step_s += 1e-9 * (double)(end_ns - now->start_ns);
+    if (end_ns > turn->to_ns) turn->to_ns = end_ns;
+    return true;
+}
+
+static int by_kind_and_time(const void *a, const void *b, void *context)
+{
+    const shelf *on = context;
+    const jm__turn *left = &on->of->turns.items[*(const uint32_t *)a],
+                   *right = &on->of->turns.items[*(const uint32_t *)b];
+    uint32_t left_kind = on->loose ? left->loose_kind : left->kind,
+             right_kind = on->loose ? right->loose_kind : right->kind;
+    if (left_kind != right_kind) return left_kind < right_kind ? -1 : 1;
+    return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
+}
+
+static bool fill(shelf *out, const jm__stands *of, bool loose)
+{
+    *out = (shelf){.count = of->turns.count, .loose = loose, .of = of};
+    out->turns = malloc((out->count + 1) * sizeof *out->turns);
+    for (size_t i = 0; out->turns != NULL && i < out->count; i++)
+        out->turns[i] = (uint32_t)i;
+    if (out->turns != NULL && out->count > 1)
+        qsort_r(out->turns, out->count, sizeof *out->turns, by_kind_and_time, out);
+    return out->turns != NULL;
+}
+
+/* Turns in the order of their shelf: those of a kind stand together. */
+static bool sort_turns(jm__stands *out, shelf *strict)
+{
+    jm__turn *sorted = malloc((out->turns.count + 1) * sizeof *sorted);
+    uint32_t *number = malloc((out->turns.count + 1) * sizeof *number);
+    bool fine = sorted != NULL && number != NULL;
+    for (size_t i = 0; fine && i < strict->count; i++) {
+        sorted[i] = out->turns.items[strict->turns[i]];
+        number[strict->turns[i]] = (uint32_t)i;
+    }
+    for (size_t i = 0; fine && i < strict->count; i++) {
+        out->turns.items[i] = sorted[i];
+        strict->turns[i] = (uint32_t)i;
+    }
+    for (size_t i = 0; fine && i < out->laps.count; i++)
+        if (jm__lap_stands(&out->laps.items[i])) out->laps.items[i].stand = number[out->laps.items[i].stand];
+    free(sorted);
+    free(number);
+    return fine;
+}
+
+static const jm__turn *turn_at(const shelf *on, size_t at)
+{
+    return &on->of->turns.items[on->turns[at]];
+}
+
+/* That it is looked for by. */
+static uint32_t kind_at(const shelf *on, size_t at)
+{
+    return on->loose ? turn_at(on, at)->loose_kind : turn_at(on, at)->kind;
+}
+
+static int64_t distance_ns(const jm__turn *turn, int64_t t_ns)
+{
+    if (t_ns < turn->from_ns) return turn->from_ns - t_ns;
+    return t_ns > turn->to_ns ? t_ns - turn->to_ns : 0;
+}
+
+static bool is_before(const shelf *on, size_t at, uint32_t kind, int64_t t_ns)
+{
+    uint32_t mine = kind_at(on, at);
+    return mine < kind || (mine == kind && turn_at(on, at)->from_ns <= t_ns);
+}
+
+/* By place on the shelf; NOWHERE: none is of this kind. */
+static size_t nearest(const shelf *on, uint32_t kind, int64_t t_ns)
+{
+    size_t best = NOWHERE, at;
+    int64_t best_ns = INT64_MAX;
+    jm__search(at, on->count, is_before(on, at, kind, t_ns));
+    for (size_t i = at > 0 ? at - 1 : 0; i < on->count && i <= at; i++) {
+        const jm__turn *turn = turn_at(on, i);
+        if (kind_at(on, i) != kind || distance_ns(turn, t_ns) >= best_ns) continue;
+        best = i;
+        best_ns = distance_ns(turn, t_ns);
+    }
+    return best;
+}
+
+static double apart(const jm__span *a, const jm__span *b)
+{
+    return fabs(log((a->samples + 1.0) / (b->samples + 1.0))) +
+           fabs(log((a->tokens + 1.0) / (b->tokens + 1.0)));
+}
+
+/* Of the turns of one stretch that stand together on the shelf, that whose counts are nearest to the step's:
+ * they may be parts of a kind. */
+static uint32_t most_like(const shelf *on, size_t place, const jm__span *step, const jm__span *spans)
+{
+    const jm__turn *there = turn_at(on, place);
+    uint32_t kind = kind_at(on, place), best = on->turns[place];
+    double least = INFINITY;
+    while (place > 0 && kind_at(on, place - 1) == kind && turn_at(on, place - 1)->stretch == there->stretch)
+        place--;
+    for (; place < on->count && kind_at(on, place) == kind && turn_at(on, place)->stretch == there->stretch;
+         place++) {
+        double distance = apart(step, &spans[turn_at(on, place)->span]);
+        if (distance < least) best = on->turns[place];
+        least = fmin(least, distance);
+    }
+    return best;
+}
+
+/* The stand of a turn for steps of another kind than its own. */
+static bool stand_in(jm__stands *out, jm__map *others, uint32_t turn, jm__lap *lap)
+{
+    const stand_key key = {turn, lap->kind};
+    const jm__map_value *known = jm__map_find(others, &key);
+    const jm__stand fresh = {turn, lap->span};
+    lap->stand = known != NULL ? (uint32_t)known->id : (uint32_t)out->items.count;
+    return known != NULL ||
+           (jm__map_put(others, &key, (jm__map_value){.id = lap->stand}) && jm__vec_push(&out->items, fresh));
+}
+
+/* In the same row if any was traced there, else wherever the like was. */
+static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2], size_t lap,
+                       const jm__span *spans)
+{
+    jm__lap *now = &out->laps.items[lap];
+    size_t place = nearest(&shelves[0], now->kind, now->start_ns);
+    out->told++;
+    if (place != NOWHERE) {
+        now->stand = shelves[0].turns[place];
+        return true;
+    }
+    place = nearest(&shelves[1], out->loose_of.items[now->kind - 1], now->start_ns);
+    out->missing += place == NOWHERE;
+    return place == NOWHERE ||
+           stand_in(out, others, most_like(&shelves[1], place, &spans[now->span], spans), now);
+}
+
+/* What is told by steps, but for those that nothing stands for, and pauses. */
+static bool find_stood(jm__stands *out, const jm__stands_wanted *w)
+{
+    bool fine = true;
+    for (size_t p = 0; fine && p < out->processes; p++) {
+        for (size_t i = out->laps_of[p]; fine && i < out->laps_of[p + 1]; i++) {
+            const jm__lap *lap = &out->laps.items[i];
+            if (lap->stand != JM__NO_STAND)
+                fine = jm__windows_add(&out->stood[p], lap->start_ns, lap->end_ns);
+        }
+        jm__windows_normalise(&out->stood[p]);
+        fine = fine && jm__windows_intersect(&out->stood[p], &w->traced[p].steps);
+    }
+    return fine;
+}
+
+/* Those of a process that are not traced find who stands for them. */
+static bool find_of_process(jm__stands *out, jm__map *others, const shelf shelves[2], size_t process,
+                            const jm__stands_wanted *w)
+{
+    const jm__windows *steps = &w->traced[process].steps;
+    bool fine = true;
+    size_t at = 0;
+    for (size_t i = out->laps_of[process]; fine && i < out->laps_of[process + 1]; i++) {
+        const jm__lap *lap = &out->laps.items[i];
+        if (jm__lap_stands(lap))
+            out->items.items[lap->stand].span = lap->span;
+        else if (!lap->traced && jm__windows_next_overlap_ns(steps, &at, lap->start_ns, lap->end_ns) > 0)
+            fine = find_stand(out, others, shelves, i, w->spans->dataset->spans);
+    }
+    return fine;
+}
+
+static bool find_stands(jm__stands *out, shelf shelves[2], const jm__stands_wanted *w)
+{
+    jm__map others = {.key_size = sizeof(stand_key)};
+    bool fine = sort_turns(out, &shelves[0]) && fill(&shelves[1], out, true);
+    for (size_t t = 0; fine && t < out->turns.count; t++)
+        fine = jm__vec_push(&out->items, ((jm__stand){(uint32_t)t, 0}));
+    for (size_t p = 0; fine && p < out->processes; p++)
+        fine = find_of_process(out, &others, shelves, p, w);
+    jm__map_free(&others);
+    return fine;
+}
+
+/* Turns, and which of them stands for which other laps. */
+static bool turns_find(jm__stands *out, const jm__stands_wanted *w)
+{
+    jm__map numbers = {.key_size = sizeof(turn_key)};
+    shelf shelves[2] = {{0}};
+    bool fine = true;
+    for (size_t i = 0; fine && i < out->laps.count; i++)
+        if (jm__lap_stands(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, w);
+    out->stood = calloc(out->processes + 1, sizeof *out->stood);
+    fine = fine && out->stood != NULL && fill(&shelves[0], out, false) && find_stands(out, shelves, w) &&
+           find_stood(out, w);
+    jm__map_free(&numbers);
+    free(shelves[0].turns);
+    free(shelves[1].turns);
+    return fine;
+}
+
+/* A step is traced if so much of it is: marks are made by code of the step's own edges. */
+static const double traced_share = 0.95;
+
+/* A row of the phase view, as rollup/views.c makes them: phases and windows by name, steps and epochs all
+ * one. */
+typedef struct row_key {
+    int64_t kind, name;
+    uint64_t outer;
+} row_key;
+
+typedef struct kind_key {
+    uint64_t process, row;
+    int64_t kind, name, samples, tokens;
+} kind_key;
+
+/* Numbers of keys, and of the last one asked for. */
+typedef struct kind_numbers {
+    jm__map map;
+    unsigned char last[sizeof(kind_key)];
+    uint32_t number; /* 0: none was */
+} kind_numbers;
+
+typedef struct collecting {
+    jm__stands *out;
+    const jm__stands_wanted *w;
+    kind_numbers rows, kinds, loose_kinds;
+    bool *holds;      /* [spans]: a step or a phase lies in it */
+    uint32_t *row_of; /* [spans]: number of the row of the innermost container at or around it, 0: none */
+} collecting;
+
+/* The number of a key, from 1; 0 if memory is out. Most steps are of the kind of the one before. */
+static uint32_t number_of(kind_numbers *n, const void *key)
+{
+    if (n->number != 0 && memcmp(n->last, key, n->map.key_size) == 0) return n->number;
+    const jm__map_value *known = jm__map_find(&n->map, key);
+    uint32_t number = known != NULL ? (uint32_t)known->id : (uint32_t)n->map.count + 1;
+    if (known == NULL && !jm__map_put(&n->map, key, (jm__map_value){.id = number})) return 0;
+    memcpy(n->last, key, n->map.key_size);
+    n->number = number;
+    return number;
+}
+
+static bool find_row(collecting *c, size_t span, size_t outer)
+{
+    const jm__span *row = &c->w->spans->dataset->spans[span];
+    uint32_t around = outer == JM__NO_SPAN ? 0 : c->row_of[outer];
+    c->row_of[span] = around;
+    if (!jm__span_kind_is_container(row->kind)) return true;
+    bool named = row->kind == JM_SPAN_PHASE || row->kind == JM_SPAN_WINDOW;
+    const row_key key = {(int64_t)row->kind, named ? row->name_id : 0, around};
+    c->row_of[span] = number_of(&c->rows, &key);
+    return c->row_of[span] != 0;
+}
+
+static bool push_lap(collecting *c, size_t span, size_t process)
+{
+    const jm__span *step = &c->w->spans->dataset->spans[span];
+    kind_key key = {process,
+                    c->row_of[span],
+                    (int64_t)step->kind,
+                    step->name_id,
+                    jm__alike_count(step->samples),
+                    jm__alike_count(step->tokens)};
+    uint32_t kind = number_of(&c->kinds, &key);
+    if (kind == 0) return false;
+    if (kind > c->out->loose_of.count) { /* a new one: kinds have numbers from 1 */
+        key.row = 0;
+        uint32_t loose = number_of(&c->loose_kinds, &key);
+        if (loose == 0 || !jm__vec_push(&c->out->loose_of, loose)) return false;
+    }
+    const jm__lap lap = {.start_ns = step->start_ns,
+                         .step_end_ns = jm__span_end_ns(c->w->spans->dataset, step),
+                         .span = (uint32_t)span,
+                         .process = (uint32_t)process,
+                         .kind = kind,
+                         .stand = JM__NO_STAND};
+    return jm__vec_push(&c->out->laps, lap);
+}
+
+/* Does a lap's step, by number + 1, still go on when the span begins? */
+static bool goes_on(const collecting *c, uint32_t lap, int64_t t_ns)
+{
+    return lap != 0 && c->out->laps.items[lap - 1].step_end_ns > t_ns;
+}
+
+/* What holds a step or a phase, however deep. */
+static void find_holders(collecting *c)
+{
+    const jm__dataset *d = c->w->spans->dataset;
+    for (size_t i = 0; i < d->span_count; i++) {
+        if (d->spans[i].kind != JM_SPAN_PHASE && !jm__told_is_step(c->w->told, &d->spans[i])) continue;
+        for (size_t s = jm__span_parent(c->w->spans, i); s != JM__NO_SPAN && !c->holds[s];
+             s = jm__span_parent(c->w->spans, s))
+            c->holds[s] = true;
+    }
+}
+
+/* A phase without steps is told like one. */
+static bool is_lap(const collecting *c, size_t span)
+{
+    const jm__span *row = &c->w->spans->dataset->spans[span];
+    return jm__told_is_step(c->w->told, row) || (row->kind == JM_SPAN_PHASE && !c->holds[span]);
+}
+
+static bool collect_laps(collecting *c)
+{
+    const jm__dataset *d = c->w->spans->dataset;
+    find_holders(c);
+    for (size_t i = 0; i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        const jm__process *process = jm__dataset_process(d, span->process_id);
+        if (process == NULL || c->w->traced[process - d->processes].steps.count == 0) continue;
+        size_t outer = jm__span_parent(c->w->spans, i);
+        if (outer != JM__NO_SPAN && outer >= i) outer = JM__NO_SPAN;
+        if (!find_row(c, i, outer)) return false;
+        uint32_t around = outer == JM__NO_SPAN ? 0 : c->out->lap_of_span[outer];
+        c->out->lap_of_span[i] = around;
+        if (!is_lap(c, i) || goes_on(c, around, span->start_ns)) continue;
+        if (!push_lap(c, i, (size_t)(process - d->processes))) return false;
+        c->out->lap_of_span[i] = (uint32_t)c->out->laps.count;
+    }
+    return true;
+}
+
+/* By process; of each they come in order of time. */
+static bool sort(jm__stands *out, size_t spans)
+{
+    size_t count = out->laps.count;
+    for (size_t i = 0; i < count; i++)
+        out->laps_of[out->laps.items[i].process + 1]++;
+    for (size_t p = 0; p < out->processes; p++)
+        out->laps_of[p + 1] += out->laps_of[p];
+    if (out->processes == 1) return true;
+    jm__lap *sorted = malloc((count + 1) * sizeof *sorted);
+    uint32_t *number = malloc((count + 1) * sizeof *number);
+    size_t *next = malloc((out->processes + 1) * sizeof *next);
+    bool fine = sorted != NULL && number != NULL && next != NULL;
+    if (fine) memcpy(next, out->laps_of, out->processes * sizeof *next);
+    for (size_t i = 0; fine && i < count; i++) {
+        number[i] = (uint32_t)next[out->laps.items[i].process]++;
+        sorted[number[i]] = out->laps.items[i];
+    }
+    for (size_t s = 0; fine && s < spans; s++)
+        if (out->lap_of_span[s] != 0) out->lap_of_span[s] = number[out->lap_of_span[s] - 1] + 1;
+    if (fine) memcpy(out->laps.items, sorted, count * sizeof *sorted);
+    free(sorted);
+    free(number);
+    free(next);
+    return fine;
+}
+
+static bool is_traced(const jm__lap *lap, const jm__windows *on, size_t *at)
+{
+    int64_t length_ns = lap->step_end_ns - lap->start_ns;
+    if (length_ns <= 0) return jm__windows_hold(on, lap->start_ns);
+    return (double)jm__windows_next_overlap_ns(on, at, lap->start_ns, lap->step_end_ns) >=
+           traced_share * (double)length_ns;
+}
+
+/* What lies between two steps belongs to the first, unless it is longer than that, and than what lies between
+ * traced ones: of a pause nobody knows what ran in it. */
+static void end_laps(jm__lap *laps, size_t count)
+{
+    int64_t longest_ns = 0;
+    for (size_t i = 0; i + 1 < count; i++) {
+        int64_t gap_ns = laps[i + 1].start_ns - laps[i].step_end_ns;
+        if (laps[i].traced && laps[i + 1].traced && gap_ns > longest_ns) longest_ns = gap_ns;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int64_t end_ns = laps[i].step_end_ns, length_ns = end_ns - laps[i].start_ns;
+        laps[i].end_ns = end_ns;
+        if (i + 1 == count) break;
+        int64_t most_ns = length_ns > longest_ns ? length_ns : longest_ns;
+        if (laps[i + 1].start_ns - end_ns <= most_ns) laps[i].end_ns = laps[i + 1].start_ns;
+    }
+}
+
+static void finish(jm__stands *out, const jm__stands_wanted *w)
+{
+    for (size_t p = 0; p < out->processes; p++) {
+        size_t first = out->laps_of[p], end = out->laps_of[p + 1], at = 0;
+        for (size_t i = first; i < end; i++)
+            out->laps.items[i].traced = is_traced(&out->laps.items[i], &w->traced[p].on, &at);
+        end_laps(out->laps.items + first, end - first);
+    }
+}
+
+/* Laps, whether each was traced, and their kinds. */
+static bool laps_find(jm__stands *out, const jm__stands_wanted *w)
+{
+    const jm__dataset *d = w->spans->dataset;
+    collecting c = {.out = out,
+                    .w = w,
+                    .rows = {.map = {.key_size = sizeof(row_key)}},
+                    .kinds = {.map = {.key_size = sizeof(kind_key)}},
+                    .loose_kinds = {.map = {.key_size = sizeof(kind_key)}}};
+    c.row_of = calloc(d->span_count + 1, sizeof *c.row_of);
+    c.holds = calloc(d->span_count + 1, sizeof *c.holds);
+    out->lap_of_span = calloc(d->span_count + 1, sizeof *out->lap_of_span);
+    out->laps_of = calloc(out->processes + 1, sizeof *out->laps_of);
+    bool fine = c.holds != NULL && c.row_of != NULL && out->lap_of_span != NULL && out->laps_of != NULL &&
+                collect_laps(&c) && sort(out, d->span_count);
+    if (fine) finish(out, w);
+    free(c.row_of);
+    free(c.holds);
+    jm__map_free(&c.rows.map);
+    jm__map_free(&c.kinds.map);
+    jm__map_free(&c.loose_kinds.map);
+    return fine;
+}
+
+/* The first steps of a program are like no later one: kernels are compiled and tried out, buffers are made.
+ * Where they were traced they stand for themselves. */
+
+/* A traced step of the first stretch in which its kind was traced. */
+typedef struct first_step {
+    uint32_t kind;
+    size_t lap;
+} first_step;
+
+typedef JM_VEC(first_step) first_steps;
+
+static int by_kind_then_time(const void *a, const void *b)
+{
+    const first_step *left = a, *right = b;
+    if (left->kind != right->kind) return left->kind < right->kind ? -1 : 1;
+    return (left->lap > right->lap) - (left->lap < right->lap);
+}
+
+static bool collect_warm(first_steps *all, const jm__stands *out, const jm__stands_wanted *w)
+{
+    jm__map stretch_of = {.key_size = sizeof(uint32_t)}; /* kinds are of one process each */
+    bool fine = true;
+    for (size_t i = 0; fine && i < out->laps.count; i++) {
+        const jm__lap *lap = &out->laps.items[i];
+        if (!lap->traced) continue;
+        int64_t stretch = (int64_t)jm__windows_first_after(&w->traced[lap->process].on, lap->start_ns);
+        const jm__map_value *known = jm__map_find(&stretch_of, &lap->kind);
+        if (known != NULL && known->id != stretch) continue;
+        fine = (known != NULL || jm__map_put(&stretch_of, &lap->kind, (jm__map_value){.id = stretch})) &&
+               jm__vec_push(all, ((first_step){lap->kind, i}));
+    }
+    jm__map_free(&stretch_of);
+    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_kind_then_time);
+    return fine;
+}
+
+/* Traced steps that are like no other: they are in no turn. */
+static bool warm_up_find(jm__stands *out, const jm__stands_wanted *w)
+{
+    first_steps all = {0};
+    bool fine = collect_warm(&all, out, w);
+    double *lengths = malloc((all.count + 1) * sizeof *lengths);
+    fine = fine && lengths != NULL;
+    for (size_t first = 0, end; fine && first < all.count; first = end) {
+        for (end = first; end < all.count && all.items[end].kind == all.items[first].kind; end++) {
+            const jm__lap *lap = &out->laps.items[all.items[end].lap];
+            lengths[end - first] = (double)(lap->step_end_ns - lap->start_ns);
+        }
+        size_t warm_up = jm_repeats_warm_up(lengths, end - first);
+        for (size_t i = first; i < first + warm_up; i++)
+            out->laps.items[all.items[i].lap].warm_up = true;
+    }
+    free(lengths);
+    jm__vec_free(&all);
+    return fine;
+}
+
+/* Steps take longer while they are traced: by how much, tell those of their kind that were not, the ones that
+ * they stand for. Medians, since single steps may wait for anything. */
+
+/* How long steps took: for each turn those that it stands for, then its own. */
+typedef struct lap_lengths {
+    double *seconds;
+    size_t *end; /* [2 * turns] */
+} lap_lengths;
+
+typedef struct middle_length {
+    double count, median_s, width_s; /* between the quartiles */
+} middle_length;
+
+/* Of a turn. */
+typedef struct middles {
+    middle_length traced, told;
+} middles;
+
+/* While steps alone count, all else is recorded only to get ready, and costs as much. */
+static void mark_recorded(jm__stands *out, const jm__dataset *d)
+{
+    for (size_t i = 0; i < d->span_count; i++) {
+        jm_span_kind kind = d->spans[i].kind;
+        if (out->lap_of_span[i] == 0 || jm__span_kind_is_container(kind) || kind == JM_SPAN_DATA) continue;
+        out->laps.items[out->lap_of_span[i] - 1].recorded = true;
+    }
+}
+
+/* Does its time tell of its kind, traced or not? */
+static bool counts(const jm__stands *out, const jm__lap *lap, const jm__windows *steps, size_t *at)
+{
+    int64_t end_ns = lap->step_end_ns;
+    if (lap->stand >= out->turns.count || lap->warm_up) return false;
+    if (lap->traced) return true;
+    return !lap->recorded &&
+           jm__windows_next_overlap_ns(steps, at, lap->start_ns, end_ns) >= end_ns - lap->start_ns;
+}
+
+static size_t group_of(const jm__lap *lap)
+{
+    return 2 * (size_t)lap->stand + lap->traced;
+}
+
+/* Each lap that counts to its group; without room for seconds, their number alone. */
+static void walk(lap_lengths *all, const jm__stands *out, const jm__stands_wanted *w)
+{
+    for (size_t p = 0; p < out->processes; p++) {
+        size_t at = 0;
+        for (size_t i = out->laps_of[p]; i < out->laps_of[p + 1]; i++) {
+            const jm__lap *lap = &out->laps.items[i];
+            if (!counts(out, lap, &w->traced[p].steps, &at)) continue;
+            size_t to = all->end[group_of(lap)]++;
+            if (all->seconds != NULL) all->seconds[to] = (double)(lap->step_end_ns - lap->start_ns) * 1e-9;
+        }
+    }
+}
+
+static bool collect_slowed(lap_lengths *all, const jm__stands *out, const jm__stands_wanted *w)
+{
+    size_t groups = 2 * out->turns.count, before = 0;
+    all->end = calloc(groups + 1, sizeof *all->end);
+    if (all->end == NULL) return false;
+    walk(all, out, w);
+    for (size_t g = 0; g < groups; g++) {
+        size_t count = all->end[g];
+        all->end[g] = before;
+        before += count;
+    }
+    all->seconds = malloc((before + 1) * sizeof *all->seconds);
+    if (all->seconds != NULL) walk(all, out, w);
+    return all->seconds != NULL;
+}
+
+/* Of a group; no count: there are none. */
+static middle_length find_middle(const lap_lengths *all, size_t group)
+{
+    size_t first = group == 0 ? 0 : all->end[group - 1], count = all->end[group] - first;
+    double *of = all->seconds + first;
+    middle_length out = {.count = (double)count, .median_s = NAN};
+    if (count == 0) return out;
+    jm__sort(of, count, sizeof *of, jm__compare_doubles);
+    out.median_s = (of[(count - 1) / 2] + of[count / 2]) / 2;
+    out.width_s = of[count - 1 - count / 4] - of[count / 4];
+    return out;
+}
+
+/* Standard deviation of the difference of two medians; quartiles of a normal distribution are 1.35 standard
+ * deviations apart, and a median is 1.25 times as unsure as a mean. */
+static double difference_u_s(const middle_length *traced, const middle_length *told)
+{
+    double width_s =
+        (traced->count * traced->width_s + told->count * told->width_s) / (traced->count + told->count);
+    return 1.25 * width_s / 1.35 * sqrt(1 / traced->count + 1 / told->count);
+}
+
+/* How much longer the traced steps of a kind took than others, of all counts. */
+typedef struct kind_sum {
+    double more_s, less_s, variance;
+} kind_sum;
+
+static size_t kind_of(const jm__stands *stands, size_t turn)
+{
+    return stands->whole_of.items[stands->turns.items[turn].kind - 1] - 1;
+}
+
+static void add_turn(kind_sum *sum, const jm__turn *turn, const middles *of)
+{
+    double steps = (double)turn->laps;
+    if (isnan(of->told.median_s) || isnan(of->traced.median_s)) return;
+    sum->more_s += steps * (of->traced.median_s - of->told.median_s);
+    sum->less_s += steps * of->told.median_s;
+    sum->variance += pow(steps * difference_u_s(&of->traced, &of->told), 2);
+}
+
+static void share_out(jm__turn *turn, const middles *of, const kind_sum *sum)
+{
+    if (!(sum->less_s > 0)) return;
+    double share = (double)turn->laps * of->traced.median_s / (sum->more_s + sum->less_s);
+    turn->slowed_s = share * fmax(0, sum->more_s);
+    turn->slowed_u_s = share * sqrt(sum->variance);
+}
+
+/* `of`: [turns], `kinds`: [kinds], all 0. */
+static void find_all(jm__stands *out, const middles *of, kind_sum *kinds)
+{
+    double more_s = 0, less_s = 0;
+    for (size_t t = 0; t < out->turns.count; t++)
+        add_turn(&kinds[kind_of(out, t)], &out->turns.items[t], &of[t]);
+    for (size_t t = 0; t < out->turns.count; t++)
+        share_out(&out->turns.items[t], &of[t], &kinds[kind_of(out, t)]);
+    for (size_t k = 0; k < out->whole_of.count; k++) {
+        more_s += kinds[k].more_s;
+        less_s += kinds[k].less_s;
+    }
+    if (less_s > 0) out->slow_down = more_s / less_s;
+}
+
+/* How much longer traced steps took. */
+static bool slowed_find(jm__stands *out, const jm__stands_wanted *w)
+{
+    lap_lengths all = {0};
+    size_t turns = out->turns.count;
+    middles *of = calloc(turns + 1, sizeof *of);
+    kind_sum *kinds = calloc(out->whole_of.count + 1, sizeof *kinds);
+    mark_recorded(out, w->spans->dataset);
+    bool fine = of != NULL && kinds != NULL && collect_slowed(&all, out, w);
+    for (size_t t = 0; fine && t < turns; t++) {
+        of[t].told = find_middle(&all, 2 * t);
+        of[t].traced = find_middle(&all, 2 * t + 1);
+    }
+    if (fine) find_all(out, of, kinds);
+    free(of);
+    free(kinds);
+    free(all.seconds);
+    free(all.end);
+    return fine;
+}
+
+/* Of a kind that was traced in one turn alone, nobody has seen what drifts. The times of the steps are known,
+ * though, and a layer is taken to change as much as they do, from one stretch as long as a turn to the next.
+ */
+
+/* Steps of a stretch at least: fewer differ by chance. */
+enum { LEAST_LONE = 4, LEAST_STRETCHES = 3 };
+
+/* Layers may differ where the steps do not. A choice: what most programs' layers vary by from minute to
+ * minute; of a single traced step, what one step may differ from the next by. */
+static const double least_u = 0.01, single_u = 0.1;
+
+/* Means of stretches while steps pass by (Welford's sums). */
+typedef struct stretches {
+    double sum_s;
+    size_t steps;
+    double count, mean, square;
+} stretches;
+
+static void add(stretches *s, double seconds, size_t steps)
+{
+    s->sum_s += seconds;
+    if (++s->steps < steps) return;
+    double mean = s->sum_s / (double)s->steps, off = mean - s->mean;
+    s->count++;
+    s->mean += off / s->count;
+    s->square += off * (mean - s->mean);
+    s->sum_s = 0;
+    s->steps = 0;
+}
+
+static double relative_u(const stretches *s, const jm__turn *turn)
+{
+    double least = turn->laps > 1 ? least_u : single_u;
+    if (s->count < LEAST_STRETCHES || !(s->mean > 0)) return fmax(least, single_u);
+    return fmax(least, sqrt(s->square / (s->count - 1)) / s->mean);
+}
+
+static bool is_alone(const jm__stands *out, size_t turn)
+{
+    const jm__turn *turns = out->turns.items;
+    bool before = turn > 0 && turns[turn - 1].kind == turns[turn].kind;
+    bool after = turn + 1 < out->turns.count && turns[turn + 1].kind == turns[turn].kind;
+    return !before && !after;
+}
+
+bool jm__lone_find(jm__stands *out)
+{
+    stretches *of = calloc(out->turns.count + 1, sizeof *of);
+    bool fine = of != NULL;
+    for (size_t i = 0; fine && i < out->laps.count; i++) {
+        const jm__lap *lap = &out->laps.items[i];
+        if (lap->traced || lap->recorded || lap->stand >= out->turns.count) continue;
+        size_t laps = out->turns.items[lap->stand].laps;
+        add(&of[lap->stand], (double)(lap->step_end_ns - lap->start_ns) * 1e-9,
+            laps > LEAST_LONE ? laps : LEAST_LONE);
+    }
+    for (size_t t = 0; fine && t < out->turns.count; t++)
+        if (is_alone(out, t))
+            fine = jm__vec_push(&out->lone,
+                                ((jm__lone_kind){(uint32_t)t, relative_u(&of[t], &out->turns.items[t])}));
+    free(of);
+    return fine;
+}
+
+static bool any_steps(const jm__traced *traced, size_t processes)
+{
+    for (size_t p = 0; p < processes; p++)
+        if (traced[p].steps.count > 0) return true;
+    return false;
+}
+
+jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_error *err)
+{
+    size_t processes = wanted->spans->dataset->process_count;
+    *out = (jm__stands){.slow_down = NAN};
+    if (!any_steps(wanted->traced, processes)) return JM_OK;
+    out->processes = processes;
+    bool fine = laps_find(out, wanted) && warm_up_find(out, wanted) && counts_part(out, wanted) &&
+                turns_find(out, wanted) && slowed_find(out, wanted) && jm__lone_find(out);
+    return fine ? JM_OK : jm__no_memory(err, "jm__stands_find");
+}

@@ -1,0 +1,24 @@
+/* Which traced steps stand for those of which only the edges were recorded. */
+#ifndef JM_ATTRIBUTE_SAMPLING_H
+#define JM_ATTRIBUTE_SAMPLING_H
+
+#include "attribute/input/span_index.h"
+#include "attribute/input/steps.h"
+#include "attribute/input/traced.h"
+#include "attribute/work/stood.h"
+
+typedef struct jm__stands_wanted {
+    const jm__span_index *spans;
+    const jm__told *told; /* of all the run: what a step is */
+    const jm__traced *traced;
+} jm__stands_wanted;
+
+/* Without any process that records steps alone at times: nothing. Free it in any case. */
+jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_error *err);
+
+/* In this order. False if memory is out. */
+
+/* Kinds with a single turn. */
+bool jm__lone_find(jm__stands *out);
+
+#endif
