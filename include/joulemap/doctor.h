@@ -28,12 +28,7 @@ JM_API const jm_finding *jm_doctor_finding(const jm_doctor *doctor, size_t findi
 /* The boards that were found on the way; the doctor's. */
 JM_API const jm_inventory *jm_doctor_inventory(const jm_doctor *doctor);
 
-/* Have it measured what tracing costs a launch on this machine, unless it is known for this driver, CUPTI and
- * processor: recordings that follow tell it. Takes about a second, 5 at most, and a context on the first GPU,
- * in a process of its own. Where there is no CUDA nothing happens. */
-JM_API void jm_doctor_know_launch_cost(void);
-
-/* For the command alone, in the process that tries a library: loads it (`what`: "cuda", "cupti", "launch"),
+/* For the command alone, in the process that tries a library: loads it (`what`: "cuda", "cupti"),
  * prints one line on stdout for the process that asks, and returns the exit code. */
 JM_API int jm_doctor_probe(const char *what, const char *library);
 

@@ -147,13 +147,6 @@ static void print_size(double bytes)
 }
 
 /* A simulated board runs none. */
-static bool has_real_kernels(const cli_args *args)
-{
-    const char *sim = cli_get(args, "--sim");
-    if (sim == NULL) sim = getenv("JOULEMAP_SIM");
-    return !cli_has(args, "--no-kernels") && (sim == NULL || sim[0] == '\0');
-}
-
 int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
 {
     jm_error err;
@@ -164,7 +157,6 @@ int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *co
         !get_bounds(args, &measures.keep_s, &measures.max_bytes))
         return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
-    if (has_real_kernels(args)) jm_doctor_know_launch_cost();
     cli_child_prepare();
     jm_status status = start_run(&r->run, args, r->path, command, &measures, &err);
     return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);

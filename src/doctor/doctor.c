@@ -120,8 +120,7 @@ static const char cupti_cure[] =
     "pip install nvidia-cuda-cupti (PyTorch with CUDA brings it), or name it in JOULEMAP_CUPTI; "
     "without it, energy goes to layers by their spans, not by kernels";
 
-/* Whether it starts. */
-static bool note_cuda(jm__findings *findings)
+static void note_cuda(jm__findings *findings)
 {
     jm__probe_answer answer;
     jm__probe_run(&answer, JM_PROBE_CUDA, "libcuda.so.1", LIMIT_NS);
@@ -129,13 +128,12 @@ static bool note_cuda(jm__findings *findings)
         jm__finding_add(findings, "CUDA", false,
                         "install the NVIDIA driver; not needed for the simulated board", "%.250s",
                         answer.why);
-    else if (answer.numbers[0] != 0)
+    else if (answer.number != 0)
         jm__finding_add(findings, "CUDA", false, "`nvidia-smi` should work first; check CUDA_VISIBLE_DEVICES",
-                        "cuInit: error %u%s", answer.numbers[0],
-                        answer.numbers[0] == CUDA_ERROR_NO_DEVICE ? " (no device)" : "");
+                        "cuInit: error %u%s", answer.number,
+                        answer.number == CUDA_ERROR_NO_DEVICE ? " (no device)" : "");
     else
         jm__finding_add(findings, "CUDA", true, "", "cuInit works");
-    return answer.called && answer.numbers[0] == 0;
 }
 
 static void note_injected(jm__findings *findings)
@@ -172,7 +170,7 @@ static void note_cupti(jm__findings *findings, const jm__cupti_candidates *all)
         jm__probe_run(&answer, JM_PROBE_CUPTI, candidate->path, LIMIT_NS);
         if (answer.called) {
             jm__finding_add(findings, "CUPTI", true, "", "%.180s (%.40s), API version %u", candidate->path,
-                            candidate->where, answer.numbers[0]);
+                            candidate->where, answer.number);
             note_rest(findings, all, i + 1);
             return;
         }
@@ -187,18 +185,6 @@ static void note_cupti(jm__findings *findings, const jm__cupti_candidates *all)
         jm__finding_add(findings, "CUPTI", false, cupti_cure, "no libcupti was found");
 }
 
-static void note_cost(jm__findings *findings)
-{
-    jm__launch_cost cost;
-    char why[256];
-    if (jm__launch_measure(&cost, why, sizeof why))
-        jm__finding_add(findings, "cost of tracing", true, "",
-                        "%.2f us a launch (%.2f to %.2f), of kernels alone; `record --budget 1%%` bounds it",
-                        1e-3 * (double)cost.ns, 1e-3 * (double)cost.low_ns, 1e-3 * (double)cost.high_ns);
-    else
-        jm__finding_add(findings, "cost of tracing", false, "", "not measured: %.200s", why);
-}
-
 /* "CUDA". "injected library": ours, without which no kernel is recorded. "CUPTI": the file that would be
  * taken, or why there is none; "CUPTI: not taken" and "CUPTI: not needed": each other file that the search
  * found, before and after it. */
@@ -206,13 +192,12 @@ static void doctor_kernels(jm__findings *findings)
 {
     char program[PATH_MAX];
     jm__cupti_candidates *all = calloc(1, sizeof *all);
-    bool starts = note_cuda(findings);
+    note_cuda(findings);
     note_injected(findings);
     if (all == NULL) return;
     jm__cupti_search(all, jm__cupti_program(program, sizeof program), false);
     note_cupti(findings, all);
     free(all);
-    if (starts) note_cost(findings);
 }
 
 /* ---- all findings in one list: those of the back ends, then those of the machine ---- */
@@ -240,13 +225,6 @@ jm_status jm_doctor_create(jm_doctor **out, const char *sim, jm_error *err)
     doctor_machine(&doctor->findings);
     *out = doctor;
     return JM_OK;
-}
-
-void jm_doctor_know_launch_cost(void)
-{
-    jm__launch_cost cost;
-    char why[256];
-    if (!jm__launch_cost_read(&cost)) jm__launch_measure(&cost, why, sizeof why);
 }
 
 void jm_doctor_free(jm_doctor *doctor)

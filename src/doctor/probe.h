@@ -4,8 +4,6 @@
 #ifndef JM_DOCTOR_PROBE_H
 #define JM_DOCTOR_PROBE_H
 
-#include "record/cupti/launch_cost.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,23 +11,15 @@
 /* WHAT */
 #define JM_PROBE_CUDA  "cuda"  /* cuInit(0) of libcuda; the number is what it returned */
 #define JM_PROBE_CUPTI "cupti" /* jm__cupti_open; the number is the API's version */
-#define JM_PROBE_LAUNCH                                                                                      \
-    "launch" /* jm__launch_try of libcuda; the numbers are nanoseconds: cost, low, high                      \
-              */
 
 typedef struct jm__probe_answer {
     bool called; /* the library was loaded and asked */
     bool absent;
-    uint32_t numbers[3];
-    int count;     /* of numbers */
+    uint32_t number;
     char why[256]; /* if it was not called; "" else */
 } jm__probe_answer;
 
 /* Blocks for at most about `limit_ns`. Always gives an answer. */
 void jm__probe_run(jm__probe_answer *answer, const char *what, const char *library, int64_t limit_ns);
-
-/* Have it tried in a process of its own, and keep the result. False with half a sentence in `why`; "": there
- * is no CUDA here. Takes about a second, 5 at most. */
-bool jm__launch_measure(jm__launch_cost *cost, char *why, size_t why_size);
 
 #endif

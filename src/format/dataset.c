@@ -392,9 +392,6 @@ static jm_status copy_facts(loading *l, const jm_recording *recording, jm_error 
     l->view.cost = (jm__sampler_cost){.cpu_ns = noted(recording, "sampler_cpu_ns"),
                                       .calls = noted(recording, "sampler_calls"),
                                       .call_ns = noted(recording, "sampler_call_ns")};
-    l->view.launch_cost = (jm__launch_cost){.ns = noted(recording, "launch_cost_ns"),
-                                            .low_ns = noted(recording, "launch_cost_low_ns"),
-                                            .high_ns = noted(recording, "launch_cost_high_ns")};
     l->view.budget_ppm = noted(recording, "budget_ppm");
     const char *ncu = jm_recording_meta(recording, "ncu");
     l->view.ncu = ncu != NULL ? jm__loading_keep(&l->rows, ncu) : NULL;

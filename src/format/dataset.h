@@ -3,7 +3,6 @@
 #define JM_FORMAT_DATASET_H
 
 #include "format/rows/rows.h"
-#include "record/cupti/launch_cost.h"
 #include <joulemap/recording.h>
 
 /* Where its kernels come from. They are many: they pass by, and nobody holds them all. What attribution needs
@@ -82,8 +81,7 @@ typedef struct jm__dataset {
                         or there are none */
     const char *damage; /* what of the recording is missing, in a sentence; NULL if it is whole */
     jm__sampler_cost cost;
-    jm__launch_cost launch_cost; /* of tracing, ns 0: not known, or nothing */
-    int64_t budget_ppm;          /* for tracing, of the programs' time; 0: none was kept */
+    int64_t budget_ppm; /* for tracing, of the programs' time; 0: none was kept */
 } jm__dataset;
 
 /* Read everything but kernels and counters, for which the recording must live as long as the dataset; what a

@@ -36,19 +36,13 @@ def perfetto(data: bytes) -> float:
     return value
 
 
-def hatchet(data: bytes) -> float:
-    return float(sum(root["metrics"]["energy (J) (inc)"] for root in json.loads(data)))
-
-
 READERS: dict[str, Callable[[bytes], float]] = {
     "csv": lambda data: sum(float(row["energy_self_j"]) for row in csv.DictReader(data.decode().splitlines())),
     "json": lambda data: sum(row["energy_self_j"] for row in json.loads(data)["rows"]),
     "folded": folded,
-    "speedscope": lambda data: float(json.loads(data)["profiles"][0]["endValue"]),
     "chrome": lambda data: float(json.loads(data)["otherData"]["total_energy_j"]),
     "perfetto": perfetto,
     "pprof": pprof,
-    "hatchet": hatchet,
     "openmetrics": openmetrics,
 }
 

@@ -29,7 +29,7 @@ opened = ctypes.c_void_p()
 assert core.jm_recording_open(ctypes.byref(opened), b"run.joulemap", None) == 0
 libc = ctypes.CDLL(None)
 libc.fopen.restype = ctypes.c_void_p
-for form in (b"csv", b"openmetrics", b"folded", b"chrome", b"speedscope", b"hatchet", b"json"):
+for form in (b"csv", b"openmetrics", b"folded", b"chrome", b"json"):
     out = ctypes.c_void_p(libc.fopen(b"out", b"w"))
     assert core.jm_export(opened, form, None, out, None) == 0
     libc.fclose(out)

@@ -48,7 +48,7 @@ def on_terminal(*words: str) -> bytes:
     return said.replace(b"\r\n", b"\n")
 
 
-@pytest.mark.parametrize("form", ["csv", "openmetrics", "json", "folded", "speedscope", "chrome", "hatchet"])
+@pytest.mark.parametrize("form", ["csv", "openmetrics", "json", "folded", "chrome"])
 def test_an_export_tells_a_terminal_nothing_to_do(recording: Path, form: str) -> None:
     for more in ([], ["-o", "/dev/tty"]):
         said = on_terminal("export", str(recording), "--format", form, "--by", "phase", *more)

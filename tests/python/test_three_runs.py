@@ -50,12 +50,6 @@ def test_folded_stacks(recording: Path, total_j: float) -> None:
     assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) * 1e-6 == pytest.approx(total_j, rel=CLOSE)
 
 
-def test_speedscope(recording: Path, total_j: float) -> None:
-    energy = json.loads(export(recording, "speedscope"))["profiles"][0]
-    assert energy["name"] == "energy, joules"
-    assert sum(energy["weights"]) == pytest.approx(total_j, rel=CLOSE)
-
-
 def test_openmetrics(recording: Path, total_j: float) -> None:
     lines = export(recording, "openmetrics").decode().splitlines()
     joules = [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("joulemap_energy_joules_total{")]

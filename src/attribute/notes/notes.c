@@ -739,39 +739,7 @@ static void notes_of_recording(jm__note_writer *w)
     say_compiled(w);
 }
 
-/* Sentences about tracing: what it cost, and what came of a budget for it. */
-
-static bool has_mark(const jm__dataset *d, const char *name)
-{
-    for (size_t i = 0; i < d->mark_count; i++)
-        if (strcmp(jm__dataset_text(d, d->marks[i].name_id), name) == 0) return true;
-    return false;
-}
-
-/* The report is of all that was recorded, and all of it was traced. */
-static bool is_whole(const jm__attribution *a)
-{
-    return jm__windows_duration_ns(&a->windows) == a->run.to_ns - a->run.from_ns &&
-           a->options.process_id == 0 && !has_mark(a->dataset, JM_MARK_STEPS);
-}
-
-static void say_cost(jm__note_writer *w)
-{
-    const jm__attribution *a = w->a;
-    const jm__launch_cost *cost = &a->dataset->launch_cost;
-    double launches = (double)a->work.kernels, us = 1e-3 * (double)cost->ns;
-    if (cost->ns <= 0 || launches == 0) return;
-    double steps = (double)a->steps.count, time_ms = 1e-6 * (double)jm__windows_duration_ns(&a->windows);
-    if (!is_whole(a) || steps <= 0)
-        jm__say(w, "Tracing costs the program about %.2g us a launch here (%.2g to %.2g), of kernels alone.",
-                us, 1e-3 * (double)cost->low_ns, 1e-3 * (double)cost->high_ns);
-    else
-        jm__say(w,
-                "Tracing cost the program about %.2g us a launch here (%.2g to %.2g), of kernels alone: %.0f "
-                "launches a step, about %.3g ms of %.4g ms, where the GPU does not hide it.",
-                us, 1e-3 * (double)cost->low_ns, 1e-3 * (double)cost->high_ns, launches / steps,
-                1e-3 * us * launches / steps, time_ms / steps);
-}
+/* What came of a budget for tracing. */
 
 /* What processes said at their end. */
 static void say_kept(jm__note_writer *w, const char *text)
@@ -789,7 +757,7 @@ static void say_kept(jm__note_writer *w, const char *text)
     json_decref(told);
 }
 
-static void say_budget(jm__note_writer *w)
+static void notes_of_budget(jm__note_writer *w)
 {
     const jm__dataset *d = w->a->dataset;
     if (d->budget_ppm <= 0) return;
@@ -799,12 +767,6 @@ static void say_budget(jm__note_writer *w)
     if (w->a->steps.count == 0)
         jm__warn(w, "A budget for tracing needs steps (run.step(), or batches that are found), and there are "
                     "none: all was traced.");
-}
-
-static void notes_of_tracing(jm__note_writer *w)
-{
-    say_budget(w);
-    say_cost(w);
 }
 
 /* What a reader of a report must know, in order. */
@@ -822,7 +784,7 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *
         if (a->boards[b].wanted) notes_of_board(&w, &a->boards[b]);
     notes_of_ranks(&w);
     notes_of_recording(&w);
-    notes_of_tracing(&w);
+    notes_of_budget(&w);
     return w.failed ? jm__no_memory(err, "jm__notes_write") : JM_OK;
 }
 

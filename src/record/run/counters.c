@@ -14,7 +14,7 @@ static int64_t take_set(void *context, const jm__counter_set *set)
     jm_run *run = context;
     jm__counter_set row = *set;
     pthread_mutex_lock(&run->writer_lock);
-    int64_t id = jm__sinks_counter_set(&run->sinks, &row);
+    int64_t id = jm__writer_counter_set(run->writer, &row, NULL) == JM_OK ? row.id : -1;
     pthread_mutex_unlock(&run->writer_lock);
     return id;
 }

@@ -2,7 +2,6 @@
 #include "record/run/inside.h"
 
 #include "base/strbuf.h"
-#include "record/cupti/launch_cost.h"
 #include "record/sample/inventory.h"
 
 #include <inttypes.h>
@@ -13,20 +12,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-void jm__run_facts_write_number(jm__sinks *sinks, const char *key, int64_t value)
+void jm__run_facts_write_number(jm__writer *writer, const char *key, int64_t value)
 {
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, value);
-    jm__sinks_meta(sinks, key, number);
-}
-
-void jm__run_facts_write_launch_cost(jm__sinks *sinks)
-{
-    jm__launch_cost cost;
-    if (!jm__launch_cost_read(&cost) || cost.ns < 0) return;
-    jm__run_facts_write_number(sinks, "launch_cost_ns", cost.ns);
-    jm__run_facts_write_number(sinks, "launch_cost_low_ns", cost.low_ns);
-    jm__run_facts_write_number(sinks, "launch_cost_high_ns", cost.high_ns);
+    jm__writer_meta(writer, key, number);
 }
 
 /* The value of the first line "KEY<blanks>SEPARATOR VALUE" of a file; false if there is none. */
@@ -48,22 +38,22 @@ static bool find_line(const char *path, const char *key, char separator, char *v
     return found;
 }
 
-static void write_machine(jm__sinks *sinks)
+static void write_machine(jm__writer *writer)
 {
     struct utsname system;
     char value[512];
     if (uname(&system) == 0) {
-        jm__sinks_meta(sinks, "host", system.nodename);
+        jm__writer_meta(writer, "host", system.nodename);
         snprintf(value, sizeof value, "%s %s %s", system.sysname, system.release, system.machine);
-        jm__sinks_meta(sinks, "kernel", value);
+        jm__writer_meta(writer, "kernel", value);
     }
     if (find_line("/etc/os-release", "PRETTY_NAME", '=', value, sizeof value))
-        jm__sinks_meta(sinks, "system", value);
+        jm__writer_meta(writer, "system", value);
     if (find_line("/proc/cpuinfo", "model name", ':', value, sizeof value))
-        jm__sinks_meta(sinks, "cpu", value);
+        jm__writer_meta(writer, "cpu", value);
 }
 
-static void write_own_command(jm__sinks *sinks)
+static void write_own_command(jm__writer *writer)
 {
     char arguments[16384];
     FILE *file = fopen("/proc/self/cmdline", "re");
@@ -74,21 +64,21 @@ static void write_own_command(jm__sinks *sinks)
     for (size_t i = 0; i < count; i++)
         if (arguments[i] == '\0') arguments[i] = ' ';
     arguments[count] = '\0';
-    if (count > 0) jm__sinks_meta(sinks, "command", arguments);
+    if (count > 0) jm__writer_meta(writer, "command", arguments);
 }
 
-void jm__run_facts_write(jm__sinks *sinks, const char *command)
+void jm__run_facts_write(jm__writer *writer, const char *command)
 {
     char folder[PATH_MAX];
     if (command != NULL)
-        jm__sinks_meta(sinks, "command", command);
+        jm__writer_meta(writer, "command", command);
     else
-        write_own_command(sinks);
-    if (getcwd(folder, sizeof folder) != NULL) jm__sinks_meta(sinks, "folder", folder);
-    write_machine(sinks);
+        write_own_command(writer);
+    if (getcwd(folder, sizeof folder) != NULL) jm__writer_meta(writer, "folder", folder);
+    write_machine(writer);
 }
 
-void jm__run_facts_write_findings(jm__sinks *sinks, const jm_inventory *inventory)
+void jm__run_facts_write_findings(jm__writer *writer, const jm_inventory *inventory)
 {
     const jm__findings *findings = jm__devices_findings(jm__inventory_devices(inventory));
     for (size_t i = 0; i < findings->count; i++) {
@@ -96,7 +86,7 @@ void jm__run_facts_write_findings(jm__sinks *sinks, const jm_inventory *inventor
         jm__strbuf key = {0}, value = {0};
         jm__strbuf_format(&key, "found: %s", finding->subject);
         jm__strbuf_format(&value, "%s: %s", finding->works ? "works" : "missing", finding->detail);
-        if (!key.failed && !value.failed) jm__sinks_meta(sinks, key.text, value.text);
+        if (!key.failed && !value.failed) jm__writer_meta(writer, key.text, value.text);
         jm__strbuf_free(&key);
         jm__strbuf_free(&value);
     }

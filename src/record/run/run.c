@@ -101,17 +101,16 @@ static void write_start(jm_run *run, const jm_run_options *options)
 {
     jm__anchor anchor = jm__anchor_take();
     bool simulated = false;
-    jm__run_facts_write(&run->sinks, options->command);
-    jm__run_facts_write_findings(&run->sinks, jm__sampler_inventory(run->sampler));
+    jm__run_facts_write(run->writer, options->command);
+    jm__run_facts_write_findings(run->writer, jm__sampler_inventory(run->sampler));
     for (size_t i = 0; i < run->boards.count; i++)
         simulated = simulated || run->boards.items[i].simulated;
-    jm__sinks_meta(&run->sinks, "simulated", simulated ? "1" : "0");
+    jm__writer_meta(run->writer, "simulated", simulated ? "1" : "0");
     if (run->folder.budget_ppm > 0)
-        jm__run_facts_write_number(&run->sinks, "budget_ppm", run->folder.budget_ppm);
-    if (options->kernels || options->child_kernels) jm__run_facts_write_launch_cost(&run->sinks);
-    jm__run_facts_write_number(&run->sinks, "start_ns", anchor.monotonic_ns);
-    jm__run_facts_write_number(&run->sinks, "start_unix_ns", anchor.realtime_ns);
-    jm__sinks_anchor(&run->sinks, &anchor);
+        jm__run_facts_write_number(run->writer, "budget_ppm", run->folder.budget_ppm);
+    jm__run_facts_write_number(run->writer, "start_ns", anchor.monotonic_ns);
+    jm__run_facts_write_number(run->writer, "start_unix_ns", anchor.realtime_ns);
+    jm__writer_anchor(run->writer, &anchor);
 }
 
 /* Without signals: those are the program's. */
@@ -130,23 +129,11 @@ static jm_status start_thread(jm_run *run, jm_error *err)
     return JM_OK;
 }
 
-static jm_status add_sinks(jm_run *run, const jm__row_sink *more, size_t count, jm_error *err)
-{
-    jm__row_sink file = jm__row_sink_of_writer(run->writer);
-    bool fits = jm__sinks_add(&run->sinks, &file);
-    for (size_t i = 0; fits && i < count; i++)
-        fits = jm__sinks_add(&run->sinks, &more[i]);
-    return fits ? JM_OK
-                : jm__fail(err, JM_LIMIT, 0, "jm_run_start", "a run has at most %d sinks", JM_SINKS_MAX);
-}
-
-static jm_status start(jm_run *run, const jm_run_options *options, const jm__row_sink *more, size_t count,
-                       jm_error *err)
+static jm_status start(jm_run *run, const jm_run_options *options, jm_error *err)
 {
     JM_TRY(make_path(run, options->path, err));
     JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
     JM_TRY(jm__writer_condense(run->writer, options->keep_s, options->max_bytes, err));
-    JM_TRY(add_sinks(run, more, count, err));
     double budget = options->budget > 0 ? options->budget : options->child_budget;
     JM_TRY(jm__run_folder_create(&run->folder, run->path, lround(1e6 * budget), err));
     if (!options->sampling_only) JM_TRY(start_rings(run, err));
@@ -158,8 +145,8 @@ static jm_status start(jm_run *run, const jm_run_options *options, const jm__row
         jm__run_ranges_start(run);
     jm__run_counters_start(run, options);
     write_start(run, options);
-    JM_TRY(
-        jm__sinks_commit(&run->sinks, 0, err)); /* what cannot be written is told before the program starts */
+    JM_TRY(jm__writer_commit(run->writer, 0,
+                             err)); /* what cannot be written is told before the program starts */
     return start_thread(run, err);
 }
 
@@ -227,8 +214,7 @@ static void abandon(jm_run *run)
     jm_run_free(run);
 }
 
-jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const jm__row_sink *more,
-                             size_t count, jm_error *err)
+jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err)
 {
     jm_run_options given;
     JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_run_start", err));
@@ -241,7 +227,7 @@ jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const 
     bool waits = !found && given.may_wait && jm__timeline_is_dormant();
     jm_status status = found   ? attach(run, recording, err)
                        : waits ? be_dormant(run)
-                               : start(run, &given, more, count, err);
+                               : start(run, &given, err);
     if (status != JM_OK) {
         abandon(run);
         return status;
@@ -252,11 +238,6 @@ jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const 
                                            : 0);
     *out = run;
     return JM_OK;
-}
-
-jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err)
-{
-    return jm__run_start_with(out, options, NULL, 0, err);
 }
 
 /* ---- at work */
@@ -399,7 +380,7 @@ jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error 
     if (jm__run_is_foreign(run)) return fail_foreign("jm_run_note", err);
     if (run->attached) return JM_OK;
     pthread_mutex_lock(&run->writer_lock);
-    if (run->writer != NULL && !atomic_load(&run->stopped)) jm__sinks_meta(&run->sinks, key, value);
+    if (run->writer != NULL && !atomic_load(&run->stopped)) jm__writer_meta(run->writer, key, value);
     pthread_mutex_unlock(&run->writer_lock);
     return JM_OK;
 }
@@ -409,12 +390,12 @@ jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error 
 static void write_end(jm_run *run, const jm__anchor *end)
 {
     jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
-    jm__run_facts_write_number(&run->sinks, "end_ns", end->monotonic_ns);
-    jm__run_facts_write_number(&run->sinks, "end_unix_ns", end->realtime_ns);
-    jm__run_facts_write_number(&run->sinks, "sampler_cpu_ns", cost.cpu_ns);
-    jm__run_facts_write_number(&run->sinks, "sampler_calls", cost.calls);
-    jm__run_facts_write_number(&run->sinks, "sampler_call_ns", cost.call_ns);
-    jm__sinks_anchor(&run->sinks, end);
+    jm__run_facts_write_number(run->writer, "end_ns", end->monotonic_ns);
+    jm__run_facts_write_number(run->writer, "end_unix_ns", end->realtime_ns);
+    jm__run_facts_write_number(run->writer, "sampler_cpu_ns", cost.cpu_ns);
+    jm__run_facts_write_number(run->writer, "sampler_calls", cost.calls);
+    jm__run_facts_write_number(run->writer, "sampler_call_ns", cost.call_ns);
+    jm__writer_anchor(run->writer, end);
 }
 
 /* A recording in memory stays for its readers until jm_run_free. */
@@ -422,14 +403,13 @@ static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
 {
     /* What was promised last may reach beyond the end: readings came in while the writer was waited for. */
     int64_t complete_ns = end_ns > run->complete_ns ? end_ns : run->complete_ns;
-    jm_status status = jm__sinks_commit(&run->sinks, complete_ns, err);
+    jm_status status = jm__writer_commit(run->writer, complete_ns, err);
     pthread_mutex_lock(&run->lock);
     if (status == JM_OK) run->complete_ns = complete_ns; /* who waits for it need not know of the stop */
     pthread_mutex_unlock(&run->lock);
     if (run->path == NULL) return status;
     status = jm__writer_close(run->writer, err);
     run->writer = NULL;
-    run->sinks.count = 0;
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* Where rows come from: sampler and collector, on their way to the sinks. */
+/* Where rows come from: sampler and collector, on their way to the writer. */
 #include "base/clock.h"
 #include "record/run/inside.h"
 #include "record/timeline/which_run.h"
@@ -25,7 +25,7 @@ static int64_t take_board(void *context, const jm_board *board)
     jm_board row = *board;
     if (gethostname(row.host, sizeof row.host - 1) != 0) row.host[0] = '\0';
     pthread_mutex_lock(&run->writer_lock);
-    int64_t id = jm__sinks_board(&run->sinks, &row);
+    int64_t id = jm__writer_board(run->writer, &row, NULL) == JM_OK ? row.id : -1;
     if (id > 0 && !jm__vec_push(&run->boards, row)) id = -1;
     pthread_mutex_unlock(&run->writer_lock);
     if (id < 0) tell_refused(run, 0, row.name);
@@ -37,7 +37,7 @@ static int64_t take_sensor(void *context, const jm_sensor *sensor)
     jm_run *run = context;
     jm_sensor row = *sensor;
     pthread_mutex_lock(&run->writer_lock);
-    int64_t id = jm__sinks_sensor(&run->sinks, &row);
+    int64_t id = jm__writer_sensor(run->writer, &row, NULL) == JM_OK ? row.id : -1;
     pthread_mutex_unlock(&run->writer_lock);
     if (id < 0) tell_refused(run, row.board_id, row.name);
     return id;
@@ -74,37 +74,37 @@ jm__sampler_sink jm__run_sampler_sink(jm_run *run)
 static int64_t take_name(void *context, const char *text)
 {
     jm_run *run = context;
-    int64_t id = jm__sinks_name(&run->sinks, text);
+    int64_t id = jm__writer_name(run->writer, text);
     jm__run_counters_saw_name(run, id, text);
     return id;
 }
 
 static void take_process(void *context, const jm__process *process)
 {
-    jm__sinks_process(&((jm_run *)context)->sinks, process);
+    jm__writer_process(((jm_run *)context)->writer, process);
 }
 
 static void take_span_begin(void *context, const jm__span *span)
 {
-    jm__sinks_span_begin(&((jm_run *)context)->sinks, span);
+    jm__writer_span_begin(((jm_run *)context)->writer, span);
 }
 
 static void take_span_end(void *context, const jm__span_end *end)
 {
-    jm__sinks_span_end(&((jm_run *)context)->sinks, end);
+    jm__writer_span_end(((jm_run *)context)->writer, end);
 }
 
 static void take_mark(void *context, const jm__mark *mark)
 {
     jm_run *run = context;
-    jm__sinks_mark(&run->sinks, mark);
+    jm__writer_mark(run->writer, mark);
     jm__run_counters_saw_mark(run, mark);
 }
 
 static int64_t take_class(void *context, const jm__kernel_class *kernel_class)
 {
     jm__kernel_class row = *kernel_class;
-    return jm__sinks_kernel_class(&((jm_run *)context)->sinks, &row);
+    return jm__writer_kernel_class(((jm_run *)context)->writer, &row, NULL) == JM_OK ? row.id : -1;
 }
 
 static int64_t take_stream(void *context, const jm__stream *stream, const char *board_uuid)
@@ -113,7 +113,7 @@ static int64_t take_stream(void *context, const jm__stream *stream, const char *
     jm__stream row = *stream;
     for (size_t i = 0; i < run->boards.count && board_uuid != NULL && board_uuid[0] != '\0'; i++)
         if (strcmp(run->boards.items[i].uuid, board_uuid) == 0) row.board_id = run->boards.items[i].id;
-    row.id = jm__sinks_stream(&run->sinks, &row);
+    if (jm__writer_stream(run->writer, &row, NULL) != JM_OK) row.id = -1;
     jm__run_counters_saw_stream(run, &row);
     return row.id;
 }
@@ -121,20 +121,20 @@ static int64_t take_stream(void *context, const jm__stream *stream, const char *
 static void take_kernels(void *context, const jm__kernel *kernels, size_t count)
 {
     jm_run *run = context;
-    jm__sinks_kernels(&run->sinks, kernels, count);
+    jm__writer_kernels(run->writer, kernels, count);
     jm__run_counters_saw_kernels(run, kernels, count);
 }
 
 static void take_loss(void *context, const jm__loss *loss)
 {
-    jm__sinks_loss(&((jm_run *)context)->sinks, loss);
+    jm__writer_loss(((jm_run *)context)->writer, loss);
 }
 
 void jm__run_tell_of_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text)
 {
     jm__event event = {.kind = kind, .t_ns = jm__now_ns()};
     snprintf(event.text, sizeof event.text, JM_EVENT_OF_PROCESS "%s", pid, text);
-    jm__sinks_event(&run->sinks, &event);
+    jm__writer_event(run->writer, &event);
 }
 
 static void take_note(void *context, int64_t pid, const char *text)
@@ -190,7 +190,7 @@ static void hear_strangers(jm_run *run)
 static void write_loss(jm_run *run, int64_t count, const char *reason)
 {
     jm__loss loss = {.t_ns = jm__now_ns(), .count = count, .source = "recorder", .reason = reason};
-    if (count > 0) jm__sinks_loss(&run->sinks, &loss);
+    if (count > 0) jm__writer_loss(run->writer, &loss);
 }
 
 /* Where one of its steps failed, spans may be missing, and kernels may belong to the span around theirs. */
@@ -200,7 +200,7 @@ static void tell_collector(jm_run *run, jm_status status, const jm_error *cause)
     jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns()};
     snprintf(event.text, sizeof event.text,
              "spans and kernels of this moment may be missing or misplaced: %.160s", cause->text);
-    jm__sinks_event(&run->sinks, &event);
+    jm__writer_event(run->writer, &event);
 }
 
 void jm__run_take_last(jm_run *run)
@@ -215,15 +215,15 @@ size_t jm__run_take_rows(jm_run *run)
     hear_strangers(run);
     jm__run_queue_swap(&run->queue, &run->taken);
     jm__run_rows *rows = &run->taken;
-    jm__sinks_readings(&run->sinks, rows->readings.items, rows->readings.count);
+    jm__writer_readings(run->writer, rows->readings.items, rows->readings.count);
     for (size_t i = 0; i < rows->events.count; i++)
-        jm__sinks_event(&run->sinks, &rows->events.items[i]);
+        jm__writer_event(run->writer, &rows->events.items[i]);
     for (size_t i = 0; i < rows->anchors.count; i++)
-        jm__sinks_anchor(&run->sinks, &rows->anchors.items[i]);
+        jm__writer_anchor(run->writer, &rows->anchors.items[i]);
     for (size_t i = 0; i < rows->counter_blocks.count; i++)
-        jm__sinks_counter_block(&run->sinks, &rows->counter_blocks.items[i]);
+        (void)jm__writer_counter_block(run->writer, &rows->counter_blocks.items[i], NULL);
     for (size_t i = 0; i < rows->facts.count; i++)
-        jm__sinks_meta(&run->sinks, rows->facts.items[i].key, rows->facts.items[i].value);
+        jm__writer_meta(run->writer, rows->facts.items[i].key, rows->facts.items[i].value);
     write_loss(run, rows->lost_samples, "the writer did not keep up with the samples of counters");
     write_loss(run, rows->lost_readings, "the writer did not keep up with the readings");
     write_loss(run, rows->lost_events, "the writer did not keep up with the events");

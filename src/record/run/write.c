@@ -58,7 +58,7 @@ static void commit(jm_run *run, int64_t complete_ns, int64_t fresh_ns, pace *now
 {
     jm_error failure = {0};
     jm__run_folder_keep(&run->folder);
-    jm_status status = jm__sinks_commit(&run->sinks, complete_ns, &failure);
+    jm_status status = jm__writer_commit(run->writer, complete_ns, &failure);
     now->committed_at_ns = jm__now_ns();
     now->committed_fresh_ns = fresh_ns;
     pthread_mutex_lock(&run->lock);

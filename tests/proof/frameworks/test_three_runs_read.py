@@ -1,15 +1,13 @@
-"""Three programs on real GPUs (tests/data/runs), as Hatchet and pyarrow read what is written of them."""
+"""Three programs on real GPUs (tests/data/runs), as pyarrow reads what is written of them."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import hatchet
 import joulemap
 import pyarrow.parquet
 import pytest
-from recorded import export, unpack
+from recorded import unpack
 
 CLOSE = 0.005  # issue 8: within 0.5 %
 
@@ -25,11 +23,6 @@ def total_j(recording: Path) -> float:
         total = file.report().totals.total_energy_j
     assert total is not None and total > 100
     return total
-
-
-def test_hatchet(recording: Path, total_j: float) -> None:
-    graph = hatchet.GraphFrame.from_literal(json.loads(export(recording, "hatchet")))
-    assert graph.dataframe["energy (J)"].sum() == pytest.approx(total_j, rel=CLOSE)
 
 
 def test_parquet(recording: Path, total_j: float, tmp_path: Path) -> None:

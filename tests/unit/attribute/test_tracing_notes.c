@@ -1,4 +1,4 @@
-/* What a report says of tracing: what it cost, and what came of a budget. */
+/* What a report says of tracing: what came of a budget. */
 #include "format/rows/marks.h"
 #include "synthetic_report.h"
 
@@ -46,25 +46,6 @@ static bool says(const synthetic *s, const char *words)
     return found;
 }
 
-static void test_what_a_launch_costs_is_told_by_the_step(void **state)
-{
-    (void)state;
-    synthetic *s = program(true);
-    assert_false(says(s, "a launch"));
-    s->dataset.launch_cost = (jm__launch_cost){.ns = 1900, .low_ns = 1700, .high_ns = 2100};
-    assert_true(says(
-        s, "about 1.9 us a launch here (1.7 to 2.1), of kernels alone: 100 launches a step, about 0.19 ms "
-           "of 1000 ms"));
-    add_mark(s, 0, JM_MARK_TRACED, NULL);
-    add_mark(s, 15 * second, JM_MARK_STEPS, NULL); /* kernels are of some of the steps */
-    assert_true(says(s, "about 1.9 us a launch here (1.7 to 2.1), of kernels alone."));
-    syn_free(s);
-    s = program(false);
-    s->dataset.launch_cost = (jm__launch_cost){.ns = 1900, .low_ns = 1700, .high_ns = 2100};
-    assert_true(says(s, "about 1.9 us a launch here (1.7 to 2.1), of kernels alone."));
-    syn_free(s);
-}
-
 static void test_what_came_of_a_budget_is_told(void **state)
 {
     (void)state;
@@ -94,7 +75,6 @@ static void test_a_budget_without_steps_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_a_launch_costs_is_told_by_the_step),
         cmocka_unit_test(test_what_came_of_a_budget_is_told),
         cmocka_unit_test(test_a_budget_without_steps_is_told),
     };

@@ -55,7 +55,7 @@ static void test_a_driver_is_asked_in_a_clean_process(void **state)
     unsetenv("JOULEMAP_RUN");
     assert_string_equal(answer.why, "");
     assert_true(answer.called);
-    assert_int_equal(answer.numbers[0], 100);
+    assert_int_equal(answer.number, 100);
     assert_no_child_is_left();
 }
 

@@ -458,8 +458,9 @@ static char *tell_outlet(void *context)
 static void test_an_export_without_memory_is_an_error_or_the_same_export(void **state)
 {
     (void)state;
-    static const char *const by_jansson[] = {"json", "speedscope", "chrome", "hatchet", NULL},
-                             *const others[] = {"csv", "folded", "openmetrics", "perfetto", "pprof", NULL};
+    static const char *const by_jansson[] = {"json", "chrome", NULL}, *const others[] = {
+                                                                          "csv",      "folded", "openmetrics",
+                                                                          "perfetto", "pprof",  NULL};
     jm__writer *writer;
     outlet o = {0};
     assert_int_equal(jm__writer_create(&writer, NULL, false, NULL), JM_OK);

@@ -11,7 +11,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -694,108 +693,7 @@ static void test_notes_and_spans_of_threads_arrive(void **state)
     jm_run_free(run);
 }
 
-/* ---- more than one sink */
-
-/* What a second sink was told of. */
-typedef struct told {
-    size_t boards, sensors, names, processes, spans, ends, readings, commits, metas;
-    int64_t last_id, last_complete_ns;
-    char last_name[64];
-    bool board_has_host;
-    size_t fails_at; /* the commit from which on it fails, 0: none */
-} told;
-
-static int64_t tell_board(void *context, const jm_board *board)
-{
-    told *all = context;
-    all->board_has_host = board->host[0] != '\0';
-    assert_int_equal(board->id, ++all->boards);
-    return board->id;
-}
-
-static int64_t tell_sensor(void *context, const jm_sensor *sensor)
-{
-    told *all = context;
-    assert_int_equal(sensor->id, ++all->sensors);
-    return sensor->id;
-}
-
-static int64_t tell_name(void *context, const jm__name *name)
-{
-    told *all = context;
-    assert_int_equal(name->id, ++all->names);
-    snprintf(all->last_name, sizeof all->last_name, "%s", name->text);
-    return name->id;
-}
-
-static void tell_process(void *context, const jm__process *process)
-{
-    told *all = context;
-    if (process->id > (int64_t)all->processes) all->processes++;
-    assert_int_equal(process->pid, getpid());
-}
-
-static void tell_span_begin(void *context, const jm__span *span)
-{
-    told *all = context;
-    all->spans++;
-    all->last_id = span->id;
-}
-
-static void tell_span_end(void *context, const jm__span_end *end)
-{
-    told *all = context;
-    all->ends++;
-    assert_true(end->span_id <= all->last_id && end->end_ns > 0);
-}
-
-static void tell_readings(void *context, const jm_reading *readings, size_t count)
-{
-    told *all = context;
-    for (size_t i = 0; i < count; i++) {
-        assert_in_range(readings[i].sensor_id, 1, all->sensors);
-        all->readings += isnan(readings[i].value) ? 0 : 1; /* what is missing is no row */
-    }
-}
-
-static void tell_meta(void *context, const char *key, const char *value)
-{
-    assert_non_null(value);
-    ((told *)context)->metas += strcmp(key, "start_ns") == 0 || strcmp(key, "end_ns") == 0;
-}
-
-static jm_status tell_commit(void *context, int64_t complete_ns, jm_error *err)
-{
-    told *all = context;
-    all->commits++;
-    if (complete_ns > 0) {
-        assert_true(complete_ns >= all->last_complete_ns);
-        all->last_complete_ns = complete_ns;
-    }
-    if (all->fails_at == 0 || all->commits < all->fails_at) return JM_OK;
-    *err = (jm_error){.status = JM_IO, .text = "nobody listens"};
-    return JM_IO;
-}
-
-static jm_run *start_with(told *all)
-{
-    jm_error err = {0};
-    jm_run *run;
-    jm_run_options options = {.size = sizeof options, .path = path, .overwrite = true, .no_cpu = true};
-    jm__row_sink sink = {.title = "a sink of the test",
-                         .context = all,
-                         .board = tell_board,
-                         .sensor = tell_sensor,
-                         .name = tell_name,
-                         .process = tell_process,
-                         .span_begin = tell_span_begin,
-                         .span_end = tell_span_end,
-                         .readings = tell_readings,
-                         .meta = tell_meta,
-                         .commit = tell_commit};
-    if (jm__run_start_with(&run, &options, &sink, 1, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
-    return run;
-}
+/* ---- when it traces */
 
 static jm__dataset *stop_and_load(jm_run *run, jm_recording **recording)
 {
@@ -804,61 +702,6 @@ static jm__dataset *stop_and_load(jm_run *run, jm_recording **recording)
     jm_run_free(run);
     if (jm_recording_open(recording, path, &err) != JM_OK) fail_msg("%s", err.text);
     return load(*recording);
-}
-
-static void test_a_second_sink_is_told_the_rows_of_the_file(void **state)
-{
-    (void)state;
-    told all = {0};
-    jm_recording *recording;
-    jm_run *run = start_with(&all);
-    do_span("first");
-    do_span("second");
-    do_span("first");
-    jm__sleep_ns(200 * JM_NS_PER_MS);
-    jm__dataset *data = stop_and_load(run, &recording);
-    assert_int_equal(all.boards, data->board_count);
-    assert_true(all.board_has_host);
-    assert_string_equal(data->boards[0].host, data->processes[0].host);
-    assert_int_equal(all.sensors, data->sensor_count);
-    assert_int_equal(all.names + 1, data->name_count); /* the empty one is no row */
-    assert_string_equal(all.last_name, data->names[all.names]);
-    assert_int_equal(all.processes, data->process_count);
-    assert_int_equal(all.spans, 3);
-    assert_int_equal(all.ends, 3);
-    assert_int_equal(data->span_count, 3);
-    assert_true(all.readings > 0);
-    assert_int_equal(all.readings, data->reading_count);
-    assert_int_equal(all.metas, 2);
-    assert_true(all.last_complete_ns >= data->end_ns); /* readings may have come in while it stopped */
-    jm__dataset_free(data);
-    jm_recording_close(recording);
-}
-
-static void test_a_sink_that_fails_harms_neither_the_run_nor_the_file(void **state)
-{
-    (void)state;
-    told all = {.fails_at = 2};
-    jm_recording *recording;
-    jm_run *run = start_with(&all);
-    do_span("first");
-    jm__dataset_free(flush_and_load(run)); /* the second commit, at the latest */
-    size_t spans = all.spans;
-    do_span("second");
-    jm__dataset *data = stop_and_load(run, &recording);
-    assert_int_equal(all.commits, 2);
-    assert_int_equal(all.spans, spans); /* it is left alone */
-    assert_null(data->damage);
-    assert_int_equal(count_spans(data, "first"), 1);
-    assert_int_equal(count_spans(data, "second"), 1);
-    size_t words = 0;
-    for (size_t i = 0; i < data->event_count; i++)
-        words += data->events[i].kind == JM_EVENT_RECORDER &&
-                 strcmp(data->events[i].text,
-                        "a sink of the test is told no more of this run: nobody listens") == 0;
-    assert_int_equal(words, 1);
-    jm__dataset_free(data);
-    jm_recording_close(recording);
 }
 
 /* Names of spans and marks in the order of time, by spaces. */
@@ -1019,8 +862,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_who_waits_while_another_thread_stops_the_run_waits_for_its_end),
         cmocka_unit_test(test_a_note_may_come_while_another_thread_stops_the_run),
         cmocka_unit_test(test_notes_and_spans_of_threads_arrive),
-        cmocka_unit_test(test_a_second_sink_is_told_the_rows_of_the_file),
-        cmocka_unit_test(test_a_sink_that_fails_harms_neither_the_run_nor_the_file),
         cmocka_unit_test(test_a_run_that_traces_at_times_says_when),
         cmocka_unit_test(test_steps_alone_have_a_mark_of_their_own),
         cmocka_unit_test(test_a_run_that_attaches_after_one_at_times_records_everything),

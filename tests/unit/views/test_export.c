@@ -1,4 +1,4 @@
-/* Exports for viewers and scrapers, of rows made by hand: folded stacks, speedscope's file, metrics, trace
+/* Exports for viewers and scrapers, of rows made by hand: folded stacks, metrics, trace
  * events. */
 #include "attribute/input/span_index.h"
 #include "attribute/report.h"
@@ -45,17 +45,6 @@ static char *folded(const jm_row *rows, size_t count)
     char *text;
     assert_int_equal(export("folded", rows, count, &text, NULL), JM_OK);
     return text;
-}
-
-static json_t *speedscope(const jm_row *rows, size_t count)
-{
-    char *text;
-    assert_int_equal(export("speedscope", rows, count, &text, NULL), JM_OK);
-    json_error_t error;
-    json_t *root = json_loads(text, 0, &error);
-    if (root == NULL) fail_msg("%s in %s", error.text, text);
-    free(text);
-    return root;
 }
 
 static int reset(void **state)
@@ -143,7 +132,6 @@ static void test_a_name_cannot_break_a_line_or_a_stack(void **state)
                               "f(a, b)\xef\xbf\xbd 12;\xef\xbf\xbd\xef\xbf\xbd[2J 2000000\n"
                               "f(a, b)\xef\xbf\xbd 12;(unnamed) 3000000\n");
     free(text);
-    json_decref(speedscope(rows, 3));
 }
 
 static void test_frames_that_are_not_one_have_names_of_their_own(void **state)
@@ -199,47 +187,6 @@ static void test_stacks_that_are_too_deep_keep_their_joules(void **state)
     free(text);
 }
 
-/* Occurrences of a layer are one frame; weights are those of the rows, time is without that of children. */
-static void test_speedscope_has_one_frame_for_all_occurrences_of_a_layer(void **state)
-{
-    (void)state;
-    static const jm_row rows[] = {
-        ROW("step", "step", "step", 0, 1, 3),        ROW("attn", "b.attn", "forward", 1, 2, 2),
-        ROW("attn", "b.attn", "backward", 1, 4, .5), ROW("step", "step", "step", 0, 1, 2),
-        ROW("attn", "b.attn", "forward", 1, 8, 2),   ROW("(idle)", "(idle)", "idle", 0, 16, 1),
-    };
-    fake_report.options.by = JM_BY_SPAN;
-    json_t *root = speedscope(rows, 6), *frames = json_object_get(json_object_get(root, "shared"), "frames");
-    static const char *const names[] = {"step", "attn (forward)", "attn (backward)", "(idle)"};
-    assert_int_equal(json_array_size(frames), 4);
-    for (size_t i = 0; i < 4; i++)
-        assert_string_equal(json_string_value(json_object_get(json_array_get(frames, i), "name")), names[i]);
-
-    json_t *profiles = json_object_get(root, "profiles"), *energy = json_array_get(profiles, 0),
-           *busy = json_array_get(profiles, 1);
-    static const char energy_wanted[] =
-        "[\"sampled\",\"none\",0,32.0,[[0],[0,1],[0,2],[0],[0,1],[3]],[1.0,2.0,4.0,1.0,8.0,16.0]]";
-    static const char busy_wanted[] =
-        "[\"sampled\",\"seconds\",0,6.0,[[0],[0,1],[0,2],[0,1],[3]],[0.5,2.0,0.5,2.0,1.0]]";
-    json_t *const each[] = {energy, busy};
-    const char *const wanted[] = {energy_wanted, busy_wanted};
-    for (size_t i = 0; i < 2; i++) {
-        json_t *told =
-            json_pack("[O O O O O O]", json_object_get(each[i], "type"), json_object_get(each[i], "unit"),
-                      json_object_get(each[i], "startValue"), json_object_get(each[i], "endValue"),
-                      json_object_get(each[i], "samples"), json_object_get(each[i], "weights"));
-        char *text = json_dumps(told, JSON_COMPACT);
-        assert_string_equal(text, wanted[i]);
-        free(text);
-        json_decref(told);
-    }
-    json_decref(root);
-}
-
-/* ---- CSV */
-
-/* A text that a spreadsheet would run has an apostrophe more; one that has apostrophes before it too, so that
- * what is read back is what was written. Numbers below zero stay numbers. */
 static void test_no_cell_is_a_formula_and_numbers_stay_numbers(void **state)
 {
     (void)state;
@@ -573,7 +520,6 @@ int main(void)
         cmocka_unit_test_setup(test_frames_that_are_not_one_have_names_of_their_own, reset),
         cmocka_unit_test_setup(test_a_row_whose_outer_rows_are_missing_stands_as_far_out_as_it_can, reset),
         cmocka_unit_test_setup(test_stacks_that_are_too_deep_keep_their_joules, reset),
-        cmocka_unit_test_setup(test_speedscope_has_one_frame_for_all_occurrences_of_a_layer, reset),
         cmocka_unit_test_setup(test_no_cell_is_a_formula_and_numbers_stay_numbers, reset),
         cmocka_unit_test_setup(test_metrics_have_a_sample_a_frame_and_add_up, reset),
         cmocka_unit_test_setup(test_a_trace_has_a_line_a_thread_and_another_for_what_crosses, reset),
