@@ -284,23 +284,23 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
 
 /* What is known of the powers of a board's columns before any reading. */
 typedef struct knowledge {
-    jm__belief given;    /* no rows if nothing was */
-    jm__belief counters; /* no rows if there were none */
+    jm__prior given;    /* no rows if nothing was */
+    jm__prior counters; /* no rows if there were none */
     jm__expectation *expected;
     double *most_w; /* NULL: no limit is known */
 } knowledge;
 
 static void forget(knowledge *known)
 {
-    jm__belief_free(&known->given);
-    jm__belief_free(&known->counters);
+    jm__prior_free(&known->given);
+    jm__prior_free(&known->counters);
     free(known->expected);
     free(known->most_w);
 }
 
-static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part, jm_error *err)
+static jm_status assume(jm__prior *prior, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
-    const jm__belief_scene scene = {
+    const jm__prior_scene scene = {
         .board = part->board,
         .set = &a->work,
         .work = part->work,
@@ -308,16 +308,16 @@ static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board
         .columns = &part->work->columns,
         .seconds = part->work->learn_seconds,
     };
-    if (a->options.belief == NULL) return JM_OK;
-    return jm__believe_file(belief, &part->believed, a->options.belief, &scene, err);
+    if (a->options.prior == NULL) return JM_OK;
+    return jm__prior_from_file(prior, &part->assumed, a->options.prior, &scene, err);
 }
 
 static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
-    JM_TRY(believe(&known->given, a, part, err));
+    JM_TRY(assume(&known->given, a, part, err));
     known->expected = jm__family_power(part->board, part->work, &a->work);
     if (known->expected == NULL) return jm__no_memory(err, "jm__attribution_fit");
-    JM_TRY(jm__counted_believe(&known->counters, part, a->dataset, known->expected, err));
+    JM_TRY(jm__counted_prior(&known->counters, part, a->dataset, known->expected, err));
     return jm__board_limits(&known->most_w, part->board, part->work, err);
 }
 
@@ -327,10 +327,10 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     const jm__board_work *work = part->work;
     knowledge known = {0};
     jm_status status = know(&known, a, part, err);
-    const jm__belief *beliefs[2];
-    size_t believed = 0;
-    if (known.given.rows > 0) beliefs[believed++] = &known.given;
-    if (known.counters.rows > 0) beliefs[believed++] = &known.counters;
+    const jm__prior *priors[2];
+    size_t assumed = 0;
+    if (known.given.rows > 0) priors[assumed++] = &known.given;
+    if (known.counters.rows > 0) priors[assumed++] = &known.counters;
     input->learn_seconds = work->learn_seconds;
     input->class_columns = work->columns.class_columns;
     input->columns = work->columns.count;
@@ -338,15 +338,15 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     input->apart_seconds = part->stood.time_s > 0 ? work->stood_seconds : NULL;
     input->expected = known.expected;
     input->most_w = known.most_w;
-    input->beliefs = beliefs;
-    input->belief_count = believed;
+    input->priors = priors;
+    input->prior_count = assumed;
     jm__fit_free(&part->fit);
     if (status == JM_OK) status = jm__fit_run(&part->fit, input, err);
     forget(&known);
     input->expected = NULL;
     input->most_w = NULL;
-    input->beliefs = NULL;
-    input->belief_count = 0;
+    input->priors = NULL;
+    input->prior_count = 0;
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }
 

@@ -32,13 +32,13 @@ typedef struct jm__board_part {
     size_t refused; /* readings of power that no board can draw, left out */
     const jm_sensor *refused_of[JM_POWER_SERIES_MAX + 1]; /* whose; ends with NULL */
     jm__total total;
-    jm__belief_lines believed; /* of the file of beliefs */
-    bool counted_by_hardware;  /* its hardware counters were sampled */
-    jm__board_model model;     /* of the board; no features: none is known, none was wanted, or its counters
-                                  are not those of the recording */
-    char model_fault[256];     /* why its own could not be read; "": it could, or there is none */
-    size_t counter_windows;    /* of counters, that told of powers */
-    bool idle_known;           /* the model tells what gaps draw: */
+    jm__prior_lines assumed;  /* of the file of priors */
+    bool counted_by_hardware; /* its hardware counters were sampled */
+    jm__board_model model;    /* of the board; no features: none is known, none was wanted, or its counters
+                                 are not those of the recording */
+    char model_fault[256];    /* why its own could not be read; "": it could, or there is none */
+    size_t counter_windows;   /* of counters, that told of powers */
+    bool idle_known;          /* the model tells what gaps draw: */
     jm__idle_known idle;
     jm__fit fit;           /* of a fitted board */
     double clock_exponent; /* power goes with the clock to the power of this; 0: not seen to */
@@ -72,10 +72,10 @@ jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, co
  * tell what a gap is. */
 void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const char *asked);
 
-/* The belief about the columns as they are now, of which `expected` tells the families; no rows if nothing is
+/* The prior about the columns as they are now, of which `expected` tells the families; no rows if nothing is
  * told of them. */
-jm_status jm__counted_believe(jm__belief *belief, jm__board_part *part, const jm__dataset *dataset,
-                              const jm__expectation *expected, jm_error *err);
+jm_status jm__counted_prior(jm__prior *prior, jm__board_part *part, const jm__dataset *dataset,
+                            const jm__expectation *expected, jm_error *err);
 
 /* When a board was lost: from its last reading to the first after it was back. */
 

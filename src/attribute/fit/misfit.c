@@ -1,4 +1,5 @@
-/* What residuals show: noise by their autocovariance, misfit by what surroundings do and by what comes again.
+/* What residuals show: noise by their autocovariance, model discrepancy by what surroundings do and by what
+ * comes again.
  */
 #include "attribute/fit/misfit.h"
 
@@ -34,11 +35,12 @@ static bool autocovariance(const jm__pass *pass, const double *residual, double 
 /* Noise is new in every reading; what powers are off by comes again where the same work comes again.
  *
  * Two readings of rows a and b are of the same work where the parts p_l a_l and p_l b_l of their powers are
- * the same, and those of the readings around them: a layer is known by its neighbours. A misfit that draws
- * d_l there leaves the same in both, so the covariance of the residuals of such pairs is the misfit's
- * variance; that of noise is nothing. (A lack of fit is told from a pure error by replicates: Fisher 1922;
- * by near ones: Daniel and Wood, Fitting Equations to Data, 1980.) Near ones share 1 - r of the misfit's
- * variance sum_l (u p_l a_l)^2, with r = sum_l (p_l a_l - p_l b_l)^2 / 2 over sum_l (p_l a_l)^2.
+ * the same, and those of the readings around them: a layer is known by its neighbours. A model discrepancy
+ * that draws d_l there leaves the same in both, so the covariance of the residuals of such pairs is the model
+ * discrepancy's variance; that of noise is nothing. (A lack of fit is told from a pure error by replicates:
+ * Fisher 1922; by near ones: Daniel and Wood, Fitting Equations to Data, 1980.) Near ones share 1 - r of the
+ * model discrepancy's variance sum_l (u p_l a_l)^2, with r = sum_l (p_l a_l - p_l b_l)^2 / 2 over sum_l (p_l
+ * a_l)^2.
  *
  * Powers are fitted to the noise, too: those of covariance C take so much of it that residuals of rows a and
  * b covary by -a'C b where there is nothing but noise. That is added to each pair.
@@ -46,7 +48,7 @@ static bool autocovariance(const jm__pass *pass, const double *residual, double 
 
 /* Choices. AROUND: 0.1 s of the ring, as long as a step of most programs; on recordings of GPUs 1 and 4 say
  * the same (docs/accuracy.md). NEAREST: of twice as many the last are often less alike. APART, in readings:
- * as long as misfit.c follows a drift, which would come again before that. */
+ * as long as model discrepancy.c follows a drift, which would come again before that. */
 enum { AROUND = 2, NEAREST = 4, APART = 20 };
 
 typedef struct nearest {
@@ -170,26 +172,27 @@ enum { SURROUNDINGS = 12 }; /* the most frequent ones; the last holds all others
 /* What a power changes with: its surroundings, layers, calls. */
 enum { WAYS = 3 };
 
-/* Around JM_MISFIT_USUAL_U, so much as leaves one in six of what was seen outside on each side. About one in
- * three programs shows nothing of the kind, a choice. */
+/* Around JM_DISCREPANCY_USUAL_U, so much as leaves one in six of what was seen outside on each side. About
+ * one in three programs shows nothing of the kind, a choice. */
 static const double usual_spread = 0.3, even_share = 0.35;
 
 /* A profile's noise is typical: boards in steady load have shown 2 to 8 W for 5 W (docs/sensors.md), a
- * variance of up to 2.6 times, by ratio 1.6 in the middle. What is beyond half of that is called misfit, and
- * is known to a quarter of it. */
+ * variance of up to 2.6 times, by ratio 1.6 in the middle. What is beyond half of that is called model
+ * discrepancy, and is known to a quarter of it. */
 static const double noise_slack = 1.3, noise_doubt = 0.15;
 
-jm__misfit_seen jm__misfit_beyond(double square, double sensor_noise_w)
+jm__discrepancy_seen jm__discrepancy_beyond(double square, double sensor_noise_w)
 {
     double sensor = sensor_noise_w * sensor_noise_w;
-    return (jm__misfit_seen){.square = fmax(0, square - noise_slack * sensor), .u = noise_doubt * sensor};
+    return (jm__discrepancy_seen){.square = fmax(0, square - noise_slack * sensor),
+                                  .u = noise_doubt * sensor};
 }
 
 /* Surroundings change within a few readings: of the drift only what is new in each reading can be theirs.
  * What lasts longer is drift, and is counted as such. */
-jm__misfit_seen jm__misfit_of_noise(const jm__noise *noise, double sensor_noise_w)
+jm__discrepancy_seen jm__discrepancy_of_noise(const jm__noise *noise, double sensor_noise_w)
 {
-    jm__misfit_seen seen = jm__misfit_beyond(noise->white + noise->drift, sensor_noise_w);
+    jm__discrepancy_seen seen = jm__discrepancy_beyond(noise->white + noise->drift, sensor_noise_w);
     seen.square = fmin(seen.square, noise->drift * (1 - noise->keep * noise->keep));
     return seen;
 }
@@ -246,7 +249,7 @@ static size_t largest(const double *values, size_t count)
 }
 
 /* What is the largest part of a reading names its surroundings. */
-static void name_surroundings(surroundings *s, const jm__misfit_of *of)
+static void name_surroundings(surroundings *s, const jm__discrepancy_of *of)
 {
     double *readings = s->room;
     memset(readings, 0, s->columns * sizeof *readings);
@@ -265,7 +268,7 @@ static void name_surroundings(surroundings *s, const jm__misfit_of *of)
     }
 }
 
-static void find_lengths(surroundings *s, const jm__misfit_of *of)
+static void find_lengths(surroundings *s, const jm__discrepancy_of *of)
 {
     double *pieces = s->room;
     jm__piece_cursor *cursor = &of->pass->design->cursor;
@@ -289,7 +292,7 @@ static double memory_s(jm__response response)
     return 1e-9 * (response.kind == JM_RESPONSE_FIRST_ORDER ? 2 * response.width_ns : response.width_ns);
 }
 
-static void add_part(surroundings *s, const jm__misfit_of *of, size_t k, double share)
+static void add_part(surroundings *s, const jm__discrepancy_of *of, size_t k, double share)
 {
     double square = pow(share * of->power_w[k], 2) / (double)of->pass->count;
     double calls = s->length_s[k] > 0 ? fmax(1, share * memory_s(of->response) / s->length_s[k]) : 1;
@@ -298,7 +301,7 @@ static void add_part(surroundings *s, const jm__misfit_of *of, size_t k, double 
         s->parts_square[way] += square / hidden[way];
 }
 
-static void sum_up(surroundings *s, const jm__misfit_of *of)
+static void sum_up(surroundings *s, const jm__discrepancy_of *of)
 {
     size_t columns = s->columns;
     jm__design_start(of->pass->design, of->response);
@@ -331,7 +334,7 @@ static bool coin(uint64_t *random)
 
 /* Of what powers that differ with the surroundings do to readings, the share that stays in the residuals: the
  * mean of 1 - b'C b / m'm, with m what it does to them and b = A'm, over differences of either sign. */
-static double find_shown(surroundings *s, const jm__misfit_of *of)
+static double find_shown(surroundings *s, const jm__discrepancy_of *of)
 {
     enum { DRAWS = 16 };
     static const double least = 0.01; /* of sums that cancel, rounding and the prior leave something */
@@ -356,7 +359,7 @@ static double find_shown(surroundings *s, const jm__misfit_of *of)
     return all > 0 ? fmax(least, left / all) : 1;
 }
 
-static double likelihood(const surroundings *s, const jm__misfit_of *of, double u_square, int way)
+static double likelihood(const surroundings *s, const jm__discrepancy_of *of, double u_square, int way)
 {
     double sum = 0;
     for (int taken = 0; taken < 2; taken++) {
@@ -368,14 +371,14 @@ static double likelihood(const surroundings *s, const jm__misfit_of *of, double 
 
 /* The mean of u^2 after the residuals, summed over how usual each u is, in parts by what powers change with.
  */
-static void mean_u_square(double square[WAYS], const surroundings *s, const jm__misfit_of *of)
+static void mean_u_square(double square[WAYS], const surroundings *s, const jm__discrepancy_of *of)
 {
     static const double most = 4, step = 0.1; /* in standard deviations of what is usual */
     static const double none_at_all = 1e-290; /* sums of such likelihoods have no digits left */
     double all = 0, none = 0, usual = 0;
     memset(square, 0, WAYS * sizeof *square);
     for (double z = -most; z <= most; z += step) {
-        double u_square = pow(JM_MISFIT_USUAL_U * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
+        double u_square = pow(JM_DISCREPANCY_USUAL_U * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
         usual += weight;
         for (int way = 0; way < WAYS; way++) {
             double likely = weight * likelihood(s, of, u_square, way);
@@ -387,7 +390,7 @@ static void mean_u_square(double square[WAYS], const surroundings *s, const jm__
         none += likelihood(s, of, 0, way);
     all = (1 - even_share) * all / usual + even_share * none;
     if (all < none_at_all) { /* more than any u that is summed over explains */
-        square[0] = pow(JM_MISFIT_USUAL_U * exp(most * usual_spread), 2);
+        square[0] = pow(JM_DISCREPANCY_USUAL_U * exp(most * usual_spread), 2);
         return;
     }
     for (int way = 0; way < WAYS; way++)
@@ -414,7 +417,7 @@ static void add_scores(double *scores, surroundings *s, const double *q, size_t 
     }
 }
 
-static void find(double square[WAYS], surroundings *s, const jm__misfit_of *of)
+static void find(double square[WAYS], surroundings *s, const jm__discrepancy_of *of)
 {
     memset(square, 0, WAYS * sizeof *square);
     name_surroundings(s, of);
@@ -431,7 +434,7 @@ static double left_of(const double square[WAYS], double calls)
     return square[0] + square[1] / sqrt(n) + square[2] / n;
 }
 
-static double spread(double *scores, surroundings *s, const jm__misfit_of *of)
+static double spread(double *scores, surroundings *s, const jm__discrepancy_of *of)
 {
     double square[WAYS];
     find(square, s, of);
@@ -444,7 +447,8 @@ static double spread(double *scores, surroundings *s, const jm__misfit_of *of)
     return u;
 }
 
-jm_status jm__misfit_over(double *relative_u, const jm__misfit_of *of, const double *seconds, jm_error *err)
+jm_status jm__discrepancy_over(double *relative_u, const jm__discrepancy_of *of, const double *seconds,
+                               jm_error *err)
 {
     surroundings s;
     double square[WAYS];
@@ -456,7 +460,7 @@ jm_status jm__misfit_over(double *relative_u, const jm__misfit_of *of, const dou
     return status;
 }
 
-jm_status jm__misfit_add(double *scores, double *relative_u, const jm__misfit_of *of, jm_error *err)
+jm_status jm__discrepancy_add(double *scores, double *relative_u, const jm__discrepancy_of *of, jm_error *err)
 {
     *relative_u = 0;
     if (of->pass->count == 0) return JM_OK;
@@ -621,7 +625,7 @@ static void add(sums *s, const finder *f, const nearest *near, size_t i)
 
 /* A pair counts at both of its ends, so half of the blocks are news. No noise is known better than the
  * profile says, and of readings without replicates no more than before. */
-static void tell(jm__misfit_seen *seen, const sums *s)
+static void tell(jm__discrepancy_seen *seen, const sums *s)
 {
     if (s->readings < LEAST_READINGS) return;
     double shared = 1 - s->apart / 2 / s->parts, mean = s->block_sum / s->blocks;
@@ -631,7 +635,7 @@ static void tell(jm__misfit_seen *seen, const sums *s)
     seen->u = fmax(seen->u, sqrt(2 * variance / s->blocks) / shared);
 }
 
-static void compare(jm__misfit_seen *seen, const finder *f, bool *usable)
+static void compare(jm__discrepancy_seen *seen, const finder *f, bool *usable)
 {
     sums s = {0};
     for (size_t i = 0; i < f->pass->count; i++)
@@ -645,7 +649,7 @@ static void compare(jm__misfit_seen *seen, const finder *f, bool *usable)
     tell(seen, &s);
 }
 
-jm_status jm__replicates_find(jm__misfit_seen *seen, const jm__pass *pass, jm__response response,
+jm_status jm__replicates_find(jm__discrepancy_seen *seen, const jm__pass *pass, jm__response response,
                               const double *power_w, const double *covariance, jm_error *err)
 {
     finder f;

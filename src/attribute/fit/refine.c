@@ -88,16 +88,16 @@ static jm_status sampled_add_response(jm__sampled *s, jm__pieces *pieces, jm_err
     return jm__pieces_check(pieces, err);
 }
 
-/* The rows as a finished triangle, with what was believed of the powers beforehand. Beliefs are weighed for
+/* The rows as a finished triangle, with what was believed of the powers beforehand. Priors are weighed for
  * the sensor's own noise: what the residuals show on top of it may be what is looked for. */
 static void sampled_fold(jm__sampled *s)
 {
-    double noise_w = s->fit->prior.noise.noise_w, *row = s->x;
+    double noise_w = s->fit->joint_prior.noise.noise_w, *row = s->x;
     jm__qr_reset(&s->qr);
     for (size_t i = 0; i < s->readings.count; i++)
         jm__qr_add(&s->qr, s->rows + i * s->width, s->readings.items[i].value);
     memset(row, 0, s->width * sizeof *row);
-    jm__prior_add(&s->qr, &s->fit->prior, noise_w, row);
+    jm__joint_prior_add(&s->qr, &s->fit->joint_prior, noise_w, row);
     memset(row, 0, s->width * sizeof *row);
     for (size_t k = s->columns; k < s->behind; k++) {
         row[k] = noise_w;
@@ -770,7 +770,7 @@ typedef struct finder {
     double *scale;            /* [codes] */
     double *power_w;          /* [columns]: when it was looked last */
     double exponent, still_w; /* b and p0 */
-    double believed_w;        /* of p0 */
+    double assumed_w;         /* of p0 */
     double square;            /* of what no powers explain */
     double information[UNKNOWNS][UNKNOWNS], score[UNKNOWNS];
     jm__noise noise;
@@ -792,10 +792,10 @@ static int64_t step_of(const finder *f, size_t use)
 /* The next b and p0, with what is believed of them. */
 static void step(finder *f)
 {
-    double variance = f->noise.white + f->noise.drift, still_u = still_relative_u * f->believed_w;
+    double variance = f->noise.white + f->noise.drift, still_u = still_relative_u * f->assumed_w;
     double prior_b = variance / (exponent_u * exponent_u), prior_p = variance / (still_u * still_u);
     double b = f->score[EXPONENT] + prior_b * (usual_exponent - f->exponent);
-    double p = f->score[STILL] + prior_p * (f->believed_w - f->still_w);
+    double p = f->score[STILL] + prior_p * (f->assumed_w - f->still_w);
     double bb = f->information[EXPONENT][EXPONENT] + prior_b, pp = f->information[STILL][STILL] + prior_p;
     double bp = f->information[EXPONENT][STILL], determinant = bb * pp - bp * bp;
     f->exponent = fmin(exponent_most, fmax(0, f->exponent + (pp * b - bp * p) / determinant));
@@ -825,12 +825,12 @@ static bool find_clocks(finder *f)
 static double idle_power(const finder *f)
 {
     const jm__columns *columns = &f->in->work->columns;
-    double least_w = INFINITY, believed_w = INFINITY;
+    double least_w = INFINITY, assumed_w = INFINITY;
     for (size_t k = columns->class_columns; k < columns->count; k++) {
-        believed_w = fmin(believed_w, f->in->fit->prior.power_w[k]);
+        assumed_w = fmin(assumed_w, f->in->fit->joint_prior.power_w[k]);
         if (f->in->work->learn_seconds[k] > least_idle_s) least_w = fmin(least_w, f->in->fit->power_w[k]);
     }
-    return fmax(1, isfinite(least_w) ? least_w : believed_w);
+    return fmax(1, isfinite(least_w) ? least_w : assumed_w);
 }
 
 /* ---- what a second of a use counts for */
@@ -926,7 +926,7 @@ static jm_status find(jm__clock_scale *out, finder *f, jm_error *err)
     JM_TRY(sampled_init(&f->sampled, f->in->fit, f->in->fit_input, UNKNOWNS, err));
     if (f->sampled.readings.count < JM_SAMPLED_LEAST) return JM_OK;
     memcpy(f->power_w, f->in->fit->power_w, f->sampled.columns * sizeof *f->power_w);
-    f->believed_w = f->still_w = idle_power(f);
+    f->assumed_w = f->still_w = idle_power(f);
     JM_TRY(look(f, err));
     double none_square = f->square;
     for (int round = 0; round < ROUNDS; round++) {

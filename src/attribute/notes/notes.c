@@ -196,7 +196,7 @@ static void say_total(jm__note_writer *w, const jm__board_part *part)
 }
 
 /* Less is within what the intervals of rows show anyway. */
-static const double misfit_told = 0.005;
+static const double discrepancy_told = 0.005;
 
 static size_t split_count(const jm__columns *columns)
 {
@@ -227,14 +227,14 @@ static void say_fit(jm__note_writer *w, const jm__board_part *part)
     if (part->total.unseen_j > 0)
         jm__warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
                  part->total.unseen_j, part->total.energy_j);
-    if (part->believed.all > 0)
-        jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->believed.used,
-                part->believed.all, w->a->options.belief);
-    if (part->fit.misfit >= misfit_told)
+    if (part->assumed.all > 0)
+        jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->assumed.used,
+                part->assumed.all, w->a->options.prior);
+    if (part->fit.discrepancy >= discrepancy_told)
         jm__say(w,
                 "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
                 "by what is usual and what residuals show. The intervals allow for it.",
-                w->label, 100 * part->fit.misfit);
+                w->label, 100 * part->fit.discrepancy);
     say_total(w, part);
 }
 

@@ -22,7 +22,7 @@ static const double least_shrinkage = 0.5;
 /* Sums over boards, whose errors are independent of each other. */
 typedef struct board_sum {
     jm__fit_sum all;
-    double least_sure; /* J^2: the largest variance that one board's belief has in it */
+    double least_sure; /* J^2: the largest variance that one board's prior has in it */
     double quantile;
 } board_sum;
 
@@ -43,7 +43,7 @@ static void add_board(jm__energy *energy, board_sum *boards, const jm__board_par
     energy->known = energy->known && part->fit.known;
     if (sum.prior_variance >= boards->least_sure) {
         boards->least_sure = sum.prior_variance;
-        energy->believed = sum.believed;
+        energy->assumed = sum.assumed;
     }
     all->energy_j += sum.energy_j;
     all->prior_j += sum.prior_j;
@@ -69,7 +69,7 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     energy.energy_j = sum.energy_j;
     energy.prior_variance = sum.prior_variance;
     energy.quantile = boards.quantile;
-    /* Seen from the figure, the truth is no farther than the beliefs alone would have it. */
+    /* Seen from the figure, the truth is no farther than the priors alone would have it. */
     energy.most_j = JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2));
     jm__energy_set_variance(&energy, sum.variance);
     return energy;

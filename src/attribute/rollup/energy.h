@@ -8,16 +8,16 @@
 
 typedef struct jm__energy {
     double energy_j;
-    double half_j;          /* of the 95 % interval */
-    double variance;        /* J^2 */
-    double prior_variance;  /* of what was believed before any reading */
-    double most_j;          /* the beliefs alone would have no wider half */
-    double quantile;        /* standard deviations in a half */
-    double shrinkage;       /* of the variance by the readings. 1: they decide all, 0: the beliefs do */
-    bool decided;           /* the figure is the readings', not the beliefs' */
-    jm_provenance believed; /* the belief that would decide it without readings */
-    bool fitted;            /* all boards in it have a fit */
-    bool known;             /* all boards in it have any figure */
+    double half_j;         /* of the 95 % interval */
+    double variance;       /* J^2 */
+    double prior_variance; /* of what was believed before any reading */
+    double most_j;         /* the priors alone would have no wider half */
+    double quantile;       /* standard deviations in a half */
+    double shrinkage;      /* of the variance by the readings. 1: they decide all, 0: the priors do */
+    bool decided;          /* the figure is the readings', not the priors' */
+    jm_provenance assumed; /* the prior that would decide it without readings */
+    bool fitted;           /* all boards in it have a fit */
+    bool known;            /* all boards in it have any figure */
 } jm__energy;
 
 /* Cells sorted by column, any node. */

@@ -644,7 +644,7 @@ static void find_most(sharing *s)
         const jm__fit *fit = &s->a->boards[b].fit;
         for (size_t k = 0; k < fit->columns; k++)
             s->most_w[s->a->boards[b].first_column + k] =
-                fit->prior.most_w != NULL ? fit->prior.most_w[k] : INFINITY;
+                fit->joint_prior.most_w != NULL ? fit->joint_prior.most_w[k] : INFINITY;
     }
 }
 
@@ -749,7 +749,7 @@ jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub)
     /* Most of it shares columns. */
     bool merged = sub->spent.merged_s > 0.5 * sub->spent.busy_s;
     if (merged) return JM_PROVENANCE_WEAK;
-    return sub->energy.decided ? JM_PROVENANCE_FITTED : sub->energy.believed;
+    return sub->energy.decided ? JM_PROVENANCE_FITTED : sub->energy.assumed;
 }
 
 /* A field that nobody sets is missing, not 0. */

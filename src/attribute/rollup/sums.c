@@ -197,7 +197,7 @@ static jm_status alike_covariance(const part_sum *left, const part_sum *right, c
     for (size_t b = 0; fine && b < s->a->dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
         for (size_t k = 0; part->fit.uneven != NULL && k < part->fit.columns; k++)
-            square[part->first_column + k] = pow(part->fit.misfit * part->fit.power_w[k], 2);
+            square[part->first_column + k] = pow(part->fit.discrepancy * part->fit.power_w[k], 2);
     }
     for (size_t i = 0; fine && i < cells; i++) {
         const jm__cell *cell = &s->tree->cells.items[i];
@@ -418,7 +418,8 @@ jm_status jm__request_totals_find(jm_report_totals *t, const jm__sums *s, jm_err
  * independent but for their mean over all time, which is none. With n rows of equal shares, what rows of the
  * share f together draw is then off by a variance of (u x S)^2 f (1 - f) / n, S being the column's seconds,
  * and two sets of rows that have nothing in common by a covariance of -(u x S)^2 f g / n: all rows together
- * are off by nothing. With unequal shares n is one over the sum of their squares. u is the fit's misfit. */
+ * are off by nothing. With unequal shares n is one over the sum of their squares. u is the fit's model
+ * discrepancy. */
 
 /* Two kernels that run together share the joules of their column by multiprocessors, which draw alike within
  * some 30 % from one kernel to another (the families' powers, prior/source.c). So the share f of one
@@ -448,7 +449,8 @@ static jm_status find_board(jm__board_part *part, const jm__work_set *work, cons
     for (size_t k = 0; k < fit->columns; k++) {
         jm__uneven *column = &fit->uneven[k];
         double share_square = column->seconds > 0 ? column->square / pow(column->seconds, 2) : 0;
-        double u = is_joint(work, &part->work->columns, k) ? hypot(fit->misfit, joint_u) : fit->misfit;
+        double u =
+            is_joint(work, &part->work->columns, k) ? hypot(fit->discrepancy, joint_u) : fit->discrepancy;
         column->square = pow(u * fit->power_w[k], 2) * share_square;
     }
     return JM_OK;

@@ -74,12 +74,12 @@ static jm__around around(scene *s, bool busy, double seconds)
     if (s->windows.count == 0)
         assert_true(jm__windows_add(&s->windows, from_ns, from_ns + (int64_t)(1e9 * seconds)));
     const jm__calibration calibration = jm__calibration_of(&s->sensor);
-    const jm__prior prior = {.columns = COLUMNS};
+    const jm__joint_prior joint_prior = {.columns = COLUMNS};
     const jm__stretch_input here = {.sensor = &s->sensor,
                                     .design = &s->design,
                                     .readings = &s->own,
                                     .calibration = &calibration,
-                                    .prior = &prior};
+                                    .joint_prior = &joint_prior};
     const jm__stretch rest = {.columns = COLUMNS,
                               .power_w = (double *)(uintptr_t)power_w,
                               .covariance = s->covariance,

@@ -564,16 +564,16 @@ static void test_rates_go_with_the_clock_that_slots_tell(void **state)
 }
 
 /* Less than 0.3 of the clock that weights were learnt at, or more than 1.2: not all was counted. */
-static void test_a_clock_that_no_board_has_is_not_believed(void **state)
+static void test_a_clock_that_no_board_has_is_not_assumed(void **state)
 {
     (void)state;
     static const double mhz[] = {590, 600, 2370, 2380, NAN, 0};
     static const double nvml[] = {1200, 1300, 1400, 1500, 1600, 1600}; /* the line between its readings */
-    static const bool believed[] = {false, true, true, false, false, false};
+    static const bool assumed[] = {false, true, true, false, false, false};
     seen_windows seen = clocked(1, SLOTS, true, mhz, 6);
     for (size_t i = 0; i < 6; i++) {
         assert_true(fabs(seen.items[i].clock_mhz - nvml[i]) < 1e-9);
-        assert_true(fabs(seen.rates[i] / (1e3 * (believed[i] ? mhz[i] : nvml[i]) / 1980) - 1) < 1e-9);
+        assert_true(fabs(seen.rates[i] / (1e3 * (assumed[i] ? mhz[i] : nvml[i]) / 1980) - 1) < 1e-9);
     }
 }
 
@@ -604,7 +604,7 @@ int main(void)
         cmocka_unit_test(test_sets_are_read_by_the_names_of_their_metrics),
         cmocka_unit_test(test_the_metrics_of_a_board_are_those_that_are_no_slots),
         cmocka_unit_test(test_rates_go_with_the_clock_that_slots_tell),
-        cmocka_unit_test(test_a_clock_that_no_board_has_is_not_believed),
+        cmocka_unit_test(test_a_clock_that_no_board_has_is_not_assumed),
         cmocka_unit_test(test_without_slots_the_clock_is_nvmls_and_without_that_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

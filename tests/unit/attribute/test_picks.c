@@ -234,26 +234,26 @@ static void test_parts_of_a_class_share_what_is_not_known_of_it(void **state)
     uint32_t split_from[COLUMNS] = {0, 1, 0, 0, 4};
     double differs_w[COLUMNS] = {25, 0, 30, 35, 0};
     const jm__columns columns = {.class_columns = 4, .split_from = split_from, .differs_w = differs_w};
-    jm__belief belief;
     jm__prior prior;
-    const jm__belief *all = &belief;
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    jm__joint_prior joint_prior;
+    const jm__prior *all = &prior;
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
-        assert_int_equal(jm__belief_add_power(&belief, k, power_w[k], u_w[k], NULL), JM_OK);
-    assert_int_equal(jm__ties_believe(&belief, &columns, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        assert_int_equal(jm__prior_add_power(&prior, k, power_w[k], u_w[k], NULL), JM_OK);
+    assert_int_equal(jm__hierarchical_prior(&prior, &columns, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++) {
         bool part = k == 0 || k == 2 || k == 3;
-        assert_near(prior.power_w[k], part ? 500 : power_w[k]);
+        assert_near(joint_prior.power_w[k], part ? 500 : power_w[k]);
         for (size_t m = 0; m < COLUMNS; m++) {
             bool both = part && (m == 0 || m == 2 || m == 3);
             double own = k != m ? 0 : part ? differs_w[k] * differs_w[k] : u_w[k] * u_w[k];
-            double found = prior.covariance[k * COLUMNS + m];
+            double found = joint_prior.covariance[k * COLUMNS + m];
             if (fabs(found - own - (both ? 150 * 150 : 0)) > 1e-6) fail_msg("%zu, %zu: %.9g", k, m, found);
         }
     }
+    jm__joint_prior_free(&joint_prior);
     jm__prior_free(&prior);
-    jm__belief_free(&belief);
 }
 
 int main(void)

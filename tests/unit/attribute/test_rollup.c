@@ -59,16 +59,15 @@ static const jm_row *row_of(const jm__rows *rows, const char *name)
 static void test_a_row_says_how_it_is_known(void **state)
 {
     (void)state;
-    const jm__subtotal decided = {
-        .cell_count = 1,
-        .spent.busy_s = 2,
-        .energy = {.known = true, .decided = true, .believed = JM_PROVENANCE_GIVEN}};
+    const jm__subtotal decided = {.cell_count = 1,
+                                  .spent.busy_s = 2,
+                                  .energy = {.known = true, .decided = true, .assumed = JM_PROVENANCE_GIVEN}};
     jm__subtotal sub = decided;
     const jm__node plain = {0}, measured = {.measured = true}, whole = {.whole = true};
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_FITTED);
     assert_int_equal(jm__row_provenance(&measured, &sub), JM_PROVENANCE_FITTED); /* a part of it was fitted */
     assert_int_equal(jm__row_provenance(&whole, &sub), JM_PROVENANCE_MEASURED);
-    sub.energy.decided = false; /* by its belief, then */
+    sub.energy.decided = false; /* by its prior, then */
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_GIVEN);
     sub = decided;
     sub.spent.merged_s = 1; /* half of its time in shared columns: not most of it */

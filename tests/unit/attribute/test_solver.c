@@ -381,17 +381,18 @@ static void test_a_column_far_beyond_its_limit_lies_at_it(void **state)
 static void solve_with_prior(jm__posterior *posterior, const jm__qr *data, double noise_w)
 {
     jm_error err = {0};
-    jm__belief belief;
     jm__prior prior;
-    const jm__belief *all = &belief;
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, data->columns, &err), JM_OK);
+    jm__joint_prior joint_prior;
+    const jm__prior *all = &prior;
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, data->columns, &err), JM_OK);
     for (size_t k = 0; k < data->columns; k++)
-        assert_int_equal(jm__belief_add_power(&belief, k, 100, 30, &err), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){noise_w, 2}, &err), JM_OK);
+        assert_int_equal(jm__prior_add_power(&prior, k, 100, 30, &err), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){noise_w, 2}, &err),
+                     JM_OK);
     assert_int_equal(jm__posterior_init(posterior, data->columns, &err), JM_OK);
-    assert_int_equal(jm__posterior_solve(posterior, data, &prior, &err), JM_OK);
+    assert_int_equal(jm__posterior_solve(posterior, data, &joint_prior, &err), JM_OK);
+    jm__joint_prior_free(&joint_prior);
     jm__prior_free(&prior);
-    jm__belief_free(&belief);
 }
 
 static void test_columns_that_cannot_be_told_apart_share_what_their_sum_is(void **state)

@@ -89,23 +89,23 @@ static const double noise_w = 5,
                     more = 2.5; /* `more`: readings that were fitted, of those that are looked at */
 
 /* What the estimator says: u, and what it adds to the scores. */
-static double misfit_of(program *p, double seen_square, double sensor_square, double *scores)
+static double discrepancy_of(program *p, double seen_square, double sensor_square, double *scores)
 {
     const jm__pass pass = {.design = &p->design,
                            .readings = p->readings,
                            .count = READINGS,
                            .period_ns = PERIOD_NS,
                            .columns = COLUMNS};
-    const jm__misfit_of of = {.pass = &pass,
-                              .response = response,
-                              .power_w = p->power_w,
-                              .covariance = p->covariance,
-                              .noise_w = noise_w,
-                              .readings = more * READINGS,
-                              .seen = {.square = seen_square, .u = 0.15 * sensor_square}};
+    const jm__discrepancy_of of = {.pass = &pass,
+                                   .response = response,
+                                   .power_w = p->power_w,
+                                   .covariance = p->covariance,
+                                   .noise_w = noise_w,
+                                   .readings = more * READINGS,
+                                   .seen = {.square = seen_square, .u = 0.15 * sensor_square}};
     double u;
     memset(scores, 0, COLUMNS * COLUMNS * sizeof *scores);
-    assert_int_equal(jm__misfit_add(scores, &u, &of, NULL), JM_OK);
+    assert_int_equal(jm__discrepancy_add(scores, &u, &of, NULL), JM_OK);
     return u;
 }
 
@@ -136,7 +136,7 @@ static void test_the_rarest_surroundings_are_one_and_differ_from_the_others(void
     (void)state;
     program *p = make(400000);
     double scores[COLUMNS * COLUMNS], truth[COLUMNS * COLUMNS] = {0}, score[COLUMNS];
-    double u = misfit_of(p, 60, 25, scores);
+    double u = discrepancy_of(p, 60, 25, scores);
     assert_true(u > 0.01);
     for (size_t g = 0; g < SURROUNDINGS; g++)
         for (size_t l = 0; l < COLUMNS; l++) {
