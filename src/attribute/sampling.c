@@ -24,7 +24,7 @@
  * differ by; and of how many traced steps a part is told at least. Between the times of two parts lie none:
  * the longer takes so many times as long. There one traced step is enough: it is more like the others as long
  * than the short ones are. */
-static const double alike = 0.05, times_as_long = 3;
+static const double transfer = 0.05, times_as_long = 3;
 
 enum { LEAST_STEPS = 3 };
 
@@ -126,7 +126,7 @@ static size_t gap_of(const parts *all, const part *p)
 static bool halve(parts *all, size_t number, int by)
 {
     part p = all->items.items[number];
-    if (spread_of(all, &p, by) <= alike) return true;
+    if (spread_of(all, &p, by) <= transfer) return true;
     qsort_r(all->traced + p.first, p.end - p.first, sizeof *all->traced, compare, &by);
     size_t at = by == LENGTH_US ? gap_of(all, &p) : place_of(all, &p, by);
     if (at == 0) return true;

@@ -38,7 +38,7 @@ static const double noise_readings = 8;
 
 /* What lives while the differences are looked for. */
 typedef struct pair_finder {
-    const jm__alike_input *input;
+    const jm__transfer_input *input;
     const jm__stretch *rest;
     double *usual_square; /* [columns], W^2: (m x)^2 */
     double *square;       /* [columns], W^2: q */
@@ -46,7 +46,7 @@ typedef struct pair_finder {
     jm__weighed data;
 } pair_finder;
 
-static jm_status finder_init(pair_finder *f, const jm__alike_input *input, jm_error *err)
+static jm_status finder_init(pair_finder *f, const jm__transfer_input *input, jm_error *err)
 {
     const jm__stretch *rest = input->rest;
     size_t columns = rest->columns;
@@ -108,7 +108,7 @@ static jm_status improve(pair_finder *f, jm_error *err)
     return status;
 }
 
-jm_status jm__alike_prior(jm__joint_prior *out, const jm__alike_input *input, jm_error *err)
+jm_status jm__transfer_prior(jm__joint_prior *out, const jm__transfer_input *input, jm_error *err)
 {
     pair_finder f;
     jm_status status = finder_init(&f, input, err);
@@ -138,7 +138,7 @@ static const double same_power = 1.5;
 static const double idle_times = 2;
 
 typedef struct finder {
-    const jm__around_input *input;
+    const jm__local_noise_input *input;
     jm__reading_list like; /* of about the stretch's power */
     double *residual;      /* of those */
     double *row;           /* [columns] */
@@ -163,7 +163,7 @@ static jm__pass nearest(const jm__pass *all, int64_t t_ns, size_t most)
     return near;
 }
 
-static double mean_power_w(const jm__around_input *input)
+static double mean_power_w(const jm__local_noise_input *input)
 {
     double seconds = 0;
     for (size_t k = 0; k < input->rest->columns; k++)
@@ -186,7 +186,7 @@ static jm_status choose(finder *f, const jm__pass *near, jm_error *err)
     return JM_OK;
 }
 
-static void find_noise(jm__around *out, const finder *f, const jm__pass *like)
+static void find_noise(jm__local_noise *out, const finder *f, const jm__pass *like)
 {
     const jm__stretch *rest = f->input->rest;
     out->noise_known = rest->readings >= JM_NOISE_READINGS;
@@ -203,7 +203,7 @@ static double mean_square(const double *values, size_t count)
     return sum / (double)count;
 }
 
-static jm_status find_differences(jm__around *out, const finder *f, const jm__pass *like, jm_error *err)
+static jm_status find_differences(jm__local_noise *out, const finder *f, const jm__pass *like, jm_error *err)
 {
     const jm__stretch *rest = f->input->rest;
     jm__pass near = nearest(like, middle_ns(f->input->windows), JM_NOISE_READINGS);
@@ -224,7 +224,7 @@ static jm_status find_differences(jm__around *out, const finder *f, const jm__pa
     return jm__discrepancy_over(out->relative_u, &of, f->input->seconds, err);
 }
 
-static jm_status look_around(jm__around *out, finder *f, jm_error *err)
+static jm_status look_around(jm__local_noise *out, finder *f, jm_error *err)
 {
     const jm__pass all = jm__stretch_pass(f->input->here, f->input->learn);
     const jm__pass near = nearest(&all, middle_ns(f->input->windows), NEAR_READINGS);
@@ -236,11 +236,11 @@ static jm_status look_around(jm__around *out, finder *f, jm_error *err)
     return find_differences(out, f, &like, err);
 }
 
-jm_status jm__around_find(jm__around *out, const jm__around_input *input, jm_error *err)
+jm_status jm__local_noise_find(jm__local_noise *out, const jm__local_noise_input *input, jm_error *err)
 {
     size_t columns = input->rest->columns;
     finder f = {.input = input};
-    *out = (jm__around){.relative_u = calloc(columns + 1, sizeof(double))};
+    *out = (jm__local_noise){.relative_u = calloc(columns + 1, sizeof(double))};
     f.residual = calloc(NEAR_READINGS, sizeof *f.residual);
     f.row = calloc(columns + 1, sizeof *f.row);
     bool fine = out->relative_u != NULL && f.residual != NULL && f.row != NULL;
@@ -256,8 +256,8 @@ jm_status jm__around_find(jm__around *out, const jm__around_input *input, jm_err
     return status;
 }
 
-void jm__around_free(jm__around *around)
+void jm__local_noise_free(jm__local_noise *local_noise)
 {
-    free(around->relative_u);
-    *around = (jm__around){0};
+    free(local_noise->relative_u);
+    *local_noise = (jm__local_noise){0};
 }

@@ -278,8 +278,8 @@ static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const 
     elsewhere.joint_prior = rest_prior;
     jm__stretch learnt = {0};
     jm__joint_prior joint_prior = {0};
-    jm__around around = {0};
-    const jm__around_input near = {
+    jm__local_noise local_noise = {0};
+    const jm__local_noise_input near = {
         .rest = &learnt,
         .learn = rest,
         .here = report,
@@ -288,20 +288,20 @@ static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const 
         .class_columns = input->class_columns,
     };
     jm_status status = jm__stretch_solve(&learnt, &elsewhere, err);
-    if (status == JM_OK) status = jm__around_find(&around, &near, err);
+    if (status == JM_OK) status = jm__local_noise_find(&local_noise, &near, err);
     jm__stretch_input here = *report;
-    if (around.noise_known) here.noise = &around.noise;
-    const jm__alike_input alike = {
+    if (local_noise.noise_known) here.noise = &local_noise.noise;
+    const jm__transfer_input transfer = {
         .rest = &learnt,
         .here = &here,
-        .relative_u = around.relative_u,
+        .relative_u = local_noise.relative_u,
         .priors = input->priors,
         .prior_count = input->prior_count,
     };
-    if (status == JM_OK) status = jm__alike_prior(&joint_prior, &alike, err);
+    if (status == JM_OK) status = jm__transfer_prior(&joint_prior, &transfer, err);
     if (status == JM_OK) status = solve_after(out, &learnt, &joint_prior, here, err);
-    if (around.noise_known) out->freedom = learnt.freedom;
-    jm__around_free(&around);
+    if (local_noise.noise_known) out->freedom = learnt.freedom;
+    jm__local_noise_free(&local_noise);
     jm__joint_prior_free(&joint_prior);
     jm__stretch_free(&learnt);
     return status;

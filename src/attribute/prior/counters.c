@@ -14,7 +14,7 @@ static const double ridge = 1e-3;
 
 /* A neighbour's residual is alike (the counters of a window lag behind by some of it), so windows count for
  * half as many. A choice. */
-static const double alike = 2;
+static const double transfer = 2;
 
 typedef struct sums {
     jm__piece_cursor cursor;
@@ -188,7 +188,7 @@ static void find_covariance(jm__class_rates *out, const sums *s, double *applied
             for (size_t k = 0; k < n; k++)
                 left += out->rate[k * m + b] * (applied[k] - s->products[k * m + a]) -
                         out->rate[k * m + a] * s->products[k * m + b];
-            out->covariance[a * m + b] = alike * left / freedom;
+            out->covariance[a * m + b] = transfer * left / freedom;
         }
     }
 }

@@ -122,7 +122,7 @@ static void add_up(part_sum *sum, const jm__sums *s)
 static int by_part_column_and_row(const void *a, const void *b)
 {
     const jm__cell *left = a, *right = b;
-    if (left->alike != right->alike) return left->alike < right->alike ? -1 : 1;
+    if (left->transfer != right->transfer) return left->transfer < right->transfer ? -1 : 1;
     if (left->column != right->column) return left->column < right->column ? -1 : 1;
     return (left->node > right->node) - (left->node < right->node);
 }
@@ -135,11 +135,11 @@ static jm_status add_shared(part_sum *sum, const jm__sums *s, jm_error *err)
     if (cells == NULL) return jm__no_memory(err, "jm_report_sum");
     for (size_t i = 0; i < s->tree->shared.count; i++) {
         const jm__cell *cell = &s->tree->shared.items[i];
-        if (sum->in[cell->node] && !sum->in[cell->alike]) cells[count++] = *cell;
+        if (sum->in[cell->node] && !sum->in[cell->transfer]) cells[count++] = *cell;
     }
     if (count > 1) qsort(cells, count, sizeof *cells, by_part_column_and_row);
     for (size_t i = 0, first = 0; i < count; i++) {
-        bool same = cells[i].alike == cells[first].alike && cells[i].column == cells[first].column;
+        bool same = cells[i].transfer == cells[first].transfer && cells[i].column == cells[first].column;
         if (!same) first = i;
         if (cells[i].node != cells[first].node) continue; /* another row has the same */
         jm__energy energy = jm__energy_of(s->a, &cells[i], 1);
@@ -187,8 +187,8 @@ static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
 
 /* Rows are taken to differ from their columns' means each by itself (sums.c), but calls of one layer, as
  * spans, differ alike: what that adds. */
-static jm_status alike_covariance(const part_sum *left, const part_sum *right, const jm__sums *s,
-                                  double *out_j2, jm_error *err)
+static jm_status transfer_covariance(const part_sum *left, const part_sum *right, const jm__sums *s,
+                                     double *out_j2, jm_error *err)
 {
     size_t cells = s->tree->cells.count;
     double *sums_s[] = {calloc(cells + 1, sizeof(double)), calloc(cells + 1, sizeof(double))};
@@ -201,14 +201,14 @@ static jm_status alike_covariance(const part_sum *left, const part_sum *right, c
     }
     for (size_t i = 0; fine && i < cells; i++) {
         const jm__cell *cell = &s->tree->cells.items[i];
-        sums_s[0][cell->alike] += left->off_s[i];
-        sums_s[1][cell->alike] += right->off_s[i];
+        sums_s[0][cell->transfer] += left->off_s[i];
+        sums_s[1][cell->transfer] += right->off_s[i];
         *out_j2 -= square[cell->column] * left->off_s[i] * right->off_s[i];
     }
     for (size_t i = 0; fine && i < cells; i++) { /* `alike` is a name: cells have been sorted since */
         const jm__cell *cell = &s->tree->cells.items[i];
-        *out_j2 += square[cell->column] * sums_s[0][cell->alike] * sums_s[1][cell->alike];
-        sums_s[0][cell->alike] = 0; /* each once */
+        *out_j2 += square[cell->column] * sums_s[0][cell->transfer] * sums_s[1][cell->transfer];
+        sums_s[0][cell->transfer] = 0; /* each once */
     }
     free(sums_s[0]);
     free(sums_s[1]);
@@ -229,7 +229,7 @@ static jm_status fit_covariance(const part_sum *left, const part_sum *right, con
             jm__fit_covariance(&part->fit, left->seconds + first, right->seconds + first, both_s + first);
     }
     *out_j2 = sum_j2;
-    return alike_covariance(left, right, s, out_j2, err);
+    return transfer_covariance(left, right, s, out_j2, err);
 }
 
 /* Half the 95 % interval; NAN if nothing is known of a part of it. */

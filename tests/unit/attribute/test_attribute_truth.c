@@ -103,22 +103,22 @@ static void test_intervals_hold_the_truth_as_often_as_they_say(void **state)
         assert_true(inside >= proof_least(all, 0.9));
 }
 
-enum { KINDS = 6, STATES = 3, SURROUNDINGS = 4 * STATES };
+enum { KINDS = 6, STATES = 3, CONTEXT = 4 * STATES };
 
-/* Work in bursts of 20 to 60 ms, each full of one kind: its surroundings, in which every kind draws a power
+/* Work in bursts of 20 to 60 ms, each full of one kind: its context, in which every kind draws a power
  * of its own. A kind has one name and shape, so the fit cannot know. */
 static void add_uneven_work(synthetic *s, double spread, int64_t now, int64_t end_ns)
 {
-    int64_t class_id[KINDS][SURROUNDINGS];
+    int64_t class_id[KINDS][CONTEXT];
     for (int k = 0; k < KINDS; k++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", k);
         double power_w = 600 * (1 + 0.3 * syn_normal(s));
-        for (int g = 0; g < SURROUNDINGS; g++)
+        for (int g = 0; g < CONTEXT; g++)
             class_id[k][g] = syn_class(s, name, 8, power_w * (1 + spread * syn_normal(s)));
     }
     while (now < end_ns) {
-        int g = (int)(SURROUNDINGS * syn_uniform(s));
+        int g = (int)(CONTEXT * syn_uniform(s));
         int64_t until = now + (int64_t)(20e6 + 40e6 * syn_uniform(s));
         while (now < until) {
             int k = syn_uniform(s) < 0.6 ? g / STATES : (int)(KINDS * syn_uniform(s));
@@ -134,11 +134,11 @@ static void take_truths(synthetic *s, double truth_j[KINDS], int64_t start_ns, i
 {
     for (int k = 0; k < KINDS; k++) {
         truth_j[k] = 0;
-        for (int64_t g = 1; g <= SURROUNDINGS; g++)
-            truth_j[k] += syn_energy_j(s, k * SURROUNDINGS + g, start_ns, end_ns);
+        for (int64_t g = 1; g <= CONTEXT; g++)
+            truth_j[k] += syn_energy_j(s, k * CONTEXT + g, start_ns, end_ns);
     }
     for (size_t i = 0; i < s->kernels.count; i++)
-        s->kernels.items[i].class_id -= (s->kernels.items[i].class_id - 1) % SURROUNDINGS;
+        s->kernels.items[i].class_id -= (s->kernels.items[i].class_id - 1) % CONTEXT;
 }
 
 /* Half width of a 90 % interval on the side where the truth lies. */
@@ -168,7 +168,7 @@ static void test_intervals_hold_where_power_depends_on_what_runs_around(void **s
         jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
         assert_adds_up(report);
         for (int k = 0; k < KINDS; k++) {
-            const jm_row *row = row_of(report, s->names[s->classes[k * SURROUNDINGS].name_id], NULL);
+            const jm_row *row = row_of(report, s->names[s->classes[k * CONTEXT].name_id], NULL);
             double half_j = half_towards(row, truth_j[k]);
             inside += fabs(truth_j[k] - row->energy_j) <= half_j;
             error_square += pow(row->energy_j / truth_j[k] - 1, 2);

@@ -11,7 +11,7 @@
 enum { CLASSES = 4, COLUMNS = 6, METRICS = 3, WINDOWS = 600, PIECES_MAX = 20000 };
 
 /* class_rates.c: what keeps a column that hardly ran from taking any rate; neighbours count for half. */
-static const double ridge = 1e-3, alike = 2;
+static const double ridge = 1e-3, transfer = 2;
 
 static const int64_t window_ns = JM_NS_PER_MS;
 static const char *const metrics[METRICS] = {"a", "b", "c"};
@@ -224,7 +224,7 @@ static void assert_left_over(const design *d, const jm__class_rates *rates)
         }
         for (size_t a = 0; a < METRICS; a++)
             for (size_t b = 0; b < METRICS; b++)
-                said[a * METRICS + b] += alike * rest[a] * rest[b] / freedom;
+                said[a * METRICS + b] += transfer * rest[a] * rest[b] / freedom;
     }
     dense_assert_covariance("what is left", rates->covariance, said, METRICS, 1e-6);
 }
@@ -337,8 +337,8 @@ static void test_errors_of_rates_are_what_draws_of_noise_give(void **state)
         assert_true(fabs(mean[k]) < 0.2 * wider * noise * sqrt(inverse[k * COLUMNS + k]) + 1);
     /* a variance of 1000 draws is known to 4.5 %: 4 of those */
     dense_assert_covariance("drawn", spread, inverse, COLUMNS, 0.18 * wider);
-    assert_true(fabs(square / (alike * noise * noise) - 1) < 0.02 * wider);
-    assert_true(fabs(between / (alike * 0.6 * noise * noise) - 1) < 0.03 * wider);
+    assert_true(fabs(square / (transfer * noise * noise) - 1) < 0.02 * wider);
+    assert_true(fabs(between / (transfer * 0.6 * noise * noise) - 1) < 0.03 * wider);
     free(kept);
     end(s);
 }

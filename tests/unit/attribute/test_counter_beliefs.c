@@ -153,10 +153,10 @@ static double shared(const scene *s, size_t left, size_t right)
         for (size_t b = 0; b < METRICS; b++)
             window_w2 += s->features[a].weight_w / s->features[a].reference * s->covariance[a * METRICS + b] *
                          s->features[b].weight_w / s->features[b].reference;
-    double alike = pow(s->model.gain_u, 2);
-    if (are_family(s, left, right)) alike += pow(s->model.family_u, 2);
+    double transfer = pow(s->model.gain_u, 2);
+    if (are_family(s, left, right)) transfer += pow(s->model.family_u, 2);
     return sum + window_w2 * s->inverse[left * COLUMNS + right] +
-           alike * power_of(s, left) * power_of(s, right);
+           transfer * power_of(s, left) * power_of(s, right);
 }
 
 static void assert_close(double said, double truth)
@@ -293,8 +293,8 @@ static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
         for (size_t m = 0; m < METRICS; m++)
             dense_draw(in_metric[m], NULL, inverse, COLUMNS);
         for (size_t k = 0; k < CLASSES; k++) {
-            double alike = are_family(&s, k, k) ? gain + of_family[s.expected[k].family] : gain;
-            off_w[k] = off[METRICS] + alike * power_of(&s, k) + prior.u[k] * dense_normal();
+            double transfer = are_family(&s, k, k) ? gain + of_family[s.expected[k].family] : gain;
+            off_w[k] = off[METRICS] + transfer * power_of(&s, k) + prior.u[k] * dense_normal();
             for (size_t m = 0; m < METRICS; m++) {
                 double rate_off = 0; /* covariance of metrics, one after the other of columns */
                 for (size_t b = 0; b <= m; b++)

@@ -395,8 +395,9 @@ static void test_the_rest_teaches_as_surely_as_kinds_are_alike(void **state)
                               .shift = {none_w, none_w},
                               .readings = 1000,
                               .noise_w = 4};
-    const jm__alike_input input = {.rest = &rest, .here = &here, .relative_u = (double[]){0.05, 0.05, 0.1}};
-    assert_int_equal(jm__alike_prior(&taught, &input, NULL), JM_OK);
+    const jm__transfer_input input = {
+        .rest = &rest, .here = &here, .relative_u = (double[]){0.05, 0.05, 0.1}};
+    assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++) {
         assert_near(taught.power_w[k], power_w[k], 1e-9);
         assert_near(taught.u_w[k], hypot(6, difference_w[k]), 1e-9);
@@ -542,8 +543,8 @@ static void test_what_the_rest_was_unsure_of_is_no_difference(void **state)
                                   .shift = {none_w, none_w},
                                   .readings = 1000,
                                   .noise_w = 5};
-        const jm__alike_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
-        assert_int_equal(jm__alike_prior(&taught, &input, NULL), JM_OK);
+        const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
+        assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
         double q = 625;
         for (int round = 0; round < 6; round++) {
             double before = 400 + q,
@@ -575,8 +576,8 @@ static void test_a_kind_seen_to_draw_otherwise_is_assumed_less(void **state)
                                   .shift = {none_w, none_w},
                                   .readings = 1000,
                                   .noise_w = 5};
-        const jm__alike_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
-        assert_int_equal(jm__alike_prior(&taught, &input, NULL), JM_OK);
+        const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
+        assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
         double truth = (3 * 625 + d * d) / 4;
         assert_near(taught.u_w[0] * taught.u_w[0], truth, 0.01 * truth);
         assert_near(taught.power_w[0], 500, 1e-9);

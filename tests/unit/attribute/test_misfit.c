@@ -1,4 +1,4 @@
-/* What of the noise of a fit the surroundings of kernels are charged with. */
+/* What of the noise of a fit the context of kernels are charged with. */
 #include "attribute/fit/misfit.h"
 #include "base/clock.h"
 #include "dense.h"
@@ -29,7 +29,7 @@ enum { COLUMNS = 4, READINGS = 400 };
 static const double power_w[COLUMNS] = {600, 450, 300, 120};
 static const jm__response seen_by = {JM_RESPONSE_BOX, 0, 30.0 * JM_NS_PER_MS};
 
-/* Readings of four kinds in turn, each reading's largest part naming its surroundings. */
+/* Readings of four kinds in turn, each reading's largest part naming its context. */
 typedef struct program {
     jm__pieces pieces;
     jm__design design;
@@ -115,7 +115,7 @@ static void leverage(double *out, const program *p, size_t g)
 }
 
 /* The mean of u^2 after what was seen, over u by its usual spread and the ways that it may hide: by
- * surroundings, layers and calls, with the powers or without. */
+ * context, layers and calls, with the powers or without. */
 static double mean_u(const program *p, double shown, double seen_square, double doubt)
 {
     double parts[3] = {0}, all = 0, sum = 0, usual = 0, nothing = 0;
@@ -183,7 +183,7 @@ static void test_uneven_powers_do_to_the_scores_what_the_page_says(void **state)
     program_free(p);
 }
 
-/* Powers drawn anew in each surroundings: A'y around G times their means over time. */
+/* Powers drawn anew in each context: A'y around G times their means over time. */
 static void test_the_page_is_right_about_powers_that_are_drawn(void **state)
 {
     (void)state;

@@ -228,7 +228,7 @@ static void test_nothing_unresolved_makes_no_sum_less_sure(void **state)
  */
 /* Two layers in turns, each call a span of its own: what they differ by they do in all of their calls, so
  * many calls are known no better than the layer is where it has one row. */
-static void test_calls_of_a_layer_differ_alike(void **state)
+static void test_calls_of_a_layer_differ_transfer(void **state)
 {
     (void)state;
     synthetic *s = syn_create(9, 1, 20000);
@@ -406,7 +406,7 @@ int main(void)
         cmocka_unit_test(test_the_interval_of_a_sum_is_that_of_its_covariances),
         cmocka_unit_test(test_errors_that_cancel_make_the_sum_surer_than_its_parts),
         cmocka_unit_test(test_nothing_unresolved_makes_no_sum_less_sure),
-        cmocka_unit_test(test_calls_of_a_layer_differ_alike),
+        cmocka_unit_test(test_calls_of_a_layer_differ_transfer),
         cmocka_unit_test(test_a_meter_adds_nothing_to_what_it_measures),
         cmocka_unit_test(test_of_three_boards_the_least_sure_one_names_the_prior),
         cmocka_unit_test(test_the_readings_decide_where_they_took_half_of_the_variance),

@@ -309,7 +309,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
     jm__tree_init(&tree);
     const struct {
         const char *path, *kind;
-        size_t alike[2]; /* which cell it is like, by column */
+        size_t transfer[2]; /* which cell it is like, by column */
     } calls[] = {{"net.one", "forward", {0, 1}},
                  {"net.two", "forward", {2, 3}},
                  {"net.one", "forward", {0, 1}},
@@ -320,7 +320,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
         assert_int_equal(node, i);
         for (uint32_t column = 0; column < 2; column++) {
             jm__tree_add(&tree, node, column, 1);
-            assert_int_equal(tree.cells.items[2 * i + column].alike, calls[i].alike[column]);
+            assert_int_equal(tree.cells.items[2 * i + column].transfer, calls[i].transfer[column]);
         }
     }
     assert_false(tree.failed);

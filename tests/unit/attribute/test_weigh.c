@@ -19,7 +19,7 @@ typedef struct problem {
 } problem;
 
 /* White noise, a drift that keeps 0.9 from one reading to the next, and two kinds of work whose power differs
- * by 4 % in surroundings that last ten readings. */
+ * by 4 % in context that last ten readings. */
 static void make_noise(problem *p, double white, double drift, double uneven)
 {
     for (size_t i = 0; i < READINGS; i++)
