@@ -69,7 +69,7 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     if (status == JM_OK) status = jm__rollup_fill(&rollup, err);
     jm__rollup_free(&rollup);
     jm__work_drop_cells(&a->work);
-    if (status == JM_OK) status = jm__uneven_find(a, &report->tree, err);
+    if (status == JM_OK) status = jm__class_variance_find(a, &report->tree, err);
     if (status == JM_OK) status = jm__rows_make(&report->rows, &report->totals, &report->tree, a, err);
     const jm__sums sums = sums_of(report);
     if (status == JM_OK) status = jm__request_totals_find(&report->totals, &sums, err);

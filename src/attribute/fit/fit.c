@@ -72,16 +72,16 @@ jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t cou
         if (joint_prior->independent) sum.prior_variance += pow(seconds * joint_prior->u_w[k], 2);
     }
     sum.variance = quadratic(fit->covariance, fit->columns, cells, count, first);
-    double uneven = 0;
-    for (size_t i = 0; fit->uneven != NULL && i < count; i++) {
-        const jm__uneven *column = &fit->uneven[cells[i].column - first];
-        uneven += column->square * cells[i].seconds * fmax(0, column->seconds - cells[i].seconds);
+    double class_variance = 0;
+    for (size_t i = 0; fit->class_variance != NULL && i < count; i++) {
+        const jm__class_variance *column = &fit->class_variance[cells[i].column - first];
+        class_variance += column->square * cells[i].seconds * fmax(0, column->seconds - cells[i].seconds);
     }
-    sum.variance += uneven;
+    sum.variance += class_variance;
     if (!fit->known) return sum;
     if (!joint_prior->independent)
         sum.prior_variance = quadratic(joint_prior->covariance, fit->columns, cells, count, first);
-    sum.prior_variance += uneven;
+    sum.prior_variance += class_variance;
     sum.assumed = decider(joint_prior, cells, count, first);
     return sum;
 }
@@ -90,9 +90,9 @@ double jm__fit_covariance(const jm__fit *fit, const double *left_s, const double
                           const double *both_s)
 {
     double sum = jm__matrix_between(left_s, fit->covariance, right_s, fit->columns);
-    for (size_t k = 0; fit->uneven != NULL && k < fit->columns; k++)
-        sum += fit->uneven[k].square *
-               ((both_s != NULL ? both_s[k] * fit->uneven[k].seconds : 0) - left_s[k] * right_s[k]);
+    for (size_t k = 0; fit->class_variance != NULL && k < fit->columns; k++)
+        sum += fit->class_variance[k].square *
+               ((both_s != NULL ? both_s[k] * fit->class_variance[k].seconds : 0) - left_s[k] * right_s[k]);
     return sum;
 }
 
@@ -420,7 +420,7 @@ void jm__fit_free(jm__fit *fit)
 {
     free(fit->power_w);
     free(fit->covariance);
-    free(fit->uneven);
+    free(fit->class_variance);
     jm__joint_prior_free(&fit->joint_prior);
     *fit = (jm__fit){0};
 }

@@ -42,10 +42,10 @@ typedef struct jm__fit_input {
 } jm__fit_input;
 
 /* How much rows that hold a part of a column's time may differ from its mean: rollup/sums.c. */
-typedef struct jm__uneven {
+typedef struct jm__class_variance {
     double seconds; /* of the column, in all rows */
     double square;  /* W^2 */
-} jm__uneven;
+} jm__class_variance;
 
 typedef struct jm__fit {
     size_t columns;
@@ -61,15 +61,15 @@ typedef struct jm__fit {
     double residual_w; /* NAN without a fit */
     double chi2_n;     /* against the sensor's own noise; NAN if unknown */
     double noise_w;
-    double correlation;   /* of neighbouring residuals */
-    double discrepancy;   /* how much a kind's power differs from one surrounding to the next, relative */
-    jm__total total;      /* as measured, or the fit's own: see jm__fit_run */
-    double free_j;        /* what the fit alone says of the total */
-    double closure_z;     /* NAN without an independent total */
-    bool held;            /* the total was taken as one more equation */
-    bool own;             /* the total is the sum of the columns, errors and all */
-    jm__uneven *uneven;   /* [columns]; NULL: rows are not known yet */
-    double rest_variance; /* J^2: of the total less the sum of all columns */
+    double correlation; /* of neighbouring residuals */
+    double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
+    jm__total total;    /* as measured, or the fit's own: see jm__fit_run */
+    double free_j;      /* what the fit alone says of the total */
+    double closure_z;   /* NAN without an independent total */
+    bool held;          /* the total was taken as one more equation */
+    bool own;           /* the total is the sum of the columns, errors and all */
+    jm__class_variance *class_variance; /* [columns]; NULL: rows are not known yet */
+    double rest_variance;               /* J^2: of the total less the sum of all columns */
 } jm__fit;
 
 /* Where nothing but the fitted sensor saw a part of a run, that part's total is the fit's: it knows what ran

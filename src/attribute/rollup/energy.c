@@ -351,7 +351,7 @@ static bool spot_equal(const void *key, const void *another)
 
 #define NO_SPOT SIZE_MAX
 
-static size_t number_of(jm__mostly *m, const char *path, int64_t kind)
+static size_t number_of(jm__dominant *m, const char *path, int64_t kind)
 {
     jm__spot spot = {path, kind};
     const jm__map_value *known = jm__map_find(&m->spot_at, &spot);
@@ -363,7 +363,7 @@ static size_t number_of(jm__mostly *m, const char *path, int64_t kind)
     return NO_SPOT;
 }
 
-static size_t spot_of(jm__mostly *m, uint32_t context)
+static size_t spot_of(jm__dominant *m, uint32_t context)
 {
     if (m->spot_of[context] != 0) return m->spot_of[context] - 1;
     const jm__context *at = &m->a->work.contexts.items.items[context];
@@ -379,29 +379,29 @@ static size_t spot_of(jm__mostly *m, uint32_t context)
     return spot;
 }
 
-bool jm__mostly_begin(jm__mostly *m, jm__tree *tree, const jm__attribution *a)
+bool jm__dominant_begin(jm__dominant *m, jm__tree *tree, const jm__attribution *a)
 {
-    *m = (jm__mostly){.a = a,
-                      .tree = tree,
-                      .spot_at = {.key_size = sizeof(jm__spot), .hash = spot_hash, .equal = spot_equal},
-                      .stay_at = {.key_size = 2 * sizeof(size_t)}};
+    *m = (jm__dominant){.a = a,
+                        .tree = tree,
+                        .spot_at = {.key_size = sizeof(jm__spot), .hash = spot_hash, .equal = spot_equal},
+                        .stay_at = {.key_size = 2 * sizeof(size_t)}};
     m->spot_of = calloc(a->work.contexts.items.count + 1, sizeof *m->spot_of);
     return m->spot_of != NULL;
 }
 
-void jm__mostly_free(jm__mostly *m)
+void jm__dominant_free(jm__dominant *m)
 {
     free(m->spot_of);
     jm__vec_free(&m->spots);
     jm__vec_free(&m->stays);
     jm__map_free(&m->spot_at);
     jm__map_free(&m->stay_at);
-    *m = (jm__mostly){0};
+    *m = (jm__dominant){0};
 }
 
 /* ---- time by node and spot ---- */
 
-static void add(jm__mostly *m, size_t node, size_t spot, double seconds)
+static void add(jm__dominant *m, size_t node, size_t spot, double seconds)
 {
     const size_t key[2] = {node, spot};
     const jm__map_value *known = jm__map_find(&m->stay_at, key);
@@ -415,7 +415,7 @@ static void add(jm__mostly *m, size_t node, size_t spot, double seconds)
         m->tree->failed = true;
 }
 
-void jm__mostly_add(jm__mostly *m, size_t node, size_t use, double seconds)
+void jm__dominant_add(jm__dominant *m, size_t node, size_t use, double seconds)
 {
     if (seconds <= 0) return;
     size_t spot = spot_of(m, m->a->work.uses.items.items[use].context);
@@ -443,7 +443,7 @@ static int compare_paths(const char *a, const char *b)
 
 static int by_node_and_path(const void *left, const void *right, void *context)
 {
-    const jm__mostly *m = context;
+    const jm__dominant *m = context;
     const jm__stay *a = left, *b = right;
     const jm__spot *spot_a = &m->spots.items[a->spot], *spot_b = &m->spots.items[b->spot];
     if (a->node != b->node) return a->node < b->node ? -1 : 1;
@@ -477,7 +477,7 @@ static bool is_same_layer(const jm__spot *a, const jm__spot *b, size_t depth)
 }
 
 /* Of the layers so deep, the one with the most time of these stays of a node: its first stay. */
-static const jm__stay *find_most(const jm__mostly *m, const jm__stay *stays, size_t count, size_t depth,
+static const jm__stay *find_most(const jm__dominant *m, const jm__stay *stays, size_t count, size_t depth,
                                  double *most_s)
 {
     const jm__stay *most = stays;
@@ -495,10 +495,10 @@ static const jm__stay *find_most(const jm__mostly *m, const jm__stay *stays, siz
     return most;
 }
 
-static void name_place(jm__mostly *m, jm__node *node, const jm__spot *spot, size_t depth)
+static void name_place(jm__dominant *m, jm__node *node, const jm__spot *spot, size_t depth)
 {
     bool again = spot->kind == JM_SPAN_BACKWARD || spot->kind == JM_SPAN_RECOMPUTE;
-    node->mostly_at =
+    node->dominant_at =
         spot->path[0] == '\0'
             ? "(no layer)"
             : jm__tree_text(m->tree, "%.*s%s%s%s", (int)outer_length(spot->path, depth), spot->path,
@@ -506,7 +506,7 @@ static void name_place(jm__mostly *m, jm__node *node, const jm__spot *spot, size
                             again ? ")" : "");
 }
 
-static void give(jm__mostly *m, const jm__stay *stays, size_t count)
+static void give(jm__dominant *m, const jm__stay *stays, size_t count)
 {
     static const double half = 0.5;
     double all_s = 0, most_s = 0;
@@ -520,11 +520,11 @@ static void give(jm__mostly *m, const jm__stay *stays, size_t count)
     while (most_s < half * all_s && depth > 1)
         most = find_most(m, stays, count, --depth, &most_s);
     jm__node *node = &m->tree->nodes.items[stays->node];
-    node->mostly_share = most_s / all_s;
+    node->dominant_share = most_s / all_s;
     name_place(m, node, &m->spots.items[most->spot], depth);
 }
 
-void jm__mostly_give(jm__mostly *m)
+void jm__dominant_give(jm__dominant *m)
 {
     jm__stay *stays = m->stays.items;
     size_t count = m->stays.count;

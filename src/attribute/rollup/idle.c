@@ -382,7 +382,7 @@ static void add_whole(jm__views *v, size_t b, size_t idle)
         jm__tree_add_busy(v->tree, idle, b, v->a->boards[b].first_column + k, work->seconds[k]);
 }
 
-void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
+void jm__idle_add(jm__views *v, jm__dominant *dominant, size_t b)
 {
     const jm__board_work *work = v->a->boards[b].work;
     size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
@@ -395,8 +395,8 @@ void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
         if (work->tally.gaps[cause] > 0 || lasts(&work->tally, cause)) add_cause(v, b, idle, cause);
     for (size_t i = 0; i < work->tally.waits.items.count && !v->tree->failed; i++) {
         const jm__work_cell *wait = &work->tally.waits.items.items[i];
-        jm__mostly_add(mostly, jm__view_node_under(v, idle, texts[wait->row], "gap"), wait->use,
-                       wait->seconds);
+        jm__dominant_add(dominant, jm__view_node_under(v, idle, texts[wait->row], "gap"), wait->use,
+                         wait->seconds);
     }
 }
 

@@ -34,7 +34,7 @@ jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *
                               jm_error *err);
 
 /* Add that of a board, with what its gaps came before. */
-void jm__idle_add(jm__views *views, jm__mostly *mostly, size_t board);
+void jm__idle_add(jm__views *views, jm__dominant *dominant, size_t board);
 
 /* The row of what tracing made, inside one of idle time. */
 size_t jm__view_tracing_node(jm__views *views, size_t idle);

@@ -253,7 +253,7 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     size_t node = node_of_cell(v, b, &own);
     if (node == JM__NO_NODE) return;
     add_time(v, b, node, &rated, 1);
-    if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
+    if (a->options.by == JM_BY_KERNEL) jm__dominant_add(&rollup->dominant, node, cell->use, cell->seconds);
     add_calls(v, b, node, &own);
 }
 
@@ -418,7 +418,7 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
         else if (fitted && by == JM_BY_REQUEST)
             JM_TRY(jm__request_idle(&rollup->requests, v, b, err));
         else if (fitted && by != JM_BY_BOARD)
-            jm__idle_add(v, &rollup->mostly, b);
+            jm__idle_add(v, &rollup->dominant, b);
         if (by == JM_BY_BOARD || (!fitted && a->boards[b].counted)) add_measured(v, b);
     }
     return JM_OK;
@@ -437,15 +437,15 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
     jm__views *v = &rollup->views;
     jm_by by = v->a->options.by;
     JM_TRY(jm__views_take_classes(v, err));
-    if (!jm__mostly_begin(&rollup->mostly, v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
+    if (!jm__dominant_begin(&rollup->dominant, v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
     if (!jm__draws_begin(v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
     JM_TRY(add_boards(rollup, err));
-    jm__mostly_give(&rollup->mostly);
+    jm__dominant_give(&rollup->dominant);
     if (by == JM_BY_REQUEST && !jm__request_rows_share(&rollup->requests, v)) v->tree->failed = true;
     if (by != JM_BY_KERNEL && by != JM_BY_BOARD && by != JM_BY_REQUEST) count_spans(v);
     add_stood_calls(v->tree);
     jm__draws_close(v->tree, v->a);
-    if (by == JM_BY_PHASE && !jm__measure_phases(v)) return jm__no_memory(err, "jm__rollup_fill");
+    if (by == JM_BY_PHASE && !jm__measured_phases(v)) return jm__no_memory(err, "jm__rollup_fill");
     if (v->tree->full)
         return jm__fail(err, JM_LIMIT, 0, NULL,
                         "the report would have more than %d rows; ask for a shorter time or one phase",
@@ -459,5 +459,5 @@ void jm__rollup_free(jm__rollup *rollup)
 {
     jm__views_free(&rollup->views);
     jm__request_rows_free(&rollup->requests);
-    jm__mostly_free(&rollup->mostly);
+    jm__dominant_free(&rollup->dominant);
 }

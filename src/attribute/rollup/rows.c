@@ -618,9 +618,9 @@ static void find_covariance(sharing *s)
         size_t first = s->a->boards[b].first_column;
         if (!s->a->boards[b].wanted || fit->covariance == NULL) continue;
         jm__matrix_apply(s->covariance + first, fit->covariance, s->seconds + first, fit->columns);
-        for (size_t k = 0; fit->uneven != NULL && k < fit->columns; k++)
+        for (size_t k = 0; fit->class_variance != NULL && k < fit->columns; k++)
             s->covariance[first + k] +=
-                fit->uneven[k].square * (fit->uneven[k].seconds - s->seconds[first + k]);
+                fit->class_variance[k].square * (fit->class_variance[k].seconds - s->seconds[first + k]);
     }
 }
 
@@ -677,8 +677,8 @@ static jm_status share_all(sharing *s, size_t *begin, jm_error *err)
 
 /* After adding up. Adds to self_j of the rows within each whole, and to the sums of those around them, their
  * shares of what is left. */
-static jm_status wholes_share(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
-                              jm_error *err)
+static jm_status phase_totals_share(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
+                                    jm_error *err)
 {
     sharing s = {.subtotals = subtotals, .tree = tree, .a = a};
     size_t count = tree->nodes.count, *begin = NULL;
@@ -761,9 +761,9 @@ static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *s
         row->forward_share = sub->spent.forward_j / sub->spent.work_j;
         row->backward_share = sub->spent.backward_j / sub->spent.work_j;
     }
-    if (node->mostly_at == NULL) return;
-    row->mostly_at = node->mostly_at;
-    row->mostly_share = node->mostly_share;
+    if (node->dominant_at == NULL) return;
+    row->dominant_at = node->dominant_at;
+    row->dominant_share = node->dominant_share;
 }
 
 /* A part of the bytes is not told as if it were all. */
@@ -848,7 +848,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
 {
     JM_TRY(jm__means_find(&m->means, m->a, err));
     JM_TRY(subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
-    JM_TRY(wholes_share(m->sub, m->tree, m->a, err));
+    JM_TRY(phase_totals_share(m->sub, m->tree, m->a, err));
     if (!jm__draws_u_j(&m->stood_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
     JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->options.by, err));
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");

@@ -87,8 +87,8 @@ static void find_off(part_sum *sum, const jm__sums *s)
 {
     for (size_t b = 0; b < s->a->dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
-        for (size_t k = 0; part->fit.uneven != NULL && k < part->fit.columns; k++) {
-            double all_s = part->fit.uneven[k].seconds;
+        for (size_t k = 0; part->fit.class_variance != NULL && k < part->fit.columns; k++) {
+            double all_s = part->fit.class_variance[k].seconds;
             sum->mean[part->first_column + k] = all_s > 0 ? sum->seconds[part->first_column + k] / all_s : 0;
         }
     }
@@ -196,7 +196,7 @@ static jm_status transfer_covariance(const part_sum *left, const part_sum *right
     bool fine = sums_s[0] != NULL && sums_s[1] != NULL && square != NULL;
     for (size_t b = 0; fine && b < s->a->dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
-        for (size_t k = 0; part->fit.uneven != NULL && k < part->fit.columns; k++)
+        for (size_t k = 0; part->fit.class_variance != NULL && k < part->fit.columns; k++)
             square[part->first_column + k] = pow(part->fit.discrepancy * part->fit.power_w[k], 2);
     }
     for (size_t i = 0; fine && i < cells; i++) {
@@ -437,17 +437,17 @@ static jm_status find_board(jm__board_part *part, const jm__work_set *work, cons
                             jm_error *err)
 {
     jm__fit *fit = &part->fit;
-    fit->uneven = calloc(fit->columns + 1, sizeof *fit->uneven);
-    if (fit->uneven == NULL) return jm__no_memory(err, "jm_report_create");
+    fit->class_variance = calloc(fit->columns + 1, sizeof *fit->class_variance);
+    if (fit->class_variance == NULL) return jm__no_memory(err, "jm_report_create");
     for (size_t i = 0; i < tree->cells.count; i++) {
         const jm__cell *cell = &tree->cells.items[i];
         if (cell->column < part->first_column || cell->column >= part->first_column + fit->columns) continue;
-        jm__uneven *column = &fit->uneven[cell->column - part->first_column];
+        jm__class_variance *column = &fit->class_variance[cell->column - part->first_column];
         column->seconds += cell->seconds;
         column->square += cell->seconds * cell->seconds; /* a sum until all are here */
     }
     for (size_t k = 0; k < fit->columns; k++) {
-        jm__uneven *column = &fit->uneven[k];
+        jm__class_variance *column = &fit->class_variance[k];
         double share_square = column->seconds > 0 ? column->square / pow(column->seconds, 2) : 0;
         double u =
             is_joint(work, &part->work->columns, k) ? hypot(fit->discrepancy, joint_u) : fit->discrepancy;
@@ -456,7 +456,7 @@ static jm_status find_board(jm__board_part *part, const jm__work_set *work, cons
     return JM_OK;
 }
 
-jm_status jm__uneven_find(jm__attribution *a, const jm__tree *tree, jm_error *err)
+jm_status jm__class_variance_find(jm__attribution *a, const jm__tree *tree, jm_error *err)
 {
     for (size_t b = 0; b < a->dataset->board_count; b++)
         if (a->boards[b].fit.fitted) JM_TRY(find_board(&a->boards[b], &a->work, tree, err));

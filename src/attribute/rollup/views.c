@@ -772,7 +772,7 @@ static bool measure(const jm__attribution *a, jm__node *node, const jm__windows 
     return true;
 }
 
-bool jm__measure_phases(jm__views *v)
+bool jm__measured_phases(jm__views *v)
 {
     const jm__span_index *spans = &v->a->spans;
     if (v->a->options.process_id != 0 || v->tree->failed) return true; /* boards do not know processes */

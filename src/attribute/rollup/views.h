@@ -26,7 +26,7 @@ typedef struct jm__views {
 } jm__views;
 
 /* Of the phase view. False if memory is out. */
-bool jm__measure_phases(jm__views *views);
+bool jm__measured_phases(jm__views *views);
 
 /* By request, rows of the pass: who the time of a span is shared among. */
 enum { JM_REQUESTS_NONE, JM_REQUESTS_OTHERS, JM_REQUESTS_FIRST };

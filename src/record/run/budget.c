@@ -508,7 +508,7 @@ jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t 
     b->step = *step;
     b->step_ns = t_ns;
     b->steps++;
-    b->wholes += step->whole;
+    b->phase_totals += step->whole;
     const jm__budget_kind *kind = guess(b, step);
     jm_tracing level = next_level(b, kind, step);
     tell_on_its_way(b, kind);

@@ -118,7 +118,7 @@ typedef struct jm__budget {
     double spent_ns;       /* on steps that were traced, and on switching */
     double slower;         /* by what share of itself a traced step of any kind was last */
     uint64_t steps;        /* begun, ... */
-    uint64_t wholes;       /* ... of those, phases that stand for one */
+    uint64_t phase_totals; /* ... of those, phases that stand for one */
     uint64_t traced_steps; /* ON, of those that ended */
     bool goes_on;          /* a step has begun */
     bool all;              /* tracing all costs less than the budget */

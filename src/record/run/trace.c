@@ -494,7 +494,7 @@ bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
     bool is_ours = paced.run == run;
     if (is_ours)
         *cost = (jm_tracing_cost){.share = jm__budget_cost(&paced.budget, counted_until_ns()),
-                                  .steps = paced.budget.steps - paced.budget.wholes,
+                                  .steps = paced.budget.steps - paced.budget.phase_totals,
                                   .traced_steps = paced.budget.traced_steps};
     give_back();
     return is_ours;
@@ -508,7 +508,7 @@ void jm__budget_end(jm_run *run)
     long cost_ppm = lround(1e6 * jm__budget_cost(&last, jm__now_ns()));
     snprintf(text, sizeof text,
              "{\"budget_ppm\":%ld,\"cost_ppm\":%ld,\"steps\":%" PRIu64 ",\"traced_steps\":%" PRIu64 "}",
-             lround(1e6 * last.share), cost_ppm, last.steps - last.wholes, last.traced_steps);
+             lround(1e6 * last.share), cost_ppm, last.steps - last.phase_totals, last.traced_steps);
     bool is_anothers = run->dormant && paced.recorded != jm__track_run(); /* a recorder's that saw no step */
     if (!is_anothers) jm_mark(JM_MARK_BUDGET, text);
     if (run->attached) trace(run, JM_TRACING_ON); /* nobody tells what comes */

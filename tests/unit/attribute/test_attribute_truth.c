@@ -107,7 +107,7 @@ enum { KINDS = 6, STATES = 3, CONTEXT = 4 * STATES };
 
 /* Work in bursts of 20 to 60 ms, each full of one kind: its context, in which every kind draws a power
  * of its own. A kind has one name and shape, so the fit cannot know. */
-static void add_uneven_work(synthetic *s, double spread, int64_t now, int64_t end_ns)
+static void add_class_variance_work(synthetic *s, double spread, int64_t now, int64_t end_ns)
 {
     int64_t class_id[KINDS][CONTEXT];
     for (int k = 0; k < KINDS; k++) {
@@ -160,7 +160,7 @@ static void test_intervals_hold_where_power_depends_on_what_runs_around(void **s
     for (uint64_t seed = 1; seed <= (uint64_t)recordings; seed++) {
         synthetic *s = syn_create(100 + seed, 1, 40000);
         int64_t second = JM_NS_PER_S, start = 10 * second, end = 30 * second;
-        add_uneven_work(s, 0.06, start + second, end - second);
+        add_class_variance_work(s, 0.06, start + second, end - second);
         syn_measure(s, 0, start, end);
         syn_finish(s);
         double truth_j[KINDS];

@@ -151,7 +151,7 @@ static jm__discrepancy_of discrepancy_of(const program *p, const double *covaria
                                 .seen = {.square = seen_square, .u = 0.15 * 25}};
 }
 
-static void test_uneven_powers_do_to_the_scores_what_the_page_says(void **state)
+static void test_class_variance_powers_do_to_the_scores_what_the_page_says(void **state)
 {
     (void)state;
     static const double seen[] = {3, 10, 40, 200};
@@ -271,7 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_new_in_each_reading_beyond_the_sensors_own_noise_is_discrepancy),
-        cmocka_unit_test(test_uneven_powers_do_to_the_scores_what_the_page_says),
+        cmocka_unit_test(test_class_variance_powers_do_to_the_scores_what_the_page_says),
         cmocka_unit_test(test_the_page_is_right_about_powers_that_are_drawn),
         cmocka_unit_test(test_what_powers_may_have_taken_makes_the_same_residuals_tell_of_more),
         cmocka_unit_test(test_without_readings_there_is_no_discrepancy),

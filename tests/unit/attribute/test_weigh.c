@@ -20,14 +20,15 @@ typedef struct problem {
 
 /* White noise, a drift that keeps 0.9 from one reading to the next, and two kinds of work whose power differs
  * by 4 % in context that last ten readings. */
-static void make_noise(problem *p, double white, double drift, double uneven)
+static void make_noise(problem *p, double white, double drift, double class_variance)
 {
     for (size_t i = 0; i < READINGS; i++)
         for (size_t j = 0; j < READINGS; j++) {
             double *v = &p->noise[i * READINGS + j];
             *v = (i == j ? white : 0) + drift * pow(0.9, fabs((double)i - (double)j));
             for (size_t k = 0; k < 2 && i / 10 == j / 10; k++)
-                *v += pow(uneven * p->power_w[k], 2) * p->rows[i * COLUMNS + k] * p->rows[j * COLUMNS + k];
+                *v += pow(class_variance * p->power_w[k], 2) * p->rows[i * COLUMNS + k] *
+                      p->rows[j * COLUMNS + k];
         }
 }
 

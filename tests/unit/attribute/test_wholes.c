@@ -82,7 +82,7 @@ static void make_assumed(made *m, double discrepancy, double known_w)
         for (uint32_t k = 0; k < ALL_COLUMNS; k++)
             if (cell_s[n][k] > 0) jm__tree_add(&m->tree, n, k, cell_s[n][k]);
     }
-    assert_int_equal(jm__uneven_find(&m->a, &m->tree, NULL), JM_OK);
+    assert_int_equal(jm__class_variance_find(&m->a, &m->tree, NULL), JM_OK);
 }
 
 static void make(made *m, double discrepancy)
@@ -129,7 +129,7 @@ static void release(made *m)
     jm__rows_free(&m->rows);
     jm__tree_free(&m->tree);
     for (size_t b = 0; b < BOARDS; b++) {
-        free(m->parts[b].fit.uneven);
+        free(m->parts[b].fit.class_variance);
         jm__joint_prior_free(&m->parts[b].fit.joint_prior);
     }
 }
@@ -497,9 +497,9 @@ static void test_rows_with_a_part_of_a_columns_time_differ_from_its_mean_as_draw
     double covariance = 0;
     make(&m, 0);
     jm__tree_free(&m.tree);
-    free(m.parts[0].fit.uneven);
-    free(m.parts[1].fit.uneven);
-    m.parts[1].fit.uneven = NULL;
+    free(m.parts[0].fit.class_variance);
+    free(m.parts[1].fit.class_variance);
+    m.parts[1].fit.class_variance = NULL;
     m.parts[1].fit.fitted = false;
     m.parts[0].fit.discrepancy = discrepancy;
     m.parts[0].fit.columns = 1;
@@ -513,7 +513,7 @@ static void test_rows_with_a_part_of_a_columns_time_differ_from_its_mean_as_draw
                      jm__tree_node(&m.tree, JM__NO_NODE, "row", jm__tree_text(&m.tree, "%s", name), "x"), 0,
                      each_s);
     }
-    assert_int_equal(jm__uneven_find(&m.a, &m.tree, NULL), JM_OK);
+    assert_int_equal(jm__class_variance_find(&m.a, &m.tree, NULL), JM_OK);
     double one = 0, two = 0, apart = 0;
     for (int draw = 0; draw < DRAWS; draw++) {
         double off[ROWS], mean = 0;

@@ -555,7 +555,7 @@ static void test_a_phase_without_steps_is_traced_from_its_beginning(void **state
     outcome *o = run(&p, 0.01);
     assert_int_equal(o->on[2], 1);
     assert_false(o->straight); /* it was not warm before */
-    assert_true(o->budget.wholes == 1 && o->budget.traced_steps < o->budget.steps / 10);
+    assert_true(o->budget.phase_totals == 1 && o->budget.traced_steps < o->budget.steps / 10);
     free(o);
 }
 
