@@ -230,7 +230,8 @@ static jm_status find_shares(double *mhz, const jm__board_part *part, const jm__
     if (status == JM_OK) jm__design_start(&design, (jm__response){JM_RESPONSE_BOX, 0, window_ns});
     for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {
         const jm_reading *reading = &d->readings[i];
-        if (reading->sensor_id != sensor->id || jm__windows_hold(&part->stood.time, reading->t_ns)) continue;
+        if (reading->sensor_id != sensor->id || jm__windows_hold(&part->extrapolated.time, reading->t_ns))
+            continue;
         const double *row = jm__design_row(&design, reading->t_ns);
         add_reading(&all, row, reading->value, columns);
         if (jm__windows_hold(&part->windows, reading->t_ns)) add_reading(&here, row, reading->value, columns);

@@ -12,17 +12,17 @@ typedef struct jm__board_part {
     bool wanted;
     bool counted; /* wanted, and its energy is part of the total: not that of a board upstream of others */
     const jm_board *board;
-    jm__windows lost;         /* time in which the board did not answer: nothing is known of it */
-    jm__windows learn;        /* the run, less that: what powers are learnt from */
-    jm__windows windows;      /* of the report, less that */
-    jm__windows steady;       /* those of them in which steps are steady */
-    jm__windows traced;       /* those of the report less what is told by steps (work/stood.h) */
-    jm__windows unknown;      /* nobody recorded what ran then: outside of `learn` */
-    jm__stood stood;          /* what traced steps stand for */
-    jm__board_work *work;     /* what it did; no columns if it is not fitted or not wanted */
-    size_t first_column;      /* in the numbering over all boards */
-    const jm_sensor *sensor;  /* of the fit; NULL: none */
-    const jm_sensor *counter; /* NULL: none */
+    jm__windows lost;              /* time in which the board did not answer: nothing is known of it */
+    jm__windows learn;             /* the run, less that: what powers are learnt from */
+    jm__windows windows;           /* of the report, less that */
+    jm__windows steady;            /* those of them in which steps are steady */
+    jm__windows traced;            /* those of the report less what is told by steps (work/stood.h) */
+    jm__windows unknown;           /* nobody recorded what ran then: outside of `learn` */
+    jm__extrapolated extrapolated; /* what traced steps stand for */
+    jm__board_work *work;          /* what it did; no columns if it is not fitted or not wanted */
+    size_t first_column;           /* in the numbering over all boards */
+    const jm_sensor *sensor;       /* of the fit; NULL: none */
+    const jm_sensor *counter;      /* NULL: none */
     jm__power_series powers[JM_POWER_SERIES_MAX]; /* of the board's power sensors, the best first */
     size_t power_count;
     jm__sampler_draw sampler; /* of its hardware counters: what it drew is in no reading */

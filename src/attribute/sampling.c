@@ -47,7 +47,7 @@ typedef struct parts {
     JM_VEC(part) items; /* the kinds, by number - 1, then halves */
 } parts;
 
-static counted counted_of(const jm__lap *lap, const jm__stands_wanted *w)
+static counted counted_of(const jm__lap *lap, const jm__strata_wanted *w)
 {
     const jm__span *step = &w->spans->dataset->spans[lap->span];
     int64_t length_us = (lap->step_end_ns - lap->start_ns) / 1000;
@@ -55,24 +55,24 @@ static counted counted_of(const jm__lap *lap, const jm__stands_wanted *w)
     return (counted){{step->samples, step->tokens, length}};
 }
 
-static bool collect_steps(parts *out, const jm__stands *stands, const jm__stands_wanted *w)
+static bool collect_steps(parts *out, const jm__strata *strata, const jm__strata_wanted *w)
 {
-    size_t kinds = stands->loose_of.count, count = 0;
+    size_t kinds = strata->loose_of.count, count = 0;
     out->items.items = calloc(kinds + 1, sizeof *out->items.items);
     if (out->items.items == NULL) return false;
     out->items.count = kinds;
     out->items.capacity = kinds + 1;
-    for (size_t i = 0; i < stands->laps.count; i++)
-        if (jm__lap_stands(&stands->laps.items[i])) out->items.items[stands->laps.items[i].kind - 1].end++;
+    for (size_t i = 0; i < strata->laps.count; i++)
+        if (jm__lap_strata(&strata->laps.items[i])) out->items.items[strata->laps.items[i].kind - 1].end++;
     for (size_t k = 0; k < kinds; k++) {
         size_t of_kind = out->items.items[k].end;
         out->items.items[k].first = out->items.items[k].end = count;
         count += of_kind;
     }
     out->traced = malloc((count + 1) * sizeof *out->traced);
-    for (size_t i = 0; out->traced != NULL && i < stands->laps.count; i++) {
-        const jm__lap *lap = &stands->laps.items[i];
-        if (jm__lap_stands(lap)) out->traced[out->items.items[lap->kind - 1].end++] = counted_of(lap, w);
+    for (size_t i = 0; out->traced != NULL && i < strata->laps.count; i++) {
+        const jm__lap *lap = &strata->laps.items[i];
+        if (jm__lap_strata(lap)) out->traced[out->items.items[lap->kind - 1].end++] = counted_of(lap, w);
     }
     return out->traced != NULL;
 }
@@ -141,7 +141,7 @@ static bool halve(parts *all, size_t number, int by)
 
 /* By length, then by what differs most, by the other count where that has no place. Halves come behind all
  * others. */
-static bool halve_all(parts *all, jm__stands *stands)
+static bool halve_all(parts *all, jm__strata *strata)
 {
     bool fine = true;
     for (size_t n = 0; fine && n < all->items.count; n++) {
@@ -152,14 +152,14 @@ static bool halve_all(parts *all, jm__stands *stands)
         for (int i = 0; fine && i < COUNTS && all->items.count == count; i++)
             fine = halve(all, n, order[i]);
         for (; fine && count < all->items.count; count++)
-            fine = jm__vec_push(&stands->loose_of, stands->loose_of.items[n]) &&
-                   jm__vec_push(&stands->whole_of, stands->whole_of.items[n]);
+            fine = jm__vec_push(&strata->loose_of, strata->loose_of.items[n]) &&
+                   jm__vec_push(&strata->whole_of, strata->whole_of.items[n]);
     }
     return fine;
 }
 
 /* The number of the part that a step of a kind is of. */
-static uint32_t part_of(const parts *all, const jm__lap *lap, const jm__stands_wanted *w)
+static uint32_t part_of(const parts *all, const jm__lap *lap, const jm__strata_wanted *w)
 {
     size_t at = lap->kind - 1;
     while (all->items.items[at].below > 0) {
@@ -170,7 +170,7 @@ static uint32_t part_of(const parts *all, const jm__lap *lap, const jm__stands_w
 }
 
 /* Kinds whose counts differ become several, as far as traced steps go round. */
-static bool counts_part(jm__stands *out, const jm__stands_wanted *w)
+static bool counts_part(jm__strata *out, const jm__strata_wanted *w)
 {
     parts all = {0};
     bool fine = true;
@@ -193,19 +193,19 @@ typedef struct turn_key {
     uint64_t process, stretch, kind;
 } turn_key;
 
-typedef struct stand_key {
+typedef struct stratum_key {
     uint32_t turn, kind;
-} stand_key;
+} stratum_key;
 
 /* Turns by the kind that they are looked for by, and time. */
 typedef struct shelf {
     uint32_t *turns; /* numbers */
     size_t count;
     bool loose;
-    const jm__stands *of;
+    const jm__strata *of;
 } shelf;
 
-static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, const jm__stands_wanted *w)
+static bool add_to_turn(jm__strata *out, jm__map *numbers, size_t lap, const jm__strata_wanted *w)
 {
     jm__lap *now = &out->laps.items[lap];
     int64_t end_ns = now->step_end_ns;
@@ -225,7 +225,7 @@ static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, const jm_
                           !jm__vec_push(&out->turns, fresh)))
         return false;
     jm__turn *turn = &out->turns.items[number];
-    now->stand = (uint32_t)number;
+    now->stratum = (uint32_t)number;
     now->turn_place = turn->laps++;
     turn->step_s += 1e-9 * (double)(end_ns - now->start_ns);
     if (end_ns > turn->to_ns) turn->to_ns = end_ns;
@@ -243,7 +243,7 @@ static int by_kind_and_time(const void *a, const void *b, void *context)
     return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
 }
 
-static bool fill(shelf *out, const jm__stands *of, bool loose)
+static bool fill(shelf *out, const jm__strata *of, bool loose)
 {
     *out = (shelf){.count = of->turns.count, .loose = loose, .of = of};
     out->turns = malloc((out->count + 1) * sizeof *out->turns);
@@ -255,7 +255,7 @@ static bool fill(shelf *out, const jm__stands *of, bool loose)
 }
 
 /* Turns in the order of their shelf: those of a kind stand together. */
-static bool sort_turns(jm__stands *out, shelf *strict)
+static bool sort_turns(jm__strata *out, shelf *strict)
 {
     jm__turn *sorted = malloc((out->turns.count + 1) * sizeof *sorted);
     uint32_t *number = malloc((out->turns.count + 1) * sizeof *number);
@@ -269,7 +269,8 @@ static bool sort_turns(jm__stands *out, shelf *strict)
         strict->turns[i] = (uint32_t)i;
     }
     for (size_t i = 0; fine && i < out->laps.count; i++)
-        if (jm__lap_stands(&out->laps.items[i])) out->laps.items[i].stand = number[out->laps.items[i].stand];
+        if (jm__lap_strata(&out->laps.items[i]))
+            out->laps.items[i].stratum = number[out->laps.items[i].stratum];
     free(sorted);
     free(number);
     return fine;
@@ -338,25 +339,25 @@ static uint32_t most_like(const shelf *on, size_t place, const jm__span *step, c
 }
 
 /* The stand of a turn for steps of another kind than its own. */
-static bool stand_in(jm__stands *out, jm__map *others, uint32_t turn, jm__lap *lap)
+static bool stand_in(jm__strata *out, jm__map *others, uint32_t turn, jm__lap *lap)
 {
-    const stand_key key = {turn, lap->kind};
+    const stratum_key key = {turn, lap->kind};
     const jm__map_value *known = jm__map_find(others, &key);
-    const jm__stand fresh = {turn, lap->span};
-    lap->stand = known != NULL ? (uint32_t)known->id : (uint32_t)out->items.count;
-    return known != NULL ||
-           (jm__map_put(others, &key, (jm__map_value){.id = lap->stand}) && jm__vec_push(&out->items, fresh));
+    const jm__stratum fresh = {turn, lap->span};
+    lap->stratum = known != NULL ? (uint32_t)known->id : (uint32_t)out->items.count;
+    return known != NULL || (jm__map_put(others, &key, (jm__map_value){.id = lap->stratum}) &&
+                             jm__vec_push(&out->items, fresh));
 }
 
 /* In the same row if any was traced there, else wherever the like was. */
-static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2], size_t lap,
-                       const jm__span *spans)
+static bool find_stratum(jm__strata *out, jm__map *others, const shelf shelves[2], size_t lap,
+                         const jm__span *spans)
 {
     jm__lap *now = &out->laps.items[lap];
     size_t place = nearest(&shelves[0], now->kind, now->start_ns);
     out->told++;
     if (place != NOWHERE) {
-        now->stand = shelves[0].turns[place];
+        now->stratum = shelves[0].turns[place];
         return true;
     }
     place = nearest(&shelves[1], out->loose_of.items[now->kind - 1], now->start_ns);
@@ -366,44 +367,44 @@ static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2],
 }
 
 /* What is told by steps, but for those that nothing stands for, and pauses. */
-static bool find_stood(jm__stands *out, const jm__stands_wanted *w)
+static bool find_extrapolated(jm__strata *out, const jm__strata_wanted *w)
 {
     bool fine = true;
     for (size_t p = 0; fine && p < out->processes; p++) {
         for (size_t i = out->laps_of[p]; fine && i < out->laps_of[p + 1]; i++) {
             const jm__lap *lap = &out->laps.items[i];
-            if (lap->stand != JM__NO_STAND)
-                fine = jm__windows_add(&out->stood[p], lap->start_ns, lap->end_ns);
+            if (lap->stratum != JM__NO_STRATUM)
+                fine = jm__windows_add(&out->extrapolated[p], lap->start_ns, lap->end_ns);
         }
-        jm__windows_normalise(&out->stood[p]);
-        fine = fine && jm__windows_intersect(&out->stood[p], &w->traced[p].steps);
+        jm__windows_normalise(&out->extrapolated[p]);
+        fine = fine && jm__windows_intersect(&out->extrapolated[p], &w->traced[p].steps);
     }
     return fine;
 }
 
 /* Those of a process that are not traced find who stands for them. */
-static bool find_of_process(jm__stands *out, jm__map *others, const shelf shelves[2], size_t process,
-                            const jm__stands_wanted *w)
+static bool find_of_process(jm__strata *out, jm__map *others, const shelf shelves[2], size_t process,
+                            const jm__strata_wanted *w)
 {
     const jm__windows *steps = &w->traced[process].steps;
     bool fine = true;
     size_t at = 0;
     for (size_t i = out->laps_of[process]; fine && i < out->laps_of[process + 1]; i++) {
         const jm__lap *lap = &out->laps.items[i];
-        if (jm__lap_stands(lap))
-            out->items.items[lap->stand].span = lap->span;
+        if (jm__lap_strata(lap))
+            out->items.items[lap->stratum].span = lap->span;
         else if (!lap->traced && jm__windows_next_overlap_ns(steps, &at, lap->start_ns, lap->end_ns) > 0)
-            fine = find_stand(out, others, shelves, i, w->spans->dataset->spans);
+            fine = find_stratum(out, others, shelves, i, w->spans->dataset->spans);
     }
     return fine;
 }
 
-static bool find_stands(jm__stands *out, shelf shelves[2], const jm__stands_wanted *w)
+static bool find_strata(jm__strata *out, shelf shelves[2], const jm__strata_wanted *w)
 {
-    jm__map others = {.key_size = sizeof(stand_key)};
+    jm__map others = {.key_size = sizeof(stratum_key)};
     bool fine = sort_turns(out, &shelves[0]) && fill(&shelves[1], out, true);
     for (size_t t = 0; fine && t < out->turns.count; t++)
-        fine = jm__vec_push(&out->items, ((jm__stand){(uint32_t)t, 0}));
+        fine = jm__vec_push(&out->items, ((jm__stratum){(uint32_t)t, 0}));
     for (size_t p = 0; fine && p < out->processes; p++)
         fine = find_of_process(out, &others, shelves, p, w);
     jm__map_free(&others);
@@ -411,16 +412,16 @@ static bool find_stands(jm__stands *out, shelf shelves[2], const jm__stands_want
 }
 
 /* Turns, and which of them stands for which other laps. */
-static bool turns_find(jm__stands *out, const jm__stands_wanted *w)
+static bool turns_find(jm__strata *out, const jm__strata_wanted *w)
 {
     jm__map numbers = {.key_size = sizeof(turn_key)};
     shelf shelves[2] = {{0}};
     bool fine = true;
     for (size_t i = 0; fine && i < out->laps.count; i++)
-        if (jm__lap_stands(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, w);
-    out->stood = calloc(out->processes + 1, sizeof *out->stood);
-    fine = fine && out->stood != NULL && fill(&shelves[0], out, false) && find_stands(out, shelves, w) &&
-           find_stood(out, w);
+        if (jm__lap_strata(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, w);
+    out->extrapolated = calloc(out->processes + 1, sizeof *out->extrapolated);
+    fine = fine && out->extrapolated != NULL && fill(&shelves[0], out, false) &&
+           find_strata(out, shelves, w) && find_extrapolated(out, w);
     jm__map_free(&numbers);
     free(shelves[0].turns);
     free(shelves[1].turns);
@@ -450,8 +451,8 @@ typedef struct kind_numbers {
 } kind_numbers;
 
 typedef struct collecting {
-    jm__stands *out;
-    const jm__stands_wanted *w;
+    jm__strata *out;
+    const jm__strata_wanted *w;
     kind_numbers rows, kinds, loose_kinds;
     bool *holds;      /* [spans]: a step or a phase lies in it */
     uint32_t *row_of; /* [spans]: number of the row of the innermost container at or around it, 0: none */
@@ -502,7 +503,7 @@ static bool push_lap(collecting *c, size_t span, size_t process)
                          .span = (uint32_t)span,
                          .process = (uint32_t)process,
                          .kind = kind,
-                         .stand = JM__NO_STAND};
+                         .stratum = JM__NO_STRATUM};
     return jm__vec_push(&c->out->laps, lap);
 }
 
@@ -552,7 +553,7 @@ static bool collect_laps(collecting *c)
 }
 
 /* By process; of each they come in order of time. */
-static bool sort(jm__stands *out, size_t spans)
+static bool sort(jm__strata *out, size_t spans)
 {
     size_t count = out->laps.count;
     for (size_t i = 0; i < count; i++)
@@ -604,7 +605,7 @@ static void end_laps(jm__lap *laps, size_t count)
     }
 }
 
-static void finish(jm__stands *out, const jm__stands_wanted *w)
+static void finish(jm__strata *out, const jm__strata_wanted *w)
 {
     for (size_t p = 0; p < out->processes; p++) {
         size_t first = out->laps_of[p], end = out->laps_of[p + 1], at = 0;
@@ -615,7 +616,7 @@ static void finish(jm__stands *out, const jm__stands_wanted *w)
 }
 
 /* Laps, whether each was traced, and their kinds. */
-static bool laps_find(jm__stands *out, const jm__stands_wanted *w)
+static bool laps_find(jm__strata *out, const jm__strata_wanted *w)
 {
     const jm__dataset *d = w->spans->dataset;
     collecting c = {.out = out,
@@ -656,7 +657,7 @@ static int by_kind_then_time(const void *a, const void *b)
     return (left->lap > right->lap) - (left->lap < right->lap);
 }
 
-static bool collect_warm(first_steps *all, const jm__stands *out, const jm__stands_wanted *w)
+static bool collect_warm(first_steps *all, const jm__strata *out, const jm__strata_wanted *w)
 {
     jm__map stretch_of = {.key_size = sizeof(uint32_t)}; /* kinds are of one process each */
     bool fine = true;
@@ -675,7 +676,7 @@ static bool collect_warm(first_steps *all, const jm__stands *out, const jm__stan
 }
 
 /* Traced steps that are like no other: they are in no turn. */
-static bool warm_up_find(jm__stands *out, const jm__stands_wanted *w)
+static bool warm_up_find(jm__strata *out, const jm__strata_wanted *w)
 {
     first_steps all = {0};
     bool fine = collect_warm(&all, out, w);
@@ -714,7 +715,7 @@ typedef struct middles {
 } middles;
 
 /* While steps alone count, all else is recorded only to get ready, and costs as much. */
-static void mark_recorded(jm__stands *out, const jm__dataset *d)
+static void mark_recorded(jm__strata *out, const jm__dataset *d)
 {
     for (size_t i = 0; i < d->span_count; i++) {
         jm_span_kind kind = d->spans[i].kind;
@@ -724,10 +725,10 @@ static void mark_recorded(jm__stands *out, const jm__dataset *d)
 }
 
 /* Does its time tell of its kind, traced or not? */
-static bool counts(const jm__stands *out, const jm__lap *lap, const jm__windows *steps, size_t *at)
+static bool counts(const jm__strata *out, const jm__lap *lap, const jm__windows *steps, size_t *at)
 {
     int64_t end_ns = lap->step_end_ns;
-    if (lap->stand >= out->turns.count || lap->warm_up) return false;
+    if (lap->stratum >= out->turns.count || lap->warm_up) return false;
     if (lap->traced) return true;
     return !lap->recorded &&
            jm__windows_next_overlap_ns(steps, at, lap->start_ns, end_ns) >= end_ns - lap->start_ns;
@@ -735,11 +736,11 @@ static bool counts(const jm__stands *out, const jm__lap *lap, const jm__windows 
 
 static size_t group_of(const jm__lap *lap)
 {
-    return 2 * (size_t)lap->stand + lap->traced;
+    return 2 * (size_t)lap->stratum + lap->traced;
 }
 
 /* Each lap that counts to its group; without room for seconds, their number alone. */
-static void walk(lap_lengths *all, const jm__stands *out, const jm__stands_wanted *w)
+static void walk(lap_lengths *all, const jm__strata *out, const jm__strata_wanted *w)
 {
     for (size_t p = 0; p < out->processes; p++) {
         size_t at = 0;
@@ -752,7 +753,7 @@ static void walk(lap_lengths *all, const jm__stands *out, const jm__stands_wante
     }
 }
 
-static bool collect_slowed(lap_lengths *all, const jm__stands *out, const jm__stands_wanted *w)
+static bool collect_slowed(lap_lengths *all, const jm__strata *out, const jm__strata_wanted *w)
 {
     size_t groups = 2 * out->turns.count, before = 0;
     all->end = calloc(groups + 1, sizeof *all->end);
@@ -795,9 +796,9 @@ typedef struct kind_sum {
     double more_s, less_s, variance;
 } kind_sum;
 
-static size_t kind_of(const jm__stands *stands, size_t turn)
+static size_t kind_of(const jm__strata *strata, size_t turn)
 {
-    return stands->whole_of.items[stands->turns.items[turn].kind - 1] - 1;
+    return strata->whole_of.items[strata->turns.items[turn].kind - 1] - 1;
 }
 
 static void add_turn(kind_sum *sum, const jm__turn *turn, const middles *of)
@@ -818,7 +819,7 @@ static void share_out(jm__turn *turn, const middles *of, const kind_sum *sum)
 }
 
 /* `of`: [turns], `kinds`: [kinds], all 0. */
-static void find_all(jm__stands *out, const middles *of, kind_sum *kinds)
+static void find_all(jm__strata *out, const middles *of, kind_sum *kinds)
 {
     double more_s = 0, less_s = 0;
     for (size_t t = 0; t < out->turns.count; t++)
@@ -833,7 +834,7 @@ static void find_all(jm__stands *out, const middles *of, kind_sum *kinds)
 }
 
 /* How much longer traced steps took. */
-static bool slowed_find(jm__stands *out, const jm__stands_wanted *w)
+static bool slowed_find(jm__strata *out, const jm__strata_wanted *w)
 {
     lap_lengths all = {0};
     size_t turns = out->turns.count;
@@ -890,7 +891,7 @@ static double relative_u(const stretches *s, const jm__turn *turn)
     return fmax(least, sqrt(s->square / (s->count - 1)) / s->mean);
 }
 
-static bool is_alone(const jm__stands *out, size_t turn)
+static bool is_alone(const jm__strata *out, size_t turn)
 {
     const jm__turn *turns = out->turns.items;
     bool before = turn > 0 && turns[turn - 1].kind == turns[turn].kind;
@@ -898,15 +899,15 @@ static bool is_alone(const jm__stands *out, size_t turn)
     return !before && !after;
 }
 
-bool jm__lone_find(jm__stands *out)
+bool jm__lone_find(jm__strata *out)
 {
     stretches *of = calloc(out->turns.count + 1, sizeof *of);
     bool fine = of != NULL;
     for (size_t i = 0; fine && i < out->laps.count; i++) {
         const jm__lap *lap = &out->laps.items[i];
-        if (lap->traced || lap->recorded || lap->stand >= out->turns.count) continue;
-        size_t laps = out->turns.items[lap->stand].laps;
-        add(&of[lap->stand], (double)(lap->step_end_ns - lap->start_ns) * 1e-9,
+        if (lap->traced || lap->recorded || lap->stratum >= out->turns.count) continue;
+        size_t laps = out->turns.items[lap->stratum].laps;
+        add(&of[lap->stratum], (double)(lap->step_end_ns - lap->start_ns) * 1e-9,
             laps > LEAST_LONE ? laps : LEAST_LONE);
     }
     for (size_t t = 0; fine && t < out->turns.count; t++)
@@ -924,10 +925,10 @@ static bool any_steps(const jm__traced *traced, size_t processes)
     return false;
 }
 
-jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_error *err)
+jm_status jm__strata_find(jm__strata *out, const jm__strata_wanted *wanted, jm_error *err)
 {
     size_t processes = wanted->spans->dataset->process_count;
-    *out = (jm__stands){.slow_down = NAN};
+    *out = (jm__strata){.slow_down = NAN};
     if (!any_steps(wanted->traced, processes)) return JM_OK;
     out->processes = processes;
     bool fine = laps_find(out, wanted) && warm_up_find(out, wanted) && counts_part(out, wanted) &&

@@ -612,7 +612,7 @@ static void say_untraced(jm__note_writer *w)
     if (jm__windows_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
     double traced_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
     double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
-    bool by_steps = a->stands.laps.count > 0;
+    bool by_steps = a->strata.laps.count > 0;
     if (by_steps && traced_s > negligible_share * run_s) return;
     jm__warn(w,
              "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
@@ -649,8 +649,8 @@ typedef struct traced_steps {
 static traced_steps count_steps(const jm__attribution *a)
 {
     traced_steps count = {0};
-    for (size_t i = 0; i < a->stands.laps.count; i++) {
-        const jm__lap *lap = &a->stands.laps.items[i];
+    for (size_t i = 0; i < a->strata.laps.count; i++) {
+        const jm__lap *lap = &a->strata.laps.items[i];
         bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
         if (!is_step || !jm__windows_hold(&a->windows, lap->start_ns)) continue;
         count.traced += lap->traced;
@@ -683,7 +683,7 @@ static void say_traced(jm__note_writer *w)
     const traced_steps count = count_steps(a);
     if (count.all == 0) return;
     double share = 100 * (double)count.traced / (double)count.all, cost, energy_j;
-    if (isnan(a->stands.slow_down)) {
+    if (isnan(a->strata.slow_down)) {
         jm__say(w, "%.2g %% of the steps were traced; they stand for the others of their kind.", share);
         return;
     }
@@ -691,27 +691,27 @@ static void say_traced(jm__note_writer *w)
     jm__say(w,
             "%.2g %% of the steps were traced, and stand for the others of their kind; a traced step took "
             "%.2g %% longer: that cost %.2g %% of the time and %.3g J.",
-            share, 100 * fmax(0, a->stands.slow_down), 100 * cost, energy_j);
+            share, 100 * fmax(0, a->strata.slow_down), 100 * cost, energy_j);
 }
 
 static void say_missing(jm__note_writer *w)
 {
-    const jm__stands *stands = &w->a->stands;
-    if (stands->missing == 0) return;
+    const jm__strata *strata = &w->a->strata;
+    if (strata->missing == 0) return;
     jm__warn(w,
              "Of %zu steps none like them (the same phase, name, samples and tokens) was traced: they are in "
              "no figure but those by board. Trace more often, or all steps.",
-             stands->missing);
+             strata->missing);
 }
 
 static void say_lone(jm__note_writer *w)
 {
-    const jm__stands *stands = &w->a->stands;
+    const jm__strata *strata = &w->a->strata;
     double alone_s = 0, all_s = 0;
-    for (size_t i = 0; i < stands->items.count && w->a->stood.stands != NULL; i++)
-        all_s += w->a->stood.seconds[i];
-    for (size_t i = 0; i < stands->lone.count && w->a->stood.stands != NULL; i++)
-        alone_s += w->a->stood.seconds[stands->lone.items[i].turn];
+    for (size_t i = 0; i < strata->items.count && w->a->extrapolated.strata != NULL; i++)
+        all_s += w->a->extrapolated.seconds[i];
+    for (size_t i = 0; i < strata->lone.count && w->a->extrapolated.strata != NULL; i++)
+        alone_s += w->a->extrapolated.seconds[strata->lone.items[i].turn];
     if (!(alone_s > 0)) return;
     jm__say(
         w,
@@ -720,9 +720,9 @@ static void say_lone(jm__note_writer *w)
         100 * alone_s / all_s);
 }
 
-static void notes_of_stands(jm__note_writer *w)
+static void notes_of_strata(jm__note_writer *w)
 {
-    if (w->a->stands.laps.count == 0) return;
+    if (w->a->strata.laps.count == 0) return;
     say_traced(w);
     say_missing(w);
     say_lone(w);
@@ -732,7 +732,7 @@ static void notes_of_recording(jm__note_writer *w)
 {
     say_requests(w);
     say_untraced(w);
-    notes_of_stands(w);
+    notes_of_strata(w);
     say_losses(w);
     say_events(w);
     say_spans(w);

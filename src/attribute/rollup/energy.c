@@ -85,7 +85,7 @@ void jm__energy_set_variance(jm__energy *energy, double variance)
 
 bool jm__draws_begin(jm__tree *tree, const jm__attribution *a)
 {
-    if (a->stood.stands == NULL) return true;
+    if (a->extrapolated.strata == NULL) return true;
     tree->off_board_j = calloc((a->dataset->board_count + 1) * JM_DRAWS, sizeof *tree->off_board_j);
     return tree->off_board_j != NULL;
 }
@@ -132,7 +132,7 @@ static double wider(const jm__attribution *a)
 {
     double freedom = INFINITY;
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].stood.time_s > 0) freedom = fmin(freedom, a->boards[b].stood.freedom);
+        if (a->boards[b].extrapolated.time_s > 0) freedom = fmin(freedom, a->boards[b].extrapolated.freedom);
     return isfinite(freedom) ? jm__student_quantile(0.95, fmax(1, freedom)) / JM_NORMAL_95 : 1;
 }
 

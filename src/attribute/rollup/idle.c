@@ -21,9 +21,9 @@ typedef struct targets {
 typedef struct lending {
     jm__views *views;
     size_t board;
-    const jm__stood *stood;
+    const jm__extrapolated *extrapolated;
     const jm__tally *tally;
-    jm__stood_taker *take;
+    jm__extrapolated_taker *take;
     void *context;
 } lending;
 
@@ -60,13 +60,13 @@ static bool row_of_step(jm__views *v, const jm__lap *lap, uint32_t *row)
 
 static bool find_by_step(targets *out, const lending *l)
 {
-    const jm__stands *stands = l->stood->stands;
-    for (size_t i = 0; i < stands->laps.count; i++) {
-        const jm__lap *lap = &stands->laps.items[i];
+    const jm__strata *strata = l->extrapolated->strata;
+    for (size_t i = 0; i < strata->laps.count; i++) {
+        const jm__lap *lap = &strata->laps.items[i];
         uint32_t row;
-        if (!(l->stood->of_lap[i] > 0)) continue;
+        if (!(l->extrapolated->of_lap[i] > 0)) continue;
         if (!row_of_step(l->views, lap, &row)) return false;
-        if (!add_target(out, stands->items.items[lap->stand].turn, row, (double)l->stood->of_lap[i]))
+        if (!add_target(out, strata->items.items[lap->stratum].turn, row, (double)l->extrapolated->of_lap[i]))
             return false;
     }
     return true;
@@ -76,11 +76,11 @@ static bool find_by_step(targets *out, const lending *l)
  * the two differ by. */
 static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, double steps)
 {
-    const jm__stood *stood = l->stood;
-    const jm__turn *turns = stood->stands->turns.items;
+    const jm__extrapolated *extrapolated = l->extrapolated;
+    const jm__turn *turns = extrapolated->strata->turns.items;
     jm__work_cell mine = l->tally->lent.items.items[cell];
     uint32_t turn = l->tally->lent_rows.items[mine.row].turn;
-    const double *parts = stood->parts + (size_t)of * JM_DRAWS,
+    const double *parts = extrapolated->parts + (size_t)of * JM_DRAWS,
                  *alone = l->tally->lent.off_s.items + cell * JM_DRAWS;
     double off_s[JM_DRAWS], share = of == turn ? -steps : steps * turns[of].laps / turns[turn].laps;
     for (size_t r = 0; r < JM_DRAWS; r++)
@@ -88,19 +88,20 @@ static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, doubl
     mine.row = row;
     mine.calls = 0;
     mine.seconds *= of == turn ? steps : 0;
-    mine.stood_calls *= of == turn ? steps : 0;
+    mine.extrapolated_calls *= of == turn ? steps : 0;
     mine.start_ns = INT64_MAX;
     mine.end_ns = INT64_MIN;
     l->take(l->context, l->board, &mine, off_s);
 }
 
 /* The turns that a cell of this one tells of: itself, and those whose partner it is. */
-static size_t told_by(uint32_t of[3], const jm__stood *stood, uint32_t turn)
+static size_t told_by(uint32_t of[3], const jm__extrapolated *extrapolated, uint32_t turn)
 {
     size_t count = 0;
     of[count++] = turn;
-    if (turn > 0 && stood->partner[turn - 1] == turn) of[count++] = turn - 1;
-    if (turn + 1 < stood->stands->turns.count && stood->partner[turn + 1] == turn) of[count++] = turn + 1;
+    if (turn > 0 && extrapolated->partner[turn - 1] == turn) of[count++] = turn - 1;
+    if (turn + 1 < extrapolated->strata->turns.count && extrapolated->partner[turn + 1] == turn)
+        of[count++] = turn + 1;
     return count;
 }
 
@@ -114,7 +115,7 @@ static int by_turn(const void *a, const void *b)
 /* Each cell, to all rows of its turn. */
 static bool give_by_step(const lending *l, targets *all)
 {
-    size_t turns = l->stood->stands->turns.count, cells = l->tally->lent.items.count;
+    size_t turns = l->extrapolated->strata->turns.count, cells = l->tally->lent.items.count;
     size_t *first = calloc(turns + 2, sizeof *first);
     if (first == NULL) return false;
     if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_turn);
@@ -125,7 +126,7 @@ static bool give_by_step(const lending *l, targets *all)
     }
     for (size_t c = 0; c < cells; c++) {
         uint32_t turn = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].turn, of[3];
-        size_t count = told_by(of, l->stood, turn);
+        size_t count = told_by(of, l->extrapolated, turn);
         for (size_t k = 0; k < count; k++)
             for (size_t i = first[of[k]]; i < first[of[k] + 1]; i++)
                 give(l, c, of[k], all->items[i].row, all->items[i].steps);
@@ -134,14 +135,14 @@ static bool give_by_step(const lending *l, targets *all)
     return true;
 }
 
-static void give_to_stands(const lending *l, size_t cell, uint32_t row, uint32_t turn)
+static void give_to_strata(const lending *l, size_t cell, uint32_t row, uint32_t turn)
 {
-    const jm__stands *stands = l->stood->stands;
-    for (size_t s = stands->turns.count; s < stands->items.count; s++) {
-        const jm__stand *stand = &stands->items.items[s];
-        if (stand->turn != turn || !(l->stood->steps[s] > 0)) continue;
-        size_t node = jm__view_stood_node(l->views, row, stand->span);
-        if (node != JM__NO_NODE) give(l, cell, turn, (uint32_t)node, l->stood->steps[s]);
+    const jm__strata *strata = l->extrapolated->strata;
+    for (size_t s = strata->turns.count; s < strata->items.count; s++) {
+        const jm__stratum *stratum = &strata->items.items[s];
+        if (stratum->turn != turn || !(l->extrapolated->steps[s] > 0)) continue;
+        size_t node = jm__view_extrapolated_node(l->views, row, stratum->span);
+        if (node != JM__NO_NODE) give(l, cell, turn, (uint32_t)node, l->extrapolated->steps[s]);
     }
 }
 
@@ -151,18 +152,18 @@ static void give_to_others(const lending *l)
     for (size_t c = 0; c < l->tally->lent.items.count; c++) {
         const jm__lent_row from = l->tally->lent_rows.items[l->tally->lent.items.items[c].row];
         uint32_t of[3];
-        size_t count = told_by(of, l->stood, from.turn);
+        size_t count = told_by(of, l->extrapolated, from.turn);
         for (size_t k = 0; k < count; k++)
-            give_to_stands(l, c, from.row, of[k]);
+            give_to_strata(l, c, from.row, of[k]);
     }
 }
 
-bool jm__stood_rows_each(jm__views *v, size_t b, jm__stood_taker *take, void *context)
+bool jm__extrapolated_rows_each(jm__views *v, size_t b, jm__extrapolated_taker *take, void *context)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const lending l = {v, b, &part->stood, &part->work->tally, take, context};
-    if (part->stood.stands == NULL || l.tally->lent.items.count == 0) return true;
-    if (part->stood.rows != JM_STOOD_BY_STEP) {
+    const lending l = {v, b, &part->extrapolated, &part->work->tally, take, context};
+    if (part->extrapolated.strata == NULL || l.tally->lent.items.count == 0) return true;
+    if (part->extrapolated.rows != JM_EXTRAPOLATED_BY_STEP) {
         give_to_others(&l);
         return true;
     }
@@ -173,24 +174,24 @@ bool jm__stood_rows_each(jm__views *v, size_t b, jm__stood_taker *take, void *co
     return fine;
 }
 
-void jm__stood_calls_add(jm__views *v, size_t node, size_t span)
+void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
 {
-    const jm__stood *stood = &v->a->stood;
-    uint32_t number = stood->stands == NULL ? 0 : stood->stands->lap_of_span[span];
-    if (number == 0 || !jm__lap_stands(&stood->stands->laps.items[number - 1])) return;
-    const jm__stands *stands = stood->stands;
-    uint32_t turn = stands->laps.items[number - 1].stand;
-    v->tree->nodes.items[node].stood_calls += stood->in_row[turn];
-    if (!stood->lends[turn] || stood->rows != JM_STOOD_IN_ROWS) return;
-    for (size_t s = stands->turns.count; s < stands->items.count; s++) {
-        if (stands->items.items[s].turn != turn || !(stood->steps[s] > 0)) continue;
-        size_t other = jm__view_stood_node(v, node, stands->items.items[s].span);
-        if (other != JM__NO_NODE) v->tree->nodes.items[other].stood_calls += stood->steps[s];
+    const jm__extrapolated *extrapolated = &v->a->extrapolated;
+    uint32_t number = extrapolated->strata == NULL ? 0 : extrapolated->strata->lap_of_span[span];
+    if (number == 0 || !jm__lap_strata(&extrapolated->strata->laps.items[number - 1])) return;
+    const jm__strata *strata = extrapolated->strata;
+    uint32_t turn = strata->laps.items[number - 1].stratum;
+    v->tree->nodes.items[node].extrapolated_calls += extrapolated->in_row[turn];
+    if (!extrapolated->lends[turn] || extrapolated->rows != JM_EXTRAPOLATED_IN_ROWS) return;
+    for (size_t s = strata->turns.count; s < strata->items.count; s++) {
+        if (strata->items.items[s].turn != turn || !(extrapolated->steps[s] > 0)) continue;
+        size_t other = jm__view_extrapolated_node(v, node, strata->items.items[s].span);
+        if (other != JM__NO_NODE) v->tree->nodes.items[other].extrapolated_calls += extrapolated->steps[s];
     }
 }
 
 /* The phase that a step lies in; JM__NO_SPAN: in none. */
-static size_t stood_phase(const jm__attribution *a, size_t step)
+static size_t extrapolated_phase(const jm__attribution *a, size_t step)
 {
     size_t span = step;
     while (span != JM__NO_SPAN && a->dataset->spans[span].kind != JM_SPAN_PHASE)
@@ -198,24 +199,25 @@ static size_t stood_phase(const jm__attribution *a, size_t step)
     return span;
 }
 
-void jm__stood_idle_off(jm__views *v, size_t b, size_t node, int state, double share)
+void jm__extrapolated_idle_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->stood.stands == NULL || !part->fit.known) return;
+    if (part->extrapolated.strata == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state];
     jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * power_w);
 }
 
 /* What tracing made in the steps of a turn is off by, against all other idle time: a share of it, in a state.
  */
-static void stood_tracing_off(jm__views *v, size_t b, size_t node, size_t turn, int state, double share)
+static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t turn, int state,
+                                     double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->stood.stands == NULL || !part->fit.known) return;
+    if (part->extrapolated.strata == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
-    const jm__stands *stands = part->stood.stands;
+    const jm__strata *strata = part->extrapolated.strata;
     uint32_t kind =
-        stands->whole_of.items[stands->turns.items[turn].kind - 1]; /* errors of its turns are as one */
+        strata->whole_of.items[strata->turns.items[turn].kind - 1]; /* errors of its turns are as one */
     for (size_t r = 0; r < JM_DRAWS; r++)
         off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.turns[turn].tracing_u_s;
     jm__draws_add(v->tree, node, b, off_s, power_w);
@@ -329,8 +331,8 @@ static const char *const texts[JM_IDLE_CAUSES] = {
 static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__tally *tally = &v->a->boards[b].work->tally;
-    for (size_t t = 0; t < v->a->boards[b].stood.stands->turns.count; t++)
-        if (tally->turns[t].tracing_u_s > 0) stood_tracing_off(v, b, node, t, state, share);
+    for (size_t t = 0; t < v->a->boards[b].extrapolated.strata->turns.count; t++)
+        if (tally->turns[t].tracing_u_s > 0) extrapolated_tracing_off(v, b, node, t, state, share);
 }
 
 /* What a cause is off by: its share of what all are, but that what tracing made does not stand for other
@@ -350,7 +352,7 @@ static void add_off(jm__views *v, size_t b, size_t node, size_t cause)
             add_tracing_off(v, b, node, state, seconds / made_s);
             continue;
         }
-        jm__stood_idle_off(v, b, node, state, seconds / all_s);
+        jm__extrapolated_idle_off(v, b, node, state, seconds / all_s);
         if (made_s > 0) add_tracing_off(v, b, node, state, -seconds / all_s);
     }
 }
@@ -364,7 +366,7 @@ static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
     size_t first = v->a->boards[b].first_column + work->columns.class_columns;
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
         jm__tree_add_busy(v->tree, node, b, first + state, work->tally.idle_s[state][cause]);
-    if (v->a->boards[b].stood.stands != NULL) add_off(v, b, node, cause);
+    if (v->a->boards[b].extrapolated.strata != NULL) add_off(v, b, node, cause);
 }
 
 static bool lasts(const jm__tally *tally, size_t cause)
@@ -434,22 +436,22 @@ static bool add_idle(void *context, size_t section, uint32_t column, double seco
 }
 
 /* Of steps that traced ones stand for, in the phases that they lie in. */
-static void add_stood(jm__views *v, size_t b)
+static void add_extrapolated(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const jm__stands *stands = part->stood.stands;
+    const jm__strata *strata = part->extrapolated.strata;
     uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
     double all_s = 0;
-    for (size_t s = 0; s < stands->items.count; s++)
+    for (size_t s = 0; s < strata->items.count; s++)
         for (int state = 0; state < JM_IDLE_STATES; state++)
-            all_s += part->work->tally.stood_idle_s[s][state];
-    for (size_t s = 0; all_s > 0 && s < stands->items.count; s++) {
-        const double *idle_s = part->work->tally.stood_idle_s[s];
+            all_s += part->work->tally.extrapolated_idle_s[s][state];
+    for (size_t s = 0; all_s > 0 && s < strata->items.count; s++) {
+        const double *idle_s = part->work->tally.extrapolated_idle_s[s];
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
             if (idle_s[state] == 0) continue;
-            size_t node = idle_node(v, stood_phase(v->a, stands->items.items[s].span));
+            size_t node = idle_node(v, extrapolated_phase(v->a, strata->items.items[s].span));
             jm__tree_add_busy(v->tree, node, b, first + state, idle_s[state]);
-            jm__stood_idle_off(v, b, node, (int)state, idle_s[state] / all_s);
+            jm__extrapolated_idle_off(v, b, node, (int)state, idle_s[state] / all_s);
         }
     }
 }
@@ -458,21 +460,21 @@ static void add_stood(jm__views *v, size_t b)
 static void part_tracing(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const jm__stands *stands = part->stood.stands;
+    const jm__strata *strata = part->extrapolated.strata;
     uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
-    for (size_t t = 0; t < stands->turns.count; t++) {
+    for (size_t t = 0; t < strata->turns.count; t++) {
         const double *made_s = part->work->tally.turns[t].tracing_s;
         double all_s = 0;
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++)
             all_s += made_s[state];
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
             if (made_s[state] == 0) continue;
-            size_t idle = idle_node(v, stood_phase(v->a, stands->items.items[t].span));
+            size_t idle = idle_node(v, extrapolated_phase(v->a, strata->items.items[t].span));
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
             jm__tree_add_busy(v->tree, idle, b, first + state, -made_s[state]);
             jm__tree_add_busy(v->tree, node, b, first + state, made_s[state]);
-            stood_tracing_off(v, b, idle, t, (int)state, -made_s[state] / all_s);
-            stood_tracing_off(v, b, node, t, (int)state, made_s[state] / all_s);
+            extrapolated_tracing_off(v, b, idle, t, (int)state, -made_s[state] / all_s);
+            extrapolated_tracing_off(v, b, node, t, (int)state, made_s[state] / all_s);
         }
     }
 }
@@ -482,8 +484,8 @@ jm_status jm__phase_idle(jm__views *v, size_t b, jm_error *err)
     idle_target to = {v, b};
     const jm__idle_walk walk = {is_phase, add_idle, &to};
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
-    if (v->a->boards[b].stood.stands == NULL) return JM_OK;
-    add_stood(v, b);
+    if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;
+    add_extrapolated(v, b);
     part_tracing(v, b);
     return JM_OK;
 }

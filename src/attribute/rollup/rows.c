@@ -467,21 +467,21 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
 /* What tracing made, at the power of each state. */
 static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
 {
-    const jm__stands *stands = &a->stands;
+    const jm__strata *strata = &a->strata;
     t->traced_steps = t->unmatched_steps = -1;
     t->tracing_slow_down = t->tracing_s = t->tracing_energy_j = NAN;
-    if (stands->laps.count == 0) return;
+    if (strata->laps.count == 0) return;
     t->traced_steps = 0;
-    for (size_t i = 0; i < stands->laps.count; i++) {
-        const jm__lap *lap = &stands->laps.items[i];
+    for (size_t i = 0; i < strata->laps.count; i++) {
+        const jm__lap *lap = &strata->laps.items[i];
         const jm__process *process = &a->dataset->processes[lap->process];
         bool mine = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
         bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
         t->traced_steps += mine && is_step && lap->traced && jm__windows_hold(&a->windows, lap->start_ns);
     }
-    t->unmatched_steps = (int64_t)stands->missing;
-    t->tracing_slow_down = stands->slow_down;
-    if (isnan(stands->slow_down)) return;
+    t->unmatched_steps = (int64_t)strata->missing;
+    t->tracing_slow_down = strata->slow_down;
+    if (isnan(strata->slow_down)) return;
     t->tracing_s = t->tracing_energy_j = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -720,8 +720,8 @@ typedef struct maker {
     jm__subtotal *sub;
     jm__means means;
     jm__row_order order;
-    double *stood_u_j;    /* [nodes]: for steps that traced ones stand for; NULL: there are none */
-    jm__board_set boards; /* of the last row: mostly those of the next one */
+    double *extrapolated_u_j; /* [nodes]: for steps that traced ones stand for; NULL: there are none */
+    jm__board_set boards;     /* of the last row: mostly those of the next one */
     const char *boards_text;
 } maker;
 
@@ -782,7 +782,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     const jm__subtotal *sub = &m->sub[n];
     double half_j = hypot(sub->energy.half_j, JM_NORMAL_95 * hypot(sub->measured_u_j, sub->whole_u_j));
     if (node->whole) half_j = JM_NORMAL_95 * node->whole_u_j;
-    if (m->stood_u_j != NULL) half_j = hypot(half_j, JM_NORMAL_95 * m->stood_u_j[n]);
+    if (m->extrapolated_u_j != NULL) half_j = hypot(half_j, JM_NORMAL_95 * m->extrapolated_u_j[n]);
     *row = nothing_yet;
     row->name = node->name;
     row->path = node->path;
@@ -849,7 +849,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
     JM_TRY(jm__means_find(&m->means, m->a, err));
     JM_TRY(subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
     JM_TRY(phase_totals_share(m->sub, m->tree, m->a, err));
-    if (!jm__draws_u_j(&m->stood_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
+    if (!jm__draws_u_j(&m->extrapolated_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
     JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->options.by, err));
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");
     for (size_t i = 0; i < m->tree->nodes.count; i++) {
@@ -877,7 +877,7 @@ jm_status jm__rows_make(jm__rows *rows, jm_report_totals *totals, jm__tree *tree
     jm_status status = m.sub != NULL ? make(rows, totals, &m, err) : jm__no_memory(err, "jm__rows_make");
     subtotals_free(m.sub, tree->nodes.count);
     jm__row_order_free(&m.order);
-    free(m.stood_u_j);
+    free(m.extrapolated_u_j);
     jm__means_free(&m.means);
     return status;
 }

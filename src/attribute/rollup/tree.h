@@ -50,7 +50,7 @@ typedef struct jm__node {
     const char *kind;
     const char *type; /* of a layer; NULL: none told */
     int64_t calls;
-    double stood_calls; /* of steps that traced ones stand for: they come on top when all are there */
+    double extrapolated_calls; /* of steps that traced ones stand for: they come on top when all are there */
     int64_t amounts[JM_AMOUNTS]; /* of the steps in it, 0: none told */
     jm__spent spent;             /* its own */
     double shared_s;             /* busy time of its that is in rows beside it: cells in `shared` */

@@ -397,7 +397,7 @@ size_t jm__view_phase_node(jm__views *v, size_t section)
     return jm__view_node_under(v, container, leaf, leaf);
 }
 
-size_t jm__view_stood_node(jm__views *v, size_t node, size_t step)
+size_t jm__view_extrapolated_node(jm__views *v, size_t node, size_t step)
 {
     static const char none[] = " (no layer)";
     const char *name = v->tree->nodes.items[node].name, *kind = v->tree->nodes.items[node].kind;

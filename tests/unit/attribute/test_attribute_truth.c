@@ -263,7 +263,7 @@ static void test_rows_add_up_to_the_total_in_every_view_with_several_boards(void
     syn_free(s);
 }
 
-static void test_a_path_and_kind_stand_once_in_a_report(void **state)
+static void test_a_path_and_kind_stratum_once_in_a_report(void **state)
 {
     (void)state;
     synthetic *s = two_ranks();
@@ -1029,7 +1029,7 @@ int main(void)
         cmocka_unit_test(test_intervals_hold_the_truth_as_often_as_they_say),
         cmocka_unit_test(test_intervals_hold_where_power_depends_on_what_runs_around),
         cmocka_unit_test(test_rows_add_up_to_the_total_in_every_view_with_several_boards),
-        cmocka_unit_test(test_a_path_and_kind_stand_once_in_a_report),
+        cmocka_unit_test(test_a_path_and_kind_stratum_once_in_a_report),
         cmocka_unit_test(test_a_layer_holds_forward_backward_and_its_children_once),
         cmocka_unit_test(test_a_phase_alone_on_its_board_is_measured),
         cmocka_unit_test(test_a_phase_inside_itself_counts_once),

@@ -15,22 +15,22 @@ static const double least_u = 0.01, single_u = 0.1;
 /* Steps that the turn 0 of so many laps stands for; `times_s` comes again and again. */
 static double u_of(uint32_t turn_laps, size_t laps, const double *times_s, size_t times)
 {
-    jm__stands stands = {0};
-    assert_true(jm__vec_push(&stands.turns, ((jm__turn){.laps = turn_laps})));
+    jm__strata strata = {0};
+    assert_true(jm__vec_push(&strata.turns, ((jm__turn){.laps = turn_laps})));
     int64_t now_ns = 0;
     for (size_t i = 0; i < laps; i++) {
         int64_t end_ns = now_ns + (int64_t)(times_s[i % times] * 1e9);
         assert_true(
-            jm__vec_push(&stands.laps, ((jm__lap){.start_ns = now_ns, .step_end_ns = end_ns, .stand = 0})));
+            jm__vec_push(&strata.laps, ((jm__lap){.start_ns = now_ns, .step_end_ns = end_ns, .stratum = 0})));
         now_ns = end_ns + 1000000;
     }
-    assert_true(jm__lone_find(&stands));
-    assert_int_equal(stands.lone.count, 1);
-    assert_int_equal(stands.lone.items[0].turn, 0);
-    double u = stands.lone.items[0].relative_u;
-    free(stands.turns.items);
-    free(stands.laps.items);
-    free(stands.lone.items);
+    assert_true(jm__lone_find(&strata));
+    assert_int_equal(strata.lone.count, 1);
+    assert_int_equal(strata.lone.items[0].turn, 0);
+    double u = strata.lone.items[0].relative_u;
+    free(strata.turns.items);
+    free(strata.laps.items);
+    free(strata.lone.items);
     return u;
 }
 

@@ -271,7 +271,7 @@ static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_
     jm__row_order_free(&order);
 }
 
-static void test_rows_stand_as_the_program_ran_or_by_their_energy(void **state)
+static void test_rows_stratum_as_the_program_ran_or_by_their_energy(void **state)
 {
     (void)state;
     enum { NODES = 8 };
@@ -352,7 +352,7 @@ int main(void)
         cmocka_unit_test(test_a_row_is_shown_if_it_or_what_is_below_has_anything),
         cmocka_unit_test(test_a_row_without_work_has_the_time_of_its_span),
         cmocka_unit_test(test_what_was_measured_as_a_whole_is_told_as_such_if_its_parts_are_that_time),
-        cmocka_unit_test(test_rows_stand_as_the_program_ran_or_by_their_energy),
+        cmocka_unit_test(test_rows_stratum_as_the_program_ran_or_by_their_energy),
         cmocka_unit_test(test_calls_of_one_layer_are_alike_column_by_column),
         cmocka_unit_test(test_nodes_are_told_apart_by_path_and_kind),
     };

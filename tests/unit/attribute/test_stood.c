@@ -220,7 +220,7 @@ static void test_what_grows_is_told_by_the_turns_around_it(void **state)
 }
 
 /* As a budget for tracing does it: first steps are traced, and take their time. */
-static void test_a_warm_up_stands_for_nothing_but_itself(void **state)
+static void test_a_warm_up_strata_for_nothing_but_itself(void **state)
 {
     (void)state;
     duty_options of = usual(18, 25);
@@ -627,7 +627,7 @@ int main(void)
         cmocka_unit_test(test_work_that_was_traced_in_full_is_not_moved_by_what_was_not),
         cmocka_unit_test(test_intervals_hold_where_steps_differ),
         cmocka_unit_test(test_what_grows_is_told_by_the_turns_around_it),
-        cmocka_unit_test(test_a_warm_up_stands_for_nothing_but_itself),
+        cmocka_unit_test(test_a_warm_up_strata_for_nothing_but_itself),
         cmocka_unit_test(test_work_takes_no_more_time_than_its_steps_did),
         cmocka_unit_test(test_steps_of_other_phases_are_told_by_their_own),
         cmocka_unit_test(test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another),
