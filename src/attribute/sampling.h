@@ -19,6 +19,6 @@ jm_status jm__strata_find(jm__strata *out, const jm__strata_wanted *wanted, jm_e
 /* In this order. False if memory is out. */
 
 /* Kinds with a single turn. */
-bool jm__lone_find(jm__strata *out);
+bool jm__single_burst_find(jm__strata *out);
 
 #endif

@@ -389,7 +389,7 @@ jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data,
     if (status == JM_OK) status = jm__qr_init(&joint, columns, err);
     double noise_w = joint_prior->noise.noise_w, expected = joint_prior->noise.readings;
     double expected_square = expected * noise_w * noise_w;
-    for (int turn = 0; status == JM_OK && turn < 4; turn++) {
+    for (int burst = 0; status == JM_OK && burst < 4; burst++) {
         jm__joint_prior_append(&joint, data, joint_prior, noise_w, row);
         status = jm__nnls_solve(&joint, joint_prior->most_w, posterior->power_w, is_free, err);
         if (status == JM_OK)

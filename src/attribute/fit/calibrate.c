@@ -262,7 +262,7 @@ static jm_status evaluate(search *s, double lag_u, double width_u, double *out, 
 {
     JM_TRY(jm__pass_fold(s->pass, response_at(s, lag_u, width_u), &s->data, err));
     double noise_w = s->noise_w > 0 ? s->noise_w : (s->joint_prior->noise.noise_w);
-    for (int turn = 0; turn < (s->noise_w > 0 ? 1 : 3); turn++) {
+    for (int burst = 0; burst < (s->noise_w > 0 ? 1 : 3); burst++) {
         jm__joint_prior_append(&s->joint, &s->data, s->joint_prior, noise_w, s->row);
         double rest =
             s->data.triangle[s->data.columns * s->data.stride + s->data.columns]; /* no x removes it */
@@ -356,7 +356,7 @@ static jm_status find(search *s, jm__calibration *out, jm_error *err)
     double step = 1, least = 0.125;
     JM_TRY(evaluate(s, 0, 0, &at.sum, err));
     JM_TRY(look_around(s, &at, step, err));
-    for (int turn = 0; turn < MOVES; turn++) {
+    for (int burst = 0; burst < MOVES; burst++) {
         bool moved;
         star before = at;
         JM_TRY(descend(s, &at, step, &moved, err));

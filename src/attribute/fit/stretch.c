@@ -59,7 +59,7 @@ static void to_basis(double *values, const jm__qr *data)
 }
 
 /* The lower half of the transpose in place of a matrix's own: nothing reads the upper half. */
-static void turn(double *matrix, size_t n)
+static void burst(double *matrix, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         for (size_t j = 0; j < i; j++)
@@ -75,7 +75,7 @@ static void take_triangle(weigher *w)
             w->rows[i * (n + 1) + k] = data->triangle[k * data->stride + i];
         to_basis(memcpy(w->errors + i * n, w->of->scores + i * n, n * sizeof(double)), data);
     }
-    turn(w->errors, n);
+    burst(w->errors, n);
     for (size_t i = 0; i < n; i++)
         to_basis(w->errors + i * n, data);
 }

@@ -612,7 +612,7 @@ static void say_untraced(jm__note_writer *w)
     if (jm__windows_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
     double traced_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
     double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
-    bool by_steps = a->strata.laps.count > 0;
+    bool by_steps = a->strata.step_intervals.count > 0;
     if (by_steps && traced_s > negligible_share * run_s) return;
     jm__warn(w,
              "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
@@ -649,11 +649,12 @@ typedef struct traced_steps {
 static traced_steps count_steps(const jm__attribution *a)
 {
     traced_steps count = {0};
-    for (size_t i = 0; i < a->strata.laps.count; i++) {
-        const jm__lap *lap = &a->strata.laps.items[i];
-        bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
-        if (!is_step || !jm__windows_hold(&a->windows, lap->start_ns)) continue;
-        count.traced += lap->traced;
+    for (size_t i = 0; i < a->strata.step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &a->strata.step_intervals.items[i];
+        bool is_step =
+            jm__told_is_step(&a->told, &a->dataset->spans[step_interval->span]); /* or a phase without any */
+        if (!is_step || !jm__windows_hold(&a->windows, step_interval->start_ns)) continue;
+        count.traced += step_interval->traced;
         count.all++;
     }
     return count;
@@ -704,14 +705,14 @@ static void say_missing(jm__note_writer *w)
              strata->missing);
 }
 
-static void say_lone(jm__note_writer *w)
+static void say_single_burst(jm__note_writer *w)
 {
     const jm__strata *strata = &w->a->strata;
     double alone_s = 0, all_s = 0;
     for (size_t i = 0; i < strata->items.count && w->a->extrapolated.strata != NULL; i++)
         all_s += w->a->extrapolated.seconds[i];
-    for (size_t i = 0; i < strata->lone.count && w->a->extrapolated.strata != NULL; i++)
-        alone_s += w->a->extrapolated.seconds[strata->lone.items[i].turn];
+    for (size_t i = 0; i < strata->single_burst.count && w->a->extrapolated.strata != NULL; i++)
+        alone_s += w->a->extrapolated.seconds[strata->single_burst.items[i].burst];
     if (!(alone_s > 0)) return;
     jm__say(
         w,
@@ -722,10 +723,10 @@ static void say_lone(jm__note_writer *w)
 
 static void notes_of_strata(jm__note_writer *w)
 {
-    if (w->a->strata.laps.count == 0) return;
+    if (w->a->strata.step_intervals.count == 0) return;
     say_traced(w);
     say_missing(w);
-    say_lone(w);
+    say_single_burst(w);
 }
 
 static void notes_of_recording(jm__note_writer *w)

@@ -8,7 +8,7 @@
 
 /* So many steps of a row that a turn's traced ones stand for. */
 typedef struct target {
-    uint32_t turn, row;
+    uint32_t burst, row;
     double steps;
 } target;
 
@@ -27,10 +27,10 @@ typedef struct lending {
     void *context;
 } lending;
 
-static bool add_target(targets *all, uint32_t turn, uint32_t row, double steps)
+static bool add_target(targets *all, uint32_t burst, uint32_t row, double steps)
 {
-    const uint32_t key[2] = {turn, row};
-    const target fresh = {turn, row, steps};
+    const uint32_t key[2] = {burst, row};
+    const target fresh = {burst, row, steps};
     all->at.key_size = sizeof key;
     const jm__map_value *known = jm__map_find(&all->at, key);
     if (known != NULL) {
@@ -41,19 +41,20 @@ static bool add_target(targets *all, uint32_t turn, uint32_t row, double steps)
 }
 
 /* The row of a single step, or of the requests that it worked on. */
-static bool row_of_step(jm__views *v, const jm__lap *lap, uint32_t *row)
+static bool row_of_step(jm__views *v, const jm__step_interval *step_interval, uint32_t *row)
 {
     const jm__attribution *a = v->a;
     const jm__dataset *d = a->dataset;
     bool requests = a->options.by == JM_BY_REQUEST;
-    bool mine = jm__dataset_process_has_pid(d, d->processes[lap->process].id, a->options.process_id);
+    bool mine =
+        jm__dataset_process_has_pid(d, d->processes[step_interval->process].id, a->options.process_id);
     if (requests) {
-        uint32_t batch = a->batches.of_step[lap->span];
+        uint32_t batch = a->batches.of_step[step_interval->span];
         *row = !mine ? JM_REQUESTS_OTHERS : batch == 0 ? JM_REQUESTS_NONE : JM_REQUESTS_FIRST + batch - 1;
         return true;
     }
-    size_t node =
-        mine ? jm__view_span_node(v, lap->span) : jm__tree_top(v->tree, "(other processes)", "outside");
+    size_t node = mine ? jm__view_span_node(v, step_interval->span)
+                       : jm__tree_top(v->tree, "(other processes)", "outside");
     *row = (uint32_t)node;
     return node != JM__NO_NODE;
 }
@@ -61,12 +62,13 @@ static bool row_of_step(jm__views *v, const jm__lap *lap, uint32_t *row)
 static bool find_by_step(targets *out, const lending *l)
 {
     const jm__strata *strata = l->extrapolated->strata;
-    for (size_t i = 0; i < strata->laps.count; i++) {
-        const jm__lap *lap = &strata->laps.items[i];
+    for (size_t i = 0; i < strata->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
         uint32_t row;
-        if (!(l->extrapolated->of_lap[i] > 0)) continue;
-        if (!row_of_step(l->views, lap, &row)) return false;
-        if (!add_target(out, strata->items.items[lap->stratum].turn, row, (double)l->extrapolated->of_lap[i]))
+        if (!(l->extrapolated->of_step_interval[i] > 0)) continue;
+        if (!row_of_step(l->views, step_interval, &row)) return false;
+        if (!add_target(out, strata->items.items[step_interval->stratum].burst, row,
+                        (double)l->extrapolated->of_step_interval[i]))
             return false;
     }
     return true;
@@ -77,56 +79,57 @@ static bool find_by_step(targets *out, const lending *l)
 static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, double steps)
 {
     const jm__extrapolated *extrapolated = l->extrapolated;
-    const jm__turn *turns = extrapolated->strata->turns.items;
+    const jm__traced_burst *bursts = extrapolated->strata->bursts.items;
     jm__work_cell mine = l->tally->lent.items.items[cell];
-    uint32_t turn = l->tally->lent_rows.items[mine.row].turn;
+    uint32_t burst = l->tally->lent_rows.items[mine.row].burst;
     const double *parts = extrapolated->parts + (size_t)of * JM_DRAWS,
                  *alone = l->tally->lent.off_s.items + cell * JM_DRAWS;
-    double off_s[JM_DRAWS], share = of == turn ? -steps : steps * turns[of].laps / turns[turn].laps;
+    double off_s[JM_DRAWS],
+        share = of == burst ? -steps : steps * bursts[of].step_intervals / bursts[burst].step_intervals;
     for (size_t r = 0; r < JM_DRAWS; r++)
-        off_s[r] = share * parts[r] * mine.seconds + (of == turn ? steps * alone[r] : 0);
+        off_s[r] = share * parts[r] * mine.seconds + (of == burst ? steps * alone[r] : 0);
     mine.row = row;
     mine.calls = 0;
-    mine.seconds *= of == turn ? steps : 0;
-    mine.extrapolated_calls *= of == turn ? steps : 0;
+    mine.seconds *= of == burst ? steps : 0;
+    mine.extrapolated_calls *= of == burst ? steps : 0;
     mine.start_ns = INT64_MAX;
     mine.end_ns = INT64_MIN;
     l->take(l->context, l->board, &mine, off_s);
 }
 
 /* The turns that a cell of this one tells of: itself, and those whose partner it is. */
-static size_t told_by(uint32_t of[3], const jm__extrapolated *extrapolated, uint32_t turn)
+static size_t told_by(uint32_t of[3], const jm__extrapolated *extrapolated, uint32_t burst)
 {
     size_t count = 0;
-    of[count++] = turn;
-    if (turn > 0 && extrapolated->partner[turn - 1] == turn) of[count++] = turn - 1;
-    if (turn + 1 < extrapolated->strata->turns.count && extrapolated->partner[turn + 1] == turn)
-        of[count++] = turn + 1;
+    of[count++] = burst;
+    if (burst > 0 && extrapolated->partner[burst - 1] == burst) of[count++] = burst - 1;
+    if (burst + 1 < extrapolated->strata->bursts.count && extrapolated->partner[burst + 1] == burst)
+        of[count++] = burst + 1;
     return count;
 }
 
-static int by_turn(const void *a, const void *b)
+static int by_burst(const void *a, const void *b)
 {
     const target *left = a, *right = b;
-    if (left->turn != right->turn) return left->turn < right->turn ? -1 : 1;
+    if (left->burst != right->burst) return left->burst < right->burst ? -1 : 1;
     return (left->row > right->row) - (left->row < right->row);
 }
 
 /* Each cell, to all rows of its turn. */
 static bool give_by_step(const lending *l, targets *all)
 {
-    size_t turns = l->extrapolated->strata->turns.count, cells = l->tally->lent.items.count;
-    size_t *first = calloc(turns + 2, sizeof *first);
+    size_t bursts = l->extrapolated->strata->bursts.count, cells = l->tally->lent.items.count;
+    size_t *first = calloc(bursts + 2, sizeof *first);
     if (first == NULL) return false;
-    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_turn);
-    for (size_t t = 0, i = 0; t <= turns; t++) {
-        while (i < all->count && all->items[i].turn < t)
+    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_burst);
+    for (size_t t = 0, i = 0; t <= bursts; t++) {
+        while (i < all->count && all->items[i].burst < t)
             i++;
         first[t] = i;
     }
     for (size_t c = 0; c < cells; c++) {
-        uint32_t turn = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].turn, of[3];
-        size_t count = told_by(of, l->extrapolated, turn);
+        uint32_t burst = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].burst, of[3];
+        size_t count = told_by(of, l->extrapolated, burst);
         for (size_t k = 0; k < count; k++)
             for (size_t i = first[of[k]]; i < first[of[k] + 1]; i++)
                 give(l, c, of[k], all->items[i].row, all->items[i].steps);
@@ -135,14 +138,14 @@ static bool give_by_step(const lending *l, targets *all)
     return true;
 }
 
-static void give_to_strata(const lending *l, size_t cell, uint32_t row, uint32_t turn)
+static void give_to_strata(const lending *l, size_t cell, uint32_t row, uint32_t burst)
 {
     const jm__strata *strata = l->extrapolated->strata;
-    for (size_t s = strata->turns.count; s < strata->items.count; s++) {
+    for (size_t s = strata->bursts.count; s < strata->items.count; s++) {
         const jm__stratum *stratum = &strata->items.items[s];
-        if (stratum->turn != turn || !(l->extrapolated->steps[s] > 0)) continue;
+        if (stratum->burst != burst || !(l->extrapolated->steps[s] > 0)) continue;
         size_t node = jm__view_extrapolated_node(l->views, row, stratum->span);
-        if (node != JM__NO_NODE) give(l, cell, turn, (uint32_t)node, l->extrapolated->steps[s]);
+        if (node != JM__NO_NODE) give(l, cell, burst, (uint32_t)node, l->extrapolated->steps[s]);
     }
 }
 
@@ -152,7 +155,7 @@ static void give_to_others(const lending *l)
     for (size_t c = 0; c < l->tally->lent.items.count; c++) {
         const jm__lent_row from = l->tally->lent_rows.items[l->tally->lent.items.items[c].row];
         uint32_t of[3];
-        size_t count = told_by(of, l->extrapolated, from.turn);
+        size_t count = told_by(of, l->extrapolated, from.burst);
         for (size_t k = 0; k < count; k++)
             give_to_strata(l, c, from.row, of[k]);
     }
@@ -177,14 +180,15 @@ bool jm__extrapolated_rows_each(jm__views *v, size_t b, jm__extrapolated_taker *
 void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
 {
     const jm__extrapolated *extrapolated = &v->a->extrapolated;
-    uint32_t number = extrapolated->strata == NULL ? 0 : extrapolated->strata->lap_of_span[span];
-    if (number == 0 || !jm__lap_strata(&extrapolated->strata->laps.items[number - 1])) return;
+    uint32_t number = extrapolated->strata == NULL ? 0 : extrapolated->strata->step_interval_of_span[span];
+    if (number == 0 || !jm__step_interval_strata(&extrapolated->strata->step_intervals.items[number - 1]))
+        return;
     const jm__strata *strata = extrapolated->strata;
-    uint32_t turn = strata->laps.items[number - 1].stratum;
-    v->tree->nodes.items[node].extrapolated_calls += extrapolated->in_row[turn];
-    if (!extrapolated->lends[turn] || extrapolated->rows != JM_EXTRAPOLATED_IN_ROWS) return;
-    for (size_t s = strata->turns.count; s < strata->items.count; s++) {
-        if (strata->items.items[s].turn != turn || !(extrapolated->steps[s] > 0)) continue;
+    uint32_t burst = strata->step_intervals.items[number - 1].stratum;
+    v->tree->nodes.items[node].extrapolated_calls += extrapolated->in_row[burst];
+    if (!extrapolated->lends[burst] || extrapolated->rows != JM_EXTRAPOLATED_IN_ROWS) return;
+    for (size_t s = strata->bursts.count; s < strata->items.count; s++) {
+        if (strata->items.items[s].burst != burst || !(extrapolated->steps[s] > 0)) continue;
         size_t other = jm__view_extrapolated_node(v, node, strata->items.items[s].span);
         if (other != JM__NO_NODE) v->tree->nodes.items[other].extrapolated_calls += extrapolated->steps[s];
     }
@@ -209,7 +213,7 @@ void jm__extrapolated_idle_off(jm__views *v, size_t b, size_t node, int state, d
 
 /* What tracing made in the steps of a turn is off by, against all other idle time: a share of it, in a state.
  */
-static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t turn, int state,
+static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t burst, int state,
                                      double share)
 {
     const jm__board_part *part = &v->a->boards[b];
@@ -217,9 +221,9 @@ static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
     const jm__strata *strata = part->extrapolated.strata;
     uint32_t kind =
-        strata->whole_of.items[strata->turns.items[turn].kind - 1]; /* errors of its turns are as one */
+        strata->whole_of.items[strata->bursts.items[burst].kind - 1]; /* errors of its turns are as one */
     for (size_t r = 0; r < JM_DRAWS; r++)
-        off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.turns[turn].tracing_u_s;
+        off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.bursts[burst].tracing_u_s;
     jm__draws_add(v->tree, node, b, off_s, power_w);
 }
 
@@ -331,8 +335,8 @@ static const char *const texts[JM_IDLE_CAUSES] = {
 static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__tally *tally = &v->a->boards[b].work->tally;
-    for (size_t t = 0; t < v->a->boards[b].extrapolated.strata->turns.count; t++)
-        if (tally->turns[t].tracing_u_s > 0) extrapolated_tracing_off(v, b, node, t, state, share);
+    for (size_t t = 0; t < v->a->boards[b].extrapolated.strata->bursts.count; t++)
+        if (tally->bursts[t].tracing_u_s > 0) extrapolated_tracing_off(v, b, node, t, state, share);
 }
 
 /* What a cause is off by: its share of what all are, but that what tracing made does not stand for other
@@ -462,8 +466,8 @@ static void part_tracing(jm__views *v, size_t b)
     const jm__board_part *part = &v->a->boards[b];
     const jm__strata *strata = part->extrapolated.strata;
     uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
-    for (size_t t = 0; t < strata->turns.count; t++) {
-        const double *made_s = part->work->tally.turns[t].tracing_s;
+    for (size_t t = 0; t < strata->bursts.count; t++) {
+        const double *made_s = part->work->tally.bursts[t].tracing_s;
         double all_s = 0;
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++)
             all_s += made_s[state];

@@ -130,14 +130,15 @@ static bool add_extrapolated(const idle_target *to)
     for (size_t s = 0; s < extrapolated->strata->items.count; s++)
         for (int state = 0; state < JM_IDLE_STATES; state++)
             all_s += part->work->tally.extrapolated_idle_s[s][state];
-    for (size_t i = 0; fine && all_s > 0 && i < extrapolated->strata->laps.count; i++) {
-        const jm__lap *lap = &extrapolated->strata->laps.items[i];
-        if (!(extrapolated->of_lap[i] > 0)) continue;
-        double part_of = (double)extrapolated->of_lap[i] / extrapolated->steps[lap->stratum];
+    for (size_t i = 0; fine && all_s > 0 && i < extrapolated->strata->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &extrapolated->strata->step_intervals.items[i];
+        if (!(extrapolated->of_step_interval[i] > 0)) continue;
+        double part_of =
+            (double)extrapolated->of_step_interval[i] / extrapolated->steps[step_interval->stratum];
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double idle_s = part_of * part->work->tally.extrapolated_idle_s[lap->stratum][state];
-            fine = add_step_idle(to, lap->span, state, idle_s);
-            if (idle_s > 0) add_step_off(to, lap->span, state, idle_s / all_s);
+            double idle_s = part_of * part->work->tally.extrapolated_idle_s[step_interval->stratum][state];
+            fine = add_step_idle(to, step_interval->span, state, idle_s);
+            if (idle_s > 0) add_step_off(to, step_interval->span, state, idle_s / all_s);
         }
     }
     return fine;
@@ -150,16 +151,16 @@ static bool part_tracing(const idle_target *to)
     const jm__strata *strata = part->extrapolated.strata;
     jm__views *v = to->views;
     bool fine = true;
-    for (size_t i = 0; fine && i < strata->laps.count; i++) {
-        const jm__lap *lap = &strata->laps.items[i];
-        if (!jm__lap_strata(lap)) continue;
-        double each = 1 / (double)strata->turns.items[lap->stratum].laps;
+    for (size_t i = 0; fine && i < strata->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
+        if (!jm__step_interval_strata(step_interval)) continue;
+        double each = 1 / (double)strata->bursts.items[step_interval->stratum].step_intervals;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double made_s = each * part->work->tally.turns[lap->stratum].tracing_s[state];
+            double made_s = each * part->work->tally.bursts[step_interval->stratum].tracing_s[state];
             if (made_s == 0) continue;
             size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
-            fine = add_step_idle(to, lap->span, state, -made_s);
+            fine = add_step_idle(to, step_interval->span, state, -made_s);
             if (node == JM__NO_NODE) continue;
             v->tree->nodes.items[node].spent.busy_s += made_s;
             jm__tree_add(v->tree, node,

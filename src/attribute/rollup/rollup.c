@@ -312,7 +312,7 @@ static bool is_always_recorded(const jm__span *span)
 /* A phase may begin before the first step of its that is told. */
 static bool holds_steps(const jm__attribution *a, const jm__span *span)
 {
-    return a->strata.laps.count > 0 && jm__span_kind_is_container(span->kind) &&
+    return a->strata.step_intervals.count > 0 && jm__span_kind_is_container(span->kind) &&
            !jm__told_is_step(&a->told, span);
 }
 
@@ -332,9 +332,10 @@ static bool strata(const jm__attribution *a, size_t i)
     const jm__span *span = &a->dataset->spans[i];
     if (a->extrapolated.strata == NULL || is_always_recorded(span) || a->options.by == JM_BY_SPAN)
         return false;
-    uint32_t lap = a->strata.lap_of_span[i];
-    return lap != 0 && jm__lap_strata(&a->strata.laps.items[lap - 1]) &&
-           a->extrapolated.of_turn[a->strata.laps.items[lap - 1].stratum] > 0;
+    uint32_t step_interval = a->strata.step_interval_of_span[i];
+    return step_interval != 0 &&
+           jm__step_interval_strata(&a->strata.step_intervals.items[step_interval - 1]) &&
+           a->extrapolated.of_burst[a->strata.step_intervals.items[step_interval - 1].stratum] > 0;
 }
 
 static void count_span(jm__views *v, size_t i, bool own)

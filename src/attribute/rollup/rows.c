@@ -470,14 +470,16 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
     const jm__strata *strata = &a->strata;
     t->traced_steps = t->unmatched_steps = -1;
     t->tracing_slow_down = t->tracing_s = t->tracing_energy_j = NAN;
-    if (strata->laps.count == 0) return;
+    if (strata->step_intervals.count == 0) return;
     t->traced_steps = 0;
-    for (size_t i = 0; i < strata->laps.count; i++) {
-        const jm__lap *lap = &strata->laps.items[i];
-        const jm__process *process = &a->dataset->processes[lap->process];
+    for (size_t i = 0; i < strata->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
+        const jm__process *process = &a->dataset->processes[step_interval->process];
         bool mine = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
-        bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
-        t->traced_steps += mine && is_step && lap->traced && jm__windows_hold(&a->windows, lap->start_ns);
+        bool is_step =
+            jm__told_is_step(&a->told, &a->dataset->spans[step_interval->span]); /* or a phase without any */
+        t->traced_steps += mine && is_step && step_interval->traced &&
+                           jm__windows_hold(&a->windows, step_interval->start_ns);
     }
     t->unmatched_steps = (int64_t)strata->missing;
     t->tracing_slow_down = strata->slow_down;

@@ -90,33 +90,36 @@ void jm__sweep_free(jm__sweep *sweep)
 bool jm__sweep_stratum(jm__sweep *s, const jm__extrapolated *extrapolated)
 {
     s->extrapolated = extrapolated;
-    s->lap_at = extrapolated->strata->laps_of[extrapolated->idle_process];
+    s->step_interval_at = extrapolated->strata->step_intervals_of[extrapolated->idle_process];
     s->tally->work.draws = s->tally->lent.draws = JM_DRAWS;
-    s->tally->turns = calloc(extrapolated->strata->turns.count + 1, sizeof *s->tally->turns);
+    s->tally->bursts = calloc(extrapolated->strata->bursts.count + 1, sizeof *s->tally->bursts);
     s->tally->extrapolated_idle_s =
         calloc(extrapolated->strata->items.count + 1, sizeof *s->tally->extrapolated_idle_s);
     s->views = calloc(extrapolated->views.count + 1, sizeof *s->views);
     for (size_t v = 0; s->views != NULL && v < extrapolated->views.count; v++)
         s->views[v] = (jm__sweep_view){.report = &extrapolated->views.items[v].report,
                                        .steady = &extrapolated->views.items[v].steady};
-    return s->tally->turns != NULL && s->tally->extrapolated_idle_s != NULL && s->views != NULL;
+    return s->tally->bursts != NULL && s->tally->extrapolated_idle_s != NULL && s->views != NULL;
 }
 
-static const jm__lap *lap_of(const jm__strata *strata, const jm__item *item, size_t span, size_t process)
+static const jm__step_interval *step_interval_of(const jm__strata *strata, const jm__item *item, size_t span,
+                                                 size_t process)
 {
-    uint32_t lap = span == JM__NO_SPAN ? 0 : strata->lap_of_span[span];
-    if (lap != 0) return &strata->laps.items[lap - 1];
-    size_t at = jm__strata_lap_at(strata, process, jm__item_launched_ns(item));
-    return at == JM__NO_LAP ? NULL : &strata->laps.items[at];
+    uint32_t step_interval = span == JM__NO_SPAN ? 0 : strata->step_interval_of_span[span];
+    if (step_interval != 0) return &strata->step_intervals.items[step_interval - 1];
+    size_t at = jm__strata_step_interval_at(strata, process, jm__item_launched_ns(item));
+    return at == JM__NO_STEP_INTERVAL ? NULL : &strata->step_intervals.items[at];
 }
 
 void jm__extrapolated_count_as(jm__counted_as *as, const jm__extrapolated *extrapolated, const jm__item *item,
                                size_t span, size_t process)
 {
     if (process == extrapolated->strata->processes || !extrapolated->uses[process]) return;
-    const jm__lap *lap = lap_of(extrapolated->strata, item, span, process);
+    const jm__step_interval *step_interval = step_interval_of(extrapolated->strata, item, span, process);
     as->view = extrapolated->view_of[process];
-    if (lap != NULL && jm__lap_strata(lap) && extrapolated->of_turn[lap->stratum] > 0) as->lap = lap;
+    if (step_interval != NULL && jm__step_interval_strata(step_interval) &&
+        extrapolated->of_burst[step_interval->stratum] > 0)
+        as->step_interval = step_interval;
 }
 
 static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
@@ -189,24 +192,24 @@ static bool count_cause(jm__sweep *s, int64_t to_ns, jm__idle_state state, const
 }
 
 /* Idle time of traced steps that stand for others goes with them: as they are by the host's time. */
-static void count_in_turns(jm__sweep *s, int64_t to_ns, jm__idle_state state, jm__seconds seconds)
+static void count_in_bursts(jm__sweep *s, int64_t to_ns, jm__idle_state state, jm__seconds seconds)
 {
     const jm__strata *strata = s->extrapolated->strata;
-    size_t end = strata->laps_of[s->extrapolated->idle_process + 1];
+    size_t end = strata->step_intervals_of[s->extrapolated->idle_process + 1];
     double length_ns = (double)(to_ns - s->now_ns);
     jm__gap gap = {.length_ns = to_ns - s->now_ns, .report_s = seconds.report_s, .after_copy = s->after_copy};
     size_t data_at = s->data_at;
     if (s->data != NULL) gap.data_s = inside_s(s->data, &data_at, s->now_ns, to_ns);
     jm__idle_cause cause = jm__idle_cause_of(&gap);
-    while (s->lap_at < end && strata->laps.items[s->lap_at].end_ns <= s->now_ns)
-        s->lap_at++;
-    for (size_t i = s->lap_at; i < end && strata->laps.items[i].start_ns < to_ns; i++) {
-        const jm__lap *lap = &strata->laps.items[i];
-        int64_t from = lap->start_ns > s->now_ns ? lap->start_ns : s->now_ns;
-        int64_t to = lap->end_ns < to_ns ? lap->end_ns : to_ns;
-        if (!jm__lap_strata(lap) || to <= from) continue;
+    while (s->step_interval_at < end && strata->step_intervals.items[s->step_interval_at].end_ns <= s->now_ns)
+        s->step_interval_at++;
+    for (size_t i = s->step_interval_at; i < end && strata->step_intervals.items[i].start_ns < to_ns; i++) {
+        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
+        int64_t from = step_interval->start_ns > s->now_ns ? step_interval->start_ns : s->now_ns;
+        int64_t to = step_interval->end_ns < to_ns ? step_interval->end_ns : to_ns;
+        if (!jm__step_interval_strata(step_interval) || to <= from) continue;
         double share = (double)(to - from) / length_ns;
-        jm__turn_sum *sum = &s->tally->turns[lap->stratum];
+        jm__burst_sum *sum = &s->tally->bursts[step_interval->stratum];
         sum->idle_s[state][cause] += (double)(to - from) * 1e-9;
         sum->report_s[state][cause] += share * seconds.report_s;
         sum->steady_s[state] += share * seconds.steady_s;
@@ -235,7 +238,7 @@ static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool told
     pass_views(s, to_ns);
     jm__seconds seconds = idle_now(s);
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
-    if (s->extrapolated != NULL && !told) count_in_turns(s, to_ns, state, seconds);
+    if (s->extrapolated != NULL && !told) count_in_bursts(s, to_ns, state, seconds);
     if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
     bool rests = !told && to_ns - s->now_ns >= rest_least_ns;
@@ -267,14 +270,14 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *portion, size_t cell)
 {
     const jm__extrapolated *extrapolated = s->extrapolated;
-    size_t turn = item->as.lap->stratum, lent = item->as.lent;
-    const double *draws = jm__extrapolated_draws(extrapolated, item->as.lap);
-    double all = extrapolated->of_turn[turn], in_row = extrapolated->in_row[turn];
+    size_t burst = item->as.step_interval->stratum, lent = item->as.lent;
+    const double *draws = jm__extrapolated_draws(extrapolated, item->as.step_interval);
+    double all = extrapolated->of_burst[burst], in_row = extrapolated->in_row[burst];
     jm__use_sum *sum = jm__use_sum_at(&s->tally->extrapolated_uses, portion->use);
     if (sum == NULL) return false;
-    s->tally->turns[turn].busy_s += portion->all_s;
+    s->tally->bursts[burst].busy_s += portion->all_s;
     jm__use_sum more = {
-        .inside = {all * portion->all_s, extrapolated->steady_of_turn[turn] * portion->all_s, 0},
+        .inside = {all * portion->all_s, extrapolated->steady_of_burst[burst] * portion->all_s, 0},
         .copies_s = all * portion->all_copies_s,
         .exposed_s = all * portion->all_exposed_s,
         .extrapolated_s = all * portion->all_s};
@@ -292,7 +295,7 @@ static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *
     if (item->as.lent != JM__NO_CELL && lent == JM__NO_CELL) return false;
     if (lent != JM__NO_CELL) {
         s->tally->lent.items.items[lent].extrapolated_s += portion->all_s;
-        if (extrapolated->alone[turn]) jm__work_cell_off(&s->tally->lent, lent, draws, portion->all_s / all);
+        if (extrapolated->alone[burst]) jm__work_cell_off(&s->tally->lent, lent, draws, portion->all_s / all);
     }
     return true;
 }
@@ -329,7 +332,7 @@ static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portio
     size_t at = cell_of(s, item, portion, &fine);
     if (!fine) return false;
     if (at != JM__NO_CELL) s->tally->work.items.items[at].seconds += portion->inside.report_s;
-    return item->as.lap == NULL || stand_for(s, item, portion, at);
+    return item->as.step_interval == NULL || stand_for(s, item, portion, at);
 }
 
 /* What is running of all kinds, before some of it ends. */
@@ -369,7 +372,8 @@ static void count_collectives(jm__sweep *s, int64_t to_ns)
         const jm__running *item = &s->running.items[i];
         if (!item->collective) continue;
         report_s = fmax(report_s, in_view(s, item->as.view).report_s);
-        if (item->as.lap != NULL) strata = fmax(strata, s->extrapolated->of_turn[item->as.lap->stratum]);
+        if (item->as.step_interval != NULL)
+            strata = fmax(strata, s->extrapolated->of_burst[item->as.step_interval->stratum]);
     }
     report_s += strata * 1e-9 * (double)(to_ns - s->now_ns);
     s->tally->collective_s += report_s;

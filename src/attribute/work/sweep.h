@@ -45,10 +45,11 @@ typedef struct jm__counted_as {
     uint32_t use;
     bool outside; /* of all spans */
     jm__place place;
-    size_t cell;        /* in the tally's work; JM__NO_CELL: nothing of it is the report's */
-    size_t sum;         /* in the tally's collectives; SIZE_MAX: it is none */
-    uint32_t view;      /* of `stood`: in which time it counts; 0: in all of the report's */
-    const jm__lap *lap; /* the traced step that it is of, if that stands for others; else NULL */
+    size_t cell;   /* in the tally's work; JM__NO_CELL: nothing of it is the report's */
+    size_t sum;    /* in the tally's collectives; SIZE_MAX: it is none */
+    uint32_t view; /* of `stood`: in which time it counts; 0: in all of the report's */
+    const jm__step_interval
+        *step_interval; /* the traced step that it is of, if that stands for others; else NULL */
     size_t lent;        /* cell of tally.lent; JM__NO_CELL: none */
 } jm__counted_as;
 
@@ -113,7 +114,7 @@ typedef struct jm__sweep {
     size_t learn_at, data_at;
     const jm__extrapolated *extrapolated; /* NULL: no steps stand for others */
     jm__sweep_view *views;                /* [stood->views] */
-    size_t extrapolated_at, lap_at;
+    size_t extrapolated_at, step_interval_at;
     bool one_gap;       /* all gaps are one idle state */
     bool before;        /* nothing has run yet */
     bool worked;        /* something has, in the report's windows */

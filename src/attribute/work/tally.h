@@ -100,7 +100,7 @@ typedef struct jm__work_cells {
 
 /* What the traced steps of one turn did on the board, whatever time is asked for: what others did, too. And
  * how long it was idle in them inside the report's windows. */
-typedef struct jm__turn_sum {
+typedef struct jm__burst_sum {
     double busy_s;
     double idle_s[JM_IDLE_STATES][JM_IDLE_CAUSES];
     double report_s[JM_IDLE_STATES][JM_IDLE_CAUSES];
@@ -108,11 +108,11 @@ typedef struct jm__turn_sum {
     double tracing_s[JM_IDLE_STATES]; /* of report_s: for being traced */
     double tracing_u_s;               /* standard uncertainty of their sum */
     double gaps[JM_IDLE_CAUSES];
-} jm__turn_sum;
+} jm__burst_sum;
 
 /* Where rows are not those of the traced work: which turn it is of, and in which row it was. */
 typedef struct jm__lent_row {
-    uint32_t turn;
+    uint32_t burst;
     uint32_t row;
 } jm__lent_row;
 
@@ -142,7 +142,7 @@ typedef struct jm__tally {
     double exposed_s;      /* of that: and no other kernel */
     /* Of steps that traced ones stand for; empty where there are none. */
     jm__use_sums extrapolated_uses; /* until jm__extrapolated_settle has added them to the others */
-    jm__turn_sum *turns;            /* [turns] */
+    jm__burst_sum *bursts;          /* [turns] */
     JM_VEC(jm__lent_row) lent_rows;
     jm__map lent_at;        /* their numbers */
     jm__work_cells lent;    /* row is one of those; seconds of traced steps, as many as there were */

@@ -143,10 +143,10 @@ static uint32_t find_row(board_pass *b, const jm__item *item)
 static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
     const jm__extrapolated *extrapolated = extrapolated_of(b);
-    if (as->lap == NULL || !extrapolated->lends[as->lap->stratum]) return true;
+    if (as->step_interval == NULL || !extrapolated->lends[as->step_interval->stratum]) return true;
     bool by_step = extrapolated->rows == JM_EXTRAPOLATED_BY_STEP;
     bool mine = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
-    const jm__lent_row row = {as->lap->stratum, by_step ? mine : find_row(b, item)};
+    const jm__lent_row row = {as->step_interval->stratum, by_step ? mine : find_row(b, item)};
     if (row.row == JM__NO_ROW) return true;
     as->lent = jm__tally_lend(&b->work->tally, row, as->use, item->calls);
     return as->lent != JM__NO_CELL;
@@ -180,7 +180,7 @@ static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as
 {
     const jm__windows *mine = counted_windows(b, as, b->work->report);
     bool starts = jm__windows_hold(counted_windows(b, as, b->pass->windows), item->start_ns);
-    double strata = as->lap == NULL ? 0 : extrapolated_of(b)->in_row[as->lap->stratum];
+    double strata = as->step_interval == NULL ? 0 : extrapolated_of(b)->in_row[as->step_interval->stratum];
     as->cell = JM__NO_CELL;
     as->sum = SIZE_MAX;
     if (!starts && strata <= 0 && jm__windows_overlap_ns(mine, item->start_ns, item->end_ns) == 0)

@@ -578,8 +578,8 @@ static void test_a_kernel_split_at_random_into_two_labels_agrees_with_itself(voi
 {
     (void)state;
     int agree = 0;
-    const int turns = proof_seeds(20);
-    for (uint64_t seed = 1; seed <= (uint64_t)turns; seed++) {
+    const int bursts = proof_seeds(20);
+    for (uint64_t seed = 1; seed <= (uint64_t)bursts; seed++) {
         synthetic *s = syn_create(100 + seed, 1, 40000);
         int64_t start = JM_NS_PER_S, end = 31 * JM_NS_PER_S;
         syn_class(s, "left", 8, 600);
@@ -600,7 +600,7 @@ static void test_a_kernel_split_at_random_into_two_labels_agrees_with_itself(voi
         jm_report_free(report);
         syn_free(s);
     }
-    assert_true(agree >= turns - turns / 20);
+    assert_true(agree >= bursts - bursts / 20);
 }
 
 /* Three kernels that always run one after the other cannot be told apart, but their layer can: of each, the

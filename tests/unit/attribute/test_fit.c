@@ -419,7 +419,7 @@ typedef struct seen {
     jm__stretch_input input;
 } seen;
 
-static void seen_make(seen *s, double d, int turn)
+static void seen_make(seen *s, double d, int burst)
 {
     static const uint32_t column_of[] = {0};
     enum { READINGS = 100 };
@@ -433,7 +433,7 @@ static void seen_make(seen *s, double d, int turn)
     for (int r = 0; r < READINGS; r++)
         assert_true(jm__vec_push(
             &s->readings,
-            ((jm_reading){.t_ns = 1000000 + r * 1000000, .value = 500 + d + (r / turn % 2 == 0 ? 5 : -5)})));
+            ((jm_reading){.t_ns = 1000000 + r * 1000000, .value = 500 + d + (r / burst % 2 == 0 ? 5 : -5)})));
     assert_int_equal(jm__prior_init(&s->prior, JM_PROVENANCE_WEAK, 1, NULL), JM_OK);
     assert_int_equal(jm__prior_add_power(&s->prior, 0, 500, 150, NULL), JM_OK);
     assert_int_equal(jm__joint_prior_make(&s->weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
@@ -456,13 +456,13 @@ static void seen_free(seen *s)
 static void test_a_stretch_tells_how_neighbours_hang_together(void **state)
 {
     (void)state;
-    for (int turn = 1; turn <= 10; turn += 9) {
+    for (int burst = 1; burst <= 10; burst += 9) {
         seen s;
         jm__stretch stretch;
-        seen_make(&s, 20, turn);
+        seen_make(&s, 20, burst);
         assert_int_equal(jm__stretch_solve(&stretch, &s.input, NULL), JM_OK);
         assert_near(stretch.residual_w, 5, 0.01);
-        assert_near(stretch.correlation, turn == 1 ? -1 : (90.0 - 9) / 99, 0.01);
+        assert_near(stretch.correlation, burst == 1 ? -1 : (90.0 - 9) / 99, 0.01);
         jm__stretch_free(&stretch);
         seen_free(&s);
     }

@@ -74,7 +74,7 @@ static jm__posterior solve(const problem *p, const double *y)
  * degrees of freedom as readings are not used up, tr(1 - C P^-1) being what is used up; the prior's noise
  * counts as two readings.
  */
-static void test_powers_and_noise_are_found_by_turns(void **state)
+static void test_powers_and_noise_are_found_by_bursts(void **state)
 {
     (void)state;
     static const size_t counts[] = {0, 3, 12, READINGS_MOST};
@@ -87,7 +87,7 @@ static void test_powers_and_noise_are_found_by_turns(void **state)
         memcpy(before, p.joint_prior.covariance, sizeof before);
         dense_invert(before, COLUMNS);
         double covariance[COLUMNS * COLUMNS], score[COLUMNS], power_w[COLUMNS], freedom = 0;
-        for (int turn = 0; turn < 4; turn++) {
+        for (int burst = 0; burst < 4; burst++) {
             double square = prior_readings * pow(prior_noise_w, 2), used = 0;
             dense_multiply(score, before, expected_w, COLUMNS, COLUMNS, 1);
             memcpy(covariance, before, sizeof covariance);
@@ -140,7 +140,7 @@ static void test_intervals_of_drawn_powers_hold_as_often_as_they_say(void **stat
         problem p = make(counts[c]);
         size_t held = 0;
         double noise_square = 0;
-        for (int turn = 0; turn < draws; turn++) {
+        for (int burst = 0; burst < draws; burst++) {
             double truth_w[COLUMNS], y[READINGS_MOST];
             draw(&p, 6, truth_w, y);
             jm__posterior said = solve(&p, y);
@@ -164,7 +164,7 @@ static void test_intervals_of_drawn_powers_hold_as_often_as_they_say(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_powers_and_noise_are_found_by_turns),
+        cmocka_unit_test(test_powers_and_noise_are_found_by_bursts),
         cmocka_unit_test(test_intervals_of_drawn_powers_hold_as_often_as_they_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

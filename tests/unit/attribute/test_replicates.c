@@ -111,8 +111,8 @@ static jm__discrepancy_seen find(program *p, const double *covariance)
 static void test_what_comes_again_with_the_work_is_seen_through_noise(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 8; turn++) {
-        program *p = make((wish){.discrepancy = 0.02 * (1 + turn), .noise_w = 15, .readings = READINGS});
+    for (int burst = 0; burst < 8; burst++) {
+        program *p = make((wish){.discrepancy = 0.02 * (1 + burst), .noise_w = 15, .readings = READINGS});
         jm__discrepancy_seen seen = find(p, exact);
         if (!(fabs(seen.square - p->discrepancy_square) < 3 * seen.u + 0.1 * p->discrepancy_square))
             fail_msg("%g +- %g W^2, not %g", seen.square, seen.u, p->discrepancy_square);
@@ -124,7 +124,7 @@ static void test_what_comes_again_with_the_work_is_seen_through_noise(void **sta
 static void test_noise_and_drift_do_not_come_again(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 8; turn++) {
+    for (int burst = 0; burst < 8; burst++) {
         program *p = make((wish){.noise_w = 10, .drift_w = 10, .readings = READINGS});
         jm__discrepancy_seen seen = find(p, exact);
         if (!(seen.square < 4 * seen.u && seen.u < 20)) fail_msg("%g +- %g W^2", seen.square, seen.u);
@@ -138,8 +138,8 @@ static void test_noise_that_powers_took_is_no_discrepancy(void **state)
 {
     (void)state;
     double sum = 0;
-    enum { TURNS = 12 };
-    for (int turn = 0; turn < TURNS; turn++) {
+    enum { BURSTS = 12 };
+    for (int burst = 0; burst < BURSTS; burst++) {
         program *p = make((wish){.noise_w = 40, .readings = 300});
         double rows[300 * COLUMNS], fitted[300];
         double information[COLUMNS * COLUMNS], covariance[COLUMNS * COLUMNS], scores[COLUMNS], moved[COLUMNS];
@@ -172,7 +172,7 @@ static void test_noise_that_powers_took_is_no_discrepancy(void **state)
         sum += seen.square - blind.square;
         release(p);
     }
-    assert_true(sum / TURNS > 10); /* W^2: what would be missed otherwise */
+    assert_true(sum / BURSTS > 10); /* W^2: what would be missed otherwise */
 }
 
 static void test_residuals_of_nothing_are_known_no_better_than_the_sensor(void **state)

@@ -172,7 +172,7 @@ static void test_a_kernel_that_draws_the_same_everywhere_stays_one(void **state)
 }
 
 /* Always in turn, so that no reading tells one from the other: what they differ by is not known. */
-static synthetic *make_in_turn(uint64_t seed, double here_w, double there_w, double *here_j, double *there_j)
+static synthetic *make_in_burst(uint64_t seed, double here_w, double there_w, double *here_j, double *there_j)
 {
     synthetic *s = syn_create(seed, 1, 400000);
     const int64_t end_ns = start_ns + 10 * JM_NS_PER_S, length_ns = 500 * JM_NS_PER_US;
@@ -203,7 +203,7 @@ static void test_a_difference_that_nothing_tells_is_as_wide_as_such_differences_
     int held = 0;
     for (uint64_t seed = 1; seed <= (uint64_t)seeds; seed++) {
         double here_j, there_j;
-        synthetic *s = make_in_turn(seed, 615, 585, &here_j, &there_j);
+        synthetic *s = make_in_burst(seed, 615, 585, &here_j, &there_j);
         jm_report *report = report_of(s, JM_BY_LAYER);
         const jm_row *here = row_of(report, "here"), *there = row_of(report, "there");
         assert_true(fabs(here->power_w / there->power_w - 1) < 0.01); /* no guess which is which */

@@ -323,7 +323,7 @@ static void test_weighed_powers_are_off_as_they_say(void **state)
     jm__joint_prior joint_prior = prior_of(&p);
     double seen[ALL * ALL] = {0}, said[ALL * ALL] = {0};
     answer last = {0};
-    for (int turn = 0; turn < draws; turn++) {
+    for (int burst = 0; burst < draws; burst++) {
         double truth[ALL], y[READINGS], off[ALL];
         draw(&p, f.before, f.noise, truth, y);
         last = estimate(&p, &joint_prior, y);

@@ -187,7 +187,7 @@ static void rows_in_full(const double *own, double *rows)
 /* After e + g (E - 1'e) of a phase's nodes, E being off by u: errors (1 - g 1') e + g u. Returns g. */
 static void measured_in_full(double *own, size_t of, double u_j, double *g)
 {
-    double sum = 0, turn[NODES * NODES], after[NODES * NODES];
+    double sum = 0, burst[NODES * NODES], after[NODES * NODES];
     memset(g, 0, NODES * sizeof *g);
     for (size_t n = 0; n < NODES; n++)
         for (size_t j = 0; j < NODES; j++)
@@ -201,8 +201,8 @@ static void measured_in_full(double *own, size_t of, double u_j, double *g)
     }
     for (size_t n = 0; n < NODES; n++) /* the transpose of 1 - g 1' */
         for (size_t j = 0; j < NODES; j++)
-            turn[j * NODES + n] = (n == j) - (is_within(j, of) ? g[n] : 0);
-    dense_around(after, turn, own, NODES, NODES);
+            burst[j * NODES + n] = (n == j) - (is_within(j, of) ? g[n] : 0);
+    dense_around(after, burst, own, NODES, NODES);
     for (size_t n = 0; n < NODES; n++)
         for (size_t j = 0; j < NODES; j++)
             own[n * NODES + j] = after[n * NODES + j] + g[n] * g[j] * u_j * u_j;
