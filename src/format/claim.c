@@ -23,7 +23,7 @@
 /* ---- who writes it. Of this very process no end mark says nothing: it may live on after a disk was full,
  * and none could be written. So it keeps a list. */
 
-/* Only in a stretch without a fork: a child finds it free. It has the list, too: files of its forebears. */
+/* Only in an interval without a fork: a child finds it free. It has the list, too: files of its forebears. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static JM_VEC(jm__written) written_here;
 

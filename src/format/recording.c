@@ -455,7 +455,7 @@ static jm_status begin(jm_recording *recording, sqlite3 **db, jm_error *err)
     return status;
 }
 
-/* The writer's lock first: who is in a stretch without a fork waits for none. */
+/* The writer's lock first: who is in an interval without a fork waits for none. */
 static void take(const jm_recording *recording)
 {
     if (recording->shared != NULL) pthread_mutex_lock(recording->lock);

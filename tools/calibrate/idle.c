@@ -23,8 +23,8 @@
 enum { JM__NOT_OF_SUITE };
 
 typedef struct jm__gaps {
-    jm__windows known; /* the phase, and what rest was recorded: there it is known what ran */
-    jm__tally tally;   /* of that time */
+    jm__intervals known; /* the phase, and what rest was recorded: there it is known what ran */
+    jm__tally tally;     /* of that time */
     jm__pieces pieces;
     uint32_t *column_of;  /* [codes of pieces] */
     double *seconds;      /* [columns], of `known` */
@@ -41,16 +41,16 @@ enum { KERNELS_MAX = 8 << 20 };
 /* The longest memory of a sensor: the average over a second, several times over. */
 static const int64_t memory_ns = 5 * JM_NS_PER_S;
 
-static jm_status find_known(jm__windows *known, const jm__lesson *l, jm_error *err)
+static jm_status find_known(jm__intervals *known, const jm__lesson *l, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
-    bool fine = jm__windows_add_all(known, &l->phase);
+    bool fine = jm__intervals_add_all(known, &l->phase);
     for (size_t i = 0; fine && i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind == JM_SPAN_PHASE && strcmp(jm__dataset_text(d, span->name_id), rest_phase) == 0)
-            fine = jm__windows_add(known, span->start_ns, jm__span_end_ns(d, span));
+            fine = jm__intervals_add(known, span->start_ns, jm__span_end_ns(d, span));
     }
-    jm__windows_normalise(known);
+    jm__intervals_normalise(known);
     return fine ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
@@ -83,7 +83,7 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
 {
     finding *f = taker;
     if (!jm__lesson_has_kernel(f->lesson, kernel)) return JM_OK;
-    if (!jm__windows_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
+    if (!jm__intervals_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
     f->too_many = f->too_many || f->items.count == KERNELS_MAX;
     if (f->too_many) return JM_OK;
     size_t burst = burst_of(f->lesson, kernel->start_ns), column = JM__NOT_OF_SUITE;
@@ -108,7 +108,7 @@ static bool add_bursts(finding *f)
 
 static bool add_unknown(finding *f)
 {
-    const jm__windows *known = &f->gaps->known;
+    const jm__intervals *known = &f->gaps->known;
     int64_t now_ns = known->items[0].from_ns - memory_ns;
     bool fine = true;
     for (size_t i = 0; fine && i < known->count; i++) {
@@ -191,7 +191,7 @@ static void gaps_free(jm__gaps *g)
     *g = (jm__gaps){.pieces = {.file = -1}};
 }
 
-/* ---- Readings at rest, each less the mean of its stretch: a board that cooled in between is no noise */
+/* ---- Readings at rest, each less the mean of its interval: a board that cooled in between is no noise */
 
 /* Of a reading's weight, what may lie in anything else: of 1000 W, a watt. */
 static const double awake_most = 1e-3;
@@ -205,7 +205,7 @@ static jm_status choose(jm__reading_list *out, const jm__lesson *l, jm__gaps *ga
     if (status == JM_OK) jm__design_start(&design, response);
     for (size_t i = 0; status == JM_OK && i < l->recorded_count; i++) {
         jm_reading reading = l->recorded[i];
-        if (!jm__windows_hold(&gaps->known, reading.t_ns) || !isfinite(reading.value)) continue;
+        if (!jm__intervals_hold(&gaps->known, reading.t_ns) || !isfinite(reading.value)) continue;
         if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
         if (jm__design_row(&design, reading.t_ns)[rest] < 1 - awake_most) continue;
         if (!jm__vec_push(out, reading)) status = jm__no_memory(err, "jm_model_learn");
@@ -214,11 +214,11 @@ static jm_status choose(jm__reading_list *out, const jm__lesson *l, jm__gaps *ga
     return status;
 }
 
-/* Returns how many stretches of neighbours there are. */
+/* Returns how many intervals of neighbours there are. */
 static size_t take_means(double *residual, const jm__pass *pass)
 {
-    size_t stretches = 0;
-    for (size_t from = 0, to; from < pass->count; from = to, stretches++) {
+    size_t intervals = 0;
+    for (size_t from = 0, to; from < pass->count; from = to, intervals++) {
         double mean_w = 0;
         for (to = from + 1; to < pass->count && jm__pass_are_neighbours(pass, to); to++)
             ;
@@ -227,7 +227,7 @@ static size_t take_means(double *residual, const jm__pass *pass)
         for (size_t i = from; i < to; i++)
             residual[i] = pass->readings[i].value - mean_w;
     }
-    return stretches;
+    return intervals;
 }
 
 /* The white part of the noise (fit/noise.h) of readings that remember nothing but long gaps, standard; NAN:
@@ -243,8 +243,8 @@ static jm_status rest_noise_find(double *noise_w, const jm__lesson *l, jm__gaps 
     if (status == JM_OK && residual == NULL) status = jm__no_memory(err, "jm_model_learn");
     if (status == JM_OK) {
         jm__noise noise;
-        size_t stretches = take_means(residual, &pass);
-        jm__noise_of_residuals(&noise, &pass, residual, (double)(rest.count - stretches));
+        size_t intervals = take_means(residual, &pass);
+        jm__noise_of_residuals(&noise, &pass, residual, (double)(rest.count - intervals));
         if (noise.white > 0) *noise_w = sqrt(noise.white);
     }
     free(residual);

@@ -75,10 +75,10 @@ jm_status jm__suite_phase(jm__lesson *l, const char *phase, jm_error *err)
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), phase) != 0) continue;
-        if (!jm__windows_add(&l->phase, span->start_ns, jm__span_end_ns(d, span)))
+        if (!jm__intervals_add(&l->phase, span->start_ns, jm__span_end_ns(d, span)))
             return jm__no_memory(err, "jm_model_learn");
     }
-    jm__windows_normalise(&l->phase);
+    jm__intervals_normalise(&l->phase);
     if (l->phase.count > 0) return JM_OK;
     return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\" in this recording", phase);
 }
@@ -103,7 +103,7 @@ jm_status jm__suite_bursts(jm__lesson *l, const char *phase, jm_error *err)
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind != JM_SPAN_WINDOW || span->end_ns <= span->start_ns ||
-            !jm__windows_hold(&l->phase, span->start_ns))
+            !jm__intervals_hold(&l->phase, span->start_ns))
             continue;
         if (l->bursts.count > 0 && span->start_ns < l->bursts.items[l->bursts.count - 1].end_ns)
             continue; /* one inside another: the outer one is the burst */
@@ -275,7 +275,7 @@ static jm_status take_readings(jm__lesson *l, jm_error *err)
     jm__sampler_draw_free(&sampler);
     if (status != JM_OK) return status;
     for (size_t i = 0; i < l->recorded_count; i++)
-        if (jm__windows_hold(&l->phase, l->recorded[i].t_ns))
+        if (jm__intervals_hold(&l->phase, l->recorded[i].t_ns))
             l->readings[l->reading_count++] = l->recorded[i];
     return JM_OK;
 }
@@ -297,7 +297,7 @@ static jm_status take_moments(void *taker, const jm__rate_window *window, jm_err
     moments *m = taker;
     jm__lesson *l = m->lesson;
     (void)err;
-    if (!jm__windows_hold(&l->phase, window->start_ns)) return JM_OK;
+    if (!jm__intervals_hold(&l->phase, window->start_ns)) return JM_OK;
     m->windows++;
     if (!(window->clock_mhz <= l->clock_mhz)) l->clock_mhz = window->clock_mhz;
     for (size_t i = 0; i < l->count; i++) {

@@ -26,7 +26,7 @@ typedef struct jm__lesson {
     const jm__dataset *dataset;
     const jm_board *board;
     const jm_sensor *sensor;
-    jm__windows phase;
+    jm__intervals phase;
     char **metrics; /* [count] */
     size_t count;
     double *reference; /* [count]: the highest rate of each */

@@ -15,23 +15,23 @@ static bool is_always(const jm__duty *duty)
     return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S;
 }
 
-static jm__duty_stretch *last_stretch(jm__duty *duty)
+static jm__duty_interval *last_interval(jm__duty *duty)
 {
-    return duty->stretch_count > 0 ? &duty->stretches[(duty->stretch_count - 1) % JM_DUTY_STRETCHES] : NULL;
+    return duty->interval_count > 0 ? &duty->intervals[(duty->interval_count - 1) % JM_DUTY_INTERVALS] : NULL;
 }
 
-static bool goes_on(const jm__duty_stretch *stretch)
+static bool goes_on(const jm__duty_interval *interval)
 {
-    return stretch != NULL && stretch->end_ns == INT64_MAX;
+    return interval != NULL && interval->end_ns == INT64_MAX;
 }
 
-/* How much of [start, end) lies in stretches that are remembered. */
+/* How much of [start, end) lies in intervals that are remembered. */
 static int64_t sampled_of(const jm__duty *duty, int64_t start_ns, int64_t end_ns)
 {
     int64_t sum_ns = 0;
-    size_t count = duty->stretch_count < JM_DUTY_STRETCHES ? duty->stretch_count : JM_DUTY_STRETCHES;
+    size_t count = duty->interval_count < JM_DUTY_INTERVALS ? duty->interval_count : JM_DUTY_INTERVALS;
     for (size_t i = 0; i < count; i++) {
-        const jm__duty_stretch *s = &duty->stretches[i];
+        const jm__duty_interval *s = &duty->intervals[i];
         int64_t from_ns = start_ns > s->start_ns ? start_ns : s->start_ns;
         int64_t to_ns = end_ns < s->end_ns ? end_ns : s->end_ns;
         if (to_ns > from_ns) sum_ns += to_ns - from_ns;
@@ -42,7 +42,7 @@ static int64_t sampled_of(const jm__duty *duty, int64_t start_ns, int64_t end_ns
 void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t end_ns, int64_t now_ns)
 {
     jm__duty_class *class = &duty->classes[(uint64_t)class_id % JM_DUTY_CLASSES];
-    const jm__duty_stretch *last = last_stretch(duty);
+    const jm__duty_interval *last = last_interval(duty);
     duty->told_at_ns = now_ns;
     class->sampled_ns += sampled_of(duty, start_ns, end_ns);
     if (last == NULL || start_ns >= last->end_ns) {
@@ -58,7 +58,7 @@ void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t
     duty->covered_ns = end_ns;
 }
 
-/* Of a stretch, in the turn that goes on; before the first word of turns all of it is. */
+/* Of an interval, in the turn that goes on; before the first word of turns all of it is. */
 static int64_t in_burst_ns(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
 {
     if (!duty->in_bursts) return now_ns - start_ns;
@@ -78,7 +78,7 @@ void jm__duty_tell_burst(jm__duty *duty, jm__duty_burst what, int64_t t_ns)
         return;
     }
     if (what == JM_DUTY_UNTRACED) {
-        const jm__duty_stretch *last = last_stretch(duty);
+        const jm__duty_interval *last = last_interval(duty);
         if (goes_on(last)) duty->bursts_ns += in_burst_ns(duty, last->start_ns, t_ns);
         if (!duty->in_bursts || duty->in_burst) {
             duty->untraced_ns = t_ns;
@@ -129,7 +129,7 @@ static bool works(const jm__duty *duty, int64_t now_ns)
            (now_ns - alive_ns < JM_DUTY_LATE_NS || comes_soon(duty, now_ns) || always);
 }
 
-/* The stretch that goes on is to be no longer. That it waited for turns does not count, within limits. */
+/* The interval that goes on is to be no longer. That it waited for turns does not count, within limits. */
 static bool is_long_enough(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
 {
     int64_t all_ns = now_ns - start_ns;
@@ -138,14 +138,14 @@ static bool is_long_enough(const jm__duty *duty, int64_t start_ns, int64_t now_n
            all_ns >= duty->wanted_ns + JM_DUTY_SOON_NS;
 }
 
-/* What the helper may use by now. A stretch that cannot be paid to its end is not begun: most of what it
+/* What the helper may use by now. An interval that cannot be paid to its end is not begun: most of what it
  * costs is its start, and before it sees a turn it waits for one. */
 static bool may_cost(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 {
     double asked = duty->seconds_a_minute / 60, share = JM_DUTY_CPU_SHARE, wanted = (double)cpu_ns;
     if (is_always(duty)) return true;
     if (asked > share) share = asked;
-    if (duty->starts > 0 && !goes_on(last_stretch(duty))) wanted += wanted / (double)duty->starts;
+    if (duty->starts > 0 && !goes_on(last_interval(duty))) wanted += wanted / (double)duty->starts;
     return wanted <= share * (double)(now_ns - duty->began_ns) + (double)JM_DUTY_CPU_START_NS;
 }
 
@@ -165,10 +165,10 @@ static bool has_unseen(const jm__duty *duty)
     return (double)unseen_ns > JM_DUTY_UNSEEN_SHARE * (double)duty->since_ns;
 }
 
-/* How long a stretch is wanted from now on; 0: none. */
+/* How long an interval is wanted from now on; 0: none. */
 static int64_t wanted_now_ns(jm__duty *duty, int64_t now_ns)
 {
-    const jm__duty_stretch *last = last_stretch(duty);
+    const jm__duty_interval *last = last_interval(duty);
     if (last == NULL) return JM_DUTY_FIRST_NS;
     if (is_always(duty)) return INT64_MAX;
     if (now_ns - last->start_ns >= period_ns(duty)) return JM_DUTY_PIECE_NS;
@@ -180,7 +180,7 @@ static int64_t wanted_now_ns(jm__duty *duty, int64_t now_ns)
 
 bool jm__duty_wants(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 {
-    const jm__duty_stretch *last = last_stretch(duty);
+    const jm__duty_interval *last = last_interval(duty);
     if (!works(duty, now_ns) || !is_traced(duty, now_ns) || !may_cost(duty, now_ns, cpu_ns)) return false;
     if (goes_on(last)) return is_always(duty) || !is_long_enough(duty, last->start_ns, now_ns);
     duty->wanted_ns = wanted_now_ns(duty, now_ns);
@@ -189,7 +189,7 @@ bool jm__duty_wants(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 
 void jm__duty_began(jm__duty *duty, int64_t t_ns)
 {
-    duty->stretches[duty->stretch_count++ % JM_DUTY_STRETCHES] = (jm__duty_stretch){t_ns, INT64_MAX};
+    duty->intervals[duty->interval_count++ % JM_DUTY_INTERVALS] = (jm__duty_interval){t_ns, INT64_MAX};
     duty->starts++;
     duty->bursts_ns = 0;
     duty->since_ns = 0;
@@ -199,13 +199,13 @@ void jm__duty_began(jm__duty *duty, int64_t t_ns)
 
 void jm__duty_ended(jm__duty *duty, int64_t t_ns)
 {
-    jm__duty_stretch *last = last_stretch(duty);
+    jm__duty_interval *last = last_interval(duty);
     if (!goes_on(last)) return;
     last->end_ns = t_ns > last->start_ns ? t_ns : last->start_ns;
     bool saw_burst = duty->bursts_ns + in_burst_ns(duty, last->start_ns, t_ns) > 0;
     if (!duty->in_bursts || saw_burst || is_told_on(duty)) return;
-    *last = (jm__duty_stretch){0}; /* it counts for nothing */
-    duty->stretch_count--;
+    *last = (jm__duty_interval){0}; /* it counts for nothing */
+    duty->interval_count--;
 }
 
 /* ---- turns of processes, by board */

@@ -42,27 +42,27 @@
 #define JM_DUTY_LEAST_S   0.001 /* less is as good as none */
 #define JM_DUTY_ALWAYS_S  60.0  /* as much as there is, whatever it costs */
 
-enum { JM_DUTY_CLASSES = 8192, JM_DUTY_STRETCHES = 16 };
+enum { JM_DUTY_CLASSES = 8192, JM_DUTY_INTERVALS = 16 };
 
 /* Classes whose numbers agree modulo JM_DUTY_CLASSES count as one. */
 typedef struct jm__duty_class {
     int64_t sampled_ns; /* of its work */
-    int64_t since_ns;   /* its work since the last stretch */
+    int64_t since_ns;   /* its work since the last interval */
 } jm__duty_class;
 
-typedef struct jm__duty_stretch {
+typedef struct jm__duty_interval {
     int64_t start_ns;
     int64_t end_ns; /* INT64_MAX: not yet */
-} jm__duty_stretch;
+} jm__duty_interval;
 
 typedef struct jm__duty {
     double seconds_a_minute;
     int64_t began_ns;
     int64_t told_at_ns; /* when kernels were last told; 0: never */
     int64_t covered_ns; /* work is told up to there */
-    int64_t sampled_ns; /* time with work in all stretches */
-    int64_t since_ns;   /* work since the last stretch, all classes */
-    int64_t wanted_ns;  /* how long the stretch that goes on is to be */
+    int64_t sampled_ns; /* time with work in all intervals */
+    int64_t since_ns;   /* work since the last interval, all classes */
+    int64_t wanted_ns;  /* how long the interval that goes on is to be */
     bool in_bursts;     /* some process was not traced, from `untraced_ns` on */
     bool in_burst;      /* ... and is again */
     int64_t untraced_ns;
@@ -71,10 +71,10 @@ typedef struct jm__duty {
     int64_t soon_ns;   /* when a turn was announced; 0: none is */
     int64_t burst_ns;  /* when the last turn began; 0: never, ... */
     int64_t apart_ns;  /* ... and how long after the one before; 0: not known */
-    int64_t bursts_ns; /* of the stretch that goes on, what lay in turns that are over */
-    jm__duty_stretch stretches[JM_DUTY_STRETCHES]; /* the last ones; [count - 1] modulo their number */
-    size_t stretch_count;
-    size_t starts; /* of the sampler: also of stretches that counted for nothing */
+    int64_t bursts_ns; /* of the interval that goes on, what lay in turns that are over */
+    jm__duty_interval intervals[JM_DUTY_INTERVALS]; /* the last ones; [count - 1] modulo their number */
+    size_t interval_count;
+    size_t starts; /* of the sampler: also of intervals that counted for nothing */
     jm__duty_class classes[JM_DUTY_CLASSES];
 } jm__duty;
 

@@ -50,8 +50,8 @@ static void test_windows_are_those_of_the_boards_own_events(void **state)
     assert_int_equal(found.windows.items[1].from_ns, 400);
     assert_int_equal(found.windows.items[1].to_ns,
                      INT64_MAX); /* to the end of the recording, whatever that is */
-    jm__windows report = {0};
-    assert_true(jm__windows_add(&report, 250, 450));
+    jm__intervals report = {0};
+    assert_true(jm__intervals_add(&report, 250, 450));
     assert_near(jm__sampler_draw_energy_j(&found, &report), found.power_w * 100e-9, 1e-15);
     jm__vec_free(&report);
     jm__sampler_draw_free(&found);
@@ -81,7 +81,7 @@ static double seen_w(const jm_sensor *sensor, const jm__sampler_draw *draw, int6
     int64_t width_ns = first_order ? sensor->tau_ns : sensor->window_ns, step_ns = 10000;
     for (int64_t back_ns = step_ns / 2; back_ns < (first_order ? 40 : 1) * width_ns; back_ns += step_ns) {
         double w = first_order ? exp(-(double)back_ns / (double)width_ns) : 1;
-        bool on = jm__windows_hold(&draw->windows, t_ns - sensor->lag_ns - back_ns);
+        bool on = jm__intervals_hold(&draw->windows, t_ns - sensor->lag_ns - back_ns);
         sum += w * (150 + (on ? draw->power_w : 0));
         weight += w;
     }

@@ -199,7 +199,8 @@ static void test_each_step_has_the_joules_of_its_counts(void **state)
     duty_free(d);
 }
 
-/* Evaluations of 20 steps none of which was traced: of the stretch that is nearest, a step of like counts. */
+/* Evaluations of 20 steps none of which was traced: of the interval that is nearest, a step of like counts.
+ */
 static void test_steps_of_another_phase_are_told_by_those_of_their_counts(void **state)
 {
     (void)state;

@@ -29,8 +29,8 @@ typedef struct board {
     int64_t wanted_ms; /* sampling, for so long */
     double cpu_s, sampled_s;
     double seen_s[CLASSES]; /* time in which a class was sampled */
-    double begins_s[10000]; /* of stretches */
-    int stretches;
+    double begins_s[10000]; /* of intervals */
+    int intervals;
 } board;
 
 /* The first second is one, too. */
@@ -73,7 +73,7 @@ static board *simulate_bursts(work_of *work, double seconds_a_minute, double cpu
         if (apart_ms > 0) wants = wants && b.wanted_ms > SAMPLER_MS;
         if (wants && !b.sampling) {
             jm__duty_began(&b.duty, now_ns);
-            b.begins_s[b.stretches++ % 10000] = t_s;
+            b.begins_s[b.intervals++ % 10000] = t_s;
         }
         if (!wants && b.sampling) jm__duty_ended(&b.duty, now_ns);
         b.sampling = wants;
@@ -108,7 +108,7 @@ static void test_of_each_minute_two_seconds_are_sampled(void **state)
     (void)state;
     const board *b = simulate(one_class, 2, 0.95, HOUR_S);
     assert_true(b->sampled_s > 1.8 * HOUR_S / 60 && b->sampled_s < 2.2 * HOUR_S / 60);
-    for (int i = 2; i < b->stretches; i++)
+    for (int i = 2; i < b->intervals; i++)
         assert_true(b->begins_s[i] - b->begins_s[i - 1] < 35);
 }
 
@@ -126,7 +126,7 @@ static void test_sixty_seconds_of_a_minute_are_always(void **state)
     (void)state;
     const board *b = simulate(one_class, 60, 5, 600);
     assert_true(b->sampled_s > 597);
-    assert_int_equal(b->stretches, 1);
+    assert_int_equal(b->intervals, 1);
 }
 
 static int64_t no_class(double t_s)
@@ -138,8 +138,8 @@ static int64_t no_class(double t_s)
 static void test_a_board_at_rest_is_not_sampled(void **state)
 {
     (void)state;
-    assert_int_equal(simulate(no_class, 2, 0.95, HOUR_S)->stretches, 0);
-    assert_int_equal(simulate(no_class, 60, 0.95, HOUR_S)->stretches, 0);
+    assert_int_equal(simulate(no_class, 2, 0.95, HOUR_S)->intervals, 0);
+    assert_int_equal(simulate(no_class, 60, 0.95, HOUR_S)->intervals, 0);
 }
 
 /* A tenth of a second of each. */
@@ -176,10 +176,11 @@ static void test_work_that_hardly_matters_is_not_waited_for(void **state)
 {
     (void)state;
     const board *b = simulate(rare_class, 0.1, 0.95, 200);
-    assert_int_equal(b->stretches, simulate(one_class, 0.1, 0.95, 200)->stretches);
+    assert_int_equal(b->intervals, simulate(one_class, 0.1, 0.95, 200)->intervals);
 }
 
-/* A stretch that sees class 1 alone, and eight seconds of its work after it: nothing is new. Returns the end.
+/* An interval that sees class 1 alone, and eight seconds of its work after it: nothing is new. Returns the
+ * end.
  */
 static int64_t sample_class_1(jm__duty *duty, int64_t t_ns)
 {
@@ -194,8 +195,8 @@ static int64_t sample_class_1(jm__duty *duty, int64_t t_ns)
     return end_ns + MORE_S * JM_NS_PER_S;
 }
 
-/* Work of before a stretch that has missed it may never come again. */
-static void test_work_that_no_sample_has_seen_counts_from_the_last_stretch_on(void **state)
+/* Work of before an interval that has missed it may never come again. */
+static void test_work_that_no_sample_has_seen_counts_from_the_last_interval_on(void **state)
 {
     (void)state;
     jm__duty duty;
@@ -291,7 +292,7 @@ static void test_what_was_sampled_for_a_burst_that_came_late_does_not_count(void
     assert_false(jm__duty_wants(duty, 26 * JM_NS_PER_S, 0)); /* that one does */
 }
 
-static void test_the_stretch_in_which_the_first_burst_ends_counts(void **state)
+static void test_the_interval_in_which_the_first_burst_ends_counts(void **state)
 {
     (void)state;
     jm__duty duty;
@@ -355,13 +356,13 @@ static void test_bursts_that_nobody_announces_any_more_are_expected(void **state
     }
 }
 
-/* So short that the next is soon when one ends: no stretch lasts for ever. */
+/* So short that the next is soon when one ends: no interval lasts for ever. */
 static void test_bursts_that_follow_each_other_at_once_are_sampled_no_longer_than_others(void **state)
 {
     (void)state;
     const board *b = simulate_bursts(one_class, 2, 0.1, HOUR_S, 750, false);
-    print_message("%d stretches, sampled %.0f s of an hour\n", b->stretches, b->sampled_s);
-    assert_true(b->sampled_s < 5.0 * HOUR_S / 60 && b->stretches > 60);
+    print_message("%d stretches, sampled %.0f s of an hour\n", b->intervals, b->sampled_s);
+    assert_true(b->sampled_s < 5.0 * HOUR_S / 60 && b->intervals > 60);
 }
 
 static void test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_another_says(void **state)
@@ -386,12 +387,12 @@ int main(void)
         cmocka_unit_test(test_of_a_board_that_works_now_and_then_two_seconds_of_work_are_sampled),
         cmocka_unit_test(test_work_that_no_sample_has_seen_is_sampled_soon),
         cmocka_unit_test(test_work_that_hardly_matters_is_not_waited_for),
-        cmocka_unit_test(test_work_that_no_sample_has_seen_counts_from_the_last_stretch_on),
+        cmocka_unit_test(test_work_that_no_sample_has_seen_counts_from_the_last_interval_on),
         cmocka_unit_test(test_it_costs_no_more_cpu_than_it_may),
         cmocka_unit_test(test_of_a_program_that_is_traced_in_bursts_bursts_are_sampled),
         cmocka_unit_test(test_a_burst_that_does_not_come_is_not_waited_for),
         cmocka_unit_test(test_what_was_sampled_for_a_burst_that_came_late_does_not_count),
-        cmocka_unit_test(test_the_stretch_in_which_the_first_burst_ends_counts),
+        cmocka_unit_test(test_the_interval_in_which_the_first_burst_ends_counts),
         cmocka_unit_test(test_a_long_burst_is_sampled_as_long_as_was_wanted),
         cmocka_unit_test(test_a_board_whose_program_has_ended_is_at_rest),
         cmocka_unit_test(test_a_program_that_has_ended_in_a_burst_is_not_sampled),
