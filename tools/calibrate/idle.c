@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/search.h"
 #include "base/status.h"
-#include "calibrate/lesson.h"
+#include "calibrate/training_set.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ enum { KERNELS_MAX = 8 << 20 };
 /* The longest memory of a sensor: the average over a second, several times over. */
 static const int64_t memory_ns = 5 * JM_NS_PER_S;
 
-static jm_status find_known(jm__intervals *known, const jm__lesson *l, jm_error *err)
+static jm_status find_known(jm__intervals *known, const jm__training_set *l, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
     bool fine = jm__intervals_add_all(known, &l->phase);
@@ -57,7 +57,7 @@ static jm_status find_known(jm__intervals *known, const jm__lesson *l, jm_error 
 /* What lives while kernels pass. */
 typedef struct finding {
     const jm__gaps *gaps;
-    const jm__lesson *lesson;
+    const jm__training_set *training_set;
     jm__items items; /* class_index: a column */
     bool *traced;    /* [bursts]: a kernel was seen in it */
     bool too_many;
@@ -71,7 +71,7 @@ static bool add(finding *f, int64_t start_ns, int64_t end_ns, size_t column)
 }
 
 /* The burst that it begins in; their count if there is none. */
-static size_t burst_of(const jm__lesson *l, int64_t t_ns)
+static size_t burst_of(const jm__training_set *l, int64_t t_ns)
 {
     const jm__burst *bursts = l->bursts.items;
     size_t at;
@@ -82,14 +82,14 @@ static size_t burst_of(const jm__lesson *l, int64_t t_ns)
 static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
     finding *f = taker;
-    if (!jm__lesson_has_kernel(f->lesson, kernel)) return JM_OK;
+    if (!jm__training_set_has_kernel(f->training_set, kernel)) return JM_OK;
     if (!jm__intervals_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
     f->too_many = f->too_many || f->items.count == KERNELS_MAX;
     if (f->too_many) return JM_OK;
-    size_t burst = burst_of(f->lesson, kernel->start_ns), column = JM__NOT_OF_SUITE;
-    if (burst < f->lesson->bursts.count) {
+    size_t burst = burst_of(f->training_set, kernel->start_ns), column = JM__NOT_OF_SUITE;
+    if (burst < f->training_set->bursts.count) {
         f->traced[burst] = true;
-        column += 1 + f->lesson->bursts.items[burst].kernel;
+        column += 1 + f->training_set->bursts.items[burst].kernel;
     }
     int64_t end_ns = kernel->end_ns > kernel->start_ns ? kernel->end_ns : kernel->start_ns;
     return add(f, kernel->start_ns, end_ns, column) ? JM_OK : jm__no_memory(err, "jm_model_learn");
@@ -98,8 +98,8 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
 static bool add_bursts(finding *f)
 {
     bool fine = true;
-    for (size_t i = 0; fine && i < f->lesson->bursts.count; i++) {
-        const jm__burst *burst = &f->lesson->bursts.items[i];
+    for (size_t i = 0; fine && i < f->training_set->bursts.count; i++) {
+        const jm__burst *burst = &f->training_set->bursts.items[i];
         if (!f->traced[i])
             fine = add(f, burst->start_ns, burst->end_ns, JM__NOT_OF_SUITE + 1 + burst->kernel);
     }
@@ -120,8 +120,8 @@ static bool add_unknown(finding *f)
 
 static jm_status find_items(finding *f, jm_error *err)
 {
-    const jm__kernel_source *kernels = &f->lesson->dataset->kernels;
-    f->traced = calloc(f->lesson->bursts.count + 1, sizeof *f->traced);
+    const jm__kernel_source *kernels = &f->training_set->dataset->kernels;
+    f->traced = calloc(f->training_set->bursts.count + 1, sizeof *f->traced);
     if (f->traced == NULL) return jm__no_memory(err, "jm_model_learn");
     if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, false, take_kernel, f, err));
     if (!add_bursts(f) || !add_unknown(f)) return jm__no_memory(err, "jm_model_learn");
@@ -167,11 +167,11 @@ static jm_status find_columns(jm__gaps *g, jm_error *err)
 
 /* Work is what kernels were seen of on the board, and bursts that none was seen in (none was traced, or the
  * board is simulated); what is outside of `known` is work that nobody knows. To be freed in any case. */
-static jm_status gaps_find(jm__gaps *g, const jm__lesson *l, jm_error *err)
+static jm_status gaps_find(jm__gaps *g, const jm__training_set *l, jm_error *err)
 {
     *g = (jm__gaps){.pieces = {.file = -1}, .class_columns = 1 + l->kernels.count};
     g->columns = g->class_columns + JM_IDLE_STATES;
-    finding f = {.gaps = g, .lesson = l};
+    finding f = {.gaps = g, .training_set = l};
     jm_status status = find_known(&g->known, l, err);
     if (status == JM_OK) status = find_items(&f, err);
     g->too_many = f.too_many;
@@ -196,8 +196,8 @@ static void gaps_free(jm__gaps *g)
 /* Of a reading's weight, what may lie in anything else: of 1000 W, a watt. */
 static const double awake_most = 1e-3;
 
-static jm_status choose(jm__reading_list *out, const jm__lesson *l, jm__gaps *gaps, jm__response response,
-                        jm_error *err)
+static jm_status choose(jm__reading_list *out, const jm__training_set *l, jm__gaps *gaps,
+                        jm__response response, jm_error *err)
 {
     jm__design design = {0};
     size_t rest = gaps->class_columns + JM_IDLE_LONG;
@@ -232,8 +232,8 @@ static size_t take_means(double *residual, const jm__pass *pass)
 
 /* The white part of the noise (fit/noise.h) of readings that remember nothing but long gaps, standard; NAN:
  * there are too few of them in a row to tell it from a drift. */
-static jm_status rest_noise_find(double *noise_w, const jm__lesson *l, jm__gaps *gaps, jm__response response,
-                                 jm_error *err)
+static jm_status rest_noise_find(double *noise_w, const jm__training_set *l, jm__gaps *gaps,
+                                 jm__response response, jm_error *err)
 {
     jm__reading_list rest = {0};
     jm_status status = choose(&rest, l, gaps, response, err);
@@ -272,7 +272,7 @@ static void take(jm__board_model *model, const jm__gaps *gaps, const jm__fit *fi
     }
 }
 
-static jm_status learn(jm__board_model *model, const jm__lesson *l, jm__gaps *gaps, jm_error *err)
+static jm_status learn(jm__board_model *model, const jm__training_set *l, jm__gaps *gaps, jm_error *err)
 {
     const jm__fit_input input = {
         .sensor = l->sensor,
@@ -296,7 +296,7 @@ static jm_status learn(jm__board_model *model, const jm__lesson *l, jm__gaps *ga
     return status;
 }
 
-jm_status jm__idle_learn(jm__board_model *model, const jm__lesson *l, jm_error *err)
+jm_status jm__idle_learn(jm__board_model *model, const jm__training_set *l, jm_error *err)
 {
     jm__gaps gaps;
     jm_status status = gaps_find(&gaps, l, err);

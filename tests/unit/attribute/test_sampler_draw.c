@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/vec.h"
-#include "calibrate/lesson.h"
+#include "calibrate/training_set.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -176,10 +176,10 @@ static void check_step(work *w, double draw_w, double wanted_w)
         bool busy = t_s > 20.1 && w->count > 1;
         readings[i] = (jm_reading){.t_ns = (int64_t)(t_s * 1e9), .value = 140 + on * draw_w + busy * 360};
     }
-    const jm__lesson lesson = {
+    const jm__training_set training_set = {
         .dataset = &dataset, .board = &board, .recorded = readings, .recorded_count = COUNT};
     double power_w, u_w;
-    assert_int_equal(jm__sampler_step_find(&power_w, &u_w, &lesson, NULL), JM_OK);
+    assert_int_equal(jm__sampler_step_find(&power_w, &u_w, &training_set, NULL), JM_OK);
     if (isnan(wanted_w)) {
         assert_true(isnan(power_w) && isnan(u_w));
         return;
