@@ -50,7 +50,7 @@ enum { JM_BUDGET_APART_STEPS = 3 };
  * told (H100), of which rings may take as much again. */
 #define JM_BUDGET_AHEAD_NS (500 * JM_NS_PER_MS)
 /* What takes longer to come is not told, or later: counters would be sampled for nothing, and given up
- * (JM_DUTY_SOON_NS). Of steps that long the first one alone is enough for them. */
+ * (JM_DUTY_CYCLE_SOON_NS). Of steps that long the first one alone is enough for them. */
 #define JM_BUDGET_AHEAD_MOST_NS (1500 * JM_NS_PER_MS)
 
 /* What may be owed for the openings of kinds: it is paid back before anything else. */

@@ -394,10 +394,10 @@ static void hear_until(jm__counter_helper *helper, jm__counter_state wanted)
 static void test_a_board_that_another_tool_took_between_intervals_is_asked_for_again(void **state)
 {
     (void)state;
-    jm__counter_way way;
+    jm__counter_launch way;
     jm__counter_helper helper;
     setenv("FAKE_PM_TAKEN", "2", 1);
-    jm__counter_way_find(&way, options.command, NULL, NULL);
+    jm__counter_launch_find(&way, options.command, NULL, NULL);
     jm__counter_helper_start(&helper, &way, "serve", &board);
     hear_until(&helper, JM_COUNTERS_IDLE);
     for (int interval = 0; interval < 4; interval++) {
@@ -413,7 +413,7 @@ static void test_a_board_that_another_tool_took_between_intervals_is_asked_for_a
         assert_int_equal(helper.refused_ns, 0);
     }
     jm__counter_helper_end(&helper, jm__now_ns() + JM_NS_PER_S);
-    jm__counter_way_free(&way);
+    jm__counter_launch_free(&way);
     assert_no_helper_is_left();
 }
 
