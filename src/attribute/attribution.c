@@ -250,7 +250,7 @@ jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error 
         jm__board_part *part = &a->boards[b];
         part->board = &d->boards[b];
         bool asked_for = board_id == part->board->id;
-        part->wanted = board_id == 0 || asked_for || (cpu && jm__board_is_cpu(part->board));
+        part->wanted = board_id == 0 || asked_for || (cpu && jm_board_kind_of(part->board) == JM_BOARD_CPU);
         part->counted = asked_for || (part->wanted && !part->board->upstream);
     }
     return JM_OK;
