@@ -1,4 +1,4 @@
-/* A process and those that it started. */
+/* `joulemap attach`: record a program that runs already. */
 #include "cli/recorder.h"
 #include "cli/verb.h"
 
@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* ---- a process and those that it started */
 
 typedef struct process {
     pid_t pid, parent;

@@ -1,4 +1,4 @@
-/* --help, and the verb `help`: texts made from the tables of verb.h. */
+/* --help, the man page and shell completion: texts made from the tables of verb.h. */
 #include "cli/verb.h"
 
 #include <string.h>

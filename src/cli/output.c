@@ -1,4 +1,4 @@
-/* The end of stdout: was all of it written? And how wide is the terminal? */
+/* All that reaches people and programs: stdout and its end, words on stderr, progress, JSON. */
 #include "cli/verb.h"
 
 #include <errno.h>
@@ -13,6 +13,8 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- the end of stdout: was all of it written? And how wide is the terminal? */
 
 /* A reader that went away (`| head`) is no fault of anybody. */
 static bool reader_is_gone(int error)

@@ -1,4 +1,4 @@
-/* What the simulated board says was true, beside what a report found. */
+/* What the simulated board says was true, beside what a report found, and the verdict. */
 #include "cli/truth.h"
 
 #include "cli/verb.h"

@@ -1,4 +1,4 @@
-/* From the options of a view to a recording and a report's options. */
+/* What verbs that look at a recording share: their options, the page, files that appear whole. */
 #include "cli/view.h"
 
 #include <errno.h>
@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- from the options of a view to a recording and a report's options */
 
 const char cli_view_keys[] =
 #define X(name, text) "|" text

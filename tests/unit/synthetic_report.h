@@ -3,6 +3,7 @@
 #define TEST_SYNTHETIC_REPORT_H
 
 #include "attribute/report.h"
+#include "figures.h"
 #include "synthetic.h"
 
 #include <setjmp.h>
@@ -18,6 +19,7 @@ static inline jm_report *syn_report(const synthetic *s, jm_report_options option
     jm_report *report = NULL;
     options.size = sizeof options;
     if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     return report;
 }
 

@@ -1,4 +1,4 @@
-/* Kernels and bursts into the sweep line, and what nobody knows as work beside them. */
+/* What a board draws in gaps, and how much its sensor's readings scatter at rest. */
 #include "calibrate/idle.h"
 
 #include "attribute/fit/calibrate.h"
@@ -16,6 +16,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- kernels and bursts into the sweep line, and what nobody knows as work beside them */
 
 /* Columns of a fit: first JM__NOT_OF_SUITE, then the kernels of the suite, then the idle states. */
 enum { JM__NOT_OF_SUITE };

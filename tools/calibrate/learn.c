@@ -1,12 +1,10 @@
-/* Kernels of a family are off alike: how much all of them together, and how much each by itself, are variance
- * components of the errors (one-way analysis of variance with unequal groups: Searle, Casella, McCulloch,
- * Variance Components, 1992, 3.6). */
+/* A model of a board from a phase of a recording, and how well it tells powers. */
+#include "calibrate/learn.h"
 #include "attribute/fit/calibrate.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "base/status.h"
 #include "calibrate/idle.h"
-#include "calibrate/judge.h"
 #include "calibrate/weights.h"
 #include "format/recording.h"
 #include "model/board_model.h"
@@ -17,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* ---- Kernels of a family are off alike: how much all of them together, and how much each by itself, are
+ * variance components of the errors (one-way analysis of variance with unequal groups: Searle, Casella,
+ * McCulloch, Variance Components, 1992, 3.6). */
 
 /* A kernel errs by this at least, however well all others do: the data that it works on (attribution.md). */
 static const double least_relative_u = 0.03;

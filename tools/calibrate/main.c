@@ -269,8 +269,6 @@ static int run_suite(const cli_args *args, long long board)
     return play_and_learn(args, &with, path);
 }
 
-/* ---- */
-
 static int run(const cli_args *args)
 {
     static const char *const of_suite[] = {"--seconds", "--seed", "--sim", "--keep-recording", "--force"};

@@ -1,4 +1,4 @@
-/* The rows of a lesson: each reading as what its sensor remembers. */
+/* Weights of features, none below zero, and how well they tell kernels that they were not learnt from. */
 #include "calibrate/weights.h"
 
 #include "attribute/fit/nnls.h"
@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the rows of a lesson: each reading as what its sensor remembers */
 
 /* Of a reading's weight, what may lie where no counters were. */
 static const double uncovered_most = 1e-3;

@@ -1,9 +1,11 @@
-/* Readings of the power sensor as equations of features: what a lesson's weights are found by. */
-#ifndef JM_CALIBRATE_LESSON_ROWS_H
-#define JM_CALIBRATE_LESSON_ROWS_H
+/* Weights of features, and how well they tell kernels that they were not learnt from. */
+#ifndef JM_CALIBRATE_WEIGHTS_H
+#define JM_CALIBRATE_WEIGHTS_H
 
 #include "attribute/fit/calibrate.h"
 #include "calibrate/lesson.h"
+
+/* ---- readings of the power sensor as equations of features */
 
 /* Of a reading's weight, what may lie in kernels on constant data. */
 #define JM_LEFT_OUT_MOST 0.02

@@ -8,10 +8,10 @@
 #include <string.h>
 
 static const struct {
-    const char *text, *title, *unit;
+    const char *text, *title;
     jm__cap_powers powers;
 } objectives[JM_CAP_OBJECTIVE_COUNT] = {
-#define X(name, text, title, unit, time_power, watt_power) {text, title, unit, {time_power, watt_power}},
+#define X(name, text, title, unit, time_power, watt_power) {text, title, {time_power, watt_power}},
     JM_CAP_OBJECTIVE_MAP(X)
 #undef X
 };
@@ -57,11 +57,6 @@ const char *jm__cap_objective_title(jm_cap_objective objective)
     return objectives[objective].title;
 }
 
-const char *jm__cap_objective_unit(jm_cap_objective objective)
-{
-    return objectives[objective].unit;
-}
-
 /* ---- the model. No figure in it was fitted to sweeps (docs/caps.md) */
 
 /* The power knee is somewhat above the mean power without a cap, since power goes up and down. */
@@ -74,7 +69,7 @@ static const double time_exponent = .2, time_exponent_width = .2;
 static const double bend = .5, bend_width = .5;
 
 /* Time bends below a knee of its own, a share of the power knee. */
-static const double time_knees[] = {.4, .65, .9}, floor_of_lowest = .35;
+static const double time_knees[] = {.4, .65, .9}, floor_of_lowest = .6;
 
 /* The rough curve of the usual size: standard deviations of logarithms. Slower goes with less power. */
 static const double smooth = .02;   /* of what changes over `reach` of the range */
@@ -122,10 +117,10 @@ static double depth_of(const part *p, double cap_w)
     return cap_w < p->knee_w ? log(cap_w / p->knee_w) : 0;
 }
 
-/* Time that waits for the clock grows as the clock falls, which is as the power above a floor. */
+/* Logarithm of how much slower the clock is, which falls as the power above a floor does. */
 static double bend_of(const part *p, double cap_w)
 {
-    return cap_w < p->time_knee_w ? (p->time_knee_w - p->floor_w) / (cap_w - p->floor_w) - 1 : 0;
+    return cap_w < p->time_knee_w ? log((p->time_knee_w - p->floor_w) / (cap_w - p->floor_w)) : 0;
 }
 
 static double mean_of(const part *p, bool watts, double cap_w)

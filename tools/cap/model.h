@@ -5,11 +5,11 @@
  * Time grows a little below the power knee, where the clock falls and other things than the clock hold the
  * work up, and from a knee t <= p of its own on as the clock falls, which is as c - f (f: what the GPU draws
  * without any work):
- *     log time(c) = A + e x log(p / min(c, p)) + s x ((t - f) / (min(c, t) - f) - 1)
- * with e about 0.2, and s about 0.5. Beside that goes a rough curve: a smooth part and one of each cap by
- * itself. All of it is linear in logarithms and normally distributed, given p, t and how rough the curve is;
- * those are tried on a grid, and weighed by the probes. So a job that follows the law is trusted between its
- * probes, and one that jumps about is not. */
+ *     time(c) = A x (p / min(c, p))^e x ((t - f) / (min(c, t) - f))^s
+ * with e about 0.2, and s, the share of the time that waits for the clock, about 0.5. Beside that goes a
+ * rough curve: a smooth part and one of each cap by itself. All of it is linear in logarithms and normally
+ * distributed, given p, t and how rough the curve is; those are tried on a grid, and weighed by the probes.
+ * So a job that follows the law is trusted between its probes, and one that jumps about is not. */
 #ifndef JM_CAP_MODEL_H
 #define JM_CAP_MODEL_H
 
@@ -30,7 +30,6 @@ jm__cap_powers jm__cap_powers_of(jm_cap_objective objective);
 double jm__cap_objective_of(jm_cap_objective objective, double time_s, double power_w);
 
 const char *jm__cap_objective_title(jm_cap_objective objective); /* "ED2P" */
-const char *jm__cap_objective_unit(jm_cap_objective objective);  /* "J s2" */
 
 /* Caps are whole milliwatts where they are set; sums of steps are not exact. */
 static const double jm__cap_apart_w = 1e-6;

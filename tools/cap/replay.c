@@ -1,4 +1,4 @@
-/* Reading a sweep from CSV. */
+/* A search that asks a recorded sweep. */
 #include "base/csv.h"
 #include "base/options.h"
 #include "base/status.h"
@@ -9,6 +9,8 @@
 #include <joulemap/cap.h>
 #include <math.h>
 #include <stdlib.h>
+
+/* ---- reading a sweep from CSV */
 
 /* Where caps were measured several times, a row is the mean, and its uncertainties are what the spread of
  * repeats, of all caps together, makes of it; else these are 0. */

@@ -1,10 +1,12 @@
-/* Reference and choice in turns, until the saving is known well enough. */
-#ifndef JM_CAP_PROOF_H
-#define JM_CAP_PROOF_H
+/* Inside of a search: which trial is next, and what was told. */
+#ifndef JM_CAP_SEARCH_H
+#define JM_CAP_SEARCH_H
 
 #include "cap/plan.h"
 
 #include <joulemap/cap.h>
+
+/* ---- reference and choice in turns, until the saving is known well enough */
 
 enum { JM__CAP_MOST_BLOCKS = 64, JM__CAP_BLOCK = 4 /* windows */ };
 
@@ -20,15 +22,6 @@ typedef struct jm__cap_proof {
     double at_time, at_watts, from_time, from_watts; /* sums of logarithms, over whole blocks */
     double open_time[2], open_watts[2];              /* of the block that is not whole: reference, choice */
 } jm__cap_proof;
-
-/* Is the next window the reference's? */
-bool jm__cap_proof_is_reference(const jm__cap_proof *proof);
-void jm__cap_proof_tell(jm__cap_proof *proof, const jm_cap_probe *probe);
-bool jm__cap_proof_is_over(const jm__cap_proof *proof);
-
-/* By the blocks so far. False: fewer than two. */
-bool jm__cap_proof_result(const jm__cap_proof *proof, jm_cap_objective objective, double max_slowdown,
-                          jm_cap_proof *out);
 
 /* ---- Inside of a search: which trial is next, and what was told. */
 
@@ -81,9 +74,5 @@ typedef struct jm__cap_result {
 
 /* USAGE: nothing was told. */
 jm_status jm__cap_search_result(jm_cap_search *search, jm__cap_result *out, jm_error *err);
-
-/* 0: no bound of the clock is best. `choice`: against no bound at the same cap. */
-jm_status jm__cap_clock_choice(jm_cap_search *search, double *clock_mhz, jm_cap_choice *choice,
-                               jm_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* The objective over the cap in dots of Braille, tried caps as o, the choice as X. */
+/* What a search found: a verdict, a picture and a table for people, and JSON. */
 #include "base/json_value.h"
 #include "base/plain.h"
 #include "base/status.h"
@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- the objective over the cap in dots of Braille, tried caps as o, the choice as X */
 
 enum { ROWS = 8, MOST_COLUMNS = 56, LEAST_COLUMNS = 20, MARGIN = 10, DOTS_DOWN = 4, DOTS_ACROSS = 2 };
 

@@ -1,4 +1,4 @@
-/* What an estimate holds, for its sources and for who asks. */
+/* What an estimate holds, and how it is shown. */
 #include "estimate/estimate.h"
 
 #include "base/csv.h"

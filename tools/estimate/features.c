@@ -1,4 +1,4 @@
-/* Reading features and powers. */
+/* Tables of features and watts, and an estimate from one, with a model that was trained on such. */
 #include "estimate/features.h"
 
 #include "base/csv.h"
@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- reading features and powers */
 
 enum { NONE = -1 };
 

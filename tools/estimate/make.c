@@ -1,4 +1,4 @@
-/* An estimate out of one of its sources. */
+/* An estimate out of one of its sources; what ncu has to count for it; a program under ncu. */
 #include "base/options.h"
 #include "base/status.h"
 #include "base/strbuf.h"

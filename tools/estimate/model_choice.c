@@ -1,4 +1,4 @@
-/* The file's board, and a model for it. */
+/* The file's board, and a model for it: one that calibration keeps, a shipped one, one that is scaled. */
 #include "estimate/model_choice.h"
 
 #include "base/status.h"
@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- which kept model */
 
 /* Which of the models that calibration keeps (model/store.h) fits a file of ncu's.
  *

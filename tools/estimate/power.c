@@ -1,4 +1,4 @@
-/* Amounts of a kernel, its time at another clock, and the power that they make. */
+/* What kernels draw, each and together, with their ranges. */
 #include "estimate/power.h"
 
 #include "attribute/fit/nnls.h"
@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- amounts of a kernel, its time at another clock, and the power that they make */
 
 /* Of the peak, what memory reaches in long copies (docs/board-model.md: the highest rates of the suite). */
 static const double memory_reaches = 0.92;

@@ -1,4 +1,4 @@
-/* Robust non-negative least squares on relative errors, and cross-validation around it. */
+/* A model out of one's own kernels and watts, how good it is, and how it is shown. */
 #include "attribute/fit/nnls.h"
 #include "attribute/fit/qr.h"
 #include "base/json_value.h"
@@ -7,9 +7,10 @@
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "base/vec.h"
 #include "estimate/estimate.h"
+#include "estimate/features.h"
 #include "estimate/trained.h"
-#include "estimate/training.h"
 #include "report/json.h"
 
 #include <errno.h>
@@ -20,16 +21,61 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 8, INNER_FOLDS_MAX = 40, INNER_FOLDS = 10 };
+/* Exponents of the features' shapes. Power grows less than in proportion to what a unit does: the first
+ * events wake it, further ones share clocks, operands and rows that are open (a concave law, as with the
+ * utilisation of processors). Which exponent fits is a matter of chip and features, so it is chosen, from
+ * few, without the kernels that it is judged by. */
+#define JM_TRAIN_EXPONENTS 4
+static const double train_exponents[JM_TRAIN_EXPONENTS] = {1, 0.7, 0.5, 0.35};
 
-const double jm__train_exponents[JM_TRAIN_EXPONENTS] = {1, 0.7, 0.5, 0.35};
+/* Strengths of the ridge: of a weight, in watts at the feature's highest value over the power there, squared,
+ * a row. It shares the weight of features that go together; how firmly, the data say too. */
+#define JM_TRAIN_RIDGES 4
+static const double train_ridges[JM_TRAIN_RIDGES] = {1e-4, 3e-4, 1e-3, 3e-3};
+
+typedef struct train_rows {
+    size_t count, columns;
+    const double *values;  /* [count * columns]: features over their references */
+    const double *u;       /* [count]: relative standard uncertainty of the power; 0: not known */
+    const double *power_w; /* [count] */
+    const size_t *fold;    /* [count]: rows of one are left out together */
+    size_t folds;
+} train_rows;
+
+/* How to fit: the shape, and whether errors are relative, outliers weigh less and weights are held by a
+ * ridge. */
+typedef struct train_way {
+    double exponent, ridge;
+    bool plain; /* none of the latter */
+} train_way;
+
+typedef struct jm__train_family {
+    const char *name;
+    size_t kernels;
+    double
+        error; /* of its kernels, by models that knew no other kernel of it; NAN: there is but one family */
+} jm__train_family;
+
+struct jm_training {
+    jm_trained result;
+    jm__features features; /* rows that were used, in their order */
+    double *by_kernel;     /* [rows]: W, by a model that had not seen it */
+    double *by_family;     /* likewise none of its family; NAN: there is but one */
+    jm__train_family *families;
+    size_t family_count;
+    JM_VEC(char *) notes;
+    jm__trained model;
+    char path[4096];
+};
+
+/* ---- robust non-negative least squares on relative errors, and cross-validation around it */
+
+enum { ROUNDS = 8, INNER_FOLDS_MAX = 40, INNER_FOLDS = 10 };
 
 /* Relative errors beyond this weigh less (Huber): the best published models err by some 10 %. */
 static const double huber = 0.1;
 
-const double jm__train_ridges[JM_TRAIN_RIDGES] = {1e-4, 3e-4, 1e-3, 3e-3};
-
-double jm__train_predict(const double *weights, const double *values, size_t columns, double exponent)
+static double train_predict(const double *weights, const double *values, size_t columns, double exponent)
 {
     double power_w = weights[columns];
     for (size_t c = 0; c < columns; c++)
@@ -37,14 +83,14 @@ double jm__train_predict(const double *weights, const double *values, size_t col
     return power_w;
 }
 
-static void shape_row(double *row, const jm__train_rows *rows, size_t i, double exponent, double factor)
+static void shape_row(double *row, const train_rows *rows, size_t i, double exponent, double factor)
 {
     for (size_t c = 0; c < rows->columns; c++)
         row[c] = factor * jm__trained_shape(rows->values[i * rows->columns + c], 1, exponent);
     row[rows->columns] = factor;
 }
 
-static double mean_power(const jm__train_rows *rows, const bool *use, size_t *count)
+static double mean_power(const train_rows *rows, const bool *use, size_t *count)
 {
     double sum = 0;
     *count = 0;
@@ -56,15 +102,15 @@ static double mean_power(const jm__train_rows *rows, const bool *use, size_t *co
     return *count > 0 ? sum / (double)*count : 0;
 }
 
-static void add_rows(jm__qr *qr, double *row, const double *weights, const jm__train_rows *rows,
-                     const bool *use, const jm__train_way *way, bool first)
+static void add_rows(jm__qr *qr, double *row, const double *weights, const train_rows *rows, const bool *use,
+                     const train_way *way, bool first)
 {
     for (size_t i = 0; i < rows->count; i++) {
         if (use != NULL && !use[i]) continue;
         double factor = way->plain ? 1 : 1 / rows->power_w[i] / hypot(1, rows->u[i] / huber);
         if (!first && !way->plain) {
             double predicted =
-                jm__train_predict(weights, rows->values + i * rows->columns, rows->columns, way->exponent);
+                train_predict(weights, rows->values + i * rows->columns, rows->columns, way->exponent);
             double off = fabs(predicted / rows->power_w[i] - 1);
             if (off > huber) factor *= sqrt(huber / off);
         }
@@ -75,7 +121,7 @@ static void add_rows(jm__qr *qr, double *row, const double *weights, const jm__t
 
 /* The most that a feature has of a used row, by weight: what it is measured in. By its most of all rows, a
  * family that alone uses a unit much would, left out, leave it a weight that the ridge holds down. */
-static double most_of(const jm__train_rows *rows, const bool *use, size_t c, double exponent)
+static double most_of(const train_rows *rows, const bool *use, size_t c, double exponent)
 {
     double most = 0;
     for (size_t i = 0; i < rows->count; i++)
@@ -86,8 +132,7 @@ static double most_of(const jm__train_rows *rows, const bool *use, size_t c, dou
 }
 
 /* Also what full rank needs, where a feature is 0 in all rows, or always the constant. */
-static void add_ridge(jm__qr *qr, double *row, const jm__train_rows *rows, const bool *use,
-                      const jm__train_way *way)
+static void add_ridge(jm__qr *qr, double *row, const train_rows *rows, const bool *use, const train_way *way)
 {
     static const double full_rank = 1e-6;
     size_t n;
@@ -102,8 +147,9 @@ static void add_ridge(jm__qr *qr, double *row, const jm__train_rows *rows, const
     }
 }
 
-jm_status jm__train_fit(double *weights, const jm__train_rows *rows, const bool *use,
-                        const jm__train_way *way, jm_error *err)
+/* weights[columns], then the constant; none below 0. Rows with use[i] alone (NULL: all). */
+static jm_status train_fit(double *weights, const train_rows *rows, const bool *use, const train_way *way,
+                           jm_error *err)
 {
     size_t n, k = rows->columns + 1;
     mean_power(rows, use, &n);
@@ -114,7 +160,7 @@ jm_status jm__train_fit(double *weights, const jm__train_rows *rows, const bool 
     bool *is_free = calloc(k, sizeof *is_free);
     jm__qr qr = {0};
     jm_status status =
-        row != NULL && is_free != NULL ? jm__qr_init(&qr, k, err) : jm__no_memory(err, "jm__train_fit");
+        row != NULL && is_free != NULL ? jm__qr_init(&qr, k, err) : jm__no_memory(err, "train_fit");
     for (int round = 0; status == JM_OK && round < (way->plain ? 1 : ROUNDS); round++) {
         jm__qr_reset(&qr);
         add_rows(&qr, row, weights, rows, use, way, round == 0);
@@ -135,7 +181,7 @@ typedef struct folds {
     double *weights; /* [columns + 1] */
 } folds;
 
-static jm_status folds_init(folds *f, const jm__train_rows *rows, jm_error *err)
+static jm_status folds_init(folds *f, const train_rows *rows, jm_error *err)
 {
     f->use = calloc(rows->count + 1, sizeof *f->use);
     f->weights = calloc(rows->columns + 1, sizeof *f->weights);
@@ -149,13 +195,13 @@ static void folds_free(folds *f)
 }
 
 /* Folds of the used rows: as they are, or where they are many, every tenth together. */
-static size_t inner_fold(const jm__train_rows *rows, size_t i, bool few)
+static size_t inner_fold(const train_rows *rows, size_t i, bool few)
 {
     return few ? rows->fold[i] : rows->fold[i] % INNER_FOLDS;
 }
 
-static jm_status inner_error(double *error, const jm__train_rows *rows, const bool *use,
-                             const jm__train_way *way, folds *f, jm_error *err)
+static jm_status inner_error(double *error, const train_rows *rows, const bool *use, const train_way *way,
+                             folds *f, jm_error *err)
 {
     bool few = rows->folds <= INNER_FOLDS_MAX;
     size_t count = few ? rows->folds : INNER_FOLDS, told = 0;
@@ -169,11 +215,11 @@ static jm_status inner_error(double *error, const jm__train_rows *rows, const bo
             in += f->use[i];
         }
         if (out == 0 || in < 2) continue;
-        JM_TRY(jm__train_fit(f->weights, rows, f->use, way, err));
+        JM_TRY(train_fit(f->weights, rows, f->use, way, err));
         for (size_t i = 0; i < rows->count; i++) {
             if ((use != NULL && !use[i]) || inner_fold(rows, i, few) != fold) continue;
             double predicted =
-                jm__train_predict(f->weights, rows->values + i * rows->columns, rows->columns, way->exponent);
+                train_predict(f->weights, rows->values + i * rows->columns, rows->columns, way->exponent);
             *error += fabs(predicted / rows->power_w[i] - 1);
             told++;
         }
@@ -182,15 +228,16 @@ static jm_status inner_error(double *error, const jm__train_rows *rows, const bo
     return JM_OK;
 }
 
-jm_status jm__train_choose(jm__train_way *way, const jm__train_rows *rows, const bool *use, jm_error *err)
+/* The exponent and the ridge whose fits tell folds of the used rows best that they have not seen. */
+static jm_status train_choose(train_way *way, const train_rows *rows, const bool *use, jm_error *err)
 {
     folds f = {0};
     double least = INFINITY;
-    *way = (jm__train_way){.exponent = 1, .ridge = jm__train_ridges[0]};
+    *way = (train_way){.exponent = 1, .ridge = train_ridges[0]};
     jm_status status = folds_init(&f, rows, err);
     for (int i = 0; status == JM_OK && i < JM_TRAIN_EXPONENTS * JM_TRAIN_RIDGES; i++) {
-        const jm__train_way one = {.exponent = jm__train_exponents[i / JM_TRAIN_RIDGES],
-                                   .ridge = jm__train_ridges[i % JM_TRAIN_RIDGES]};
+        const train_way one = {.exponent = train_exponents[i / JM_TRAIN_RIDGES],
+                               .ridge = train_ridges[i % JM_TRAIN_RIDGES]};
         double error;
         status = inner_error(&error, rows, use, &one, &f, err);
         if (status != JM_OK || !(error < least)) continue;
@@ -201,23 +248,24 @@ jm_status jm__train_choose(jm__train_way *way, const jm__train_rows *rows, const
     return status;
 }
 
-static jm_status cross_fold(double *predicted, const jm__train_rows *rows, const jm__train_way *wanted,
-                            size_t fold, folds *f, jm_error *err)
+static jm_status cross_fold(double *predicted, const train_rows *rows, const train_way *wanted, size_t fold,
+                            folds *f, jm_error *err)
 {
-    jm__train_way way = wanted != NULL ? *wanted : (jm__train_way){0};
+    train_way way = wanted != NULL ? *wanted : (train_way){0};
     for (size_t i = 0; i < rows->count; i++)
         f->use[i] = rows->fold[i] != fold;
-    if (wanted == NULL) JM_TRY(jm__train_choose(&way, rows, f->use, err));
-    JM_TRY(jm__train_fit(f->weights, rows, f->use, &way, err));
+    if (wanted == NULL) JM_TRY(train_choose(&way, rows, f->use, err));
+    JM_TRY(train_fit(f->weights, rows, f->use, &way, err));
     for (size_t i = 0; i < rows->count; i++)
         if (rows->fold[i] == fold)
             predicted[i] =
-                jm__train_predict(f->weights, rows->values + i * rows->columns, rows->columns, way.exponent);
+                train_predict(f->weights, rows->values + i * rows->columns, rows->columns, way.exponent);
     return JM_OK;
 }
 
-jm_status jm__train_cross(double *predicted, const jm__train_rows *rows, const jm__train_way *way,
-                          jm_error *err)
+/* predicted[count]: of each row by a model that has seen nothing of its fold. `way` NULL: it is chosen
+ * anew each time, out of what is left. */
+static jm_status train_cross(double *predicted, const train_rows *rows, const train_way *way, jm_error *err)
 {
     folds f = {0};
     jm_status status = folds_init(&f, rows, err);
@@ -356,17 +404,17 @@ static jm_status prepare(trainer *r, jm_error *err)
     return find_families(t, r->family_fold, err);
 }
 
-static jm__train_rows rows_of(const trainer *r, bool by_family)
+static train_rows rows_of(const trainer *r, bool by_family)
 {
     const jm__features *f = &r->to->features;
     size_t kernels = f->count < FOLDS_MAX ? f->count : FOLDS_MAX;
-    return (jm__train_rows){.count = f->count,
-                            .columns = f->columns,
-                            .values = r->values,
-                            .power_w = r->powers,
-                            .u = r->u,
-                            .fold = by_family ? r->family_fold : r->kernel_fold,
-                            .folds = by_family ? r->to->family_count : kernels};
+    return (train_rows){.count = f->count,
+                        .columns = f->columns,
+                        .values = r->values,
+                        .power_w = r->powers,
+                        .u = r->u,
+                        .fold = by_family ? r->family_fold : r->kernel_fold,
+                        .folds = by_family ? r->to->family_count : kernels};
 }
 
 /* ---- how good */
@@ -466,19 +514,19 @@ static void judge_families(trainer *r)
 static jm_status judge(trainer *r, jm_error *err)
 {
     jm_training *t = r->to;
-    jm__train_rows rows = rows_of(r, false), families = rows_of(r, true);
-    const jm__train_way plain = {.exponent = 1, .plain = true};
-    JM_TRY(jm__train_cross(r->others, &rows, &plain, err));
+    train_rows rows = rows_of(r, false), families = rows_of(r, true);
+    const train_way plain = {.exponent = 1, .plain = true};
+    JM_TRY(train_cross(r->others, &rows, &plain, err));
     t->result.plain_error = mean_error(r, r->others);
     t->result.constant_error = constant_error(r);
-    JM_TRY(jm__train_cross(t->by_kernel, &rows, NULL, err));
+    JM_TRY(train_cross(t->by_kernel, &rows, NULL, err));
     judge_kernels(r);
     t->result.error_by_family = NAN;
     for (size_t i = 0; i < t->features.count; i++)
         t->by_family[i] = NAN;
     t->families[0].error = NAN;
     if (t->family_count < 3) return JM_OK;
-    JM_TRY(jm__train_cross(t->by_family, &families, NULL, err));
+    JM_TRY(train_cross(t->by_family, &families, NULL, err));
     judge_families(r);
     return JM_OK;
 }
@@ -616,89 +664,6 @@ static jm_status note_collinear(jm_training *training, const double *values, con
     return status;
 }
 
-/* ---- all of it */
-
-static jm_status learn(trainer *r, jm_error *err)
-{
-    jm_training *t = r->to;
-    jm__train_rows rows = rows_of(r, t->family_count >= 3); /* it is for programs that nobody has seen */
-    jm__train_way way;
-    JM_TRY(jm__train_choose(&way, &rows, NULL, err));
-    JM_TRY(jm__train_fit(r->weights, &rows, NULL, &way, err));
-    t->model.exponent = t->result.exponent = way.exponent;
-    t->model.constant_w = r->weights[rows.columns];
-    t->model.kernels = rows.count;
-    t->model.low_w = t->model.high_w = r->powers[0];
-    for (size_t i = 0; i < rows.count; i++) {
-        t->model.low_w = fmin(t->model.low_w, r->powers[i]);
-        t->model.high_w = fmax(t->model.high_w, r->powers[i]);
-    }
-    for (size_t c = 0; c < rows.columns; c++)
-        t->model.features[c].weight_w = r->weights[c];
-    t->result.kernels = rows.count;
-    t->result.features = rows.columns;
-    t->result.families = t->family_count;
-    return note_collinear(t, r->values, r->weights, err);
-}
-
-static jm_status train(trainer *r, const jm_train_options *options, jm_error *err)
-{
-    JM_TRY(read_data(r->to, options, err));
-    if (r->to->features.columns > JM_TRAINED_FEATURES_MAX)
-        return jm__fail(err, JM_LIMIT, 0, NULL, "%s has more than %d features", options->features,
-                        JM_TRAINED_FEATURES_MAX);
-    JM_TRY(prepare(r, err));
-    JM_TRY(judge(r, err));
-    JM_TRY(learn(r, err));
-    if (options->path == NULL) return JM_OK;
-    snprintf(r->to->path, sizeof r->to->path, "%s", options->path);
-    return jm__training_write(r->to, options->path, err);
-}
-
-jm_status jm_estimate_train(jm_training **out, const jm_train_options *asked, jm_error *err)
-{
-    jm_train_options options;
-    *out = NULL;
-    JM_TRY(jm__options_copy(&options, sizeof options, asked, "jm_estimate_train", err));
-    if (options.features == NULL)
-        return jm__fail(err, JM_USAGE, 0, "jm_estimate_train", "there are no features to learn from");
-    jm_training *training = calloc(1, sizeof *training);
-    if (training == NULL) return jm__no_memory(err, "jm_estimate_train");
-    trainer r = {.to = training};
-    jm_status status = train(&r, &options, err);
-    free(r.values);
-    free(r.powers);
-    free(r.u);
-    free(r.kernel_fold);
-    free(r.family_fold);
-    free(r.weights);
-    free(r.others);
-    if (status == JM_OK)
-        *out = training;
-    else
-        jm_training_free(training);
-    return status;
-}
-
-void jm_training_free(jm_training *training)
-{
-    if (training == NULL) return;
-    jm__features_free(&training->features);
-    jm__trained_free(&training->model);
-    free(training->by_kernel);
-    free(training->by_family);
-    free(training->families);
-    for (size_t i = 0; i < training->notes.count; i++)
-        free(training->notes.items[i]);
-    jm__vec_free(&training->notes);
-    free(training);
-}
-
-const jm_trained *jm_training_result(const jm_training *training)
-{
-    return &training->result;
-}
-
 /* ---- A training for people and programs, and its model as a file */
 
 static bool put(json_t *object, const char *key, json_t *value)
@@ -809,7 +774,8 @@ jm_status jm_training_json(const jm_training *training, char **out, jm_error *er
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_training_json");
 }
 
-jm_status jm__training_write(const jm_training *training, const char *path, jm_error *err)
+/* Beside it, and moved into its place. */
+static jm_status write_training(const jm_training *training, const char *path, jm_error *err)
 {
     char beside[4096];
     if ((size_t)snprintf(beside, sizeof beside, "%s.new-%d", path, (int)getpid()) >= sizeof beside)
@@ -902,4 +868,87 @@ jm_status jm_training_text(const jm_training *training, char **out, jm_error *er
     *out = fine ? jm__strbuf_take(&text) : NULL;
     jm__strbuf_free(&text);
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_training_text");
+}
+
+/* ---- all of it */
+
+static jm_status learn(trainer *r, jm_error *err)
+{
+    jm_training *t = r->to;
+    train_rows rows = rows_of(r, t->family_count >= 3); /* it is for programs that nobody has seen */
+    train_way way;
+    JM_TRY(train_choose(&way, &rows, NULL, err));
+    JM_TRY(train_fit(r->weights, &rows, NULL, &way, err));
+    t->model.exponent = t->result.exponent = way.exponent;
+    t->model.constant_w = r->weights[rows.columns];
+    t->model.kernels = rows.count;
+    t->model.low_w = t->model.high_w = r->powers[0];
+    for (size_t i = 0; i < rows.count; i++) {
+        t->model.low_w = fmin(t->model.low_w, r->powers[i]);
+        t->model.high_w = fmax(t->model.high_w, r->powers[i]);
+    }
+    for (size_t c = 0; c < rows.columns; c++)
+        t->model.features[c].weight_w = r->weights[c];
+    t->result.kernels = rows.count;
+    t->result.features = rows.columns;
+    t->result.families = t->family_count;
+    return note_collinear(t, r->values, r->weights, err);
+}
+
+static jm_status train(trainer *r, const jm_train_options *options, jm_error *err)
+{
+    JM_TRY(read_data(r->to, options, err));
+    if (r->to->features.columns > JM_TRAINED_FEATURES_MAX)
+        return jm__fail(err, JM_LIMIT, 0, NULL, "%s has more than %d features", options->features,
+                        JM_TRAINED_FEATURES_MAX);
+    JM_TRY(prepare(r, err));
+    JM_TRY(judge(r, err));
+    JM_TRY(learn(r, err));
+    if (options->path == NULL) return JM_OK;
+    snprintf(r->to->path, sizeof r->to->path, "%s", options->path);
+    return write_training(r->to, options->path, err);
+}
+
+jm_status jm_estimate_train(jm_training **out, const jm_train_options *asked, jm_error *err)
+{
+    jm_train_options options;
+    *out = NULL;
+    JM_TRY(jm__options_copy(&options, sizeof options, asked, "jm_estimate_train", err));
+    if (options.features == NULL)
+        return jm__fail(err, JM_USAGE, 0, "jm_estimate_train", "there are no features to learn from");
+    jm_training *training = calloc(1, sizeof *training);
+    if (training == NULL) return jm__no_memory(err, "jm_estimate_train");
+    trainer r = {.to = training};
+    jm_status status = train(&r, &options, err);
+    free(r.values);
+    free(r.powers);
+    free(r.u);
+    free(r.kernel_fold);
+    free(r.family_fold);
+    free(r.weights);
+    free(r.others);
+    if (status == JM_OK)
+        *out = training;
+    else
+        jm_training_free(training);
+    return status;
+}
+
+void jm_training_free(jm_training *training)
+{
+    if (training == NULL) return;
+    jm__features_free(&training->features);
+    jm__trained_free(&training->model);
+    free(training->by_kernel);
+    free(training->by_family);
+    free(training->families);
+    for (size_t i = 0; i < training->notes.count; i++)
+        free(training->notes.items[i]);
+    jm__vec_free(&training->notes);
+    free(training);
+}
+
+const jm_trained *jm_training_result(const jm_training *training)
+{
+    return &training->result;
 }

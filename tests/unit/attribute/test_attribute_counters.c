@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "figures.h"
 #include "proof.h"
 #include "simulated.h"
 
@@ -45,6 +46,7 @@ static jm_report *report_of(const char *name, const char *model)
     const jm_report_options options = {
         .size = sizeof options, .by = JM_BY_KERNEL, .phase = "live", .model = model};
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     jm_recording_close(recording);
     return report;
 }

@@ -4,6 +4,7 @@
 #include "attribute/rollup/energy.h"
 #include "base/csv.h"
 #include "base/status.h"
+#include "figures.h"
 #include "proof.h"
 #include <joulemap/joulemap.h>
 
@@ -90,6 +91,7 @@ static jm_report *report_of(jm_recording *recording, jm_by by, const char *phase
     jm_report *report = NULL;
     const jm_report_options options = {.size = sizeof options, .by = by, .phase = phase};
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     return report;
 }
 
@@ -165,6 +167,7 @@ static void test_late_stamps_would_nearly_double_the_residual(void **state)
     jm_report *report = NULL;
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .phase = "mixture"};
     assert_int_equal(jm__report_from_dataset(&report, &as_read, &options, NULL), JM_OK);
+    figures_kept(__BASE_FILE__, report);
     double residual_w = jm_report_totals_get(report)->residual_w;
     print_message("the residual with stamps as read is %.1f W\n", residual_w);
     assert_true(residual_w > 35);

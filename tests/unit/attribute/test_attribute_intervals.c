@@ -3,6 +3,7 @@
  *
  * JOULEMAP_TEST_RECORDINGS: how many of each program and spread (in the proof 12 without it, whose rows err
  * together: then the limits are two standard deviations of chance wider). */
+#define FIGURES_OF_NO_TWO_COMPILERS
 #include "attribute/fit/student.h"
 #include "attribute/report.h"
 #include "programs.h"

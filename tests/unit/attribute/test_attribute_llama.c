@@ -3,6 +3,7 @@
 #include "attribute/report.h"
 #include "base/csv.h"
 #include "base/vec.h"
+#include "figures.h"
 #include "proof.h"
 #include <joulemap/joulemap.h>
 
@@ -183,6 +184,7 @@ static void report(layer layers[LAYERS], const char *file, const char *model)
         .size = sizeof options, .by = JM_BY_SPAN, .phase = "live", .model = model};
     read_truth(layers);
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     add_calls(layers, report);
     for (size_t n = 0; n < LAYERS; n++)
         check_interval(&layers[n]);

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "figures.h"
 #include "proof.h"
 #include "simulated.h"
 
@@ -36,6 +37,7 @@ static jm_report *report_of(int seed, const char *options)
     jm_recording *recording = open_run("r.joulemap");
     const jm_report_options wishes = {.size = sizeof wishes, .by = JM_BY_KERNEL, .phase = "mixture"};
     if (jm_report_create(&report, recording, &wishes, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     jm_recording_close(recording);
     return report;
 }

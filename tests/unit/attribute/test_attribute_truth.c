@@ -886,6 +886,7 @@ static void test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for
         int64_t wish;
     } newer = {.known = {.size = sizeof newer, .by = JM_BY_PHASE}};
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &newer.known, &err), JM_OK);
+    figures_kept(__BASE_FILE__, report);
     assert_int_equal(jm_report_options_get(report)->by, JM_BY_PHASE);
     jm_report_free(report);
     newer.wish = 1;

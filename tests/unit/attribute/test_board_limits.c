@@ -1,6 +1,7 @@
 /* What a board can draw at all. */
 #include "attribute/prior/source.h"
 #include "attribute/report.h"
+#include "figures.h"
 #include "synthetic.h"
 
 #include <setjmp.h>
@@ -84,6 +85,7 @@ static double power_of_hungry(double limit_w, double *other_w, double *unresolve
     jm_report *report = NULL;
     double power_w = NAN;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+    figures_kept(__BASE_FILE__, report);
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
         if (strcmp(row->name, "hungry") == 0) power_w = row->power_w;

@@ -77,6 +77,7 @@ static void test_a_window_has_the_clock_of_its_own_time(void **state)
             .size = sizeof options, .by = JM_BY_KERNEL, .from_ns = cases[c].from_ns, .to_ns = cases[c].to_ns};
         jm_report *report = NULL;
         assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+        figures_kept(__BASE_FILE__, report);
         assert_string_equal(jm_report_row(report, 0)->name, "fast");
         assert_true(fabs(jm_report_row(report, 0)->clock_limit_share - cases[c].share) < 1e-9);
         jm_report_free(report);

@@ -3,6 +3,7 @@
 #include "attribute/fit/levels.h"
 #include "attribute/prior/source.h"
 #include "attribute/report.h"
+#include "figures.h"
 #include "synthetic.h"
 
 #include <setjmp.h>
@@ -371,6 +372,7 @@ static void powers_of_twins(const char *first, const char *second, double power_
     const char *const names[] = {first, second};
     jm_report *report = NULL;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+    figures_kept(__BASE_FILE__, report);
     for (size_t i = 0; i < jm_report_row_count(report); i++)
         for (int n = 0; n < 2; n++)
             if (strcmp(jm_report_row(report, i)->path, names[n]) == 0)

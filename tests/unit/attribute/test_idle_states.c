@@ -4,6 +4,7 @@
 #include "attribute/report.h"
 #include "base/csv.h"
 #include "base/status.h"
+#include "figures.h"
 #include "model/board_model.h"
 #include "synthetic.h"
 
@@ -122,6 +123,7 @@ static jm_report *report_of(const char *model, jm_by by)
     jm_recording *recording = open_run("run.joulemap");
     const jm_report_options options = {.size = sizeof options, .by = by, .phase = "mixture", .model = model};
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     jm_recording_close(recording);
     return report;
 }
@@ -223,6 +225,7 @@ static double idle_of_synthetic_j(const synthetic *s, const char *model)
     jm_error err = {0};
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .model = model};
     if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     double energy_j = idle_row(report)->energy_j;
     jm_report_free(report);
     return energy_j;

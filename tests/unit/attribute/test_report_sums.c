@@ -213,6 +213,7 @@ static void test_nothing_unresolved_makes_no_sum_less_sure(void **state)
         .size = sizeof options, .by = JM_BY_KERNEL, .from_ns = 8000000000, .to_ns = 9000000000};
     jm_report *report = NULL;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+    figures_kept(__BASE_FILE__, report);
     const size_t rows[] = {row_named(report, "alone"), row_named(report, "(unresolved)")};
     assert_near(jm_report_row(report, rows[1])->energy_j, 0);
     jm_sum alone = sum_of(report, rows, 1), both = sum_of(report, rows, 2);

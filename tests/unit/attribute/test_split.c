@@ -117,6 +117,7 @@ static void test_a_split_kernel_is_one_row_and_one_belief(void **state)
     close(file);
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .belief = path};
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+    figures_kept(__BASE_FILE__, report);
     const jm_row *row = row_of(report, "mm");
     assert_int_equal(row->provenance, JM_PROVENANCE_GIVEN);
     assert_true(fabs(row->power_w - believed_w) < 1);

@@ -147,6 +147,7 @@ static void test_a_report_says_how_much_was_traced_and_fails_where_nothing_was(v
     assert_int_equal(err.code, 0);
     options.by = JM_BY_BOARD;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, &err), JM_OK);
+    figures_kept(__BASE_FILE__, report);
     jm_report_free(report);
     syn_free(s);
 }

@@ -1,5 +1,6 @@
 /* What a recording must hold for each check of the verdict to speak, and where it keeps silent. */
 #include "attribute/report.h"
+#include "figures.h"
 #include "synthetic.h"
 
 #include <joulemap/report.h>
@@ -68,6 +69,7 @@ static void expect(synthetic *s, const char *verdict, const char *words)
     jm_error err = {0};
     jm_report *report = NULL;
     if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     const jm_report_quality *quality = jm_report_quality_get(report);
     if (strcmp(quality->verdict, verdict) != 0 || !says(quality, words))
         fail_msg("not %s for \"%s\", but %s: %s; %s", verdict, words, quality->verdict,

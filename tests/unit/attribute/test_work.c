@@ -1,6 +1,7 @@
 /* The one pass over what the boards did: any order, any amount, any depth gives the same report. */
 #include "attribute/report.h"
 #include "attribute/work/sweep.h"
+#include "figures.h"
 #include "format/writer.h"
 #include "proof.h"
 #include "synthetic.h"
@@ -20,6 +21,7 @@ static jm_report *report_of(const jm__dataset *dataset, jm_by by)
     jm_error err = {0};
     jm_report *report = NULL;
     if (jm__report_from_dataset(&report, dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     return report;
 }
 
@@ -160,6 +162,7 @@ static void test_damage_among_kernels_costs_some_of_them_and_is_told(void **stat
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL};
     jm_report *report = NULL;
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     assert_non_null(strstr(jm_recording_damage(recording), "parts of the file are damaged"));
     /* Three pages of some 200 rows each. */
     assert_in_range(row_of(report, "gemm")->calls, KERNELS - 1000, KERNELS - 100);

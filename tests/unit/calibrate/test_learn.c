@@ -1,10 +1,11 @@
 /* What counters are worth, learnt from kernels in bursts: what is taken as a lesson, how weights come out of
  * it, and what each family tells of the others. */
 #include "base/status.h"
-#include "calibrate/judge.h"
+#include "calibrate/learn.h"
 #include "calibrate/weights.h"
 #include "counter_samples.h"
 #include "dense.h"
+#include "figures.h"
 #include "synthetic.h"
 
 enum { FEATURES = 5, ROWS = 400, KERNELS = 9, FAMILIES = 4 };
@@ -54,6 +55,8 @@ static jm__weights find(const sheet *s)
     jm__weights weights;
     jm_error err = {0};
     if (jm__weights_find(&weights, &s->rows, s->use, &err) != JM_OK) fail_msg("%s", err.text);
+    figures_keep(__BASE_FILE__, NULL, weights.x, FEATURES, (uint32_t)weights.used);
+    figures_keep(__BASE_FILE__, NULL, (double[]){weights.rms_w, weights.spread_w}, 2, 0);
     return weights;
 }
 
@@ -379,6 +382,8 @@ static jm_learnt judge(jm__board_model *model)
     jm_learnt learnt = {0};
     jm_error err = {0};
     if (jm__judge(model, &learnt, &err) != JM_OK) fail_msg("%s", err.text);
+    const double values[] = {model->family_u, model->relative_u, model->gain_u};
+    figures_keep(__BASE_FILE__, NULL, values, sizeof values / sizeof *values, 0);
     return learnt;
 }
 

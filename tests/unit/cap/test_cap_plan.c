@@ -1,4 +1,5 @@
 /* The planner against work whose best cap is known, by physics that shares nothing with its laws. */
+#include "cap_found.h"
 #include "cap_jobs.h"
 #include "proof.h"
 
@@ -61,6 +62,7 @@ static jm_cap_choice search(jm_cap_plan *plan, const cap_job *job, uint64_t seed
     }
     jm_cap_choice choice;
     assert_int_equal(jm_cap_plan_choice(plan, &choice, NULL), JM_OK);
+    choice_kept(__BASE_FILE__, &choice);
     return choice;
 }
 
@@ -164,6 +166,7 @@ static void test_where_only_the_highest_keeps_the_bound_it_is_chosen(void **unus
     }
     jm_cap_choice c;
     assert_int_equal(jm_cap_plan_choice(plan, &c, NULL), JM_OK);
+    choice_kept(__BASE_FILE__, &c);
     assert_true(c.cap_w == 250 && c.verdict == JM_CAP_REFERENCE);
     assert_int_equal(c.bound_broken, jm_cap_plan_probe_count(plan) - 1);
     jm_cap_plan_free(plan);
@@ -323,6 +326,7 @@ static void test_probes_are_bounded(void **unused)
     }
     jm_cap_choice c;
     assert_int_equal(jm_cap_plan_choice(plan, &c, NULL), JM_OK);
+    choice_kept(__BASE_FILE__, &c);
     assert_true(isfinite(c.saving.low) && isfinite(c.saving.high) && c.saving.low <= c.saving.high);
     jm_cap_plan_free(plan);
 }

@@ -1,6 +1,8 @@
 /* Recorded sweeps: whatever was measured, the search ends with the best cap that it may choose. */
 #include "base/status.h"
 
+#include "cap_found.h"
+
 #include <joulemap/cap.h>
 #include <math.h>
 #include <setjmp.h>
@@ -98,6 +100,7 @@ static void test_a_cap_just_over_the_bound_is_passed_over(void **state)
         jm_cap_search *search = replay(objectives[seed % 3], bound);
         jm_cap_found found;
         assert_int_equal(jm_cap_search_found(search, &found, NULL), JM_OK);
+        found_kept(__BASE_FILE__, search, &found);
         size_t chosen = 0;
         while (fabs(s.cap_w[chosen] - found.choice.cap_w) > 1e-3)
             chosen++;
@@ -142,6 +145,7 @@ static void test_repeats_that_are_the_same_are_one(void **state)
         write_sweep(&s, repeats, 0);
         jm_cap_search *search = replay(JM_CAP_EDP, 0.05);
         assert_int_equal(jm_cap_search_found(search, &found, NULL), JM_OK);
+        found_kept(__BASE_FILE__, search, &found);
         assert_true(jm_cap_search_told(search, 0)->probe.time_u_s == 0);
         cap_w[repeats - 1] = found.choice.cap_w;
         jm_cap_search_free(search);

@@ -2,6 +2,7 @@
  *
  * JOULEMAP_TEST_SEARCHES: how many of each kind of work (16 in the proof and 1 in
  * check without it; bench/cap_search.py: 100). */
+#include "cap_found.h"
 #include "cap_searches.h"
 #include "proof.h"
 
@@ -86,6 +87,7 @@ static void test_the_proof_cancels_a_straight_drift(void **unused)
     assert_int_equal(job_search_create(&search, &job, JM_CAP_ENERGY, 0, 8, 1), JM_OK);
     assert_int_equal(job_search(search, &job, 1), JM_OK);
     assert_int_equal(jm_cap_search_found(search, &f, NULL), JM_OK);
+    found_kept(__BASE_FILE__, search, &f);
     double saving = 1 - job_objective(JM_CAP_ENERGY, &job, f.choice.cap_w) /
                             job_objective(JM_CAP_ENERGY, &job, cap_high_w);
     assert_true(f.proven && f.over && f.proof.whole && f.proof.blocks >= 4);
@@ -123,6 +125,7 @@ static void test_a_choice_that_breaks_the_bound_in_the_proof_is_refused(void **u
         assert_int_equal(jm_cap_search_tell(search, &probe, NULL), JM_OK);
     }
     assert_int_equal(jm_cap_search_found(search, &f, NULL), JM_OK);
+    found_kept(__BASE_FILE__, search, &f);
     assert_true(refusals >= 8 && f.choice.cap_w > refused_w && f.choice.cap_w <= cap_high_w);
     assert_true(f.choice.bound_broken >= 1);
     assert_true(f.choice.slowdown.value <= .05);
@@ -145,6 +148,7 @@ static jm_cap_search *search_with_scatter(double scatter, jm_cap_found *found)
         assert_int_equal(jm_cap_search_tell(search, &probe, NULL), JM_OK);
     }
     assert_int_equal(jm_cap_search_found(search, found, NULL), JM_OK);
+    found_kept(__BASE_FILE__, search, found);
     assert_true(found->proven && found->proof.bound_kept && found->choice.cap_w < cap_high_w);
     return search;
 }
@@ -202,6 +206,7 @@ static void test_a_refusal_after_exact_probes_is_no_fault(void **unused)
         assert_int_equal(jm_cap_search_tell(search, &probe, NULL), JM_OK);
     }
     assert_int_equal(jm_cap_search_found(search, &f, NULL), JM_OK);
+    found_kept(__BASE_FILE__, search, &f);
     assert_true(f.choice.verdict == JM_CAP_REFERENCE && f.choice.bound_broken >= 1);
     jm_cap_search_free(search);
 }
@@ -252,6 +257,7 @@ static void test_a_clock_is_found_where_no_cap_makes_a_difference(void **unused)
         best = fmin(best, clock_time_s(clocks_mhz[i]) * clock_power_w(clocks_mhz[i]));
     jm_cap_found f;
     assert_int_equal(jm_cap_search_found(search, &f, NULL), JM_OK);
+    found_kept(__BASE_FILE__, search, &f);
     assert_true(f.proven && f.clock_mhz > 0 && f.choice.verdict == JM_CAP_BETTER);
     assert_true(clock_time_s(f.clock_mhz) * clock_power_w(f.clock_mhz) <= 1.03 * best);
     char *json;
@@ -314,6 +320,7 @@ static void test_a_search_that_is_broken_off_says_what_is_known(void **unused)
         assert_int_equal(jm_cap_search_tell(search, &probe, NULL), JM_OK);
     }
     assert_int_equal(jm_cap_search_found(search, &f, NULL), JM_OK);
+    found_kept(__BASE_FILE__, search, &f);
     assert_true(!f.over && !f.proven && isfinite(f.choice.gain.low));
     assert_int_equal(jm_cap_search_text(search, 80, &text, NULL), JM_OK);
     assert_non_null(strstr(text, "broken off"));

@@ -1,6 +1,7 @@
 /* The line that says what takes so long: on a terminal, after a while, and gone when the work is done. */
 #include "cli/verb.h"
 
+#include <dirent.h>
 #include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -37,12 +38,34 @@ static void pause_until(int told)
     if (read(told, &byte, 1) != 1) _exit(1);
 }
 
+/* Of the threads beside this one, how many a signal may find. */
+static int open_to_signals(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int found = 0;
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[300], line[200];
+        unsigned long long blocked = 0;
+        if (task->d_name[0] == '.' || atoi(task->d_name) == getpid()) continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+        FILE *status = fopen(path, "r");
+        if (status == NULL) continue;
+        while (fgets(line, sizeof line, status) != NULL)
+            if (strncmp(line, "SigBlk:", 7) == 0) blocked = strtoull(line + 7, NULL, 16);
+        fclose(status);
+        found += (blocked >> (SIGTERM - 1) & 1) == 0 || (blocked >> (SIGINT - 1) & 1) == 0;
+    }
+    closedir(tasks);
+    return found;
+}
+
 static void work(int told)
 {
     alarm(100);
     cli_progress(NULL); /* nothing to end */
     cli_progress("reading kernels");
     pause_until(told);
+    if (open_to_signals() != 0) _exit(2);
     cli_progress("fitting powers");
     pause_until(told);
     cli_progress(NULL);

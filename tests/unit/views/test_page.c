@@ -411,6 +411,12 @@ static void test_a_fragment_is_small_and_escaped(void **state)
     assert_non_null(strstr(text, "<bdi>&lt;/script&gt;&lt;script&gt;alert(1)"));
     assert_non_null(strstr(text, "&quot;quoted&quot;"));
     assert_non_null(strstr(text, ">-</td>")); /* the interval that is missing */
+    size_t cells = 0, heads = 0;
+    for (const char *at = text; (at = strstr(at, "<td")) != NULL; at++)
+        cells++;
+    for (const char *at = text; (at = strstr(at, "<tr")) != NULL; at++)
+        heads++;
+    assert_int_equal(cells, 4 * (heads - 1)); /* a name and three figures a row, but for the head */
     free(text);
 
     jm_row *rows = many_rows();

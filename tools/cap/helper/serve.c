@@ -378,7 +378,7 @@ static jm_status restore_lost(lease_server *server, const char *uuid, int32_t *i
     return status;
 }
 
-/* ---- Obeying a holder, and noticing that it is gone, that time is up, that the guard was killed. */
+/* ---- obeying a holder, and noticing that it is gone, that time is up, that the guard was killed */
 
 /* Who started this process asks at once; and takes an answer, unless it stands still. */
 #define FIRST_NS (INT64_C(30) * JM_NS_PER_S)

@@ -1,7 +1,8 @@
-/* Setting a board's power cap and clock, and reading back. */
+/* Setting a board's power cap and clock, reading back, and putting back what was found. */
 #include "cap/helper/setter.h"
 
 #include "base/status.h"
+#include "cap/lease/reach.h"
 #include "cap/lease/state.h"
 
 #include <math.h>
@@ -82,32 +83,6 @@ static jm_status find_by_index(jm__setter *setter, int32_t index, jm_error *err)
     return JM_OK;
 }
 
-static double read_w(int (*call)(jm__nvml_device, unsigned *), jm__nvml_device device)
-{
-    unsigned mw = 0;
-    return call != NULL && call(device, &mw) == JM_NVML_SUCCESS ? 1e-3 * mw : NAN;
-}
-
-static void look(jm__setter *setter)
-{
-    const jm__nvml *nvml = &setter->nvml;
-    jm_cap_board *board = &setter->board;
-    unsigned low_mw = 0, high_mw = 0;
-    board->simulated = nvml->simulated;
-    if (nvml->uuid == NULL || nvml->uuid(setter->device, board->uuid, sizeof board->uuid) != JM_NVML_SUCCESS)
-        board->uuid[0] = '\0';
-    if (nvml->name == NULL || nvml->name(setter->device, board->name, sizeof board->name) != JM_NVML_SUCCESS)
-        snprintf(board->name, sizeof board->name, "NVIDIA GPU %d", (int)board->index);
-    board->cap_w = read_w(nvml->limit_set, setter->device);
-    board->enforced_w = read_w(nvml->limit, setter->device);
-    board->default_w = read_w(nvml->limit_default, setter->device);
-    board->low_w = board->high_w = NAN;
-    if (nvml->limit_range == NULL || nvml->limit_range(setter->device, &low_mw, &high_mw) != JM_NVML_SUCCESS)
-        return;
-    board->low_w = 1e-3 * low_mw;
-    board->high_w = 1e-3 * high_mw;
-}
-
 static void resolve(jm__setter *setter)
 {
     void *address;
@@ -124,7 +99,7 @@ jm_status jm__setter_open(jm__setter *setter, const char *uuid, int32_t index, j
     JM_TRY(start_nvml(setter, err));
     resolve(setter);
     JM_TRY(uuid[0] != '\0' ? find_by_uuid(setter, uuid, err) : find_by_index(setter, index, err));
-    look(setter);
+    jm__cap_board_look(&setter->board, &setter->nvml, setter->device);
     const jm_cap_board *board = &setter->board;
     if (setter->set_limit != NULL && isfinite(board->cap_w) && isfinite(board->low_w) &&
         board->uuid[0] != '\0')
@@ -167,7 +142,7 @@ jm_status jm__setter_set(const jm__setter *setter, double cap_w, double *enforce
         return jm__fail(err, JM_IO, 0, NULL, "GPU %d was told %.6g W and keeps %.6g W", (int)board->index,
                         cap_w, now_w);
     if (enforced_w == NULL) return JM_OK;
-    *enforced_w = read_w(setter->nvml.limit, setter->device);
+    *enforced_w = jm__cap_read_w(setter->nvml.limit, setter->device);
     return JM_OK;
 }
 

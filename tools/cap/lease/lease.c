@@ -1,4 +1,4 @@
-/* Boards with their caps and leases, as they stand. */
+/* Boards with their caps and leases; a lease as its holder has it; ending leases of others. */
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/options.h"
@@ -18,35 +18,43 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+/* ---- boards with their caps and leases, as they stand */
+
 struct jm_cap_boards {
     jm_cap_board *boards;
     size_t count;
 };
 
-static double read_w(int (*call)(jm__nvml_device, unsigned *), jm__nvml_device device)
+double jm__cap_read_w(int (*call)(jm__nvml_device, unsigned *), jm__nvml_device device)
 {
     unsigned mw = 0;
     return call != NULL && call(device, &mw) == JM_NVML_SUCCESS ? 1e-3 * mw : NAN;
+}
+
+void jm__cap_board_look(jm_cap_board *board, const jm__nvml *nvml, jm__nvml_device device)
+{
+    unsigned low_mw = 0, high_mw = 0;
+    board->simulated = nvml->simulated;
+    if (nvml->name == NULL || nvml->name(device, board->name, sizeof board->name) != JM_NVML_SUCCESS)
+        snprintf(board->name, sizeof board->name, "NVIDIA GPU %d", (int)board->index);
+    if (nvml->uuid == NULL || nvml->uuid(device, board->uuid, sizeof board->uuid) != JM_NVML_SUCCESS)
+        board->uuid[0] = '\0';
+    board->cap_w = jm__cap_read_w(nvml->limit_set, device);
+    board->enforced_w = jm__cap_read_w(nvml->limit, device);
+    board->default_w = jm__cap_read_w(nvml->limit_default, device);
+    bool ranged =
+        nvml->limit_range != NULL && nvml->limit_range(device, &low_mw, &high_mw) == JM_NVML_SUCCESS;
+    board->low_w = ranged ? 1e-3 * low_mw : NAN;
+    board->high_w = ranged ? 1e-3 * high_mw : NAN;
 }
 
 /* False: it has no cap that can be read. */
 static bool look(jm_cap_board *board, const jm__nvml *nvml, unsigned index)
 {
     jm__nvml_device device;
-    unsigned low_mw = 0, high_mw = 0;
     if (nvml->device_by_index(index, &device) != JM_NVML_SUCCESS) return false;
-    *board = (jm_cap_board){.index = (int32_t)index, .simulated = nvml->simulated};
-    if (nvml->name == NULL || nvml->name(device, board->name, sizeof board->name) != JM_NVML_SUCCESS)
-        snprintf(board->name, sizeof board->name, "NVIDIA GPU %u", index);
-    if (nvml->uuid == NULL || nvml->uuid(device, board->uuid, sizeof board->uuid) != JM_NVML_SUCCESS)
-        board->uuid[0] = '\0';
-    board->cap_w = read_w(nvml->limit_set, device);
-    board->enforced_w = read_w(nvml->limit, device);
-    board->default_w = read_w(nvml->limit_default, device);
-    bool ranged =
-        nvml->limit_range != NULL && nvml->limit_range(device, &low_mw, &high_mw) == JM_NVML_SUCCESS;
-    board->low_w = ranged ? 1e-3 * low_mw : NAN;
-    board->high_w = ranged ? 1e-3 * high_mw : NAN;
+    *board = (jm_cap_board){.index = (int32_t)index};
+    jm__cap_board_look(board, nvml, device);
     return isfinite(board->cap_w) || isfinite(board->enforced_w);
 }
 

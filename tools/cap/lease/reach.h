@@ -5,6 +5,7 @@
 #include "base/kept_file.h"
 #include "cap/lease/state.h"
 #include "cap/lease/wire.h"
+#include "record/device/nvml.h"
 
 /* The holder's end of a conversation with a helper. */
 typedef struct jm__lease_link {
@@ -40,5 +41,11 @@ jm_status jm__lease_ask_once(jm__ask ask, const char *uuid, int32_t *index, jm_e
  * else does. BUSY: it still stands. */
 jm_status jm__lease_await_back(const jm__lease_folder *folder, const char *uuid, int64_t helper_pid,
                                int64_t helper_start, int64_t longest_ns, jm_error *err);
+
+/* A limit in watts; NAN: it is not told. */
+double jm__cap_read_w(int (*call)(jm__nvml_device, unsigned *), jm__nvml_device device);
+
+/* A board, whose index is known, as it stands. */
+void jm__cap_board_look(jm_cap_board *board, const jm__nvml *nvml, jm__nvml_device device);
 
 #endif

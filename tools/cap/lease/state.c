@@ -1,4 +1,4 @@
-/* A process by its number and its start. */
+/* A lease's state, where it is written down, and its lock. */
 #include "cap/lease/state.h"
 
 #include "base/json_value.h"
@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+/* ---- a process by its number and its start */
 
 /* The fields of /proc/PID/stat after the name, which may hold anything. */
 enum { STATE_FIELD = 3, START_FIELD = 22 };

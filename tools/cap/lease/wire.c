@@ -1,4 +1,4 @@
-/* Lines of JSON over a stream socket. */
+/* What a holder and its helper say to each other, as lines of JSON. */
 #include "cap/lease/wire.h"
 
 #include "base/clock.h"
@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+/* ---- lines of JSON over a stream socket */
 
 /* Until the socket is ready for `events`; false: not by then. */
 static bool wait_for(int fd, short events, int64_t until_ns)

@@ -1,7 +1,7 @@
 /* How well a model tells powers: from the kernels that it was learnt from, each told by the other families.
  */
-#ifndef JM_CALIBRATE_JUDGE_H
-#define JM_CALIBRATE_JUDGE_H
+#ifndef JM_CALIBRATE_LEARN_H
+#define JM_CALIBRATE_LEARN_H
 
 #include "model/board_model.h"
 
