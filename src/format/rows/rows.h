@@ -42,7 +42,8 @@ extern const jm_board jm__board_blank;
  * of a GPU. */
 #define JM_BACKEND_MAP(X)                                                                                    \
     X(nvml, GPU)                                                                                             \
-    X(rapl, CPU)
+    X(rapl, CPU)                                                                                             \
+    X(hwmon, CPU)
 
 /* A pid that comes again is another process: rows name a process by its id, people by its pid. */
 typedef struct jm__process {
