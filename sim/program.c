@@ -146,7 +146,7 @@ static sim_call_step next_repeat(sim_player *player)
     step.gap_ns = gap_ns(player);
     player->repeat_left_ns -= step.duration_ns + step.gap_ns;
     if (player->repeat_left_ns > 0) return step;
-    step.turn_ends = true;
+    step.burst_ends = true;
     if (player->program->bursts) {
         step.gap_ns += (int64_t)(12e6 * draw(player));
         begin_burst(player);
@@ -167,7 +167,7 @@ sim_call_step sim_player_next(sim_player *player)
     step.gap_ns = gap_ns(player);
     if (++player->call < one->calls) return step;
     player->call = 0;
-    step.turn_ends = true;
+    step.burst_ends = true;
     if (++player->place < program->class_count) return step;
     step.gap_ns += (int64_t)(program->round_us * 1e3);
     if (program->repeat_ms > 0) {

@@ -51,8 +51,8 @@ typedef struct sim_player {
 typedef struct sim_call_step {
     int class_number;
     int64_t duration_ns;
-    int64_t gap_ns; /* after it */
-    bool turn_ends; /* the next call is of another turn */
+    int64_t gap_ns;  /* after it */
+    bool burst_ends; /* the next call is of another turn */
 } sim_call_step;
 
 void sim_player_start(sim_player *player, const sim_program *program);

@@ -239,23 +239,23 @@ void sim_shared_look_for_samplers(sim_shared *shared, int board, const sim_profi
 void sim_shared_publish(sim_shared *shared, int board, int64_t t_ns, double energy_j)
 {
     sim_checkpoint *to = &shared->state->checkpoints[board];
-    uint64_t turn = atomic_load(&to->turn);
-    if (turn % 2 != 0 || atomic_load(&to->t_ns) >= t_ns ||
-        !atomic_compare_exchange_strong(&to->turn, &turn, turn + 1))
+    uint64_t burst = atomic_load(&to->burst);
+    if (burst % 2 != 0 || atomic_load(&to->t_ns) >= t_ns ||
+        !atomic_compare_exchange_strong(&to->burst, &burst, burst + 1))
         return;
     atomic_store(&to->t_ns, t_ns);
     atomic_store(&to->energy_uj, (uint64_t)(energy_j * 1e6));
-    atomic_store(&to->turn, turn + 2);
+    atomic_store(&to->burst, burst + 2);
 }
 
 bool sim_shared_checkpoint(const sim_shared *shared, int board, int64_t *t_ns, double *energy_j)
 {
     const sim_checkpoint *from = &shared->state->checkpoints[board];
     for (int attempt = 0; attempt < 1000; attempt++) {
-        uint64_t turn = atomic_load(&from->turn);
+        uint64_t burst = atomic_load(&from->burst);
         *t_ns = atomic_load(&from->t_ns);
         *energy_j = (double)atomic_load(&from->energy_uj) * 1e-6;
-        if (turn % 2 == 0 && atomic_load(&from->turn) == turn) return turn > 0;
+        if (burst % 2 == 0 && atomic_load(&from->burst) == burst) return burst > 0;
     }
     return false; /* its writer died while it wrote */
 }

@@ -23,7 +23,7 @@ typedef struct sim_shared_setting {
 
 /* The energy counter of a board as the processes that drive it live know it. */
 typedef struct sim_checkpoint {
-    _Atomic uint64_t turn; /* odd: being written */
+    _Atomic uint64_t burst; /* odd: being written */
     _Atomic int64_t t_ns;
     _Atomic uint64_t energy_uj;
 } sim_checkpoint;

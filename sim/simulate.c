@@ -129,8 +129,8 @@ static void write_segment(const run *of, const char *phase, const char *kernel, 
 /* Play a program from `t_ns` until `end_ns`; returns when its last call ended. */
 static int64_t play(run *of, const sim_program *program, const char *phase, int64_t t_ns, int64_t end_ns)
 {
-    int64_t turn_start_ns = 0;
-    int turn_calls = 0;
+    int64_t burst_start_ns = 0;
+    int burst_calls = 0;
     sim_player_start(&of->player, program);
     while (t_ns < end_ns) {
         sim_call_step step = sim_player_next(&of->player);
@@ -144,11 +144,11 @@ static int64_t play(run *of, const sim_program *program, const char *phase, int6
         sim_board_load(&of->board, NULL, 0, true);
         fprintf(of->to.kernels, "%.9f,%.3f,%s,1,%s\n", (double)t_ns * 1e-9, (double)step.duration_ns * 1e-3,
                 one->name, phase == suite_phase ? one->name : phase);
-        if (turn_calls++ == 0) turn_start_ns = t_ns;
+        if (burst_calls++ == 0) burst_start_ns = t_ns;
         t_ns = stop_ns + step.gap_ns;
-        if (!step.turn_ends && t_ns < end_ns) continue;
-        write_segment(of, phase, one->name, turn_start_ns, stop_ns, turn_calls);
-        turn_calls = 0;
+        if (!step.burst_ends && t_ns < end_ns) continue;
+        write_segment(of, phase, one->name, burst_start_ns, stop_ns, burst_calls);
+        burst_calls = 0;
     }
     return t_ns;
 }

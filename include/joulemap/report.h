@@ -37,7 +37,7 @@ typedef enum jm_by {
     X(FITTED, "fitted")                                                                                      \
     X(COUNTERS, "counters") /* hardware counters of the run, times a board's weights */                      \
     X(ISOLATED, "isolated")                                                                                  \
-    X(GIVEN, "given") /* by who asked for the report: jm_report_options.belief */                            \
+    X(GIVEN, "given") /* by who asked for the report: jm_report_options.prior */                             \
     X(WEAK, "weak")                                                                                          \
     X(UNRESOLVED, "unresolved")
 
@@ -61,7 +61,7 @@ typedef struct jm_report_options {
     int64_t from_ns;    /* CLOCK_MONOTONIC; both 0 for the whole recording */
     int64_t to_ns;
     const char
-        *belief; /* CSV file of what is known of powers beside the readings, NULL for none: docs/report.md */
+        *prior; /* CSV file of what is known of powers beside the readings, NULL for none: docs/report.md */
     const char *model; /* what counters are worth on this board, and what it draws idle (joulemap/model.h);
                           NULL: its own, else, with counters, the one that joulemap has for boards of its
                           kind, else none; JM_MODEL_NONE: none */

@@ -107,7 +107,8 @@ static core_thread *thread_here(core_calls *self)
 core_thread *core_calls_thread_now(core_calls *self)
 {
     core_thread *thread = thread_here(self);
-    if (thread && thread->turn < self->turn && !done(PyObject_CallMethod((PyObject *)thread, "renew", NULL)))
+    if (thread && thread->burst < self->burst &&
+        !done(PyObject_CallMethod((PyObject *)thread, "renew", NULL)))
         Py_CLEAR(thread);
     return thread;
 }
@@ -385,7 +386,7 @@ static PyMethodDef calls_methods[] = {
 static PyMemberDef calls_members[] = {
     {"on", T_BOOL, offsetof(core_calls, on), 0, "Calls are traced in the place of nn.Module.__call__."},
     {"traced", T_BOOL, offsetof(core_calls, traced), 0, "Layers are, at present."},
-    {"turn", T_LONG, offsetof(core_calls, turn), 0, "Of tracing."},
+    {"turn", T_LONG, offsetof(core_calls, burst), 0, "Of tracing."},
     {"__wrapped__", T_OBJECT_EX, offsetof(core_calls, wrapped), READONLY, "PyTorch's own."},
     {NULL, 0, 0, 0, NULL},
 };

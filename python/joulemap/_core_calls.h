@@ -26,7 +26,7 @@ typedef struct core_thread {
     core_backward *backward; /* the backward pass that it works at, or NULL */
     PyObject *backwards;     /* list of unfinished ones whose forward pass ran here */
     PyObject *regions;       /* list of what is open of each compiled graph */
-    long turn;               /* of tracing, in which all that began */
+    long burst;              /* of tracing, in which all that began */
 } core_thread;
 
 /* joulemap._core.Frame: one call of a watched module. */
@@ -88,7 +88,7 @@ struct core_calls {
     core_labels labels;
     PyObject *flags, *state, *backward, *outside; /* names of attributes */
     PyTypeObject *thread_type, *layer_type, *backward_type, *backward_end_type;
-    long turn;   /* of tracing */
+    long burst;  /* of tracing */
     char traced; /* layers are, at present */
     char on;     /* calls of watched modules are traced here */
 };

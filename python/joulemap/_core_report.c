@@ -30,9 +30,9 @@ PyObject *core_report_create(PyObject *owner, jm_recording *recording, const cor
     long long process_id = 0;
     long long from_ns = 0;
     long long to_ns = 0;
-    const char *belief = NULL, *model = NULL;
+    const char *prior = NULL, *model = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|zLLLLzz:report", (char **)(uintptr_t)names, &by, &phase,
-                                     &board_id, &process_id, &from_ns, &to_ns, &belief, &model))
+                                     &board_id, &process_id, &from_ns, &to_ns, &prior, &model))
         return NULL;
     if (by < 0 || by >= JM_BY_COUNT) {
         PyErr_Format(PyExc_ValueError, "%d is no key of rows", by);
@@ -45,7 +45,7 @@ PyObject *core_report_create(PyObject *owner, jm_recording *recording, const cor
                                  .process_id = process_id,
                                  .from_ns = from_ns,
                                  .to_ns = to_ns,
-                                 .belief = belief,
+                                 .prior = prior,
                                  .model = model};
     core_report *self = (core_report *)PyType_GenericAlloc(state->report_type, 0);
     if (!self) return NULL;

@@ -130,7 +130,7 @@ static PyMemberDef thread_members[] = {
      "Unfinished backward passes whose forward pass ran here."},
     {"regions", T_OBJECT, offsetof(core_thread, regions), READONLY,
      "Of each graph of torch.compile that it runs, the innermost last: what is open of it, and its span."},
-    {"turn", T_LONG, offsetof(core_thread, turn), 0, "Of tracing, in which all that began."},
+    {"turn", T_LONG, offsetof(core_thread, burst), 0, "Of tracing, in which all that began."},
     {NULL, 0, 0, 0, NULL},
 };
 

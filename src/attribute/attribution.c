@@ -89,7 +89,7 @@ static bool find_untraced(jm__attribution *a, const jm__traced *traced)
         jm__windows told = {0};
         fine = jm__windows_add_all(&a->untraced, &traced[p].nothing) &&
                jm__windows_add_all(&told, &traced[p].steps) &&
-               (a->stands.stood == NULL || jm__windows_subtract(&told, &a->stands.stood[p])) &&
+               (a->strata.extrapolated == NULL || jm__windows_subtract(&told, &a->strata.extrapolated[p])) &&
                jm__windows_add_all(&a->untraced, &told);
         jm__vec_free(&told);
     }
@@ -97,16 +97,16 @@ static bool find_untraced(jm__attribution *a, const jm__traced *traced)
     return fine;
 }
 
-static jm_status find_stands(jm__attribution *a, jm_error *err)
+static jm_status find_strata(jm__attribution *a, jm_error *err)
 {
     jm__window always = {INT64_MIN, INT64_MAX};
     const jm__windows all = {&always, 1, 1};
     jm__told told = {0};
     jm__traced *traced = jm__traced_find(a->dataset);
-    const jm__stands_wanted wanted = {&a->spans, &told, traced};
+    const jm__strata_wanted wanted = {&a->spans, &told, traced};
     jm_status status = traced != NULL ? jm__told_find(&told, a->dataset, &all, err)
                                       : jm__no_memory(err, "jm__attribution_begin");
-    if (status == JM_OK) status = jm__stands_find(&a->stands, &wanted, err);
+    if (status == JM_OK) status = jm__strata_find(&a->strata, &wanted, err);
     if (status == JM_OK && !find_untraced(a, traced)) status = jm__no_memory(err, "jm__attribution_begin");
     jm__told_free(&told);
     jm__traced_free(traced, a->dataset);
@@ -118,7 +118,7 @@ static jm_status leave_untraced_out(jm__attribution *a, jm_error *err)
 {
     if (a->options.by == JM_BY_BOARD) return JM_OK;
     size_t asked_for = a->windows.count;
-    JM_TRY(find_stands(a, err));
+    JM_TRY(find_strata(a, err));
     if (!jm__windows_add_all(&a->asked, &a->windows)) return jm__no_memory(err, "jm__attribution_begin");
     if (!jm__windows_subtract(&a->windows, &a->untraced)) return jm__no_memory(err, "jm__attribution_begin");
     if (asked_for == 0 || a->windows.count > 0) return JM_OK;
@@ -163,10 +163,10 @@ jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows
     return total;
 }
 
-static jm__stood_rows stood_rows(jm_by by)
+static jm__extrapolated_rows extrapolated_rows(jm_by by)
 {
-    if (by == JM_BY_SPAN || by == JM_BY_REQUEST) return JM_STOOD_BY_STEP;
-    return by == JM_BY_KERNEL ? JM_STOOD_ALL : JM_STOOD_IN_ROWS;
+    if (by == JM_BY_SPAN || by == JM_BY_REQUEST) return JM_EXTRAPOLATED_BY_STEP;
+    return by == JM_BY_KERNEL ? JM_EXTRAPOLATED_ALL : JM_EXTRAPOLATED_IN_ROWS;
 }
 
 /* Which processes work on a board; without kernels nobody knows. */
@@ -184,23 +184,23 @@ static void find_users(bool *uses, const jm__dataset *d, int64_t board_id)
 }
 
 /* The steps of a board's processes that traced ones stand for; its windows are there. */
-static jm_status find_stood(jm__attribution *a, jm__board_part *part, jm_error *err)
+static jm_status find_extrapolated(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     bool *uses = calloc(a->dataset->process_count + 1, sizeof *uses);
-    const jm__stood_wanted wanted = {
-        .stands = &a->stands,
+    const jm__extrapolated_wanted wanted = {
+        .strata = &a->strata,
         .report = &part->windows,
         .steady = &part->steady,
         .uses = uses,
-        .rows = stood_rows(a->options.by),
+        .rows = extrapolated_rows(a->options.by),
     };
-    if (uses != NULL && jm__stands_any(&a->stands)) find_users(uses, a->dataset, part->board->id);
-    bool fine = uses != NULL && jm__stood_find(&part->stood, &wanted) &&
+    if (uses != NULL && jm__strata_any(&a->strata)) find_users(uses, a->dataset, part->board->id);
+    bool fine = uses != NULL && jm__extrapolated_find(&part->extrapolated, &wanted) &&
                 jm__windows_add_all(&part->traced, &part->windows) &&
-                jm__windows_subtract(&part->traced, &part->stood.time) &&
-                jm__windows_subtract(&part->learn, &part->stood.time) &&
+                jm__windows_subtract(&part->traced, &part->extrapolated.time) &&
+                jm__windows_subtract(&part->learn, &part->extrapolated.time) &&
                 jm__windows_add_all(&part->unknown, &a->untraced) &&
-                jm__windows_add_all(&part->unknown, &part->stood.time);
+                jm__windows_add_all(&part->unknown, &part->extrapolated.time);
     jm__windows_normalise(&part->unknown);
     free(uses);
     return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
@@ -227,9 +227,9 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     if (!jm__windows_add_all(&part->steady, &part->windows) ||
         !jm__windows_intersect(&part->steady, &a->steps.steady))
         return jm__no_memory(err, "jm__attribution_begin");
-    JM_TRY(find_stood(a, part, err));
+    JM_TRY(find_extrapolated(a, part, err));
     part->work->traced = &part->traced;
-    part->work->stood = &part->stood;
+    part->work->extrapolated = &part->extrapolated;
     part->work->steady = &part->steady;
     part->work->learn = &part->learn;
     part->work->from_ns = range.from_ns;
@@ -268,8 +268,10 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(jm__told_find(&a->told, dataset, &a->windows, err));
     const jm__steps_wanted wanted = {&a->spans, &a->told, &a->windows, options->process_id};
     JM_TRY(jm__steps_find(&a->steps, &wanted, err));
-    const jm__stood_wanted stood = {&a->stands, &a->windows, &a->steps.steady, NULL, stood_rows(options->by)};
-    if (!jm__stood_find(&a->stood, &stood)) return jm__no_memory(err, "jm__attribution_begin");
+    const jm__extrapolated_wanted extrapolated = {&a->strata, &a->windows, &a->steps.steady, NULL,
+                                                  extrapolated_rows(options->by)};
+    if (!jm__extrapolated_find(&a->extrapolated, &extrapolated))
+        return jm__no_memory(err, "jm__attribution_begin");
     if (options->by == JM_BY_REQUEST) JM_TRY(jm__batches_find(&a->batches, dataset, &a->spans, err));
     for (size_t b = 0; b < dataset->board_count; b++)
         if (a->boards[b].wanted && jm__board_is_fitted(a->boards[b].board))
@@ -284,23 +286,23 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
 
 /* What is known of the powers of a board's columns before any reading. */
 typedef struct knowledge {
-    jm__belief given;    /* no rows if nothing was */
-    jm__belief counters; /* no rows if there were none */
+    jm__prior given;    /* no rows if nothing was */
+    jm__prior counters; /* no rows if there were none */
     jm__expectation *expected;
     double *most_w; /* NULL: no limit is known */
 } knowledge;
 
 static void forget(knowledge *known)
 {
-    jm__belief_free(&known->given);
-    jm__belief_free(&known->counters);
+    jm__prior_free(&known->given);
+    jm__prior_free(&known->counters);
     free(known->expected);
     free(known->most_w);
 }
 
-static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part, jm_error *err)
+static jm_status assume(jm__prior *prior, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
-    const jm__belief_scene scene = {
+    const jm__prior_scene scene = {
         .board = part->board,
         .set = &a->work,
         .work = part->work,
@@ -308,16 +310,16 @@ static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board
         .columns = &part->work->columns,
         .seconds = part->work->learn_seconds,
     };
-    if (a->options.belief == NULL) return JM_OK;
-    return jm__believe_file(belief, &part->believed, a->options.belief, &scene, err);
+    if (a->options.prior == NULL) return JM_OK;
+    return jm__prior_from_file(prior, &part->assumed, a->options.prior, &scene, err);
 }
 
 static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
-    JM_TRY(believe(&known->given, a, part, err));
+    JM_TRY(assume(&known->given, a, part, err));
     known->expected = jm__family_power(part->board, part->work, &a->work);
     if (known->expected == NULL) return jm__no_memory(err, "jm__attribution_fit");
-    JM_TRY(jm__counted_believe(&known->counters, part, a->dataset, known->expected, err));
+    JM_TRY(jm__counted_prior(&known->counters, part, a->dataset, known->expected, err));
     return jm__board_limits(&known->most_w, part->board, part->work, err);
 }
 
@@ -327,26 +329,26 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     const jm__board_work *work = part->work;
     knowledge known = {0};
     jm_status status = know(&known, a, part, err);
-    const jm__belief *beliefs[2];
-    size_t believed = 0;
-    if (known.given.rows > 0) beliefs[believed++] = &known.given;
-    if (known.counters.rows > 0) beliefs[believed++] = &known.counters;
+    const jm__prior *priors[2];
+    size_t assumed = 0;
+    if (known.given.rows > 0) priors[assumed++] = &known.given;
+    if (known.counters.rows > 0) priors[assumed++] = &known.counters;
     input->learn_seconds = work->learn_seconds;
     input->class_columns = work->columns.class_columns;
     input->columns = work->columns.count;
     input->seconds = work->seconds;
-    input->apart_seconds = part->stood.time_s > 0 ? work->stood_seconds : NULL;
+    input->apart_seconds = part->extrapolated.time_s > 0 ? work->extrapolated_seconds : NULL;
     input->expected = known.expected;
     input->most_w = known.most_w;
-    input->beliefs = beliefs;
-    input->belief_count = believed;
+    input->priors = priors;
+    input->prior_count = assumed;
     jm__fit_free(&part->fit);
     if (status == JM_OK) status = jm__fit_run(&part->fit, input, err);
     forget(&known);
     input->expected = NULL;
     input->most_w = NULL;
-    input->beliefs = NULL;
-    input->belief_count = 0;
+    input->priors = NULL;
+    input->prior_count = 0;
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }
 
@@ -436,7 +438,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__vec_free(&part->steady);
         jm__vec_free(&part->traced);
         jm__vec_free(&part->unknown);
-        jm__stood_free(&part->stood);
+        jm__extrapolated_free(&part->extrapolated);
         jm__vec_free(&part->learn);
         jm__sampler_draw_free(&part->sampler);
         jm__board_readings_free(part);
@@ -450,8 +452,8 @@ void jm__attribution_free(jm__attribution *a)
     jm__vec_free(&a->windows);
     jm__vec_free(&a->asked);
     jm__vec_free(&a->untraced);
-    jm__stood_free(&a->stood);
-    jm__stands_free(&a->stands);
+    jm__extrapolated_free(&a->extrapolated);
+    jm__strata_free(&a->strata);
     jm__vec_free(&a->learn);
     jm__told_free(&a->told);
     jm__steps_free(&a->steps);

@@ -12,13 +12,13 @@ typedef struct jm__attribution {
     jm_report_options options;
     jm__span_index spans;
     jm__work_set work;
-    jm__window run;       /* the whole of it */
-    jm__windows learn;    /* the same, and what is asked for beyond it */
-    jm__windows windows;  /* of the report */
-    jm__windows asked;    /* the same, whatever was traced of it */
-    jm__windows untraced; /* in none of them, but for reports by board, which need no trace */
-    jm__stands stands;    /* steps of which only the edges were recorded, and who stands for them */
-    jm__stood stood;      /* the same in the report's time, whatever board they ran on */
+    jm__window run;                /* the whole of it */
+    jm__windows learn;             /* the same, and what is asked for beyond it */
+    jm__windows windows;           /* of the report */
+    jm__windows asked;             /* the same, whatever was traced of it */
+    jm__windows untraced;          /* in none of them, but for reports by board, which need no trace */
+    jm__strata strata;             /* steps of which only the edges were recorded, and who stands for them */
+    jm__extrapolated extrapolated; /* the same in the report's time, whatever board they ran on */
     jm__told told;
     jm__steps steps;
     jm__batches batches;    /* who was in which step, where rows are requests */

@@ -1,4 +1,4 @@
-/* Readings by sensor, the mean clock of each kind of work, beliefs from counters, and the time a board was
+/* Readings by sensor, the mean clock of each kind of work, priors from counters, and the time a board was
  * lost. */
 #include "attribute/board_part.h"
 
@@ -230,7 +230,8 @@ static jm_status find_shares(double *mhz, const jm__board_part *part, const jm__
     if (status == JM_OK) jm__design_start(&design, (jm__response){JM_RESPONSE_BOX, 0, window_ns});
     for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {
         const jm_reading *reading = &d->readings[i];
-        if (reading->sensor_id != sensor->id || jm__windows_hold(&part->stood.time, reading->t_ns)) continue;
+        if (reading->sensor_id != sensor->id || jm__windows_hold(&part->extrapolated.time, reading->t_ns))
+            continue;
         const double *row = jm__design_row(&design, reading->t_ns);
         add_reading(&all, row, reading->value, columns);
         if (jm__windows_hold(&part->windows, reading->t_ns)) add_reading(&here, row, reading->value, columns);
@@ -336,8 +337,8 @@ void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const c
         model->constant_w += part->sampler.power_w;
 }
 
-jm_status jm__counted_believe(jm__belief *belief, jm__board_part *part, const jm__dataset *dataset,
-                              const jm__expectation *expected, jm_error *err)
+jm_status jm__counted_prior(jm__prior *prior, jm__board_part *part, const jm__dataset *dataset,
+                            const jm__expectation *expected, jm_error *err)
 {
     const jm__board_model *model = &part->model;
     const char *metrics[JM_MODEL_FEATURES_MAX];
@@ -348,12 +349,12 @@ jm_status jm__counted_believe(jm__belief *belief, jm__board_part *part, const jm
                                 part->work->columns.count, part->work->columns.class_columns, err));
     part->counter_windows = rates.windows;
     jm_status status = rates.windows == 0 ? JM_OK
-                                          : jm__believe_counters(belief, model, &rates, expected,
-                                                                 part->work->columns.class_columns, err);
+                                          : jm__prior_from_counters(prior, model, &rates, expected,
+                                                                    part->work->columns.class_columns, err);
     jm__class_rates_free(&rates);
     if (status == JM_OK || status == JM_NO_MEMORY) return status;
     /* Numbers that no sum can hold: what they say is left out, and said. */
-    jm__belief_free(belief);
+    jm__prior_free(prior);
     part->counter_windows = 0;
     snprintf(part->model_fault, sizeof part->model_fault, "what it says of this run's counters is no belief");
     return JM_OK;

@@ -25,7 +25,7 @@ struct jm_report {
     jm__quality quality;
     jm_report_options options; /* its texts are those below */
     char *phase;
-    char *belief;
+    char *prior;
     char *model;
 };
 
@@ -59,7 +59,7 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     JM_TRY(copy_options(&wishes, options, err));
     report->options = wishes;
     JM_TRY(keep(&report->phase, &report->options.phase, err));
-    JM_TRY(keep(&report->belief, &report->options.belief, err));
+    JM_TRY(keep(&report->prior, &report->options.prior, err));
     JM_TRY(keep(&report->model, &report->options.model, err));
     jm__attribution *a = &report->attribution;
     jm__rollup rollup = {0};
@@ -69,7 +69,7 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     if (status == JM_OK) status = jm__rollup_fill(&rollup, err);
     jm__rollup_free(&rollup);
     jm__work_drop_cells(&a->work);
-    if (status == JM_OK) status = jm__uneven_find(a, &report->tree, err);
+    if (status == JM_OK) status = jm__class_variance_find(a, &report->tree, err);
     if (status == JM_OK) status = jm__rows_make(&report->rows, &report->totals, &report->tree, a, err);
     const jm__sums sums = sums_of(report);
     if (status == JM_OK) status = jm__request_totals_find(&report->totals, &sums, err);
@@ -127,7 +127,7 @@ void jm_report_free(jm_report *report)
     jm__notes_free(&report->notes);
     jm__quality_free(&report->quality);
     free(report->phase);
-    free(report->belief);
+    free(report->prior);
     free(report->model);
     if (report->owned != NULL) jm__dataset_free(report->owned);
     free(report);

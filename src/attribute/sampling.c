@@ -24,7 +24,7 @@
  * differ by; and of how many traced steps a part is told at least. Between the times of two parts lie none:
  * the longer takes so many times as long. There one traced step is enough: it is more like the others as long
  * than the short ones are. */
-static const double alike = 0.05, times_as_long = 3;
+static const double transfer = 0.05, times_as_long = 3;
 
 enum { LEAST_STEPS = 3 };
 
@@ -47,32 +47,34 @@ typedef struct parts {
     JM_VEC(part) items; /* the kinds, by number - 1, then halves */
 } parts;
 
-static counted counted_of(const jm__lap *lap, const jm__stands_wanted *w)
+static counted counted_of(const jm__step_interval *step_interval, const jm__strata_wanted *w)
 {
-    const jm__span *step = &w->spans->dataset->spans[lap->span];
-    int64_t length_us = (lap->step_end_ns - lap->start_ns) / 1000;
+    const jm__span *step = &w->spans->dataset->spans[step_interval->span];
+    int64_t length_us = (step_interval->step_end_ns - step_interval->start_ns) / 1000;
     uint32_t length = length_us < 0 ? 0 : length_us < UINT32_MAX ? (uint32_t)length_us : UINT32_MAX;
     return (counted){{step->samples, step->tokens, length}};
 }
 
-static bool collect_steps(parts *out, const jm__stands *stands, const jm__stands_wanted *w)
+static bool collect_steps(parts *out, const jm__strata *strata, const jm__strata_wanted *w)
 {
-    size_t kinds = stands->loose_of.count, count = 0;
+    size_t kinds = strata->loose_of.count, count = 0;
     out->items.items = calloc(kinds + 1, sizeof *out->items.items);
     if (out->items.items == NULL) return false;
     out->items.count = kinds;
     out->items.capacity = kinds + 1;
-    for (size_t i = 0; i < stands->laps.count; i++)
-        if (jm__lap_stands(&stands->laps.items[i])) out->items.items[stands->laps.items[i].kind - 1].end++;
+    for (size_t i = 0; i < strata->step_intervals.count; i++)
+        if (jm__step_interval_strata(&strata->step_intervals.items[i]))
+            out->items.items[strata->step_intervals.items[i].kind - 1].end++;
     for (size_t k = 0; k < kinds; k++) {
         size_t of_kind = out->items.items[k].end;
         out->items.items[k].first = out->items.items[k].end = count;
         count += of_kind;
     }
     out->traced = malloc((count + 1) * sizeof *out->traced);
-    for (size_t i = 0; out->traced != NULL && i < stands->laps.count; i++) {
-        const jm__lap *lap = &stands->laps.items[i];
-        if (jm__lap_stands(lap)) out->traced[out->items.items[lap->kind - 1].end++] = counted_of(lap, w);
+    for (size_t i = 0; out->traced != NULL && i < strata->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
+        if (jm__step_interval_strata(step_interval))
+            out->traced[out->items.items[step_interval->kind - 1].end++] = counted_of(step_interval, w);
     }
     return out->traced != NULL;
 }
@@ -126,7 +128,7 @@ static size_t gap_of(const parts *all, const part *p)
 static bool halve(parts *all, size_t number, int by)
 {
     part p = all->items.items[number];
-    if (spread_of(all, &p, by) <= alike) return true;
+    if (spread_of(all, &p, by) <= transfer) return true;
     qsort_r(all->traced + p.first, p.end - p.first, sizeof *all->traced, compare, &by);
     size_t at = by == LENGTH_US ? gap_of(all, &p) : place_of(all, &p, by);
     if (at == 0) return true;
@@ -141,7 +143,7 @@ static bool halve(parts *all, size_t number, int by)
 
 /* By length, then by what differs most, by the other count where that has no place. Halves come behind all
  * others. */
-static bool halve_all(parts *all, jm__stands *stands)
+static bool halve_all(parts *all, jm__strata *strata)
 {
     bool fine = true;
     for (size_t n = 0; fine && n < all->items.count; n++) {
@@ -152,33 +154,33 @@ static bool halve_all(parts *all, jm__stands *stands)
         for (int i = 0; fine && i < COUNTS && all->items.count == count; i++)
             fine = halve(all, n, order[i]);
         for (; fine && count < all->items.count; count++)
-            fine = jm__vec_push(&stands->loose_of, stands->loose_of.items[n]) &&
-                   jm__vec_push(&stands->whole_of, stands->whole_of.items[n]);
+            fine = jm__vec_push(&strata->loose_of, strata->loose_of.items[n]) &&
+                   jm__vec_push(&strata->whole_of, strata->whole_of.items[n]);
     }
     return fine;
 }
 
 /* The number of the part that a step of a kind is of. */
-static uint32_t part_of(const parts *all, const jm__lap *lap, const jm__stands_wanted *w)
+static uint32_t part_of(const parts *all, const jm__step_interval *step_interval, const jm__strata_wanted *w)
 {
-    size_t at = lap->kind - 1;
+    size_t at = step_interval->kind - 1;
     while (all->items.items[at].below > 0) {
         const part *p = &all->items.items[at];
-        at = p->below + (counted_of(lap, w).of[p->by] >= p->from);
+        at = p->below + (counted_of(step_interval, w).of[p->by] >= p->from);
     }
     return (uint32_t)at + 1;
 }
 
 /* Kinds whose counts differ become several, as far as traced steps go round. */
-static bool counts_part(jm__stands *out, const jm__stands_wanted *w)
+static bool counts_part(jm__strata *out, const jm__strata_wanted *w)
 {
     parts all = {0};
     bool fine = true;
     for (size_t k = 0; fine && k < out->loose_of.count; k++)
         fine = jm__vec_push(&out->whole_of, (uint32_t)k + 1);
     fine = fine && collect_steps(&all, out, w) && halve_all(&all, out);
-    for (size_t i = 0; fine && i < out->laps.count; i++)
-        out->laps.items[i].kind = part_of(&all, &out->laps.items[i], w);
+    for (size_t i = 0; fine && i < out->step_intervals.count; i++)
+        out->step_intervals.items[i].kind = part_of(&all, &out->step_intervals.items[i], w);
     free(all.traced);
     jm__vec_free(&all.items);
     return fine;
@@ -189,113 +191,114 @@ static bool counts_part(jm__stands *out, const jm__stands_wanted *w)
 /* On a shelf. */
 #define NOWHERE SIZE_MAX
 
-typedef struct turn_key {
+typedef struct burst_key {
     uint64_t process, stretch, kind;
-} turn_key;
+} burst_key;
 
-typedef struct stand_key {
-    uint32_t turn, kind;
-} stand_key;
+typedef struct stratum_key {
+    uint32_t burst, kind;
+} stratum_key;
 
 /* Turns by the kind that they are looked for by, and time. */
 typedef struct shelf {
-    uint32_t *turns; /* numbers */
+    uint32_t *bursts; /* numbers */
     size_t count;
     bool loose;
-    const jm__stands *of;
+    const jm__strata *of;
 } shelf;
 
-static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, const jm__stands_wanted *w)
+static bool add_to_burst(jm__strata *out, jm__map *numbers, size_t step_interval, const jm__strata_wanted *w)
 {
-    jm__lap *now = &out->laps.items[lap];
+    jm__step_interval *now = &out->step_intervals.items[step_interval];
     int64_t end_ns = now->step_end_ns;
     const jm__windows *on = &w->traced[now->process].on;
     size_t stretch = jm__windows_first_after(on, now->start_ns + (end_ns - now->start_ns) / 2);
-    const turn_key key = {now->process, stretch, now->kind};
+    const burst_key key = {now->process, stretch, now->kind};
     const jm__map_value *known = jm__map_find(numbers, &key);
-    size_t number = known != NULL ? (size_t)known->id : out->turns.count;
-    const jm__turn fresh = {.process = now->process,
-                            .kind = now->kind,
-                            .loose_kind = out->loose_of.items[now->kind - 1],
-                            .stretch = (uint32_t)stretch,
-                            .span = now->span,
-                            .from_ns = now->start_ns,
-                            .slowed_s = NAN};
+    size_t number = known != NULL ? (size_t)known->id : out->bursts.count;
+    const jm__traced_burst fresh = {.process = now->process,
+                                    .kind = now->kind,
+                                    .loose_kind = out->loose_of.items[now->kind - 1],
+                                    .stretch = (uint32_t)stretch,
+                                    .span = now->span,
+                                    .from_ns = now->start_ns,
+                                    .slowed_s = NAN};
     if (known == NULL && (!jm__map_put(numbers, &key, (jm__map_value){.id = (int64_t)number}) ||
-                          !jm__vec_push(&out->turns, fresh)))
+                          !jm__vec_push(&out->bursts, fresh)))
         return false;
-    jm__turn *turn = &out->turns.items[number];
-    now->stand = (uint32_t)number;
-    now->turn_place = turn->laps++;
-    turn->step_s += 1e-9 * (double)(end_ns - now->start_ns);
-    if (end_ns > turn->to_ns) turn->to_ns = end_ns;
+    jm__traced_burst *burst = &out->bursts.items[number];
+    now->stratum = (uint32_t)number;
+    now->burst_place = burst->step_intervals++;
+    burst->step_s += 1e-9 * (double)(end_ns - now->start_ns);
+    if (end_ns > burst->to_ns) burst->to_ns = end_ns;
     return true;
 }
 
 static int by_kind_and_time(const void *a, const void *b, void *context)
 {
     const shelf *on = context;
-    const jm__turn *left = &on->of->turns.items[*(const uint32_t *)a],
-                   *right = &on->of->turns.items[*(const uint32_t *)b];
+    const jm__traced_burst *left = &on->of->bursts.items[*(const uint32_t *)a],
+                           *right = &on->of->bursts.items[*(const uint32_t *)b];
     uint32_t left_kind = on->loose ? left->loose_kind : left->kind,
              right_kind = on->loose ? right->loose_kind : right->kind;
     if (left_kind != right_kind) return left_kind < right_kind ? -1 : 1;
     return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
 }
 
-static bool fill(shelf *out, const jm__stands *of, bool loose)
+static bool fill(shelf *out, const jm__strata *of, bool loose)
 {
-    *out = (shelf){.count = of->turns.count, .loose = loose, .of = of};
-    out->turns = malloc((out->count + 1) * sizeof *out->turns);
-    for (size_t i = 0; out->turns != NULL && i < out->count; i++)
-        out->turns[i] = (uint32_t)i;
-    if (out->turns != NULL && out->count > 1)
-        qsort_r(out->turns, out->count, sizeof *out->turns, by_kind_and_time, out);
-    return out->turns != NULL;
+    *out = (shelf){.count = of->bursts.count, .loose = loose, .of = of};
+    out->bursts = malloc((out->count + 1) * sizeof *out->bursts);
+    for (size_t i = 0; out->bursts != NULL && i < out->count; i++)
+        out->bursts[i] = (uint32_t)i;
+    if (out->bursts != NULL && out->count > 1)
+        qsort_r(out->bursts, out->count, sizeof *out->bursts, by_kind_and_time, out);
+    return out->bursts != NULL;
 }
 
 /* Turns in the order of their shelf: those of a kind stand together. */
-static bool sort_turns(jm__stands *out, shelf *strict)
+static bool sort_bursts(jm__strata *out, shelf *strict)
 {
-    jm__turn *sorted = malloc((out->turns.count + 1) * sizeof *sorted);
-    uint32_t *number = malloc((out->turns.count + 1) * sizeof *number);
+    jm__traced_burst *sorted = malloc((out->bursts.count + 1) * sizeof *sorted);
+    uint32_t *number = malloc((out->bursts.count + 1) * sizeof *number);
     bool fine = sorted != NULL && number != NULL;
     for (size_t i = 0; fine && i < strict->count; i++) {
-        sorted[i] = out->turns.items[strict->turns[i]];
-        number[strict->turns[i]] = (uint32_t)i;
+        sorted[i] = out->bursts.items[strict->bursts[i]];
+        number[strict->bursts[i]] = (uint32_t)i;
     }
     for (size_t i = 0; fine && i < strict->count; i++) {
-        out->turns.items[i] = sorted[i];
-        strict->turns[i] = (uint32_t)i;
+        out->bursts.items[i] = sorted[i];
+        strict->bursts[i] = (uint32_t)i;
     }
-    for (size_t i = 0; fine && i < out->laps.count; i++)
-        if (jm__lap_stands(&out->laps.items[i])) out->laps.items[i].stand = number[out->laps.items[i].stand];
+    for (size_t i = 0; fine && i < out->step_intervals.count; i++)
+        if (jm__step_interval_strata(&out->step_intervals.items[i]))
+            out->step_intervals.items[i].stratum = number[out->step_intervals.items[i].stratum];
     free(sorted);
     free(number);
     return fine;
 }
 
-static const jm__turn *turn_at(const shelf *on, size_t at)
+static const jm__traced_burst *burst_at(const shelf *on, size_t at)
 {
-    return &on->of->turns.items[on->turns[at]];
+    return &on->of->bursts.items[on->bursts[at]];
 }
 
 /* That it is looked for by. */
 static uint32_t kind_at(const shelf *on, size_t at)
 {
-    return on->loose ? turn_at(on, at)->loose_kind : turn_at(on, at)->kind;
+    return on->loose ? burst_at(on, at)->loose_kind : burst_at(on, at)->kind;
 }
 
-static int64_t distance_ns(const jm__turn *turn, int64_t t_ns)
+static int64_t distance_ns(const jm__traced_burst *burst, int64_t t_ns)
 {
-    if (t_ns < turn->from_ns) return turn->from_ns - t_ns;
-    return t_ns > turn->to_ns ? t_ns - turn->to_ns : 0;
+    if (t_ns < burst->from_ns) return burst->from_ns - t_ns;
+    return t_ns > burst->to_ns ? t_ns - burst->to_ns : 0;
 }
 
 static bool is_before(const shelf *on, size_t at, uint32_t kind, int64_t t_ns)
 {
     uint32_t mine = kind_at(on, at);
-    return mine < kind || (mine == kind && turn_at(on, at)->from_ns <= t_ns);
+    return mine < kind || (mine == kind && burst_at(on, at)->from_ns <= t_ns);
 }
 
 /* By place on the shelf; NOWHERE: none is of this kind. */
@@ -305,10 +308,10 @@ static size_t nearest(const shelf *on, uint32_t kind, int64_t t_ns)
     int64_t best_ns = INT64_MAX;
     jm__search(at, on->count, is_before(on, at, kind, t_ns));
     for (size_t i = at > 0 ? at - 1 : 0; i < on->count && i <= at; i++) {
-        const jm__turn *turn = turn_at(on, i);
-        if (kind_at(on, i) != kind || distance_ns(turn, t_ns) >= best_ns) continue;
+        const jm__traced_burst *burst = burst_at(on, i);
+        if (kind_at(on, i) != kind || distance_ns(burst, t_ns) >= best_ns) continue;
         best = i;
-        best_ns = distance_ns(turn, t_ns);
+        best_ns = distance_ns(burst, t_ns);
     }
     return best;
 }
@@ -323,40 +326,40 @@ static double apart(const jm__span *a, const jm__span *b)
  * they may be parts of a kind. */
 static uint32_t most_like(const shelf *on, size_t place, const jm__span *step, const jm__span *spans)
 {
-    const jm__turn *there = turn_at(on, place);
-    uint32_t kind = kind_at(on, place), best = on->turns[place];
+    const jm__traced_burst *there = burst_at(on, place);
+    uint32_t kind = kind_at(on, place), best = on->bursts[place];
     double least = INFINITY;
-    while (place > 0 && kind_at(on, place - 1) == kind && turn_at(on, place - 1)->stretch == there->stretch)
+    while (place > 0 && kind_at(on, place - 1) == kind && burst_at(on, place - 1)->stretch == there->stretch)
         place--;
-    for (; place < on->count && kind_at(on, place) == kind && turn_at(on, place)->stretch == there->stretch;
+    for (; place < on->count && kind_at(on, place) == kind && burst_at(on, place)->stretch == there->stretch;
          place++) {
-        double distance = apart(step, &spans[turn_at(on, place)->span]);
-        if (distance < least) best = on->turns[place];
+        double distance = apart(step, &spans[burst_at(on, place)->span]);
+        if (distance < least) best = on->bursts[place];
         least = fmin(least, distance);
     }
     return best;
 }
 
 /* The stand of a turn for steps of another kind than its own. */
-static bool stand_in(jm__stands *out, jm__map *others, uint32_t turn, jm__lap *lap)
+static bool stand_in(jm__strata *out, jm__map *others, uint32_t burst, jm__step_interval *step_interval)
 {
-    const stand_key key = {turn, lap->kind};
+    const stratum_key key = {burst, step_interval->kind};
     const jm__map_value *known = jm__map_find(others, &key);
-    const jm__stand fresh = {turn, lap->span};
-    lap->stand = known != NULL ? (uint32_t)known->id : (uint32_t)out->items.count;
-    return known != NULL ||
-           (jm__map_put(others, &key, (jm__map_value){.id = lap->stand}) && jm__vec_push(&out->items, fresh));
+    const jm__stratum fresh = {burst, step_interval->span};
+    step_interval->stratum = known != NULL ? (uint32_t)known->id : (uint32_t)out->items.count;
+    return known != NULL || (jm__map_put(others, &key, (jm__map_value){.id = step_interval->stratum}) &&
+                             jm__vec_push(&out->items, fresh));
 }
 
 /* In the same row if any was traced there, else wherever the like was. */
-static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2], size_t lap,
-                       const jm__span *spans)
+static bool find_stratum(jm__strata *out, jm__map *others, const shelf shelves[2], size_t step_interval,
+                         const jm__span *spans)
 {
-    jm__lap *now = &out->laps.items[lap];
+    jm__step_interval *now = &out->step_intervals.items[step_interval];
     size_t place = nearest(&shelves[0], now->kind, now->start_ns);
     out->told++;
     if (place != NOWHERE) {
-        now->stand = shelves[0].turns[place];
+        now->stratum = shelves[0].bursts[place];
         return true;
     }
     place = nearest(&shelves[1], out->loose_of.items[now->kind - 1], now->start_ns);
@@ -366,44 +369,45 @@ static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2],
 }
 
 /* What is told by steps, but for those that nothing stands for, and pauses. */
-static bool find_stood(jm__stands *out, const jm__stands_wanted *w)
+static bool find_extrapolated(jm__strata *out, const jm__strata_wanted *w)
 {
     bool fine = true;
     for (size_t p = 0; fine && p < out->processes; p++) {
-        for (size_t i = out->laps_of[p]; fine && i < out->laps_of[p + 1]; i++) {
-            const jm__lap *lap = &out->laps.items[i];
-            if (lap->stand != JM__NO_STAND)
-                fine = jm__windows_add(&out->stood[p], lap->start_ns, lap->end_ns);
+        for (size_t i = out->step_intervals_of[p]; fine && i < out->step_intervals_of[p + 1]; i++) {
+            const jm__step_interval *step_interval = &out->step_intervals.items[i];
+            if (step_interval->stratum != JM__NO_STRATUM)
+                fine = jm__windows_add(&out->extrapolated[p], step_interval->start_ns, step_interval->end_ns);
         }
-        jm__windows_normalise(&out->stood[p]);
-        fine = fine && jm__windows_intersect(&out->stood[p], &w->traced[p].steps);
+        jm__windows_normalise(&out->extrapolated[p]);
+        fine = fine && jm__windows_intersect(&out->extrapolated[p], &w->traced[p].steps);
     }
     return fine;
 }
 
 /* Those of a process that are not traced find who stands for them. */
-static bool find_of_process(jm__stands *out, jm__map *others, const shelf shelves[2], size_t process,
-                            const jm__stands_wanted *w)
+static bool find_of_process(jm__strata *out, jm__map *others, const shelf shelves[2], size_t process,
+                            const jm__strata_wanted *w)
 {
     const jm__windows *steps = &w->traced[process].steps;
     bool fine = true;
     size_t at = 0;
-    for (size_t i = out->laps_of[process]; fine && i < out->laps_of[process + 1]; i++) {
-        const jm__lap *lap = &out->laps.items[i];
-        if (jm__lap_stands(lap))
-            out->items.items[lap->stand].span = lap->span;
-        else if (!lap->traced && jm__windows_next_overlap_ns(steps, &at, lap->start_ns, lap->end_ns) > 0)
-            fine = find_stand(out, others, shelves, i, w->spans->dataset->spans);
+    for (size_t i = out->step_intervals_of[process]; fine && i < out->step_intervals_of[process + 1]; i++) {
+        const jm__step_interval *step_interval = &out->step_intervals.items[i];
+        if (jm__step_interval_strata(step_interval))
+            out->items.items[step_interval->stratum].span = step_interval->span;
+        else if (!step_interval->traced &&
+                 jm__windows_next_overlap_ns(steps, &at, step_interval->start_ns, step_interval->end_ns) > 0)
+            fine = find_stratum(out, others, shelves, i, w->spans->dataset->spans);
     }
     return fine;
 }
 
-static bool find_stands(jm__stands *out, shelf shelves[2], const jm__stands_wanted *w)
+static bool find_strata(jm__strata *out, shelf shelves[2], const jm__strata_wanted *w)
 {
-    jm__map others = {.key_size = sizeof(stand_key)};
-    bool fine = sort_turns(out, &shelves[0]) && fill(&shelves[1], out, true);
-    for (size_t t = 0; fine && t < out->turns.count; t++)
-        fine = jm__vec_push(&out->items, ((jm__stand){(uint32_t)t, 0}));
+    jm__map others = {.key_size = sizeof(stratum_key)};
+    bool fine = sort_bursts(out, &shelves[0]) && fill(&shelves[1], out, true);
+    for (size_t t = 0; fine && t < out->bursts.count; t++)
+        fine = jm__vec_push(&out->items, ((jm__stratum){(uint32_t)t, 0}));
     for (size_t p = 0; fine && p < out->processes; p++)
         fine = find_of_process(out, &others, shelves, p, w);
     jm__map_free(&others);
@@ -411,19 +415,19 @@ static bool find_stands(jm__stands *out, shelf shelves[2], const jm__stands_want
 }
 
 /* Turns, and which of them stands for which other laps. */
-static bool turns_find(jm__stands *out, const jm__stands_wanted *w)
+static bool bursts_find(jm__strata *out, const jm__strata_wanted *w)
 {
-    jm__map numbers = {.key_size = sizeof(turn_key)};
+    jm__map numbers = {.key_size = sizeof(burst_key)};
     shelf shelves[2] = {{0}};
     bool fine = true;
-    for (size_t i = 0; fine && i < out->laps.count; i++)
-        if (jm__lap_stands(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, w);
-    out->stood = calloc(out->processes + 1, sizeof *out->stood);
-    fine = fine && out->stood != NULL && fill(&shelves[0], out, false) && find_stands(out, shelves, w) &&
-           find_stood(out, w);
+    for (size_t i = 0; fine && i < out->step_intervals.count; i++)
+        if (jm__step_interval_strata(&out->step_intervals.items[i])) fine = add_to_burst(out, &numbers, i, w);
+    out->extrapolated = calloc(out->processes + 1, sizeof *out->extrapolated);
+    fine = fine && out->extrapolated != NULL && fill(&shelves[0], out, false) &&
+           find_strata(out, shelves, w) && find_extrapolated(out, w);
     jm__map_free(&numbers);
-    free(shelves[0].turns);
-    free(shelves[1].turns);
+    free(shelves[0].bursts);
+    free(shelves[1].bursts);
     return fine;
 }
 
@@ -450,8 +454,8 @@ typedef struct kind_numbers {
 } kind_numbers;
 
 typedef struct collecting {
-    jm__stands *out;
-    const jm__stands_wanted *w;
+    jm__strata *out;
+    const jm__strata_wanted *w;
     kind_numbers rows, kinds, loose_kinds;
     bool *holds;      /* [spans]: a step or a phase lies in it */
     uint32_t *row_of; /* [spans]: number of the row of the innermost container at or around it, 0: none */
@@ -481,7 +485,7 @@ static bool find_row(collecting *c, size_t span, size_t outer)
     return c->row_of[span] != 0;
 }
 
-static bool push_lap(collecting *c, size_t span, size_t process)
+static bool push_step_interval(collecting *c, size_t span, size_t process)
 {
     const jm__span *step = &c->w->spans->dataset->spans[span];
     kind_key key = {process,
@@ -497,19 +501,19 @@ static bool push_lap(collecting *c, size_t span, size_t process)
         uint32_t loose = number_of(&c->loose_kinds, &key);
         if (loose == 0 || !jm__vec_push(&c->out->loose_of, loose)) return false;
     }
-    const jm__lap lap = {.start_ns = step->start_ns,
-                         .step_end_ns = jm__span_end_ns(c->w->spans->dataset, step),
-                         .span = (uint32_t)span,
-                         .process = (uint32_t)process,
-                         .kind = kind,
-                         .stand = JM__NO_STAND};
-    return jm__vec_push(&c->out->laps, lap);
+    const jm__step_interval step_interval = {.start_ns = step->start_ns,
+                                             .step_end_ns = jm__span_end_ns(c->w->spans->dataset, step),
+                                             .span = (uint32_t)span,
+                                             .process = (uint32_t)process,
+                                             .kind = kind,
+                                             .stratum = JM__NO_STRATUM};
+    return jm__vec_push(&c->out->step_intervals, step_interval);
 }
 
 /* Does a lap's step, by number + 1, still go on when the span begins? */
-static bool goes_on(const collecting *c, uint32_t lap, int64_t t_ns)
+static bool goes_on(const collecting *c, uint32_t step_interval, int64_t t_ns)
 {
-    return lap != 0 && c->out->laps.items[lap - 1].step_end_ns > t_ns;
+    return step_interval != 0 && c->out->step_intervals.items[step_interval - 1].step_end_ns > t_ns;
 }
 
 /* What holds a step or a phase, however deep. */
@@ -525,13 +529,13 @@ static void find_holders(collecting *c)
 }
 
 /* A phase without steps is told like one. */
-static bool is_lap(const collecting *c, size_t span)
+static bool is_step_interval(const collecting *c, size_t span)
 {
     const jm__span *row = &c->w->spans->dataset->spans[span];
     return jm__told_is_step(c->w->told, row) || (row->kind == JM_SPAN_PHASE && !c->holds[span]);
 }
 
-static bool collect_laps(collecting *c)
+static bool collect_step_intervals(collecting *c)
 {
     const jm__dataset *d = c->w->spans->dataset;
     find_holders(c);
@@ -542,80 +546,84 @@ static bool collect_laps(collecting *c)
         size_t outer = jm__span_parent(c->w->spans, i);
         if (outer != JM__NO_SPAN && outer >= i) outer = JM__NO_SPAN;
         if (!find_row(c, i, outer)) return false;
-        uint32_t around = outer == JM__NO_SPAN ? 0 : c->out->lap_of_span[outer];
-        c->out->lap_of_span[i] = around;
-        if (!is_lap(c, i) || goes_on(c, around, span->start_ns)) continue;
-        if (!push_lap(c, i, (size_t)(process - d->processes))) return false;
-        c->out->lap_of_span[i] = (uint32_t)c->out->laps.count;
+        uint32_t around = outer == JM__NO_SPAN ? 0 : c->out->step_interval_of_span[outer];
+        c->out->step_interval_of_span[i] = around;
+        if (!is_step_interval(c, i) || goes_on(c, around, span->start_ns)) continue;
+        if (!push_step_interval(c, i, (size_t)(process - d->processes))) return false;
+        c->out->step_interval_of_span[i] = (uint32_t)c->out->step_intervals.count;
     }
     return true;
 }
 
 /* By process; of each they come in order of time. */
-static bool sort(jm__stands *out, size_t spans)
+static bool sort(jm__strata *out, size_t spans)
 {
-    size_t count = out->laps.count;
+    size_t count = out->step_intervals.count;
     for (size_t i = 0; i < count; i++)
-        out->laps_of[out->laps.items[i].process + 1]++;
+        out->step_intervals_of[out->step_intervals.items[i].process + 1]++;
     for (size_t p = 0; p < out->processes; p++)
-        out->laps_of[p + 1] += out->laps_of[p];
+        out->step_intervals_of[p + 1] += out->step_intervals_of[p];
     if (out->processes == 1) return true;
-    jm__lap *sorted = malloc((count + 1) * sizeof *sorted);
+    jm__step_interval *sorted = malloc((count + 1) * sizeof *sorted);
     uint32_t *number = malloc((count + 1) * sizeof *number);
     size_t *next = malloc((out->processes + 1) * sizeof *next);
     bool fine = sorted != NULL && number != NULL && next != NULL;
-    if (fine) memcpy(next, out->laps_of, out->processes * sizeof *next);
+    if (fine) memcpy(next, out->step_intervals_of, out->processes * sizeof *next);
     for (size_t i = 0; fine && i < count; i++) {
-        number[i] = (uint32_t)next[out->laps.items[i].process]++;
-        sorted[number[i]] = out->laps.items[i];
+        number[i] = (uint32_t)next[out->step_intervals.items[i].process]++;
+        sorted[number[i]] = out->step_intervals.items[i];
     }
     for (size_t s = 0; fine && s < spans; s++)
-        if (out->lap_of_span[s] != 0) out->lap_of_span[s] = number[out->lap_of_span[s] - 1] + 1;
-    if (fine) memcpy(out->laps.items, sorted, count * sizeof *sorted);
+        if (out->step_interval_of_span[s] != 0)
+            out->step_interval_of_span[s] = number[out->step_interval_of_span[s] - 1] + 1;
+    if (fine) memcpy(out->step_intervals.items, sorted, count * sizeof *sorted);
     free(sorted);
     free(number);
     free(next);
     return fine;
 }
 
-static bool is_traced(const jm__lap *lap, const jm__windows *on, size_t *at)
+static bool is_traced(const jm__step_interval *step_interval, const jm__windows *on, size_t *at)
 {
-    int64_t length_ns = lap->step_end_ns - lap->start_ns;
-    if (length_ns <= 0) return jm__windows_hold(on, lap->start_ns);
-    return (double)jm__windows_next_overlap_ns(on, at, lap->start_ns, lap->step_end_ns) >=
+    int64_t length_ns = step_interval->step_end_ns - step_interval->start_ns;
+    if (length_ns <= 0) return jm__windows_hold(on, step_interval->start_ns);
+    return (double)jm__windows_next_overlap_ns(on, at, step_interval->start_ns, step_interval->step_end_ns) >=
            traced_share * (double)length_ns;
 }
 
 /* What lies between two steps belongs to the first, unless it is longer than that, and than what lies between
  * traced ones: of a pause nobody knows what ran in it. */
-static void end_laps(jm__lap *laps, size_t count)
+static void end_step_intervals(jm__step_interval *step_intervals, size_t count)
 {
     int64_t longest_ns = 0;
     for (size_t i = 0; i + 1 < count; i++) {
-        int64_t gap_ns = laps[i + 1].start_ns - laps[i].step_end_ns;
-        if (laps[i].traced && laps[i + 1].traced && gap_ns > longest_ns) longest_ns = gap_ns;
+        int64_t gap_ns = step_intervals[i + 1].start_ns - step_intervals[i].step_end_ns;
+        if (step_intervals[i].traced && step_intervals[i + 1].traced && gap_ns > longest_ns)
+            longest_ns = gap_ns;
     }
     for (size_t i = 0; i < count; i++) {
-        int64_t end_ns = laps[i].step_end_ns, length_ns = end_ns - laps[i].start_ns;
-        laps[i].end_ns = end_ns;
+        int64_t end_ns = step_intervals[i].step_end_ns, length_ns = end_ns - step_intervals[i].start_ns;
+        step_intervals[i].end_ns = end_ns;
         if (i + 1 == count) break;
         int64_t most_ns = length_ns > longest_ns ? length_ns : longest_ns;
-        if (laps[i + 1].start_ns - end_ns <= most_ns) laps[i].end_ns = laps[i + 1].start_ns;
+        if (step_intervals[i + 1].start_ns - end_ns <= most_ns)
+            step_intervals[i].end_ns = step_intervals[i + 1].start_ns;
     }
 }
 
-static void finish(jm__stands *out, const jm__stands_wanted *w)
+static void finish(jm__strata *out, const jm__strata_wanted *w)
 {
     for (size_t p = 0; p < out->processes; p++) {
-        size_t first = out->laps_of[p], end = out->laps_of[p + 1], at = 0;
+        size_t first = out->step_intervals_of[p], end = out->step_intervals_of[p + 1], at = 0;
         for (size_t i = first; i < end; i++)
-            out->laps.items[i].traced = is_traced(&out->laps.items[i], &w->traced[p].on, &at);
-        end_laps(out->laps.items + first, end - first);
+            out->step_intervals.items[i].traced =
+                is_traced(&out->step_intervals.items[i], &w->traced[p].on, &at);
+        end_step_intervals(out->step_intervals.items + first, end - first);
     }
 }
 
 /* Laps, whether each was traced, and their kinds. */
-static bool laps_find(jm__stands *out, const jm__stands_wanted *w)
+static bool step_intervals_find(jm__strata *out, const jm__strata_wanted *w)
 {
     const jm__dataset *d = w->spans->dataset;
     collecting c = {.out = out,
@@ -625,10 +633,10 @@ static bool laps_find(jm__stands *out, const jm__stands_wanted *w)
                     .loose_kinds = {.map = {.key_size = sizeof(kind_key)}}};
     c.row_of = calloc(d->span_count + 1, sizeof *c.row_of);
     c.holds = calloc(d->span_count + 1, sizeof *c.holds);
-    out->lap_of_span = calloc(d->span_count + 1, sizeof *out->lap_of_span);
-    out->laps_of = calloc(out->processes + 1, sizeof *out->laps_of);
-    bool fine = c.holds != NULL && c.row_of != NULL && out->lap_of_span != NULL && out->laps_of != NULL &&
-                collect_laps(&c) && sort(out, d->span_count);
+    out->step_interval_of_span = calloc(d->span_count + 1, sizeof *out->step_interval_of_span);
+    out->step_intervals_of = calloc(out->processes + 1, sizeof *out->step_intervals_of);
+    bool fine = c.holds != NULL && c.row_of != NULL && out->step_interval_of_span != NULL &&
+                out->step_intervals_of != NULL && collect_step_intervals(&c) && sort(out, d->span_count);
     if (fine) finish(out, w);
     free(c.row_of);
     free(c.holds);
@@ -644,7 +652,7 @@ static bool laps_find(jm__stands *out, const jm__stands_wanted *w)
 /* A traced step of the first stretch in which its kind was traced. */
 typedef struct first_step {
     uint32_t kind;
-    size_t lap;
+    size_t step_interval;
 } first_step;
 
 typedef JM_VEC(first_step) first_steps;
@@ -653,21 +661,23 @@ static int by_kind_then_time(const void *a, const void *b)
 {
     const first_step *left = a, *right = b;
     if (left->kind != right->kind) return left->kind < right->kind ? -1 : 1;
-    return (left->lap > right->lap) - (left->lap < right->lap);
+    return (left->step_interval > right->step_interval) - (left->step_interval < right->step_interval);
 }
 
-static bool collect_warm(first_steps *all, const jm__stands *out, const jm__stands_wanted *w)
+static bool collect_warm(first_steps *all, const jm__strata *out, const jm__strata_wanted *w)
 {
     jm__map stretch_of = {.key_size = sizeof(uint32_t)}; /* kinds are of one process each */
     bool fine = true;
-    for (size_t i = 0; fine && i < out->laps.count; i++) {
-        const jm__lap *lap = &out->laps.items[i];
-        if (!lap->traced) continue;
-        int64_t stretch = (int64_t)jm__windows_first_after(&w->traced[lap->process].on, lap->start_ns);
-        const jm__map_value *known = jm__map_find(&stretch_of, &lap->kind);
+    for (size_t i = 0; fine && i < out->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &out->step_intervals.items[i];
+        if (!step_interval->traced) continue;
+        int64_t stretch =
+            (int64_t)jm__windows_first_after(&w->traced[step_interval->process].on, step_interval->start_ns);
+        const jm__map_value *known = jm__map_find(&stretch_of, &step_interval->kind);
         if (known != NULL && known->id != stretch) continue;
-        fine = (known != NULL || jm__map_put(&stretch_of, &lap->kind, (jm__map_value){.id = stretch})) &&
-               jm__vec_push(all, ((first_step){lap->kind, i}));
+        fine = (known != NULL ||
+                jm__map_put(&stretch_of, &step_interval->kind, (jm__map_value){.id = stretch})) &&
+               jm__vec_push(all, ((first_step){step_interval->kind, i}));
     }
     jm__map_free(&stretch_of);
     if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_kind_then_time);
@@ -675,7 +685,7 @@ static bool collect_warm(first_steps *all, const jm__stands *out, const jm__stan
 }
 
 /* Traced steps that are like no other: they are in no turn. */
-static bool warm_up_find(jm__stands *out, const jm__stands_wanted *w)
+static bool warm_up_find(jm__strata *out, const jm__strata_wanted *w)
 {
     first_steps all = {0};
     bool fine = collect_warm(&all, out, w);
@@ -683,12 +693,12 @@ static bool warm_up_find(jm__stands *out, const jm__stands_wanted *w)
     fine = fine && lengths != NULL;
     for (size_t first = 0, end; fine && first < all.count; first = end) {
         for (end = first; end < all.count && all.items[end].kind == all.items[first].kind; end++) {
-            const jm__lap *lap = &out->laps.items[all.items[end].lap];
-            lengths[end - first] = (double)(lap->step_end_ns - lap->start_ns);
+            const jm__step_interval *step_interval = &out->step_intervals.items[all.items[end].step_interval];
+            lengths[end - first] = (double)(step_interval->step_end_ns - step_interval->start_ns);
         }
         size_t warm_up = jm_repeats_warm_up(lengths, end - first);
         for (size_t i = first; i < first + warm_up; i++)
-            out->laps.items[all.items[i].lap].warm_up = true;
+            out->step_intervals.items[all.items[i].step_interval].warm_up = true;
     }
     free(lengths);
     jm__vec_free(&all);
@@ -699,10 +709,10 @@ static bool warm_up_find(jm__stands *out, const jm__stands_wanted *w)
  * they stand for. Medians, since single steps may wait for anything. */
 
 /* How long steps took: for each turn those that it stands for, then its own. */
-typedef struct lap_lengths {
+typedef struct step_interval_lengths {
     double *seconds;
     size_t *end; /* [2 * turns] */
-} lap_lengths;
+} step_interval_lengths;
 
 typedef struct middle_length {
     double count, median_s, width_s; /* between the quartiles */
@@ -714,47 +724,51 @@ typedef struct middles {
 } middles;
 
 /* While steps alone count, all else is recorded only to get ready, and costs as much. */
-static void mark_recorded(jm__stands *out, const jm__dataset *d)
+static void mark_recorded(jm__strata *out, const jm__dataset *d)
 {
     for (size_t i = 0; i < d->span_count; i++) {
         jm_span_kind kind = d->spans[i].kind;
-        if (out->lap_of_span[i] == 0 || jm__span_kind_is_container(kind) || kind == JM_SPAN_DATA) continue;
-        out->laps.items[out->lap_of_span[i] - 1].recorded = true;
+        if (out->step_interval_of_span[i] == 0 || jm__span_kind_is_container(kind) || kind == JM_SPAN_DATA)
+            continue;
+        out->step_intervals.items[out->step_interval_of_span[i] - 1].recorded = true;
     }
 }
 
 /* Does its time tell of its kind, traced or not? */
-static bool counts(const jm__stands *out, const jm__lap *lap, const jm__windows *steps, size_t *at)
+static bool counts(const jm__strata *out, const jm__step_interval *step_interval, const jm__windows *steps,
+                   size_t *at)
 {
-    int64_t end_ns = lap->step_end_ns;
-    if (lap->stand >= out->turns.count || lap->warm_up) return false;
-    if (lap->traced) return true;
-    return !lap->recorded &&
-           jm__windows_next_overlap_ns(steps, at, lap->start_ns, end_ns) >= end_ns - lap->start_ns;
+    int64_t end_ns = step_interval->step_end_ns;
+    if (step_interval->stratum >= out->bursts.count || step_interval->warm_up) return false;
+    if (step_interval->traced) return true;
+    return !step_interval->recorded &&
+           jm__windows_next_overlap_ns(steps, at, step_interval->start_ns, end_ns) >=
+               end_ns - step_interval->start_ns;
 }
 
-static size_t group_of(const jm__lap *lap)
+static size_t group_of(const jm__step_interval *step_interval)
 {
-    return 2 * (size_t)lap->stand + lap->traced;
+    return 2 * (size_t)step_interval->stratum + step_interval->traced;
 }
 
 /* Each lap that counts to its group; without room for seconds, their number alone. */
-static void walk(lap_lengths *all, const jm__stands *out, const jm__stands_wanted *w)
+static void walk(step_interval_lengths *all, const jm__strata *out, const jm__strata_wanted *w)
 {
     for (size_t p = 0; p < out->processes; p++) {
         size_t at = 0;
-        for (size_t i = out->laps_of[p]; i < out->laps_of[p + 1]; i++) {
-            const jm__lap *lap = &out->laps.items[i];
-            if (!counts(out, lap, &w->traced[p].steps, &at)) continue;
-            size_t to = all->end[group_of(lap)]++;
-            if (all->seconds != NULL) all->seconds[to] = (double)(lap->step_end_ns - lap->start_ns) * 1e-9;
+        for (size_t i = out->step_intervals_of[p]; i < out->step_intervals_of[p + 1]; i++) {
+            const jm__step_interval *step_interval = &out->step_intervals.items[i];
+            if (!counts(out, step_interval, &w->traced[p].steps, &at)) continue;
+            size_t to = all->end[group_of(step_interval)]++;
+            if (all->seconds != NULL)
+                all->seconds[to] = (double)(step_interval->step_end_ns - step_interval->start_ns) * 1e-9;
         }
     }
 }
 
-static bool collect_slowed(lap_lengths *all, const jm__stands *out, const jm__stands_wanted *w)
+static bool collect_slowed(step_interval_lengths *all, const jm__strata *out, const jm__strata_wanted *w)
 {
-    size_t groups = 2 * out->turns.count, before = 0;
+    size_t groups = 2 * out->bursts.count, before = 0;
     all->end = calloc(groups + 1, sizeof *all->end);
     if (all->end == NULL) return false;
     walk(all, out, w);
@@ -769,7 +783,7 @@ static bool collect_slowed(lap_lengths *all, const jm__stands *out, const jm__st
 }
 
 /* Of a group; no count: there are none. */
-static middle_length find_middle(const lap_lengths *all, size_t group)
+static middle_length find_middle(const step_interval_lengths *all, size_t group)
 {
     size_t first = group == 0 ? 0 : all->end[group - 1], count = all->end[group] - first;
     double *of = all->seconds + first;
@@ -795,36 +809,36 @@ typedef struct kind_sum {
     double more_s, less_s, variance;
 } kind_sum;
 
-static size_t kind_of(const jm__stands *stands, size_t turn)
+static size_t kind_of(const jm__strata *strata, size_t burst)
 {
-    return stands->whole_of.items[stands->turns.items[turn].kind - 1] - 1;
+    return strata->whole_of.items[strata->bursts.items[burst].kind - 1] - 1;
 }
 
-static void add_turn(kind_sum *sum, const jm__turn *turn, const middles *of)
+static void add_burst(kind_sum *sum, const jm__traced_burst *burst, const middles *of)
 {
-    double steps = (double)turn->laps;
+    double steps = (double)burst->step_intervals;
     if (isnan(of->told.median_s) || isnan(of->traced.median_s)) return;
     sum->more_s += steps * (of->traced.median_s - of->told.median_s);
     sum->less_s += steps * of->told.median_s;
     sum->variance += pow(steps * difference_u_s(&of->traced, &of->told), 2);
 }
 
-static void share_out(jm__turn *turn, const middles *of, const kind_sum *sum)
+static void share_out(jm__traced_burst *burst, const middles *of, const kind_sum *sum)
 {
     if (!(sum->less_s > 0)) return;
-    double share = (double)turn->laps * of->traced.median_s / (sum->more_s + sum->less_s);
-    turn->slowed_s = share * fmax(0, sum->more_s);
-    turn->slowed_u_s = share * sqrt(sum->variance);
+    double share = (double)burst->step_intervals * of->traced.median_s / (sum->more_s + sum->less_s);
+    burst->slowed_s = share * fmax(0, sum->more_s);
+    burst->slowed_u_s = share * sqrt(sum->variance);
 }
 
 /* `of`: [turns], `kinds`: [kinds], all 0. */
-static void find_all(jm__stands *out, const middles *of, kind_sum *kinds)
+static void find_all(jm__strata *out, const middles *of, kind_sum *kinds)
 {
     double more_s = 0, less_s = 0;
-    for (size_t t = 0; t < out->turns.count; t++)
-        add_turn(&kinds[kind_of(out, t)], &out->turns.items[t], &of[t]);
-    for (size_t t = 0; t < out->turns.count; t++)
-        share_out(&out->turns.items[t], &of[t], &kinds[kind_of(out, t)]);
+    for (size_t t = 0; t < out->bursts.count; t++)
+        add_burst(&kinds[kind_of(out, t)], &out->bursts.items[t], &of[t]);
+    for (size_t t = 0; t < out->bursts.count; t++)
+        share_out(&out->bursts.items[t], &of[t], &kinds[kind_of(out, t)]);
     for (size_t k = 0; k < out->whole_of.count; k++) {
         more_s += kinds[k].more_s;
         less_s += kinds[k].less_s;
@@ -833,15 +847,15 @@ static void find_all(jm__stands *out, const middles *of, kind_sum *kinds)
 }
 
 /* How much longer traced steps took. */
-static bool slowed_find(jm__stands *out, const jm__stands_wanted *w)
+static bool slowed_find(jm__strata *out, const jm__strata_wanted *w)
 {
-    lap_lengths all = {0};
-    size_t turns = out->turns.count;
-    middles *of = calloc(turns + 1, sizeof *of);
+    step_interval_lengths all = {0};
+    size_t bursts = out->bursts.count;
+    middles *of = calloc(bursts + 1, sizeof *of);
     kind_sum *kinds = calloc(out->whole_of.count + 1, sizeof *kinds);
     mark_recorded(out, w->spans->dataset);
     bool fine = of != NULL && kinds != NULL && collect_slowed(&all, out, w);
-    for (size_t t = 0; fine && t < turns; t++) {
+    for (size_t t = 0; fine && t < bursts; t++) {
         of[t].told = find_middle(&all, 2 * t);
         of[t].traced = find_middle(&all, 2 * t + 1);
     }
@@ -858,7 +872,7 @@ static bool slowed_find(jm__stands *out, const jm__stands_wanted *w)
  */
 
 /* Steps of a stretch at least: fewer differ by chance. */
-enum { LEAST_LONE = 4, LEAST_STRETCHES = 3 };
+enum { LEAST_SINGLE_BURST = 4, LEAST_STRETCHES = 3 };
 
 /* Layers may differ where the steps do not. A choice: what most programs' layers vary by from minute to
  * minute; of a single traced step, what one step may differ from the next by. */
@@ -883,36 +897,39 @@ static void add(stretches *s, double seconds, size_t steps)
     s->steps = 0;
 }
 
-static double relative_u(const stretches *s, const jm__turn *turn)
+static double relative_u(const stretches *s, const jm__traced_burst *burst)
 {
-    double least = turn->laps > 1 ? least_u : single_u;
+    double least = burst->step_intervals > 1 ? least_u : single_u;
     if (s->count < LEAST_STRETCHES || !(s->mean > 0)) return fmax(least, single_u);
     return fmax(least, sqrt(s->square / (s->count - 1)) / s->mean);
 }
 
-static bool is_alone(const jm__stands *out, size_t turn)
+static bool is_alone(const jm__strata *out, size_t burst)
 {
-    const jm__turn *turns = out->turns.items;
-    bool before = turn > 0 && turns[turn - 1].kind == turns[turn].kind;
-    bool after = turn + 1 < out->turns.count && turns[turn + 1].kind == turns[turn].kind;
+    const jm__traced_burst *bursts = out->bursts.items;
+    bool before = burst > 0 && bursts[burst - 1].kind == bursts[burst].kind;
+    bool after = burst + 1 < out->bursts.count && bursts[burst + 1].kind == bursts[burst].kind;
     return !before && !after;
 }
 
-bool jm__lone_find(jm__stands *out)
+bool jm__single_burst_find(jm__strata *out)
 {
-    stretches *of = calloc(out->turns.count + 1, sizeof *of);
+    stretches *of = calloc(out->bursts.count + 1, sizeof *of);
     bool fine = of != NULL;
-    for (size_t i = 0; fine && i < out->laps.count; i++) {
-        const jm__lap *lap = &out->laps.items[i];
-        if (lap->traced || lap->recorded || lap->stand >= out->turns.count) continue;
-        size_t laps = out->turns.items[lap->stand].laps;
-        add(&of[lap->stand], (double)(lap->step_end_ns - lap->start_ns) * 1e-9,
-            laps > LEAST_LONE ? laps : LEAST_LONE);
+    for (size_t i = 0; fine && i < out->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &out->step_intervals.items[i];
+        if (step_interval->traced || step_interval->recorded || step_interval->stratum >= out->bursts.count)
+            continue;
+        size_t step_intervals = out->bursts.items[step_interval->stratum].step_intervals;
+        add(&of[step_interval->stratum],
+            (double)(step_interval->step_end_ns - step_interval->start_ns) * 1e-9,
+            step_intervals > LEAST_SINGLE_BURST ? step_intervals : LEAST_SINGLE_BURST);
     }
-    for (size_t t = 0; fine && t < out->turns.count; t++)
+    for (size_t t = 0; fine && t < out->bursts.count; t++)
         if (is_alone(out, t))
-            fine = jm__vec_push(&out->lone,
-                                ((jm__lone_kind){(uint32_t)t, relative_u(&of[t], &out->turns.items[t])}));
+            fine = jm__vec_push(
+                &out->single_burst,
+                ((jm__single_burst_kind){(uint32_t)t, relative_u(&of[t], &out->bursts.items[t])}));
     free(of);
     return fine;
 }
@@ -924,13 +941,13 @@ static bool any_steps(const jm__traced *traced, size_t processes)
     return false;
 }
 
-jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_error *err)
+jm_status jm__strata_find(jm__strata *out, const jm__strata_wanted *wanted, jm_error *err)
 {
     size_t processes = wanted->spans->dataset->process_count;
-    *out = (jm__stands){.slow_down = NAN};
+    *out = (jm__strata){.slow_down = NAN};
     if (!any_steps(wanted->traced, processes)) return JM_OK;
     out->processes = processes;
-    bool fine = laps_find(out, wanted) && warm_up_find(out, wanted) && counts_part(out, wanted) &&
-                turns_find(out, wanted) && slowed_find(out, wanted) && jm__lone_find(out);
+    bool fine = step_intervals_find(out, wanted) && warm_up_find(out, wanted) && counts_part(out, wanted) &&
+                bursts_find(out, wanted) && slowed_find(out, wanted) && jm__single_burst_find(out);
     return fine ? JM_OK : jm__no_memory(err, "jm__stands_find");
 }

@@ -7,18 +7,18 @@
 #include "attribute/input/traced.h"
 #include "attribute/work/stood.h"
 
-typedef struct jm__stands_wanted {
+typedef struct jm__strata_wanted {
     const jm__span_index *spans;
     const jm__told *told; /* of all the run: what a step is */
     const jm__traced *traced;
-} jm__stands_wanted;
+} jm__strata_wanted;
 
 /* Without any process that records steps alone at times: nothing. Free it in any case. */
-jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_error *err);
+jm_status jm__strata_find(jm__strata *out, const jm__strata_wanted *wanted, jm_error *err);
 
 /* In this order. False if memory is out. */
 
 /* Kinds with a single turn. */
-bool jm__lone_find(jm__stands *out);
+bool jm__single_burst_find(jm__strata *out);
 
 #endif

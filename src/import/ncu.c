@@ -16,7 +16,7 @@
 
 enum {
     CLASS_WINDOWS = 1000,      /* of a class at most */
-    CLASS_ENOUGH_NS = 2000000, /* and no more once it was seen for so long: a belief needs 0.1 ms */
+    CLASS_ENOUGH_NS = 2000000, /* and no more once it was seen for so long: a prior needs 0.1 ms */
     KEY_TEXT = 400
 };
 

@@ -226,7 +226,7 @@ REAL_OF(power_w)
 REAL_OF(share)
 REAL_OF(forward_share)
 REAL_OF(backward_share)
-REAL_OF(mostly_share)
+REAL_OF(dominant_share)
 REAL_OF_LINE(own_j)
 REAL_OF_LINE(area_j)
 REAL_OF_LINE(area_s)
@@ -242,12 +242,12 @@ static json_t *place_of(const void *context, size_t i, bool of_pauses)
     return told ? text_cut(place) : json_null();
 }
 
-static json_t *mostly_in_of(const void *context, size_t i)
+static json_t *dominant_in_of(const void *context, size_t i)
 {
     return place_of(context, i, false);
 }
 
-static json_t *mostly_before_of(const void *context, size_t i)
+static json_t *dominant_before_of(const void *context, size_t i)
 {
     return place_of(context, i, true);
 }
@@ -277,9 +277,9 @@ static const jm__json_column columns[] = {
     {"share", share_of},
     {"forward_share", forward_share_of},
     {"backward_share", backward_share_of},
-    {"mostly_in", mostly_in_of},
-    {"mostly_before", mostly_before_of},
-    {"mostly_share", mostly_share_of},
+    {"mostly_in", dominant_in_of},
+    {"mostly_before", dominant_before_of},
+    {"mostly_share", dominant_share_of},
     {"known", known_of},
     {"area_j", area_j_of},
     {"area_s", area_s_of},

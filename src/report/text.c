@@ -363,7 +363,7 @@ bool jm__row_is_pause(const jm_row *row)
 const char *jm__row_place(const jm_row *row)
 {
     static const double most = 0.5;
-    return row->mostly_at != NULL && row->mostly_share >= most ? row->mostly_at : NULL;
+    return row->dominant_at != NULL && row->dominant_share >= most ? row->dominant_at : NULL;
 }
 
 bool jm__row_has_layer(const jm_row *row)
@@ -407,7 +407,7 @@ static bool write_place(char *out, size_t size, const jm_row *row, size_t column
 }
 
 /* "layer.*.ffn bwd 62 %" */
-static bool write_mostly(char out[JM_CELL], const jm__part *part)
+static bool write_dominant(char out[JM_CELL], const jm__part *part)
 {
     enum { PATH = 22 };
     static const char widest[] = " 100 %";
@@ -415,7 +415,7 @@ static bool write_mostly(char out[JM_CELL], const jm__part *part)
     if (jm__row_place(&part->sum) == NULL || jm__row_is_pause(&part->sum)) return true;
     if (!write_place(out, JM_CELL - sizeof widest + 1, &part->sum, PATH)) return false;
     size_t used = strlen(out);
-    jm__print(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.mostly_share);
+    jm__print(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.dominant_share);
     return true;
 }
 
@@ -450,7 +450,7 @@ static const struct {
     {.shape = {"share", false, 1}, write_share, ALWAYS, .adds_up = true},
     {.shape = {"fwd", false, 4}, write_forward, SOME_GO_BOTH_WAYS},
     {.shape = {"bwd", false, 4}, write_backward, SOME_GO_BOTH_WAYS},
-    {.shape = {"mostly in", true, 4}, .write_text = write_mostly, .when = SOME_ARE_SOMEWHERE},
+    {.shape = {"mostly in", true, 4}, .write_text = write_dominant, .when = SOME_ARE_SOMEWHERE},
     {.shape = {"known", true, 2}, write_known, ALWAYS},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define THREADS  16
-#define TURNS    100
+#define BURSTS   100
 #define DEEP     1000
 #define SECTIONS 5000 /* more than there can be */
 
@@ -68,11 +68,11 @@ static void kernel(const char *label)
     CALL(end_function, "end_parallel_for")(id);
 }
 
-static void *turns(void *shared)
+static void *bursts(void *shared)
 {
     uint32_t own;
     CALL(void(const char *, uint32_t *), "create_profile_section")("of a thread", &own);
-    for (int i = 0; i < TURNS; i++) {
+    for (int i = 0; i < BURSTS; i++) {
         CALL(label_function, "push_profile_region")("threads");
         kernel("in a thread");
         CALL(void(void), "pop_profile_region")();
@@ -91,7 +91,7 @@ static void in_threads(void)
     uint32_t shared;
     CALL(void(const char *, uint32_t *), "create_profile_section")("shared", &shared);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, turns, &shared);
+        pthread_create(&threads[i], NULL, bursts, &shared);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     CALL(section_function, "destroy_profile_section")(shared);
@@ -202,9 +202,9 @@ static void check_spans(const jm_timeline *t)
     CHECK(count_of(t, "section", "Kokkos section", "outer") == 1);
     CHECK(count_of(t, "section", "Kokkos section", "") == 1);
     CHECK(count_of(t, "in the section", "Kokkos parallel_for", "section") == 1);
-    CHECK(count_of(t, "threads", "Kokkos region", "") == THREADS * TURNS);
-    CHECK(count_of(t, "in a thread", "Kokkos parallel_for", "threads") == THREADS * TURNS);
-    CHECK(count_of(t, "of a thread", "Kokkos section", "") == THREADS * TURNS);
+    CHECK(count_of(t, "threads", "Kokkos region", "") == THREADS * BURSTS);
+    CHECK(count_of(t, "in a thread", "Kokkos parallel_for", "threads") == THREADS * BURSTS);
+    CHECK(count_of(t, "of a thread", "Kokkos section", "") == THREADS * BURSTS);
     CHECK(count_of(t, "", "Kokkos parallel_for", "") == 2);
     CHECK(count_of(t, "nowhere to", "Kokkos parallel_for", "") == 1);
     CHECK(count_of(t, "after the end", "Kokkos parallel_for", "") == 1);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define THREADS    16
-#define TURNS      100
+#define BURSTS     100
 #define DOMAINS    600  /* more than are told apart */
 #define CATEGORIES 6000 /* more than have names */
 
@@ -127,11 +127,11 @@ static void *end_it(void *id)
     return NULL;
 }
 
-static void *turns(void *unused)
+static void *bursts(void *unused)
 {
     (void)unused;
     nvtxDomainHandle_t domain = nvtxDomainCreateA("threads");
-    for (uint32_t i = 0; i < TURNS; i++) {
+    for (uint32_t i = 0; i < BURSTS; i++) {
         nvtxEventAttributes_t event = event_of("in a thread", 1 + i % 50);
         event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT32;
         event.payload.uiValue = i;
@@ -147,7 +147,7 @@ static void in_threads(void)
     pthread_create(&threads[0], NULL, end_it, &elsewhere);
     pthread_join(threads[0], NULL);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, turns, NULL);
+        pthread_create(&threads[i], NULL, bursts, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
 }
@@ -236,7 +236,7 @@ static void check_threads(const jm_timeline *t)
         CHECK(span->payload_kind == JM_PAYLOAD_INTEGER && strcmp(span->type, type) == 0);
         sum += span->payload.integer;
     }
-    CHECK(sum == (int64_t)THREADS * TURNS * (TURNS - 1) / 2);
+    CHECK(sum == (int64_t)THREADS * BURSTS * (BURSTS - 1) / 2);
     CHECK(count_of(t, "ended elsewhere", "", NULL) == 1);
 }
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #define THREADS 8
-#define TURNS   100
+#define BURSTS  100
 
 /* As the specification has them. */
 typedef struct info {
@@ -51,10 +51,10 @@ static void region(int event, const char *function, int line, int construct)
     tell(event + 1, function, line, construct);
 }
 
-static void *turns(void *unused)
+static void *bursts(void *unused)
 {
     (void)unused;
-    for (int i = 0; i < TURNS; i++) {
+    for (int i = 0; i < BURSTS; i++) {
         tell(COMPUTE, "thread", 1, SERIAL);
         region(WAIT, "thread", 2, 14);
         tell(COMPUTE + 1, "thread", 1, SERIAL);
@@ -102,7 +102,7 @@ static int be_the_program(void)
     region(UPDATE, "smooth", 40, PARALLEL);
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, turns, NULL);
+        pthread_create(&threads[i], NULL, bursts, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     misuse();
@@ -116,8 +116,8 @@ static void check_regions(const jm_timeline *t)
     CHECK(count_of(t, "smooth:14", "OpenACC exit data", "smooth:12") == 1);
     CHECK(count_of(t, "smooth:40", "OpenACC update", "") == 1);
     CHECK(count_of(t, "solver.c:30", "OpenACC kernels", "") == 1);
-    CHECK(count_of(t, "thread:1", "OpenACC serial", "") == THREADS * TURNS);
-    CHECK(count_of(t, "thread:2", "OpenACC wait", "thread:1") == THREADS * TURNS);
+    CHECK(count_of(t, "thread:1", "OpenACC serial", "") == THREADS * BURSTS);
+    CHECK(count_of(t, "thread:2", "OpenACC wait", "thread:1") == THREADS * BURSTS);
     CHECK(count_of(t, "solver.c", "OpenACC compute", "") == 2);
     CHECK(count_of(t, "compute", "OpenACC compute", "") == 1);
     for (size_t i = 0; i < jm_timeline_span_count(t); i++)

@@ -20,7 +20,7 @@ typedef struct duty_options {
     uint64_t seed;
     double run_s;       /* of each phase */
     int one_in;         /* of so many steps one is traced; 1: all are */
-    int turn_steps;     /* that are traced one after the other */
+    int burst_steps;    /* that are traced one after the other */
     double slower;      /* gaps while traced, relative to the others */
     double gap_us;      /* between kernels */
     double between_us;  /* steps, more than 100 */
@@ -148,7 +148,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
 static inline void duty_process(duty *d, size_t board)
 {
     int64_t pid = 100 + (int64_t)board, t_ns = d->begin_ns + 1000,
-            cycle = (int64_t)d->of.turn_steps * d->of.one_in;
+            cycle = (int64_t)d->of.burst_steps * d->of.one_in;
     if (d->of.requests) {
         duty_tell(d, pid, t_ns - 500, JM_MARK_REQUEST, "{\"request\": 1, \"id\": \"first\", \"tokens\": 5}");
         duty_tell(d, pid, t_ns - 500, JM_MARK_REQUEST, "{\"request\": 2, \"id\": \"second\", \"tokens\": 5}");
@@ -161,9 +161,9 @@ static inline void duty_process(duty *d, size_t board)
     /* The processes' turns are not at the same time. */
     for (int64_t i = (int64_t)board * cycle / 3; t_ns < until_ns; i++) {
         int64_t in = i % cycle;
-        int next = d->of.one_in == 1 || in >= cycle - d->of.turn_steps ? 2
-                   : in == cycle - d->of.turn_steps - 1                ? 1
-                                                                       : 0;
+        int next = d->of.one_in == 1 || in >= cycle - d->of.burst_steps ? 2
+                   : in == cycle - d->of.burst_steps - 1                ? 1
+                                                                        : 0;
         if (i < d->of.opening) next = 2;
         bool eval = (d->of.eval || d->of.untraced_eval || d->of.bare_eval) && i % 200 >= 180;
         if (d->of.traced_eval) eval = i % 200 < 100;

@@ -132,7 +132,7 @@ static const double gain_u = 0.03;
 
 /* How far lag and width may be from the profile, in its standard uncertainties, and steps of the search. */
 static const double response_reach = 3;
-enum { TURNS = 2, STEPS = 8 };
+enum { BURSTS = 2, STEPS = 8 };
 
 /* The spread of the residuals with this response. */
 static jm_status spread_with(double *spread_w, jm__lesson *l, jm__response response, jm_error *err)
@@ -180,7 +180,7 @@ static jm_status find_response(jm__response *out, jm__lesson *l, jm_error *err)
     *out = known.response;
     double lag_u = response_reach * sqrt(known.lag_variance),
            width_u = response_reach * sqrt(known.width_variance);
-    for (int turn = 0; turn < TURNS; turn++) {
+    for (int burst = 0; burst < BURSTS; burst++) {
         if (lag_u > 0)
             JM_TRY(search(out, &out->lag_ns, known.response.lag_ns - lag_u, known.response.lag_ns + lag_u, l,
                           err));

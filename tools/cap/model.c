@@ -332,7 +332,7 @@ static jm__cap_powers powers_of(int quantity)
 }
 
 typedef struct sums {
-    jm__cap_belief *beliefs; /* second moments in place of variances */
+    jm__cap_prior *priors; /* second moments in place of variances */
     size_t count;
 } sums;
 
@@ -343,13 +343,13 @@ static void add_law(void *context, double weight, const answer *answers)
         for (int q = 0; q < JM__CAP_QUANTITIES; q++) {
             jm__cap_powers powers = powers_of(q);
             double mean = answer_mean(&answers[i], powers);
-            s->beliefs[i].mean[q] += weight * mean;
-            s->beliefs[i].variance[q] += weight * (answer_variance(&answers[i], powers) + mean * mean);
+            s->priors[i].mean[q] += weight * mean;
+            s->priors[i].variance[q] += weight * (answer_variance(&answers[i], powers) + mean * mean);
         }
 }
 
-jm_status jm__cap_believe(const jm__cap_fit *fit, const jm__cap_question *questions, size_t count,
-                          jm__cap_belief *out, jm_error *err)
+jm_status jm__cap_prior_of(const jm__cap_fit *fit, const jm__cap_question *questions, size_t count,
+                           jm__cap_prior *out, jm_error *err)
 {
     sums s = {out, count};
     memset(out, 0, count * sizeof *out);
@@ -360,12 +360,12 @@ jm_status jm__cap_believe(const jm__cap_fit *fit, const jm__cap_question *questi
     return status;
 }
 
-jm_cap_figure jm__cap_figure_of(const jm__cap_belief *belief, int quantity, double unit)
+jm_cap_figure jm__cap_figure_of(const jm__cap_prior *prior, int quantity, double unit)
 {
     static const double two_sided_95 = 1.959964; /* of the normal distribution */
-    double half = two_sided_95 * sqrt(belief->variance[quantity]);
-    return (jm_cap_figure){unit * exp(belief->mean[quantity]), unit * exp(belief->mean[quantity] - half),
-                           unit * exp(belief->mean[quantity] + half)};
+    double half = two_sided_95 * sqrt(prior->variance[quantity]);
+    return (jm_cap_figure){unit * exp(prior->mean[quantity]), unit * exp(prior->mean[quantity] - half),
+                           unit * exp(prior->mean[quantity] + half)};
 }
 
 /* ---- What a further probe is expected to gain */

@@ -66,16 +66,16 @@ typedef struct jm__cap_question {
 enum { JM__CAP_WATTS = JM_CAP_OBJECTIVE_COUNT, JM__CAP_QUANTITIES };
 
 /* Of logarithms. */
-typedef struct jm__cap_belief {
+typedef struct jm__cap_prior {
     double mean[JM__CAP_QUANTITIES], variance[JM__CAP_QUANTITIES];
-} jm__cap_belief;
+} jm__cap_prior;
 
-/* A belief for each of `count` questions. */
-jm_status jm__cap_believe(const jm__cap_fit *fit, const jm__cap_question *questions, size_t count,
-                          jm__cap_belief *out, jm_error *err);
+/* A prior for each of `count` questions. */
+jm_status jm__cap_prior_of(const jm__cap_fit *fit, const jm__cap_question *questions, size_t count,
+                           jm__cap_prior *out, jm_error *err);
 
-/* exp(belief) x unit, with its 95 % interval. */
-jm_cap_figure jm__cap_figure_of(const jm__cap_belief *belief, int quantity, double unit);
+/* exp(prior) x unit, with its 95 % interval. */
+jm_cap_figure jm__cap_figure_of(const jm__cap_prior *prior, int quantity, double unit);
 
 /* How good a further probe is at each of `count` caps, in `gains`: what the objective is expected to fall by
  * below the incumbent's, as a share. After M. Schonlau's expected improvement of caps that keep the bound,

@@ -263,24 +263,24 @@ static bool keeps_bound(const jm_cap_plan *plan, const jm__cap_tried *tried)
     double bound = plan->options.max_slowdown;
     if (bound == 0 || tried == &plan->tried[0]) return true;
     bool measured = plan->options.drift > 0 || tried->time_s <= (1 + bound) * plan->tried[0].time_s;
-    return measured && tried->belief.mean[JM_CAP_TIME] <= log1p(bound) + rounding;
+    return measured && tried->prior.mean[JM_CAP_TIME] <= log1p(bound) + rounding;
 }
 
 static jm_status judge_tried(jm_cap_plan *plan, jm_error *err)
 {
     jm__cap_question questions[JM_CAP_MOST_PROBES];
-    jm__cap_belief beliefs[JM_CAP_MOST_PROBES];
+    jm__cap_prior priors[JM_CAP_MOST_PROBES];
     gather_tried(plan);
     for (size_t t = 0; t < plan->tried_count; t++)
         questions[t] = (jm__cap_question){plan->tried[t].cap_w, plan->options.reference_w};
-    JM_TRY(jm__cap_believe(plan->fit, questions, plan->tried_count, beliefs, err));
+    JM_TRY(jm__cap_prior_of(plan->fit, questions, plan->tried_count, priors, err));
     plan->best = 0;
     for (size_t t = 0; t < plan->tried_count; t++) {
-        plan->tried[t].belief = beliefs[t];
+        plan->tried[t].prior = priors[t];
         plan->tried[t].keeps_bound = keeps_bound(plan, &plan->tried[t]);
-        const double *best = plan->tried[plan->best].belief.mean;
+        const double *best = plan->tried[plan->best].prior.mean;
         int o = (int)plan->options.objective;
-        if (plan->tried[t].keeps_bound && beliefs[t].mean[o] < best[o]) plan->best = t;
+        if (plan->tried[t].keeps_bound && priors[t].mean[o] < best[o]) plan->best = t;
     }
     return JM_OK;
 }
@@ -332,8 +332,8 @@ static size_t probes_at(const jm_cap_plan *plan, double cap_w)
     return count;
 }
 
-/* Of beliefs: the cap by itself, in units of the fit's first probe, and the cap against the reference. */
-static jm_cap_prediction prediction_of(const jm__cap_belief *alone, const jm__cap_belief *relative,
+/* Of priors: the cap by itself, in units of the fit's first probe, and the cap against the reference. */
+static jm_cap_prediction prediction_of(const jm__cap_prior *alone, const jm__cap_prior *relative,
                                        const jm_cap_probe *first)
 {
     jm_cap_prediction p = {.power_w = jm__cap_figure_of(alone, JM__CAP_WATTS, first->power_w)};
@@ -351,21 +351,21 @@ static jm_status predict(const jm_cap_plan *plan, const jm__cap_fit *fit, const 
                          const jm_cap_probe *first, jm_cap_prediction *out, jm_error *err)
 {
     jm__cap_question *questions = calloc(2 * count, sizeof *questions);
-    jm__cap_belief *beliefs = calloc(2 * count, sizeof *beliefs);
+    jm__cap_prior *priors = calloc(2 * count, sizeof *priors);
     jm_status status =
-        questions != NULL && beliefs != NULL ? JM_OK : jm__no_memory(err, "jm_cap_plan_predictions");
+        questions != NULL && priors != NULL ? JM_OK : jm__no_memory(err, "jm_cap_plan_predictions");
     for (size_t i = 0; status == JM_OK && i < count; i++) {
         questions[2 * i] = (jm__cap_question){caps_w[i], NAN};
         questions[2 * i + 1] = (jm__cap_question){caps_w[i], plan->options.reference_w};
     }
-    if (status == JM_OK) status = jm__cap_believe(fit, questions, 2 * count, beliefs, err);
+    if (status == JM_OK) status = jm__cap_prior_of(fit, questions, 2 * count, priors, err);
     for (size_t i = 0; status == JM_OK && i < count; i++) {
-        out[i] = prediction_of(&beliefs[2 * i], &beliefs[2 * i + 1], first);
+        out[i] = prediction_of(&priors[2 * i], &priors[2 * i + 1], first);
         out[i].cap_w = caps_w[i];
         out[i].probes = probes_at(plan, caps_w[i]);
     }
     free(questions);
-    free(beliefs);
+    free(priors);
     return status;
 }
 
@@ -415,18 +415,18 @@ static bool is_inert(const jm_cap_prediction *all, size_t count)
 }
 
 /* 0.9 of the reference's is a gain of 0.1. */
-static jm_cap_figure gain_of(const jm__cap_belief *belief, int quantity)
+static jm_cap_figure gain_of(const jm__cap_prior *prior, int quantity)
 {
-    jm_cap_figure f = jm__cap_figure_of(belief, quantity, 1);
+    jm_cap_figure f = jm__cap_figure_of(prior, quantity, 1);
     return (jm_cap_figure){1 - f.value, 1 - f.high, 1 - f.low};
 }
 
 static void describe(const jm_cap_plan *plan, const jm__cap_tried *tried, jm_cap_choice *out)
 {
-    jm_cap_figure time = jm__cap_figure_of(&tried->belief, JM_CAP_TIME, 1);
+    jm_cap_figure time = jm__cap_figure_of(&tried->prior, JM_CAP_TIME, 1);
     out->cap_w = tried->cap_w;
-    out->saving = gain_of(&tried->belief, JM_CAP_ENERGY);
-    out->gain = gain_of(&tried->belief, (int)plan->options.objective);
+    out->saving = gain_of(&tried->prior, JM_CAP_ENERGY);
+    out->gain = gain_of(&tried->prior, (int)plan->options.objective);
     out->slowdown = (jm_cap_figure){time.value - 1, time.low - 1, time.high - 1};
 }
 

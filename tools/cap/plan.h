@@ -10,8 +10,8 @@
 typedef struct jm__cap_tried {
     double cap_w;
     size_t probes;
-    double time_s;         /* mean of what was measured */
-    jm__cap_belief belief; /* of the reference's */
+    double time_s;       /* mean of what was measured */
+    jm__cap_prior prior; /* of the reference's */
     bool keeps_bound;
 } jm__cap_tried;
 

@@ -38,7 +38,7 @@ static const double noise_readings = 8;
 
 /* What lives while the differences are looked for. */
 typedef struct pair_finder {
-    const jm__alike_input *input;
+    const jm__transfer_input *input;
     const jm__stretch *rest;
     double *usual_square; /* [columns], W^2: (m x)^2 */
     double *square;       /* [columns], W^2: q */
@@ -46,7 +46,7 @@ typedef struct pair_finder {
     jm__weighed data;
 } pair_finder;
 
-static jm_status finder_init(pair_finder *f, const jm__alike_input *input, jm_error *err)
+static jm_status finder_init(pair_finder *f, const jm__transfer_input *input, jm_error *err)
 {
     const jm__stretch *rest = input->rest;
     size_t columns = rest->columns;
@@ -69,24 +69,24 @@ static void finder_free(pair_finder *f)
 }
 
 /* What the rest teaches, with the differences that are allowed now. */
-static jm_status teach(jm__belief *belief, const pair_finder *f, jm_error *err)
+static jm_status teach(jm__prior *prior, const pair_finder *f, jm_error *err)
 {
-    JM_TRY(jm__belief_init(belief, JM_PROVENANCE_FITTED, f->rest->columns, err));
+    JM_TRY(jm__prior_init(prior, JM_PROVENANCE_FITTED, f->rest->columns, err));
     jm_status status = JM_OK;
     for (size_t k = 0; status == JM_OK && k < f->rest->columns; k++)
-        status = jm__belief_add_power(belief, k, f->rest->power_w[k], sqrt(f->square[k]), err);
-    return status == JM_OK ? jm__belief_covary(belief, f->rest->covariance, err) : status;
+        status = jm__prior_add_power(prior, k, f->rest->power_w[k], sqrt(f->square[k]), err);
+    return status == JM_OK ? jm__prior_covary(prior, f->rest->covariance, err) : status;
 }
 
-static jm_status believe(jm__prior *out, const pair_finder *f, jm_error *err)
+static jm_status assume(jm__joint_prior *out, const pair_finder *f, jm_error *err)
 {
     const jm__noise_prior noise = {f->rest->noise_w, noise_readings};
-    jm__belief taught = {0};
+    jm__prior taught = {0};
     jm_status status = teach(&taught, f, err);
     if (status == JM_OK)
-        status = jm__prior_make(out, &taught, f->input->beliefs, f->input->belief_count, noise, err);
-    if (status == JM_OK) status = jm__prior_limit(out, f->input->here->prior->most_w, err);
-    jm__belief_free(&taught);
+        status = jm__joint_prior_make(out, &taught, f->input->priors, f->input->prior_count, noise, err);
+    if (status == JM_OK) status = jm__joint_prior_limit(out, f->input->here->joint_prior->most_w, err);
+    jm__prior_free(&taught);
     return status;
 }
 
@@ -94,9 +94,9 @@ static jm_status believe(jm__prior *out, const pair_finder *f, jm_error *err)
 static jm_status improve(pair_finder *f, jm_error *err)
 {
     size_t columns = f->rest->columns;
-    jm__prior prior;
-    JM_TRY(believe(&prior, f, err));
-    jm_status status = jm__stretch_update(&f->here, &f->data, &prior, err);
+    jm__joint_prior joint_prior;
+    JM_TRY(assume(&joint_prior, f, err));
+    jm_status status = jm__stretch_update(&f->here, &f->data, &joint_prior, err);
     for (size_t k = 0; status == JM_OK && k < columns; k++) {
         double q = f->square[k], before = f->rest->covariance[k * columns + k] + q;
         double after = fmin(before, f->here.covariance[k * columns + k]);
@@ -104,11 +104,11 @@ static jm_status improve(pair_finder *f, jm_error *err)
         double seen = moved * moved + q - pow(q / before, 2) * (before - after);
         f->square[k] = (difference_freedom * f->usual_square[k] + seen) / (difference_freedom + 1);
     }
-    jm__prior_free(&prior);
+    jm__joint_prior_free(&joint_prior);
     return status;
 }
 
-jm_status jm__alike_believe(jm__prior *out, const jm__alike_input *input, jm_error *err)
+jm_status jm__transfer_prior(jm__joint_prior *out, const jm__transfer_input *input, jm_error *err)
 {
     pair_finder f;
     jm_status status = finder_init(&f, input, err);
@@ -116,7 +116,7 @@ jm_status jm__alike_believe(jm__prior *out, const jm__alike_input *input, jm_err
     if (status == JM_OK) status = jm__stretch_weigh(&f.data, &seen, input->here, err);
     for (int round = 0; status == JM_OK && input->here->readings->count > 0 && round < ROUNDS; round++)
         status = improve(&f, err);
-    if (status == JM_OK) status = believe(out, &f, err);
+    if (status == JM_OK) status = assume(out, &f, err);
     finder_free(&f);
     return status;
 }
@@ -138,7 +138,7 @@ static const double same_power = 1.5;
 static const double idle_times = 2;
 
 typedef struct finder {
-    const jm__around_input *input;
+    const jm__local_noise_input *input;
     jm__reading_list like; /* of about the stretch's power */
     double *residual;      /* of those */
     double *row;           /* [columns] */
@@ -163,7 +163,7 @@ static jm__pass nearest(const jm__pass *all, int64_t t_ns, size_t most)
     return near;
 }
 
-static double mean_power_w(const jm__around_input *input)
+static double mean_power_w(const jm__local_noise_input *input)
 {
     double seconds = 0;
     for (size_t k = 0; k < input->rest->columns; k++)
@@ -186,7 +186,7 @@ static jm_status choose(finder *f, const jm__pass *near, jm_error *err)
     return JM_OK;
 }
 
-static void find_noise(jm__around *out, const finder *f, const jm__pass *like)
+static void find_noise(jm__local_noise *out, const finder *f, const jm__pass *like)
 {
     const jm__stretch *rest = f->input->rest;
     out->noise_known = rest->readings >= JM_NOISE_READINGS;
@@ -203,7 +203,7 @@ static double mean_square(const double *values, size_t count)
     return sum / (double)count;
 }
 
-static jm_status find_differences(jm__around *out, const finder *f, const jm__pass *like, jm_error *err)
+static jm_status find_differences(jm__local_noise *out, const finder *f, const jm__pass *like, jm_error *err)
 {
     const jm__stretch *rest = f->input->rest;
     jm__pass near = nearest(like, middle_ns(f->input->windows), JM_NOISE_READINGS);
@@ -211,20 +211,20 @@ static jm_status find_differences(jm__around *out, const finder *f, const jm__pa
     double noise_w = jm__noise_of(f->input->here->sensor).noise_w;
     for (size_t k = 0; k < rest->columns; k++)
         f->row[k] = (k < f->input->class_columns ? 1 : idle_times) * rest->power_w[k];
-    const jm__misfit_of of = {
+    const jm__discrepancy_of of = {
         .pass = &near,
         .response = f->input->here->calibration->response,
         .power_w = f->row,
         .covariance = rest->covariance,
         .noise_w = rest->noise_w,
         .readings = (double)near.count, /* the powers are the rest's: these have no share in them */
-        .seen = jm__misfit_beyond(mean_square(f->residual + (near.readings - like->readings), near.count),
-                                  noise_w),
+        .seen = jm__discrepancy_beyond(
+            mean_square(f->residual + (near.readings - like->readings), near.count), noise_w),
     };
-    return jm__misfit_over(out->relative_u, &of, f->input->seconds, err);
+    return jm__discrepancy_over(out->relative_u, &of, f->input->seconds, err);
 }
 
-static jm_status look_around(jm__around *out, finder *f, jm_error *err)
+static jm_status look_around(jm__local_noise *out, finder *f, jm_error *err)
 {
     const jm__pass all = jm__stretch_pass(f->input->here, f->input->learn);
     const jm__pass near = nearest(&all, middle_ns(f->input->windows), NEAR_READINGS);
@@ -236,17 +236,17 @@ static jm_status look_around(jm__around *out, finder *f, jm_error *err)
     return find_differences(out, f, &like, err);
 }
 
-jm_status jm__around_find(jm__around *out, const jm__around_input *input, jm_error *err)
+jm_status jm__local_noise_find(jm__local_noise *out, const jm__local_noise_input *input, jm_error *err)
 {
     size_t columns = input->rest->columns;
     finder f = {.input = input};
-    *out = (jm__around){.relative_u = calloc(columns + 1, sizeof(double))};
+    *out = (jm__local_noise){.relative_u = calloc(columns + 1, sizeof(double))};
     f.residual = calloc(NEAR_READINGS, sizeof *f.residual);
     f.row = calloc(columns + 1, sizeof *f.row);
     bool fine = out->relative_u != NULL && f.residual != NULL && f.row != NULL;
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__around_find");
     for (size_t k = 0; fine && k < columns; k++)
-        out->relative_u[k] = JM_MISFIT_USUAL_U;
+        out->relative_u[k] = JM_DISCREPANCY_USUAL_U;
     if (fine && input->here->readings->count < JM_NOISE_READINGS) status = look_around(out, &f, err);
     for (size_t k = input->class_columns; fine && k < columns; k++)
         out->relative_u[k] *= idle_times;
@@ -256,8 +256,8 @@ jm_status jm__around_find(jm__around *out, const jm__around_input *input, jm_err
     return status;
 }
 
-void jm__around_free(jm__around *around)
+void jm__local_noise_free(jm__local_noise *local_noise)
 {
-    free(around->relative_u);
-    *around = (jm__around){0};
+    free(local_noise->relative_u);
+    *local_noise = (jm__local_noise){0};
 }

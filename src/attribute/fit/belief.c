@@ -11,27 +11,27 @@
 
 /* A double has 16 digits: of an equation as sure as this (in units of u, by the larger of its value and 1 W)
  * four are left for all others, and not much beyond it the sums are no longer finite. */
-#define JM_BELIEF_SUREST 1e12
+#define JM_PRIOR_SUREST 1e12
 
-jm_status jm__belief_init(jm__belief *belief, jm_provenance provenance, size_t columns, jm_error *err)
+jm_status jm__prior_init(jm__prior *prior, jm_provenance provenance, size_t columns, jm_error *err)
 {
     enum { FIRST = 4 };
-    *belief = (jm__belief){.provenance = provenance, .columns = columns, .capacity = FIRST};
-    belief->row = calloc(FIRST * (columns + 1), sizeof(double));
-    belief->value = calloc(FIRST, sizeof(double));
-    belief->u = calloc(FIRST, sizeof(double));
-    if (belief->row != NULL && belief->value != NULL && belief->u != NULL) return JM_OK;
-    jm__belief_free(belief);
+    *prior = (jm__prior){.provenance = provenance, .columns = columns, .capacity = FIRST};
+    prior->row = calloc(FIRST * (columns + 1), sizeof(double));
+    prior->value = calloc(FIRST, sizeof(double));
+    prior->u = calloc(FIRST, sizeof(double));
+    if (prior->row != NULL && prior->value != NULL && prior->u != NULL) return JM_OK;
+    jm__prior_free(prior);
     return jm__no_memory(err, "jm__belief_init");
 }
 
-void jm__belief_free(jm__belief *belief)
+void jm__prior_free(jm__prior *prior)
 {
-    free(belief->row);
-    free(belief->value);
-    free(belief->u);
-    free(belief->covariance);
-    *belief = (jm__belief){0};
+    free(prior->row);
+    free(prior->value);
+    free(prior->u);
+    free(prior->covariance);
+    *prior = (jm__prior){0};
 }
 
 static bool grow(double **values, size_t count)
@@ -42,68 +42,67 @@ static bool grow(double **values, size_t count)
     return true;
 }
 
-bool jm__belief_is_sane(double value, double u)
+bool jm__prior_is_sane(double value, double u)
 {
-    return u > 0 && isfinite(u) && isfinite(value) && fmax(1, fabs(value)) <= JM_BELIEF_SUREST * u;
+    return u > 0 && isfinite(u) && isfinite(value) && fmax(1, fabs(value)) <= JM_PRIOR_SUREST * u;
 }
 
-jm_status jm__belief_add(jm__belief *belief, const double *row, double value, double u, jm_error *err)
+jm_status jm__prior_add(jm__prior *prior, const double *row, double value, double u, jm_error *err)
 {
-    if (!jm__belief_is_sane(value, u))
+    if (!jm__prior_is_sane(value, u))
         return jm__fail(err, JM_BAD_DATA, 0, "jm__belief_add",
                         "a belief of %g with the uncertainty %g is none", value, u);
-    if (belief->covariance != NULL)
+    if (prior->covariance != NULL)
         return jm__fail(err, JM_INTERNAL, 0, "jm__belief_add", "equations come before the errors they share");
-    if (belief->rows == belief->capacity) {
-        size_t larger = 2 * belief->capacity;
-        if (!grow(&belief->row, larger * belief->columns) || !grow(&belief->value, larger) ||
-            !grow(&belief->u, larger))
+    if (prior->rows == prior->capacity) {
+        size_t larger = 2 * prior->capacity;
+        if (!grow(&prior->row, larger * prior->columns) || !grow(&prior->value, larger) ||
+            !grow(&prior->u, larger))
             return jm__no_memory(err, "jm__belief_add");
-        belief->capacity = larger;
+        prior->capacity = larger;
     }
-    memcpy(belief->row + belief->rows * belief->columns, row, belief->columns * sizeof *row);
-    belief->value[belief->rows] = value;
-    belief->u[belief->rows++] = u;
+    memcpy(prior->row + prior->rows * prior->columns, row, prior->columns * sizeof *row);
+    prior->value[prior->rows] = value;
+    prior->u[prior->rows++] = u;
     return JM_OK;
 }
 
-jm_status jm__belief_add_power(jm__belief *belief, size_t column, double power_w, double u_w, jm_error *err)
+jm_status jm__prior_add_power(jm__prior *prior, size_t column, double power_w, double u_w, jm_error *err)
 {
-    double *row = calloc(belief->columns + 1, sizeof *row);
+    double *row = calloc(prior->columns + 1, sizeof *row);
     if (row == NULL) return jm__no_memory(err, "jm__belief_add_power");
     row[column] = 1;
-    jm_status status = jm__belief_add(belief, row, power_w, u_w, err);
+    jm_status status = jm__prior_add(prior, row, power_w, u_w, err);
     free(row);
     return status;
 }
 
-static jm_status share(jm__belief *belief, jm_error *err)
+static jm_status share(jm__prior *prior, jm_error *err)
 {
-    if (belief->covariance == NULL)
-        belief->covariance = calloc(belief->rows * belief->rows + 1, sizeof(double));
-    return belief->covariance == NULL ? jm__no_memory(err, "jm__belief_share") : JM_OK;
+    if (prior->covariance == NULL) prior->covariance = calloc(prior->rows * prior->rows + 1, sizeof(double));
+    return prior->covariance == NULL ? jm__no_memory(err, "jm__belief_share") : JM_OK;
 }
 
-jm_status jm__belief_share(jm__belief *belief, const double *error, jm_error *err)
+jm_status jm__prior_share(jm__prior *prior, const double *error, jm_error *err)
 {
-    JM_TRY(share(belief, err));
-    for (size_t i = 0; i < belief->rows; i++)
-        for (size_t j = 0; j < belief->rows; j++)
-            belief->covariance[i * belief->rows + j] += error[i] * error[j];
+    JM_TRY(share(prior, err));
+    for (size_t i = 0; i < prior->rows; i++)
+        for (size_t j = 0; j < prior->rows; j++)
+            prior->covariance[i * prior->rows + j] += error[i] * error[j];
     return JM_OK;
 }
 
-jm_status jm__belief_covary(jm__belief *belief, const double *covariance, jm_error *err)
+jm_status jm__prior_covary(jm__prior *prior, const double *covariance, jm_error *err)
 {
-    JM_TRY(share(belief, err));
-    for (size_t i = 0; i < belief->rows * belief->rows; i++)
-        belief->covariance[i] += covariance[i];
+    JM_TRY(share(prior, err));
+    for (size_t i = 0; i < prior->rows * prior->rows; i++)
+        prior->covariance[i] += covariance[i];
     return JM_OK;
 }
 
-static jm_status fold_shared(const jm__belief *belief, jm__qr *qr, jm_error *err)
+static jm_status fold_shared(const jm__prior *prior, jm__qr *qr, jm_error *err)
 {
-    size_t n = belief->rows, columns = belief->columns;
+    size_t n = prior->rows, columns = prior->columns;
     double *lower = malloc((n * n + 1) * sizeof *lower), *values = malloc((n + 1) * sizeof *values);
     double *rows = malloc((n * columns + 1) * sizeof *rows);
     jm_status status = JM_OK;
@@ -111,11 +110,11 @@ static jm_status fold_shared(const jm__belief *belief, jm__qr *qr, jm_error *err
         status = jm__no_memory(err, "jm__belief_fold");
         goto out;
     }
-    memcpy(lower, belief->covariance, n * n * sizeof *lower);
-    memcpy(values, belief->value, n * sizeof *values);
-    memcpy(rows, belief->row, n * columns * sizeof *rows);
+    memcpy(lower, prior->covariance, n * n * sizeof *lower);
+    memcpy(values, prior->value, n * sizeof *values);
+    memcpy(rows, prior->row, n * columns * sizeof *rows);
     for (size_t i = 0; i < n; i++)
-        lower[i * n + i] += belief->u[i] * belief->u[i];
+        lower[i * n + i] += prior->u[i] * prior->u[i];
     if (!jm__matrix_factor(lower, n)) {
         status = jm__fail(err, JM_BAD_DATA, 0, "jm__belief_fold", "the errors of a belief are no covariance");
         goto out;
@@ -133,15 +132,15 @@ out:
 }
 
 /* Fold the equations into `qr`, each in units of its error. BAD_DATA if their covariance is none. */
-static jm_status belief_fold(const jm__belief *belief, jm__qr *qr, jm_error *err)
+static jm_status prior_fold(const jm__prior *prior, jm__qr *qr, jm_error *err)
 {
-    if (belief->covariance != NULL) return fold_shared(belief, qr, err);
-    double *row = malloc((belief->columns + 1) * sizeof *row);
+    if (prior->covariance != NULL) return fold_shared(prior, qr, err);
+    double *row = malloc((prior->columns + 1) * sizeof *row);
     if (row == NULL) return jm__no_memory(err, "jm__belief_fold");
-    for (size_t i = 0; i < belief->rows; i++) {
-        for (size_t k = 0; k < belief->columns; k++)
-            row[k] = belief->row[i * belief->columns + k] / belief->u[i];
-        jm__qr_add(qr, row, belief->value[i] / belief->u[i]);
+    for (size_t i = 0; i < prior->rows; i++) {
+        for (size_t k = 0; k < prior->columns; k++)
+            row[k] = prior->row[i * prior->columns + k] / prior->u[i];
+        jm__qr_add(qr, row, prior->value[i] / prior->u[i]);
     }
     free(row);
     return JM_OK;
@@ -171,154 +170,161 @@ static void append(jm__qr *joint, const jm__qr *from, double weight, double *row
     }
 }
 
-/* A belief among others: by itself first, for what it alone tells. */
-static jm_status fold_part(jm__prior *prior, jm__prior_part *part, const jm__belief *belief, jm_error *err)
+/* A prior among others: by itself first, for what it alone tells. */
+static jm_status fold_part(jm__joint_prior *joint_prior, jm__joint_prior_part *part, const jm__prior *prior,
+                           jm_error *err)
 {
-    size_t n = prior->columns;
+    size_t n = joint_prior->columns;
     jm__qr own = {0};
     double *row = malloc((n + 1) * sizeof *row);
     part->information = malloc((n * n + 1) * sizeof *part->information);
     jm_status status = row == NULL || part->information == NULL ? jm__no_memory(err, "jm__prior_make")
                                                                 : jm__qr_init(&own, n, err);
-    if (status == JM_OK) status = belief_fold(belief, &own, err);
+    if (status == JM_OK) status = prior_fold(prior, &own, err);
     if (status == JM_OK) {
         jm__qr_finish(&own);
         information_of(part->information, &own);
-        append(&prior->equations, &own, 1, row);
+        append(&joint_prior->equations, &own, 1, row);
     }
     jm__qr_free(&own);
     free(row);
     return status;
 }
 
-static jm_status add_part(jm__prior *prior, const jm__belief *belief, bool only, jm_error *err)
+static jm_status add_part(jm__joint_prior *joint_prior, const jm__prior *prior, bool only, jm_error *err)
 {
-    jm__prior_part *part = &prior->parts[prior->part_count++];
-    *part = (jm__prior_part){.provenance = belief->provenance};
-    return only ? belief_fold(belief, &prior->equations, err) : fold_part(prior, part, belief, err);
+    jm__joint_prior_part *part = &joint_prior->parts[joint_prior->part_count++];
+    *part = (jm__joint_prior_part){.provenance = prior->provenance};
+    return only ? prior_fold(prior, &joint_prior->equations, err) : fold_part(joint_prior, part, prior, err);
 }
 
-/* The estimate is C times the sum over beliefs of what each says in units of its variance, so each has the
+/* The estimate is C times the sum over priors of what each says in units of its variance, so each has the
  * share C I C of the covariance, I being its information; the shares add up to all of it. */
-static jm_status share_out(jm__prior *prior, jm_error *err)
+static jm_status share_out(jm__joint_prior *joint_prior, jm_error *err)
 {
-    size_t n = prior->columns;
-    if (prior->part_count == 1) return JM_OK;
+    size_t n = joint_prior->columns;
+    if (joint_prior->part_count == 1) return JM_OK;
     double *told = malloc((n * n + 1) * sizeof *told);
     bool all = told != NULL;
-    for (size_t i = 0; all && i < prior->part_count; i++) {
-        jm__prior_part *part = &prior->parts[i];
+    for (size_t i = 0; all && i < joint_prior->part_count; i++) {
+        jm__joint_prior_part *part = &joint_prior->parts[i];
         part->share = malloc((n * n + 1) * sizeof *part->share);
         all = part->share != NULL;
         if (!all) break;
-        jm__matrix_multiply(told, 1, part->information, prior->covariance, n);
-        jm__matrix_multiply(part->share, 1, prior->covariance, told, n);
+        jm__matrix_multiply(told, 1, part->information, joint_prior->covariance, n);
+        jm__matrix_multiply(part->share, 1, joint_prior->covariance, told, n);
     }
     free(told);
     return all ? JM_OK : jm__no_memory(err, "jm__prior_make");
 }
 
 /* Mean and covariance of the folded equations. */
-static jm_status solve(jm__prior *prior, jm_error *err)
+static jm_status solve(jm__joint_prior *joint_prior, jm_error *err)
 {
-    size_t n = prior->columns;
+    size_t n = joint_prior->columns;
     jm__qr inverse = {0};
     for (size_t k = 0; k < n; k++)
-        if (prior->equations.triangle[k * prior->equations.stride + k] == 0)
+        if (joint_prior->equations.triangle[k * joint_prior->equations.stride + k] == 0)
             return jm__fail(err, JM_INTERNAL, 0, "jm__prior_make", "nothing is believed of column %zu", k);
     JM_TRY(jm__qr_init(&inverse, n, err));
-    memcpy(inverse.triangle, prior->equations.triangle, inverse.stride * inverse.stride * sizeof(double));
-    jm__qr_solve(&inverse, prior->power_w);
-    memset(prior->covariance, 0, n * n * sizeof(double));
-    jm__qr_covariance_take(&inverse, prior->covariance);
-    information_of(prior->information, &prior->equations);
-    prior->independent = true;
+    memcpy(inverse.triangle, joint_prior->equations.triangle,
+           inverse.stride * inverse.stride * sizeof(double));
+    jm__qr_solve(&inverse, joint_prior->power_w);
+    memset(joint_prior->covariance, 0, n * n * sizeof(double));
+    jm__qr_covariance_take(&inverse, joint_prior->covariance);
+    information_of(joint_prior->information, &joint_prior->equations);
+    joint_prior->independent = true;
     for (size_t k = 0; k < n; k++) {
-        prior->u_w[k] = sqrt(prior->covariance[k * n + k]);
+        joint_prior->u_w[k] = sqrt(joint_prior->covariance[k * n + k]);
         for (size_t m = 0; m < n; m++)
-            prior->independent = prior->independent && (m == k || prior->covariance[k * n + m] == 0);
+            joint_prior->independent =
+                joint_prior->independent && (m == k || joint_prior->covariance[k * n + m] == 0);
     }
     jm__qr_free(&inverse);
     return JM_OK;
 }
 
-static jm_status allocate(jm__prior *prior, size_t columns, size_t beliefs, jm_error *err)
+static jm_status allocate(jm__joint_prior *joint_prior, size_t columns, size_t priors, jm_error *err)
 {
-    *prior = (jm__prior){.columns = columns};
-    prior->power_w = calloc(columns + 1, sizeof(double));
-    prior->u_w = calloc(columns + 1, sizeof(double));
-    prior->covariance = calloc(columns * columns + 1, sizeof(double));
-    prior->information = calloc(columns * columns + 1, sizeof(double));
-    prior->parts = calloc(beliefs + 1, sizeof *prior->parts);
-    bool all = prior->power_w != NULL && prior->u_w != NULL && prior->covariance != NULL &&
-               prior->information != NULL && prior->parts != NULL;
-    return all ? jm__qr_init(&prior->equations, columns, err) : jm__no_memory(err, "jm__prior_make");
+    *joint_prior = (jm__joint_prior){.columns = columns};
+    joint_prior->power_w = calloc(columns + 1, sizeof(double));
+    joint_prior->u_w = calloc(columns + 1, sizeof(double));
+    joint_prior->covariance = calloc(columns * columns + 1, sizeof(double));
+    joint_prior->information = calloc(columns * columns + 1, sizeof(double));
+    joint_prior->parts = calloc(priors + 1, sizeof *joint_prior->parts);
+    bool all = joint_prior->power_w != NULL && joint_prior->u_w != NULL && joint_prior->covariance != NULL &&
+               joint_prior->information != NULL && joint_prior->parts != NULL;
+    return all ? jm__qr_init(&joint_prior->equations, columns, err) : jm__no_memory(err, "jm__prior_make");
 }
 
-jm_status jm__prior_make(jm__prior *prior, const jm__belief *first, const jm__belief *const *others,
-                         size_t count, jm__noise_prior noise, jm_error *err)
+jm_status jm__joint_prior_make(jm__joint_prior *joint_prior, const jm__prior *first,
+                               const jm__prior *const *others, size_t count, jm__noise_prior noise,
+                               jm_error *err)
 {
-    jm_status status = allocate(prior, first->columns, count + 1, err);
-    prior->noise = noise;
-    if (!(prior->noise.noise_w > 0)) prior->noise.noise_w = JM_NOISE_UNKNOWN_W;
-    if (status == JM_OK) status = add_part(prior, first, count == 0, err);
+    jm_status status = allocate(joint_prior, first->columns, count + 1, err);
+    joint_prior->noise = noise;
+    if (!(joint_prior->noise.noise_w > 0)) joint_prior->noise.noise_w = JM_NOISE_UNKNOWN_W;
+    if (status == JM_OK) status = add_part(joint_prior, first, count == 0, err);
     for (size_t i = 0; status == JM_OK && i < count; i++)
-        status = add_part(prior, others[i], false, err);
+        status = add_part(joint_prior, others[i], false, err);
     if (status == JM_OK) {
-        jm__qr_finish(&prior->equations);
-        status = solve(prior, err);
+        jm__qr_finish(&joint_prior->equations);
+        status = solve(joint_prior, err);
     }
-    if (status == JM_OK) status = share_out(prior, err);
-    if (status != JM_OK) jm__prior_free(prior);
+    if (status == JM_OK) status = share_out(joint_prior, err);
+    if (status != JM_OK) jm__joint_prior_free(joint_prior);
     return status;
 }
 
-void jm__prior_free(jm__prior *prior)
+void jm__joint_prior_free(jm__joint_prior *joint_prior)
 {
-    jm__qr_free(&prior->equations);
-    free(prior->power_w);
-    free(prior->u_w);
-    free(prior->covariance);
-    free(prior->information);
-    for (size_t i = 0; i < prior->part_count; i++) {
-        free(prior->parts[i].information);
-        free(prior->parts[i].share);
+    jm__qr_free(&joint_prior->equations);
+    free(joint_prior->power_w);
+    free(joint_prior->u_w);
+    free(joint_prior->covariance);
+    free(joint_prior->information);
+    for (size_t i = 0; i < joint_prior->part_count; i++) {
+        free(joint_prior->parts[i].information);
+        free(joint_prior->parts[i].share);
     }
-    free(prior->parts);
-    free(prior->most_w);
-    *prior = (jm__prior){0};
+    free(joint_prior->parts);
+    free(joint_prior->most_w);
+    *joint_prior = (jm__joint_prior){0};
 }
 
-jm_status jm__prior_limit(jm__prior *prior, const double *most_w, jm_error *err)
+jm_status jm__joint_prior_limit(jm__joint_prior *joint_prior, const double *most_w, jm_error *err)
 {
     if (most_w == NULL) return JM_OK;
-    prior->most_w = calloc(prior->columns + 1, sizeof *prior->most_w);
-    if (prior->most_w == NULL) return jm__no_memory(err, "jm__prior_limit");
-    memcpy(prior->most_w, most_w, prior->columns * sizeof *most_w);
+    joint_prior->most_w = calloc(joint_prior->columns + 1, sizeof *joint_prior->most_w);
+    if (joint_prior->most_w == NULL) return jm__no_memory(err, "jm__prior_limit");
+    memcpy(joint_prior->most_w, most_w, joint_prior->columns * sizeof *most_w);
     return JM_OK;
 }
 
-void jm__prior_add(jm__qr *qr, const jm__prior *prior, double weight, double *row)
+void jm__joint_prior_add(jm__qr *qr, const jm__joint_prior *joint_prior, double weight, double *row)
 {
-    append(qr, &prior->equations, weight, row);
+    append(qr, &joint_prior->equations, weight, row);
 }
 
-void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row)
+void jm__joint_prior_append(jm__qr *joint, const jm__qr *data, const jm__joint_prior *joint_prior,
+                            double noise_w, double *row)
 {
     jm__qr_reset(joint);
     append(joint, data, 1, row);
-    append(joint, &prior->equations, noise_w, row);
+    append(joint, &joint_prior->equations, noise_w, row);
     jm__qr_finish(joint);
 }
 
-/* The mean is C times the sum over beliefs of I x, I being the information of each. */
-jm_status jm__prior_moved_by_first(double *out, const jm__prior *prior, const double *shift, jm_error *err)
+/* The mean is C times the sum over priors of I x, I being the information of each. */
+jm_status jm__joint_prior_moved_by_first(double *out, const jm__joint_prior *joint_prior, const double *shift,
+                                         jm_error *err)
 {
-    const double *first = prior->part_count == 1 ? prior->information : prior->parts[0].information;
-    double *told = malloc((prior->columns + 1) * sizeof *told);
+    const double *first =
+        joint_prior->part_count == 1 ? joint_prior->information : joint_prior->parts[0].information;
+    double *told = malloc((joint_prior->columns + 1) * sizeof *told);
     if (told == NULL) return jm__no_memory(err, "jm__prior_moved_by_first");
-    jm__matrix_apply(told, first, shift, prior->columns);
-    jm__matrix_apply(out, prior->covariance, told, prior->columns);
+    jm__matrix_apply(told, first, shift, joint_prior->columns);
+    jm__matrix_apply(out, joint_prior->covariance, told, joint_prior->columns);
     free(told);
     return JM_OK;
 }
@@ -356,24 +362,24 @@ static double data_square(const jm__qr *data, const double *x)
     return square;
 }
 
-/* How many parameters the data, not the beliefs, decide: the trace of 1 - C I, where C is the covariance
+/* How many parameters the data, not the priors, decide: the trace of 1 - C I, where C is the covariance
  * after and I the information before. */
-static double decided(const jm__posterior *posterior, const jm__prior *prior, double noise_w)
+static double decided(const jm__posterior *posterior, const jm__joint_prior *joint_prior, double noise_w)
 {
-    size_t columns = prior->columns;
+    size_t columns = joint_prior->columns;
     double sum = 0;
     for (size_t k = 0; k < columns; k++) {
         double share = 0;
         for (size_t m = 0; m < columns; m++)
-            share += posterior->covariance[k * columns + m] * prior->information[m * columns + k];
+            share += posterior->covariance[k * columns + m] * joint_prior->information[m * columns + k];
         share *= noise_w * noise_w;
         sum += share < 1 ? 1 - share : 0;
     }
     return sum;
 }
 
-jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, const jm__prior *prior,
-                              jm_error *err)
+jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data,
+                              const jm__joint_prior *joint_prior, jm_error *err)
 {
     size_t columns = data->columns;
     double *row = calloc(columns + 1, sizeof *row), rows = (double)data->rows;
@@ -381,16 +387,16 @@ jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, cons
     jm__qr joint = {0};
     jm_status status = row == NULL || is_free == NULL ? jm__no_memory(err, "jm__posterior_solve") : JM_OK;
     if (status == JM_OK) status = jm__qr_init(&joint, columns, err);
-    double noise_w = prior->noise.noise_w, expected = prior->noise.readings;
+    double noise_w = joint_prior->noise.noise_w, expected = joint_prior->noise.readings;
     double expected_square = expected * noise_w * noise_w;
-    for (int turn = 0; status == JM_OK && turn < 4; turn++) {
-        jm__prior_append(&joint, data, prior, noise_w, row);
-        status = jm__nnls_solve(&joint, prior->most_w, posterior->power_w, is_free, err);
+    for (int burst = 0; status == JM_OK && burst < 4; burst++) {
+        jm__joint_prior_append(&joint, data, joint_prior, noise_w, row);
+        status = jm__nnls_solve(&joint, joint_prior->most_w, posterior->power_w, is_free, err);
         if (status == JM_OK)
             status =
                 jm__nnls_covariance(&joint, posterior->power_w, is_free, noise_w, posterior->covariance, err);
         if (status != JM_OK) break;
-        double freedom = rows - decided(posterior, prior, noise_w);
+        double freedom = rows - decided(posterior, joint_prior, noise_w);
         posterior->freedom = (freedom > 0 ? freedom : 0) + expected;
         double square = data_square(data, posterior->power_w) + expected_square;
         noise_w = sqrt(square / posterior->freedom);
@@ -406,18 +412,18 @@ jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, cons
     return status;
 }
 
-jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations, const jm__prior *prior,
-                               double weight, jm_error *err)
+jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations,
+                               const jm__joint_prior *joint_prior, double weight, jm_error *err)
 {
-    size_t columns = prior->columns;
+    size_t columns = joint_prior->columns;
     double *row = calloc(columns + 1, sizeof *row);
     bool *is_free = calloc(columns + 1, sizeof *is_free);
     jm__qr joint = {0};
     jm_status status = row == NULL || is_free == NULL ? jm__no_memory(err, "jm__posterior_update") : JM_OK;
     if (status == JM_OK) status = jm__qr_init(&joint, columns, err);
     if (status == JM_OK) {
-        jm__prior_append(&joint, equations, prior, weight, row);
-        status = jm__nnls_solve(&joint, prior->most_w, posterior->power_w, is_free, err);
+        jm__joint_prior_append(&joint, equations, joint_prior, weight, row);
+        status = jm__nnls_solve(&joint, joint_prior->most_w, posterior->power_w, is_free, err);
     }
     if (status == JM_OK)
         status = jm__nnls_covariance(&joint, posterior->power_w, is_free, 1, posterior->covariance, err);

@@ -2,8 +2,8 @@
  *
  * Anything but the power sensor enters the fit this way: the mean power of all work, powers that somebody
  * measured, counters, what the rest of the run has taught. The solver does not know which is which. */
-#ifndef JM_ATTRIBUTE_FIT_BELIEF_H
-#define JM_ATTRIBUTE_FIT_BELIEF_H
+#ifndef JM_ATTRIBUTE_FIT_PRIOR_H
+#define JM_ATTRIBUTE_FIT_PRIOR_H
 
 #include "attribute/fit/qr.h"
 #include <joulemap/report.h>
@@ -12,8 +12,8 @@
 /* A board that reads 0 W still needs an uncertainty above 0. */
 #define JM_POWER_LEAST_W 1e-3
 
-typedef struct jm__belief {
-    jm_provenance provenance; /* of a figure that this belief decides */
+typedef struct jm__prior {
+    jm_provenance provenance; /* of a figure that this prior decides */
     size_t columns;
     size_t rows;
     size_t capacity;
@@ -21,26 +21,26 @@ typedef struct jm__belief {
     double *value;      /* [rows], W if the row's entries add up to 1 */
     double *u;          /* [rows]: standard uncertainty that is the equation's own */
     double *covariance; /* [rows * rows]: of errors that equations share, on top of u; NULL: there are none */
-} jm__belief;
-jm_status jm__belief_init(jm__belief *belief, jm_provenance provenance, size_t columns, jm_error *err);
-void jm__belief_free(jm__belief *belief);
+} jm__prior;
+jm_status jm__prior_init(jm__prior *prior, jm_provenance provenance, size_t columns, jm_error *err);
+void jm__prior_free(jm__prior *prior);
 
 /* Can it be believed that a value is known to u? Both are finite, and u is neither 0 nor next to it. */
-bool jm__belief_is_sane(double value, double u);
+bool jm__prior_is_sane(double value, double u);
 
 /* One more equation. BAD_DATA if it is not sane. */
-jm_status jm__belief_add(jm__belief *belief, const double *row, double value, double u, jm_error *err);
+jm_status jm__prior_add(jm__prior *prior, const double *row, double value, double u, jm_error *err);
 
 /* The power of one column. */
-jm_status jm__belief_add_power(jm__belief *belief, size_t column, double power_w, double u_w, jm_error *err);
+jm_status jm__prior_add_power(jm__prior *prior, size_t column, double power_w, double u_w, jm_error *err);
 
 /* All equations so far are off together: equation i by error[i] times one unknown number of variance 1. */
-jm_status jm__belief_share(jm__belief *belief, const double *error, jm_error *err);
+jm_status jm__prior_share(jm__prior *prior, const double *error, jm_error *err);
 
 /* The same for errors known by their covariance, rows * rows. */
-jm_status jm__belief_covary(jm__belief *belief, const double *covariance, jm_error *err);
+jm_status jm__prior_covary(jm__prior *prior, const double *covariance, jm_error *err);
 
-/* All beliefs together: what is expected of the powers before any reading, and how surely. */
+/* All priors together: what is expected of the powers before any reading, and how surely. */
 
 /* One reading of an H200's ring in steady load is off by 2 to 8 W (docs/sensors.md): where a sensor's row
  * says nothing. */
@@ -52,45 +52,48 @@ typedef struct jm__noise_prior {
     double readings;
 } jm__noise_prior;
 
-typedef struct jm__prior_part {
+typedef struct jm__joint_prior_part {
     jm_provenance provenance;
     double *information; /* [columns * columns], 1/W^2; NULL: the only part has all of it */
     double *share;       /* [columns * columns], W^2: of the covariance, what is owed to it; NULL likewise */
-} jm__prior_part;
+} jm__joint_prior_part;
 
-typedef struct jm__prior {
+typedef struct jm__joint_prior {
     size_t columns;
-    jm__qr equations;    /* finished: of all beliefs, in units of their errors */
+    jm__qr equations;    /* finished: of all priors, in units of their errors */
     double *power_w;     /* [columns] */
     double *u_w;         /* [columns] */
     double *covariance;  /* [columns * columns], W^2 */
     double *information; /* its inverse */
     double *most_w;      /* [columns]: no power is higher; NULL: there is no limit */
     bool independent;    /* the covariance has nothing beside its diagonal */
-    jm__prior_part *parts;
+    jm__joint_prior_part *parts;
     size_t part_count;
     jm__noise_prior noise;
-} jm__prior;
+} jm__joint_prior;
 
-/* Of one belief and others. INTERNAL if they leave a power open. */
-jm_status jm__prior_make(jm__prior *prior, const jm__belief *first, const jm__belief *const *others,
-                         size_t count, jm__noise_prior noise, jm_error *err);
-void jm__prior_free(jm__prior *prior);
+/* Of one prior and others. INTERNAL if they leave a power open. */
+jm_status jm__joint_prior_make(jm__joint_prior *joint_prior, const jm__prior *first,
+                               const jm__prior *const *others, size_t count, jm__noise_prior noise,
+                               jm_error *err);
+void jm__joint_prior_free(jm__joint_prior *joint_prior);
 
 /* No power can be above most_w[columns], whatever readings say; NULL: no limit. Copied. */
-jm_status jm__prior_limit(jm__prior *prior, const double *most_w, jm_error *err);
+jm_status jm__joint_prior_limit(jm__joint_prior *joint_prior, const double *most_w, jm_error *err);
 
 /* The prior's equations, each in units of its error times `weight`. `row`: room for one. */
-void jm__prior_add(jm__qr *qr, const jm__prior *prior, double weight, double *row);
+void jm__joint_prior_add(jm__qr *qr, const jm__joint_prior *joint_prior, double weight, double *row);
 
 /* Start `joint` again from the rows of `data`, then the prior's, weighted for this noise. `row`: room for
  * one. */
-void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row);
+void jm__joint_prior_append(jm__qr *joint, const jm__qr *data, const jm__joint_prior *joint_prior,
+                            double noise_w, double *row);
 
-/* out[columns]: how far the powers move if those that the first belief speaks of move by `shift`. */
-jm_status jm__prior_moved_by_first(double *out, const jm__prior *prior, const double *shift, jm_error *err);
+/* out[columns]: how far the powers move if those that the first prior speaks of move by `shift`. */
+jm_status jm__joint_prior_moved_by_first(double *out, const jm__joint_prior *joint_prior, const double *shift,
+                                         jm_error *err);
 
-/* Readings and beliefs put together: powers, their covariance, and the noise that the residuals show. */
+/* Readings and priors put together: powers, their covariance, and the noise that the residuals show. */
 
 typedef struct jm__posterior {
     double *power_w;    /* [columns], >= 0, and within the prior's limits */
@@ -102,12 +105,12 @@ jm_status jm__posterior_init(jm__posterior *posterior, size_t columns, jm_error 
 void jm__posterior_free(jm__posterior *posterior);
 
 /* `data`: the finished triangle of unit-weight readings. */
-jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, const jm__prior *prior,
-                              jm_error *err);
+jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data,
+                              const jm__joint_prior *joint_prior, jm_error *err);
 
 /* The same with `equations` of unit error, whose noise is known; `weight`: of the prior's. Leaves noise_w and
  * freedom as they are. */
-jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations, const jm__prior *prior,
-                               double weight, jm_error *err);
+jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations,
+                               const jm__joint_prior *joint_prior, double weight, jm_error *err);
 
 #endif

@@ -223,7 +223,7 @@ static const double limit_u = 2;
 
 typedef struct search {
     const jm__pass *pass;
-    const jm__prior *prior;
+    const jm__joint_prior *joint_prior;
     jm__qr data;
     jm__qr joint;
     double *row;
@@ -261,9 +261,9 @@ static jm__response response_at(const search *s, double lag_u, double width_u)
 static jm_status evaluate(search *s, double lag_u, double width_u, double *out, jm_error *err)
 {
     JM_TRY(jm__pass_fold(s->pass, response_at(s, lag_u, width_u), &s->data, err));
-    double noise_w = s->noise_w > 0 ? s->noise_w : (s->prior->noise.noise_w);
-    for (int turn = 0; turn < (s->noise_w > 0 ? 1 : 3); turn++) {
-        jm__prior_append(&s->joint, &s->data, s->prior, noise_w, s->row);
+    double noise_w = s->noise_w > 0 ? s->noise_w : (s->joint_prior->noise.noise_w);
+    for (int burst = 0; burst < (s->noise_w > 0 ? 1 : 3); burst++) {
+        jm__joint_prior_append(&s->joint, &s->data, s->joint_prior, noise_w, s->row);
         double rest =
             s->data.triangle[s->data.columns * s->data.stride + s->data.columns]; /* no x removes it */
         double corner = s->joint.triangle[s->joint.columns * s->joint.stride + s->joint.columns];
@@ -356,7 +356,7 @@ static jm_status find(search *s, jm__calibration *out, jm_error *err)
     double step = 1, least = 0.125;
     JM_TRY(evaluate(s, 0, 0, &at.sum, err));
     JM_TRY(look_around(s, &at, step, err));
-    for (int turn = 0; turn < MOVES; turn++) {
+    for (int burst = 0; burst < MOVES; burst++) {
         bool moved;
         star before = at;
         JM_TRY(descend(s, &at, step, &moved, err));
@@ -371,12 +371,12 @@ static jm_status find(search *s, jm__calibration *out, jm_error *err)
 }
 
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
-                        const jm__prior *prior, jm_error *err)
+                        const jm__joint_prior *joint_prior, jm_error *err)
 {
     *calibration = jm__calibration_of(sensor);
     if (pass->count < pass->columns + 3) return JM_OK;
     if (calibration->lag_variance <= 0 && calibration->width_variance <= 0) return JM_OK;
-    search s = {.pass = pass, .prior = prior, .start = *calibration};
+    search s = {.pass = pass, .joint_prior = joint_prior, .start = *calibration};
     s.row = calloc(pass->columns + 1, sizeof *s.row);
     jm_status status = s.row == NULL ? jm__no_memory(err, "jm__calibrate") : JM_OK;
     if (status == JM_OK) status = jm__qr_init(&s.data, pass->columns, err);
@@ -389,7 +389,7 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
 }
 
 /* Neighbours of a sample stay together for their correlation: ten times as long as the longest that
- * misfit.c looks for. */
+ * model discrepancy.c looks for. */
 enum { BLOCK_READINGS = 200 };
 
 /* A window of 20 memories can do without the first of them: 5 % of its readings, for none that tells of

@@ -101,7 +101,7 @@ jm__noise_prior jm__noise_of(const jm_sensor *sensor);
 /* Improve `calibration` from the readings of `pass` (grouped columns). Leaves it as it is where the readings
  * say nothing of it. */
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
-                        const jm__prior *prior, jm_error *err);
+                        const jm__joint_prior *joint_prior, jm_error *err);
 
 /* Which readings of a sensor a fit works on. */
 

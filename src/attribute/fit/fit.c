@@ -1,4 +1,4 @@
-/* The steps of a fit: choose readings, beliefs, response, the rest of the run, the time reported, the total;
+/* The steps of a fit: choose readings, priors, response, the rest of the run, the time reported, the total;
  * and sums of its columns, quadratic forms over what it knows of its errors. */
 #include "attribute/fit/fit.h"
 
@@ -44,44 +44,45 @@ static double quadratic(const double *matrix, size_t columns, const jm__cell *ce
     return fmax(0, sum);
 }
 
-/* The belief that the prior's figure of the sum owes most to. */
-static jm_provenance decider(const jm__prior *prior, const jm__cell *cells, size_t count, size_t first)
+/* The prior that the prior's figure of the sum owes most to. */
+static jm_provenance decider(const jm__joint_prior *joint_prior, const jm__cell *cells, size_t count,
+                             size_t first)
 {
     size_t best = 0;
     double most = -1;
-    for (size_t i = 0; prior->part_count > 1 && i < prior->part_count; i++) {
-        double share = quadratic(prior->parts[i].share, prior->columns, cells, count, first);
+    for (size_t i = 0; joint_prior->part_count > 1 && i < joint_prior->part_count; i++) {
+        double share = quadratic(joint_prior->parts[i].share, joint_prior->columns, cells, count, first);
         if (share <= most) continue;
         most = share;
         best = i;
     }
-    return prior->parts[best].provenance;
+    return joint_prior->parts[best].provenance;
 }
 
 jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t count, size_t first)
 {
-    const jm__prior *prior = &fit->prior;
-    jm__fit_sum sum = {.believed = JM_PROVENANCE_UNRESOLVED};
+    const jm__joint_prior *joint_prior = &fit->joint_prior;
+    jm__fit_sum sum = {.assumed = JM_PROVENANCE_UNRESOLVED};
     for (size_t i = 0; i < count; i++) {
         size_t k = cells[i].column - first;
         double seconds = cells[i].seconds;
         sum.energy_j += seconds * fit->power_w[k];
         if (!fit->known) continue;
-        sum.prior_j += seconds * prior->power_w[k];
-        if (prior->independent) sum.prior_variance += pow(seconds * prior->u_w[k], 2);
+        sum.prior_j += seconds * joint_prior->power_w[k];
+        if (joint_prior->independent) sum.prior_variance += pow(seconds * joint_prior->u_w[k], 2);
     }
     sum.variance = quadratic(fit->covariance, fit->columns, cells, count, first);
-    double uneven = 0;
-    for (size_t i = 0; fit->uneven != NULL && i < count; i++) {
-        const jm__uneven *column = &fit->uneven[cells[i].column - first];
-        uneven += column->square * cells[i].seconds * fmax(0, column->seconds - cells[i].seconds);
+    double class_variance = 0;
+    for (size_t i = 0; fit->class_variance != NULL && i < count; i++) {
+        const jm__class_variance *column = &fit->class_variance[cells[i].column - first];
+        class_variance += column->square * cells[i].seconds * fmax(0, column->seconds - cells[i].seconds);
     }
-    sum.variance += uneven;
+    sum.variance += class_variance;
     if (!fit->known) return sum;
-    if (!prior->independent)
-        sum.prior_variance = quadratic(prior->covariance, fit->columns, cells, count, first);
-    sum.prior_variance += uneven;
-    sum.believed = decider(prior, cells, count, first);
+    if (!joint_prior->independent)
+        sum.prior_variance = quadratic(joint_prior->covariance, fit->columns, cells, count, first);
+    sum.prior_variance += class_variance;
+    sum.assumed = decider(joint_prior, cells, count, first);
     return sum;
 }
 
@@ -89,9 +90,9 @@ double jm__fit_covariance(const jm__fit *fit, const double *left_s, const double
                           const double *both_s)
 {
     double sum = jm__matrix_between(left_s, fit->covariance, right_s, fit->columns);
-    for (size_t k = 0; fit->uneven != NULL && k < fit->columns; k++)
-        sum += fit->uneven[k].square *
-               ((both_s != NULL ? both_s[k] * fit->uneven[k].seconds : 0) - left_s[k] * right_s[k]);
+    for (size_t k = 0; fit->class_variance != NULL && k < fit->columns; k++)
+        sum += fit->class_variance[k].square *
+               ((both_s != NULL ? both_s[k] * fit->class_variance[k].seconds : 0) - left_s[k] * right_s[k]);
     return sum;
 }
 
@@ -104,7 +105,7 @@ static void take_total(jm__fit *fit, const double *told, double variance, double
 {
     size_t columns = fit->columns;
     for (size_t k = 0; k < columns; k++) {
-        double most_w = fit->prior.most_w != NULL ? fit->prior.most_w[k] : INFINITY;
+        double most_w = fit->joint_prior.most_w != NULL ? fit->joint_prior.most_w[k] : INFINITY;
         fit->power_w[k] = fmin(most_w, fmax(0, fit->power_w[k] + told[k] / variance * difference_j));
         for (size_t m = 0; m < columns; m++)
             fit->covariance[k * columns + m] -= told[k] * told[m] / variance;
@@ -188,24 +189,25 @@ static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
 
 /* `own`: before any reading of the time reported; `rest`: of the rest of the run, where what was given need
  * not hold. */
-typedef struct priors {
-    jm__prior own;
-    jm__prior rest; /* made only if there is a rest */
-} priors;
+typedef struct joint_priors {
+    jm__joint_prior own;
+    jm__joint_prior rest; /* made only if there is a rest */
+} joint_priors;
 
-static jm_status make_priors(priors *out, const jm__fit_input *input, const jm__belief *weakest,
+static jm_status make_priors(joint_priors *out, const jm__fit_input *input, const jm__prior *weakest,
                              bool has_rest, jm_error *err)
 {
     const jm__noise_prior noise = jm__noise_of(input->sensor);
-    jm_status status = jm__prior_make(&out->own, weakest, input->beliefs, input->belief_count, noise, err);
-    if (status == JM_OK && has_rest) status = jm__prior_make(&out->rest, weakest, NULL, 0, noise, err);
-    if (status == JM_OK) status = jm__prior_limit(&out->own, input->most_w, err);
-    if (status == JM_OK && has_rest) status = jm__prior_limit(&out->rest, input->most_w, err);
+    jm_status status =
+        jm__joint_prior_make(&out->own, weakest, input->priors, input->prior_count, noise, err);
+    if (status == JM_OK && has_rest) status = jm__joint_prior_make(&out->rest, weakest, NULL, 0, noise, err);
+    if (status == JM_OK) status = jm__joint_prior_limit(&out->own, input->most_w, err);
+    if (status == JM_OK && has_rest) status = jm__joint_prior_limit(&out->rest, input->most_w, err);
     return status;
 }
 
-static jm_status believe(priors *out, const jm__fit_input *input, jm__design *design, const chosen *readings,
-                         jm_error *err)
+static jm_status assume(joint_priors *out, const jm__fit_input *input, jm__design *design,
+                        const chosen *readings, jm_error *err)
 {
     const jm__levels_input of = {
         .sensor = input->sensor,
@@ -217,11 +219,11 @@ static jm_status believe(priors *out, const jm__fit_input *input, jm__design *de
         .expected = input->expected,
         .idle = input->idle,
     };
-    jm__belief weakest = {0};
-    jm_status status = jm__levels_believe(&weakest, &of, &readings->learn, err);
-    if (status == JM_OK && input->split != NULL) status = jm__ties_believe(&weakest, input->split, err);
+    jm__prior weakest = {0};
+    jm_status status = jm__levels_prior(&weakest, &of, &readings->learn, err);
+    if (status == JM_OK && input->split != NULL) status = jm__hierarchical_prior(&weakest, input->split, err);
     if (status == JM_OK) status = make_priors(out, input, &weakest, readings->rest.count > 0, err);
-    jm__belief_free(&weakest);
+    jm__prior_free(&weakest);
     return status;
 }
 
@@ -229,14 +231,14 @@ static jm_status believe(priors *out, const jm__fit_input *input, jm__design *de
  * where that says no more than the sensor's profile, or has so few readings that powers take their residuals.
  */
 static jm_status find_response(jm__calibration *calibration, const jm__fit_input *input, jm__design *design,
-                               const jm__prior *prior, const chosen *readings, jm_error *err)
+                               const jm__joint_prior *joint_prior, const chosen *readings, jm_error *err)
 {
     jm__respond_input of = {
         .sensor = input->sensor,
         .design = design,
         .class_columns = input->class_columns,
         .seconds = input->seconds,
-        .prior = prior,
+        .joint_prior = joint_prior,
     };
     const jm__calibration profile = jm__calibration_of(input->sensor);
     bool alone = readings->rest.count == 0;
@@ -251,17 +253,17 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
 }
 
 /* The time reported, after what the rest has taught. */
-static jm_status solve_after(jm__stretch *out, const jm__stretch *learnt, const jm__prior *prior,
+static jm_status solve_after(jm__stretch *out, const jm__stretch *learnt, const jm__joint_prior *joint_prior,
                              jm__stretch_input report, jm_error *err)
 {
-    double *moved = calloc(JM_RESPONSE_AXES * (prior->columns + 1), sizeof *moved);
+    double *moved = calloc(JM_RESPONSE_AXES * (joint_prior->columns + 1), sizeof *moved);
     jm_status status = moved == NULL ? jm__no_memory(err, "jm__fit_run") : JM_OK;
     for (int axis = 0; status == JM_OK && axis < JM_RESPONSE_AXES; axis++) {
-        report.prior_shift[axis] = moved + (size_t)axis * prior->columns;
-        status =
-            jm__prior_moved_by_first(moved + (size_t)axis * prior->columns, prior, learnt->shift[axis], err);
+        report.prior_shift[axis] = moved + (size_t)axis * joint_prior->columns;
+        status = jm__joint_prior_moved_by_first(moved + (size_t)axis * joint_prior->columns, joint_prior,
+                                                learnt->shift[axis], err);
     }
-    report.prior = prior;
+    report.joint_prior = joint_prior;
     if (status == JM_OK) status = jm__stretch_solve(out, &report, err);
     free(moved);
     return status;
@@ -269,15 +271,15 @@ static jm_status solve_after(jm__stretch *out, const jm__stretch *learnt, const 
 
 /* First what the rest of the run says, then the time reported with that as its prior. */
 static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const jm__stretch_input *report,
-                            const jm__prior *rest_prior, const jm__reading_list *rest, jm_error *err)
+                            const jm__joint_prior *rest_prior, const jm__reading_list *rest, jm_error *err)
 {
     jm__stretch_input elsewhere = *report;
     elsewhere.readings = rest;
-    elsewhere.prior = rest_prior;
+    elsewhere.joint_prior = rest_prior;
     jm__stretch learnt = {0};
-    jm__prior prior = {0};
-    jm__around around = {0};
-    const jm__around_input near = {
+    jm__joint_prior joint_prior = {0};
+    jm__local_noise local_noise = {0};
+    const jm__local_noise_input near = {
         .rest = &learnt,
         .learn = rest,
         .here = report,
@@ -286,21 +288,21 @@ static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const 
         .class_columns = input->class_columns,
     };
     jm_status status = jm__stretch_solve(&learnt, &elsewhere, err);
-    if (status == JM_OK) status = jm__around_find(&around, &near, err);
+    if (status == JM_OK) status = jm__local_noise_find(&local_noise, &near, err);
     jm__stretch_input here = *report;
-    if (around.noise_known) here.noise = &around.noise;
-    const jm__alike_input alike = {
+    if (local_noise.noise_known) here.noise = &local_noise.noise;
+    const jm__transfer_input transfer = {
         .rest = &learnt,
         .here = &here,
-        .relative_u = around.relative_u,
-        .beliefs = input->beliefs,
-        .belief_count = input->belief_count,
+        .relative_u = local_noise.relative_u,
+        .priors = input->priors,
+        .prior_count = input->prior_count,
     };
-    if (status == JM_OK) status = jm__alike_believe(&prior, &alike, err);
-    if (status == JM_OK) status = solve_after(out, &learnt, &prior, here, err);
-    if (around.noise_known) out->freedom = learnt.freedom;
-    jm__around_free(&around);
-    jm__prior_free(&prior);
+    if (status == JM_OK) status = jm__transfer_prior(&joint_prior, &transfer, err);
+    if (status == JM_OK) status = solve_after(out, &learnt, &joint_prior, here, err);
+    if (local_noise.noise_known) out->freedom = learnt.freedom;
+    jm__local_noise_free(&local_noise);
+    jm__joint_prior_free(&joint_prior);
     jm__stretch_free(&learnt);
     return status;
 }
@@ -319,7 +321,7 @@ static void take(jm__fit *fit, jm__stretch *from, const jm_sensor *sensor)
     fit->residual_w = from->readings > 0 ? from->residual_w : NAN;
     fit->noise_w = from->noise_w;
     fit->correlation = from->correlation;
-    fit->misfit = from->misfit;
+    fit->discrepancy = from->discrepancy;
     if (sensor->noise > 0 && from->readings > 0) fit->chi2_n = pow(from->noise_w / sensor->noise, 2);
     fit->quantile = jm__student_quantile(0.95, from->freedom);
     fit->fitted = true;
@@ -327,16 +329,16 @@ static void take(jm__fit *fit, jm__stretch *from, const jm_sensor *sensor)
 }
 
 static jm_status solve_with(jm__fit *fit, jm__stretch *found, const jm__fit_input *input, jm__design *design,
-                            const jm__prior *rest_prior, const chosen *readings, jm_error *err)
+                            const jm__joint_prior *rest_prior, const chosen *readings, jm_error *err)
 {
     jm__calibration calibration;
-    JM_TRY(find_response(&calibration, input, design, &fit->prior, readings, err));
+    JM_TRY(find_response(&calibration, input, design, &fit->joint_prior, readings, err));
     const jm__stretch_input report = {
         .sensor = input->sensor,
         .design = design,
         .readings = &readings->report,
         .calibration = &calibration,
-        .prior = &fit->prior,
+        .joint_prior = &fit->joint_prior,
     };
     fit->response = calibration.response;
     fit->learnt = readings->rest.count;
@@ -348,13 +350,13 @@ static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *r
 {
     jm__design design = {0};
     jm__stretch found = {0};
-    priors before = {0};
+    joint_priors before = {0};
     JM_TRY(jm__design_init(&design, input->pieces, input->columns, err));
-    jm_status status = believe(&before, input, &design, readings, err);
-    fit->prior = before.own; /* the fit's own from here on */
+    jm_status status = assume(&before, input, &design, readings, err);
+    fit->joint_prior = before.own; /* the fit's own from here on */
     if (status == JM_OK) status = solve_with(fit, &found, input, &design, &before.rest, readings, err);
     if (status == JM_OK) take(fit, &found, input->sensor);
-    jm__prior_free(&before.rest);
+    jm__joint_prior_free(&before.rest);
     jm__stretch_free(&found);
     jm__design_free(&design);
     return status;
@@ -375,15 +377,16 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     fit->quantile = jm__student_quantile(0.95, certain);
     if (!fit->known) return JM_OK;
     double power_w = input->total.energy_j / seconds, u_w = shared_relative_u * fabs(power_w);
-    jm__belief shared;
-    JM_TRY(jm__belief_init(&shared, JM_PROVENANCE_WEAK, input->columns, err));
+    jm__prior shared;
+    JM_TRY(jm__prior_init(&shared, JM_PROVENANCE_WEAK, input->columns, err));
     for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
         fit->power_w[k] = power_w;
         fit->covariance[k * input->columns + k] = u_w * u_w;
-        status = jm__belief_add_power(&shared, k, power_w, fmax(u_w, JM_POWER_LEAST_W), err);
+        status = jm__prior_add_power(&shared, k, power_w, fmax(u_w, JM_POWER_LEAST_W), err);
     }
-    if (status == JM_OK) status = jm__prior_make(&fit->prior, &shared, NULL, 0, (jm__noise_prior){0}, err);
-    jm__belief_free(&shared);
+    if (status == JM_OK)
+        status = jm__joint_prior_make(&fit->joint_prior, &shared, NULL, 0, (jm__noise_prior){0}, err);
+    jm__prior_free(&shared);
     return status;
 }
 
@@ -417,7 +420,7 @@ void jm__fit_free(jm__fit *fit)
 {
     free(fit->power_w);
     free(fit->covariance);
-    free(fit->uneven);
-    jm__prior_free(&fit->prior);
+    free(fit->class_variance);
+    jm__joint_prior_free(&fit->joint_prior);
     *fit = (jm__fit){0};
 }

@@ -14,7 +14,7 @@ typedef struct jm__cell {
     uint32_t node;
     uint32_t column;
     double seconds;
-    size_t alike; /* in a tree: one number for the cells of a column whose nodes have one path and kind */
+    size_t transfer; /* in a tree: one number for the cells of a column whose nodes have one path and kind */
 } jm__cell;
 
 /* Powers are learnt from all of the time that something is known of; figures are of a part of it. */
@@ -29,30 +29,30 @@ typedef struct jm__fit_input {
         *unknown;         /* nobody knows what ran then: outside of `learn`; NULL: there is no such time */
     size_t class_columns; /* the first idle column */
     size_t columns;
-    const jm__columns *split;         /* which of them belong to one class; NULL: each is its own */
-    const double *learn_seconds;      /* [columns]: time of each within `learn` */
-    const double *seconds;            /* [columns]: time of each within `report` */
-    jm__total total;                  /* of `report`, and of time of which no reading is fitted: */
-    const double *apart_seconds;      /* [columns]: of `seconds`, work in that time; NULL: there is none */
-    const jm__expectation *expected;  /* [class_columns]: see jm__levels_input */
-    const jm__idle_known *idle;       /* see jm__levels_input */
-    const double *most_w;             /* [columns]: what the board can draw; NULL: not known */
-    const jm__belief *const *beliefs; /* beside the weakest, which the readings give */
-    size_t belief_count;
+    const jm__columns *split;        /* which of them belong to one class; NULL: each is its own */
+    const double *learn_seconds;     /* [columns]: time of each within `learn` */
+    const double *seconds;           /* [columns]: time of each within `report` */
+    jm__total total;                 /* of `report`, and of time of which no reading is fitted: */
+    const double *apart_seconds;     /* [columns]: of `seconds`, work in that time; NULL: there is none */
+    const jm__expectation *expected; /* [class_columns]: see jm__levels_input */
+    const jm__idle_known *idle;      /* see jm__levels_input */
+    const double *most_w;            /* [columns]: what the board can draw; NULL: not known */
+    const jm__prior *const *priors;  /* beside the weakest, which the readings give */
+    size_t prior_count;
 } jm__fit_input;
 
 /* How much rows that hold a part of a column's time may differ from its mean: rollup/sums.c. */
-typedef struct jm__uneven {
+typedef struct jm__class_variance {
     double seconds; /* of the column, in all rows */
     double square;  /* W^2 */
-} jm__uneven;
+} jm__class_variance;
 
 typedef struct jm__fit {
     size_t columns;
     double *power_w;
-    double *covariance; /* see jm__stretch */
-    jm__prior prior;    /* all beliefs, but not the rest of the run */
-    double quantile;    /* of Student's t, for 95 % on both sides */
+    double *covariance;          /* see jm__stretch */
+    jm__joint_prior joint_prior; /* all priors, but not the rest of the run */
+    double quantile;             /* of Student's t, for 95 % on both sides */
     jm__response response;
     bool fitted;       /* false: no reading to fit; powers are shares of the total by time */
     bool known;        /* false: neither readings nor a total; powers are 0 and mean nothing */
@@ -61,15 +61,15 @@ typedef struct jm__fit {
     double residual_w; /* NAN without a fit */
     double chi2_n;     /* against the sensor's own noise; NAN if unknown */
     double noise_w;
-    double correlation;   /* of neighbouring residuals */
-    double misfit;        /* how much a kind's power differs from one surrounding to the next, relative */
-    jm__total total;      /* as measured, or the fit's own: see jm__fit_run */
-    double free_j;        /* what the fit alone says of the total */
-    double closure_z;     /* NAN without an independent total */
-    bool held;            /* the total was taken as one more equation */
-    bool own;             /* the total is the sum of the columns, errors and all */
-    jm__uneven *uneven;   /* [columns]; NULL: rows are not known yet */
-    double rest_variance; /* J^2: of the total less the sum of all columns */
+    double correlation; /* of neighbouring residuals */
+    double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
+    jm__total total;    /* as measured, or the fit's own: see jm__fit_run */
+    double free_j;      /* what the fit alone says of the total */
+    double closure_z;   /* NAN without an independent total */
+    bool held;          /* the total was taken as one more equation */
+    bool own;           /* the total is the sum of the columns, errors and all */
+    jm__class_variance *class_variance; /* [columns]; NULL: rows are not known yet */
+    double rest_variance;               /* J^2: of the total less the sum of all columns */
 } jm__fit;
 
 /* Where nothing but the fitted sensor saw a part of a run, that part's total is the fit's: it knows what ran
@@ -89,7 +89,7 @@ typedef struct jm__fit_sum {
     double variance; /* J^2 */
     double prior_j;  /* what was believed of it before any reading */
     double prior_variance;
-    jm_provenance believed; /* the belief that prior_j owes most to */
+    jm_provenance assumed; /* the prior that prior_j owes most to */
 } jm__fit_sum;
 
 /* `cells`: sorted by column, none twice, of any node; `first`: the number of this board's first column. */

@@ -10,15 +10,15 @@
 #include <string.h>
 
 /* The row that speaks of a column alone; SIZE_MAX: none. */
-static size_t row_of(const jm__belief *belief, size_t column)
+static size_t row_of(const jm__prior *prior, size_t column)
 {
-    for (size_t i = 0; i < belief->rows; i++)
-        if (belief->row[i * belief->columns + column] != 0) return i;
+    for (size_t i = 0; i < prior->rows; i++)
+        if (prior->row[i * prior->columns + column] != 0) return i;
     return SIZE_MAX;
 }
 
-static jm_status believe_class(jm__belief *weakest, const jm__columns *columns, size_t class, double *shared,
-                               jm_error *err)
+static jm_status prior_of_class(jm__prior *weakest, const jm__columns *columns, size_t class, double *shared,
+                                jm_error *err)
 {
     size_t own = row_of(weakest, class);
     if (own == SIZE_MAX) return JM_OK;
@@ -31,16 +31,16 @@ static jm_status believe_class(jm__belief *weakest, const jm__columns *columns, 
         if (row != own) weakest->u[row] = columns->differs_w[k];
     }
     weakest->u[own] = columns->differs_w[class];
-    return jm__belief_share(weakest, shared, err);
+    return jm__prior_share(weakest, shared, err);
 }
 
-jm_status jm__ties_believe(jm__belief *weakest, const jm__columns *columns, jm_error *err)
+jm_status jm__hierarchical_prior(jm__prior *weakest, const jm__columns *columns, jm_error *err)
 {
     double *shared = calloc(weakest->rows + 1, sizeof *shared);
     jm_status status = shared == NULL ? jm__no_memory(err, "jm__ties_believe") : JM_OK;
     for (size_t k = 0; status == JM_OK && k < columns->class_columns; k++)
         if (columns->split_from[k] == k && columns->differs_w[k] > 0)
-            status = believe_class(weakest, columns, k, shared, err);
+            status = prior_of_class(weakest, columns, k, shared, err);
     free(shared);
     return status;
 }
@@ -83,14 +83,15 @@ static double least_of(const jm__levels_input *input, double mean_w)
 }
 
 /* The prior of the fit of two columns. */
-static jm_status start(jm__prior *prior, const jm_sensor *sensor, double mean_w, jm_error *err)
+static jm_status start(jm__joint_prior *joint_prior, const jm_sensor *sensor, double mean_w, jm_error *err)
 {
-    jm__belief belief;
-    JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_WEAK, 2, err));
-    jm_status status = jm__belief_add_power(&belief, 0, mean_w, mean_w, err);
-    if (status == JM_OK) status = jm__belief_add_power(&belief, 1, idle_of_mean * mean_w, mean_w, err);
-    if (status == JM_OK) status = jm__prior_make(prior, &belief, NULL, 0, jm__noise_of(sensor), err);
-    jm__belief_free(&belief);
+    jm__prior prior;
+    JM_TRY(jm__prior_init(&prior, JM_PROVENANCE_WEAK, 2, err));
+    jm_status status = jm__prior_add_power(&prior, 0, mean_w, mean_w, err);
+    if (status == JM_OK) status = jm__prior_add_power(&prior, 1, idle_of_mean * mean_w, mean_w, err);
+    if (status == JM_OK)
+        status = jm__joint_prior_make(joint_prior, &prior, NULL, 0, jm__noise_of(sensor), err);
+    jm__prior_free(&prior);
     return status;
 }
 
@@ -122,13 +123,13 @@ static jm_status fit_two(jm__posterior *levels, const jm__levels_input *input, c
         .columns = 2,
     };
     jm__qr qr = {0};
-    jm__prior prior = {0};
-    jm_status status = start(&prior, input->sensor, mean_w, err);
+    jm__joint_prior joint_prior = {0};
+    jm_status status = start(&joint_prior, input->sensor, mean_w, err);
     if (status == JM_OK) status = jm__qr_init(&qr, 2, err);
     if (status == JM_OK) status = jm__pass_fold(&pass, jm__calibration_of(input->sensor).response, &qr, err);
-    if (status == JM_OK) status = jm__posterior_solve(levels, &qr, &prior, err);
+    if (status == JM_OK) status = jm__posterior_solve(levels, &qr, &joint_prior, err);
     jm__qr_free(&qr);
-    jm__prior_free(&prior);
+    jm__joint_prior_free(&joint_prior);
     return status;
 }
 
@@ -151,7 +152,7 @@ static together kin_of(const jm__expectation *expected)
 /* The error that the columns together with column `first` share. The mean of all is known, so a family that
  * draws more than expected leaves less for all: a family that is all of the run has no error. False if
  * `first` is not the first of them. */
-static bool shared_error(double *error, const jm__belief *belief, const jm__levels_input *input, size_t first,
+static bool shared_error(double *error, const jm__prior *prior, const jm__levels_input *input, size_t first,
                          together (*of)(const jm__expectation *expected))
 {
     const together mine = of(&input->expected[first]);
@@ -163,7 +164,7 @@ static bool shared_error(double *error, const jm__belief *belief, const jm__leve
     }
     for (size_t k = 0; k < input->class_columns; k++) {
         bool in = of(&input->expected[k]).name == mine.name;
-        error[k] = mine.relative_u * belief->value[k] * ((in ? 1 : 0) - weight);
+        error[k] = mine.relative_u * prior->value[k] * ((in ? 1 : 0) - weight);
     }
     return true;
 }
@@ -209,26 +210,25 @@ static void know_idle(idle_levels *out, const jm__idle_known *known)
     }
 }
 
-static jm_status share_errors(jm__belief *belief, const jm__levels_input *input, const idle_levels *idle,
+static jm_status share_errors(jm__prior *prior, const jm__levels_input *input, const idle_levels *idle,
                               double *error, jm_error *err)
 {
     memset(error, 0, input->columns * sizeof *error);
     memcpy(error + input->class_columns, idle->together_w,
            (input->columns - input->class_columns) * sizeof *error);
-    if (input->columns > input->class_columns + JM_IDLE_FIRST_GAP)
-        JM_TRY(jm__belief_share(belief, error, err));
+    if (input->columns > input->class_columns + JM_IDLE_FIRST_GAP) JM_TRY(jm__prior_share(prior, error, err));
     memset(error, 0, input->columns * sizeof *error); /* idle states have no part in those of kernels */
     for (size_t k = 0; k < input->class_columns && input->expected != NULL; k++) {
-        if (input->expected[k].family_u > 0 && shared_error(error, belief, input, k, family_of))
-            JM_TRY(jm__belief_share(belief, error, err));
-        if (input->expected[k].kin_u > 0 && shared_error(error, belief, input, k, kin_of))
-            JM_TRY(jm__belief_share(belief, error, err));
+        if (input->expected[k].family_u > 0 && shared_error(error, prior, input, k, family_of))
+            JM_TRY(jm__prior_share(prior, error, err));
+        if (input->expected[k].kin_u > 0 && shared_error(error, prior, input, k, kin_of))
+            JM_TRY(jm__prior_share(prior, error, err));
     }
     return JM_OK;
 }
 
-static jm_status believe(jm__belief *belief, const jm__levels_input *input, const jm__reading_list *sample,
-                         room *r, jm__posterior *levels, jm_error *err)
+static jm_status assume(jm__prior *prior, const jm__levels_input *input, const jm__reading_list *sample,
+                        room *r, jm__posterior *levels, jm_error *err)
 {
     double mean_w = mean_of(sample), least_w = least_of(input, mean_w);
     JM_TRY(jm__posterior_init(levels, 2, err));
@@ -241,13 +241,13 @@ static jm_status believe(jm__belief *belief, const jm__levels_input *input, cons
         size_t state = works ? 0 : k - input->class_columns;
         double power_w = works ? expected_of(input, k)->share * busy_w : idle.power_w[state];
         double u_w = works ? expected_of(input, k)->own_u * power_w : idle.own_w[state];
-        JM_TRY(jm__belief_add_power(belief, k, power_w, u_w, err));
+        JM_TRY(jm__prior_add_power(prior, k, power_w, u_w, err));
     }
-    return share_errors(belief, input, &idle, r->error, err);
+    return share_errors(prior, input, &idle, r->error, err);
 }
 
-jm_status jm__levels_believe(jm__belief *belief, const jm__levels_input *input, const jm__reading_list *learn,
-                             jm_error *err)
+jm_status jm__levels_prior(jm__prior *prior, const jm__levels_input *input, const jm__reading_list *learn,
+                           jm_error *err)
 {
     jm__reading_list sample = {0};
     jm__posterior levels = {0};
@@ -257,10 +257,10 @@ jm_status jm__levels_believe(jm__belief *belief, const jm__levels_input *input, 
         .error = calloc(input->columns + 1, sizeof *r.error),
     };
     bool fine = r.group != NULL && r.scale != NULL && r.error != NULL;
-    jm_status status = jm__belief_init(belief, JM_PROVENANCE_WEAK, input->columns, err);
+    jm_status status = jm__prior_init(prior, JM_PROVENANCE_WEAK, input->columns, err);
     if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__levels_believe");
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, JM_CALIBRATE_READINGS, err);
-    if (status == JM_OK) status = believe(belief, input, &sample, &r, &levels, err);
+    if (status == JM_OK) status = assume(prior, input, &sample, &r, &levels, err);
     jm__posterior_free(&levels);
     jm__vec_free(&sample);
     free(r.group);

@@ -23,9 +23,9 @@ typedef struct jm__expectation {
 
 /* They are believed to draw about the same: what they differ by, each on its own, and what is not known of
  * the class, together. `weakest` has a row for each column. */
-jm_status jm__ties_believe(jm__belief *weakest, const jm__columns *columns, jm_error *err);
+jm_status jm__hierarchical_prior(jm__prior *weakest, const jm__columns *columns, jm_error *err);
 
-/* The weakest belief: work draws what its kind does around the mean busy power of the recording, idle states
+/* The weakest prior: work draws what its kind does around the mean busy power of the recording, idle states
  * the idle power. */
 
 /* How far the power of a gap may be from that of gaps of other lengths, relative. What gaps draw does not
@@ -52,7 +52,7 @@ typedef struct jm__levels_input {
 } jm__levels_input;
 
 /* `learn`: the readings that powers are learnt from. One equation a column. */
-jm_status jm__levels_believe(jm__belief *belief, const jm__levels_input *input, const jm__reading_list *learn,
-                             jm_error *err);
+jm_status jm__levels_prior(jm__prior *prior, const jm__levels_input *input, const jm__reading_list *learn,
+                           jm_error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* What residuals show: noise by their autocovariance, misfit by what surroundings do and by what comes again.
+/* What residuals show: noise by their autocovariance, model discrepancy by what context do and by what
+ * comes again.
  */
 #include "attribute/fit/misfit.h"
 
@@ -34,11 +35,12 @@ static bool autocovariance(const jm__pass *pass, const double *residual, double 
 /* Noise is new in every reading; what powers are off by comes again where the same work comes again.
  *
  * Two readings of rows a and b are of the same work where the parts p_l a_l and p_l b_l of their powers are
- * the same, and those of the readings around them: a layer is known by its neighbours. A misfit that draws
- * d_l there leaves the same in both, so the covariance of the residuals of such pairs is the misfit's
- * variance; that of noise is nothing. (A lack of fit is told from a pure error by replicates: Fisher 1922;
- * by near ones: Daniel and Wood, Fitting Equations to Data, 1980.) Near ones share 1 - r of the misfit's
- * variance sum_l (u p_l a_l)^2, with r = sum_l (p_l a_l - p_l b_l)^2 / 2 over sum_l (p_l a_l)^2.
+ * the same, and those of the readings around them: a layer is known by its neighbours. A model discrepancy
+ * that draws d_l there leaves the same in both, so the covariance of the residuals of such pairs is the model
+ * discrepancy's variance; that of noise is nothing. (A lack of fit is told from a pure error by replicates:
+ * Fisher 1922; by near ones: Daniel and Wood, Fitting Equations to Data, 1980.) Near ones share 1 - r of the
+ * model discrepancy's variance sum_l (u p_l a_l)^2, with r = sum_l (p_l a_l - p_l b_l)^2 / 2 over sum_l (p_l
+ * a_l)^2.
  *
  * Powers are fitted to the noise, too: those of covariance C take so much of it that residuals of rows a and
  * b covary by -a'C b where there is nothing but noise. That is added to each pair.
@@ -46,8 +48,8 @@ static bool autocovariance(const jm__pass *pass, const double *residual, double 
 
 /* Choices. AROUND: 0.1 s of the ring, as long as a step of most programs; on recordings of GPUs 1 and 4 say
  * the same (docs/accuracy.md). NEAREST: of twice as many the last are often less alike. APART, in readings:
- * as long as misfit.c follows a drift, which would come again before that. */
-enum { AROUND = 2, NEAREST = 4, APART = 20 };
+ * as long as model discrepancy.c follows a drift, which would come again before that. */
+enum { LOCAL_NOISE = 2, NEAREST = 4, APART = 20 };
 
 typedef struct nearest {
     double apart[NEAREST]; /* rising */
@@ -146,9 +148,9 @@ jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__res
     return JM_OK;
 }
 
-/* Powers that differ by what runs around them: a fit weighs these surroundings otherwise than time does.
+/* Powers that differ by what runs around them: a fit weighs these context otherwise than time does.
  *
- * Let kind l draw p_l + d_l(g) in surroundings g, with independent d_l(g) of variance q_l = (u p_l)^2. With
+ * Let kind l draw p_l + d_l(g) in context g, with independent d_l(g) of variance q_l = (u p_l)^2. With
  * T_g = A'A of the readings in g and G their sum, the scores are A'y = G p + sum_g T_g d(g) + noise. The
  * power that is asked for is the mean over time, m_l = p_l + sum_g w_l(g) d_l(g), w_l(g) being the share of
  * its time that l spent in g. So A'y = G m + sum_g (T_g - G W_g) d(g) + noise, with W_g = diag(w(g)): an
@@ -156,7 +158,7 @@ jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__res
  * where there is one g, and does not average out with more readings.
  *
  * How large u is the residuals tell in part. The parts p_l a_l of a reading, each off by u of itself, give it
- * a variance of u^2 sum_l (p_l a_l)^2 where a power changes with the surroundings. Where it changes from call
+ * a variance of u^2 sum_l (p_l a_l)^2 where a power changes with the context. Where it changes from call
  * to call, and n calls share a reading, it is a part 1 / n of that; from layer to layer, say n^-1/2. And of
  * any of these the fit may have taken a share into its powers. Which of these holds is not known: each is as
  * likely as the others, and u^2 is its mean after what was seen, with what kinds were seen to differ by
@@ -165,38 +167,39 @@ jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__res
  * In the mean over n calls of a kind the same parts are left: all of u, n^-1/2 or 1 / n of its square.
  */
 
-enum { SURROUNDINGS = 12 }; /* the most frequent ones; the last holds all others */
+enum { CONTEXT = 12 }; /* the most frequent ones; the last holds all others */
 
-/* What a power changes with: its surroundings, layers, calls. */
+/* What a power changes with: its context, layers, calls. */
 enum { WAYS = 3 };
 
-/* Around JM_MISFIT_USUAL_U, so much as leaves one in six of what was seen outside on each side. About one in
- * three programs shows nothing of the kind, a choice. */
+/* Around JM_DISCREPANCY_USUAL_U, so much as leaves one in six of what was seen outside on each side. About
+ * one in three programs shows nothing of the kind, a choice. */
 static const double usual_spread = 0.3, even_share = 0.35;
 
 /* A profile's noise is typical: boards in steady load have shown 2 to 8 W for 5 W (docs/sensors.md), a
- * variance of up to 2.6 times, by ratio 1.6 in the middle. What is beyond half of that is called misfit, and
- * is known to a quarter of it. */
+ * variance of up to 2.6 times, by ratio 1.6 in the middle. What is beyond half of that is called model
+ * discrepancy, and is known to a quarter of it. */
 static const double noise_slack = 1.3, noise_doubt = 0.15;
 
-jm__misfit_seen jm__misfit_beyond(double square, double sensor_noise_w)
+jm__discrepancy_seen jm__discrepancy_beyond(double square, double sensor_noise_w)
 {
     double sensor = sensor_noise_w * sensor_noise_w;
-    return (jm__misfit_seen){.square = fmax(0, square - noise_slack * sensor), .u = noise_doubt * sensor};
+    return (jm__discrepancy_seen){.square = fmax(0, square - noise_slack * sensor),
+                                  .u = noise_doubt * sensor};
 }
 
 /* Surroundings change within a few readings: of the drift only what is new in each reading can be theirs.
  * What lasts longer is drift, and is counted as such. */
-jm__misfit_seen jm__misfit_of_noise(const jm__noise *noise, double sensor_noise_w)
+jm__discrepancy_seen jm__discrepancy_of_noise(const jm__noise *noise, double sensor_noise_w)
 {
-    jm__misfit_seen seen = jm__misfit_beyond(noise->white + noise->drift, sensor_noise_w);
+    jm__discrepancy_seen seen = jm__discrepancy_beyond(noise->white + noise->drift, sensor_noise_w);
     seen.square = fmin(seen.square, noise->drift * (1 - noise->keep * noise->keep));
     return seen;
 }
 
-typedef struct surroundings {
+typedef struct context {
     size_t columns;
-    size_t *rank;     /* [columns]: surroundings of the readings in which this column is the largest part */
+    size_t *rank;     /* [columns]: context of the readings in which this column is the largest part */
     double *row;      /* [columns] */
     double *room;     /* [columns] */
     double *length_s; /* [columns]: mean of its pieces */
@@ -207,19 +210,19 @@ typedef struct surroundings {
     double *weight;   /* [columns * columns] */
     double parts_square[WAYS]; /* W^2: variance of a reading for u = 1 */
     double shown;              /* what residuals keep of that, if the powers take the rest */
-} surroundings;
+} context;
 
-static jm_status surroundings_init(surroundings *s, size_t columns, jm_error *err)
+static jm_status context_init(context *s, size_t columns, jm_error *err)
 {
     size_t square = columns * columns;
-    *s = (surroundings){.columns = columns};
+    *s = (context){.columns = columns};
     s->rank = calloc(columns + 1, sizeof *s->rank);
     const struct {
         double **values;
         size_t count;
     } arrays[] = {{&s->row, columns},      {&s->room, columns},
-                  {&s->length_s, columns}, {&s->time, SURROUNDINGS * columns},
-                  {&s->all_time, columns}, {&s->square, SURROUNDINGS * square},
+                  {&s->length_s, columns}, {&s->time, CONTEXT * columns},
+                  {&s->all_time, columns}, {&s->square, CONTEXT * square},
                   {&s->whole, square},     {&s->weight, square}};
     bool all = s->rank != NULL;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
@@ -229,7 +232,7 @@ static jm_status surroundings_init(surroundings *s, size_t columns, jm_error *er
     return all ? JM_OK : jm__no_memory(err, "jm__misfit_add");
 }
 
-static void surroundings_free(surroundings *s)
+static void context_free(context *s)
 {
     double *arrays[] = {s->row, s->room, s->length_s, s->time, s->all_time, s->square, s->whole, s->weight};
     free(s->rank);
@@ -245,8 +248,8 @@ static size_t largest(const double *values, size_t count)
     return best;
 }
 
-/* What is the largest part of a reading names its surroundings. */
-static void name_surroundings(surroundings *s, const jm__misfit_of *of)
+/* What is the largest part of a reading names its context. */
+static void name_context(context *s, const jm__discrepancy_of *of)
 {
     double *readings = s->room;
     memset(readings, 0, s->columns * sizeof *readings);
@@ -256,8 +259,8 @@ static void name_surroundings(surroundings *s, const jm__misfit_of *of)
         readings[largest(s->row, s->columns)]++;
     }
     for (size_t k = 0; k < s->columns; k++)
-        s->rank[k] = SURROUNDINGS - 1;
-    for (size_t g = 0; g + 1 < SURROUNDINGS; g++) {
+        s->rank[k] = CONTEXT - 1;
+    for (size_t g = 0; g + 1 < CONTEXT; g++) {
         size_t k = largest(readings, s->columns);
         if (readings[k] <= 0) break;
         s->rank[k] = g;
@@ -265,7 +268,7 @@ static void name_surroundings(surroundings *s, const jm__misfit_of *of)
     }
 }
 
-static void find_lengths(surroundings *s, const jm__misfit_of *of)
+static void find_lengths(context *s, const jm__discrepancy_of *of)
 {
     double *pieces = s->room;
     jm__piece_cursor *cursor = &of->pass->design->cursor;
@@ -289,7 +292,7 @@ static double memory_s(jm__response response)
     return 1e-9 * (response.kind == JM_RESPONSE_FIRST_ORDER ? 2 * response.width_ns : response.width_ns);
 }
 
-static void add_part(surroundings *s, const jm__misfit_of *of, size_t k, double share)
+static void add_part(context *s, const jm__discrepancy_of *of, size_t k, double share)
 {
     double square = pow(share * of->power_w[k], 2) / (double)of->pass->count;
     double calls = s->length_s[k] > 0 ? fmax(1, share * memory_s(of->response) / s->length_s[k]) : 1;
@@ -298,7 +301,7 @@ static void add_part(surroundings *s, const jm__misfit_of *of, size_t k, double 
         s->parts_square[way] += square / hidden[way];
 }
 
-static void sum_up(surroundings *s, const jm__misfit_of *of)
+static void sum_up(context *s, const jm__discrepancy_of *of)
 {
     size_t columns = s->columns;
     jm__design_start(of->pass->design, of->response);
@@ -316,7 +319,7 @@ static void sum_up(surroundings *s, const jm__misfit_of *of)
                 square[k * columns + m] += share * s->row[m];
         }
     }
-    for (size_t g = 0; g < SURROUNDINGS; g++)
+    for (size_t g = 0; g < CONTEXT; g++)
         for (size_t i = 0; i < columns * columns; i++)
             s->whole[i] += s->square[g * columns * columns + i];
 }
@@ -329,9 +332,9 @@ static bool coin(uint64_t *random)
     return *random & 1;
 }
 
-/* Of what powers that differ with the surroundings do to readings, the share that stays in the residuals: the
+/* Of what powers that differ with the context do to readings, the share that stays in the residuals: the
  * mean of 1 - b'C b / m'm, with m what it does to them and b = A'm, over differences of either sign. */
-static double find_shown(surroundings *s, const jm__misfit_of *of)
+static double find_shown(context *s, const jm__discrepancy_of *of)
 {
     enum { DRAWS = 16 };
     static const double least = 0.01; /* of sums that cancel, rounding and the prior leave something */
@@ -342,7 +345,7 @@ static double find_shown(surroundings *s, const jm__misfit_of *of)
     for (int draw = 0; draw < DRAWS; draw++) {
         double square = 0;
         memset(s->room, 0, n * sizeof *s->room);
-        for (size_t g = 0; g < SURROUNDINGS; g++) {
+        for (size_t g = 0; g < CONTEXT; g++) {
             for (size_t l = 0; l < n; l++)
                 difference[l] = coin(&random) ? of->power_w[l] : -of->power_w[l];
             jm__matrix_apply(s->row, s->square + g * n * n, difference, n);
@@ -356,7 +359,7 @@ static double find_shown(surroundings *s, const jm__misfit_of *of)
     return all > 0 ? fmax(least, left / all) : 1;
 }
 
-static double likelihood(const surroundings *s, const jm__misfit_of *of, double u_square, int way)
+static double likelihood(const context *s, const jm__discrepancy_of *of, double u_square, int way)
 {
     double sum = 0;
     for (int taken = 0; taken < 2; taken++) {
@@ -368,14 +371,14 @@ static double likelihood(const surroundings *s, const jm__misfit_of *of, double 
 
 /* The mean of u^2 after the residuals, summed over how usual each u is, in parts by what powers change with.
  */
-static void mean_u_square(double square[WAYS], const surroundings *s, const jm__misfit_of *of)
+static void mean_u_square(double square[WAYS], const context *s, const jm__discrepancy_of *of)
 {
     static const double most = 4, step = 0.1; /* in standard deviations of what is usual */
     static const double none_at_all = 1e-290; /* sums of such likelihoods have no digits left */
     double all = 0, none = 0, usual = 0;
     memset(square, 0, WAYS * sizeof *square);
     for (double z = -most; z <= most; z += step) {
-        double u_square = pow(JM_MISFIT_USUAL_U * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
+        double u_square = pow(JM_DISCREPANCY_USUAL_U * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
         usual += weight;
         for (int way = 0; way < WAYS; way++) {
             double likely = weight * likelihood(s, of, u_square, way);
@@ -387,7 +390,7 @@ static void mean_u_square(double square[WAYS], const surroundings *s, const jm__
         none += likelihood(s, of, 0, way);
     all = (1 - even_share) * all / usual + even_share * none;
     if (all < none_at_all) { /* more than any u that is summed over explains */
-        square[0] = pow(JM_MISFIT_USUAL_U * exp(most * usual_spread), 2);
+        square[0] = pow(JM_DISCREPANCY_USUAL_U * exp(most * usual_spread), 2);
         return;
     }
     for (int way = 0; way < WAYS; way++)
@@ -395,7 +398,7 @@ static void mean_u_square(double square[WAYS], const surroundings *s, const jm__
 }
 
 /* scores += (T_g - G W_g) diag(q) (T_g - G W_g)' */
-static void add_scores(double *scores, surroundings *s, const double *q, size_t g)
+static void add_scores(double *scores, context *s, const double *q, size_t g)
 {
     size_t n = s->columns;
     const double *square = s->square + g * n * n, *time = s->time + g * n;
@@ -414,10 +417,10 @@ static void add_scores(double *scores, surroundings *s, const double *q, size_t 
     }
 }
 
-static void find(double square[WAYS], surroundings *s, const jm__misfit_of *of)
+static void find(double square[WAYS], context *s, const jm__discrepancy_of *of)
 {
     memset(square, 0, WAYS * sizeof *square);
-    name_surroundings(s, of);
+    name_context(s, of);
     find_lengths(s, of);
     sum_up(s, of);
     s->shown = find_shown(s, of);
@@ -431,7 +434,7 @@ static double left_of(const double square[WAYS], double calls)
     return square[0] + square[1] / sqrt(n) + square[2] / n;
 }
 
-static double spread(double *scores, surroundings *s, const jm__misfit_of *of)
+static double spread(double *scores, context *s, const jm__discrepancy_of *of)
 {
     double square[WAYS];
     find(square, s, of);
@@ -439,31 +442,32 @@ static double spread(double *scores, surroundings *s, const jm__misfit_of *of)
     double scale = u * of->readings / (double)of->pass->count;
     for (size_t k = 0; k < s->columns; k++)
         s->row[k] = pow(scale * of->power_w[k], 2);
-    for (size_t g = 0; g < SURROUNDINGS; g++)
+    for (size_t g = 0; g < CONTEXT; g++)
         add_scores(scores, s, s->row, g);
     return u;
 }
 
-jm_status jm__misfit_over(double *relative_u, const jm__misfit_of *of, const double *seconds, jm_error *err)
+jm_status jm__discrepancy_over(double *relative_u, const jm__discrepancy_of *of, const double *seconds,
+                               jm_error *err)
 {
-    surroundings s;
+    context s;
     double square[WAYS];
-    jm_status status = surroundings_init(&s, of->pass->columns, err);
+    jm_status status = context_init(&s, of->pass->columns, err);
     if (status == JM_OK) find(square, &s, of);
     for (size_t k = 0; status == JM_OK && k < s.columns; k++)
         relative_u[k] = sqrt(left_of(square, s.length_s[k] > 0 ? seconds[k] / s.length_s[k] : 1));
-    surroundings_free(&s);
+    context_free(&s);
     return status;
 }
 
-jm_status jm__misfit_add(double *scores, double *relative_u, const jm__misfit_of *of, jm_error *err)
+jm_status jm__discrepancy_add(double *scores, double *relative_u, const jm__discrepancy_of *of, jm_error *err)
 {
     *relative_u = 0;
     if (of->pass->count == 0) return JM_OK;
-    surroundings s;
-    jm_status status = surroundings_init(&s, of->pass->columns, err);
+    context s;
+    jm_status status = context_init(&s, of->pass->columns, err);
     if (status == JM_OK) *relative_u = spread(scores, &s, of);
-    surroundings_free(&s);
+    context_free(&s);
     return status;
 }
 
@@ -548,21 +552,21 @@ static void find_apart(finder *f)
 }
 
 /* The reading has all of those around it. */
-static bool has_around(const finder *f, size_t i)
+static bool has_local_noise(const finder *f, size_t i)
 {
-    if (i < AROUND || i + AROUND >= f->pass->count) return false;
-    for (size_t n = i - AROUND + 1; n <= i + AROUND; n++)
+    if (i < LOCAL_NOISE || i + LOCAL_NOISE >= f->pass->count) return false;
+    for (size_t n = i - LOCAL_NOISE + 1; n <= i + LOCAL_NOISE; n++)
         if (!jm__pass_are_neighbours(f->pass, n)) return false;
     return true;
 }
 
 /* Of two readings and those around them, i > j. */
-static double apart_with_around(const finder *f, size_t i, size_t j)
+static double apart_with_local_noise(const finder *f, size_t i, size_t j)
 {
     double sum = 0;
-    for (size_t n = 0; n <= (size_t)2 * AROUND; n++)
-        sum += f->apart[(i + n - AROUND) * f->pass->count + j + n - AROUND];
-    return sum / (2 * AROUND + 1);
+    for (size_t n = 0; n <= (size_t)2 * LOCAL_NOISE; n++)
+        sum += f->apart[(i + n - LOCAL_NOISE) * f->pass->count + j + n - LOCAL_NOISE];
+    return sum / (2 * LOCAL_NOISE + 1);
 }
 
 static void find_nearest(nearest *near, const finder *f, const bool *usable, size_t i)
@@ -572,7 +576,7 @@ static void find_nearest(nearest *near, const finder *f, const bool *usable, siz
         size_t later = i > j ? i : j, earlier = i > j ? j : i;
         int64_t between_ns = f->pass->readings[later].t_ns - f->pass->readings[earlier].t_ns;
         if (usable[j] && between_ns >= APART * f->pass->period_ns)
-            keep(near, apart_with_around(f, later, earlier), j);
+            keep(near, apart_with_local_noise(f, later, earlier), j);
     }
 }
 
@@ -621,7 +625,7 @@ static void add(sums *s, const finder *f, const nearest *near, size_t i)
 
 /* A pair counts at both of its ends, so half of the blocks are news. No noise is known better than the
  * profile says, and of readings without replicates no more than before. */
-static void tell(jm__misfit_seen *seen, const sums *s)
+static void tell(jm__discrepancy_seen *seen, const sums *s)
 {
     if (s->readings < LEAST_READINGS) return;
     double shared = 1 - s->apart / 2 / s->parts, mean = s->block_sum / s->blocks;
@@ -631,11 +635,11 @@ static void tell(jm__misfit_seen *seen, const sums *s)
     seen->u = fmax(seen->u, sqrt(2 * variance / s->blocks) / shared);
 }
 
-static void compare(jm__misfit_seen *seen, const finder *f, bool *usable)
+static void compare(jm__discrepancy_seen *seen, const finder *f, bool *usable)
 {
     sums s = {0};
     for (size_t i = 0; i < f->pass->count; i++)
-        usable[i] = has_around(f, i);
+        usable[i] = has_local_noise(f, i);
     for (size_t i = 0; i < f->pass->count; i++) {
         nearest near;
         if (!usable[i]) continue;
@@ -645,7 +649,7 @@ static void compare(jm__misfit_seen *seen, const finder *f, bool *usable)
     tell(seen, &s);
 }
 
-jm_status jm__replicates_find(jm__misfit_seen *seen, const jm__pass *pass, jm__response response,
+jm_status jm__replicates_find(jm__discrepancy_seen *seen, const jm__pass *pass, jm__response response,
                               const double *power_w, const double *covariance, jm_error *err)
 {
     finder f;

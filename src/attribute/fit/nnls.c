@@ -14,7 +14,7 @@ typedef struct free_set {
     size_t count;
     double *matrix;
     size_t *column; /* the free ones, then the others */
-    double *turn;   /* room for the rotations of a removal: cosine, sine */
+    double *burst;  /* room for the rotations of a removal: cosine, sine */
     double *rest;   /* [columns]: what the columns that are not free leave of the right-hand side */
 } free_set;
 
@@ -86,7 +86,7 @@ static void free_set_free(free_set *set)
 {
     free(set->matrix);
     free(set->column);
-    free(set->turn);
+    free(set->burst);
     free(set->rest);
     *set = (free_set){0};
 }
@@ -101,9 +101,9 @@ static jm_status free_set_init(free_set *set, const jm__qr *qr, jm_error *err)
     *set = (free_set){.columns = n, .count = n};
     set->matrix = calloc(n * (n + 1) + 1, sizeof *set->matrix);
     set->column = calloc(n + 1, sizeof *set->column);
-    set->turn = calloc(2 * n + 1, sizeof *set->turn);
+    set->burst = calloc(2 * n + 1, sizeof *set->burst);
     set->rest = calloc(n + 1, sizeof *set->rest);
-    if (set->matrix == NULL || set->column == NULL || set->turn == NULL || set->rest == NULL) {
+    if (set->matrix == NULL || set->column == NULL || set->burst == NULL || set->rest == NULL) {
         free_set_free(set);
         return jm__no_memory(err, "jm__free_set_init");
     }
@@ -115,10 +115,10 @@ static jm_status free_set_init(free_set *set, const jm__qr *qr, jm_error *err)
     return JM_OK;
 }
 
-static void rotate(double *column, const double *turn, size_t from, size_t to)
+static void rotate(double *column, const double *burst, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
-        double cosine = turn[2 * i], sine = turn[2 * i + 1], above = column[i], below = column[i + 1];
+        double cosine = burst[2 * i], sine = burst[2 * i + 1], above = column[i], below = column[i + 1];
         column[i] = cosine * above + sine * below;
         column[i + 1] = cosine * below - sine * above;
     }
@@ -131,18 +131,18 @@ static void free_set_remove(free_set *set, size_t place)
     for (size_t i = place; i < last; i++) { /* each column after it has one row too many */
         set->column[i] = set->column[i + 1];
         double *column = set->matrix + set->column[i] * n;
-        rotate(column, set->turn, place, i);
+        rotate(column, set->burst, place, i);
         double length = hypot(column[i], column[i + 1]);
-        set->turn[2 * i] = length > 0 ? column[i] / length : 1;
-        set->turn[2 * i + 1] = length > 0 ? column[i + 1] / length : 0;
+        set->burst[2 * i] = length > 0 ? column[i] / length : 1;
+        set->burst[2 * i + 1] = length > 0 ? column[i + 1] / length : 0;
         column[i] = length;
         column[i + 1] = 0;
     }
     set->column[last] = gone;
     set->count = last;
     for (size_t f = last; f < n; f++)
-        rotate(set->matrix + set->column[f] * n, set->turn, place, last);
-    rotate(set->matrix + n * n, set->turn, place, last);
+        rotate(set->matrix + set->column[f] * n, set->burst, place, last);
+    rotate(set->matrix + n * n, set->burst, place, last);
 }
 
 /* Those that are not free leave. */
@@ -295,7 +295,7 @@ jm_status jm__nnls_solve(const jm__qr *qr, const double *most, double *x, bool *
                                                            : free_set_init(&set, qr, err);
     if (status == JM_OK) start(&set, most, x, is_free, solution);
     /* The set is finite and each turn lowers the sum; the bound only guards against rounding. */
-    for (size_t turn = 0; status == JM_OK && turn < 3 * qr->columns; turn++) {
+    for (size_t burst = 0; status == JM_OK && burst < 3 * qr->columns; burst++) {
         size_t place = steepest(&set, qr, x, refused), entering = set.column[place];
         if (place == qr->columns) break;
         is_free[entering] = true;

@@ -88,16 +88,16 @@ static jm_status sampled_add_response(jm__sampled *s, jm__pieces *pieces, jm_err
     return jm__pieces_check(pieces, err);
 }
 
-/* The rows as a finished triangle, with what was believed of the powers beforehand. Beliefs are weighed for
+/* The rows as a finished triangle, with what was believed of the powers beforehand. Priors are weighed for
  * the sensor's own noise: what the residuals show on top of it may be what is looked for. */
 static void sampled_fold(jm__sampled *s)
 {
-    double noise_w = s->fit->prior.noise.noise_w, *row = s->x;
+    double noise_w = s->fit->joint_prior.noise.noise_w, *row = s->x;
     jm__qr_reset(&s->qr);
     for (size_t i = 0; i < s->readings.count; i++)
         jm__qr_add(&s->qr, s->rows + i * s->width, s->readings.items[i].value);
     memset(row, 0, s->width * sizeof *row);
-    jm__prior_add(&s->qr, &s->fit->prior, noise_w, row);
+    jm__joint_prior_add(&s->qr, &s->fit->joint_prior, noise_w, row);
     memset(row, 0, s->width * sizeof *row);
     for (size_t k = s->columns; k < s->behind; k++) {
         row[k] = noise_w;
@@ -304,20 +304,21 @@ bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__
 /* As around.c has it: two places of one kind are as alike as two stretches of a run. */
 static const double usual_difference = 0.05, difference_freedom = 3, least_u_w = 1;
 
-jm_status jm__picks_init(jm__picks *picks, const jm__parts *parts, const double *power_w, jm_error *err)
+jm_status jm__selection_init(jm__selection *selection, const jm__parts *parts, const double *power_w,
+                             jm_error *err)
 {
-    *picks = (jm__picks){.parts = parts, .power_w = power_w};
-    picks->information = calloc(parts->count * parts->count + 1, sizeof(double));
-    picks->score = calloc(parts->count + 1, sizeof(double));
-    bool fine = picks->information != NULL && picks->score != NULL;
+    *selection = (jm__selection){.parts = parts, .power_w = power_w};
+    selection->information = calloc(parts->count * parts->count + 1, sizeof(double));
+    selection->score = calloc(parts->count + 1, sizeof(double));
+    bool fine = selection->information != NULL && selection->score != NULL;
     return fine ? JM_OK : jm__no_memory(err, "jm__split_find");
 }
 
-void jm__picks_free(jm__picks *picks)
+void jm__selection_free(jm__selection *selection)
 {
-    free(picks->information);
-    free(picks->score);
-    picks->information = picks->score = NULL;
+    free(selection->information);
+    free(selection->score);
+    selection->information = selection->score = NULL;
 }
 
 static const double *corner(const jm__sampled *sampled, size_t column)
@@ -341,7 +342,7 @@ static void take_corner(double *information, double *score, const jm__sampled *s
     }
 }
 
-void jm__picks_take_corner(jm__picks *s, const jm__sampled *sampled)
+void jm__selection_take_corner(jm__selection *s, const jm__sampled *sampled)
 {
     take_corner(s->information, s->score, sampled, s->parts->count);
 }
@@ -355,12 +356,12 @@ static double sum_over(const jm__part_set *set, const double *values)
     return sum;
 }
 
-static double score_of(const jm__picks *s, const jm__part_set *set)
+static double score_of(const jm__selection *s, const jm__part_set *set)
 {
     return sum_over(set, s->score);
 }
 
-static double information_of(const jm__picks *s, const jm__part_set *a, const jm__part_set *b)
+static double information_of(const jm__selection *s, const jm__part_set *a, const jm__part_set *b)
 {
     double sum = 0;
     for (size_t i = 0; a->bits >> i != 0; i++)
@@ -368,28 +369,28 @@ static double information_of(const jm__picks *s, const jm__part_set *a, const jm
     return sum;
 }
 
-double jm__picks_usual_square(const jm__picks *s, const jm__part_set *set)
+double jm__selection_usual_square(const jm__selection *s, const jm__part_set *set)
 {
     double power_w = s->power_w[s->parts->items[set->first].column];
     return 2 * pow(fmax(least_u_w, usual_difference * power_w), 2);
 }
 
-/* lower^-1 of what a set shares with the picks. */
-static void shared_with_picks(double *out, const jm__picks *s, const jm__part_set *set)
+/* lower^-1 of what a set shares with the selection. */
+static void shared_with_selection(double *out, const jm__selection *s, const jm__part_set *set)
 {
     for (size_t i = 0; i < s->count; i++) {
         out[i] = information_of(s, &s->items[i].set, set);
         for (size_t j = 0; j < i; j++)
-            out[i] -= s->lower[i * JM_PICKS_MAX + j] * out[j];
-        out[i] /= s->lower[i * JM_PICKS_MAX + i];
+            out[i] -= s->lower[i * JM_SELECTION_MAX + j] * out[j];
+        out[i] /= s->lower[i * JM_SELECTION_MAX + i];
     }
 }
 
-/* I and g of a set, the picks taken out. */
-static void seen_of(const jm__picks *s, const jm__part_set *set, double *information, double *score)
+/* I and g of a set, the selection taken out. */
+static void seen_of(const jm__selection *s, const jm__part_set *set, double *information, double *score)
 {
-    double shared[JM_PICKS_MAX];
-    shared_with_picks(shared, s, set);
+    double shared[JM_SELECTION_MAX];
+    shared_with_selection(shared, s, set);
     *information = information_of(s, set, set);
     *score = score_of(s, set);
     for (size_t i = 0; i < s->count; i++) {
@@ -399,16 +400,16 @@ static void seen_of(const jm__picks *s, const jm__part_set *set, double *informa
     *information = fmax(0, *information);
 }
 
-double jm__picks_information(const jm__picks *s, const jm__part_set *set)
+double jm__selection_information(const jm__selection *s, const jm__part_set *set)
 {
     double information, score;
     seen_of(s, set, &information, &score);
     return information;
 }
 
-double jm__picks_gain(const jm__picks *s, const jm__part_set *set, double variance, double *q)
+double jm__selection_gain(const jm__selection *s, const jm__part_set *set, double variance, double *q)
 {
-    double usual = jm__picks_usual_square(s, set), information, score;
+    double usual = jm__selection_usual_square(s, set), information, score;
     seen_of(s, set, &information, &score);
     *q = usual;
     for (int round = 0; round < 12; round++) {
@@ -420,14 +421,14 @@ double jm__picks_gain(const jm__picks *s, const jm__part_set *set, double varian
     return (gain - log1p(information * *q / variance) - tail) / 2;
 }
 
-void jm__picks_factor(jm__picks *s, double variance)
+void jm__selection_factor(jm__selection *s, double variance)
 {
     size_t count = s->count;
     for (size_t i = 0; i < count; i++) {
         s->count = i;
-        double *row = s->lower + i * JM_PICKS_MAX, square = variance / s->items[i].q;
+        double *row = s->lower + i * JM_SELECTION_MAX, square = variance / s->items[i].q;
         const jm__part_set *set = &s->items[i].set;
-        shared_with_picks(row, s, set);
+        shared_with_selection(row, s, set);
         square += information_of(s, set, set);
         s->told[i] = score_of(s, set);
         for (size_t j = 0; j < i; j++) {
@@ -440,22 +441,22 @@ void jm__picks_factor(jm__picks *s, double variance)
     s->count = count;
 }
 
-void jm__picks_differences(const jm__picks *s, double *out)
+void jm__selection_differences(const jm__selection *s, double *out)
 {
-    double d[JM_PICKS_MAX];
+    double d[JM_SELECTION_MAX];
     memset(out, 0, s->parts->count * sizeof *out);
     for (size_t i = s->count; i-- > 0;) {
         d[i] = s->told[i];
         for (size_t j = i + 1; j < s->count; j++)
-            d[i] -= s->lower[j * JM_PICKS_MAX + i] * d[j];
-        d[i] /= s->lower[i * JM_PICKS_MAX + i];
+            d[i] -= s->lower[j * JM_SELECTION_MAX + i] * d[j];
+        d[i] /= s->lower[i * JM_SELECTION_MAX + i];
         const jm__part_set *set = &s->items[i].set;
         for (size_t p = 0; set->bits >> p != 0; p++)
             if (set->bits >> p & 1) out[set->first + p] += d[i];
     }
 }
 
-double jm__picks_differ_w(const jm__picks *s, uint32_t column, uint32_t bits)
+double jm__selection_differ_w(const jm__selection *s, uint32_t column, uint32_t bits)
 {
     double square = pow(fmax(least_u_w, usual_difference * s->power_w[column]), 2);
     for (size_t i = 0; i < s->count; i++)
@@ -483,8 +484,8 @@ typedef struct selection {
     jm__parts parts;
     jm__part_sets sets;
     jm__sampled sampled; /* with the parts behind the columns */
-    jm__picks picks;
-    jm__noise noise; /* that the classes and the picks leave */
+    jm__selection selection;
+    jm__noise noise; /* that the classes and the selection leave */
 } selection;
 
 /* ---- the design by part */
@@ -529,28 +530,29 @@ static double now(const jm__noise *noise)
     return noise->white + noise->drift;
 }
 
-/* The noise of what the classes and the picks leave of the readings. */
+/* The noise of what the classes and the selection leave of the readings. */
 static void find_noise(selection *s)
 {
-    jm__picks_differences(&s->picks, s->sampled.x + s->sampled.behind);
+    jm__selection_differences(&s->selection, s->sampled.x + s->sampled.behind);
     s->noise = sampled_noise(&s->sampled);
-    jm__picks_factor(&s->picks, now(&s->noise));
+    jm__selection_factor(&s->selection, now(&s->noise));
 }
 
 /* With it nothing would be left of its class to compare it with. */
 static bool would_take_all(const selection *s, const jm__part_set *set)
 {
     uint64_t taken = set->bits;
-    for (size_t i = 0; i < s->picks.count; i++)
-        if (s->picks.items[i].set.first == set->first) taken |= s->picks.items[i].set.bits;
+    for (size_t i = 0; i < s->selection.count; i++)
+        if (s->selection.items[i].set.first == set->first) taken |= s->selection.items[i].set.bits;
     return set->whole != 0 && taken == set->whole;
 }
 
 static bool is_out(const selection *s, const jm__part_set *set, const jm__part_set *refused, size_t count)
 {
     bool out = would_take_all(s, set);
-    for (size_t i = 0; i < s->picks.count; i++)
-        out = out || (s->picks.items[i].set.first == set->first && s->picks.items[i].set.bits == set->bits);
+    for (size_t i = 0; i < s->selection.count; i++)
+        out = out ||
+              (s->selection.items[i].set.first == set->first && s->selection.items[i].set.bits == set->bits);
     for (size_t i = 0; i < count; i++)
         out = out || (refused[i].first == set->first && refused[i].bits == set->bits);
     return out;
@@ -564,7 +566,7 @@ static const jm__part_set *best_of(const selection *s, const jm__part_set *refus
     for (size_t i = 0; i < s->sets.count; i++) {
         const jm__part_set *set = &s->sets.items[i];
         if (is_out(s, set, refused, refusals)) continue;
-        double gain = jm__picks_gain(&s->picks, set, now(&s->noise), &q);
+        double gain = jm__selection_gain(&s->selection, set, now(&s->noise), &q);
         if (gain <= most) continue;
         most = gain;
         best = set;
@@ -576,28 +578,28 @@ static const jm__part_set *best_of(const selection *s, const jm__part_set *refus
  * as much of: a difference seen there may be larger than any power. */
 static bool is_told(const selection *s, const jm__part_set *set, const jm__noise *noise)
 {
-    double information = jm__picks_information(&s->picks, set);
-    return information * jm__picks_usual_square(&s->picks, set) > noise_lasting(noise);
+    double information = jm__selection_information(&s->selection, set);
+    return information * jm__selection_usual_square(&s->selection, set) > noise_lasting(noise);
 }
 
 /* Try it: it stays if it is worth it with the noise that it leaves. */
 static bool try(selection *s, const jm__part_set *set)
 {
     const jm__noise before = s->noise;
-    jm__pick *new = &s->picks.items[s->picks.count];
+    jm__pick *new = &s->selection.items[s->selection.count];
     new->set = *set;
-    (void)jm__picks_gain(&s->picks, set, now(&before), &new->q);
-    s->picks.count++;
-    jm__picks_factor(&s->picks, now(&before));
+    (void)jm__selection_gain(&s->selection, set, now(&before), &new->q);
+    s->selection.count++;
+    jm__selection_factor(&s->selection, now(&before));
     find_noise(s);
     const jm__noise left = s->noise;
-    s->picks.count--;
-    jm__picks_factor(&s->picks, now(&left));
-    double gain = jm__picks_gain(&s->picks, set, noise_lasting(&left), &new->q);
+    s->selection.count--;
+    jm__selection_factor(&s->selection, now(&left));
+    double gain = jm__selection_gain(&s->selection, set, noise_lasting(&left), &new->q);
     bool worth = gain > JM_REFINE_LOG_ODDS + log((double)s->sets.count) && is_told(s, set, &left);
     s->noise = worth ? left : before;
-    s->picks.count += worth;
-    jm__picks_factor(&s->picks, now(&s->noise));
+    s->selection.count += worth;
+    jm__selection_factor(&s->selection, now(&s->noise));
     return worth;
 }
 
@@ -605,7 +607,7 @@ static void pick_likely(selection *s, size_t most)
 {
     jm__part_set refused[REFUSALS_MAX];
     size_t refusals = 0;
-    while (s->picks.count < most && refusals < REFUSALS_MAX) {
+    while (s->selection.count < most && refusals < REFUSALS_MAX) {
         const jm__part_set *best = best_of(s, refused, refusals);
         if (best == NULL) return;
         if (!try(s, best)) refused[refusals++] = *best;
@@ -616,9 +618,9 @@ static void pick_likely(selection *s, size_t most)
  * look surer than that. */
 static bool is_untold(const selection *s, const jm__part_set *set)
 {
-    double information = jm__picks_information(&s->picks, set);
-    return !would_take_all(s, set) &&
-           information * jm__picks_usual_square(&s->picks, set) < told_information * noise_lasting(&s->noise);
+    double information = jm__selection_information(&s->selection, set);
+    return !would_take_all(s, set) && information * jm__selection_usual_square(&s->selection, set) <
+                                          told_information * noise_lasting(&s->noise);
 }
 
 static double seconds_of(const selection *s, const jm__part_set *set)
@@ -646,10 +648,11 @@ static void pick_untold(selection *s, size_t most)
     for (size_t i = 0; i < s->sets.count; i++) {
         const jm__part_set *set = &s->sets.items[i];
         if (i == 0 || set->first != set[-1].first) largest = largest_of(s, i);
-        if (i == largest || !set->is_type || s->picks.count == most) continue;
+        if (i == largest || !set->is_type || s->selection.count == most) continue;
         if (seconds_of(s, set) < untold_part * s->parts.busy_s || !is_untold(s, set)) continue;
-        s->picks.items[s->picks.count++] = (jm__pick){*set, jm__picks_usual_square(&s->picks, set) / 2};
-        jm__picks_factor(&s->picks, now(&s->noise));
+        s->selection.items[s->selection.count++] =
+            (jm__pick){*set, jm__selection_usual_square(&s->selection, set) / 2};
+        jm__selection_factor(&s->selection, now(&s->noise));
     }
 }
 
@@ -658,8 +661,8 @@ static void pick_untold(selection *s, size_t most)
 static uint32_t signature(const selection *s, size_t part)
 {
     uint32_t bits = 0;
-    for (size_t i = 0; i < s->picks.count; i++)
-        if (holds(&s->picks.items[i].set, part)) bits |= UINT32_C(1) << i;
+    for (size_t i = 0; i < s->selection.count; i++)
+        if (holds(&s->selection.items[i].set, part)) bits |= UINT32_C(1) << i;
     return bits;
 }
 
@@ -681,8 +684,8 @@ static jm_status make(jm__column_split *out, const selection *s, jm_error *err)
         column_of[p] = bits == 0 ? from : same < p ? column_of[same] : (uint32_t)(class_columns + out->count);
         if (bits == 0 || same < p) continue;
         out->from[out->count] = from;
-        out->differs_w[class_columns + out->count++] = jm__picks_differ_w(&s->picks, from, bits);
-        out->differs_w[from] = jm__picks_differ_w(&s->picks, from, 0);
+        out->differs_w[class_columns + out->count++] = jm__selection_differ_w(&s->selection, from, bits);
+        out->differs_w[from] = jm__selection_differ_w(&s->selection, from, 0);
     }
     for (size_t u = 0; u < uses; u++)
         if (s->parts.of_use[u] != JM_NO_PART) out->of_use[u] = column_of[s->parts.of_use[u]];
@@ -693,7 +696,7 @@ static jm_status begin(selection *s, jm_error *err)
 {
     const jm__refine_input *in = s->in;
     JM_TRY(sampled_init(&s->sampled, in->fit, in->fit_input, s->parts.count, err));
-    JM_TRY(jm__picks_init(&s->picks, &s->parts, in->fit->power_w, err));
+    JM_TRY(jm__selection_init(&s->selection, &s->parts, in->fit->power_w, err));
     return jm__parts_list_sets(&s->sets, &s->parts, in->work) ? JM_OK : jm__no_memory(err, "jm__split_find");
 }
 
@@ -705,12 +708,12 @@ static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
     if (s->sampled.readings.count < JM_SAMPLED_LEAST || s->sets.count == 0) return JM_OK;
     JM_TRY(fill_rows(s, err));
     sampled_fold(&s->sampled);
-    jm__picks_take_corner(&s->picks, &s->sampled);
+    jm__selection_take_corner(&s->selection, &s->sampled);
     find_noise(s);
-    if (most > JM_PICKS_MAX) most = JM_PICKS_MAX;
+    if (most > JM_SELECTION_MAX) most = JM_SELECTION_MAX;
     pick_likely(s, most);
     pick_untold(s, most);
-    return s->picks.count > 0 ? make(out, s, err) : JM_OK;
+    return s->selection.count > 0 ? make(out, s, err) : JM_OK;
 }
 
 jm_status jm__split_find(jm__column_split *out, const jm__refine_input *input, jm_error *err)
@@ -725,7 +728,7 @@ jm_status jm__split_find(jm__column_split *out, const jm__refine_input *input, j
     jm__parts_free(&s->parts);
     jm__vec_free(&s->sets);
     sampled_free(&s->sampled);
-    jm__picks_free(&s->picks);
+    jm__selection_free(&s->selection);
     free(s);
     return status;
 }
@@ -770,7 +773,7 @@ typedef struct finder {
     double *scale;            /* [codes] */
     double *power_w;          /* [columns]: when it was looked last */
     double exponent, still_w; /* b and p0 */
-    double believed_w;        /* of p0 */
+    double assumed_w;         /* of p0 */
     double square;            /* of what no powers explain */
     double information[UNKNOWNS][UNKNOWNS], score[UNKNOWNS];
     jm__noise noise;
@@ -792,10 +795,10 @@ static int64_t step_of(const finder *f, size_t use)
 /* The next b and p0, with what is believed of them. */
 static void step(finder *f)
 {
-    double variance = f->noise.white + f->noise.drift, still_u = still_relative_u * f->believed_w;
+    double variance = f->noise.white + f->noise.drift, still_u = still_relative_u * f->assumed_w;
     double prior_b = variance / (exponent_u * exponent_u), prior_p = variance / (still_u * still_u);
     double b = f->score[EXPONENT] + prior_b * (usual_exponent - f->exponent);
-    double p = f->score[STILL] + prior_p * (f->believed_w - f->still_w);
+    double p = f->score[STILL] + prior_p * (f->assumed_w - f->still_w);
     double bb = f->information[EXPONENT][EXPONENT] + prior_b, pp = f->information[STILL][STILL] + prior_p;
     double bp = f->information[EXPONENT][STILL], determinant = bb * pp - bp * bp;
     f->exponent = fmin(exponent_most, fmax(0, f->exponent + (pp * b - bp * p) / determinant));
@@ -825,12 +828,12 @@ static bool find_clocks(finder *f)
 static double idle_power(const finder *f)
 {
     const jm__columns *columns = &f->in->work->columns;
-    double least_w = INFINITY, believed_w = INFINITY;
+    double least_w = INFINITY, assumed_w = INFINITY;
     for (size_t k = columns->class_columns; k < columns->count; k++) {
-        believed_w = fmin(believed_w, f->in->fit->prior.power_w[k]);
+        assumed_w = fmin(assumed_w, f->in->fit->joint_prior.power_w[k]);
         if (f->in->work->learn_seconds[k] > least_idle_s) least_w = fmin(least_w, f->in->fit->power_w[k]);
     }
-    return fmax(1, isfinite(least_w) ? least_w : believed_w);
+    return fmax(1, isfinite(least_w) ? least_w : assumed_w);
 }
 
 /* ---- what a second of a use counts for */
@@ -926,7 +929,7 @@ static jm_status find(jm__clock_scale *out, finder *f, jm_error *err)
     JM_TRY(sampled_init(&f->sampled, f->in->fit, f->in->fit_input, UNKNOWNS, err));
     if (f->sampled.readings.count < JM_SAMPLED_LEAST) return JM_OK;
     memcpy(f->power_w, f->in->fit->power_w, f->sampled.columns * sizeof *f->power_w);
-    f->believed_w = f->still_w = idle_power(f);
+    f->assumed_w = f->still_w = idle_power(f);
     JM_TRY(look(f, err));
     double none_square = f->square;
     for (int round = 0; round < ROUNDS; round++) {

@@ -79,46 +79,48 @@ bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__
  * what is picked already is taken out of I_s and g_s likewise. As differences have long tails, q is found
  * with d (around.c), and pays for being larger than usual by the tail of its distribution. */
 
-enum { JM_PICKS_MAX = 24 };
+enum { JM_SELECTION_MAX = 24 };
 
 typedef struct jm__pick {
     jm__part_set set;
     double q; /* W^2 */
 } jm__pick;
 
-typedef struct jm__picks {
+typedef struct jm__selection {
     const jm__parts *parts;
     const double *power_w; /* [columns]: of the classes */
     double *information;   /* [parts * parts]: I */
     double *score;         /* [parts]: g */
-    jm__pick items[JM_PICKS_MAX];
+    jm__pick items[JM_SELECTION_MAX];
     size_t count;
-    double lower[JM_PICKS_MAX * JM_PICKS_MAX]; /* the factor of I + v / q of the picks */
-    double told[JM_PICKS_MAX];                 /* lower^-1 g of the picks */
-} jm__picks;
-jm_status jm__picks_init(jm__picks *picks, const jm__parts *parts, const double *power_w, jm_error *err);
-void jm__picks_free(jm__picks *picks);
+    double lower[JM_SELECTION_MAX * JM_SELECTION_MAX]; /* the factor of I + v / q of the selection */
+    double told[JM_SELECTION_MAX];                     /* lower^-1 g of the selection */
+} jm__selection;
+jm_status jm__selection_init(jm__selection *selection, const jm__parts *parts, const double *power_w,
+                             jm_error *err);
+void jm__selection_free(jm__selection *selection);
 
 /* I and g of a folded sample with the parts behind its columns. */
-void jm__picks_take_corner(jm__picks *picks, const jm__sampled *sampled);
+void jm__selection_take_corner(jm__selection *selection, const jm__sampled *sampled);
 
-/* After a change of the picks, and for noise of another variance. */
-void jm__picks_factor(jm__picks *picks, double variance);
+/* After a change of the selection, and for noise of another variance. */
+void jm__selection_factor(jm__selection *selection, double variance);
 
 /* What a set differs by usually, W^2: it and the rest of its class, each from what they have in common. */
-double jm__picks_usual_square(const jm__picks *picks, const jm__part_set *set);
+double jm__selection_usual_square(const jm__selection *selection, const jm__part_set *set);
 
-/* I of a set, the picks taken out. */
-double jm__picks_information(const jm__picks *picks, const jm__part_set *set);
+/* I of a set, the selection taken out. */
+double jm__selection_information(const jm__selection *selection, const jm__part_set *set);
 
 /* By how much the logarithm of the likelihood rises with noise of this variance, and the q of it. */
-double jm__picks_gain(const jm__picks *picks, const jm__part_set *set, double variance, double *q);
+double jm__selection_gain(const jm__selection *selection, const jm__part_set *set, double variance,
+                          double *q);
 
-/* How much more each part draws than its class, by the picks: [parts]. */
-void jm__picks_differences(const jm__picks *picks, double *out);
+/* How much more each part draws than its class, by the selection: [parts]. */
+void jm__selection_differences(const jm__selection *selection, double *out);
 
-/* How far parts that are in these picks, by their bits, may be from what their class has in common, W. */
-double jm__picks_differ_w(const jm__picks *picks, uint32_t column, uint32_t bits);
+/* How far parts that are in these selection, by their bits, may be from what their class has in common, W. */
+double jm__selection_differ_w(const jm__selection *selection, uint32_t column, uint32_t bits);
 
 /* Classes that draw otherwise in one place than in another: which of their uses get a power of their own. */
 

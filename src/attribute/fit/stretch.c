@@ -59,7 +59,7 @@ static void to_basis(double *values, const jm__qr *data)
 }
 
 /* The lower half of the transpose in place of a matrix's own: nothing reads the upper half. */
-static void turn(double *matrix, size_t n)
+static void burst(double *matrix, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         for (size_t j = 0; j < i; j++)
@@ -75,7 +75,7 @@ static void take_triangle(weigher *w)
             w->rows[i * (n + 1) + k] = data->triangle[k * data->stride + i];
         to_basis(memcpy(w->errors + i * n, w->of->scores + i * n, n * sizeof(double)), data);
     }
-    turn(w->errors, n);
+    burst(w->errors, n);
     for (size_t i = 0; i < n; i++)
         to_basis(w->errors + i * n, data);
 }
@@ -87,8 +87,8 @@ static void take_axis(weigher *w, int axis)
     double *b = w->moved[axis], *known = w->known[axis];
     to_basis(memcpy(b, of->response[axis], n * sizeof *b), of->data);
     if (of->prior_shift[axis] == NULL) return;
-    jm__matrix_apply(known, of->prior->information, of->prior_shift[axis], n);
-    double before = jm__matrix_dot(known, of->prior->power_w, n);
+    jm__matrix_apply(known, of->joint_prior->information, of->prior_shift[axis], n);
+    double before = jm__matrix_dot(known, of->joint_prior->power_w, n);
     for (size_t i = 0; i < n; i++) {
         double *row = w->rows + i * (n + 1);
         for (size_t k = 0; k < n; k++)
@@ -213,7 +213,7 @@ jm__pass jm__stretch_pass(const jm__stretch_input *input, const jm__reading_list
         .readings = readings->items,
         .count = readings->count,
         .period_ns = input->sensor->period_ns > 0 ? input->sensor->period_ns : unknown_period_ns,
-        .columns = input->prior->columns,
+        .columns = input->joint_prior->columns,
     };
     return pass;
 }
@@ -222,7 +222,7 @@ static jm_status solve(jm__posterior *posterior, jm__qr *qr, const jm__stretch_i
 {
     jm__pass all = jm__stretch_pass(input, input->readings);
     JM_TRY(jm__pass_fold(&all, input->calibration->response, qr, err));
-    return jm__posterior_solve(posterior, qr, input->prior, err);
+    return jm__posterior_solve(posterior, qr, input->joint_prior, err);
 }
 
 /* ---- what may be wrong with the readings, as covariance of their scores */
@@ -321,11 +321,11 @@ static jm_status find_noise_scores(search *s, jm__stretch *out, const jm__noise 
     return JM_OK;
 }
 
-static jm_status find_seen(jm__misfit_seen *seen, const search *s, const jm__noise *noise, jm_error *err)
+static jm_status find_seen(jm__discrepancy_seen *seen, const search *s, const jm__noise *noise, jm_error *err)
 {
     const jm__stretch_input *input = s->input;
     jm__reading_list few = {0};
-    *seen = jm__misfit_of_noise(noise, jm__noise_of(input->sensor).noise_w);
+    *seen = jm__discrepancy_of_noise(noise, jm__noise_of(input->sensor).noise_w);
     jm_status status = jm__readings_sample(&few, input->readings, jm__replicates_most(s->all.columns), err);
     const jm__pass pass = jm__stretch_pass(input, &few);
     if (status == JM_OK)
@@ -347,9 +347,9 @@ static jm_status find_scores(search *s, jm__stretch *out, jm_error *err)
     jm__noise noise = input->noise != NULL ? *input->noise : out->noise;
     if (noise.white + noise.drift <= 0) noise = (jm__noise){.white = pow(s->first.noise_w, 2)};
     JM_TRY(find_noise_scores(s, out, &noise, err));
-    jm__misfit_seen seen;
+    jm__discrepancy_seen seen;
     JM_TRY(find_seen(&seen, s, &noise, err));
-    const jm__misfit_of of = {
+    const jm__discrepancy_of of = {
         .pass = &s->part,
         .response = response,
         .power_w = s->first.power_w,
@@ -358,7 +358,7 @@ static jm_status find_scores(search *s, jm__stretch *out, jm_error *err)
         .noise_w = s->first.noise_w,
         .seen = seen,
     };
-    JM_TRY(jm__misfit_add(s->scores, &out->misfit, &of, err));
+    JM_TRY(jm__discrepancy_add(s->scores, &out->discrepancy, &of, err));
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
         JM_TRY(find_response_scores(s, axis, out->correlation, err));
     return JM_OK;
@@ -372,13 +372,13 @@ static const double lent = 1e-3;
 
 static void lend(search *s, double *row)
 {
-    const jm__prior *prior = s->input->prior;
-    size_t square = prior->columns * prior->columns;
+    const jm__joint_prior *joint_prior = s->input->joint_prior;
+    size_t square = joint_prior->columns * joint_prior->columns;
     double noise_square = pow(s->first.noise_w, 2);
-    jm__prior_add(&s->data, prior, sqrt(lent) * s->first.noise_w, row);
+    jm__joint_prior_add(&s->data, joint_prior, sqrt(lent) * s->first.noise_w, row);
     jm__qr_finish(&s->data);
     for (size_t i = 0; i < square; i++)
-        s->scores[i] += lent * noise_square * noise_square * prior->information[i];
+        s->scores[i] += lent * noise_square * noise_square * joint_prior->information[i];
 }
 
 static jm_status weigh_stretch(jm__weighed *equations, jm__stretch *out, search *s, jm_error *err)
@@ -392,7 +392,7 @@ static jm_status weigh_stretch(jm__weighed *equations, jm__stretch *out, search 
     lend(s, s->observed); /* used up: room for a row */
     const jm__weigh_of of = {
         .data = &s->data,
-        .prior = input->prior,
+        .joint_prior = input->joint_prior,
         .scores = s->scores,
         .response = {s->response[0], s->response[1]},
         .prior_shift = {input->prior_shift[0], input->prior_shift[1]},
@@ -403,7 +403,7 @@ static jm_status weigh_stretch(jm__weighed *equations, jm__stretch *out, search 
 jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__stretch_input *input,
                             jm_error *err)
 {
-    size_t columns = input->prior->columns;
+    size_t columns = input->joint_prior->columns;
     jm__reading_list sample = {0};
     search s = {.input = input, .all = jm__stretch_pass(input, input->readings)};
     *equations = (jm__weighed){0};
@@ -431,10 +431,10 @@ jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__
     return status;
 }
 
-jm_status jm__stretch_update(jm__posterior *posterior, const jm__weighed *equations, const jm__prior *prior,
-                             jm_error *err)
+jm_status jm__stretch_update(jm__posterior *posterior, const jm__weighed *equations,
+                             const jm__joint_prior *joint_prior, jm_error *err)
 {
-    return jm__posterior_update(posterior, &equations->equations, prior, sqrt(1 - lent), err);
+    return jm__posterior_update(posterior, &equations->equations, joint_prior, sqrt(1 - lent), err);
 }
 
 /* ---- the whole */
@@ -454,12 +454,12 @@ jm_status jm__stretch_init(jm__stretch *out, size_t columns, jm_error *err)
 
 jm_status jm__stretch_solve(jm__stretch *out, const jm__stretch_input *input, jm_error *err)
 {
-    size_t columns = input->prior->columns;
+    size_t columns = input->joint_prior->columns;
     jm__weighed equations = {0};
     JM_TRY(jm__stretch_init(out, columns, err));
     jm_status status = jm__stretch_weigh(&equations, out, input, err);
     jm__posterior found = {.power_w = out->power_w, .covariance = out->covariance};
-    if (status == JM_OK) status = jm__stretch_update(&found, &equations, input->prior, err);
+    if (status == JM_OK) status = jm__stretch_update(&found, &equations, input->joint_prior, err);
     for (int axis = 0; status == JM_OK && axis < JM_RESPONSE_AXES; axis++)
         jm__matrix_apply(out->shift[axis], found.covariance, equations.told[axis], columns);
     jm__weighed_free(&equations);
@@ -519,7 +519,7 @@ static jm__pass pass_of(const jm__respond_input *input, const jm__reading_list *
         .design = input->design,
         .readings = readings->items,
         .count = readings->count,
-        .columns = input->prior->columns,
+        .columns = input->joint_prior->columns,
     };
     return pass;
 }
@@ -530,12 +530,12 @@ static jm_status first_fit(jm__posterior *powers, const jm__respond_input *input
 {
     jm__reading_list sample = {0};
     jm__qr qr = {0};
-    size_t columns = input->prior->columns;
+    size_t columns = input->joint_prior->columns;
     jm_status status = jm__readings_sample(&sample, learn, jm__stretch_sample_size(columns), err);
     jm__pass pass = pass_of(input, &sample);
     if (status == JM_OK) status = jm__qr_init(&qr, columns, err);
     if (status == JM_OK) status = jm__pass_fold(&pass, jm__calibration_of(input->sensor).response, &qr, err);
-    if (status == JM_OK) status = jm__posterior_solve(powers, &qr, input->prior, err);
+    if (status == JM_OK) status = jm__posterior_solve(powers, &qr, input->joint_prior, err);
     jm__qr_free(&qr);
     jm__vec_free(&sample);
     return status;
@@ -545,7 +545,7 @@ static jm_status first_fit(jm__posterior *powers, const jm__respond_input *input
 static jm_status make_groups(uint32_t *group, size_t *groups, const jm__respond_input *input,
                              const jm__reading_list *learn, jm_error *err)
 {
-    size_t columns = input->prior->columns;
+    size_t columns = input->joint_prior->columns;
     *groups = input->class_columns;
     for (size_t k = 0; k < columns; k++)
         group[k] = (uint32_t)k;
@@ -566,21 +566,21 @@ static jm_status make_groups(uint32_t *group, size_t *groups, const jm__respond_
     return JM_OK;
 }
 
-/* A group starts from the belief about one of its columns; one that stayed empty from any. */
-static jm_status group_prior(jm__prior *out, const uint32_t *group, size_t groups, const jm__prior *prior,
-                             jm_error *err)
+/* A group starts from the prior about one of its columns; one that stayed empty from any. */
+static jm_status group_prior(jm__joint_prior *out, const uint32_t *group, size_t groups,
+                             const jm__joint_prior *joint_prior, jm_error *err)
 {
-    jm__belief belief;
-    JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_WEAK, groups, err));
+    jm__prior prior;
+    JM_TRY(jm__prior_init(&prior, JM_PROVENANCE_WEAK, groups, err));
     jm_status status = JM_OK;
     for (size_t g = 0; status == JM_OK && g < groups; g++) {
         size_t member = 0;
-        for (size_t k = 0; k < prior->columns; k++)
+        for (size_t k = 0; k < joint_prior->columns; k++)
             if (group[k] == g) member = k;
-        status = jm__belief_add_power(&belief, g, prior->power_w[member], prior->u_w[member], err);
+        status = jm__prior_add_power(&prior, g, joint_prior->power_w[member], joint_prior->u_w[member], err);
     }
-    if (status == JM_OK) status = jm__prior_make(out, &belief, NULL, 0, prior->noise, err);
-    jm__belief_free(&belief);
+    if (status == JM_OK) status = jm__joint_prior_make(out, &prior, NULL, 0, joint_prior->noise, err);
+    jm__prior_free(&prior);
     return status;
 }
 
@@ -588,18 +588,18 @@ jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, cons
                       jm_error *err)
 {
     jm__reading_list sample = {0};
-    jm__prior grouped = {0};
+    jm__joint_prior grouped = {0};
     size_t groups = 0;
-    uint32_t *group = calloc(input->prior->columns + 1, sizeof *group);
+    uint32_t *group = calloc(input->joint_prior->columns + 1, sizeof *group);
     jm_status status = group == NULL ? jm__no_memory(err, "jm__respond") : JM_OK;
     if (status == JM_OK) status = make_groups(group, &groups, input, learn, err);
-    if (status == JM_OK) status = group_prior(&grouped, group, groups, input->prior, err);
+    if (status == JM_OK) status = group_prior(&grouped, group, groups, input->joint_prior, err);
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, JM_CALIBRATE_READINGS, err);
     jm__pass pass = pass_of(input, &sample);
     pass.group = group;
     pass.columns = groups;
     if (status == JM_OK) status = jm__calibrate(out, input->sensor, &pass, &grouped, err);
-    jm__prior_free(&grouped);
+    jm__joint_prior_free(&grouped);
     jm__vec_free(&sample);
     free(group);
     return status;

@@ -12,7 +12,7 @@
 
 typedef struct jm__weigh_of {
     const jm__qr *data; /* finished: of the readings, unit weight, with the prior's share folded in */
-    const jm__prior *prior;
+    const jm__joint_prior *joint_prior;
     const double *scores;                     /* S, columns * columns */
     const double *response[JM_RESPONSE_AXES]; /* [columns]: scores per standard uncertainty of the response */
     const double *prior_shift[JM_RESPONSE_AXES]; /* [columns]: covariance of the prior's powers with that
@@ -32,9 +32,9 @@ void jm__weighed_free(jm__weighed *weighed);
 typedef struct jm__stretch_input {
     const jm_sensor *sensor;
     jm__design *design;
-    const jm__reading_list *readings; /* may be empty: then the beliefs stay as they are */
+    const jm__reading_list *readings; /* may be empty: then the priors stay as they are */
     const jm__calibration *calibration;
-    const jm__prior *prior;
+    const jm__joint_prior *joint_prior;
     const double *prior_shift[JM_RESPONSE_AXES]; /* [columns]: see jm__stretch.shift; NULL: does not move */
     const jm__noise *noise; /* as found elsewhere, if these are too few to tell; NULL: they are not */
 } jm__stretch_input;
@@ -50,7 +50,7 @@ typedef struct jm__stretch {
     double residual_w;  /* root mean square */
     double correlation; /* of neighbouring residuals */
     jm__noise noise;    /* of the readings: white and drift */
-    double misfit;      /* how much a kind's power differs from one surrounding to the next, relative */
+    double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
 } jm__stretch;
 
 /* Powers of nothing, without any error. */
@@ -63,9 +63,9 @@ void jm__stretch_free(jm__stretch *stretch);
 jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__stretch_input *input,
                             jm_error *err);
 
-/* The powers after these equations and the input's beliefs. */
-jm_status jm__stretch_update(jm__posterior *posterior, const jm__weighed *equations, const jm__prior *prior,
-                             jm_error *err);
+/* The powers after these equations and the input's priors. */
+jm_status jm__stretch_update(jm__posterior *posterior, const jm__weighed *equations,
+                             const jm__joint_prior *joint_prior, jm_error *err);
 
 /* Readings of the stretch's sensor, through its design. */
 jm__pass jm__stretch_pass(const jm__stretch_input *input, const jm__reading_list *readings);
@@ -81,7 +81,7 @@ typedef struct jm__respond_input {
     jm__design *design;
     size_t class_columns;  /* the first idle column */
     const double *seconds; /* [columns]: how long each ran while the readings were taken */
-    const jm__prior *prior;
+    const jm__joint_prior *joint_prior;
 } jm__respond_input;
 jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, const jm__reading_list *learn,
                       jm_error *err);

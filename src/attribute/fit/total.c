@@ -456,7 +456,7 @@ static bool is_worth_it(const jm__total_sensors *s, span c, int64_t from_ns, int
 }
 
 /* The ring sees all of the time, so it is believed; others do not. The interval holds both. */
-static bool ring_is_believed(const jm__total_sensors *s)
+static bool ring_is_assumed(const jm__total_sensors *s)
 {
     return s->power_count > 0 && jm__sensor_is(s->powers[0].sensor, JM_SENSOR_POWER_RING);
 }
@@ -466,7 +466,7 @@ static bool is_apart(parts *p, const jm__total_sensors *s, span c)
 {
     double steps_j = 0, powers_j = 0, variance = 0;
     int64_t length_ns = 0;
-    if (ring_is_believed(s) && c.end > c.first + 1 + APART_STEPS) return false;
+    if (ring_is_assumed(s) && c.end > c.first + 1 + APART_STEPS) return false;
     for (size_t i = c.first + 1; i < c.end; i++) {
         if (!counts_step(&s->counts[i - 1], &s->counts[i])) continue;
         steps_j += s->counts[i].value - s->counts[i - 1].value;
@@ -485,7 +485,7 @@ static bool add_counter(parts *p, const jm__total_sensors *s, int64_t from_ns, i
 {
     if (s->counter == NULL) return false;
     span c = find_counts(s, from_ns, to_ns);
-    if (!is_worth_it(s, c, from_ns, to_ns) || (is_apart(p, s, c) && ring_is_believed(s))) return false;
+    if (!is_worth_it(s, c, from_ns, to_ns) || (is_apart(p, s, c) && ring_is_assumed(s))) return false;
     add_stretch(p, s, from_ns, count_ns(s, c.first));
     for (size_t i = c.first + 1; i < c.end; i++) {
         if (counts_step(&s->counts[i - 1], &s->counts[i]))

@@ -196,7 +196,7 @@ static void say_total(jm__note_writer *w, const jm__board_part *part)
 }
 
 /* Less is within what the intervals of rows show anyway. */
-static const double misfit_told = 0.005;
+static const double discrepancy_told = 0.005;
 
 static size_t split_count(const jm__columns *columns)
 {
@@ -227,14 +227,14 @@ static void say_fit(jm__note_writer *w, const jm__board_part *part)
     if (part->total.unseen_j > 0)
         jm__warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
                  part->total.unseen_j, part->total.energy_j);
-    if (part->believed.all > 0)
-        jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->believed.used,
-                part->believed.all, w->a->options.belief);
-    if (part->fit.misfit >= misfit_told)
+    if (part->assumed.all > 0)
+        jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->assumed.used,
+                part->assumed.all, w->a->options.prior);
+    if (part->fit.discrepancy >= discrepancy_told)
         jm__say(w,
                 "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
                 "by what is usual and what residuals show. The intervals allow for it.",
-                w->label, 100 * part->fit.misfit);
+                w->label, 100 * part->fit.discrepancy);
     say_total(w, part);
 }
 
@@ -612,7 +612,7 @@ static void say_untraced(jm__note_writer *w)
     if (jm__windows_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
     double traced_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
     double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
-    bool by_steps = a->stands.laps.count > 0;
+    bool by_steps = a->strata.step_intervals.count > 0;
     if (by_steps && traced_s > negligible_share * run_s) return;
     jm__warn(w,
              "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
@@ -649,11 +649,12 @@ typedef struct traced_steps {
 static traced_steps count_steps(const jm__attribution *a)
 {
     traced_steps count = {0};
-    for (size_t i = 0; i < a->stands.laps.count; i++) {
-        const jm__lap *lap = &a->stands.laps.items[i];
-        bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
-        if (!is_step || !jm__windows_hold(&a->windows, lap->start_ns)) continue;
-        count.traced += lap->traced;
+    for (size_t i = 0; i < a->strata.step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &a->strata.step_intervals.items[i];
+        bool is_step =
+            jm__told_is_step(&a->told, &a->dataset->spans[step_interval->span]); /* or a phase without any */
+        if (!is_step || !jm__windows_hold(&a->windows, step_interval->start_ns)) continue;
+        count.traced += step_interval->traced;
         count.all++;
     }
     return count;
@@ -683,7 +684,7 @@ static void say_traced(jm__note_writer *w)
     const traced_steps count = count_steps(a);
     if (count.all == 0) return;
     double share = 100 * (double)count.traced / (double)count.all, cost, energy_j;
-    if (isnan(a->stands.slow_down)) {
+    if (isnan(a->strata.slow_down)) {
         jm__say(w, "%.2g %% of the steps were traced; they stand for the others of their kind.", share);
         return;
     }
@@ -691,27 +692,27 @@ static void say_traced(jm__note_writer *w)
     jm__say(w,
             "%.2g %% of the steps were traced, and stand for the others of their kind; a traced step took "
             "%.2g %% longer: that cost %.2g %% of the time and %.3g J.",
-            share, 100 * fmax(0, a->stands.slow_down), 100 * cost, energy_j);
+            share, 100 * fmax(0, a->strata.slow_down), 100 * cost, energy_j);
 }
 
 static void say_missing(jm__note_writer *w)
 {
-    const jm__stands *stands = &w->a->stands;
-    if (stands->missing == 0) return;
+    const jm__strata *strata = &w->a->strata;
+    if (strata->missing == 0) return;
     jm__warn(w,
              "Of %zu steps none like them (the same phase, name, samples and tokens) was traced: they are in "
              "no figure but those by board. Trace more often, or all steps.",
-             stands->missing);
+             strata->missing);
 }
 
-static void say_lone(jm__note_writer *w)
+static void say_single_burst(jm__note_writer *w)
 {
-    const jm__stands *stands = &w->a->stands;
+    const jm__strata *strata = &w->a->strata;
     double alone_s = 0, all_s = 0;
-    for (size_t i = 0; i < stands->items.count && w->a->stood.stands != NULL; i++)
-        all_s += w->a->stood.seconds[i];
-    for (size_t i = 0; i < stands->lone.count && w->a->stood.stands != NULL; i++)
-        alone_s += w->a->stood.seconds[stands->lone.items[i].turn];
+    for (size_t i = 0; i < strata->items.count && w->a->extrapolated.strata != NULL; i++)
+        all_s += w->a->extrapolated.seconds[i];
+    for (size_t i = 0; i < strata->single_burst.count && w->a->extrapolated.strata != NULL; i++)
+        alone_s += w->a->extrapolated.seconds[strata->single_burst.items[i].burst];
     if (!(alone_s > 0)) return;
     jm__say(
         w,
@@ -720,19 +721,19 @@ static void say_lone(jm__note_writer *w)
         100 * alone_s / all_s);
 }
 
-static void notes_of_stands(jm__note_writer *w)
+static void notes_of_strata(jm__note_writer *w)
 {
-    if (w->a->stands.laps.count == 0) return;
+    if (w->a->strata.step_intervals.count == 0) return;
     say_traced(w);
     say_missing(w);
-    say_lone(w);
+    say_single_burst(w);
 }
 
 static void notes_of_recording(jm__note_writer *w)
 {
     say_requests(w);
     say_untraced(w);
-    notes_of_stands(w);
+    notes_of_strata(w);
     say_losses(w);
     say_events(w);
     say_spans(w);

@@ -1,5 +1,5 @@
 /* Normal equations of all windows, then each metric by itself without rates below zero; rates times weights
- * are the beliefs. */
+ * are the priors. */
 #include "attribute/prior/counters.h"
 
 #include "attribute/fit/nnls.h"
@@ -14,7 +14,7 @@ static const double ridge = 1e-3;
 
 /* A neighbour's residual is alike (the counters of a window lag behind by some of it), so windows count for
  * half as many. A choice. */
-static const double alike = 2;
+static const double transfer = 2;
 
 typedef struct sums {
     jm__piece_cursor cursor;
@@ -188,7 +188,7 @@ static void find_covariance(jm__class_rates *out, const sums *s, double *applied
             for (size_t k = 0; k < n; k++)
                 left += out->rate[k * m + b] * (applied[k] - s->products[k * m + a]) -
                         out->rate[k * m + a] * s->products[k * m + b];
-            out->covariance[a * m + b] = alike * left / freedom;
+            out->covariance[a * m + b] = transfer * left / freedom;
         }
     }
 }
@@ -323,14 +323,14 @@ static double mean_power(const jm__board_model *model, const jm__class_rates *ra
     return seconds > 0 ? energy_j / seconds : 0;
 }
 
-static jm_status add_equations(jm__belief *belief, equation_room *r, const jm__board_model *model,
+static jm_status add_equations(jm__prior *prior, equation_room *r, const jm__board_model *model,
                                const jm__class_rates *rates, const jm__expectation *expected,
                                size_t class_columns, jm_error *err)
 {
     double mean_w = mean_power(model, rates, class_columns, r->features);
     for (size_t k = 0; k < class_columns; k++) {
         if (rates->seen_s[k] < seen_least_s) continue;
-        size_t row = belief->rows;
+        size_t row = prior->rows;
         double *features = r->features + row * (model->count + 1);
         double beyond_w = features_of(features, model, rates->rate + k * model->count);
         double power_w = power_of(model, features);
@@ -338,46 +338,47 @@ static jm_status add_equations(jm__belief *belief, equation_room *r, const jm__b
             has_family(&expected[k]) ? model->relative_u : hypot(model->relative_u, model->family_u);
         double own_w = hypot(hypot(own_u * power_w, beyond_u * beyond_w), rates->made_up[k] * mean_w);
         r->columns[row] = k;
-        JM_TRY(jm__belief_add_power(belief, k, power_w, fmax(own_w, JM_POWER_LEAST_W), err));
+        JM_TRY(jm__prior_add_power(prior, k, power_w, fmax(own_w, JM_POWER_LEAST_W), err));
     }
     return JM_OK;
 }
 
 /* The error of the family of equation `first`; nothing if an equation before it is of the same. */
-static jm_status share_family(jm__belief *belief, equation_room *r, const jm__board_model *model,
+static jm_status share_family(jm__prior *prior, equation_room *r, const jm__board_model *model,
                               const jm__expectation *expected, size_t first, jm_error *err)
 {
     uint32_t family = expected[r->columns[first]].family;
     if (!has_family(&expected[r->columns[first]])) return JM_OK;
-    for (size_t i = 0; i < belief->rows; i++) {
+    for (size_t i = 0; i < prior->rows; i++) {
         const jm__expectation *other = &expected[r->columns[i]];
         bool same = has_family(other) && other->family == family;
         if (same && i < first) return JM_OK;
-        r->error[i] = same ? model->family_u * belief->value[i] : 0;
+        r->error[i] = same ? model->family_u * prior->value[i] : 0;
     }
-    return jm__belief_share(belief, r->error, err);
+    return jm__prior_share(prior, r->error, err);
 }
 
-static jm_status add_shared(jm__belief *belief, equation_room *r, const jm__board_model *model,
+static jm_status add_shared(jm__prior *prior, equation_room *r, const jm__board_model *model,
                             const jm__class_rates *rates, const jm__expectation *expected, jm_error *err)
 {
     size_t n = model->count + 1;
     double window_w2 = window_variance(model, rates);
-    for (size_t i = 0; i < belief->rows; i++)
-        for (size_t j = 0; j < belief->rows; j++)
-            r->covariance[i * belief->rows + j] =
+    for (size_t i = 0; i < prior->rows; i++)
+        for (size_t j = 0; j < prior->rows; j++)
+            r->covariance[i * prior->rows + j] =
                 jm__matrix_between(r->features + i * n, model->covariance, r->features + j * n, n) +
                 window_w2 * rates->inverse[r->columns[i] * rates->columns + r->columns[j]];
-    JM_TRY(jm__belief_covary(belief, r->covariance, err));
-    for (size_t i = 0; i < belief->rows; i++)
-        JM_TRY(share_family(belief, r, model, expected, i, err));
-    for (size_t i = 0; i < belief->rows; i++)
-        r->error[i] = model->gain_u * belief->value[i];
-    return jm__belief_share(belief, r->error, err);
+    JM_TRY(jm__prior_covary(prior, r->covariance, err));
+    for (size_t i = 0; i < prior->rows; i++)
+        JM_TRY(share_family(prior, r, model, expected, i, err));
+    for (size_t i = 0; i < prior->rows; i++)
+        r->error[i] = model->gain_u * prior->value[i];
+    return jm__prior_share(prior, r->error, err);
 }
 
-jm_status jm__believe_counters(jm__belief *belief, const jm__board_model *model, const jm__class_rates *rates,
-                               const jm__expectation *expected, size_t class_columns, jm_error *err)
+jm_status jm__prior_from_counters(jm__prior *prior, const jm__board_model *model,
+                                  const jm__class_rates *rates, const jm__expectation *expected,
+                                  size_t class_columns, jm_error *err)
 {
     equation_room r = {
         .features = calloc(class_columns * (model->count + 1) + 1, sizeof *r.features),
@@ -386,11 +387,11 @@ jm_status jm__believe_counters(jm__belief *belief, const jm__board_model *model,
         .columns = calloc(class_columns + 1, sizeof *r.columns),
     };
     bool fine = r.features != NULL && r.error != NULL && r.covariance != NULL && r.columns != NULL;
-    jm_status status = jm__belief_init(belief, JM_PROVENANCE_COUNTERS, rates->columns, err);
+    jm_status status = jm__prior_init(prior, JM_PROVENANCE_COUNTERS, rates->columns, err);
     if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__believe_counters");
-    if (status == JM_OK) status = add_equations(belief, &r, model, rates, expected, class_columns, err);
-    if (status == JM_OK && belief->rows > 0) status = add_shared(belief, &r, model, rates, expected, err);
-    if (status != JM_OK || belief->rows == 0) jm__belief_free(belief);
+    if (status == JM_OK) status = add_equations(prior, &r, model, rates, expected, class_columns, err);
+    if (status == JM_OK && prior->rows > 0) status = add_shared(prior, &r, model, rates, expected, err);
+    if (status != JM_OK || prior->rows == 0) jm__prior_free(prior);
     free(r.features);
     free(r.error);
     free(r.covariance);

@@ -309,7 +309,7 @@ static bool runs_on(const jm__dataset *d, const jm_board *board, int64_t process
 }
 
 /* Calls of the layer itself that began while powers were learnt. */
-static double calls_of(const jm__belief_scene *scene, const pass *wanted)
+static double calls_of(const jm__prior_scene *scene, const pass *wanted)
 {
     const jm__dataset *d = scene->set->contexts.spans->dataset;
     double calls = 0;
@@ -323,7 +323,7 @@ static double calls_of(const jm__belief_scene *scene, const pass *wanted)
 }
 
 /* Seconds of each column within the layer; their sum. */
-static double seconds_of(double *row, const jm__belief_scene *scene, const pass *wanted)
+static double seconds_of(double *row, const jm__prior_scene *scene, const pass *wanted)
 {
     const jm__dataset *d = scene->set->contexts.spans->dataset;
     double sum_s = 0;
@@ -352,10 +352,10 @@ static jm_status read_direction(pass *wanted, jm__csv *csv, size_t column, jm_er
 
 /* A line of a file is read, into room for an equation. */
 typedef struct reader {
-    jm__belief *belief;
-    jm__belief_lines *lines;
+    jm__prior *prior;
+    jm__prior_lines *lines;
     jm__csv *csv;
-    const jm__belief_scene *scene;
+    const jm__prior_scene *scene;
     size_t column[COLUMNS_MOST];
     double *row;
     jm__map first;  /* of the work of one name, its first class + 1, */
@@ -364,7 +364,7 @@ typedef struct reader {
 
 static jm_status add_layer(reader *r, jm_error *err)
 {
-    jm__belief *belief = r->belief;
+    jm__prior *prior = r->prior;
     jm__csv *csv = r->csv;
     const size_t *column = r->column;
     double *row = r->row;
@@ -380,17 +380,17 @@ static jm_status add_layer(reader *r, jm_error *err)
     double calls = calls_of(r->scene, &wanted), seconds = seconds_of(row, r->scene, &wanted);
     if (!(calls > 0) || !(seconds > 0)) return JM_OK;
     r->lines->used++;
-    for (size_t k = 0; k < belief->columns; k++)
+    for (size_t k = 0; k < prior->columns; k++)
         row[k] /= seconds;
     double power_w = energy_j * calls / seconds;
-    return jm__belief_add(belief, row, power_w, power_w * hypot(u_j / energy_j, elsewhere_u), err);
+    return jm__prior_add(prior, row, power_w, power_w * hypot(u_j / energy_j, elsewhere_u), err);
 }
 
 /* Powers of kernels that somebody knows: from the kernel alone in a loop, from another run, from a paper. */
 
 static jm_status index_names(reader *n, jm_error *err)
 {
-    const jm__belief_scene *scene = n->scene;
+    const jm__prior_scene *scene = n->scene;
     n->next = calloc(scene->classes->count + 1, sizeof *n->next);
     if (n->next == NULL) return jm__no_memory(err, "jm__believe_file");
     for (size_t c = 0; c < scene->classes->count; c++) {
@@ -405,7 +405,7 @@ static jm_status index_names(reader *n, jm_error *err)
 }
 
 /* Seconds of all columns of a class, into `row` too. */
-static double add_class(const jm__belief_scene *scene, uint32_t column, double *row)
+static double add_class(const jm__prior_scene *scene, uint32_t column, double *row)
 {
     double sum_s = 0;
     for (size_t k = 0; k < scene->columns->class_columns; k++) {
@@ -437,12 +437,12 @@ static jm_status add_kernel(reader *r, jm_error *err)
     JM_TRY(jm__csv_number(csv, column[1], &power_w, err));
     JM_TRY(jm__csv_number(csv, column[2], &u_w, err));
     if (!(power_w >= 0) || !isfinite(power_w)) return jm__csv_bad(csv, column[1], err, "is no power");
-    if (!jm__belief_is_sane(power_w, u_w))
+    if (!jm__prior_is_sane(power_w, u_w))
         return jm__csv_bad(csv, column[2], err, "is no standard uncertainty");
     r->lines->all++;
     if (!mean_of(r, jm__csv_name(csv, column[0]))) return JM_OK;
     r->lines->used++;
-    return jm__belief_add(r->belief, r->row, power_w, u_w, err);
+    return jm__prior_add(r->prior, r->row, power_w, u_w, err);
 }
 
 static const struct source {
@@ -483,30 +483,30 @@ static jm_status read_lines(reader *r, const struct source *s, jm_error *err)
 {
     bool more;
     JM_TRY(index_names(r, err));
-    r->row = calloc(r->belief->columns + 1, sizeof *r->row);
+    r->row = calloc(r->prior->columns + 1, sizeof *r->row);
     if (r->row == NULL) return jm__no_memory(err, "jm__believe_file");
     for (;;) {
         JM_TRY(jm__csv_next(r->csv, &more, err));
         if (!more) return JM_OK;
-        memset(r->row, 0, r->belief->columns * sizeof *r->row);
+        memset(r->row, 0, r->prior->columns * sizeof *r->row);
         JM_TRY(s->add(r, err));
     }
 }
 
-jm_status jm__believe_file(jm__belief *belief, jm__belief_lines *lines, const char *path,
-                           const jm__belief_scene *scene, jm_error *err)
+jm_status jm__prior_from_file(jm__prior *prior, jm__prior_lines *lines, const char *path,
+                              const jm__prior_scene *scene, jm_error *err)
 {
-    reader r = {.belief = belief, .lines = lines, .scene = scene, .first = JM_MAP_OF_TEXTS};
-    *lines = (jm__belief_lines){0};
+    reader r = {.prior = prior, .lines = lines, .scene = scene, .first = JM_MAP_OF_TEXTS};
+    *lines = (jm__prior_lines){0};
     JM_TRY(jm__csv_open(&r.csv, path, err));
     const struct source *s = sources;
     while (s->add != NULL && !fits(&r, s->columns, err))
         s++;
     jm_status status = s->add == NULL ? no_source(path, err) : JM_OK;
-    if (status == JM_OK) status = jm__belief_init(belief, s->provenance, scene->columns->count, err);
+    if (status == JM_OK) status = jm__prior_init(prior, s->provenance, scene->columns->count, err);
     if (status == JM_OK) {
         status = read_lines(&r, s, err);
-        if (status != JM_OK) jm__belief_free(belief);
+        if (status != JM_OK) jm__prior_free(prior);
     }
     jm__map_free(&r.first);
     free(r.next);

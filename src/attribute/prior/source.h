@@ -9,20 +9,20 @@
 #include "model/board_model.h"
 
 /* What a board did, for whoever turns words of a file into equations of its columns. */
-typedef struct jm__belief_scene {
+typedef struct jm__prior_scene {
     const jm_board *board;
     const jm__work_set *set;
     const jm__board_work *work;
     const jm__classes *classes;
     const jm__columns *columns;
     const double *seconds; /* [columns->count]: time of each */
-} jm__belief_scene;
+} jm__prior_scene;
 
 /* How many lines there were, and how many speak of what ran on this board. */
-typedef struct jm__belief_lines {
+typedef struct jm__prior_lines {
     size_t all;
     size_t used;
-} jm__belief_lines;
+} jm__prior_lines;
 
 /* (*out)[columns.count]: the highest power of each column, INFINITY where there is no limit; the caller frees
  * it. NULL if the board's limit is not known. */
@@ -31,9 +31,9 @@ jm_status jm__board_limits(double **out, const jm_board *board, const jm__board_
 /* [columns.class_columns] of one board of `set`; the caller frees it. NULL if memory is out. */
 jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *work, const jm__work_set *set);
 
-/* The beliefs of a file about one board. BAD_DATA names file and line, or the headers that are known. */
-jm_status jm__believe_file(jm__belief *belief, jm__belief_lines *lines, const char *path,
-                           const jm__belief_scene *scene, jm_error *err);
+/* The priors of a file about one board. BAD_DATA names file and line, or the headers that are known. */
+jm_status jm__prior_from_file(jm__prior *prior, jm__prior_lines *lines, const char *path,
+                              const jm__prior_scene *scene, jm_error *err);
 
 /* The model's idle states, as they hold for another run. False: it knows of none.
  *

@@ -22,7 +22,7 @@ static const double least_shrinkage = 0.5;
 /* Sums over boards, whose errors are independent of each other. */
 typedef struct board_sum {
     jm__fit_sum all;
-    double least_sure; /* J^2: the largest variance that one board's belief has in it */
+    double least_sure; /* J^2: the largest variance that one board's prior has in it */
     double quantile;
 } board_sum;
 
@@ -43,7 +43,7 @@ static void add_board(jm__energy *energy, board_sum *boards, const jm__board_par
     energy->known = energy->known && part->fit.known;
     if (sum.prior_variance >= boards->least_sure) {
         boards->least_sure = sum.prior_variance;
-        energy->believed = sum.believed;
+        energy->assumed = sum.assumed;
     }
     all->energy_j += sum.energy_j;
     all->prior_j += sum.prior_j;
@@ -69,7 +69,7 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     energy.energy_j = sum.energy_j;
     energy.prior_variance = sum.prior_variance;
     energy.quantile = boards.quantile;
-    /* Seen from the figure, the truth is no farther than the beliefs alone would have it. */
+    /* Seen from the figure, the truth is no farther than the priors alone would have it. */
     energy.most_j = JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2));
     jm__energy_set_variance(&energy, sum.variance);
     return energy;
@@ -85,7 +85,7 @@ void jm__energy_set_variance(jm__energy *energy, double variance)
 
 bool jm__draws_begin(jm__tree *tree, const jm__attribution *a)
 {
-    if (a->stood.stands == NULL) return true;
+    if (a->extrapolated.strata == NULL) return true;
     tree->off_board_j = calloc((a->dataset->board_count + 1) * JM_DRAWS, sizeof *tree->off_board_j);
     return tree->off_board_j != NULL;
 }
@@ -132,7 +132,7 @@ static double wider(const jm__attribution *a)
 {
     double freedom = INFINITY;
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].stood.time_s > 0) freedom = fmin(freedom, a->boards[b].stood.freedom);
+        if (a->boards[b].extrapolated.time_s > 0) freedom = fmin(freedom, a->boards[b].extrapolated.freedom);
     return isfinite(freedom) ? jm__student_quantile(0.95, fmax(1, freedom)) / JM_NORMAL_95 : 1;
 }
 
@@ -351,7 +351,7 @@ static bool spot_equal(const void *key, const void *another)
 
 #define NO_SPOT SIZE_MAX
 
-static size_t number_of(jm__mostly *m, const char *path, int64_t kind)
+static size_t number_of(jm__dominant *m, const char *path, int64_t kind)
 {
     jm__spot spot = {path, kind};
     const jm__map_value *known = jm__map_find(&m->spot_at, &spot);
@@ -363,7 +363,7 @@ static size_t number_of(jm__mostly *m, const char *path, int64_t kind)
     return NO_SPOT;
 }
 
-static size_t spot_of(jm__mostly *m, uint32_t context)
+static size_t spot_of(jm__dominant *m, uint32_t context)
 {
     if (m->spot_of[context] != 0) return m->spot_of[context] - 1;
     const jm__context *at = &m->a->work.contexts.items.items[context];
@@ -379,29 +379,29 @@ static size_t spot_of(jm__mostly *m, uint32_t context)
     return spot;
 }
 
-bool jm__mostly_begin(jm__mostly *m, jm__tree *tree, const jm__attribution *a)
+bool jm__dominant_begin(jm__dominant *m, jm__tree *tree, const jm__attribution *a)
 {
-    *m = (jm__mostly){.a = a,
-                      .tree = tree,
-                      .spot_at = {.key_size = sizeof(jm__spot), .hash = spot_hash, .equal = spot_equal},
-                      .stay_at = {.key_size = 2 * sizeof(size_t)}};
+    *m = (jm__dominant){.a = a,
+                        .tree = tree,
+                        .spot_at = {.key_size = sizeof(jm__spot), .hash = spot_hash, .equal = spot_equal},
+                        .stay_at = {.key_size = 2 * sizeof(size_t)}};
     m->spot_of = calloc(a->work.contexts.items.count + 1, sizeof *m->spot_of);
     return m->spot_of != NULL;
 }
 
-void jm__mostly_free(jm__mostly *m)
+void jm__dominant_free(jm__dominant *m)
 {
     free(m->spot_of);
     jm__vec_free(&m->spots);
     jm__vec_free(&m->stays);
     jm__map_free(&m->spot_at);
     jm__map_free(&m->stay_at);
-    *m = (jm__mostly){0};
+    *m = (jm__dominant){0};
 }
 
 /* ---- time by node and spot ---- */
 
-static void add(jm__mostly *m, size_t node, size_t spot, double seconds)
+static void add(jm__dominant *m, size_t node, size_t spot, double seconds)
 {
     const size_t key[2] = {node, spot};
     const jm__map_value *known = jm__map_find(&m->stay_at, key);
@@ -415,7 +415,7 @@ static void add(jm__mostly *m, size_t node, size_t spot, double seconds)
         m->tree->failed = true;
 }
 
-void jm__mostly_add(jm__mostly *m, size_t node, size_t use, double seconds)
+void jm__dominant_add(jm__dominant *m, size_t node, size_t use, double seconds)
 {
     if (seconds <= 0) return;
     size_t spot = spot_of(m, m->a->work.uses.items.items[use].context);
@@ -443,7 +443,7 @@ static int compare_paths(const char *a, const char *b)
 
 static int by_node_and_path(const void *left, const void *right, void *context)
 {
-    const jm__mostly *m = context;
+    const jm__dominant *m = context;
     const jm__stay *a = left, *b = right;
     const jm__spot *spot_a = &m->spots.items[a->spot], *spot_b = &m->spots.items[b->spot];
     if (a->node != b->node) return a->node < b->node ? -1 : 1;
@@ -477,7 +477,7 @@ static bool is_same_layer(const jm__spot *a, const jm__spot *b, size_t depth)
 }
 
 /* Of the layers so deep, the one with the most time of these stays of a node: its first stay. */
-static const jm__stay *find_most(const jm__mostly *m, const jm__stay *stays, size_t count, size_t depth,
+static const jm__stay *find_most(const jm__dominant *m, const jm__stay *stays, size_t count, size_t depth,
                                  double *most_s)
 {
     const jm__stay *most = stays;
@@ -495,10 +495,10 @@ static const jm__stay *find_most(const jm__mostly *m, const jm__stay *stays, siz
     return most;
 }
 
-static void name_place(jm__mostly *m, jm__node *node, const jm__spot *spot, size_t depth)
+static void name_place(jm__dominant *m, jm__node *node, const jm__spot *spot, size_t depth)
 {
     bool again = spot->kind == JM_SPAN_BACKWARD || spot->kind == JM_SPAN_RECOMPUTE;
-    node->mostly_at =
+    node->dominant_at =
         spot->path[0] == '\0'
             ? "(no layer)"
             : jm__tree_text(m->tree, "%.*s%s%s%s", (int)outer_length(spot->path, depth), spot->path,
@@ -506,7 +506,7 @@ static void name_place(jm__mostly *m, jm__node *node, const jm__spot *spot, size
                             again ? ")" : "");
 }
 
-static void give(jm__mostly *m, const jm__stay *stays, size_t count)
+static void give(jm__dominant *m, const jm__stay *stays, size_t count)
 {
     static const double half = 0.5;
     double all_s = 0, most_s = 0;
@@ -520,11 +520,11 @@ static void give(jm__mostly *m, const jm__stay *stays, size_t count)
     while (most_s < half * all_s && depth > 1)
         most = find_most(m, stays, count, --depth, &most_s);
     jm__node *node = &m->tree->nodes.items[stays->node];
-    node->mostly_share = most_s / all_s;
+    node->dominant_share = most_s / all_s;
     name_place(m, node, &m->spots.items[most->spot], depth);
 }
 
-void jm__mostly_give(jm__mostly *m)
+void jm__dominant_give(jm__dominant *m)
 {
     jm__stay *stays = m->stays.items;
     size_t count = m->stays.count;

@@ -8,16 +8,16 @@
 
 typedef struct jm__energy {
     double energy_j;
-    double half_j;          /* of the 95 % interval */
-    double variance;        /* J^2 */
-    double prior_variance;  /* of what was believed before any reading */
-    double most_j;          /* the beliefs alone would have no wider half */
-    double quantile;        /* standard deviations in a half */
-    double shrinkage;       /* of the variance by the readings. 1: they decide all, 0: the beliefs do */
-    bool decided;           /* the figure is the readings', not the beliefs' */
-    jm_provenance believed; /* the belief that would decide it without readings */
-    bool fitted;            /* all boards in it have a fit */
-    bool known;             /* all boards in it have any figure */
+    double half_j;         /* of the 95 % interval */
+    double variance;       /* J^2 */
+    double prior_variance; /* of what was believed before any reading */
+    double most_j;         /* the priors alone would have no wider half */
+    double quantile;       /* standard deviations in a half */
+    double shrinkage;      /* of the variance by the readings. 1: they decide all, 0: the priors do */
+    bool decided;          /* the figure is the readings', not the priors' */
+    jm_provenance assumed; /* the prior that would decide it without readings */
+    bool fitted;           /* all boards in it have a fit */
+    bool known;            /* all boards in it have any figure */
 } jm__energy;
 
 /* Cells sorted by column, any node. */
@@ -108,7 +108,7 @@ typedef struct jm__stay {
     double seconds;
 } jm__stay;
 
-typedef struct jm__mostly {
+typedef struct jm__dominant {
     const jm__attribution *a;
     jm__tree *tree;
     JM_VEC(jm__spot) spots;
@@ -116,17 +116,17 @@ typedef struct jm__mostly {
     jm__map spot_at; /* their numbers, by text and kind */
     JM_VEC(jm__stay) stays;
     jm__map stay_at; /* numbers of stays, by node and spot */
-} jm__mostly;
+} jm__dominant;
 
 /* After the pass, which tells the contexts. False if memory is out. */
-bool jm__mostly_begin(jm__mostly *mostly, jm__tree *tree, const jm__attribution *a);
+bool jm__dominant_begin(jm__dominant *dominant, jm__tree *tree, const jm__attribution *a);
 
-void jm__mostly_free(jm__mostly *mostly); /* also of a zeroed one */
+void jm__dominant_free(jm__dominant *dominant); /* also of a zeroed one */
 
 /* Count some time of a node, and of all around it, at the spot of a use. What fails is the tree's. */
-void jm__mostly_add(jm__mostly *mostly, size_t node, size_t use, double seconds);
+void jm__dominant_add(jm__dominant *dominant, size_t node, size_t use, double seconds);
 
 /* Give nodes what holds most of their time; no more can be counted then. */
-void jm__mostly_give(jm__mostly *mostly);
+void jm__dominant_give(jm__dominant *dominant);
 
 #endif

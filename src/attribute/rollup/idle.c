@@ -8,7 +8,7 @@
 
 /* So many steps of a row that a turn's traced ones stand for. */
 typedef struct target {
-    uint32_t turn, row;
+    uint32_t burst, row;
     double steps;
 } target;
 
@@ -21,16 +21,16 @@ typedef struct targets {
 typedef struct lending {
     jm__views *views;
     size_t board;
-    const jm__stood *stood;
+    const jm__extrapolated *extrapolated;
     const jm__tally *tally;
-    jm__stood_taker *take;
+    jm__extrapolated_taker *take;
     void *context;
 } lending;
 
-static bool add_target(targets *all, uint32_t turn, uint32_t row, double steps)
+static bool add_target(targets *all, uint32_t burst, uint32_t row, double steps)
 {
-    const uint32_t key[2] = {turn, row};
-    const target fresh = {turn, row, steps};
+    const uint32_t key[2] = {burst, row};
+    const target fresh = {burst, row, steps};
     all->at.key_size = sizeof key;
     const jm__map_value *known = jm__map_find(&all->at, key);
     if (known != NULL) {
@@ -41,32 +41,34 @@ static bool add_target(targets *all, uint32_t turn, uint32_t row, double steps)
 }
 
 /* The row of a single step, or of the requests that it worked on. */
-static bool row_of_step(jm__views *v, const jm__lap *lap, uint32_t *row)
+static bool row_of_step(jm__views *v, const jm__step_interval *step_interval, uint32_t *row)
 {
     const jm__attribution *a = v->a;
     const jm__dataset *d = a->dataset;
     bool requests = a->options.by == JM_BY_REQUEST;
-    bool mine = jm__dataset_process_has_pid(d, d->processes[lap->process].id, a->options.process_id);
+    bool mine =
+        jm__dataset_process_has_pid(d, d->processes[step_interval->process].id, a->options.process_id);
     if (requests) {
-        uint32_t batch = a->batches.of_step[lap->span];
+        uint32_t batch = a->batches.of_step[step_interval->span];
         *row = !mine ? JM_REQUESTS_OTHERS : batch == 0 ? JM_REQUESTS_NONE : JM_REQUESTS_FIRST + batch - 1;
         return true;
     }
-    size_t node =
-        mine ? jm__view_span_node(v, lap->span) : jm__tree_top(v->tree, "(other processes)", "outside");
+    size_t node = mine ? jm__view_span_node(v, step_interval->span)
+                       : jm__tree_top(v->tree, "(other processes)", "outside");
     *row = (uint32_t)node;
     return node != JM__NO_NODE;
 }
 
 static bool find_by_step(targets *out, const lending *l)
 {
-    const jm__stands *stands = l->stood->stands;
-    for (size_t i = 0; i < stands->laps.count; i++) {
-        const jm__lap *lap = &stands->laps.items[i];
+    const jm__strata *strata = l->extrapolated->strata;
+    for (size_t i = 0; i < strata->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
         uint32_t row;
-        if (!(l->stood->of_lap[i] > 0)) continue;
-        if (!row_of_step(l->views, lap, &row)) return false;
-        if (!add_target(out, stands->items.items[lap->stand].turn, row, (double)l->stood->of_lap[i]))
+        if (!(l->extrapolated->of_step_interval[i] > 0)) continue;
+        if (!row_of_step(l->views, step_interval, &row)) return false;
+        if (!add_target(out, strata->items.items[step_interval->stratum].burst, row,
+                        (double)l->extrapolated->of_step_interval[i]))
             return false;
     }
     return true;
@@ -76,56 +78,58 @@ static bool find_by_step(targets *out, const lending *l)
  * the two differ by. */
 static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, double steps)
 {
-    const jm__stood *stood = l->stood;
-    const jm__turn *turns = stood->stands->turns.items;
+    const jm__extrapolated *extrapolated = l->extrapolated;
+    const jm__traced_burst *bursts = extrapolated->strata->bursts.items;
     jm__work_cell mine = l->tally->lent.items.items[cell];
-    uint32_t turn = l->tally->lent_rows.items[mine.row].turn;
-    const double *parts = stood->parts + (size_t)of * JM_DRAWS,
+    uint32_t burst = l->tally->lent_rows.items[mine.row].burst;
+    const double *parts = extrapolated->parts + (size_t)of * JM_DRAWS,
                  *alone = l->tally->lent.off_s.items + cell * JM_DRAWS;
-    double off_s[JM_DRAWS], share = of == turn ? -steps : steps * turns[of].laps / turns[turn].laps;
+    double off_s[JM_DRAWS],
+        share = of == burst ? -steps : steps * bursts[of].step_intervals / bursts[burst].step_intervals;
     for (size_t r = 0; r < JM_DRAWS; r++)
-        off_s[r] = share * parts[r] * mine.seconds + (of == turn ? steps * alone[r] : 0);
+        off_s[r] = share * parts[r] * mine.seconds + (of == burst ? steps * alone[r] : 0);
     mine.row = row;
     mine.calls = 0;
-    mine.seconds *= of == turn ? steps : 0;
-    mine.stood_calls *= of == turn ? steps : 0;
+    mine.seconds *= of == burst ? steps : 0;
+    mine.extrapolated_calls *= of == burst ? steps : 0;
     mine.start_ns = INT64_MAX;
     mine.end_ns = INT64_MIN;
     l->take(l->context, l->board, &mine, off_s);
 }
 
 /* The turns that a cell of this one tells of: itself, and those whose partner it is. */
-static size_t told_by(uint32_t of[3], const jm__stood *stood, uint32_t turn)
+static size_t told_by(uint32_t of[3], const jm__extrapolated *extrapolated, uint32_t burst)
 {
     size_t count = 0;
-    of[count++] = turn;
-    if (turn > 0 && stood->partner[turn - 1] == turn) of[count++] = turn - 1;
-    if (turn + 1 < stood->stands->turns.count && stood->partner[turn + 1] == turn) of[count++] = turn + 1;
+    of[count++] = burst;
+    if (burst > 0 && extrapolated->partner[burst - 1] == burst) of[count++] = burst - 1;
+    if (burst + 1 < extrapolated->strata->bursts.count && extrapolated->partner[burst + 1] == burst)
+        of[count++] = burst + 1;
     return count;
 }
 
-static int by_turn(const void *a, const void *b)
+static int by_burst(const void *a, const void *b)
 {
     const target *left = a, *right = b;
-    if (left->turn != right->turn) return left->turn < right->turn ? -1 : 1;
+    if (left->burst != right->burst) return left->burst < right->burst ? -1 : 1;
     return (left->row > right->row) - (left->row < right->row);
 }
 
 /* Each cell, to all rows of its turn. */
 static bool give_by_step(const lending *l, targets *all)
 {
-    size_t turns = l->stood->stands->turns.count, cells = l->tally->lent.items.count;
-    size_t *first = calloc(turns + 2, sizeof *first);
+    size_t bursts = l->extrapolated->strata->bursts.count, cells = l->tally->lent.items.count;
+    size_t *first = calloc(bursts + 2, sizeof *first);
     if (first == NULL) return false;
-    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_turn);
-    for (size_t t = 0, i = 0; t <= turns; t++) {
-        while (i < all->count && all->items[i].turn < t)
+    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_burst);
+    for (size_t t = 0, i = 0; t <= bursts; t++) {
+        while (i < all->count && all->items[i].burst < t)
             i++;
         first[t] = i;
     }
     for (size_t c = 0; c < cells; c++) {
-        uint32_t turn = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].turn, of[3];
-        size_t count = told_by(of, l->stood, turn);
+        uint32_t burst = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].burst, of[3];
+        size_t count = told_by(of, l->extrapolated, burst);
         for (size_t k = 0; k < count; k++)
             for (size_t i = first[of[k]]; i < first[of[k] + 1]; i++)
                 give(l, c, of[k], all->items[i].row, all->items[i].steps);
@@ -134,14 +138,14 @@ static bool give_by_step(const lending *l, targets *all)
     return true;
 }
 
-static void give_to_stands(const lending *l, size_t cell, uint32_t row, uint32_t turn)
+static void give_to_strata(const lending *l, size_t cell, uint32_t row, uint32_t burst)
 {
-    const jm__stands *stands = l->stood->stands;
-    for (size_t s = stands->turns.count; s < stands->items.count; s++) {
-        const jm__stand *stand = &stands->items.items[s];
-        if (stand->turn != turn || !(l->stood->steps[s] > 0)) continue;
-        size_t node = jm__view_stood_node(l->views, row, stand->span);
-        if (node != JM__NO_NODE) give(l, cell, turn, (uint32_t)node, l->stood->steps[s]);
+    const jm__strata *strata = l->extrapolated->strata;
+    for (size_t s = strata->bursts.count; s < strata->items.count; s++) {
+        const jm__stratum *stratum = &strata->items.items[s];
+        if (stratum->burst != burst || !(l->extrapolated->steps[s] > 0)) continue;
+        size_t node = jm__view_extrapolated_node(l->views, row, stratum->span);
+        if (node != JM__NO_NODE) give(l, cell, burst, (uint32_t)node, l->extrapolated->steps[s]);
     }
 }
 
@@ -151,18 +155,18 @@ static void give_to_others(const lending *l)
     for (size_t c = 0; c < l->tally->lent.items.count; c++) {
         const jm__lent_row from = l->tally->lent_rows.items[l->tally->lent.items.items[c].row];
         uint32_t of[3];
-        size_t count = told_by(of, l->stood, from.turn);
+        size_t count = told_by(of, l->extrapolated, from.burst);
         for (size_t k = 0; k < count; k++)
-            give_to_stands(l, c, from.row, of[k]);
+            give_to_strata(l, c, from.row, of[k]);
     }
 }
 
-bool jm__stood_rows_each(jm__views *v, size_t b, jm__stood_taker *take, void *context)
+bool jm__extrapolated_rows_each(jm__views *v, size_t b, jm__extrapolated_taker *take, void *context)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const lending l = {v, b, &part->stood, &part->work->tally, take, context};
-    if (part->stood.stands == NULL || l.tally->lent.items.count == 0) return true;
-    if (part->stood.rows != JM_STOOD_BY_STEP) {
+    const lending l = {v, b, &part->extrapolated, &part->work->tally, take, context};
+    if (part->extrapolated.strata == NULL || l.tally->lent.items.count == 0) return true;
+    if (part->extrapolated.rows != JM_EXTRAPOLATED_BY_STEP) {
         give_to_others(&l);
         return true;
     }
@@ -173,24 +177,25 @@ bool jm__stood_rows_each(jm__views *v, size_t b, jm__stood_taker *take, void *co
     return fine;
 }
 
-void jm__stood_calls_add(jm__views *v, size_t node, size_t span)
+void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
 {
-    const jm__stood *stood = &v->a->stood;
-    uint32_t number = stood->stands == NULL ? 0 : stood->stands->lap_of_span[span];
-    if (number == 0 || !jm__lap_stands(&stood->stands->laps.items[number - 1])) return;
-    const jm__stands *stands = stood->stands;
-    uint32_t turn = stands->laps.items[number - 1].stand;
-    v->tree->nodes.items[node].stood_calls += stood->in_row[turn];
-    if (!stood->lends[turn] || stood->rows != JM_STOOD_IN_ROWS) return;
-    for (size_t s = stands->turns.count; s < stands->items.count; s++) {
-        if (stands->items.items[s].turn != turn || !(stood->steps[s] > 0)) continue;
-        size_t other = jm__view_stood_node(v, node, stands->items.items[s].span);
-        if (other != JM__NO_NODE) v->tree->nodes.items[other].stood_calls += stood->steps[s];
+    const jm__extrapolated *extrapolated = &v->a->extrapolated;
+    uint32_t number = extrapolated->strata == NULL ? 0 : extrapolated->strata->step_interval_of_span[span];
+    if (number == 0 || !jm__step_interval_strata(&extrapolated->strata->step_intervals.items[number - 1]))
+        return;
+    const jm__strata *strata = extrapolated->strata;
+    uint32_t burst = strata->step_intervals.items[number - 1].stratum;
+    v->tree->nodes.items[node].extrapolated_calls += extrapolated->in_row[burst];
+    if (!extrapolated->lends[burst] || extrapolated->rows != JM_EXTRAPOLATED_IN_ROWS) return;
+    for (size_t s = strata->bursts.count; s < strata->items.count; s++) {
+        if (strata->items.items[s].burst != burst || !(extrapolated->steps[s] > 0)) continue;
+        size_t other = jm__view_extrapolated_node(v, node, strata->items.items[s].span);
+        if (other != JM__NO_NODE) v->tree->nodes.items[other].extrapolated_calls += extrapolated->steps[s];
     }
 }
 
 /* The phase that a step lies in; JM__NO_SPAN: in none. */
-static size_t stood_phase(const jm__attribution *a, size_t step)
+static size_t extrapolated_phase(const jm__attribution *a, size_t step)
 {
     size_t span = step;
     while (span != JM__NO_SPAN && a->dataset->spans[span].kind != JM_SPAN_PHASE)
@@ -198,26 +203,27 @@ static size_t stood_phase(const jm__attribution *a, size_t step)
     return span;
 }
 
-void jm__stood_idle_off(jm__views *v, size_t b, size_t node, int state, double share)
+void jm__extrapolated_idle_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->stood.stands == NULL || !part->fit.known) return;
+    if (part->extrapolated.strata == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state];
     jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * power_w);
 }
 
 /* What tracing made in the steps of a turn is off by, against all other idle time: a share of it, in a state.
  */
-static void stood_tracing_off(jm__views *v, size_t b, size_t node, size_t turn, int state, double share)
+static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t burst, int state,
+                                     double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->stood.stands == NULL || !part->fit.known) return;
+    if (part->extrapolated.strata == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
-    const jm__stands *stands = part->stood.stands;
+    const jm__strata *strata = part->extrapolated.strata;
     uint32_t kind =
-        stands->whole_of.items[stands->turns.items[turn].kind - 1]; /* errors of its turns are as one */
+        strata->whole_of.items[strata->bursts.items[burst].kind - 1]; /* errors of its turns are as one */
     for (size_t r = 0; r < JM_DRAWS; r++)
-        off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.turns[turn].tracing_u_s;
+        off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.bursts[burst].tracing_u_s;
     jm__draws_add(v->tree, node, b, off_s, power_w);
 }
 
@@ -329,8 +335,8 @@ static const char *const texts[JM_IDLE_CAUSES] = {
 static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__tally *tally = &v->a->boards[b].work->tally;
-    for (size_t t = 0; t < v->a->boards[b].stood.stands->turns.count; t++)
-        if (tally->turns[t].tracing_u_s > 0) stood_tracing_off(v, b, node, t, state, share);
+    for (size_t t = 0; t < v->a->boards[b].extrapolated.strata->bursts.count; t++)
+        if (tally->bursts[t].tracing_u_s > 0) extrapolated_tracing_off(v, b, node, t, state, share);
 }
 
 /* What a cause is off by: its share of what all are, but that what tracing made does not stand for other
@@ -350,7 +356,7 @@ static void add_off(jm__views *v, size_t b, size_t node, size_t cause)
             add_tracing_off(v, b, node, state, seconds / made_s);
             continue;
         }
-        jm__stood_idle_off(v, b, node, state, seconds / all_s);
+        jm__extrapolated_idle_off(v, b, node, state, seconds / all_s);
         if (made_s > 0) add_tracing_off(v, b, node, state, -seconds / all_s);
     }
 }
@@ -364,7 +370,7 @@ static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
     size_t first = v->a->boards[b].first_column + work->columns.class_columns;
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
         jm__tree_add_busy(v->tree, node, b, first + state, work->tally.idle_s[state][cause]);
-    if (v->a->boards[b].stood.stands != NULL) add_off(v, b, node, cause);
+    if (v->a->boards[b].extrapolated.strata != NULL) add_off(v, b, node, cause);
 }
 
 static bool lasts(const jm__tally *tally, size_t cause)
@@ -382,7 +388,7 @@ static void add_whole(jm__views *v, size_t b, size_t idle)
         jm__tree_add_busy(v->tree, idle, b, v->a->boards[b].first_column + k, work->seconds[k]);
 }
 
-void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
+void jm__idle_add(jm__views *v, jm__dominant *dominant, size_t b)
 {
     const jm__board_work *work = v->a->boards[b].work;
     size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
@@ -395,8 +401,8 @@ void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
         if (work->tally.gaps[cause] > 0 || lasts(&work->tally, cause)) add_cause(v, b, idle, cause);
     for (size_t i = 0; i < work->tally.waits.items.count && !v->tree->failed; i++) {
         const jm__work_cell *wait = &work->tally.waits.items.items[i];
-        jm__mostly_add(mostly, jm__view_node_under(v, idle, texts[wait->row], "gap"), wait->use,
-                       wait->seconds);
+        jm__dominant_add(dominant, jm__view_node_under(v, idle, texts[wait->row], "gap"), wait->use,
+                         wait->seconds);
     }
 }
 
@@ -434,22 +440,22 @@ static bool add_idle(void *context, size_t section, uint32_t column, double seco
 }
 
 /* Of steps that traced ones stand for, in the phases that they lie in. */
-static void add_stood(jm__views *v, size_t b)
+static void add_extrapolated(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const jm__stands *stands = part->stood.stands;
+    const jm__strata *strata = part->extrapolated.strata;
     uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
     double all_s = 0;
-    for (size_t s = 0; s < stands->items.count; s++)
+    for (size_t s = 0; s < strata->items.count; s++)
         for (int state = 0; state < JM_IDLE_STATES; state++)
-            all_s += part->work->tally.stood_idle_s[s][state];
-    for (size_t s = 0; all_s > 0 && s < stands->items.count; s++) {
-        const double *idle_s = part->work->tally.stood_idle_s[s];
+            all_s += part->work->tally.extrapolated_idle_s[s][state];
+    for (size_t s = 0; all_s > 0 && s < strata->items.count; s++) {
+        const double *idle_s = part->work->tally.extrapolated_idle_s[s];
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
             if (idle_s[state] == 0) continue;
-            size_t node = idle_node(v, stood_phase(v->a, stands->items.items[s].span));
+            size_t node = idle_node(v, extrapolated_phase(v->a, strata->items.items[s].span));
             jm__tree_add_busy(v->tree, node, b, first + state, idle_s[state]);
-            jm__stood_idle_off(v, b, node, (int)state, idle_s[state] / all_s);
+            jm__extrapolated_idle_off(v, b, node, (int)state, idle_s[state] / all_s);
         }
     }
 }
@@ -458,21 +464,21 @@ static void add_stood(jm__views *v, size_t b)
 static void part_tracing(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const jm__stands *stands = part->stood.stands;
+    const jm__strata *strata = part->extrapolated.strata;
     uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
-    for (size_t t = 0; t < stands->turns.count; t++) {
-        const double *made_s = part->work->tally.turns[t].tracing_s;
+    for (size_t t = 0; t < strata->bursts.count; t++) {
+        const double *made_s = part->work->tally.bursts[t].tracing_s;
         double all_s = 0;
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++)
             all_s += made_s[state];
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
             if (made_s[state] == 0) continue;
-            size_t idle = idle_node(v, stood_phase(v->a, stands->items.items[t].span));
+            size_t idle = idle_node(v, extrapolated_phase(v->a, strata->items.items[t].span));
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
             jm__tree_add_busy(v->tree, idle, b, first + state, -made_s[state]);
             jm__tree_add_busy(v->tree, node, b, first + state, made_s[state]);
-            stood_tracing_off(v, b, idle, t, (int)state, -made_s[state] / all_s);
-            stood_tracing_off(v, b, node, t, (int)state, made_s[state] / all_s);
+            extrapolated_tracing_off(v, b, idle, t, (int)state, -made_s[state] / all_s);
+            extrapolated_tracing_off(v, b, node, t, (int)state, made_s[state] / all_s);
         }
     }
 }
@@ -482,8 +488,8 @@ jm_status jm__phase_idle(jm__views *v, size_t b, jm_error *err)
     idle_target to = {v, b};
     const jm__idle_walk walk = {is_phase, add_idle, &to};
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
-    if (v->a->boards[b].stood.stands == NULL) return JM_OK;
-    add_stood(v, b);
+    if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;
+    add_extrapolated(v, b);
     part_tracing(v, b);
     return JM_OK;
 }

@@ -8,17 +8,18 @@
 #include "attribute/rollup/views.h"
 
 /* A cell of such a row, and what it is off by: [JM_DRAWS] seconds. */
-typedef void jm__stood_taker(void *context, size_t board, const jm__work_cell *cell, const double *off_s);
+typedef void jm__extrapolated_taker(void *context, size_t board, const jm__work_cell *cell,
+                                    const double *off_s);
 
 /* All of a board, after its pass. False if memory is out. */
-bool jm__stood_rows_each(jm__views *views, size_t board, jm__stood_taker *take, void *context);
+bool jm__extrapolated_rows_each(jm__views *views, size_t board, jm__extrapolated_taker *take, void *context);
 
 /* For how many calls a span of a traced step stands: in its own row, and in rows of other kinds of steps. */
-void jm__stood_calls_add(jm__views *views, size_t node, size_t span);
+void jm__extrapolated_calls_add(jm__views *views, size_t node, size_t span);
 
 /* What the work of a board is off by in each draw, its idle time is off by the other way round: such a share
  * of that, in a state, is a node's. */
-void jm__stood_idle_off(jm__views *views, size_t board, size_t node, int state, double share);
+void jm__extrapolated_idle_off(jm__views *views, size_t board, size_t node, int state, double share);
 
 /* A walk over the idle time of a board, and over the spans that it lies in. */
 
@@ -34,7 +35,7 @@ jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *
                               jm_error *err);
 
 /* Add that of a board, with what its gaps came before. */
-void jm__idle_add(jm__views *views, jm__mostly *mostly, size_t board);
+void jm__idle_add(jm__views *views, jm__dominant *dominant, size_t board);
 
 /* The row of what tracing made, inside one of idle time. */
 size_t jm__view_tracing_node(jm__views *views, size_t idle);

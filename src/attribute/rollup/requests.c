@@ -18,7 +18,7 @@ jm_status jm__request_rows_begin(jm__request_rows *rows, const jm__attribution *
 {
     *rows = (jm__request_rows){.batches = &a->batches, .cell_at = {.key_size = 2 * sizeof(uint32_t)}};
     rows->sums = calloc(a->batches.items.count + 1, sizeof *rows->sums);
-    if (jm__stands_any(&a->stands)) {
+    if (jm__strata_any(&a->strata)) {
         rows->off_j = calloc((a->batches.items.count + 1) * JM_DRAWS, sizeof *rows->off_j);
         if (rows->off_j == NULL) return jm__no_memory(err, "jm__request_rows_begin");
     }
@@ -116,28 +116,29 @@ static void add_step_off(const idle_target *to, size_t step, int state, double s
         jm__request_off_add(to->rows, to->views, batch - 1, to->board, part->work->tally.off_s,
                             -share * power_w);
     else
-        jm__stood_idle_off(to->views, to->board, jm__tree_top(to->views->tree, "(idle)", "idle"), state,
-                           share);
+        jm__extrapolated_idle_off(to->views, to->board, jm__tree_top(to->views->tree, "(idle)", "idle"),
+                                  state, share);
 }
 
 /* Of steps that traced ones stand for: each has its part of what they were idle. */
-static bool add_stood(const idle_target *to)
+static bool add_extrapolated(const idle_target *to)
 {
     const jm__board_part *part = &to->views->a->boards[to->board];
-    const jm__stood *stood = &part->stood;
+    const jm__extrapolated *extrapolated = &part->extrapolated;
     double all_s = 0;
     bool fine = true;
-    for (size_t s = 0; s < stood->stands->items.count; s++)
+    for (size_t s = 0; s < extrapolated->strata->items.count; s++)
         for (int state = 0; state < JM_IDLE_STATES; state++)
-            all_s += part->work->tally.stood_idle_s[s][state];
-    for (size_t i = 0; fine && all_s > 0 && i < stood->stands->laps.count; i++) {
-        const jm__lap *lap = &stood->stands->laps.items[i];
-        if (!(stood->of_lap[i] > 0)) continue;
-        double part_of = (double)stood->of_lap[i] / stood->steps[lap->stand];
+            all_s += part->work->tally.extrapolated_idle_s[s][state];
+    for (size_t i = 0; fine && all_s > 0 && i < extrapolated->strata->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &extrapolated->strata->step_intervals.items[i];
+        if (!(extrapolated->of_step_interval[i] > 0)) continue;
+        double part_of =
+            (double)extrapolated->of_step_interval[i] / extrapolated->steps[step_interval->stratum];
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double idle_s = part_of * part->work->tally.stood_idle_s[lap->stand][state];
-            fine = add_step_idle(to, lap->span, state, idle_s);
-            if (idle_s > 0) add_step_off(to, lap->span, state, idle_s / all_s);
+            double idle_s = part_of * part->work->tally.extrapolated_idle_s[step_interval->stratum][state];
+            fine = add_step_idle(to, step_interval->span, state, idle_s);
+            if (idle_s > 0) add_step_off(to, step_interval->span, state, idle_s / all_s);
         }
     }
     return fine;
@@ -147,19 +148,19 @@ static bool add_stood(const idle_target *to)
 static bool part_tracing(const idle_target *to)
 {
     const jm__board_part *part = &to->views->a->boards[to->board];
-    const jm__stands *stands = part->stood.stands;
+    const jm__strata *strata = part->extrapolated.strata;
     jm__views *v = to->views;
     bool fine = true;
-    for (size_t i = 0; fine && i < stands->laps.count; i++) {
-        const jm__lap *lap = &stands->laps.items[i];
-        if (!jm__lap_stands(lap)) continue;
-        double each = 1 / (double)stands->turns.items[lap->stand].laps;
+    for (size_t i = 0; fine && i < strata->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
+        if (!jm__step_interval_strata(step_interval)) continue;
+        double each = 1 / (double)strata->bursts.items[step_interval->stratum].step_intervals;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double made_s = each * part->work->tally.turns[lap->stand].tracing_s[state];
+            double made_s = each * part->work->tally.bursts[step_interval->stratum].tracing_s[state];
             if (made_s == 0) continue;
             size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
-            fine = add_step_idle(to, lap->span, state, -made_s);
+            fine = add_step_idle(to, step_interval->span, state, -made_s);
             if (node == JM__NO_NODE) continue;
             v->tree->nodes.items[node].spent.busy_s += made_s;
             jm__tree_add(v->tree, node,
@@ -175,8 +176,8 @@ jm_status jm__request_idle(jm__request_rows *rows, jm__views *v, size_t b, jm_er
     idle_target to = {rows, v, b};
     const jm__idle_walk walk = {is_shared_step, add_idle, &to};
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
-    if (v->a->boards[b].stood.stands == NULL) return JM_OK;
-    return add_stood(&to) && part_tracing(&to) ? JM_OK : jm__no_memory(err, "jm__request_idle");
+    if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;
+    return add_extrapolated(&to) && part_tracing(&to) ? JM_OK : jm__no_memory(err, "jm__request_idle");
 }
 
 static void count_steps(jm__request_rows *rows, const jm__attribution *a)

@@ -230,7 +230,7 @@ static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *
     if (!wait && a->work.classes.items[a->work.uses.items.items[cell->use].class_index].waits) return;
     for (size_t n = node; n != JM__NO_NODE; n = kernels || wait ? up_to_wait(v, n) : JM__NO_NODE) {
         v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
-        v->tree->nodes.items[n].stood_calls += cell->stood_calls;
+        v->tree->nodes.items[n].extrapolated_calls += cell->extrapolated_calls;
     }
 }
 
@@ -253,7 +253,7 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     size_t node = node_of_cell(v, b, &own);
     if (node == JM__NO_NODE) return;
     add_time(v, b, node, &rated, 1);
-    if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
+    if (a->options.by == JM_BY_KERNEL) jm__dominant_add(&rollup->dominant, node, cell->use, cell->seconds);
     add_calls(v, b, node, &own);
 }
 
@@ -264,7 +264,7 @@ static void add_work(jm__rollup *rollup, size_t b)
     for (size_t i = 0; i < work->items.count && !v->tree->failed; i++)
         add_cell(rollup, b, &work->items.items[i],
                  work->draws > 0 ? work->off_s.items + i * work->draws : NULL);
-    if (!jm__stood_rows_each(v, b, add_cell, rollup)) v->tree->failed = true;
+    if (!jm__extrapolated_rows_each(v, b, add_cell, rollup)) v->tree->failed = true;
 }
 
 /* What needs no fit: a board's own row, and CPU packages in all other views. */
@@ -312,7 +312,7 @@ static bool is_always_recorded(const jm__span *span)
 /* A phase may begin before the first step of its that is told. */
 static bool holds_steps(const jm__attribution *a, const jm__span *span)
 {
-    return a->stands.laps.count > 0 && jm__span_kind_is_container(span->kind) &&
+    return a->strata.step_intervals.count > 0 && jm__span_kind_is_container(span->kind) &&
            !jm__told_is_step(&a->told, span);
 }
 
@@ -322,18 +322,20 @@ static bool counts(const jm__attribution *a, const jm__span *span)
 {
     const jm__process *process = jm__dataset_process(a->dataset, span->process_id);
     if (!jm__windows_hold(holds_steps(a, span) ? &a->asked : &a->windows, span->start_ns)) return false;
-    if (a->stood.stands == NULL || process == NULL || is_always_recorded(span)) return true;
-    return !jm__stands_hide(&a->stands, (size_t)(process - a->dataset->processes), span->start_ns);
+    if (a->extrapolated.strata == NULL || process == NULL || is_always_recorded(span)) return true;
+    return !jm__strata_hide(&a->strata, (size_t)(process - a->dataset->processes), span->start_ns);
 }
 
 /* Does it stand for others? */
-static bool stands(const jm__attribution *a, size_t i)
+static bool strata(const jm__attribution *a, size_t i)
 {
     const jm__span *span = &a->dataset->spans[i];
-    if (a->stood.stands == NULL || is_always_recorded(span) || a->options.by == JM_BY_SPAN) return false;
-    uint32_t lap = a->stands.lap_of_span[i];
-    return lap != 0 && jm__lap_stands(&a->stands.laps.items[lap - 1]) &&
-           a->stood.of_turn[a->stands.laps.items[lap - 1].stand] > 0;
+    if (a->extrapolated.strata == NULL || is_always_recorded(span) || a->options.by == JM_BY_SPAN)
+        return false;
+    uint32_t step_interval = a->strata.step_interval_of_span[i];
+    return step_interval != 0 &&
+           jm__step_interval_strata(&a->strata.step_intervals.items[step_interval - 1]) &&
+           a->extrapolated.of_burst[a->strata.step_intervals.items[step_interval - 1].stratum] > 0;
 }
 
 static void count_span(jm__views *v, size_t i, bool own)
@@ -353,7 +355,7 @@ static void count_span(jm__views *v, size_t i, bool own)
         jm__amounts_add(v->tree, a, node, i);
     if (own && a->options.by != JM_BY_LAYER)
         jm__tree_seen_on_host(v->tree, node, span->start_ns, jm__span_end_ns(a->dataset, span));
-    if (!again && !inner && stands(a, i)) jm__stood_calls_add(v, node, i);
+    if (!again && !inner && strata(a, i)) jm__extrapolated_calls_add(v, node, i);
 }
 
 /* Calls of layers, types and phases are spans, not kernels. */
@@ -364,21 +366,21 @@ static void count_spans(jm__views *v)
     for (size_t i = 0; i < d->span_count && !v->tree->failed; i++) {
         const jm__span *span = &d->spans[i];
         bool own = counts(a, span);
-        if ((!own && !stands(a, i)) || is_no_call(span, a->options.by)) continue;
+        if ((!own && !strata(a, i)) || is_no_call(span, a->options.by)) continue;
         if (!jm__dataset_process_has_pid(d, span->process_id, a->options.process_id)) continue;
         count_span(v, i, own);
     }
 }
 
 /* Calls that steps stand for, and what these moved, by what those of traced steps did. */
-static void add_stood_calls(jm__tree *tree)
+static void add_extrapolated_calls(jm__tree *tree)
 {
     for (size_t n = 0; n < tree->nodes.count; n++) {
         jm__node *node = &tree->nodes.items[n];
-        int64_t own = node->calls; /* kernels, as stood_calls are: a call may be several */
-        node->calls += llround(node->stood_calls);
-        if (node->told + node->untold == 0 || own == 0 || !(node->stood_calls > 0)) continue;
-        double more = 1 + node->stood_calls / (double)own;
+        int64_t own = node->calls; /* kernels, as extrapolated_calls are: a call may be several */
+        node->calls += llround(node->extrapolated_calls);
+        if (node->told + node->untold == 0 || own == 0 || !(node->extrapolated_calls > 0)) continue;
+        double more = 1 + node->extrapolated_calls / (double)own;
         node->bytes *= more;
         node->ran_s *= more;
         node->exposed_s *= more;
@@ -418,7 +420,7 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
         else if (fitted && by == JM_BY_REQUEST)
             JM_TRY(jm__request_idle(&rollup->requests, v, b, err));
         else if (fitted && by != JM_BY_BOARD)
-            jm__idle_add(v, &rollup->mostly, b);
+            jm__idle_add(v, &rollup->dominant, b);
         if (by == JM_BY_BOARD || (!fitted && a->boards[b].counted)) add_measured(v, b);
     }
     return JM_OK;
@@ -437,15 +439,15 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
     jm__views *v = &rollup->views;
     jm_by by = v->a->options.by;
     JM_TRY(jm__views_take_classes(v, err));
-    if (!jm__mostly_begin(&rollup->mostly, v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
+    if (!jm__dominant_begin(&rollup->dominant, v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
     if (!jm__draws_begin(v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
     JM_TRY(add_boards(rollup, err));
-    jm__mostly_give(&rollup->mostly);
+    jm__dominant_give(&rollup->dominant);
     if (by == JM_BY_REQUEST && !jm__request_rows_share(&rollup->requests, v)) v->tree->failed = true;
     if (by != JM_BY_KERNEL && by != JM_BY_BOARD && by != JM_BY_REQUEST) count_spans(v);
-    add_stood_calls(v->tree);
+    add_extrapolated_calls(v->tree);
     jm__draws_close(v->tree, v->a);
-    if (by == JM_BY_PHASE && !jm__measure_phases(v)) return jm__no_memory(err, "jm__rollup_fill");
+    if (by == JM_BY_PHASE && !jm__measured_phases(v)) return jm__no_memory(err, "jm__rollup_fill");
     if (v->tree->full)
         return jm__fail(err, JM_LIMIT, 0, NULL,
                         "the report would have more than %d rows; ask for a shorter time or one phase",
@@ -459,5 +461,5 @@ void jm__rollup_free(jm__rollup *rollup)
 {
     jm__views_free(&rollup->views);
     jm__request_rows_free(&rollup->requests);
-    jm__mostly_free(&rollup->mostly);
+    jm__dominant_free(&rollup->dominant);
 }

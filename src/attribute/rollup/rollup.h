@@ -8,7 +8,7 @@
 
 typedef struct jm__rollup {
     jm__views views;
-    jm__mostly mostly;
+    jm__dominant dominant;
     jm__request_rows requests; /* by="request" alone */
     jm__row_of rows;           /* for the pass */
 } jm__rollup;

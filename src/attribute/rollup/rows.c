@@ -467,21 +467,23 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
 /* What tracing made, at the power of each state. */
 static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
 {
-    const jm__stands *stands = &a->stands;
+    const jm__strata *strata = &a->strata;
     t->traced_steps = t->unmatched_steps = -1;
     t->tracing_slow_down = t->tracing_s = t->tracing_energy_j = NAN;
-    if (stands->laps.count == 0) return;
+    if (strata->step_intervals.count == 0) return;
     t->traced_steps = 0;
-    for (size_t i = 0; i < stands->laps.count; i++) {
-        const jm__lap *lap = &stands->laps.items[i];
-        const jm__process *process = &a->dataset->processes[lap->process];
+    for (size_t i = 0; i < strata->step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
+        const jm__process *process = &a->dataset->processes[step_interval->process];
         bool mine = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
-        bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
-        t->traced_steps += mine && is_step && lap->traced && jm__windows_hold(&a->windows, lap->start_ns);
+        bool is_step =
+            jm__told_is_step(&a->told, &a->dataset->spans[step_interval->span]); /* or a phase without any */
+        t->traced_steps += mine && is_step && step_interval->traced &&
+                           jm__windows_hold(&a->windows, step_interval->start_ns);
     }
-    t->unmatched_steps = (int64_t)stands->missing;
-    t->tracing_slow_down = stands->slow_down;
-    if (isnan(stands->slow_down)) return;
+    t->unmatched_steps = (int64_t)strata->missing;
+    t->tracing_slow_down = strata->slow_down;
+    if (isnan(strata->slow_down)) return;
     t->tracing_s = t->tracing_energy_j = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -618,9 +620,9 @@ static void find_covariance(sharing *s)
         size_t first = s->a->boards[b].first_column;
         if (!s->a->boards[b].wanted || fit->covariance == NULL) continue;
         jm__matrix_apply(s->covariance + first, fit->covariance, s->seconds + first, fit->columns);
-        for (size_t k = 0; fit->uneven != NULL && k < fit->columns; k++)
+        for (size_t k = 0; fit->class_variance != NULL && k < fit->columns; k++)
             s->covariance[first + k] +=
-                fit->uneven[k].square * (fit->uneven[k].seconds - s->seconds[first + k]);
+                fit->class_variance[k].square * (fit->class_variance[k].seconds - s->seconds[first + k]);
     }
 }
 
@@ -644,7 +646,7 @@ static void find_most(sharing *s)
         const jm__fit *fit = &s->a->boards[b].fit;
         for (size_t k = 0; k < fit->columns; k++)
             s->most_w[s->a->boards[b].first_column + k] =
-                fit->prior.most_w != NULL ? fit->prior.most_w[k] : INFINITY;
+                fit->joint_prior.most_w != NULL ? fit->joint_prior.most_w[k] : INFINITY;
     }
 }
 
@@ -677,8 +679,8 @@ static jm_status share_all(sharing *s, size_t *begin, jm_error *err)
 
 /* After adding up. Adds to self_j of the rows within each whole, and to the sums of those around them, their
  * shares of what is left. */
-static jm_status wholes_share(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
-                              jm_error *err)
+static jm_status phase_totals_share(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
+                                    jm_error *err)
 {
     sharing s = {.subtotals = subtotals, .tree = tree, .a = a};
     size_t count = tree->nodes.count, *begin = NULL;
@@ -720,8 +722,8 @@ typedef struct maker {
     jm__subtotal *sub;
     jm__means means;
     jm__row_order order;
-    double *stood_u_j;    /* [nodes]: for steps that traced ones stand for; NULL: there are none */
-    jm__board_set boards; /* of the last row: mostly those of the next one */
+    double *extrapolated_u_j; /* [nodes]: for steps that traced ones stand for; NULL: there are none */
+    jm__board_set boards;     /* of the last row: mostly those of the next one */
     const char *boards_text;
 } maker;
 
@@ -749,7 +751,7 @@ jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub)
     /* Most of it shares columns. */
     bool merged = sub->spent.merged_s > 0.5 * sub->spent.busy_s;
     if (merged) return JM_PROVENANCE_WEAK;
-    return sub->energy.decided ? JM_PROVENANCE_FITTED : sub->energy.believed;
+    return sub->energy.decided ? JM_PROVENANCE_FITTED : sub->energy.assumed;
 }
 
 /* A field that nobody sets is missing, not 0. */
@@ -761,9 +763,9 @@ static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *s
         row->forward_share = sub->spent.forward_j / sub->spent.work_j;
         row->backward_share = sub->spent.backward_j / sub->spent.work_j;
     }
-    if (node->mostly_at == NULL) return;
-    row->mostly_at = node->mostly_at;
-    row->mostly_share = node->mostly_share;
+    if (node->dominant_at == NULL) return;
+    row->dominant_at = node->dominant_at;
+    row->dominant_share = node->dominant_share;
 }
 
 /* A part of the bytes is not told as if it were all. */
@@ -782,7 +784,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     const jm__subtotal *sub = &m->sub[n];
     double half_j = hypot(sub->energy.half_j, JM_NORMAL_95 * hypot(sub->measured_u_j, sub->whole_u_j));
     if (node->whole) half_j = JM_NORMAL_95 * node->whole_u_j;
-    if (m->stood_u_j != NULL) half_j = hypot(half_j, JM_NORMAL_95 * m->stood_u_j[n]);
+    if (m->extrapolated_u_j != NULL) half_j = hypot(half_j, JM_NORMAL_95 * m->extrapolated_u_j[n]);
     *row = nothing_yet;
     row->name = node->name;
     row->path = node->path;
@@ -848,8 +850,8 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
 {
     JM_TRY(jm__means_find(&m->means, m->a, err));
     JM_TRY(subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
-    JM_TRY(wholes_share(m->sub, m->tree, m->a, err));
-    if (!jm__draws_u_j(&m->stood_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
+    JM_TRY(phase_totals_share(m->sub, m->tree, m->a, err));
+    if (!jm__draws_u_j(&m->extrapolated_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
     JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->options.by, err));
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");
     for (size_t i = 0; i < m->tree->nodes.count; i++) {
@@ -877,7 +879,7 @@ jm_status jm__rows_make(jm__rows *rows, jm_report_totals *totals, jm__tree *tree
     jm_status status = m.sub != NULL ? make(rows, totals, &m, err) : jm__no_memory(err, "jm__rows_make");
     subtotals_free(m.sub, tree->nodes.count);
     jm__row_order_free(&m.order);
-    free(m.stood_u_j);
+    free(m.extrapolated_u_j);
     jm__means_free(&m.means);
     return status;
 }

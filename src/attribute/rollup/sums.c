@@ -87,8 +87,8 @@ static void find_off(part_sum *sum, const jm__sums *s)
 {
     for (size_t b = 0; b < s->a->dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
-        for (size_t k = 0; part->fit.uneven != NULL && k < part->fit.columns; k++) {
-            double all_s = part->fit.uneven[k].seconds;
+        for (size_t k = 0; part->fit.class_variance != NULL && k < part->fit.columns; k++) {
+            double all_s = part->fit.class_variance[k].seconds;
             sum->mean[part->first_column + k] = all_s > 0 ? sum->seconds[part->first_column + k] / all_s : 0;
         }
     }
@@ -122,7 +122,7 @@ static void add_up(part_sum *sum, const jm__sums *s)
 static int by_part_column_and_row(const void *a, const void *b)
 {
     const jm__cell *left = a, *right = b;
-    if (left->alike != right->alike) return left->alike < right->alike ? -1 : 1;
+    if (left->transfer != right->transfer) return left->transfer < right->transfer ? -1 : 1;
     if (left->column != right->column) return left->column < right->column ? -1 : 1;
     return (left->node > right->node) - (left->node < right->node);
 }
@@ -135,11 +135,11 @@ static jm_status add_shared(part_sum *sum, const jm__sums *s, jm_error *err)
     if (cells == NULL) return jm__no_memory(err, "jm_report_sum");
     for (size_t i = 0; i < s->tree->shared.count; i++) {
         const jm__cell *cell = &s->tree->shared.items[i];
-        if (sum->in[cell->node] && !sum->in[cell->alike]) cells[count++] = *cell;
+        if (sum->in[cell->node] && !sum->in[cell->transfer]) cells[count++] = *cell;
     }
     if (count > 1) qsort(cells, count, sizeof *cells, by_part_column_and_row);
     for (size_t i = 0, first = 0; i < count; i++) {
-        bool same = cells[i].alike == cells[first].alike && cells[i].column == cells[first].column;
+        bool same = cells[i].transfer == cells[first].transfer && cells[i].column == cells[first].column;
         if (!same) first = i;
         if (cells[i].node != cells[first].node) continue; /* another row has the same */
         jm__energy energy = jm__energy_of(s->a, &cells[i], 1);
@@ -187,8 +187,8 @@ static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
 
 /* Rows are taken to differ from their columns' means each by itself (sums.c), but calls of one layer, as
  * spans, differ alike: what that adds. */
-static jm_status alike_covariance(const part_sum *left, const part_sum *right, const jm__sums *s,
-                                  double *out_j2, jm_error *err)
+static jm_status transfer_covariance(const part_sum *left, const part_sum *right, const jm__sums *s,
+                                     double *out_j2, jm_error *err)
 {
     size_t cells = s->tree->cells.count;
     double *sums_s[] = {calloc(cells + 1, sizeof(double)), calloc(cells + 1, sizeof(double))};
@@ -196,19 +196,19 @@ static jm_status alike_covariance(const part_sum *left, const part_sum *right, c
     bool fine = sums_s[0] != NULL && sums_s[1] != NULL && square != NULL;
     for (size_t b = 0; fine && b < s->a->dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
-        for (size_t k = 0; part->fit.uneven != NULL && k < part->fit.columns; k++)
-            square[part->first_column + k] = pow(part->fit.misfit * part->fit.power_w[k], 2);
+        for (size_t k = 0; part->fit.class_variance != NULL && k < part->fit.columns; k++)
+            square[part->first_column + k] = pow(part->fit.discrepancy * part->fit.power_w[k], 2);
     }
     for (size_t i = 0; fine && i < cells; i++) {
         const jm__cell *cell = &s->tree->cells.items[i];
-        sums_s[0][cell->alike] += left->off_s[i];
-        sums_s[1][cell->alike] += right->off_s[i];
+        sums_s[0][cell->transfer] += left->off_s[i];
+        sums_s[1][cell->transfer] += right->off_s[i];
         *out_j2 -= square[cell->column] * left->off_s[i] * right->off_s[i];
     }
     for (size_t i = 0; fine && i < cells; i++) { /* `alike` is a name: cells have been sorted since */
         const jm__cell *cell = &s->tree->cells.items[i];
-        *out_j2 += square[cell->column] * sums_s[0][cell->alike] * sums_s[1][cell->alike];
-        sums_s[0][cell->alike] = 0; /* each once */
+        *out_j2 += square[cell->column] * sums_s[0][cell->transfer] * sums_s[1][cell->transfer];
+        sums_s[0][cell->transfer] = 0; /* each once */
     }
     free(sums_s[0]);
     free(sums_s[1]);
@@ -229,7 +229,7 @@ static jm_status fit_covariance(const part_sum *left, const part_sum *right, con
             jm__fit_covariance(&part->fit, left->seconds + first, right->seconds + first, both_s + first);
     }
     *out_j2 = sum_j2;
-    return alike_covariance(left, right, s, out_j2, err);
+    return transfer_covariance(left, right, s, out_j2, err);
 }
 
 /* Half the 95 % interval; NAN if nothing is known of a part of it. */
@@ -418,7 +418,8 @@ jm_status jm__request_totals_find(jm_report_totals *t, const jm__sums *s, jm_err
  * independent but for their mean over all time, which is none. With n rows of equal shares, what rows of the
  * share f together draw is then off by a variance of (u x S)^2 f (1 - f) / n, S being the column's seconds,
  * and two sets of rows that have nothing in common by a covariance of -(u x S)^2 f g / n: all rows together
- * are off by nothing. With unequal shares n is one over the sum of their squares. u is the fit's misfit. */
+ * are off by nothing. With unequal shares n is one over the sum of their squares. u is the fit's model
+ * discrepancy. */
 
 /* Two kernels that run together share the joules of their column by multiprocessors, which draw alike within
  * some 30 % from one kernel to another (the families' powers, prior/source.c). So the share f of one
@@ -436,25 +437,26 @@ static jm_status find_board(jm__board_part *part, const jm__work_set *work, cons
                             jm_error *err)
 {
     jm__fit *fit = &part->fit;
-    fit->uneven = calloc(fit->columns + 1, sizeof *fit->uneven);
-    if (fit->uneven == NULL) return jm__no_memory(err, "jm_report_create");
+    fit->class_variance = calloc(fit->columns + 1, sizeof *fit->class_variance);
+    if (fit->class_variance == NULL) return jm__no_memory(err, "jm_report_create");
     for (size_t i = 0; i < tree->cells.count; i++) {
         const jm__cell *cell = &tree->cells.items[i];
         if (cell->column < part->first_column || cell->column >= part->first_column + fit->columns) continue;
-        jm__uneven *column = &fit->uneven[cell->column - part->first_column];
+        jm__class_variance *column = &fit->class_variance[cell->column - part->first_column];
         column->seconds += cell->seconds;
         column->square += cell->seconds * cell->seconds; /* a sum until all are here */
     }
     for (size_t k = 0; k < fit->columns; k++) {
-        jm__uneven *column = &fit->uneven[k];
+        jm__class_variance *column = &fit->class_variance[k];
         double share_square = column->seconds > 0 ? column->square / pow(column->seconds, 2) : 0;
-        double u = is_joint(work, &part->work->columns, k) ? hypot(fit->misfit, joint_u) : fit->misfit;
+        double u =
+            is_joint(work, &part->work->columns, k) ? hypot(fit->discrepancy, joint_u) : fit->discrepancy;
         column->square = pow(u * fit->power_w[k], 2) * share_square;
     }
     return JM_OK;
 }
 
-jm_status jm__uneven_find(jm__attribution *a, const jm__tree *tree, jm_error *err)
+jm_status jm__class_variance_find(jm__attribution *a, const jm__tree *tree, jm_error *err)
 {
     for (size_t b = 0; b < a->dataset->board_count; b++)
         if (a->boards[b].fit.fitted) JM_TRY(find_board(&a->boards[b], &a->work, tree, err));

@@ -44,18 +44,18 @@ typedef struct jm__node {
     size_t span;      /* by="span": the one that it is, by index; JM__NO_SPAN: none */
     size_t part;      /* by="span": of no row: what passes for this section is that of the row around it, and
                          of others that are open meanwhile (views.h); JM__NO_SPAN: it is a row */
-    size_t alike;     /* the first node with this path and kind: itself, unless each span has a row */
+    size_t transfer;  /* the first node with this path and kind: itself, unless each span has a row */
     const char *name; /* all texts belong to the tree or outlive it */
     const char *path;
     const char *kind;
     const char *type; /* of a layer; NULL: none told */
     int64_t calls;
-    double stood_calls; /* of steps that traced ones stand for: they come on top when all are there */
+    double extrapolated_calls; /* of steps that traced ones stand for: they come on top when all are there */
     int64_t amounts[JM_AMOUNTS]; /* of the steps in it, 0: none told */
     jm__spent spent;             /* its own */
     double shared_s;             /* busy time of its that is in rows beside it: cells in `shared` */
-    const char *mostly_at;       /* see energy.h; NULL: nowhere */
-    double mostly_share;         /* of its time */
+    const char *dominant_at;     /* see energy.h; NULL: nowhere */
+    double dominant_share;       /* of its time */
     int64_t told, untold;        /* calls of a collective whose bytes are known, or not */
     double bytes;
     double ran_s;          /* of these calls, without waiting */
@@ -85,8 +85,8 @@ typedef struct jm__tree {
     JM_VEC(jm__cell) shared; /* what a row has too, of a part (`alike`) that is in another row */
     jm__map by_path;         /* numbers of nodes; these four until the tree is full */
     jm__map by_column;       /* numbers of cells */
-    jm__map alike;           /* of nodes that no other call will find, the first of each path and kind */
-    jm__map alike_cells;
+    jm__map transfer;        /* of nodes that no other call will find, the first of each path and kind */
+    jm__map transfer_cells;
     JM_VEC(double) off_j; /* [nodes * JM_DRAWS], or empty: see energy.h */
     double *off_board_j;  /* [boards * JM_DRAWS]: of all rows of each; NULL: no steps are stood for */
     bool failed;          /* memory is out, or too many nodes: checked once, at the end */

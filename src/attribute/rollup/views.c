@@ -330,7 +330,7 @@ static bool is_in_row_of(const jm__views *v, size_t node, row_name name)
 }
 
 /* One that a like one called is a row inside that one's. */
-static bool is_call_of_alike(const jm__views *v, size_t section, row_name name)
+static bool is_call_of_transfer(const jm__views *v, size_t section, row_name name)
 {
     const jm__span_index *spans = &v->a->spans;
     const jm__span *inner = span_of(v, section);
@@ -340,20 +340,20 @@ static bool is_call_of_alike(const jm__views *v, size_t section, row_name name)
         if (section == JM__NO_SPAN) return false;
         if (!jm__span_kind_is_container(span_of(v, section)->kind)) continue;
         row_name outer = container_name(v, section);
-        bool alike = strcmp(outer.name, name.name) == 0 && strcmp(outer.kind, name.kind) == 0;
-        if (alike && (inner->kind != JM_SPAN_STEP || jm__step_has_part(span_of(v, section), inner)))
+        bool transfer = strcmp(outer.name, name.name) == 0 && strcmp(outer.kind, name.kind) == 0;
+        if (transfer && (inner->kind != JM_SPAN_STEP || jm__step_has_part(span_of(v, section), inner)))
             return true;
     }
     return false;
 }
 
 /* In a row of its name already: that of a task, say, that is open at the same time. */
-static bool is_beside_alike(const jm__views *v, size_t section, size_t node, row_name name)
+static bool is_beside_transfer(const jm__views *v, size_t section, size_t node, row_name name)
 {
     bool told =
         span_of(v, section)->kind == JM_SPAN_STEP && span_of(v, section)->payload_kind != JM_PAYLOAD_NONE;
     if (v->beside_of[section] == JM__NO_SPAN && !told) return false;
-    return is_in_row_of(v, node, name) && !is_call_of_alike(v, section, name);
+    return is_in_row_of(v, node, name) && !is_call_of_transfer(v, section, name);
 }
 
 size_t jm__view_container_node(jm__views *v, size_t section)
@@ -365,7 +365,8 @@ size_t jm__view_container_node(jm__views *v, size_t section)
         size_t s = v->chain.items[--v->chain.count];
         if (jm__span_kind_is_container(span_of(v, s)->kind)) {
             row_name name = container_name(v, s);
-            if (!is_beside_alike(v, s, node, name)) node = jm__view_node_under(v, node, name.name, name.kind);
+            if (!is_beside_transfer(v, s, node, name))
+                node = jm__view_node_under(v, node, name.name, name.kind);
         }
         v->container_of[s] = node + 2; /* JM__NO_NODE: 1 */
     }
@@ -396,7 +397,7 @@ size_t jm__view_phase_node(jm__views *v, size_t section)
     return jm__view_node_under(v, container, leaf, leaf);
 }
 
-size_t jm__view_stood_node(jm__views *v, size_t node, size_t step)
+size_t jm__view_extrapolated_node(jm__views *v, size_t node, size_t step)
 {
     static const char none[] = " (no layer)";
     const char *name = v->tree->nodes.items[node].name, *kind = v->tree->nodes.items[node].kind;
@@ -771,7 +772,7 @@ static bool measure(const jm__attribution *a, jm__node *node, const jm__windows 
     return true;
 }
 
-bool jm__measure_phases(jm__views *v)
+bool jm__measured_phases(jm__views *v)
 {
     const jm__span_index *spans = &v->a->spans;
     if (v->a->options.process_id != 0 || v->tree->failed) return true; /* boards do not know processes */

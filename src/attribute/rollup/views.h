@@ -26,7 +26,7 @@ typedef struct jm__views {
 } jm__views;
 
 /* Of the phase view. False if memory is out. */
-bool jm__measure_phases(jm__views *views);
+bool jm__measured_phases(jm__views *views);
 
 /* By request, rows of the pass: who the time of a span is shared among. */
 enum { JM_REQUESTS_NONE, JM_REQUESTS_OTHERS, JM_REQUESTS_FIRST };
@@ -71,7 +71,7 @@ size_t jm__view_node_under(jm__views *views, size_t parent, const char *name, co
 
 /* The row that lies in the place of a step of another kind as `node` lies in its own: of work in no layer,
  * and in phases; else the same. */
-size_t jm__view_stood_node(jm__views *views, size_t node, size_t step);
+size_t jm__view_extrapolated_node(jm__views *views, size_t node, size_t step);
 
 /* The container part of the phase view: the row of the phase, epoch, step or window that it is or lies
  * in; JM__NO_NODE: in none. */

@@ -7,7 +7,7 @@
 
 /* Draws are one a pair of neighbours as long as these are few. */
 typedef struct drawing {
-    jm__stood *out;
+    jm__extrapolated *out;
     size_t pairs; /* of all kinds; steps of lone turns too */
     size_t next;
 } drawing;
@@ -18,18 +18,18 @@ typedef struct sureness {
     double variance, square;
 } sureness;
 
-static size_t end_of_kind(const jm__stands *stands, size_t first)
+static size_t end_of_kind(const jm__strata *strata, size_t first)
 {
     size_t end = first + 1;
-    while (end < stands->turns.count && stands->turns.items[end].kind == stands->turns.items[first].kind)
+    while (end < strata->bursts.count && strata->bursts.items[end].kind == strata->bursts.items[first].kind)
         end++;
     return end;
 }
 
-static void add_kind(sureness *all, double seconds, size_t turns, size_t laps)
+static void add_kind(sureness *all, double seconds, size_t bursts, size_t step_intervals)
 {
-    bool alone = turns == 1;
-    double count = (double)(alone ? laps : turns), variance = seconds * seconds / count;
+    bool alone = bursts == 1;
+    double count = (double)(alone ? step_intervals : bursts), variance = seconds * seconds / count;
     double freedom = alone ? fmax(1, count - 1) : 2 * pow(count - 1, 2) / fmax(1, 3 * count - 4);
     all->variance += variance;
     all->square += variance * variance / freedom;
@@ -38,50 +38,51 @@ static void add_kind(sureness *all, double seconds, size_t turns, size_t laps)
 /* Units and pairs of all kinds. */
 static size_t count_units(drawing *d, double *freedom)
 {
-    jm__stood *out = d->out;
-    const jm__stands *stands = out->stands;
+    jm__extrapolated *out = d->out;
+    const jm__strata *strata = out->strata;
     size_t units = 0;
     sureness all = {0};
-    for (size_t first = 0, end; first < stands->turns.count; first = end) {
+    for (size_t first = 0, end; first < strata->bursts.count; first = end) {
         double seconds = 0;
-        end = end_of_kind(stands, first);
+        end = end_of_kind(strata, first);
         bool alone = end == first + 1;
-        size_t laps = stands->turns.items[first].laps;
+        size_t step_intervals = strata->bursts.items[first].step_intervals;
         for (size_t t = first; t < end; t++) {
             out->unit[t] = units;
             out->alone[t] = alone;
-            units += alone ? laps : 1;
+            units += alone ? step_intervals : 1;
             seconds += out->seconds[t];
         }
-        d->pairs += alone ? laps : end - first - 1;
-        add_kind(&all, seconds, end - first, laps);
+        d->pairs += alone ? step_intervals : end - first - 1;
+        add_kind(&all, seconds, end - first, step_intervals);
     }
     if (all.square > 0) *freedom = all.variance * all.variance / all.square;
     return units;
 }
 
-size_t jm__stands_lap_at(const jm__stands *stands, size_t process, int64_t t_ns)
+size_t jm__strata_step_interval_at(const jm__strata *strata, size_t process, int64_t t_ns)
 {
-    size_t first = stands->laps_of[process], count = stands->laps_of[process + 1] - first, at;
-    const jm__lap *laps = stands->laps.items + first;
-    jm__search(at, count, laps[at].start_ns <= t_ns);
-    return at > 0 && t_ns < laps[at - 1].end_ns ? first + at - 1 : JM__NO_LAP;
+    size_t first = strata->step_intervals_of[process], count = strata->step_intervals_of[process + 1] - first,
+           at;
+    const jm__step_interval *step_intervals = strata->step_intervals.items + first;
+    jm__search(at, count, step_intervals[at].start_ns <= t_ns);
+    return at > 0 && t_ns < step_intervals[at - 1].end_ns ? first + at - 1 : JM__NO_STEP_INTERVAL;
 }
 
-void jm__stands_free(jm__stands *stands)
+void jm__strata_free(jm__strata *strata)
 {
-    for (size_t p = 0; stands->stood != NULL && p < stands->processes; p++)
-        jm__vec_free(&stands->stood[p]);
-    jm__vec_free(&stands->laps);
-    jm__vec_free(&stands->loose_of);
-    jm__vec_free(&stands->whole_of);
-    jm__vec_free(&stands->turns);
-    jm__vec_free(&stands->items);
-    jm__vec_free(&stands->lone);
-    free(stands->laps_of);
-    free(stands->lap_of_span);
-    free(stands->stood);
-    *stands = (jm__stands){0};
+    for (size_t p = 0; strata->extrapolated != NULL && p < strata->processes; p++)
+        jm__vec_free(&strata->extrapolated[p]);
+    jm__vec_free(&strata->step_intervals);
+    jm__vec_free(&strata->loose_of);
+    jm__vec_free(&strata->whole_of);
+    jm__vec_free(&strata->bursts);
+    jm__vec_free(&strata->items);
+    jm__vec_free(&strata->single_burst);
+    free(strata->step_intervals_of);
+    free(strata->step_interval_of_span);
+    free(strata->extrapolated);
+    *strata = (jm__strata){0};
 }
 
 /* Weights of turns: a walk over all steps; and how far these may be from those that they stand for, as draws.
@@ -92,11 +93,12 @@ typedef struct asked {
     jm__windows report, steady;
 } asked;
 
-static bool find_asked(asked *out, const jm__windows *stood, const jm__stood_wanted *w)
+static bool find_asked(asked *out, const jm__windows *extrapolated, const jm__extrapolated_wanted *w)
 {
     *out = (asked){0};
-    return jm__windows_add_all(&out->report, stood) && jm__windows_intersect(&out->report, w->report) &&
-           jm__windows_add_all(&out->steady, stood) && jm__windows_intersect(&out->steady, w->steady);
+    return jm__windows_add_all(&out->report, extrapolated) &&
+           jm__windows_intersect(&out->report, w->report) &&
+           jm__windows_add_all(&out->steady, extrapolated) && jm__windows_intersect(&out->steady, w->steady);
 }
 
 /* What of a lap lies in a time, in seconds, and of its step, as a part of it: what comes behind it is no part
@@ -105,63 +107,71 @@ typedef struct inside {
     double seconds, step;
 } inside;
 
-static inside inside_of(const jm__lap *lap, const jm__windows *time, size_t *at)
+static inside inside_of(const jm__step_interval *step_interval, const jm__windows *time, size_t *at)
 {
-    int64_t length_ns = lap->step_end_ns - lap->start_ns;
-    int64_t lap_ns = jm__windows_next_overlap_ns(time, at, lap->start_ns, lap->end_ns);
-    inside in = {.seconds = 1e-9 * (double)lap_ns};
+    int64_t length_ns = step_interval->step_end_ns - step_interval->start_ns;
+    int64_t step_interval_ns =
+        jm__windows_next_overlap_ns(time, at, step_interval->start_ns, step_interval->end_ns);
+    inside in = {.seconds = 1e-9 * (double)step_interval_ns};
     if (length_ns <= 0)
-        in.step = jm__windows_hold(time, lap->start_ns);
+        in.step = jm__windows_hold(time, step_interval->start_ns);
     else
-        in.step = (double)jm__windows_next_overlap_ns(time, at, lap->start_ns, lap->step_end_ns) /
+        in.step = (double)jm__windows_next_overlap_ns(time, at, step_interval->start_ns,
+                                                      step_interval->step_end_ns) /
                   (double)length_ns;
     return in;
 }
 
 /* A step of which the edges are told, or what lies behind a traced one. */
-static void add_lap(jm__stood *out, size_t number, inside report, inside steady)
+static void add_step_interval(jm__extrapolated *out, size_t number, inside report, inside steady)
 {
-    const jm__lap *lap = &out->stands->laps.items[number];
-    out->seconds[lap->stand] += report.seconds;
-    out->steady_s[lap->stand] += steady.seconds;
-    if (lap->traced) return;
-    double each = 1 / (double)out->stands->turns.items[out->stands->items.items[lap->stand].turn].laps;
-    out->steps[lap->stand] += each * report.step;
-    out->steady_steps[lap->stand] += each * steady.step;
-    out->step_s[lap->stand] += 1e-9 * report.step * (double)(lap->step_end_ns - lap->start_ns);
-    if (lap->recorded) out->recorded[lap->stand] += report.step;
-    if (out->of_lap != NULL) out->of_lap[number] = (float)(each * report.step);
+    const jm__step_interval *step_interval = &out->strata->step_intervals.items[number];
+    out->seconds[step_interval->stratum] += report.seconds;
+    out->steady_s[step_interval->stratum] += steady.seconds;
+    if (step_interval->traced) return;
+    double each =
+        1 / (double)out->strata->bursts.items[out->strata->items.items[step_interval->stratum].burst]
+                .step_intervals;
+    out->steps[step_interval->stratum] += each * report.step;
+    out->steady_steps[step_interval->stratum] += each * steady.step;
+    out->step_s[step_interval->stratum] +=
+        1e-9 * report.step * (double)(step_interval->step_end_ns - step_interval->start_ns);
+    if (step_interval->recorded) out->recorded[step_interval->stratum] += report.step;
+    if (out->of_step_interval != NULL) out->of_step_interval[number] = (float)(each * report.step);
 }
 
-static void add_laps(jm__stood *out, size_t process, const asked *of)
+static void add_step_intervals(jm__extrapolated *out, size_t process, const asked *of)
 {
     size_t report_at = 0, steady_at = 0;
-    for (size_t i = out->stands->laps_of[process]; i < out->stands->laps_of[process + 1]; i++) {
-        const jm__lap *lap = &out->stands->laps.items[i];
-        if (lap->stand == JM__NO_STAND) continue;
-        inside report = inside_of(lap, &of->report, &report_at);
-        add_lap(out, i, report, inside_of(lap, &of->steady, &steady_at));
+    for (size_t i = out->strata->step_intervals_of[process]; i < out->strata->step_intervals_of[process + 1];
+         i++) {
+        const jm__step_interval *step_interval = &out->strata->step_intervals.items[i];
+        if (step_interval->stratum == JM__NO_STRATUM) continue;
+        inside report = inside_of(step_interval, &of->report, &report_at);
+        add_step_interval(out, i, report, inside_of(step_interval, &of->steady, &steady_at));
     }
 }
 
-static bool add_process(jm__stood *out, size_t process, const jm__stood_wanted *w)
+static bool add_process(jm__extrapolated *out, size_t process, const jm__extrapolated_wanted *w)
 {
-    const jm__stands *stands = out->stands;
+    const jm__strata *strata = out->strata;
     asked of;
-    bool fine = find_asked(&of, &stands->stood[process], w) &&
-                jm__windows_add_all(&out->time, &stands->stood[process]);
-    if (fine) add_laps(out, process, &of);
+    bool fine = find_asked(&of, &strata->extrapolated[process], w) &&
+                jm__windows_add_all(&out->time, &strata->extrapolated[process]);
+    if (fine) add_step_intervals(out, process, &of);
     jm__vec_free(&of.report);
     jm__vec_free(&of.steady);
     return fine;
 }
 
-static bool add_view(jm__stood *out, const jm__windows *stood, const jm__stood_wanted *w, uint32_t *number)
+static bool add_view(jm__extrapolated *out, const jm__windows *extrapolated, const jm__extrapolated_wanted *w,
+                     uint32_t *number)
 {
-    jm__stood_view view = {0};
-    bool fine = jm__windows_add_all(&view.report, w->report) && jm__windows_subtract(&view.report, stood) &&
-                jm__windows_add_all(&view.steady, w->steady) && jm__windows_subtract(&view.steady, stood) &&
-                jm__vec_push(&out->views, view);
+    jm__extrapolated_view view = {0};
+    bool fine = jm__windows_add_all(&view.report, w->report) &&
+                jm__windows_subtract(&view.report, extrapolated) &&
+                jm__windows_add_all(&view.steady, w->steady) &&
+                jm__windows_subtract(&view.steady, extrapolated) && jm__vec_push(&out->views, view);
     if (!fine) {
         jm__vec_free(&view.report);
         jm__vec_free(&view.steady);
@@ -172,31 +182,31 @@ static bool add_view(jm__stood *out, const jm__windows *stood, const jm__stood_w
 }
 
 /* A process by itself on its board is idle when it does nothing. */
-static bool find_views(jm__stood *out, const jm__stood_wanted *w)
+static bool find_views(jm__extrapolated *out, const jm__extrapolated_wanted *w)
 {
-    const jm__stands *stands = out->stands;
-    out->view_of = calloc(stands->processes + 1, sizeof *out->view_of);
-    out->idle_process = stands->processes;
+    const jm__strata *strata = out->strata;
+    out->view_of = calloc(strata->processes + 1, sizeof *out->view_of);
+    out->idle_process = strata->processes;
     if (out->view_of == NULL) return false;
-    for (size_t p = 0; p < stands->processes; p++) {
-        if (!out->uses[p] || stands->stood[p].count == 0) continue;
-        if (!add_view(out, &stands->stood[p], w, &out->view_of[p])) return false;
-        if (out->idle_process == stands->processes) out->idle_process = p;
+    for (size_t p = 0; p < strata->processes; p++) {
+        if (!out->uses[p] || strata->extrapolated[p].count == 0) continue;
+        if (!add_view(out, &strata->extrapolated[p], w, &out->view_of[p])) return false;
+        if (out->idle_process == strata->processes) out->idle_process = p;
     }
     out->idle_view = (uint32_t)out->views.count;
     return out->views.count == 1 || add_view(out, &out->time, w, &out->idle_view);
 }
 
-static void add_turns(jm__stood *out, jm__stood_rows rows)
+static void add_bursts(jm__extrapolated *out, jm__extrapolated_rows rows)
 {
-    size_t turns = out->stands->turns.count;
-    for (size_t s = 0; s < out->stands->items.count; s++) {
-        uint32_t turn = out->stands->items.items[s].turn;
-        bool own = rows == JM_STOOD_ALL || (rows == JM_STOOD_IN_ROWS && s < turns);
-        out->of_turn[turn] += out->steps[s];
-        out->steady_of_turn[turn] += out->steady_steps[s];
-        if (own) out->in_row[turn] += out->steps[s];
-        if (!own && out->steps[s] > 0) out->lends[turn] = true;
+    size_t bursts = out->strata->bursts.count;
+    for (size_t s = 0; s < out->strata->items.count; s++) {
+        uint32_t burst = out->strata->items.items[s].burst;
+        bool own = rows == JM_EXTRAPOLATED_ALL || (rows == JM_EXTRAPOLATED_IN_ROWS && s < bursts);
+        out->of_burst[burst] += out->steps[s];
+        out->steady_of_burst[burst] += out->steady_steps[s];
+        if (own) out->in_row[burst] += out->steps[s];
+        if (!own && out->steps[s] > 0) out->lends[burst] = true;
     }
 }
 
@@ -206,7 +216,8 @@ static void add_turns(jm__stood *out, jm__stood_rows rows)
  * next one, of the last one that before. Turns are independent of each other.
  *
  * Where it has one turn, of n steps that stand for M, single steps tell: M^2 (1/n + 1/M) s^2, and what
- * drifts, nobody knows: as much as the steps' own times do (jm__lone_kind), of all that they stand for. */
+ * drifts, nobody knows: as much as the steps' own times do (jm__single_burst_kind), of all that they stand
+ * for. */
 
 /* The pair's part in a draw: of variance 1 over all draws. */
 static double part_of(const drawing *d, size_t pair, size_t draw)
@@ -215,35 +226,36 @@ static double part_of(const drawing *d, size_t pair, size_t draw)
     return pair == draw ? sqrt(JM_DRAWS) : 0;
 }
 
-static double stood_for(const jm__stood *s, size_t turn)
+static double extrapolated_for(const jm__extrapolated *s, size_t burst)
 {
-    return s->of_turn[turn] * (double)s->stands->turns.items[turn].laps;
+    return s->of_burst[burst] * (double)s->strata->bursts.items[burst].step_intervals;
 }
 
 /* Turns [first, end) are those of a kind. The last pair is that of two turns. */
 static void draw_pairs(drawing *d, size_t first, size_t end)
 {
-    jm__stood *out = d->out;
-    const jm__turn *turns = out->stands->turns.items;
+    jm__extrapolated *out = d->out;
+    const jm__traced_burst *bursts = out->strata->bursts.items;
     for (size_t t = first; t < end; t++) {
         bool last = t + 1 == end;
         size_t partner = last ? t - 1 : t + 1, pair = d->next + (last ? t - 1 : t) - first;
         out->partner[t] = (uint32_t)partner;
         for (size_t r = 0; r < JM_DRAWS; r++) {
             double part = part_of(d, pair, r) * (last ? -1 : 1) / sqrt(2);
-            double steps = part * stood_for(out, t);
+            double steps = part * extrapolated_for(out, t);
             out->parts[t * JM_DRAWS + r] = part;
-            out->draws[out->unit[t] * JM_DRAWS + r] -= steps / (double)turns[t].laps;
-            out->draws[out->unit[partner] * JM_DRAWS + r] += steps / (double)turns[partner].laps;
+            out->draws[out->unit[t] * JM_DRAWS + r] -= steps / (double)bursts[t].step_intervals;
+            out->draws[out->unit[partner] * JM_DRAWS + r] += steps / (double)bursts[partner].step_intervals;
         }
     }
     d->next += end - first - 1;
 }
 
-static void draw_steps(drawing *d, size_t turn)
+static void draw_steps(drawing *d, size_t burst)
 {
-    double count = (double)d->out->stands->turns.items[turn].laps, steps = stood_for(d->out, turn);
-    double *draws = d->out->draws + d->out->unit[turn] * JM_DRAWS;
+    double count = (double)d->out->strata->bursts.items[burst].step_intervals,
+           steps = extrapolated_for(d->out, burst);
+    double *draws = d->out->draws + d->out->unit[burst] * JM_DRAWS;
     double size = steps > 0 && count > 1 ? steps * sqrt((1 / count + 1 / steps) / (count - 1)) : 0;
     for (size_t r = 0; r < JM_DRAWS; r++) {
         double mean = 0;
@@ -255,72 +267,76 @@ static void draw_steps(drawing *d, size_t turn)
     d->next += (size_t)count;
 }
 
-static double lone_u(const jm__stood *s)
+static double single_burst_u(const jm__extrapolated *s)
 {
     double sum = 0, all_s = 0;
-    for (size_t i = 0; i < s->stands->items.count; i++)
+    for (size_t i = 0; i < s->strata->items.count; i++)
         all_s += s->seconds[i];
-    for (size_t i = 0; i < s->stands->lone.count; i++)
-        sum += s->stands->lone.items[i].relative_u * s->seconds[s->stands->lone.items[i].turn];
+    for (size_t i = 0; i < s->strata->single_burst.count; i++)
+        sum +=
+            s->strata->single_burst.items[i].relative_u * s->seconds[s->strata->single_burst.items[i].burst];
     return all_s > 0 ? sum / all_s : 0;
 }
 
 /* Not only to its partner's rows. */
-static bool lends_itself(const jm__stood *s, size_t turn)
+static bool lends_itself(const jm__extrapolated *s, size_t burst)
 {
-    return s->lends[turn] && s->of_turn[turn] > s->in_row[turn];
+    return s->lends[burst] && s->of_burst[burst] > s->in_row[burst];
 }
 
 /* The weights are there. False if memory is out. */
-static bool find_draws(jm__stood *out)
+static bool find_draws(jm__extrapolated *out)
 {
-    size_t turns = out->stands->turns.count;
+    size_t bursts = out->strata->bursts.count;
     drawing d = {.out = out};
     double freedom = 1;
-    out->unit = calloc(turns + 1, sizeof *out->unit);
-    out->alone = calloc(turns + 1, sizeof *out->alone);
-    out->partner = calloc(turns + 1, sizeof *out->partner);
-    out->parts = calloc(turns * JM_DRAWS + 1, sizeof *out->parts);
+    out->unit = calloc(bursts + 1, sizeof *out->unit);
+    out->alone = calloc(bursts + 1, sizeof *out->alone);
+    out->partner = calloc(bursts + 1, sizeof *out->partner);
+    out->parts = calloc(bursts * JM_DRAWS + 1, sizeof *out->parts);
     if (out->unit == NULL || out->alone == NULL || out->partner == NULL || out->parts == NULL) return false;
     size_t units = count_units(&d, &freedom);
     out->draws = calloc(units * JM_DRAWS + 1, sizeof *out->draws);
     if (out->draws == NULL) return false;
-    for (size_t t = 0; t < turns; t++)
+    for (size_t t = 0; t < bursts; t++)
         out->partner[t] = (uint32_t)t;
-    for (size_t first = 0, end; first < turns; first = end) {
-        end = end_of_kind(out->stands, first);
+    for (size_t first = 0, end; first < bursts; first = end) {
+        end = end_of_kind(out->strata, first);
         if (out->alone[first])
             draw_steps(&d, first);
         else
             draw_pairs(&d, first, end);
     }
     out->freedom = d.pairs > JM_DRAWS ? 1 / (1 / freedom + 1.0 / JM_DRAWS) : freedom;
-    out->lone_u = lone_u(out);
-    for (size_t t = 0; t < turns; t++) /* differences take both */
+    out->single_burst_u = single_burst_u(out);
+    for (size_t t = 0; t < bursts; t++) /* differences take both */
         if (lends_itself(out, t)) out->lends[out->partner[t]] = true;
     return true;
 }
 
-bool jm__stood_find(jm__stood *out, const jm__stood_wanted *w)
+bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_wanted *w)
 {
-    *out = (jm__stood){0};
-    if (!jm__stands_any(w->stands)) return true;
-    size_t stands = w->stands->items.count, turns = w->stands->turns.count, processes = w->stands->processes;
-    double **const of_stand[] = {&out->steps,    &out->steady_steps, &out->seconds,
-                                 &out->steady_s, &out->step_s,       &out->recorded};
-    double **const of_turn[] = {&out->of_turn, &out->steady_of_turn, &out->in_row};
+    *out = (jm__extrapolated){0};
+    if (!jm__strata_any(w->strata)) return true;
+    size_t strata = w->strata->items.count, bursts = w->strata->bursts.count,
+           processes = w->strata->processes;
+    double **const of_stratum[] = {&out->steps,    &out->steady_steps, &out->seconds,
+                                   &out->steady_s, &out->step_s,       &out->recorded};
+    double **const of_burst[] = {&out->of_burst, &out->steady_of_burst, &out->in_row};
     bool fine = true;
-    out->stands = w->stands;
+    out->strata = w->strata;
     out->rows = w->rows;
-    for (size_t i = 0; i < sizeof of_stand / sizeof *of_stand; i++)
-        fine = (*of_stand[i] = calloc(stands + 1, sizeof(double))) != NULL && fine;
-    for (size_t i = 0; i < sizeof of_turn / sizeof *of_turn; i++)
-        fine = (*of_turn[i] = calloc(turns + 1, sizeof(double))) != NULL && fine;
-    out->lends = calloc(turns + 1, sizeof *out->lends);
+    for (size_t i = 0; i < sizeof of_stratum / sizeof *of_stratum; i++)
+        fine = (*of_stratum[i] = calloc(strata + 1, sizeof(double))) != NULL && fine;
+    for (size_t i = 0; i < sizeof of_burst / sizeof *of_burst; i++)
+        fine = (*of_burst[i] = calloc(bursts + 1, sizeof(double))) != NULL && fine;
+    out->lends = calloc(bursts + 1, sizeof *out->lends);
     out->uses = calloc(processes + 1, sizeof *out->uses);
     fine = fine && out->lends != NULL && out->uses != NULL;
-    if (w->rows == JM_STOOD_BY_STEP)
-        fine = (out->of_lap = calloc(w->stands->laps.count + 1, sizeof *out->of_lap)) != NULL && fine;
+    if (w->rows == JM_EXTRAPOLATED_BY_STEP)
+        fine = (out->of_step_interval =
+                    calloc(w->strata->step_intervals.count + 1, sizeof *out->of_step_interval)) != NULL &&
+               fine;
     for (size_t p = 0; fine && p < processes; p++) {
         out->uses[p] = w->uses == NULL || w->uses[p];
         if (out->uses[p]) fine = add_process(out, p, w);
@@ -330,30 +346,32 @@ bool jm__stood_find(jm__stood *out, const jm__stood_wanted *w)
     for (size_t i = 0; i < out->time.count; i++)
         out->time_s += 1e-9 * (double)jm__windows_overlap_ns(w->report, out->time.items[i].from_ns,
                                                              out->time.items[i].to_ns);
-    add_turns(out, w->rows);
+    add_bursts(out, w->rows);
     return find_views(out, w) && find_draws(out);
 }
 
-void jm__stood_free(jm__stood *stood)
+void jm__extrapolated_free(jm__extrapolated *extrapolated)
 {
-    double *const numbers[] = {stood->step_s,   stood->steps,    stood->steady_steps, stood->seconds,
-                               stood->steady_s, stood->recorded, stood->of_turn,      stood->steady_of_turn,
-                               stood->in_row,   stood->draws};
+    double *const numbers[] = {extrapolated->step_s,       extrapolated->steps,
+                               extrapolated->steady_steps, extrapolated->seconds,
+                               extrapolated->steady_s,     extrapolated->recorded,
+                               extrapolated->of_burst,     extrapolated->steady_of_burst,
+                               extrapolated->in_row,       extrapolated->draws};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         free(numbers[i]);
-    free(stood->lends);
-    free(stood->of_lap);
-    free(stood->unit);
-    free(stood->alone);
-    free(stood->partner);
-    free(stood->parts);
-    free(stood->uses);
-    free(stood->view_of);
-    for (size_t v = 0; v < stood->views.count; v++) {
-        jm__vec_free(&stood->views.items[v].report);
-        jm__vec_free(&stood->views.items[v].steady);
+    free(extrapolated->lends);
+    free(extrapolated->of_step_interval);
+    free(extrapolated->unit);
+    free(extrapolated->alone);
+    free(extrapolated->partner);
+    free(extrapolated->parts);
+    free(extrapolated->uses);
+    free(extrapolated->view_of);
+    for (size_t v = 0; v < extrapolated->views.count; v++) {
+        jm__vec_free(&extrapolated->views.items[v].report);
+        jm__vec_free(&extrapolated->views.items[v].steady);
     }
-    jm__vec_free(&stood->views);
-    jm__vec_free(&stood->time);
-    *stood = (jm__stood){0};
+    jm__vec_free(&extrapolated->views);
+    jm__vec_free(&extrapolated->time);
+    *extrapolated = (jm__extrapolated){0};
 }

@@ -87,35 +87,39 @@ void jm__sweep_free(jm__sweep *sweep)
     sweep->views = NULL;
 }
 
-bool jm__sweep_stand(jm__sweep *s, const jm__stood *stood)
+bool jm__sweep_stratum(jm__sweep *s, const jm__extrapolated *extrapolated)
 {
-    s->stood = stood;
-    s->lap_at = stood->stands->laps_of[stood->idle_process];
+    s->extrapolated = extrapolated;
+    s->step_interval_at = extrapolated->strata->step_intervals_of[extrapolated->idle_process];
     s->tally->work.draws = s->tally->lent.draws = JM_DRAWS;
-    s->tally->turns = calloc(stood->stands->turns.count + 1, sizeof *s->tally->turns);
-    s->tally->stood_idle_s = calloc(stood->stands->items.count + 1, sizeof *s->tally->stood_idle_s);
-    s->views = calloc(stood->views.count + 1, sizeof *s->views);
-    for (size_t v = 0; s->views != NULL && v < stood->views.count; v++)
-        s->views[v] = (jm__sweep_view){.report = &stood->views.items[v].report,
-                                       .steady = &stood->views.items[v].steady};
-    return s->tally->turns != NULL && s->tally->stood_idle_s != NULL && s->views != NULL;
+    s->tally->bursts = calloc(extrapolated->strata->bursts.count + 1, sizeof *s->tally->bursts);
+    s->tally->extrapolated_idle_s =
+        calloc(extrapolated->strata->items.count + 1, sizeof *s->tally->extrapolated_idle_s);
+    s->views = calloc(extrapolated->views.count + 1, sizeof *s->views);
+    for (size_t v = 0; s->views != NULL && v < extrapolated->views.count; v++)
+        s->views[v] = (jm__sweep_view){.report = &extrapolated->views.items[v].report,
+                                       .steady = &extrapolated->views.items[v].steady};
+    return s->tally->bursts != NULL && s->tally->extrapolated_idle_s != NULL && s->views != NULL;
 }
 
-static const jm__lap *lap_of(const jm__stands *stands, const jm__item *item, size_t span, size_t process)
+static const jm__step_interval *step_interval_of(const jm__strata *strata, const jm__item *item, size_t span,
+                                                 size_t process)
 {
-    uint32_t lap = span == JM__NO_SPAN ? 0 : stands->lap_of_span[span];
-    if (lap != 0) return &stands->laps.items[lap - 1];
-    size_t at = jm__stands_lap_at(stands, process, jm__item_launched_ns(item));
-    return at == JM__NO_LAP ? NULL : &stands->laps.items[at];
+    uint32_t step_interval = span == JM__NO_SPAN ? 0 : strata->step_interval_of_span[span];
+    if (step_interval != 0) return &strata->step_intervals.items[step_interval - 1];
+    size_t at = jm__strata_step_interval_at(strata, process, jm__item_launched_ns(item));
+    return at == JM__NO_STEP_INTERVAL ? NULL : &strata->step_intervals.items[at];
 }
 
-void jm__stood_count_as(jm__counted_as *as, const jm__stood *stood, const jm__item *item, size_t span,
-                        size_t process)
+void jm__extrapolated_count_as(jm__counted_as *as, const jm__extrapolated *extrapolated, const jm__item *item,
+                               size_t span, size_t process)
 {
-    if (process == stood->stands->processes || !stood->uses[process]) return;
-    const jm__lap *lap = lap_of(stood->stands, item, span, process);
-    as->view = stood->view_of[process];
-    if (lap != NULL && jm__lap_stands(lap) && stood->of_turn[lap->stand] > 0) as->lap = lap;
+    if (process == extrapolated->strata->processes || !extrapolated->uses[process]) return;
+    const jm__step_interval *step_interval = step_interval_of(extrapolated->strata, item, span, process);
+    as->view = extrapolated->view_of[process];
+    if (step_interval != NULL && jm__step_interval_strata(step_interval) &&
+        extrapolated->of_burst[step_interval->stratum] > 0)
+        as->step_interval = step_interval;
 }
 
 static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
@@ -142,7 +146,7 @@ static void pass_views(jm__sweep *s, int64_t to_ns)
 {
     double learn_s = inside_s(s->learn, &s->learn_at, s->now_ns, to_ns);
     pass_view(&s->whole, s->now_ns, to_ns, learn_s);
-    for (size_t v = 0; s->stood != NULL && v < s->stood->views.count; v++)
+    for (size_t v = 0; s->extrapolated != NULL && v < s->extrapolated->views.count; v++)
         pass_view(&s->views[v], s->now_ns, to_ns, learn_s);
 }
 
@@ -153,7 +157,7 @@ static jm__seconds in_view(const jm__sweep *s, uint32_t view)
 
 static jm__seconds idle_now(const jm__sweep *s)
 {
-    return in_view(s, s->stood == NULL ? 0 : s->stood->idle_view);
+    return in_view(s, s->extrapolated == NULL ? 0 : s->extrapolated->idle_view);
 }
 
 /* `last`: nothing comes after it. */
@@ -188,24 +192,24 @@ static bool count_cause(jm__sweep *s, int64_t to_ns, jm__idle_state state, const
 }
 
 /* Idle time of traced steps that stand for others goes with them: as they are by the host's time. */
-static void count_in_turns(jm__sweep *s, int64_t to_ns, jm__idle_state state, jm__seconds seconds)
+static void count_in_bursts(jm__sweep *s, int64_t to_ns, jm__idle_state state, jm__seconds seconds)
 {
-    const jm__stands *stands = s->stood->stands;
-    size_t end = stands->laps_of[s->stood->idle_process + 1];
+    const jm__strata *strata = s->extrapolated->strata;
+    size_t end = strata->step_intervals_of[s->extrapolated->idle_process + 1];
     double length_ns = (double)(to_ns - s->now_ns);
     jm__gap gap = {.length_ns = to_ns - s->now_ns, .report_s = seconds.report_s, .after_copy = s->after_copy};
     size_t data_at = s->data_at;
     if (s->data != NULL) gap.data_s = inside_s(s->data, &data_at, s->now_ns, to_ns);
     jm__idle_cause cause = jm__idle_cause_of(&gap);
-    while (s->lap_at < end && stands->laps.items[s->lap_at].end_ns <= s->now_ns)
-        s->lap_at++;
-    for (size_t i = s->lap_at; i < end && stands->laps.items[i].start_ns < to_ns; i++) {
-        const jm__lap *lap = &stands->laps.items[i];
-        int64_t from = lap->start_ns > s->now_ns ? lap->start_ns : s->now_ns;
-        int64_t to = lap->end_ns < to_ns ? lap->end_ns : to_ns;
-        if (!jm__lap_stands(lap) || to <= from) continue;
+    while (s->step_interval_at < end && strata->step_intervals.items[s->step_interval_at].end_ns <= s->now_ns)
+        s->step_interval_at++;
+    for (size_t i = s->step_interval_at; i < end && strata->step_intervals.items[i].start_ns < to_ns; i++) {
+        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
+        int64_t from = step_interval->start_ns > s->now_ns ? step_interval->start_ns : s->now_ns;
+        int64_t to = step_interval->end_ns < to_ns ? step_interval->end_ns : to_ns;
+        if (!jm__step_interval_strata(step_interval) || to <= from) continue;
         double share = (double)(to - from) / length_ns;
-        jm__turn_sum *sum = &s->tally->turns[lap->stand];
+        jm__burst_sum *sum = &s->tally->bursts[step_interval->stratum];
         sum->idle_s[state][cause] += (double)(to - from) * 1e-9;
         sum->report_s[state][cause] += share * seconds.report_s;
         sum->steady_s[state] += share * seconds.steady_s;
@@ -217,12 +221,12 @@ static void count_in_turns(jm__sweep *s, int64_t to_ns, jm__idle_state state, jm
 static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *told)
 {
     *told = false;
-    if (s->stood == NULL) return to_ns;
-    const jm__windows *time = &s->stood->time;
-    while (s->stood_at < time->count && time->items[s->stood_at].to_ns <= s->now_ns)
-        s->stood_at++;
-    if (s->stood_at == time->count) return to_ns;
-    const jm__window *next = &time->items[s->stood_at];
+    if (s->extrapolated == NULL) return to_ns;
+    const jm__windows *time = &s->extrapolated->time;
+    while (s->extrapolated_at < time->count && time->items[s->extrapolated_at].to_ns <= s->now_ns)
+        s->extrapolated_at++;
+    if (s->extrapolated_at == time->count) return to_ns;
+    const jm__window *next = &time->items[s->extrapolated_at];
     *told = next->from_ns <= s->now_ns;
     int64_t edge_ns = *told ? next->to_ns : next->from_ns;
     return edge_ns < to_ns ? edge_ns : to_ns;
@@ -234,7 +238,7 @@ static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool told
     pass_views(s, to_ns);
     jm__seconds seconds = idle_now(s);
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
-    if (s->stood != NULL && !told) count_in_turns(s, to_ns, state, seconds);
+    if (s->extrapolated != NULL && !told) count_in_bursts(s, to_ns, state, seconds);
     if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
     bool rests = !told && to_ns - s->now_ns >= rest_least_ns;
@@ -265,32 +269,33 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 /* The same for the steps that its own stands for; `cell`: of the portion. False if memory is out. */
 static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *portion, size_t cell)
 {
-    const jm__stood *stood = s->stood;
-    size_t turn = item->as.lap->stand, lent = item->as.lent;
-    const double *draws = jm__stood_draws(stood, item->as.lap);
-    double all = stood->of_turn[turn], in_row = stood->in_row[turn];
-    jm__use_sum *sum = jm__use_sum_at(&s->tally->stood_uses, portion->use);
+    const jm__extrapolated *extrapolated = s->extrapolated;
+    size_t burst = item->as.step_interval->stratum, lent = item->as.lent;
+    const double *draws = jm__extrapolated_draws(extrapolated, item->as.step_interval);
+    double all = extrapolated->of_burst[burst], in_row = extrapolated->in_row[burst];
+    jm__use_sum *sum = jm__use_sum_at(&s->tally->extrapolated_uses, portion->use);
     if (sum == NULL) return false;
-    s->tally->turns[turn].busy_s += portion->all_s;
-    jm__use_sum more = {.inside = {all * portion->all_s, stood->steady_of_turn[turn] * portion->all_s, 0},
-                        .copies_s = all * portion->all_copies_s,
-                        .exposed_s = all * portion->all_exposed_s,
-                        .stood_s = all * portion->all_s};
+    s->tally->bursts[burst].busy_s += portion->all_s;
+    jm__use_sum more = {
+        .inside = {all * portion->all_s, extrapolated->steady_of_burst[burst] * portion->all_s, 0},
+        .copies_s = all * portion->all_copies_s,
+        .exposed_s = all * portion->all_exposed_s,
+        .extrapolated_s = all * portion->all_s};
     if (item->as.outside) more.outside_s = all * portion->all_s;
     more.place_s[item->as.place] = all * portion->all_s;
     jm__use_sum_add(sum, &more, 1);
     for (size_t r = 0; r < JM_DRAWS; r++)
         s->tally->off_s[r] += draws[r] * portion->all_s;
     if (cell != JM__NO_CELL && in_row > 0) {
-        s->tally->work.items.items[cell].stood_s += in_row * portion->all_s;
+        s->tally->work.items.items[cell].extrapolated_s += in_row * portion->all_s;
         jm__work_cell_off(&s->tally->work, cell, draws, in_row / all * portion->all_s);
     }
     if (lent != JM__NO_CELL && portion->use != item->as.use)
         lent = jm__work_cell_at(&s->tally->lent, s->tally->lent.items.items[lent].row, portion->use);
     if (item->as.lent != JM__NO_CELL && lent == JM__NO_CELL) return false;
     if (lent != JM__NO_CELL) {
-        s->tally->lent.items.items[lent].stood_s += portion->all_s;
-        if (stood->alone[turn]) jm__work_cell_off(&s->tally->lent, lent, draws, portion->all_s / all);
+        s->tally->lent.items.items[lent].extrapolated_s += portion->all_s;
+        if (extrapolated->alone[burst]) jm__work_cell_off(&s->tally->lent, lent, draws, portion->all_s / all);
     }
     return true;
 }
@@ -327,7 +332,7 @@ static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portio
     size_t at = cell_of(s, item, portion, &fine);
     if (!fine) return false;
     if (at != JM__NO_CELL) s->tally->work.items.items[at].seconds += portion->inside.report_s;
-    return item->as.lap == NULL || stand_for(s, item, portion, at);
+    return item->as.step_interval == NULL || stand_for(s, item, portion, at);
 }
 
 /* What is running of all kinds, before some of it ends. */
@@ -362,14 +367,15 @@ static bool close(jm__sweep *s, jm__running *item)
 static void count_collectives(jm__sweep *s, int64_t to_ns)
 {
     if (s->collectives == 0) return;
-    double report_s = s->crowded ? s->whole.now.report_s : 0, stands = 0;
+    double report_s = s->crowded ? s->whole.now.report_s : 0, strata = 0;
     for (size_t i = 0; !s->crowded && i < s->running.count; i++) {
         const jm__running *item = &s->running.items[i];
         if (!item->collective) continue;
         report_s = fmax(report_s, in_view(s, item->as.view).report_s);
-        if (item->as.lap != NULL) stands = fmax(stands, s->stood->of_turn[item->as.lap->stand]);
+        if (item->as.step_interval != NULL)
+            strata = fmax(strata, s->extrapolated->of_burst[item->as.step_interval->stratum]);
     }
-    report_s += stands * 1e-9 * (double)(to_ns - s->now_ns);
+    report_s += strata * 1e-9 * (double)(to_ns - s->now_ns);
     s->tally->collective_s += report_s;
     if (s->kernels == s->collectives) s->tally->exposed_s += report_s;
 }
@@ -417,7 +423,8 @@ static void add_stretch(jm__sweep *s, jm__running *item, int64_t to_ns, const co
         portion->all_exposed_s += share * passed_s;
     }
     s->worked = s->worked || seconds.report_s > 0;
-    if (s->stood != NULL) s->tally->beside_s += share * fmax(0, seconds.report_s - idle_now(s).report_s);
+    if (s->extrapolated != NULL)
+        s->tally->beside_s += share * fmax(0, seconds.report_s - idle_now(s).report_s);
 }
 
 /* False if memory is out. */
@@ -627,7 +634,7 @@ static bool pass_crowd(jm__sweep *s, int64_t limit_ns)
 static bool start(jm__sweep *s, const jm__running *item)
 {
     if (!jm__vec_push(&s->running, *item)) return false;
-    if (!s->crowded) return s->running.count <= CROWD || s->stood != NULL || begin_crowd(s);
+    if (!s->crowded) return s->running.count <= CROWD || s->extrapolated != NULL || begin_crowd(s);
     sift_up(s, s->running.count - 1);
     return add_together(s, jm__piece_code(item->as.use), (double)item->weight);
 }

@@ -45,18 +45,19 @@ typedef struct jm__counted_as {
     uint32_t use;
     bool outside; /* of all spans */
     jm__place place;
-    size_t cell;        /* in the tally's work; JM__NO_CELL: nothing of it is the report's */
-    size_t sum;         /* in the tally's collectives; SIZE_MAX: it is none */
-    uint32_t view;      /* of `stood`: in which time it counts; 0: in all of the report's */
-    const jm__lap *lap; /* the traced step that it is of, if that stands for others; else NULL */
+    size_t cell;   /* in the tally's work; JM__NO_CELL: nothing of it is the report's */
+    size_t sum;    /* in the tally's collectives; SIZE_MAX: it is none */
+    uint32_t view; /* of `stood`: in which time it counts; 0: in all of the report's */
+    const jm__step_interval
+        *step_interval; /* the traced step that it is of, if that stands for others; else NULL */
     size_t lent;        /* cell of tally.lent; JM__NO_CELL: none */
 } jm__counted_as;
 
 /* In which time an item counts, and for which steps it stands: it is of the lap that its span lies in, by
  * index, else of the one that it was launched in. `process`: by index, as many as there are if it is not
  * known. */
-void jm__stood_count_as(jm__counted_as *as, const jm__stood *stood, const jm__item *item, size_t span,
-                        size_t process);
+void jm__extrapolated_count_as(jm__counted_as *as, const jm__extrapolated *extrapolated, const jm__item *item,
+                               size_t span, size_t process);
 
 /* What is summed up of running work until it ends, or what runs beside it changes. */
 typedef struct jm__portion {
@@ -111,9 +112,9 @@ typedef struct jm__sweep {
     const jm__windows *learn;
     const jm__windows *data; /* of the report's: in which data was waited for; NULL: nobody knows */
     size_t learn_at, data_at;
-    const jm__stood *stood; /* NULL: no steps stand for others */
-    jm__sweep_view *views;  /* [stood->views] */
-    size_t stood_at, lap_at;
+    const jm__extrapolated *extrapolated; /* NULL: no steps stand for others */
+    jm__sweep_view *views;                /* [stood->views] */
+    size_t extrapolated_at, step_interval_at;
     bool one_gap;       /* all gaps are one idle state */
     bool before;        /* nothing has run yet */
     bool worked;        /* something has, in the report's windows */
@@ -140,7 +141,7 @@ void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, con
 void jm__sweep_free(jm__sweep *sweep);
 
 /* Some steps stand for others; before the first item. False if memory is out. */
-bool jm__sweep_stand(jm__sweep *sweep, const jm__stood *stood);
+bool jm__sweep_stratum(jm__sweep *sweep, const jm__extrapolated *extrapolated);
 
 /* The next item: none starts before the one before it. False if memory is out. */
 bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, const jm__counted_as *as);

@@ -19,11 +19,11 @@ void jm__tally_free(jm__tally *tally)
     jm__work_cells_free(&tally->work);
     jm__work_cells_free(&tally->waits);
     jm__work_cells_free(&tally->lent);
-    jm__vec_free(&tally->stood_uses);
+    jm__vec_free(&tally->extrapolated_uses);
     jm__vec_free(&tally->lent_rows);
     jm__map_free(&tally->lent_at);
-    free(tally->turns);
-    free(tally->stood_idle_s);
+    free(tally->bursts);
+    free(tally->extrapolated_idle_s);
     jm__vec_free(&tally->collectives);
     jm__map_free(&tally->collective_of);
     *tally = (jm__tally){0};
@@ -80,7 +80,7 @@ size_t jm__tally_lend(jm__tally *tally, jm__lent_row row, uint32_t use, uint32_t
                           !jm__vec_push(&tally->lent_rows, row)))
         return JM__NO_CELL;
     size_t cell = jm__work_cell_at(&tally->lent, number, use);
-    if (cell != JM__NO_CELL) tally->lent.items.items[cell].stood_calls += calls;
+    if (cell != JM__NO_CELL) tally->lent.items.items[cell].extrapolated_calls += calls;
     return cell;
 }
 
@@ -92,8 +92,8 @@ static bool add_cell(jm__work_cells *to, const jm__work_cells *all, size_t i, ui
     jm__work_cell *cell = &to->items.items[at];
     cell->seconds += from->seconds;
     cell->calls += from->calls;
-    cell->stood_s += from->stood_s;
-    cell->stood_calls += from->stood_calls;
+    cell->extrapolated_s += from->extrapolated_s;
+    cell->extrapolated_calls += from->extrapolated_calls;
     for (size_t r = 0; r < to->draws; r++)
         to->off_s.items[at * to->draws + r] += all->off_s.items[i * to->draws + r];
     if (from->start_ns < cell->start_ns) cell->start_ns = from->start_ns;
@@ -117,7 +117,7 @@ void jm__use_sum_add(jm__use_sum *sum, const jm__use_sum *from, double share)
         sum->place_s[place] += share * from->place_s[place];
     sum->copies_s += share * from->copies_s;
     sum->exposed_s += share * from->exposed_s;
-    sum->stood_s += share * from->stood_s;
+    sum->extrapolated_s += share * from->extrapolated_s;
 }
 
 static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
@@ -162,33 +162,33 @@ typedef struct balance {
     double wish_s; /* what stands would leave by themselves, those that would leave less than nothing apart */
 } balance;
 
-static double wish_of(const jm__tally *t, const jm__stood *s, size_t stand, double share)
+static double wish_of(const jm__tally *t, const jm__extrapolated *s, size_t stratum, double share)
 {
-    double busy_s = s->steps[stand] * t->turns[s->stands->items.items[stand].turn].busy_s;
-    return fmax(0, s->seconds[stand] - share * busy_s);
+    double busy_s = s->steps[stratum] * t->bursts[s->strata->items.items[stratum].burst].busy_s;
+    return fmax(0, s->seconds[stratum] - share * busy_s);
 }
 
 /* Spans of the host are as much shorter as the steps are that they are in. */
-static double shorter(const jm__tally *t, const jm__stood *s)
+static double shorter(const jm__tally *t, const jm__extrapolated *s)
 {
     double equal_s = 0, own_s = 0;
-    for (size_t i = 0; i < s->stands->items.count; i++) {
-        const jm__turn *turn = &s->stands->turns.items[s->stands->items.items[i].turn];
-        double busy_s = t->turns[s->stands->items.items[i].turn].busy_s;
-        if (!(turn->step_s > 0)) continue;
+    for (size_t i = 0; i < s->strata->items.count; i++) {
+        const jm__traced_burst *burst = &s->strata->bursts.items[s->strata->items.items[i].burst];
+        double busy_s = t->bursts[s->strata->items.items[i].burst].busy_s;
+        if (!(burst->step_s > 0)) continue;
         equal_s += s->steps[i] * busy_s;
-        own_s += s->step_s[i] / turn->step_s * busy_s;
+        own_s += s->step_s[i] / burst->step_s * busy_s;
     }
     return equal_s > 0 ? own_s / equal_s : 1;
 }
 
-static balance find_balance(const jm__tally *t, const jm__stood *s, bool from_host)
+static balance find_balance(const jm__tally *t, const jm__extrapolated *s, bool from_host)
 {
     double busy_s = 0, time_s = fmax(0, s->time_s - t->beside_s);
     balance found = {.share = from_host ? shorter(t, s) : 1};
-    for (size_t i = 0; i < s->stands->turns.count; i++)
-        busy_s += s->of_turn[i] * t->turns[i].busy_s;
-    for (size_t i = 0; i < s->stands->items.count; i++)
+    for (size_t i = 0; i < s->strata->bursts.count; i++)
+        busy_s += s->of_burst[i] * t->bursts[i].busy_s;
+    for (size_t i = 0; i < s->strata->items.count; i++)
         found.wish_s += wish_of(t, s, i, found.share);
     found.left_s = fmax(0, time_s - found.share * busy_s);
     if (found.share * busy_s > time_s) found.share = time_s / busy_s;
@@ -198,7 +198,7 @@ static balance find_balance(const jm__tally *t, const jm__stood *s, bool from_ho
 /* ---- what tracing made */
 
 /* Of the idle time of a turn's steps, but for waits for data, which no tracing makes longer. */
-static double tracing_share(const jm__turn_sum *sum, double slowed_s)
+static double tracing_share(const jm__burst_sum *sum, double slowed_s)
 {
     double idle_s = 0;
     for (int state = 0; state < JM_IDLE_STATES; state++)
@@ -208,10 +208,10 @@ static double tracing_share(const jm__turn_sum *sum, double slowed_s)
 }
 
 /* Out of the causes that it had. */
-static void part_tracing(jm__tally *t, jm__turn_sum *sum, const jm__turn *turn)
+static void part_tracing(jm__tally *t, jm__burst_sum *sum, const jm__traced_burst *burst)
 {
     bool any = false;
-    double share = tracing_share(sum, turn->slowed_s);
+    double share = tracing_share(sum, burst->slowed_s);
     for (int state = 0; state < JM_IDLE_STATES; state++) {
         double all_s = 0;
         for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
@@ -226,22 +226,22 @@ static void part_tracing(jm__tally *t, jm__turn_sum *sum, const jm__turn *turn)
         t->tracing_steady_s[state] += of_state * sum->steady_s[state];
         any = any || sum->tracing_s[state] > 0;
     }
-    if (any) t->gaps[JM_CAUSE_TRACING] += turn->laps;
+    if (any) t->gaps[JM_CAUSE_TRACING] += burst->step_intervals;
 }
 
 /* What it is unsure by goes with it. */
-static void find_tracing_u(jm__turn_sum *sum, const jm__turn *turn)
+static void find_tracing_u(jm__burst_sum *sum, const jm__traced_burst *burst)
 {
     double made_s = 0;
     for (int state = 0; state < JM_IDLE_STATES; state++)
         made_s += sum->tracing_s[state];
-    if (made_s > 0) sum->tracing_u_s = made_s / turn->slowed_s * turn->slowed_u_s;
+    if (made_s > 0) sum->tracing_u_s = made_s / burst->slowed_s * burst->slowed_u_s;
 }
 
 /* ---- idle time of the steps that are stood for */
 
 /* As the traced steps' own would be: {waits for data, all others}. */
-static void sum_causes(double of[2], const jm__turn_sum *sum, double share)
+static void sum_causes(double of[2], const jm__burst_sum *sum, double share)
 {
     of[0] = of[1] = 0;
     for (int state = 0; state < JM_IDLE_STATES; state++)
@@ -250,96 +250,96 @@ static void sum_causes(double of[2], const jm__turn_sum *sum, double share)
                 (cause == JM_CAUSE_DATA ? 1 : 1 - share) * sum->idle_s[state][cause];
 }
 
-static void add_idle(jm__tally *t, size_t stand, int state, int cause, double seconds, double steady)
+static void add_idle(jm__tally *t, size_t stratum, int state, int cause, double seconds, double steady)
 {
     t->idle[state].report_s += seconds;
     t->idle[state].steady_s += steady * seconds;
     t->idle_s[state][cause] += seconds;
-    t->stood_idle_s[stand][state] += seconds;
+    t->extrapolated_idle_s[stratum][state] += seconds;
 }
 
 /* How much longer those of them took that were recorded to get ready, as the traced ones did. */
-static double made_in(const jm__stood *s, size_t stand)
+static double made_in(const jm__extrapolated *s, size_t stratum)
 {
-    const jm__turn *turn = &s->stands->turns.items[s->stands->items.items[stand].turn];
-    return turn->slowed_s > 0 ? s->recorded[stand] * turn->slowed_s / (double)turn->laps : 0;
+    const jm__traced_burst *burst = &s->strata->bursts.items[s->strata->items.items[stratum].burst];
+    return burst->slowed_s > 0 ? s->recorded[stratum] * burst->slowed_s / (double)burst->step_intervals : 0;
 }
 
 /* Waits for data are what they were, as far as there is time; of the rest tracing made its part, and what is
  * left is shared as in the traced steps. */
-static void part_idle(jm__tally *t, const jm__stood *s, size_t stand, double share, double idle_s)
+static void part_idle(jm__tally *t, const jm__extrapolated *s, size_t stratum, double share, double idle_s)
 {
-    jm__turn_sum *sum = &t->turns[s->stands->items.items[stand].turn];
-    double of[2], steady = s->seconds[stand] > 0 ? s->steady_s[stand] / s->seconds[stand] : 0;
+    jm__burst_sum *sum = &t->bursts[s->strata->items.items[stratum].burst];
+    double of[2], steady = s->seconds[stratum] > 0 ? s->steady_s[stratum] / s->seconds[stratum] : 0;
     if (idle_s <= 0) return;
     sum_causes(of, sum, share);
     if (of[0] + of[1] <= 0) {
-        add_idle(t, stand, JM_IDLE_50_US, JM_CAUSE_LAUNCH, idle_s, steady);
+        add_idle(t, stratum, JM_IDLE_50_US, JM_CAUSE_LAUNCH, idle_s, steady);
         return;
     }
-    double data_s = fmin(idle_s, s->steps[stand] * of[0]);
+    double data_s = fmin(idle_s, s->steps[stratum] * of[0]);
     if (of[1] <= 0) data_s = idle_s;
-    double rest_s = idle_s - data_s, made_s = fmin(rest_s, made_in(s, stand));
+    double rest_s = idle_s - data_s, made_s = fmin(rest_s, made_in(s, stratum));
     for (int state = 0; state < JM_IDLE_STATES; state++) {
         for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
             bool data = cause == JM_CAUSE_DATA;
             double mine_s = (data ? 1 : 1 - share) * sum->idle_s[state][cause], part = mine_s / of[!data];
             if (mine_s <= 0) continue;
-            add_idle(t, stand, state, cause, (data ? data_s : rest_s - made_s) * part, steady);
+            add_idle(t, stratum, state, cause, (data ? data_s : rest_s - made_s) * part, steady);
             if (data || made_s <= 0) continue;
-            add_idle(t, stand, state, JM_CAUSE_TRACING, made_s * part, steady);
+            add_idle(t, stratum, state, JM_CAUSE_TRACING, made_s * part, steady);
             t->tracing_steady_s[state] += steady * made_s * part;
             sum->tracing_s[state] += made_s * part;
         }
     }
 }
 
-static void add_gaps(jm__tally *t, const jm__stood *s)
+static void add_gaps(jm__tally *t, const jm__extrapolated *s)
 {
     for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
         double gaps = 0;
-        for (size_t i = 0; i < s->stands->turns.count; i++)
-            gaps += s->of_turn[i] * t->turns[i].gaps[cause];
+        for (size_t i = 0; i < s->strata->bursts.count; i++)
+            gaps += s->of_burst[i] * t->bursts[i].gaps[cause];
         t->gaps[cause] += llround(gaps);
     }
 }
 
 /* ---- work */
 
-static void add_stood_cells(jm__work_cells *cells, double share, double lone_u, double *off_s)
+static void add_extrapolated_cells(jm__work_cells *cells, double share, double single_burst_u, double *off_s)
 {
     for (size_t i = 0; i < cells->items.count; i++) {
         jm__work_cell *cell = &cells->items.items[i];
         for (size_t r = 0; r < cells->draws; r++) {
             double *off = &cells->off_s.items[i * cells->draws + r];
-            double lone_s = jm__draw_sign(cell->row, r) * lone_u * cell->stood_s;
-            *off = share * (*off + lone_s);
-            if (off_s != NULL) off_s[r] += lone_s;
+            double single_burst_s = jm__draw_sign(cell->row, r) * single_burst_u * cell->extrapolated_s;
+            *off = share * (*off + single_burst_s);
+            if (off_s != NULL) off_s[r] += single_burst_s;
         }
-        cell->seconds += share * cell->stood_s;
-        cell->stood_s = 0;
+        cell->seconds += share * cell->extrapolated_s;
+        cell->extrapolated_s = 0;
     }
 }
 
-void jm__stood_settle(jm__tally *t, const jm__stood *s, bool from_host)
+void jm__extrapolated_settle(jm__tally *t, const jm__extrapolated *s, bool from_host)
 {
     const balance found = find_balance(t, s, from_host);
-    for (size_t u = 0; u < t->stood_uses.count; u++)
-        jm__use_sum_add(&t->uses.items[u], &t->stood_uses.items[u], found.share);
-    add_stood_cells(&t->work, found.share, s->lone_u, t->off_s);
-    add_stood_cells(&t->lent, found.share, s->lone_u, NULL);
+    for (size_t u = 0; u < t->extrapolated_uses.count; u++)
+        jm__use_sum_add(&t->uses.items[u], &t->extrapolated_uses.items[u], found.share);
+    add_extrapolated_cells(&t->work, found.share, s->single_burst_u, t->off_s);
+    add_extrapolated_cells(&t->lent, found.share, s->single_burst_u, NULL);
     for (size_t r = 0; r < JM_DRAWS; r++)
         t->off_s[r] *= found.share;
-    for (size_t i = 0; i < s->stands->turns.count; i++)
-        part_tracing(t, &t->turns[i], &s->stands->turns.items[i]);
-    for (size_t i = 0; i < s->stands->items.count; i++) {
-        uint32_t turn = s->stands->items.items[i].turn;
-        double share = tracing_share(&t->turns[turn], s->stands->turns.items[turn].slowed_s);
+    for (size_t i = 0; i < s->strata->bursts.count; i++)
+        part_tracing(t, &t->bursts[i], &s->strata->bursts.items[i]);
+    for (size_t i = 0; i < s->strata->items.count; i++) {
+        uint32_t burst = s->strata->items.items[i].burst;
+        double share = tracing_share(&t->bursts[burst], s->strata->bursts.items[burst].slowed_s);
         double part = found.wish_s > 0 ? wish_of(t, s, i, found.share) / found.wish_s
                                        : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
         part_idle(t, s, i, share, found.left_s * part);
     }
-    for (size_t i = 0; i < s->stands->turns.count; i++)
-        find_tracing_u(&t->turns[i], &s->stands->turns.items[i]);
+    for (size_t i = 0; i < s->strata->bursts.count; i++)
+        find_tracing_u(&t->bursts[i], &s->strata->bursts.items[i]);
     add_gaps(t, s);
 }

@@ -19,7 +19,7 @@
     X(COPY, "after a copy to the host")                                                                      \
     X(WAIT, "waiting, 1 ms and more")                                                                        \
     X(EDGE, "before and after")                                                                              \
-    X(TRACING, "made by tracing") /* in any of the others: stood_idle.c */
+    X(TRACING, "made by tracing") /* in any of the others: extrapolated_idle.c */
 
 typedef enum jm__idle_cause {
 #define X(name, text) JM_CAUSE_##name,
@@ -73,7 +73,7 @@ typedef struct jm__use_sum {
     int64_t calls;             /* whenever */
     double copies_s;           /* of the report's: copies with nothing but copies beside them */
     double exposed_s;          /* of the report's: collectives with no other kernel beside them */
-    double stood_s;            /* of the report's: of steps that traced ones stand for */
+    double extrapolated_s;     /* of the report's: of steps that traced ones stand for */
 } jm__use_sum;
 
 typedef JM_VEC(jm__use_sum) jm__use_sums;
@@ -83,23 +83,24 @@ typedef struct jm__work_cell {
     uint32_t row;
     uint32_t use;
     double seconds;
-    int64_t calls;      /* that began there */
-    double stood_s;     /* of steps that traced ones stand for, until jm__stood_settle has added them */
-    double stood_calls; /* of those, and never in `calls` */
-    int64_t start_ns;   /* of the first item */
-    int64_t end_ns;     /* of the last */
+    int64_t calls;             /* that began there */
+    double extrapolated_s;     /* of steps that traced ones stand for, until jm__extrapolated_settle has added
+                                  them */
+    double extrapolated_calls; /* of those, and never in `calls` */
+    int64_t start_ns;          /* of the first item */
+    int64_t end_ns;            /* of the last */
 } jm__work_cell;
 
 typedef struct jm__work_cells {
     JM_VEC(jm__work_cell) items; /* in order of their first item */
     jm__map by_row;              /* numbers of items */
     size_t draws;                /* JM_DRAWS, or 0: none are kept */
-    JM_VEC(double) off_s;        /* [items * draws]: what stood_s is off by in each draw */
+    JM_VEC(double) off_s;        /* [items * draws]: what extrapolated_s is off by in each draw */
 } jm__work_cells;
 
 /* What the traced steps of one turn did on the board, whatever time is asked for: what others did, too. And
  * how long it was idle in them inside the report's windows. */
-typedef struct jm__turn_sum {
+typedef struct jm__burst_sum {
     double busy_s;
     double idle_s[JM_IDLE_STATES][JM_IDLE_CAUSES];
     double report_s[JM_IDLE_STATES][JM_IDLE_CAUSES];
@@ -107,11 +108,11 @@ typedef struct jm__turn_sum {
     double tracing_s[JM_IDLE_STATES]; /* of report_s: for being traced */
     double tracing_u_s;               /* standard uncertainty of their sum */
     double gaps[JM_IDLE_CAUSES];
-} jm__turn_sum;
+} jm__burst_sum;
 
 /* Where rows are not those of the traced work: which turn it is of, and in which row it was. */
 typedef struct jm__lent_row {
-    uint32_t turn;
+    uint32_t burst;
     uint32_t row;
 } jm__lent_row;
 
@@ -140,15 +141,15 @@ typedef struct jm__tally {
     double collective_s;   /* of the report's: some collective ran */
     double exposed_s;      /* of that: and no other kernel */
     /* Of steps that traced ones stand for; empty where there are none. */
-    jm__use_sums stood_uses; /* until jm__stood_settle has added them to the others */
-    jm__turn_sum *turns;     /* [turns] */
+    jm__use_sums extrapolated_uses; /* until jm__extrapolated_settle has added them to the others */
+    jm__burst_sum *bursts;          /* [turns] */
     JM_VEC(jm__lent_row) lent_rows;
     jm__map lent_at;        /* their numbers */
     jm__work_cells lent;    /* row is one of those; seconds of traced steps, as many as there were */
     double beside_s;        /* of the report's, told by steps: of work that was traced all the same */
     double off_s[JM_DRAWS]; /* all work that is stood for, in each draw */
-    double (*stood_idle_s)[JM_IDLE_STATES];  /* [stands]: how long the board was idle in its steps */
-    double tracing_steady_s[JM_IDLE_STATES]; /* of idle[].steady_s */
+    double (*extrapolated_idle_s)[JM_IDLE_STATES]; /* [stands]: how long the board was idle in its steps */
+    double tracing_steady_s[JM_IDLE_STATES];       /* of idle[].steady_s */
 } jm__tally;
 void jm__tally_free(jm__tally *tally);
 
@@ -187,6 +188,6 @@ bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of);
 /* Once all work of a board has passed: adds it to the sums of the report, with the idle time that it leaves
  * of the steps' time, and parts what tracing made of the idle time of the traced ones. `from_host`: work is
  * spans of the host. */
-void jm__stood_settle(jm__tally *tally, const jm__stood *stood, bool from_host);
+void jm__extrapolated_settle(jm__tally *tally, const jm__extrapolated *extrapolated, bool from_host);
 
 #endif

@@ -64,9 +64,10 @@ typedef struct pass {
 } pass;
 
 /* Only where there is any step that traced ones stand for. */
-static const jm__stood *stood_of(const board_pass *b)
+static const jm__extrapolated *extrapolated_of(const board_pass *b)
 {
-    return b->work->stood != NULL && b->work->stood->stands != NULL ? b->work->stood : NULL;
+    return b->work->extrapolated != NULL && b->work->extrapolated->strata != NULL ? b->work->extrapolated
+                                                                                  : NULL;
 }
 
 /* False if memory is out. */
@@ -84,7 +85,7 @@ static bool begin_board(board_pass *b, int64_t first_ns)
     b->sweep.beside = work->from_host ? NULL : jm__pairs_use;
     b->sweep.beside_context = &b->pass->pairs;
     b->begun = true;
-    return stood_of(b) == NULL || jm__sweep_stand(&b->sweep, stood_of(b));
+    return extrapolated_of(b) == NULL || jm__sweep_stratum(&b->sweep, extrapolated_of(b));
 }
 
 /* The span of the item, and what follows from it. False if memory is out. */
@@ -141,11 +142,11 @@ static uint32_t find_row(board_pass *b, const jm__item *item)
 /* The cell of its turn and row where other steps' rows are others. False if memory is out. */
 static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
-    const jm__stood *stood = stood_of(b);
-    if (as->lap == NULL || !stood->lends[as->lap->stand]) return true;
-    bool by_step = stood->rows == JM_STOOD_BY_STEP;
+    const jm__extrapolated *extrapolated = extrapolated_of(b);
+    if (as->step_interval == NULL || !extrapolated->lends[as->step_interval->stratum]) return true;
+    bool by_step = extrapolated->rows == JM_EXTRAPOLATED_BY_STEP;
     bool mine = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
-    const jm__lent_row row = {as->lap->stand, by_step ? mine : find_row(b, item)};
+    const jm__lent_row row = {as->step_interval->stratum, by_step ? mine : find_row(b, item)};
     if (row.row == JM__NO_ROW) return true;
     as->lent = jm__tally_lend(&b->work->tally, row, as->use, item->calls);
     return as->lent != JM__NO_CELL;
@@ -154,7 +155,7 @@ static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
 static const jm__windows *counted_windows(const board_pass *b, const jm__counted_as *as,
                                           const jm__windows *whole)
 {
-    return as->view == 0 ? whole : &stood_of(b)->views.items[as->view - 1].report;
+    return as->view == 0 ? whole : &extrapolated_of(b)->views.items[as->view - 1].report;
 }
 
 /* What the row of a collective tells beside its time. */
@@ -179,10 +180,10 @@ static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as
 {
     const jm__windows *mine = counted_windows(b, as, b->work->report);
     bool starts = jm__windows_hold(counted_windows(b, as, b->pass->windows), item->start_ns);
-    double stands = as->lap == NULL ? 0 : stood_of(b)->in_row[as->lap->stand];
+    double strata = as->step_interval == NULL ? 0 : extrapolated_of(b)->in_row[as->step_interval->stratum];
     as->cell = JM__NO_CELL;
     as->sum = SIZE_MAX;
-    if (!starts && stands <= 0 && jm__windows_overlap_ns(mine, item->start_ns, item->end_ns) == 0)
+    if (!starts && strata <= 0 && jm__windows_overlap_ns(mine, item->start_ns, item->end_ns) == 0)
         return true;
     uint32_t row = find_row(b, item);
     if (row == JM__NO_ROW) return true;
@@ -190,7 +191,7 @@ static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as
     if (as->cell == JM__NO_CELL || !count_collective(b, item, row, starts, &as->sum)) return false;
     jm__work_cell *sums = &b->work->tally.work.items.items[as->cell];
     if (starts) sums->calls += item->calls;
-    sums->stood_calls += stands * item->calls;
+    sums->extrapolated_calls += strata * item->calls;
     if (item->start_ns < sums->start_ns) sums->start_ns = item->start_ns;
     if (item->end_ns > sums->end_ns) sums->end_ns = item->end_ns;
     return true;
@@ -206,8 +207,9 @@ static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
                          .place = place_of(b, item),
                          .lent = JM__NO_CELL};
     fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &as.use);
-    if (stood_of(b) != NULL)
-        jm__stood_count_as(&as, stood_of(b), item, jm__section_span(b->pass->spans, b->section), b->process);
+    if (extrapolated_of(b) != NULL)
+        jm__extrapolated_count_as(&as, extrapolated_of(b), item, jm__section_span(b->pass->spans, b->section),
+                                  b->process);
     fine = fine && count_in_row(b, item, &as) && lend(b, item, &as) && jm__sweep_take(&b->sweep, item, &as);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
@@ -325,7 +327,8 @@ static jm_status end_board(board_pass *b, jm_error *err)
     JM_TRY(jm__time_order_end(&b->order, err));
     bool fine = (b->begun || begin_board(b, b->work->to_ns)) && jm__sweep_end(&b->sweep, b->work->to_ns) &&
                 jm__pieces_end(&b->work->pieces);
-    if (fine && stood_of(b) != NULL) jm__stood_settle(&b->work->tally, stood_of(b), b->work->from_host);
+    if (fine && extrapolated_of(b) != NULL)
+        jm__extrapolated_settle(&b->work->tally, extrapolated_of(b), b->work->from_host);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
@@ -384,7 +387,7 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
     board->pieces.column_of = board->column_of = column_of;
     if (seconds == NULL || column_of == NULL) return jm__no_memory(err, "jm__work_pass");
     board->learn_seconds = seconds + columns->count;
-    board->stood_seconds = seconds + 2 * columns->count;
+    board->extrapolated_seconds = seconds + 2 * columns->count;
     for (uint32_t s = 0; s < JM_IDLE_STATES; s++) {
         column_of[s] = (uint32_t)columns->class_columns + s;
         board->seconds[column_of[s]] = board->tally.idle[s].report_s;
@@ -398,7 +401,7 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
         double scale = jm__use_scale(board, u);
         board->seconds[columns->of_use[u]] += scale * sum->inside.report_s;
         board->learn_seconds[columns->of_use[u]] += scale * sum->inside.learn_s;
-        board->stood_seconds[columns->of_use[u]] += scale * sum->stood_s;
+        board->extrapolated_seconds[columns->of_use[u]] += scale * sum->extrapolated_s;
     }
     return JM_OK;
 }

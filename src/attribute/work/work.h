@@ -31,9 +31,10 @@ typedef struct jm__board_work {
     const jm__windows *steady; /* those of them in which steps are steady (steps.h) */
     const jm__windows *learn;  /* windows that powers are learnt from */
     const jm__windows *traced; /* those of the report that records tell of: all but what steps tell */
-    const jm__stood *stood;    /* steps of the report that traced ones stand for; NULL: there are none */
-    int64_t from_ns; /* pieces cover all from some seconds before this, and before the first work, */
-    int64_t to_ns;   /* to this, and to the end of the last work */
+    const jm__extrapolated
+        *extrapolated; /* steps of the report that traced ones stand for; NULL: there are none */
+    int64_t from_ns;   /* pieces cover all from some seconds before this, and before the first work, */
+    int64_t to_ns;     /* to this, and to the end of the last work */
     /* Set by the pass. */
     bool from_host; /* the work is host spans: no kernel was traced */
     jm__tally tally;
@@ -44,7 +45,8 @@ typedef struct jm__board_work {
     double *use_scale;     /* [uses]; NULL: all 1 */
     double *seconds;       /* [columns.count]: inside the windows of the report, times the scale */
     double *learn_seconds; /* [columns.count]: behind them */
-    double *stood_seconds; /* [columns.count]: behind those; of `seconds`, what traced steps stand for */
+    double
+        *extrapolated_seconds; /* [columns.count]: behind those; of `seconds`, what traced steps stand for */
 } jm__board_work;
 
 typedef struct jm__work_set {

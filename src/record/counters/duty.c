@@ -59,53 +59,53 @@ void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t
 }
 
 /* Of a stretch, in the turn that goes on; before the first word of turns all of it is. */
-static int64_t in_turn_ns(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
+static int64_t in_burst_ns(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
 {
-    if (!duty->in_turns) return now_ns - start_ns;
-    return duty->in_turn ? now_ns - (start_ns > duty->turn_ns ? start_ns : duty->turn_ns) : 0;
+    if (!duty->in_bursts) return now_ns - start_ns;
+    return duty->in_burst ? now_ns - (start_ns > duty->burst_ns ? start_ns : duty->burst_ns) : 0;
 }
 
-void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
+void jm__duty_tell_burst(jm__duty *duty, jm__duty_burst what, int64_t t_ns)
 {
     if (what == JM_DUTY_SOON) {
         duty->soon_ns = t_ns;
         duty->announced = true;
         return;
     }
-    if (what == JM_DUTY_NO_TURNS) {
-        duty->in_turns = duty->in_turn = duty->announced = false;
-        duty->soon_ns = duty->turn_ns = duty->apart_ns = 0;
+    if (what == JM_DUTY_NO_BURSTS) {
+        duty->in_bursts = duty->in_burst = duty->announced = false;
+        duty->soon_ns = duty->burst_ns = duty->apart_ns = 0;
         return;
     }
     if (what == JM_DUTY_UNTRACED) {
         const jm__duty_stretch *last = last_stretch(duty);
-        if (goes_on(last)) duty->turns_ns += in_turn_ns(duty, last->start_ns, t_ns);
-        if (!duty->in_turns || duty->in_turn) {
+        if (goes_on(last)) duty->bursts_ns += in_burst_ns(duty, last->start_ns, t_ns);
+        if (!duty->in_bursts || duty->in_burst) {
             duty->untraced_ns = t_ns;
             duty->was_silent = false;
         }
-        duty->in_turns = true;
-        duty->in_turn = false;
+        duty->in_bursts = true;
+        duty->in_burst = false;
         return;
     }
-    if (duty->in_turns && !duty->in_turn) {
+    if (duty->in_bursts && !duty->in_burst) {
         if (duty->soon_ns == 0) duty->announced = false; /* who announced may be gone */
-        duty->apart_ns = duty->turn_ns > 0 ? t_ns - duty->turn_ns : 0;
-        duty->turn_ns = t_ns;
+        duty->apart_ns = duty->burst_ns > 0 ? t_ns - duty->burst_ns : 0;
+        duty->burst_ns = t_ns;
         duty->soon_ns = 0;
     }
-    duty->in_turn = duty->in_turns;
+    duty->in_burst = duty->in_bursts;
 }
 
 /* Another process is traced all the time: what is told was not traced in a turn. */
 static bool is_told_on(const jm__duty *duty)
 {
-    return !duty->in_turn && !duty->was_silent && duty->covered_ns - duty->untraced_ns > JM_DUTY_LATE_NS;
+    return !duty->in_burst && !duty->was_silent && duty->covered_ns - duty->untraced_ns > JM_DUTY_LATE_NS;
 }
 
 static bool comes_soon(const jm__duty *duty, int64_t now_ns)
 {
-    int64_t expected_ns = duty->turn_ns + duty->apart_ns;
+    int64_t expected_ns = duty->burst_ns + duty->apart_ns;
     if (duty->soon_ns > 0 && now_ns - duty->soon_ns < JM_DUTY_SOON_NS) return true;
     return !duty->announced && duty->apart_ns > 0 && now_ns > expected_ns - JM_DUTY_AHEAD_NS &&
            now_ns < expected_ns + JM_DUTY_AHEAD_NS;
@@ -114,7 +114,7 @@ static bool comes_soon(const jm__duty *duty, int64_t now_ns)
 /* What is sampled now may be of known work, or is wanted whatever it is of. */
 static bool is_traced(const jm__duty *duty, int64_t now_ns)
 {
-    return is_always(duty) || !duty->in_turns || duty->in_turn || comes_soon(duty, now_ns) ||
+    return is_always(duty) || !duty->in_bursts || duty->in_burst || comes_soon(duty, now_ns) ||
            is_told_on(duty);
 }
 
@@ -122,9 +122,9 @@ static bool is_traced(const jm__duty *duty, int64_t now_ns)
  * knows. */
 static bool works(const jm__duty *duty, int64_t now_ns)
 {
-    bool always = is_always(duty) && duty->in_turns && !duty->in_turn;
+    bool always = is_always(duty) && duty->in_bursts && !duty->in_burst;
     int64_t alive_ns = duty->told_at_ns;
-    if (duty->in_turn && duty->turn_ns > alive_ns) alive_ns = duty->turn_ns;
+    if (duty->in_burst && duty->burst_ns > alive_ns) alive_ns = duty->burst_ns;
     return duty->told_at_ns > 0 &&
            (now_ns - alive_ns < JM_DUTY_LATE_NS || comes_soon(duty, now_ns) || always);
 }
@@ -133,8 +133,8 @@ static bool works(const jm__duty *duty, int64_t now_ns)
 static bool is_long_enough(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
 {
     int64_t all_ns = now_ns - start_ns;
-    if (!duty->in_turns || is_told_on(duty)) return all_ns >= duty->wanted_ns;
-    return duty->turns_ns + in_turn_ns(duty, start_ns, now_ns) >= duty->wanted_ns ||
+    if (!duty->in_bursts || is_told_on(duty)) return all_ns >= duty->wanted_ns;
+    return duty->bursts_ns + in_burst_ns(duty, start_ns, now_ns) >= duty->wanted_ns ||
            all_ns >= duty->wanted_ns + JM_DUTY_SOON_NS;
 }
 
@@ -191,7 +191,7 @@ void jm__duty_began(jm__duty *duty, int64_t t_ns)
 {
     duty->stretches[duty->stretch_count++ % JM_DUTY_STRETCHES] = (jm__duty_stretch){t_ns, INT64_MAX};
     duty->starts++;
-    duty->turns_ns = 0;
+    duty->bursts_ns = 0;
     duty->since_ns = 0;
     for (size_t i = 0; i < JM_DUTY_CLASSES; i++)
         duty->classes[i].since_ns = 0;
@@ -202,90 +202,92 @@ void jm__duty_ended(jm__duty *duty, int64_t t_ns)
     jm__duty_stretch *last = last_stretch(duty);
     if (!goes_on(last)) return;
     last->end_ns = t_ns > last->start_ns ? t_ns : last->start_ns;
-    bool saw_turn = duty->turns_ns + in_turn_ns(duty, last->start_ns, t_ns) > 0;
-    if (!duty->in_turns || saw_turn || is_told_on(duty)) return;
+    bool saw_burst = duty->bursts_ns + in_burst_ns(duty, last->start_ns, t_ns) > 0;
+    if (!duty->in_bursts || saw_burst || is_told_on(duty)) return;
     *last = (jm__duty_stretch){0}; /* it counts for nothing */
     duty->stretch_count--;
 }
 
 /* ---- turns of processes, by board */
 
-void jm__turns_of_boards_free(jm__turns_of_boards *turns)
+void jm__bursts_of_boards_free(jm__bursts_of_boards *bursts)
 {
-    jm__vec_free(&turns->processes);
+    jm__vec_free(&bursts->processes);
 }
 
-static jm__turn_process *find(const jm__turns_of_boards *turns, int64_t id)
+static jm__burst_process *find(const jm__bursts_of_boards *bursts, int64_t id)
 {
-    for (size_t i = 0; i < turns->processes.count; i++)
-        if (turns->processes.items[i].id == id) return &turns->processes.items[i];
+    for (size_t i = 0; i < bursts->processes.count; i++)
+        if (bursts->processes.items[i].id == id) return &bursts->processes.items[i];
     return NULL;
 }
 
 /* NULL: no memory. */
-static jm__turn_process *find_or_add(jm__turns_of_boards *turns, int64_t id)
+static jm__burst_process *find_or_add(jm__bursts_of_boards *bursts, int64_t id)
 {
-    jm__turn_process *known = find(turns, id);
+    jm__burst_process *known = find(bursts, id);
     if (known != NULL) return known;
-    if (!jm__vec_push(&turns->processes, ((jm__turn_process){.id = id}))) return NULL;
-    return &turns->processes.items[turns->processes.count - 1];
+    if (!jm__vec_push(&bursts->processes, ((jm__burst_process){.id = id}))) return NULL;
+    return &bursts->processes.items[bursts->processes.count - 1];
 }
 
-static jm__turn_boards boards_of(const jm__turns_of_boards *turns, const jm__turn_process *process)
+static jm__burst_boards boards_of(const jm__bursts_of_boards *bursts, const jm__burst_process *process)
 {
-    jm__turn_boards known = 0;
+    jm__burst_boards known = 0;
     if (process != NULL && process->boards != 0) return process->boards;
-    for (size_t i = 0; i < turns->processes.count; i++)
-        known |= turns->processes.items[i].boards;
+    for (size_t i = 0; i < bursts->processes.count; i++)
+        known |= bursts->processes.items[i].boards;
     return ~known;
 }
 
-static bool is_traced_now(const jm__turn_process *process)
+static bool is_traced_now(const jm__burst_process *process)
 {
     return process->traced;
 }
 
-static bool takes_turns(const jm__turn_process *process)
+static bool takes_bursts(const jm__burst_process *process)
 {
-    return process->takes_turns;
+    return process->takes_bursts;
 }
 
 /* Where one works of which that is true. */
-static jm__turn_boards where(const jm__turns_of_boards *turns, bool (*is)(const jm__turn_process *process))
+static jm__burst_boards where(const jm__bursts_of_boards *bursts,
+                              bool (*is)(const jm__burst_process *process))
 {
-    jm__turn_boards boards = 0;
-    for (size_t i = 0; i < turns->processes.count; i++)
-        if (is(&turns->processes.items[i])) boards |= boards_of(turns, &turns->processes.items[i]);
+    jm__burst_boards boards = 0;
+    for (size_t i = 0; i < bursts->processes.count; i++)
+        if (is(&bursts->processes.items[i])) boards |= boards_of(bursts, &bursts->processes.items[i]);
     return boards;
 }
 
-jm__turns_news jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board)
+jm__bursts_news jm__bursts_of_boards_works(jm__bursts_of_boards *bursts, int64_t process_id, size_t board)
 {
-    jm__turn_boards before = where(turns, takes_turns);
-    jm__turn_process *process = find_or_add(turns, process_id);
-    if (process != NULL) process->boards |= (jm__turn_boards)1 << board;
-    jm__turn_boards after = where(turns, takes_turns);
-    return (jm__turns_news){.untraced = after & ~before & ~where(turns, is_traced_now),
-                            .no_turns = before & ~after};
+    jm__burst_boards before = where(bursts, takes_bursts);
+    jm__burst_process *process = find_or_add(bursts, process_id);
+    if (process != NULL) process->boards |= (jm__burst_boards)1 << board;
+    jm__burst_boards after = where(bursts, takes_bursts);
+    return (jm__bursts_news){.untraced = after & ~before & ~where(bursts, is_traced_now),
+                             .no_bursts = before & ~after};
 }
 
-jm__turn_boards jm__turns_of_boards_said(jm__turns_of_boards *turns, int64_t process_id, jm__duty_turn what)
+jm__burst_boards jm__bursts_of_boards_said(jm__bursts_of_boards *bursts, int64_t process_id,
+                                           jm__duty_burst what)
 {
-    jm__turn_process *process = find_or_add(turns, process_id);
+    jm__burst_process *process = find_or_add(bursts, process_id);
     if (process != NULL && what != JM_DUTY_SOON) process->traced = what == JM_DUTY_TRACED;
-    if (process != NULL && what == JM_DUTY_UNTRACED) process->takes_turns = true;
-    jm__turn_boards boards = boards_of(turns, process);
-    return what == JM_DUTY_UNTRACED ? boards & ~where(turns, is_traced_now) : boards;
+    if (process != NULL && what == JM_DUTY_UNTRACED) process->takes_bursts = true;
+    jm__burst_boards boards = boards_of(bursts, process);
+    return what == JM_DUTY_UNTRACED ? boards & ~where(bursts, is_traced_now) : boards;
 }
 
-jm__turns_news jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id)
+jm__bursts_news jm__bursts_of_boards_ended(jm__bursts_of_boards *bursts, int64_t process_id)
 {
-    jm__turn_process *process = find(turns, process_id);
-    if (process == NULL) return (jm__turns_news){0};
-    jm__turn_boards boards = boards_of(turns, process);
-    bool was_traced = process->traced, took_turns = process->takes_turns;
-    *process = turns->processes.items[--turns->processes.count];
-    jm__turn_boards others = where(turns, takes_turns);
-    return (jm__turns_news){.untraced = was_traced ? boards & others & ~where(turns, is_traced_now) : 0,
-                            .no_turns = took_turns ? boards & ~others : 0};
+    jm__burst_process *process = find(bursts, process_id);
+    if (process == NULL) return (jm__bursts_news){0};
+    jm__burst_boards boards = boards_of(bursts, process);
+    bool was_traced = process->traced, took_turns = process->takes_bursts;
+    *process = bursts->processes.items[--bursts->processes.count];
+    jm__burst_boards others = where(bursts, takes_bursts);
+    return (jm__bursts_news){.untraced = was_traced ? boards & others & ~where(bursts, is_traced_now) : 0,
+                             .no_bursts = took_turns ? boards & ~others : 0};
 }

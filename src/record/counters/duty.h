@@ -63,15 +63,15 @@ typedef struct jm__duty {
     int64_t sampled_ns; /* time with work in all stretches */
     int64_t since_ns;   /* work since the last stretch, all classes */
     int64_t wanted_ns;  /* how long the stretch that goes on is to be */
-    bool in_turns;      /* some process was not traced, from `untraced_ns` on */
-    bool in_turn;       /* ... and is again */
+    bool in_bursts;     /* some process was not traced, from `untraced_ns` on */
+    bool in_burst;      /* ... and is again */
     int64_t untraced_ns;
-    bool was_silent;  /* since then nothing was told for JM_DUTY_LATE_NS: what is, gets warm for a turn */
-    bool announced;   /* ... turns are: no other is expected */
-    int64_t soon_ns;  /* when a turn was announced; 0: none is */
-    int64_t turn_ns;  /* when the last turn began; 0: never, ... */
-    int64_t apart_ns; /* ... and how long after the one before; 0: not known */
-    int64_t turns_ns; /* of the stretch that goes on, what lay in turns that are over */
+    bool was_silent;   /* since then nothing was told for JM_DUTY_LATE_NS: what is, gets warm for a turn */
+    bool announced;    /* ... turns are: no other is expected */
+    int64_t soon_ns;   /* when a turn was announced; 0: none is */
+    int64_t burst_ns;  /* when the last turn began; 0: never, ... */
+    int64_t apart_ns;  /* ... and how long after the one before; 0: not known */
+    int64_t bursts_ns; /* of the stretch that goes on, what lay in turns that are over */
     jm__duty_stretch stretches[JM_DUTY_STRETCHES]; /* the last ones; [count - 1] modulo their number */
     size_t stretch_count;
     size_t starts; /* of the sampler: also of stretches that counted for nothing */
@@ -86,13 +86,13 @@ void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t
 /* A process that works on the board began to be traced, or no longer is, or soon will be; of several see
  * below.
  */
-typedef enum jm__duty_turn {
+typedef enum jm__duty_burst {
     JM_DUTY_TRACED,
     JM_DUTY_UNTRACED,
     JM_DUTY_SOON,
-    JM_DUTY_NO_TURNS, /* whoever works on it is traced all of the time */
-} jm__duty_turn;
-void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns);
+    JM_DUTY_NO_BURSTS, /* whoever works on it is traced all of the time */
+} jm__duty_burst;
+void jm__duty_tell_burst(jm__duty *duty, jm__duty_burst what, int64_t t_ns);
 
 /* Whether to sample now; `cpu_ns`: what the helper has used so far. The caller tells when sampling truly
  * begins and ends. */
@@ -104,37 +104,38 @@ void jm__duty_ended(jm__duty *duty, int64_t t_ns);
  * boards that others work on. One thread at a time. */
 
 /* Boards are numbered from 0 to 63; bit i is the i-th. */
-typedef uint64_t jm__turn_boards;
+typedef uint64_t jm__burst_boards;
 
-typedef struct jm__turn_process {
+typedef struct jm__burst_process {
     int64_t id;
-    jm__turn_boards boards; /* kernels of it were seen there; 0: nowhere yet, so it may be any that nobody is
-                             * known to work on */
-    bool takes_turns;       /* it was once not traced */
-    bool traced;            /* it said last that it is */
-} jm__turn_process;
+    jm__burst_boards boards; /* kernels of it were seen there; 0: nowhere yet, so it may be any that nobody is
+                              * known to work on */
+    bool takes_bursts;       /* it was once not traced */
+    bool traced;             /* it said last that it is */
+} jm__burst_process;
 
-typedef struct jm__turns_of_boards {
-    JM_VEC(jm__turn_process) processes;
-} jm__turns_of_boards;
+typedef struct jm__bursts_of_boards {
+    JM_VEC(jm__burst_process) processes;
+} jm__bursts_of_boards;
 
 /* Zeroed is ready; free with this. */
-void jm__turns_of_boards_free(jm__turns_of_boards *turns);
+void jm__bursts_of_boards_free(jm__bursts_of_boards *bursts);
 
 /* Boards of which something is news, since a process has ended, or speaks for others than before. */
-typedef struct jm__turns_news {
-    jm__turn_boards untraced; /* somebody takes turns there, and nobody of them is traced */
-    jm__turn_boards no_turns; /* nobody takes turns any more */
-} jm__turns_news;
+typedef struct jm__bursts_news {
+    jm__burst_boards untraced;  /* somebody takes turns there, and nobody of them is traced */
+    jm__burst_boards no_bursts; /* nobody takes turns any more */
+} jm__bursts_news;
 
 /* Kernels of the process run on the board: those who were seen nowhere do not speak for it now, nor this
  * process for boards of nobody. Without memory nothing changes. */
-jm__turns_news jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board);
+jm__bursts_news jm__bursts_of_boards_works(jm__bursts_of_boards *bursts, int64_t process_id, size_t board);
 
 /* The process says so; the boards that it is true of. That it is not traced is not, while another one is that
  * works there. */
-jm__turn_boards jm__turns_of_boards_said(jm__turns_of_boards *turns, int64_t process_id, jm__duty_turn what);
+jm__burst_boards jm__bursts_of_boards_said(jm__bursts_of_boards *bursts, int64_t process_id,
+                                           jm__duty_burst what);
 
-jm__turns_news jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id);
+jm__bursts_news jm__bursts_of_boards_ended(jm__bursts_of_boards *bursts, int64_t process_id);
 
 #endif

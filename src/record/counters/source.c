@@ -50,7 +50,7 @@ struct jm__counter_source {
     char fault[200]; /* told last: boards that fail alike are told once */
     board *boards;
     size_t count;
-    jm__turns_of_boards turns; /* under the lock */
+    jm__bursts_of_boards bursts; /* under the lock */
 };
 
 /* ---- words */
@@ -252,7 +252,7 @@ static void free_memory(jm__counter_source *source)
 {
     pthread_mutex_destroy(&source->lock);
     jm__counter_way_free(&source->way);
-    jm__turns_of_boards_free(&source->turns);
+    jm__bursts_of_boards_free(&source->bursts);
     free(source->boards);
     free(source);
 }
@@ -317,16 +317,16 @@ void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *ke
 }
 
 /* Under the lock. */
-static void tell_turn(jm__counter_source *source, jm__turn_boards boards, jm__duty_turn what, int64_t t_ns)
+static void tell_burst(jm__counter_source *source, jm__burst_boards boards, jm__duty_burst what, int64_t t_ns)
 {
     for (size_t k = 0; k < source->count; k++)
-        if (boards >> k & 1) jm__duty_tell_turn(&source->boards[k].duty, what, t_ns);
+        if (boards >> k & 1) jm__duty_tell_burst(&source->boards[k].duty, what, t_ns);
 }
 
-static void tell_news(jm__counter_source *source, jm__turns_news news, int64_t t_ns)
+static void tell_news(jm__counter_source *source, jm__bursts_news news, int64_t t_ns)
 {
-    tell_turn(source, news.untraced, JM_DUTY_UNTRACED, t_ns);
-    tell_turn(source, news.no_turns, JM_DUTY_NO_TURNS, t_ns);
+    tell_burst(source, news.untraced, JM_DUTY_UNTRACED, t_ns);
+    tell_burst(source, news.no_bursts, JM_DUTY_NO_BURSTS, t_ns);
 }
 
 void jm__counter_source_works(jm__counter_source *source, int64_t process_id, int64_t board_id)
@@ -334,21 +334,22 @@ void jm__counter_source_works(jm__counter_source *source, int64_t process_id, in
     pthread_mutex_lock(&source->lock);
     for (size_t k = 0; k < source->count; k++)
         if (source->boards[k].row.id == board_id)
-            tell_news(source, jm__turns_of_boards_works(&source->turns, process_id, k), jm__now_ns());
+            tell_news(source, jm__bursts_of_boards_works(&source->bursts, process_id, k), jm__now_ns());
     pthread_mutex_unlock(&source->lock);
 }
 
-void jm__counter_source_turn(jm__counter_source *source, int64_t process_id, jm__duty_turn what, int64_t t_ns)
+void jm__counter_source_burst(jm__counter_source *source, int64_t process_id, jm__duty_burst what,
+                              int64_t t_ns)
 {
     pthread_mutex_lock(&source->lock);
-    tell_turn(source, jm__turns_of_boards_said(&source->turns, process_id, what), what, t_ns);
+    tell_burst(source, jm__bursts_of_boards_said(&source->bursts, process_id, what), what, t_ns);
     pthread_mutex_unlock(&source->lock);
 }
 
 void jm__counter_source_ended(jm__counter_source *source, int64_t process_id, int64_t t_ns)
 {
     pthread_mutex_lock(&source->lock);
-    tell_news(source, jm__turns_of_boards_ended(&source->turns, process_id), t_ns);
+    tell_news(source, jm__bursts_of_boards_ended(&source->bursts, process_id), t_ns);
     pthread_mutex_unlock(&source->lock);
 }
 

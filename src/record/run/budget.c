@@ -218,12 +218,12 @@ static double steps_in(int64_t ns, int64_t step_ns)
 }
 
 /* What a turn that begins with the kind will cost. */
-static double turn_cost_ns(const jm__budget *b, const jm__budget_kind *kind)
+static double burst_cost_ns(const jm__budget *b, const jm__budget_kind *kind)
 {
     if (kind == NULL) return (double)b->switch_ns;
     int64_t step_ns = kind->before_ns;
-    double warm = steps_in(JM_BUDGET_WARM_NS, step_ns), on = steps_in(JM_BUDGET_TURN_NS, step_ns);
-    if (on < JM_BUDGET_TURN_STEPS && step_ns < JM_BUDGET_LONG_NS) on = JM_BUDGET_TURN_STEPS;
+    double warm = steps_in(JM_BUDGET_WARM_NS, step_ns), on = steps_in(JM_BUDGET_BURST_NS, step_ns);
+    if (on < JM_BUDGET_BURST_STEPS && step_ns < JM_BUDGET_LONG_NS) on = JM_BUDGET_BURST_STEPS;
     double extra = extra_ns(b, kind);
     return (double)b->switch_ns + fmax(b->early_ns, (warm + 1) * extra) + (on - 1) * extra;
 }
@@ -421,7 +421,7 @@ static bool is_regular_due(jm__budget *b, const jm__budget_kind *kind, bool whol
 /* Of a program whose steps alone are recorded. */
 static bool is_due(jm__budget *b, const jm__budget_kind *kind, bool whole, bool opened)
 {
-    double cost_ns = turn_cost_ns(b, kind);
+    double cost_ns = burst_cost_ns(b, kind);
     if (!opened && !comes_alone(b, kind)) return left_ns(b, 1) + JM_BUDGET_DEBT_NS >= cost_ns;
     const jm__budget_kind *other = expected(b);
     if (other != NULL && left_ns(b, 1) + (other->opened ? 0 : JM_BUDGET_DEBT_NS) >= cost_ns) {
@@ -433,9 +433,9 @@ static bool is_due(jm__budget *b, const jm__budget_kind *kind, bool whole, bool 
 
 static bool has_lasted(const jm__budget *b)
 {
-    int64_t least_ns = b->turned ? JM_BUDGET_TURN_NS : JM_BUDGET_OPENING_NS;
+    int64_t least_ns = b->turned ? JM_BUDGET_BURST_NS : JM_BUDGET_OPENING_NS;
     bool is_long = b->since_ns >= JM_BUDGET_LONG_NS;
-    return b->since_ns >= least_ns && b->since_steps >= (is_long ? 1 : JM_BUDGET_TURN_STEPS);
+    return b->since_ns >= least_ns && b->since_steps >= (is_long ? 1 : JM_BUDGET_BURST_STEPS);
 }
 
 /* Of one that is traced. `looks`: what it has cost is added up. */
@@ -460,7 +460,7 @@ static void note_changes(jm__budget *b)
 }
 
 /* Of a program whose steps alone are recorded. */
-static void begin_turn(jm__budget *b, const jm__budget_kind *kind, bool whole)
+static void begin_burst(jm__budget *b, const jm__budget_kind *kind, bool whole)
 {
     note_changes(b);
     b->on_step = b->steps + steps_ahead(b, kind, whole);
@@ -473,7 +473,7 @@ static void tell_on_its_way(jm__budget *b, const jm__budget_kind *kind)
     if (b->on_told || b->on_step <= b->steps) return;
     if ((int64_t)(b->on_step - b->steps) * last_ns(kind) > JM_BUDGET_AHEAD_MOST_NS) return;
     b->soon_ns = b->now_ns;
-    b->soon_cost_ns = turn_cost_ns(b, kind);
+    b->soon_cost_ns = burst_cost_ns(b, kind);
     b->on_told = true;
 }
 
@@ -495,7 +495,7 @@ static jm_tracing next_level(jm__budget *b, const jm__budget_kind *kind, const j
     }
     if (whole || b->on_step <= b->steps) {
         if ((!looks && kind != NULL) || !is_due(b, kind, whole, opened)) return JM_TRACING_STEPS;
-        begin_turn(b, kind, whole);
+        begin_burst(b, kind, whole);
     }
     return whole ? JM_TRACING_ON : JM_TRACING_WARM;
 }
@@ -508,7 +508,7 @@ jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t 
     b->step = *step;
     b->step_ns = t_ns;
     b->steps++;
-    b->wholes += step->whole;
+    b->phase_totals += step->whole;
     const jm__budget_kind *kind = guess(b, step);
     jm_tracing level = next_level(b, kind, step);
     tell_on_its_way(b, kind);
@@ -545,7 +545,7 @@ void jm__budget_init(jm__budget *b, double share, int64_t now_ns)
 
 #define LEVEL_BITS 2 /* of jm_tracing; the step's number above */
 
-struct jm__turns_page {
+struct jm__bursts_page {
     _Atomic uint64_t said; /* 0: nothing */
     _Atomic uint32_t soon; /* how often a turn was to come */
 };
@@ -561,7 +561,7 @@ static long number_of(const char *name)
 static int open_page(const char *run_dir, long job, bool create)
 {
     char name[32];
-    const jm__turns_page none = {0};
+    const jm__bursts_page none = {0};
     snprintf(name, sizeof name, "turns-%ld", job);
     int fd = jm__private_file(run_dir, name, O_RDWR | (create ? O_CREAT : 0));
     /* Written, so its memory is there: no SIGBUS later. */
@@ -572,79 +572,79 @@ static int open_page(const char *run_dir, long job, bool create)
     return fd;
 }
 
-void jm__turns_join(jm__turns *turns, const char *run_dir)
+void jm__bursts_join(jm__bursts *bursts, const char *run_dir)
 {
     long rank = number_of("LOCAL_RANK"), job = number_of("MASTER_PORT");
-    *turns = (jm__turns){0};
+    *bursts = (jm__bursts){0};
     if (run_dir[0] == '\0') return; /* of a dormant run, which has no folder: each rank takes its own turns */
     if (number_of("WORLD_SIZE") < 2 || rank < 0) return;
-    turns->leads = rank == 0;
-    turns->waits = rank != 0;
-    int fd = open_page(run_dir, job, turns->leads);
+    bursts->leads = rank == 0;
+    bursts->waits = rank != 0;
+    int fd = open_page(run_dir, job, bursts->leads);
     if (fd < 0) return;
     off_t size = lseek(fd, 0, SEEK_END);
-    void *map = size < (off_t)sizeof(jm__turns_page)
+    void *map = size < (off_t)sizeof(jm__bursts_page)
                     ? MAP_FAILED
-                    : mmap(NULL, sizeof(jm__turns_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                    : mmap(NULL, sizeof(jm__bursts_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (map == MAP_FAILED) return;
-    turns->page = map;
-    turns->heard = atomic_load_explicit(&turns->page->soon, memory_order_relaxed);
+    bursts->page = map;
+    bursts->heard = atomic_load_explicit(&bursts->page->soon, memory_order_relaxed);
 }
 
 /* From this step on. */
-static void say(const jm__turns *turns, uint64_t step, jm_tracing level)
+static void say(const jm__bursts *bursts, uint64_t step, jm_tracing level)
 {
-    atomic_store_explicit(&turns->page->said, step << LEVEL_BITS | (uint64_t)level, memory_order_relaxed);
+    atomic_store_explicit(&bursts->page->said, step << LEVEL_BITS | (uint64_t)level, memory_order_relaxed);
 }
 
 /* The last thing said; false: nothing was, or the first rank has ended. */
-static bool ask(const jm__turns *turns, uint64_t *step, jm_tracing *level)
+static bool ask(const jm__bursts *bursts, uint64_t *step, jm_tracing *level)
 {
-    uint64_t said = atomic_load_explicit(&turns->page->said, memory_order_relaxed);
+    uint64_t said = atomic_load_explicit(&bursts->page->said, memory_order_relaxed);
     *step = said >> LEVEL_BITS;
     *level = (jm_tracing)(said & ((1u << LEVEL_BITS) - 1));
     return said != 0;
 }
 
 /* A rank that was not told in time that it gets warm is so for one step. */
-jm_tracing jm__turns_agree(const jm__turns *turns, uint64_t step, jm_tracing before, jm_tracing wanted)
+jm_tracing jm__bursts_agree(const jm__bursts *bursts, uint64_t step, jm_tracing before, jm_tracing wanted)
 {
     uint64_t from;
     jm_tracing level;
-    if (turns->page == NULL) return wanted;
-    bool told = ask(turns, &from, &level);
+    if (bursts->page == NULL) return wanted;
+    bool told = ask(bursts, &from, &level);
     if (told && from > step) return before;
     if (told && level != before)
         return before == JM_TRACING_STEPS && level == JM_TRACING_ON ? JM_TRACING_WARM : level;
-    if (!turns->leads) return told ? before : wanted; /* the first rank has not begun, or has ended */
-    if (wanted != before) say(turns, step + JM_TURNS_AHEAD, wanted);
+    if (!bursts->leads) return told ? before : wanted; /* the first rank has not begun, or has ended */
+    if (wanted != before) say(bursts, step + JM_BURSTS_AHEAD, wanted);
     return before;
 }
 
-uint64_t jm__turns_lag(const jm__turns *turns)
+uint64_t jm__bursts_lag(const jm__bursts *bursts)
 {
-    return turns->page != NULL && turns->leads ? JM_TURNS_AHEAD : 0;
+    return bursts->page != NULL && bursts->leads ? JM_BURSTS_AHEAD : 0;
 }
 
-bool jm__turns_comes_soon(jm__turns *turns, bool own)
+bool jm__bursts_comes_soon(jm__bursts *bursts, bool own)
 {
-    if (turns->page == NULL) return own;
-    if (turns->leads) {
-        if (own) atomic_fetch_add_explicit(&turns->page->soon, 1, memory_order_relaxed);
+    if (bursts->page == NULL) return own;
+    if (bursts->leads) {
+        if (own) atomic_fetch_add_explicit(&bursts->page->soon, 1, memory_order_relaxed);
         return own;
     }
-    uint32_t said = atomic_load_explicit(&turns->page->soon, memory_order_relaxed), before = turns->heard;
+    uint32_t said = atomic_load_explicit(&bursts->page->soon, memory_order_relaxed), before = bursts->heard;
     uint64_t step;
     jm_tracing level;
-    turns->heard = said;
-    return ask(turns, &step, &level) ? said != before : own;
+    bursts->heard = said;
+    return ask(bursts, &step, &level) ? said != before : own;
 }
 
-void jm__turns_leave(jm__turns *turns)
+void jm__bursts_leave(jm__bursts *bursts)
 {
-    if (turns->page == NULL) return;
-    if (turns->leads) atomic_store_explicit(&turns->page->said, 0, memory_order_relaxed);
-    munmap(turns->page, sizeof *turns->page);
-    turns->page = NULL;
+    if (bursts->page == NULL) return;
+    if (bursts->leads) atomic_store_explicit(&bursts->page->said, 0, memory_order_relaxed);
+    munmap(bursts->page, sizeof *bursts->page);
+    bursts->page = NULL;
 }

@@ -25,10 +25,10 @@
 enum { JM_BUDGET_OPENED_STEPS = 5, JM_BUDGET_OPENED_STEPS_LEAST = 2, JM_BUDGET_SETTLING_STEPS = 10 };
 
 /* A turn: readings of a power sensor (20 ms apart, and 13 ms to follow) have to see known work alone ... */
-#define JM_BUDGET_TURN_NS (250 * JM_NS_PER_MS)
+#define JM_BUDGET_BURST_NS (250 * JM_NS_PER_MS)
 /* ... and of longer steps two, of those longer than that one. */
 #define JM_BUDGET_LONG_NS JM_NS_PER_S
-enum { JM_BUDGET_TURN_STEPS = 2 };
+enum { JM_BUDGET_BURST_STEPS = 2 };
 /* Warm for one step and that long: 1,024 launches that a driver queues have run by then. */
 #define JM_BUDGET_WARM_NS (20 * JM_NS_PER_MS)
 /* What tracing leaves behind once it is off: CUPTI is let go within that time
@@ -43,7 +43,7 @@ enum { JM_BUDGET_TURN_STEPS = 2 };
  * compared by itself, as the median of a turn would not know of it. More than that is the program's own. */
 #define JM_BUDGET_EARLY_NS (300 * JM_NS_PER_MS)
 /* Untraced between turns, at least. */
-#define JM_BUDGET_APART_NS (JM_BUDGET_AFTER_NS + JM_BUDGET_TURN_NS)
+#define JM_BUDGET_APART_NS (JM_BUDGET_AFTER_NS + JM_BUDGET_BURST_NS)
 enum { JM_BUDGET_APART_STEPS = 3 };
 
 /* A turn that time alone calls for is told that long before: hardware counters begin 0.2 s after they are
@@ -118,7 +118,7 @@ typedef struct jm__budget {
     double spent_ns;       /* on steps that were traced, and on switching */
     double slower;         /* by what share of itself a traced step of any kind was last */
     uint64_t steps;        /* begun, ... */
-    uint64_t wholes;       /* ... of those, phases that stand for one */
+    uint64_t phase_totals; /* ... of those, phases that stand for one */
     uint64_t traced_steps; /* ON, of those that ended */
     bool goes_on;          /* a step has begun */
     bool all;              /* tracing all costs less than the budget */
@@ -172,31 +172,31 @@ double jm__budget_cost(jm__budget *budget, int64_t now_ns);
  * dormant count their steps from when a recorder came, each for itself: they take turns of their own. */
 
 /* Steps from what is said to when it holds: ranks are hardly ever further apart. */
-enum { JM_TURNS_AHEAD = 2 };
+enum { JM_BURSTS_AHEAD = 2 };
 
-typedef struct jm__turns_page jm__turns_page;
+typedef struct jm__bursts_page jm__bursts_page;
 
-typedef struct jm__turns {
-    jm__turns_page *page; /* NULL: this process takes turns of its own */
+typedef struct jm__bursts {
+    jm__bursts_page *page; /* NULL: this process takes turns of its own */
     bool leads;
     bool waits;     /* the first rank may not have come yet: join again */
     uint32_t heard; /* of what the first rank told of turns to come */
-} jm__turns;
+} jm__bursts;
 
 /* As the environment says that a launcher like torchrun set (WORLD_SIZE, LOCAL_RANK, MASTER_PORT): without
  * it, or where the page cannot be had, the process takes turns of its own. */
-void jm__turns_join(jm__turns *turns, const char *run_dir);
+void jm__bursts_join(jm__bursts *bursts, const char *run_dir);
 
 /* The level of this step, after `before`, which would be `wanted` if the process were alone. */
-jm_tracing jm__turns_agree(const jm__turns *turns, uint64_t step, jm_tracing before, jm_tracing wanted);
+jm_tracing jm__bursts_agree(const jm__bursts *bursts, uint64_t step, jm_tracing before, jm_tracing wanted);
 
 /* From a level that this process answers to the step that has it. */
-uint64_t jm__turns_lag(const jm__turns *turns);
+uint64_t jm__bursts_lag(const jm__bursts *bursts);
 
 /* Whether it is news here that a turn is to come; `own`: this process would have it so if it were alone. */
-bool jm__turns_comes_soon(jm__turns *turns, bool own);
+bool jm__bursts_comes_soon(jm__bursts *bursts, bool own);
 
 /* The first rank's end is told to the others. */
-void jm__turns_leave(jm__turns *turns);
+void jm__bursts_leave(jm__bursts *bursts);
 
 #endif

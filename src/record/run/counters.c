@@ -67,30 +67,30 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
 
 static const struct {
     const char *name;
-    jm__duty_turn says;
+    jm__duty_burst says;
     bool ends; /* and the process with it */
-} turn_marks[JM_RUN_TURN_MARKS] = {{JM_MARK_TRACED, JM_DUTY_TRACED, false},
-                                   {JM_MARK_UNTRACED, JM_DUTY_UNTRACED, false},
-                                   {JM_MARK_STEPS, JM_DUTY_UNTRACED, false},
-                                   {JM_MARK_SOON, JM_DUTY_SOON, false},
-                                   {JM_MARK_ENDED, JM_DUTY_UNTRACED, true}};
+} burst_marks[JM_RUN_BURST_MARKS] = {{JM_MARK_TRACED, JM_DUTY_TRACED, false},
+                                     {JM_MARK_UNTRACED, JM_DUTY_UNTRACED, false},
+                                     {JM_MARK_STEPS, JM_DUTY_UNTRACED, false},
+                                     {JM_MARK_SOON, JM_DUTY_SOON, false},
+                                     {JM_MARK_ENDED, JM_DUTY_UNTRACED, true}};
 
 void jm__run_counters_saw_name(jm_run *run, int64_t name_id, const char *text)
 {
     if (run->counters == NULL || !jm__mark_is_ours(text)) return;
-    for (size_t i = 0; i < JM_RUN_TURN_MARKS; i++)
-        if (strcmp(text, turn_marks[i].name) == 0) run->turn_marks[i] = name_id;
+    for (size_t i = 0; i < JM_RUN_BURST_MARKS; i++)
+        if (strcmp(text, burst_marks[i].name) == 0) run->burst_marks[i] = name_id;
 }
 
 void jm__run_counters_saw_mark(jm_run *run, const jm__mark *mark)
 {
     if (run->counters == NULL || mark->name_id <= 0) return;
-    for (size_t i = 0; i < JM_RUN_TURN_MARKS; i++) {
-        if (mark->name_id != run->turn_marks[i]) continue;
-        if (turn_marks[i].ends)
+    for (size_t i = 0; i < JM_RUN_BURST_MARKS; i++) {
+        if (mark->name_id != run->burst_marks[i]) continue;
+        if (burst_marks[i].ends)
             jm__counter_source_ended(run->counters, mark->process_id, mark->t_ns);
         else
-            jm__counter_source_turn(run->counters, mark->process_id, turn_marks[i].says, mark->t_ns);
+            jm__counter_source_burst(run->counters, mark->process_id, burst_marks[i].says, mark->t_ns);
     }
 }
 

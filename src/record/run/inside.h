@@ -76,7 +76,7 @@ typedef struct jm__followed {
     int line; /* to its socket: when it breaks, one of us has ended */
 } jm__followed;
 
-enum { JM_RUN_TURN_MARKS = 5, JM_RUN_STRANGERS = 16 };
+enum { JM_RUN_BURST_MARKS = 5, JM_RUN_STRANGERS = 16 };
 
 struct jm_run {
     pid_t owner; /* in a forked child the run is dead: no thread came along */
@@ -97,9 +97,10 @@ struct jm_run {
     JM_VEC(jm_board) boards; /* that the sampler told of */
     bool refused;            /* there was no memory for a board or a sensor */
     jm_recording *recording;
-    jm__counter_source *counters;          /* NULL: none are sampled */
-    JM_VEC(int64_t) boards_of_streams;     /* by the stream's number - 1; of the writer's thread */
-    int64_t turn_marks[JM_RUN_TURN_MARKS]; /* names of marks that say when work is traced, 0: not yet told */
+    jm__counter_source *counters;      /* NULL: none are sampled */
+    JM_VEC(int64_t) boards_of_streams; /* by the stream's number - 1; of the writer's thread */
+    int64_t
+        burst_marks[JM_RUN_BURST_MARKS]; /* names of marks that say when work is traced, 0: not yet told */
 
     void (*flush_kernels)(void); /* of the injected library in this process; NULL if it is not there */
     void (*stop_kernels)(void);

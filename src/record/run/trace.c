@@ -246,7 +246,7 @@ static struct {
     _Atomic jm_span_id open; /* the outermost step that goes on, 0: none */
     jm_name name;            /* of the step that began last */
     bool has_steps;          /* the program tells its steps: batches are parts of them */
-    jm__turns turns;
+    jm__bursts bursts;
     int64_t said_ns;
     phase phases[PHASES_DEEP];
     _Atomic size_t phase_count;
@@ -359,11 +359,11 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
         note_steps(step.phase);
     }
     bool was_soon = paced.budget.soon_ns != 0;
-    paced.budget.lag_steps = jm__turns_lag(&paced.turns);
+    paced.budget.lag_steps = jm__bursts_lag(&paced.bursts);
     jm_tracing wanted = jm__budget_begin(&paced.budget, &step, now_ns);
-    if (jm__turns_comes_soon(&paced.turns, paced.budget.soon_ns != 0 && !was_soon))
+    if (jm__bursts_comes_soon(&paced.bursts, paced.budget.soon_ns != 0 && !was_soon))
         jm_mark(JM_MARK_SOON, NULL);
-    jm_tracing level = whole ? wanted : jm__turns_agree(&paced.turns, paced.budget.steps, before, wanted);
+    jm_tracing level = whole ? wanted : jm__bursts_agree(&paced.bursts, paced.budget.steps, before, wanted);
     jm__budget_have(&paced.budget, level);
     if (level != before) {
         trace(paced.run, level);
@@ -373,8 +373,8 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
         bool may_not_know =
             paced.run->trace_kernels == NULL || paced.run->dormant || paced.run->kernels_untold;
         if (level == JM_TRACING_STEPS && may_not_know) trace_kernels(paced.run, false);
-        if (paced.turns.page == NULL && paced.turns.waits)
-            jm__turns_join(&paced.turns, paced.run->folder.path);
+        if (paced.bursts.page == NULL && paced.bursts.waits)
+            jm__bursts_join(&paced.bursts, paced.run->folder.path);
         paced.said_ns = now_ns;
     }
 }
@@ -443,7 +443,7 @@ void jm__budget_start(jm_run *run, double share)
     atomic_store(&paced.open, 0);
     paced.said_ns = jm__now_ns();
     jm__budget_init(&paced.budget, share, paced.said_ns);
-    jm__turns_join(&paced.turns, run->folder.path);
+    jm__bursts_join(&paced.bursts, run->folder.path);
     trace(run, JM_TRACING_ON);
     paced.recorded = jm__track_run();
     give_back();
@@ -460,7 +460,7 @@ static bool end_pace(const jm_run *run, jm__budget *last)
     if (is_ours) {
         jm__timeline_follow_steps(NULL);
         *last = paced.budget;
-        jm__turns_leave(&paced.turns);
+        jm__bursts_leave(&paced.bursts);
         paced.run = NULL;
     }
     give_back();
@@ -494,7 +494,7 @@ bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
     bool is_ours = paced.run == run;
     if (is_ours)
         *cost = (jm_tracing_cost){.share = jm__budget_cost(&paced.budget, counted_until_ns()),
-                                  .steps = paced.budget.steps - paced.budget.wholes,
+                                  .steps = paced.budget.steps - paced.budget.phase_totals,
                                   .traced_steps = paced.budget.traced_steps};
     give_back();
     return is_ours;
@@ -508,7 +508,7 @@ void jm__budget_end(jm_run *run)
     long cost_ppm = lround(1e6 * jm__budget_cost(&last, jm__now_ns()));
     snprintf(text, sizeof text,
              "{\"budget_ppm\":%ld,\"cost_ppm\":%ld,\"steps\":%" PRIu64 ",\"traced_steps\":%" PRIu64 "}",
-             lround(1e6 * last.share), cost_ppm, last.steps - last.wholes, last.traced_steps);
+             lround(1e6 * last.share), cost_ppm, last.steps - last.phase_totals, last.traced_steps);
     bool is_anothers = run->dormant && paced.recorded != jm__track_run(); /* a recorder's that saw no step */
     if (!is_anothers) jm_mark(JM_MARK_BUDGET, text);
     if (run->attached) trace(run, JM_TRACING_ON); /* nobody tells what comes */

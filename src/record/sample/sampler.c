@@ -36,13 +36,13 @@ typedef struct sampled_channel {
     jm_sensor row;
     channel_way way;
     bool ticked;
-    bool power;       /* main power sensor or counter: counts for how fresh the recording is */
-    bool lone;        /* counter: nothing else tells of the board's energy */
-    int64_t every_ns; /* how often it is read */
-    int64_t due_ns;   /* CLOCK_MONOTONIC */
-    int64_t born_ns;  /* when sampling began */
-    int64_t fresh_ns; /* all its readings before this time are out */
-    int64_t failures; /* reads in a row */
+    bool power;        /* main power sensor or counter: counts for how fresh the recording is */
+    bool single_burst; /* counter: nothing else tells of the board's energy */
+    int64_t every_ns;  /* how often it is read */
+    int64_t due_ns;    /* CLOCK_MONOTONIC */
+    int64_t born_ns;   /* when sampling began */
+    int64_t fresh_ns;  /* all its readings before this time are out */
+    int64_t failures;  /* reads in a row */
     jm__ring_stream ring;
     jm__tick tick;
     bool has_value;
@@ -163,7 +163,7 @@ static void channel_init(sampled_channel *channel, bool buffered, int best_rank,
     channel->tick.period_ns = row->period_ns;
     if (row->quantity == JM_QUANTITY_ENERGY && row->period_ns >= COUNTER_SLOW_NS) {
         channel->way = CHANNEL_COUNTER;
-        channel->lone = best_rank == JM_RANK_NONE;
+        channel->single_burst = best_rank == JM_RANK_NONE;
         channel_back_up(channel, best_rank);
         return;
     }
@@ -351,8 +351,8 @@ static void counter_note(const sampled_channel *channel, const jm__sampler *samp
 {
     char text[200];
     snprintf(text, sizeof text, "%s: %s%s", channel->row.name, what,
-             channel->lone ? ", so its readings are stamped with the time they were read"
-                           : "; it is left out until that changes");
+             channel->single_burst ? ", so its readings are stamped with the time they were read"
+                                   : "; it is left out until that changes");
     send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, t_ns, 0, text);
 }
 
@@ -365,7 +365,7 @@ static void counter_give_up(sampled_channel *channel, const jm__sampler *sampler
         counter_note(channel, sampler, now_ns,
                      moved ? "reads take too long to tell when it was updated" : "it stands still");
     *told = true;
-    if (channel->lone) reading_send(channel, sampler, sample->t_ns, sample->value);
+    if (channel->single_burst) reading_send(channel, sampler, sample->t_ns, sample->value);
     channel->edge_ns = 0;
     counter_rest(channel, now_ns);
 }

@@ -67,33 +67,33 @@ static void scene_free(scene *s)
 }
 
 /* A stretch of `seconds` of work or of rest, in its middle if the scene says of no other time. */
-static jm__around around(scene *s, bool busy, double seconds)
+static jm__local_noise local_noise(scene *s, bool busy, double seconds)
 {
     int64_t from_ns = (busy ? READINGS / 4 : READINGS * 3 / 4) * step_ns;
     s->seconds[!busy] = seconds;
     if (s->windows.count == 0)
         assert_true(jm__windows_add(&s->windows, from_ns, from_ns + (int64_t)(1e9 * seconds)));
     const jm__calibration calibration = jm__calibration_of(&s->sensor);
-    const jm__prior prior = {.columns = COLUMNS};
+    const jm__joint_prior joint_prior = {.columns = COLUMNS};
     const jm__stretch_input here = {.sensor = &s->sensor,
                                     .design = &s->design,
                                     .readings = &s->own,
                                     .calibration = &calibration,
-                                    .prior = &prior};
+                                    .joint_prior = &joint_prior};
     const jm__stretch rest = {.columns = COLUMNS,
                               .power_w = (double *)(uintptr_t)power_w,
                               .covariance = s->covariance,
                               .readings = READINGS,
                               .noise = {.white = rest_white},
                               .noise_w = 4};
-    const jm__around_input input = {.rest = &rest,
-                                    .learn = &s->rest,
-                                    .here = &here,
-                                    .windows = &s->windows,
-                                    .seconds = s->seconds,
-                                    .class_columns = 1};
-    jm__around found;
-    assert_int_equal(jm__around_find(&found, &input, NULL), JM_OK);
+    const jm__local_noise_input input = {.rest = &rest,
+                                         .learn = &s->rest,
+                                         .here = &here,
+                                         .windows = &s->windows,
+                                         .seconds = s->seconds,
+                                         .class_columns = 1};
+    jm__local_noise found;
+    assert_int_equal(jm__local_noise_find(&found, &input, NULL), JM_OK);
     return found;
 }
 
@@ -102,15 +102,15 @@ static double off_of(double off_w)
     scene s;
     scene_init(&s, READINGS / 2 * step_ns);
     read_all(&s, off_w, 4, 4);
-    jm__around found = around(&s, true, 0.06);
+    jm__local_noise found = local_noise(&s, true, 0.06);
     double relative_u = found.relative_u[0];
-    jm__around_free(&found);
+    jm__local_noise_free(&found);
     scene_free(&s);
     return relative_u;
 }
 
 /* Residuals of so much, of readings that are all of one kind: that much its power is off. */
-static void test_powers_are_off_by_what_the_readings_around_show(void **state)
+static void test_powers_are_off_by_what_the_readings_local_noise_show(void **state)
 {
     (void)state;
     assert_true(off_of(0) < 0.002);
@@ -130,7 +130,7 @@ static void test_powers_far_off_are_off_by_the_most(void **state)
 }
 
 /* Of idle as much as of work, also where the run ends with the stretch. */
-static void test_idle_is_off_by_what_the_readings_around_show(void **state)
+static void test_idle_is_off_by_what_the_readings_local_noise_show(void **state)
 {
     (void)state;
     for (int last = 0; last < 2; last++) {
@@ -140,9 +140,9 @@ static void test_idle_is_off_by_what_the_readings_around_show(void **state)
         for (int i = READINGS / 2; i < READINGS; i++)
             s.rest.items[i].value += 13.5;
         if (last) assert_true(jm__windows_add(&s.windows, READINGS * step_ns - 1, READINGS * step_ns));
-        jm__around found = around(&s, false, 0.06);
+        jm__local_noise found = local_noise(&s, false, 0.06);
         if (!(fabs(found.relative_u[1] - 0.15) < 0.02)) fail_msg("%g", found.relative_u[1]);
-        jm__around_free(&found);
+        jm__local_noise_free(&found);
         scene_free(&s);
     }
 }
@@ -157,11 +157,11 @@ static void test_few_readings_like_it_tell_nothing_of_a_stretch(void **state)
         read_all(&s, 0, 4, 4);
         memmove(s.rest.items + count, s.rest.items + READINGS / 2, READINGS / 2 * sizeof *s.rest.items);
         s.rest.count = READINGS / 2 + count;
-        jm__around found = around(&s, true, 0.06);
+        jm__local_noise found = local_noise(&s, true, 0.06);
         assert_true(found.noise_known);
         if (count == 0) assert_true(found.noise.white == rest_white);
         assert_true(fabs(found.relative_u[0] - 0.05) < 1e-12);
-        jm__around_free(&found);
+        jm__local_noise_free(&found);
         scene_free(&s);
     }
 }
@@ -175,11 +175,11 @@ static void test_the_noise_is_that_of_readings_of_this_power(void **state)
         scene s;
         scene_init(&s, READINGS / 2 * step_ns);
         read_all(&s, 0, 30, 3);
-        jm__around found = around(&s, busy, 0.06);
+        jm__local_noise found = local_noise(&s, busy, 0.06);
         double square = busy ? 900 : 9;
         assert_true(found.noise_known);
         assert_true(fabs(found.noise.white + found.noise.drift - square) < 0.1 * square);
-        jm__around_free(&found);
+        jm__local_noise_free(&found);
         scene_free(&s);
     }
 }
@@ -196,12 +196,12 @@ static void test_what_changes_from_call_to_call_is_less_over_many_calls(void **s
         s.sensor.response = JM_RESPONSE_FIRST_ORDER;
         s.sensor.tau_ns = 13000000;
         read_all(&s, 0, 4, 4);
-        jm__around found = around(&s, true, seconds);
+        jm__local_noise found = local_noise(&s, true, seconds);
         double u = found.relative_u[0];
         if (before == 0 ? !(u > 0.015) : !(fabs(u * sqrt(10) / before - 1) < 0.02))
             fail_msg("%g s: %g after %g", seconds, u, before);
         before = u;
-        jm__around_free(&found);
+        jm__local_noise_free(&found);
         scene_free(&s);
     }
 }
@@ -214,19 +214,19 @@ static void test_a_stretch_of_many_readings_tells_for_itself(void **state)
     read_all(&s, 0, 4, 4);
     for (int i = 0; i < JM_NOISE_READINGS; i++)
         assert_true(jm__vec_push(&s.own, s.rest.items[i]));
-    jm__around found = around(&s, true, 2);
+    jm__local_noise found = local_noise(&s, true, 2);
     assert_false(found.noise_known);
     assert_true(fabs(found.relative_u[0] - 0.05) < 1e-12 && fabs(found.relative_u[1] - 0.1) < 1e-12);
-    jm__around_free(&found);
+    jm__local_noise_free(&found);
     scene_free(&s);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_powers_are_off_by_what_the_readings_around_show),
+        cmocka_unit_test(test_powers_are_off_by_what_the_readings_local_noise_show),
         cmocka_unit_test(test_powers_far_off_are_off_by_the_most),
-        cmocka_unit_test(test_idle_is_off_by_what_the_readings_around_show),
+        cmocka_unit_test(test_idle_is_off_by_what_the_readings_local_noise_show),
         cmocka_unit_test(test_few_readings_like_it_tell_nothing_of_a_stretch),
         cmocka_unit_test(test_the_noise_is_that_of_readings_of_this_power),
         cmocka_unit_test(test_what_changes_from_call_to_call_is_less_over_many_calls),

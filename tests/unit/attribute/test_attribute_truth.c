@@ -103,22 +103,22 @@ static void test_intervals_hold_the_truth_as_often_as_they_say(void **state)
         assert_true(inside >= proof_least(all, 0.9));
 }
 
-enum { KINDS = 6, STATES = 3, SURROUNDINGS = 4 * STATES };
+enum { KINDS = 6, STATES = 3, CONTEXT = 4 * STATES };
 
-/* Work in bursts of 20 to 60 ms, each full of one kind: its surroundings, in which every kind draws a power
+/* Work in bursts of 20 to 60 ms, each full of one kind: its context, in which every kind draws a power
  * of its own. A kind has one name and shape, so the fit cannot know. */
-static void add_uneven_work(synthetic *s, double spread, int64_t now, int64_t end_ns)
+static void add_class_variance_work(synthetic *s, double spread, int64_t now, int64_t end_ns)
 {
-    int64_t class_id[KINDS][SURROUNDINGS];
+    int64_t class_id[KINDS][CONTEXT];
     for (int k = 0; k < KINDS; k++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", k);
         double power_w = 600 * (1 + 0.3 * syn_normal(s));
-        for (int g = 0; g < SURROUNDINGS; g++)
+        for (int g = 0; g < CONTEXT; g++)
             class_id[k][g] = syn_class(s, name, 8, power_w * (1 + spread * syn_normal(s)));
     }
     while (now < end_ns) {
-        int g = (int)(SURROUNDINGS * syn_uniform(s));
+        int g = (int)(CONTEXT * syn_uniform(s));
         int64_t until = now + (int64_t)(20e6 + 40e6 * syn_uniform(s));
         while (now < until) {
             int k = syn_uniform(s) < 0.6 ? g / STATES : (int)(KINDS * syn_uniform(s));
@@ -134,11 +134,11 @@ static void take_truths(synthetic *s, double truth_j[KINDS], int64_t start_ns, i
 {
     for (int k = 0; k < KINDS; k++) {
         truth_j[k] = 0;
-        for (int64_t g = 1; g <= SURROUNDINGS; g++)
-            truth_j[k] += syn_energy_j(s, k * SURROUNDINGS + g, start_ns, end_ns);
+        for (int64_t g = 1; g <= CONTEXT; g++)
+            truth_j[k] += syn_energy_j(s, k * CONTEXT + g, start_ns, end_ns);
     }
     for (size_t i = 0; i < s->kernels.count; i++)
-        s->kernels.items[i].class_id -= (s->kernels.items[i].class_id - 1) % SURROUNDINGS;
+        s->kernels.items[i].class_id -= (s->kernels.items[i].class_id - 1) % CONTEXT;
 }
 
 /* Half width of a 90 % interval on the side where the truth lies. */
@@ -160,7 +160,7 @@ static void test_intervals_hold_where_power_depends_on_what_runs_around(void **s
     for (uint64_t seed = 1; seed <= (uint64_t)recordings; seed++) {
         synthetic *s = syn_create(100 + seed, 1, 40000);
         int64_t second = JM_NS_PER_S, start = 10 * second, end = 30 * second;
-        add_uneven_work(s, 0.06, start + second, end - second);
+        add_class_variance_work(s, 0.06, start + second, end - second);
         syn_measure(s, 0, start, end);
         syn_finish(s);
         double truth_j[KINDS];
@@ -168,7 +168,7 @@ static void test_intervals_hold_where_power_depends_on_what_runs_around(void **s
         jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
         assert_adds_up(report);
         for (int k = 0; k < KINDS; k++) {
-            const jm_row *row = row_of(report, s->names[s->classes[k * SURROUNDINGS].name_id], NULL);
+            const jm_row *row = row_of(report, s->names[s->classes[k * CONTEXT].name_id], NULL);
             double half_j = half_towards(row, truth_j[k]);
             inside += fabs(truth_j[k] - row->energy_j) <= half_j;
             error_square += pow(row->energy_j / truth_j[k] - 1, 2);
@@ -263,7 +263,7 @@ static void test_rows_add_up_to_the_total_in_every_view_with_several_boards(void
     syn_free(s);
 }
 
-static void test_a_path_and_kind_stand_once_in_a_report(void **state)
+static void test_a_path_and_kind_stratum_once_in_a_report(void **state)
 {
     (void)state;
     synthetic *s = two_ranks();
@@ -578,8 +578,8 @@ static void test_a_kernel_split_at_random_into_two_labels_agrees_with_itself(voi
 {
     (void)state;
     int agree = 0;
-    const int turns = proof_seeds(20);
-    for (uint64_t seed = 1; seed <= (uint64_t)turns; seed++) {
+    const int bursts = proof_seeds(20);
+    for (uint64_t seed = 1; seed <= (uint64_t)bursts; seed++) {
         synthetic *s = syn_create(100 + seed, 1, 40000);
         int64_t start = JM_NS_PER_S, end = 31 * JM_NS_PER_S;
         syn_class(s, "left", 8, 600);
@@ -600,7 +600,7 @@ static void test_a_kernel_split_at_random_into_two_labels_agrees_with_itself(voi
         jm_report_free(report);
         syn_free(s);
     }
-    assert_true(agree >= turns - turns / 20);
+    assert_true(agree >= bursts - bursts / 20);
 }
 
 /* Three kernels that always run one after the other cannot be told apart, but their layer can: of each, the
@@ -1029,7 +1029,7 @@ int main(void)
         cmocka_unit_test(test_intervals_hold_the_truth_as_often_as_they_say),
         cmocka_unit_test(test_intervals_hold_where_power_depends_on_what_runs_around),
         cmocka_unit_test(test_rows_add_up_to_the_total_in_every_view_with_several_boards),
-        cmocka_unit_test(test_a_path_and_kind_stand_once_in_a_report),
+        cmocka_unit_test(test_a_path_and_kind_stratum_once_in_a_report),
         cmocka_unit_test(test_a_layer_holds_forward_backward_and_its_children_once),
         cmocka_unit_test(test_a_phase_alone_on_its_board_is_measured),
         cmocka_unit_test(test_a_phase_inside_itself_counts_once),

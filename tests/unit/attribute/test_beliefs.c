@@ -63,9 +63,9 @@ static synthetic *make_pair(void)
     return s;
 }
 
-static jm_report *report_of(const synthetic *s, const char *belief)
+static jm_report *report_of(const synthetic *s, const char *prior)
 {
-    return syn_report(s, (jm_report_options){.by = JM_BY_KERNEL, .belief = belief});
+    return syn_report(s, (jm_report_options){.by = JM_BY_KERNEL, .prior = prior});
 }
 
 static const jm_row *row_of(const jm_report *report, const char *name)
@@ -89,7 +89,7 @@ static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(v
     write_file("kernel,power_w,u_w\nfirst,800,2\n\"never ran\",500,1\n");
     jm_report *without = report_of(s, NULL), *with = report_of(s, path);
     const jm_row *blind = row_of(without, "second"), *seen = row_of(with, "second");
-    assert_true(half_w(blind) > 100); /* the weakest belief: 30 % of the mean busy power, split in two */
+    assert_true(half_w(blind) > 100); /* the weakest prior: 30 % of the mean busy power, split in two */
     assert_true(half_w(seen) < 25);
     assert_true(fabs(seen->power_w - 400) < half_w(seen));
     assert_int_equal(row_of(with, "first")->provenance, JM_PROVENANCE_GIVEN);
@@ -104,9 +104,9 @@ static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(v
     syn_free(s);
 }
 
-static jm_report *layers_of(const synthetic *s, const char *belief)
+static jm_report *layers_of(const synthetic *s, const char *prior)
 {
-    return syn_report(s, (jm_report_options){.by = JM_BY_LAYER, .belief = belief});
+    return syn_report(s, (jm_report_options){.by = JM_BY_LAYER, .prior = prior});
 }
 
 /* 0.08 J a call: 800 W for 100 us. What is known of one of the two tells the other. */
@@ -149,8 +149,8 @@ static void test_a_layer_alone_is_all_that_lies_in_it(void **state)
     syn_free(s);
 }
 
-/* A belief that is far less sure than the readings changes next to nothing. */
-static void test_a_vague_belief_gives_way_to_the_readings(void **state)
+/* A prior that is far less sure than the readings changes next to nothing. */
+static void test_a_vague_prior_gives_way_to_the_readings(void **state)
 {
     (void)state;
     synthetic *s = syn_create(5, 1, 40000);
@@ -189,7 +189,7 @@ static void test_a_line_that_is_wrong_is_named(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         jm_error err = {0};
         jm_report *report = NULL;
-        const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .belief = path};
+        const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .prior = path};
         write_file(cases[i].text);
         assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, &err), JM_BAD_DATA);
         assert_null(report);
@@ -204,7 +204,7 @@ int main(void)
         cmocka_unit_test(test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with),
         cmocka_unit_test(test_a_layer_that_ran_alone_is_known_in_the_run),
         cmocka_unit_test(test_a_layer_alone_is_all_that_lies_in_it),
-        cmocka_unit_test(test_a_vague_belief_gives_way_to_the_readings),
+        cmocka_unit_test(test_a_vague_prior_gives_way_to_the_readings),
         cmocka_unit_test(test_a_line_that_is_wrong_is_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -21,7 +21,7 @@ static const jm_sensor ring = {.name = "power_ring",
 typedef struct program {
     jm__pieces pieces;
     jm__design design;
-    jm__prior prior;
+    jm__joint_prior joint_prior;
     jm_reading readings[READINGS];
     jm__pass pass;
 } program;
@@ -31,8 +31,8 @@ static program *make(double longest_ms)
 {
     static const uint32_t column_of[] = {0, 1, 2};
     program *p = calloc(1, sizeof *p);
-    jm__belief belief;
-    const jm__belief *all = &belief;
+    jm__prior prior;
+    const jm__prior *all = &prior;
     uint32_t code = 0;
     jm__pieces_begin(&p->pieces, 0, (size_t)1 << 22);
     for (int64_t now_ns = 0; now_ns < (READINGS + 60) * ring.period_ns;) {
@@ -43,11 +43,11 @@ static program *make(double longest_ms)
     assert_true(jm__pieces_end(&p->pieces));
     p->pieces.column_of = column_of;
     assert_int_equal(jm__design_init(&p->design, &p->pieces, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
-        assert_int_equal(jm__belief_add_power(&belief, k, expected_w[k], u_w[k], NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&p->prior, all, NULL, 0, jm__noise_of(&ring), NULL), JM_OK);
-    jm__belief_free(&belief);
+        assert_int_equal(jm__prior_add_power(&prior, k, expected_w[k], u_w[k], NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&p->joint_prior, all, NULL, 0, jm__noise_of(&ring), NULL), JM_OK);
+    jm__prior_free(&prior);
     for (size_t i = 0; i < READINGS; i++)
         p->readings[i] = (jm_reading){1, (int64_t)(i + 40) * ring.period_ns, 0};
     p->pass = (jm__pass){.design = &p->design,
@@ -62,7 +62,7 @@ static void release(program *p)
 {
     jm__design_free(&p->design);
     jm__pieces_free(&p->pieces);
-    jm__prior_free(&p->prior);
+    jm__joint_prior_free(&p->joint_prior);
     free(p);
 }
 
@@ -128,7 +128,7 @@ static found calibrate(program *p)
 {
     jm__calibration c, profile = jm__calibration_of(&ring);
     double lag_u = (double)ring.lag_u_ns, width_u = (double)ring.tau_u_ns;
-    assert_int_equal(jm__calibrate(&c, &ring, &p->pass, &p->prior, NULL), JM_OK);
+    assert_int_equal(jm__calibrate(&c, &ring, &p->pass, &p->joint_prior, NULL), JM_OK);
     return (found){.lag = (c.response.lag_ns - profile.response.lag_ns) / lag_u,
                    .width = (c.response.width_ns - profile.response.width_ns) / width_u,
                    .lag_variance = c.lag_variance / lag_u / lag_u,
@@ -195,9 +195,9 @@ static void test_a_response_found_in_drawn_readings_is_off_as_it_says(void **sta
 static void test_steady_work_leaves_the_profile_as_it_was(void **state)
 {
     (void)state;
-    static const uint32_t alike[] = {1, 1, 1};
+    static const uint32_t transfer[] = {1, 1, 1};
     program *p = make(60);
-    p->pieces.column_of = alike;
+    p->pieces.column_of = transfer;
     measure(p, 1, 1, 4);
     found f = calibrate(p);
     assert_near("lag", f.lag, 0, 1e-9);

@@ -11,7 +11,7 @@
 enum { CLASSES = 4, COLUMNS = 6, METRICS = 3, WINDOWS = 600, PIECES_MAX = 20000 };
 
 /* class_rates.c: what keeps a column that hardly ran from taking any rate; neighbours count for half. */
-static const double ridge = 1e-3, alike = 2;
+static const double ridge = 1e-3, transfer = 2;
 
 static const int64_t window_ns = JM_NS_PER_MS;
 static const char *const metrics[METRICS] = {"a", "b", "c"};
@@ -224,7 +224,7 @@ static void assert_left_over(const design *d, const jm__class_rates *rates)
         }
         for (size_t a = 0; a < METRICS; a++)
             for (size_t b = 0; b < METRICS; b++)
-                said[a * METRICS + b] += alike * rest[a] * rest[b] / freedom;
+                said[a * METRICS + b] += transfer * rest[a] * rest[b] / freedom;
     }
     dense_assert_covariance("what is left", rates->covariance, said, METRICS, 1e-6);
 }
@@ -337,8 +337,8 @@ static void test_errors_of_rates_are_what_draws_of_noise_give(void **state)
         assert_true(fabs(mean[k]) < 0.2 * wider * noise * sqrt(inverse[k * COLUMNS + k]) + 1);
     /* a variance of 1000 draws is known to 4.5 %: 4 of those */
     dense_assert_covariance("drawn", spread, inverse, COLUMNS, 0.18 * wider);
-    assert_true(fabs(square / (alike * noise * noise) - 1) < 0.02 * wider);
-    assert_true(fabs(between / (alike * 0.6 * noise * noise) - 1) < 0.03 * wider);
+    assert_true(fabs(square / (transfer * noise * noise) - 1) < 0.02 * wider);
+    assert_true(fabs(between / (transfer * 0.6 * noise * noise) - 1) < 0.03 * wider);
     free(kept);
     end(s);
 }
@@ -564,16 +564,16 @@ static void test_rates_go_with_the_clock_that_slots_tell(void **state)
 }
 
 /* Less than 0.3 of the clock that weights were learnt at, or more than 1.2: not all was counted. */
-static void test_a_clock_that_no_board_has_is_not_believed(void **state)
+static void test_a_clock_that_no_board_has_is_not_assumed(void **state)
 {
     (void)state;
     static const double mhz[] = {590, 600, 2370, 2380, NAN, 0};
     static const double nvml[] = {1200, 1300, 1400, 1500, 1600, 1600}; /* the line between its readings */
-    static const bool believed[] = {false, true, true, false, false, false};
+    static const bool assumed[] = {false, true, true, false, false, false};
     seen_windows seen = clocked(1, SLOTS, true, mhz, 6);
     for (size_t i = 0; i < 6; i++) {
         assert_true(fabs(seen.items[i].clock_mhz - nvml[i]) < 1e-9);
-        assert_true(fabs(seen.rates[i] / (1e3 * (believed[i] ? mhz[i] : nvml[i]) / 1980) - 1) < 1e-9);
+        assert_true(fabs(seen.rates[i] / (1e3 * (assumed[i] ? mhz[i] : nvml[i]) / 1980) - 1) < 1e-9);
     }
 }
 
@@ -604,7 +604,7 @@ int main(void)
         cmocka_unit_test(test_sets_are_read_by_the_names_of_their_metrics),
         cmocka_unit_test(test_the_metrics_of_a_board_are_those_that_are_no_slots),
         cmocka_unit_test(test_rates_go_with_the_clock_that_slots_tell),
-        cmocka_unit_test(test_a_clock_that_no_board_has_is_not_believed),
+        cmocka_unit_test(test_a_clock_that_no_board_has_is_not_assumed),
         cmocka_unit_test(test_without_slots_the_clock_is_nvmls_and_without_that_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

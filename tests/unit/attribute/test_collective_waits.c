@@ -16,14 +16,14 @@ typedef struct truth {
 
 /* Steps in which each rank works, 10 ms and what it is late, and then reduces with the other one, 5 ms from
  * when the last has begun. In every `turn`-th step rank 0 is the late one; 0: never. */
-static synthetic *make_ddp(truth *t, int turn)
+static synthetic *make_ddp(truth *t, int burst)
 {
     synthetic *s = syn_create(3, 2, 4000);
     int64_t work = syn_class(s, "gemm", 1, 600), all_reduce = syn_class(s, ALL_REDUCE, 24, 220),
             other_shape = syn_class(s, ALL_REDUCE, 16, 220), now = 1000 * MS;
     *t = (truth){.start_ns = now};
     for (int i = 0; i < STEPS; i++) {
-        int late = turn > 0 && i % turn == 0 ? 0 : 1;
+        int late = burst > 0 && i % burst == 0 ? 0 : 1;
         int64_t by_ns = 2 * MS + i % 7 * MS, start_ns[2] = {now + 10 * MS, now + 10 * MS};
         start_ns[late] += by_ns;
         for (int rank = 0; rank < 2; rank++) {

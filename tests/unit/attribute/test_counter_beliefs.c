@@ -77,21 +77,21 @@ static void make(scene *s)
                                  .covariance = s->covariance};
 }
 
-static jm__belief believe(const scene *s)
+static jm__prior assume(const scene *s)
 {
-    jm__belief belief;
+    jm__prior prior;
     jm_error err = {0};
-    if (jm__believe_counters(&belief, &s->model, &s->rates, s->expected, CLASSES, &err) != JM_OK)
+    if (jm__prior_from_counters(&prior, &s->model, &s->rates, s->expected, CLASSES, &err) != JM_OK)
         fail_msg("%s", err.text);
-    return belief;
+    return prior;
 }
 
 /* The column that an equation is of: a row of zeros but for one 1. */
-static size_t column_of(const jm__belief *belief, size_t row)
+static size_t column_of(const jm__prior *prior, size_t row)
 {
     size_t column = COLUMNS;
     for (size_t k = 0; k < COLUMNS; k++) {
-        double entry = belief->row[row * COLUMNS + k];
+        double entry = prior->row[row * COLUMNS + k];
         assert_true(entry == 0 || (entry == 1 && column == COLUMNS));
         if (entry == 1) column = k;
     }
@@ -153,10 +153,10 @@ static double shared(const scene *s, size_t left, size_t right)
         for (size_t b = 0; b < METRICS; b++)
             window_w2 += s->features[a].weight_w / s->features[a].reference * s->covariance[a * METRICS + b] *
                          s->features[b].weight_w / s->features[b].reference;
-    double alike = pow(s->model.gain_u, 2);
-    if (are_family(s, left, right)) alike += pow(s->model.family_u, 2);
+    double transfer = pow(s->model.gain_u, 2);
+    if (are_family(s, left, right)) transfer += pow(s->model.family_u, 2);
     return sum + window_w2 * s->inverse[left * COLUMNS + right] +
-           alike * power_of(s, left) * power_of(s, right);
+           transfer * power_of(s, left) * power_of(s, right);
 }
 
 static void assert_close(double said, double truth)
@@ -164,17 +164,17 @@ static void assert_close(double said, double truth)
     if (!(fabs(said - truth) <= 1e-10 * fabs(truth))) fail_msg("%.15g, not %.15g", said, truth);
 }
 
-static void assert_formulas(const scene *s, const jm__belief *belief)
+static void assert_formulas(const scene *s, const jm__prior *prior)
 {
-    assert_int_equal(belief->provenance, JM_PROVENANCE_COUNTERS);
-    assert_int_equal(belief->columns, COLUMNS);
-    assert_non_null(belief->covariance);
-    for (size_t i = 0; i < belief->rows; i++) {
-        size_t column = column_of(belief, i);
-        assert_close(belief->value[i], power_of(s, column));
-        assert_close(belief->u[i], own_u(s, column));
-        for (size_t j = 0; j < belief->rows; j++)
-            assert_close(belief->covariance[i * belief->rows + j], shared(s, column, column_of(belief, j)));
+    assert_int_equal(prior->provenance, JM_PROVENANCE_COUNTERS);
+    assert_int_equal(prior->columns, COLUMNS);
+    assert_non_null(prior->covariance);
+    for (size_t i = 0; i < prior->rows; i++) {
+        size_t column = column_of(prior, i);
+        assert_close(prior->value[i], power_of(s, column));
+        assert_close(prior->u[i], own_u(s, column));
+        for (size_t j = 0; j < prior->rows; j++)
+            assert_close(prior->covariance[i * prior->rows + j], shared(s, column, column_of(prior, j)));
     }
 }
 
@@ -184,10 +184,10 @@ static void test_powers_and_their_errors_are_those_of_the_formulas(void **state)
     for (int draw = 0; draw < 20; draw++) {
         scene s;
         make(&s);
-        jm__belief belief = believe(&s);
-        assert_int_equal(belief.rows, CLASSES); /* idle states are none of its business */
-        assert_formulas(&s, &belief);
-        jm__belief_free(&belief);
+        jm__prior prior = assume(&s);
+        assert_int_equal(prior.rows, CLASSES); /* idle states are none of its business */
+        assert_formulas(&s, &prior);
+        jm__prior_free(&prior);
     }
 }
 
@@ -198,18 +198,18 @@ static void test_rates_beyond_those_learnt_from_are_less_sure(void **state)
     scene s;
     make(&s);
     s.rate[2 * METRICS + 1] = 2.5 * s.features[1].reference;
-    jm__belief near = believe(&s);
+    jm__prior near = assume(&s);
     s.features[1].most = 0.5 * s.features[1].reference;
-    jm__belief far = believe(&s);
+    jm__prior far = assume(&s);
     assert_formulas(&s, &far);
     assert_true(far.value[2] == near.value[2]);
     assert_close(pow(far.u[2], 2) - pow(near.u[2], 2), pow(0.5 * 2 * s.features[1].weight_w, 2));
     s.features[1].most = s.rate[2 * METRICS + 1]; /* as far as that, and no further */
-    jm__belief at = believe(&s);
+    jm__prior at = assume(&s);
     assert_true(at.u[2] == near.u[2]);
-    jm__belief_free(&near);
-    jm__belief_free(&far);
-    jm__belief_free(&at);
+    jm__prior_free(&near);
+    jm__prior_free(&far);
+    jm__prior_free(&at);
 }
 
 /* A tenth of a millisecond of a column is the least that windows tell of. */
@@ -221,21 +221,21 @@ static void test_what_the_windows_did_not_see_is_not_told_of(void **state)
     s.seen_s[0] = 0;
     s.seen_s[3] = 0.9e-4;
     s.seen_s[4] = 1.1e-4;
-    jm__belief belief = believe(&s);
-    assert_int_equal(belief.rows, 3);
-    assert_int_equal(column_of(&belief, 0), 1);
-    assert_int_equal(column_of(&belief, 1), 2);
-    assert_int_equal(column_of(&belief, 2), 4);
-    assert_formulas(&s, &belief);
-    jm__belief_free(&belief);
+    jm__prior prior = assume(&s);
+    assert_int_equal(prior.rows, 3);
+    assert_int_equal(column_of(&prior, 0), 1);
+    assert_int_equal(column_of(&prior, 1), 2);
+    assert_int_equal(column_of(&prior, 2), 4);
+    assert_formulas(&s, &prior);
+    jm__prior_free(&prior);
     for (size_t k = 0; k < CLASSES; k++)
         s.seen_s[k] = 0;
-    belief = believe(&s);
-    assert_int_equal(belief.rows, 0);
-    assert_null(belief.row); /* nothing to free */
+    prior = assume(&s);
+    assert_int_equal(prior.rows, 0);
+    assert_null(prior.row); /* nothing to free */
 }
 
-/* A model that is sure of itself, of a board that draws nothing: still a belief. */
+/* A model that is sure of itself, of a board that draws nothing: still a prior. */
 static void test_a_power_of_nothing_is_not_known_exactly(void **state)
 {
     (void)state;
@@ -246,11 +246,11 @@ static void test_a_power_of_nothing_is_not_known_exactly(void **state)
     memset(s.rate, 0, sizeof s.rate);
     memset(s.weights, 0, sizeof s.weights);
     memset(s.covariance, 0, sizeof s.covariance);
-    jm__belief belief = believe(&s);
-    assert_int_equal(belief.rows, CLASSES);
+    jm__prior prior = assume(&s);
+    assert_int_equal(prior.rows, CLASSES);
     for (size_t i = 0; i < CLASSES; i++)
-        assert_true(belief.value[i] == 0 && belief.u[i] == JM_POWER_LEAST_W);
-    jm__belief_free(&belief);
+        assert_true(prior.value[i] == 0 && prior.u[i] == JM_POWER_LEAST_W);
+    jm__prior_free(&prior);
 }
 
 /* What is left of many metrics may come out below zero by rounding: no variance is. */
@@ -261,21 +261,21 @@ static void test_windows_without_any_noise_add_no_variance(void **state)
     make(&s);
     for (size_t i = 0; i < METRICS * METRICS; i++)
         s.covariance[i] = -fabs(s.covariance[i]);
-    jm__belief belief = believe(&s);
+    jm__prior prior = assume(&s);
     memset(s.covariance, 0, sizeof s.covariance);
-    assert_formulas(&s, &belief);
-    jm__belief_free(&belief);
+    assert_formulas(&s, &prior);
+    jm__prior_free(&prior);
 }
 
-/* Drawn weights, rates and gains spread powers as the belief says. */
-static void test_drawn_models_spread_powers_as_the_belief_says(void **state)
+/* Drawn weights, rates and gains spread powers as the prior says. */
+static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
 {
     (void)state;
     enum { DRAWS = 40000 };
     scene s;
     make(&s);
     s.model.gain_u = 0.02;
-    jm__belief belief = believe(&s);
+    jm__prior prior = assume(&s);
     double weights[FEATURES * FEATURES], inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
     double spread[CLASSES * CLASSES] = {0}, said[CLASSES * CLASSES];
     memcpy(weights, s.weights, sizeof weights);
@@ -293,8 +293,8 @@ static void test_drawn_models_spread_powers_as_the_belief_says(void **state)
         for (size_t m = 0; m < METRICS; m++)
             dense_draw(in_metric[m], NULL, inverse, COLUMNS);
         for (size_t k = 0; k < CLASSES; k++) {
-            double alike = are_family(&s, k, k) ? gain + of_family[s.expected[k].family] : gain;
-            off_w[k] = off[METRICS] + alike * power_of(&s, k) + belief.u[k] * dense_normal();
+            double transfer = are_family(&s, k, k) ? gain + of_family[s.expected[k].family] : gain;
+            off_w[k] = off[METRICS] + transfer * power_of(&s, k) + prior.u[k] * dense_normal();
             for (size_t m = 0; m < METRICS; m++) {
                 double rate_off = 0; /* covariance of metrics, one after the other of columns */
                 for (size_t b = 0; b <= m; b++)
@@ -306,11 +306,11 @@ static void test_drawn_models_spread_powers_as_the_belief_says(void **state)
         for (size_t i = 0; i < CLASSES * CLASSES; i++)
             spread[i] += off_w[i / CLASSES] * off_w[i % CLASSES] / DRAWS;
     }
-    memcpy(said, belief.covariance, sizeof said);
+    memcpy(said, prior.covariance, sizeof said);
     for (size_t k = 0; k < CLASSES; k++)
-        said[k * CLASSES + k] += pow(belief.u[k], 2);
+        said[k * CLASSES + k] += pow(prior.u[k], 2);
     dense_assert_covariance("drawn", spread, said, CLASSES, 0.03); /* 4 of its errors */
-    jm__belief_free(&belief);
+    jm__prior_free(&prior);
 }
 
 int main(void)
@@ -321,7 +321,7 @@ int main(void)
         cmocka_unit_test(test_what_the_windows_did_not_see_is_not_told_of),
         cmocka_unit_test(test_a_power_of_nothing_is_not_known_exactly),
         cmocka_unit_test(test_windows_without_any_noise_add_no_variance),
-        cmocka_unit_test(test_drawn_models_spread_powers_as_the_belief_says),
+        cmocka_unit_test(test_drawn_models_spread_powers_as_the_prior_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

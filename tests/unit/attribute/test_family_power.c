@@ -63,7 +63,7 @@ static jm__expectation *expect(scene *s)
 }
 
 /* Long calls: a matrix product of 922 W for 3 s and a copy of 618 W for 1 s are 846 W on the average. */
-static void test_families_are_believed_beside_the_mean_of_the_run(void **state)
+static void test_families_are_assumed_beside_the_mean_of_the_run(void **state)
 {
     (void)state;
     static const ran classes[] = {{"nvjet_sm90_tst", 0, 3, 3}, {"[memcpy DtoD]", 1, 1, 1}};
@@ -145,7 +145,7 @@ static void test_a_class_that_never_ran_is_passed_over(void **state)
     free(e);
 }
 
-static void test_a_family_on_another_board_is_believed_less(void **state)
+static void test_a_family_on_another_board_is_assumed_less(void **state)
 {
     (void)state;
     static const ran classes[] = {{"nvjet_sm90_tst", 0, 1, 1}, {"[memcpy DtoD]", 1, 1, 1}};
@@ -180,7 +180,7 @@ static void test_kernels_of_unknown_names_draw_the_mean(void **state)
 
 /* Half of what is above a gap (140 W) at 3.9 us: 140 + (922 - 140) / 2 = 531 W, and nearly all at 10 ms. What
  * waits for memory has half of it at 15 us: 140 + (568 - 140) / 2 = 354 W. */
-static void test_a_short_kernel_is_believed_to_draw_less_than_a_long_one(void **state)
+static void test_a_short_kernel_is_assumed_to_draw_less_than_a_long_one(void **state)
 {
     (void)state;
     static const ran classes[] = {
@@ -235,7 +235,7 @@ enum { COLUMNS = 4, IDLE = 3 };
 static const jm_sensor steady = {.name = "power", .response = JM_RESPONSE_INSTANT, .noise = 5};
 
 /* A board of which no piece is known: readings say nothing but their mean, 300 W, and their least, 100 W. */
-static jm__prior prior_of(const jm__expectation *expected)
+static jm__joint_prior prior_of(const jm__expectation *expected)
 {
     static const jm_reading readings[] = {
         {.t_ns = 1, .value = 500}, {.t_ns = 2, .value = 100}, {.t_ns = 3, .value = 300}};
@@ -254,16 +254,16 @@ static jm__prior prior_of(const jm__expectation *expected)
                                     .class_columns = IDLE,
                                     .columns = COLUMNS,
                                     .expected = expected};
-    jm__belief belief;
     jm__prior prior;
-    const jm__belief *all = &belief;
-    assert_int_equal(jm__levels_believe(&belief, &input, &learn, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
-    jm__belief_free(&belief);
+    jm__joint_prior joint_prior;
+    const jm__prior *all = &prior;
+    assert_int_equal(jm__levels_prior(&prior, &input, &learn, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    jm__prior_free(&prior);
     jm__vec_free(&learn);
     jm__design_free(&design);
     jm__pieces_free(&pieces);
-    return prior;
+    return joint_prior;
 }
 
 /* Powers p = 300 share. Family 1 (columns 0 and 1, 80 % of the energy) is off by 10 %, family 2 (column 2) by
@@ -279,22 +279,22 @@ static void test_a_priors_covariance_is_that_of_its_families(void **state)
     };
     static const double family_u[] = {0.1, 0.2}, weight[] = {0.8, 0.2};
     static const int family[] = {0, 0, 1};
-    jm__prior prior = prior_of(expected);
-    assert_false(prior.independent);
+    jm__joint_prior joint_prior = prior_of(expected);
+    assert_false(joint_prior.independent);
     for (size_t j = 0; j < IDLE; j++) {
         double p_j = 300 * expected[j].share;
-        assert_near(prior.power_w[j], p_j, 1e-6);
+        assert_near(joint_prior.power_w[j], p_j, 1e-6);
         for (size_t k = 0; k < IDLE; k++) {
             double p_k = 300 * expected[k].share, relative = j == k ? pow(expected[k].own_u, 2) : 0;
             for (int g = 0; g < 2; g++)
                 relative +=
                     pow(family_u[g], 2) * ((family[j] == g) - weight[g]) * ((family[k] == g) - weight[g]);
             relative += pow(0.05, 2) * ((j < 2) - 0.8) * ((k < 2) - 0.8); /* the kin is the family here */
-            assert_near(prior.covariance[j * COLUMNS + k], p_j * p_k * relative, 1e-6 * p_j * p_k);
+            assert_near(joint_prior.covariance[j * COLUMNS + k], p_j * p_k * relative, 1e-6 * p_j * p_k);
         }
-        assert_near(prior.covariance[j * COLUMNS + IDLE], 0, 1e-6); /* idle has no part in it */
+        assert_near(joint_prior.covariance[j * COLUMNS + IDLE], 0, 1e-6); /* idle has no part in it */
     }
-    jm__prior_free(&prior);
+    jm__joint_prior_free(&joint_prior);
 }
 
 /* The run's mean is all that such a run can be believed to draw; and a family cannot be off from itself. */
@@ -309,12 +309,12 @@ static void test_where_all_is_one_family_the_mean_of_the_run_decides(void **stat
                                         .kin = (uint32_t)k,
                                         .family_u = 0.25,
                                         .own_u = 0.12};
-    jm__prior prior = prior_of(expected);
+    jm__joint_prior joint_prior = prior_of(expected);
     for (size_t k = 0; k < IDLE; k++) {
-        assert_near(prior.power_w[k], 300, 1e-6);
-        assert_near(prior.u_w[k], 0.12 * 300, 1e-6);
+        assert_near(joint_prior.power_w[k], 300, 1e-6);
+        assert_near(joint_prior.u_w[k], 0.12 * 300, 1e-6);
     }
-    jm__prior_free(&prior);
+    jm__joint_prior_free(&joint_prior);
 }
 
 /* Readings tell that column 0 draws 20 % more than believed, and nothing of the others: column 1, of its
@@ -328,7 +328,7 @@ static void test_one_kernel_that_is_found_off_takes_its_family_along(void **stat
         {.share = 1, .weight = 0.2, .family = 1, .kin = 1, .family_u = 0.1, .own_u = 0.05},
         {.share = 1, .weight = 0.4, .family = 2, .kin = 2, .family_u = 0.1, .own_u = 0.05},
     };
-    jm__prior prior = prior_of(expected);
+    jm__joint_prior joint_prior = prior_of(expected);
     jm__posterior posterior;
     jm__qr data;
     assert_int_equal(jm__qr_init(&data, COLUMNS, NULL), JM_OK);
@@ -336,15 +336,15 @@ static void test_one_kernel_that_is_found_off_takes_its_family_along(void **stat
         jm__qr_add(&data, (double[COLUMNS]){1}, 360 + (i % 2 ? 5 : -5));
     jm__qr_finish(&data);
     assert_int_equal(jm__posterior_init(&posterior, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__posterior_solve(&posterior, &data, &prior, NULL), JM_OK);
+    assert_int_equal(jm__posterior_solve(&posterior, &data, &joint_prior, NULL), JM_OK);
     for (size_t k = 0; k < IDLE; k++) {
-        double moved_w = 60 * prior.covariance[k] / prior.covariance[0];
+        double moved_w = 60 * joint_prior.covariance[k] / joint_prior.covariance[0];
         assert_near(posterior.power_w[k], 300 + moved_w, 0.1);
     }
     assert_true(posterior.power_w[1] > 310 && posterior.power_w[2] < 290);
     jm__posterior_free(&posterior);
     jm__qr_free(&data);
-    jm__prior_free(&prior);
+    jm__joint_prior_free(&joint_prior);
 }
 
 /* ---- in a report */
@@ -400,12 +400,12 @@ static void test_kernels_that_always_follow_each_other_are_told_apart_by_their_f
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_families_are_believed_beside_the_mean_of_the_run),
+        cmocka_unit_test(test_families_are_assumed_beside_the_mean_of_the_run),
         cmocka_unit_test(test_a_family_draws_what_was_measured_of_its_members),
         cmocka_unit_test(test_a_class_that_never_ran_is_passed_over),
-        cmocka_unit_test(test_a_family_on_another_board_is_believed_less),
+        cmocka_unit_test(test_a_family_on_another_board_is_assumed_less),
         cmocka_unit_test(test_kernels_of_unknown_names_draw_the_mean),
-        cmocka_unit_test(test_a_short_kernel_is_believed_to_draw_less_than_a_long_one),
+        cmocka_unit_test(test_a_short_kernel_is_assumed_to_draw_less_than_a_long_one),
         cmocka_unit_test(test_shapes_of_one_kernel_are_off_together),
         cmocka_unit_test(test_a_column_of_several_kernels_is_their_mean),
         cmocka_unit_test(test_a_priors_covariance_is_that_of_its_families),

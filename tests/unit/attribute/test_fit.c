@@ -1,4 +1,4 @@
-/* The algebra of a fit against formulas: beliefs, the hold against the total, sums of columns. */
+/* The algebra of a fit against formulas: priors, the hold against the total, sums of columns. */
 #include "attribute/fit/around.h"
 #include "attribute/fit/fit.h"
 #include "attribute/fit/levels.h"
@@ -30,13 +30,13 @@ static double normal(void)
     return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
 }
 
-static jm__belief belief_of(jm_provenance provenance, const double *power_w, const double *u_w)
+static jm__prior prior_of(jm_provenance provenance, const double *power_w, const double *u_w)
 {
-    jm__belief belief;
-    assert_int_equal(jm__belief_init(&belief, provenance, COLUMNS, NULL), JM_OK);
+    jm__prior prior;
+    assert_int_equal(jm__prior_init(&prior, provenance, COLUMNS, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
-        assert_int_equal(jm__belief_add_power(&belief, k, power_w[k], u_w[k], NULL), JM_OK);
-    return belief;
+        assert_int_equal(jm__prior_add_power(&prior, k, power_w[k], u_w[k], NULL), JM_OK);
+    return prior;
 }
 
 static void assert_near(double value, double truth, double within)
@@ -45,54 +45,55 @@ static void assert_near(double value, double truth, double within)
 }
 
 /* Of the sum weights . power. */
-static double variance_of(const jm__prior *prior, const double *weights)
+static double variance_of(const jm__joint_prior *joint_prior, const double *weights)
 {
-    return jm__matrix_between(weights, prior->covariance, weights, COLUMNS);
+    return jm__matrix_between(weights, joint_prior->covariance, weights, COLUMNS);
 }
 
-/* ---- beliefs */
+/* ---- priors */
 
 static void test_an_error_that_equations_share_does_not_average_out(void **state)
 {
     (void)state;
     const double power_w[] = {500, 300, 90}, u_w[] = {10, 10, 5}, shared_w[] = {30, 20, 0};
-    jm__belief belief = belief_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
-    assert_int_equal(jm__belief_share(&belief, shared_w, NULL), JM_OK);
-    const jm__belief *all = &belief;
-    jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    jm__prior prior = prior_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
+    assert_int_equal(jm__prior_share(&prior, shared_w, NULL), JM_OK);
+    const jm__prior *all = &prior;
+    jm__joint_prior joint_prior;
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
-        assert_near(prior.power_w[k], power_w[k], 1e-9);
+        assert_near(joint_prior.power_w[k], power_w[k], 1e-9);
     const double sum[] = {1, 1, 0}, difference[] = {1, -1, 0};
-    assert_near(variance_of(&prior, sum), 100 + 100 + 50 * 50, 1e-6);
-    assert_near(variance_of(&prior, difference), 100 + 100 + 10 * 10, 1e-6);
-    assert_false(prior.independent);
+    assert_near(variance_of(&joint_prior, sum), 100 + 100 + 50 * 50, 1e-6);
+    assert_near(variance_of(&joint_prior, difference), 100 + 100 + 10 * 10, 1e-6);
+    assert_false(joint_prior.independent);
+    jm__joint_prior_free(&joint_prior);
     jm__prior_free(&prior);
-    jm__belief_free(&belief);
 }
 
 /* x0 = 500 +- 100 and x0 = 560 +- 50: the mean weighted by 1/u^2, and the surer one has decided it. */
-static void test_beliefs_of_one_power_are_weighed_by_how_sure_they_are(void **state)
+static void test_priors_of_one_power_are_weighed_by_how_sure_they_are(void **state)
 {
     (void)state;
     const double weak_w[] = {500, 400, 90}, weak_u_w[] = {100, 100, 30};
-    jm__belief weak = belief_of(JM_PROVENANCE_WEAK, weak_w, weak_u_w), sure;
-    assert_int_equal(jm__belief_init(&sure, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__belief_add_power(&sure, 0, 560, 50, NULL), JM_OK);
-    const jm__belief *all[] = {&weak, &sure};
-    jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, all[0], all + 1, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
-    assert_near(prior.power_w[0], 548, 1e-9);
-    assert_near(prior.u_w[0], sqrt(2000), 1e-9);
-    assert_near(prior.power_w[1], 400, 1e-9);
-    assert_near(prior.parts[0].share[0], 0.2 * 2000,
+    jm__prior weak = prior_of(JM_PROVENANCE_WEAK, weak_w, weak_u_w), sure;
+    assert_int_equal(jm__prior_init(&sure, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__prior_add_power(&sure, 0, 560, 50, NULL), JM_OK);
+    const jm__prior *all[] = {&weak, &sure};
+    jm__joint_prior joint_prior;
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all[0], all + 1, 1, (jm__noise_prior){5, 2}, NULL),
+                     JM_OK);
+    assert_near(joint_prior.power_w[0], 548, 1e-9);
+    assert_near(joint_prior.u_w[0], sqrt(2000), 1e-9);
+    assert_near(joint_prior.power_w[1], 400, 1e-9);
+    assert_near(joint_prior.parts[0].share[0], 0.2 * 2000,
                 1e-9); /* (1/100^2) / (1/100^2 + 1/50^2) of the variance */
-    assert_near(prior.parts[1].share[0], 0.8 * 2000, 1e-9);
-    assert_near(prior.parts[0].share[COLUMNS + 1], 100 * 100, 1e-6);
-    assert_near(prior.parts[1].share[COLUMNS + 1], 0, 1e-9);
-    jm__prior_free(&prior);
-    jm__belief_free(&weak);
-    jm__belief_free(&sure);
+    assert_near(joint_prior.parts[1].share[0], 0.8 * 2000, 1e-9);
+    assert_near(joint_prior.parts[0].share[COLUMNS + 1], 100 * 100, 1e-6);
+    assert_near(joint_prior.parts[1].share[COLUMNS + 1], 0, 1e-9);
+    jm__joint_prior_free(&joint_prior);
+    jm__prior_free(&weak);
+    jm__prior_free(&sure);
 }
 
 /* One equation of two powers: x0 + x1 = 1000 +- 1 after 500 +- 100 and 300 +- 50 splits the 200 W as 4 to 1.
@@ -101,32 +102,33 @@ static void test_an_equation_of_two_powers_moves_the_less_sure_one(void **state)
 {
     (void)state;
     const double weak_w[] = {500, 300, 90}, weak_u_w[] = {100, 50, 30}, both[] = {1, 1, 0};
-    jm__belief weak = belief_of(JM_PROVENANCE_WEAK, weak_w, weak_u_w), sum;
-    assert_int_equal(jm__belief_init(&sum, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__belief_add(&sum, both, 1000, 1, NULL), JM_OK);
-    const jm__belief *all[] = {&weak, &sum};
-    jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, all[0], all + 1, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
-    assert_near(prior.power_w[0], 660, 0.1);
-    assert_near(prior.power_w[1], 340, 0.1);
-    assert_near(variance_of(&prior, both), 1, 1e-3);
-    jm__prior_free(&prior);
-    jm__belief_free(&weak);
-    jm__belief_free(&sum);
+    jm__prior weak = prior_of(JM_PROVENANCE_WEAK, weak_w, weak_u_w), sum;
+    assert_int_equal(jm__prior_init(&sum, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__prior_add(&sum, both, 1000, 1, NULL), JM_OK);
+    const jm__prior *all[] = {&weak, &sum};
+    jm__joint_prior joint_prior;
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all[0], all + 1, 1, (jm__noise_prior){5, 2}, NULL),
+                     JM_OK);
+    assert_near(joint_prior.power_w[0], 660, 0.1);
+    assert_near(joint_prior.power_w[1], 340, 0.1);
+    assert_near(variance_of(&joint_prior, both), 1, 1e-3);
+    jm__joint_prior_free(&joint_prior);
+    jm__prior_free(&weak);
+    jm__prior_free(&sum);
 }
 
-static void test_a_belief_without_an_error_is_refused(void **state)
+static void test_a_prior_without_an_error_is_refused(void **state)
 {
     (void)state;
-    jm__belief belief;
+    jm__prior prior;
     jm_error err = {0};
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__belief_add_power(&belief, 0, 500, 0, &err), JM_BAD_DATA);
-    assert_int_equal(jm__belief_add_power(&belief, 0, NAN, 1, &err), JM_BAD_DATA);
-    assert_int_equal(jm__belief_add_power(&belief, 0, 500, 1e-200, &err), JM_BAD_DATA);
-    assert_int_equal(jm__belief_add_power(&belief, 0, 0, 1e-200, &err), JM_BAD_DATA);
-    assert_int_equal(belief.rows, 0);
-    jm__belief_free(&belief);
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__prior_add_power(&prior, 0, 500, 0, &err), JM_BAD_DATA);
+    assert_int_equal(jm__prior_add_power(&prior, 0, NAN, 1, &err), JM_BAD_DATA);
+    assert_int_equal(jm__prior_add_power(&prior, 0, 500, 1e-200, &err), JM_BAD_DATA);
+    assert_int_equal(jm__prior_add_power(&prior, 0, 0, 1e-200, &err), JM_BAD_DATA);
+    assert_int_equal(prior.rows, 0);
+    jm__prior_free(&prior);
 }
 
 static void test_errors_that_no_numbers_can_have_are_refused(void **state)
@@ -134,55 +136,57 @@ static void test_errors_that_no_numbers_can_have_are_refused(void **state)
     (void)state;
     const double power_w[] = {500, 300, 90}, u_w[] = {1, 1, 1};
     const double impossible[] = {0, 9, 0, 9, 0, 0, 0, 0, 0}; /* with u: a correlation of 9 */
-    jm__belief belief = belief_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
-    const jm__belief *all = &belief;
-    jm__prior prior;
-    assert_int_equal(jm__belief_covary(&belief, impossible, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_BAD_DATA);
-    jm__belief_free(&belief);
+    jm__prior prior = prior_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
+    const jm__prior *all = &prior;
+    jm__joint_prior joint_prior;
+    assert_int_equal(jm__prior_covary(&prior, impossible, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL),
+                     JM_BAD_DATA);
+    jm__prior_free(&prior);
 }
 
-static void test_what_is_believed_of_independent_powers_adds_up_by_squares(void **state)
+static void test_what_is_assumed_of_independent_powers_adds_up_by_squares(void **state)
 {
     (void)state;
     const double power_w[] = {500, 300, 90}, u_w[] = {0.1, 0.2, 0.3}, weights[] = {1, 2, 0};
-    jm__belief belief = belief_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
-    const jm__belief *all = &belief;
-    jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){3, 2}, NULL), JM_OK);
-    assert_true(prior.independent);
-    assert_near(variance_of(&prior, weights), 0.01 + 0.16, 1e-12);
-    assert_near(prior.noise.noise_w, 3, 0);
+    jm__prior prior = prior_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
+    const jm__prior *all = &prior;
+    jm__joint_prior joint_prior;
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){3, 2}, NULL), JM_OK);
+    assert_true(joint_prior.independent);
+    assert_near(variance_of(&joint_prior, weights), 0.01 + 0.16, 1e-12);
+    assert_near(joint_prior.noise.noise_w, 3, 0);
+    jm__joint_prior_free(&joint_prior);
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){0, 0}, NULL), JM_OK);
+    assert_near(joint_prior.noise.noise_w, JM_NOISE_UNKNOWN_W, 0); /* a sensor without one */
+    jm__joint_prior_free(&joint_prior);
     jm__prior_free(&prior);
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){0, 0}, NULL), JM_OK);
-    assert_near(prior.noise.noise_w, JM_NOISE_UNKNOWN_W, 0); /* a sensor without one */
-    jm__prior_free(&prior);
-    jm__belief_free(&belief);
 }
 
 /* 500 +- 50 W beside 500 +- 100 W has 4 of 5 parts of the mean: so much of an error of the first is its own.
  */
-static void test_a_belief_that_moves_takes_the_mean_along_by_its_weight(void **state)
+static void test_a_prior_that_moves_takes_the_mean_along_by_its_weight(void **state)
 {
     (void)state;
     const double power_w[] = {500, 300, 90}, first_u_w[] = {50, 10, 5}, shift_w[] = {10, -4, 0};
-    jm__belief first = belief_of(JM_PROVENANCE_FITTED, power_w, first_u_w), second;
-    assert_int_equal(jm__belief_init(&second, JM_PROVENANCE_GIVEN, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__belief_add_power(&second, 0, 500, 100, NULL), JM_OK);
-    const jm__belief *all[] = {&first, &second};
+    jm__prior first = prior_of(JM_PROVENANCE_FITTED, power_w, first_u_w), second;
+    assert_int_equal(jm__prior_init(&second, JM_PROVENANCE_GIVEN, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__prior_add_power(&second, 0, 500, 100, NULL), JM_OK);
+    const jm__prior *all[] = {&first, &second};
     for (size_t count = 1; count <= 2; count++) {
-        jm__prior prior;
+        jm__joint_prior joint_prior;
         double moved_w[COLUMNS];
-        assert_int_equal(jm__prior_make(&prior, all[0], all + 1, count - 1, (jm__noise_prior){5, 2}, NULL),
-                         JM_OK);
-        assert_int_equal(jm__prior_moved_by_first(moved_w, &prior, shift_w, NULL), JM_OK);
+        assert_int_equal(
+            jm__joint_prior_make(&joint_prior, all[0], all + 1, count - 1, (jm__noise_prior){5, 2}, NULL),
+            JM_OK);
+        assert_int_equal(jm__joint_prior_moved_by_first(moved_w, &joint_prior, shift_w, NULL), JM_OK);
         assert_near(moved_w[0], count == 1 ? 10 : 8, 1e-9);
         assert_near(moved_w[1], -4, 1e-9);
         assert_near(moved_w[2], 0, 1e-9);
-        jm__prior_free(&prior);
+        jm__joint_prior_free(&joint_prior);
     }
-    jm__belief_free(&first);
-    jm__belief_free(&second);
+    jm__prior_free(&first);
+    jm__prior_free(&second);
 }
 
 /* ---- designs */
@@ -238,8 +242,8 @@ static void blank_free(blank *b)
 static const jm_sensor steady = {.name = "power", .response = JM_RESPONSE_INSTANT, .noise = 5};
 
 /* Of a column of work and idle ones, by these readings; learnt from the first three. */
-static jm__belief believe_readings(size_t columns, const double *watts, size_t count,
-                                   const jm__idle_known *idle)
+static jm__prior assume_readings(size_t columns, const double *watts, size_t count,
+                                 const jm__idle_known *idle)
 {
     enum { MOST = 8 };
     jm_reading readings[MOST];
@@ -258,16 +262,16 @@ static jm__belief believe_readings(size_t columns, const double *watts, size_t c
                                     .class_columns = 1,
                                     .columns = columns,
                                     .idle = idle};
-    jm__belief belief;
-    assert_int_equal(jm__levels_believe(&belief, &input, &learn, NULL), JM_OK);
+    jm__prior prior;
+    assert_int_equal(jm__levels_prior(&prior, &input, &learn, NULL), JM_OK);
     jm__vec_free(&learn);
     blank_free(&b);
-    return belief;
+    return prior;
 }
 
-static jm__belief believe_three(size_t columns, const jm__idle_known *idle)
+static jm__prior assume_three(size_t columns, const jm__idle_known *idle)
 {
-    return believe_readings(columns, (const double[]){500, 100, 300}, 3, idle);
+    return assume_readings(columns, (const double[]){500, 100, 300}, 3, idle);
 }
 
 /* Work starts at the mean, 300 +- 30 %; the idle level at 1.4 times the least reading, 140 W, but at most 30
@@ -276,16 +280,16 @@ static void test_idle_columns_start_from_the_idle_power_and_work_from_the_busy(v
 {
     (void)state;
     static const double power_w[] = {300, 90, 90}, u_w[] = {90, 54, 13.5};
-    jm__belief belief = believe_three(COLUMNS, NULL);
-    assert_int_equal(belief.rows, COLUMNS);
+    jm__prior prior = assume_three(COLUMNS, NULL);
+    assert_int_equal(prior.rows, COLUMNS);
     for (size_t k = 0; k < COLUMNS; k++) {
-        assert_near(belief.row[k * COLUMNS + k], 1, 0);
-        assert_near(belief.value[k], power_w[k], 1e-6);
-        assert_near(belief.u[k], u_w[k], 1e-6);
+        assert_near(prior.row[k * COLUMNS + k], 1, 0);
+        assert_near(prior.value[k], power_w[k], 1e-6);
+        assert_near(prior.u[k], u_w[k], 1e-6);
         for (size_t m = 0; m < COLUMNS; m++)
-            assert_near(belief.covariance[k * COLUMNS + m], k == 2 && m == 2 ? 54 * 54 : 0, 1e-6);
+            assert_near(prior.covariance[k * COLUMNS + m], k == 2 && m == 2 ? 54 * 54 : 0, 1e-6);
     }
-    jm__belief_free(&belief);
+    jm__prior_free(&prior);
 }
 
 /* A board that rested before or after what is learnt from draws 1.4 times that at rest; readings of 0 W are
@@ -301,11 +305,11 @@ static void test_the_idle_power_is_of_the_least_reading_wherever_it_is(void **st
                 {{500, 50, 350, 0, -3}, 70, 45},      /* not those of nothing */
                 {{300, 300, 300, 300, 300}, 90, 54}}; /* it never rested: at most 30 % of the work */
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        jm__belief belief = believe_readings(2, runs[i].watts, 5, NULL);
-        assert_near(belief.value[0], 300, 1e-6);
-        assert_near(belief.value[1], runs[i].idle_w, 1e-6);
-        assert_near(belief.u[1], runs[i].u_w, 1e-6);
-        jm__belief_free(&belief);
+        jm__prior prior = assume_readings(2, runs[i].watts, 5, NULL);
+        assert_near(prior.value[0], 300, 1e-6);
+        assert_near(prior.value[1], runs[i].idle_w, 1e-6);
+        assert_near(prior.u[1], runs[i].u_w, 1e-6);
+        jm__prior_free(&prior);
     }
 }
 
@@ -319,35 +323,35 @@ static void test_gaps_start_from_what_is_known_of_them(void **state)
     static const jm__idle_known known = {
         .power_w = {NAN, NAN, NAN, 160, 120}, .u_w = {0, 0, 0, 13, 10}, .together_u = 0.12};
     static const double power_w[] = {300, 90, 140, 140, 160, 120}, u_w[] = {90, 54, 21, 21, 13, 10};
-    jm__belief belief = believe_three(ALL, &known);
+    jm__prior prior = assume_three(ALL, &known);
     for (size_t k = 0; k < ALL; k++) {
-        assert_near(belief.value[k], power_w[k], 1e-6);
-        assert_near(belief.u[k], u_w[k], 1e-6);
+        assert_near(prior.value[k], power_w[k], 1e-6);
+        assert_near(prior.u[k], u_w[k], 1e-6);
         for (size_t m = 0; m < ALL; m++)
-            assert_near(belief.covariance[k * ALL + m],
+            assert_near(prior.covariance[k * ALL + m],
                         k >= 2 && m >= 2 ? 0.12 * 0.12 * power_w[k] * power_w[m] : 0, 1e-6);
     }
-    jm__belief_free(&belief);
+    jm__prior_free(&prior);
 }
 
-static void test_without_readings_a_stretch_leaves_the_beliefs_as_they_are(void **state)
+static void test_without_readings_a_stretch_leaves_the_priors_as_they_are(void **state)
 {
     (void)state;
     const double power_w[] = {500, 300, 90}, u_w[] = {50, 40, 5}, shared_w[] = {30, 20, 0};
     blank b;
     blank_init(&b, COLUMNS);
-    jm__belief belief = belief_of(JM_PROVENANCE_WEAK, power_w, u_w);
-    assert_int_equal(jm__belief_share(&belief, shared_w, NULL), JM_OK);
-    const jm__belief *all = &belief;
-    jm__prior prior;
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    jm__prior prior = prior_of(JM_PROVENANCE_WEAK, power_w, u_w);
+    assert_int_equal(jm__prior_share(&prior, shared_w, NULL), JM_OK);
+    const jm__prior *all = &prior;
+    jm__joint_prior joint_prior;
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     const jm__reading_list none = {0};
     const jm__calibration calibration = jm__calibration_of(&steady);
     const jm__stretch_input input = {.sensor = &steady,
                                      .design = &b.design,
                                      .readings = &none,
                                      .calibration = &calibration,
-                                     .prior = &prior};
+                                     .joint_prior = &joint_prior};
     jm__stretch stretch;
     assert_int_equal(jm__stretch_solve(&stretch, &input, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++) {
@@ -358,8 +362,8 @@ static void test_without_readings_a_stretch_leaves_the_beliefs_as_they_are(void 
         }
     }
     jm__stretch_free(&stretch);
+    jm__joint_prior_free(&joint_prior);
     jm__prior_free(&prior);
-    jm__belief_free(&belief);
     blank_free(&b);
 }
 
@@ -376,31 +380,32 @@ static void test_the_rest_teaches_as_surely_as_kinds_are_alike(void **state)
     blank_init(&b, COLUMNS);
     const jm__reading_list none = {0};
     const jm__calibration calibration = jm__calibration_of(&steady);
-    jm__belief belief = belief_of(JM_PROVENANCE_WEAK, (double[]){300, 300, 90}, (double[]){90, 90, 54});
-    const jm__belief *all = &belief;
-    jm__prior weak, taught;
-    assert_int_equal(jm__prior_make(&weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    jm__prior prior = prior_of(JM_PROVENANCE_WEAK, (double[]){300, 300, 90}, (double[]){90, 90, 54});
+    const jm__prior *all = &prior;
+    jm__joint_prior weak, taught;
+    assert_int_equal(jm__joint_prior_make(&weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     const jm__stretch_input here = {.sensor = &steady,
                                     .design = &b.design,
                                     .readings = &none,
                                     .calibration = &calibration,
-                                    .prior = &weak};
+                                    .joint_prior = &weak};
     const jm__stretch rest = {.columns = COLUMNS,
                               .power_w = power_w,
                               .covariance = covariance,
                               .shift = {none_w, none_w},
                               .readings = 1000,
                               .noise_w = 4};
-    const jm__alike_input input = {.rest = &rest, .here = &here, .relative_u = (double[]){0.05, 0.05, 0.1}};
-    assert_int_equal(jm__alike_believe(&taught, &input, NULL), JM_OK);
+    const jm__transfer_input input = {
+        .rest = &rest, .here = &here, .relative_u = (double[]){0.05, 0.05, 0.1}};
+    assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++) {
         assert_near(taught.power_w[k], power_w[k], 1e-9);
         assert_near(taught.u_w[k], hypot(6, difference_w[k]), 1e-9);
     }
     assert_near(taught.noise.noise_w, 4, 0);
-    jm__prior_free(&taught);
-    jm__prior_free(&weak);
-    jm__belief_free(&belief);
+    jm__joint_prior_free(&taught);
+    jm__joint_prior_free(&weak);
+    jm__prior_free(&prior);
     blank_free(&b);
 }
 
@@ -409,16 +414,16 @@ typedef struct seen {
     blank board;
     jm__reading_list readings;
     jm__calibration calibration;
-    jm__belief belief;
-    jm__prior weak;
+    jm__prior prior;
+    jm__joint_prior weak;
     jm__stretch_input input;
 } seen;
 
-static void seen_make(seen *s, double d, int turn)
+static void seen_make(seen *s, double d, int burst)
 {
     static const uint32_t column_of[] = {0};
     enum { READINGS = 100 };
-    const jm__belief *all = &s->belief;
+    const jm__prior *all = &s->prior;
     *s = (seen){.calibration = jm__calibration_of(&steady)};
     jm__pieces_begin(&s->board.pieces, 0, 4096);
     assert_true(jm__pieces_add(&s->board.pieces, 1000000000, 0, 1, false));
@@ -428,21 +433,21 @@ static void seen_make(seen *s, double d, int turn)
     for (int r = 0; r < READINGS; r++)
         assert_true(jm__vec_push(
             &s->readings,
-            ((jm_reading){.t_ns = 1000000 + r * 1000000, .value = 500 + d + (r / turn % 2 == 0 ? 5 : -5)})));
-    assert_int_equal(jm__belief_init(&s->belief, JM_PROVENANCE_WEAK, 1, NULL), JM_OK);
-    assert_int_equal(jm__belief_add_power(&s->belief, 0, 500, 150, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&s->weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+            ((jm_reading){.t_ns = 1000000 + r * 1000000, .value = 500 + d + (r / burst % 2 == 0 ? 5 : -5)})));
+    assert_int_equal(jm__prior_init(&s->prior, JM_PROVENANCE_WEAK, 1, NULL), JM_OK);
+    assert_int_equal(jm__prior_add_power(&s->prior, 0, 500, 150, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&s->weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     s->input = (jm__stretch_input){.sensor = &steady,
                                    .design = &s->board.design,
                                    .readings = &s->readings,
                                    .calibration = &s->calibration,
-                                   .prior = &s->weak};
+                                   .joint_prior = &s->weak};
 }
 
 static void seen_free(seen *s)
 {
-    jm__prior_free(&s->weak);
-    jm__belief_free(&s->belief);
+    jm__joint_prior_free(&s->weak);
+    jm__prior_free(&s->prior);
     jm__vec_free(&s->readings);
     blank_free(&s->board);
 }
@@ -451,21 +456,21 @@ static void seen_free(seen *s)
 static void test_a_stretch_tells_how_neighbours_hang_together(void **state)
 {
     (void)state;
-    for (int turn = 1; turn <= 10; turn += 9) {
+    for (int burst = 1; burst <= 10; burst += 9) {
         seen s;
         jm__stretch stretch;
-        seen_make(&s, 20, turn);
+        seen_make(&s, 20, burst);
         assert_int_equal(jm__stretch_solve(&stretch, &s.input, NULL), JM_OK);
         assert_near(stretch.residual_w, 5, 0.01);
-        assert_near(stretch.correlation, turn == 1 ? -1 : (90.0 - 9) / 99, 0.01);
+        assert_near(stretch.correlation, burst == 1 ? -1 : (90.0 - 9) / 99, 0.01);
         jm__stretch_free(&stretch);
         seen_free(&s);
     }
 }
 
-/* Beliefs may hang together with an error of the sensor's lag, or with one of its width: each counts for
+/* Priors may hang together with an error of the sensor's lag, or with one of its width: each counts for
  * itself. Two kinds in turn, each for 50 ms, seen by a box of 30 ms. */
-static void test_beliefs_that_know_of_an_error_of_the_response_say_of_which(void **state)
+static void test_priors_that_know_of_an_error_of_the_response_say_of_which(void **state)
 {
     (void)state;
     static const jm_sensor box = {.name = "power",
@@ -493,20 +498,20 @@ static void test_beliefs_that_know_of_an_error_of_the_response_say_of_which(void
         jm_reading reading = {1, t_ns, 520 * row[0] + 95 * row[1] + 5 * normal()};
         assert_true(jm__vec_push(&readings, reading));
     }
-    jm__belief belief;
-    const jm__belief *all = &belief;
     jm__prior prior;
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, 2, NULL), JM_OK);
-    assert_int_equal(jm__belief_add_power(&belief, 0, 500, 60, NULL), JM_OK);
-    assert_int_equal(jm__belief_add_power(&belief, 1, 100, 50, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    const jm__prior *all = &prior;
+    jm__joint_prior joint_prior;
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, 2, NULL), JM_OK);
+    assert_int_equal(jm__prior_add_power(&prior, 0, 500, 60, NULL), JM_OK);
+    assert_int_equal(jm__prior_add_power(&prior, 1, 100, 50, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     for (int way = 0; way < 4; way++) { /* of none, of the first, of the second, of both */
         jm__stretch stretch;
         const jm__stretch_input input = {.sensor = &box,
                                          .design = &b.design,
                                          .readings = &readings,
                                          .calibration = &calibration,
-                                         .prior = &prior,
+                                         .joint_prior = &joint_prior,
                                          .prior_shift = {way & 1 ? moved_w : NULL, way & 2 ? moved_w : NULL}};
         assert_int_equal(jm__stretch_solve(&stretch, &input, NULL), JM_OK);
         u_w[way] = sqrt(stretch.covariance[0]);
@@ -515,8 +520,8 @@ static void test_beliefs_that_know_of_an_error_of_the_response_say_of_which(void
     for (int one = 0; one < 4; one++)
         for (int other = 0; other < one; other++)
             if (fabs(u_w[one] / u_w[other] - 1) < 1e-4) fail_msg("%d as %d: %.9g W", one, other, u_w[one]);
+    jm__joint_prior_free(&joint_prior);
     jm__prior_free(&prior);
-    jm__belief_free(&belief);
     jm__vec_free(&readings);
     blank_free(&b);
 }
@@ -530,7 +535,7 @@ static void test_what_the_rest_was_unsure_of_is_no_difference(void **state)
     double power_w[] = {500}, covariance[] = {400}, none_w[] = {0};
     for (double d = 0; d <= 100; d += 50) {
         seen s;
-        jm__prior taught;
+        jm__joint_prior taught;
         seen_make(&s, d, 1);
         const jm__stretch rest = {.columns = 1,
                                   .power_w = power_w,
@@ -538,8 +543,8 @@ static void test_what_the_rest_was_unsure_of_is_no_difference(void **state)
                                   .shift = {none_w, none_w},
                                   .readings = 1000,
                                   .noise_w = 5};
-        const jm__alike_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
-        assert_int_equal(jm__alike_believe(&taught, &input, NULL), JM_OK);
+        const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
+        assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
         double q = 625;
         for (int round = 0; round < 6; round++) {
             double before = 400 + q,
@@ -547,7 +552,7 @@ static void test_what_the_rest_was_unsure_of_is_no_difference(void **state)
             q = (3 * 625 + share * share * d * d + q - share * share * before) / 4;
         }
         assert_near(taught.u_w[0] * taught.u_w[0], 400 + q, 0.01 * (400 + q));
-        jm__prior_free(&taught);
+        jm__joint_prior_free(&taught);
         seen_free(&s);
     }
 }
@@ -555,14 +560,14 @@ static void test_what_the_rest_was_unsure_of_is_no_difference(void **state)
 /* One kind, 500 W in the rest to a milliwatt, and here to half a watt at 500 + d. Student's t of 3 degrees of
  * freedom and the spread 25 W (5 %), seen as a normal distribution that made d itself, has the variance
  * (3 * 25^2 + d^2) / 4: half a watt of doubt is a thousandth of it. */
-static void test_a_kind_seen_to_draw_otherwise_is_believed_less(void **state)
+static void test_a_kind_seen_to_draw_otherwise_is_assumed_less(void **state)
 {
     (void)state;
     static const double differences_w[] = {0, 25, 100};
     double power_w[] = {500}, covariance[] = {1e-6}, none_w[] = {0};
     for (size_t i = 0; i < sizeof differences_w / sizeof *differences_w; i++) {
         double d = differences_w[i];
-        jm__prior taught;
+        jm__joint_prior taught;
         seen s;
         seen_make(&s, d, 1);
         const jm__stretch rest = {.columns = 1,
@@ -571,12 +576,12 @@ static void test_a_kind_seen_to_draw_otherwise_is_believed_less(void **state)
                                   .shift = {none_w, none_w},
                                   .readings = 1000,
                                   .noise_w = 5};
-        const jm__alike_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
-        assert_int_equal(jm__alike_believe(&taught, &input, NULL), JM_OK);
+        const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
+        assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
         double truth = (3 * 625 + d * d) / 4;
         assert_near(taught.u_w[0] * taught.u_w[0], truth, 0.01 * truth);
         assert_near(taught.power_w[0], 500, 1e-9);
-        jm__prior_free(&taught);
+        jm__joint_prior_free(&taught);
         seen_free(&s);
     }
 }
@@ -660,7 +665,7 @@ static void test_a_total_takes_no_power_beyond_its_limits(void **state)
     for (double sign = -1; sign <= 1; sign += 2) {
         held h;
         make_held(&h, power_w);
-        h.fit.prior.most_w = most_w;
+        h.fit.joint_prior.most_w = most_w;
         hold(&h, 1300.25 + sign * 80, u_j);
         assert_true(h.fit.held);
         assert_true(sign < 0 ? h.power_w[0] < 495 : h.power_w[0] == 505);
@@ -723,29 +728,30 @@ static void test_the_covariance_of_sums_is_that_of_their_columns(void **state)
 }
 
 /* 700 W +- 20 for the first power and 90 W +- 30 for the third one, each given, beside 500, 300 and 90 W +-
- * 100, 50, 10: of the prior's figure of a sum, each belief has a share of its variance. */
-static void test_a_sum_owes_most_to_the_belief_that_has_most_of_its_variance(void **state)
+ * 100, 50, 10: of the prior's figure of a sum, each prior has a share of its variance. */
+static void test_a_sum_owes_most_to_the_prior_that_has_most_of_its_variance(void **state)
 {
     (void)state;
     const double weak_w[] = {500, 300, 90}, weak_u_w[] = {100, 50, 10}, power_w[] = {500, 300, 90};
-    jm__belief weak = belief_of(JM_PROVENANCE_WEAK, weak_w, weak_u_w), given;
-    assert_int_equal(jm__belief_init(&given, JM_PROVENANCE_GIVEN, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__belief_add_power(&given, 0, 700, 20, NULL), JM_OK);
-    assert_int_equal(jm__belief_add_power(&given, 2, 90, 30, NULL), JM_OK);
+    jm__prior weak = prior_of(JM_PROVENANCE_WEAK, weak_w, weak_u_w), given;
+    assert_int_equal(jm__prior_init(&given, JM_PROVENANCE_GIVEN, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__prior_add_power(&given, 0, 700, 20, NULL), JM_OK);
+    assert_int_equal(jm__prior_add_power(&given, 2, 90, 30, NULL), JM_OK);
     const struct {
         double seconds[COLUMNS];
-        jm_provenance believed;
+        jm_provenance assumed;
     } sums[] = {{{1, 0, 0}, JM_PROVENANCE_GIVEN},
                 {{0, 1, 0}, JM_PROVENANCE_WEAK},
                 {{0, 0, 1}, JM_PROVENANCE_WEAK},
                 {{2, 0.5, 0}, JM_PROVENANCE_GIVEN}, /* 4 * 370 of 4 * 385 J^2, and 0.25 * 2500 */
                 {{1, 0.5, 0}, JM_PROVENANCE_WEAK}};
     for (int order = 0; order < 2; order++) {
-        const jm__belief *all[] = {order == 0 ? &weak : &given, order == 0 ? &given : &weak};
+        const jm__prior *all[] = {order == 0 ? &weak : &given, order == 0 ? &given : &weak};
         held h;
         make_held(&h, power_w);
-        assert_int_equal(jm__prior_make(&h.fit.prior, all[0], all + 1, 1, (jm__noise_prior){5, 2}, NULL),
-                         JM_OK);
+        assert_int_equal(
+            jm__joint_prior_make(&h.fit.joint_prior, all[0], all + 1, 1, (jm__noise_prior){5, 2}, NULL),
+            JM_OK);
         for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
             jm__cell cells[COLUMNS];
             size_t count = 0;
@@ -759,16 +765,16 @@ static void test_a_sum_owes_most_to_the_belief_that_has_most_of_its_variance(voi
                 variance += pow(sums[i].seconds[k], 2) * each_w2[k];
             }
             jm__fit_sum sum = jm__fit_sum_of(&h.fit, cells, count, 7);
-            assert_int_equal(sum.believed, sums[i].believed);
+            assert_int_equal(sum.assumed, sums[i].assumed);
             assert_near(sum.prior_j, prior_j, 1e-9);
             assert_near(sum.prior_variance, variance, 1e-6);
             assert_near(sum.variance, jm__fit_covariance(&h.fit, sums[i].seconds, sums[i].seconds, NULL),
                         1e-9);
         }
-        jm__prior_free(&h.fit.prior);
+        jm__joint_prior_free(&h.fit.joint_prior);
     }
-    jm__belief_free(&weak);
-    jm__belief_free(&given);
+    jm__prior_free(&weak);
+    jm__prior_free(&given);
 }
 
 /* ---- totals */
@@ -798,27 +804,27 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_error_that_equations_share_does_not_average_out),
-        cmocka_unit_test(test_beliefs_of_one_power_are_weighed_by_how_sure_they_are),
+        cmocka_unit_test(test_priors_of_one_power_are_weighed_by_how_sure_they_are),
         cmocka_unit_test(test_an_equation_of_two_powers_moves_the_less_sure_one),
-        cmocka_unit_test(test_a_belief_without_an_error_is_refused),
+        cmocka_unit_test(test_a_prior_without_an_error_is_refused),
         cmocka_unit_test(test_errors_that_no_numbers_can_have_are_refused),
-        cmocka_unit_test(test_what_is_believed_of_independent_powers_adds_up_by_squares),
-        cmocka_unit_test(test_a_belief_that_moves_takes_the_mean_along_by_its_weight),
+        cmocka_unit_test(test_what_is_assumed_of_independent_powers_adds_up_by_squares),
+        cmocka_unit_test(test_a_prior_that_moves_takes_the_mean_along_by_its_weight),
         cmocka_unit_test(test_a_design_without_memory_for_its_blocks_keeps_none),
         cmocka_unit_test(test_idle_columns_start_from_the_idle_power_and_work_from_the_busy),
         cmocka_unit_test(test_the_idle_power_is_of_the_least_reading_wherever_it_is),
         cmocka_unit_test(test_gaps_start_from_what_is_known_of_them),
-        cmocka_unit_test(test_without_readings_a_stretch_leaves_the_beliefs_as_they_are),
+        cmocka_unit_test(test_without_readings_a_stretch_leaves_the_priors_as_they_are),
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),
         cmocka_unit_test(test_a_stretch_tells_how_neighbours_hang_together),
-        cmocka_unit_test(test_beliefs_that_know_of_an_error_of_the_response_say_of_which),
+        cmocka_unit_test(test_priors_that_know_of_an_error_of_the_response_say_of_which),
         cmocka_unit_test(test_what_the_rest_was_unsure_of_is_no_difference),
-        cmocka_unit_test(test_a_kind_seen_to_draw_otherwise_is_believed_less),
+        cmocka_unit_test(test_a_kind_seen_to_draw_otherwise_is_assumed_less),
         cmocka_unit_test(test_a_total_makes_powers_surer_by_what_it_tells_of_them),
         cmocka_unit_test(test_a_total_takes_no_power_beyond_its_limits),
         cmocka_unit_test(test_what_is_left_of_the_total_varies_as_the_fit_says),
         cmocka_unit_test(test_the_covariance_of_sums_is_that_of_their_columns),
-        cmocka_unit_test(test_a_sum_owes_most_to_the_belief_that_has_most_of_its_variance),
+        cmocka_unit_test(test_a_sum_owes_most_to_the_prior_that_has_most_of_its_variance),
         cmocka_unit_test(test_two_readings_of_one_stamp_are_a_jump_of_power),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

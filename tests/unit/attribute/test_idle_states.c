@@ -22,7 +22,7 @@
 
 enum { GAPS = JM_IDLE_STATES };
 
-/* ---- the model's figures as a belief */
+/* ---- the model's figures as a prior */
 
 static jm__board_model model_of(double gap_w, double gap_u_w, double rest_w, double rest_u_w)
 {

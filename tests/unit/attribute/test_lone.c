@@ -13,35 +13,36 @@
 static const double least_u = 0.01, single_u = 0.1;
 
 /* Steps that the turn 0 of so many laps stands for; `times_s` comes again and again. */
-static double u_of(uint32_t turn_laps, size_t laps, const double *times_s, size_t times)
+static double u_of(uint32_t burst_step_intervals, size_t step_intervals, const double *times_s, size_t times)
 {
-    jm__stands stands = {0};
-    assert_true(jm__vec_push(&stands.turns, ((jm__turn){.laps = turn_laps})));
+    jm__strata strata = {0};
+    assert_true(jm__vec_push(&strata.bursts, ((jm__traced_burst){.step_intervals = burst_step_intervals})));
     int64_t now_ns = 0;
-    for (size_t i = 0; i < laps; i++) {
+    for (size_t i = 0; i < step_intervals; i++) {
         int64_t end_ns = now_ns + (int64_t)(times_s[i % times] * 1e9);
         assert_true(
-            jm__vec_push(&stands.laps, ((jm__lap){.start_ns = now_ns, .step_end_ns = end_ns, .stand = 0})));
+            jm__vec_push(&strata.step_intervals,
+                         ((jm__step_interval){.start_ns = now_ns, .step_end_ns = end_ns, .stratum = 0})));
         now_ns = end_ns + 1000000;
     }
-    assert_true(jm__lone_find(&stands));
-    assert_int_equal(stands.lone.count, 1);
-    assert_int_equal(stands.lone.items[0].turn, 0);
-    double u = stands.lone.items[0].relative_u;
-    free(stands.turns.items);
-    free(stands.laps.items);
-    free(stands.lone.items);
+    assert_true(jm__single_burst_find(&strata));
+    assert_int_equal(strata.single_burst.count, 1);
+    assert_int_equal(strata.single_burst.items[0].burst, 0);
+    double u = strata.single_burst.items[0].relative_u;
+    free(strata.bursts.items);
+    free(strata.step_intervals.items);
+    free(strata.single_burst.items);
     return u;
 }
 
-static void test_what_evens_out_within_a_turn_is_no_difference(void **state)
+static void test_what_evens_out_within_a_burst_is_no_difference(void **state)
 {
     (void)state;
     static const double of_six[] = {1, 1, 1, 2, 2, 2};
     assert_float_equal(u_of(6, 120, of_six, 6), least_u, 1e-12);
 }
 
-static void test_of_a_short_turn_stretches_of_four_steps_count(void **state)
+static void test_of_a_short_burst_stretches_of_four_steps_count(void **state)
 {
     (void)state;
     static const double of_four[] = {1, 1, 2, 2};
@@ -68,8 +69,8 @@ static void test_few_stretches_or_a_single_step_are_told_with_caution(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_evens_out_within_a_turn_is_no_difference),
-        cmocka_unit_test(test_of_a_short_turn_stretches_of_four_steps_count),
+        cmocka_unit_test(test_what_evens_out_within_a_burst_is_no_difference),
+        cmocka_unit_test(test_of_a_short_burst_stretches_of_four_steps_count),
         cmocka_unit_test(test_stretches_that_differ_are_told_by_their_spread),
         cmocka_unit_test(test_few_stretches_or_a_single_step_are_told_with_caution),
     };

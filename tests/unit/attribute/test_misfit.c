@@ -1,15 +1,15 @@
-/* What of the noise of a fit the surroundings of kernels are charged with. */
+/* What of the noise of a fit the context of kernels are charged with. */
 #include "attribute/fit/misfit.h"
 #include "base/clock.h"
 #include "dense.h"
 
 static void check_seen(jm__noise noise, double sensor_noise_w, double wanted_w2)
 {
-    double seen_w2 = jm__misfit_of_noise(&noise, sensor_noise_w).square;
+    double seen_w2 = jm__discrepancy_of_noise(&noise, sensor_noise_w).square;
     if (!(fabs(seen_w2 - wanted_w2) < 1e-9)) fail_msg("%.9g is not %.9g", seen_w2, wanted_w2);
 }
 
-static void test_what_is_new_in_each_reading_beyond_the_sensors_own_noise_is_misfit(void **state)
+static void test_what_is_new_in_each_reading_beyond_the_sensors_own_noise_is_discrepancy(void **state)
 {
     (void)state;
     /* Of a drift of 80 W^2 that keeps 0.6, 64 % are new in each reading; the sensor's 5 W may be 32.5 W^2. */
@@ -29,7 +29,7 @@ enum { COLUMNS = 4, READINGS = 400 };
 static const double power_w[COLUMNS] = {600, 450, 300, 120};
 static const jm__response seen_by = {JM_RESPONSE_BOX, 0, 30.0 * JM_NS_PER_MS};
 
-/* Readings of four kinds in turn, each reading's largest part naming its surroundings. */
+/* Readings of four kinds in turn, each reading's largest part naming its context. */
 typedef struct program {
     jm__pieces pieces;
     jm__design design;
@@ -115,7 +115,7 @@ static void leverage(double *out, const program *p, size_t g)
 }
 
 /* The mean of u^2 after what was seen, over u by its usual spread and the ways that it may hide: by
- * surroundings, layers and calls, with the powers or without. */
+ * context, layers and calls, with the powers or without. */
 static double mean_u(const program *p, double shown, double seen_square, double doubt)
 {
     double parts[3] = {0}, all = 0, sum = 0, usual = 0, nothing = 0;
@@ -140,18 +140,18 @@ static double mean_u(const program *p, double shown, double seen_square, double 
     return sqrt(0.65 * sum / usual / (0.65 * all / usual + 0.35 * nothing));
 }
 
-static jm__misfit_of misfit_of(const program *p, const double *covariance, double seen_square)
+static jm__discrepancy_of discrepancy_of(const program *p, const double *covariance, double seen_square)
 {
-    return (jm__misfit_of){.pass = &p->pass,
-                           .response = seen_by,
-                           .power_w = power_w,
-                           .covariance = covariance,
-                           .noise_w = 6,
-                           .readings = 3 * READINGS, /* the pass is a third of them */
-                           .seen = {.square = seen_square, .u = 0.15 * 25}};
+    return (jm__discrepancy_of){.pass = &p->pass,
+                                .response = seen_by,
+                                .power_w = power_w,
+                                .covariance = covariance,
+                                .noise_w = 6,
+                                .readings = 3 * READINGS, /* the pass is a third of them */
+                                .seen = {.square = seen_square, .u = 0.15 * 25}};
 }
 
-static void test_uneven_powers_do_to_the_scores_what_the_page_says(void **state)
+static void test_class_variance_powers_do_to_the_scores_what_the_page_says(void **state)
 {
     (void)state;
     static const double seen[] = {3, 10, 40, 200};
@@ -159,10 +159,10 @@ static void test_uneven_powers_do_to_the_scores_what_the_page_says(void **state)
     program *p = program_make();
     for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
         double scores[COLUMNS * COLUMNS], wanted[COLUMNS * COLUMNS], u;
-        const jm__misfit_of of = misfit_of(p, sure, seen[i]);
+        const jm__discrepancy_of of = discrepancy_of(p, sure, seen[i]);
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
             scores[k] = wanted[k] = 1000; /* of the noise: it stays */
-        assert_int_equal(jm__misfit_add(scores, &u, &of, NULL), JM_OK);
+        assert_int_equal(jm__discrepancy_add(scores, &u, &of, NULL), JM_OK);
         double truth = mean_u(p, 1, seen[i], 0.15 * 25);
         if (!(fabs(u / truth - 1) < 0.01)) fail_msg("u is %.6g, should be %.6g", u, truth);
         for (size_t g = 0; g < COLUMNS; g++) {
@@ -183,7 +183,7 @@ static void test_uneven_powers_do_to_the_scores_what_the_page_says(void **state)
     program_free(p);
 }
 
-/* Powers drawn anew in each surroundings: A'y around G times their means over time. */
+/* Powers drawn anew in each context: A'y around G times their means over time. */
 static void test_the_page_is_right_about_powers_that_are_drawn(void **state)
 {
     (void)state;
@@ -236,8 +236,8 @@ static void test_what_powers_may_have_taken_makes_the_same_residuals_tell_of_mor
     for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
         covariance[k] = 3 * p->whole[k] / 36;
     dense_invert(covariance, COLUMNS);
-    const jm__misfit_of of = misfit_of(p, covariance, 10);
-    assert_int_equal(jm__misfit_add(scores, &u, &of, NULL), JM_OK);
+    const jm__discrepancy_of of = discrepancy_of(p, covariance, 10);
+    assert_int_equal(jm__discrepancy_add(scores, &u, &of, NULL), JM_OK);
     /* The share that stays, 1 - tr(b'C b) / tr(m'm), over independent differences of all powers. */
     for (size_t g = 0; g < COLUMNS; g++)
         for (size_t l = 0; l < COLUMNS; l++) {
@@ -254,15 +254,15 @@ static void test_what_powers_may_have_taken_makes_the_same_residuals_tell_of_mor
     program_free(p);
 }
 
-static void test_without_readings_there_is_no_misfit(void **state)
+static void test_without_readings_there_is_no_discrepancy(void **state)
 {
     (void)state;
     program *p = program_make();
     double scores[COLUMNS * COLUMNS] = {0}, u = 7;
     const double sure[COLUMNS * COLUMNS] = {0};
-    jm__misfit_of of = misfit_of(p, sure, 10);
+    jm__discrepancy_of of = discrepancy_of(p, sure, 10);
     p->pass.count = 0;
-    assert_int_equal(jm__misfit_add(scores, &u, &of, NULL), JM_OK);
+    assert_int_equal(jm__discrepancy_add(scores, &u, &of, NULL), JM_OK);
     assert_true(u == 0 && scores[0] == 0);
     program_free(p);
 }
@@ -270,11 +270,11 @@ static void test_without_readings_there_is_no_misfit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_new_in_each_reading_beyond_the_sensors_own_noise_is_misfit),
-        cmocka_unit_test(test_uneven_powers_do_to_the_scores_what_the_page_says),
+        cmocka_unit_test(test_what_is_new_in_each_reading_beyond_the_sensors_own_noise_is_discrepancy),
+        cmocka_unit_test(test_class_variance_powers_do_to_the_scores_what_the_page_says),
         cmocka_unit_test(test_the_page_is_right_about_powers_that_are_drawn),
         cmocka_unit_test(test_what_powers_may_have_taken_makes_the_same_residuals_tell_of_more),
-        cmocka_unit_test(test_without_readings_there_is_no_misfit),
+        cmocka_unit_test(test_without_readings_there_is_no_discrepancy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

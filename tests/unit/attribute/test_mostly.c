@@ -40,11 +40,11 @@ static const jm_row *row_named(const jm_report *report, const char *name)
     return NULL;
 }
 
-static void assert_mostly(const jm_row *row, const char *place, double share)
+static void assert_dominant(const jm_row *row, const char *place, double share)
 {
-    assert_non_null(row->mostly_at);
-    assert_string_equal(row->mostly_at, place);
-    if (fabs(row->mostly_share - share) > 1e-6) fail_msg("%s: %g", row->name, row->mostly_share);
+    assert_non_null(row->dominant_at);
+    assert_string_equal(row->dominant_at, place);
+    if (fabs(row->dominant_share - share) > 1e-6) fail_msg("%s: %g", row->name, row->dominant_share);
 }
 
 static void test_a_kernel_is_where_half_of_its_time_is(void **state)
@@ -53,8 +53,8 @@ static void test_a_kernel_is_where_half_of_its_time_is(void **state)
     synthetic *s = make_training(3);
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     /* gemm: mlp 3 + 6 of 12, so its backward passes alone have exactly half */
-    assert_mostly(row_named(report, "gemm"), "blocks.*.mlp (backward)", 0.5);
-    assert_mostly(row_named(report, "softmax"), "blocks.*.attn (backward)", 2.0 / 3);
+    assert_dominant(row_named(report, "gemm"), "blocks.*.mlp (backward)", 0.5);
+    assert_dominant(row_named(report, "softmax"), "blocks.*.attn (backward)", 2.0 / 3);
     jm_report_free(report);
     syn_free(s);
 }
@@ -69,7 +69,7 @@ static void test_a_kernel_of_many_layers_is_in_what_holds_them(void **state)
             s->spans[i].name_id = syn_name(s, names[i / 2 % 3]);
         }
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
-    assert_mostly(row_named(report, "gemm"), "blocks.* (backward)", 2.0 / 3);
+    assert_dominant(row_named(report, "gemm"), "blocks.* (backward)", 2.0 / 3);
     jm_report_free(report);
     syn_free(s);
 }
@@ -94,7 +94,7 @@ static void test_a_layer_has_the_time_of_its_parts_beside_layers_of_like_names(v
     syn_measure(s, 0, 0, now);
     syn_finish(s);
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
-    assert_mostly(row_named(report, "gemm"), "net.a", 0.6);
+    assert_dominant(row_named(report, "gemm"), "net.a", 0.6);
     jm_report_free(report);
     syn_free(s);
 }
@@ -104,9 +104,9 @@ static void test_a_gap_is_before_what_came_after_it(void **state)
     (void)state;
     synthetic *s = make_training(2);
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
-    assert_mostly(row_named(report, "waiting, 1 ms and more"), "blocks.*.attn", 1);
-    assert_mostly(row_named(report, "(idle)"), "blocks.*.attn", 1);
-    assert_null(row_named(report, "blocks")->mostly_at);
+    assert_dominant(row_named(report, "waiting, 1 ms and more"), "blocks.*.attn", 1);
+    assert_dominant(row_named(report, "(idle)"), "blocks.*.attn", 1);
+    assert_null(row_named(report, "blocks")->dominant_at);
     jm_report_free(report);
     syn_free(s);
 }
@@ -118,7 +118,7 @@ static void test_work_in_no_layer_is_said_to_be_in_none(void **state)
     for (size_t i = 0; i < s->kernels.count; i++)
         s->kernels.items[i].span_id = 0;
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
-    assert_mostly(row_named(report, "gemm"), "(no layer)", 1);
+    assert_dominant(row_named(report, "gemm"), "(no layer)", 1);
     assert_true(isnan(row_named(report, "gemm")->forward_share));
     jm_report_free(report);
     syn_free(s);

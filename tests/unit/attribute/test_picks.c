@@ -14,7 +14,7 @@ typedef struct problem {
     double y[READINGS];
     double information[PARTS * PARTS], score[PARTS]; /* W'M W and W'M y, M taking out what A explains */
     jm__parts parts;
-    jm__picks picks;
+    jm__selection selection;
     double power_w[CLASSES];
 } problem;
 
@@ -62,15 +62,15 @@ static problem *make(void)
         p->parts.items[i].column = i < 3 ? 0 : 1;
     p->power_w[0] = 600;
     p->power_w[1] = 10; /* 5 % of it are less than 1 W */
-    assert_int_equal(jm__picks_init(&p->picks, &p->parts, p->power_w, NULL), JM_OK);
-    jm__picks_take_corner(&p->picks, &sampled);
+    assert_int_equal(jm__selection_init(&p->selection, &p->parts, p->power_w, NULL), JM_OK);
+    jm__selection_take_corner(&p->selection, &sampled);
     jm__qr_free(&sampled.qr);
     return p;
 }
 
 static void drop(problem *p)
 {
-    jm__picks_free(&p->picks);
+    jm__selection_free(&p->selection);
     free(p);
 }
 
@@ -108,15 +108,15 @@ static double dense_score(const problem *p, const jm__part_set *set)
 
 static void pick(problem *p, size_t count)
 {
-    p->picks.count = count;
+    p->selection.count = count;
     for (size_t i = 0; i < count; i++)
-        p->picks.items[i] = (jm__pick){sets[i], q[i]};
-    jm__picks_factor(&p->picks, VARIANCE);
-    assert_int_equal(p->picks.count, count);
+        p->selection.items[i] = (jm__pick){sets[i], q[i]};
+    jm__selection_factor(&p->selection, VARIANCE);
+    assert_int_equal(p->selection.count, count);
 }
 
 /* (I + v / q)^-1 of the first picks. */
-static void dense_picks(const problem *p, double *inverse, size_t count)
+static void dense_selection(const problem *p, double *inverse, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++)
@@ -133,7 +133,7 @@ static void dense_seen(const problem *p, const jm__part_set *set, size_t count, 
     *information = dense_information(p, set, set);
     *score = dense_score(p, set);
     if (count == 0) return;
-    dense_picks(p, inverse, count);
+    dense_selection(p, inverse, count);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++) {
             double weight = dense_information(p, set, &sets[i]) * inverse[i * count + j];
@@ -147,14 +147,14 @@ static void test_what_readings_tell_of_parts_is_what_classes_leave(void **state)
     (void)state;
     problem *p = make();
     for (size_t i = 0; i < PARTS; i++) {
-        assert_near(p->picks.score[i], p->score[i]);
+        assert_near(p->selection.score[i], p->score[i]);
         for (size_t j = 0; j < PARTS; j++)
-            assert_near(p->picks.information[i * PARTS + j], p->information[i * PARTS + j]);
+            assert_near(p->selection.information[i * PARTS + j], p->information[i * PARTS + j]);
     }
     drop(p);
 }
 
-static void test_of_a_set_that_is_left_which_the_picks_do_not_explain(void **state)
+static void test_of_a_set_that_is_left_which_the_selection_do_not_explain(void **state)
 {
     (void)state;
     const jm__part_set asked[] = {{.first = 0, .bits = 2}, {.first = 3, .bits = 6}, {.first = 0, .bits = 5}};
@@ -164,7 +164,7 @@ static void test_of_a_set_that_is_left_which_the_picks_do_not_explain(void **sta
         for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
             double information, score;
             dense_seen(p, &asked[i], count, &information, &score);
-            assert_near(jm__picks_information(&p->picks, &asked[i]), information);
+            assert_near(jm__selection_information(&p->selection, &asked[i]), information);
         }
     }
     drop(p);
@@ -177,13 +177,13 @@ static void test_a_set_gains_what_it_makes_the_readings_likelier(void **state)
     (void)state;
     const jm__part_set asked[] = {{.first = 0, .bits = 2}, {.first = 3, .bits = 6}};
     problem *p = make();
-    assert_near(jm__picks_usual_square(&p->picks, &asked[0]), 2 * 30 * 30);
-    assert_near(jm__picks_usual_square(&p->picks, &asked[1]), 2); /* no less than 1 W each */
+    assert_near(jm__selection_usual_square(&p->selection, &asked[0]), 2 * 30 * 30);
+    assert_near(jm__selection_usual_square(&p->selection, &asked[1]), 2); /* no less than 1 W each */
     for (size_t count = 0; count <= SETS; count++) {
         pick(p, count);
         for (size_t i = 0; i < 2; i++) {
-            double information, score, found, usual = jm__picks_usual_square(&p->picks, &asked[i]);
-            double gain = jm__picks_gain(&p->picks, &asked[i], VARIANCE, &found);
+            double information, score, found, usual = jm__selection_usual_square(&p->selection, &asked[i]);
+            double gain = jm__selection_gain(&p->selection, &asked[i], VARIANCE, &found);
             dense_seen(p, &asked[i], count, &information, &score);
             /* g ~ N(0, v I) without the set, N(0, v I + I q I) with it. */
             double without = VARIANCE * information, with = without + information * information * found;
@@ -205,7 +205,7 @@ static void test_picked_sets_differ_by_what_the_readings_say(void **state)
     for (size_t count = 0; count <= SETS; count++) {
         double inverse[SETS * SETS], truth[PARTS] = {0}, found[PARTS];
         pick(p, count);
-        if (count > 0) dense_picks(p, inverse, count);
+        if (count > 0) dense_selection(p, inverse, count);
         for (size_t i = 0; i < count; i++) {
             double d = 0;
             for (size_t j = 0; j < count; j++)
@@ -214,14 +214,14 @@ static void test_picked_sets_differ_by_what_the_readings_say(void **state)
                 truth[part] += in_set(&sets[i], part) * d;
         }
         memset(found, 0x7f, sizeof found);
-        jm__picks_differences(&p->picks, found);
+        jm__selection_differences(&p->selection, found);
         for (size_t part = 0; part < PARTS; part++)
             assert_near(found[part], truth[part]);
     }
     /* A part differs from its class by what is usual, and by the picks that it is in. */
-    assert_near(jm__picks_differ_w(&p->picks, 0, 0), 30);
-    assert_near(jm__picks_differ_w(&p->picks, 0, 5), sqrt(900 + q[0] + q[2]));
-    assert_near(jm__picks_differ_w(&p->picks, 1, 2), sqrt(1 + q[1]));
+    assert_near(jm__selection_differ_w(&p->selection, 0, 0), 30);
+    assert_near(jm__selection_differ_w(&p->selection, 0, 5), sqrt(900 + q[0] + q[2]));
+    assert_near(jm__selection_differ_w(&p->selection, 1, 2), sqrt(1 + q[1]));
     drop(p);
 }
 
@@ -234,33 +234,33 @@ static void test_parts_of_a_class_share_what_is_not_known_of_it(void **state)
     uint32_t split_from[COLUMNS] = {0, 1, 0, 0, 4};
     double differs_w[COLUMNS] = {25, 0, 30, 35, 0};
     const jm__columns columns = {.class_columns = 4, .split_from = split_from, .differs_w = differs_w};
-    jm__belief belief;
     jm__prior prior;
-    const jm__belief *all = &belief;
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    jm__joint_prior joint_prior;
+    const jm__prior *all = &prior;
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
-        assert_int_equal(jm__belief_add_power(&belief, k, power_w[k], u_w[k], NULL), JM_OK);
-    assert_int_equal(jm__ties_believe(&belief, &columns, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        assert_int_equal(jm__prior_add_power(&prior, k, power_w[k], u_w[k], NULL), JM_OK);
+    assert_int_equal(jm__hierarchical_prior(&prior, &columns, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++) {
         bool part = k == 0 || k == 2 || k == 3;
-        assert_near(prior.power_w[k], part ? 500 : power_w[k]);
+        assert_near(joint_prior.power_w[k], part ? 500 : power_w[k]);
         for (size_t m = 0; m < COLUMNS; m++) {
             bool both = part && (m == 0 || m == 2 || m == 3);
             double own = k != m ? 0 : part ? differs_w[k] * differs_w[k] : u_w[k] * u_w[k];
-            double found = prior.covariance[k * COLUMNS + m];
+            double found = joint_prior.covariance[k * COLUMNS + m];
             if (fabs(found - own - (both ? 150 * 150 : 0)) > 1e-6) fail_msg("%zu, %zu: %.9g", k, m, found);
         }
     }
+    jm__joint_prior_free(&joint_prior);
     jm__prior_free(&prior);
-    jm__belief_free(&belief);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_readings_tell_of_parts_is_what_classes_leave),
-        cmocka_unit_test(test_of_a_set_that_is_left_which_the_picks_do_not_explain),
+        cmocka_unit_test(test_of_a_set_that_is_left_which_the_selection_do_not_explain),
         cmocka_unit_test(test_a_set_gains_what_it_makes_the_readings_likelier),
         cmocka_unit_test(test_picked_sets_differ_by_what_the_readings_say),
         cmocka_unit_test(test_parts_of_a_class_share_what_is_not_known_of_it),

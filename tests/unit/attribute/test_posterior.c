@@ -11,7 +11,7 @@ typedef struct problem {
     size_t readings;
     double rows[READINGS_MOST * COLUMNS];
     double factor[COLUMNS * COLUMNS]; /* of the prior's covariance */
-    jm__prior prior;
+    jm__joint_prior joint_prior;
 } problem;
 
 static const double expected_w[COLUMNS] = {600, 500, 400, 300};
@@ -21,8 +21,8 @@ static problem make(size_t readings)
 {
     problem p = {.readings = readings};
     const double u_w[COLUMNS] = {60, 50, 40, 30}, shared_w[COLUMNS] = {20, 20, -10, 0};
-    jm__belief belief;
-    const jm__belief *all = &belief;
+    jm__prior prior;
+    const jm__prior *all = &prior;
     for (size_t i = 0; i < readings; i++) {
         double sum = 0;
         for (size_t k = 0; k < COLUMNS; k++)
@@ -31,17 +31,17 @@ static problem make(size_t readings)
         for (size_t k = 0; k < COLUMNS; k++)
             p.rows[i * COLUMNS + k] /= sum;
     }
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++) {
-        assert_int_equal(jm__belief_add_power(&belief, k, expected_w[k], u_w[k], NULL), JM_OK);
+        assert_int_equal(jm__prior_add_power(&prior, k, expected_w[k], u_w[k], NULL), JM_OK);
         for (size_t m = 0; m < COLUMNS; m++)
             p.factor[k * COLUMNS + m] = shared_w[k] * shared_w[m] + (k == m ? u_w[k] * u_w[k] : 0);
     }
-    assert_int_equal(jm__belief_share(&belief, shared_w, NULL), JM_OK);
-    assert_int_equal(
-        jm__prior_make(&p.prior, all, NULL, 0, (jm__noise_prior){prior_noise_w, prior_readings}, NULL),
-        JM_OK);
-    jm__belief_free(&belief);
+    assert_int_equal(jm__prior_share(&prior, shared_w, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&p.joint_prior, all, NULL, 0,
+                                          (jm__noise_prior){prior_noise_w, prior_readings}, NULL),
+                     JM_OK);
+    jm__prior_free(&prior);
     dense_factor(p.factor, COLUMNS);
     return p;
 }
@@ -65,7 +65,7 @@ static jm__posterior solve(const problem *p, const double *y)
         jm__qr_add(&data, p->rows + i * COLUMNS, y[i]);
     jm__qr_finish(&data);
     assert_int_equal(jm__posterior_init(&out, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__posterior_solve(&out, &data, &p->prior, NULL), JM_OK);
+    assert_int_equal(jm__posterior_solve(&out, &data, &p->joint_prior, NULL), JM_OK);
     jm__qr_free(&data);
     return out;
 }
@@ -74,7 +74,7 @@ static jm__posterior solve(const problem *p, const double *y)
  * degrees of freedom as readings are not used up, tr(1 - C P^-1) being what is used up; the prior's noise
  * counts as two readings.
  */
-static void test_powers_and_noise_are_found_by_turns(void **state)
+static void test_powers_and_noise_are_found_by_bursts(void **state)
 {
     (void)state;
     static const size_t counts[] = {0, 3, 12, READINGS_MOST};
@@ -84,10 +84,10 @@ static void test_powers_and_noise_are_found_by_turns(void **state)
             variance = pow(prior_noise_w, 2);
         draw(&p, 3, truth_w, y);
         jm__posterior said = solve(&p, y);
-        memcpy(before, p.prior.covariance, sizeof before);
+        memcpy(before, p.joint_prior.covariance, sizeof before);
         dense_invert(before, COLUMNS);
         double covariance[COLUMNS * COLUMNS], score[COLUMNS], power_w[COLUMNS], freedom = 0;
-        for (int turn = 0; turn < 4; turn++) {
+        for (int burst = 0; burst < 4; burst++) {
             double square = prior_readings * pow(prior_noise_w, 2), used = 0;
             dense_multiply(score, before, expected_w, COLUMNS, COLUMNS, 1);
             memcpy(covariance, before, sizeof covariance);
@@ -125,7 +125,7 @@ static void test_powers_and_noise_are_found_by_turns(void **state)
         assert_true(fabs(said.freedom - freedom) < 1e-6);
         dense_assert_covariance("powers", said.covariance, covariance, COLUMNS, 1e-8);
         jm__posterior_free(&said);
-        jm__prior_free(&p.prior);
+        jm__joint_prior_free(&p.joint_prior);
     }
 }
 
@@ -140,7 +140,7 @@ static void test_intervals_of_drawn_powers_hold_as_often_as_they_say(void **stat
         problem p = make(counts[c]);
         size_t held = 0;
         double noise_square = 0;
-        for (int turn = 0; turn < draws; turn++) {
+        for (int burst = 0; burst < draws; burst++) {
             double truth_w[COLUMNS], y[READINGS_MOST];
             draw(&p, 6, truth_w, y);
             jm__posterior said = solve(&p, y);
@@ -157,14 +157,14 @@ static void test_intervals_of_drawn_powers_hold_as_often_as_they_say(void **stat
         double chance = draws < 2000 ? 4 * sqrt(0.05 * 0.95 / draws) : 0;
         assert_true(share > 0.935 - chance && share < 0.97 + chance);
         assert_true(fabs(noise_square / 36 - 1) < 0.05 * sqrt(2000.0 / draws));
-        jm__prior_free(&p.prior);
+        jm__joint_prior_free(&p.joint_prior);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_powers_and_noise_are_found_by_turns),
+        cmocka_unit_test(test_powers_and_noise_are_found_by_bursts),
         cmocka_unit_test(test_intervals_of_drawn_powers_hold_as_often_as_they_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

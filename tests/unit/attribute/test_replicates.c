@@ -13,20 +13,20 @@ typedef struct program {
     jm__pieces pieces;
     jm__design design;
     jm_reading readings[READINGS];
-    double misfit_square; /* W^2: of the readings */
+    double discrepancy_square; /* W^2: of the readings */
     size_t count;
 } program;
 
 typedef struct wish {
-    double misfit, noise_w, drift_w; /* relative; white; one that keeps 0.9 from reading to reading */
-    bool at_random;                  /* the parts of a step in another order and length each time */
+    double discrepancy, noise_w, drift_w; /* relative; white; one that keeps 0.9 from reading to reading */
+    bool at_random;                       /* the parts of a step in another order and length each time */
     size_t readings;
 } wish;
 
 static const int64_t part_ns[COLUMNS] = {2137000, 1311000, 3173000, 900000,  1700000, 2500000,
                                          700000,  1900000, 2300000, 1100000, 2900000, 1500000};
 
-/* The misfit as the sensor shows it: its decaying memory, piece by piece. */
+/* The model discrepancy as the sensor shows it: its decaying memory, piece by piece. */
 typedef struct memory {
     double off_w;
     int64_t now_ns;
@@ -59,7 +59,7 @@ static program *make(wish of)
     assert_non_null(p);
     for (int i = 0; i < PARTS; i++) {
         kind[i] = i % COLUMNS;
-        off[i] = of.misfit * dense_normal();
+        off[i] = of.discrepancy * dense_normal();
     }
     jm__pieces_begin(&p->pieces, 0, (size_t)1 << 20);
     for (size_t at = 0; p->count < of.readings; at++) {
@@ -73,7 +73,7 @@ static program *make(wish of)
             pass_time(&seen, off_w, reading->t_ns);
             drift_w = 0.9 * drift_w + sqrt(1 - 0.81) * of.drift_w * dense_normal();
             reading->value = seen.off_w + of.noise_w * dense_normal() + drift_w;
-            p->misfit_square += seen.off_w * seen.off_w / (double)of.readings;
+            p->discrepancy_square += seen.off_w * seen.off_w / (double)of.readings;
         }
         pass_time(&seen, off_w, end_ns);
     }
@@ -93,12 +93,12 @@ static void release(program *p)
     free(p);
 }
 
-static const jm__misfit_seen before = {.square = 77, .u = 4};
+static const jm__discrepancy_seen before = {.square = 77, .u = 4};
 static const double exact[COLUMNS * COLUMNS]; /* powers that are known */
 
-static jm__misfit_seen find(program *p, const double *covariance)
+static jm__discrepancy_seen find(program *p, const double *covariance)
 {
-    jm__misfit_seen seen = before;
+    jm__discrepancy_seen seen = before;
     const jm__pass pass = {.design = &p->design,
                            .readings = p->readings,
                            .count = p->count,
@@ -111,12 +111,12 @@ static jm__misfit_seen find(program *p, const double *covariance)
 static void test_what_comes_again_with_the_work_is_seen_through_noise(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 8; turn++) {
-        program *p = make((wish){.misfit = 0.02 * (1 + turn), .noise_w = 15, .readings = READINGS});
-        jm__misfit_seen seen = find(p, exact);
-        if (!(fabs(seen.square - p->misfit_square) < 3 * seen.u + 0.1 * p->misfit_square))
-            fail_msg("%g +- %g W^2, not %g", seen.square, seen.u, p->misfit_square);
-        assert_true(seen.u < 0.1 * (225 + p->misfit_square));
+    for (int burst = 0; burst < 8; burst++) {
+        program *p = make((wish){.discrepancy = 0.02 * (1 + burst), .noise_w = 15, .readings = READINGS});
+        jm__discrepancy_seen seen = find(p, exact);
+        if (!(fabs(seen.square - p->discrepancy_square) < 3 * seen.u + 0.1 * p->discrepancy_square))
+            fail_msg("%g +- %g W^2, not %g", seen.square, seen.u, p->discrepancy_square);
+        assert_true(seen.u < 0.1 * (225 + p->discrepancy_square));
         release(p);
     }
 }
@@ -124,9 +124,9 @@ static void test_what_comes_again_with_the_work_is_seen_through_noise(void **sta
 static void test_noise_and_drift_do_not_come_again(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 8; turn++) {
+    for (int burst = 0; burst < 8; burst++) {
         program *p = make((wish){.noise_w = 10, .drift_w = 10, .readings = READINGS});
-        jm__misfit_seen seen = find(p, exact);
+        jm__discrepancy_seen seen = find(p, exact);
         if (!(seen.square < 4 * seen.u && seen.u < 20)) fail_msg("%g +- %g W^2", seen.square, seen.u);
         release(p);
     }
@@ -134,12 +134,12 @@ static void test_noise_and_drift_do_not_come_again(void **state)
 
 /* Powers that are fitted to nothing but noise take what of it comes with their columns: replicates then
  * differ from them alike. */
-static void test_noise_that_powers_took_is_no_misfit(void **state)
+static void test_noise_that_powers_took_is_no_discrepancy(void **state)
 {
     (void)state;
     double sum = 0;
-    enum { TURNS = 12 };
-    for (int turn = 0; turn < TURNS; turn++) {
+    enum { BURSTS = 12 };
+    for (int burst = 0; burst < BURSTS; burst++) {
         program *p = make((wish){.noise_w = 40, .readings = 300});
         double rows[300 * COLUMNS], fitted[300];
         double information[COLUMNS * COLUMNS], covariance[COLUMNS * COLUMNS], scores[COLUMNS], moved[COLUMNS];
@@ -167,19 +167,19 @@ static void test_noise_that_powers_took_is_no_misfit(void **state)
                 p->readings[i].value -= rows[i * COLUMNS + k] * moved[k];
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
             covariance[k] *= 1600; /* the noise's variance */
-        jm__misfit_seen seen = find(p, covariance), blind = find(p, exact);
+        jm__discrepancy_seen seen = find(p, covariance), blind = find(p, exact);
         assert_true(seen.square < 4 * seen.u);
         sum += seen.square - blind.square;
         release(p);
     }
-    assert_true(sum / TURNS > 10); /* W^2: what would be missed otherwise */
+    assert_true(sum / BURSTS > 10); /* W^2: what would be missed otherwise */
 }
 
 static void test_residuals_of_nothing_are_known_no_better_than_the_sensor(void **state)
 {
     (void)state;
     program *p = make((wish){.readings = READINGS});
-    jm__misfit_seen seen = find(p, exact);
+    jm__discrepancy_seen seen = find(p, exact);
     assert_true(seen.square < 1e-9 && seen.u == before.u);
     release(p);
 }
@@ -187,15 +187,15 @@ static void test_residuals_of_nothing_are_known_no_better_than_the_sensor(void *
 static void test_readings_of_which_no_two_are_alike_tell_nothing(void **state)
 {
     (void)state;
-    program *p = make((wish){.misfit = 0.05, .noise_w = 5, .at_random = true, .readings = 200});
-    jm__misfit_seen seen = find(p, exact);
+    program *p = make((wish){.discrepancy = 0.05, .noise_w = 5, .at_random = true, .readings = 200});
+    jm__discrepancy_seen seen = find(p, exact);
     assert_true(seen.square == before.square && seen.u == before.u);
     release(p);
-    p = make((wish){.misfit = 0.05, .noise_w = 5, .readings = 103}); /* 99 with two on each side */
+    p = make((wish){.discrepancy = 0.05, .noise_w = 5, .readings = 103}); /* 99 with two on each side */
     seen = find(p, exact);
     assert_true(seen.square == before.square && seen.u == before.u);
     release(p);
-    p = make((wish){.misfit = 0.05, .noise_w = 5, .readings = 104});
+    p = make((wish){.discrepancy = 0.05, .noise_w = 5, .readings = 104});
     seen = find(p, exact);
     assert_true(seen.square != before.square);
     release(p);
@@ -214,7 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_comes_again_with_the_work_is_seen_through_noise),
         cmocka_unit_test(test_noise_and_drift_do_not_come_again),
-        cmocka_unit_test(test_noise_that_powers_took_is_no_misfit),
+        cmocka_unit_test(test_noise_that_powers_took_is_no_discrepancy),
         cmocka_unit_test(test_residuals_of_nothing_are_known_no_better_than_the_sensor),
         cmocka_unit_test(test_readings_of_which_no_two_are_alike_tell_nothing),
         cmocka_unit_test(test_more_columns_leave_room_for_fewer_readings),

@@ -228,7 +228,7 @@ static void test_nothing_unresolved_makes_no_sum_less_sure(void **state)
  */
 /* Two layers in turns, each call a span of its own: what they differ by they do in all of their calls, so
  * many calls are known no better than the layer is where it has one row. */
-static void test_calls_of_a_layer_differ_alike(void **state)
+static void test_calls_of_a_layer_differ_transfer(void **state)
 {
     (void)state;
     synthetic *s = syn_create(9, 1, 20000);
@@ -323,8 +323,8 @@ static void add_one_column(one_column *c, jm_provenance from, double u_before_w,
 {
     static const jm__fit fitted = {.columns = 1, .fitted = true, .known = true, .quantile = 1.96};
     size_t b = c->dataset.board_count++;
-    jm__belief belief;
-    const jm__belief *all = &belief;
+    jm__prior prior;
+    const jm__prior *all = &prior;
     jm__fit *fit = &c->parts[b].fit;
     c->work.columns.count = 1;
     c->a = (jm__attribution){.dataset = &c->dataset, .boards = c->parts, .columns = b + 1};
@@ -334,10 +334,11 @@ static void add_one_column(one_column *c, jm_provenance from, double u_before_w,
     *fit = fitted;
     fit->power_w = &c->power_w[b];
     fit->covariance = &c->variance[b];
-    assert_int_equal(jm__belief_init(&belief, from, 1, NULL), JM_OK);
-    assert_int_equal(jm__belief_add_power(&belief, 0, 100, u_before_w, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&fit->prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
-    jm__belief_free(&belief);
+    assert_int_equal(jm__prior_init(&prior, from, 1, NULL), JM_OK);
+    assert_int_equal(jm__prior_add_power(&prior, 0, 100, u_before_w, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&fit->joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL),
+                     JM_OK);
+    jm__prior_free(&prior);
     c->cells[b] = (jm__cell){.column = (uint32_t)b, .seconds = 1};
 }
 
@@ -345,13 +346,13 @@ static jm__energy energy_of(one_column *c)
 {
     jm__energy energy = jm__energy_of(&c->a, c->cells, c->dataset.board_count);
     for (size_t b = 0; b < c->dataset.board_count; b++)
-        jm__prior_free(&c->parts[b].fit.prior);
+        jm__joint_prior_free(&c->parts[b].fit.joint_prior);
     return energy;
 }
 
 /* Three boards, +- 20, +- 20 and +- 25 W before any reading, the last one as somebody gave it. One second of
  * each: variances of 400, 400 and 625 J^2, of which the last is the largest. */
-static void test_of_three_boards_the_least_sure_one_names_the_belief(void **state)
+static void test_of_three_boards_the_least_sure_one_names_the_prior(void **state)
 {
     (void)state;
     one_column c = {0};
@@ -359,7 +360,7 @@ static void test_of_three_boards_the_least_sure_one_names_the_belief(void **stat
     add_one_column(&c, JM_PROVENANCE_WEAK, 20, 1);
     add_one_column(&c, JM_PROVENANCE_GIVEN, 25, 1);
     jm__energy energy = energy_of(&c);
-    assert_int_equal(energy.believed, JM_PROVENANCE_GIVEN);
+    assert_int_equal(energy.assumed, JM_PROVENANCE_GIVEN);
     assert_near(energy.energy_j, 300);
     assert_near(energy.half_j, 1.96 * sqrt(3));
     assert_near(energy.shrinkage, 1 - 3 / (400 + 400 + 625.0));
@@ -405,9 +406,9 @@ int main(void)
         cmocka_unit_test(test_the_interval_of_a_sum_is_that_of_its_covariances),
         cmocka_unit_test(test_errors_that_cancel_make_the_sum_surer_than_its_parts),
         cmocka_unit_test(test_nothing_unresolved_makes_no_sum_less_sure),
-        cmocka_unit_test(test_calls_of_a_layer_differ_alike),
+        cmocka_unit_test(test_calls_of_a_layer_differ_transfer),
         cmocka_unit_test(test_a_meter_adds_nothing_to_what_it_measures),
-        cmocka_unit_test(test_of_three_boards_the_least_sure_one_names_the_belief),
+        cmocka_unit_test(test_of_three_boards_the_least_sure_one_names_the_prior),
         cmocka_unit_test(test_the_readings_decide_where_they_took_half_of_the_variance),
         cmocka_unit_test(test_without_a_fit_nothing_is_decided_by_readings),
     };

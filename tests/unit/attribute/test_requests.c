@@ -20,7 +20,7 @@ typedef struct server {
     int steps[REQUESTS];
     double shared_j;
     int64_t classes[4];
-    double uneven;
+    double class_variance;
 } server;
 
 __attribute__((format(printf, 3, 4))) static void mark(server *v, const char *name, const char *format, ...)
@@ -45,7 +45,7 @@ static double add_kernel(server *v, int which, int64_t span, double length_ms)
     int64_t end = v->now + (int64_t)(length_ms * MS);
     syn_kernel(s, v->classes[which], 0, span, v->now, end);
     double *power_w = &s->kernel_w[s->kernels.count - 1];
-    *power_w *= 1 + v->uneven * syn_normal(s);
+    *power_w *= 1 + v->class_variance * syn_normal(s);
     double energy_j = *power_w * (double)(end - v->now) * 1e-9;
     v->now = end;
     return energy_j;
@@ -114,13 +114,13 @@ static void admit_and_let_go(server *v)
     }
 }
 
-static server *serve(uint64_t seed, double uneven)
+static server *serve(uint64_t seed, double class_variance)
 {
     static const char *const names[] = {"gemm", "attention", "gemv", "paged_attention"};
     static const double power_w[] = {640, 520, 340, 270};
     server *v = calloc(1, sizeof *v);
     v->s = syn_create(seed, 1, 8000);
-    v->uneven = uneven;
+    v->class_variance = class_variance;
     for (int i = 0; i < 4; i++)
         v->classes[i] = syn_class(v->s, names[i], 64, power_w[i]);
     v->now = 500 * MS;
@@ -197,13 +197,13 @@ static void test_shares_add_up_to_the_steps_and_all_rows_to_the_total(void **sta
 
 /* Intervals of one run have errors in common, so some runs have many that do not hold: of all together 19 of
  * 20 do. */
-static void check_intervals(double uneven)
+static void check_intervals(double class_variance)
 {
     enum { SEEDS = 20 };
     int held = 0, parts_held = 0, parts = 0, sums_held = 0;
     double error = 0, half = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        server *v = serve(100 + seed, uneven);
+        server *v = serve(100 + seed, class_variance);
         jm_report *report = by_request(v);
         const jm_report_totals *totals = jm_report_totals_get(report);
         double prefills_j = 0;
@@ -229,7 +229,7 @@ static void check_intervals(double uneven)
            "prefills; typical error "
            "%.2f %%, "
            "mean half width %.2f %%\n",
-           100 * uneven, held, SEEDS * REQUESTS, parts_held, parts, 100 * error, 100 * half);
+           100 * class_variance, held, SEEDS * REQUESTS, parts_held, parts, 100 * error, 100 * half);
     assert_true(held >= 0.95 * SEEDS * REQUESTS);
     assert_true(parts_held >= 0.95 * parts);
     assert_true(sums_held >= 0.95 * 2 * SEEDS);

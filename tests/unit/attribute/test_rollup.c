@@ -59,16 +59,15 @@ static const jm_row *row_of(const jm__rows *rows, const char *name)
 static void test_a_row_says_how_it_is_known(void **state)
 {
     (void)state;
-    const jm__subtotal decided = {
-        .cell_count = 1,
-        .spent.busy_s = 2,
-        .energy = {.known = true, .decided = true, .believed = JM_PROVENANCE_GIVEN}};
+    const jm__subtotal decided = {.cell_count = 1,
+                                  .spent.busy_s = 2,
+                                  .energy = {.known = true, .decided = true, .assumed = JM_PROVENANCE_GIVEN}};
     jm__subtotal sub = decided;
     const jm__node plain = {0}, measured = {.measured = true}, whole = {.whole = true};
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_FITTED);
     assert_int_equal(jm__row_provenance(&measured, &sub), JM_PROVENANCE_FITTED); /* a part of it was fitted */
     assert_int_equal(jm__row_provenance(&whole, &sub), JM_PROVENANCE_MEASURED);
-    sub.energy.decided = false; /* by its belief, then */
+    sub.energy.decided = false; /* by its prior, then */
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_GIVEN);
     sub = decided;
     sub.spent.merged_s = 1; /* half of its time in shared columns: not most of it */
@@ -272,7 +271,7 @@ static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_
     jm__row_order_free(&order);
 }
 
-static void test_rows_stand_as_the_program_ran_or_by_their_energy(void **state)
+static void test_rows_stratum_as_the_program_ran_or_by_their_energy(void **state)
 {
     (void)state;
     enum { NODES = 8 };
@@ -310,7 +309,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
     jm__tree_init(&tree);
     const struct {
         const char *path, *kind;
-        size_t alike[2]; /* which cell it is like, by column */
+        size_t transfer[2]; /* which cell it is like, by column */
     } calls[] = {{"net.one", "forward", {0, 1}},
                  {"net.two", "forward", {2, 3}},
                  {"net.one", "forward", {0, 1}},
@@ -321,7 +320,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
         assert_int_equal(node, i);
         for (uint32_t column = 0; column < 2; column++) {
             jm__tree_add(&tree, node, column, 1);
-            assert_int_equal(tree.cells.items[2 * i + column].alike, calls[i].alike[column]);
+            assert_int_equal(tree.cells.items[2 * i + column].transfer, calls[i].transfer[column]);
         }
     }
     assert_false(tree.failed);
@@ -353,7 +352,7 @@ int main(void)
         cmocka_unit_test(test_a_row_is_shown_if_it_or_what_is_below_has_anything),
         cmocka_unit_test(test_a_row_without_work_has_the_time_of_its_span),
         cmocka_unit_test(test_what_was_measured_as_a_whole_is_told_as_such_if_its_parts_are_that_time),
-        cmocka_unit_test(test_rows_stand_as_the_program_ran_or_by_their_energy),
+        cmocka_unit_test(test_rows_stratum_as_the_program_ran_or_by_their_energy),
         cmocka_unit_test(test_calls_of_one_layer_are_alike_column_by_column),
         cmocka_unit_test(test_nodes_are_told_apart_by_path_and_kind),
     };

@@ -127,8 +127,8 @@ static void test_the_covariance_is_lapacks(void **state)
 static void test_no_power_is_negative_and_none_wants_to_rise_from_zero(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 20; turn++) {
-        problem p = make(turn % 2 ? 0.05 : 1, true);
+    for (int burst = 0; burst < 20; burst++) {
+        problem p = make(burst % 2 ? 0.05 : 1, true);
         jm__qr qr = fold(p);
         double x[COLUMNS], scale = 0;
         bool is_free[COLUMNS];
@@ -197,16 +197,16 @@ static void test_between_limits_the_solution_is_the_best_of_all_ways_to_keep_the
     double rows[ROWS * FEW], rhs[ROWS], most[FEW], x[FEW], best[FEW], tried[FEW];
     bool is_free[FEW];
     size_t at_most = 0, at_zero = 0;
-    for (int turn = 0; turn < 40; turn++) {
+    for (int burst = 0; burst < 40; burst++) {
         jm__qr qr;
         assert_int_equal(jm__qr_init(&qr, FEW, NULL), JM_OK);
         for (size_t k = 0; k < FEW; k++)
-            most[k] = turn % 4 == 3 && k == 2 ? INFINITY : 5 + 10 * uniform();
+            most[k] = burst % 4 == 3 && k == 2 ? INFINITY : 5 + 10 * uniform();
         for (size_t i = 0; i < ROWS; i++) {
             rhs[i] = 4 * (uniform() - 0.5);
             for (size_t k = 0; k < FEW; k++) {
                 rows[i * FEW + k] = k % 2 == 1 ? rows[i * FEW + k - 1] + 0.1 * uniform() : uniform();
-                rhs[i] += rows[i * FEW + k] * (double)((turn * 7 + (int)k * 11) % 31 - 8);
+                rhs[i] += rows[i * FEW + k] * (double)((burst * 7 + (int)k * 11) % 31 - 8);
             }
             jm__qr_add(&qr, rows + i * FEW, rhs[i]);
         }
@@ -238,8 +238,8 @@ static void test_the_unit_does_not_matter(void **state)
 {
     (void)state;
     const double unit = 3e12;
-    for (int turn = 0; turn < 20; turn++) {
-        problem p = make(turn % 2 ? 0.02 : 0.3, true);
+    for (int burst = 0; burst < 20; burst++) {
+        problem p = make(burst % 2 ? 0.02 : 0.3, true);
         jm__qr small = fold(p);
         for (size_t i = 0; i < ROWS; i++)
             p.rhs[i] *= unit;
@@ -262,8 +262,8 @@ static void test_the_unit_does_not_matter(void **state)
 static void test_no_power_is_above_its_limit_and_none_wants_to_fall_from_it(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 20; turn++) {
-        problem p = make(turn % 2 ? 0.05 : 1, true);
+    for (int burst = 0; burst < 20; burst++) {
+        problem p = make(burst % 2 ? 0.05 : 1, true);
         jm__qr qr = fold(p);
         double x[COLUMNS], most[COLUMNS], scale = 0;
         bool is_free[COLUMNS];
@@ -381,17 +381,18 @@ static void test_a_column_far_beyond_its_limit_lies_at_it(void **state)
 static void solve_with_prior(jm__posterior *posterior, const jm__qr *data, double noise_w)
 {
     jm_error err = {0};
-    jm__belief belief;
     jm__prior prior;
-    const jm__belief *all = &belief;
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, data->columns, &err), JM_OK);
+    jm__joint_prior joint_prior;
+    const jm__prior *all = &prior;
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, data->columns, &err), JM_OK);
     for (size_t k = 0; k < data->columns; k++)
-        assert_int_equal(jm__belief_add_power(&belief, k, 100, 30, &err), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){noise_w, 2}, &err), JM_OK);
+        assert_int_equal(jm__prior_add_power(&prior, k, 100, 30, &err), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){noise_w, 2}, &err),
+                     JM_OK);
     assert_int_equal(jm__posterior_init(posterior, data->columns, &err), JM_OK);
-    assert_int_equal(jm__posterior_solve(posterior, data, &prior, &err), JM_OK);
+    assert_int_equal(jm__posterior_solve(posterior, data, &joint_prior, &err), JM_OK);
+    jm__joint_prior_free(&joint_prior);
     jm__prior_free(&prior);
-    jm__belief_free(&belief);
 }
 
 static void test_columns_that_cannot_be_told_apart_share_what_their_sum_is(void **state)

@@ -100,27 +100,27 @@ static void test_a_kernel_that_draws_less_in_one_layer_is_split(void **state)
     }
 }
 
-/* Its row by kernel is the sum of both. A belief about its mean is one about both, and surer than the
+/* Its row by kernel is the sum of both. A prior about its mean is one about both, and surer than the
  * readings. */
-static void test_a_split_kernel_is_one_row_and_one_belief(void **state)
+static void test_a_split_kernel_is_one_row_and_one_prior(void **state)
 {
     (void)state;
     const scene of = {.seed = 4, .here_w = 700, .there_w = 350, .drift_w = 3, .seconds = 20};
     synthetic *s = make(&of);
     jm_report *report = report_of(s, JM_BY_KERNEL);
     assert_near(report, "mm", truth_j[HERE] + truth_j[THERE], 0.01);
-    const double mean_w = row_of(report, "mm")->power_w, believed_w = mean_w + 20;
+    const double mean_w = row_of(report, "mm")->power_w, assumed_w = mean_w + 20;
     jm_report_free(report);
     char path[] = "/tmp/joulemap-test-XXXXXX.csv";
     int file = mkstemps(path, 4);
-    assert_true(file >= 0 && dprintf(file, "kernel,power_w,u_w\nmm,%.3f,0.01\n", believed_w) > 0);
+    assert_true(file >= 0 && dprintf(file, "kernel,power_w,u_w\nmm,%.3f,0.01\n", assumed_w) > 0);
     close(file);
-    const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .belief = path};
+    const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .prior = path};
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
     figures_kept(__BASE_FILE__, report);
     const jm_row *row = row_of(report, "mm");
     assert_int_equal(row->provenance, JM_PROVENANCE_GIVEN);
-    assert_true(fabs(row->power_w - believed_w) < 1);
+    assert_true(fabs(row->power_w - assumed_w) < 1);
     jm_report_free(report);
     unlink(path);
     syn_free(s);
@@ -172,7 +172,7 @@ static void test_a_kernel_that_draws_the_same_everywhere_stays_one(void **state)
 }
 
 /* Always in turn, so that no reading tells one from the other: what they differ by is not known. */
-static synthetic *make_in_turn(uint64_t seed, double here_w, double there_w, double *here_j, double *there_j)
+static synthetic *make_in_burst(uint64_t seed, double here_w, double there_w, double *here_j, double *there_j)
 {
     synthetic *s = syn_create(seed, 1, 400000);
     const int64_t end_ns = start_ns + 10 * JM_NS_PER_S, length_ns = 500 * JM_NS_PER_US;
@@ -203,7 +203,7 @@ static void test_a_difference_that_nothing_tells_is_as_wide_as_such_differences_
     int held = 0;
     for (uint64_t seed = 1; seed <= (uint64_t)seeds; seed++) {
         double here_j, there_j;
-        synthetic *s = make_in_turn(seed, 615, 585, &here_j, &there_j);
+        synthetic *s = make_in_burst(seed, 615, 585, &here_j, &there_j);
         jm_report *report = report_of(s, JM_BY_LAYER);
         const jm_row *here = row_of(report, "here"), *there = row_of(report, "there");
         assert_true(fabs(here->power_w / there->power_w - 1) < 0.01); /* no guess which is which */
@@ -273,7 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_kernel_that_draws_less_in_one_layer_is_split),
-        cmocka_unit_test(test_a_split_kernel_is_one_row_and_one_belief),
+        cmocka_unit_test(test_a_split_kernel_is_one_row_and_one_prior),
         cmocka_unit_test(test_a_kernel_that_draws_the_same_everywhere_stays_one),
         cmocka_unit_test(test_equal_layers_stay_one_whatever_the_response),
         cmocka_unit_test(test_a_kernel_that_draws_less_in_one_phase_is_split),

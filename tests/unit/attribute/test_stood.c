@@ -10,7 +10,7 @@ static duty_options usual(uint64_t seed, int one_in)
     return (duty_options){.seed = seed,
                           .run_s = one_in > 20 ? 300 : 120,
                           .one_in = one_in,
-                          .turn_steps = 8,
+                          .burst_steps = 8,
                           .slower = 2,
                           .gap_us = 2000,
                           .kernel_ms = 4,
@@ -205,7 +205,7 @@ static void test_intervals_hold_where_steps_differ(void **state)
     assert_true(sqrt(square / DUTY_LAYERS) > 0.01);
 }
 
-static void test_what_grows_is_told_by_the_turns_around_it(void **state)
+static void test_what_grows_is_told_by_the_bursts_around_it(void **state)
 {
     (void)state;
     duty_options of = usual(3, 12);
@@ -220,7 +220,7 @@ static void test_what_grows_is_told_by_the_turns_around_it(void **state)
 }
 
 /* As a budget for tracing does it: first steps are traced, and take their time. */
-static void test_a_warm_up_stands_for_nothing_but_itself(void **state)
+static void test_a_warm_up_strata_for_nothing_but_itself(void **state)
 {
     (void)state;
     duty_options of = usual(18, 25);
@@ -573,12 +573,12 @@ static void test_errors_of_rows_go_into_sums(void **state)
     duty_free(d);
 }
 
-static void test_a_single_turn_says_that_drift_is_unknown(void **state)
+static void test_a_single_burst_says_that_drift_is_unknown(void **state)
 {
     (void)state;
     duty_options of = usual(14, 120);
     of.run_s = 100; /* one turn, at its end nearly: 960 steps of 60 ms */
-    of.turn_steps = 12;
+    of.burst_steps = 12;
     of.grows = 1.3;
     duty *d = duty_create(of);
     jm_report *report = report_of(d, JM_BY_LAYER);
@@ -626,8 +626,8 @@ int main(void)
         cmocka_unit_test(test_steps_that_nobody_traces_draw_more_or_less),
         cmocka_unit_test(test_work_that_was_traced_in_full_is_not_moved_by_what_was_not),
         cmocka_unit_test(test_intervals_hold_where_steps_differ),
-        cmocka_unit_test(test_what_grows_is_told_by_the_turns_around_it),
-        cmocka_unit_test(test_a_warm_up_stands_for_nothing_but_itself),
+        cmocka_unit_test(test_what_grows_is_told_by_the_bursts_around_it),
+        cmocka_unit_test(test_a_warm_up_strata_for_nothing_but_itself),
         cmocka_unit_test(test_work_takes_no_more_time_than_its_steps_did),
         cmocka_unit_test(test_steps_of_other_phases_are_told_by_their_own),
         cmocka_unit_test(test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another),
@@ -642,7 +642,7 @@ int main(void)
         cmocka_unit_test(test_requests_share_steps_that_were_not_traced),
         cmocka_unit_test(test_each_step_has_its_joules),
         cmocka_unit_test(test_errors_of_rows_go_into_sums),
-        cmocka_unit_test(test_a_single_turn_says_that_drift_is_unknown),
+        cmocka_unit_test(test_a_single_burst_says_that_drift_is_unknown),
         cmocka_unit_test(test_spans_of_the_host_stand_for_others_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 typedef struct program {
     const char *name;
     duty_counts counts;
-    int one_in, turn_steps;
+    int one_in, burst_steps;
     double run_s, step_u, wanders;
     double most; /* what layers may be off by, root mean square */
 } program;
@@ -48,7 +48,7 @@ static duty *play(const program *of, const shape *as, uint64_t seed)
     duty_options options = {.seed = seed,
                             .run_s = of->run_s,
                             .one_in = of->one_in,
-                            .turn_steps = of->turn_steps,
+                            .burst_steps = of->burst_steps,
                             .slower = 2,
                             .gap_us = 2000,
                             .kernel_ms = 4,
@@ -206,7 +206,7 @@ static void test_steps_of_another_phase_are_told_by_those_of_their_counts(void *
     duty_options of = {.seed = 4,
                        .run_s = 120,
                        .one_in = 6,
-                       .turn_steps = 8,
+                       .burst_steps = 8,
                        .slower = 2,
                        .gap_us = 2000,
                        .kernel_ms = 4,
@@ -239,7 +239,7 @@ static void test_long_steps_of_the_same_counts_stand_for_long_ones(void **state)
     (void)state;
     duty_options of = {.run_s = 120,
                        .one_in = 12,
-                       .turn_steps = 8,
+                       .burst_steps = 8,
                        .slower = 2,
                        .gap_us = 2000,
                        .kernel_ms = 4,

@@ -1,6 +1,7 @@
-/* The powers of a stretch of time against the same put down in full: readings with noise and drift, a misfit,
- * errors of lag and width, and a prior, of which a thousandth goes with the readings. What noise.c, misfit.c
- * and posterior.c say by themselves has tests of its own, so it is asked of them here. */
+/* The powers of a stretch of time against the same put down in full: readings with noise and drift, a model
+ * discrepancy, errors of lag and width, and a prior, of which a thousandth goes with the readings. What
+ * noise.c, model discrepancy.c and posterior.c say by themselves has tests of its own, so it is asked of them
+ * here. */
 #include "attribute/fit/misfit.h"
 #include "attribute/fit/stretch.h"
 #include "base/clock.h"
@@ -23,7 +24,7 @@ typedef struct program {
     jm__pieces pieces;
     jm__design design;
     jm__reading_list readings;
-    jm__prior prior;
+    jm__joint_prior joint_prior;
     double rows[MOST * COLUMNS];
 } program;
 
@@ -42,8 +43,8 @@ static program *make(size_t count, uint32_t kinds, double slow_w)
     static const double truth_w[] = {640, 480, 330, 110}, expected_w[] = {600, 500, 300, 100},
                         u_w[] = {150, 120, 100, 40};
     program *p = calloc(1, sizeof *p);
-    jm__belief belief;
-    const jm__belief *all = &belief;
+    jm__prior prior;
+    const jm__prior *all = &prior;
     jm__pieces_begin(&p->pieces, 0, (size_t)1 << 22);
     uint32_t code = 0;
     for (int64_t now_ns = 0; now_ns < (int64_t)(count + 10) * ring.period_ns;) {
@@ -65,12 +66,12 @@ static program *make(size_t count, uint32_t kinds, double slow_w)
         for (size_t k = 0; k < COLUMNS; k++)
             p->readings.items[i].value += p->rows[i * COLUMNS + k] * truth_w[k];
     }
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
-        assert_int_equal(jm__belief_add_power(&belief, k, expected_w[k], u_w[k], NULL), JM_OK);
-    assert_int_equal(jm__belief_share(&belief, (const double[]){30, 20, 10, 0}, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&p->prior, all, NULL, 0, jm__noise_of(&ring), NULL), JM_OK);
-    jm__belief_free(&belief);
+        assert_int_equal(jm__prior_add_power(&prior, k, expected_w[k], u_w[k], NULL), JM_OK);
+    assert_int_equal(jm__prior_share(&prior, (const double[]){30, 20, 10, 0}, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&p->joint_prior, all, NULL, 0, jm__noise_of(&ring), NULL), JM_OK);
+    jm__prior_free(&prior);
     return p;
 }
 
@@ -79,7 +80,7 @@ static void release(program *p)
     jm__design_free(&p->design);
     jm__pieces_free(&p->pieces);
     jm__vec_free(&p->readings);
-    jm__prior_free(&p->prior);
+    jm__joint_prior_free(&p->joint_prior);
     free(p);
 }
 
@@ -93,7 +94,7 @@ static jm__posterior first_of(const program *p)
         jm__qr_add(&qr, p->rows + i * COLUMNS, p->readings.items[i].value);
     jm__qr_finish(&qr);
     assert_int_equal(jm__posterior_init(&first, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__posterior_solve(&first, &qr, &p->prior, NULL), JM_OK);
+    assert_int_equal(jm__posterior_solve(&first, &qr, &p->joint_prior, NULL), JM_OK);
     jm__qr_free(&qr);
     return first;
 }
@@ -148,7 +149,7 @@ static double fewer_by(const program *p, const jm__posterior *first)
 
 /* What errors there may be, as scores. */
 typedef struct errors {
-    double scores[COLUMNS * COLUMNS];           /* of noise and misfit */
+    double scores[COLUMNS * COLUMNS];           /* of noise and model discrepancy */
     double response[JM_RESPONSE_AXES][COLUMNS]; /* per standard uncertainty of the response */
     double larger;                              /* than the noise explains */
 } errors;
@@ -171,17 +172,17 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
     e.larger = count < JM_NOISE_READINGS ? 1 : larger_than_noise(p, first, e.scores);
     for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
         e.scores[k] *= e.larger;
-    jm__misfit_seen seen = jm__misfit_of_noise(&noise, ring.noise);
+    jm__discrepancy_seen seen = jm__discrepancy_of_noise(&noise, ring.noise);
     assert_int_equal(jm__replicates_find(&seen, &pass, c->response, first->power_w, first->covariance, NULL),
                      JM_OK);
-    const jm__misfit_of of = {.pass = &pass,
-                              .response = c->response,
-                              .power_w = first->power_w,
-                              .covariance = first->covariance,
-                              .noise_w = first->noise_w,
-                              .readings = (double)count,
-                              .seen = seen};
-    assert_int_equal(jm__misfit_add(e.scores, &u, &of, NULL), JM_OK);
+    const jm__discrepancy_of of = {.pass = &pass,
+                                   .response = c->response,
+                                   .power_w = first->power_w,
+                                   .covariance = first->covariance,
+                                   .noise_w = first->noise_w,
+                                   .readings = (double)count,
+                                   .seen = seen};
+    assert_int_equal(jm__discrepancy_add(e.scores, &u, &of, NULL), JM_OK);
     /* Along the lag, with the width that goes with it; then what of the width is its own. */
     double lag_u = sqrt(c->lag_variance), along = c->covariance / lag_u;
     const jm__response responses[] = {
@@ -231,7 +232,7 @@ static full in_full(const program *p, const jm__posterior *first, const errors *
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
         for (size_t k = 0; k < COLUMNS; k++)
             for (size_t m = 0; m < COLUMNS && a->shift[axis] != NULL; m++)
-                f.known[axis][k] += p->prior.information[k * COLUMNS + m] * a->shift[axis][m];
+                f.known[axis][k] += p->joint_prior.information[k * COLUMNS + m] * a->shift[axis][m];
     for (int one = 0; one < JM_RESPONSE_AXES; one++)
         for (int other = 0; other < JM_RESPONSE_AXES; other++) {
             f.rest[one][other] = one == other;
@@ -246,13 +247,13 @@ static full in_full(const program *p, const jm__posterior *first, const errors *
         }
         for (size_t m = 0; m < COLUMNS; m++) {
             /* What is lent is as good as a reading with the first fit's noise. */
-            double information = p->prior.information[k * COLUMNS + m];
+            double information = p->joint_prior.information[k * COLUMNS + m];
             f.h[k * COLUMNS + m] += lent * square * information;
-            f.z[k] += lent * square * information * p->prior.power_w[m];
+            f.z[k] += lent * square * information * p->joint_prior.power_w[m];
             f.r[k * COLUMNS + m] = e->scores[k * COLUMNS + m] + lent * square * square * information;
             for (int one = 0; one < JM_RESPONSE_AXES; one++) {
                 f.h[k * COLUMNS + m] += e->response[one][k] * f.known[one][m];
-                f.z[k] += e->response[one][k] * f.known[one][m] * p->prior.power_w[m];
+                f.z[k] += e->response[one][k] * f.known[one][m] * p->joint_prior.power_w[m];
                 for (int other = 0; other < JM_RESPONSE_AXES; other++)
                     f.r[k * COLUMNS + m] += f.rest[one][other] * e->response[one][k] * e->response[other][m];
             }
@@ -296,15 +297,15 @@ static void check(program *p, const asked *a)
     const full f = in_full(p, &first, &e, a);
     assert_true(a->larger == (e.larger > 1.2));
     double mean[COLUMNS], covariance[COLUMNS * COLUMNS], square = 0;
-    memcpy(mean, p->prior.power_w, sizeof mean);
+    memcpy(mean, p->joint_prior.power_w, sizeof mean);
     for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-        covariance[k] = p->prior.covariance[k] / (1 - lent);
+        covariance[k] = p->joint_prior.covariance[k] / (1 - lent);
     dense_condition(mean, covariance, COLUMNS, f.h, f.z, f.r, COLUMNS);
     const jm__stretch_input input = {.sensor = &ring,
                                      .design = &p->design,
                                      .readings = &p->readings,
                                      .calibration = &c,
-                                     .prior = &p->prior,
+                                     .joint_prior = &p->joint_prior,
                                      .prior_shift = {a->shift[0], a->shift[1]},
                                      .noise = a->noise};
     jm__stretch said;
@@ -362,7 +363,7 @@ static void test_what_the_prior_knows_of_the_response_is_told(void **state)
 }
 
 /* The last kind never ran: nothing but what it is believed to have in common with the others tells of it. */
-static void test_a_kind_that_no_reading_saw_stays_as_it_was_believed(void **state)
+static void test_a_kind_that_no_reading_saw_stays_as_it_was_assumed(void **state)
 {
     (void)state;
     program *p = make(MOST, COLUMNS - 1, 0);
@@ -384,7 +385,7 @@ int main(void)
         cmocka_unit_test(test_few_readings_are_weighed_by_the_noise_found_elsewhere),
         cmocka_unit_test(test_many_readings_are_weighed_by_what_their_residuals_show),
         cmocka_unit_test(test_what_the_prior_knows_of_the_response_is_told),
-        cmocka_unit_test(test_a_kind_that_no_reading_saw_stays_as_it_was_believed),
+        cmocka_unit_test(test_a_kind_that_no_reading_saw_stays_as_it_was_assumed),
         cmocka_unit_test(test_a_sample_is_as_large_as_its_step_may_cost),
         cmocka_unit_test(test_errors_that_last_for_a_second_make_the_noise_larger),
     };

@@ -1,9 +1,9 @@
-/* Powers that differ by what runs around them, of more kinds than there are surroundings: what that does to
+/* Powers that differ by what runs around them, of more kinds than there are context: what that does to
  * the scores, one difference at a time. */
 #include "attribute/fit/misfit.h"
 #include "dense.h"
 
-enum { COLUMNS = 14, READINGS = 400, SURROUNDINGS = 12, TAU_NS = 13000000, PERIOD_NS = 20000000 };
+enum { COLUMNS = 14, READINGS = 400, CONTEXT = 12, TAU_NS = 13000000, PERIOD_NS = 20000000 };
 
 /* Pieces of work one after the other, each kind of a length of its own, and what readings weigh of them. */
 typedef struct program {
@@ -12,15 +12,15 @@ typedef struct program {
     jm_reading readings[READINGS];
     double rows[READINGS * COLUMNS];
     double power_w[COLUMNS], length_s[COLUMNS];
-    size_t around[READINGS]; /* surroundings of each reading */
+    size_t around[READINGS]; /* context of each reading */
     double covariance[COLUMNS * COLUMNS];
 } program;
 
 static const jm__response response = {.kind = JM_RESPONSE_FIRST_ORDER, .width_ns = TAU_NS};
 
-/* The kind that is the largest part of a reading names its surroundings; the twelfth and last of them hold
+/* The kind that is the largest part of a reading names its context; the twelfth and last of them hold
  * all kinds but the eleven that do so most often. */
-static void name_surroundings(program *p)
+static void name_context(program *p)
 {
     size_t largest[READINGS], often[COLUMNS] = {0}, rank[COLUMNS];
     for (size_t i = 0; i < READINGS; i++) {
@@ -36,7 +36,7 @@ static void name_surroundings(program *p)
             rank[k] += often[m] > often[k] || (often[m] == often[k] && m < k);
     }
     for (size_t i = 0; i < READINGS; i++)
-        p->around[i] = rank[largest[i]] < SURROUNDINGS ? rank[largest[i]] : SURROUNDINGS - 1;
+        p->around[i] = rank[largest[i]] < CONTEXT ? rank[largest[i]] : CONTEXT - 1;
 }
 
 /* `call_ns`: of the first kind; the others take longer and longer. */
@@ -74,7 +74,7 @@ static program *make(int64_t call_ns)
         memcpy(p->rows + i * COLUMNS, jm__design_row(&p->design, p->readings[i].t_ns),
                COLUMNS * sizeof(double));
     }
-    name_surroundings(p);
+    name_context(p);
     return p;
 }
 
@@ -89,27 +89,27 @@ static const double noise_w = 5,
                     more = 2.5; /* `more`: readings that were fitted, of those that are looked at */
 
 /* What the estimator says: u, and what it adds to the scores. */
-static double misfit_of(program *p, double seen_square, double sensor_square, double *scores)
+static double discrepancy_of(program *p, double seen_square, double sensor_square, double *scores)
 {
     const jm__pass pass = {.design = &p->design,
                            .readings = p->readings,
                            .count = READINGS,
                            .period_ns = PERIOD_NS,
                            .columns = COLUMNS};
-    const jm__misfit_of of = {.pass = &pass,
-                              .response = response,
-                              .power_w = p->power_w,
-                              .covariance = p->covariance,
-                              .noise_w = noise_w,
-                              .readings = more * READINGS,
-                              .seen = {.square = seen_square, .u = 0.15 * sensor_square}};
+    const jm__discrepancy_of of = {.pass = &pass,
+                                   .response = response,
+                                   .power_w = p->power_w,
+                                   .covariance = p->covariance,
+                                   .noise_w = noise_w,
+                                   .readings = more * READINGS,
+                                   .seen = {.square = seen_square, .u = 0.15 * sensor_square}};
     double u;
     memset(scores, 0, COLUMNS * COLUMNS * sizeof *scores);
-    assert_int_equal(jm__misfit_add(scores, &u, &of, NULL), JM_OK);
+    assert_int_equal(jm__discrepancy_add(scores, &u, &of, NULL), JM_OK);
     return u;
 }
 
-/* A' (what kinds that draw d(g) more in surroundings g do to the readings, less what their mean over time
+/* A' (what kinds that draw d(g) more in context g do to the readings, less what their mean over time
  * does). */
 static void score_of(const program *p, const double *d, double *score)
 {
@@ -131,16 +131,16 @@ static void score_of(const program *p, const double *d, double *score)
 }
 
 /* A score is linear in the differences: its covariance comes of one difference at a time. */
-static void test_the_rarest_surroundings_are_one_and_differ_from_the_others(void **state)
+static void test_the_rarest_context_are_one_and_differ_from_the_others(void **state)
 {
     (void)state;
     program *p = make(400000);
     double scores[COLUMNS * COLUMNS], truth[COLUMNS * COLUMNS] = {0}, score[COLUMNS];
-    double u = misfit_of(p, 60, 25, scores);
+    double u = discrepancy_of(p, 60, 25, scores);
     assert_true(u > 0.01);
-    for (size_t g = 0; g < SURROUNDINGS; g++)
+    for (size_t g = 0; g < CONTEXT; g++)
         for (size_t l = 0; l < COLUMNS; l++) {
-            double d[SURROUNDINGS * COLUMNS] = {0};
+            double d[CONTEXT * COLUMNS] = {0};
             d[g * COLUMNS + l] = u * p->power_w[l] * more;
             score_of(p, d, score);
             for (size_t k = 0; k < COLUMNS; k++)
@@ -154,7 +154,7 @@ static void test_the_rarest_surroundings_are_one_and_differ_from_the_others(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_rarest_surroundings_are_one_and_differ_from_the_others),
+        cmocka_unit_test(test_the_rarest_context_are_one_and_differ_from_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

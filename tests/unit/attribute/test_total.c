@@ -179,7 +179,7 @@ static void test_a_counter_that_begins_again_loses_nothing_that_a_power_sensor_s
     assert_holds(measure_one(&b, 0, 20 * S), 8000, 0.02);
 }
 
-static void test_a_counter_that_stands_still_around_a_short_window_takes_nothing_off(void **state)
+static void test_a_counter_that_strata_still_around_a_short_window_takes_nothing_off(void **state)
 {
     (void)state;
     board b = {.power_w = changing_w};
@@ -295,7 +295,7 @@ int main(void)
         cmocka_unit_test(test_where_the_ring_ends_the_other_sensors_go_on),
         cmocka_unit_test(test_a_glitch_of_the_counter_takes_and_gives_nothing),
         cmocka_unit_test(test_a_counter_that_begins_again_loses_nothing_that_a_power_sensor_saw),
-        cmocka_unit_test(test_a_counter_that_stands_still_around_a_short_window_takes_nothing_off),
+        cmocka_unit_test(test_a_counter_that_strata_still_around_a_short_window_takes_nothing_off),
         cmocka_unit_test(test_a_wrong_reading_of_a_short_run_is_told_and_the_interval_holds_both),
         cmocka_unit_test(test_short_steps_of_a_counter_are_told_by_it_and_long_ones_by_a_mean),
         cmocka_unit_test(test_the_integral_of_few_readings_knows_their_noise),

@@ -1,7 +1,7 @@
 /* Readings weighed by all that may be wrong with them, against the same put down in full: the scores z = A'y
  * of readings y = A x + D t + e, where t are errors of the response that the prior of the powers x may know
- * of, and e has any covariance V, noise, drift and misfit. Then (x, t) after z is a dense problem of a few
- * numbers. */
+ * of, and e has any covariance V, noise, drift and model discrepancy. Then (x, t) after z is a dense problem
+ * of a few numbers. */
 #include "attribute/fit/belief.h"
 #include "attribute/fit/stretch.h"
 #include "dense.h"
@@ -19,15 +19,16 @@ typedef struct problem {
 } problem;
 
 /* White noise, a drift that keeps 0.9 from one reading to the next, and two kinds of work whose power differs
- * by 4 % in surroundings that last ten readings. */
-static void make_noise(problem *p, double white, double drift, double uneven)
+ * by 4 % in context that last ten readings. */
+static void make_noise(problem *p, double white, double drift, double class_variance)
 {
     for (size_t i = 0; i < READINGS; i++)
         for (size_t j = 0; j < READINGS; j++) {
             double *v = &p->noise[i * READINGS + j];
             *v = (i == j ? white : 0) + drift * pow(0.9, fabs((double)i - (double)j));
             for (size_t k = 0; k < 2 && i / 10 == j / 10; k++)
-                *v += pow(uneven * p->power_w[k], 2) * p->rows[i * COLUMNS + k] * p->rows[j * COLUMNS + k];
+                *v += pow(class_variance * p->power_w[k], 2) * p->rows[i * COLUMNS + k] *
+                      p->rows[j * COLUMNS + k];
         }
 }
 
@@ -67,23 +68,23 @@ static problem make(bool first_known, bool second_known)
     return p;
 }
 
-static jm__prior prior_of(const problem *p)
+static jm__joint_prior prior_of(const problem *p)
 {
-    jm__belief belief;
     jm__prior prior;
-    const jm__belief *all = &belief;
+    jm__joint_prior joint_prior;
+    const jm__prior *all = &prior;
     const double own = 1; /* W; the rest is shared */
     double shared[COLUMNS * COLUMNS];
-    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++) {
-        assert_int_equal(jm__belief_add_power(&belief, k, p->power_w[k], own, NULL), JM_OK);
+        assert_int_equal(jm__prior_add_power(&prior, k, p->power_w[k], own, NULL), JM_OK);
         for (size_t m = 0; m < COLUMNS; m++)
             shared[k * COLUMNS + m] = p->before[k * ALL + m] - (k == m ? own * own : 0);
     }
-    assert_int_equal(jm__belief_covary(&belief, shared, NULL), JM_OK);
-    assert_int_equal(jm__prior_make(&prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
-    jm__belief_free(&belief);
-    return prior;
+    assert_int_equal(jm__prior_covary(&prior, shared, NULL), JM_OK);
+    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    jm__prior_free(&prior);
+    return joint_prior;
 }
 
 /* What the estimator makes of readings. */
@@ -93,7 +94,7 @@ typedef struct answer {
     double with_response[COLUMNS * AXES]; /* covariance of the powers with t */
 } answer;
 
-static answer estimate(const problem *p, const jm__prior *prior, const double *y)
+static answer estimate(const problem *p, const jm__joint_prior *joint_prior, const double *y)
 {
     double scores[COLUMNS * COLUMNS], moved[AXES][COLUMNS] = {{0}}, shift[AXES][COLUMNS];
     jm__qr data;
@@ -105,7 +106,7 @@ static answer estimate(const problem *p, const jm__prior *prior, const double *y
         jm__qr_add(&data, p->rows + i * COLUMNS, y[i]);
     jm__qr_finish(&data);
     dense_around(scores, p->rows, p->noise, READINGS, COLUMNS);
-    jm__weigh_of of = {.data = &data, .prior = prior, .scores = scores};
+    jm__weigh_of of = {.data = &data, .joint_prior = joint_prior, .scores = scores};
     for (size_t axis = 0; axis < AXES; axis++) {
         for (size_t k = 0; k < COLUMNS; k++) {
             for (size_t i = 0; i < READINGS; i++)
@@ -117,7 +118,7 @@ static answer estimate(const problem *p, const jm__prior *prior, const double *y
     }
     assert_int_equal(jm__weigh(&weighed, &of, NULL), JM_OK);
     assert_int_equal(jm__posterior_init(&posterior, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__posterior_update(&posterior, &weighed.equations, prior, 1, NULL), JM_OK);
+    assert_int_equal(jm__posterior_update(&posterior, &weighed.equations, joint_prior, 1, NULL), JM_OK);
     memcpy(out.power_w, posterior.power_w, sizeof out.power_w);
     memcpy(out.covariance, posterior.covariance, sizeof out.covariance);
     for (size_t axis = 0; axis < AXES; axis++) {
@@ -186,10 +187,10 @@ static void test_what_is_known_after_weighed_readings_is_what_their_scores_tell(
         problem p = make(known & 1, known & 2);
         make_noise(&p, 16, 30, 0.04);
         factors f = factors_of(&p);
-        jm__prior prior = prior_of(&p);
+        jm__joint_prior joint_prior = prior_of(&p);
         double truth[ALL], y[READINGS], z[COLUMNS] = {0}, h[COLUMNS * ALL], r[COLUMNS * COLUMNS];
         draw(&p, f.before, f.noise, truth, y);
-        answer said = estimate(&p, &prior, y);
+        answer said = estimate(&p, &joint_prior, y);
         for (size_t k = 0; k < COLUMNS; k++) {
             for (size_t m = 0; m < ALL; m++) {
                 h[k * ALL + m] = 0;
@@ -207,7 +208,7 @@ static void test_what_is_known_after_weighed_readings_is_what_their_scores_tell(
         memcpy(covariance, p.before, sizeof covariance);
         dense_condition(mean, covariance, ALL, h, z, r, COLUMNS);
         check_powers(&said, mean, covariance);
-        jm__prior_free(&prior);
+        jm__joint_prior_free(&joint_prior);
     }
 }
 
@@ -219,16 +220,16 @@ static void test_more_than_all_of_the_response_cannot_be_known(void **state)
     problem p = make(true, true);
     make_noise(&p, 16, 30, 0.04);
     factors f = factors_of(&p);
-    jm__prior prior = prior_of(&p);
+    jm__joint_prior joint_prior = prior_of(&p);
     double truth[ALL], y[READINGS], z[COLUMNS] = {0}, h[COLUMNS * COLUMNS] = {0}, r[COLUMNS * COLUMNS];
     double known[COLUMNS * AXES], inverse[COLUMNS * COLUMNS], mean[COLUMNS], covariance[COLUMNS * COLUMNS];
     draw(&p, f.before, f.noise, truth, y);
     for (size_t k = 0; k < COLUMNS; k++)
         for (size_t axis = 0; axis < AXES; axis++)
             p.before[k * ALL + COLUMNS + axis] *= 4;
-    answer said = estimate(&p, &prior, y);
-    memcpy(inverse, prior.covariance, sizeof inverse);
-    memcpy(covariance, prior.covariance, sizeof covariance);
+    answer said = estimate(&p, &joint_prior, y);
+    memcpy(inverse, joint_prior.covariance, sizeof inverse);
+    memcpy(covariance, joint_prior.covariance, sizeof covariance);
     memcpy(mean, p.power_w, sizeof mean);
     dense_invert(inverse, COLUMNS);
     for (size_t axis = 0; axis < AXES; axis++) {
@@ -261,14 +262,14 @@ static void test_more_than_all_of_the_response_cannot_be_known(void **state)
     for (size_t k = 0; k < COLUMNS; k++)
         assert_true(fabs(said.power_w[k] - mean[k]) < 1e-4);
     dense_assert_covariance("powers", said.covariance, covariance, COLUMNS, 1e-6);
-    jm__prior_free(&prior);
+    jm__joint_prior_free(&joint_prior);
 }
 
 static void test_errors_that_no_readings_can_have_are_an_error(void **state)
 {
     (void)state;
     problem p = make(false, false);
-    jm__prior prior = prior_of(&p);
+    jm__joint_prior joint_prior = prior_of(&p);
     const double none[COLUMNS] = {0}, scores[COLUMNS * COLUMNS] = {[0] = -1};
     jm__qr data;
     jm__weighed weighed;
@@ -277,12 +278,13 @@ static void test_errors_that_no_readings_can_have_are_an_error(void **state)
     for (size_t i = 0; i < READINGS; i++)
         jm__qr_add(&data, p.rows + i * COLUMNS, 500);
     jm__qr_finish(&data);
-    const jm__weigh_of of = {.data = &data, .prior = &prior, .scores = scores, .response = {none, none}};
+    const jm__weigh_of of = {
+        .data = &data, .joint_prior = &joint_prior, .scores = scores, .response = {none, none}};
     assert_int_equal(jm__weigh(&weighed, &of, &err), JM_INTERNAL);
     assert_non_null(strstr(err.text, "no covariance"));
     assert_null(weighed.told[0]);
     jm__qr_free(&data);
-    jm__prior_free(&prior);
+    jm__joint_prior_free(&joint_prior);
 }
 
 /* Of white noise and a response that is right the scores tell all that the readings do: generalised least
@@ -294,17 +296,17 @@ static void test_with_white_noise_the_scores_tell_all_that_the_readings_do(void 
     memset(p.moved, 0, sizeof p.moved);
     make_noise(&p, 25, 0, 0);
     factors f = factors_of(&p);
-    jm__prior prior = prior_of(&p);
+    jm__joint_prior joint_prior = prior_of(&p);
     double truth[ALL], y[READINGS], h[READINGS * ALL] = {0}, mean[ALL] = {0}, covariance[ALL * ALL];
     draw(&p, f.before, f.noise, truth, y);
-    answer said = estimate(&p, &prior, y);
+    answer said = estimate(&p, &joint_prior, y);
     for (size_t i = 0; i < READINGS; i++)
         memcpy(h + i * ALL, p.rows + i * COLUMNS, COLUMNS * sizeof *h);
     memcpy(mean, p.power_w, sizeof p.power_w);
     memcpy(covariance, p.before, sizeof covariance);
     dense_condition(mean, covariance, ALL, h, y, p.noise, READINGS);
     check_powers(&said, mean, covariance);
-    jm__prior_free(&prior);
+    jm__joint_prior_free(&joint_prior);
 }
 
 /* Truths and readings drawn by what is said of them: the powers are off as they say they are, and so they go
@@ -318,13 +320,13 @@ static void test_weighed_powers_are_off_as_they_say(void **state)
     problem p = make(true, true);
     make_noise(&p, 16, 30, 0.04);
     factors f = factors_of(&p);
-    jm__prior prior = prior_of(&p);
+    jm__joint_prior joint_prior = prior_of(&p);
     double seen[ALL * ALL] = {0}, said[ALL * ALL] = {0};
     answer last = {0};
-    for (int turn = 0; turn < draws; turn++) {
+    for (int burst = 0; burst < draws; burst++) {
         double truth[ALL], y[READINGS], off[ALL];
         draw(&p, f.before, f.noise, truth, y);
-        last = estimate(&p, &prior, y);
+        last = estimate(&p, &joint_prior, y);
         for (size_t k = 0; k < ALL; k++)
             off[k] = truth[k] - (k < COLUMNS ? last.power_w[k] : 0);
         for (size_t k = 0; k < COLUMNS; k++)
@@ -341,7 +343,7 @@ static void test_weighed_powers_are_off_as_they_say(void **state)
                 fail_msg("%zu, %zu: said %.4g, drawn %.4g", k, m, said[k * ALL + m], seen[k * ALL + m]);
         }
     }
-    jm__prior_free(&prior);
+    jm__joint_prior_free(&joint_prior);
 }
 
 int main(void)

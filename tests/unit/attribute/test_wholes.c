@@ -41,7 +41,7 @@ static const double cell_s[NODES][ALL_COLUMNS] = {
 };
 
 /* `known_w`: how surely each power was believed to be 5 W less. */
-static void make_believed(made *m, double misfit, double known_w)
+static void make_assumed(made *m, double discrepancy, double known_w)
 {
     *m = (made){.dataset = {.boards = m->boards, .board_count = BOARDS}};
     m->a = (jm__attribution){
@@ -64,17 +64,17 @@ static void make_believed(made *m, double misfit, double known_w)
                               .covariance = m->covariance[b],
                               .fitted = true,
                               .known = true,
-                              .misfit = misfit,
+                              .discrepancy = discrepancy,
                               .quantile = quantile};
-        jm__belief belief;
-        const jm__belief *all = &belief;
-        assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+        jm__prior prior;
+        const jm__prior *all = &prior;
+        assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
         for (size_t k = 0; k < COLUMNS; k++)
-            assert_int_equal(jm__belief_add_power(&belief, k, m->power_w[b * COLUMNS + k] - 5, known_w, NULL),
+            assert_int_equal(jm__prior_add_power(&prior, k, m->power_w[b * COLUMNS + k] - 5, known_w, NULL),
                              JM_OK);
-        assert_int_equal(jm__prior_make(&part->fit.prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL),
-                         JM_OK);
-        jm__belief_free(&belief);
+        assert_int_equal(
+            jm__joint_prior_make(&part->fit.joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        jm__prior_free(&prior);
     }
     jm__tree_init(&m->tree);
     for (size_t n = 0; n < NODES; n++) {
@@ -82,12 +82,12 @@ static void make_believed(made *m, double misfit, double known_w)
         for (uint32_t k = 0; k < ALL_COLUMNS; k++)
             if (cell_s[n][k] > 0) jm__tree_add(&m->tree, n, k, cell_s[n][k]);
     }
-    assert_int_equal(jm__uneven_find(&m->a, &m->tree, NULL), JM_OK);
+    assert_int_equal(jm__class_variance_find(&m->a, &m->tree, NULL), JM_OK);
 }
 
-static void make(made *m, double misfit)
+static void make(made *m, double discrepancy)
 {
-    make_believed(m, misfit, 500);
+    make_assumed(m, discrepancy, 500);
 }
 
 static bool is_within(size_t node, size_t of)
@@ -129,8 +129,8 @@ static void release(made *m)
     jm__rows_free(&m->rows);
     jm__tree_free(&m->tree);
     for (size_t b = 0; b < BOARDS; b++) {
-        free(m->parts[b].fit.uneven);
-        jm__prior_free(&m->parts[b].fit.prior);
+        free(m->parts[b].fit.class_variance);
+        jm__joint_prior_free(&m->parts[b].fit.joint_prior);
     }
 }
 
@@ -153,11 +153,11 @@ static void assert_near(const char *what, double is, double truth)
  * Let rows of a column draw differences d of variance q, whose mean over the column's time is none: with
  * shares f of that time, s d has the covariance q S^2 / n (f_i [i = j] - f_i f_j), S being the column's
  * seconds and n one over the sum of the squares of all shares. */
-static void in_full(const made *m, double misfit, double *covariance)
+static void in_full(const made *m, double discrepancy, double *covariance)
 {
     memset(covariance, 0, NODES * NODES * sizeof *covariance);
     for (size_t k = 0; k < ALL_COLUMNS; k++) {
-        double all_s = 0, squares = 0, q = pow(misfit * m->power_w[k], 2);
+        double all_s = 0, squares = 0, q = pow(discrepancy * m->power_w[k], 2);
         for (size_t n = 0; n < NODES; n++) {
             all_s += cell_s[n][k];
             squares += pow(cell_s[n][k], 2);
@@ -187,7 +187,7 @@ static void rows_in_full(const double *own, double *rows)
 /* After e + g (E - 1'e) of a phase's nodes, E being off by u: errors (1 - g 1') e + g u. Returns g. */
 static void measured_in_full(double *own, size_t of, double u_j, double *g)
 {
-    double sum = 0, turn[NODES * NODES], after[NODES * NODES];
+    double sum = 0, burst[NODES * NODES], after[NODES * NODES];
     memset(g, 0, NODES * sizeof *g);
     for (size_t n = 0; n < NODES; n++)
         for (size_t j = 0; j < NODES; j++)
@@ -201,8 +201,8 @@ static void measured_in_full(double *own, size_t of, double u_j, double *g)
     }
     for (size_t n = 0; n < NODES; n++) /* the transpose of 1 - g 1' */
         for (size_t j = 0; j < NODES; j++)
-            turn[j * NODES + n] = (n == j) - (is_within(j, of) ? g[n] : 0);
-    dense_around(after, turn, own, NODES, NODES);
+            burst[j * NODES + n] = (n == j) - (is_within(j, of) ? g[n] : 0);
+    dense_around(after, burst, own, NODES, NODES);
     for (size_t n = 0; n < NODES; n++)
         for (size_t j = 0; j < NODES; j++)
             own[n * NODES + j] = after[n * NODES + j] + g[n] * g[j] * u_j * u_j;
@@ -261,14 +261,14 @@ static void test_rows_and_sums_of_rows_err_as_their_cells_do_together(void **sta
     }
 }
 
-/* No figure is less sure than the beliefs alone would have it, seen from there. */
-static void test_rows_and_sums_are_no_less_sure_than_the_beliefs(void **state)
+/* No figure is less sure than the priors alone would have it, seen from there. */
+static void test_rows_and_sums_are_no_less_sure_than_the_priors(void **state)
 {
     (void)state;
-    const double misfit = 0.05, known_w = 2;
+    const double discrepancy = 0.05, known_w = 2;
     size_t bound = 0;
     made m;
-    make_believed(&m, misfit, known_w);
+    make_assumed(&m, discrepancy, known_w);
     measure(&m, BESIDE, 40, 6);
     make_rows(&m);
     const jm__sums sums = {.a = &m.a, .tree = &m.tree, .rows = &m.rows, .totals = &m.totals};
@@ -285,12 +285,12 @@ static void test_rows_and_sums_are_no_less_sure_than_the_beliefs(void **state)
                 squares += pow(cell_s[n][k], 2);
             }
             off_j += seconds * 5;
-            square += pow(seconds * known_w, 2) +
-                      pow(misfit * m.power_w[k], 2) * squares / pow(all_s, 2) * seconds * (all_s - seconds);
+            square += pow(seconds * known_w, 2) + pow(discrepancy * m.power_w[k], 2) * squares /
+                                                      pow(all_s, 2) * seconds * (all_s - seconds);
         }
         double most_j = 1.96 * sqrt(square + off_j * off_j);
         double own[NODES * NODES], rows[NODES * NODES];
-        in_full(&m, misfit, own);
+        in_full(&m, discrepancy, own);
         rows_in_full(own, rows);
         bound += most_j < quantile * sqrt(rows[r * NODES + r]);
         assert_near(names[r], half_of(&m, r), fmin(most_j, quantile * sqrt(rows[r * NODES + r])));
@@ -309,12 +309,12 @@ static void test_a_sum_with_what_is_unresolved_is_the_total_less_the_others(void
 {
     (void)state;
     static const size_t set[] = {FIRST, THIRD, BESIDE};
-    const double misfit = 0.05, u_j[BOARDS] = {30, 17}, rest_variance[BOARDS] = {110, 75};
+    const double discrepancy = 0.05, u_j[BOARDS] = {30, 17}, rest_variance[BOARDS] = {110, 75};
     for (int held = 0; held < 4; held++) {
         made m;
         double own[NODES * NODES], variance = 0, others_j = 0, total_j = 0, member[NODES] = {0};
-        make(&m, misfit);
-        in_full(&m, misfit, own);
+        make(&m, discrepancy);
+        in_full(&m, discrepancy, own);
         for (size_t b = 0; b < BOARDS; b++) {
             jm__board_part *part = &m.parts[b];
             part->counted = true;
@@ -340,8 +340,8 @@ static void test_a_sum_with_what_is_unresolved_is_the_total_less_the_others(void
             made alone = m;
             memset(alone.covariance[1 - b], 0, sizeof alone.covariance[0]);
             for (size_t k = 0; k < COLUMNS; k++)
-                alone.power_w[(1 - b) * COLUMNS + k] = 0; /* no misfit of it either */
-            in_full(&alone, misfit, one);
+                alone.power_w[(1 - b) * COLUMNS + k] = 0; /* no model discrepancy of it either */
+            in_full(&alone, discrepancy, one);
             for (size_t n = 0; n < NODES; n++)
                 sign[n] = m.parts[b].fit.held ? member[n] : 1 - member[n];
             dense_around(sum, sign, one, NODES, 1);
@@ -367,11 +367,11 @@ static void test_parts_of_a_measured_phase_know_what_it_took(void **state)
     static const size_t phases[] = {PHASE, BESIDE};
     static const double off_j[][2] = {{25, -15}, {-40, 12}}, u_j[] = {6, 4};
     for (size_t i = 0; i < sizeof off_j / sizeof *off_j; i++) {
-        const double misfit = 0.05;
+        const double discrepancy = 0.05;
         made m;
         double own[NODES * NODES], rows[NODES * NODES], before[NODES * NODES], g[2][NODES];
-        make(&m, misfit);
-        in_full(&m, misfit, own);
+        make(&m, discrepancy);
+        in_full(&m, discrepancy, own);
         rows_in_full(own, before);
         for (size_t p = 0; p < 2; p++) {
             measured_in_full(own, phases[p], u_j[p], g[p]);
@@ -447,7 +447,7 @@ static void check_shares(double off_j, double first_w2, double most_w, by_what b
     double own_j[NODES] = {0}, most_j[NODES] = {0}, all_j = 0, room_j = 0, sum_j = 0, first_s = 0;
     make(&m, 0);
     for (size_t b = 0; b < BOARDS; b++) {
-        assert_int_equal(jm__prior_limit(&m.parts[b].fit.prior, limits_w, NULL), JM_OK);
+        assert_int_equal(jm__joint_prior_limit(&m.parts[b].fit.joint_prior, limits_w, NULL), JM_OK);
         memset(m.covariance[b], 0, sizeof m.covariance[b]);
     }
     m.covariance[0][0] = first_w2;
@@ -492,16 +492,16 @@ static void test_rows_with_a_part_of_a_columns_time_differ_from_its_mean_as_draw
 {
     (void)state;
     enum { ROWS = 5, DRAWS = 20000 };
-    const double misfit = 0.06, power_w = 400, each_s = 2;
+    const double discrepancy = 0.06, power_w = 400, each_s = 2;
     made m;
     double covariance = 0;
     make(&m, 0);
     jm__tree_free(&m.tree);
-    free(m.parts[0].fit.uneven);
-    free(m.parts[1].fit.uneven);
-    m.parts[1].fit.uneven = NULL;
+    free(m.parts[0].fit.class_variance);
+    free(m.parts[1].fit.class_variance);
+    m.parts[1].fit.class_variance = NULL;
     m.parts[1].fit.fitted = false;
-    m.parts[0].fit.misfit = misfit;
+    m.parts[0].fit.discrepancy = discrepancy;
     m.parts[0].fit.columns = 1;
     m.parts[0].fit.covariance = &covariance;
     m.power_w[0] = power_w;
@@ -513,12 +513,12 @@ static void test_rows_with_a_part_of_a_columns_time_differ_from_its_mean_as_draw
                      jm__tree_node(&m.tree, JM__NO_NODE, "row", jm__tree_text(&m.tree, "%s", name), "x"), 0,
                      each_s);
     }
-    assert_int_equal(jm__uneven_find(&m.a, &m.tree, NULL), JM_OK);
+    assert_int_equal(jm__class_variance_find(&m.a, &m.tree, NULL), JM_OK);
     double one = 0, two = 0, apart = 0;
     for (int draw = 0; draw < DRAWS; draw++) {
         double off[ROWS], mean = 0;
         for (size_t n = 0; n < ROWS; n++) {
-            off[n] = misfit * power_w * dense_normal();
+            off[n] = discrepancy * power_w * dense_normal();
             mean += off[n] / ROWS;
         }
         one += pow(each_s * (off[0] - mean), 2) / DRAWS;
@@ -545,7 +545,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_and_sums_of_rows_err_as_their_cells_do_together),
-        cmocka_unit_test(test_rows_and_sums_are_no_less_sure_than_the_beliefs),
+        cmocka_unit_test(test_rows_and_sums_are_no_less_sure_than_the_priors),
         cmocka_unit_test(test_a_sum_with_what_is_unresolved_is_the_total_less_the_others),
         cmocka_unit_test(test_parts_of_a_measured_phase_know_what_it_took),
         cmocka_unit_test(test_rows_of_measured_phases_are_off_as_they_say),

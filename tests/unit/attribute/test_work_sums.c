@@ -273,7 +273,7 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
     assert_true(both->inside.report_s == 4 && both->inside.steady_s == 20 && both->inside.learn_s == 40 &&
                 both->outside_s == 400);
     assert_true(both->ran_s == 4000 && both->calls == 4 && both->copies_s == 28 && both->place_s[2] == 12 &&
-                both->exposed_s == 36 && both->stood_s == 44);
+                both->exposed_s == 36 && both->extrapolated_s == 44);
     assert_true(alone->ran_s == 2000 && alone->calls == 2 && alone->place_s[0] == 2);
     assert_int_equal(tally.work.items.count, 2);
     size_t at = jm__work_cell_at(&tally.work, 9, 1);

@@ -707,7 +707,7 @@ static void assert_kernels_told(const jm__board_model *m)
     assert_true((double)near > 0.9 * (double)told);
 }
 
-static void test_the_models_that_come_with_joulemap_can_be_believed(void **state)
+static void test_the_models_that_come_with_joulemap_can_be_assumed(void **state)
 {
     (void)state;
     size_t count = 0;
@@ -748,7 +748,7 @@ int main(void)
         cmocka_unit_test(test_a_uuid_that_is_no_name_of_a_file_has_no_path),
         cmocka_unit_test(test_folders_of_a_model_are_made_where_they_can_be),
         cmocka_unit_test(test_a_board_has_its_own_model_and_the_one_of_its_kind),
-        cmocka_unit_test(test_the_models_that_come_with_joulemap_can_be_believed),
+        cmocka_unit_test(test_the_models_that_come_with_joulemap_can_be_assumed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

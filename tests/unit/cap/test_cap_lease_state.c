@@ -128,7 +128,7 @@ static void test_garbage_in_a_state_is_an_error_that_names_the_file_and_the_cure
     unlink(state_path(0));
 }
 
-static void test_what_is_not_ours_is_not_believed(void **state)
+static void test_what_is_not_ours_is_not_assumed(void **state)
 {
     (void)state;
     jm_error err;
@@ -400,7 +400,7 @@ int main(void)
         cmocka_unit_test(test_a_state_is_read_as_it_was_written),
         cmocka_unit_test(test_the_longest_texts_fit),
         cmocka_unit_test(test_garbage_in_a_state_is_an_error_that_names_the_file_and_the_cure),
-        cmocka_unit_test(test_what_is_not_ours_is_not_believed),
+        cmocka_unit_test(test_what_is_not_ours_is_not_assumed),
         cmocka_unit_test(test_no_folder_and_no_lease_is_nothing_to_say),
         cmocka_unit_test(test_the_next_lease_on_a_board_puts_back_what_a_lost_one_found),
         cmocka_unit_test(test_restore_tells_what_it_put_back_and_what_it_could_not),

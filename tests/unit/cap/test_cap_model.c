@@ -1,4 +1,4 @@
-/* Parts of the planner: objectives, beliefs, the expected gain. */
+/* Parts of the planner: objectives, priors, the expected gain. */
 #include "cap/model.h"
 
 #include <math.h>
@@ -28,17 +28,17 @@ static void test_objectives_are_products_of_time_and_power(void **unused)
     assert_string_equal(jm_cap_objective_text(JM_CAP_OBJECTIVE_COUNT), "unknown");
 }
 
-static void test_what_was_measured_is_believed_and_what_was_not_is_not_known(void **unused)
+static void test_what_was_measured_is_assumed_and_what_was_not_is_not_known(void **unused)
 {
     (void)unused;
     static const jm_cap_probe probes[] = {
         {300, 10, 250, 0, 0}, {200, 11, 190, 0, 0}, {150, 13, 145, 1.3, 14.5}};
     const jm__cap_data data = {probes, 3, 100, 300, 0};
     const jm__cap_question questions[] = {{300, NAN}, {200, NAN}, {200, 200}, {150, NAN}, {100, NAN}};
-    jm__cap_belief b[5];
+    jm__cap_prior b[5];
     jm__cap_fit *fit;
     assert_int_equal(jm__cap_fit_create(&fit, &data, NULL), JM_OK);
-    assert_int_equal(jm__cap_believe(fit, questions, 5, b, NULL), JM_OK);
+    assert_int_equal(jm__cap_prior_of(fit, questions, 5, b, NULL), JM_OK);
     assert_true(fabs(b[0].mean[JM_CAP_TIME]) < 1e-4 && fabs(b[0].mean[JM__CAP_WATTS]) < 1e-4);
     assert_true(fabs(b[1].mean[JM_CAP_TIME] - log(1.1)) < 1e-4);
     assert_true(fabs(b[1].mean[JM_CAP_ENERGY] - log(1.1 * 190 / 250)) < 1e-4);
@@ -58,10 +58,10 @@ static void test_any_range_of_caps_can_be_computed(void **unused)
         const jm_cap_probe probe = {ranges[r][1], 10, ranges[r][2], 0, 0};
         const jm__cap_data data = {&probe, 1, ranges[r][0], ranges[r][1], 0};
         const jm__cap_question questions[] = {{ranges[r][0], NAN}, {ranges[r][1], NAN}};
-        jm__cap_belief b[2];
+        jm__cap_prior b[2];
         jm__cap_fit *fit;
         assert_int_equal(jm__cap_fit_create(&fit, &data, NULL), JM_OK);
-        assert_int_equal(jm__cap_believe(fit, questions, 2, b, NULL), JM_OK);
+        assert_int_equal(jm__cap_prior_of(fit, questions, 2, b, NULL), JM_OK);
         assert_true(isfinite(b[0].mean[JM_CAP_ED2P]) && isfinite(b[0].variance[JM_CAP_ED2P]));
         assert_true(b[0].mean[JM_CAP_TIME] >= b[1].mean[JM_CAP_TIME] - 1e-6);
         jm__cap_fit_free(fit);
@@ -95,7 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_objectives_are_products_of_time_and_power),
-        cmocka_unit_test(test_what_was_measured_is_believed_and_what_was_not_is_not_known),
+        cmocka_unit_test(test_what_was_measured_is_assumed_and_what_was_not_is_not_known),
         cmocka_unit_test(test_any_range_of_caps_can_be_computed),
         cmocka_unit_test(test_nothing_is_gained_where_all_is_known),
     };

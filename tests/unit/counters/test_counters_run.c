@@ -185,7 +185,7 @@ static int64_t samples_within(const told_file *t, int64_t from_ns, int64_t to_ns
 }
 
 /* Samples of work that nobody traces tell nothing; a turn that is told has them from its beginning. */
-static void test_turns_are_sampled_where_a_program_is_traced_in_turns(void **state)
+static void test_bursts_are_sampled_where_a_program_is_traced_in_bursts(void **state)
 {
     (void)state;
     jm_run *run = start(0, true);
@@ -196,17 +196,17 @@ static void test_turns_are_sampled_where_a_program_is_traced_in_turns(void **sta
     int64_t told_ns = jm_now_ns();
     jm_mark(JM_MARK_SOON, NULL);
     work(1000);
-    int64_t turn_ns = jm_now_ns();
+    int64_t burst_ns = jm_now_ns();
     jm_run_trace(run, JM_TRACING_ON);
     work(400);
     jm_run_trace(run, JM_TRACING_STEPS);
     int64_t over_ns = jm_now_ns();
     work(2000);
     told_file t = end(run);
-    int64_t in_turn = samples_within(&t, turn_ns, over_ns), all = samples_within(&t, 0, INT64_MAX);
-    print_message("%lld samples, %lld of them in the turn\n", (long long)all, (long long)in_turn);
+    int64_t in_burst = samples_within(&t, burst_ns, over_ns), all = samples_within(&t, 0, INT64_MAX);
+    print_message("%lld samples, %lld of them in the turn\n", (long long)all, (long long)in_burst);
     assert_int_equal(samples_within(&t, untraced_ns + JM_NS_PER_S, told_ns), 0);
-    assert_true(in_turn > 300);
+    assert_true(in_burst > 300);
     assert_int_equal(samples_within(&t, over_ns + JM_NS_PER_S, INT64_MAX), 0);
     told_close(&t);
 }
@@ -315,7 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_recording_with_kernels_holds_samples_of_counters),
-        cmocka_unit_test(test_turns_are_sampled_where_a_program_is_traced_in_turns),
+        cmocka_unit_test(test_bursts_are_sampled_where_a_program_is_traced_in_bursts),
         cmocka_unit_test(test_there_are_none_unless_kernels_are_traced_or_they_are_asked_for),
         cmocka_unit_test(test_a_report_says_why_there_are_none),
         cmocka_unit_test(test_a_fork_of_the_program_leaves_them_alone),

@@ -13,7 +13,7 @@
 enum { TICK_MS = 50, TOLD_LATE_TICKS = 16, HOUR_S = 3600, CLASSES = 64 };
 
 /* Of a program that is traced in turns; a sampler needs that long to begin. */
-enum { TURN_MS = 350, SAMPLER_MS = 200, SOON_MS = 500 };
+enum { BURST_MS = 350, SAMPLER_MS = 200, SOON_MS = 500 };
 
 /* The class that works in the tick that begins at t_s; 0: none. */
 typedef int64_t work_of(double t_s);
@@ -34,22 +34,22 @@ typedef struct board {
 } board;
 
 /* The first second is one, too. */
-static bool in_turn(const board *b, int64_t tick)
+static bool in_burst(const board *b, int64_t tick)
 {
     int64_t ms = tick * TICK_MS;
-    return b->apart_ms == 0 || ms < 1000 || (ms >= b->apart_ms && ms % b->apart_ms < TURN_MS);
+    return b->apart_ms == 0 || ms < 1000 || (ms >= b->apart_ms && ms % b->apart_ms < BURST_MS);
 }
 
-static void tell_turns(board *b, int64_t tick, int64_t now_ns)
+static void tell_bursts(board *b, int64_t tick, int64_t now_ns)
 {
     bool soon = b->announced && (tick * TICK_MS + SOON_MS) % b->apart_ms == 0;
-    if (soon) jm__duty_tell_turn(&b->duty, JM_DUTY_SOON, now_ns);
-    if (tick > 0 && in_turn(b, tick) == in_turn(b, tick - 1)) return;
-    jm__duty_tell_turn(&b->duty, in_turn(b, tick) ? JM_DUTY_TRACED : JM_DUTY_UNTRACED, now_ns);
+    if (soon) jm__duty_tell_burst(&b->duty, JM_DUTY_SOON, now_ns);
+    if (tick > 0 && in_burst(b, tick) == in_burst(b, tick - 1)) return;
+    jm__duty_tell_burst(&b->duty, in_burst(b, tick) ? JM_DUTY_TRACED : JM_DUTY_UNTRACED, now_ns);
 }
 
-static board *simulate_turns(work_of *work, double seconds_a_minute, double cpu_a_second, double length_s,
-                             int apart_ms, bool announced)
+static board *simulate_bursts(work_of *work, double seconds_a_minute, double cpu_a_second, double length_s,
+                              int apart_ms, bool announced)
 {
     static board b;
     const int64_t zero_ns = 1000 * JM_NS_PER_S, tick_ns = TICK_MS * MS;
@@ -62,8 +62,8 @@ static board *simulate_turns(work_of *work, double seconds_a_minute, double cpu_
     for (int64_t tick = 0; (double)tick * TICK_MS < length_s * 1000; tick++) {
         int64_t now_ns = zero_ns + tick * tick_ns, told = tick - TOLD_LATE_TICKS;
         double t_s = (double)tick * TICK_MS / 1000, told_s = (double)told * TICK_MS / 1000;
-        int64_t class_id = told >= 0 && in_turn(&b, told) ? work(told_s) : 0;
-        if (apart_ms > 0) tell_turns(&b, tick, now_ns);
+        int64_t class_id = told >= 0 && in_burst(&b, told) ? work(told_s) : 0;
+        if (apart_ms > 0) tell_bursts(&b, tick, now_ns);
         if (class_id > 0) {
             int64_t start_ns = zero_ns + told * tick_ns;
             jm__duty_kernel(&b.duty, class_id, start_ns, start_ns + tick_ns, now_ns);
@@ -80,14 +80,14 @@ static board *simulate_turns(work_of *work, double seconds_a_minute, double cpu_
         if (!wants) continue;
         b.sampled_s += TICK_MS * 1e-3;
         b.cpu_s += TICK_MS * 1e-3 * cpu_a_second;
-        if (in_turn(&b, tick)) b.seen_s[work(t_s)] += TICK_MS * 1e-3;
+        if (in_burst(&b, tick)) b.seen_s[work(t_s)] += TICK_MS * 1e-3;
     }
     return &b;
 }
 
 static board *simulate(work_of *work, double seconds_a_minute, double cpu_a_second, double length_s)
 {
-    return simulate_turns(work, seconds_a_minute, cpu_a_second, length_s, 0, false);
+    return simulate_bursts(work, seconds_a_minute, cpu_a_second, length_s, 0, false);
 }
 
 static int64_t one_class(double t_s)
@@ -233,87 +233,87 @@ static void test_it_costs_no_more_cpu_than_it_may(void **state)
     check_cost(one_class, 10, 10);
 }
 
-static void check_turns(int apart_ms, bool announced, double least_seen_s)
+static void check_bursts(int apart_ms, bool announced, double least_seen_s)
 {
-    const board *b = simulate_turns(one_class, 2, 0.95, 60, apart_ms, announced);
+    const board *b = simulate_bursts(one_class, 2, 0.95, 60, apart_ms, announced);
     print_message("turns %d ms apart%s: sampled %.2f s, of which %.2f s traced\n", apart_ms,
                   announced ? ", announced" : "", b->sampled_s, b->seen_s[1]);
     assert_true(b->seen_s[1] >= least_seen_s);
     assert_true(b->seen_s[1] >= 0.4 * b->sampled_s);
 }
 
-static void test_of_a_program_that_is_traced_in_turns_turns_are_sampled(void **state)
+static void test_of_a_program_that_is_traced_in_bursts_bursts_are_sampled(void **state)
 {
     (void)state;
-    check_turns(4000, true, 1.4);
-    check_turns(4000, false, 1.4);
-    check_turns(10000, true, 1);
-    check_turns(10000, false, 0.5);
-    assert_true(simulate_turns(one_class, 60, 5, 100, 4000, false)->sampled_s > 94); /* always is always */
+    check_bursts(4000, true, 1.4);
+    check_bursts(4000, false, 1.4);
+    check_bursts(10000, true, 1);
+    check_bursts(10000, false, 0.5);
+    assert_true(simulate_bursts(one_class, 60, 5, 100, 4000, false)->sampled_s > 94); /* always is always */
 }
 
 /* Untraced since its second second. */
-static jm__duty *duty_of_turns(double seconds_a_minute)
+static jm__duty *duty_of_bursts(double seconds_a_minute)
 {
     static jm__duty duty;
     jm__duty_init(&duty, seconds_a_minute, JM_NS_PER_S);
     jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
-    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, 2 * JM_NS_PER_S);
+    jm__duty_tell_burst(&duty, JM_DUTY_UNTRACED, 2 * JM_NS_PER_S);
     return &duty;
 }
 
-static void test_a_turn_that_does_not_come_is_not_waited_for(void **state)
+static void test_a_burst_that_does_not_come_is_not_waited_for(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_turns(2);
+    jm__duty *duty = duty_of_bursts(2);
     assert_false(jm__duty_wants(duty, 5 * JM_NS_PER_S, 0));
-    jm__duty_tell_turn(duty, JM_DUTY_SOON, 5 * JM_NS_PER_S);
+    jm__duty_tell_burst(duty, JM_DUTY_SOON, 5 * JM_NS_PER_S);
     assert_true(jm__duty_wants(duty, 5 * JM_NS_PER_S, 0));
     assert_true(jm__duty_wants(duty, 6 * JM_NS_PER_S, 0));
     assert_false(jm__duty_wants(duty, 8 * JM_NS_PER_S, 0));
 }
 
-static void test_what_was_sampled_for_a_turn_that_came_late_does_not_count(void **state)
+static void test_what_was_sampled_for_a_burst_that_came_late_does_not_count(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_turns(2);
-    jm__duty_tell_turn(duty, JM_DUTY_SOON, 20 * JM_NS_PER_S);
+    jm__duty *duty = duty_of_bursts(2);
+    jm__duty_tell_burst(duty, JM_DUTY_SOON, 20 * JM_NS_PER_S);
     assert_true(jm__duty_wants(duty, 20 * JM_NS_PER_S, 0));
     jm__duty_began(duty, 20 * JM_NS_PER_S);
     assert_false(jm__duty_wants(duty, 23 * JM_NS_PER_S, 0));
     jm__duty_ended(duty, 23 * JM_NS_PER_S);
-    jm__duty_tell_turn(duty, JM_DUTY_TRACED, 23 * JM_NS_PER_S + MS);
+    jm__duty_tell_burst(duty, JM_DUTY_TRACED, 23 * JM_NS_PER_S + MS);
     assert_true(jm__duty_wants(duty, 23 * JM_NS_PER_S + MS, 0));
     jm__duty_began(duty, 23 * JM_NS_PER_S + MS);
-    jm__duty_tell_turn(duty, JM_DUTY_UNTRACED, 25 * JM_NS_PER_S);
+    jm__duty_tell_burst(duty, JM_DUTY_UNTRACED, 25 * JM_NS_PER_S);
     jm__duty_ended(duty, 25 * JM_NS_PER_S);
-    jm__duty_tell_turn(duty, JM_DUTY_TRACED, 26 * JM_NS_PER_S);
+    jm__duty_tell_burst(duty, JM_DUTY_TRACED, 26 * JM_NS_PER_S);
     assert_false(jm__duty_wants(duty, 26 * JM_NS_PER_S, 0)); /* that one does */
 }
 
-static void test_the_stretch_in_which_the_first_turn_ends_counts(void **state)
+static void test_the_stretch_in_which_the_first_burst_ends_counts(void **state)
 {
     (void)state;
     jm__duty duty;
     jm__duty_init(&duty, 2, JM_NS_PER_S);
     jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
     jm__duty_began(&duty, 2 * JM_NS_PER_S);
-    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, 4 * JM_NS_PER_S);
+    jm__duty_tell_burst(&duty, JM_DUTY_UNTRACED, 4 * JM_NS_PER_S);
     jm__duty_ended(&duty, 4 * JM_NS_PER_S);
     jm__duty_kernel(&duty, 1, 2 * JM_NS_PER_S, 4 * JM_NS_PER_S, 5 * JM_NS_PER_S);
-    jm__duty_tell_turn(&duty, JM_DUTY_TRACED, 8 * JM_NS_PER_S);
+    jm__duty_tell_burst(&duty, JM_DUTY_TRACED, 8 * JM_NS_PER_S);
     assert_false(jm__duty_wants(&duty, 8 * JM_NS_PER_S, 0)); /* two seconds are enough at first */
 }
 
 /* Its own kernels are told while it goes on, and say nothing of another process. */
-static void test_a_long_turn_is_sampled_as_long_as_was_wanted(void **state)
+static void test_a_long_burst_is_sampled_as_long_as_was_wanted(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_turns(2);
-    jm__duty_tell_turn(duty, JM_DUTY_SOON, 19 * JM_NS_PER_S);
+    jm__duty *duty = duty_of_bursts(2);
+    jm__duty_tell_burst(duty, JM_DUTY_SOON, 19 * JM_NS_PER_S);
     assert_true(jm__duty_wants(duty, 19 * JM_NS_PER_S, 0));
     jm__duty_began(duty, 19 * JM_NS_PER_S);
-    jm__duty_tell_turn(duty, JM_DUTY_TRACED, 20 * JM_NS_PER_S);
+    jm__duty_tell_burst(duty, JM_DUTY_TRACED, 20 * JM_NS_PER_S);
     jm__duty_kernel(duty, 1, 20 * JM_NS_PER_S, 21 * JM_NS_PER_S, 21 * JM_NS_PER_S + 500 * MS);
     assert_true(jm__duty_wants(duty, 21 * JM_NS_PER_S + 900 * MS, 0));
     assert_false(jm__duty_wants(duty, 22 * JM_NS_PER_S + 100 * MS, 0));
@@ -322,44 +322,44 @@ static void test_a_long_turn_is_sampled_as_long_as_was_wanted(void **state)
 static void test_a_board_whose_program_has_ended_is_at_rest(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_turns(60);
+    jm__duty *duty = duty_of_bursts(60);
     assert_true(jm__duty_wants(duty, 100 * JM_NS_PER_S, 0)); /* it may well work between turns */
-    jm__duty_tell_turn(duty, JM_DUTY_NO_TURNS, 100 * JM_NS_PER_S);
+    jm__duty_tell_burst(duty, JM_DUTY_NO_BURSTS, 100 * JM_NS_PER_S);
     assert_false(jm__duty_wants(duty, 101 * JM_NS_PER_S, 0));
 }
 
 /* The last that is heard of a process is that it is traced, or nothing. */
-static void test_a_program_that_has_ended_in_a_turn_is_not_sampled(void **state)
+static void test_a_program_that_has_ended_in_a_burst_is_not_sampled(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_turns(2);
-    jm__duty_tell_turn(duty, JM_DUTY_TRACED, 5 * JM_NS_PER_S);
+    jm__duty *duty = duty_of_bursts(2);
+    jm__duty_tell_burst(duty, JM_DUTY_TRACED, 5 * JM_NS_PER_S);
     assert_true(jm__duty_wants(duty, 5 * JM_NS_PER_S, 0));
     for (int64_t t_s = 7; t_s < 100; t_s++)
         assert_false(jm__duty_wants(duty, t_s * JM_NS_PER_S, 0));
 }
 
 /* Of a program with a budget and one with a schedule, the first ends. */
-static void test_turns_that_nobody_announces_any_more_are_expected(void **state)
+static void test_bursts_that_nobody_announces_any_more_are_expected(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_turns(2);
-    jm__duty_tell_turn(duty, JM_DUTY_SOON, 19 * JM_NS_PER_S);
+    jm__duty *duty = duty_of_bursts(2);
+    jm__duty_tell_burst(duty, JM_DUTY_SOON, 19 * JM_NS_PER_S);
     for (int64_t t_s = 20; t_s <= 180; t_s += 40) {
         bool expected = jm__duty_wants(duty, t_s * JM_NS_PER_S - 500 * MS, 0);
         if (t_s == 60) assert_false(expected);
         if (t_s >= 140) assert_true(expected);
-        jm__duty_tell_turn(duty, JM_DUTY_TRACED, t_s * JM_NS_PER_S);
+        jm__duty_tell_burst(duty, JM_DUTY_TRACED, t_s * JM_NS_PER_S);
         jm__duty_kernel(duty, 1, t_s * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S);
-        jm__duty_tell_turn(duty, JM_DUTY_UNTRACED, (t_s + 1) * JM_NS_PER_S);
+        jm__duty_tell_burst(duty, JM_DUTY_UNTRACED, (t_s + 1) * JM_NS_PER_S);
     }
 }
 
 /* So short that the next is soon when one ends: no stretch lasts for ever. */
-static void test_turns_that_follow_each_other_at_once_are_sampled_no_longer_than_others(void **state)
+static void test_bursts_that_follow_each_other_at_once_are_sampled_no_longer_than_others(void **state)
 {
     (void)state;
-    const board *b = simulate_turns(one_class, 2, 0.1, HOUR_S, 750, false);
+    const board *b = simulate_bursts(one_class, 2, 0.1, HOUR_S, 750, false);
     print_message("%d stretches, sampled %.0f s of an hour\n", b->stretches, b->sampled_s);
     assert_true(b->sampled_s < 5.0 * HOUR_S / 60 && b->stretches > 60);
 }
@@ -369,7 +369,7 @@ static void test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_an
     (void)state;
     jm__duty duty;
     jm__duty_init(&duty, 2, JM_NS_PER_S);
-    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, JM_NS_PER_S);
+    jm__duty_tell_burst(&duty, JM_DUTY_UNTRACED, JM_NS_PER_S);
     for (int64_t t_ns = JM_NS_PER_S; t_ns < 5 * JM_NS_PER_S; t_ns += JM_NS_PER_MS)
         jm__duty_kernel(&duty, 1, t_ns, t_ns + JM_NS_PER_MS, t_ns + JM_NS_PER_MS);
     assert_true(jm__duty_wants(&duty, 5 * JM_NS_PER_S, 0));
@@ -388,15 +388,15 @@ int main(void)
         cmocka_unit_test(test_work_that_hardly_matters_is_not_waited_for),
         cmocka_unit_test(test_work_that_no_sample_has_seen_counts_from_the_last_stretch_on),
         cmocka_unit_test(test_it_costs_no_more_cpu_than_it_may),
-        cmocka_unit_test(test_of_a_program_that_is_traced_in_turns_turns_are_sampled),
-        cmocka_unit_test(test_a_turn_that_does_not_come_is_not_waited_for),
-        cmocka_unit_test(test_what_was_sampled_for_a_turn_that_came_late_does_not_count),
-        cmocka_unit_test(test_the_stretch_in_which_the_first_turn_ends_counts),
-        cmocka_unit_test(test_a_long_turn_is_sampled_as_long_as_was_wanted),
+        cmocka_unit_test(test_of_a_program_that_is_traced_in_bursts_bursts_are_sampled),
+        cmocka_unit_test(test_a_burst_that_does_not_come_is_not_waited_for),
+        cmocka_unit_test(test_what_was_sampled_for_a_burst_that_came_late_does_not_count),
+        cmocka_unit_test(test_the_stretch_in_which_the_first_burst_ends_counts),
+        cmocka_unit_test(test_a_long_burst_is_sampled_as_long_as_was_wanted),
         cmocka_unit_test(test_a_board_whose_program_has_ended_is_at_rest),
-        cmocka_unit_test(test_a_program_that_has_ended_in_a_turn_is_not_sampled),
-        cmocka_unit_test(test_turns_that_nobody_announces_any_more_are_expected),
-        cmocka_unit_test(test_turns_that_follow_each_other_at_once_are_sampled_no_longer_than_others),
+        cmocka_unit_test(test_a_program_that_has_ended_in_a_burst_is_not_sampled),
+        cmocka_unit_test(test_bursts_that_nobody_announces_any_more_are_expected),
+        cmocka_unit_test(test_bursts_that_follow_each_other_at_once_are_sampled_no_longer_than_others),
         cmocka_unit_test(test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_another_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static char folder[] = "/tmp/joulemap-test-XXXXXX";
-static char belief[64];
+static char prior[64];
 static synthetic *run;
 
 /* Two requests, of which the second joins later. */
@@ -52,8 +52,8 @@ static int set_up(void **state)
 {
     (void)state;
     if (mkdtemp(folder) == NULL) return -1;
-    snprintf(belief, sizeof belief, "%s/known.csv", folder);
-    FILE *file = fopen(belief, "w");
+    snprintf(prior, sizeof prior, "%s/known.csv", folder);
+    FILE *file = fopen(prior, "w");
     if (file == NULL) return -1;
     fputs("kernel,power_w,u_w\nattention,500,10\nno such,500,10\n", file);
     run = small_run_make();
@@ -65,7 +65,7 @@ static int tear_down(void **state)
 {
     (void)state;
     syn_free(run);
-    unlink(belief);
+    unlink(prior);
     return rmdir(folder);
 }
 
@@ -124,7 +124,7 @@ static void test_a_report_without_memory_is_an_error_or_the_same_report(void **s
     fail_each_report("by layer", (jm_report_options){.by = JM_BY_LAYER});
     fail_each_report(
         "by kernel, of a phase, with a belief",
-        (jm_report_options){.by = JM_BY_KERNEL, .belief = belief, .phase = "train", .board_id = 2});
+        (jm_report_options){.by = JM_BY_KERNEL, .prior = prior, .phase = "train", .board_id = 2});
     fail_each_report("by type", (jm_report_options){.by = JM_BY_TYPE, .board_id = 2});
     fail_each_report("by phase", (jm_report_options){.by = JM_BY_PHASE, .board_id = 2});
     fail_each_report("by board", (jm_report_options){.by = JM_BY_BOARD, .board_id = 2});

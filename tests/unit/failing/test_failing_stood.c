@@ -26,7 +26,7 @@ static void test_memory_that_runs_out_is_told(void **state)
     const duty_options of = {.seed = 16,
                              .run_s = 5,
                              .one_in = 6,
-                             .turn_steps = 4,
+                             .burst_steps = 4,
                              .slower = 2,
                              .gap_us = 2000,
                              .kernel_ms = 2,

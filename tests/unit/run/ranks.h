@@ -10,21 +10,21 @@
 
 #define RANKS_FOLDER "/tmp/joulemap-test-ranks-XXXXXX"
 
-static inline void join_ranks(jm__turns *turns, char *folder)
+static inline void join_ranks(jm__bursts *bursts, char *folder)
 {
     assert_non_null(mkdtemp(folder));
     setenv("WORLD_SIZE", "2", 1);
     setenv("LOCAL_RANK", "0", 1);
     setenv("MASTER_PORT", "1", 1);
-    jm__turns_join(turns, folder);
-    assert_non_null(turns->page);
+    jm__bursts_join(bursts, folder);
+    assert_non_null(bursts->page);
 }
 
-static inline void leave_ranks(jm__turns *turns, const char *folder)
+static inline void leave_ranks(jm__bursts *bursts, const char *folder)
 {
     char page[64];
     snprintf(page, sizeof page, "%s/turns-1", folder);
-    jm__turns_leave(turns);
+    jm__bursts_leave(bursts);
     assert_int_equal(unlink(page) + rmdir(folder), 0);
 }
 

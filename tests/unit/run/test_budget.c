@@ -38,14 +38,14 @@ typedef struct program {
 typedef struct outcome {
     jm__budget budget;
     uint64_t steps, on[NAMES], warm, untraced;
-    uint64_t turns;            /* times that ON began, after the beginning */
-    double turn_least_s;       /* the shortest of those that ended */
-    double first_untraced_s;   /* when the first turn was over; 0: never */
-    double last_turn_s, gap_s; /* begin of the last one; the longest time from one to the next */
-    double on_after_s[NAMES];  /* when a step of the name was ON first; 0: never */
-    double extra_s, total_s;   /* what tracing truly cost, of what */
-    uint64_t told, sudden;     /* turns that were said to come; turns that came without */
-    int64_t told_ns;           /* when it was said of the one that comes; 0: it was not */
+    uint64_t bursts;            /* times that ON began, after the beginning */
+    double burst_least_s;       /* the shortest of those that ended */
+    double first_untraced_s;    /* when the first turn was over; 0: never */
+    double last_burst_s, gap_s; /* begin of the last one; the longest time from one to the next */
+    double on_after_s[NAMES];   /* when a step of the name was ON first; 0: never */
+    double extra_s, total_s;    /* what tracing truly cost, of what */
+    uint64_t told, sudden;      /* turns that were said to come; turns that came without */
+    int64_t told_ns;            /* when it was said of the one that comes; 0: it was not */
     double ahead_least_s, ahead_most_s;
     bool straight; /* ON never began without WARM, nor ended in it */
 } outcome;
@@ -56,15 +56,15 @@ static void note_level(outcome *o, jm_tracing before, jm_tracing level, double t
                   !(before == JM_TRACING_ON && level == JM_TRACING_WARM) &&
                   !(before == JM_TRACING_WARM && level == JM_TRACING_STEPS);
     if (level == JM_TRACING_ON) {
-        o->turns++;
-        if (o->last_turn_s > 0 && t_s - o->last_turn_s > o->gap_s) o->gap_s = t_s - o->last_turn_s;
-        o->last_turn_s = *on_since_s = t_s;
+        o->bursts++;
+        if (o->last_burst_s > 0 && t_s - o->last_burst_s > o->gap_s) o->gap_s = t_s - o->last_burst_s;
+        o->last_burst_s = *on_since_s = t_s;
     }
     if (before != JM_TRACING_ON) return;
     if (o->first_untraced_s == 0)
         o->first_untraced_s = t_s;
-    else if (o->turn_least_s == 0 || t_s - *on_since_s < o->turn_least_s)
-        o->turn_least_s = t_s - *on_since_s;
+    else if (o->burst_least_s == 0 || t_s - *on_since_s < o->burst_least_s)
+        o->burst_least_s = t_s - *on_since_s;
 }
 
 /* Of a step that begins: whether a turn was said to come, and whether it begins here. */
@@ -87,8 +87,8 @@ static outcome *run(const program *p, double share)
     uint64_t state = 7;
     double t_s = 0, on_since_s = 0, off_since_s = -1, early_s = 0;
     char folder[] = RANKS_FOLDER;
-    jm__turns turns = {0};
-    if (p->leads) join_ranks(&turns, folder);
+    jm__bursts bursts = {0};
+    if (p->leads) join_ranks(&bursts, folder);
     const int64_t zero_ns = 1000 * JM_NS_PER_S;
     assert_non_null(o);
     o->straight = true;
@@ -101,10 +101,10 @@ static outcome *run(const program *p, double share)
             .name = step.name, .phase = step.phase, .samples = step.samples, .whole = step.whole};
         jm_tracing before = level;
         int64_t soon_ns = o->budget.soon_ns;
-        o->budget.lag_steps = p->leads ? JM_TURNS_AHEAD : 0;
+        o->budget.lag_steps = p->leads ? JM_BURSTS_AHEAD : 0;
         level = jm__budget_begin(&o->budget, &told, zero_ns + (int64_t)(1e9 * t_s));
-        bool says = jm__turns_comes_soon(&turns, soon_ns == 0 && o->budget.soon_ns != 0);
-        if (step.whole == 0) level = jm__turns_agree(&turns, o->budget.steps, before, level);
+        bool says = jm__bursts_comes_soon(&bursts, soon_ns == 0 && o->budget.soon_ns != 0);
+        if (step.whole == 0) level = jm__bursts_agree(&bursts, o->budget.steps, before, level);
         note_told(o, says, before != JM_TRACING_ON && level == JM_TRACING_ON);
         jm__budget_have(&o->budget, level);
         if (level != before) {
@@ -139,7 +139,7 @@ static outcome *run(const program *p, double share)
         o->steps++;
     }
     o->total_s = t_s;
-    if (p->leads) leave_ranks(&turns, folder);
+    if (p->leads) leave_ranks(&bursts, folder);
     return o;
 }
 
@@ -298,19 +298,19 @@ static void test_tracing_costs_no_more_than_the_budget(void **state)
         outcome *o = run(&cases[i].program, cases[i].share);
         double cost = cost_of(o), told = jm__budget_cost(&o->budget, o->budget.now_ns);
         print_message("%s: cost %.4f, as it measured itself %.4f, %llu turns, %llu of %llu steps on\n",
-                      cases[i].what, cost, told, (unsigned long long)o->turns,
+                      cases[i].what, cost, told, (unsigned long long)o->bursts,
                       (unsigned long long)o->budget.traced_steps, (unsigned long long)o->steps);
         assert_true(cost <= cases[i].most);
         assert_true(cost >= 0.4 * cases[i].share); /* and it is used */
         assert_true(told > 0.8 * cost && told < 1.25 * cost);
         assert_true(o->straight);
-        assert_true(o->told <= o->turns + 5); /* nothing is told again and again */
+        assert_true(o->told <= o->bursts + 5); /* nothing is told again and again */
         free(o);
     }
 }
 
 /* Launches that cost more until CUPTI is let go, after each turn. */
-static void test_what_is_left_of_tracing_after_a_turn_is_spent_too(void **state)
+static void test_what_is_left_of_tracing_after_a_burst_is_spent_too(void **state)
 {
     (void)state;
     static const program programs[] = {
@@ -323,8 +323,8 @@ static void test_what_is_left_of_tracing_after_a_turn_is_spent_too(void **state)
         outcome *o = run(&programs[i], 0.01);
         double cost = o->extra_s / o->total_s,
                said = jm__budget_cost(&o->budget, 1000 * JM_NS_PER_S + (int64_t)(1e9 * o->total_s));
-        print_message("%zu: %.4f, said %.4f, %" PRIu64 " turns\n", i, cost, said, o->turns);
-        assert_true(o->turns > 5);
+        print_message("%zu: %.4f, said %.4f, %" PRIu64 " turns\n", i, cost, said, o->bursts);
+        assert_true(o->bursts > 5);
         assert_true(cost < 0.0105);
         assert_true(fabs(said / cost - 1) < 0.1);
         free(o);
@@ -355,7 +355,7 @@ static void test_a_program_that_becomes_quicker_keeps_its_budget(void **state)
 
 /* What CUPTI, rings and hooks have to make anew: as on an H100, where it is a quarter of what a turn costs.
  */
-static void test_what_the_first_steps_of_a_turn_take_longer_is_spent_too(void **state)
+static void test_what_the_first_steps_of_a_burst_take_longer_is_spent_too(void **state)
 {
     (void)state;
     const program programs[] = {
@@ -377,7 +377,7 @@ static void test_what_the_first_steps_of_a_turn_take_longer_is_spent_too(void **
         outcome *o = run(&programs[i], 0.01);
         double cost = cost_of(o), told = jm__budget_cost(&o->budget, o->budget.now_ns);
         print_message("cost %.4f, as it measured itself %.4f, %llu turns\n", cost, told,
-                      (unsigned long long)o->turns);
+                      (unsigned long long)o->bursts);
         assert_true(cost <= 0.0115 && cost >= 0.004);
         assert_true(told > 0.93 * cost && told < 1.1 * cost);
         free(o);
@@ -385,7 +385,7 @@ static void test_what_the_first_steps_of_a_turn_take_longer_is_spent_too(void **
 }
 
 /* A host that waited for its GPU as CUPTI was let go runs ahead of it. */
-static void test_steps_that_rush_after_a_turn_are_no_measure(void **state)
+static void test_steps_that_rush_after_a_burst_are_no_measure(void **state)
 {
     (void)state;
     const program rushing = {.step = training,
@@ -397,25 +397,25 @@ static void test_steps_that_rush_after_a_turn_are_no_measure(void **state)
                              .usual_s = 0.034};
     outcome *o = run(&rushing, 0.01);
     double cost = cost_of(o), told = jm__budget_cost(&o->budget, o->budget.now_ns);
-    print_message("cost %.4f, as it measured itself %.4f, %" PRIu64 " turns\n", cost, told, o->turns);
+    print_message("cost %.4f, as it measured itself %.4f, %" PRIu64 " turns\n", cost, told, o->bursts);
     assert_true(cost <= 0.01 && told < 1.2 * cost);
-    assert_true(o->turns > 10);
+    assert_true(o->bursts > 10);
     free(o);
 }
 
 static void check_told(const program *p, double most_s)
 {
     outcome *o = run(p, 0.01);
-    print_message("%" PRIu64 " turns, %" PRIu64 " told, %" PRIu64 " sudden, %.3f to %.3f s ahead\n", o->turns,
-                  o->told, o->sudden, o->ahead_least_s, o->ahead_most_s);
-    assert_true(o->turns > 5 && o->sudden == 0);
-    assert_true(o->told >= o->turns && o->told <= o->turns + 5);
+    print_message("%" PRIu64 " turns, %" PRIu64 " told, %" PRIu64 " sudden, %.3f to %.3f s ahead\n",
+                  o->bursts, o->told, o->sudden, o->ahead_least_s, o->ahead_most_s);
+    assert_true(o->bursts > 5 && o->sudden == 0);
+    assert_true(o->told >= o->bursts && o->told <= o->bursts + 5);
     assert_true(o->ahead_least_s >= 0.3 && o->ahead_most_s < most_s);
     free(o);
 }
 
 /* Hardware counters are ready by then, and not long before. */
-static void test_a_turn_is_told_half_a_second_ahead(void **state)
+static void test_a_burst_is_told_half_a_second_ahead(void **state)
 {
     (void)state;
     const program programs[] = {
@@ -427,7 +427,7 @@ static void test_a_turn_is_told_half_a_second_ahead(void **state)
 }
 
 /* Of what ranks agree on ahead, and of long steps, too; never so long before that counters give up. */
-static void test_turns_of_long_steps_and_of_ranks_are_told_on_their_way(void **state)
+static void test_bursts_of_long_steps_and_of_ranks_are_told_on_their_way(void **state)
 {
     (void)state;
     const double lengths_s[] = {0.034, 0.2, 0.3, 0.7, 1.05, 1.2};
@@ -441,7 +441,7 @@ static void test_turns_of_long_steps_and_of_ranks_are_told_on_their_way(void **s
 
 /* Steps of 0.3 s; three times a phase of 200 s that stands for a step, and comes as ranks have agreed on a
  * turn: it is no part of that. */
-static void test_a_long_phase_is_no_turn_because_one_is_on_its_way(void **state)
+static void test_a_long_phase_is_no_burst_because_one_is_on_its_way(void **state)
 {
     (void)state;
     const int64_t zero_ns = 1000 * JM_NS_PER_S;
@@ -453,7 +453,7 @@ static void test_a_long_phase_is_no_turn_because_one_is_on_its_way(void **state)
         bool whole = phases == 0 ? i == 100 : b.on_step > b.steps && b.level == JM_TRACING_STEPS;
         const jm__budget_step step = {.name = whole ? 0 : 1, .phase = whole ? 2 : 0, .whole = whole};
         jm_tracing before = b.level;
-        b.lag_steps = JM_TURNS_AHEAD;
+        b.lag_steps = JM_BURSTS_AHEAD;
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
         if (whole && phases > 0) traced += level == JM_TRACING_ON;
         phases += whole;
@@ -467,7 +467,7 @@ static void test_a_long_phase_is_no_turn_because_one_is_on_its_way(void **state)
     assert_int_equal(traced, 0);
 }
 
-static void test_turns_of_steps_of_many_seconds_are_not_told(void **state)
+static void test_bursts_of_steps_of_many_seconds_are_not_told(void **state)
 {
     (void)state;
     program p = {.step = even, .slower = 0.1, .noise = 0.05, .switch_s = 0.003, .length_s = 20000};
@@ -475,7 +475,7 @@ static void test_turns_of_steps_of_many_seconds_are_not_told(void **state)
         steps_of_s = i < 2 ? 3 : 8;
         p.leads = i % 2 == 1;
         outcome *o = run(&p, 0.01);
-        assert_true(o->turns > 5);
+        assert_true(o->bursts > 5);
         assert_int_equal(o->told, 0);
         free(o);
     }
@@ -496,7 +496,7 @@ static void test_the_first_second_after_warming_up_is_traced(void **state)
 }
 
 /* The sensor's readings, 20 ms apart, have to lie inside of it. */
-static void test_a_turn_lasts_a_quarter_of_a_second_or_more(void **state)
+static void test_a_burst_lasts_a_quarter_of_a_second_or_more(void **state)
 {
     (void)state;
     const program programs[] = {
@@ -504,8 +504,8 @@ static void test_a_turn_lasts_a_quarter_of_a_second_or_more(void **state)
         {.step = launches, .slower = 0.6, .noise = 0.1, .switch_s = 0.003, .length_s = 120}};
     for (size_t i = 0; i < 2; i++) {
         outcome *o = run(&programs[i], 0.01);
-        assert_true(o->turns >= 2);
-        assert_true(o->turn_least_s > 0.249 && o->turn_least_s < 0.4);
+        assert_true(o->bursts >= 2);
+        assert_true(o->burst_least_s > 0.249 && o->burst_least_s < 0.4);
         free(o);
     }
 }
@@ -555,7 +555,7 @@ static void test_a_phase_without_steps_is_traced_from_its_beginning(void **state
     outcome *o = run(&p, 0.01);
     assert_int_equal(o->on[2], 1);
     assert_false(o->straight); /* it was not warm before */
-    assert_true(o->budget.wholes == 1 && o->budget.traced_steps < o->budget.steps / 10);
+    assert_true(o->budget.phase_totals == 1 && o->budget.traced_steps < o->budget.steps / 10);
     free(o);
 }
 
@@ -564,12 +564,12 @@ static void test_steps_that_take_another_time_are_traced_early(void **state)
     (void)state;
     program p = {.step = longer_from_500_s, .slower = 0.5, .noise = 0.02, .switch_s = 0.003, .length_s = 499};
     outcome *o = run(&p, 0.01);
-    double gap_s = o->gap_s, before_s = o->last_turn_s;
+    double gap_s = o->gap_s, before_s = o->last_burst_s;
     free(o);
     p.length_s = 500 + 0.5 * gap_s;
     o = run(&p, 0.01);
-    print_message("gap %.1f s, last %.1f then %.1f\n", gap_s, before_s, o->last_turn_s);
-    assert_true(o->last_turn_s > 500);
+    print_message("gap %.1f s, last %.1f then %.1f\n", gap_s, before_s, o->last_burst_s);
+    assert_true(o->last_burst_s > 500);
     free(o);
 }
 
@@ -621,16 +621,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tracing_costs_no_more_than_the_budget),
-        cmocka_unit_test(test_what_is_left_of_tracing_after_a_turn_is_spent_too),
+        cmocka_unit_test(test_what_is_left_of_tracing_after_a_burst_is_spent_too),
         cmocka_unit_test(test_a_program_that_becomes_quicker_keeps_its_budget),
-        cmocka_unit_test(test_what_the_first_steps_of_a_turn_take_longer_is_spent_too),
-        cmocka_unit_test(test_steps_that_rush_after_a_turn_are_no_measure),
-        cmocka_unit_test(test_a_turn_is_told_half_a_second_ahead),
-        cmocka_unit_test(test_turns_of_long_steps_and_of_ranks_are_told_on_their_way),
-        cmocka_unit_test(test_a_long_phase_is_no_turn_because_one_is_on_its_way),
-        cmocka_unit_test(test_turns_of_steps_of_many_seconds_are_not_told),
+        cmocka_unit_test(test_what_the_first_steps_of_a_burst_take_longer_is_spent_too),
+        cmocka_unit_test(test_steps_that_rush_after_a_burst_are_no_measure),
+        cmocka_unit_test(test_a_burst_is_told_half_a_second_ahead),
+        cmocka_unit_test(test_bursts_of_long_steps_and_of_ranks_are_told_on_their_way),
+        cmocka_unit_test(test_a_long_phase_is_no_burst_because_one_is_on_its_way),
+        cmocka_unit_test(test_bursts_of_steps_of_many_seconds_are_not_told),
         cmocka_unit_test(test_the_first_second_after_warming_up_is_traced),
-        cmocka_unit_test(test_a_turn_lasts_a_quarter_of_a_second_or_more),
+        cmocka_unit_test(test_a_burst_lasts_a_quarter_of_a_second_or_more),
         cmocka_unit_test(test_where_tracing_is_cheap_all_but_a_few_steps_are_traced),
         cmocka_unit_test(test_a_new_phase_is_traced_from_its_second_step_on),
         cmocka_unit_test(test_prompts_between_tokens_are_traced_too),

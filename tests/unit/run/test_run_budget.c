@@ -244,7 +244,7 @@ static void find_traced(bool traced[RANKS][RANK_STEPS + 1], const jm__dataset *d
 }
 
 /* They wait for each other: turns of each one's own would slow all of them down four times. */
-static void test_ranks_of_a_job_take_their_turns_together(void **state)
+static void test_ranks_of_a_job_take_their_bursts_together(void **state)
 {
     (void)state;
     static const char *const ranks[RANKS] = {"0", "1", "2", "3"};
@@ -254,7 +254,7 @@ static void test_ranks_of_a_job_take_their_turns_together(void **state)
     jm_run_options options = {
         .size = sizeof options, .path = path, .overwrite = true, .no_cpu = true, .child_budget = 0.2};
     pid_t pids[RANKS];
-    int turns = 0, untraced = 0, apart[RANKS] = {0};
+    int bursts = 0, untraced = 0, apart[RANKS] = {0};
     assert_int_equal(jm_run_start(&run, &options, NULL), JM_OK);
     _Atomic uint64_t *begun = map_begun(true);
     setenv("BEGUN_DIR", folder, 1);
@@ -268,14 +268,14 @@ static void test_ranks_of_a_job_take_their_turns_together(void **state)
     jm__dataset_free(data);
     jm_recording_close(recording);
     for (size_t step = 1; step <= RANK_STEPS; step++) {
-        turns += traced[0][step] && !traced[0][step - 1];
+        bursts += traced[0][step] && !traced[0][step - 1];
         untraced += !traced[0][step];
         for (size_t i = 1; i < RANKS; i++)
             apart[i] += traced[i][step] != traced[0][step];
     }
-    print_message("%d turns, %d steps untraced, other ranks differ in %d, %d, %d\n", turns, untraced,
+    print_message("%d turns, %d steps untraced, other ranks differ in %d, %d, %d\n", bursts, untraced,
                   apart[1], apart[2], apart[3]);
-    assert_true(turns >= 2 && untraced > 100);
+    assert_true(bursts >= 2 && untraced > 100);
     for (size_t i = 1; i < RANKS; i++)
         assert_true(apart[i] <= 10); /* until the first is told, each ends its first turn by itself */
 }
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_of_a_run_are_traced_within_its_budget),
         cmocka_unit_test(test_processes_that_attach_keep_the_recorders_budget),
-        cmocka_unit_test(test_ranks_of_a_job_take_their_turns_together),
+        cmocka_unit_test(test_ranks_of_a_job_take_their_bursts_together),
         cmocka_unit_test(test_a_budget_is_a_share),
         cmocka_unit_test(test_steps_of_threads_and_of_a_forked_child_go_on_under_a_budget),
     };

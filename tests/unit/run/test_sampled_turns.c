@@ -22,16 +22,16 @@ enum { TICKS = (LENGTH_S + 100) * 1000 / TICK_MS };
 typedef struct simulation {
     jm__budget budget;
     jm__duty duty;
-    jm__turns turns;
+    jm__bursts bursts;
     int64_t zero_ns;
     int64_t tick;
     int64_t cpu_ns; /* of the sampler */
     jm_tracing levels[TICKS];
     bool sampling;
     int wanted_ms;
-    int turn_count, sampled_turns; /* after the opening */
-    double sampled_s, traced_s;    /* likewise, and what of it lay in turns */
-    double in_turn_s;              /* of the one that goes on */
+    int burst_count, sampled_bursts; /* after the opening */
+    double sampled_s, traced_s;      /* likewise, and what of it lay in turns */
+    double in_burst_s;               /* of the one that goes on */
 } simulation;
 
 /* The board is always busy; kernels are told late, those of warm steps, too. */
@@ -56,20 +56,20 @@ static void run_board(simulation *s, int64_t until_ns, jm_tracing level)
         if (wants) s->cpu_ns += (int64_t)(SAMPLER_CPU_SHARE * (double)tick_ns);
         if (!wants || s->tick * TICK_MS < OPENING_S * 1000) continue;
         s->sampled_s += TICK_MS * 1e-3;
-        if (level == JM_TRACING_ON) s->in_turn_s += TICK_MS * 1e-3;
+        if (level == JM_TRACING_ON) s->in_burst_s += TICK_MS * 1e-3;
     }
 }
 
 static void tell_level(simulation *s, jm_tracing before, jm_tracing level, int64_t t_ns)
 {
-    if (level == JM_TRACING_ON) jm__duty_tell_turn(&s->duty, JM_DUTY_TRACED, t_ns);
+    if (level == JM_TRACING_ON) jm__duty_tell_burst(&s->duty, JM_DUTY_TRACED, t_ns);
     if (before != JM_TRACING_ON) return;
-    jm__duty_tell_turn(&s->duty, JM_DUTY_UNTRACED, t_ns);
+    jm__duty_tell_burst(&s->duty, JM_DUTY_UNTRACED, t_ns);
     bool counts = t_ns - s->zero_ns > OPENING_S * JM_NS_PER_S;
-    s->turn_count += counts;
-    s->sampled_turns += counts && s->in_turn_s > 0;
-    s->traced_s += s->in_turn_s;
-    s->in_turn_s = 0;
+    s->burst_count += counts;
+    s->sampled_bursts += counts && s->in_burst_s > 0;
+    s->traced_s += s->in_burst_s;
+    s->in_burst_s = 0;
 }
 
 /* Steps that take five hundredths longer where they are traced. */
@@ -79,7 +79,7 @@ static simulation *simulate(double step_s, bool ranks)
     uint64_t state = 7;
     char folder[] = RANKS_FOLDER;
     s = (simulation){.zero_ns = 1000 * JM_NS_PER_S};
-    if (ranks) join_ranks(&s.turns, folder);
+    if (ranks) join_ranks(&s.bursts, folder);
     jm__budget_init(&s.budget, 0.01, s.zero_ns);
     jm__duty_init(&s.duty, JM_DUTY_DEFAULT_S, s.zero_ns);
     jm_tracing level = JM_TRACING_ON;
@@ -88,11 +88,11 @@ static simulation *simulate(double step_s, bool ranks)
         jm_tracing before = level;
         int64_t soon_ns = s.budget.soon_ns;
         run_board(&s, t_ns, before);
-        s.budget.lag_steps = ranks ? JM_TURNS_AHEAD : 0;
+        s.budget.lag_steps = ranks ? JM_BURSTS_AHEAD : 0;
         jm_tracing wanted = jm__budget_begin(&s.budget, &step, t_ns);
-        if (jm__turns_comes_soon(&s.turns, soon_ns == 0 && s.budget.soon_ns != 0))
-            jm__duty_tell_turn(&s.duty, JM_DUTY_SOON, t_ns);
-        level = jm__turns_agree(&s.turns, s.budget.steps, before, wanted);
+        if (jm__bursts_comes_soon(&s.bursts, soon_ns == 0 && s.budget.soon_ns != 0))
+            jm__duty_tell_burst(&s.duty, JM_DUTY_SOON, t_ns);
+        level = jm__bursts_agree(&s.bursts, s.budget.steps, before, wanted);
         jm__budget_have(&s.budget, level);
         if (level != before) {
             tell_level(&s, before, level, t_ns);
@@ -102,7 +102,7 @@ static simulation *simulate(double step_s, bool ranks)
         double slower = level == JM_TRACING_STEPS ? 1 : 1.05;
         t_ns += (int64_t)(1e9 * step_s * slower * (1 + noise));
     }
-    if (ranks) leave_ranks(&s.turns, folder);
+    if (ranks) leave_ranks(&s.bursts, folder);
     return &s;
 }
 
@@ -113,17 +113,17 @@ static void check(double step_s, bool ranks)
     const simulation *s = simulate(step_s, ranks);
     const double cpu_s = (double)s->cpu_ns * 1e-9;
     print_message("steps of %.3f s%s: %d of %d turns with samples, %.1f of %.1f s in turns, %.1f s of CPU\n",
-                  step_s, ranks ? ", ranks" : "", s->sampled_turns, s->turn_count, s->traced_s, s->sampled_s,
-                  cpu_s);
-    assert_true(s->turn_count >= 7);
-    int wanted = s->turn_count < 30 ? s->turn_count : 30;
-    assert_true(s->sampled_turns >= 0.85 * wanted);
-    assert_true(s->traced_s >= 0.25 * s->sampled_turns && s->traced_s >= 0.4 * s->sampled_s);
+                  step_s, ranks ? ", ranks" : "", s->sampled_bursts, s->burst_count, s->traced_s,
+                  s->sampled_s, cpu_s);
+    assert_true(s->burst_count >= 7);
+    int wanted = s->burst_count < 30 ? s->burst_count : 30;
+    assert_true(s->sampled_bursts >= 0.85 * wanted);
+    assert_true(s->traced_s >= 0.25 * s->sampled_bursts && s->traced_s >= 0.4 * s->sampled_s);
     assert_true(s->sampled_s <= 2 * JM_DUTY_DEFAULT_S * LENGTH_S / 60);
     assert_true(cpu_s <= JM_DUTY_DEFAULT_S / 60 * (LENGTH_S + 100) + 1e-9 * (double)JM_DUTY_CPU_START_NS);
 }
 
-static void test_what_is_sampled_lies_in_turns_however_long_steps_are(void **state)
+static void test_what_is_sampled_lies_in_bursts_however_long_steps_are(void **state)
 {
     (void)state;
     const double lengths_s[] = {0.034, 0.3, 0.7, 1.05, 1.5, 3, 6};
@@ -136,7 +136,7 @@ static void test_what_is_sampled_lies_in_turns_however_long_steps_are(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_sampled_lies_in_turns_however_long_steps_are),
+        cmocka_unit_test(test_what_is_sampled_lies_in_bursts_however_long_steps_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
