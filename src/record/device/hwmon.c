@@ -141,7 +141,8 @@ static size_t hwmon_boards(void *context, jm_board *boards, size_t capacity)
     size_t count = state->count < capacity ? state->count : capacity;
     for (size_t i = 0; i < count; i++) {
         boards[i] = jm__board_blank;
-        boards[i].index = state->meters[i].socket;
+        boards[i].index =
+            state->meters[i].part == PART_MODULE ? -1 : state->meters[i].socket; /* as any meter */
         boards[i].upstream = state->meters[i].part == PART_MODULE;
         snprintf(boards[i].name, sizeof boards[i].name, "%s", state->meters[i].label);
     }

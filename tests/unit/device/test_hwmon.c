@@ -79,7 +79,7 @@ static void test_each_socket_counts_once_and_a_module_in_no_total(void **state)
         int socket, kind;
         double power_w;
     } expected[] = {
-        {"Module Power Socket 0", 0, JM_BOARD_METER, 610},
+        {"Module Power Socket 0", -1, JM_BOARD_METER, 610},
         {"Grace Power Socket 0", 0, JM_BOARD_CPU, 120.5},
         {"CPU Power Socket 1", 1, JM_BOARD_CPU, 70},
         {"SysIO Power Socket 1", 1, JM_BOARD_CPU, 0},
