@@ -63,20 +63,20 @@ static void check_lines(const uint8_t *data, size_t size)
 {
     int ends[2];
     json_t *object;
-    jm__wire_is is;
+    jm__transport_is is;
     FUZZ_PROMISE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     size_t most = size < 60000 ? size : 60000; /* what a socket holds */
     FUZZ_PROMISE(send(ends[1], data, most, MSG_NOSIGNAL) == (ssize_t)most);
     close(ends[1]);
-    jm__wire wire = {.fd = ends[0]};
-    while ((is = jm__wire_receive(&wire, &object, 0)) == JM_WIRE_LINE) {
+    jm__transport transport = {.fd = ends[0]};
+    while ((is = jm__transport_receive(&transport, &object, 0)) == JM_TRANSPORT_LINE) {
         FUZZ_PROMISE(json_is_object(object));
         check_request(object);
         check_answer(object);
         json_decref(object);
     }
-    FUZZ_PROMISE(is == JM_WIRE_CLOSED || is == JM_WIRE_GARBAGE);
-    FUZZ_PROMISE(object == NULL && wire.count <= sizeof wire.bytes);
+    FUZZ_PROMISE(is == JM_TRANSPORT_CLOSED || is == JM_TRANSPORT_GARBAGE);
+    FUZZ_PROMISE(object == NULL && transport.count <= sizeof transport.bytes);
     close(ends[0]);
 }
 

@@ -29,9 +29,9 @@ static double answer(const sim_board *board, int index)
     const sim_channel *channel = &board->channels[index];
     const sim_power *power = &board->power;
     if (channel->profile.response == SIM_RESPONSE_FIRST_ORDER) return channel->state;
-    sim_stretch end = sim_power_at(power, power->t_ns);
+    sim_interval end = sim_power_at(power, power->t_ns);
     if (channel->profile.response == SIM_RESPONSE_COUNTER) return end.energy_j;
-    sim_stretch begin = sim_power_at(power, power->t_ns - channel->profile.window_ns);
+    sim_interval begin = sim_power_at(power, power->t_ns - channel->profile.window_ns);
     double seconds = (double)channel->profile.window_ns * 1e-9;
     switch (index) {
     case SIM_CHANNEL_MEMORY_POWER:

@@ -75,7 +75,7 @@ static void remember(sim_power *power)
 {
     power->now.t_ns = power->t_ns;
     if (power->history_count > 0) {
-        sim_stretch *last = &power->history[(power->history_count - 1) & (power->history_size - 1)];
+        sim_interval *last = &power->history[(power->history_count - 1) & (power->history_size - 1)];
         if (last->t_ns == power->t_ns) {
             *last = power->now;
             return;
@@ -83,10 +83,10 @@ static void remember(sim_power *power)
     }
     if (power->history_count - power->history_first >= power->history_size) {
         /* The one after the oldest must be old enough for the oldest to go. */
-        const sim_stretch *second = &power->history[(power->history_first + 1) & (power->history_size - 1)];
+        const sim_interval *second = &power->history[(power->history_first + 1) & (power->history_size - 1)];
         if (second->t_ns > power->t_ns - SIM_HISTORY_NS) {
             uint64_t size = power->history_size < 1024 ? 1024 : power->history_size * 2;
-            sim_stretch *grown = malloc(size * sizeof *grown);
+            sim_interval *grown = malloc(size * sizeof *grown);
             if (grown == NULL) {
                 power->failed = true;
             } else {
@@ -181,7 +181,7 @@ static sim_account *account(sim_power *power, uint32_t label)
 }
 
 /* Watts above idle, which the memory has a share of. */
-static double above_idle_w(const sim_power *power, const sim_stretch *of)
+static double above_idle_w(const sim_power *power, const sim_interval *of)
 {
     return fmax(of->power_w - of->sampler_w - power->profile->idle_context_w, 0);
 }
@@ -231,14 +231,14 @@ void sim_power_advance(sim_power *power, int64_t t_ns)
         power->setting = power->next_setting;
         power->next_setting.t_ns = INT64_MAX;
     }
-    sim_stretch before = power->now;
+    sim_interval before = power->now;
     decide(power);
     if (power->now.power_w != before.power_w || power->now.sampler_w != before.sampler_w ||
         power->now.capped != before.capped)
         remember(power);
 }
 
-sim_stretch sim_power_at(const sim_power *power, int64_t t_ns)
+sim_interval sim_power_at(const sim_power *power, int64_t t_ns)
 {
     uint64_t low = power->history_first;
     uint64_t high = power->history_count;
@@ -249,7 +249,7 @@ sim_stretch sim_power_at(const sim_power *power, int64_t t_ns)
         else
             high = middle;
     }
-    sim_stretch at = power->history[low & (power->history_size - 1)];
+    sim_interval at = power->history[low & (power->history_size - 1)];
     double seconds = (double)(t_ns - at.t_ns) * 1e-9;
     double above = above_idle_w(power, &at);
     at.energy_j += at.power_w * seconds;

@@ -25,8 +25,8 @@ typedef struct sim_setting {
     bool sampled;    /* somebody has a PM sampler on it */
 } sim_setting;
 
-/* One stretch of constant power, which begins at t_ns with these integrals behind it. */
-typedef struct sim_stretch {
+/* One interval of constant power, which begins at t_ns with these integrals behind it. */
+typedef struct sim_interval {
     int64_t t_ns;
     double power_w;
     double sampler_w; /* of power_w: what the PM sampler takes, not the work */
@@ -35,7 +35,7 @@ typedef struct sim_stretch {
     double memory_j;
     bool busy;
     bool capped;
-} sim_stretch;
+} sim_interval;
 
 /* Self time and self energy of one label, since sim_power_account_reset. What a PM sampler takes is in no
  * account. */
@@ -47,12 +47,12 @@ typedef struct sim_account {
 
 typedef struct sim_power {
     const sim_profile *profile;
-    sim_stretch *history;   /* stretches `history_first` to `history_count`, in a ring of `history_size` */
+    sim_interval *history;  /* intervals `history_first` to `history_count`, in a ring of `history_size` */
     uint64_t history_first; /* the oldest that is kept */
     uint64_t history_count;
     uint64_t history_size;
     int64_t t_ns; /* P is known up to here */
-    sim_stretch now;
+    sim_interval now;
     double clock_mhz;
     double heat_w; /* first-order mean of P over the thermal time */
     bool context;
@@ -89,7 +89,7 @@ int64_t sim_power_next_ns(const sim_power *power);
 void sim_power_advance(sim_power *power, int64_t t_ns);
 
 /* The integrals at t_ns, which lies in the history kept (SIM_HISTORY_NS back, at least). */
-sim_stretch sim_power_at(const sim_power *power, int64_t t_ns);
+sim_interval sim_power_at(const sim_power *power, int64_t t_ns);
 
 /* A call of this label begins. */
 void sim_power_call(sim_power *power, uint32_t label);

@@ -135,7 +135,7 @@ JM_API jm_status jm_report_sum_paths(const jm_report *report, const char *patter
 JM_API jm_status jm_report_covariance(const jm_report *report, size_t row_a, size_t row_b, double *out_j2,
                                       jm_error *err);
 
-/* The energy of a stretch of time without any report: what a report's total of it would be. Reads the
+/* The energy of an interval of time without any report: what a report's total of it would be. Reads the
  * readings around it alone. Time outside of a board's readings has no part in it: nothing is made up before
  * the first and after the last (but for a period of the sensor); NAN if no board has any within. All bounds
  * are allowed, INT64_MIN to INT64_MAX is everything. `board_id`: 0 for all boards, or JM_CPU_BOARDS.

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Totals of a stretch of time, joules. Whoever polls begins somewhere within his first interval, and gets
+/* Totals of an interval of time, joules. Whoever polls begins somewhere within his first interval, and gets
  * another total for each beginning: JM_THINNED_STARTS of them are tried, evenly apart. */
 typedef struct jm_thinned {
     double full_j; /* by all readings */
@@ -25,7 +25,8 @@ typedef struct jm_thinned {
 
 /* Readings of power (jm_series) are given by their stamps, never falling. A poll sees the newest reading;
  * between polls power is a straight line, before the first and after the last it stays. The same goes for all
- * readings. USAGE: no reading, a stretch that ends before it begins, or an interval that is not positive. */
+ * readings. USAGE: no reading, an interval that ends before it begins, or an interval that is not positive.
+ */
 JM_API jm_status jm_thinned_energy(const int64_t *t_ns, const double *power_w, size_t count, int64_t from_ns,
                                    int64_t to_ns, int64_t interval_ns, jm_thinned *out, jm_error *err);
 

@@ -52,13 +52,13 @@ typedef struct jm_timeline_mark {
  * damaged file gives what it still has (jm_recording_damage). */
 JM_API jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_error *err);
 
-/* The readings of a stretch of time alone, without spans and marks: in a run of days it takes no longer.
- * Start and end are those of the stretch. A damaged file is an error. */
+/* The readings of an interval of time alone, without spans and marks: in a run of days it takes no longer.
+ * Start and end are those of the interval. A damaged file is an error. */
 JM_API jm_status jm_timeline_create_readings(jm_timeline **out, jm_recording *recording, int64_t from_ns,
                                              int64_t to_ns, jm_error *err);
 
-/* The spans that began in a stretch of time alone, of one kind (JM_SPAN_NONE: of all, and marks) and one name
- * (NULL: of all), without readings; parents are those among them. Otherwise as above. */
+/* The spans that began in an interval of time alone, of one kind (JM_SPAN_NONE: of all, and marks) and one
+ * name (NULL: of all), without readings; parents are those among them. Otherwise as above. */
 JM_API jm_status jm_timeline_create_spans(jm_timeline **out, jm_recording *recording, jm_span_kind kind,
                                           const char *name, int64_t from_ns, int64_t to_ns, jm_error *err);
 JM_API void jm_timeline_free(jm_timeline *timeline);

@@ -63,7 +63,7 @@ void core_object_free(PyObject *self);
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs);
 
-/* The fields of joulemap.Timeline as a dict; NULL with an exception. `args`: none, or the stretch of time
+/* The fields of joulemap.Timeline as a dict; NULL with an exception. `args`: none, or the interval of time
  * whose readings alone are wanted. */
 PyObject *core_timeline(jm_recording *recording, const core_state *state, PyObject *args);
 
@@ -71,7 +71,7 @@ PyObject *core_timeline(jm_recording *recording, const core_state *state, PyObje
  * for it. */
 PyObject *core_board_id(jm_recording *recording, const core_state *state, PyObject *args);
 
-/* Joules of a stretch of time, from those of energy(). */
+/* Joules of an interval of time, from those of energy(). */
 PyObject *core_energy(jm_recording *recording, const core_state *state, PyObject *args);
 
 /* The report behind a Python object of ours; NULL with an exception if it is none. */

@@ -30,16 +30,16 @@ static jm_status check_options(const jm__dataset *dataset, const jm_report_optio
 }
 
 /* The whole run: as recorded, or, where that is not known, as far as rows go. */
-static jm_status whole_run(jm__window *run, const jm__dataset *d, jm_error *err)
+static jm_status whole_run(jm__interval *run, const jm__dataset *d, jm_error *err)
 {
-    *run = (jm__window){d->start_ns, d->end_ns};
+    *run = (jm__interval){d->start_ns, d->end_ns};
     if (run->to_ns > run->from_ns) return JM_OK;
     int64_t first_ns, last_ns;
     JM_TRY(jm__kernels_bounds(&d->kernels, &first_ns, &last_ns, err));
     if (d->reading_count > 0 && d->readings[0].t_ns < first_ns) first_ns = d->readings[0].t_ns;
     if (d->reading_count > 0 && d->readings[d->reading_count - 1].t_ns > last_ns)
         last_ns = d->readings[d->reading_count - 1].t_ns;
-    if (first_ns <= last_ns) *run = (jm__window){first_ns, last_ns}; /* else there are no rows */
+    if (first_ns <= last_ns) *run = (jm__interval){first_ns, last_ns}; /* else there are no rows */
     return JM_OK;
 }
 
@@ -74,10 +74,10 @@ static jm_status no_such_phase(const jm__dataset *d, const char *phase, jm_error
 /* All that powers can be learnt from: the run, and what is asked for if that goes beyond it. */
 static jm_status find_learn_windows(jm__attribution *a, jm_error *err)
 {
-    bool fine = jm__windows_add(&a->learn, a->run.from_ns, a->run.to_ns) &&
-                jm__windows_add_all(&a->learn, &a->windows);
-    jm__windows_normalise(&a->learn);
-    fine = fine && jm__windows_subtract(&a->learn, &a->untraced);
+    bool fine = jm__intervals_add(&a->learn, a->run.from_ns, a->run.to_ns) &&
+                jm__intervals_add_all(&a->learn, &a->windows);
+    jm__intervals_normalise(&a->learn);
+    fine = fine && jm__intervals_subtract(&a->learn, &a->untraced);
     return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
 }
 
@@ -86,21 +86,22 @@ static bool find_untraced(jm__attribution *a, const jm__traced *traced)
 {
     bool fine = true;
     for (size_t p = 0; fine && p < a->dataset->process_count; p++) {
-        jm__windows told = {0};
-        fine = jm__windows_add_all(&a->untraced, &traced[p].nothing) &&
-               jm__windows_add_all(&told, &traced[p].steps) &&
-               (a->strata.extrapolated == NULL || jm__windows_subtract(&told, &a->strata.extrapolated[p])) &&
-               jm__windows_add_all(&a->untraced, &told);
+        jm__intervals told = {0};
+        fine =
+            jm__intervals_add_all(&a->untraced, &traced[p].nothing) &&
+            jm__intervals_add_all(&told, &traced[p].steps) &&
+            (a->strata.extrapolated == NULL || jm__intervals_subtract(&told, &a->strata.extrapolated[p])) &&
+            jm__intervals_add_all(&a->untraced, &told);
         jm__vec_free(&told);
     }
-    jm__windows_normalise(&a->untraced);
+    jm__intervals_normalise(&a->untraced);
     return fine;
 }
 
 static jm_status find_strata(jm__attribution *a, jm_error *err)
 {
-    jm__window always = {INT64_MIN, INT64_MAX};
-    const jm__windows all = {&always, 1, 1};
+    jm__interval always = {INT64_MIN, INT64_MAX};
+    const jm__intervals all = {&always, 1, 1};
     jm__told told = {0};
     jm__traced *traced = jm__traced_find(a->dataset);
     const jm__strata_wanted wanted = {&a->spans, &told, traced};
@@ -119,8 +120,9 @@ static jm_status leave_untraced_out(jm__attribution *a, jm_error *err)
     if (a->options.by == JM_BY_BOARD) return JM_OK;
     size_t asked_for = a->windows.count;
     JM_TRY(find_strata(a, err));
-    if (!jm__windows_add_all(&a->asked, &a->windows)) return jm__no_memory(err, "jm__attribution_begin");
-    if (!jm__windows_subtract(&a->windows, &a->untraced)) return jm__no_memory(err, "jm__attribution_begin");
+    if (!jm__intervals_add_all(&a->asked, &a->windows)) return jm__no_memory(err, "jm__attribution_begin");
+    if (!jm__intervals_subtract(&a->windows, &a->untraced))
+        return jm__no_memory(err, "jm__attribution_begin");
     if (asked_for == 0 || a->windows.count > 0) return JM_OK;
     jm__fail(err, JM_NOT_FOUND, 0, NULL,
              "nothing of this time was traced, so nobody knows whose its joules are");
@@ -133,23 +135,23 @@ static jm_status find_windows(jm__attribution *a, jm_error *err)
     const jm_report_options *o = &a->options;
     bool found = o->phase == NULL;
     JM_TRY(whole_run(&a->run, d, err));
-    if (o->phase == NULL && !jm__windows_add(&a->windows, a->run.from_ns, a->run.to_ns))
+    if (o->phase == NULL && !jm__intervals_add(&a->windows, a->run.from_ns, a->run.to_ns))
         return jm__no_memory(err, "jm__attribution_begin");
     for (size_t i = 0; o->phase != NULL && i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), o->phase) != 0)
             continue;
         found = true;
-        if (!jm__windows_add(&a->windows, span->start_ns, jm__span_end_ns(d, span)))
+        if (!jm__intervals_add(&a->windows, span->start_ns, jm__span_end_ns(d, span)))
             return jm__no_memory(err, "jm__attribution_begin");
     }
     if (!found) return no_such_phase(d, o->phase, err);
-    jm__windows_normalise(&a->windows);
-    if (o->from_ns != 0 || o->to_ns != 0) jm__windows_clip(&a->windows, o->from_ns, o->to_ns);
+    jm__intervals_normalise(&a->windows);
+    if (o->from_ns != 0 || o->to_ns != 0) jm__intervals_clip(&a->windows, o->from_ns, o->to_ns);
     return leave_untraced_out(a, err);
 }
 
-jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows)
+jm__total jm__board_total(const jm__board_part *part, const jm__intervals *windows)
 {
     const jm__total_sensors sensors = {
         .counter = part->counter,
@@ -196,12 +198,12 @@ static jm_status find_extrapolated(jm__attribution *a, jm__board_part *part, jm_
     };
     if (uses != NULL && jm__strata_any(&a->strata)) find_users(uses, a->dataset, part->board->id);
     bool fine = uses != NULL && jm__extrapolated_find(&part->extrapolated, &wanted) &&
-                jm__windows_add_all(&part->traced, &part->windows) &&
-                jm__windows_subtract(&part->traced, &part->extrapolated.time) &&
-                jm__windows_subtract(&part->learn, &part->extrapolated.time) &&
-                jm__windows_add_all(&part->unknown, &a->untraced) &&
-                jm__windows_add_all(&part->unknown, &part->extrapolated.time);
-    jm__windows_normalise(&part->unknown);
+                jm__intervals_add_all(&part->traced, &part->windows) &&
+                jm__intervals_subtract(&part->traced, &part->extrapolated.time) &&
+                jm__intervals_subtract(&part->learn, &part->extrapolated.time) &&
+                jm__intervals_add_all(&part->unknown, &a->untraced) &&
+                jm__intervals_add_all(&part->unknown, &part->extrapolated.time);
+    jm__intervals_normalise(&part->unknown);
     free(uses);
     return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
 }
@@ -214,8 +216,8 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     JM_TRY(jm__lost_find(part, a->dataset, &a->windows, &a->learn, err));
     jm__board_series_choose(part);
     /* Of no time, as that of a single reading, no energy is known: 0 J would be measured. */
-    if (jm__windows_duration_ns(&part->windows) > 0) part->total = jm__board_total(part, &part->windows);
-    jm__window range = a->run;
+    if (jm__intervals_duration_ns(&part->windows) > 0) part->total = jm__board_total(part, &part->windows);
+    jm__interval range = a->run;
     const jm__power_series *fitted = jm__board_series(part);
     if (fitted != NULL) {
         int64_t first = fitted->readings[0].t_ns, last = fitted->readings[fitted->count - 1].t_ns;
@@ -224,8 +226,8 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     }
     part->work->wanted = jm__board_is_fitted(part->board);
     part->work->report = &part->windows;
-    if (!jm__windows_add_all(&part->steady, &part->windows) ||
-        !jm__windows_intersect(&part->steady, &a->steps.steady))
+    if (!jm__intervals_add_all(&part->steady, &part->windows) ||
+        !jm__intervals_intersect(&part->steady, &a->steps.steady))
         return jm__no_memory(err, "jm__attribution_begin");
     JM_TRY(find_extrapolated(a, part, err));
     part->work->traced = &part->traced;

@@ -12,11 +12,11 @@ typedef struct jm__attribution {
     jm_report_options options;
     jm__span_index spans;
     jm__work_set work;
-    jm__window run;                /* the whole of it */
-    jm__windows learn;             /* the same, and what is asked for beyond it */
-    jm__windows windows;           /* of the report */
-    jm__windows asked;             /* the same, whatever was traced of it */
-    jm__windows untraced;          /* in none of them, but for reports by board, which need no trace */
+    jm__interval run;              /* the whole of it */
+    jm__intervals learn;           /* the same, and what is asked for beyond it */
+    jm__intervals windows;         /* of the report */
+    jm__intervals asked;           /* the same, whatever was traced of it */
+    jm__intervals untraced;        /* in none of them, but for reports by board, which need no trace */
     jm__strata strata;             /* steps of which only the edges were recorded, and who stands for them */
     jm__extrapolated extrapolated; /* the same in the report's time, whatever board they ran on */
     jm__told told;
@@ -53,6 +53,6 @@ void jm__attribution_trim(jm__attribution *a);
 void jm__attribution_free(jm__attribution *a);
 
 /* The total of one board over other windows (what a phase took), none of them in time it was lost in. */
-jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows);
+jm__total jm__board_total(const jm__board_part *part, const jm__intervals *windows);
 
 #endif

@@ -157,7 +157,7 @@ jm_status jm__board_readings_take(jm__board_part *boards, const jm__dataset *d, 
     return status;
 }
 
-static int64_t seen_ns(const jm__power_series *series, const jm__windows *windows)
+static int64_t seen_ns(const jm__power_series *series, const jm__intervals *windows)
 {
     int64_t sum_ns = 0;
     for (size_t i = 0; i < windows->count; i++) {
@@ -230,11 +230,12 @@ static jm_status find_shares(double *mhz, const jm__board_part *part, const jm__
     if (status == JM_OK) jm__design_start(&design, (jm__response){JM_RESPONSE_BOX, 0, window_ns});
     for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {
         const jm_reading *reading = &d->readings[i];
-        if (reading->sensor_id != sensor->id || jm__windows_hold(&part->extrapolated.time, reading->t_ns))
+        if (reading->sensor_id != sensor->id || jm__intervals_hold(&part->extrapolated.time, reading->t_ns))
             continue;
         const double *row = jm__design_row(&design, reading->t_ns);
         add_reading(&all, row, reading->value, columns);
-        if (jm__windows_hold(&part->windows, reading->t_ns)) add_reading(&here, row, reading->value, columns);
+        if (jm__intervals_hold(&part->windows, reading->t_ns))
+            add_reading(&here, row, reading->value, columns);
     }
     for (size_t k = 0; status == JM_OK && k < columns; k++) {
         const clock_sums *told = here.seen[k] > 0 ? &here : &all;
@@ -412,18 +413,18 @@ static int64_t back_ns(const jm__dataset *d, const jm__board_part *part, const j
     return found_ns == INT64_MAX ? INT64_MAX : first_reading_ns(part, found_ns);
 }
 
-jm_status jm__lost_find(jm__board_part *part, const jm__dataset *d, const jm__windows *windows,
-                        const jm__windows *learn, jm_error *err)
+jm_status jm__lost_find(jm__board_part *part, const jm__dataset *d, const jm__intervals *windows,
+                        const jm__intervals *learn, jm_error *err)
 {
     bool fine = true;
     for (size_t i = 0; fine && i < d->event_count; i++) {
         const jm__event *event = &d->events[i];
         if (event->kind != JM_EVENT_BOARD_LOST || event->board_id != part->board->id) continue;
-        fine = jm__windows_add(&part->lost, last_reading_ns(part, event->t_ns), back_ns(d, part, event));
+        fine = jm__intervals_add(&part->lost, last_reading_ns(part, event->t_ns), back_ns(d, part, event));
     }
-    jm__windows_normalise(&part->lost);
-    fine = fine && jm__windows_add_all(&part->windows, windows) &&
-           jm__windows_subtract(&part->windows, &part->lost) && jm__windows_add_all(&part->learn, learn) &&
-           jm__windows_subtract(&part->learn, &part->lost);
+    jm__intervals_normalise(&part->lost);
+    fine = fine && jm__intervals_add_all(&part->windows, windows) &&
+           jm__intervals_subtract(&part->windows, &part->lost) &&
+           jm__intervals_add_all(&part->learn, learn) && jm__intervals_subtract(&part->learn, &part->lost);
     return fine ? JM_OK : jm__no_memory(err, "jm__lost_find");
 }

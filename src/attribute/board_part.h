@@ -12,12 +12,12 @@ typedef struct jm__board_part {
     bool wanted;
     bool counted; /* wanted, and its energy is part of the total: not that of a board upstream of others */
     const jm_board *board;
-    jm__windows lost;              /* time in which the board did not answer: nothing is known of it */
-    jm__windows learn;             /* the run, less that: what powers are learnt from */
-    jm__windows windows;           /* of the report, less that */
-    jm__windows steady;            /* those of them in which steps are steady */
-    jm__windows traced;            /* those of the report less what is told by steps (work/stood.h) */
-    jm__windows unknown;           /* nobody recorded what ran then: outside of `learn` */
+    jm__intervals lost;            /* time in which the board did not answer: nothing is known of it */
+    jm__intervals learn;           /* the run, less that: what powers are learnt from */
+    jm__intervals windows;         /* of the report, less that */
+    jm__intervals steady;          /* those of them in which steps are steady */
+    jm__intervals traced;          /* those of the report less what is told by steps (work/stood.h) */
+    jm__intervals unknown;         /* nobody recorded what ran then: outside of `learn` */
     jm__extrapolated extrapolated; /* what traced steps stand for */
     jm__board_work *work;          /* what it did; no columns if it is not fitted or not wanted */
     size_t first_column;           /* in the numbering over all boards */
@@ -81,7 +81,7 @@ jm_status jm__counted_prior(jm__prior *prior, jm__board_part *part, const jm__da
 
 /* Fills part->lost, and part->windows and part->learn with what that leaves of these; the part's readings are
  * there already. */
-jm_status jm__lost_find(jm__board_part *part, const jm__dataset *dataset, const jm__windows *windows,
-                        const jm__windows *learn, jm_error *err);
+jm_status jm__lost_find(jm__board_part *part, const jm__dataset *dataset, const jm__intervals *windows,
+                        const jm__intervals *learn, jm_error *err);
 
 #endif

@@ -161,7 +161,7 @@ const jm__dataset *jm__report_dataset(const jm_report *report)
     return report->attribution.dataset;
 }
 
-const jm__windows *jm__report_windows(const jm_report *report)
+const jm__intervals *jm__report_windows(const jm_report *report)
 {
     return &report->attribution.windows;
 }

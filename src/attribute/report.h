@@ -13,8 +13,8 @@ jm_status jm__report_from_dataset(jm_report **out, const jm__dataset *dataset,
 /* What the report is of; lives as long as the report (jm_report_create). */
 const jm__dataset *jm__report_dataset(const jm_report *report);
 
-/* The stretches of time that it is of: the run, or those of a phase. */
-const jm__windows *jm__report_windows(const jm_report *report);
+/* The intervals of time that it is of: the run, or those of a phase. */
+const jm__intervals *jm__report_windows(const jm_report *report);
 
 /* The span that a row of JM_BY_SPAN is, an index into the dataset's; JM__NO_SPAN (input/span_index.h) for
  * rows that are none. */

@@ -192,7 +192,7 @@ static bool counts_part(jm__strata *out, const jm__strata_wanted *w)
 #define NOWHERE SIZE_MAX
 
 typedef struct burst_key {
-    uint64_t process, stretch, kind;
+    uint64_t process, interval, kind;
 } burst_key;
 
 typedef struct stratum_key {
@@ -211,15 +211,15 @@ static bool add_to_burst(jm__strata *out, jm__map *numbers, size_t step_interval
 {
     jm__step_interval *now = &out->step_intervals.items[step_interval];
     int64_t end_ns = now->step_end_ns;
-    const jm__windows *on = &w->traced[now->process].on;
-    size_t stretch = jm__windows_first_after(on, now->start_ns + (end_ns - now->start_ns) / 2);
-    const burst_key key = {now->process, stretch, now->kind};
+    const jm__intervals *on = &w->traced[now->process].on;
+    size_t interval = jm__intervals_first_after(on, now->start_ns + (end_ns - now->start_ns) / 2);
+    const burst_key key = {now->process, interval, now->kind};
     const jm__map_value *known = jm__map_find(numbers, &key);
     size_t number = known != NULL ? (size_t)known->id : out->bursts.count;
     const jm__traced_burst fresh = {.process = now->process,
                                     .kind = now->kind,
                                     .loose_kind = out->loose_of.items[now->kind - 1],
-                                    .stretch = (uint32_t)stretch,
+                                    .interval = (uint32_t)interval,
                                     .span = now->span,
                                     .from_ns = now->start_ns,
                                     .slowed_s = NAN};
@@ -322,16 +322,18 @@ static double apart(const jm__span *a, const jm__span *b)
            fabs(log((a->tokens + 1.0) / (b->tokens + 1.0)));
 }
 
-/* Of the turns of one stretch that stand together on the shelf, that whose counts are nearest to the step's:
+/* Of the turns of one interval that stand together on the shelf, that whose counts are nearest to the step's:
  * they may be parts of a kind. */
 static uint32_t most_like(const shelf *on, size_t place, const jm__span *step, const jm__span *spans)
 {
     const jm__traced_burst *there = burst_at(on, place);
     uint32_t kind = kind_at(on, place), best = on->bursts[place];
     double least = INFINITY;
-    while (place > 0 && kind_at(on, place - 1) == kind && burst_at(on, place - 1)->stretch == there->stretch)
+    while (place > 0 && kind_at(on, place - 1) == kind &&
+           burst_at(on, place - 1)->interval == there->interval)
         place--;
-    for (; place < on->count && kind_at(on, place) == kind && burst_at(on, place)->stretch == there->stretch;
+    for (;
+         place < on->count && kind_at(on, place) == kind && burst_at(on, place)->interval == there->interval;
          place++) {
         double distance = apart(step, &spans[burst_at(on, place)->span]);
         if (distance < least) best = on->bursts[place];
@@ -376,10 +378,11 @@ static bool find_extrapolated(jm__strata *out, const jm__strata_wanted *w)
         for (size_t i = out->step_intervals_of[p]; fine && i < out->step_intervals_of[p + 1]; i++) {
             const jm__step_interval *step_interval = &out->step_intervals.items[i];
             if (step_interval->stratum != JM__NO_STRATUM)
-                fine = jm__windows_add(&out->extrapolated[p], step_interval->start_ns, step_interval->end_ns);
+                fine =
+                    jm__intervals_add(&out->extrapolated[p], step_interval->start_ns, step_interval->end_ns);
         }
-        jm__windows_normalise(&out->extrapolated[p]);
-        fine = fine && jm__windows_intersect(&out->extrapolated[p], &w->traced[p].steps);
+        jm__intervals_normalise(&out->extrapolated[p]);
+        fine = fine && jm__intervals_intersect(&out->extrapolated[p], &w->traced[p].steps);
     }
     return fine;
 }
@@ -388,15 +391,15 @@ static bool find_extrapolated(jm__strata *out, const jm__strata_wanted *w)
 static bool find_of_process(jm__strata *out, jm__map *others, const shelf shelves[2], size_t process,
                             const jm__strata_wanted *w)
 {
-    const jm__windows *steps = &w->traced[process].steps;
+    const jm__intervals *steps = &w->traced[process].steps;
     bool fine = true;
     size_t at = 0;
     for (size_t i = out->step_intervals_of[process]; fine && i < out->step_intervals_of[process + 1]; i++) {
         const jm__step_interval *step_interval = &out->step_intervals.items[i];
         if (jm__step_interval_strata(step_interval))
             out->items.items[step_interval->stratum].span = step_interval->span;
-        else if (!step_interval->traced &&
-                 jm__windows_next_overlap_ns(steps, &at, step_interval->start_ns, step_interval->end_ns) > 0)
+        else if (!step_interval->traced && jm__intervals_next_overlap_ns(steps, &at, step_interval->start_ns,
+                                                                         step_interval->end_ns) > 0)
             fine = find_stratum(out, others, shelves, i, w->spans->dataset->spans);
     }
     return fine;
@@ -583,11 +586,12 @@ static bool sort(jm__strata *out, size_t spans)
     return fine;
 }
 
-static bool is_traced(const jm__step_interval *step_interval, const jm__windows *on, size_t *at)
+static bool is_traced(const jm__step_interval *step_interval, const jm__intervals *on, size_t *at)
 {
     int64_t length_ns = step_interval->step_end_ns - step_interval->start_ns;
-    if (length_ns <= 0) return jm__windows_hold(on, step_interval->start_ns);
-    return (double)jm__windows_next_overlap_ns(on, at, step_interval->start_ns, step_interval->step_end_ns) >=
+    if (length_ns <= 0) return jm__intervals_hold(on, step_interval->start_ns);
+    return (double)jm__intervals_next_overlap_ns(on, at, step_interval->start_ns,
+                                                 step_interval->step_end_ns) >=
            traced_share * (double)length_ns;
 }
 
@@ -649,7 +653,7 @@ static bool step_intervals_find(jm__strata *out, const jm__strata_wanted *w)
 /* The first steps of a program are like no later one: kernels are compiled and tried out, buffers are made.
  * Where they were traced they stand for themselves. */
 
-/* A traced step of the first stretch in which its kind was traced. */
+/* A traced step of the first interval in which its kind was traced. */
 typedef struct first_step {
     uint32_t kind;
     size_t step_interval;
@@ -666,20 +670,20 @@ static int by_kind_then_time(const void *a, const void *b)
 
 static bool collect_warm(first_steps *all, const jm__strata *out, const jm__strata_wanted *w)
 {
-    jm__map stretch_of = {.key_size = sizeof(uint32_t)}; /* kinds are of one process each */
+    jm__map interval_of = {.key_size = sizeof(uint32_t)}; /* kinds are of one process each */
     bool fine = true;
     for (size_t i = 0; fine && i < out->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &out->step_intervals.items[i];
         if (!step_interval->traced) continue;
-        int64_t stretch =
-            (int64_t)jm__windows_first_after(&w->traced[step_interval->process].on, step_interval->start_ns);
-        const jm__map_value *known = jm__map_find(&stretch_of, &step_interval->kind);
-        if (known != NULL && known->id != stretch) continue;
+        int64_t interval = (int64_t)jm__intervals_first_after(&w->traced[step_interval->process].on,
+                                                              step_interval->start_ns);
+        const jm__map_value *known = jm__map_find(&interval_of, &step_interval->kind);
+        if (known != NULL && known->id != interval) continue;
         fine = (known != NULL ||
-                jm__map_put(&stretch_of, &step_interval->kind, (jm__map_value){.id = stretch})) &&
+                jm__map_put(&interval_of, &step_interval->kind, (jm__map_value){.id = interval})) &&
                jm__vec_push(all, ((first_step){step_interval->kind, i}));
     }
-    jm__map_free(&stretch_of);
+    jm__map_free(&interval_of);
     if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_kind_then_time);
     return fine;
 }
@@ -735,14 +739,14 @@ static void mark_recorded(jm__strata *out, const jm__dataset *d)
 }
 
 /* Does its time tell of its kind, traced or not? */
-static bool counts(const jm__strata *out, const jm__step_interval *step_interval, const jm__windows *steps,
+static bool counts(const jm__strata *out, const jm__step_interval *step_interval, const jm__intervals *steps,
                    size_t *at)
 {
     int64_t end_ns = step_interval->step_end_ns;
     if (step_interval->stratum >= out->bursts.count || step_interval->warm_up) return false;
     if (step_interval->traced) return true;
     return !step_interval->recorded &&
-           jm__windows_next_overlap_ns(steps, at, step_interval->start_ns, end_ns) >=
+           jm__intervals_next_overlap_ns(steps, at, step_interval->start_ns, end_ns) >=
                end_ns - step_interval->start_ns;
 }
 
@@ -868,24 +872,24 @@ static bool slowed_find(jm__strata *out, const jm__strata_wanted *w)
 }
 
 /* Of a kind that was traced in one turn alone, nobody has seen what drifts. The times of the steps are known,
- * though, and a layer is taken to change as much as they do, from one stretch as long as a turn to the next.
+ * though, and a layer is taken to change as much as they do, from one interval as long as a turn to the next.
  */
 
-/* Steps of a stretch at least: fewer differ by chance. */
-enum { LEAST_SINGLE_BURST = 4, LEAST_STRETCHES = 3 };
+/* Steps of an interval at least: fewer differ by chance. */
+enum { LEAST_SINGLE_BURST = 4, LEAST_INTERVALS = 3 };
 
 /* Layers may differ where the steps do not. A choice: what most programs' layers vary by from minute to
  * minute; of a single traced step, what one step may differ from the next by. */
 static const double least_u = 0.01, single_u = 0.1;
 
-/* Means of stretches while steps pass by (Welford's sums). */
-typedef struct stretches {
+/* Means of intervals while steps pass by (Welford's sums). */
+typedef struct intervals {
     double sum_s;
     size_t steps;
     double count, mean, square;
-} stretches;
+} intervals;
 
-static void add(stretches *s, double seconds, size_t steps)
+static void add(intervals *s, double seconds, size_t steps)
 {
     s->sum_s += seconds;
     if (++s->steps < steps) return;
@@ -897,10 +901,10 @@ static void add(stretches *s, double seconds, size_t steps)
     s->steps = 0;
 }
 
-static double relative_u(const stretches *s, const jm__traced_burst *burst)
+static double relative_u(const intervals *s, const jm__traced_burst *burst)
 {
     double least = burst->step_intervals > 1 ? least_u : single_u;
-    if (s->count < LEAST_STRETCHES || !(s->mean > 0)) return fmax(least, single_u);
+    if (s->count < LEAST_INTERVALS || !(s->mean > 0)) return fmax(least, single_u);
     return fmax(least, sqrt(s->square / (s->count - 1)) / s->mean);
 }
 
@@ -914,7 +918,7 @@ static bool is_alone(const jm__strata *out, size_t burst)
 
 bool jm__single_burst_find(jm__strata *out)
 {
-    stretches *of = calloc(out->bursts.count + 1, sizeof *of);
+    intervals *of = calloc(out->bursts.count + 1, sizeof *of);
     bool fine = of != NULL;
     for (size_t i = 0; fine && i < out->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &out->step_intervals.items[i];

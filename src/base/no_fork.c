@@ -84,7 +84,7 @@ static void make_condition(void)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Who forks may be in a stretch itself (a callback of that library): it goes on in the child. */
+/* Who forks may be in an interval itself (a callback of that library): it goes on in the child. */
 static unsigned own(void)
 {
     return depth > 0;

@@ -310,7 +310,7 @@ void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double wa
 
 /* ---- The folder, and the handler that may remove it: so what it needs stands here beforehand. */
 
-/* What a recorder keeps beside its file (format/claim.c). */
+/* What a recorder keeps beside its file (format/file_lock.c). */
 static const char *const beside[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
 enum { BESIDE = sizeof beside / sizeof *beside };
 

@@ -92,11 +92,11 @@ static void doctor_counters(jm__findings *findings, const jm_inventory *inventor
 {
     size_t count = 0;
     trial *trials = calloc(BOARDS_MAX, sizeof *trials);
-    jm__counter_way way = {0};
+    jm__counter_launch way = {0};
     for (size_t i = 0; trials != NULL && i < jm_inventory_board_count(inventory) && count < BOARDS_MAX; i++) {
         const jm_board *board = jm_inventory_board(inventory, i);
         if (!jm__counter_board_has_them(board)) continue;
-        if (count == 0) jm__counter_way_find(&way, NULL, board->simulated ? sim : NULL, NULL);
+        if (count == 0) jm__counter_launch_find(&way, NULL, board->simulated ? sim : NULL, NULL);
         trials[count].board = board;
         jm__counter_helper_start(&trials[count++].helper, &way, "try", board);
     }
@@ -107,7 +107,7 @@ static void doctor_counters(jm__findings *findings, const jm_inventory *inventor
         note(findings, &trials[i], count == 1);
         jm__counter_helper_end(&trials[i].helper, jm__now_ns() + JM_NS_PER_S / 5);
     }
-    jm__counter_way_free(&way);
+    jm__counter_launch_free(&way);
     free(trials);
 }
 

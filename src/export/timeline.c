@@ -121,7 +121,7 @@ static int64_t unix_offset(const jm_recording *recording)
 }
 
 /* `wanted`: its readings alone; NULL: everything. */
-static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__stretch_wanted *wanted,
+static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__fit_interval_wanted *wanted,
                       jm_error *err)
 {
     if (wanted != NULL) JM_TRY(jm__dataset_load_readings(&t->dataset, recording, wanted, err));
@@ -133,7 +133,7 @@ static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__stretch
     return tell_spans(t, err);
 }
 
-static jm_status create(jm_timeline **out, jm_recording *recording, const jm__stretch_wanted *wanted,
+static jm_status create(jm_timeline **out, jm_recording *recording, const jm__fit_interval_wanted *wanted,
                         jm_error *err)
 {
     *out = NULL;
@@ -152,8 +152,8 @@ jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_erro
     return create(out, recording, NULL, err);
 }
 
-static jm_status create_stretch(jm_timeline **out, jm_recording *recording, const jm__stretch_wanted *wanted,
-                                jm_error *err)
+static jm_status create_interval(jm_timeline **out, jm_recording *recording,
+                                 const jm__fit_interval_wanted *wanted, jm_error *err)
 {
     *out = NULL;
     if (wanted->to_ns < wanted->from_ns)
@@ -164,16 +164,16 @@ static jm_status create_stretch(jm_timeline **out, jm_recording *recording, cons
 jm_status jm_timeline_create_spans(jm_timeline **out, jm_recording *recording, jm_span_kind kind,
                                    const char *name, int64_t from_ns, int64_t to_ns, jm_error *err)
 {
-    const jm__stretch_wanted wanted = {
+    const jm__fit_interval_wanted wanted = {
         .from_ns = from_ns, .to_ns = to_ns, .spans = true, .kind = kind, .name = name};
-    return create_stretch(out, recording, &wanted, err);
+    return create_interval(out, recording, &wanted, err);
 }
 
 jm_status jm_timeline_create_readings(jm_timeline **out, jm_recording *recording, int64_t from_ns,
                                       int64_t to_ns, jm_error *err)
 {
-    const jm__stretch_wanted wanted = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
-    return create_stretch(out, recording, &wanted, err);
+    const jm__fit_interval_wanted wanted = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
+    return create_interval(out, recording, &wanted, err);
 }
 
 void jm_timeline_free(jm_timeline *timeline)

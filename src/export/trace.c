@@ -131,9 +131,9 @@ static bool is_whole_run(const walk *w)
 /* In part, at least. */
 static bool is_in_time(const walk *w, int64_t start_ns, int64_t end_ns)
 {
-    const jm__windows *windows = jm__report_windows(w->report);
-    return is_whole_run(w) || jm__windows_hold(windows, start_ns) ||
-           jm__windows_overlap_ns(windows, start_ns, end_ns) > 0;
+    const jm__intervals *windows = jm__report_windows(w->report);
+    return is_whole_run(w) || jm__intervals_hold(windows, start_ns) ||
+           jm__intervals_overlap_ns(windows, start_ns, end_ns) > 0;
 }
 
 /* ---- programs and boards */

@@ -347,11 +347,11 @@ typedef struct process_chunk {
     said_level *level;
 } process_chunk;
 
-typedef struct stretch {
+typedef struct interval {
     int64_t from_ns, to_ns;
-} stretch;
+} interval;
 
-typedef JM_VEC(stretch) stretches;
+typedef JM_VEC(interval) intervals;
 
 /* ---- kernels and spans of a chunk: who there is */
 
@@ -371,7 +371,7 @@ static bool is_traced(const condenser *c, int64_t said)
 }
 
 /* The time in the chunk in which it was traced, as its own marks tell. */
-static int find_traced(const process_chunk *p, stretches *traced)
+static int find_traced(const process_chunk *p, intervals *traced)
 {
     const condenser *c = p->owner;
     static const char sql[] =
@@ -384,21 +384,21 @@ static int find_traced(const process_chunk *p, stretches *traced)
     int64_t since_ns = p->chunk->from_ns, said = p->level->said;
     bool fine = true;
     while (rc == SQLITE_OK && (rc = sqlite3_step(marks)) == SQLITE_ROW) {
-        stretch until = {since_ns, sqlite3_column_int64(marks, 0)};
+        interval until = {since_ns, sqlite3_column_int64(marks, 0)};
         if (is_traced(c, said)) fine = fine && jm__vec_push(traced, until);
         since_ns = until.to_ns;
         said = sqlite3_column_int64(marks, 1);
         rc = SQLITE_OK;
     }
     sqlite3_finalize(marks);
-    stretch rest = {since_ns, p->chunk->to_ns};
+    interval rest = {since_ns, p->chunk->to_ns};
     if (is_traced(c, said)) fine = fine && jm__vec_push(traced, rest);
     p->level->said = said;
     return !fine ? SQLITE_NOMEM : rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* In the order of time: steps, and where it told none batches. */
-static int find_steps(const process_chunk *p, stretches *steps)
+static int find_steps(const process_chunk *p, intervals *steps)
 {
     static const jm_span_kind kinds[] = {JM_SPAN_STEP, JM_SPAN_BATCH};
     int rc = SQLITE_OK;
@@ -411,7 +411,7 @@ static int find_steps(const process_chunk *p, stretches *steps)
         sqlite3_stmt *spans;
         rc = prepare(p->owner->in.db, &spans, sql, 6, values);
         while (rc == SQLITE_OK && (rc = sqlite3_step(spans)) == SQLITE_ROW) {
-            stretch step = {sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1)};
+            interval step = {sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1)};
             rc = jm__vec_push(steps, step) ? SQLITE_OK : SQLITE_NOMEM;
         }
         sqlite3_finalize(spans);
@@ -420,7 +420,7 @@ static int find_steps(const process_chunk *p, stretches *steps)
     return rc;
 }
 
-static bool holds(const stretches *traced, const stretch *step)
+static bool holds(const intervals *traced, const interval *step)
 {
     for (size_t i = 0; i < traced->count; i++)
         if (traced->items[i].from_ns <= step->from_ns && step->to_ns <= traced->items[i].to_ns) return true;
@@ -428,11 +428,11 @@ static bool holds(const stretches *traced, const stretch *step)
 }
 
 /* The traced step nearest to the middle of the chunk: in none of its ends it would follow on what is gone. */
-static bool choose(const process_chunk *p, const stretches *traced, const stretches *steps, kept_step *kept)
+static bool choose(const process_chunk *p, const intervals *traced, const intervals *steps, kept_step *kept)
 {
     int64_t middle_ns = p->chunk->from_ns + JM_CHUNK_NS / 2, best_ns = INT64_MAX;
     for (size_t i = 1; i < steps->count; i++) {
-        const stretch *step = &steps->items[i];
+        const interval *step = &steps->items[i];
         int64_t off_ns = step->from_ns < middle_ns ? middle_ns - step->from_ns : step->from_ns - middle_ns;
         if (off_ns >= best_ns || !holds(traced, step)) continue;
         best_ns = off_ns;
@@ -541,7 +541,7 @@ static int put_marks(const process_chunk *p, int64_t level, const kept_step *kep
 static int condense_process(const process_chunk *p, bool keeps)
 {
     condenser *c = p->owner;
-    stretches traced = {0}, steps = {0};
+    intervals traced = {0}, steps = {0};
     kept_step kept;
     int rc = find_traced(p, &traced);
     if (rc == SQLITE_OK) rc = find_steps(p, &steps);

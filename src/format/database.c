@@ -208,7 +208,7 @@ struct jm__guard {
 
 typedef int open_call(const char *path, int flags, int mode);
 
-/* Only in a stretch without a fork: a child finds it free, and SQLite's `open` in its place. */
+/* Only in an interval without a fork: a child finds it free, and SQLite's `open` in its place. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static JM_VEC(jm__guard *) guards;
 static open_call *real_open;
@@ -421,7 +421,7 @@ static void let_forks_pass(sqlite3 *db)
     sqlite3_progress_handler(db, PASS_STEPS, let_fork_pass, NULL);
 }
 
-/* How SQLite uses a file of a recording that is written: as it would, but out of the stretch without a fork
+/* How SQLite uses a file of a recording that is written: as it would, but out of the interval without a fork
  * while it waits for the disk. No lock of SQLite's is held around these calls but those of the connection. */
 typedef struct written_file {
     sqlite3_io_methods methods; /* first: SQLite knows this struct by it */

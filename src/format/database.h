@@ -11,7 +11,7 @@
 
 #define JM_PAGE_BYTES 4096u /* of a new recording */
 
-/* SQLite has locks of all threads, which a forked child must find free: whoever calls it is in a stretch
+/* SQLite has locks of all threads, which a forked child must find free: whoever calls it is in an interval
  * without a fork (base/no_fork.h). The functions here see to that themselves. A connection that they open
  * lets a fork pass now and then while a statement runs, as it waits for others, and, where it writes, for the
  * disk.

@@ -1,5 +1,5 @@
 /* A recording into memory: every table, sorted by time; kernels and hardware counters as they pass by; of a
- * stretch of time its readings or spans alone. */
+ * interval of time its readings or spans alone. */
 #include "format/dataset.h"
 
 #include "base/clock.h"
@@ -202,7 +202,7 @@ static jm_status each_counter_block(void *context, jm__counter_taker take, void 
     return status;
 }
 
-/* ---- a stretch of time, without a walk through all that a long run has: rows of a run stand nearly in the
+/* ---- an interval of time, without a walk through all that a long run has: rows of a run stand nearly in the
  * order of their stamps, and the first is searched for by halves */
 
 /* How far a stamp may lie before those of rows above it: rings bring in the last seconds. A choice, with
@@ -255,9 +255,9 @@ static jm_status find_first(jm_recording *recording, sqlite3 *db, const timed_ta
     return JM_OK;
 }
 
-static jm_status take_stretch(const jm_recording *recording, sqlite3 *db, const timed_table *of,
-                              sqlite3_stmt *statement, const jm__stretch_wanted *wanted, jm__row_taker take,
-                              void *context, jm_error *err)
+static jm_status take_interval(const jm_recording *recording, sqlite3 *db, const timed_table *of,
+                               sqlite3_stmt *statement, const jm__fit_interval_wanted *wanted,
+                               jm__row_taker take, void *context, jm_error *err)
 {
     int rc;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -273,8 +273,9 @@ static jm_status take_stretch(const jm_recording *recording, sqlite3 *db, const 
     return jm__database_fail(err, db, rc, "sqlite3_step", jm__recording_path(recording));
 }
 
-static jm_status stretch(jm_recording *recording, sqlite3 *db, const timed_table *of, const char *condition,
-                         const jm__stretch_wanted *wanted, jm__row_taker take, void *context, jm_error *err)
+static jm_status interval(jm_recording *recording, sqlite3 *db, const timed_table *of, const char *condition,
+                          const jm__fit_interval_wanted *wanted, jm__row_taker take, void *context,
+                          jm_error *err)
 {
     char tail[200];
     size_t before;
@@ -282,7 +283,7 @@ static jm_status stretch(jm_recording *recording, sqlite3 *db, const timed_table
     JM_TRY(find_first(recording, db, of, wanted->from_ns, &before, err));
     snprintf(tail, sizeof tail, "WHERE rowid > %zu %s ORDER BY rowid", before, condition);
     JM_TRY(jm__recording_select(recording, db, of->table, tail, &statement, err));
-    jm_status status = take_stretch(recording, db, of, statement, wanted, take, context, err);
+    jm_status status = take_interval(recording, db, of, statement, wanted, take, context, err);
     sqlite3_finalize(statement);
     return status;
 }
@@ -430,7 +431,7 @@ static void show(loading *l)
 }
 
 static jm_status load_readings(loading *l, jm_recording *recording, sqlite3 *db,
-                               const jm__stretch_wanted *wanted, jm_error *err)
+                               const jm__fit_interval_wanted *wanted, jm_error *err)
 {
     char sensors[128] = "";
     if (!wanted->all_sensors)
@@ -442,7 +443,7 @@ static jm_status load_readings(loading *l, jm_recording *recording, sqlite3 *db,
         if (taken->for_readings)
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
         else if (taken->table == JM_TABLE_READINGS)
-            JM_TRY(stretch(recording, db, &timed_readings, sensors, wanted, taken->take, &l->rows, err));
+            JM_TRY(interval(recording, db, &timed_readings, sensors, wanted, taken->take, &l->rows, err));
     }
     return JM_OK;
 }
@@ -455,7 +456,7 @@ static bool is_of_spans(jm__table_id table)
 
 typedef struct span_filter {
     loading *loading;
-    const jm__stretch_wanted *wanted;
+    const jm__fit_interval_wanted *wanted;
     jm__row_taker take;
 } span_filter;
 
@@ -464,7 +465,7 @@ static bool take_wanted_span(void *context, const void *row)
 {
     const span_filter *f = context;
     loading *l = f->loading;
-    const jm__stretch_wanted *w = f->wanted;
+    const jm__fit_interval_wanted *w = f->wanted;
     size_t before = l->rows.spans.count;
     if (!f->take(&l->rows, row)) return false;
     if (l->rows.spans.count == before) return true;
@@ -497,7 +498,7 @@ static jm_status find_gone(loading *l, const jm_recording *recording, jm_error *
 }
 
 /* Marks are few. */
-static void keep_wanted_marks(loading *l, const jm__stretch_wanted *wanted)
+static void keep_wanted_marks(loading *l, const jm__fit_interval_wanted *wanted)
 {
     size_t kept = 0;
     for (size_t i = 0; wanted->kind == JM_SPAN_NONE && i < l->rows.marks.count; i++) {
@@ -518,7 +519,7 @@ static bool any_is_open(const loading *l)
 
 /* Marks also tell of an open span when its process ended. */
 static jm_status load_spans(loading *l, jm_recording *recording, sqlite3 *db,
-                            const jm__stretch_wanted *wanted, jm_error *err)
+                            const jm__fit_interval_wanted *wanted, jm_error *err)
 {
     for (size_t i = 0; i < jm__taken_table_count; i++) {
         const jm__taken_table *taken = &jm__taken_tables[i];
@@ -526,7 +527,7 @@ static jm_status load_spans(loading *l, jm_recording *recording, sqlite3 *db,
         if (is_of_spans(taken->table))
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
         else if (taken->table == JM_TABLE_SPANS)
-            JM_TRY(stretch(recording, db, &timed_spans, "", wanted, take_wanted_span, &filter, err));
+            JM_TRY(interval(recording, db, &timed_spans, "", wanted, take_wanted_span, &filter, err));
         else if (taken->table == JM_TABLE_MARKS && (wanted->kind == JM_SPAN_NONE || any_is_open(l)))
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
     }
@@ -545,7 +546,7 @@ static jm_status load_tables(loading *l, jm_recording *recording, sqlite3 *db, j
 }
 
 /* `wanted`: readings of this time; NULL: everything. */
-static jm_status load(jm__dataset **out, jm_recording *recording, const jm__stretch_wanted *wanted,
+static jm_status load(jm__dataset **out, jm_recording *recording, const jm__fit_interval_wanted *wanted,
                       jm_error *err)
 {
     loading *l = calloc(1, sizeof *l);
@@ -591,7 +592,7 @@ jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error 
 }
 
 jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
-                                    const jm__stretch_wanted *wanted, jm_error *err)
+                                    const jm__fit_interval_wanted *wanted, jm_error *err)
 {
     return load(out, recording, wanted, err);
 }

@@ -4,8 +4,8 @@
 #include "base/no_fork.h"
 #include "base/plain.h"
 #include "base/vec.h"
-#include "format/claim.h"
 #include "format/copy.h"
+#include "format/file_lock.h"
 #include "format/recover.h"
 #include "format/row.h"
 
@@ -185,7 +185,7 @@ static const char *path_in_use(const jm_recording *recording)
  * that it does not have, and wait for those that nobody gives back. So it reads another file. */
 static jm_status leave_to_parent(const jm_recording *recording, jm__copy **copy, jm_error *err)
 {
-    if (recording->copy != NULL || !jm__written_by_forebear(recording->path)) return JM_OK;
+    if (recording->copy != NULL || !jm__liveness_by_forebear(recording->path)) return JM_OK;
     unsigned depth = jm__no_fork_leave();
     jm_status status = jm__copy_create(copy, recording->path, err);
     jm__no_fork_return(depth);
@@ -302,8 +302,8 @@ static double seconds_until(const jm_recording *recording, const char *key)
 static bool is_written(const jm_recording *recording)
 {
     if (jm_recording_meta(recording, "closed") != NULL) return false;
-    return jm__written_goes_on(recording->path, jm_recording_meta(recording, "recorder_pid"),
-                               jm_recording_meta(recording, "recorder_start_ticks"));
+    return jm__liveness_goes_on(recording->path, jm_recording_meta(recording, "recorder_pid"),
+                                jm_recording_meta(recording, "recorder_start_ticks"));
 }
 
 /* A recording without its end mark: its recorder is still at work, or it was killed. */
@@ -455,7 +455,7 @@ static jm_status begin(jm_recording *recording, sqlite3 **db, jm_error *err)
     return status;
 }
 
-/* The writer's lock first: who is in a stretch without a fork waits for none. */
+/* The writer's lock first: who is in an interval without a fork waits for none. */
 static void take(const jm_recording *recording)
 {
     if (recording->shared != NULL) pthread_mutex_lock(recording->lock);

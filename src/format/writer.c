@@ -7,7 +7,7 @@
 #include "base/plain.h"
 #include "base/utf8.h"
 #include "format/batch.h"
-#include "format/claim.h"
+#include "format/file_lock.h"
 #include "format/recording.h"
 #include "format/row.h"
 #include "format/rows/span_kind.h"
@@ -39,7 +39,7 @@
 /* Rows that are numbered here stay in memory: few, and their numbers must outlive a failed commit. */
 struct jm__writer {
     sqlite3 *db;
-    jm__claim claim;
+    jm__file_lock file_lock;
     const char *path; /* the claim's; NULL: in memory */
     jm__guard *guard;
     jm__inserter inserter;
@@ -159,8 +159,8 @@ static jm_status write_first_rows(jm__writer *writer, jm_recording *from, jm_err
 static jm_status open_file(jm__writer *writer, const char *path, bool overwrite, jm_error *err)
 {
     if (path != NULL) {
-        JM_TRY(jm__claim_make(&writer->claim, path, overwrite, err));
-        writer->path = writer->claim.path;
+        JM_TRY(jm__file_lock_make(&writer->file_lock, path, overwrite, err));
+        writer->path = writer->file_lock.path;
         if ((writer->guard = jm__guard_create(path)) == NULL) return jm__no_memory(err, "jm__writer_create");
     }
     JM_TRY(jm__database_create(&writer->db, path, JM_RECORDING_VERSION, err));
@@ -729,14 +729,14 @@ static void free_writer(jm__writer *writer)
 
 void jm__writer_keep(jm__writer *writer)
 {
-    jm__claim_keep(&writer->claim);
+    jm__file_lock_keep(&writer->file_lock);
 }
 
 void jm__writer_discard(jm__writer *writer)
 {
     if (writer == NULL) return;
     close_database(writer); /* before the files move: SQLite looks for its journal by name */
-    jm__claim_undo(&writer->claim);
+    jm__file_lock_undo(&writer->file_lock);
     free_writer(writer);
 }
 
@@ -753,11 +753,11 @@ jm_status jm__writer_close(jm__writer *writer, jm_error *err)
     } else if (writer->path != NULL) {
         status = leave_one_file(writer, err);
     }
-    if (cause.status == JM_OK && writer->path != NULL && !jm__claim_is_there(&writer->claim))
+    if (cause.status == JM_OK && writer->path != NULL && !jm__file_lock_is_there(&writer->file_lock))
         status = fail_gone(writer, err);
     jm__writer_keep(writer);
     close_database(writer);
-    jm__claim_free(&writer->claim);
+    jm__file_lock_free(&writer->file_lock);
     free_writer(writer);
     return status;
 }

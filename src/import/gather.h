@@ -22,7 +22,7 @@ jm_status jm__texts_number(jm__texts *t, const char *text, size_t *number, jm_er
 const char *jm__texts_at(const jm__texts *t, size_t number);
 void jm__texts_free(jm__texts *t);
 
-/* One stretch of a part: its rows stand together in the file. */
+/* One interval of a part: its rows stand together in the file. */
 typedef struct jm__occurrence {
     size_t part;
     int64_t start_ns, end_ns;
@@ -109,7 +109,7 @@ jm_status jm__import_add_to_part(jm__import *im, size_t *open, size_t part, int6
                                  jm_error *err);
 
 /* From now on the part is a window of that phase; then its rows in the order of files need not be its
- * stretches of time, and add none of these. */
+ * intervals of time, and add none of these. */
 jm_status jm__import_put_in_phase(jm__import *im, size_t part, size_t phase, jm_error *err);
 size_t jm__import_phase_of(const jm__import *im, size_t part);
 

@@ -72,7 +72,7 @@ static jm_status check_options(const jm_import_options *options, jm_error *err)
     return jm__fail(err, JM_USAGE, 0, "jm_recording_import", "there is no file to import");
 }
 
-/* ---- which stretches of time each part of a program had */
+/* ---- which intervals of time each part of a program had */
 
 static int by_part_and_start(const void *a, const void *b)
 {

@@ -2,8 +2,8 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "format/claim.h"
 #include "format/dataset.h"
+#include "format/file_lock.h"
 #include "format/recording.h"
 #include "import/counters.h"
 #include <joulemap/import.h>
@@ -34,7 +34,7 @@ static jm_status check_options(const jm_counters_options *options, jm_error *err
 static jm_status check_finished(const char *path, jm_error *err)
 {
     char command[80];
-    int64_t writer = jm__written_by(path, command, sizeof command);
+    int64_t writer = jm__liveness_by(path, command, sizeof command);
     if (writer == 0) return JM_OK;
     jm_status status =
         jm__fail(err, JM_BUSY, writer, call, "%s is still being recorded, by process %" PRId64, path, writer);

@@ -19,7 +19,7 @@ struct jm_report {
     size_t essential_notes;            /* the first so many */
     const struct jm__dataset *dataset; /* of the inside, attribute/report.h */
     const size_t *spans;
-    jm__windows windows;
+    jm__intervals windows;
 };
 
 /* A row of these values; fields that a row has besides stay 0. */

@@ -19,14 +19,14 @@ typedef struct part {
     double memory_ms, compute_ms; /* at full clock */
 } part;
 
-typedef struct law {
+typedef struct response {
     const char *name;
     double host_ms;
     part parts[2];
-} law;
+} response;
 
 /* Watts of the types on the h200: Linear 520, MultiheadAttention 455, RMSNorm 290, Embedding 230. */
-static const law laws[] = {
+static const response responses[] = {
     {"compute", 1, {{"prefill", "net.matmul", "Linear", 4, 30}}},
     {"memory", 1, {{"decode", "net.attend", "MultiheadAttention", 30, 15}}},
     {"mixed",
@@ -81,13 +81,13 @@ static jm_span_id begin_step(const char *range, bool unmarked)
 
 int main(int argc, char **argv)
 {
-    const law *of = NULL;
+    const response *of = NULL;
     const char *range = NULL;
     bool phases = false, unmarked = false;
     long crash = -1;
     double spread = 0;
-    for (size_t i = 0; argc > 2 && i < sizeof laws / sizeof *laws; i++)
-        if (strcmp(laws[i].name, argv[1]) == 0) of = &laws[i];
+    for (size_t i = 0; argc > 2 && i < sizeof responses / sizeof *responses; i++)
+        if (strcmp(responses[i].name, argv[1]) == 0) of = &responses[i];
     for (int i = 3; i < argc; i++) {
         phases |= strcmp(argv[i], "phases") == 0;
         unmarked |= strcmp(argv[i], "unmarked") == 0;

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/search.h"
 #include "base/status.h"
-#include "calibrate/lesson.h"
+#include "calibrate/training_set.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@
 enum { JM__NOT_OF_SUITE };
 
 typedef struct jm__gaps {
-    jm__windows known; /* the phase, and what rest was recorded: there it is known what ran */
-    jm__tally tally;   /* of that time */
+    jm__intervals known; /* the phase, and what rest was recorded: there it is known what ran */
+    jm__tally tally;     /* of that time */
     jm__pieces pieces;
     uint32_t *column_of;  /* [codes of pieces] */
     double *seconds;      /* [columns], of `known` */
@@ -41,23 +41,23 @@ enum { KERNELS_MAX = 8 << 20 };
 /* The longest memory of a sensor: the average over a second, several times over. */
 static const int64_t memory_ns = 5 * JM_NS_PER_S;
 
-static jm_status find_known(jm__windows *known, const jm__lesson *l, jm_error *err)
+static jm_status find_known(jm__intervals *known, const jm__training_set *l, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
-    bool fine = jm__windows_add_all(known, &l->phase);
+    bool fine = jm__intervals_add_all(known, &l->phase);
     for (size_t i = 0; fine && i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind == JM_SPAN_PHASE && strcmp(jm__dataset_text(d, span->name_id), rest_phase) == 0)
-            fine = jm__windows_add(known, span->start_ns, jm__span_end_ns(d, span));
+            fine = jm__intervals_add(known, span->start_ns, jm__span_end_ns(d, span));
     }
-    jm__windows_normalise(known);
+    jm__intervals_normalise(known);
     return fine ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
 /* What lives while kernels pass. */
 typedef struct finding {
     const jm__gaps *gaps;
-    const jm__lesson *lesson;
+    const jm__training_set *training_set;
     jm__items items; /* class_index: a column */
     bool *traced;    /* [bursts]: a kernel was seen in it */
     bool too_many;
@@ -71,7 +71,7 @@ static bool add(finding *f, int64_t start_ns, int64_t end_ns, size_t column)
 }
 
 /* The burst that it begins in; their count if there is none. */
-static size_t burst_of(const jm__lesson *l, int64_t t_ns)
+static size_t burst_of(const jm__training_set *l, int64_t t_ns)
 {
     const jm__burst *bursts = l->bursts.items;
     size_t at;
@@ -82,14 +82,14 @@ static size_t burst_of(const jm__lesson *l, int64_t t_ns)
 static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
     finding *f = taker;
-    if (!jm__lesson_has_kernel(f->lesson, kernel)) return JM_OK;
-    if (!jm__windows_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
+    if (!jm__training_set_has_kernel(f->training_set, kernel)) return JM_OK;
+    if (!jm__intervals_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
     f->too_many = f->too_many || f->items.count == KERNELS_MAX;
     if (f->too_many) return JM_OK;
-    size_t burst = burst_of(f->lesson, kernel->start_ns), column = JM__NOT_OF_SUITE;
-    if (burst < f->lesson->bursts.count) {
+    size_t burst = burst_of(f->training_set, kernel->start_ns), column = JM__NOT_OF_SUITE;
+    if (burst < f->training_set->bursts.count) {
         f->traced[burst] = true;
-        column += 1 + f->lesson->bursts.items[burst].kernel;
+        column += 1 + f->training_set->bursts.items[burst].kernel;
     }
     int64_t end_ns = kernel->end_ns > kernel->start_ns ? kernel->end_ns : kernel->start_ns;
     return add(f, kernel->start_ns, end_ns, column) ? JM_OK : jm__no_memory(err, "jm_model_learn");
@@ -98,8 +98,8 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
 static bool add_bursts(finding *f)
 {
     bool fine = true;
-    for (size_t i = 0; fine && i < f->lesson->bursts.count; i++) {
-        const jm__burst *burst = &f->lesson->bursts.items[i];
+    for (size_t i = 0; fine && i < f->training_set->bursts.count; i++) {
+        const jm__burst *burst = &f->training_set->bursts.items[i];
         if (!f->traced[i])
             fine = add(f, burst->start_ns, burst->end_ns, JM__NOT_OF_SUITE + 1 + burst->kernel);
     }
@@ -108,7 +108,7 @@ static bool add_bursts(finding *f)
 
 static bool add_unknown(finding *f)
 {
-    const jm__windows *known = &f->gaps->known;
+    const jm__intervals *known = &f->gaps->known;
     int64_t now_ns = known->items[0].from_ns - memory_ns;
     bool fine = true;
     for (size_t i = 0; fine && i < known->count; i++) {
@@ -120,8 +120,8 @@ static bool add_unknown(finding *f)
 
 static jm_status find_items(finding *f, jm_error *err)
 {
-    const jm__kernel_source *kernels = &f->lesson->dataset->kernels;
-    f->traced = calloc(f->lesson->bursts.count + 1, sizeof *f->traced);
+    const jm__kernel_source *kernels = &f->training_set->dataset->kernels;
+    f->traced = calloc(f->training_set->bursts.count + 1, sizeof *f->traced);
     if (f->traced == NULL) return jm__no_memory(err, "jm_model_learn");
     if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, false, take_kernel, f, err));
     if (!add_bursts(f) || !add_unknown(f)) return jm__no_memory(err, "jm_model_learn");
@@ -167,11 +167,11 @@ static jm_status find_columns(jm__gaps *g, jm_error *err)
 
 /* Work is what kernels were seen of on the board, and bursts that none was seen in (none was traced, or the
  * board is simulated); what is outside of `known` is work that nobody knows. To be freed in any case. */
-static jm_status gaps_find(jm__gaps *g, const jm__lesson *l, jm_error *err)
+static jm_status gaps_find(jm__gaps *g, const jm__training_set *l, jm_error *err)
 {
     *g = (jm__gaps){.pieces = {.file = -1}, .class_columns = 1 + l->kernels.count};
     g->columns = g->class_columns + JM_IDLE_STATES;
-    finding f = {.gaps = g, .lesson = l};
+    finding f = {.gaps = g, .training_set = l};
     jm_status status = find_known(&g->known, l, err);
     if (status == JM_OK) status = find_items(&f, err);
     g->too_many = f.too_many;
@@ -191,13 +191,13 @@ static void gaps_free(jm__gaps *g)
     *g = (jm__gaps){.pieces = {.file = -1}};
 }
 
-/* ---- Readings at rest, each less the mean of its stretch: a board that cooled in between is no noise */
+/* ---- Readings at rest, each less the mean of its interval: a board that cooled in between is no noise */
 
 /* Of a reading's weight, what may lie in anything else: of 1000 W, a watt. */
 static const double awake_most = 1e-3;
 
-static jm_status choose(jm__reading_list *out, const jm__lesson *l, jm__gaps *gaps, jm__response response,
-                        jm_error *err)
+static jm_status choose(jm__reading_list *out, const jm__training_set *l, jm__gaps *gaps,
+                        jm__response response, jm_error *err)
 {
     jm__design design = {0};
     size_t rest = gaps->class_columns + JM_IDLE_LONG;
@@ -205,7 +205,7 @@ static jm_status choose(jm__reading_list *out, const jm__lesson *l, jm__gaps *ga
     if (status == JM_OK) jm__design_start(&design, response);
     for (size_t i = 0; status == JM_OK && i < l->recorded_count; i++) {
         jm_reading reading = l->recorded[i];
-        if (!jm__windows_hold(&gaps->known, reading.t_ns) || !isfinite(reading.value)) continue;
+        if (!jm__intervals_hold(&gaps->known, reading.t_ns) || !isfinite(reading.value)) continue;
         if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
         if (jm__design_row(&design, reading.t_ns)[rest] < 1 - awake_most) continue;
         if (!jm__vec_push(out, reading)) status = jm__no_memory(err, "jm_model_learn");
@@ -214,11 +214,11 @@ static jm_status choose(jm__reading_list *out, const jm__lesson *l, jm__gaps *ga
     return status;
 }
 
-/* Returns how many stretches of neighbours there are. */
+/* Returns how many intervals of neighbours there are. */
 static size_t take_means(double *residual, const jm__pass *pass)
 {
-    size_t stretches = 0;
-    for (size_t from = 0, to; from < pass->count; from = to, stretches++) {
+    size_t intervals = 0;
+    for (size_t from = 0, to; from < pass->count; from = to, intervals++) {
         double mean_w = 0;
         for (to = from + 1; to < pass->count && jm__pass_are_neighbours(pass, to); to++)
             ;
@@ -227,13 +227,13 @@ static size_t take_means(double *residual, const jm__pass *pass)
         for (size_t i = from; i < to; i++)
             residual[i] = pass->readings[i].value - mean_w;
     }
-    return stretches;
+    return intervals;
 }
 
 /* The white part of the noise (fit/noise.h) of readings that remember nothing but long gaps, standard; NAN:
  * there are too few of them in a row to tell it from a drift. */
-static jm_status rest_noise_find(double *noise_w, const jm__lesson *l, jm__gaps *gaps, jm__response response,
-                                 jm_error *err)
+static jm_status rest_noise_find(double *noise_w, const jm__training_set *l, jm__gaps *gaps,
+                                 jm__response response, jm_error *err)
 {
     jm__reading_list rest = {0};
     jm_status status = choose(&rest, l, gaps, response, err);
@@ -243,8 +243,8 @@ static jm_status rest_noise_find(double *noise_w, const jm__lesson *l, jm__gaps 
     if (status == JM_OK && residual == NULL) status = jm__no_memory(err, "jm_model_learn");
     if (status == JM_OK) {
         jm__noise noise;
-        size_t stretches = take_means(residual, &pass);
-        jm__noise_of_residuals(&noise, &pass, residual, (double)(rest.count - stretches));
+        size_t intervals = take_means(residual, &pass);
+        jm__noise_of_residuals(&noise, &pass, residual, (double)(rest.count - intervals));
         if (noise.white > 0) *noise_w = sqrt(noise.white);
     }
     free(residual);
@@ -272,7 +272,7 @@ static void take(jm__board_model *model, const jm__gaps *gaps, const jm__fit *fi
     }
 }
 
-static jm_status learn(jm__board_model *model, const jm__lesson *l, jm__gaps *gaps, jm_error *err)
+static jm_status learn(jm__board_model *model, const jm__training_set *l, jm__gaps *gaps, jm_error *err)
 {
     const jm__fit_input input = {
         .sensor = l->sensor,
@@ -296,7 +296,7 @@ static jm_status learn(jm__board_model *model, const jm__lesson *l, jm__gaps *ga
     return status;
 }
 
-jm_status jm__idle_learn(jm__board_model *model, const jm__lesson *l, jm_error *err)
+jm_status jm__idle_learn(jm__board_model *model, const jm__training_set *l, jm_error *err)
 {
     jm__gaps gaps;
     jm_status status = gaps_find(&gaps, l, err);

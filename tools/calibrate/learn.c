@@ -92,7 +92,7 @@ static void find_worst(jm_learnt *learnt, const jm__board_model *model)
     }
 }
 
-jm_status jm__judge(jm__board_model *model, jm_learnt *learnt, jm_error *err)
+jm_status jm__cross_validate(jm__board_model *model, jm_learnt *learnt, jm_error *err)
 {
     double *errors = calloc(model->kernel_count + 1, sizeof *errors);
     size_t count = 0;
@@ -135,13 +135,13 @@ static const double response_reach = 3;
 enum { BURSTS = 2, STEPS = 8 };
 
 /* The spread of the residuals with this response. */
-static jm_status spread_with(double *spread_w, jm__lesson *l, jm__response response, jm_error *err)
+static jm_status spread_with(double *spread_w, jm__training_set *l, jm__response response, jm_error *err)
 {
-    jm__lesson_rows rows;
+    jm__training_set_rows rows;
     jm__weights weights;
-    JM_TRY(jm__lesson_rows_make(&rows, l, response, err));
+    JM_TRY(jm__training_set_rows_make(&rows, l, response, err));
     jm_status status = jm__weights_find(&weights, &rows, rows.usable, err);
-    jm__lesson_rows_free(&rows);
+    jm__training_set_rows_free(&rows);
     if (status != JM_OK) return status;
     *spread_w = weights.rms_w * weights.rms_w / ((double)weights.used / (double)l->reading_count);
     jm__weights_free(&weights);
@@ -149,7 +149,7 @@ static jm_status spread_with(double *spread_w, jm__lesson *l, jm__response respo
 }
 
 /* Golden section over one number of the response. */
-static jm_status search(jm__response *best, double *number, double low, double high, jm__lesson *l,
+static jm_status search(jm__response *best, double *number, double low, double high, jm__training_set *l,
                         jm_error *err)
 {
     const double golden = (sqrt(5) - 1) / 2;
@@ -174,7 +174,7 @@ static jm_status search(jm__response *best, double *number, double low, double h
     return JM_OK;
 }
 
-static jm_status find_response(jm__response *out, jm__lesson *l, jm_error *err)
+static jm_status find_response(jm__response *out, jm__training_set *l, jm_error *err)
 {
     const jm__calibration known = jm__calibration_of(l->sensor);
     *out = known.response;
@@ -202,7 +202,7 @@ static char *today(void)
     return strdup(text);
 }
 
-static jm_status describe(jm__board_model *model, const jm__lesson *l, jm_error *err)
+static jm_status describe(jm__board_model *model, const jm__training_set *l, jm_error *err)
 {
     char board[JM_BOARD_TEXT + sizeof " (simulated)"];
     snprintf(board, sizeof board, "%s%s", l->board->name, l->board->simulated ? " (simulated)" : "");
@@ -216,7 +216,7 @@ static jm_status describe(jm__board_model *model, const jm__lesson *l, jm_error 
     return fine ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
-static void set_weights(jm__board_model *model, const jm__lesson *l, const jm__weights *weights,
+static void set_weights(jm__board_model *model, const jm__training_set *l, const jm__weights *weights,
                         const jm__left_out *out)
 {
     size_t n = l->count + 1;
@@ -241,7 +241,7 @@ static void set_weights(jm__board_model *model, const jm__lesson *l, const jm__w
     model->sampler_u_w = l->sampler_u_w;
 }
 
-static jm_status set_kernels(jm__board_model *model, const jm__lesson *l, const jm__left_out *out,
+static jm_status set_kernels(jm__board_model *model, const jm__training_set *l, const jm__left_out *out,
                              jm_error *err)
 {
     model->kernels = calloc(l->kernels.count + 1, sizeof *model->kernels);
@@ -265,8 +265,8 @@ static jm_status set_kernels(jm__board_model *model, const jm__lesson *l, const 
     return JM_OK;
 }
 
-static jm_status learn(jm__board_model *model, jm_learnt *learnt, jm__lesson *l, const jm__lesson_rows *rows,
-                       jm_error *err)
+static jm_status learn(jm__board_model *model, jm_learnt *learnt, jm__training_set *l,
+                       const jm__training_set_rows *rows, jm_error *err)
 {
     jm__weights weights;
     jm__left_out out = {0};
@@ -283,18 +283,18 @@ static jm_status learn(jm__board_model *model, jm_learnt *learnt, jm__lesson *l,
         learnt->readings += rows->usable[i];
     learnt->readings_used = weights.used;
     learnt->residual_w = weights.rms_w;
-    if (status == JM_OK) status = jm__judge(model, learnt, err);
+    if (status == JM_OK) status = jm__cross_validate(model, learnt, err);
     jm__left_out_free(&out);
     jm__weights_free(&weights);
     return status;
 }
 
-static jm_status learn_from(jm__board_model *model, jm_learnt *learnt, jm__lesson *l, jm_error *err)
+static jm_status learn_from(jm__board_model *model, jm_learnt *learnt, jm__training_set *l, jm_error *err)
 {
     jm__response response;
-    jm__lesson_rows rows;
+    jm__training_set_rows rows;
     JM_TRY(find_response(&response, l, err));
-    JM_TRY(jm__lesson_rows_make(&rows, l, response, err));
+    JM_TRY(jm__training_set_rows_make(&rows, l, response, err));
     jm_status status = jm__model_init(model, l->count, err);
     if (status == JM_OK) {
         model->lag_ns = response.lag_ns;
@@ -302,7 +302,7 @@ static jm_status learn_from(jm__board_model *model, jm_learnt *learnt, jm__lesso
         status = learn(model, learnt, l, &rows, err);
         if (status == JM_OK) status = jm__idle_learn(model, l, err);
     }
-    jm__lesson_rows_free(&rows);
+    jm__training_set_rows_free(&rows);
     return status;
 }
 
@@ -313,8 +313,8 @@ static void tell_idle(double *power_w, double *u_w, const jm__model_idle *idle)
 }
 
 /* Where it was asked for, else where reports look for it: there no simulated board has anything to say. */
-static jm_status keep(const jm__board_model *model, jm_learnt *learnt, const jm__lesson *l, const char *path,
-                      jm_error *err)
+static jm_status keep(const jm__board_model *model, jm_learnt *learnt, const jm__training_set *l,
+                      const char *path, jm_error *err)
 {
     snprintf(learnt->board, sizeof learnt->board, "%s", l->board->name);
     tell_idle(&learnt->idle_w, &learnt->idle_u_w, &model->idle[JM_IDLE_LONG]);
@@ -337,18 +337,19 @@ jm_status jm_model_learn(jm_recording *recording, const jm_learn_options *option
     jm_learn_options wishes;
     jm_learnt told = {0};
     jm__dataset *dataset = NULL;
-    jm__lesson lesson = {.rates = {.file = -1}, .work = {.file = -1}};
+    jm__training_set training_set = {.rates = {.file = -1}, .work = {.file = -1}};
     jm__board_model model = {0};
     JM_TRY(jm__options_copy(&wishes, sizeof wishes, options, "jm_model_learn", err));
     if (wishes.phase == NULL || wishes.phase[0] == '\0')
         return jm__fail(err, JM_USAGE, 0, "jm_model_learn", "which phase to learn from is not said");
     JM_TRY(jm__dataset_load(&dataset, recording, err));
-    jm_status status = jm__lesson_begin(&lesson, dataset, wishes.phase, wishes.board_id, clock_exponent, err);
-    if (status == JM_OK) status = learn_from(&model, &told, &lesson, err);
-    if (status == JM_OK) status = keep(&model, &told, &lesson, wishes.path, err);
+    jm_status status =
+        jm__training_set_begin(&training_set, dataset, wishes.phase, wishes.board_id, clock_exponent, err);
+    if (status == JM_OK) status = learn_from(&model, &told, &training_set, err);
+    if (status == JM_OK) status = keep(&model, &told, &training_set, wishes.path, err);
     if (status == JM_OK && learnt != NULL) *learnt = told;
     jm__model_free(&model);
-    jm__lesson_free(&lesson);
+    jm__training_set_free(&training_set);
     jm__dataset_free(dataset);
     return status;
 }

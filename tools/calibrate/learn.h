@@ -9,6 +9,6 @@
 
 /* Sets the model's errors, of a family and of a kernel, adds to that of all kernels alike, and what `learnt`
  * says of them. BAD_DATA: there is no kernel to judge by. */
-jm_status jm__judge(jm__board_model *model, jm_learnt *learnt, jm_error *err);
+jm_status jm__cross_validate(jm__board_model *model, jm_learnt *learnt, jm_error *err);
 
 #endif

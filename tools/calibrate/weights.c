@@ -9,19 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the rows of a lesson: each reading as what its sensor remembers */
+/* ---- the rows of a training set: each reading as what its sensor remembers */
 
 /* Of a reading's weight, what may lie where no counters were. */
 static const double uncovered_most = 1e-3;
 
-static bool is_usable(const jm__lesson_rows *rows, size_t i)
+static bool is_usable(const jm__training_set_rows *rows, size_t i)
 {
     return rows->feature[i * rows->features + rows->features - 1] >= 1 - uncovered_most &&
            rows->left_out[i] <= JM_LEFT_OUT_MOST;
 }
 
-static jm_status make_rows(jm__lesson_rows *rows, jm__lesson *l, jm__design *rates, jm__design *work,
-                           jm__response response, jm_error *err)
+static jm_status make_rows(jm__training_set_rows *rows, jm__training_set *l, jm__design *rates,
+                           jm__design *work, jm__response response, jm_error *err)
 {
     JM_TRY(jm__design_init(rates, &l->rates, rows->features, err));
     JM_TRY(jm__design_init(work, &l->work, rows->kernels + 1, err));
@@ -41,11 +41,12 @@ static jm_status make_rows(jm__lesson_rows *rows, jm__lesson *l, jm__design *rat
     return JM_OK;
 }
 
-jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *l, jm__response response, jm_error *err)
+jm_status jm__training_set_rows_make(jm__training_set_rows *out, jm__training_set *l, jm__response response,
+                                     jm_error *err)
 {
     size_t rows = l->reading_count;
     jm__design rates = {0}, work = {0};
-    *out = (jm__lesson_rows){.rows = rows, .features = l->count + 1, .kernels = l->kernels.count};
+    *out = (jm__training_set_rows){.rows = rows, .features = l->count + 1, .kernels = l->kernels.count};
     out->feature = calloc(rows * out->features + 1, sizeof *out->feature);
     out->kernel = calloc(rows * out->kernels + 1, sizeof *out->kernel);
     out->power_w = calloc(rows + 1, sizeof *out->power_w);
@@ -57,18 +58,18 @@ jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *l, jm__response
         fine ? make_rows(out, l, &rates, &work, response, err) : jm__no_memory(err, "jm_model_learn");
     jm__design_free(&rates);
     jm__design_free(&work);
-    if (status != JM_OK) jm__lesson_rows_free(out);
+    if (status != JM_OK) jm__training_set_rows_free(out);
     return status;
 }
 
-void jm__lesson_rows_free(jm__lesson_rows *rows)
+void jm__training_set_rows_free(jm__training_set_rows *rows)
 {
     free(rows->feature);
     free(rows->kernel);
     free(rows->power_w);
     free(rows->left_out);
     free(rows->usable);
-    *rows = (jm__lesson_rows){0};
+    *rows = (jm__training_set_rows){0};
 }
 
 /* ---- A kernel on unusual numbers, or one that the weights cannot describe, must not lead all others: what
@@ -86,7 +87,7 @@ static const size_t rows_a_feature = 2;
  * so 500 W cost as much as a reading that is 0.5 W off. */
 static const double ridge = 1e-3;
 
-static double residual_of(const jm__lesson_rows *rows, size_t i, const double *x)
+static double residual_of(const jm__training_set_rows *rows, size_t i, const double *x)
 {
     double rest = rows->power_w[i];
     for (size_t k = 0; k < rows->features; k++)
@@ -100,7 +101,7 @@ typedef struct room {
     bool *keep, *is_free;
 } room;
 
-static jm_status solve(jm__weights *out, const jm__lesson_rows *rows, room *r, jm_error *err)
+static jm_status solve(jm__weights *out, const jm__training_set_rows *rows, room *r, jm_error *err)
 {
     jm__qr_reset(&r->qr);
     out->used = 0;
@@ -119,7 +120,7 @@ static jm_status solve(jm__weights *out, const jm__lesson_rows *rows, room *r, j
 }
 
 /* Which rows are kept the next time. */
-static void judge(jm__weights *out, const jm__lesson_rows *rows, const bool *use, room *r)
+static void cross_validate(jm__weights *out, const jm__training_set_rows *rows, const bool *use, room *r)
 {
     size_t count = 0;
     double square = 0;
@@ -136,7 +137,8 @@ static void judge(jm__weights *out, const jm__lesson_rows *rows, const bool *use
         r->keep[i] = use[i] && fabs(residual_of(rows, i, out->x)) <= outlier * out->spread_w;
 }
 
-static jm_status find(jm__weights *out, const jm__lesson_rows *rows, const bool *use, room *r, jm_error *err)
+static jm_status find(jm__weights *out, const jm__training_set_rows *rows, const bool *use, room *r,
+                      jm_error *err)
 {
     size_t count = 0;
     for (size_t i = 0; i < rows->rows; i++)
@@ -147,12 +149,13 @@ static jm_status find(jm__weights *out, const jm__lesson_rows *rows, const bool 
                         rows->features - 1);
     for (int round = 0; round < ROUNDS; round++) {
         JM_TRY(solve(out, rows, r, err));
-        judge(out, rows, use, r);
+        cross_validate(out, rows, use, r);
     }
     return JM_OK;
 }
 
-jm_status jm__weights_find(jm__weights *out, const jm__lesson_rows *rows, const bool *use, jm_error *err)
+jm_status jm__weights_find(jm__weights *out, const jm__training_set_rows *rows, const bool *use,
+                           jm_error *err)
 {
     *out = (jm__weights){.x = calloc(rows->features + 1, sizeof *out->x)};
     room r = {
@@ -191,13 +194,13 @@ static const double own_least = 0.2;
 /* Of such a reading's weight, what must lie where there are counters. */
 static const double covered_least = 0.99;
 
-static bool is_family(const jm__lesson *l, size_t kernel, const char *family)
+static bool is_family(const jm__training_set *l, size_t kernel, const char *family)
 {
     return strcmp(l->kernels.items[kernel].family, family) == 0;
 }
 
 /* The first kernel of its family, among those whose data are not constant? */
-static bool is_first(const jm__lesson *l, size_t kernel)
+static bool is_first(const jm__training_set *l, size_t kernel)
 {
     if (l->kernels.items[kernel].left_out) return false;
     for (size_t k = 0; k < kernel; k++)
@@ -205,7 +208,8 @@ static bool is_first(const jm__lesson *l, size_t kernel)
     return true;
 }
 
-static void rows_without(bool *use, const jm__lesson *l, const jm__lesson_rows *rows, const char *family)
+static void rows_without(bool *use, const jm__training_set *l, const jm__training_set_rows *rows,
+                         const char *family)
 {
     for (size_t i = 0; i < rows->rows; i++) {
         double share = 0;
@@ -224,7 +228,7 @@ static double predict(const jm__taught *kernel, const double *x, size_t features
 }
 
 /* What readings say beside these weights: how much more or less the kernel draws. NAN: too few of them. */
-static double correction(const jm__lesson_rows *rows, size_t kernel, bool left_out, const double *x)
+static double correction(const jm__training_set_rows *rows, size_t kernel, bool left_out, const double *x)
 {
     double product = 0, square = 0;
     for (size_t i = 0; i < rows->rows; i++) {
@@ -241,8 +245,8 @@ static double correction(const jm__lesson_rows *rows, size_t kernel, bool left_o
     return square >= 1 ? product / square : NAN;
 }
 
-static void judge_kernels(jm__left_out *out, const jm__lesson *l, const jm__lesson_rows *rows,
-                          const char *family, const double *x)
+static void cross_validate_kernels(jm__left_out *out, const jm__training_set *l,
+                                   const jm__training_set_rows *rows, const char *family, const double *x)
 {
     for (size_t k = 0; k < rows->kernels; k++) {
         const jm__taught *kernel = &l->kernels.items[k];
@@ -258,7 +262,7 @@ typedef struct fold_room {
     double *x; /* [families * features] */
 } fold_room;
 
-static jm_status each_family(jm__left_out *out, const jm__lesson *l, const jm__lesson_rows *rows,
+static jm_status each_family(jm__left_out *out, const jm__training_set *l, const jm__training_set_rows *rows,
                              fold_room *r, jm_error *err)
 {
     for (size_t k = 0; k < rows->kernels; k++) {
@@ -267,18 +271,19 @@ static jm_status each_family(jm__left_out *out, const jm__lesson *l, const jm__l
         rows_without(r->use, l, rows, l->kernels.items[k].family);
         JM_TRY(jm__weights_find(&without, rows, r->use, err));
         memcpy(r->x + out->families++ * rows->features, without.x, rows->features * sizeof *r->x);
-        judge_kernels(out, l, rows, l->kernels.items[k].family, without.x);
+        cross_validate_kernels(out, l, rows, l->kernels.items[k].family, without.x);
         jm__weights_free(&without);
     }
     return JM_OK;
 }
 
 /* Families of nothing but constant data are in no weights. */
-static void judge_constants(jm__left_out *out, const jm__lesson *l, const jm__lesson_rows *rows,
-                            const jm__weights *all)
+static void cross_validate_constants(jm__left_out *out, const jm__training_set *l,
+                                     const jm__training_set_rows *rows, const jm__weights *all)
 {
     for (size_t k = 0; k < rows->kernels; k++)
-        if (isnan(out->predicted_w[k])) judge_kernels(out, l, rows, l->kernels.items[k].family, all->x);
+        if (isnan(out->predicted_w[k]))
+            cross_validate_kernels(out, l, rows, l->kernels.items[k].family, all->x);
 }
 
 static void find_covariance(jm__left_out *out, const double *x, size_t features)
@@ -300,7 +305,7 @@ static void find_covariance(jm__left_out *out, const double *x, size_t features)
 }
 
 /* Of one family nothing is left to learn from when it is left out. */
-static jm_status check_families(const jm__lesson *l, jm_error *err)
+static jm_status check_families(const jm__training_set *l, jm_error *err)
 {
     const char *only = NULL;
     for (size_t k = 0; k < l->kernels.count; k++) {
@@ -314,8 +319,8 @@ static jm_status check_families(const jm__lesson *l, jm_error *err)
     return jm__hint(err, status, "name bursts FAMILY/WHAT, and play kernels of several families");
 }
 
-jm_status jm__left_out_find(jm__left_out *out, const jm__lesson *lesson, const jm__lesson_rows *rows,
-                            const jm__weights *all, jm_error *err)
+jm_status jm__left_out_find(jm__left_out *out, const jm__training_set *training_set,
+                            const jm__training_set_rows *rows, const jm__weights *all, jm_error *err)
 {
     *out = (jm__left_out){
         .power_w = malloc((rows->kernels + 1) * sizeof *out->power_w),
@@ -330,10 +335,10 @@ jm_status jm__left_out_find(jm__left_out *out, const jm__lesson *lesson, const j
                 r.use != NULL && r.x != NULL;
     for (size_t k = 0; fine && k < rows->kernels; k++)
         out->power_w[k] = out->predicted_w[k] = NAN;
-    jm_status status = fine ? check_families(lesson, err) : jm__no_memory(err, "jm_model_learn");
-    if (status == JM_OK) status = each_family(out, lesson, rows, &r, err);
+    jm_status status = fine ? check_families(training_set, err) : jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK) status = each_family(out, training_set, rows, &r, err);
     if (status == JM_OK) {
-        judge_constants(out, lesson, rows, all);
+        cross_validate_constants(out, training_set, rows, all);
         find_covariance(out, r.x, rows->features);
     } else {
         jm__left_out_free(out);

@@ -3,7 +3,7 @@
 #define JM_CALIBRATE_WEIGHTS_H
 
 #include "attribute/fit/calibrate.h"
-#include "calibrate/lesson.h"
+#include "calibrate/training_set.h"
 
 /* ---- readings of the power sensor as equations of features */
 
@@ -11,18 +11,18 @@
 #define JM_LEFT_OUT_MOST 0.02
 
 /* The rows of all readings with one response: what is seen of the sensor is features . x. */
-typedef struct jm__lesson_rows {
+typedef struct jm__training_set_rows {
     size_t rows, features, kernels; /* features: metrics and the constant */
     double *feature;                /* [rows * features], in units of the references */
     double *kernel;                 /* [rows * kernels]: the part of its weight that a kernel had */
     double *power_w;                /* [rows] */
     double *left_out; /* [rows]: the part of its weight that lies in kernels that are left out */
     bool *usable;     /* [rows]: counters cover all that it remembers, and nothing left out is in it */
-} jm__lesson_rows;
+} jm__training_set_rows;
 
-jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *lesson, jm__response response,
-                               jm_error *err);
-void jm__lesson_rows_free(jm__lesson_rows *rows);
+jm_status jm__training_set_rows_make(jm__training_set_rows *out, jm__training_set *training_set,
+                                     jm__response response, jm_error *err);
+void jm__training_set_rows_free(jm__training_set_rows *rows);
 
 /* ---- Weights of features, none below zero, by least squares that outliers cannot lead. */
 
@@ -34,7 +34,8 @@ typedef struct jm__weights {
 } jm__weights;
 
 /* `rows`: of those, the ones with use[row]; BAD_DATA: they are too few. */
-jm_status jm__weights_find(jm__weights *out, const jm__lesson_rows *rows, const bool *use, jm_error *err);
+jm_status jm__weights_find(jm__weights *out, const jm__training_set_rows *rows, const bool *use,
+                           jm_error *err);
 void jm__weights_free(jm__weights *weights);
 
 /* ---- How well weights tell the power of kernels that they were not learnt from: each family in turn is left
@@ -48,8 +49,8 @@ typedef struct jm__left_out {
 } jm__left_out;
 
 /* `all`: the weights of all usable rows. */
-jm_status jm__left_out_find(jm__left_out *out, const jm__lesson *lesson, const jm__lesson_rows *rows,
-                            const jm__weights *all, jm_error *err);
+jm_status jm__left_out_find(jm__left_out *out, const jm__training_set *training_set,
+                            const jm__training_set_rows *rows, const jm__weights *all, jm_error *err);
 void jm__left_out_free(jm__left_out *out);
 
 #endif

@@ -336,7 +336,7 @@ typedef struct sums {
     size_t count;
 } sums;
 
-static void add_law(void *context, double weight, const answer *answers)
+static void add_response(void *context, double weight, const answer *answers)
 {
     sums *s = context;
     for (size_t i = 0; i < s->count; i++)
@@ -353,7 +353,7 @@ jm_status jm__cap_prior_of(const jm__cap_fit *fit, const jm__cap_question *quest
 {
     sums s = {out, count};
     memset(out, 0, count * sizeof *out);
-    jm_status status = ask(fit, questions, count, add_law, &s, err);
+    jm_status status = ask(fit, questions, count, add_response, &s, err);
     for (size_t i = 0; i < count; i++)
         for (int q = 0; q < JM__CAP_QUANTITIES; q++)
             out[i].variance[q] = fmax(out[i].variance[q] - out[i].mean[q] * out[i].mean[q], 0);

@@ -33,13 +33,14 @@ static const double difference_freedom = 3;
  * for differences of up to 8 m x (the equation above for one column, on a grid of C, V1 and D). */
 enum { ROUNDS = 6 };
 
-/* The noise of a stretch is that of the rest within a quarter: as much as 1 / (2 * 0.25^2) readings tell. */
+/* The noise of an interval is that of the rest within a quarter: as much as 1 / (2 * 0.25^2) readings tell.
+ */
 static const double noise_readings = 8;
 
 /* What lives while the differences are looked for. */
 typedef struct pair_finder {
     const jm__transfer_input *input;
-    const jm__stretch *rest;
+    const jm__fit_interval *rest;
     double *usual_square; /* [columns], W^2: (m x)^2 */
     double *square;       /* [columns], W^2: q */
     jm__posterior here;
@@ -48,7 +49,7 @@ typedef struct pair_finder {
 
 static jm_status finder_init(pair_finder *f, const jm__transfer_input *input, jm_error *err)
 {
-    const jm__stretch *rest = input->rest;
+    const jm__fit_interval *rest = input->rest;
     size_t columns = rest->columns;
     *f = (pair_finder){.input = input, .rest = rest};
     f->usual_square = calloc(columns + 1, sizeof(double));
@@ -96,7 +97,7 @@ static jm_status improve(pair_finder *f, jm_error *err)
     size_t columns = f->rest->columns;
     jm__joint_prior joint_prior;
     JM_TRY(assume(&joint_prior, f, err));
-    jm_status status = jm__stretch_update(&f->here, &f->data, &joint_prior, err);
+    jm_status status = jm__fit_interval_update(&f->here, &f->data, &joint_prior, err);
     for (size_t k = 0; status == JM_OK && k < columns; k++) {
         double q = f->square[k], before = f->rest->covariance[k * columns + k] + q;
         double after = fmin(before, f->here.covariance[k * columns + k]);
@@ -112,8 +113,8 @@ jm_status jm__transfer_prior(jm__joint_prior *out, const jm__transfer_input *inp
 {
     pair_finder f;
     jm_status status = finder_init(&f, input, err);
-    jm__stretch seen;
-    if (status == JM_OK) status = jm__stretch_weigh(&f.data, &seen, input->here, err);
+    jm__fit_interval seen;
+    if (status == JM_OK) status = jm__fit_interval_weigh(&f.data, &seen, input->here, err);
     for (int round = 0; status == JM_OK && input->here->readings->count > 0 && round < ROUNDS; round++)
         status = improve(&f, err);
     if (status == JM_OK) status = assume(out, &f, err);
@@ -121,10 +122,10 @@ jm_status jm__transfer_prior(jm__joint_prior *out, const jm__transfer_input *inp
     return status;
 }
 
-/* What a short stretch shares with the readings around it.
+/* What a short interval shares with the readings around it.
  *
- * How far the powers of the rest are off near the stretch, the residuals of the nearest readings show: where
- * they fit, they will fit in the stretch too. Their noise is that of readings which mean about the same
+ * How far the powers of the rest are off near the interval, the residuals of the nearest readings show: where
+ * they fit, they will fit in the interval too. Their noise is that of readings which mean about the same
  * power: residuals of other work have what its powers are off by in them, and the board at rest has not. */
 
 /* Choices: 40 s of the ring show its noise, of which those count that mean this power within a factor; the
@@ -139,12 +140,12 @@ static const double idle_times = 2;
 
 typedef struct finder {
     const jm__local_noise_input *input;
-    jm__reading_list like; /* of about the stretch's power */
+    jm__reading_list like; /* of about the interval's power */
     double *residual;      /* of those */
     double *row;           /* [columns] */
 } finder;
 
-static int64_t middle_ns(const jm__windows *windows)
+static int64_t middle_ns(const jm__intervals *windows)
 {
     if (windows->count == 0) return 0;
     return windows->items[0].from_ns / 2 + windows->items[windows->count - 1].to_ns / 2;
@@ -188,7 +189,7 @@ static jm_status choose(finder *f, const jm__pass *near, jm_error *err)
 
 static void find_noise(jm__local_noise *out, const finder *f, const jm__pass *like)
 {
-    const jm__stretch *rest = f->input->rest;
+    const jm__fit_interval *rest = f->input->rest;
     out->noise_known = rest->readings >= JM_NOISE_READINGS;
     if (!out->noise_known) return;
     jm__noise_of_residuals(&out->noise, like, f->residual, (double)like->count);
@@ -205,7 +206,7 @@ static double mean_square(const double *values, size_t count)
 
 static jm_status find_differences(jm__local_noise *out, const finder *f, const jm__pass *like, jm_error *err)
 {
-    const jm__stretch *rest = f->input->rest;
+    const jm__fit_interval *rest = f->input->rest;
     jm__pass near = nearest(like, middle_ns(f->input->windows), JM_NOISE_READINGS);
     if (near.count < JM_NOISE_READINGS) return JM_OK;
     double noise_w = jm__noise_of(f->input->here->sensor).noise_w;
@@ -226,7 +227,7 @@ static jm_status find_differences(jm__local_noise *out, const finder *f, const j
 
 static jm_status look_around(jm__local_noise *out, finder *f, jm_error *err)
 {
-    const jm__pass all = jm__stretch_pass(f->input->here, f->input->learn);
+    const jm__pass all = jm__fit_interval_pass(f->input->here, f->input->learn);
     const jm__pass near = nearest(&all, middle_ns(f->input->windows), NEAR_READINGS);
     jm__pass like = all;
     JM_TRY(choose(f, &near, err));

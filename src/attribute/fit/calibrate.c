@@ -406,7 +406,7 @@ static int64_t memory_ns_of(const jm__response *r, int time_constants)
 }
 
 jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, const jm_reading *readings,
-                              size_t count, const jm__windows *windows, const jm__windows *unknown,
+                              size_t count, const jm__intervals *windows, const jm__intervals *unknown,
                               jm_error *err)
 {
     const jm__response r = jm__calibration_of(sensor).response;
@@ -418,11 +418,11 @@ jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, co
         while (window < windows->count && windows->items[window].to_ns < t_ns)
             window++;
         if (window == windows->count) break;
-        const jm__window *now = &windows->items[window];
+        const jm__interval *now = &windows->items[window];
         bool is_long = now->to_ns - now->from_ns > long_window * memory_ns;
         if (t_ns < now->from_ns + (is_long ? memory_ns : 0)) continue;
         if (!isfinite(reading.value) || reading.value < 0) continue;
-        if (unknown != NULL && jm__windows_overlap_ns(unknown, t_ns - long_ns, t_ns) > 0) continue;
+        if (unknown != NULL && jm__intervals_overlap_ns(unknown, t_ns - long_ns, t_ns) > 0) continue;
         if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
         if (!jm__vec_push(out, reading)) return jm__no_memory(err, "jm__readings_choose");
     }

@@ -112,7 +112,7 @@ typedef JM_VEC(jm_reading) jm__reading_list;
  * remember time in `unknown` (normalised; NULL: none), of which the design tells nothing, are left out in any
  * case. Sorted by time, as `readings` are; no two of one time. */
 jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, const jm_reading *readings,
-                              size_t count, const jm__windows *windows, const jm__windows *unknown,
+                              size_t count, const jm__intervals *windows, const jm__intervals *unknown,
                               jm_error *err);
 
 /* At most `most` of them, in blocks of neighbours spread over all. */

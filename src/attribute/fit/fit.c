@@ -173,12 +173,12 @@ static void chosen_free(chosen *c)
 
 static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
 {
-    jm__windows rest = {0};
-    bool fine = jm__windows_add_all(&rest, input->learn) && jm__windows_subtract(&rest, input->report);
+    jm__intervals rest = {0};
+    bool fine = jm__intervals_add_all(&rest, input->learn) && jm__intervals_subtract(&rest, input->report);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__fit_run");
     const struct {
         jm__reading_list *list;
-        const jm__windows *windows;
+        const jm__intervals *windows;
     } parts[] = {{&out->learn, input->learn}, {&out->report, input->report}, {&out->rest, &rest}};
     for (size_t i = 0; status == JM_OK && i < sizeof parts / sizeof *parts; i++)
         status = jm__readings_choose(parts[i].list, input->sensor, input->readings, input->reading_count,
@@ -253,8 +253,8 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
 }
 
 /* The time reported, after what the rest has taught. */
-static jm_status solve_after(jm__stretch *out, const jm__stretch *learnt, const jm__joint_prior *joint_prior,
-                             jm__stretch_input report, jm_error *err)
+static jm_status solve_after(jm__fit_interval *out, const jm__fit_interval *learnt,
+                             const jm__joint_prior *joint_prior, jm__fit_interval_input report, jm_error *err)
 {
     double *moved = calloc(JM_RESPONSE_AXES * (joint_prior->columns + 1), sizeof *moved);
     jm_status status = moved == NULL ? jm__no_memory(err, "jm__fit_run") : JM_OK;
@@ -264,19 +264,20 @@ static jm_status solve_after(jm__stretch *out, const jm__stretch *learnt, const 
                                                 learnt->shift[axis], err);
     }
     report.joint_prior = joint_prior;
-    if (status == JM_OK) status = jm__stretch_solve(out, &report, err);
+    if (status == JM_OK) status = jm__fit_interval_solve(out, &report, err);
     free(moved);
     return status;
 }
 
 /* First what the rest of the run says, then the time reported with that as its prior. */
-static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const jm__stretch_input *report,
-                            const jm__joint_prior *rest_prior, const jm__reading_list *rest, jm_error *err)
+static jm_status solve_both(jm__fit_interval *out, const jm__fit_input *input,
+                            const jm__fit_interval_input *report, const jm__joint_prior *rest_prior,
+                            const jm__reading_list *rest, jm_error *err)
 {
-    jm__stretch_input elsewhere = *report;
+    jm__fit_interval_input elsewhere = *report;
     elsewhere.readings = rest;
     elsewhere.joint_prior = rest_prior;
-    jm__stretch learnt = {0};
+    jm__fit_interval learnt = {0};
     jm__joint_prior joint_prior = {0};
     jm__local_noise local_noise = {0};
     const jm__local_noise_input near = {
@@ -287,9 +288,9 @@ static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const 
         .seconds = input->seconds,
         .class_columns = input->class_columns,
     };
-    jm_status status = jm__stretch_solve(&learnt, &elsewhere, err);
+    jm_status status = jm__fit_interval_solve(&learnt, &elsewhere, err);
     if (status == JM_OK) status = jm__local_noise_find(&local_noise, &near, err);
-    jm__stretch_input here = *report;
+    jm__fit_interval_input here = *report;
     if (local_noise.noise_known) here.noise = &local_noise.noise;
     const jm__transfer_input transfer = {
         .rest = &learnt,
@@ -303,19 +304,19 @@ static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const 
     if (local_noise.noise_known) out->freedom = learnt.freedom;
     jm__local_noise_free(&local_noise);
     jm__joint_prior_free(&joint_prior);
-    jm__stretch_free(&learnt);
+    jm__fit_interval_free(&learnt);
     return status;
 }
 
-/* The stretch's powers are now the fit's. */
-static void take_powers(jm__fit *fit, jm__stretch *from)
+/* The interval's powers are now the fit's. */
+static void take_powers(jm__fit *fit, jm__fit_interval *from)
 {
     fit->power_w = from->power_w;
     fit->covariance = from->covariance;
     from->power_w = from->covariance = NULL;
 }
 
-static void take(jm__fit *fit, jm__stretch *from, const jm_sensor *sensor)
+static void take(jm__fit *fit, jm__fit_interval *from, const jm_sensor *sensor)
 {
     fit->readings = from->readings;
     fit->residual_w = from->readings > 0 ? from->residual_w : NAN;
@@ -328,12 +329,13 @@ static void take(jm__fit *fit, jm__stretch *from, const jm_sensor *sensor)
     take_powers(fit, from);
 }
 
-static jm_status solve_with(jm__fit *fit, jm__stretch *found, const jm__fit_input *input, jm__design *design,
-                            const jm__joint_prior *rest_prior, const chosen *readings, jm_error *err)
+static jm_status solve_with(jm__fit *fit, jm__fit_interval *found, const jm__fit_input *input,
+                            jm__design *design, const jm__joint_prior *rest_prior, const chosen *readings,
+                            jm_error *err)
 {
     jm__calibration calibration;
     JM_TRY(find_response(&calibration, input, design, &fit->joint_prior, readings, err));
-    const jm__stretch_input report = {
+    const jm__fit_interval_input report = {
         .sensor = input->sensor,
         .design = design,
         .readings = &readings->report,
@@ -342,14 +344,14 @@ static jm_status solve_with(jm__fit *fit, jm__stretch *found, const jm__fit_inpu
     };
     fit->response = calibration.response;
     fit->learnt = readings->rest.count;
-    if (fit->learnt == 0) return jm__stretch_solve(found, &report, err);
+    if (fit->learnt == 0) return jm__fit_interval_solve(found, &report, err);
     return solve_both(found, input, &report, rest_prior, &readings->rest, err);
 }
 
 static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *readings, jm_error *err)
 {
     jm__design design = {0};
-    jm__stretch found = {0};
+    jm__fit_interval found = {0};
     joint_priors before = {0};
     JM_TRY(jm__design_init(&design, input->pieces, input->columns, err));
     jm_status status = assume(&before, input, &design, readings, err);
@@ -357,7 +359,7 @@ static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *r
     if (status == JM_OK) status = solve_with(fit, &found, input, &design, &before.rest, readings, err);
     if (status == JM_OK) take(fit, &found, input->sensor);
     jm__joint_prior_free(&before.rest);
-    jm__stretch_free(&found);
+    jm__fit_interval_free(&found);
     jm__design_free(&design);
     return status;
 }
@@ -365,10 +367,10 @@ static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *r
 /* Without readings the total is shared by time, busy and idle alike: a model, and said to be one. */
 static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
-    jm__stretch none;
-    jm_status status = jm__stretch_init(&none, input->columns, err);
+    jm__fit_interval none;
+    jm_status status = jm__fit_interval_init(&none, input->columns, err);
     take_powers(fit, &none);
-    jm__stretch_free(&none);
+    jm__fit_interval_free(&none);
     if (status != JM_OK) return status;
     double seconds = 0;
     for (size_t k = 0; k < input->columns; k++)

@@ -23,9 +23,9 @@ typedef struct jm__fit_input {
     const jm_reading *readings; /* all of it, sorted by time */
     size_t reading_count;
     jm__pieces *pieces;
-    const jm__windows *learn;  /* the run, less the time in which the board was lost */
-    const jm__windows *report; /* within `learn` */
-    const jm__windows
+    const jm__intervals *learn;  /* the run, less the time in which the board was lost */
+    const jm__intervals *report; /* within `learn` */
+    const jm__intervals
         *unknown;         /* nobody knows what ran then: outside of `learn`; NULL: there is no such time */
     size_t class_columns; /* the first idle column */
     size_t columns;
@@ -50,7 +50,7 @@ typedef struct jm__class_variance {
 typedef struct jm__fit {
     size_t columns;
     double *power_w;
-    double *covariance;          /* see jm__stretch */
+    double *covariance;          /* see jm__fit_interval */
     jm__joint_prior joint_prior; /* all priors, but not the rest of the run */
     double quantile;             /* of Student's t, for 95 % on both sides */
     jm__response response;

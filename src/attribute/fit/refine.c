@@ -138,7 +138,7 @@ static jm__noise sampled_noise(jm__sampled *s)
     return noise;
 }
 
-/* The variance of noise that a difference between long stretches of time sees. */
+/* The variance of noise that a difference between long intervals of time sees. */
 static double noise_lasting(const jm__noise *noise)
 {
     return noise->white + noise->drift * (1 + noise->keep) / (1 - noise->keep);
@@ -301,7 +301,7 @@ bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__
     return true;
 }
 
-/* As around.c has it: two places of one kind are as alike as two stretches of a run. */
+/* As around.c has it: two places of one kind are as alike as two intervals of a run. */
 static const double usual_difference = 0.05, difference_freedom = 3, least_u_w = 1;
 
 jm_status jm__selection_init(jm__selection *selection, const jm__parts *parts, const double *power_w,
@@ -466,8 +466,8 @@ double jm__selection_differ_w(const jm__selection *s, uint32_t column, uint32_t 
 
 /* Forward selection among sets of parts, by what each would explain of the readings (refine.h).
  *
- * Noise that drifts looks like a difference between two long stretches of time: its variance is that of a
- * mean over long stretches, of the residuals that are left once the set is picked. */
+ * Noise that drifts looks like a difference between two long intervals of time: its variance is that of a
+ * mean over long intervals, of the residuals that are left once the set is picked. */
 
 enum { REFUSALS_MAX = 8 }; /* candidates that do not hold what they promised */
 

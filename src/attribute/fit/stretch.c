@@ -199,14 +199,14 @@ static const double sample_most = 50000;
 /* A period for sensors that tell none: the slowest that boards were seen with. */
 static const int64_t unknown_period_ns = 100000000;
 
-size_t jm__stretch_sample_size(size_t columns)
+size_t jm__fit_interval_sample_size(size_t columns)
 {
     double most = fmin(sample_most, sample_cost / ((double)columns * (double)columns));
     double least = 4 * (double)columns; /* fewer would leave columns without a reading */
     return (size_t)fmax(most, least);
 }
 
-jm__pass jm__stretch_pass(const jm__stretch_input *input, const jm__reading_list *readings)
+jm__pass jm__fit_interval_pass(const jm__fit_interval_input *input, const jm__reading_list *readings)
 {
     jm__pass pass = {
         .design = input->design,
@@ -218,9 +218,10 @@ jm__pass jm__stretch_pass(const jm__stretch_input *input, const jm__reading_list
     return pass;
 }
 
-static jm_status solve(jm__posterior *posterior, jm__qr *qr, const jm__stretch_input *input, jm_error *err)
+static jm_status solve(jm__posterior *posterior, jm__qr *qr, const jm__fit_interval_input *input,
+                       jm_error *err)
 {
-    jm__pass all = jm__stretch_pass(input, input->readings);
+    jm__pass all = jm__fit_interval_pass(input, input->readings);
     JM_TRY(jm__pass_fold(&all, input->calibration->response, qr, err));
     return jm__posterior_solve(posterior, qr, input->joint_prior, err);
 }
@@ -229,7 +230,7 @@ static jm_status solve(jm__posterior *posterior, jm__qr *qr, const jm__stretch_i
 
 /* What is being found out, and what it is found from. */
 typedef struct search {
-    const jm__stretch_input *input;
+    const jm__fit_interval_input *input;
     jm__pass all, part; /* all readings, and a sample of them for what costs columns^2 a reading */
     jm__qr data;
     jm__posterior first; /* as if the noise were white */
@@ -251,7 +252,7 @@ static bool move(jm__response *out, const jm__calibration *c, int axis)
 
 /* Correlated residuals tell less of the response than the likelihood believed, but never less than the
  * sensor's profile knew. */
-static double widening(const jm__stretch_input *input, double correlation, int axis)
+static double widening(const jm__fit_interval_input *input, double correlation, int axis)
 {
     const jm__calibration *found = input->calibration, profile = jm__calibration_of(input->sensor);
     /* The limit is a choice: at 0.95 one in 39 readings is news. */
@@ -305,7 +306,7 @@ static double excess(const search *s, double *product)
 }
 
 /* The noise as it is modelled, made larger where blocks of a second show more. */
-static jm_status find_noise_scores(search *s, jm__stretch *out, const jm__noise *noise, jm_error *err)
+static jm_status find_noise_scores(search *s, jm__fit_interval *out, const jm__noise *noise, jm_error *err)
 {
     size_t square = s->part.columns * s->part.columns;
     JM_TRY(jm__noise_scores(noise, &s->part, s->input->calibration->response, s->scores, err));
@@ -323,11 +324,11 @@ static jm_status find_noise_scores(search *s, jm__stretch *out, const jm__noise 
 
 static jm_status find_seen(jm__discrepancy_seen *seen, const search *s, const jm__noise *noise, jm_error *err)
 {
-    const jm__stretch_input *input = s->input;
+    const jm__fit_interval_input *input = s->input;
     jm__reading_list few = {0};
     *seen = jm__discrepancy_of_noise(noise, jm__noise_of(input->sensor).noise_w);
     jm_status status = jm__readings_sample(&few, input->readings, jm__replicates_most(s->all.columns), err);
-    const jm__pass pass = jm__stretch_pass(input, &few);
+    const jm__pass pass = jm__fit_interval_pass(input, &few);
     if (status == JM_OK)
         status = jm__replicates_find(seen, &pass, input->calibration->response, s->first.power_w,
                                      s->first.covariance, err);
@@ -335,9 +336,9 @@ static jm_status find_seen(jm__discrepancy_seen *seen, const search *s, const jm
     return status;
 }
 
-static jm_status find_scores(search *s, jm__stretch *out, jm_error *err)
+static jm_status find_scores(search *s, jm__fit_interval *out, jm_error *err)
 {
-    const jm__stretch_input *input = s->input;
+    const jm__fit_interval_input *input = s->input;
     const jm__response response = input->calibration->response;
     jm__residuals residuals;
     JM_TRY(jm__pass_residuals(&s->all, response, s->first.power_w, &residuals, s->observed, err));
@@ -381,9 +382,9 @@ static void lend(search *s, double *row)
         s->scores[i] += lent * noise_square * noise_square * joint_prior->information[i];
 }
 
-static jm_status weigh_stretch(jm__weighed *equations, jm__stretch *out, search *s, jm_error *err)
+static jm_status weigh_interval(jm__weighed *equations, jm__fit_interval *out, search *s, jm_error *err)
 {
-    const jm__stretch_input *input = s->input;
+    const jm__fit_interval_input *input = s->input;
     JM_TRY(solve(&s->first, &s->data, input, err));
     out->readings = s->all.count;
     out->noise_w = s->first.noise_w;
@@ -400,12 +401,12 @@ static jm_status weigh_stretch(jm__weighed *equations, jm__stretch *out, search 
     return jm__weigh(equations, &of, err);
 }
 
-jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__stretch_input *input,
-                            jm_error *err)
+jm_status jm__fit_interval_weigh(jm__weighed *equations, jm__fit_interval *out,
+                                 const jm__fit_interval_input *input, jm_error *err)
 {
     size_t columns = input->joint_prior->columns;
     jm__reading_list sample = {0};
-    search s = {.input = input, .all = jm__stretch_pass(input, input->readings)};
+    search s = {.input = input, .all = jm__fit_interval_pass(input, input->readings)};
     *equations = (jm__weighed){0};
     s.scores = calloc(columns * columns + 1, sizeof(double));
     s.observed = calloc(columns * columns + columns + 1, sizeof(double));
@@ -418,9 +419,9 @@ jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__
         fine ? jm__posterior_init(&s.first, columns, err) : jm__no_memory(err, "jm__stretch_weigh");
     if (status == JM_OK) status = jm__qr_init(&s.data, columns, err);
     if (status == JM_OK)
-        status = jm__readings_sample(&sample, input->readings, jm__stretch_sample_size(columns), err);
-    s.part = jm__stretch_pass(input, &sample);
-    if (status == JM_OK) status = weigh_stretch(equations, out, &s, err);
+        status = jm__readings_sample(&sample, input->readings, jm__fit_interval_sample_size(columns), err);
+    s.part = jm__fit_interval_pass(input, &sample);
+    if (status == JM_OK) status = weigh_interval(equations, out, &s, err);
     jm__vec_free(&sample);
     jm__posterior_free(&s.first);
     jm__qr_free(&s.data);
@@ -431,17 +432,17 @@ jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__
     return status;
 }
 
-jm_status jm__stretch_update(jm__posterior *posterior, const jm__weighed *equations,
-                             const jm__joint_prior *joint_prior, jm_error *err)
+jm_status jm__fit_interval_update(jm__posterior *posterior, const jm__weighed *equations,
+                                  const jm__joint_prior *joint_prior, jm_error *err)
 {
     return jm__posterior_update(posterior, &equations->equations, joint_prior, sqrt(1 - lent), err);
 }
 
 /* ---- the whole */
 
-jm_status jm__stretch_init(jm__stretch *out, size_t columns, jm_error *err)
+jm_status jm__fit_interval_init(jm__fit_interval *out, size_t columns, jm_error *err)
 {
-    *out = (jm__stretch){.columns = columns};
+    *out = (jm__fit_interval){.columns = columns};
     out->power_w = calloc(columns + 1, sizeof(double));
     out->covariance = calloc(columns * columns + 1, sizeof(double));
     bool all = out->power_w != NULL && out->covariance != NULL;
@@ -452,27 +453,27 @@ jm_status jm__stretch_init(jm__stretch *out, size_t columns, jm_error *err)
     return all ? JM_OK : jm__no_memory(err, "jm__stretch_init");
 }
 
-jm_status jm__stretch_solve(jm__stretch *out, const jm__stretch_input *input, jm_error *err)
+jm_status jm__fit_interval_solve(jm__fit_interval *out, const jm__fit_interval_input *input, jm_error *err)
 {
     size_t columns = input->joint_prior->columns;
     jm__weighed equations = {0};
-    JM_TRY(jm__stretch_init(out, columns, err));
-    jm_status status = jm__stretch_weigh(&equations, out, input, err);
+    JM_TRY(jm__fit_interval_init(out, columns, err));
+    jm_status status = jm__fit_interval_weigh(&equations, out, input, err);
     jm__posterior found = {.power_w = out->power_w, .covariance = out->covariance};
-    if (status == JM_OK) status = jm__stretch_update(&found, &equations, input->joint_prior, err);
+    if (status == JM_OK) status = jm__fit_interval_update(&found, &equations, input->joint_prior, err);
     for (int axis = 0; status == JM_OK && axis < JM_RESPONSE_AXES; axis++)
         jm__matrix_apply(out->shift[axis], found.covariance, equations.told[axis], columns);
     jm__weighed_free(&equations);
     return status;
 }
 
-void jm__stretch_free(jm__stretch *stretch)
+void jm__fit_interval_free(jm__fit_interval *interval)
 {
-    free(stretch->power_w);
-    free(stretch->covariance);
+    free(interval->power_w);
+    free(interval->covariance);
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        free(stretch->shift[axis]);
-    *stretch = (jm__stretch){0};
+        free(interval->shift[axis]);
+    *interval = (jm__fit_interval){0};
 }
 
 /* Few classes stay as they are; many are put together by what a first fit says of their power. */
@@ -531,7 +532,7 @@ static jm_status first_fit(jm__posterior *powers, const jm__respond_input *input
     jm__reading_list sample = {0};
     jm__qr qr = {0};
     size_t columns = input->joint_prior->columns;
-    jm_status status = jm__readings_sample(&sample, learn, jm__stretch_sample_size(columns), err);
+    jm_status status = jm__readings_sample(&sample, learn, jm__fit_interval_sample_size(columns), err);
     jm__pass pass = pass_of(input, &sample);
     if (status == JM_OK) status = jm__qr_init(&qr, columns, err);
     if (status == JM_OK) status = jm__pass_fold(&pass, jm__calibration_of(input->sensor).response, &qr, err);

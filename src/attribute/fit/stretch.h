@@ -4,8 +4,8 @@
  * powers that are not constant, an error of the response. With A = Q T that is Q'y = T x + error of
  * covariance N = T'^-1 S T^-1, and with N = L L' the equations L^-1 (T | Q'y) have unit errors, independent
  * of each other. With white noise they are the readings' own triangle over the noise. */
-#ifndef JM_ATTRIBUTE_FIT_STRETCH_H
-#define JM_ATTRIBUTE_FIT_STRETCH_H
+#ifndef JM_ATTRIBUTE_FIT_INTERVAL_H
+#define JM_ATTRIBUTE_FIT_INTERVAL_H
 
 #include "attribute/fit/calibrate.h"
 #include "attribute/fit/misfit.h"
@@ -27,19 +27,20 @@ typedef struct jm__weighed {
 jm_status jm__weigh(jm__weighed *out, const jm__weigh_of *of, jm_error *err);
 void jm__weighed_free(jm__weighed *weighed);
 
-/* The powers after the readings of one stretch of the run: what was believed before, made surer by them. */
+/* The powers after the readings of one interval of the run: what was believed before, made surer by them. */
 
-typedef struct jm__stretch_input {
+typedef struct jm__fit_interval_input {
     const jm_sensor *sensor;
     jm__design *design;
     const jm__reading_list *readings; /* may be empty: then the priors stay as they are */
     const jm__calibration *calibration;
     const jm__joint_prior *joint_prior;
-    const double *prior_shift[JM_RESPONSE_AXES]; /* [columns]: see jm__stretch.shift; NULL: does not move */
+    const double
+        *prior_shift[JM_RESPONSE_AXES]; /* [columns]: see jm__fit_interval.shift; NULL: does not move */
     const jm__noise *noise; /* as found elsewhere, if these are too few to tell; NULL: they are not */
-} jm__stretch_input;
+} jm__fit_interval_input;
 
-typedef struct jm__stretch {
+typedef struct jm__fit_interval {
     size_t columns;
     double *power_w;
     double *covariance;              /* [columns * columns], W^2: of all errors */
@@ -51,27 +52,27 @@ typedef struct jm__stretch {
     double correlation; /* of neighbouring residuals */
     jm__noise noise;    /* of the readings: white and drift */
     double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
-} jm__stretch;
+} jm__fit_interval;
 
 /* Powers of nothing, without any error. */
-jm_status jm__stretch_init(jm__stretch *stretch, size_t columns, jm_error *err);
-jm_status jm__stretch_solve(jm__stretch *out, const jm__stretch_input *input, jm_error *err);
-void jm__stretch_free(jm__stretch *stretch);
+jm_status jm__fit_interval_init(jm__fit_interval *interval, size_t columns, jm_error *err);
+jm_status jm__fit_interval_solve(jm__fit_interval *out, const jm__fit_interval_input *input, jm_error *err);
+void jm__fit_interval_free(jm__fit_interval *interval);
 
 /* The readings as equations of unit error, and what their residuals show (in `out`, of which the powers and
  * their errors stay as they are). The caller frees `equations` in any case. */
-jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__stretch_input *input,
-                            jm_error *err);
+jm_status jm__fit_interval_weigh(jm__weighed *equations, jm__fit_interval *out,
+                                 const jm__fit_interval_input *input, jm_error *err);
 
 /* The powers after these equations and the input's priors. */
-jm_status jm__stretch_update(jm__posterior *posterior, const jm__weighed *equations,
-                             const jm__joint_prior *joint_prior, jm_error *err);
+jm_status jm__fit_interval_update(jm__posterior *posterior, const jm__weighed *equations,
+                                  const jm__joint_prior *joint_prior, jm_error *err);
 
-/* Readings of the stretch's sensor, through its design. */
-jm__pass jm__stretch_pass(const jm__stretch_input *input, const jm__reading_list *readings);
+/* Readings of the interval's sensor, through its design. */
+jm__pass jm__fit_interval_pass(const jm__fit_interval_input *input, const jm__reading_list *readings);
 
 /* How many readings a step may take that costs columns^2 for each. */
-size_t jm__stretch_sample_size(size_t columns);
+size_t jm__fit_interval_sample_size(size_t columns);
 
 /* The response of this very run, found on a sample of its readings with classes of like power put together.
  */

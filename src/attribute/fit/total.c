@@ -155,7 +155,7 @@ double jm__power_spread_w(const jm__power_series *s, int64_t from_ns, int64_t to
 {
     size_t first = find(s, from_ns), end = find(s, to_ns + jm__power_delay_ns(s->sensor) + 1);
     double sum = 0, square = 0;
-    /* Of so short a stretch the neighbours tell how much power changes there. */
+    /* Of so short an interval the neighbours tell how much power changes there. */
     if (end < first + FEW_READINGS) {
         int64_t late_ns = to_ns + jm__power_delay_ns(s->sensor) + near_ns;
         while (first > 0 && s->readings[first - 1].t_ns >= from_ns - near_ns)
@@ -246,7 +246,7 @@ typedef struct parts {
     double most_j;
     size_t readings; /* of power sensors */
     double variance; /* of edges, seams and shares of steps */
-    double unseen_j; /* of stretches without readings, interpolated from the readings around them */
+    double unseen_j; /* of intervals without readings, interpolated from the readings around them */
     double apart_j;
 } parts;
 
@@ -404,11 +404,11 @@ static void add_missed(parts *p, const jm__total_sensors *s, int64_t from_ns, in
 }
 
 /* Joules of [from, to], taken off if `to` lies before `from`. */
-static void add_stretch(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+static void add_interval(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
 {
     if (to_ns < from_ns) {
         parts off = {0};
-        add_stretch(&off, s, to_ns, from_ns);
+        add_interval(&off, s, to_ns, from_ns);
         p->counter_j -= off.counter_j;
         p->power_j -= off.power_j;
         p->power_used_j += off.power_used_j;
@@ -486,14 +486,14 @@ static bool add_counter(parts *p, const jm__total_sensors *s, int64_t from_ns, i
     if (s->counter == NULL) return false;
     span c = find_counts(s, from_ns, to_ns);
     if (!is_worth_it(s, c, from_ns, to_ns) || (is_apart(p, s, c) && ring_is_assumed(s))) return false;
-    add_stretch(p, s, from_ns, count_ns(s, c.first));
+    add_interval(p, s, from_ns, count_ns(s, c.first));
     for (size_t i = c.first + 1; i < c.end; i++) {
         if (counts_step(&s->counts[i - 1], &s->counts[i]))
             p->counter_j += s->counts[i].value - s->counts[i - 1].value;
         else /* it was reset, or said what cannot be */
-            add_stretch(p, s, count_ns(s, i - 1), count_ns(s, i));
+            add_interval(p, s, count_ns(s, i - 1), count_ns(s, i));
     }
-    add_stretch(p, s, count_ns(s, c.end - 1), to_ns);
+    add_interval(p, s, count_ns(s, c.end - 1), to_ns);
     double edge_j = mean_w * (double)(s->counter->lag_u_ns + s->counter->read_cost_ns / 2) * 1e-9;
     p->variance += 2 * edge_j * edge_j;
     return true;
@@ -513,17 +513,17 @@ static void add_parts(parts *to, const parts *from)
     to->most_j = from->most_j;
 }
 
-static void add_window(parts *p, const jm__total_sensors *s, jm__window window)
+static void add_window(parts *p, const jm__total_sensors *s, jm__interval window)
 {
     double seconds = (double)(window.to_ns - window.from_ns) * 1e-9;
     parts alone = {0};
-    add_stretch(&alone, s, window.from_ns, window.to_ns);
+    add_interval(&alone, s, window.from_ns, window.to_ns);
     double mean_w = (alone.counter_j + alone.power_j) / seconds;
     if (alone.readings < 2) alone.variance += pow(unseen_relative_u * alone.power_j, 2); /* none of its own */
     if (!add_counter(p, s, window.from_ns, window.to_ns, mean_w)) add_parts(p, &alone);
 }
 
-jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__windows *windows)
+jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__intervals *windows)
 {
     jm__total total = {0};
     jm__total_sensors s = *sensors;

@@ -61,7 +61,7 @@ typedef struct jm__total {
     const char *source; /* "energy_counter", "power_ring", ...; NULL: nothing is known */
     double energy_j;
     double u_j;      /* standard uncertainty, relative to the board's own sensors */
-    double unseen_j; /* part of energy_j from stretches that no sensor saw: interpolated */
+    double unseen_j; /* part of energy_j from intervals that no sensor saw: interpolated */
     double apart_j;  /* the counter says so much more than the power sensors; 0: they agree */
 } jm__total;
 
@@ -79,6 +79,6 @@ typedef struct jm__total_sensors {
 
 /* The counter between its readings inside each window, the power sensors for the rest; what they did not see
  * is shared out of the counter's step over it. */
-jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__windows *windows);
+jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__intervals *windows);
 
 #endif

@@ -29,13 +29,14 @@ static bool tells(const jm__told *told, const jm__span *span, int bit)
     return bits != NULL && (bits->id >> bit & 1) != 0;
 }
 
-jm_status jm__told_find(jm__told *told, const jm__dataset *dataset, const jm__windows *windows, jm_error *err)
+jm_status jm__told_find(jm__told *told, const jm__dataset *dataset, const jm__intervals *windows,
+                        jm_error *err)
 {
     *told = (jm__told){{.key_size = sizeof(int64_t)}};
     for (size_t i = 0; i < dataset->span_count; i++) {
         const jm__span *span = &dataset->spans[i];
         int64_t bits = bits_of(span);
-        if (bits == 0 || !jm__windows_hold(windows, span->start_ns)) continue;
+        if (bits == 0 || !jm__intervals_hold(windows, span->start_ns)) continue;
         jm__map_value *known = jm__map_find(&told->of_process, &span->process_id);
         if (known != NULL)
             known->id |= bits;
@@ -65,7 +66,7 @@ typedef JM_VEC(const jm__span *) step_list;
 
 static bool is_step(const jm__steps_wanted *wanted, const jm__span *span)
 {
-    return jm__told_is_step(wanted->told, span) && jm__windows_hold(wanted->windows, span->start_ns) &&
+    return jm__told_is_step(wanted->told, span) && jm__intervals_hold(wanted->windows, span->start_ns) &&
            jm__dataset_process_has_pid(wanted->spans->dataset, span->process_id, wanted->pid);
 }
 
@@ -152,10 +153,10 @@ static bool find_steppers(steppers *out, const step_list *steps, const jm__datas
 }
 
 /* Those that run together, from `first` on: returns the first that does not. */
-static size_t find_together(jm__window *steady, const steppers *all, size_t first)
+static size_t find_together(jm__interval *steady, const steppers *all, size_t first)
 {
     size_t end = first;
-    *steady = (jm__window){INT64_MIN, INT64_MIN};
+    *steady = (jm__interval){INT64_MIN, INT64_MIN};
     for (; end < all->count && (end == first || all->items[end].from_ns < steady->to_ns); end++) {
         const stepper *s = &all->items[end];
         if (s->warm_ns > steady->from_ns) steady->from_ns = s->warm_ns;
@@ -178,11 +179,11 @@ static bool find(jm__steps *out, const jm__dataset *d, step_list *steps, double 
     jm__sort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
     bool fine = find_steppers(&all, steps, d, lengths);
     for (size_t i = 0, end; fine && i < all.count; i = end) {
-        jm__window steady;
+        jm__interval steady;
         end = find_together(&steady, &all, i);
         for (size_t k = i; k < end; k++)
             out->warm_up += count_before(steps, &all.items[k], steady.from_ns);
-        fine = jm__windows_add(&out->steady, steady.from_ns, steady.to_ns);
+        fine = jm__intervals_add(&out->steady, steady.from_ns, steady.to_ns);
     }
     out->count = (int64_t)steps->count;
     jm__vec_free(&all);

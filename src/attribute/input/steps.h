@@ -15,7 +15,7 @@ typedef struct jm__told {
 } jm__told;
 
 /* Free it in any case, also where memory was out. */
-jm_status jm__told_find(jm__told *told, const jm__dataset *dataset, const jm__windows *windows,
+jm_status jm__told_find(jm__told *told, const jm__dataset *dataset, const jm__intervals *windows,
                         jm_error *err);
 void jm__told_free(jm__told *told);
 
@@ -36,15 +36,15 @@ typedef struct jm__steps {
     int64_t warm_up; /* of those, before all processes that run together have steps of one kind, by how
                         long they take (repeats.h) */
     char *found; /* what it was that was found to be one where the program told none; NULL: all are told */
-    jm__windows steady; /* of those that run together, from the first step after them to the end of the last;
-                           normalised, empty without steps */
+    jm__intervals steady; /* of those that run together, from the first step after them to the end of the
+                           last; normalised, empty without steps */
 } jm__steps;
 
 /* Of spans that begin in the windows, of a process (pid) or, for 0, of all. */
 typedef struct jm__steps_wanted {
     const jm__span_index *spans;
     const jm__told *told;
-    const jm__windows *windows;
+    const jm__intervals *windows;
     int64_t pid;
 } jm__steps_wanted;
 

@@ -42,10 +42,10 @@ static level level_of(const char *name, bool at_times)
     return at_times && strcmp(name, JM_MARK_ENDED) == 0 ? GONE : NO_LEVEL;
 }
 
-static bool close_stretch(teller *t, int64_t to_ns)
+static bool close_interval(teller *t, int64_t to_ns)
 {
-    jm__windows *const of[] = {[NOTHING] = &t->out->nothing, [STEPS] = &t->out->steps, [ON] = &t->out->on};
-    return t->now == GONE || jm__windows_add(of[t->now], t->since_ns, to_ns);
+    jm__intervals *const of[] = {[NOTHING] = &t->out->nothing, [STEPS] = &t->out->steps, [ON] = &t->out->on};
+    return t->now == GONE || jm__intervals_add(of[t->now], t->since_ns, to_ns);
 }
 
 /* False if memory is out. */
@@ -55,7 +55,7 @@ static bool take(teller *t, const char *name, int64_t t_ns)
     if (next == NO_LEVEL) return true;
     t->out->at_times = true;
     if (next == t->now) return true;
-    bool fine = close_stretch(t, t_ns);
+    bool fine = close_interval(t, t_ns);
     t->now = next;
     t->since_ns = t_ns;
     return fine;
@@ -72,10 +72,10 @@ static bool find(jm__traced *traced, teller *tellers, const jm__dataset *d)
                     d->marks[i].t_ns);
     }
     for (size_t i = 0; fine && i < d->process_count; i++) {
-        fine = !traced[i].at_times || close_stretch(&tellers[i], INT64_MAX);
-        jm__windows_normalise(&traced[i].nothing);
-        jm__windows_normalise(&traced[i].steps);
-        jm__windows_normalise(&traced[i].on);
+        fine = !traced[i].at_times || close_interval(&tellers[i], INT64_MAX);
+        jm__intervals_normalise(&traced[i].nothing);
+        jm__intervals_normalise(&traced[i].steps);
+        jm__intervals_normalise(&traced[i].on);
     }
     return fine;
 }

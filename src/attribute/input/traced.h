@@ -9,9 +9,9 @@
 typedef struct jm__traced {
     bool
         at_times; /* marks of its own say when (format/rows/marks.h); else all of it always, and no windows */
-    jm__windows on;    /* in full, and counted */
-    jm__windows steps; /* steps alone, whatever else was recorded to get ready */
-    jm__windows nothing;
+    jm__intervals on;    /* in full, and counted */
+    jm__intervals steps; /* steps alone, whatever else was recorded to get ready */
+    jm__intervals nothing;
 } jm__traced;
 
 /* [process_count]: of each, from its beginning to its end: of the first one from the beginning of time, of

@@ -139,8 +139,8 @@ static void say_mig(jm__note_writer *w, const jm__board_part *part)
 
 static void say_lost(jm__note_writer *w, const jm__board_part *part)
 {
-    double wanted_s = (double)jm__windows_duration_ns(&w->a->windows) * 1e-9;
-    double known_s = (double)jm__windows_duration_ns(&part->windows) * 1e-9;
+    double wanted_s = (double)jm__intervals_duration_ns(&w->a->windows) * 1e-9;
+    double known_s = (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
     if (part->lost.count > 0 && known_s == 0 && wanted_s > 0)
         jm__warn(w, "%s was lost all of this time: its energy is not known.", w->label);
     else if (part->lost.count > 0 && known_s < wanted_s)
@@ -609,8 +609,8 @@ static void say_compiled(jm__note_writer *w)
 static void say_untraced(jm__note_writer *w)
 {
     const jm__attribution *a = w->a;
-    if (jm__windows_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
-    double traced_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
+    if (jm__intervals_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
+    double traced_s = (double)jm__intervals_duration_ns(&a->windows) * 1e-9;
     double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
     bool by_steps = a->strata.step_intervals.count > 0;
     if (by_steps && traced_s > negligible_share * run_s) return;
@@ -653,7 +653,7 @@ static traced_steps count_steps(const jm__attribution *a)
         const jm__step_interval *step_interval = &a->strata.step_intervals.items[i];
         bool is_step =
             jm__told_is_step(&a->told, &a->dataset->spans[step_interval->span]); /* or a phase without any */
-        if (!is_step || !jm__windows_hold(&a->windows, step_interval->start_ns)) continue;
+        if (!is_step || !jm__intervals_hold(&a->windows, step_interval->start_ns)) continue;
         count.traced += step_interval->traced;
         count.all++;
     }
@@ -668,7 +668,7 @@ static void add_cost(const jm__attribution *a, double *share, double *energy_j)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->wanted || part->work->columns.count == 0) continue;
-        all_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
+        all_s += (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
         for (size_t s = 0; s < JM_IDLE_STATES; s++) {
             double state_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
             made_s += state_s;

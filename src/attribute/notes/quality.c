@@ -42,8 +42,8 @@ bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
     const jm_report_options *o = &a->options;
     bool all_time = o->phase == NULL && o->from_ns == 0 && o->to_ns == 0;
     if (!is_of_wanted_board(a, event->board_id)) return false;
-    if (all_time || lasts(event->kind) || jm__windows_hold(&a->windows, event->t_ns)) return true;
-    return jm__windows_overlap_ns(&a->windows, event->t_ns, event->t_ns + event_gap_ns(event)) > 0;
+    if (all_time || lasts(event->kind) || jm__intervals_hold(&a->windows, event->t_ns)) return true;
+    return jm__intervals_overlap_ns(&a->windows, event->t_ns, event->t_ns + event_gap_ns(event)) > 0;
 }
 
 /* Throttling and the limit as shares of time: what is read now and then holds around its reading. */
@@ -100,7 +100,7 @@ static void each_reading(const jm__dataset *d, const jm__board_part *part, jm__s
         if (now != NULL && next != NULL && (next->t_ns - now->t_ns) / 2 < reach_ns)
             to_ns = now->t_ns + (next->t_ns - now->t_ns) / 2;
         if (now != NULL)
-            take(sums, now->value, (double)jm__windows_overlap_ns(&part->windows, from_ns, to_ns) * 1e-9);
+            take(sums, now->value, (double)jm__intervals_overlap_ns(&part->windows, from_ns, to_ns) * 1e-9);
         if (next != NULL)
             from_ns = now != NULL && to_ns > next->t_ns - reach_ns ? to_ns : next->t_ns - reach_ns;
         now = next;
@@ -186,7 +186,7 @@ static const int64_t utilisation_memory_ns = 1300 * JM_NS_PER_MS;
 enum { LEAST_READINGS = 2 };
 
 /* Mean of those; NAN: too few. */
-static double busy_share(const jm__dataset *d, const jm__board_part *part, const jm__windows *rests)
+static double busy_share(const jm__dataset *d, const jm__board_part *part, const jm__intervals *rests)
 {
     int64_t sensor_id = sensor_of(d, part, JM_SENSOR_UTIL_GPU);
     double sum = 0, count = 0;
@@ -194,7 +194,7 @@ static double busy_share(const jm__dataset *d, const jm__board_part *part, const
         const jm_reading *reading = &d->readings[i];
         int64_t from_ns = reading->t_ns - utilisation_memory_ns;
         if (reading->sensor_id != sensor_id || !(reading->value >= 0 && reading->value <= 100)) continue;
-        if (jm__windows_overlap_ns(rests, from_ns, reading->t_ns) < utilisation_memory_ns) continue;
+        if (jm__intervals_overlap_ns(rests, from_ns, reading->t_ns) < utilisation_memory_ns) continue;
         sum += reading->value / 100;
         count++;
     }
@@ -205,13 +205,13 @@ static double busy_share(const jm__dataset *d, const jm__board_part *part, const
  * ran on it. NAN: not known. */
 static double unrecorded_time_s(const jm__dataset *dataset, const jm__board_part *part)
 {
-    jm__windows rests = {0};
+    jm__intervals rests = {0};
     double busy_s = NAN;
     if (part->work == NULL || part->work->tally.rests.count == 0) return NAN;
-    if (jm__windows_add_all(&rests, &part->work->tally.rests)) {
-        jm__windows_normalise(&rests);
-        if (jm__windows_intersect(&rests, &part->traced))
-            busy_s = busy_share(dataset, part, &rests) * 1e-9 * (double)jm__windows_duration_ns(&rests);
+    if (jm__intervals_add_all(&rests, &part->work->tally.rests)) {
+        jm__intervals_normalise(&rests);
+        if (jm__intervals_intersect(&rests, &part->traced))
+            busy_s = busy_share(dataset, part, &rests) * 1e-9 * (double)jm__intervals_duration_ns(&rests);
     }
     jm__vec_free(&rests);
     return busy_s;
@@ -383,11 +383,11 @@ static double apart(const jm__board_part *part)
 static void check_boards(double *figures, const jm__attribution *a)
 {
     double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, known_j = 0, unrecorded_s = 0;
-    double wanted_ns = (double)jm__windows_duration_ns(&a->windows);
+    double wanted_ns = (double)jm__intervals_duration_ns(&a->windows);
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
-        double board_lost_ns = wanted_ns - (double)jm__windows_duration_ns(&part->windows);
+        double board_lost_ns = wanted_ns - (double)jm__intervals_duration_ns(&part->windows);
         if (part->total.source == NULL) {
             missing++;
             continue;
@@ -441,7 +441,7 @@ static double gap_share(const jm__attribution *a, const jm_report_quality *quali
     size_t boards = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++)
         boards += a->boards[b].wanted;
-    double wanted_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
+    double wanted_s = (double)jm__intervals_duration_ns(&a->windows) * 1e-9;
     return fmin(1, share_of(quality->gap_s, wanted_s * (double)boards));
 }
 

@@ -249,7 +249,7 @@ jm_status jm__rates_each(const jm__dataset *dataset, int64_t board_id, const jm_
 }
 
 typedef struct ratios {
-    const jm__windows *within;
+    const jm__intervals *within;
     JM_VEC(double) items;
 } ratios;
 
@@ -257,12 +257,12 @@ static jm_status take_slot(void *taker, const jm__rate_window *window, jm_error 
 {
     ratios *r = taker;
     double ratio = window->slot_mhz / window->clock_mhz;
-    bool told = isfinite(ratio) && (r->within == NULL || jm__windows_hold(r->within, window->start_ns));
+    bool told = isfinite(ratio) && (r->within == NULL || jm__intervals_hold(r->within, window->start_ns));
     return !told || jm__vec_push(&r->items, ratio) ? JM_OK : jm__no_memory(err, "jm__slots_find");
 }
 
 jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t board_id,
-                         const jm__rate_choice *choice, const jm__windows *within, double quantile,
+                         const jm__rate_choice *choice, const jm__intervals *within, double quantile,
                          jm_error *err)
 {
     ratios r = {.within = within};
@@ -302,11 +302,11 @@ jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *da
         if (event->kind != JM_EVENT_SAMPLING || event->board_id != board->id) continue;
         if (event->value != 0 && from_ns == INT64_MAX) from_ns = event->t_ns;
         if (event->value != 0 || from_ns == INT64_MAX) continue;
-        fine = jm__windows_add(&sampler->windows, from_ns, event->t_ns);
+        fine = jm__intervals_add(&sampler->windows, from_ns, event->t_ns);
         from_ns = INT64_MAX;
     }
-    if (fine && from_ns != INT64_MAX) fine = jm__windows_add(&sampler->windows, from_ns, end_ns);
-    jm__windows_normalise(&sampler->windows);
+    if (fine && from_ns != INT64_MAX) fine = jm__intervals_add(&sampler->windows, from_ns, end_ns);
+    jm__intervals_normalise(&sampler->windows);
     return fine ? JM_OK : jm__no_memory(err, "jm__sampler_draw_find");
 }
 
@@ -329,7 +329,7 @@ static double left(const jm__response *response, double t_ns, double since_ns)
 static double share(const jm__sampler_draw *sampler, const jm__response *response, int64_t t_ns,
                     size_t *first)
 {
-    const jm__window *windows = sampler->windows.items;
+    const jm__interval *windows = sampler->windows.items;
     double at_ns = (double)t_ns - response->lag_ns, sum = 0;
     while (*first < sampler->windows.count &&
            at_ns - (double)windows[*first].to_ns > forgotten * response->width_ns)
@@ -354,7 +354,7 @@ static void take_off_energy(const jm__sampler_draw *sampler, jm_reading *reading
     double drawn_j = 0;
     for (size_t i = 0; i < count; i++) {
         int64_t since_ns = i > 0 ? readings[i - 1].t_ns : INT64_MIN;
-        int64_t sampled_ns = jm__windows_overlap_ns(&sampler->windows, since_ns, readings[i].t_ns);
+        int64_t sampled_ns = jm__intervals_overlap_ns(&sampler->windows, since_ns, readings[i].t_ns);
         drawn_j += sampler->power_w * 1e-9 * (double)sampled_ns;
         readings[i].value -= drawn_j;
     }
@@ -370,21 +370,21 @@ void jm__sampler_draw_take_off(const jm__sampler_draw *sampler, const jm_sensor 
         take_off_power(sampler, sensor, readings, count);
 }
 
-static double seconds_in(const jm__sampler_draw *sampler, const jm__windows *windows)
+static double seconds_in(const jm__sampler_draw *sampler, const jm__intervals *windows)
 {
     int64_t sum_ns = 0;
     for (size_t i = 0; i < windows->count; i++)
         sum_ns +=
-            jm__windows_overlap_ns(&sampler->windows, windows->items[i].from_ns, windows->items[i].to_ns);
+            jm__intervals_overlap_ns(&sampler->windows, windows->items[i].from_ns, windows->items[i].to_ns);
     return (double)sum_ns * 1e-9;
 }
 
-double jm__sampler_draw_energy_j(const jm__sampler_draw *sampler, const jm__windows *windows)
+double jm__sampler_draw_energy_j(const jm__sampler_draw *sampler, const jm__intervals *windows)
 {
     return sampler->power_w * seconds_in(sampler, windows);
 }
 
-double jm__sampler_draw_u_j(const jm__sampler_draw *sampler, const jm__windows *windows)
+double jm__sampler_draw_u_j(const jm__sampler_draw *sampler, const jm__intervals *windows)
 {
     return sampler->u_w * seconds_in(sampler, windows);
 }

@@ -52,7 +52,7 @@ jm_status jm__rates_each(const jm__dataset *dataset, int64_t board_id, const jm_
  * all). NVML's clock is the true one wherever work is light, so in most windows the ratio is the number of
  * slots, and less in the others. 0: slots are not counted, or no clock was recorded. */
 jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t board_id,
-                         const jm__rate_choice *choice, const jm__windows *within, double quantile,
+                         const jm__rate_choice *choice, const jm__intervals *within, double quantile,
                          jm_error *err);
 
 /* What a sampler of hardware counters makes its board draw, and readings without that.
@@ -62,9 +62,9 @@ jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t boar
  * program has not drawn that, so its figures are of readings from which it was taken off. */
 
 typedef struct jm__sampler_draw {
-    jm__windows windows; /* while there was one: to be freed */
-    double power_w;      /* 0: none, or nobody has measured what it draws on such a board */
-    double u_w;          /* its standard uncertainty */
+    jm__intervals windows; /* while there was one: to be freed */
+    double power_w;        /* 0: none, or nobody has measured what it draws on such a board */
+    double u_w;            /* its standard uncertainty */
 } jm__sampler_draw;
 
 /* Of joulemap's own recorder: what samplers of others drew, nobody told. `power_w`, `u_w`: as measured on the
@@ -78,7 +78,7 @@ void jm__sampler_draw_take_off(const jm__sampler_draw *sampler, const jm_sensor 
                                size_t count);
 
 /* Joules within these windows, and their standard uncertainty. */
-double jm__sampler_draw_energy_j(const jm__sampler_draw *sampler, const jm__windows *windows);
-double jm__sampler_draw_u_j(const jm__sampler_draw *sampler, const jm__windows *windows);
+double jm__sampler_draw_energy_j(const jm__sampler_draw *sampler, const jm__intervals *windows);
+double jm__sampler_draw_u_j(const jm__sampler_draw *sampler, const jm__intervals *windows);
 
 #endif

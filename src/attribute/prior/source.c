@@ -315,7 +315,7 @@ static double calls_of(const jm__prior_scene *scene, const pass *wanted)
     double calls = 0;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
-        if (span->kind != wanted->kind || !jm__windows_hold(scene->work->learn, span->start_ns)) continue;
+        if (span->kind != wanted->kind || !jm__intervals_hold(scene->work->learn, span->start_ns)) continue;
         if (strcmp(jm__dataset_text(d, span->name_id), wanted->path) != 0) continue;
         calls += runs_on(d, scene->board, span->process_id);
     }

@@ -299,7 +299,7 @@ static int64_t amount_of(const jm__attribution *a, size_t span, jm__amount amoun
 {
     const jm__span *step = &a->dataset->spans[span];
     int64_t count = jm__told_amount(&a->told, step, amount);
-    if (count == 0 || !jm__windows_hold(&a->windows, step->start_ns)) return 0;
+    if (count == 0 || !jm__intervals_hold(&a->windows, step->start_ns)) return 0;
     return jm__dataset_process_has_pid(a->dataset, step->process_id, a->options.process_id) ? count : 0;
 }
 

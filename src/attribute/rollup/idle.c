@@ -275,12 +275,12 @@ static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *pa
         if (column >= part->work->columns.class_columns) {
             int64_t from = now->start_ns > from_ns ? now->start_ns : from_ns;
             int64_t to = now->end_ns < to_ns ? now->end_ns : to_ns;
-            double seconds = (double)jm__windows_overlap_ns(&part->traced, from, to) * 1e-9;
+            double seconds = (double)jm__intervals_overlap_ns(&part->traced, from, to) * 1e-9;
             if (seconds > 0 &&
                 !walk->add(walk->context, section, (uint32_t)part->first_column + column, seconds))
                 return false;
         }
-        if (now->end_ns > to_ns) break; /* the rest of it lies in the next stretch */
+        if (now->end_ns > to_ns) break; /* the rest of it lies in the next interval */
     }
     return true;
 }

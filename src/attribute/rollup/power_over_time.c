@@ -1,4 +1,4 @@
-/* Energy and power of stretches of time, from the readings around them alone. */
+/* Energy and power of intervals of time, from the readings around them alone. */
 #include "attribute/rollup/power_over_time.h"
 
 #include "attribute/attribution.h"
@@ -21,7 +21,7 @@
 static const int64_t around_ns = 6 * JM_NS_PER_S;
 
 /* The time that readings with stamps from `first_ns` to `last_ns` tell of. */
-static void add_seen(jm__window *seen, const jm_sensor *sensor, int64_t first_ns, int64_t last_ns)
+static void add_seen(jm__interval *seen, const jm_sensor *sensor, int64_t first_ns, int64_t last_ns)
 {
     int64_t delay_ns = jm__power_delay_ns(sensor), beyond_ns = jm__power_beyond_ns(sensor);
     if (first_ns - delay_ns - beyond_ns < seen->from_ns) seen->from_ns = first_ns - delay_ns - beyond_ns;
@@ -32,14 +32,14 @@ static void add_seen(jm__window *seen, const jm_sensor *sensor, int64_t first_ns
  * to invent joules. False if nothing of the time asked for is left. */
 static bool keep_seen(jm__board_part *part, int64_t from_ns, int64_t to_ns)
 {
-    jm__window seen = {INT64_MAX, INT64_MIN};
+    jm__interval seen = {INT64_MAX, INT64_MIN};
     for (size_t k = 0; k < part->power_count; k++) {
         const jm__power_series *s = &part->powers[k];
         add_seen(&seen, s->sensor, s->readings[0].t_ns, s->readings[s->count - 1].t_ns);
     }
     if (part->counter != NULL)
         add_seen(&seen, part->counter, part->counts[0].t_ns, part->counts[part->count_count - 1].t_ns);
-    jm__windows_clip(&part->windows, seen.from_ns, seen.to_ns);
+    jm__intervals_clip(&part->windows, seen.from_ns, seen.to_ns);
     return from_ns <= seen.to_ns && to_ns >= seen.from_ns;
 }
 
@@ -71,7 +71,7 @@ static jm_status measure(const jm__dataset *dataset, int64_t board_id, int64_t f
 {
     jm__attribution a = {.dataset = dataset};
     jm_status status = jm__attribution_boards(&a, board_id, err);
-    if (status == JM_OK && !jm__windows_add(&a.windows, from_ns, to_ns))
+    if (status == JM_OK && !jm__intervals_add(&a.windows, from_ns, to_ns))
         status = jm__no_memory(err, "jm_recording_energy");
     if (status == JM_OK) status = add_up(&a, from_ns, to_ns, out, err);
     jm__attribution_free(&a);
@@ -82,7 +82,7 @@ static jm_status energy(jm_recording *recording, int64_t board_id, int64_t from_
                         jm_sum *out, jm_error *err)
 {
     jm__dataset *dataset = NULL;
-    const jm__stretch_wanted wanted = {.from_ns = from_ns - around_ns, .to_ns = to_ns + around_ns};
+    const jm__fit_interval_wanted wanted = {.from_ns = from_ns - around_ns, .to_ns = to_ns + around_ns};
     JM_TRY(jm__dataset_load_readings(&dataset, recording, &wanted, err));
     jm_status status = measure(dataset, board_id, from_ns, to_ns, out, err);
     jm__dataset_free(dataset);
@@ -105,12 +105,12 @@ struct jm__power_over_time {
     jm__attribution attribution; /* its windows and readings alone */
 };
 
-/* Joules that the power sensors saw of a stretch, and for how long they did. */
-static double seen_j(const jm__board_part *part, jm__window stretch, double *seen_s)
+/* Joules that the power sensors saw of an interval, and for how long they did. */
+static double seen_j(const jm__board_part *part, jm__interval interval, double *seen_s)
 {
     double sum_j = 0;
-    jm__power_piece piece = {.to_ns = stretch.from_ns};
-    while (jm__power_next(&piece, part->powers, part->power_count, stretch.to_ns)) {
+    jm__power_piece piece = {.to_ns = interval.from_ns};
+    while (jm__power_next(&piece, part->powers, part->power_count, interval.to_ns)) {
         if (piece.by == NULL) continue;
         sum_j += jm__power_energy_j(piece.by, piece.from_ns, piece.to_ns);
         *seen_s += (double)(piece.to_ns - piece.from_ns) * 1e-9;
@@ -119,32 +119,32 @@ static double seen_j(const jm__board_part *part, jm__window stretch, double *see
 }
 
 /* A board without a power sensor has a counter, which tells of the time between its readings. */
-static double counted_j(const jm__board_part *part, jm__window stretch, double *seen_s)
+static double counted_j(const jm__board_part *part, jm__interval interval, double *seen_s)
 {
     if (part->counter == NULL) return 0;
     int64_t first_ns = part->counts[0].t_ns - part->counter->lag_ns;
     int64_t last_ns = part->counts[part->count_count - 1].t_ns - part->counter->lag_ns;
-    if (stretch.from_ns < first_ns) stretch.from_ns = first_ns;
-    if (stretch.to_ns > last_ns) stretch.to_ns = last_ns;
-    jm__windows alone = {.items = &stretch, .count = 1};
+    if (interval.from_ns < first_ns) interval.from_ns = first_ns;
+    if (interval.to_ns > last_ns) interval.to_ns = last_ns;
+    jm__intervals alone = {.items = &interval, .count = 1};
     jm__total total = {0};
-    if (stretch.to_ns > stretch.from_ns) total = jm__board_total(part, &alone);
+    if (interval.to_ns > interval.from_ns) total = jm__board_total(part, &alone);
     if (total.source == NULL) return 0;
-    *seen_s += (double)(stretch.to_ns - stretch.from_ns) * 1e-9;
+    *seen_s += (double)(interval.to_ns - interval.from_ns) * 1e-9;
     return total.energy_j;
 }
 
 static void find_mean(jm_power_bin *bin, const jm__board_part *part)
 {
-    const jm__windows *windows = &part->windows;
+    const jm__intervals *windows = &part->windows;
     double sum_j = 0;
-    for (size_t i = jm__windows_first_after(windows, bin->from_ns);
+    for (size_t i = jm__intervals_first_after(windows, bin->from_ns);
          i < windows->count && windows->items[i].from_ns < bin->to_ns; i++) {
-        jm__window stretch = windows->items[i];
-        if (stretch.from_ns < bin->from_ns) stretch.from_ns = bin->from_ns;
-        if (stretch.to_ns > bin->to_ns) stretch.to_ns = bin->to_ns;
-        sum_j += part->power_count > 0 ? seen_j(part, stretch, &bin->seen_s)
-                                       : counted_j(part, stretch, &bin->seen_s);
+        jm__interval interval = windows->items[i];
+        if (interval.from_ns < bin->from_ns) interval.from_ns = bin->from_ns;
+        if (interval.to_ns > bin->to_ns) interval.to_ns = bin->to_ns;
+        sum_j += part->power_count > 0 ? seen_j(part, interval, &bin->seen_s)
+                                       : counted_j(part, interval, &bin->seen_s);
     }
     bin->mean_w = bin->seen_s > 0 ? sum_j / bin->seen_s : NAN;
 }
@@ -170,7 +170,7 @@ static void find_spread(jm_power_bin *bins, size_t count, const jm__board_part *
         const jm_reading *reading = &series->readings[i];
         int64_t t_ns = reading->t_ns - jm__power_delay_ns(series->sensor);
         size_t at = bin_at(bins, count, t_ns);
-        if (at == count || isnan(bins[at].mean_w) || !jm__windows_hold(&part->windows, t_ns)) continue;
+        if (at == count || isnan(bins[at].mean_w) || !jm__intervals_hold(&part->windows, t_ns)) continue;
         bins[at].least_w = fmin(bins[at].least_w, reading->value);
         bins[at].most_w = fmax(bins[at].most_w, reading->value);
     }
@@ -185,7 +185,7 @@ static void find_clock(jm_power_bin *bins, size_t count, const jm__dataset *d, c
         const jm_reading *reading = &d->readings[i];
         if (reading->sensor_id != sensor->id) continue;
         size_t at = bin_at(bins, count, reading->t_ns);
-        if (at == count || !isfinite(reading->value) || !jm__windows_hold(&part->windows, reading->t_ns))
+        if (at == count || !isfinite(reading->value) || !jm__intervals_hold(&part->windows, reading->t_ns))
             continue;
         readings = at == here ? readings + 1 : 1;
         here = at;
@@ -195,7 +195,7 @@ static void find_clock(jm_power_bin *bins, size_t count, const jm__dataset *d, c
 }
 
 static void fill(jm_power_bin *bins, size_t count, const jm__dataset *d, const jm__board_part *part,
-                 jm__window range)
+                 jm__interval range)
 {
     double width_ns = (double)(range.to_ns - range.from_ns) / (double)count;
     for (size_t i = 0; i < count; i++) {
@@ -228,12 +228,12 @@ jm_status jm__power_over_time_bins(const jm__power_over_time *power, size_t boar
 {
     const jm__attribution *a = &power->attribution;
     jm_report_board wanted;
-    jm__window range = {0};
+    jm__interval range = {0};
     JM_TRY(jm_report_board_get(power->report, board, &wanted, err));
     if (count == 0)
         return jm__fail(err, JM_USAGE, 0, "jm_report_power", "power over time takes at least one bin");
     if (a->windows.count > 0)
-        range = (jm__window){a->windows.items[0].from_ns, a->windows.items[a->windows.count - 1].to_ns};
+        range = (jm__interval){a->windows.items[0].from_ns, a->windows.items[a->windows.count - 1].to_ns};
     fill(bins, count, a->dataset, &a->boards[wanted.board->id - 1], range);
     return JM_OK;
 }

@@ -185,7 +185,7 @@ static void count_steps(jm__request_rows *rows, const jm__attribution *a)
     const jm__dataset *d = a->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *step = &d->spans[i];
-        if (rows->batches->of_step[i] == 0 || !jm__windows_hold(&a->windows, step->start_ns)) continue;
+        if (rows->batches->of_step[i] == 0 || !jm__intervals_hold(&a->windows, step->start_ns)) continue;
         if (!jm__dataset_process_has_pid(d, step->process_id, a->options.process_id)) continue;
         jm__batch_sum *sum = &rows->sums[rows->batches->of_step[i] - 1];
         int64_t end_ns = jm__span_end_ns(d, step);

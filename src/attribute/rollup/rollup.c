@@ -280,7 +280,7 @@ static void add_measured(jm__views *v, size_t b)
     row->boards |= jm__board_bit(b);
     row->upstream = !part->counted;
     if (!jm__board_is_fitted(part->board))
-        row->spent.busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
+        row->spent.busy_s += (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
 }
 
 /* What has a row of its own only where each span is one: a wait for data is told by gaps, a range that goes
@@ -321,7 +321,7 @@ static bool holds_steps(const jm__attribution *a, const jm__span *span)
 static bool counts(const jm__attribution *a, const jm__span *span)
 {
     const jm__process *process = jm__dataset_process(a->dataset, span->process_id);
-    if (!jm__windows_hold(holds_steps(a, span) ? &a->asked : &a->windows, span->start_ns)) return false;
+    if (!jm__intervals_hold(holds_steps(a, span) ? &a->asked : &a->windows, span->start_ns)) return false;
     if (a->extrapolated.strata == NULL || process == NULL || is_always_recorded(span)) return true;
     return !jm__strata_hide(&a->strata, (size_t)(process - a->dataset->processes), span->start_ns);
 }

@@ -345,11 +345,11 @@ static double covered_s(const jm__attribution *a)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted || part->total.source == NULL) continue;
-        int64_t known_ns = jm__windows_duration_ns(&part->windows);
+        int64_t known_ns = jm__intervals_duration_ns(&part->windows);
         if (known_ns > longest_ns) longest_ns = known_ns;
         any = true;
     }
-    return (double)(any ? longest_ns : jm__windows_duration_ns(&a->windows)) * 1e-9;
+    return (double)(any ? longest_ns : jm__intervals_duration_ns(&a->windows)) * 1e-9;
 }
 
 static void sum_boards(jm_report_totals *t, const jm__attribution *a)
@@ -479,7 +479,7 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
         bool is_step =
             jm__told_is_step(&a->told, &a->dataset->spans[step_interval->span]); /* or a phase without any */
         t->traced_steps += mine && is_step && step_interval->traced &&
-                           jm__windows_hold(&a->windows, step_interval->start_ns);
+                           jm__intervals_hold(&a->windows, step_interval->start_ns);
     }
     t->unmatched_steps = (int64_t)strata->missing;
     t->tracing_slow_down = strata->slow_down;
@@ -736,8 +736,8 @@ static bool is_unseen(const jm__attribution *a, const jm__node *node)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->wanted || !jm__board_is_fitted(part->board)) continue;
-        if (jm__windows_overlap_ns(&part->windows, from_ns, to_ns) > 0) return false;
-        lost = lost || jm__windows_overlap_ns(&part->lost, from_ns, to_ns) > 0;
+        if (jm__intervals_overlap_ns(&part->windows, from_ns, to_ns) > 0) return false;
+        lost = lost || jm__intervals_overlap_ns(&part->lost, from_ns, to_ns) > 0;
     }
     return lost;
 }

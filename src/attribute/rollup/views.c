@@ -749,17 +749,17 @@ static bool has_container_around(const jm__span_index *spans, size_t section)
     return false;
 }
 
-static bool measure(const jm__attribution *a, jm__node *node, const jm__windows *windows)
+static bool measure(const jm__attribution *a, jm__node *node, const jm__intervals *windows)
 {
     double sum_j = 0, variance = 0, sum_s = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->wanted || !jm__board_is_fitted(part->board)) continue;
-        jm__windows known = {0};
-        bool fine = jm__windows_add_all(&known, windows) && jm__windows_subtract(&known, &part->lost);
+        jm__intervals known = {0};
+        bool fine = jm__intervals_add_all(&known, windows) && jm__intervals_subtract(&known, &part->lost);
         bool any = known.count > 0;
         jm__total total = jm__board_total(part, &known);
-        sum_s += (double)jm__windows_duration_ns(&known) * 1e-9;
+        sum_s += (double)jm__intervals_duration_ns(&known) * 1e-9;
         jm__vec_free(&known);
         if (!fine) return false;
         if (total.source == NULL || !any) return true;
@@ -777,24 +777,24 @@ bool jm__measured_phases(jm__views *v)
     const jm__span_index *spans = &v->a->spans;
     if (v->a->options.process_id != 0 || v->tree->failed) return true; /* boards do not know processes */
     size_t count = v->tree->nodes.count;
-    jm__windows *of_node = calloc(count + 1, sizeof *of_node), all = {0};
+    jm__intervals *of_node = calloc(count + 1, sizeof *of_node), all = {0};
     int64_t sum_ns = 0;
     bool fine = of_node != NULL;
     for (size_t s = 0; fine && s < jm__section_count(spans); s++) {
         if (kind_of(spans, s) != JM_SPAN_PHASE || has_container_around(spans, s)) continue;
         size_t node = jm__view_container_node(v, s);
         if (node >= count) continue; /* not in the report's time */
-        fine = jm__windows_add_within(&of_node[node], &v->a->windows, jm__section_start_ns(spans, s),
-                                      jm__section_end_ns(spans, s));
+        fine = jm__intervals_add_within(&of_node[node], &v->a->windows, jm__section_start_ns(spans, s),
+                                        jm__section_end_ns(spans, s));
     }
     for (size_t n = 0; fine && n < count; n++) {
-        jm__windows_normalise(&of_node[n]);
-        sum_ns += jm__windows_duration_ns(&of_node[n]);
-        fine = jm__windows_add_all(&all, &of_node[n]);
+        jm__intervals_normalise(&of_node[n]);
+        sum_ns += jm__intervals_duration_ns(&of_node[n]);
+        fine = jm__intervals_add_all(&all, &of_node[n]);
     }
-    jm__windows_normalise(&all);
+    jm__intervals_normalise(&all);
     /* Phases of two processes at one time share the board: no sensor tells them apart. */
-    bool apart = sum_ns == jm__windows_duration_ns(&all);
+    bool apart = sum_ns == jm__intervals_duration_ns(&all);
     for (size_t n = 0; fine && apart && n < count; n++)
         if (of_node[n].count > 0) fine = measure(v->a, &v->tree->nodes.items[n], &of_node[n]);
     for (size_t n = 0; of_node != NULL && n < count; n++)

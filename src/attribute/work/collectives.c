@@ -423,7 +423,7 @@ static void match(matching *m, const jm__channel *channel)
 
 typedef struct summing {
     jm__collective_waits *waits;
-    const jm__windows *const *windows;
+    const jm__intervals *const *windows;
 } summing;
 
 static jm__collective_wait *wait_of(summing *s, uint32_t collective, const jm__rank_calls *rank)
@@ -471,9 +471,9 @@ static bool sum_meeting(summing *s, const matching *m)
         jm__collective_wait *wait = wait_of(s, call->collective, rank);
         if (wait == NULL) return false;
         double wait_s =
-            1e-9 * (double)jm__windows_overlap_ns(s->windows[rank->board], call->from_ns, call->all_ns);
+            1e-9 * (double)jm__intervals_overlap_ns(s->windows[rank->board], call->from_ns, call->all_ns);
         if (call->from_ns == call->all_ns) last = r;
-        wait->matched += jm__windows_hold(s->windows[rank->board], call->from_ns);
+        wait->matched += jm__intervals_hold(s->windows[rank->board], call->from_ns);
         wait->calls += wait_s > 0;
         wait->wait_s += wait_s;
         waited_s += wait_s;
@@ -502,7 +502,7 @@ static bool sum_up(summing *s, matching *m)
 }
 
 bool jm__collective_waits_find(jm__collective_waits *waits, jm__collective_calls *calls,
-                               const jm__windows *const *windows)
+                               const jm__intervals *const *windows)
 {
     matching m = {0};
     summing sums = {waits, windows};
@@ -557,14 +557,14 @@ static bool has_collectives(const jm__classes *classes)
     return false;
 }
 
-static bool is_wanted(const jm__dataset *d, const jm__stream *stream, const jm__windows *const *windows)
+static bool is_wanted(const jm__dataset *d, const jm__stream *stream, const jm__intervals *const *windows)
 {
     return stream->board_id >= 1 && (size_t)stream->board_id <= d->board_count &&
            windows[stream->board_id - 1] != NULL;
 }
 
 /* Several processes, or one on several boards. */
-static bool has_several_ranks(const jm__dataset *d, const jm__windows *const *windows)
+static bool has_several_ranks(const jm__dataset *d, const jm__intervals *const *windows)
 {
     const jm__stream *first = NULL;
     for (size_t i = 0; i < d->stream_count; i++) {
@@ -580,7 +580,7 @@ typedef struct reading {
     jm__ranks *ranks;
     const jm__span_index *spans;
     const jm__classes *classes;
-    const jm__windows *const *windows;
+    const jm__intervals *const *windows;
 } reading;
 
 static jm_status take(void *context, const jm__kernel_run *kernel, jm_error *err)
@@ -675,7 +675,7 @@ static bool add_waiting(jm__ranks *ranks, jm__classes *classes)
 }
 
 jm_status jm__ranks_compare(jm__ranks *ranks, const jm__span_index *spans, jm__classes *classes,
-                            const jm__windows *const *windows, jm_error *err)
+                            const jm__intervals *const *windows, jm_error *err)
 {
     const jm__dataset *d = spans->dataset;
     reading r = {ranks, spans, classes, windows};

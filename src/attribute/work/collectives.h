@@ -116,7 +116,7 @@ typedef JM_VEC(jm__collective_wait) jm__collective_waits;
  * and where too few calls that should belong together do: of one whose group is not known, more than one in a
  * hundred of those that all ranks have, of another one half. False if memory is out. */
 bool jm__collective_waits_find(jm__collective_waits *waits, jm__collective_calls *calls,
-                               const jm__windows *const *windows);
+                               const jm__intervals *const *windows);
 
 /* The board that was waited for most in a collective (JM__NO_COLLECTIVE: in all; else with those that are one
  * with it), and its share of the waiting; SIZE_MAX: nobody waited, or all ranks are on one. */
@@ -138,7 +138,7 @@ typedef struct jm__ranks {
 /* Reads through the kernels once if there are collectives of several ranks; adds classes of waiting. [board]
  * of `windows`: those of the report, NULL: the board is not wanted. */
 jm_status jm__ranks_compare(jm__ranks *ranks, const jm__span_index *spans, jm__classes *classes,
-                            const jm__windows *const *windows, jm_error *err);
+                            const jm__intervals *const *windows, jm_error *err);
 void jm__ranks_free(jm__ranks *ranks);
 
 /* When the other ranks had begun, if this call of a collective waited for them; its start if it did not, or

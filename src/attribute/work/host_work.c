@@ -18,19 +18,19 @@ static bool find_users(jm__map *users, const jm__dataset *d, int64_t board_id)
     return true;
 }
 
-bool jm__data_waits_find(jm__windows *waits, const jm__dataset *d, int64_t board_id,
-                         const jm__windows *windows)
+bool jm__data_waits_find(jm__intervals *waits, const jm__dataset *d, int64_t board_id,
+                         const jm__intervals *windows)
 {
     jm__map users = {.key_size = sizeof(int64_t)};
     bool fine = find_users(&users, d, board_id);
     for (size_t i = 0; fine && i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind == JM_SPAN_DATA && jm__map_find(&users, &span->process_id) != NULL)
-            fine = jm__windows_add(waits, span->start_ns, jm__span_end_ns(d, span));
+            fine = jm__intervals_add(waits, span->start_ns, jm__span_end_ns(d, span));
     }
     jm__map_free(&users);
-    jm__windows_normalise(waits);
-    return fine && jm__windows_intersect(waits, windows);
+    jm__intervals_normalise(waits);
+    return fine && jm__intervals_intersect(waits, windows);
 }
 
 /* One end of a span, on the lane (thread, or process for process-wide spans) it speaks for. */
@@ -156,7 +156,7 @@ static bool cut(jm__items *items, host_classes *table, const edges *sorted, open
 }
 
 /* What of `item` no window covers. */
-static bool emit_uncovered(jm__items *items, jm__item item, const jm__windows *busy, size_t *cursor)
+static bool emit_uncovered(jm__items *items, jm__item item, const jm__intervals *busy, size_t *cursor)
 {
     while (*cursor < busy->count && busy->items[*cursor].to_ns <= item.start_ns)
         (*cursor)++;
@@ -176,7 +176,7 @@ static bool emit_uncovered(jm__items *items, jm__item item, const jm__windows *b
 static bool add_containers(jm__items *items, const jm__items *containers)
 {
     size_t work_count = items->count;
-    jm__windows busy = {0};
+    jm__intervals busy = {0};
     bool fine = true;
     for (size_t i = 0, cursor = 0; fine && i < containers->count; i++) {
         const jm__item *item = &containers->items[i];
@@ -185,8 +185,8 @@ static bool add_containers(jm__items *items, const jm__items *containers)
             cursor = 0;
             for (size_t w = 0; fine && w < work_count; w++)
                 if (items->items[w].process_id == item->process_id)
-                    fine = jm__windows_add(&busy, items->items[w].start_ns, items->items[w].end_ns);
-            jm__windows_normalise(&busy);
+                    fine = jm__intervals_add(&busy, items->items[w].start_ns, items->items[w].end_ns);
+            jm__intervals_normalise(&busy);
         }
         fine = fine && emit_uncovered(items, *item, &busy, &cursor);
     }

@@ -9,8 +9,8 @@
 
 /* Add what of these windows lies in spans of kind "data" of processes that use the board, by its id:
  * normalised. False if memory is out. */
-bool jm__data_waits_find(jm__windows *waits, const jm__dataset *dataset, int64_t board_id,
-                         const jm__windows *windows);
+bool jm__data_waits_find(jm__intervals *waits, const jm__dataset *dataset, int64_t board_id,
+                         const jm__intervals *windows);
 
 /* Work of a program without kernels: its typed spans, innermost one a thread. */
 

@@ -17,7 +17,7 @@ typedef struct jm__packed_piece {
     float share;
 } jm__packed_piece;
 
-/* What a cursor gives: a stretch of time in which the same work ran. The shares of its pieces add up to 1.
+/* What a cursor gives: an interval of time in which the same work ran. The shares of its pieces add up to 1.
  * Moments are sorted and leave no hole. */
 typedef struct jm__moment {
     int64_t start_ns;

@@ -90,15 +90,16 @@ void jm__strata_free(jm__strata *strata)
 
 /* Time of one process that is told by its steps and asked for. */
 typedef struct asked {
-    jm__windows report, steady;
+    jm__intervals report, steady;
 } asked;
 
-static bool find_asked(asked *out, const jm__windows *extrapolated, const jm__extrapolated_wanted *w)
+static bool find_asked(asked *out, const jm__intervals *extrapolated, const jm__extrapolated_wanted *w)
 {
     *out = (asked){0};
-    return jm__windows_add_all(&out->report, extrapolated) &&
-           jm__windows_intersect(&out->report, w->report) &&
-           jm__windows_add_all(&out->steady, extrapolated) && jm__windows_intersect(&out->steady, w->steady);
+    return jm__intervals_add_all(&out->report, extrapolated) &&
+           jm__intervals_intersect(&out->report, w->report) &&
+           jm__intervals_add_all(&out->steady, extrapolated) &&
+           jm__intervals_intersect(&out->steady, w->steady);
 }
 
 /* What of a lap lies in a time, in seconds, and of its step, as a part of it: what comes behind it is no part
@@ -107,17 +108,17 @@ typedef struct inside {
     double seconds, step;
 } inside;
 
-static inside inside_of(const jm__step_interval *step_interval, const jm__windows *time, size_t *at)
+static inside inside_of(const jm__step_interval *step_interval, const jm__intervals *time, size_t *at)
 {
     int64_t length_ns = step_interval->step_end_ns - step_interval->start_ns;
     int64_t step_interval_ns =
-        jm__windows_next_overlap_ns(time, at, step_interval->start_ns, step_interval->end_ns);
+        jm__intervals_next_overlap_ns(time, at, step_interval->start_ns, step_interval->end_ns);
     inside in = {.seconds = 1e-9 * (double)step_interval_ns};
     if (length_ns <= 0)
-        in.step = jm__windows_hold(time, step_interval->start_ns);
+        in.step = jm__intervals_hold(time, step_interval->start_ns);
     else
-        in.step = (double)jm__windows_next_overlap_ns(time, at, step_interval->start_ns,
-                                                      step_interval->step_end_ns) /
+        in.step = (double)jm__intervals_next_overlap_ns(time, at, step_interval->start_ns,
+                                                        step_interval->step_end_ns) /
                   (double)length_ns;
     return in;
 }
@@ -157,21 +158,21 @@ static bool add_process(jm__extrapolated *out, size_t process, const jm__extrapo
     const jm__strata *strata = out->strata;
     asked of;
     bool fine = find_asked(&of, &strata->extrapolated[process], w) &&
-                jm__windows_add_all(&out->time, &strata->extrapolated[process]);
+                jm__intervals_add_all(&out->time, &strata->extrapolated[process]);
     if (fine) add_step_intervals(out, process, &of);
     jm__vec_free(&of.report);
     jm__vec_free(&of.steady);
     return fine;
 }
 
-static bool add_view(jm__extrapolated *out, const jm__windows *extrapolated, const jm__extrapolated_wanted *w,
-                     uint32_t *number)
+static bool add_view(jm__extrapolated *out, const jm__intervals *extrapolated,
+                     const jm__extrapolated_wanted *w, uint32_t *number)
 {
     jm__extrapolated_view view = {0};
-    bool fine = jm__windows_add_all(&view.report, w->report) &&
-                jm__windows_subtract(&view.report, extrapolated) &&
-                jm__windows_add_all(&view.steady, w->steady) &&
-                jm__windows_subtract(&view.steady, extrapolated) && jm__vec_push(&out->views, view);
+    bool fine = jm__intervals_add_all(&view.report, w->report) &&
+                jm__intervals_subtract(&view.report, extrapolated) &&
+                jm__intervals_add_all(&view.steady, w->steady) &&
+                jm__intervals_subtract(&view.steady, extrapolated) && jm__vec_push(&out->views, view);
     if (!fine) {
         jm__vec_free(&view.report);
         jm__vec_free(&view.steady);
@@ -342,10 +343,10 @@ bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_wanted 
         if (out->uses[p]) fine = add_process(out, p, w);
     }
     if (!fine) return false;
-    jm__windows_normalise(&out->time);
+    jm__intervals_normalise(&out->time);
     for (size_t i = 0; i < out->time.count; i++)
-        out->time_s += 1e-9 * (double)jm__windows_overlap_ns(w->report, out->time.items[i].from_ns,
-                                                             out->time.items[i].to_ns);
+        out->time_s += 1e-9 * (double)jm__intervals_overlap_ns(w->report, out->time.items[i].from_ns,
+                                                               out->time.items[i].to_ns);
     add_bursts(out, w->rows);
     return find_views(out, w) && find_draws(out);
 }

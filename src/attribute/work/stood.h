@@ -34,10 +34,11 @@ static inline bool jm__step_interval_strata(const jm__step_interval *step_interv
 
 #define JM__NO_STEP_INTERVAL SIZE_MAX
 
-/* Traced steps of one kind in one traced stretch of their process: each of them stands for as many others. */
+/* Traced steps of one kind in one traced interval of their process: each of them stands for as many others.
+ */
 typedef struct jm__traced_burst {
     uint32_t process, kind, loose_kind; /* loose: wherever it ran */
-    uint32_t step_intervals, stretch;
+    uint32_t step_intervals, interval;
     uint32_t span;          /* of the first of its steps */
     int64_t from_ns, to_ns; /* of the first, of the last: their steps */
     double step_s;          /* that these took, all together */
@@ -68,7 +69,7 @@ typedef struct jm__strata {
     JM_VEC(jm__traced_burst) bursts; /* by kind and time */
     JM_VEC(jm__stratum) items;
     JM_VEC(jm__single_burst_kind) single_burst;
-    jm__windows *extrapolated; /* [processes]: told by their steps, and by traced ones of their kind */
+    jm__intervals *extrapolated; /* [processes]: told by their steps, and by traced ones of their kind */
     size_t processes;
     size_t told;      /* steps that were told by their edges */
     size_t missing;   /* of those, such as no traced step stands for */
@@ -88,7 +89,7 @@ size_t jm__strata_step_interval_at(const jm__strata *strata, size_t process, int
  * steps stand for. */
 static inline bool jm__strata_hide(const jm__strata *strata, size_t process, int64_t start_ns)
 {
-    return strata->extrapolated != NULL && jm__windows_hold(&strata->extrapolated[process], start_ns);
+    return strata->extrapolated != NULL && jm__intervals_hold(&strata->extrapolated[process], start_ns);
 }
 
 void jm__strata_free(jm__strata *strata);
@@ -112,7 +113,7 @@ typedef enum jm__extrapolated_rows {
 /* Time of the report, less that in which a process is told by its steps: then its own records count for
  * nothing. */
 typedef struct jm__extrapolated_view {
-    jm__windows report, steady;
+    jm__intervals report, steady;
 } jm__extrapolated_view;
 
 typedef struct jm__extrapolated {
@@ -136,7 +137,7 @@ typedef struct jm__extrapolated {
     double freedom;        /* degrees of freedom behind the draws */
     jm__extrapolated_rows rows;
     bool *uses;                          /* [processes]: does it work on the board */
-    jm__windows time;                    /* in which any process of the board is told by its steps */
+    jm__intervals time;                  /* in which any process of the board is told by its steps */
     double time_s;                       /* of that, in the report */
     uint32_t *view_of;                   /* [processes]: 0: as the report is */
     JM_VEC(jm__extrapolated_view) views; /* from 1 on */
@@ -146,8 +147,8 @@ typedef struct jm__extrapolated {
 
 typedef struct jm__extrapolated_wanted {
     const jm__strata *strata;
-    const jm__windows *report;
-    const jm__windows *steady;
+    const jm__intervals *report;
+    const jm__intervals *steady;
     const bool *uses; /* [processes]; NULL: all */
     jm__extrapolated_rows rows;
 } jm__extrapolated_wanted;

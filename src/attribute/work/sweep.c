@@ -67,8 +67,8 @@ jm_status jm__time_order_end(jm__time_order *order, jm_error *err)
 /* Longer than what an utilisation remembers (quality.c). */
 static const int64_t rest_least_ns = 3 * JM_NS_PER_S / 2;
 
-void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
-                     const jm__windows *steady, const jm__windows *learn, int64_t from_ns)
+void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__intervals *report,
+                     const jm__intervals *steady, const jm__intervals *learn, int64_t from_ns)
 {
     *sweep = (jm__sweep){.pieces = pieces,
                          .tally = tally,
@@ -129,9 +129,9 @@ static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
 }
 
 /* Seconds of [from, to] in the windows; calls come in order of time. */
-static double inside_s(const jm__windows *windows, size_t *first, int64_t from_ns, int64_t to_ns)
+static double inside_s(const jm__intervals *windows, size_t *first, int64_t from_ns, int64_t to_ns)
 {
-    return 1e-9 * (double)jm__windows_next_overlap_ns(windows, first, from_ns, to_ns);
+    return 1e-9 * (double)jm__intervals_next_overlap_ns(windows, first, from_ns, to_ns);
 }
 
 static void pass_view(jm__sweep_view *view, int64_t from_ns, int64_t to_ns, double learn_s)
@@ -163,7 +163,7 @@ static jm__seconds idle_now(const jm__sweep *s)
 /* `last`: nothing comes after it. */
 static jm__idle_cause cause_of(jm__sweep *s, int64_t to_ns, bool last, double report_s)
 {
-    const jm__windows *report = s->whole.report;
+    const jm__intervals *report = s->whole.report;
     jm__gap gap = {.length_ns = to_ns - s->now_ns, .report_s = report_s, .after_copy = s->after_copy};
     gap.edge = !s->worked || last || to_ns >= report->items[report->count - 1].to_ns;
     if (s->data != NULL) gap.data_s = inside_s(s->data, &s->data_at, s->now_ns, to_ns);
@@ -222,11 +222,11 @@ static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *told)
 {
     *told = false;
     if (s->extrapolated == NULL) return to_ns;
-    const jm__windows *time = &s->extrapolated->time;
+    const jm__intervals *time = &s->extrapolated->time;
     while (s->extrapolated_at < time->count && time->items[s->extrapolated_at].to_ns <= s->now_ns)
         s->extrapolated_at++;
     if (s->extrapolated_at == time->count) return to_ns;
-    const jm__window *next = &time->items[s->extrapolated_at];
+    const jm__interval *next = &time->items[s->extrapolated_at];
     *told = next->from_ns <= s->now_ns;
     int64_t edge_ns = *told ? next->to_ns : next->from_ns;
     return edge_ns < to_ns ? edge_ns : to_ns;
@@ -242,7 +242,7 @@ static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool told
     if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
     bool rests = !told && to_ns - s->now_ns >= rest_least_ns;
-    if (rests && !jm__windows_add(&s->tally->rests, s->now_ns, to_ns)) return false;
+    if (rests && !jm__intervals_add(&s->tally->rests, s->now_ns, to_ns)) return false;
     s->now_ns = to_ns;
     return true;
 }
@@ -398,15 +398,15 @@ static bool find_pair(jm__sweep *s)
     return true;
 }
 
-/* The portion of an item that a stretch adds to: what runs beside it may make it a use of its own. */
+/* The portion of an item that an interval adds to: what runs beside it may make it a use of its own. */
 static jm__portion *portion_of(const jm__sweep *s, jm__running *item)
 {
     bool together = s->running.count > 1 && item->joint.use != item->as.use;
     return together ? &item->joint : &item->alone;
 }
 
-/* The share of an item in a stretch. */
-static void add_stretch(jm__sweep *s, jm__running *item, int64_t to_ns, const company *with)
+/* The share of an item in an interval. */
+static void add_interval(jm__sweep *s, jm__running *item, int64_t to_ns, const company *with)
 {
     jm__seconds seconds = in_view(s, item->as.view);
     jm__portion *portion = portion_of(s, item);
@@ -488,7 +488,7 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
     for (size_t i = 0; i < count; i++)
         with.weights += (double)s->running.items[i].weight;
     for (size_t i = 0; i < count; i++)
-        add_stretch(s, &s->running.items[i], to_ns, &with);
+        add_interval(s, &s->running.items[i], to_ns, &with);
     if (!find_together(s) || !add_pieces(s, to_ns, with.weights)) return false;
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];

@@ -92,13 +92,13 @@ typedef struct jm__running {
 
 /* Where a view stands. */
 typedef struct jm__sweep_view {
-    const jm__windows *report; /* sorted, apart */
-    const jm__windows *steady;
+    const jm__intervals *report; /* sorted, apart */
+    const jm__intervals *steady;
     size_t report_at, steady_at; /* the first that may still matter */
-    jm__seconds now;             /* of the stretch that passes */
+    jm__seconds now;             /* of the interval that passes */
 } jm__sweep_view;
 
-/* What runs in a stretch of one code: of 500 threads at the same layers there are a few. */
+/* What runs in an interval of one code: of 500 threads at the same layers there are a few. */
 typedef struct jm__together {
     uint32_t code;
     uint32_t count;
@@ -109,8 +109,8 @@ typedef struct jm__sweep {
     jm__pieces *pieces;
     jm__tally *tally;
     jm__sweep_view whole; /* the report's */
-    const jm__windows *learn;
-    const jm__windows *data; /* of the report's: in which data was waited for; NULL: nobody knows */
+    const jm__intervals *learn;
+    const jm__intervals *data; /* of the report's: in which data was waited for; NULL: nobody knows */
     size_t learn_at, data_at;
     const jm__extrapolated *extrapolated; /* NULL: no steps stand for others */
     jm__sweep_view *views;                /* [stood->views] */
@@ -130,14 +130,14 @@ typedef struct jm__sweep {
     bool crowded;                  /* so many that nobody looks at each of them at each change */
     jm__passed passed;             /* since it began, or was counted anew */
     size_t changes;                /* of it, likewise */
-    JM_VEC(jm__together) together; /* in the stretch that passes; in a crowd of count 0, too */
+    JM_VEC(jm__together) together; /* in the interval that passes; in a crowd of count 0, too */
     JM_VEC(size_t) place_of;       /* [code]: in `together`, if that has it there */
 } jm__sweep;
 
 /* Work that overlaps shares the time by its weights; what no work covers is idle, by the length of the gap.
  * Covers all from from_ns on without a hole. `pieces` are begun, `tally` is empty. */
-void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
-                     const jm__windows *steady, const jm__windows *learn, int64_t from_ns);
+void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__intervals *report,
+                     const jm__intervals *steady, const jm__intervals *learn, int64_t from_ns);
 void jm__sweep_free(jm__sweep *sweep);
 
 /* Some steps stand for others; before the first item. False if memory is out. */

@@ -133,7 +133,7 @@ typedef struct jm__tally {
     double idle_s[JM_IDLE_STATES]
                  [JM_IDLE_CAUSES]; /* of the report's, by cause: what parts a state's joules */
     int64_t gaps[JM_IDLE_CAUSES];  /* inside the report's windows, in part at least */
-    jm__windows rests; /* gaps of 1.5 s and more, in which the board did nothing that was recorded */
+    jm__intervals rests; /* gaps of 1.5 s and more, in which the board did nothing that was recorded */
     jm__work_cells work;
     jm__work_cells waits; /* gaps inside the report's windows: row is the cause, use what came after */
     jm__collective_sums collectives;

@@ -46,14 +46,14 @@ typedef struct board_pass {
     bool holds;
     uint32_t multiprocessors; /* of the board */
     size_t told_span;         /* the collective's whose bytes were counted last */
-    jm__windows data;         /* of the report's: in which its programs waited for data */
+    jm__intervals data;       /* of the report's: in which its programs waited for data */
 } board_pass;
 
 typedef struct pass {
     jm__work_set *work;
     const jm__dataset *dataset;
     const jm__span_index *spans;
-    const jm__windows *windows;
+    const jm__intervals *windows;
     const jm__row_of *rows;
     jm__places places;
     jm__duration_groups groups;
@@ -152,8 +152,8 @@ static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
     return as->lent != JM__NO_CELL;
 }
 
-static const jm__windows *counted_windows(const board_pass *b, const jm__counted_as *as,
-                                          const jm__windows *whole)
+static const jm__intervals *counted_windows(const board_pass *b, const jm__counted_as *as,
+                                            const jm__intervals *whole)
 {
     return as->view == 0 ? whole : &extrapolated_of(b)->views.items[as->view - 1].report;
 }
@@ -178,12 +178,12 @@ static bool count_collective(board_pass *b, const jm__item *item, uint32_t row, 
 /* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
 static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
-    const jm__windows *mine = counted_windows(b, as, b->work->report);
-    bool starts = jm__windows_hold(counted_windows(b, as, b->pass->windows), item->start_ns);
+    const jm__intervals *mine = counted_windows(b, as, b->work->report);
+    bool starts = jm__intervals_hold(counted_windows(b, as, b->pass->windows), item->start_ns);
     double strata = as->step_interval == NULL ? 0 : extrapolated_of(b)->in_row[as->step_interval->stratum];
     as->cell = JM__NO_CELL;
     as->sum = SIZE_MAX;
-    if (!starts && strata <= 0 && jm__windows_overlap_ns(mine, item->start_ns, item->end_ns) == 0)
+    if (!starts && strata <= 0 && jm__intervals_overlap_ns(mine, item->start_ns, item->end_ns) == 0)
         return true;
     uint32_t row = find_row(b, item);
     if (row == JM__NO_ROW) return true;
@@ -417,7 +417,7 @@ static jm_status choose_columns(jm__work_set *work, jm__board_work *board, jm_er
 static jm_status compare_ranks(pass *p, jm_error *err)
 {
     jm__work_set *work = p->work;
-    const jm__windows **windows = calloc(work->board_count + 1, sizeof *windows);
+    const jm__intervals **windows = calloc(work->board_count + 1, sizeof *windows);
     if (windows == NULL) return jm__no_memory(err, "jm__work_pass");
     for (size_t b = 0; b < work->board_count; b++)
         windows[b] = work->boards[b].wanted ? work->boards[b].traced : NULL;
@@ -486,7 +486,7 @@ jm_status jm__work_init(jm__work_set *work, const jm__dataset *dataset, jm_error
     return fine ? JM_OK : jm__no_memory(err, "jm__work_init");
 }
 
-jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__windows *windows,
+jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__intervals *windows,
                         const jm__row_of *rows, jm_error *err)
 {
     pass p = {.work = work, .dataset = spans->dataset, .spans = spans, .windows = windows, .rows = rows};

@@ -27,10 +27,10 @@ typedef struct jm__row_of {
 typedef struct jm__board_work {
     /* To be set before the pass. */
     bool wanted;
-    const jm__windows *report; /* windows of the report */
-    const jm__windows *steady; /* those of them in which steps are steady (steps.h) */
-    const jm__windows *learn;  /* windows that powers are learnt from */
-    const jm__windows *traced; /* those of the report that records tell of: all but what steps tell */
+    const jm__intervals *report; /* windows of the report */
+    const jm__intervals *steady; /* those of them in which steps are steady (steps.h) */
+    const jm__intervals *learn;  /* windows that powers are learnt from */
+    const jm__intervals *traced; /* those of the report that records tell of: all but what steps tell */
     const jm__extrapolated
         *extrapolated; /* steps of the report that traced ones stand for; NULL: there are none */
     int64_t from_ns;   /* pieces cover all from some seconds before this, and before the first work, */
@@ -67,7 +67,7 @@ jm_status jm__work_init(jm__work_set *work, const jm__dataset *dataset, jm_error
 void jm__work_free(jm__work_set *work);
 
 /* `windows`: of the report; what begins in them is counted as a call. */
-jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__windows *windows,
+jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__intervals *windows,
                         const jm__row_of *rows, jm_error *err);
 
 /* Some uses of a board get columns of their own; after the pass, while the pieces are there. */

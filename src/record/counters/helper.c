@@ -142,7 +142,7 @@ static void add_variable(variables *v, const char *name, const char *value)
 }
 
 /* The simulated board's own libcupti and libcuda, unless others were named for it. */
-static bool find_stand_in(jm__counter_way *way, variables *v, const char *sim, const char *run_dir)
+static bool find_stand_in(jm__counter_launch *way, variables *v, const char *sim, const char *run_dir)
 {
     char cuda[PATH_MAX], *cupti = way->libraries.items[0].path;
     const char *named = getenv("JOULEMAP_CUDA");
@@ -158,13 +158,14 @@ static bool find_stand_in(jm__counter_way *way, variables *v, const char *sim, c
     return true;
 }
 
-void jm__counter_way_find(jm__counter_way *way, const char *command, const char *sim, const char *run_dir)
+void jm__counter_launch_find(jm__counter_launch *way, const char *command, const char *sim,
+                             const char *run_dir)
 {
     /* All boards there are, in the order of their slots: the one wanted is found by its UUID. */
     static const char *const unset[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", NULL};
     char program[PATH_MAX];
     variables *v = calloc(1, sizeof *v);
-    *way = (jm__counter_way){0};
+    *way = (jm__counter_launch){0};
     if (command != NULL)
         snprintf(way->command, sizeof way->command, "%s", command);
     else if (!jm__beside("joulemap-counters", way->command, sizeof way->command))
@@ -183,7 +184,7 @@ void jm__counter_way_find(jm__counter_way *way, const char *command, const char 
     free(v);
 }
 
-void jm__counter_way_free(jm__counter_way *way)
+void jm__counter_launch_free(jm__counter_launch *way)
 {
     free(way->environment);
     way->environment = NULL;
@@ -229,7 +230,8 @@ static void reap(const jm__counter_helper *helper, int64_t until_ns)
 
 /* ---- start */
 
-static int spawn(jm__counter_helper *helper, const jm__counter_way *way, const char *task, const char *uuid)
+static int spawn(jm__counter_helper *helper, const jm__counter_launch *way, const char *task,
+                 const char *uuid)
 {
     char parent[24];
     const char *texts[JM_CUPTI_CANDIDATES_MAX + 5] = {"joulemap-counters", task, parent, uuid};
@@ -253,7 +255,7 @@ static int spawn(jm__counter_helper *helper, const jm__counter_way *way, const c
     return code;
 }
 
-void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_way *way, const char *task,
+void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_launch *way, const char *task,
                               const jm_board *board)
 {
     *helper = (jm__counter_helper){.began_ns = jm__now_ns()};

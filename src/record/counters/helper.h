@@ -75,17 +75,18 @@ typedef struct jm__frame_reader {
  * looks.
  */
 
-typedef struct jm__counter_way {
+typedef struct jm__counter_launch {
     char command[PATH_MAX];
     jm__cupti_candidates libraries;
     char **environment;
     char fault[200]; /* why there is no way: half a sentence; "" if there is one */
-} jm__counter_way;
+} jm__counter_launch;
 
 /* `command` NULL: joulemap-counters, which lies beside this library. `sim`: the profile of the simulated
  * boards, NULL for real ones; `run_dir`: for those, NULL: none. Always gives a way or a fault. */
-void jm__counter_way_find(jm__counter_way *way, const char *command, const char *sim, const char *run_dir);
-void jm__counter_way_free(jm__counter_way *way);
+void jm__counter_launch_find(jm__counter_launch *way, const char *command, const char *sim,
+                             const char *run_dir);
+void jm__counter_launch_free(jm__counter_launch *way);
 
 /* ---- The recorder's end of one joulemap-counters process. All that comes from it is looked at before it is
  * believed: it shares a process with a driver and NVIDIA's libraries.
@@ -125,7 +126,7 @@ typedef struct jm__counter_helper {
 
 /* Start it for a board. `task`: "serve", or "try": take the counters for a moment, say hello or a fault, and
  * leave. What fails is in `fault`. */
-void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_way *way, const char *task,
+void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_launch *way, const char *task,
                               const jm_board *board);
 
 /* GPUs do, and are found by their UUID. */

@@ -36,13 +36,13 @@ typedef struct board {
     int64_t fed_ns; /* without kernels: busy up to there */
     /* Under the source's lock. */
     bool busy; /* kernels were seen on it */
-    jm__duty duty;
+    jm__duty_cycle duty_cycle;
 } board;
 
 struct jm__counter_source {
     double seconds_a_minute;
     bool asked, traced;
-    jm__counter_way way;
+    jm__counter_launch way;
     jm__counter_sink sink;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -150,12 +150,12 @@ static void command(jm__counter_source *source, board *b)
     int64_t now_ns = jm__now_ns();
     jm__counter_state state = b->helper.state;
     pthread_mutex_lock(&source->lock);
-    if (!source->traced) jm__duty_kernel(&b->duty, 0, b->fed_ns, now_ns, now_ns);
+    if (!source->traced) jm__duty_cycle_kernel(&b->duty_cycle, 0, b->fed_ns, now_ns, now_ns);
     b->fed_ns = now_ns;
-    if (state == JM_COUNTERS_SAMPLING && !b->sampling) jm__duty_began(&b->duty, now_ns);
-    bool wants = !source->stop && jm__duty_wants(&b->duty, now_ns, b->helper.cpu_ns);
+    if (state == JM_COUNTERS_SAMPLING && !b->sampling) jm__duty_cycle_began(&b->duty_cycle, now_ns);
+    bool wants = !source->stop && jm__duty_cycle_wants(&b->duty_cycle, now_ns, b->helper.cpu_ns);
     b->sampling = state == JM_COUNTERS_SAMPLING && wants;
-    if (state == JM_COUNTERS_SAMPLING && !wants) jm__duty_ended(&b->duty, now_ns);
+    if (state == JM_COUNTERS_SAMPLING && !wants) jm__duty_cycle_ended(&b->duty_cycle, now_ns);
     pthread_mutex_unlock(&source->lock);
     bool refused = b->helper.refused_ns > 0 && now_ns - b->helper.refused_ns < REFUSED_NS;
     if (state == JM_COUNTERS_IDLE && wants && !refused) {
@@ -251,7 +251,7 @@ static jm_status start_thread(jm__counter_source *source, jm_error *err)
 static void free_memory(jm__counter_source *source)
 {
     pthread_mutex_destroy(&source->lock);
-    jm__counter_way_free(&source->way);
+    jm__counter_launch_free(&source->way);
     jm__bursts_of_boards_free(&source->bursts);
     free(source->boards);
     free(source);
@@ -266,7 +266,7 @@ static bool take_boards(jm__counter_source *source, const jm_board *boards, size
         b->row = boards[i];
         b->busy = !source->traced;
         b->fed_ns = jm__now_ns();
-        jm__duty_init(&b->duty, source->seconds_a_minute, b->fed_ns);
+        jm__duty_cycle_init(&b->duty_cycle, source->seconds_a_minute, b->fed_ns);
     }
     return source->boards != NULL;
 }
@@ -287,8 +287,8 @@ jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_
     if (!take_boards(source, boards, count)) status = jm__no_memory(err, "jm__counter_source_create");
     if (status == JM_OK && source->count > 0) {
         bool simulated = source->boards[0].row.simulated; /* all are, or none */
-        jm__counter_way_find(&source->way, options->command, simulated ? options->sim : NULL,
-                             options->run_dir);
+        jm__counter_launch_find(&source->way, options->command, simulated ? options->sim : NULL,
+                                options->run_dir);
         status = start_thread(source, err);
     }
     if (status == JM_OK && source->count > 0)
@@ -310,23 +310,25 @@ void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *ke
             board *b = &source->boards[k];
             if (b->row.id != id) continue;
             b->busy = true;
-            jm__duty_kernel(&b->duty, kernels[i].class_id, kernels[i].start_ns, kernels[i].end_ns, now_ns);
+            jm__duty_cycle_kernel(&b->duty_cycle, kernels[i].class_id, kernels[i].start_ns, kernels[i].end_ns,
+                                  now_ns);
         }
     }
     pthread_mutex_unlock(&source->lock);
 }
 
 /* Under the lock. */
-static void tell_burst(jm__counter_source *source, jm__burst_boards boards, jm__duty_burst what, int64_t t_ns)
+static void tell_burst(jm__counter_source *source, jm__burst_boards boards, jm__duty_cycle_burst what,
+                       int64_t t_ns)
 {
     for (size_t k = 0; k < source->count; k++)
-        if (boards >> k & 1) jm__duty_tell_burst(&source->boards[k].duty, what, t_ns);
+        if (boards >> k & 1) jm__duty_cycle_tell_burst(&source->boards[k].duty_cycle, what, t_ns);
 }
 
 static void tell_news(jm__counter_source *source, jm__bursts_news news, int64_t t_ns)
 {
-    tell_burst(source, news.untraced, JM_DUTY_UNTRACED, t_ns);
-    tell_burst(source, news.no_bursts, JM_DUTY_NO_BURSTS, t_ns);
+    tell_burst(source, news.untraced, JM_DUTY_CYCLE_UNTRACED, t_ns);
+    tell_burst(source, news.no_bursts, JM_DUTY_CYCLE_NO_BURSTS, t_ns);
 }
 
 void jm__counter_source_works(jm__counter_source *source, int64_t process_id, int64_t board_id)
@@ -338,7 +340,7 @@ void jm__counter_source_works(jm__counter_source *source, int64_t process_id, in
     pthread_mutex_unlock(&source->lock);
 }
 
-void jm__counter_source_burst(jm__counter_source *source, int64_t process_id, jm__duty_burst what,
+void jm__counter_source_burst(jm__counter_source *source, int64_t process_id, jm__duty_cycle_burst what,
                               int64_t t_ns)
 {
     pthread_mutex_lock(&source->lock);

@@ -49,9 +49,10 @@ void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *ke
 /* Kernels of that process run on that board of the recording: its turns are those of the board. */
 void jm__counter_source_works(jm__counter_source *source, int64_t process_id, int64_t board_id);
 
-/* jm__duty_tell_burst of the boards that the process works on; of all that are nobody's while none is known.
+/* jm__duty_cycle_tell_burst of the boards that the process works on; of all that are nobody's while none is
+ * known.
  */
-void jm__counter_source_burst(jm__counter_source *source, int64_t process_id, jm__duty_burst what,
+void jm__counter_source_burst(jm__counter_source *source, int64_t process_id, jm__duty_cycle_burst what,
                               int64_t t_ns);
 
 /* The process has ended. */

@@ -63,13 +63,13 @@ static size_t least(size_t a, size_t b)
 }
 
 /* So many of its untraced steps are known that traced ones can be compared with them. */
-static bool has_known_time(const jm__budget_kind *kind)
+static bool has_known_time(const jm__step_class *kind)
 {
     return kind->untraced_ns >= JM_BUDGET_COMPARED_NS;
 }
 
 /* What the traced steps of a turn took longer than the untraced ones around it. */
-static void compare(jm__budget_kind *kind)
+static void compare(jm__step_class *kind)
 {
     size_t traced = least(kind->traced.count, JM_BUDGET_LAST),
            untraced = least(kind->untraced.count, JM_BUDGET_LAST);
@@ -85,7 +85,7 @@ static void compare(jm__budget_kind *kind)
 }
 
 /* What a traced step takes longer; of a kind that cannot be compared yet, as others do. */
-static double extra_ns(const jm__budget *b, const jm__budget_kind *kind)
+static double extra_ns(const jm__budget *b, const jm__step_class *kind)
 {
     if (kind->compared) return kind->extra_ns;
     int64_t untraced_ns = median_of_last(&kind->untraced, JM_BUDGET_LAST, NULL);
@@ -103,7 +103,7 @@ static jm__budget_step key_of(const jm__budget *b, const jm__budget_step *step)
                              .whole = step->whole};
 }
 
-static bool is_of(const jm__budget_kind *kind, const jm__budget_step *key)
+static bool is_of(const jm__step_class *kind, const jm__budget_step *key)
 {
     return kind->steps > 0 && memcmp(&kind->step, key, sizeof *key) == 0;
 }
@@ -111,8 +111,8 @@ static bool is_of(const jm__budget_kind *kind, const jm__budget_step *key)
 /* The steps of its name and phase, whatever their counts: has it been traced from its beginning? */
 static bool is_opened(const jm__budget *b, const jm__budget_step *key)
 {
-    for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
-        const jm__budget_kind *kind = &b->kinds[i];
+    for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
+        const jm__step_class *kind = &b->kinds[i];
         bool same = kind->steps > 0 && kind->step.name == key->name && kind->step.phase == key->phase &&
                     kind->step.whole == key->whole;
         if (same && kind->opened) return true;
@@ -122,30 +122,30 @@ static bool is_opened(const jm__budget *b, const jm__budget_step *key)
 
 /* The kind of a step that has ended. Where there are more than can be held, the one that was not seen for
  * longest goes. */
-static jm__budget_kind *kind_of(jm__budget *b, const jm__budget_step *step)
+static jm__step_class *kind_of(jm__budget *b, const jm__budget_step *step)
 {
     jm__budget_step key = key_of(b, step);
     if (b->kind != NULL && is_of(b->kind, &key)) return b->kind;
-    jm__budget_kind *oldest = NULL;
-    for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
-        jm__budget_kind *kind = &b->kinds[i];
+    jm__step_class *oldest = NULL;
+    for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
+        jm__step_class *kind = &b->kinds[i];
         if (is_of(kind, &key)) return kind;
         if (kind != b->awaited && (oldest == NULL || kind->last < oldest->last)) oldest = kind;
     }
     b->lonely += oldest->steps == 1;
-    b->nameless = b->nameless || b->lonely > JM_BUDGET_KINDS;
-    *oldest = (jm__budget_kind){.step = key, .opened = is_opened(b, &key)};
+    b->nameless = b->nameless || b->lonely > JM_STEP_CLASSES;
+    *oldest = (jm__step_class){.step = key, .opened = is_opened(b, &key)};
     return oldest;
 }
 
 /* Of a step that begins, whose tokens may be told at its end: that of the last one like it; NULL: it is new.
  */
-static const jm__budget_kind *guess(const jm__budget *b, const jm__budget_step *step)
+static const jm__step_class *guess(const jm__budget *b, const jm__budget_step *step)
 {
     jm__budget_step key = key_of(b, step);
-    const jm__budget_kind *last = NULL;
-    for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
-        const jm__budget_kind *kind = &b->kinds[i];
+    const jm__step_class *last = NULL;
+    for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
+        const jm__step_class *kind = &b->kinds[i];
         if (kind->steps == 0 || kind->step.name != key.name || kind->step.phase != key.phase) continue;
         if (kind->step.whole != key.whole) continue;
         if (key.samples != 0 && kind->step.samples != key.samples) continue;
@@ -155,7 +155,7 @@ static const jm__budget_kind *guess(const jm__budget *b, const jm__budget_step *
     return last;
 }
 
-static bool is_traced_from_its_beginning(const jm__budget *b, const jm__budget_kind *kind,
+static bool is_traced_from_its_beginning(const jm__budget *b, const jm__step_class *kind,
                                          const jm__budget_step *step)
 {
     jm__budget_step key = key_of(b, step);
@@ -166,7 +166,7 @@ static bool is_traced_from_its_beginning(const jm__budget *b, const jm__budget_k
 
 /* Never less than nothing: a program whose steps become quicker would have it that tracing pays. What makes a
  * step twice as long is no launch that costs more. */
-static void charge_after(jm__budget *b, jm__budget_kind *kind)
+static void charge_after(jm__budget *b, jm__step_class *kind)
 {
     if (kind->owed_after == 0 || kind->untraced.count < COMPARED_LEAST) return;
     int64_t untraced_ns = median_of_last(&kind->untraced, JM_BUDGET_LAST, NULL);
@@ -179,8 +179,8 @@ static void charge_after(jm__budget *b, jm__budget_kind *kind)
 /* Add up what traced steps have cost since the last time. */
 static void charge(jm__budget *b)
 {
-    for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
-        jm__budget_kind *kind = &b->kinds[i];
+    for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
+        jm__step_class *kind = &b->kinds[i];
         charge_after(b, kind);
         if (kind->owed == 0) continue;
         compare(kind);
@@ -218,7 +218,7 @@ static double steps_in(int64_t ns, int64_t step_ns)
 }
 
 /* What a turn that begins with the kind will cost. */
-static double burst_cost_ns(const jm__budget *b, const jm__budget_kind *kind)
+static double burst_cost_ns(const jm__budget *b, const jm__step_class *kind)
 {
     if (kind == NULL) return (double)b->switch_ns;
     int64_t step_ns = kind->before_ns;
@@ -229,7 +229,7 @@ static double burst_cost_ns(const jm__budget *b, const jm__budget_kind *kind)
 }
 
 /* Tracing each step of the kind costs less than turns may, and that is no chance. */
-static bool is_cheap(const jm__budget *b, const jm__budget_kind *kind)
+static bool is_cheap(const jm__budget *b, const jm__step_class *kind)
 {
     double step_ns = (double)median_of_last(&kind->untraced, JM_BUDGET_LAST, NULL);
     return kind->compared && kind->extra_ns + kind->extra_error_ns <= JM_BUDGET_REGULAR * b->share * step_ns;
@@ -237,7 +237,7 @@ static bool is_cheap(const jm__budget *b, const jm__budget_kind *kind)
 
 /* ---- a step has ended */
 
-static void open_kind(jm__budget_kind *kind, int64_t took_ns)
+static void open_kind(jm__step_class *kind, int64_t took_ns)
 {
     bool quicker = 3 * took_ns < 2 * kind->before_ns;
     kind->settled = kind->settled || (kind->steps > 1 && !quicker) || kind->steps > JM_BUDGET_SETTLING_STEPS;
@@ -249,7 +249,7 @@ static void open_kind(jm__budget_kind *kind, int64_t took_ns)
     kind->opened = kind->opening_steps >= wanted;
 }
 
-static void note_place(jm__budget *b, jm__budget_kind *kind)
+static void note_place(jm__budget *b, jm__step_class *kind)
 {
     if (kind != b->kind) {
         uint64_t gap = b->steps - kind->entered;
@@ -269,14 +269,14 @@ static bool is_clean(const jm__budget *b, int64_t took_ns)
 }
 
 /* One of the first steps of a turn, for which the others do not speak. */
-static bool is_early(const jm__budget *b, const jm__budget_kind *kind, int64_t took_ns)
+static bool is_early(const jm__budget *b, const jm__step_class *kind, int64_t took_ns)
 {
     bool is_first = b->level == JM_TRACING_WARM || (b->turned && b->since_steps == 0);
     return is_first && kind->step.whole == 0 && took_ns < JM_BUDGET_LONG_NS &&
            kind->untraced.count >= COMPARED_LEAST;
 }
 
-static void charge_early(jm__budget *b, const jm__budget_kind *kind, int64_t took_ns)
+static void charge_early(jm__budget *b, const jm__step_class *kind, int64_t took_ns)
 {
     double longer_ns = (double)(took_ns - median_of_last(&kind->untraced, JM_BUDGET_LAST, NULL));
     longer_ns = fmin(fmax(longer_ns, 0), (double)JM_BUDGET_EARLY_NS); /* as above */
@@ -288,7 +288,7 @@ static void charge_early(jm__budget *b, const jm__budget_kind *kind, int64_t too
 static void end_step(jm__budget *b, int64_t t_ns)
 {
     int64_t took_ns = t_ns > b->step_ns ? t_ns - b->step_ns : 0;
-    jm__budget_kind *kind = kind_of(b, &b->step);
+    jm__step_class *kind = kind_of(b, &b->step);
     note_place(b, kind);
     if (b->level != JM_TRACING_STEPS) {
         if (is_early(b, kind, took_ns))
@@ -331,7 +331,7 @@ void jm__budget_have(jm__budget *b, jm_tracing level)
 }
 
 /* Untraced steps take another time than at the last turn. */
-static bool has_changed(const jm__budget_kind *kind)
+static bool has_changed(const jm__step_class *kind)
 {
     if (kind->change_ns == 0 || kind->untraced.count < CHANGED_LAST) return false;
     double differs = fabs((double)(median_of_last(&kind->untraced, CHANGED_LAST, NULL) - kind->change_ns));
@@ -339,13 +339,13 @@ static bool has_changed(const jm__budget_kind *kind)
     return differs > JM_BUDGET_CHANGE * (double)kind->change_ns && differs > chance;
 }
 
-static uint64_t warm_steps(const jm__budget_kind *kind)
+static uint64_t warm_steps(const jm__step_class *kind)
 {
     return kind == NULL ? 1 : (uint64_t)steps_in(JM_BUDGET_WARM_NS, kind->before_ns);
 }
 
 /* Steps of it come one at a time, or so few that none would be left once the turn is warm. */
-static bool comes_alone(const jm__budget *b, const jm__budget_kind *kind)
+static bool comes_alone(const jm__budget *b, const jm__step_class *kind)
 {
     bool is_whole = kind != NULL && kind->step.whole != 0;
     return kind != NULL && !is_whole && kind != b->kind && kind->gap > 0 && kind->stay <= warm_steps(kind);
@@ -354,10 +354,10 @@ static bool comes_alone(const jm__budget *b, const jm__budget_kind *kind)
 /* A kind that comes and goes (the prompt of a generation) and is not known yet: the turn has to begin before
  * it.
  */
-static const jm__budget_kind *expected(const jm__budget *b)
+static const jm__step_class *expected(const jm__budget *b)
 {
-    for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
-        const jm__budget_kind *kind = &b->kinds[i];
+    for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
+        const jm__step_class *kind = &b->kinds[i];
         bool wanted = kind->steps > 0 && kind->step.whole == 0 && kind != b->kind &&
                       (!kind->opened || kind->traced.count == 0);
         if (wanted && kind->gap > 0 && b->steps + warm_steps(b->kind) - kind->entered >= kind->gap)
@@ -366,25 +366,25 @@ static const jm__budget_kind *expected(const jm__budget *b)
     return NULL;
 }
 
-static int64_t last_ns(const jm__budget_kind *kind)
+static int64_t last_ns(const jm__step_class *kind)
 {
     return kind == NULL ? 0 : kind->before_ns;
 }
 
 /* From asking for a turn to the first step that is traced. */
-static uint64_t steps_ahead(const jm__budget *b, const jm__budget_kind *kind, bool whole)
+static uint64_t steps_ahead(const jm__budget *b, const jm__step_class *kind, bool whole)
 {
     return whole ? 0 : 2 * b->lag_steps + warm_steps(kind);
 }
 
-static int64_t ahead_ns(const jm__budget *b, const jm__budget_kind *kind, bool whole)
+static int64_t ahead_ns(const jm__budget *b, const jm__step_class *kind, bool whole)
 {
     return (int64_t)steps_ahead(b, kind, whole) * last_ns(kind);
 }
 
 /* How long a turn that is due waits after it was told. Not where it takes as long by itself, nor where a step
  * is so long that it would come too late. */
-static int64_t wait_ns(const jm__budget *b, const jm__budget_kind *kind, bool whole)
+static int64_t wait_ns(const jm__budget *b, const jm__step_class *kind, bool whole)
 {
     int64_t by_itself_ns = ahead_ns(b, kind, whole);
     int64_t in_steps_ns = (int64_t)steps_in(JM_BUDGET_AHEAD_NS, last_ns(kind)) * last_ns(kind);
@@ -403,7 +403,7 @@ static bool is_told_due(jm__budget *b)
 }
 
 /* Nothing but time calls for it: it is told ahead. */
-static bool is_regular_due(jm__budget *b, const jm__budget_kind *kind, bool whole, double cost_ns)
+static bool is_regular_due(jm__budget *b, const jm__step_class *kind, bool whole, double cost_ns)
 {
     if (b->soon_ns > 0) return is_told_due(b);
     bool is_new = kind == NULL || kind->traced.count == 0;
@@ -419,11 +419,11 @@ static bool is_regular_due(jm__budget *b, const jm__budget_kind *kind, bool whol
 }
 
 /* Of a program whose steps alone are recorded. */
-static bool is_due(jm__budget *b, const jm__budget_kind *kind, bool whole, bool opened)
+static bool is_due(jm__budget *b, const jm__step_class *kind, bool whole, bool opened)
 {
     double cost_ns = burst_cost_ns(b, kind);
     if (!opened && !comes_alone(b, kind)) return left_ns(b, 1) + JM_BUDGET_DEBT_NS >= cost_ns;
-    const jm__budget_kind *other = expected(b);
+    const jm__step_class *other = expected(b);
     if (other != NULL && left_ns(b, 1) + (other->opened ? 0 : JM_BUDGET_DEBT_NS) >= cost_ns) {
         b->awaited = other;
         return true;
@@ -439,7 +439,7 @@ static bool has_lasted(const jm__budget *b)
 }
 
 /* Of one that is traced. `looks`: what it has cost is added up. */
-static bool is_over(jm__budget *b, const jm__budget_kind *kind, bool opened, bool looks)
+static bool is_over(jm__budget *b, const jm__step_class *kind, bool opened, bool looks)
 {
     if (!opened) return left_ns(b, 1) + JM_BUDGET_DEBT_NS < 0;
     if (!has_lasted(b)) return false;
@@ -453,14 +453,14 @@ static bool is_over(jm__budget *b, const jm__budget_kind *kind, bool opened, boo
 /* For each kind that has been compared or soon will be: how long it takes before the turn. */
 static void note_changes(jm__budget *b)
 {
-    for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
-        jm__budget_kind *kind = &b->kinds[i];
+    for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
+        jm__step_class *kind = &b->kinds[i];
         kind->change_ns = median_of_last(&kind->untraced, JM_BUDGET_LAST, &kind->change_mad_ns);
     }
 }
 
 /* Of a program whose steps alone are recorded. */
-static void begin_burst(jm__budget *b, const jm__budget_kind *kind, bool whole)
+static void begin_burst(jm__budget *b, const jm__step_class *kind, bool whole)
 {
     note_changes(b);
     b->on_step = b->steps + steps_ahead(b, kind, whole);
@@ -468,7 +468,7 @@ static void begin_burst(jm__budget *b, const jm__budget_kind *kind, bool whole)
 }
 
 /* The turn that comes. */
-static void tell_on_its_way(jm__budget *b, const jm__budget_kind *kind)
+static void tell_on_its_way(jm__budget *b, const jm__step_class *kind)
 {
     if (b->on_told || b->on_step <= b->steps) return;
     if ((int64_t)(b->on_step - b->steps) * last_ns(kind) > JM_BUDGET_AHEAD_MOST_NS) return;
@@ -477,7 +477,7 @@ static void tell_on_its_way(jm__budget *b, const jm__budget_kind *kind)
     b->on_told = true;
 }
 
-static jm_tracing next_level(jm__budget *b, const jm__budget_kind *kind, const jm__budget_step *step)
+static jm_tracing next_level(jm__budget *b, const jm__step_class *kind, const jm__budget_step *step)
 {
     bool whole = step->whole != 0;
     bool opened = is_traced_from_its_beginning(b, kind, step);
@@ -509,7 +509,7 @@ jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t 
     b->step_ns = t_ns;
     b->steps++;
     b->phase_totals += step->whole;
-    const jm__budget_kind *kind = guess(b, step);
+    const jm__step_class *kind = guess(b, step);
     jm_tracing level = next_level(b, kind, step);
     tell_on_its_way(b, kind);
     return level;

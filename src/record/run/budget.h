@@ -50,7 +50,7 @@ enum { JM_BUDGET_APART_STEPS = 3 };
  * told (H100), of which rings may take as much again. */
 #define JM_BUDGET_AHEAD_NS (500 * JM_NS_PER_MS)
 /* What takes longer to come is not told, or later: counters would be sampled for nothing, and given up
- * (JM_DUTY_SOON_NS). Of steps that long the first one alone is enough for them. */
+ * (JM_DUTY_CYCLE_SOON_NS). Of steps that long the first one alone is enough for them. */
 #define JM_BUDGET_AHEAD_MOST_NS (1500 * JM_NS_PER_MS)
 
 /* What may be owed for the openings of kinds: it is paid back before anything else. */
@@ -64,7 +64,7 @@ enum { JM_BUDGET_CHECK_STEPS = 100 };
  */
 #define JM_BUDGET_CHANGE 0.1
 
-enum { JM_BUDGET_KINDS = 32, JM_BUDGET_LAST = 16 };
+enum { JM_STEP_CLASSES = 32, JM_BUDGET_LAST = 16 };
 
 /* A step as the program tells it: name and phase are numbers of texts, counts are 0 where they are not known.
  */
@@ -83,7 +83,7 @@ typedef struct jm__budget_last {
 } jm__budget_last;
 
 /* Steps of one name in one phase whose counts are alike: within a factor of two. */
-typedef struct jm__budget_kind {
+typedef struct jm__step_class {
     jm__budget_step step; /* with the counts rounded down to a power of two */
     uint64_t steps;       /* 0: the entry is free */
     uint64_t last;        /* number of its last step among all */
@@ -106,7 +106,7 @@ typedef struct jm__budget_kind {
     jm__budget_last untraced;
     jm__budget_last traced;
     jm__budget_last after; /* a turn */
-} jm__budget_kind;
+} jm__step_class;
 
 typedef struct jm__budget {
     double share;
@@ -127,7 +127,7 @@ typedef struct jm__budget {
     unsigned lonely;       /* kinds of one step that made room for others */
     jm_tracing level;      /* of the step that goes on */
     jm__budget_step step;  /* that goes on */
-    jm__budget_kind *kind; /* of the step before, NULL: none */
+    jm__step_class *kind;  /* of the step before, NULL: none */
     int64_t since_ns;      /* the level has been this one for that long, without the step that goes on */
     uint64_t since_steps;  /* ... and for so many steps */
     int64_t look_ns;       /* what it has cost is not added up before */
@@ -136,8 +136,8 @@ typedef struct jm__budget {
     int64_t soon_ns;       /* since then a turn is to come; 0: none is */
     uint64_t on_step;      /* the turn that comes begins with this one; 0: none does */
     bool on_told;          /* that is no news */
-    const jm__budget_kind *awaited; /* the turn goes on until one of these has passed */
-    jm__budget_kind kinds[JM_BUDGET_KINDS];
+    const jm__step_class *awaited; /* the turn goes on until one of these has passed */
+    jm__step_class kinds[JM_STEP_CLASSES];
 } jm__budget;
 
 /* `share`: of the time, above 0. The level is ON until the first answer. */

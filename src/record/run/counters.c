@@ -49,8 +49,8 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
     bool traced = (options->kernels || options->child_kernels) && run->collector != NULL;
     const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
     bool asked = options->counters > 0;
-    const jm__counter_options wanted = {.seconds_a_minute =
-                                            options->counters > 0 ? options->counters : JM_DUTY_DEFAULT_S,
+    const jm__counter_options wanted = {.seconds_a_minute = options->counters > 0 ? options->counters
+                                                                                  : JM_DUTY_CYCLE_DEFAULT_S,
                                         .asked = asked,
                                         .traced = traced && !(asked && runs_spans(run)),
                                         .sim = sim,
@@ -67,13 +67,13 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
 
 static const struct {
     const char *name;
-    jm__duty_burst says;
+    jm__duty_cycle_burst says;
     bool ends; /* and the process with it */
-} burst_marks[JM_RUN_BURST_MARKS] = {{JM_MARK_TRACED, JM_DUTY_TRACED, false},
-                                     {JM_MARK_UNTRACED, JM_DUTY_UNTRACED, false},
-                                     {JM_MARK_STEPS, JM_DUTY_UNTRACED, false},
-                                     {JM_MARK_SOON, JM_DUTY_SOON, false},
-                                     {JM_MARK_ENDED, JM_DUTY_UNTRACED, true}};
+} burst_marks[JM_RUN_BURST_MARKS] = {{JM_MARK_TRACED, JM_DUTY_CYCLE_TRACED, false},
+                                     {JM_MARK_UNTRACED, JM_DUTY_CYCLE_UNTRACED, false},
+                                     {JM_MARK_STEPS, JM_DUTY_CYCLE_UNTRACED, false},
+                                     {JM_MARK_SOON, JM_DUTY_CYCLE_SOON, false},
+                                     {JM_MARK_ENDED, JM_DUTY_CYCLE_UNTRACED, true}};
 
 void jm__run_counters_saw_name(jm_run *run, int64_t name_id, const char *text)
 {

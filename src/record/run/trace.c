@@ -254,13 +254,13 @@ static struct {
     size_t stepped_count;
     jm_span_id whole;  /* the phase that stands for a step, while that goes on; 0: none does */
     uint32_t recorded; /* of a dormant run: jm__track_run as the last step began */
-} paced;
+} controller;
 
 static bool try_take(void)
 {
     pid_t own = getpid(), holder = 0;
-    if (atomic_compare_exchange_strong(&paced.taken, &holder, own)) return true;
-    return holder != own && atomic_compare_exchange_strong(&paced.taken, &holder, own);
+    if (atomic_compare_exchange_strong(&controller.taken, &holder, own)) return true;
+    return holder != own && atomic_compare_exchange_strong(&controller.taken, &holder, own);
 }
 
 static void take(void)
@@ -271,24 +271,24 @@ static void take(void)
 
 static void give_back(void)
 {
-    atomic_store(&paced.taken, 0);
+    atomic_store(&controller.taken, 0);
 }
 
 static void begin_phase(jm_span_id id, jm_name name)
 {
-    if (id == 0 || paced.phase_count == PHASES_DEEP) return;
-    paced.phases[paced.phase_count].name = name;
-    atomic_store_explicit(&paced.phases[paced.phase_count++].id, id, memory_order_relaxed);
+    if (id == 0 || controller.phase_count == PHASES_DEEP) return;
+    controller.phases[controller.phase_count].name = name;
+    atomic_store_explicit(&controller.phases[controller.phase_count++].id, id, memory_order_relaxed);
 }
 
 /* They may end in any order: threads have theirs. */
 static void end_phase(jm_span_id id)
 {
-    for (size_t i = paced.phase_count; i-- > 0;) {
-        if (paced.phases[i].id != id) continue;
-        for (paced.phase_count--; i < paced.phase_count; i++) {
-            paced.phases[i].id = paced.phases[i + 1].id;
-            paced.phases[i].name = paced.phases[i + 1].name;
+    for (size_t i = controller.phase_count; i-- > 0;) {
+        if (controller.phases[i].id != id) continue;
+        for (controller.phase_count--; i < controller.phase_count; i++) {
+            controller.phases[i].id = controller.phases[i + 1].id;
+            controller.phases[i].name = controller.phases[i + 1].name;
         }
         return;
     }
@@ -296,22 +296,23 @@ static void end_phase(jm_span_id id)
 
 static bool has_had_steps(jm_name name)
 {
-    for (size_t i = 0; i < PHASES_KNOWN && i < paced.stepped_count; i++)
-        if (paced.stepped[i] == name) return true;
+    for (size_t i = 0; i < PHASES_KNOWN && i < controller.stepped_count; i++)
+        if (controller.stepped[i] == name) return true;
     return false;
 }
 
 static void note_steps(jm_name name)
 {
-    if (name != 0 && !has_had_steps(name)) paced.stepped[paced.stepped_count++ % PHASES_KNOWN] = name;
+    if (name != 0 && !has_had_steps(name))
+        controller.stepped[controller.stepped_count++ % PHASES_KNOWN] = name;
 }
 
 /* A step in a step is a part of it; one of the same name is the next one, whose end before was lost. */
 static bool is_step(jm_span_kind kind, jm_name name)
 {
-    if (kind == JM_SPAN_BATCH && paced.has_steps) return false;
-    bool inside = atomic_load_explicit(&paced.open, memory_order_relaxed) != 0;
-    return !inside || name == paced.name || (kind == JM_SPAN_STEP && !paced.has_steps);
+    if (kind == JM_SPAN_BATCH && controller.has_steps) return false;
+    bool inside = atomic_load_explicit(&controller.open, memory_order_relaxed) != 0;
+    return !inside || name == controller.name || (kind == JM_SPAN_STEP && !controller.has_steps);
 }
 
 /* Of a dormant run: whether a recorder is there, which neither begins nor ends at this moment: CUPTI takes a
@@ -319,20 +320,21 @@ static bool is_step(jm_span_kind kind, jm_name name)
  * nobody was there, or on another, is not saved up. */
 static bool has_recorder(int64_t now_ns)
 {
-    uint32_t now = jm__track_run(), before = paced.recorded;
-    if (now == 0 && now_ns - paced.said_ns > SAY_AGAIN_NS) { /* not as it starts, and the loader is held */
-        find_kernels(paced.run);
-        paced.said_ns = now_ns;
+    uint32_t now = jm__track_run(), before = controller.recorded;
+    if (now == 0 &&
+        now_ns - controller.said_ns > SAY_AGAIN_NS) { /* not as it starts, and the loader is held */
+        find_kernels(controller.run);
+        controller.said_ns = now_ns;
     }
-    if (now != 0 && kernels_are_busy(paced.run)) {
-        jm__budget_rest(&paced.budget, now_ns);
+    if (now != 0 && kernels_are_busy(controller.run)) {
+        jm__budget_rest(&controller.budget, now_ns);
         return false;
     }
-    paced.recorded = now;
-    if (now == 0 && before != 0) jm__budget_rest(&paced.budget, now_ns);
+    controller.recorded = now;
+    if (now == 0 && before != 0) jm__budget_rest(&controller.budget, now_ns);
     if (now != 0 && now != before) {
-        jm__budget_init(&paced.budget, paced.budget.share, now_ns);
-        trace(paced.run, JM_TRACING_ON);
+        jm__budget_init(&controller.budget, controller.budget.share, now_ns);
+        trace(controller.run, JM_TRACING_ON);
     }
     return now != 0;
 }
@@ -341,41 +343,42 @@ static bool has_recorder(int64_t now_ns)
 static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
 {
     int64_t now_ns = jm__now_ns();
-    if (paced.run->dormant && !has_recorder(now_ns)) return;
-    jm_tracing before = paced.budget.level;
+    if (controller.run->dormant && !has_recorder(now_ns)) return;
+    jm_tracing before = controller.budget.level;
     bool whole = kind == JM_SPAN_PHASE;
     const jm__budget_step step = {
         .name = whole ? 0 : name,
-        .phase = whole                   ? name
-                 : paced.phase_count > 0 ? paced.phases[paced.phase_count - 1].name
-                                         : 0,
+        .phase = whole                        ? name
+                 : controller.phase_count > 0 ? controller.phases[controller.phase_count - 1].name
+                                              : 0,
         .samples = samples,
         .whole = whole,
     };
-    paced.whole = 0;
+    controller.whole = 0;
     if (!whole) {
-        paced.has_steps = paced.has_steps || kind == JM_SPAN_STEP;
-        paced.name = name;
+        controller.has_steps = controller.has_steps || kind == JM_SPAN_STEP;
+        controller.name = name;
         note_steps(step.phase);
     }
-    bool was_soon = paced.budget.soon_ns != 0;
-    paced.budget.lag_steps = jm__bursts_lag(&paced.bursts);
-    jm_tracing wanted = jm__budget_begin(&paced.budget, &step, now_ns);
-    if (jm__bursts_comes_soon(&paced.bursts, paced.budget.soon_ns != 0 && !was_soon))
+    bool was_soon = controller.budget.soon_ns != 0;
+    controller.budget.lag_steps = jm__bursts_lag(&controller.bursts);
+    jm_tracing wanted = jm__budget_begin(&controller.budget, &step, now_ns);
+    if (jm__bursts_comes_soon(&controller.bursts, controller.budget.soon_ns != 0 && !was_soon))
         jm_mark(JM_MARK_SOON, NULL);
-    jm_tracing level = whole ? wanted : jm__bursts_agree(&paced.bursts, paced.budget.steps, before, wanted);
-    jm__budget_have(&paced.budget, level);
+    jm_tracing level =
+        whole ? wanted : jm__bursts_agree(&controller.bursts, controller.budget.steps, before, wanted);
+    jm__budget_have(&controller.budget, level);
     if (level != before) {
-        trace(paced.run, level);
-        jm__budget_switched(&paced.budget, jm__now_ns());
-        paced.said_ns = now_ns;
-    } else if (now_ns - paced.said_ns > SAY_AGAIN_NS) {
-        bool may_not_know =
-            paced.run->trace_kernels == NULL || paced.run->dormant || paced.run->kernels_untold;
-        if (level == JM_TRACING_STEPS && may_not_know) trace_kernels(paced.run, false);
-        if (paced.bursts.page == NULL && paced.bursts.waits)
-            jm__bursts_join(&paced.bursts, paced.run->folder.path);
-        paced.said_ns = now_ns;
+        trace(controller.run, level);
+        jm__budget_switched(&controller.budget, jm__now_ns());
+        controller.said_ns = now_ns;
+    } else if (now_ns - controller.said_ns > SAY_AGAIN_NS) {
+        bool may_not_know = controller.run->trace_kernels == NULL || controller.run->dormant ||
+                            controller.run->kernels_untold;
+        if (level == JM_TRACING_STEPS && may_not_know) trace_kernels(controller.run, false);
+        if (controller.bursts.page == NULL && controller.bursts.waits)
+            jm__bursts_join(&controller.bursts, controller.run->folder.path);
+        controller.said_ns = now_ns;
     }
 }
 
@@ -383,14 +386,14 @@ static uint64_t begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t sa
                       const jm__track_number *payload)
 {
     if (!try_take()) return jm__track_begin_with((uint8_t)kind, name, type, samples, payload);
-    bool is_ours = paced.run != NULL && paced.pid == getpid();
-    bool inside = atomic_load_explicit(&paced.open, memory_order_relaxed) != 0;
+    bool is_ours = controller.run != NULL && controller.pid == getpid();
+    bool inside = atomic_load_explicit(&controller.open, memory_order_relaxed) != 0;
     bool whole = is_ours && kind == JM_SPAN_PHASE && !inside && !has_had_steps(name);
     bool steps = is_ours && kind != JM_SPAN_PHASE && is_step(kind, name);
     if (steps || whole) begin_step(kind, name, samples);
     uint64_t id = jm__track_begin_with((uint8_t)kind, name, type, samples, payload);
-    if (steps) atomic_store_explicit(&paced.open, id, memory_order_relaxed);
-    if (whole) paced.whole = id;
+    if (steps) atomic_store_explicit(&controller.open, id, memory_order_relaxed);
+    if (whole) controller.whole = id;
     if (is_ours && kind == JM_SPAN_PHASE) begin_phase(id, name);
     give_back();
     return id;
@@ -398,23 +401,23 @@ static uint64_t begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t sa
 
 static bool is_open_phase(uint64_t span)
 {
-    size_t count = atomic_load_explicit(&paced.phase_count, memory_order_relaxed);
+    size_t count = atomic_load_explicit(&controller.phase_count, memory_order_relaxed);
     for (size_t i = 0; i < count; i++)
-        if (atomic_load_explicit(&paced.phases[i].id, memory_order_relaxed) == span) return true;
+        if (atomic_load_explicit(&controller.phases[i].id, memory_order_relaxed) == span) return true;
     return false;
 }
 
 static void end(uint64_t span, uint32_t samples, uint32_t tokens)
 {
-    bool is_step = span != 0 && span == atomic_load_explicit(&paced.open, memory_order_relaxed);
+    bool is_step = span != 0 && span == atomic_load_explicit(&controller.open, memory_order_relaxed);
     if (!is_step && !is_open_phase(span)) return;
-    if (paced.pid != getpid()) return;
+    if (controller.pid != getpid()) return;
     take();
     if (is_step) {
-        jm__budget_count(&paced.budget, samples, tokens);
-        atomic_store_explicit(&paced.open, 0, memory_order_relaxed);
+        jm__budget_count(&controller.budget, samples, tokens);
+        atomic_store_explicit(&controller.open, 0, memory_order_relaxed);
     } else {
-        if (span == paced.whole) jm__budget_rest(&paced.budget, jm__now_ns());
+        if (span == controller.whole) jm__budget_rest(&controller.budget, jm__now_ns());
         end_phase(span);
     }
     give_back();
@@ -433,19 +436,19 @@ void jm__budget_start(jm_run *run, double share)
 {
     if (!(share > 0)) return;
     take();
-    paced.run = run;
-    paced.pid = getpid();
-    paced.has_steps = false;
-    paced.name = 0;
-    paced.phase_count = 0;
-    paced.stepped_count = 0;
-    paced.whole = 0;
-    atomic_store(&paced.open, 0);
-    paced.said_ns = jm__now_ns();
-    jm__budget_init(&paced.budget, share, paced.said_ns);
-    jm__bursts_join(&paced.bursts, run->folder.path);
+    controller.run = run;
+    controller.pid = getpid();
+    controller.has_steps = false;
+    controller.name = 0;
+    controller.phase_count = 0;
+    controller.stepped_count = 0;
+    controller.whole = 0;
+    atomic_store(&controller.open, 0);
+    controller.said_ns = jm__now_ns();
+    jm__budget_init(&controller.budget, share, controller.said_ns);
+    jm__bursts_join(&controller.bursts, run->folder.path);
     trace(run, JM_TRACING_ON);
-    paced.recorded = jm__track_run();
+    controller.recorded = jm__track_run();
     give_back();
     jm__timeline_follow_steps(&follower);
 }
@@ -456,12 +459,12 @@ static bool end_pace(const jm_run *run, jm__budget *last)
     bool is_ours = false;
     if (run->owner != getpid()) return false;
     take();
-    is_ours = paced.run == run;
+    is_ours = controller.run == run;
     if (is_ours) {
         jm__timeline_follow_steps(NULL);
-        *last = paced.budget;
-        jm__bursts_leave(&paced.bursts);
-        paced.run = NULL;
+        *last = controller.budget;
+        jm__bursts_leave(&controller.bursts);
+        controller.run = NULL;
     }
     give_back();
     return is_ours;
@@ -482,8 +485,8 @@ void jm_run_trace(jm_run *run, jm_tracing tracing)
 /* While nobody records a dormant run, no time passes. */
 static int64_t counted_until_ns(void)
 {
-    bool rests = paced.run->dormant && paced.recorded == 0;
-    return rests ? paced.budget.now_ns : jm__now_ns();
+    bool rests = controller.run->dormant && controller.recorded == 0;
+    return rests ? controller.budget.now_ns : jm__now_ns();
 }
 
 bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
@@ -491,11 +494,11 @@ bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
     *cost = (jm_tracing_cost){0};
     if (run->owner != getpid()) return false;
     take();
-    bool is_ours = paced.run == run;
+    bool is_ours = controller.run == run;
     if (is_ours)
-        *cost = (jm_tracing_cost){.share = jm__budget_cost(&paced.budget, counted_until_ns()),
-                                  .steps = paced.budget.steps - paced.budget.phase_totals,
-                                  .traced_steps = paced.budget.traced_steps};
+        *cost = (jm_tracing_cost){.share = jm__budget_cost(&controller.budget, counted_until_ns()),
+                                  .steps = controller.budget.steps - controller.budget.phase_totals,
+                                  .traced_steps = controller.budget.traced_steps};
     give_back();
     return is_ours;
 }
@@ -509,7 +512,8 @@ void jm__budget_end(jm_run *run)
     snprintf(text, sizeof text,
              "{\"budget_ppm\":%ld,\"cost_ppm\":%ld,\"steps\":%" PRIu64 ",\"traced_steps\":%" PRIu64 "}",
              lround(1e6 * last.share), cost_ppm, last.steps - last.phase_totals, last.traced_steps);
-    bool is_anothers = run->dormant && paced.recorded != jm__track_run(); /* a recorder's that saw no step */
+    bool is_anothers =
+        run->dormant && controller.recorded != jm__track_run(); /* a recorder's that saw no step */
     if (!is_anothers) jm_mark(JM_MARK_BUDGET, text);
     if (run->attached) trace(run, JM_TRACING_ON); /* nobody tells what comes */
 }

@@ -1,4 +1,4 @@
-/* A short stretch of a run of four seconds of work, then four of rest: what the readings around it tell of
+/* A short interval of a run of four seconds of work, then four of rest: what the readings around it tell of
  * it. */
 #include "attribute/fit/around.h"
 #include "base/clock.h"
@@ -23,9 +23,9 @@ typedef struct scene {
     jm__pieces pieces;
     jm__design design;
     jm__reading_list rest, own;
-    jm__windows windows;
+    jm__intervals windows;
     double covariance[COLUMNS * COLUMNS];
-    double seconds[COLUMNS]; /* of the stretch */
+    double seconds[COLUMNS]; /* of the interval */
 } scene;
 
 /* Work in pieces of so long a time. */
@@ -66,26 +66,26 @@ static void scene_free(scene *s)
     jm__vec_free(&s->windows);
 }
 
-/* A stretch of `seconds` of work or of rest, in its middle if the scene says of no other time. */
+/* An interval of `seconds` of work or of rest, in its middle if the scene says of no other time. */
 static jm__local_noise local_noise(scene *s, bool busy, double seconds)
 {
     int64_t from_ns = (busy ? READINGS / 4 : READINGS * 3 / 4) * step_ns;
     s->seconds[!busy] = seconds;
     if (s->windows.count == 0)
-        assert_true(jm__windows_add(&s->windows, from_ns, from_ns + (int64_t)(1e9 * seconds)));
+        assert_true(jm__intervals_add(&s->windows, from_ns, from_ns + (int64_t)(1e9 * seconds)));
     const jm__calibration calibration = jm__calibration_of(&s->sensor);
     const jm__joint_prior joint_prior = {.columns = COLUMNS};
-    const jm__stretch_input here = {.sensor = &s->sensor,
-                                    .design = &s->design,
-                                    .readings = &s->own,
-                                    .calibration = &calibration,
-                                    .joint_prior = &joint_prior};
-    const jm__stretch rest = {.columns = COLUMNS,
-                              .power_w = (double *)(uintptr_t)power_w,
-                              .covariance = s->covariance,
-                              .readings = READINGS,
-                              .noise = {.white = rest_white},
-                              .noise_w = 4};
+    const jm__fit_interval_input here = {.sensor = &s->sensor,
+                                         .design = &s->design,
+                                         .readings = &s->own,
+                                         .calibration = &calibration,
+                                         .joint_prior = &joint_prior};
+    const jm__fit_interval rest = {.columns = COLUMNS,
+                                   .power_w = (double *)(uintptr_t)power_w,
+                                   .covariance = s->covariance,
+                                   .readings = READINGS,
+                                   .noise = {.white = rest_white},
+                                   .noise_w = 4};
     const jm__local_noise_input input = {.rest = &rest,
                                          .learn = &s->rest,
                                          .here = &here,
@@ -129,7 +129,7 @@ static void test_powers_far_off_are_off_by_the_most(void **state)
     }
 }
 
-/* Of idle as much as of work, also where the run ends with the stretch. */
+/* Of idle as much as of work, also where the run ends with the interval. */
 static void test_idle_is_off_by_what_the_readings_local_noise_show(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void test_idle_is_off_by_what_the_readings_local_noise_show(void **state)
         read_all(&s, 0, 4, 4);
         for (int i = READINGS / 2; i < READINGS; i++)
             s.rest.items[i].value += 13.5;
-        if (last) assert_true(jm__windows_add(&s.windows, READINGS * step_ns - 1, READINGS * step_ns));
+        if (last) assert_true(jm__intervals_add(&s.windows, READINGS * step_ns - 1, READINGS * step_ns));
         jm__local_noise found = local_noise(&s, false, 0.06);
         if (!(fabs(found.relative_u[1] - 0.15) < 0.02)) fail_msg("%g", found.relative_u[1]);
         jm__local_noise_free(&found);
@@ -148,7 +148,7 @@ static void test_idle_is_off_by_what_the_readings_local_noise_show(void **state)
 }
 
 /* A hundred readings of work, or none: the noise is that of the rest, and kinds are off by what is usual. */
-static void test_few_readings_like_it_tell_nothing_of_a_stretch(void **state)
+static void test_few_readings_like_it_tell_nothing_of_a_interval(void **state)
 {
     (void)state;
     for (size_t count = 0; count <= 100; count += 100) {
@@ -166,7 +166,7 @@ static void test_few_readings_like_it_tell_nothing_of_a_stretch(void **state)
     }
 }
 
-/* Readings of work are off by 30 W, those of the board at rest by 3: each stretch has those of its own kind.
+/* Readings of work are off by 30 W, those of the board at rest by 3: each interval has those of its own kind.
  */
 static void test_the_noise_is_that_of_readings_of_this_power(void **state)
 {
@@ -206,7 +206,7 @@ static void test_what_changes_from_call_to_call_is_less_over_many_calls(void **s
     }
 }
 
-static void test_a_stretch_of_many_readings_tells_for_itself(void **state)
+static void test_a_interval_of_many_readings_tells_for_itself(void **state)
 {
     (void)state;
     scene s;
@@ -227,10 +227,10 @@ int main(void)
         cmocka_unit_test(test_powers_are_off_by_what_the_readings_local_noise_show),
         cmocka_unit_test(test_powers_far_off_are_off_by_the_most),
         cmocka_unit_test(test_idle_is_off_by_what_the_readings_local_noise_show),
-        cmocka_unit_test(test_few_readings_like_it_tell_nothing_of_a_stretch),
+        cmocka_unit_test(test_few_readings_like_it_tell_nothing_of_a_interval),
         cmocka_unit_test(test_the_noise_is_that_of_readings_of_this_power),
         cmocka_unit_test(test_what_changes_from_call_to_call_is_less_over_many_calls),
-        cmocka_unit_test(test_a_stretch_of_many_readings_tells_for_itself),
+        cmocka_unit_test(test_a_interval_of_many_readings_tells_for_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -941,7 +941,7 @@ static void test_work_that_overlaps_shares_the_time(void **state)
     synthetic *s = simple();
     size_t count = s->kernels.count;
     int64_t shadow = syn_class(s, "shadow", 8, 0);
-    for (size_t i = 0; i < count; i++) /* the same stretch of time, on a second stream of the board */
+    for (size_t i = 0; i < count; i++) /* the same interval of time, on a second stream of the board */
         syn_kernel(s, shadow, 0, 0, s->kernels.items[i].start_ns, s->kernels.items[i].end_ns);
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     double busy_s = 0;

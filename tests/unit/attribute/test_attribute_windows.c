@@ -270,7 +270,7 @@ static void test_a_window_without_a_reading_says_where_its_powers_are_from(void 
     syn_free(s);
 }
 
-/* Of the sensor's response, as the report of a stretch tells it; 0 to 0: of the whole run. */
+/* Of the sensor's response, as the report of an interval tells it; 0 to 0: of the whole run. */
 static double told_ms(const synthetic *s, const char *what, int64_t from_ns, int64_t to_ns)
 {
     jm_report *report =

@@ -18,13 +18,13 @@ static const char *const metrics[METRICS] = {"a", "b", "c"};
 
 /* ---- what ran, as the test sees it and as pieces */
 
-typedef struct stretch {
+typedef struct interval {
     int64_t start_ns, end_ns;
     double share[COLUMNS];
-} stretch;
+} interval;
 
 typedef struct scene {
-    stretch items[PIECES_MAX];
+    interval items[PIECES_MAX];
     size_t count;
     uint32_t column_of[COLUMNS];
     jm__pieces pieces;
@@ -60,11 +60,11 @@ static void end(scene *s)
     free(s);
 }
 
-/* A stretch in which `count` columns ran beside each other. */
+/* An interval in which `count` columns ran beside each other. */
 static void run_beside(scene *s, const uint32_t *columns, const float *shares, size_t count, int64_t end_ns)
 {
     assert_true(s->count < PIECES_MAX);
-    stretch *item = &s->items[s->count];
+    interval *item = &s->items[s->count];
     item->start_ns = s->count == 0 ? 0 : item[-1].end_ns;
     item->end_ns = end_ns;
     for (size_t i = 0; i < count; i++) {
@@ -102,7 +102,7 @@ static void run_work(scene *s, int64_t end_ns)
     assert_true(jm__pieces_end(&s->pieces));
 }
 
-/* The part of [start, end] that each column took, stretch by stretch. */
+/* The part of [start, end] that each column took, interval by interval. */
 static void shares_of(const scene *s, int64_t start_ns, int64_t end_ns, double *share)
 {
     memset(share, 0, COLUMNS * sizeof *share);

@@ -283,9 +283,9 @@ static void add(calls_of_names *c, uint32_t name, size_t rank, int64_t from_ns, 
 
 static size_t count_waits(calls_of_names *c)
 {
-    jm__windows all = {0};
-    assert_true(jm__windows_add(&all, 0, INT64_MAX));
-    const jm__windows *const windows[] = {&all, &all, &all};
+    jm__intervals all = {0};
+    assert_true(jm__intervals_add(&all, 0, INT64_MAX));
+    const jm__intervals *const windows[] = {&all, &all, &all};
     c->waits.count = 0;
     assert_true(jm__collective_waits_find(&c->waits, &c->calls, windows));
     jm__vec_free(&all);

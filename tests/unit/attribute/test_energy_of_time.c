@@ -1,4 +1,4 @@
-/* The energy of any stretch of time is of what was read, whatever is asked for beyond it. */
+/* The energy of any interval of time is of what was read, whatever is asked for beyond it. */
 #include "format/writer.h"
 #include "small_run.h"
 

@@ -218,7 +218,7 @@ static void test_a_design_without_memory_for_its_blocks_keeps_none(void **state)
     assert_null(design.cursor.buffer);
 }
 
-/* ---- stretches */
+/* ---- intervals */
 
 /* A board of which no piece is known, and readings that therefore say nothing of any column. */
 typedef struct blank {
@@ -334,7 +334,7 @@ static void test_gaps_start_from_what_is_known_of_them(void **state)
     jm__prior_free(&prior);
 }
 
-static void test_without_readings_a_stretch_leaves_the_priors_as_they_are(void **state)
+static void test_without_readings_a_interval_leaves_the_priors_as_they_are(void **state)
 {
     (void)state;
     const double power_w[] = {500, 300, 90}, u_w[] = {50, 40, 5}, shared_w[] = {30, 20, 0};
@@ -347,21 +347,21 @@ static void test_without_readings_a_stretch_leaves_the_priors_as_they_are(void *
     assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     const jm__reading_list none = {0};
     const jm__calibration calibration = jm__calibration_of(&steady);
-    const jm__stretch_input input = {.sensor = &steady,
-                                     .design = &b.design,
-                                     .readings = &none,
-                                     .calibration = &calibration,
-                                     .joint_prior = &joint_prior};
-    jm__stretch stretch;
-    assert_int_equal(jm__stretch_solve(&stretch, &input, NULL), JM_OK);
+    const jm__fit_interval_input input = {.sensor = &steady,
+                                          .design = &b.design,
+                                          .readings = &none,
+                                          .calibration = &calibration,
+                                          .joint_prior = &joint_prior};
+    jm__fit_interval interval;
+    assert_int_equal(jm__fit_interval_solve(&interval, &input, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++) {
-        assert_near(stretch.power_w[k], power_w[k], 1e-9);
+        assert_near(interval.power_w[k], power_w[k], 1e-9);
         for (size_t m = 0; m < COLUMNS; m++) {
             double truth = shared_w[k] * shared_w[m] + (k == m ? u_w[k] * u_w[k] : 0);
-            assert_near(stretch.covariance[k * COLUMNS + m], truth, 1e-6);
+            assert_near(interval.covariance[k * COLUMNS + m], truth, 1e-6);
         }
     }
-    jm__stretch_free(&stretch);
+    jm__fit_interval_free(&interval);
     jm__joint_prior_free(&joint_prior);
     jm__prior_free(&prior);
     blank_free(&b);
@@ -384,17 +384,17 @@ static void test_the_rest_teaches_as_surely_as_kinds_are_alike(void **state)
     const jm__prior *all = &prior;
     jm__joint_prior weak, taught;
     assert_int_equal(jm__joint_prior_make(&weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
-    const jm__stretch_input here = {.sensor = &steady,
-                                    .design = &b.design,
-                                    .readings = &none,
-                                    .calibration = &calibration,
-                                    .joint_prior = &weak};
-    const jm__stretch rest = {.columns = COLUMNS,
-                              .power_w = power_w,
-                              .covariance = covariance,
-                              .shift = {none_w, none_w},
-                              .readings = 1000,
-                              .noise_w = 4};
+    const jm__fit_interval_input here = {.sensor = &steady,
+                                         .design = &b.design,
+                                         .readings = &none,
+                                         .calibration = &calibration,
+                                         .joint_prior = &weak};
+    const jm__fit_interval rest = {.columns = COLUMNS,
+                                   .power_w = power_w,
+                                   .covariance = covariance,
+                                   .shift = {none_w, none_w},
+                                   .readings = 1000,
+                                   .noise_w = 4};
     const jm__transfer_input input = {
         .rest = &rest, .here = &here, .relative_u = (double[]){0.05, 0.05, 0.1}};
     assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
@@ -416,7 +416,7 @@ typedef struct seen {
     jm__calibration calibration;
     jm__prior prior;
     jm__joint_prior weak;
-    jm__stretch_input input;
+    jm__fit_interval_input input;
 } seen;
 
 static void seen_make(seen *s, double d, int burst)
@@ -437,11 +437,11 @@ static void seen_make(seen *s, double d, int burst)
     assert_int_equal(jm__prior_init(&s->prior, JM_PROVENANCE_WEAK, 1, NULL), JM_OK);
     assert_int_equal(jm__prior_add_power(&s->prior, 0, 500, 150, NULL), JM_OK);
     assert_int_equal(jm__joint_prior_make(&s->weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
-    s->input = (jm__stretch_input){.sensor = &steady,
-                                   .design = &s->board.design,
-                                   .readings = &s->readings,
-                                   .calibration = &s->calibration,
-                                   .joint_prior = &s->weak};
+    s->input = (jm__fit_interval_input){.sensor = &steady,
+                                        .design = &s->board.design,
+                                        .readings = &s->readings,
+                                        .calibration = &s->calibration,
+                                        .joint_prior = &s->weak};
 }
 
 static void seen_free(seen *s)
@@ -453,17 +453,17 @@ static void seen_free(seen *s)
 }
 
 /* Up and down from reading to reading, or ten times up and ten times down: 89 of 99 neighbours are alike. */
-static void test_a_stretch_tells_how_neighbours_hang_together(void **state)
+static void test_a_interval_tells_how_neighbours_hang_together(void **state)
 {
     (void)state;
     for (int burst = 1; burst <= 10; burst += 9) {
         seen s;
-        jm__stretch stretch;
+        jm__fit_interval interval;
         seen_make(&s, 20, burst);
-        assert_int_equal(jm__stretch_solve(&stretch, &s.input, NULL), JM_OK);
-        assert_near(stretch.residual_w, 5, 0.01);
-        assert_near(stretch.correlation, burst == 1 ? -1 : (90.0 - 9) / 99, 0.01);
-        jm__stretch_free(&stretch);
+        assert_int_equal(jm__fit_interval_solve(&interval, &s.input, NULL), JM_OK);
+        assert_near(interval.residual_w, 5, 0.01);
+        assert_near(interval.correlation, burst == 1 ? -1 : (90.0 - 9) / 99, 0.01);
+        jm__fit_interval_free(&interval);
         seen_free(&s);
     }
 }
@@ -506,16 +506,17 @@ static void test_priors_that_know_of_an_error_of_the_response_say_of_which(void 
     assert_int_equal(jm__prior_add_power(&prior, 1, 100, 50, NULL), JM_OK);
     assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     for (int way = 0; way < 4; way++) { /* of none, of the first, of the second, of both */
-        jm__stretch stretch;
-        const jm__stretch_input input = {.sensor = &box,
-                                         .design = &b.design,
-                                         .readings = &readings,
-                                         .calibration = &calibration,
-                                         .joint_prior = &joint_prior,
-                                         .prior_shift = {way & 1 ? moved_w : NULL, way & 2 ? moved_w : NULL}};
-        assert_int_equal(jm__stretch_solve(&stretch, &input, NULL), JM_OK);
-        u_w[way] = sqrt(stretch.covariance[0]);
-        jm__stretch_free(&stretch);
+        jm__fit_interval interval;
+        const jm__fit_interval_input input = {
+            .sensor = &box,
+            .design = &b.design,
+            .readings = &readings,
+            .calibration = &calibration,
+            .joint_prior = &joint_prior,
+            .prior_shift = {way & 1 ? moved_w : NULL, way & 2 ? moved_w : NULL}};
+        assert_int_equal(jm__fit_interval_solve(&interval, &input, NULL), JM_OK);
+        u_w[way] = sqrt(interval.covariance[0]);
+        jm__fit_interval_free(&interval);
     }
     for (int one = 0; one < 4; one++)
         for (int other = 0; other < one; other++)
@@ -537,12 +538,12 @@ static void test_what_the_rest_was_unsure_of_is_no_difference(void **state)
         seen s;
         jm__joint_prior taught;
         seen_make(&s, d, 1);
-        const jm__stretch rest = {.columns = 1,
-                                  .power_w = power_w,
-                                  .covariance = covariance,
-                                  .shift = {none_w, none_w},
-                                  .readings = 1000,
-                                  .noise_w = 5};
+        const jm__fit_interval rest = {.columns = 1,
+                                       .power_w = power_w,
+                                       .covariance = covariance,
+                                       .shift = {none_w, none_w},
+                                       .readings = 1000,
+                                       .noise_w = 5};
         const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
         assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
         double q = 625;
@@ -570,12 +571,12 @@ static void test_a_kind_seen_to_draw_otherwise_is_assumed_less(void **state)
         jm__joint_prior taught;
         seen s;
         seen_make(&s, d, 1);
-        const jm__stretch rest = {.columns = 1,
-                                  .power_w = power_w,
-                                  .covariance = covariance,
-                                  .shift = {none_w, none_w},
-                                  .readings = 1000,
-                                  .noise_w = 5};
+        const jm__fit_interval rest = {.columns = 1,
+                                       .power_w = power_w,
+                                       .covariance = covariance,
+                                       .shift = {none_w, none_w},
+                                       .readings = 1000,
+                                       .noise_w = 5};
         const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
         assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
         double truth = (3 * 625 + d * d) / 4;
@@ -794,8 +795,8 @@ static void test_two_readings_of_one_stamp_are_a_jump_of_power(void **state)
     };
     const jm__power_series powers = {&meter, readings, 4};
     const jm__total_sensors sensors = {.powers = &powers, .power_count = 1};
-    jm__windows windows = {0};
-    assert_true(jm__windows_add(&windows, 0, 2000000000));
+    jm__intervals windows = {0};
+    assert_true(jm__intervals_add(&windows, 0, 2000000000));
     assert_near(jm__total_measure(&sensors, &windows).energy_j, 400, 1e-9);
     jm__vec_free(&windows);
 }
@@ -814,9 +815,9 @@ int main(void)
         cmocka_unit_test(test_idle_columns_start_from_the_idle_power_and_work_from_the_busy),
         cmocka_unit_test(test_the_idle_power_is_of_the_least_reading_wherever_it_is),
         cmocka_unit_test(test_gaps_start_from_what_is_known_of_them),
-        cmocka_unit_test(test_without_readings_a_stretch_leaves_the_priors_as_they_are),
+        cmocka_unit_test(test_without_readings_a_interval_leaves_the_priors_as_they_are),
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),
-        cmocka_unit_test(test_a_stretch_tells_how_neighbours_hang_together),
+        cmocka_unit_test(test_a_interval_tells_how_neighbours_hang_together),
         cmocka_unit_test(test_priors_that_know_of_an_error_of_the_response_say_of_which),
         cmocka_unit_test(test_what_the_rest_was_unsure_of_is_no_difference),
         cmocka_unit_test(test_a_kind_seen_to_draw_otherwise_is_assumed_less),

@@ -1,4 +1,4 @@
-/* How far layers may differ in the steps that a kind's only traced turn stands for: as far as stretches of
+/* How far layers may differ in the steps that a kind's only traced turn stands for: as far as intervals of
  * these steps do, each as long as the turn. */
 #include "attribute/sampling.h"
 
@@ -42,14 +42,14 @@ static void test_what_evens_out_within_a_burst_is_no_difference(void **state)
     assert_float_equal(u_of(6, 120, of_six, 6), least_u, 1e-12);
 }
 
-static void test_of_a_short_burst_stretches_of_four_steps_count(void **state)
+static void test_of_a_short_burst_intervals_of_four_steps_count(void **state)
 {
     (void)state;
     static const double of_four[] = {1, 1, 2, 2};
     assert_float_equal(u_of(2, 120, of_four, 4), least_u, 1e-12);
 }
 
-static void test_stretches_that_differ_are_told_by_their_spread(void **state)
+static void test_intervals_that_differ_are_told_by_their_spread(void **state)
 {
     (void)state;
     static const double of_eight[] = {1, 1, 1, 1, 3, 3, 3, 3}; /* means of 1 and 3 by turns */
@@ -57,11 +57,11 @@ static void test_stretches_that_differ_are_told_by_their_spread(void **state)
                        1e-12); /* 20 means, 1 from 2 each */
 }
 
-static void test_few_stretches_or_a_single_step_are_told_with_caution(void **state)
+static void test_few_intervals_or_a_single_step_are_told_with_caution(void **state)
 {
     (void)state;
     static const double one[] = {1};
-    assert_float_equal(u_of(4, 11, one, 1), single_u, 1e-12); /* two stretches */
+    assert_float_equal(u_of(4, 11, one, 1), single_u, 1e-12); /* two intervals */
     assert_float_equal(u_of(4, 12, one, 1), least_u, 1e-12);
     assert_float_equal(u_of(1, 400, one, 1), single_u, 1e-12);
 }
@@ -70,9 +70,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_evens_out_within_a_burst_is_no_difference),
-        cmocka_unit_test(test_of_a_short_burst_stretches_of_four_steps_count),
-        cmocka_unit_test(test_stretches_that_differ_are_told_by_their_spread),
-        cmocka_unit_test(test_few_stretches_or_a_single_step_are_told_with_caution),
+        cmocka_unit_test(test_of_a_short_burst_intervals_of_four_steps_count),
+        cmocka_unit_test(test_intervals_that_differ_are_told_by_their_spread),
+        cmocka_unit_test(test_few_intervals_or_a_single_step_are_told_with_caution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,7 +209,7 @@ static void test_columns_of_a_group_are_added_up_by_their_scale(void **state)
 }
 
 static void choose(jm__reading_list *out, const jm_reading *readings, size_t count,
-                   const jm__windows *windows)
+                   const jm__intervals *windows)
 {
     const jm_sensor sensor = {
         .response = JM_RESPONSE_FIRST_ORDER, .lag_ns = 3 * MS, .tau_ns = 10 * MS, .period_ns = 20 * MS};
@@ -223,12 +223,12 @@ static void test_readings_of_a_window_are_those_that_speak_of_it(void **state)
     enum { COUNT = 200 };
     jm_reading readings[COUNT];
     jm__reading_list list = {0};
-    jm__windows windows = {0};
+    jm__intervals windows = {0};
     for (size_t i = 0; i < COUNT; i++)
         readings[i] = (jm_reading){1, (int64_t)i * 20 * MS + 3 * MS, 100}; /* of 0, 20, 40 ms ... */
     /* A short window takes both of its ends; one longer than 20 memories of 30 ms leaves its first 30 ms. */
-    assert_true(jm__windows_add(&windows, 100 * MS, 700 * MS));
-    assert_true(jm__windows_add(&windows, 1000 * MS, 1620 * MS));
+    assert_true(jm__intervals_add(&windows, 100 * MS, 700 * MS));
+    assert_true(jm__intervals_add(&windows, 1000 * MS, 1620 * MS));
     choose(&list, readings, COUNT, &windows);
     assert_int_equal(list.count, 31 + 30);
     assert_int_equal(list.items[0].t_ns, 103 * MS);

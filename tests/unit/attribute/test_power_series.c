@@ -88,13 +88,13 @@ static size_t seen_readings(jm_reading *out, const jm_sensor *sensor, int64_t fr
     return count;
 }
 
-typedef struct stretch {
+typedef struct interval {
     int64_t to_ms;
     int by; /* -1: nobody */
-} stretch;
+} interval;
 
 static void check_pieces(const jm__power_series *series, size_t count, int64_t from_ms, int64_t to_ms,
-                         const stretch *pieces, size_t piece_count)
+                         const interval *pieces, size_t piece_count)
 {
     jm__power_piece piece = {.to_ns = from_ms * MS};
     for (size_t i = 0; i < piece_count; i++) {
@@ -119,22 +119,22 @@ static void test_each_moment_is_told_by_the_best_sensor_that_saw_it(void **state
     series[1].count = seen_readings(second, &instant, 500 * MS, 2000 * MS, 2000 * MS, 2000 * MS);
     /* The first reading stands for one and a half periods and its delay before it, the last for as long
      * after: 30 + 16 ms of the ring, 150 + 26 ms of the other. */
-    const stretch both[] = {{400, 0}, {700, 1}, {1046, 0}, {2176, 1}, {2500, -1}};
+    const interval both[] = {{400, 0}, {700, 1}, {1046, 0}, {2176, 1}, {2500, -1}};
     check_pieces(series, 2, 54, 2500, both, COUNT(both));
-    const stretch before[] = {{54, -1}, {300, 0}};
+    const interval before[] = {{54, -1}, {300, 0}};
     check_pieces(series, 2, 10, 300, before, COUNT(before));
-    const stretch alone[] = {{400, 0}, {700, -1}, {1046, 0}, {1200, -1}};
+    const interval alone[] = {{400, 0}, {700, -1}, {1046, 0}, {1200, -1}};
     check_pieces(series, 1, 54, 1200, alone, COUNT(alone));
-    const stretch within[] = {{600, 1}};
+    const interval within[] = {{600, 1}};
     check_pieces(series, 2, 450, 600, within, COUNT(within));
-    const stretch nobody[] = {{600, -1}};
+    const interval nobody[] = {{600, -1}};
     check_pieces(series, 0, 450, 600, nobody, COUNT(nobody));
     /* A hole that the ring's renewal explains is none: its delay and five periods are 116 ms. */
     series[0].count = seen_readings(first, &ring, 100 * MS, 1000 * MS, 400 * MS, 500 * MS);
-    const stretch whole[] = {{1000, 0}};
+    const interval whole[] = {{1000, 0}};
     check_pieces(series, 2, 100, 1000, whole, COUNT(whole));
     series[0].count = seen_readings(first, &ring, 100 * MS, 1000 * MS, 400 * MS, 520 * MS);
-    const stretch broken[] = {{400, 0}, {520, 1}, {1000, 0}};
+    const interval broken[] = {{400, 0}, {520, 1}, {1000, 0}};
     check_pieces(series, 2, 100, 1000, broken, COUNT(broken));
 }
 

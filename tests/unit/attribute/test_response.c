@@ -163,7 +163,7 @@ static void test_without_a_file_all_stays_in_memory(void **state)
     jm__pieces_free(&pieces);
 }
 
-/* The integral of the response over a stretch that ended `near` to `far` ago. */
+/* The integral of the response over an interval that ended `near` to `far` ago. */
 static double weight(jm__response response, double near, double far)
 {
     if (response.kind == JM_RESPONSE_FIRST_ORDER)

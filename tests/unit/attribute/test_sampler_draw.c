@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/vec.h"
-#include "calibrate/lesson.h"
+#include "calibrate/training_set.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -50,8 +50,8 @@ static void test_windows_are_those_of_the_boards_own_events(void **state)
     assert_int_equal(found.windows.items[1].from_ns, 400);
     assert_int_equal(found.windows.items[1].to_ns,
                      INT64_MAX); /* to the end of the recording, whatever that is */
-    jm__windows report = {0};
-    assert_true(jm__windows_add(&report, 250, 450));
+    jm__intervals report = {0};
+    assert_true(jm__intervals_add(&report, 250, 450));
     assert_near(jm__sampler_draw_energy_j(&found, &report), found.power_w * 100e-9, 1e-15);
     jm__vec_free(&report);
     jm__sampler_draw_free(&found);
@@ -81,7 +81,7 @@ static double seen_w(const jm_sensor *sensor, const jm__sampler_draw *draw, int6
     int64_t width_ns = first_order ? sensor->tau_ns : sensor->window_ns, step_ns = 10000;
     for (int64_t back_ns = step_ns / 2; back_ns < (first_order ? 40 : 1) * width_ns; back_ns += step_ns) {
         double w = first_order ? exp(-(double)back_ns / (double)width_ns) : 1;
-        bool on = jm__windows_hold(&draw->windows, t_ns - sensor->lag_ns - back_ns);
+        bool on = jm__intervals_hold(&draw->windows, t_ns - sensor->lag_ns - back_ns);
         sum += w * (150 + (on ? draw->power_w : 0));
         weight += w;
     }
@@ -176,10 +176,10 @@ static void check_step(work *w, double draw_w, double wanted_w)
         bool busy = t_s > 20.1 && w->count > 1;
         readings[i] = (jm_reading){.t_ns = (int64_t)(t_s * 1e9), .value = 140 + on * draw_w + busy * 360};
     }
-    const jm__lesson lesson = {
+    const jm__training_set training_set = {
         .dataset = &dataset, .board = &board, .recorded = readings, .recorded_count = COUNT};
     double power_w, u_w;
-    assert_int_equal(jm__sampler_step_find(&power_w, &u_w, &lesson, NULL), JM_OK);
+    assert_int_equal(jm__sampler_step_find(&power_w, &u_w, &training_set, NULL), JM_OK);
     if (isnan(wanted_w)) {
         assert_true(isnan(power_w) && isnan(u_w));
         return;

@@ -476,15 +476,15 @@ static synthetic *any_program(uint64_t seed, bool kernels)
 
 static double windows_s(const synthetic *s, const char *name, const char *kind)
 {
-    jm__windows windows = {0};
+    jm__intervals windows = {0};
     for (size_t i = 0; i < s->dataset.span_count; i++) {
         const jm__span *span = &s->spans[i];
         if (strcmp(jm_span_kind_text(span->kind), kind) != 0 || strcmp(s->names[span->name_id], name) != 0)
             continue;
-        assert_true(jm__windows_add(&windows, span->start_ns, span->end_ns));
+        assert_true(jm__intervals_add(&windows, span->start_ns, span->end_ns));
     }
-    jm__windows_normalise(&windows);
-    double seconds = (double)jm__windows_duration_ns(&windows) * 1e-9;
+    jm__intervals_normalise(&windows);
+    double seconds = (double)jm__intervals_duration_ns(&windows) * 1e-9;
     jm__vec_free(&windows);
     return seconds;
 }

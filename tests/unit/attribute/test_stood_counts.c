@@ -8,7 +8,7 @@ enum { SEEDS = 20 };
 /* How a layer's time goes with the tokens of a step. */
 typedef struct shape {
     const char *name;
-    double goes[DUTY_LAYERS];
+    double goes[DUTY_CYCLE_LAYERS];
 } shape;
 
 static const shape shapes[] = {
@@ -23,7 +23,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 /* A program, and how much of it is traced. */
 typedef struct program {
     const char *name;
-    duty_counts counts;
+    duty_cycle_counts counts;
     int one_in, burst_steps;
     double run_s, step_u, wanders;
     double most; /* what layers may be off by, root mean square */
@@ -32,31 +32,31 @@ typedef struct program {
 /* Steps of 60 ms. Of the noisy one a layer is known to 0.15 / sqrt(70), and to what it wanders in seven
  * turns. */
 static const program programs[] = {
-    {"padded, 160 traced", DUTY_PADDED, 12, 8, 120, 0.05, 0, 0.01},
-    {"padded, 40 traced", DUTY_PADDED, 80, 5, 200, 0.05, 0.03, 0.02},
-    {"load, 40 traced", DUTY_LOAD, 80, 5, 200, 0.05, 0.03, 0.02},
-    {"batches, 70 traced", DUTY_BATCHES, 25, 8, 120, 0.05, 0, 0.01},
-    {"batches, noise, 70 traced", DUTY_BATCHES, 25, 8, 120, 0.15, 0.05, 0.03},
+    {"padded, 160 traced", DUTY_CYCLE_PADDED, 12, 8, 120, 0.05, 0, 0.01},
+    {"padded, 40 traced", DUTY_CYCLE_PADDED, 80, 5, 200, 0.05, 0.03, 0.02},
+    {"load, 40 traced", DUTY_CYCLE_LOAD, 80, 5, 200, 0.05, 0.03, 0.02},
+    {"batches, 70 traced", DUTY_CYCLE_BATCHES, 25, 8, 120, 0.05, 0, 0.01},
+    {"batches, noise, 70 traced", DUTY_CYCLE_BATCHES, 25, 8, 120, 0.15, 0.05, 0.03},
 };
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-static const char *const layers[DUTY_LAYERS] = {"attn", "mlp", "head"};
+static const char *const layers[DUTY_CYCLE_LAYERS] = {"attn", "mlp", "head"};
 
-static duty *play(const program *of, const shape *as, uint64_t seed)
+static duty_cycle *play(const program *of, const shape *as, uint64_t seed)
 {
-    duty_options options = {.seed = seed,
-                            .run_s = of->run_s,
-                            .one_in = of->one_in,
-                            .burst_steps = of->burst_steps,
-                            .slower = 2,
-                            .gap_us = 2000,
-                            .kernel_ms = 4,
-                            .step_u = of->step_u,
-                            .wanders = of->wanders,
-                            .counts = of->counts};
+    duty_cycle_options options = {.seed = seed,
+                                  .run_s = of->run_s,
+                                  .one_in = of->one_in,
+                                  .burst_steps = of->burst_steps,
+                                  .slower = 2,
+                                  .gap_us = 2000,
+                                  .kernel_ms = 4,
+                                  .step_u = of->step_u,
+                                  .wanders = of->wanders,
+                                  .counts = of->counts};
     memcpy(options.goes, as->goes, sizeof options.goes);
-    return duty_create(options);
+    return duty_cycle_create(options);
 }
 
 typedef struct score {
@@ -65,12 +65,12 @@ typedef struct score {
     double furthest;               /* from the truth, in half widths */
 } score;
 
-static void mark(score *s, const duty *d)
+static void mark(score *s, const duty_cycle *d)
 {
     jm_report *report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER});
-    size_t mine[DUTY_LAYERS];
+    size_t mine[DUTY_CYCLE_LAYERS];
     double all_j = 0;
-    for (size_t l = 0; l < DUTY_LAYERS; l++) {
+    for (size_t l = 0; l < DUTY_CYCLE_LAYERS; l++) {
         mine[l] = jm_report_row_count(report);
         for (size_t i = 0; i < jm_report_row_count(report); i++)
             if (strcmp(jm_report_row(report, i)->path, layers[l]) == 0) mine[l] = i;
@@ -85,17 +85,17 @@ static void mark(score *s, const duty *d)
         assert_int_equal(row->calls, d->steps);
     }
     jm_sum sum;
-    assert_int_equal(jm_report_sum(report, mine, DUTY_LAYERS, &sum, NULL), JM_OK);
+    assert_int_equal(jm_report_sum(report, mine, DUTY_CYCLE_LAYERS, &sum, NULL), JM_OK);
     s->sums++;
     s->sums_held += sum.low_j <= all_j && all_j <= sum.high_j;
     s->tracing_square += pow(jm_report_totals_get(report)->tracing_s / d->tracing_s - 1, 2);
-    if (fabs(duty_sum_j(report) / jm_report_totals_get(report)->total_energy_j - 1) > 1e-9)
+    if (fabs(duty_cycle_sum_j(report) / jm_report_totals_get(report)->total_energy_j - 1) > 1e-9)
         fail_msg("rows do not add up");
     jm_report_free(report);
 }
 
 /* As if only powers of two were told: then steps within a factor of two are one kind, in equal parts. */
-static void round_counts(duty *d)
+static void round_counts(duty_cycle *d)
 {
     for (size_t i = 0; i < d->s->dataset.span_count; i++)
         d->s->spans[i].tokens = jm__alike_count(d->s->spans[i].tokens);
@@ -121,7 +121,7 @@ static void check_many(const program *of, const score *own, const score *equal)
 /* The three layers of one run: what they are off by is three draws. */
 static void check_one(const program *of, const score *own)
 {
-    assert_true(error_of(own) < of->most * proof_rms(DUTY_LAYERS));
+    assert_true(error_of(own) < of->most * proof_rms(DUTY_CYCLE_LAYERS));
     assert_true(own->furthest < 4);
     assert_true(sqrt(own->tracing_square) < 0.08 * proof_rms(1));
 }
@@ -136,11 +136,11 @@ static void test_layers_are_told_by_steps_of_their_counts(void **state)
         for (size_t h = 0; h < SHAPES; h++) {
             score own = {0}, equal = {0};
             for (uint64_t seed = 1; seed <= (uint64_t)seeds; seed++) {
-                duty *d = play(&programs[p], &shapes[h], seed);
+                duty_cycle *d = play(&programs[p], &shapes[h], seed);
                 mark(&own, d);
                 round_counts(d);
                 mark(&equal, d);
-                duty_free(d);
+                duty_cycle_free(d);
             }
             print_message("%-26s %-17s %.2f %%, %2d of %d, sums %2d of %d, tracing %4.1f %%; in equal parts "
                           "%.2f %%, %2d of %d, tracing %4.1f %%\n",
@@ -178,7 +178,7 @@ static void test_layers_are_told_by_steps_of_their_counts(void **state)
 static void test_each_step_has_the_joules_of_its_counts(void **state)
 {
     (void)state;
-    duty *d = play(&programs[0], &shapes[0], 3);
+    duty_cycle *d = play(&programs[0], &shapes[0], 3);
     jm_report *report = syn_report(d->s, (jm_report_options){.by = JM_BY_SPAN});
     double work_j = d->layer_j[0] + d->layer_j[1] + d->layer_j[2], square = 0, tokens = 0;
     int64_t steps = 0;
@@ -196,39 +196,40 @@ static void test_each_step_has_the_joules_of_its_counts(void **state)
     print_message("%.2f %%\n", 100 * sqrt(square / (double)steps));
     assert_true(sqrt(square / (double)steps) < 0.06);
     jm_report_free(report);
-    duty_free(d);
+    duty_cycle_free(d);
 }
 
-/* Evaluations of 20 steps none of which was traced: of the stretch that is nearest, a step of like counts. */
+/* Evaluations of 20 steps none of which was traced: of the interval that is nearest, a step of like counts.
+ */
 static void test_steps_of_another_phase_are_told_by_those_of_their_counts(void **state)
 {
     (void)state;
-    duty_options of = {.seed = 4,
-                       .run_s = 120,
-                       .one_in = 6,
-                       .burst_steps = 8,
-                       .slower = 2,
-                       .gap_us = 2000,
-                       .kernel_ms = 4,
-                       .step_u = 0.05,
-                       .untraced_eval = true,
-                       .counts = DUTY_PADDED,
-                       .goes = {1, 0.5, 0}};
+    duty_cycle_options of = {.seed = 4,
+                             .run_s = 120,
+                             .one_in = 6,
+                             .burst_steps = 8,
+                             .slower = 2,
+                             .gap_us = 2000,
+                             .kernel_ms = 4,
+                             .step_u = 0.05,
+                             .untraced_eval = true,
+                             .counts = DUTY_CYCLE_PADDED,
+                             .goes = {1, 0.5, 0}};
     const int seeds = proof_some(SEEDS, 2);
     double off[2] = {0};
     for (of.seed = 1; of.seed <= (uint64_t)seeds; of.seed++) {
-        duty *d = duty_create(of);
+        duty_cycle *d = duty_cycle_create(of);
         for (int equal = 0; equal < 2; equal++) {
             if (equal) round_counts(d);
             jm_report *report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .phase = "eval"});
-            for (int l = 0; l < DUTY_LAYERS; l++)
-                off[equal] += pow(duty_row(report, layers[l], "layer")->energy_j / d->eval_j[l] - 1, 2);
+            for (int l = 0; l < DUTY_CYCLE_LAYERS; l++)
+                off[equal] += pow(duty_cycle_row(report, layers[l], "layer")->energy_j / d->eval_j[l] - 1, 2);
             jm_report_free(report);
         }
-        duty_free(d);
+        duty_cycle_free(d);
     }
-    print_message("%.2f %%, in equal parts %.2f %%\n", 100 * sqrt(off[0] / seeds / DUTY_LAYERS),
-                  100 * sqrt(off[1] / seeds / DUTY_LAYERS));
+    print_message("%.2f %%, in equal parts %.2f %%\n", 100 * sqrt(off[0] / seeds / DUTY_CYCLE_LAYERS),
+                  100 * sqrt(off[1] / seeds / DUTY_CYCLE_LAYERS));
     assert_true(off[0] < 0.7 * off[1]);
 }
 
@@ -237,22 +238,22 @@ static void test_steps_of_another_phase_are_told_by_those_of_their_counts(void *
 static void test_long_steps_of_the_same_counts_stand_for_long_ones(void **state)
 {
     (void)state;
-    duty_options of = {.run_s = 120,
-                       .one_in = 12,
-                       .burst_steps = 8,
-                       .slower = 2,
-                       .gap_us = 2000,
-                       .kernel_ms = 4,
-                       .step_u = 0.05,
-                       .odd_takes = 16};
+    duty_cycle_options of = {.run_s = 120,
+                             .one_in = 12,
+                             .burst_steps = 8,
+                             .slower = 2,
+                             .gap_us = 2000,
+                             .kernel_ms = 4,
+                             .step_u = 0.05,
+                             .odd_takes = 16};
     static const int one_in[] = {50, 37, 29};
     for (int i = 0; i < 3; i++) {
         of.seed = 5 + (uint64_t)i;
         of.odd_one_in = one_in[i];
-        duty *d = duty_create(of);
+        duty_cycle *d = duty_cycle_create(of);
         jm_report *report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER});
-        for (int l = 0; l < DUTY_LAYERS; l++) {
-            const jm_row *row = duty_row(report, layers[l], "layer");
+        for (int l = 0; l < DUTY_CYCLE_LAYERS; l++) {
+            const jm_row *row = duty_cycle_row(report, layers[l], "layer");
             double calls = (double)(l == 2 ? d->odd : d->steps - d->odd);
             print_message("%s, one in %d: %" PRIu64 " calls of %.0f, %.3g J of %.3g\n", layers[l], one_in[i],
                           row->calls, calls, row->energy_j, d->layer_j[l]);
@@ -260,7 +261,7 @@ static void test_long_steps_of_the_same_counts_stand_for_long_ones(void **state)
             assert_true(fabs(row->energy_j / d->layer_j[l] - 1) < 0.05);
         }
         jm_report_free(report);
-        duty_free(d);
+        duty_cycle_free(d);
     }
 }
 

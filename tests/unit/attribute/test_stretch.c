@@ -1,4 +1,4 @@
-/* The powers of a stretch of time against the same put down in full: readings with noise and drift, a model
+/* The powers of an interval of time against the same put down in full: readings with noise and drift, a model
  * discrepancy, errors of lag and width, and a prior, of which a thousandth goes with the readings. What
  * noise.c, model discrepancy.c and posterior.c say by themselves has tests of its own, so it is asked of them
  * here. */
@@ -208,7 +208,7 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
     return e;
 }
 
-/* What is asked of a stretch. */
+/* What is asked of an interval. */
 typedef struct asked {
     const jm__noise *noise; /* found elsewhere */
     bool larger;            /* than the noise: errors that last */
@@ -217,7 +217,7 @@ typedef struct asked {
     const double *shift[JM_RESPONSE_AXES]; /* what the prior's powers have in common with the response */
 } asked;
 
-/* The stretch's own equations: z = H x + errors of covariance R, and what of the response the prior does not
+/* The interval's own equations: z = H x + errors of covariance R, and what of the response the prior does not
  * know. */
 typedef struct full {
     double h[COLUMNS * COLUMNS], r[COLUMNS * COLUMNS], z[COLUMNS];
@@ -263,7 +263,8 @@ static full in_full(const program *p, const jm__posterior *first, const errors *
 }
 
 /* cov(x, t) = C (W - H' R^-1 B rest) */
-static void check_shift(const jm__stretch *said, const full *f, const errors *e, const double *covariance)
+static void check_shift(const jm__fit_interval *said, const full *f, const errors *e,
+                        const double *covariance)
 {
     double inverse[COLUMNS * COLUMNS], turned[COLUMNS * COLUMNS], told[COLUMNS * COLUMNS];
     memcpy(inverse, f->r, sizeof inverse);
@@ -301,15 +302,15 @@ static void check(program *p, const asked *a)
     for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
         covariance[k] = p->joint_prior.covariance[k] / (1 - lent);
     dense_condition(mean, covariance, COLUMNS, f.h, f.z, f.r, COLUMNS);
-    const jm__stretch_input input = {.sensor = &ring,
-                                     .design = &p->design,
-                                     .readings = &p->readings,
-                                     .calibration = &c,
-                                     .joint_prior = &p->joint_prior,
-                                     .prior_shift = {a->shift[0], a->shift[1]},
-                                     .noise = a->noise};
-    jm__stretch said;
-    assert_int_equal(jm__stretch_solve(&said, &input, NULL), JM_OK);
+    const jm__fit_interval_input input = {.sensor = &ring,
+                                          .design = &p->design,
+                                          .readings = &p->readings,
+                                          .calibration = &c,
+                                          .joint_prior = &p->joint_prior,
+                                          .prior_shift = {a->shift[0], a->shift[1]},
+                                          .noise = a->noise};
+    jm__fit_interval said;
+    assert_int_equal(jm__fit_interval_solve(&said, &input, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
         if (!(fabs(said.power_w[k] - mean[k]) < 1e-4))
             fail_msg("%zu: %.8g W, not %.8g", k, said.power_w[k], mean[k]);
@@ -321,7 +322,7 @@ static void check(program *p, const asked *a)
     assert_true(said.noise_w == first.noise_w && said.freedom == first.freedom);
     assert_true(fabs(said.residual_w / sqrt(square) - 1) < 1e-9);
     assert_true(fabs((1 + said.correlation) / (1 - said.correlation) / fewer_by(p, &first) - 1) < 1e-9);
-    jm__stretch_free(&said);
+    jm__fit_interval_free(&said);
     jm__posterior_free(&first);
 }
 
@@ -374,9 +375,9 @@ static void test_a_kind_that_no_reading_saw_stays_as_it_was_assumed(void **state
 static void test_a_sample_is_as_large_as_its_step_may_cost(void **state)
 {
     (void)state;
-    assert_int_equal(jm__stretch_sample_size(4), 50000);   /* 16 minutes of the ring tell enough */
-    assert_int_equal(jm__stretch_sample_size(300), 16666); /* 1.5e9 multiplications */
-    assert_int_equal(jm__stretch_sample_size(1000), 4000); /* of no column less than four readings */
+    assert_int_equal(jm__fit_interval_sample_size(4), 50000);   /* 16 minutes of the ring tell enough */
+    assert_int_equal(jm__fit_interval_sample_size(300), 16666); /* 1.5e9 multiplications */
+    assert_int_equal(jm__fit_interval_sample_size(1000), 4000); /* of no column less than four readings */
 }
 
 int main(void)

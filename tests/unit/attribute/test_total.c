@@ -77,7 +77,7 @@ static void power_each(board *b, int which, int64_t from_ns, int64_t to_ns)
     }
 }
 
-static jm__total measure(board *b, const jm_sensor *counter_of, jm__windows windows)
+static jm__total measure(board *b, const jm_sensor *counter_of, jm__intervals windows)
 {
     jm__power_series series[2];
     size_t used = 0;
@@ -100,8 +100,8 @@ static jm__total measure(board *b, const jm_sensor *counter_of, jm__windows wind
 
 static jm__total measure_one(board *b, int64_t from_ns, int64_t to_ns)
 {
-    jm__window window = {from_ns, to_ns};
-    return measure(b, &counter, (jm__windows){.items = &window, .count = 1});
+    jm__interval window = {from_ns, to_ns};
+    return measure(b, &counter, (jm__intervals){.items = &window, .count = 1});
 }
 
 /* The truth lies in the 95 % interval, which is no wider than this share of it to each side. */
@@ -116,11 +116,11 @@ static void test_short_windows_of_a_counter_alone_hold_the_truth(void **state)
 {
     (void)state;
     board b = {.power_w = steady_w};
-    jm__window windows[4];
+    jm__interval windows[4];
     count_each(&b, 0, 5 * S, 100 * MS);
     for (int i = 0; i < 4; i++)
-        windows[i] = (jm__window){(i + 1) * S + 37 * MS, (i + 1) * S + 437 * MS};
-    jm__total total = measure(&b, &rapl, (jm__windows){.items = windows, .count = 4});
+        windows[i] = (jm__interval){(i + 1) * S + 37 * MS, (i + 1) * S + 437 * MS};
+    jm__total total = measure(&b, &rapl, (jm__intervals){.items = windows, .count = 4});
     assert_holds(total, 160, 0.1);
     assert_true(total.u_j > 0.5); /* edges that no reading marks are not that sure */
     assert_true(total.unseen_j == 0);
@@ -228,15 +228,15 @@ static void test_short_steps_of_a_counter_are_told_by_it_and_long_ones_by_a_mean
     const jm__total_sensors sensors = {
         .counter = &counter, .counts = counts, .count_count = 5, .powers = &powers, .power_count = 1};
     const struct {
-        jm__window window;
+        jm__interval window;
         double energy_j;
     } cases[] = {{{5020 * MS, 5080 * MS}, 36},
                  {{5120 * MS, 5180 * MS}, 6},
                  {{1020 * MS, 1080 * MS}, 6},
                  {{5500 * MS, 5560 * MS}, 6}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        jm__window window = cases[i].window;
-        jm__total total = jm__total_measure(&sensors, &(jm__windows){.items = &window, .count = 1});
+        jm__interval window = cases[i].window;
+        jm__total total = jm__total_measure(&sensors, &(jm__intervals){.items = &window, .count = 1});
         if (fabs(total.energy_j - cases[i].energy_j) > 0.01)
             fail_msg("case %zu: %.4f J, should be %.4f", i, total.energy_j, cases[i].energy_j);
     }
@@ -255,8 +255,8 @@ static void test_the_integral_of_few_readings_knows_their_noise(void **state)
             assert_true(jm__vec_push(&readings, ((jm_reading){2, t_ns, 1000})));
         const jm__power_series series = {&noisy, readings.items, readings.count};
         const jm__total_sensors sensors = {.powers = &series, .power_count = 1};
-        jm__window window = {5 * S + 5 * MS, 5 * S + 5 * MS + length_ns};
-        jm__total total = jm__total_measure(&sensors, &(jm__windows){.items = &window, .count = 1});
+        jm__interval window = {5 * S + 5 * MS, 5 * S + 5 * MS + length_ns};
+        jm__total total = jm__total_measure(&sensors, &(jm__intervals){.items = &window, .count = 1});
         double seconds = 1e-9 * (double)length_ns, count = (double)(length_ns / ring.period_ns);
         double noise_j = sqrt(pow(total.u_j, 2) - pow(5 * seconds, 2));
         double wanted_j = 5 * seconds / sqrt(fmax(1, count / 10));

@@ -152,7 +152,7 @@ static void test_a_report_says_how_much_was_traced_and_fails_where_nothing_was(v
     syn_free(s);
 }
 
-static void assert_windows(const jm__windows *windows, const int64_t *edges, size_t count)
+static void assert_windows(const jm__intervals *windows, const int64_t *edges, size_t count)
 {
     assert_int_equal(windows->count, count);
     for (size_t i = 0; i < count; i++) {
@@ -162,13 +162,13 @@ static void assert_windows(const jm__windows *windows, const int64_t *edges, siz
 }
 
 /* The time in which any process traced nothing. */
-static bool find_untraced(jm__windows *untraced, const jm__dataset *d)
+static bool find_untraced(jm__intervals *untraced, const jm__dataset *d)
 {
     jm__traced *traced = jm__traced_find(d);
     bool fine = traced != NULL;
     for (size_t i = 0; fine && i < d->process_count; i++)
-        fine = jm__windows_add_all(untraced, &traced[i].nothing);
-    jm__windows_normalise(untraced);
+        fine = jm__intervals_add_all(untraced, &traced[i].nothing);
+    jm__intervals_normalise(untraced);
     jm__traced_free(traced, d);
     return fine;
 }
@@ -179,7 +179,7 @@ static void test_traced_is_what_all_processes_traced_that_do_so_at_times(void **
     synthetic *s = syn_create(1, 3, 8); /* processes 100, 101, 102 */
     s->processes[2].id = 102;
     marks all = {0};
-    jm__windows untraced = {0};
+    jm__intervals untraced = {0};
     assert_true(find_untraced(&untraced, &s->dataset));
     assert_int_equal(untraced.count, 0);
     add_mark(&all, s, 100, 10, "epoch"); /* a mark of the program's own */
@@ -195,7 +195,7 @@ static void test_traced_is_what_all_processes_traced_that_do_so_at_times(void **
     static const int64_t edges[] = {INT64_MIN, 30, 50, 80};
     assert_windows(&untraced, edges, 2);
     jm__vec_free(&untraced);
-    untraced = (jm__windows){0};
+    untraced = (jm__intervals){0};
     add_mark(&all, s, 101, 90, JM_MARK_UNTRACED); /* and never again */
     static const int64_t longer[] = {INT64_MIN, 30, 50, 80, 90, INT64_MAX};
     assert_true(find_untraced(&untraced, &s->dataset));
@@ -210,7 +210,7 @@ static void test_a_program_is_untraced_only_while_it_lives(void **state)
     (void)state;
     synthetic *s = syn_create(1, 3, 8);
     marks all = {0};
-    jm__windows untraced = {0};
+    jm__intervals untraced = {0};
     s->processes[0].start_ns = 10, s->processes[0].end_ns = 90; /* traces everything */
     s->processes[1].start_ns = 100, s->processes[1].end_ns = 200;
     s->processes[2].start_ns = 300, s->processes[2].end_ns = 400;
@@ -221,7 +221,7 @@ static void test_a_program_is_untraced_only_while_it_lives(void **state)
     static const int64_t living[] = {100, 120, 150, INT64_MAX};
     assert_windows(&untraced, living, 2);
     jm__vec_free(&untraced);
-    untraced = (jm__windows){0};
+    untraced = (jm__intervals){0};
     add_mark(&all, s, 101, 210, JM_MARK_ENDED);
     add_mark(&all, s, 102, 320, JM_MARK_TRACED); /* and all the rest of it */
     add_mark(&all, s, 102, 410, JM_MARK_ENDED);

@@ -1,4 +1,4 @@
-/* Sets of stretches of time, against the same on a strip of 64 units, a bit each. */
+/* Sets of intervals of time, against the same on a strip of 64 units, a bit each. */
 #include "attribute/input/window.h"
 #include "attribute/work/tally.h"
 
@@ -35,25 +35,25 @@ static int64_t count_of(uint64_t set)
     return __builtin_popcountll(set);
 }
 
-/* Up to five stretches, in any order, some of them empty or the wrong way round; the bits of them. */
-static uint64_t draw(jm__windows *windows)
+/* Up to five intervals, in any order, some of them empty or the wrong way round; the bits of them. */
+static uint64_t draw(jm__intervals *windows)
 {
     uint64_t set = 0;
     for (int64_t i = up_to(5); i > 0; i--) {
         int64_t from = up_to(UNITS), to = from + up_to(12) - 2;
         if (to > UNITS) to = UNITS;
-        assert_true(jm__windows_add(windows, from, to));
+        assert_true(jm__intervals_add(windows, from, to));
         set |= bits(from, to);
     }
     return set;
 }
 
 /* Sorted, none empty; apart, unless they may touch. */
-static void check_windows(const jm__windows *windows, uint64_t wanted, bool apart)
+static void check_windows(const jm__intervals *windows, uint64_t wanted, bool apart)
 {
     uint64_t set = 0;
     for (size_t i = 0; i < windows->count; i++) {
-        const jm__window *window = &windows->items[i];
+        const jm__interval *window = &windows->items[i];
         assert_true(window->from_ns < window->to_ns);
         if (i > 0) assert_true(window[-1].to_ns + (apart ? 1 : 0) <= window->from_ns);
         set |= bits(window->from_ns, window->to_ns);
@@ -66,38 +66,38 @@ static void test_windows_are_sets_of_time(void **state)
 {
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
-        jm__windows windows = {0}, others = {0};
+        jm__intervals windows = {0}, others = {0};
         uint64_t set = draw(&windows), other = draw(&others);
-        jm__windows_normalise(&windows);
-        jm__windows_normalise(&others);
+        jm__intervals_normalise(&windows);
+        jm__intervals_normalise(&others);
         check_windows(&windows, set, true);
-        assert_int_equal(jm__windows_duration_ns(&windows), count_of(set));
+        assert_int_equal(jm__intervals_duration_ns(&windows), count_of(set));
         int64_t from = up_to(UNITS), to = from + up_to(UNITS - from);
-        assert_int_equal(jm__windows_overlap_ns(&windows, from, to), count_of(set & bits(from, to)));
+        assert_int_equal(jm__intervals_overlap_ns(&windows, from, to), count_of(set & bits(from, to)));
         for (int64_t unit = 0; unit < UNITS; unit++)
-            assert_int_equal(jm__windows_hold(&windows, unit), (set >> unit) & 1);
-        assert_false(jm__windows_hold(&windows, UNITS));
-        jm__windows within = {0};
-        assert_true(jm__windows_add_within(&within, &windows, from, to));
+            assert_int_equal(jm__intervals_hold(&windows, unit), (set >> unit) & 1);
+        assert_false(jm__intervals_hold(&windows, UNITS));
+        jm__intervals within = {0};
+        assert_true(jm__intervals_add_within(&within, &windows, from, to));
         check_windows(&within, set & bits(from, to), true);
         jm__vec_free(&within);
         size_t at = 0;
         for (int64_t next = 0; next < UNITS; next += up_to(3)) {
             int64_t until = next + up_to(UNITS - next);
-            assert_int_equal(jm__windows_next_overlap_ns(&windows, &at, next, until),
+            assert_int_equal(jm__intervals_next_overlap_ns(&windows, &at, next, until),
                              count_of(set & bits(next, until)));
         }
         if (round % 3 == 0) {
-            assert_true(jm__windows_subtract(&windows, &others));
+            assert_true(jm__intervals_subtract(&windows, &others));
             check_windows(&windows, set & ~other, true);
         } else if (round % 3 == 1) {
-            assert_true(jm__windows_intersect(&windows, &others));
+            assert_true(jm__intervals_intersect(&windows, &others));
             check_windows(&windows, set & other, true);
         } else {
-            jm__windows_clip(&windows, from, to);
+            jm__intervals_clip(&windows, from, to);
             check_windows(&windows, set & bits(from, to), true);
-            assert_true(jm__windows_add_all(&windows, &others));
-            jm__windows_normalise(&windows);
+            assert_true(jm__intervals_add_all(&windows, &others));
+            jm__intervals_normalise(&windows);
             check_windows(&windows, (set & bits(from, to)) | other, true);
         }
         jm__vec_free(&windows);

@@ -297,7 +297,7 @@ static void test_a_kernel_far_away_costs_a_piece_and_no_more(void **state)
 {
     (void)state;
     static const int64_t far_ns = 1000000000000000; /* 11 days */
-    const jm__windows none = {0};
+    const jm__intervals none = {0};
     jm__pieces pieces;
     jm__tally tally = {0};
     jm__sweep sweep;

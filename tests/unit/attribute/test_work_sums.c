@@ -62,7 +62,7 @@ static void make_items(bool crowded)
     }
 }
 
-static bool is_in(const jm__windows *windows, int64_t tick)
+static bool is_in(const jm__intervals *windows, int64_t tick)
 {
     for (size_t i = 0; i < windows->count; i++)
         if (tick * TICK_NS >= windows->items[i].from_ns && tick * TICK_NS < windows->items[i].to_ns)
@@ -92,7 +92,7 @@ static double weight_of(size_t item)
     return items[item].weight > 0 ? (double)items[item].weight : 1;
 }
 
-static void reckon(told *uses, jm__seconds *idle, const jm__windows *report, const jm__windows *learn)
+static void reckon(told *uses, jm__seconds *idle, const jm__intervals *report, const jm__intervals *learn)
 {
     const double tick_s = 1e-9 * (double)TICK_NS;
     size_t running[ITEMS];
@@ -139,16 +139,16 @@ static void reckon(told *uses, jm__seconds *idle, const jm__windows *report, con
 
 static void check_shares(bool crowded)
 {
-    jm__windows report = {0}, learn = {0};
+    jm__intervals report = {0}, learn = {0};
     jm__pieces pieces;
     jm__tally tally = {0};
     jm__sweep sweep;
     told wanted[USES] = {0};
     jm__seconds idle[JM_IDLE_STATES] = {0};
     make_items(crowded);
-    assert_true(jm__windows_add(&report, 3000 * TICK_NS, 9000 * TICK_NS));
-    assert_true(jm__windows_add(&report, 15000 * TICK_NS, 30000 * TICK_NS));
-    assert_true(jm__windows_add(&learn, 0, TICKS * TICK_NS));
+    assert_true(jm__intervals_add(&report, 3000 * TICK_NS, 9000 * TICK_NS));
+    assert_true(jm__intervals_add(&report, 15000 * TICK_NS, 30000 * TICK_NS));
+    assert_true(jm__intervals_add(&learn, 0, TICKS * TICK_NS));
     reckon(wanted, idle, &report, &learn);
     jm__pieces_begin(&pieces, FROM * TICK_NS, SIZE_MAX);
     jm__sweep_begin(&sweep, &pieces, &tally, &report, &report, &learn, FROM * TICK_NS);
@@ -209,13 +209,13 @@ static void test_pieces_are_as_many_as_kinds_of_work_not_as_threads(void **state
 {
     (void)state;
     enum { THREADS = 400, ROUNDS = 20 };
-    jm__windows all = {0};
+    jm__intervals all = {0};
     jm__pieces pieces;
     jm__tally tally = {0};
     jm__sweep sweep;
     jm__piece_cursor cursor;
     size_t count = 0;
-    assert_true(jm__windows_add(&all, 0, JM_NS_PER_S));
+    assert_true(jm__intervals_add(&all, 0, JM_NS_PER_S));
     jm__pieces_begin(&pieces, 0, SIZE_MAX);
     jm__sweep_begin(&sweep, &pieces, &tally, &all, &all, &all, 0);
     for (int64_t round = 0; round < ROUNDS; round++)

@@ -1,5 +1,5 @@
-/* What counters are worth, learnt from kernels in bursts: what is taken as a lesson, how weights come out of
- * it, and what each family tells of the others. */
+/* What counters are worth, learnt from kernels in bursts: what is taken as a training set, how weights come
+ * out of it, and what each family tells of the others. */
 #include "base/status.h"
 #include "calibrate/learn.h"
 #include "calibrate/weights.h"
@@ -13,7 +13,7 @@ enum { FEATURES = 5, ROWS = 400, KERNELS = 9, FAMILIES = 4 };
 /* ---- weights */
 
 typedef struct sheet {
-    jm__lesson_rows rows;
+    jm__training_set_rows rows;
     bool use[ROWS];
     double feature[ROWS * FEATURES], kernel[ROWS * KERNELS], power_w[ROWS];
     double left_out[ROWS];
@@ -33,14 +33,14 @@ static double residual_w(const sheet *s, size_t row, const double *x)
 static sheet *make_sheet(double noise_w)
 {
     sheet *s = calloc(1, sizeof *s);
-    s->rows = (jm__lesson_rows){.rows = ROWS,
-                                .features = FEATURES,
-                                .kernels = KERNELS,
-                                .feature = s->feature,
-                                .kernel = s->kernel,
-                                .power_w = s->power_w,
-                                .left_out = s->left_out,
-                                .usable = s->usable};
+    s->rows = (jm__training_set_rows){.rows = ROWS,
+                                      .features = FEATURES,
+                                      .kernels = KERNELS,
+                                      .feature = s->feature,
+                                      .kernel = s->kernel,
+                                      .power_w = s->power_w,
+                                      .left_out = s->left_out,
+                                      .usable = s->usable};
     for (size_t i = 0; i < ROWS; i++) {
         s->use[i] = s->usable[i] = true;
         for (size_t k = 0; k < FEATURES; k++)
@@ -205,7 +205,7 @@ static const bool constant[KERNELS] = {false, true, false, false, false, false, 
 
 typedef struct school {
     sheet *sheet;
-    jm__lesson lesson;
+    jm__training_set training_set;
     jm__taught kernels[KERNELS];
     double rates[KERNELS][FEATURES];
 } school;
@@ -245,9 +245,9 @@ static school *make_school(void)
             if (constant[k] && share[k] > 0.02) s->sheet->usable[i] = false;
         }
     }
-    s->lesson.kernels.items = s->kernels;
-    s->lesson.kernels.count = KERNELS;
-    s->lesson.count = FEATURES - 1;
+    s->training_set.kernels.items = s->kernels;
+    s->training_set.kernels.count = KERNELS;
+    s->training_set.count = FEATURES - 1;
     return s;
 }
 
@@ -282,7 +282,7 @@ static void test_the_covariance_of_weights_is_the_jackknife_of_families(void **s
     jm__left_out out;
     jm__weights all = find(s->sheet);
     double x[FAMILIES][FEATURES], mean[FEATURES] = {0}, said[FEATURES * FEATURES] = {0};
-    assert_int_equal(jm__left_out_find(&out, &s->lesson, &s->sheet->rows, &all, NULL), JM_OK);
+    assert_int_equal(jm__left_out_find(&out, &s->training_set, &s->sheet->rows, &all, NULL), JM_OK);
     assert_int_equal(out.families, FAMILIES); /* that of zeros is none */
     for (size_t f = 0; f < FAMILIES; f++) {
         weights_without(x[f], s, f);
@@ -308,7 +308,7 @@ static void test_a_kernel_is_told_by_weights_that_know_none_of_its_family(void *
     school *s = make_school();
     jm__left_out out;
     jm__weights all = find(s->sheet);
-    assert_int_equal(jm__left_out_find(&out, &s->lesson, &s->sheet->rows, &all, NULL), JM_OK);
+    assert_int_equal(jm__left_out_find(&out, &s->training_set, &s->sheet->rows, &all, NULL), JM_OK);
     for (size_t k = 0; k < KERNELS; k++) {
         double x[FEATURES], predicted_w, product = 0, square = 0;
         if (family_of[k] < FAMILIES)
@@ -345,7 +345,7 @@ static void test_a_kernel_without_readings_of_its_own_has_no_power(void **state)
         *share *= 0.1;
     }
     s->kernels[2].rate = NULL; /* no window lay within a burst of this one */
-    assert_int_equal(jm__left_out_find(&out, &s->lesson, &s->sheet->rows, &all, NULL), JM_OK);
+    assert_int_equal(jm__left_out_find(&out, &s->training_set, &s->sheet->rows, &all, NULL), JM_OK);
     for (size_t k = 0; k < KERNELS; k++)
         assert_true((isnan(out.power_w[k]) != 0) == (k == 5 || k == 2));
     assert_true(out.predicted_w[5] > 0);
@@ -377,11 +377,11 @@ static jm__board_model draw_errors(size_t families, double all, double family_u,
     return model;
 }
 
-static jm_learnt judge(jm__board_model *model)
+static jm_learnt cross_validate(jm__board_model *model)
 {
     jm_learnt learnt = {0};
     jm_error err = {0};
-    if (jm__judge(model, &learnt, &err) != JM_OK) fail_msg("%s", err.text);
+    if (jm__cross_validate(model, &learnt, &err) != JM_OK) fail_msg("%s", err.text);
     const double values[] = {model->family_u, model->relative_u, model->gain_u};
     figures_keep(__BASE_FILE__, NULL, values, sizeof values / sizeof *values, 0);
     return learnt;
@@ -398,7 +398,7 @@ static void test_errors_of_a_family_are_told_from_those_of_each_kernel(void **st
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         jm__board_model model = draw_errors(600, cases[i].all, cases[i].family_u, cases[i].own_u);
         model.gain_u = 0.03;
-        judge(&model);
+        cross_validate(&model);
         assert_true(fabs(model.family_u / cases[i].family_u - 1) < 0.15);
         assert_true(fabs(model.relative_u / cases[i].own_u - 1) < 0.1);
         assert_true(fabs(model.gain_u - hypot(0.03, cases[i].all)) < 0.01);
@@ -410,12 +410,12 @@ static void test_families_that_are_not_alike_share_no_error(void **state)
 {
     (void)state;
     jm__board_model model = draw_errors(600, 0, 0, 0.1);
-    judge(&model);
+    cross_validate(&model);
     assert_true(model.family_u < 0.035); /* 0 but for what 600 families can tell */
     assert_true(fabs(model.relative_u / 0.1 - 1) < 0.05);
     jm__model_free(&model);
     model = draw_errors(12, 0, 0, 1e-6); /* better than the data of a kernel let it be */
-    judge(&model);
+    cross_validate(&model);
     assert_true(model.relative_u == 0.03);
     jm__model_free(&model);
 }
@@ -430,7 +430,7 @@ static void test_what_is_told_of_errors_is_of_kernels_in_the_weights(void **stat
     model.kernels[model.kernel_count - 2].left_out = true;
     model.kernels[model.kernel_count - 2].predicted_w = 5000;
     size_t last = model.kernel_count - 1, kernels = model.kernel_count - 1;
-    jm_learnt learnt = judge(&model);
+    jm_learnt learnt = cross_validate(&model);
     assert_int_equal(learnt.left_out, 1);
     assert_int_equal(learnt.kernels, kernels);
     double sum = 0;
@@ -443,12 +443,12 @@ static void test_what_is_told_of_errors_is_of_kernels_in_the_weights(void **stat
     for (size_t k = 0; k <= last; k++)
         model.kernels[k].left_out = true;
     jm_error err = {0};
-    assert_int_equal(jm__judge(&model, &learnt, &err), JM_BAD_DATA);
+    assert_int_equal(jm__cross_validate(&model, &learnt, &err), JM_BAD_DATA);
     assert_string_equal(err.text, "no kernel ran long enough to tell its power");
     jm__model_free(&model);
 }
 
-/* ---- a lesson out of a recording */
+/* ---- a training set out of a recording */
 
 enum { BURSTS = 150, BURST_MS = 15, REST_MS = 5, PHASE_MS = BURSTS * (BURST_MS + REST_MS) };
 
@@ -527,21 +527,23 @@ static void free_scene(recorded *scene)
     free(scene);
 }
 
-static jm__lesson begin(const recorded *scene)
+static jm__training_set begin(const recorded *scene)
 {
-    jm__lesson lesson;
+    jm__training_set training_set;
     jm_error err = {0};
-    if (jm__lesson_begin(&lesson, &scene->s->dataset, "suite", 0, 1, &err) != JM_OK) fail_msg("%s", err.text);
-    return lesson;
+    if (jm__training_set_begin(&training_set, &scene->s->dataset, "suite", 0, 1, &err) != JM_OK)
+        fail_msg("%s", err.text);
+    return training_set;
 }
 
 static void expect_none(const recorded *scene, const char *phase, int64_t board, const char *words)
 {
-    jm__lesson lesson;
+    jm__training_set training_set;
     jm_error err = {0};
-    assert_int_equal(jm__lesson_begin(&lesson, &scene->s->dataset, phase, board, 1, &err), JM_NOT_FOUND);
+    assert_int_equal(jm__training_set_begin(&training_set, &scene->s->dataset, phase, board, 1, &err),
+                     JM_NOT_FOUND);
     if (strstr(err.text, words) == NULL) fail_msg("\"%s\" is not in: %s", words, err.text);
-    jm__lesson_free(&lesson);
+    jm__training_set_free(&training_set);
 }
 
 static void test_what_cannot_be_learnt_from_is_told_in_words(void **state)
@@ -578,12 +580,12 @@ static void test_kernels_have_a_family_and_their_data(void **state)
 {
     (void)state;
     recorded *scene = make_scene(100, PARTS);
-    jm__lesson lesson = begin(scene);
-    assert_int_equal(lesson.kernels.count, PARTS);
+    jm__training_set training_set = begin(scene);
+    assert_int_equal(training_set.kernels.count, PARTS);
     for (size_t p = 0; p < PARTS; p++) {
         size_t found = 0;
-        for (size_t k = 0; k < lesson.kernels.count; k++) {
-            const jm__taught *kernel = &lesson.kernels.items[k];
+        for (size_t k = 0; k < training_set.kernels.count; k++) {
+            const jm__taught *kernel = &training_set.kernels.items[k];
             if (strcmp(kernel->name, parts[p].name) != 0 || strcmp(kernel->data, parts[p].data) != 0)
                 continue;
             assert_string_equal(kernel->family, parts[p].family);
@@ -592,7 +594,7 @@ static void test_kernels_have_a_family_and_their_data(void **state)
         }
         assert_int_equal(found, 1);
     }
-    jm__lesson_free(&lesson);
+    jm__training_set_free(&training_set);
     free_scene(scene);
 }
 
@@ -600,11 +602,11 @@ static void test_a_suite_of_one_family_is_parted_by_its_kernels(void **state)
 {
     (void)state;
     recorded *scene = make_scene(100, 2);
-    jm__lesson lesson = begin(scene);
-    assert_int_equal(lesson.kernels.count, 2);
+    jm__training_set training_set = begin(scene);
+    assert_int_equal(training_set.kernels.count, 2);
     for (size_t k = 0; k < 2; k++)
-        assert_string_equal(lesson.kernels.items[k].family, lesson.kernels.items[k].name);
-    jm__lesson_free(&lesson);
+        assert_string_equal(training_set.kernels.items[k].family, training_set.kernels.items[k].name);
+    jm__training_set_free(&training_set);
     free_scene(scene);
 }
 
@@ -613,14 +615,14 @@ static void test_rates_of_kernels_are_those_of_windows_within_bursts(void **stat
 {
     (void)state;
     recorded *scene = make_scene(100, PARTS);
-    jm__lesson lesson = begin(scene);
-    assert_int_equal(lesson.count, 2);
-    assert_string_equal(lesson.metrics[0], "a");
-    assert_string_equal(lesson.metrics[1], "b");
-    assert_true(fabs(lesson.reference[0] / 8e9 - 1) < 1e-9);
-    assert_true(fabs(lesson.reference[1] / 7e9 - 1) < 1e-9);
+    jm__training_set training_set = begin(scene);
+    assert_int_equal(training_set.count, 2);
+    assert_string_equal(training_set.metrics[0], "a");
+    assert_string_equal(training_set.metrics[1], "b");
+    assert_true(fabs(training_set.reference[0] / 8e9 - 1) < 1e-9);
+    assert_true(fabs(training_set.reference[1] / 7e9 - 1) < 1e-9);
     for (size_t k = 0; k < PARTS; k++) {
-        const jm__taught *kernel = &lesson.kernels.items[k];
+        const jm__taught *kernel = &training_set.kernels.items[k];
         const part *p = parts;
         while (strcmp(p->name, kernel->name) != 0 || strcmp(p->data, kernel->data) != 0)
             p++;
@@ -628,27 +630,27 @@ static void test_rates_of_kernels_are_those_of_windows_within_bursts(void **stat
         assert_true(fabs(kernel->rate[1] - p->b / 7e9) < 1e-9);
         assert_true(kernel->seconds > 0.25 && kernel->seconds < 0.3); /* 18 or 19 bursts of 15 ms */
     }
-    jm__lesson_free(&lesson);
+    jm__training_set_free(&training_set);
     free_scene(scene);
 }
 
-static jm__lesson_rows rows_of(jm__lesson *lesson)
+static jm__training_set_rows rows_of(jm__training_set *training_set)
 {
-    jm__lesson_rows rows;
+    jm__training_set_rows rows;
     jm_error err = {0};
     const jm__response response = {JM_RESPONSE_FIRST_ORDER, 3.5e6, 13e6};
-    if (jm__lesson_rows_make(&rows, lesson, response, &err) != JM_OK) fail_msg("%s", err.text);
+    if (jm__training_set_rows_make(&rows, training_set, response, &err) != JM_OK) fail_msg("%s", err.text);
     return rows;
 }
 
 /* Nothing on constant data is in a reading that is used; all of them together give the weights of the board,
  * to the noise of some tens of readings. */
-static void test_a_lesson_gives_the_weights_of_its_board(void **state)
+static void test_a_training_set_gives_the_weights_of_its_board(void **state)
 {
     (void)state;
     recorded *scene = make_scene(200, PARTS);
-    jm__lesson lesson = begin(scene);
-    jm__lesson_rows rows = rows_of(&lesson);
+    jm__training_set training_set = begin(scene);
+    jm__training_set_rows rows = rows_of(&training_set);
     jm__weights weights;
     jm_error err = {0};
     size_t usable = 0;
@@ -657,7 +659,7 @@ static void test_a_lesson_gives_the_weights_of_its_board(void **state)
         double left_out = 0, all = 0;
         for (size_t k = 0; k < rows.kernels; k++) {
             all += rows.kernel[i * rows.kernels + k];
-            if (lesson.kernels.items[k].left_out) left_out += rows.kernel[i * rows.kernels + k];
+            if (training_set.kernels.items[k].left_out) left_out += rows.kernel[i * rows.kernels + k];
         }
         assert_true(all <= 1 + 1e-6);
         assert_int_equal(rows.usable[i], left_out <= 0.02);
@@ -669,8 +671,8 @@ static void test_a_lesson_gives_the_weights_of_its_board(void **state)
     assert_true(fabs(weights.x[1] - b_w * 7 / 8) < 8);
     assert_true(fabs(weights.x[2] - rest_w) < 4);
     jm__weights_free(&weights);
-    jm__lesson_rows_free(&rows);
-    jm__lesson_free(&lesson);
+    jm__training_set_rows_free(&rows);
+    jm__training_set_free(&training_set);
     free_scene(scene);
 }
 
@@ -685,10 +687,10 @@ static void test_readings_whose_past_was_not_counted_are_not_used(void **state)
     for (size_t i = 0; i < scene->samples.items.count; i++)
         if (items[i].end_ns <= from_ns || items[i].start_ns >= to_ns) items[kept++] = items[i];
     scene->samples.items.count = kept;
-    jm__lesson lesson = begin(scene);
-    jm__lesson_rows rows = rows_of(&lesson);
+    jm__training_set training_set = begin(scene);
+    jm__training_set_rows rows = rows_of(&training_set);
     for (size_t i = 0; i < rows.rows; i++) {
-        int64_t seen_ns = lesson.readings[i].t_ns - 3500000;
+        int64_t seen_ns = training_set.readings[i].t_ns - 3500000;
         bool hole = seen_ns > from_ns && seen_ns < to_ns + 60 * JM_NS_PER_MS;
         bool clear = seen_ns < from_ns || seen_ns > to_ns + 100 * JM_NS_PER_MS;
         if (hole) assert_false(rows.usable[i]);
@@ -696,8 +698,8 @@ static void test_readings_whose_past_was_not_counted_are_not_used(void **state)
         holes += hole;
     }
     assert_true(holes >= 7);
-    jm__lesson_rows_free(&rows);
-    jm__lesson_free(&lesson);
+    jm__training_set_rows_free(&rows);
+    jm__training_set_free(&training_set);
     free_scene(scene);
 }
 
@@ -705,17 +707,17 @@ static void test_readings_whose_past_was_not_counted_are_not_used(void **state)
 static void check_early(int early_ms)
 {
     recorded *late = make_scene(900, PARTS), *early = make_scene(early_ms, PARTS);
-    jm__lesson one = begin(late), other = begin(early);
-    jm__lesson_rows is = rows_of(&one), was = rows_of(&other);
+    jm__training_set one = begin(late), other = begin(early);
+    jm__training_set_rows is = rows_of(&one), was = rows_of(&other);
     assert_int_equal(is.rows, was.rows);
     for (size_t i = 0; i < is.rows; i++)
         assert_int_equal(is.usable[i], was.usable[i]);
     for (size_t i = 0; i < is.rows * is.features; i++)
         assert_true(fabs(is.feature[i] - was.feature[i]) < 1e-9);
-    jm__lesson_rows_free(&is);
-    jm__lesson_rows_free(&was);
-    jm__lesson_free(&one);
-    jm__lesson_free(&other);
+    jm__training_set_rows_free(&is);
+    jm__training_set_rows_free(&was);
+    jm__training_set_free(&one);
+    jm__training_set_free(&other);
     free_scene(late);
     free_scene(early);
 }
@@ -748,7 +750,7 @@ int main(void)
         cmocka_unit_test(test_kernels_have_a_family_and_their_data),
         cmocka_unit_test(test_a_suite_of_one_family_is_parted_by_its_kernels),
         cmocka_unit_test(test_rates_of_kernels_are_those_of_windows_within_bursts),
-        cmocka_unit_test(test_a_lesson_gives_the_weights_of_its_board),
+        cmocka_unit_test(test_a_training_set_gives_the_weights_of_its_board),
         cmocka_unit_test(test_readings_whose_past_was_not_counted_are_not_used),
         cmocka_unit_test(test_counters_of_what_came_before_the_phase_change_nothing),
     };

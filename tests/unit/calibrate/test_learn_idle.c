@@ -2,7 +2,7 @@
  * around them. */
 #include "base/status.h"
 #include "calibrate/idle.h"
-#include "calibrate/lesson.h"
+#include "calibrate/training_set.h"
 #include "synthetic.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@ static const int64_t begin_s = 10, first_rest_s = 12, suite_s = 15, work_s = 19,
 
 typedef struct scene {
     synthetic *s;
-    jm__lesson lesson;
+    jm__training_set training_set;
     double gaps_s; /* between bursts */
 } scene;
 
@@ -78,13 +78,13 @@ static scene *make(uint64_t seed, bool traced, bool rests)
     syn_finish(s);
     trace(s, traced ? 3 : 0);
 
-    jm__lesson *l = &made->lesson;
+    jm__training_set *l = &made->training_set;
     jm_error err = {0};
-    *l = (jm__lesson){.dataset = &s->dataset,
-                      .board = &s->boards[0],
-                      .sensor = &s->sensors[0],
-                      .rates = {.file = -1},
-                      .work = {.file = -1}};
+    *l = (jm__training_set){.dataset = &s->dataset,
+                            .board = &s->boards[0],
+                            .sensor = &s->sensors[0],
+                            .rates = {.file = -1},
+                            .work = {.file = -1}};
     if (jm__suite_phase(l, "suite", &err) != JM_OK) fail_msg("%s", err.text);
     if (jm__suite_bursts(l, "suite", &err) != JM_OK) fail_msg("%s", err.text);
     l->recorded = calloc(s->dataset.reading_count + 1, sizeof *l->recorded);
@@ -95,7 +95,7 @@ static scene *make(uint64_t seed, bool traced, bool rests)
 
 static void drop(scene *made)
 {
-    jm__lesson_free(&made->lesson);
+    jm__training_set_free(&made->training_set);
     syn_free(made->s);
     free(made);
 }
@@ -104,7 +104,7 @@ static jm__board_model learn(const scene *made)
 {
     jm__board_model model = {.noise_w = NAN};
     jm_error err = {0};
-    if (jm__idle_learn(&model, &made->lesson, &err) != JM_OK) fail_msg("%s", err.text);
+    if (jm__idle_learn(&model, &made->training_set, &err) != JM_OK) fail_msg("%s", err.text);
     return model;
 }
 
@@ -154,8 +154,9 @@ static void test_a_board_that_cooled_has_no_more_noise(void **state)
 {
     (void)state;
     scene *made = make(3, false, true);
-    for (size_t i = 0; i < made->lesson.recorded_count; i++)
-        if (made->lesson.recorded[i].t_ns > work_s * JM_NS_PER_S) made->lesson.recorded[i].value -= 10;
+    for (size_t i = 0; i < made->training_set.recorded_count; i++)
+        if (made->training_set.recorded[i].t_ns > work_s * JM_NS_PER_S)
+            made->training_set.recorded[i].value -= 10;
     jm__board_model model = learn(made);
     assert_true(fabs(model.noise_w / noise_w - 1) < 0.13);
     assert_true(fabs(model.idle[JM_IDLE_LONG].power_w - (rest_w - 5)) < 3);
@@ -166,7 +167,7 @@ static void test_without_readings_nothing_is_told(void **state)
 {
     (void)state;
     scene *made = make(3, true, true);
-    made->lesson.recorded_count = 0;
+    made->training_set.recorded_count = 0;
     jm__board_model model = learn(made);
     assert_false(jm__model_knows_idle(&model));
     assert_true(isnan(model.noise_w));

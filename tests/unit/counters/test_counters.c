@@ -391,17 +391,17 @@ static void hear_until(jm__counter_helper *helper, jm__counter_state wanted)
     if (helper->state != wanted) fail_msg("state %d: %s", (int)helper->state, helper->fault);
 }
 
-static void test_a_board_that_another_tool_took_between_stretches_is_asked_for_again(void **state)
+static void test_a_board_that_another_tool_took_between_intervals_is_asked_for_again(void **state)
 {
     (void)state;
-    jm__counter_way way;
+    jm__counter_launch way;
     jm__counter_helper helper;
     setenv("FAKE_PM_TAKEN", "2", 1);
-    jm__counter_way_find(&way, options.command, NULL, NULL);
+    jm__counter_launch_find(&way, options.command, NULL, NULL);
     jm__counter_helper_start(&helper, &way, "serve", &board);
     hear_until(&helper, JM_COUNTERS_IDLE);
-    for (int stretch = 0; stretch < 4; stretch++) {
-        bool taken = stretch == 1 || stretch == 2;
+    for (int interval = 0; interval < 4; interval++) {
+        bool taken = interval == 1 || interval == 2;
         jm__counter_helper_tell(&helper, JM_COUNTERS_START);
         hear_until(&helper, taken ? JM_COUNTERS_IDLE : JM_COUNTERS_SAMPLING);
         if (taken) {
@@ -413,7 +413,7 @@ static void test_a_board_that_another_tool_took_between_stretches_is_asked_for_a
         assert_int_equal(helper.refused_ns, 0);
     }
     jm__counter_helper_end(&helper, jm__now_ns() + JM_NS_PER_S);
-    jm__counter_way_free(&way);
+    jm__counter_launch_free(&way);
     assert_no_helper_is_left();
 }
 
@@ -653,7 +653,7 @@ int main(int argc, char **argv)
         T(test_where_orphans_come_to_the_program_none_is_left_to_it),
         T(test_the_helper_goes_with_a_recorder_that_is_killed),
         T(test_a_full_buffer_is_counted_and_sampling_goes_on),
-        T(test_a_board_that_another_tool_took_between_stretches_is_asked_for_again),
+        T(test_a_board_that_another_tool_took_between_intervals_is_asked_for_again),
         T(test_a_chip_that_counts_no_time_counts_cycles),
         T(test_of_an_unknown_chip_those_counters_are_sampled_that_fit_one_pass),
         T(test_a_chip_whose_own_list_is_not_known_gets_the_one_for_all),

@@ -24,13 +24,13 @@ typedef struct board {
     double seconds_a_minute;
     int apart_ms;   /* its turns; 0: it is traced all of the time */
     bool announced; /* they are */
-    jm__duty duty;
+    jm__duty_cycle duty_cycle;
     bool sampling;
     int64_t wanted_ms; /* sampling, for so long */
     double cpu_s, sampled_s;
     double seen_s[CLASSES]; /* time in which a class was sampled */
-    double begins_s[10000]; /* of stretches */
-    int stretches;
+    double begins_s[10000]; /* of intervals */
+    int intervals;
 } board;
 
 /* The first second is one, too. */
@@ -43,9 +43,10 @@ static bool in_burst(const board *b, int64_t tick)
 static void tell_bursts(board *b, int64_t tick, int64_t now_ns)
 {
     bool soon = b->announced && (tick * TICK_MS + SOON_MS) % b->apart_ms == 0;
-    if (soon) jm__duty_tell_burst(&b->duty, JM_DUTY_SOON, now_ns);
+    if (soon) jm__duty_cycle_tell_burst(&b->duty_cycle, JM_DUTY_CYCLE_SOON, now_ns);
     if (tick > 0 && in_burst(b, tick) == in_burst(b, tick - 1)) return;
-    jm__duty_tell_burst(&b->duty, in_burst(b, tick) ? JM_DUTY_TRACED : JM_DUTY_UNTRACED, now_ns);
+    jm__duty_cycle_tell_burst(&b->duty_cycle,
+                              in_burst(b, tick) ? JM_DUTY_CYCLE_TRACED : JM_DUTY_CYCLE_UNTRACED, now_ns);
 }
 
 static board *simulate_bursts(work_of *work, double seconds_a_minute, double cpu_a_second, double length_s,
@@ -58,7 +59,7 @@ static board *simulate_bursts(work_of *work, double seconds_a_minute, double cpu
                 .cpu_a_second = cpu_a_second,
                 .apart_ms = apart_ms,
                 .announced = announced};
-    jm__duty_init(&b.duty, seconds_a_minute, zero_ns);
+    jm__duty_cycle_init(&b.duty_cycle, seconds_a_minute, zero_ns);
     for (int64_t tick = 0; (double)tick * TICK_MS < length_s * 1000; tick++) {
         int64_t now_ns = zero_ns + tick * tick_ns, told = tick - TOLD_LATE_TICKS;
         double t_s = (double)tick * TICK_MS / 1000, told_s = (double)told * TICK_MS / 1000;
@@ -66,16 +67,16 @@ static board *simulate_bursts(work_of *work, double seconds_a_minute, double cpu
         if (apart_ms > 0) tell_bursts(&b, tick, now_ns);
         if (class_id > 0) {
             int64_t start_ns = zero_ns + told * tick_ns;
-            jm__duty_kernel(&b.duty, class_id, start_ns, start_ns + tick_ns, now_ns);
+            jm__duty_cycle_kernel(&b.duty_cycle, class_id, start_ns, start_ns + tick_ns, now_ns);
         }
-        bool wants = jm__duty_wants(&b.duty, now_ns, (int64_t)(b.cpu_s * 1e9));
+        bool wants = jm__duty_cycle_wants(&b.duty_cycle, now_ns, (int64_t)(b.cpu_s * 1e9));
         b.wanted_ms = wants ? b.wanted_ms + TICK_MS : 0;
         if (apart_ms > 0) wants = wants && b.wanted_ms > SAMPLER_MS;
         if (wants && !b.sampling) {
-            jm__duty_began(&b.duty, now_ns);
-            b.begins_s[b.stretches++ % 10000] = t_s;
+            jm__duty_cycle_began(&b.duty_cycle, now_ns);
+            b.begins_s[b.intervals++ % 10000] = t_s;
         }
-        if (!wants && b.sampling) jm__duty_ended(&b.duty, now_ns);
+        if (!wants && b.sampling) jm__duty_cycle_ended(&b.duty_cycle, now_ns);
         b.sampling = wants;
         if (!wants) continue;
         b.sampled_s += TICK_MS * 1e-3;
@@ -108,7 +109,7 @@ static void test_of_each_minute_two_seconds_are_sampled(void **state)
     (void)state;
     const board *b = simulate(one_class, 2, 0.95, HOUR_S);
     assert_true(b->sampled_s > 1.8 * HOUR_S / 60 && b->sampled_s < 2.2 * HOUR_S / 60);
-    for (int i = 2; i < b->stretches; i++)
+    for (int i = 2; i < b->intervals; i++)
         assert_true(b->begins_s[i] - b->begins_s[i - 1] < 35);
 }
 
@@ -126,7 +127,7 @@ static void test_sixty_seconds_of_a_minute_are_always(void **state)
     (void)state;
     const board *b = simulate(one_class, 60, 5, 600);
     assert_true(b->sampled_s > 597);
-    assert_int_equal(b->stretches, 1);
+    assert_int_equal(b->intervals, 1);
 }
 
 static int64_t no_class(double t_s)
@@ -138,8 +139,8 @@ static int64_t no_class(double t_s)
 static void test_a_board_at_rest_is_not_sampled(void **state)
 {
     (void)state;
-    assert_int_equal(simulate(no_class, 2, 0.95, HOUR_S)->stretches, 0);
-    assert_int_equal(simulate(no_class, 60, 0.95, HOUR_S)->stretches, 0);
+    assert_int_equal(simulate(no_class, 2, 0.95, HOUR_S)->intervals, 0);
+    assert_int_equal(simulate(no_class, 60, 0.95, HOUR_S)->intervals, 0);
 }
 
 /* A tenth of a second of each. */
@@ -176,37 +177,40 @@ static void test_work_that_hardly_matters_is_not_waited_for(void **state)
 {
     (void)state;
     const board *b = simulate(rare_class, 0.1, 0.95, 200);
-    assert_int_equal(b->stretches, simulate(one_class, 0.1, 0.95, 200)->stretches);
+    assert_int_equal(b->intervals, simulate(one_class, 0.1, 0.95, 200)->intervals);
 }
 
-/* A stretch that sees class 1 alone, and eight seconds of its work after it: nothing is new. Returns the end.
+/* An interval that sees class 1 alone, and eight seconds of its work after it: nothing is new. Returns the
+ * end.
  */
-static int64_t sample_class_1(jm__duty *duty, int64_t t_ns)
+static int64_t sample_class_1(jm__duty_cycle *duty_cycle, int64_t t_ns)
 {
     enum { SAMPLED_S = 3, MORE_S = 8 };
     int64_t end_ns = t_ns + SAMPLED_S * JM_NS_PER_S;
-    assert_true(jm__duty_wants(duty, t_ns, 0));
-    jm__duty_began(duty, t_ns);
-    jm__duty_ended(duty, end_ns);
-    jm__duty_kernel(duty, 1, t_ns, end_ns, end_ns);
-    jm__duty_kernel(duty, 1, end_ns, end_ns + MORE_S * JM_NS_PER_S, end_ns + MORE_S * JM_NS_PER_S);
-    assert_false(jm__duty_wants(duty, end_ns + MORE_S * JM_NS_PER_S, 0));
+    assert_true(jm__duty_cycle_wants(duty_cycle, t_ns, 0));
+    jm__duty_cycle_began(duty_cycle, t_ns);
+    jm__duty_cycle_ended(duty_cycle, end_ns);
+    jm__duty_cycle_kernel(duty_cycle, 1, t_ns, end_ns, end_ns);
+    jm__duty_cycle_kernel(duty_cycle, 1, end_ns, end_ns + MORE_S * JM_NS_PER_S,
+                          end_ns + MORE_S * JM_NS_PER_S);
+    assert_false(jm__duty_cycle_wants(duty_cycle, end_ns + MORE_S * JM_NS_PER_S, 0));
     return end_ns + MORE_S * JM_NS_PER_S;
 }
 
-/* Work of before a stretch that has missed it may never come again. */
-static void test_work_that_no_sample_has_seen_counts_from_the_last_stretch_on(void **state)
+/* Work of before an interval that has missed it may never come again. */
+static void test_work_that_no_sample_has_seen_counts_from_the_last_interval_on(void **state)
 {
     (void)state;
-    jm__duty duty;
+    jm__duty_cycle duty_cycle;
     int64_t t_ns = 100 * JM_NS_PER_S;
-    jm__duty_init(&duty, 0.1, t_ns); /* a second every ten minutes */
-    jm__duty_kernel(&duty, 1, t_ns, t_ns + 60 * JM_NS_PER_S, t_ns + 60 * JM_NS_PER_S);
-    t_ns = sample_class_1(&duty, t_ns + 60 * JM_NS_PER_S);
-    jm__duty_kernel(&duty, 2, t_ns, t_ns + JM_NS_PER_S, t_ns + JM_NS_PER_S); /* once: a ninth of the work */
-    t_ns = sample_class_1(&duty, t_ns + JM_NS_PER_S);
-    jm__duty_kernel(&duty, 2, t_ns, t_ns + JM_NS_PER_S, t_ns + JM_NS_PER_S);
-    assert_true(jm__duty_wants(&duty, t_ns + JM_NS_PER_S, 0)); /* it did */
+    jm__duty_cycle_init(&duty_cycle, 0.1, t_ns); /* a second every ten minutes */
+    jm__duty_cycle_kernel(&duty_cycle, 1, t_ns, t_ns + 60 * JM_NS_PER_S, t_ns + 60 * JM_NS_PER_S);
+    t_ns = sample_class_1(&duty_cycle, t_ns + 60 * JM_NS_PER_S);
+    jm__duty_cycle_kernel(&duty_cycle, 2, t_ns, t_ns + JM_NS_PER_S,
+                          t_ns + JM_NS_PER_S); /* once: a ninth of the work */
+    t_ns = sample_class_1(&duty_cycle, t_ns + JM_NS_PER_S);
+    jm__duty_cycle_kernel(&duty_cycle, 2, t_ns, t_ns + JM_NS_PER_S, t_ns + JM_NS_PER_S);
+    assert_true(jm__duty_cycle_wants(&duty_cycle, t_ns + JM_NS_PER_S, 0)); /* it did */
 }
 
 /* Something new every second. */
@@ -218,9 +222,9 @@ static int64_t ever_new(double t_s)
 static void check_cost(work_of *work, double seconds_a_minute, double cpu_a_second)
 {
     const board *b = simulate(work, seconds_a_minute, cpu_a_second, HOUR_S);
-    double share = fmax(JM_DUTY_CPU_SHARE, seconds_a_minute / 60);
+    double share = fmax(JM_DUTY_CYCLE_CPU_SHARE, seconds_a_minute / 60);
     double tick_s = TICK_MS * 1e-3 * cpu_a_second;
-    assert_true(b->cpu_s <= share * HOUR_S + JM_DUTY_CPU_START_NS * 1e-9 + tick_s);
+    assert_true(b->cpu_s <= share * HOUR_S + JM_DUTY_CYCLE_CPU_START_NS * 1e-9 + tick_s);
     assert_true(b->sampled_s > 1);
 }
 
@@ -253,126 +257,127 @@ static void test_of_a_program_that_is_traced_in_bursts_bursts_are_sampled(void *
 }
 
 /* Untraced since its second second. */
-static jm__duty *duty_of_bursts(double seconds_a_minute)
+static jm__duty_cycle *duty_cycle_of_bursts(double seconds_a_minute)
 {
-    static jm__duty duty;
-    jm__duty_init(&duty, seconds_a_minute, JM_NS_PER_S);
-    jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
-    jm__duty_tell_burst(&duty, JM_DUTY_UNTRACED, 2 * JM_NS_PER_S);
-    return &duty;
+    static jm__duty_cycle duty_cycle;
+    jm__duty_cycle_init(&duty_cycle, seconds_a_minute, JM_NS_PER_S);
+    jm__duty_cycle_kernel(&duty_cycle, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
+    jm__duty_cycle_tell_burst(&duty_cycle, JM_DUTY_CYCLE_UNTRACED, 2 * JM_NS_PER_S);
+    return &duty_cycle;
 }
 
 static void test_a_burst_that_does_not_come_is_not_waited_for(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_bursts(2);
-    assert_false(jm__duty_wants(duty, 5 * JM_NS_PER_S, 0));
-    jm__duty_tell_burst(duty, JM_DUTY_SOON, 5 * JM_NS_PER_S);
-    assert_true(jm__duty_wants(duty, 5 * JM_NS_PER_S, 0));
-    assert_true(jm__duty_wants(duty, 6 * JM_NS_PER_S, 0));
-    assert_false(jm__duty_wants(duty, 8 * JM_NS_PER_S, 0));
+    jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
+    assert_false(jm__duty_cycle_wants(duty_cycle, 5 * JM_NS_PER_S, 0));
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 5 * JM_NS_PER_S);
+    assert_true(jm__duty_cycle_wants(duty_cycle, 5 * JM_NS_PER_S, 0));
+    assert_true(jm__duty_cycle_wants(duty_cycle, 6 * JM_NS_PER_S, 0));
+    assert_false(jm__duty_cycle_wants(duty_cycle, 8 * JM_NS_PER_S, 0));
 }
 
 static void test_what_was_sampled_for_a_burst_that_came_late_does_not_count(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_bursts(2);
-    jm__duty_tell_burst(duty, JM_DUTY_SOON, 20 * JM_NS_PER_S);
-    assert_true(jm__duty_wants(duty, 20 * JM_NS_PER_S, 0));
-    jm__duty_began(duty, 20 * JM_NS_PER_S);
-    assert_false(jm__duty_wants(duty, 23 * JM_NS_PER_S, 0));
-    jm__duty_ended(duty, 23 * JM_NS_PER_S);
-    jm__duty_tell_burst(duty, JM_DUTY_TRACED, 23 * JM_NS_PER_S + MS);
-    assert_true(jm__duty_wants(duty, 23 * JM_NS_PER_S + MS, 0));
-    jm__duty_began(duty, 23 * JM_NS_PER_S + MS);
-    jm__duty_tell_burst(duty, JM_DUTY_UNTRACED, 25 * JM_NS_PER_S);
-    jm__duty_ended(duty, 25 * JM_NS_PER_S);
-    jm__duty_tell_burst(duty, JM_DUTY_TRACED, 26 * JM_NS_PER_S);
-    assert_false(jm__duty_wants(duty, 26 * JM_NS_PER_S, 0)); /* that one does */
+    jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 20 * JM_NS_PER_S);
+    assert_true(jm__duty_cycle_wants(duty_cycle, 20 * JM_NS_PER_S, 0));
+    jm__duty_cycle_began(duty_cycle, 20 * JM_NS_PER_S);
+    assert_false(jm__duty_cycle_wants(duty_cycle, 23 * JM_NS_PER_S, 0));
+    jm__duty_cycle_ended(duty_cycle, 23 * JM_NS_PER_S);
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 23 * JM_NS_PER_S + MS);
+    assert_true(jm__duty_cycle_wants(duty_cycle, 23 * JM_NS_PER_S + MS, 0));
+    jm__duty_cycle_began(duty_cycle, 23 * JM_NS_PER_S + MS);
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_UNTRACED, 25 * JM_NS_PER_S);
+    jm__duty_cycle_ended(duty_cycle, 25 * JM_NS_PER_S);
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 26 * JM_NS_PER_S);
+    assert_false(jm__duty_cycle_wants(duty_cycle, 26 * JM_NS_PER_S, 0)); /* that one does */
 }
 
-static void test_the_stretch_in_which_the_first_burst_ends_counts(void **state)
+static void test_the_interval_in_which_the_first_burst_ends_counts(void **state)
 {
     (void)state;
-    jm__duty duty;
-    jm__duty_init(&duty, 2, JM_NS_PER_S);
-    jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
-    jm__duty_began(&duty, 2 * JM_NS_PER_S);
-    jm__duty_tell_burst(&duty, JM_DUTY_UNTRACED, 4 * JM_NS_PER_S);
-    jm__duty_ended(&duty, 4 * JM_NS_PER_S);
-    jm__duty_kernel(&duty, 1, 2 * JM_NS_PER_S, 4 * JM_NS_PER_S, 5 * JM_NS_PER_S);
-    jm__duty_tell_burst(&duty, JM_DUTY_TRACED, 8 * JM_NS_PER_S);
-    assert_false(jm__duty_wants(&duty, 8 * JM_NS_PER_S, 0)); /* two seconds are enough at first */
+    jm__duty_cycle duty_cycle;
+    jm__duty_cycle_init(&duty_cycle, 2, JM_NS_PER_S);
+    jm__duty_cycle_kernel(&duty_cycle, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
+    jm__duty_cycle_began(&duty_cycle, 2 * JM_NS_PER_S);
+    jm__duty_cycle_tell_burst(&duty_cycle, JM_DUTY_CYCLE_UNTRACED, 4 * JM_NS_PER_S);
+    jm__duty_cycle_ended(&duty_cycle, 4 * JM_NS_PER_S);
+    jm__duty_cycle_kernel(&duty_cycle, 1, 2 * JM_NS_PER_S, 4 * JM_NS_PER_S, 5 * JM_NS_PER_S);
+    jm__duty_cycle_tell_burst(&duty_cycle, JM_DUTY_CYCLE_TRACED, 8 * JM_NS_PER_S);
+    assert_false(jm__duty_cycle_wants(&duty_cycle, 8 * JM_NS_PER_S, 0)); /* two seconds are enough at first */
 }
 
 /* Its own kernels are told while it goes on, and say nothing of another process. */
 static void test_a_long_burst_is_sampled_as_long_as_was_wanted(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_bursts(2);
-    jm__duty_tell_burst(duty, JM_DUTY_SOON, 19 * JM_NS_PER_S);
-    assert_true(jm__duty_wants(duty, 19 * JM_NS_PER_S, 0));
-    jm__duty_began(duty, 19 * JM_NS_PER_S);
-    jm__duty_tell_burst(duty, JM_DUTY_TRACED, 20 * JM_NS_PER_S);
-    jm__duty_kernel(duty, 1, 20 * JM_NS_PER_S, 21 * JM_NS_PER_S, 21 * JM_NS_PER_S + 500 * MS);
-    assert_true(jm__duty_wants(duty, 21 * JM_NS_PER_S + 900 * MS, 0));
-    assert_false(jm__duty_wants(duty, 22 * JM_NS_PER_S + 100 * MS, 0));
+    jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 19 * JM_NS_PER_S);
+    assert_true(jm__duty_cycle_wants(duty_cycle, 19 * JM_NS_PER_S, 0));
+    jm__duty_cycle_began(duty_cycle, 19 * JM_NS_PER_S);
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 20 * JM_NS_PER_S);
+    jm__duty_cycle_kernel(duty_cycle, 1, 20 * JM_NS_PER_S, 21 * JM_NS_PER_S, 21 * JM_NS_PER_S + 500 * MS);
+    assert_true(jm__duty_cycle_wants(duty_cycle, 21 * JM_NS_PER_S + 900 * MS, 0));
+    assert_false(jm__duty_cycle_wants(duty_cycle, 22 * JM_NS_PER_S + 100 * MS, 0));
 }
 
 static void test_a_board_whose_program_has_ended_is_at_rest(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_bursts(60);
-    assert_true(jm__duty_wants(duty, 100 * JM_NS_PER_S, 0)); /* it may well work between turns */
-    jm__duty_tell_burst(duty, JM_DUTY_NO_BURSTS, 100 * JM_NS_PER_S);
-    assert_false(jm__duty_wants(duty, 101 * JM_NS_PER_S, 0));
+    jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(60);
+    assert_true(jm__duty_cycle_wants(duty_cycle, 100 * JM_NS_PER_S, 0)); /* it may well work between turns */
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_NO_BURSTS, 100 * JM_NS_PER_S);
+    assert_false(jm__duty_cycle_wants(duty_cycle, 101 * JM_NS_PER_S, 0));
 }
 
 /* The last that is heard of a process is that it is traced, or nothing. */
 static void test_a_program_that_has_ended_in_a_burst_is_not_sampled(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_bursts(2);
-    jm__duty_tell_burst(duty, JM_DUTY_TRACED, 5 * JM_NS_PER_S);
-    assert_true(jm__duty_wants(duty, 5 * JM_NS_PER_S, 0));
+    jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 5 * JM_NS_PER_S);
+    assert_true(jm__duty_cycle_wants(duty_cycle, 5 * JM_NS_PER_S, 0));
     for (int64_t t_s = 7; t_s < 100; t_s++)
-        assert_false(jm__duty_wants(duty, t_s * JM_NS_PER_S, 0));
+        assert_false(jm__duty_cycle_wants(duty_cycle, t_s * JM_NS_PER_S, 0));
 }
 
 /* Of a program with a budget and one with a schedule, the first ends. */
 static void test_bursts_that_nobody_announces_any_more_are_expected(void **state)
 {
     (void)state;
-    jm__duty *duty = duty_of_bursts(2);
-    jm__duty_tell_burst(duty, JM_DUTY_SOON, 19 * JM_NS_PER_S);
+    jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
+    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 19 * JM_NS_PER_S);
     for (int64_t t_s = 20; t_s <= 180; t_s += 40) {
-        bool expected = jm__duty_wants(duty, t_s * JM_NS_PER_S - 500 * MS, 0);
+        bool expected = jm__duty_cycle_wants(duty_cycle, t_s * JM_NS_PER_S - 500 * MS, 0);
         if (t_s == 60) assert_false(expected);
         if (t_s >= 140) assert_true(expected);
-        jm__duty_tell_burst(duty, JM_DUTY_TRACED, t_s * JM_NS_PER_S);
-        jm__duty_kernel(duty, 1, t_s * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S);
-        jm__duty_tell_burst(duty, JM_DUTY_UNTRACED, (t_s + 1) * JM_NS_PER_S);
+        jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, t_s * JM_NS_PER_S);
+        jm__duty_cycle_kernel(duty_cycle, 1, t_s * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S,
+                              (t_s + 1) * JM_NS_PER_S);
+        jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_UNTRACED, (t_s + 1) * JM_NS_PER_S);
     }
 }
 
-/* So short that the next is soon when one ends: no stretch lasts for ever. */
+/* So short that the next is soon when one ends: no interval lasts for ever. */
 static void test_bursts_that_follow_each_other_at_once_are_sampled_no_longer_than_others(void **state)
 {
     (void)state;
     const board *b = simulate_bursts(one_class, 2, 0.1, HOUR_S, 750, false);
-    print_message("%d stretches, sampled %.0f s of an hour\n", b->stretches, b->sampled_s);
-    assert_true(b->sampled_s < 5.0 * HOUR_S / 60 && b->stretches > 60);
+    print_message("%d stretches, sampled %.0f s of an hour\n", b->intervals, b->sampled_s);
+    assert_true(b->sampled_s < 5.0 * HOUR_S / 60 && b->intervals > 60);
 }
 
 static void test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_another_says(void **state)
 {
     (void)state;
-    jm__duty duty;
-    jm__duty_init(&duty, 2, JM_NS_PER_S);
-    jm__duty_tell_burst(&duty, JM_DUTY_UNTRACED, JM_NS_PER_S);
+    jm__duty_cycle duty_cycle;
+    jm__duty_cycle_init(&duty_cycle, 2, JM_NS_PER_S);
+    jm__duty_cycle_tell_burst(&duty_cycle, JM_DUTY_CYCLE_UNTRACED, JM_NS_PER_S);
     for (int64_t t_ns = JM_NS_PER_S; t_ns < 5 * JM_NS_PER_S; t_ns += JM_NS_PER_MS)
-        jm__duty_kernel(&duty, 1, t_ns, t_ns + JM_NS_PER_MS, t_ns + JM_NS_PER_MS);
-    assert_true(jm__duty_wants(&duty, 5 * JM_NS_PER_S, 0));
+        jm__duty_cycle_kernel(&duty_cycle, 1, t_ns, t_ns + JM_NS_PER_MS, t_ns + JM_NS_PER_MS);
+    assert_true(jm__duty_cycle_wants(&duty_cycle, 5 * JM_NS_PER_S, 0));
 }
 
 int main(void)
@@ -386,12 +391,12 @@ int main(void)
         cmocka_unit_test(test_of_a_board_that_works_now_and_then_two_seconds_of_work_are_sampled),
         cmocka_unit_test(test_work_that_no_sample_has_seen_is_sampled_soon),
         cmocka_unit_test(test_work_that_hardly_matters_is_not_waited_for),
-        cmocka_unit_test(test_work_that_no_sample_has_seen_counts_from_the_last_stretch_on),
+        cmocka_unit_test(test_work_that_no_sample_has_seen_counts_from_the_last_interval_on),
         cmocka_unit_test(test_it_costs_no_more_cpu_than_it_may),
         cmocka_unit_test(test_of_a_program_that_is_traced_in_bursts_bursts_are_sampled),
         cmocka_unit_test(test_a_burst_that_does_not_come_is_not_waited_for),
         cmocka_unit_test(test_what_was_sampled_for_a_burst_that_came_late_does_not_count),
-        cmocka_unit_test(test_the_stretch_in_which_the_first_burst_ends_counts),
+        cmocka_unit_test(test_the_interval_in_which_the_first_burst_ends_counts),
         cmocka_unit_test(test_a_long_burst_is_sampled_as_long_as_was_wanted),
         cmocka_unit_test(test_a_board_whose_program_has_ended_is_at_rest),
         cmocka_unit_test(test_a_program_that_has_ended_in_a_burst_is_not_sampled),

@@ -109,51 +109,51 @@ static void test_a_report_by_counters_without_memory_is_an_error_or_the_same(voi
     failing_each(&trial, FAILING_OWN_MEMORY);
 }
 
-/* ---- a lesson */
+/* ---- a training set */
 
 typedef struct learnt {
-    jm__lesson lesson;
-    jm__lesson_rows rows;
+    jm__training_set training_set;
+    jm__training_set_rows rows;
     jm__weights weights;
     jm__left_out out;
     jm__board_model model; /* what it says of gaps */
 } learnt;
 
-static void drop_lesson(void *context)
+static void drop_training_set(void *context)
 {
     learnt *l = context;
     jm__left_out_free(&l->out);
     jm__weights_free(&l->weights);
-    jm__lesson_rows_free(&l->rows);
-    jm__lesson_free(&l->lesson);
+    jm__training_set_rows_free(&l->rows);
+    jm__training_set_free(&l->training_set);
 }
 
-static jm_status take_lesson(learnt *l, jm_error *err)
+static jm_status take_training_set(learnt *l, jm_error *err)
 {
     const jm__response response = {JM_RESPONSE_FIRST_ORDER, 3.5e6, 13e6};
-    JM_TRY(jm__lesson_begin(&l->lesson, &run->dataset, "suite", 0, 1, err));
-    JM_TRY(jm__lesson_rows_make(&l->rows, &l->lesson, response, err));
+    JM_TRY(jm__training_set_begin(&l->training_set, &run->dataset, "suite", 0, 1, err));
+    JM_TRY(jm__training_set_rows_make(&l->rows, &l->training_set, response, err));
     JM_TRY(jm__weights_find(&l->weights, &l->rows, l->rows.usable, err));
-    JM_TRY(jm__left_out_find(&l->out, &l->lesson, &l->rows, &l->weights, err));
-    return jm__idle_learn(&l->model, &l->lesson, err);
+    JM_TRY(jm__left_out_find(&l->out, &l->training_set, &l->rows, &l->weights, err));
+    return jm__idle_learn(&l->model, &l->training_set, err);
 }
 
-static jm_status make_lesson(void *context, jm_error *err)
+static jm_status make_training_set(void *context, jm_error *err)
 {
     learnt *l = context;
     memset(l, 0, sizeof *l);
-    jm_status status = take_lesson(l, err);
-    if (status != JM_OK) drop_lesson(l);
+    jm_status status = take_training_set(l, err);
+    if (status != JM_OK) drop_training_set(l);
     return status;
 }
 
-static char *tell_lesson(void *context)
+static char *tell_training_set(void *context)
 {
     const learnt *l = context;
     jm__strbuf text = {0};
-    for (size_t k = 0; k < l->lesson.kernels.count; k++)
-        jm__strbuf_format(&text, "%s of %s: %a s, %a W, %a W\n", l->lesson.kernels.items[k].name,
-                          l->lesson.kernels.items[k].family, l->lesson.kernels.items[k].seconds,
+    for (size_t k = 0; k < l->training_set.kernels.count; k++)
+        jm__strbuf_format(&text, "%s of %s: %a s, %a W, %a W\n", l->training_set.kernels.items[k].name,
+                          l->training_set.kernels.items[k].family, l->training_set.kernels.items[k].seconds,
                           l->out.power_w[k], l->out.predicted_w[k]);
     for (size_t i = 0; i < l->rows.features; i++)
         jm__strbuf_format(&text, "%a +- %a\n", l->weights.x[i],
@@ -164,11 +164,12 @@ static char *tell_lesson(void *context)
     return jm__strbuf_take(&text);
 }
 
-static void test_a_lesson_without_memory_is_an_error_or_the_same(void **state)
+static void test_a_training_set_without_memory_is_an_error_or_the_same(void **state)
 {
     (void)state;
     learnt l;
-    const failing_trial trial = {"a lesson", &l, make_lesson, tell_lesson, drop_lesson, failing_for_memory};
+    const failing_trial trial = {
+        "a lesson", &l, make_training_set, tell_training_set, drop_training_set, failing_for_memory};
     failing_each(&trial, FAILING_OWN_MEMORY);
 }
 
@@ -212,7 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_report_by_counters_without_memory_is_an_error_or_the_same),
-        cmocka_unit_test(test_a_lesson_without_memory_is_an_error_or_the_same),
+        cmocka_unit_test(test_a_training_set_without_memory_is_an_error_or_the_same),
         cmocka_unit_test(test_a_model_is_read_and_written_whole_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

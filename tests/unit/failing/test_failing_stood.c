@@ -23,16 +23,16 @@ static void drop_report(void *context)
 static void test_memory_that_runs_out_is_told(void **state)
 {
     (void)state;
-    const duty_options of = {.seed = 16,
-                             .run_s = 5,
-                             .one_in = 6,
-                             .burst_steps = 4,
-                             .slower = 2,
-                             .gap_us = 2000,
-                             .kernel_ms = 2,
-                             .step_u = 0.05,
-                             .untraced_eval = true};
-    duty *d = duty_create(of);
+    const duty_cycle_options of = {.seed = 16,
+                                   .run_s = 5,
+                                   .one_in = 6,
+                                   .burst_steps = 4,
+                                   .slower = 2,
+                                   .gap_us = 2000,
+                                   .kernel_ms = 2,
+                                   .step_u = 0.05,
+                                   .untraced_eval = true};
+    duty_cycle *d = duty_cycle_create(of);
     jm_by by[] = {JM_BY_PHASE, JM_BY_SPAN, JM_BY_LAYER};
     for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
         jm_report *report = NULL;
@@ -45,7 +45,7 @@ static void test_memory_that_runs_out_is_told(void **state)
                                      .may_end_so = failing_for_memory};
         failing_each_of(&trial, FAILING_MEMORY, 7 * failing_step());
     }
-    duty_free(d);
+    duty_cycle_free(d);
 }
 
 int main(void)

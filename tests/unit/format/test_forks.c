@@ -33,7 +33,7 @@ static const char *path_of(const char *name)
     return path;
 }
 
-/* ---- SQLite with an eye on its locks: those that all of its users share are taken in stretches without a
+/* ---- SQLite with an eye on its locks: those that all of its users share are taken in intervals without a
  * fork alone */
 
 #define SHARED_LOCKS 16
@@ -218,7 +218,7 @@ static void test_shared_locks_of_sqlite_are_never_held_as_a_fork_takes_place(voi
     syn_free(run);
 }
 
-/* ---- a fork and the threads that are in such a stretch */
+/* ---- a fork and the threads that are in such an interval */
 
 static atomic_bool begun, over;
 static _Atomic enum { OUTSIDE, INSIDE, PASSING } where;

@@ -1,7 +1,7 @@
 /* The tables of a recording: the same in the file, in the documentation and in recovery; old ones; counters.
  */
-#include "format/claim.h"
 #include "format/dataset.h"
+#include "format/file_lock.h"
 #include "format/recording.h"
 #include "format/recover.h"
 #include "format/rows/table.h"
@@ -345,7 +345,7 @@ static void test_no_question_to_a_file_runs_into_a_view(void **state)
                 "CREATE VIEW meta AS WITH RECURSIVE c(key, value) AS"
                 " (SELECT 'a', 1 UNION ALL SELECT 'a', value + 1 FROM c) SELECT * FROM c");
     sqlite3_close(db);
-    assert_int_equal(jm__written_by(path, command, sizeof command), 0);
+    assert_int_equal(jm__liveness_by(path, command, sizeof command), 0);
 }
 
 /* ---- counters */

@@ -83,7 +83,7 @@ static void test_what_is_no_question_is_an_error(void **unused)
     assert_int_equal(jm_thinned_energy(t_ns, power_w, COUNT, 0, 10, 0, &out, &err), JM_USAGE);
 }
 
-static void test_a_stretch_between_two_readings_has_the_newer_one_before_it(void **unused)
+static void test_a_interval_between_two_readings_has_the_newer_one_before_it(void **unused)
 {
     (void)unused;
     jm_thinned out;
@@ -99,7 +99,7 @@ int main(void)
         cmocka_unit_test(test_polls_in_step_with_the_load_are_wrong),
         cmocka_unit_test(test_a_ramp_is_summed_as_a_line),
         cmocka_unit_test(test_what_is_no_question_is_an_error),
-        cmocka_unit_test(test_a_stretch_between_two_readings_has_the_newer_one_before_it),
+        cmocka_unit_test(test_a_interval_between_two_readings_has_the_newer_one_before_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

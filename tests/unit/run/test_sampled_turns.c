@@ -21,7 +21,7 @@ enum { TICKS = (LENGTH_S + 100) * 1000 / TICK_MS };
 
 typedef struct simulation {
     jm__budget budget;
-    jm__duty duty;
+    jm__duty_cycle duty_cycle;
     jm__bursts bursts;
     int64_t zero_ns;
     int64_t tick;
@@ -42,16 +42,16 @@ static void run_board(simulation *s, int64_t until_ns, jm_tracing level)
         int64_t now_ns = s->zero_ns + s->tick * tick_ns, told = s->tick - TOLD_LATE_TICKS;
         s->levels[s->tick] = level;
         if (told >= 0 && s->levels[told] != JM_TRACING_STEPS)
-            jm__duty_kernel(&s->duty, 1, s->zero_ns + told * tick_ns, s->zero_ns + (told + 1) * tick_ns,
-                            now_ns);
-        bool wants = jm__duty_wants(&s->duty, now_ns, s->cpu_ns);
+            jm__duty_cycle_kernel(&s->duty_cycle, 1, s->zero_ns + told * tick_ns,
+                                  s->zero_ns + (told + 1) * tick_ns, now_ns);
+        bool wants = jm__duty_cycle_wants(&s->duty_cycle, now_ns, s->cpu_ns);
         s->wanted_ms = wants ? s->wanted_ms + TICK_MS : 0;
         wants = s->wanted_ms > SAMPLER_MS;
         if (wants && !s->sampling) {
-            jm__duty_began(&s->duty, now_ns);
+            jm__duty_cycle_began(&s->duty_cycle, now_ns);
             s->cpu_ns += SAMPLER_START_CPU_MS * MS;
         }
-        if (!wants && s->sampling) jm__duty_ended(&s->duty, now_ns);
+        if (!wants && s->sampling) jm__duty_cycle_ended(&s->duty_cycle, now_ns);
         s->sampling = wants;
         if (wants) s->cpu_ns += (int64_t)(SAMPLER_CPU_SHARE * (double)tick_ns);
         if (!wants || s->tick * TICK_MS < OPENING_S * 1000) continue;
@@ -62,9 +62,9 @@ static void run_board(simulation *s, int64_t until_ns, jm_tracing level)
 
 static void tell_level(simulation *s, jm_tracing before, jm_tracing level, int64_t t_ns)
 {
-    if (level == JM_TRACING_ON) jm__duty_tell_burst(&s->duty, JM_DUTY_TRACED, t_ns);
+    if (level == JM_TRACING_ON) jm__duty_cycle_tell_burst(&s->duty_cycle, JM_DUTY_CYCLE_TRACED, t_ns);
     if (before != JM_TRACING_ON) return;
-    jm__duty_tell_burst(&s->duty, JM_DUTY_UNTRACED, t_ns);
+    jm__duty_cycle_tell_burst(&s->duty_cycle, JM_DUTY_CYCLE_UNTRACED, t_ns);
     bool counts = t_ns - s->zero_ns > OPENING_S * JM_NS_PER_S;
     s->burst_count += counts;
     s->sampled_bursts += counts && s->in_burst_s > 0;
@@ -81,7 +81,7 @@ static simulation *simulate(double step_s, bool ranks)
     s = (simulation){.zero_ns = 1000 * JM_NS_PER_S};
     if (ranks) join_ranks(&s.bursts, folder);
     jm__budget_init(&s.budget, 0.01, s.zero_ns);
-    jm__duty_init(&s.duty, JM_DUTY_DEFAULT_S, s.zero_ns);
+    jm__duty_cycle_init(&s.duty_cycle, JM_DUTY_CYCLE_DEFAULT_S, s.zero_ns);
     jm_tracing level = JM_TRACING_ON;
     for (int64_t t_ns = s.zero_ns; t_ns < s.zero_ns + LENGTH_S * JM_NS_PER_S;) {
         const jm__budget_step step = {.name = 1};
@@ -91,7 +91,7 @@ static simulation *simulate(double step_s, bool ranks)
         s.budget.lag_steps = ranks ? JM_BURSTS_AHEAD : 0;
         jm_tracing wanted = jm__budget_begin(&s.budget, &step, t_ns);
         if (jm__bursts_comes_soon(&s.bursts, soon_ns == 0 && s.budget.soon_ns != 0))
-            jm__duty_tell_burst(&s.duty, JM_DUTY_SOON, t_ns);
+            jm__duty_cycle_tell_burst(&s.duty_cycle, JM_DUTY_CYCLE_SOON, t_ns);
         level = jm__bursts_agree(&s.bursts, s.budget.steps, before, wanted);
         jm__budget_have(&s.budget, level);
         if (level != before) {
@@ -119,8 +119,9 @@ static void check(double step_s, bool ranks)
     int wanted = s->burst_count < 30 ? s->burst_count : 30;
     assert_true(s->sampled_bursts >= 0.85 * wanted);
     assert_true(s->traced_s >= 0.25 * s->sampled_bursts && s->traced_s >= 0.4 * s->sampled_s);
-    assert_true(s->sampled_s <= 2 * JM_DUTY_DEFAULT_S * LENGTH_S / 60);
-    assert_true(cpu_s <= JM_DUTY_DEFAULT_S / 60 * (LENGTH_S + 100) + 1e-9 * (double)JM_DUTY_CPU_START_NS);
+    assert_true(s->sampled_s <= 2 * JM_DUTY_CYCLE_DEFAULT_S * LENGTH_S / 60);
+    assert_true(cpu_s <=
+                JM_DUTY_CYCLE_DEFAULT_S / 60 * (LENGTH_S + 100) + 1e-9 * (double)JM_DUTY_CYCLE_CPU_START_NS);
 }
 
 static void test_what_is_sampled_lies_in_bursts_however_long_steps_are(void **state)

@@ -1,4 +1,4 @@
-/* Spans of a stretch of time out of a run that goes on: those that were asked for, and no others. */
+/* Spans of an interval of time out of a run that goes on: those that were asked for, and no others. */
 #include <joulemap/joulemap.h>
 
 #include <setjmp.h>

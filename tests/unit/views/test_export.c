@@ -476,9 +476,9 @@ static void test_a_trace_has_power_and_clock_of_the_boards_asked_for(void **stat
     free(text);
     json_decref(root);
 
-    jm__window asked = {1500000, 2500000};
+    jm__interval asked = {1500000, 2500000};
     fake_report.options = (jm_report_options){.board_id = 1, .from_ns = asked.from_ns, .to_ns = asked.to_ns};
-    fake_report.windows = (jm__windows){&asked, 1, 1};
+    fake_report.windows = (jm__intervals){&asked, 1, 1};
     root = trace(&dataset);
     text = told(root, "C");
     assert_string_equal(text, "power_ring 3 1000 410 W\ncycles 3 0 2e+06 1/s\nbusy 3 0 50 %\n"

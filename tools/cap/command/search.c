@@ -17,7 +17,7 @@ typedef struct cap_steps {
     const char *name;  /* of spans, ranges or marks; NULL: any */
 } cap_steps;
 
-/* Whole steps within a stretch, from the beginning of the first to that of the last. */
+/* Whole steps within an interval, from the beginning of the first to that of the last. */
 typedef struct cap_window {
     int64_t from_ns, to_ns;
     size_t steps;
@@ -50,7 +50,7 @@ typedef struct cap_live {
     bool stopped;     /* by us, with --stop */
 } cap_live;
 
-/* ---- Steps of a stretch: those of one process, and how far apart they begin. */
+/* ---- Steps of an interval: those of one process, and how far apart they begin. */
 
 /* Even steps that a clock could not tell apart are not known better than this. */
 static const double least_step_share = 1e-4;

@@ -35,7 +35,7 @@ typedef struct helper_guard {
 } helper_guard;
 
 typedef struct lease_server {
-    jm__wire link;        /* to the holder */
+    jm__transport link;   /* to the holder */
     int holder;           /* readable once the holder is gone; -1: this kernel cannot tell */
     double low_w, high_w; /* caps that whoever asks may set; -INFINITY, INFINITY: all that the board takes */
     const char *board;    /* the only one that may be taken, by index or UUID; NULL: any */
@@ -388,7 +388,7 @@ enum { WITHOUT_GUARD_MS = 500 };
 
 static bool say(lease_server *server, json_t *object)
 {
-    return jm__wire_send(&server->link, object, jm__now_ns() + SAY_NS) == JM_WIRE_LINE;
+    return jm__transport_send(&server->link, object, jm__now_ns() + SAY_NS) == JM_TRANSPORT_LINE;
 }
 
 /* ---- requests */
@@ -499,19 +499,20 @@ static bool hear(lease_server *server)
     jm_error err = {0};
     jm__request request;
     bool over = false;
-    jm__wire_is is = jm__wire_receive(&server->link, &object, 0);
-    if (is == JM_WIRE_LATE) return true;
-    if (is == JM_WIRE_CLOSED && server->detached && server->has_set) {
+    jm__transport_is is = jm__transport_receive(&server->link, &object, 0);
+    if (is == JM_TRANSPORT_LATE) return true;
+    if (is == JM_TRANSPORT_CLOSED && server->detached && server->has_set) {
         server->link.fd = -1; /* from now on it stands by itself */
         server->holder = -1;
         return true;
     }
-    if (is == JM_WIRE_CLOSED) {
+    if (is == JM_TRANSPORT_CLOSED) {
         leave(server, "its holder ended");
         return false;
     }
-    jm_status status = is == JM_WIRE_GARBAGE ? jm__fail(&err, JM_BAD_DATA, 0, NULL, "a line is no request")
-                                             : jm__request_read(&request, object, &err);
+    jm_status status = is == JM_TRANSPORT_GARBAGE
+                           ? jm__fail(&err, JM_BAD_DATA, 0, NULL, "a line is no request")
+                           : jm__request_read(&request, object, &err);
     json_decref(object);
     if (status != JM_OK) {
         (void)say(server, jm__answer_fault(&err));
@@ -584,7 +585,7 @@ static void talk(lease_server *server)
     json_t *object;
     jm_error err = {0};
     jm__request request;
-    if (jm__wire_receive(&server->link, &object, jm__now_ns() + FIRST_NS) != JM_WIRE_LINE) return;
+    if (jm__transport_receive(&server->link, &object, jm__now_ns() + FIRST_NS) != JM_TRANSPORT_LINE) return;
     jm_status status = jm__request_read(&request, object, &err);
     json_decref(object);
     if (status == JM_OK) status = jm__lease_folder_find(&server->folder, &err);

@@ -97,7 +97,7 @@ jm_status jm__lease_link_start(jm__lease_link *link, const char *sim, const char
     enum { WORDS = 32 };
     char path[PATH_MAX], line[PATH_MAX], *words[WORDS + 1];
     int ends[2];
-    *link = (jm__lease_link){.wire = {.fd = -1}};
+    *link = (jm__lease_link){.transport = {.fd = -1}};
     if (!words_of(line, sizeof line, words, WORDS, path, sizeof path)) {
         jm__fail(err, JM_NOT_FOUND, 0, NULL, "the program that sets power caps, %.300s, is not there", path);
         return jm__hint(err, JM_NOT_FOUND,
@@ -119,14 +119,14 @@ jm_status jm__lease_link_start(jm__lease_link *link, const char *sim, const char
     }
     if (!jm__kept_file_set(&link->file, ends[0]))
         return jm__fail(err, JM_IO, errno, "fstat", "a socket cannot be looked at: %s", strerror(errno));
-    link->wire.fd = ends[0];
+    link->transport.fd = ends[0];
     return JM_OK;
 }
 
 void jm__lease_link_close(jm__lease_link *link)
 {
     jm__kept_file_close(&link->file);
-    link->wire.fd = -1;
+    link->transport.fd = -1;
 }
 
 /* ---- ask */
@@ -138,15 +138,15 @@ jm_status jm__lease_link_ask(jm__lease_link *link, const jm__request *request, i
     *answer = NULL;
     if (!jm__kept_file_is_ours(&link->file))
         return jm__fail(err, JM_DEVICE_LOST, 0, NULL, "the program closed the descriptor of its lease");
-    jm__wire_is is = jm__wire_send(&link->wire, jm__request_json(request), until_ns);
-    if (is == JM_WIRE_GARBAGE) return jm__no_memory(err, "json_pack");
+    jm__transport_is is = jm__transport_send(&link->transport, jm__request_json(request), until_ns);
+    if (is == JM_TRANSPORT_GARBAGE) return jm__no_memory(err, "json_pack");
     /* Also where nothing can be said any more: it may have said why it left. */
-    is = jm__wire_receive(&link->wire, answer, until_ns);
-    if (is == JM_WIRE_LINE) return JM_OK;
-    if (is == JM_WIRE_LATE)
+    is = jm__transport_receive(&link->transport, answer, until_ns);
+    if (is == JM_TRANSPORT_LINE) return JM_OK;
+    if (is == JM_TRANSPORT_LATE)
         return jm__fail(err, JM_BUSY, 0, NULL, "the helper of the lease has not answered for %.3g s",
                         (double)longest_ns / (double)JM_NS_PER_S);
-    if (is == JM_WIRE_GARBAGE)
+    if (is == JM_TRANSPORT_GARBAGE)
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "the helper of the lease says what cannot be understood");
     return jm__fail(err, JM_DEVICE_LOST, 0, NULL, "the helper of the lease was killed");
 }

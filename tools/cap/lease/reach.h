@@ -10,7 +10,7 @@
 /* The holder's end of a conversation with a helper. */
 typedef struct jm__lease_link {
     jm__kept_file file;
-    jm__wire wire;
+    jm__transport transport;
 } jm__lease_link;
 
 /* How long a lease's holder waits for an answer, after the first; tests make it short. */

@@ -36,57 +36,58 @@ static bool may_come_later(int code)
     return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
 }
 
-static jm__wire_is send_all(int fd, const char *bytes, size_t count, int64_t until_ns)
+static jm__transport_is send_all(int fd, const char *bytes, size_t count, int64_t until_ns)
 {
     while (count > 0) {
         ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && !may_come_later(errno)) return JM_WIRE_CLOSED;
-        if (sent < 0 && !wait_for(fd, POLLOUT, until_ns)) return JM_WIRE_LATE;
+        if (sent < 0 && !may_come_later(errno)) return JM_TRANSPORT_CLOSED;
+        if (sent < 0 && !wait_for(fd, POLLOUT, until_ns)) return JM_TRANSPORT_LATE;
         if (sent < 0) continue;
         bytes += sent;
         count -= (size_t)sent;
     }
-    return JM_WIRE_LINE;
+    return JM_TRANSPORT_LINE;
 }
 
-jm__wire_is jm__wire_send(jm__wire *wire, json_t *object, int64_t until_ns)
+jm__transport_is jm__transport_send(jm__transport *transport, json_t *object, int64_t until_ns)
 {
-    char line[JM_WIRE_LINE_MAX];
+    char line[JM_TRANSPORT_LINE_MAX];
     size_t length = object == NULL ? 0 : json_dumpb(object, line, sizeof line - 1, JSON_COMPACT);
     json_decref(object);
-    if (length == 0 || length > sizeof line - 1) return JM_WIRE_GARBAGE;
+    if (length == 0 || length > sizeof line - 1) return JM_TRANSPORT_GARBAGE;
     line[length] = '\n';
-    return send_all(wire->fd, line, length + 1, until_ns);
+    return send_all(transport->fd, line, length + 1, until_ns);
 }
 
 /* A whole line out of what has come, if there is one. */
-static jm__wire_is take_line(jm__wire *wire, json_t **object)
+static jm__transport_is take_line(jm__transport *transport, json_t **object)
 {
-    const char *end = memchr(wire->bytes, '\n', wire->count);
-    if (end == NULL) return wire->count == sizeof wire->bytes ? JM_WIRE_GARBAGE : JM_WIRE_LATE;
-    size_t length = (size_t)(end - wire->bytes);
-    *object = json_loadb(wire->bytes, length, JSON_REJECT_DUPLICATES, NULL);
-    wire->count -= length + 1;
-    memmove(wire->bytes, end + 1, wire->count);
-    if (json_is_object(*object)) return JM_WIRE_LINE;
+    const char *end = memchr(transport->bytes, '\n', transport->count);
+    if (end == NULL)
+        return transport->count == sizeof transport->bytes ? JM_TRANSPORT_GARBAGE : JM_TRANSPORT_LATE;
+    size_t length = (size_t)(end - transport->bytes);
+    *object = json_loadb(transport->bytes, length, JSON_REJECT_DUPLICATES, NULL);
+    transport->count -= length + 1;
+    memmove(transport->bytes, end + 1, transport->count);
+    if (json_is_object(*object)) return JM_TRANSPORT_LINE;
     json_decref(*object);
     *object = NULL;
-    return JM_WIRE_GARBAGE;
+    return JM_TRANSPORT_GARBAGE;
 }
 
-jm__wire_is jm__wire_receive(jm__wire *wire, json_t **object, int64_t until_ns)
+jm__transport_is jm__transport_receive(jm__transport *transport, json_t **object, int64_t until_ns)
 {
     *object = NULL;
     for (;;) {
-        jm__wire_is is = take_line(wire, object);
-        if (is != JM_WIRE_LATE) return is;
-        ssize_t count =
-            recv(wire->fd, wire->bytes + wire->count, sizeof wire->bytes - wire->count, MSG_DONTWAIT);
-        if (count == 0 || (count < 0 && !may_come_later(errno))) return JM_WIRE_CLOSED;
+        jm__transport_is is = take_line(transport, object);
+        if (is != JM_TRANSPORT_LATE) return is;
+        ssize_t count = recv(transport->fd, transport->bytes + transport->count,
+                             sizeof transport->bytes - transport->count, MSG_DONTWAIT);
+        if (count == 0 || (count < 0 && !may_come_later(errno))) return JM_TRANSPORT_CLOSED;
         if (count > 0)
-            wire->count += (size_t)count;
-        else if (!wait_for(wire->fd, POLLIN, until_ns))
-            return JM_WIRE_LATE;
+            transport->count += (size_t)count;
+        else if (!wait_for(transport->fd, POLLIN, until_ns))
+            return JM_TRANSPORT_LATE;
     }
 }
 

@@ -1,7 +1,7 @@
 /* Lines of JSON over a stream socket: how a lease's holder, its helper and the daemon speak. One object a
- * line, at most JM_WIRE_LINE_MAX bytes with its end; whatever comes is bounded before it is parsed. */
-#ifndef JM_CAP_LEASE_WIRE_H
-#define JM_CAP_LEASE_WIRE_H
+ * line, at most JM_TRANSPORT_LINE_MAX bytes with its end; whatever comes is bounded before it is parsed. */
+#ifndef JM_CAP_LEASE_TRANSPORT_H
+#define JM_CAP_LEASE_TRANSPORT_H
 
 #include <jansson.h>
 #include <joulemap/lease.h>
@@ -9,27 +9,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JM_WIRE_LINE_MAX 4096
+#define JM_TRANSPORT_LINE_MAX 4096
 
-typedef struct jm__wire {
+typedef struct jm__transport {
     int fd; /* borrowed */
-    char bytes[JM_WIRE_LINE_MAX];
+    char bytes[JM_TRANSPORT_LINE_MAX];
     size_t count;
-} jm__wire;
+} jm__transport;
 
-typedef enum jm__wire_is {
-    JM_WIRE_LINE,    /* an object came, or has gone */
-    JM_WIRE_LATE,    /* not by then */
-    JM_WIRE_CLOSED,  /* the other end is gone */
-    JM_WIRE_GARBAGE, /* a line that is too long, or no object of JSON: nothing after it can be believed */
-} jm__wire_is;
+typedef enum jm__transport_is {
+    JM_TRANSPORT_LINE,    /* an object came, or has gone */
+    JM_TRANSPORT_LATE,    /* not by then */
+    JM_TRANSPORT_CLOSED,  /* the other end is gone */
+    JM_TRANSPORT_GARBAGE, /* a line that is too long, or no object of JSON: nothing after it can be believed
+                           */
+} jm__transport_is;
 
 /* Send one object, which is taken over; NULL (no memory to make it) is GARBAGE. By `until_ns`
  * (CLOCK_MONOTONIC). */
-jm__wire_is jm__wire_send(jm__wire *wire, json_t *object, int64_t until_ns);
+jm__transport_is jm__transport_send(jm__transport *transport, json_t *object, int64_t until_ns);
 
 /* The next object, the caller's from now on. 0 as `until_ns`: what is there. */
-jm__wire_is jm__wire_receive(jm__wire *wire, json_t **object, int64_t until_ns);
+jm__transport_is jm__transport_receive(jm__transport *transport, json_t **object, int64_t until_ns);
 
 /* What is said over the wire, as structs: requests of a holder, answers of a helper.
  *

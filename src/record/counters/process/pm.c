@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool jm__pm_fail(jm__pm_fault *fault, const char *cure, const char *format, ...)
+bool jm__pm_fail(jm__pm_error *fault, const char *cure, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -60,7 +60,7 @@ static bool ask_version(jm__pm_library *library, void *handle)
 static const char cure[] =
     "pip install nvidia-cuda-cupti, of CUDA 12.6 or newer, or name it in JOULEMAP_CUPTI";
 
-static bool load(jm__pm_library *library, const char *path, jm__pm_fault *fault)
+static bool load(jm__pm_library *library, const char *path, jm__pm_error *fault)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const char *lacks = NULL;
@@ -80,9 +80,9 @@ static int newer_first(const void *left, const void *right)
     return (a->version < b->version) - (a->version > b->version);
 }
 
-bool jm__pm_libraries_load(jm__pm_libraries *all, char *const *paths, size_t count, jm__pm_fault *fault)
+bool jm__pm_libraries_load(jm__pm_libraries *all, char *const *paths, size_t count, jm__pm_error *fault)
 {
-    *fault = (jm__pm_fault){0};
+    *fault = (jm__pm_error){0};
     all->count = 0;
     for (size_t i = 0; i < count && all->count < JM_CUPTI_CANDIDATES_MAX; i++)
         all->count += load(&all->items[all->count], paths[i], fault);
@@ -102,7 +102,7 @@ typedef struct cuda_calls {
 
 static const char no_driver[] = "install the NVIDIA driver";
 
-static bool load_cuda(cuda_calls *calls, jm__pm_fault *fault)
+static bool load_cuda(cuda_calls *calls, jm__pm_error *fault)
 {
     const char *given = getenv("JOULEMAP_CUDA");
     const char *path = given != NULL && given[0] != '\0' ? given : "libcuda.so.1";
@@ -138,7 +138,7 @@ static bool read_uuid(unsigned char uuid[16], const char *text)
     return digits == 32;
 }
 
-bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_fault *fault)
+bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_error *fault)
 {
     cuda_calls cuda;
     unsigned char wanted[16], own[16];
@@ -170,7 +170,7 @@ bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_fault *fault)
 /* Fill `params` and make the call. */
 #define CALL(pm, symbol, params) ((pm)->library->symbol(params))
 
-static bool fail(const jm__pm *pm, jm__pm_fault *fault, int result, const char *call)
+static bool fail(const jm__pm *pm, jm__pm_error *fault, int result, const char *call)
 {
     const char *text = NULL;
     fault->settled = true;
@@ -197,7 +197,7 @@ static bool fail(const jm__pm *pm, jm__pm_fault *fault, int result, const char *
         if (result_ != JM_CUPTI_SUCCESS) return fail(pm, fault, result_, #symbol);                           \
     } while (0)
 
-static bool no_memory(jm__pm_fault *fault)
+static bool no_memory(jm__pm_error *fault)
 {
     return jm__pm_fail(fault, "", "no memory for the sampler of counters");
 }
@@ -215,7 +215,7 @@ static void host_free(jm__pm *pm)
 }
 
 /* A configuration of these counters, in pm->host and pm->config. */
-static bool configure(jm__pm *pm, const char *const *names, size_t count, jm__pm_fault *fault)
+static bool configure(jm__pm *pm, const char *const *names, size_t count, jm__pm_error *fault)
 {
     host_free(pm);
     jm__pm_host_initialize host =
@@ -242,7 +242,7 @@ static bool configure(jm__pm *pm, const char *const *names, size_t count, jm__pm
 typedef struct fitting {
     jm__pm *pm;
     size_t configured;  /* how many counters pm->config has now, if it is one that fits; else 0 */
-    jm__pm_fault fault; /* of the last that did not fit */
+    jm__pm_error fault; /* of the last that did not fit */
 } fitting;
 
 static bool fits(void *context, const char *const *names, size_t count)
@@ -269,7 +269,7 @@ static size_t choose_from(jm__pm *pm, const char *list, const char *chip, fittin
     return jm__chip_choose(&pm->chip, fits, f);
 }
 
-static bool choose(jm__pm *pm, const char *chip, jm__pm_fault *fault)
+static bool choose(jm__pm *pm, const char *chip, jm__pm_error *fault)
 {
     fitting f = {.pm = pm};
     const char *names[JM_COUNTER_METRICS_MAX];
@@ -287,7 +287,7 @@ static bool choose(jm__pm *pm, const char *chip, jm__pm_fault *fault)
     return configure(pm, names, count, fault);
 }
 
-static bool ask_availability(jm__pm *pm, jm__pm_fault *fault)
+static bool ask_availability(jm__pm *pm, jm__pm_error *fault)
 {
     jm__pm_availability ask = JM_PM_INIT(jm__pm_availability, image, .device = pm->device);
     TRY(pm, cuptiPmSamplingGetCounterAvailability, &ask, fault);
@@ -297,7 +297,7 @@ static bool ask_availability(jm__pm *pm, jm__pm_fault *fault)
     return true;
 }
 
-bool jm__pm_open(jm__pm *pm, const jm__pm_library *library, size_t device, jm__pm_fault *fault)
+bool jm__pm_open(jm__pm *pm, const jm__pm_library *library, size_t device, jm__pm_error *fault)
 {
     *pm = (jm__pm){.library = library, .device = device};
     jm__pm_initialize initialize = JM_PM_INIT(jm__pm_initialize, reserved, .reserved = NULL);
@@ -332,7 +332,7 @@ static int set_config(jm__pm *pm)
     return result;
 }
 
-static bool enable(jm__pm *pm, jm__pm_fault *fault)
+static bool enable(jm__pm *pm, jm__pm_error *fault)
 {
     jm__pm_enable_params taken = JM_PM_INIT(jm__pm_enable_params, object, .device = pm->device);
     if (pm->object != NULL) return true;
@@ -359,7 +359,7 @@ void jm__pm_disable(jm__pm *pm)
     pm->object = NULL;
 }
 
-bool jm__pm_start(jm__pm *pm, jm__pm_fault *fault)
+bool jm__pm_start(jm__pm *pm, jm__pm_error *fault)
 {
     if (!enable(pm, fault)) return false;
     jm__pm_do start = JM_PM_INIT(jm__pm_do, object, .object = pm->object);
@@ -367,7 +367,7 @@ bool jm__pm_start(jm__pm *pm, jm__pm_fault *fault)
     return true;
 }
 
-bool jm__pm_stop(jm__pm *pm, jm__pm_fault *fault)
+bool jm__pm_stop(jm__pm *pm, jm__pm_error *fault)
 {
     jm__pm_do stop = JM_PM_INIT(jm__pm_do, object, .object = pm->object);
     TRY(pm, cuptiPmSamplingStop, &stop, fault);
@@ -379,7 +379,7 @@ uint8_t *jm__pm_image_make(const jm__pm *pm)
     return malloc(pm->image_size > 0 ? pm->image_size : 1);
 }
 
-bool jm__pm_decode(jm__pm *pm, jm__pm_image *image, jm__pm_fault *fault)
+bool jm__pm_decode(jm__pm *pm, jm__pm_image *image, jm__pm_error *fault)
 {
     jm__pm_data_initialize clear = JM_PM_INIT(jm__pm_data_initialize, data, .object = pm->object,
                                               .data_size = pm->image_size, .data = image->data);

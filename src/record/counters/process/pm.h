@@ -11,14 +11,14 @@
 #include <stddef.h>
 
 /* Why counters cannot be sampled, in words: half a sentence, and the cure. */
-typedef struct jm__pm_fault {
+typedef struct jm__pm_error {
     char text[200]; /* "" while nothing is wrong */
     char cure[160]; /* "" if there is none */
     bool settled;   /* another libcupti would say the same */
-} jm__pm_fault;
+} jm__pm_error;
 
 /* False, so that it can be returned. */
-bool jm__pm_fail(jm__pm_fault *fault, const char *cure, const char *format, ...)
+bool jm__pm_fail(jm__pm_error *fault, const char *cure, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The libcuptis that can sample hardware counters, newest first. */
@@ -39,11 +39,11 @@ typedef struct jm__pm_libraries {
 
 /* Those of these paths that will do; more than JM_CUPTI_CANDIDATES_MAX are left out. Loaded for ever. False
  * with a fault if none will. */
-bool jm__pm_libraries_load(jm__pm_libraries *all, char *const *paths, size_t count, jm__pm_fault *fault);
+bool jm__pm_libraries_load(jm__pm_libraries *all, char *const *paths, size_t count, jm__pm_error *fault);
 
 /* Start CUDA (JOULEMAP_CUDA, else libcuda.so.1), without a context, and find the board of this UUID
  * ("GPU-0123..."). */
-bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_fault *fault);
+bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_error *fault);
 
 /* Samples that one image holds. Whatever evaluating one of them costs may go with the size of its image: 256
  * are a quarter of a second. */
@@ -72,12 +72,12 @@ typedef struct jm__pm_image {
 } jm__pm_image;
 
 /* Choose the counters; the board does nothing yet, and is free for other tools. */
-bool jm__pm_open(jm__pm *pm, const jm__pm_library *library, size_t device, jm__pm_fault *fault);
+bool jm__pm_open(jm__pm *pm, const jm__pm_library *library, size_t device, jm__pm_error *fault);
 
 /* Take the board's counters, from when on no other tool gets them, and start; the board stays taken after a
  * stop, and after a start that failed. */
-bool jm__pm_start(jm__pm *pm, jm__pm_fault *fault);
-bool jm__pm_stop(jm__pm *pm, jm__pm_fault *fault);
+bool jm__pm_start(jm__pm *pm, jm__pm_error *fault);
+bool jm__pm_stop(jm__pm *pm, jm__pm_error *fault);
 
 /* Give them back. */
 void jm__pm_disable(jm__pm *pm);
@@ -86,7 +86,7 @@ void jm__pm_disable(jm__pm *pm);
 uint8_t *jm__pm_image_make(const jm__pm *pm);
 
 /* Empty the hardware's buffer into an image. */
-bool jm__pm_decode(jm__pm *pm, jm__pm_image *image, jm__pm_fault *fault);
+bool jm__pm_decode(jm__pm *pm, jm__pm_image *image, jm__pm_error *fault);
 
 /* One sample of it, in CLOCK_MONOTONIC. False if its times make no sense, or CUPTI has no values. */
 bool jm__pm_sample(const jm__pm *pm, const jm__pm_image *image, size_t index, jm__counter_sample *sample);

@@ -87,7 +87,7 @@ static bool say(const server *s, jm__frame_kind kind, const void *bytes, size_t 
     return jm__frame_send(s->link, kind, bytes, size, NULL, 0);
 }
 
-static void say_fault(const server *s, const jm__pm_fault *fault)
+static void say_fault(const server *s, const jm__pm_error *fault)
 {
     (void)jm__frame_send(s->link, JM_FRAME_FAULT, fault->text, strlen(fault->text) + 1, fault->cure,
                          strlen(fault->cure) + 1);
@@ -153,10 +153,10 @@ static bool evaluate_one(server *s)
 /* A full buffer takes no more: begin anew. A sampler whose buffer was full stops and starts, but may then
  * give no samples, and not start a second time (H100, driver 580: CUPTI_ERROR_UNKNOWN), so another is made.
  */
-static bool restart(server *s, jm__pm_fault *fault)
+static bool restart(server *s, jm__pm_error *fault)
 {
     const int64_t once = 1;
-    jm__pm_fault ignored = {0};
+    jm__pm_error ignored = {0};
     while (s->images.count > 0) /* they are of the old one */
         if (!evaluate_one(s)) return false;
     if (!say(s, JM_FRAME_LOST, &once, sizeof once)) return false;
@@ -164,7 +164,7 @@ static bool restart(server *s, jm__pm_fault *fault)
     (void)jm__pm_stop(&s->pm, &ignored);
     for (int attempt = 1;; attempt++) {
         jm__pm_disable(&s->pm);
-        *fault = (jm__pm_fault){0};
+        *fault = (jm__pm_error){0};
         if (jm__pm_start(&s->pm, fault)) return true;
         if (attempt == RESTARTS || fault->settled) return false;
         jm__sleep_ns(RESTART_NS);
@@ -172,7 +172,7 @@ static bool restart(server *s, jm__pm_fault *fault)
 }
 
 /* All that the hardware holds, as far as there are free images. */
-static bool decode(server *s, jm__pm_fault *fault)
+static bool decode(server *s, jm__pm_error *fault)
 {
     bool overflow = false;
     jm__pm_image *image;
@@ -191,15 +191,15 @@ static bool decode(server *s, jm__pm_fault *fault)
 /* ---- commands */
 
 /* Who has sampled may find that another tool took the board's counters meanwhile, and gives them back. */
-static bool go_without(server *s, jm__pm_fault *fault)
+static bool go_without(server *s, jm__pm_error *fault)
 {
     if (!s->has_sampled || ++s->refusals > REFUSALS) return false;
     jm__pm_disable(&s->pm);
-    *fault = (jm__pm_fault){0};
+    *fault = (jm__pm_error){0};
     return say(s, JM_FRAME_STOPPED, NULL, 0);
 }
 
-static bool start(server *s, jm__pm_fault *fault)
+static bool start(server *s, jm__pm_error *fault)
 {
     if (s->sampling || s->stopping) return jm__pm_fail(fault, "", "it was told to start twice");
     if (!jm__pm_start(&s->pm, fault)) return go_without(s, fault);
@@ -209,7 +209,7 @@ static bool start(server *s, jm__pm_fault *fault)
     return say(s, JM_FRAME_STARTED, NULL, 0);
 }
 
-static bool stop(server *s, jm__pm_fault *fault)
+static bool stop(server *s, jm__pm_error *fault)
 {
     if (!s->sampling) return true;
     s->sampling = false;
@@ -221,7 +221,7 @@ static bool stop(server *s, jm__pm_fault *fault)
 typedef enum next { GO_ON, LEAVE } next;
 
 /* Commands that are there, or come within `timeout_ms` (-1: for ever). */
-static next obey(server *s, int timeout_ms, jm__pm_fault *fault)
+static next obey(server *s, int timeout_ms, jm__pm_error *fault)
 {
     /* Of the link's other end a forked child of the program has a copy: it may stay open. */
     struct pollfd ready[] = {{.fd = s->link, .events = POLLIN}, {.fd = s->recorder, .events = POLLIN}};
@@ -245,7 +245,7 @@ static int wait_ms(const server *s)
     return left_ns > 0 ? (int)(left_ns / JM_NS_PER_MS) + 1 : 0;
 }
 
-static void serve(server *s, jm__pm_fault *fault)
+static void serve(server *s, jm__pm_error *fault)
 {
     bool well = say_hello(s);
     while (well && obey(s, wait_ms(s), fault) == GO_ON) {
@@ -262,7 +262,7 @@ static void serve(server *s, jm__pm_fault *fault)
         jm__pm_disable(&s->pm);
         well = say(s, JM_FRAME_STOPPED, NULL, 0);
     }
-    if (s->sampling) (void)jm__pm_stop(&s->pm, &(jm__pm_fault){0});
+    if (s->sampling) (void)jm__pm_stop(&s->pm, &(jm__pm_error){0});
 }
 
 /* ---- start and end */
@@ -287,14 +287,14 @@ static void give_way(void)
 }
 
 /* The newest libcupti that will do on this board. */
-static bool open_board(server *s, const char *uuid, char *const *paths, size_t count, jm__pm_fault *fault)
+static bool open_board(server *s, const char *uuid, char *const *paths, size_t count, jm__pm_error *fault)
 {
     static jm__pm_libraries all;
     size_t device;
     if (!jm__pm_find_device(&device, uuid, fault)) return false;
     if (!jm__pm_libraries_load(&all, paths, count, fault)) return false;
     for (size_t i = 0; i < all.count; i++) {
-        jm__pm_fault another = {0};
+        jm__pm_error another = {0};
         if (jm__pm_open(&s->pm, &all.items[i], device, &another)) return true;
         if (i == 0 || another.settled) *fault = another; /* of those that could be otherwise the newest's */
         if (another.settled) break;
@@ -303,7 +303,7 @@ static bool open_board(server *s, const char *uuid, char *const *paths, size_t c
 }
 
 /* `try`: take the board's counters for a moment, and give them back. */
-static bool try_board(server *s, jm__pm_fault *fault)
+static bool try_board(server *s, jm__pm_error *fault)
 {
     bool works = jm__pm_start(&s->pm, fault) && jm__pm_stop(&s->pm, fault);
     jm__pm_disable(&s->pm);
@@ -313,7 +313,7 @@ static bool try_board(server *s, jm__pm_fault *fault)
 int jm_counters_serve(int argc, char **argv)
 {
     static server s; /* half a megabyte */
-    jm__pm_fault fault = {0};
+    jm__pm_error fault = {0};
     bool serving = argc > 3 && strcmp(argv[1], "serve") == 0;
     if (argc < 4 || (!serving && strcmp(argv[1], "try") != 0)) return jm_status_exit_code(JM_USAGE);
     s.link = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -1,6 +1,6 @@
 /* From a recording to what can be learnt from: which kernels ran when in the phase, what a sampler of
  * counters draws, readings and rates. */
-#include "calibrate/lesson.h"
+#include "calibrate/training_set.h"
 
 #include "attribute/input/ring_grid.h"
 #include "attribute/input/span_index.h"
@@ -46,7 +46,8 @@ static size_t family_length(const char *name)
     return name[slash] != '\0' ? slash : strcspn(name, "_");
 }
 
-static jm_status find_kernel(jm__lesson *l, const char *name, const char *data, size_t *kernel, jm_error *err)
+static jm_status find_kernel(jm__training_set *l, const char *name, const char *data, size_t *kernel,
+                             jm_error *err)
 {
     jm__taught taught = {.name = clean_copy(name, strlen(name)), .data = data};
     taught.family = taught.name != NULL ? clean_copy(taught.name, family_length(taught.name)) : NULL;
@@ -69,22 +70,22 @@ static jm_status find_kernel(jm__lesson *l, const char *name, const char *data, 
     return jm__no_memory(err, "jm_model_learn");
 }
 
-jm_status jm__suite_phase(jm__lesson *l, const char *phase, jm_error *err)
+jm_status jm__suite_phase(jm__training_set *l, const char *phase, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), phase) != 0) continue;
-        if (!jm__windows_add(&l->phase, span->start_ns, jm__span_end_ns(d, span)))
+        if (!jm__intervals_add(&l->phase, span->start_ns, jm__span_end_ns(d, span)))
             return jm__no_memory(err, "jm_model_learn");
     }
-    jm__windows_normalise(&l->phase);
+    jm__intervals_normalise(&l->phase);
     if (l->phase.count > 0) return JM_OK;
     return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\" in this recording", phase);
 }
 
 /* Of a suite of one family nothing would be left to learn from without it: each kernel is one of its own. */
-static jm_status part_family(jm__lesson *l, jm_error *err)
+static jm_status part_family(jm__training_set *l, jm_error *err)
 {
     for (size_t k = 1; k < l->kernels.count; k++)
         if (strcmp(l->kernels.items[k].family, l->kernels.items[0].family) != 0) return JM_OK;
@@ -97,13 +98,13 @@ static jm_status part_family(jm__lesson *l, jm_error *err)
     return JM_OK;
 }
 
-jm_status jm__suite_bursts(jm__lesson *l, const char *phase, jm_error *err)
+jm_status jm__suite_bursts(jm__training_set *l, const char *phase, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind != JM_SPAN_WINDOW || span->end_ns <= span->start_ns ||
-            !jm__windows_hold(&l->phase, span->start_ns))
+            !jm__intervals_hold(&l->phase, span->start_ns))
             continue;
         if (l->bursts.count > 0 && span->start_ns < l->bursts.items[l->bursts.count - 1].end_ns)
             continue; /* one inside another: the outer one is the burst */
@@ -119,7 +120,7 @@ jm_status jm__suite_bursts(jm__lesson *l, const char *phase, jm_error *err)
 
 /* ---- what a sampler draws: means of readings before and after each time that one went at rest */
 
-bool jm__lesson_has_kernel(const jm__lesson *l, const jm__kernel_run *kernel)
+bool jm__training_set_has_kernel(const jm__training_set *l, const jm__kernel_run *kernel)
 {
     const jm__dataset *d = l->dataset;
     if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return false;
@@ -142,7 +143,7 @@ typedef struct going {
 } going;
 
 typedef struct finding {
-    const jm__lesson *lesson;
+    const jm__training_set *training_set;
     JM_VEC(going) goings;
     bool traced;
 } finding;
@@ -153,7 +154,7 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     going *goings = f->goings.items;
     size_t at;
     (void)err;
-    if (!jm__lesson_has_kernel(f->lesson, kernel)) return JM_OK;
+    if (!jm__training_set_has_kernel(f->training_set, kernel)) return JM_OK;
     f->traced = true;
     jm__search(at, f->goings.count, goings[at].t_ns <= kernel->start_ns - AROUND_NS);
     for (; at < f->goings.count && goings[at].t_ns < kernel->end_ns + AROUND_NS; at++)
@@ -163,19 +164,19 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
 
 static bool find_goings(finding *f)
 {
-    const jm__dataset *d = f->lesson->dataset;
+    const jm__dataset *d = f->training_set->dataset;
     bool fine = true;
     for (size_t i = 0; fine && i < d->event_count; i++) {
         const jm__event *event = &d->events[i];
         bool goes = event->kind == JM_EVENT_SAMPLING && event->value == 0;
-        if (goes && event->board_id == f->lesson->board->id)
+        if (goes && event->board_id == f->training_set->board->id)
             fine = jm__vec_push(&f->goings, ((going){event->t_ns, true}));
     }
     return fine;
 }
 
 /* NAN: too few readings. */
-static double mean_w(const jm__lesson *l, int64_t from_ns, int64_t to_ns)
+static double mean_w(const jm__training_set *l, int64_t from_ns, int64_t to_ns)
 {
     const jm_reading *readings = l->recorded;
     double sum_w = 0;
@@ -194,8 +195,8 @@ static void add_up(const finding *f, double *power_w, double *u_w)
     double sum = 0, square = 0, count = 0;
     for (size_t i = 0; i < f->goings.count; i++) {
         int64_t t_ns = f->goings.items[i].t_ns;
-        double step = mean_w(f->lesson, t_ns - AROUND_NS, t_ns - NEAR_NS) -
-                      mean_w(f->lesson, t_ns + NEAR_NS, t_ns + AROUND_NS);
+        double step = mean_w(f->training_set, t_ns - AROUND_NS, t_ns - NEAR_NS) -
+                      mean_w(f->training_set, t_ns + NEAR_NS, t_ns + AROUND_NS);
         if (!f->goings.items[i].at_rest || isnan(step)) continue;
         sum += step;
         square += step * step;
@@ -206,10 +207,10 @@ static void add_up(const finding *f, double *power_w, double *u_w)
     *u_w = hypot(cooling_u_w, sqrt(fmax(0, square / count - pow(sum / count, 2)) / count));
 }
 
-jm_status jm__sampler_step_find(double *power_w, double *u_w, const jm__lesson *l, jm_error *err)
+jm_status jm__sampler_step_find(double *power_w, double *u_w, const jm__training_set *l, jm_error *err)
 {
     const jm__kernel_source *kernels = &l->dataset->kernels;
-    finding f = {.lesson = l};
+    finding f = {.training_set = l};
     *power_w = *u_w = NAN;
     jm_status status = find_goings(&f) ? JM_OK : jm__no_memory(err, "jm_model_learn");
     if (status == JM_OK && f.goings.count > 0 && kernels->each != NULL)
@@ -225,7 +226,7 @@ jm_status jm__sampler_step_find(double *power_w, double *u_w, const jm__lesson *
 static const double least_change = 0.02;
 
 /* The board that was asked for, else the only one with counters. */
-static jm_status find_board(jm__lesson *l, int64_t board_id, jm_error *err)
+static jm_status find_board(jm__training_set *l, int64_t board_id, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
     if (board_id < 0 || (size_t)board_id > d->board_count)
@@ -244,7 +245,7 @@ static jm_status find_board(jm__lesson *l, int64_t board_id, jm_error *err)
     return jm__hint(err, status, "record with --counters, or add them with joulemap import --onto");
 }
 
-static jm_status find_sensor(jm__lesson *l, jm_error *err)
+static jm_status find_sensor(jm__training_set *l, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
     for (size_t i = 0; i < d->sensor_count; i++) {
@@ -258,7 +259,7 @@ static jm_status find_sensor(jm__lesson *l, jm_error *err)
     return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no power sensor of %s was recorded", l->board->name);
 }
 
-static jm_status take_readings(jm__lesson *l, jm_error *err)
+static jm_status take_readings(jm__training_set *l, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
     l->recorded = calloc(d->reading_count + 1, sizeof *l->recorded);
@@ -275,7 +276,7 @@ static jm_status take_readings(jm__lesson *l, jm_error *err)
     jm__sampler_draw_free(&sampler);
     if (status != JM_OK) return status;
     for (size_t i = 0; i < l->recorded_count; i++)
-        if (jm__windows_hold(&l->phase, l->recorded[i].t_ns))
+        if (jm__intervals_hold(&l->phase, l->recorded[i].t_ns))
             l->readings[l->reading_count++] = l->recorded[i];
     return JM_OK;
 }
@@ -287,7 +288,7 @@ static const double slots_quantile = 0.75;
 
 /* Of each metric, over the windows of the phase. */
 typedef struct moments {
-    jm__lesson *lesson;
+    jm__training_set *training_set;
     double *sum, *square;
     size_t windows;
 } moments;
@@ -295,9 +296,9 @@ typedef struct moments {
 static jm_status take_moments(void *taker, const jm__rate_window *window, jm_error *err)
 {
     moments *m = taker;
-    jm__lesson *l = m->lesson;
+    jm__training_set *l = m->training_set;
     (void)err;
-    if (!jm__windows_hold(&l->phase, window->start_ns)) return JM_OK;
+    if (!jm__intervals_hold(&l->phase, window->start_ns)) return JM_OK;
     m->windows++;
     if (!(window->clock_mhz <= l->clock_mhz)) l->clock_mhz = window->clock_mhz;
     for (size_t i = 0; i < l->count; i++) {
@@ -308,9 +309,9 @@ static jm_status take_moments(void *taker, const jm__rate_window *window, jm_err
     return JM_OK;
 }
 
-static jm_status find_references(jm__lesson *l, jm_error *err)
+static jm_status find_references(jm__training_set *l, jm_error *err)
 {
-    moments m = {.lesson = l};
+    moments m = {.training_set = l};
     const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, NAN, 0, 0};
     l->reference = calloc(l->count + 1, sizeof *l->reference);
     l->is_feature = calloc(l->count + 1, sizeof *l->is_feature);
@@ -335,7 +336,7 @@ static jm_status find_references(jm__lesson *l, jm_error *err)
 }
 
 /* Only metrics that change, in their order. */
-static void drop_clocks(jm__lesson *l)
+static void drop_clocks(jm__training_set *l)
 {
     size_t kept = 0;
     for (size_t i = 0; i < l->count; i++) {
@@ -350,11 +351,11 @@ static void drop_clocks(jm__lesson *l)
 }
 
 typedef struct filling {
-    jm__lesson *lesson;
+    jm__training_set *training_set;
     size_t burst; /* the first that ends after the window begins */
 } filling;
 
-static bool add_rates(jm__lesson *l, const jm__rate_window *window)
+static bool add_rates(jm__training_set *l, const jm__rate_window *window)
 {
     jm__pieces *p = &l->rates;
     uint32_t constant = (uint32_t)l->count;
@@ -369,7 +370,7 @@ static bool add_rates(jm__lesson *l, const jm__rate_window *window)
 /* A window within a burst tells what its kernel alone does. */
 static jm_status teach(filling *f, const jm__rate_window *window, jm_error *err)
 {
-    jm__lesson *l = f->lesson;
+    jm__training_set *l = f->training_set;
     while (f->burst < l->bursts.count && l->bursts.items[f->burst].end_ns <= window->start_ns)
         f->burst++;
     if (f->burst == l->bursts.count) return JM_OK;
@@ -388,17 +389,17 @@ static jm_status teach(filling *f, const jm__rate_window *window, jm_error *err)
 static jm_status take_rates(void *taker, const jm__rate_window *window, jm_error *err)
 {
     filling *f = taker;
-    const jm__lesson *l = f->lesson;
+    const jm__training_set *l = f->training_set;
     bool near = window->start_ns >= l->rates.end_ns &&
                 window->start_ns <= l->phase.items[l->phase.count - 1].to_ns + JM_NS_PER_S;
     if (!near) return JM_OK; /* nothing that the sensor remembers in the phase */
-    if (!add_rates(f->lesson, window)) return jm__no_memory(err, "jm_model_learn");
+    if (!add_rates(f->training_set, window)) return jm__no_memory(err, "jm_model_learn");
     return teach(f, window, err);
 }
 
-static jm_status fill_rates(jm__lesson *l, double clock_exponent, jm_error *err)
+static jm_status fill_rates(jm__training_set *l, double clock_exponent, jm_error *err)
 {
-    filling f = {.lesson = l};
+    filling f = {.training_set = l};
     const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, l->clock_mhz, clock_exponent,
                                     l->slots};
     jm__pieces_begin(&l->rates, l->phase.items[0].from_ns - JM_NS_PER_S, SIZE_MAX);
@@ -412,7 +413,7 @@ static jm_status fill_rates(jm__lesson *l, double clock_exponent, jm_error *err)
     return jm__pieces_end(&l->rates) ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
-static jm_status fill_work(jm__lesson *l, jm_error *err)
+static jm_status fill_work(jm__training_set *l, jm_error *err)
 {
     bool fine = true;
     jm__pieces_begin(&l->work, l->phase.items[0].from_ns - JM_NS_PER_S, SIZE_MAX);
@@ -427,10 +428,10 @@ static jm_status fill_work(jm__lesson *l, jm_error *err)
     return fine && jm__pieces_end(&l->work) ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
-jm_status jm__lesson_begin(jm__lesson *l, const jm__dataset *dataset, const char *phase, int64_t board_id,
-                           double clock_exponent, jm_error *err)
+jm_status jm__training_set_begin(jm__training_set *l, const jm__dataset *dataset, const char *phase,
+                                 int64_t board_id, double clock_exponent, jm_error *err)
 {
-    *l = (jm__lesson){.dataset = dataset, .rates = {.file = -1}, .work = {.file = -1}};
+    *l = (jm__training_set){.dataset = dataset, .rates = {.file = -1}, .work = {.file = -1}};
     JM_TRY(jm__suite_phase(l, phase, err));
     JM_TRY(find_board(l, board_id, err));
     JM_TRY(find_sensor(l, err));
@@ -447,7 +448,7 @@ jm_status jm__lesson_begin(jm__lesson *l, const jm__dataset *dataset, const char
     return fill_work(l, err);
 }
 
-void jm__lesson_free(jm__lesson *l)
+void jm__training_set_free(jm__training_set *l)
 {
     for (size_t i = 0; i < l->kernels.count; i++) {
         free(l->kernels.items[i].name);
@@ -465,5 +466,5 @@ void jm__lesson_free(jm__lesson *l)
     free(l->column_of);
     jm__pieces_free(&l->rates);
     jm__pieces_free(&l->work);
-    *l = (jm__lesson){.rates = {.file = -1}, .work = {.file = -1}};
+    *l = (jm__training_set){.rates = {.file = -1}, .work = {.file = -1}};
 }

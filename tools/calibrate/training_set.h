@@ -1,6 +1,6 @@
 /* What a model is learnt from: a phase of a recording, its readings, its counters, and what ran when. */
-#ifndef JM_CALIBRATE_LESSON_H
-#define JM_CALIBRATE_LESSON_H
+#ifndef JM_CALIBRATE_TRAINING_SET_H
+#define JM_CALIBRATE_TRAINING_SET_H
 
 #include "attribute/input/window.h"
 #include "attribute/prior/rate_windows.h"
@@ -22,11 +22,11 @@ typedef struct jm__burst {
     size_t kernel;
 } jm__burst;
 
-typedef struct jm__lesson {
+typedef struct jm__training_set {
     const jm__dataset *dataset;
     const jm_board *board;
     const jm_sensor *sensor;
-    jm__windows phase;
+    jm__intervals phase;
     char **metrics; /* [count] */
     size_t count;
     double *reference; /* [count]: the highest rate of each */
@@ -43,25 +43,25 @@ typedef struct jm__lesson {
     jm__pieces rates;    /* code: a metric; the last: the constant, 0 where there are no counters */
     jm__pieces work;     /* code: 0 for none, then the kernels */
     uint32_t *column_of; /* of both */
-} jm__lesson;
+} jm__training_set;
 
-/* It ran on the lesson's board. */
-bool jm__lesson_has_kernel(const jm__lesson *lesson, const jm__kernel_run *kernel);
+/* It ran on the training set's board. */
+bool jm__training_set_has_kernel(const jm__training_set *training_set, const jm__kernel_run *kernel);
 
 /* The windows of the phase. NOT_FOUND: there is no such phase. */
-jm_status jm__suite_phase(jm__lesson *lesson, const char *phase, jm_error *err);
+jm_status jm__suite_phase(jm__training_set *training_set, const char *phase, jm_error *err);
 
 /* Its bursts, and the kernels that they are of. NOT_FOUND: it has none. */
-jm_status jm__suite_bursts(jm__lesson *lesson, const char *phase, jm_error *err);
+jm_status jm__suite_bursts(jm__training_set *training_set, const char *phase, jm_error *err);
 
 /* What a sampler of counters makes the board draw: the step of its power at rest, when the sampler goes.
  * From l->recorded, with nothing taken off. NAN: no sampler went while the board was at rest for long enough,
  * or no kernel was traced, so that nobody knows. */
-jm_status jm__sampler_step_find(double *power_w, double *u_w, const jm__lesson *l, jm_error *err);
+jm_status jm__sampler_step_find(double *power_w, double *u_w, const jm__training_set *l, jm_error *err);
 
 /* All of these. NOT_FOUND: no such phase, counters, sensor, bursts. */
-jm_status jm__lesson_begin(jm__lesson *lesson, const jm__dataset *dataset, const char *phase,
-                           int64_t board_id, double clock_exponent, jm_error *err);
-void jm__lesson_free(jm__lesson *lesson);
+jm_status jm__training_set_begin(jm__training_set *training_set, const jm__dataset *dataset,
+                                 const char *phase, int64_t board_id, double clock_exponent, jm_error *err);
+void jm__training_set_free(jm__training_set *training_set);
 
 #endif

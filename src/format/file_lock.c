@@ -1,6 +1,6 @@
 /* The file of a new recording: made, or refused with words; and who writes one just now: its recorder, if
  * that still lives and has set no end mark. */
-#include "format/claim.h"
+#include "format/file_lock.h"
 
 #include "base/no_fork.h"
 #include "base/status.h"
@@ -23,28 +23,28 @@
 /* ---- who writes it. Of this very process no end mark says nothing: it may live on after a disk was full,
  * and none could be written. So it keeps a list. */
 
-/* Only in a stretch without a fork: a child finds it free. It has the list, too: files of its forebears. */
+/* Only in an interval without a fork: a child finds it free. It has the list, too: files of its forebears. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static JM_VEC(jm__written) written_here;
+static JM_VEC(jm__liveness) written_here;
 
 /* Its index in the list, the length of the list if it is not there. Under the lock. */
-static size_t find_written(jm__written file)
+static size_t find_written(jm__liveness file)
 {
     size_t at = 0;
     for (; at < written_here.count; at++) {
-        const jm__written *each = &written_here.items[at];
+        const jm__liveness *each = &written_here.items[at];
         if (each->pid == file.pid && each->device == file.device && each->inode == file.inode) break;
     }
     return at;
 }
 
 /* From now on this process writes the open file; false if memory is out. */
-static bool add_written(jm__written *written, int file)
+static bool add_written(jm__liveness *written, int file)
 {
     struct stat info;
-    *written = (jm__written){0};
+    *written = (jm__liveness){0};
     if (fstat(file, &info) != 0) return true;
-    jm__written own = {getpid(), info.st_dev, info.st_ino};
+    jm__liveness own = {getpid(), info.st_dev, info.st_ino};
     jm__no_fork_lock(&lock);
     bool added = jm__vec_push(&written_here, own);
     jm__no_fork_unlock(&lock);
@@ -52,7 +52,7 @@ static bool add_written(jm__written *written, int file)
     return added;
 }
 
-static void remove_written(jm__written *written)
+static void remove_written(jm__liveness *written)
 {
     if (written->pid == 0) return;
     jm__no_fork_lock(&lock);
@@ -60,7 +60,7 @@ static void remove_written(jm__written *written)
     if (at < written_here.count) written_here.items[at] = written_here.items[--written_here.count];
     if (written_here.count == 0) jm__vec_free(&written_here);
     jm__no_fork_unlock(&lock);
-    *written = (jm__written){0};
+    *written = (jm__liveness){0};
 }
 
 /* This very process writes the file. */
@@ -69,12 +69,12 @@ static bool is_own(const char *path)
     struct stat info;
     if (stat(path, &info) != 0) return false;
     jm__no_fork_lock(&lock);
-    bool own = find_written((jm__written){getpid(), info.st_dev, info.st_ino}) < written_here.count;
+    bool own = find_written((jm__liveness){getpid(), info.st_dev, info.st_ino}) < written_here.count;
     jm__no_fork_unlock(&lock);
     return own;
 }
 
-bool jm__written_by_forebear(const char *path)
+bool jm__liveness_by_forebear(const char *path)
 {
     struct stat info;
     bool found = false;
@@ -87,7 +87,7 @@ bool jm__written_by_forebear(const char *path)
     return found;
 }
 
-bool jm__written_goes_on(const char *path, const char *recorder_pid, const char *recorder_start_ticks)
+bool jm__liveness_goes_on(const char *path, const char *recorder_pid, const char *recorder_start_ticks)
 {
     if (is_own(path)) return true;
     if (recorder_pid == NULL || recorder_start_ticks == NULL) return false;
@@ -108,7 +108,7 @@ static void read_meta(sqlite3 *db, const char *key, char *value, size_t size)
     sqlite3_finalize(row);
 }
 
-int64_t jm__written_by(const char *path, char *command, size_t size)
+int64_t jm__liveness_by(const char *path, char *command, size_t size)
 {
     char pid[24], ticks[24], closed[8];
     struct stat info;
@@ -130,7 +130,7 @@ int64_t jm__written_by(const char *path, char *command, size_t size)
     jm__database_close(db);
     jm__no_fork_end();
     if (!readable) return 0;
-    return closed[0] == '\0' && jm__written_goes_on(path, pid, ticks) ? strtoll(pid, NULL, 10) : 0;
+    return closed[0] == '\0' && jm__liveness_goes_on(path, pid, ticks) ? strtoll(pid, NULL, 10) : 0;
 }
 
 /* ---- the file of a new one */
@@ -159,7 +159,7 @@ static jm_status fail_to_create(const char *path, int code, jm_error *err)
 static jm_status refuse_written(const char *path, jm_error *err)
 {
     char command[160];
-    int64_t writer = jm__written_by(path, command, sizeof command);
+    int64_t writer = jm__liveness_by(path, command, sizeof command);
     if (writer == 0) return JM_OK;
     command[jm__utf8_cut(command, 80)] = '\0';
     bool own = writer == getpid();
@@ -202,81 +202,82 @@ static int move_parts(const char *from, const char *to)
     return error;
 }
 
-static jm_status put_aside(jm__claim *claim, jm_error *err)
+static jm_status put_aside(jm__file_lock *file_lock, jm_error *err)
 {
     struct stat info;
-    if (stat(claim->path, &info) == 0 && !S_ISREG(info.st_mode))
-        return jm__fail(err, JM_IO, 0, "open", "%s is not a regular file", claim->path);
-    JM_TRY(refuse_written(claim->path, err));
+    if (stat(file_lock->path, &info) == 0 && !S_ISREG(info.st_mode))
+        return jm__fail(err, JM_IO, 0, "open", "%s is not a regular file", file_lock->path);
+    JM_TRY(refuse_written(file_lock->path, err));
     jm__strbuf aside = {0};
-    jm__strbuf_format(&aside, "%s.replaced-%d", claim->path, (int)getpid());
-    claim->aside = jm__strbuf_take(&aside);
-    if (claim->aside == NULL) return jm__no_memory(err, "jm__claim_make");
-    int code = move_parts(claim->path, claim->aside);
+    jm__strbuf_format(&aside, "%s.replaced-%d", file_lock->path, (int)getpid());
+    file_lock->aside = jm__strbuf_take(&aside);
+    if (file_lock->aside == NULL) return jm__no_memory(err, "jm__claim_make");
+    int code = move_parts(file_lock->path, file_lock->aside);
     if (code == 0) return JM_OK;
-    move_parts(claim->aside, claim->path);
-    free(claim->aside);
-    claim->aside = NULL;
-    return fail_to_create(claim->path, code, err);
+    move_parts(file_lock->aside, file_lock->path);
+    free(file_lock->aside);
+    file_lock->aside = NULL;
+    return fail_to_create(file_lock->path, code, err);
 }
 
-jm_status jm__claim_make(jm__claim *claim, const char *path, bool overwrite, jm_error *err)
+jm_status jm__file_lock_make(jm__file_lock *file_lock, const char *path, bool overwrite, jm_error *err)
 {
-    *claim = (jm__claim){.path = strdup(path)};
-    if (claim->path == NULL) return jm__no_memory(err, "jm__claim_make");
+    *file_lock = (jm__file_lock){.path = strdup(path)};
+    if (file_lock->path == NULL) return jm__no_memory(err, "jm__claim_make");
     jm_status status = JM_OK;
     int file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
     if (file < 0 && errno == EEXIST) {
-        status = overwrite ? put_aside(claim, err) : refuse_existing(path, err);
+        status = overwrite ? put_aside(file_lock, err) : refuse_existing(path, err);
         if (status == JM_OK) file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
     }
     if (status == JM_OK && file < 0) {
         status = fail_to_create(path, errno, err);
-        if (claim->aside != NULL) move_parts(claim->aside, path);
+        if (file_lock->aside != NULL) move_parts(file_lock->aside, path);
     }
-    if (status == JM_OK && !add_written(&claim->file, file)) status = jm__no_memory(err, "jm__claim_make");
+    if (status == JM_OK && !add_written(&file_lock->file, file))
+        status = jm__no_memory(err, "jm__claim_make");
     if (file >= 0) close(file); /* before SQLite opens it: closing it would drop SQLite's locks */
     if (status != JM_OK) {
         if (file >= 0)
-            jm__claim_undo(claim);
+            jm__file_lock_undo(file_lock);
         else
-            jm__claim_free(claim);
+            jm__file_lock_free(file_lock);
         return status;
     }
     remove_parts(path, 1, JOURNALS_END); /* left by a recording of that name that somebody removed */
     return JM_OK;
 }
 
-void jm__claim_keep(jm__claim *claim)
+void jm__file_lock_keep(jm__file_lock *file_lock)
 {
-    if (claim->aside != NULL) remove_parts(claim->aside, 0, PARTS);
-    free(claim->aside);
-    claim->aside = NULL;
+    if (file_lock->aside != NULL) remove_parts(file_lock->aside, 0, PARTS);
+    free(file_lock->aside);
+    file_lock->aside = NULL;
 }
 
-bool jm__claim_is_there(const jm__claim *claim)
+bool jm__file_lock_is_there(const jm__file_lock *file_lock)
 {
     struct stat info;
-    const jm__written *file = &claim->file;
+    const jm__liveness *file = &file_lock->file;
     if (file->pid == 0) return true; /* not known */
-    return stat(claim->path, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode;
+    return stat(file_lock->path, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode;
 }
 
-void jm__claim_undo(jm__claim *claim)
+void jm__file_lock_undo(jm__file_lock *file_lock)
 {
-    if (claim->path == NULL) return;
+    if (file_lock->path == NULL) return;
     /* Not what somebody has put there since. */
-    bool ours = jm__claim_is_there(claim);
-    if (ours) remove_parts(claim->path, 0, PARTS);
-    if (claim->aside != NULL && (ours || access(claim->path, F_OK) != 0))
-        move_parts(claim->aside, claim->path);
-    jm__claim_free(claim);
+    bool ours = jm__file_lock_is_there(file_lock);
+    if (ours) remove_parts(file_lock->path, 0, PARTS);
+    if (file_lock->aside != NULL && (ours || access(file_lock->path, F_OK) != 0))
+        move_parts(file_lock->aside, file_lock->path);
+    jm__file_lock_free(file_lock);
 }
 
-void jm__claim_free(jm__claim *claim)
+void jm__file_lock_free(jm__file_lock *file_lock)
 {
-    remove_written(&claim->file);
-    free(claim->path);
-    free(claim->aside);
-    *claim = (jm__claim){0};
+    remove_written(&file_lock->file);
+    free(file_lock->path);
+    free(file_lock->aside);
+    *file_lock = (jm__file_lock){0};
 }
