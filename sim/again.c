@@ -38,7 +38,7 @@ typedef struct step_kind {
     uint64_t key;
     course kept[KEPT];
     size_t count, oldest;
-    double untold_ns; /* what its untraced steps take; 0: there was none yet */
+    double unmarked_ns; /* what its untraced steps take; 0: there was none yet */
     /* What is played of them: each untraced step goes on where the last one ended, so that all of a course
      * comes, however long single steps are. */
     const course *plays;      /* NULL: none yet */
@@ -199,7 +199,7 @@ static int64_t length_ns(const step_kind *kind)
     const course *c = kind->plays;
     int64_t from_ns = kind->next > 0 ? c->changes[kind->next - 1].at_ns : 0;
     int64_t to_ns = kind->next < c->count ? c->changes[kind->next].at_ns : c->length_ns;
-    double pace = kind->untold_ns > 0 ? kind->untold_ns / (double)c->length_ns : 1;
+    double pace = kind->unmarked_ns > 0 ? kind->unmarked_ns / (double)c->length_ns : 1;
     if (pace < LEAST_PACE) pace = LEAST_PACE;
     return (int64_t)(pace * (double)(to_ns - from_ns));
 }
@@ -271,10 +271,10 @@ void sim_again_begin(sim_again *again, uint64_t id, uint64_t key, int64_t t_ns)
 }
 
 /* Their mean is what the next one will take. */
-static void note_untold(step_kind *kind, int64_t taken_ns)
+static void note_unmarked(step_kind *kind, int64_t taken_ns)
 {
-    if (kind->untold_ns == 0) kind->untold_ns = (double)taken_ns;
-    kind->untold_ns += ((double)taken_ns - kind->untold_ns) / 8;
+    if (kind->unmarked_ns == 0) kind->unmarked_ns = (double)taken_ns;
+    kind->unmarked_ns += ((double)taken_ns - kind->unmarked_ns) / 8;
 }
 
 void sim_again_end(sim_again *again, uint64_t id, int64_t t_ns)
@@ -282,7 +282,7 @@ void sim_again_end(sim_again *again, uint64_t id, int64_t t_ns)
     if (again->step == 0 || again->step != id) return;
     again->step = 0;
     again->now.length_ns = t_ns - again->begun_ns;
-    if (again->plays != NULL) note_untold(again->plays, again->now.length_ns);
+    if (again->plays != NULL) note_unmarked(again->plays, again->now.length_ns);
     stop(again, t_ns);
     bool works = again->now.load_count > 0 && again->now.length_ns >= LEAST_NS;
     if (again->learns && !again->alone && !again->now.failed && works) keep(again);

@@ -86,13 +86,13 @@ static bool find_untraced(jm__attribution *a, const jm__traced *traced)
 {
     bool fine = true;
     for (size_t p = 0; fine && p < a->dataset->process_count; p++) {
-        jm__intervals told = {0};
+        jm__intervals marked = {0};
         fine =
             jm__intervals_add_all(&a->untraced, &traced[p].nothing) &&
-            jm__intervals_add_all(&told, &traced[p].steps) &&
-            (a->strata.extrapolated == NULL || jm__intervals_subtract(&told, &a->strata.extrapolated[p])) &&
-            jm__intervals_add_all(&a->untraced, &told);
-        jm__vec_free(&told);
+            jm__intervals_add_all(&marked, &traced[p].steps) &&
+            (a->strata.extrapolated == NULL || jm__intervals_subtract(&marked, &a->strata.extrapolated[p])) &&
+            jm__intervals_add_all(&a->untraced, &marked);
+        jm__vec_free(&marked);
     }
     jm__intervals_normalise(&a->untraced);
     return fine;
@@ -102,14 +102,14 @@ static jm_status find_strata(jm__attribution *a, jm_error *err)
 {
     jm__interval always = {INT64_MIN, INT64_MAX};
     const jm__intervals all = {&always, 1, 1};
-    jm__told told = {0};
+    jm__marked marked = {0};
     jm__traced *traced = jm__traced_find(a->dataset);
-    const jm__strata_wanted wanted = {&a->spans, &told, traced};
-    jm_status status = traced != NULL ? jm__told_find(&told, a->dataset, &all, err)
+    const jm__strata_requested requested = {&a->spans, &marked, traced};
+    jm_status status = traced != NULL ? jm__marked_find(&marked, a->dataset, &all, err)
                                       : jm__no_memory(err, "jm__attribution_begin");
-    if (status == JM_OK) status = jm__strata_find(&a->strata, &wanted, err);
+    if (status == JM_OK) status = jm__strata_find(&a->strata, &requested, err);
     if (status == JM_OK && !find_untraced(a, traced)) status = jm__no_memory(err, "jm__attribution_begin");
-    jm__told_free(&told);
+    jm__marked_free(&marked);
     jm__traced_free(traced, a->dataset);
     return status;
 }
@@ -118,12 +118,12 @@ static jm_status find_strata(jm__attribution *a, jm_error *err)
 static jm_status leave_untraced_out(jm__attribution *a, jm_error *err)
 {
     if (a->options.by == JM_BY_BOARD) return JM_OK;
-    size_t asked_for = a->windows.count;
+    size_t queried_for = a->windows.count;
     JM_TRY(find_strata(a, err));
-    if (!jm__intervals_add_all(&a->asked, &a->windows)) return jm__no_memory(err, "jm__attribution_begin");
+    if (!jm__intervals_add_all(&a->queried, &a->windows)) return jm__no_memory(err, "jm__attribution_begin");
     if (!jm__intervals_subtract(&a->windows, &a->untraced))
         return jm__no_memory(err, "jm__attribution_begin");
-    if (asked_for == 0 || a->windows.count > 0) return JM_OK;
+    if (queried_for == 0 || a->windows.count > 0) return JM_OK;
     jm__fail(err, JM_NOT_FOUND, 0, NULL,
              "nothing of this time was traced, so nobody knows whose its joules are");
     return jm__hint(err, JM_NOT_FOUND, "rows by board have the energy of all of it");
@@ -189,7 +189,7 @@ static void find_users(bool *uses, const jm__dataset *d, int64_t board_id)
 static jm_status find_extrapolated(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     bool *uses = calloc(a->dataset->process_count + 1, sizeof *uses);
-    const jm__extrapolated_wanted wanted = {
+    const jm__extrapolated_requested requested = {
         .strata = &a->strata,
         .report = &part->windows,
         .steady = &part->steady,
@@ -197,7 +197,7 @@ static jm_status find_extrapolated(jm__attribution *a, jm__board_part *part, jm_
         .rows = extrapolated_rows(a->options.by),
     };
     if (uses != NULL && jm__strata_any(&a->strata)) find_users(uses, a->dataset, part->board->id);
-    bool fine = uses != NULL && jm__extrapolated_find(&part->extrapolated, &wanted) &&
+    bool fine = uses != NULL && jm__extrapolated_find(&part->extrapolated, &requested) &&
                 jm__intervals_add_all(&part->traced, &part->windows) &&
                 jm__intervals_subtract(&part->traced, &part->extrapolated.time) &&
                 jm__intervals_subtract(&part->learn, &part->extrapolated.time) &&
@@ -212,7 +212,7 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
 {
     jm__board_part *part = &a->boards[b];
     part->work = &a->work.boards[b];
-    if (!part->wanted) return JM_OK;
+    if (!part->requested) return JM_OK;
     JM_TRY(jm__lost_find(part, a->dataset, &a->windows, &a->learn, err));
     jm__board_series_choose(part);
     /* Of no time, as that of a single reading, no energy is known: 0 J would be measured. */
@@ -224,7 +224,7 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
         if (first < range.from_ns) range.from_ns = first;
         if (last > range.to_ns) range.to_ns = last;
     }
-    part->work->wanted = jm__board_is_fitted(part->board);
+    part->work->requested = jm__board_is_fitted(part->board);
     part->work->report = &part->windows;
     if (!jm__intervals_add_all(&part->steady, &part->windows) ||
         !jm__intervals_intersect(&part->steady, &a->steps.steady))
@@ -251,9 +251,10 @@ jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error 
     for (size_t b = 0; b < d->board_count; b++) {
         jm__board_part *part = &a->boards[b];
         part->board = &d->boards[b];
-        bool asked_for = board_id == part->board->id;
-        part->wanted = board_id == 0 || asked_for || (cpu && jm_board_kind_of(part->board) == JM_BOARD_CPU);
-        part->counted = asked_for || (part->wanted && !part->board->upstream);
+        bool queried_for = board_id == part->board->id;
+        part->requested =
+            board_id == 0 || queried_for || (cpu && jm_board_kind_of(part->board) == JM_BOARD_CPU);
+        part->counted = queried_for || (part->requested && !part->board->upstream);
     }
     return JM_OK;
 }
@@ -267,16 +268,16 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(jm__span_index_init(&a->spans, dataset, err));
     JM_TRY(find_windows(a, err));
     JM_TRY(find_learn_windows(a, err));
-    JM_TRY(jm__told_find(&a->told, dataset, &a->windows, err));
-    const jm__steps_wanted wanted = {&a->spans, &a->told, &a->windows, options->process_id};
-    JM_TRY(jm__steps_find(&a->steps, &wanted, err));
-    const jm__extrapolated_wanted extrapolated = {&a->strata, &a->windows, &a->steps.steady, NULL,
-                                                  extrapolated_rows(options->by)};
+    JM_TRY(jm__marked_find(&a->marked, dataset, &a->windows, err));
+    const jm__steps_requested requested = {&a->spans, &a->marked, &a->windows, options->process_id};
+    JM_TRY(jm__steps_find(&a->steps, &requested, err));
+    const jm__extrapolated_requested extrapolated = {&a->strata, &a->windows, &a->steps.steady, NULL,
+                                                     extrapolated_rows(options->by)};
     if (!jm__extrapolated_find(&a->extrapolated, &extrapolated))
         return jm__no_memory(err, "jm__attribution_begin");
     if (options->by == JM_BY_REQUEST) JM_TRY(jm__batches_find(&a->batches, dataset, &a->spans, err));
     for (size_t b = 0; b < dataset->board_count; b++)
-        if (a->boards[b].wanted && jm__board_is_fitted(a->boards[b].board))
+        if (a->boards[b].requested && jm__board_is_fitted(a->boards[b].board))
             JM_TRY(jm__counted_model(&a->boards[b], dataset, options->model, err));
     JM_TRY(jm__board_readings_take(a->boards, dataset, err));
     JM_TRY(jm__work_init(&a->work, dataset, err));
@@ -415,7 +416,7 @@ jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_err
 {
     JM_TRY(jm__work_pass(&a->work, &a->spans, &a->windows, rows, err));
     for (size_t b = 0; b < a->dataset->board_count; b++) {
-        if (!a->boards[b].work->wanted) continue;
+        if (!a->boards[b].work->requested) continue;
         JM_TRY(fit_board(a, &a->boards[b], err));
         JM_TRY(jm__clocks_find(&a->boards[b], a->dataset, err));
     }
@@ -452,12 +453,12 @@ void jm__attribution_free(jm__attribution *a)
     jm__span_index_free(&a->spans);
     jm__work_free(&a->work);
     jm__vec_free(&a->windows);
-    jm__vec_free(&a->asked);
+    jm__vec_free(&a->queried);
     jm__vec_free(&a->untraced);
     jm__extrapolated_free(&a->extrapolated);
     jm__strata_free(&a->strata);
     jm__vec_free(&a->learn);
-    jm__told_free(&a->told);
+    jm__marked_free(&a->marked);
     jm__steps_free(&a->steps);
     *a = (jm__attribution){0};
 }

@@ -15,11 +15,11 @@ typedef struct jm__attribution {
     jm__interval run;              /* the whole of it */
     jm__intervals learn;           /* the same, and what is asked for beyond it */
     jm__intervals windows;         /* of the report */
-    jm__intervals asked;           /* the same, whatever was traced of it */
+    jm__intervals queried;         /* the same, whatever was traced of it */
     jm__intervals untraced;        /* in none of them, but for reports by board, which need no trace */
     jm__strata strata;             /* steps of which only the edges were recorded, and who stands for them */
     jm__extrapolated extrapolated; /* the same in the report's time, whatever board they ran on */
-    jm__told told;
+    jm__marked marked;
     jm__steps steps;
     jm__batches batches;    /* who was in which step, where rows are requests */
     jm__board_part *boards; /* [dataset->board_count] */

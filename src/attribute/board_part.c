@@ -238,8 +238,8 @@ static jm_status find_shares(double *mhz, const jm__board_part *part, const jm__
             add_reading(&here, row, reading->value, columns);
     }
     for (size_t k = 0; status == JM_OK && k < columns; k++) {
-        const clock_sums *told = here.seen[k] > 0 ? &here : &all;
-        mhz[k] = told->seen[k] > 0 ? told->mhz[k] / told->seen[k] : NAN;
+        const clock_sums *marked = here.seen[k] > 0 ? &here : &all;
+        mhz[k] = marked->seen[k] > 0 ? marked->mhz[k] / marked->seen[k] : NAN;
     }
     if (status == JM_OK) jm__design_free(&design);
     free(room);
@@ -298,7 +298,7 @@ static jm_status fit_slots(jm__board_part *part, const jm__dataset *dataset, con
 }
 
 /* Its counters are those of the recording, or they are left aside. */
-static jm_status fit_counters(jm__board_part *part, const jm__dataset *dataset, const char *asked,
+static jm_status fit_counters(jm__board_part *part, const jm__dataset *dataset, const char *queried,
                               jm_error *err)
 {
     const char *metrics[JM_MODEL_FEATURES_MAX];
@@ -307,26 +307,26 @@ static jm_status fit_counters(jm__board_part *part, const jm__dataset *dataset, 
     const jm__rate_choice choice = choice_of(model, metrics);
     if (part->counted_by_hardware) JM_TRY(jm__rates_known(&known, dataset, part->board->id, &choice, err));
     if (known) return model->shipped ? fit_slots(part, dataset, &choice, err) : JM_OK;
-    if (part->counted_by_hardware && (asked != NULL || !model->shipped))
+    if (part->counted_by_hardware && (queried != NULL || !model->shipped))
         snprintf(part->model_fault, sizeof part->model_fault,
                  "its counters are not all among those of this recording (%.120s, ...)", metrics[0]);
     jm__model_drop_counters(model);
     return JM_OK;
 }
 
-jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, const char *asked,
+jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, const char *queried,
                             jm_error *err)
 {
     jm__board_model *model = &part->model;
     part->counted_by_hardware = has_counters(dataset, part->board);
-    if (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0) return JM_OK;
-    JM_TRY(asked != NULL ? jm__model_read(model, asked, err) : find(part, err));
+    if (queried != NULL && strcmp(queried, JM_MODEL_NONE) == 0) return JM_OK;
+    JM_TRY(queried != NULL ? jm__model_read(model, queried, err) : find(part, err));
     if (model->count == 0) return JM_OK;
     if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_is_of_another(model);
-    return fit_counters(part, dataset, asked, err);
+    return fit_counters(part, dataset, queried, err);
 }
 
-void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const char *asked)
+void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const char *queried)
 {
     bool sampled = part->counted_by_hardware && dataset->ncu == NULL;
     jm__board_model *model = &part->model;
@@ -334,7 +334,7 @@ void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const c
     /* Without a kernel nobody knows when the board had nothing to do. */
     part->idle_known = !part->work->from_host && jm__idle_of_model(&part->idle, model);
     /* Readings have in them what its sampler drew, and a shipped model has not. */
-    if (asked == NULL && model->shipped && sampled && part->sampler.windows.count == 0)
+    if (queried == NULL && model->shipped && sampled && part->sampler.windows.count == 0)
         model->constant_w += part->sampler.power_w;
 }
 

@@ -9,7 +9,7 @@
 #include "model/board_model.h"
 
 typedef struct jm__board_part {
-    bool wanted;
+    bool requested;
     bool counted; /* wanted, and its energy is part of the total: not that of a board upstream of others */
     const jm_board *board;
     jm__intervals lost;            /* time in which the board did not answer: nothing is known of it */
@@ -65,12 +65,12 @@ jm_status jm__clocks_find(jm__board_part *part, const jm__dataset *dataset, jm_e
 /* What the board's counters are worth, into part->model: the model that was asked for (`asked`, NULL: none),
  * else the board's own, else, where there are counters, the one of its kind; no features if there is none, or
  * if its counters are not those that were sampled. */
-jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, const char *asked,
+jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, const char *queried,
                             jm_error *err);
 
 /* Once it is known what ran: what the model says of gaps goes into part->idle, counters or not, where kernels
  * tell what a gap is. */
-void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const char *asked);
+void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const char *queried);
 
 /* The prior about the columns as they are now, of which `expected` tells the families; no rows if nothing is
  * told of them. */

@@ -47,7 +47,7 @@ typedef struct parts {
     JM_VEC(part) items; /* the kinds, by number - 1, then halves */
 } parts;
 
-static counted counted_of(const jm__step_interval *step_interval, const jm__strata_wanted *w)
+static counted counted_of(const jm__step_interval *step_interval, const jm__strata_requested *w)
 {
     const jm__span *step = &w->spans->dataset->spans[step_interval->span];
     int64_t length_us = (step_interval->step_end_ns - step_interval->start_ns) / 1000;
@@ -55,7 +55,7 @@ static counted counted_of(const jm__step_interval *step_interval, const jm__stra
     return (counted){{step->samples, step->tokens, length}};
 }
 
-static bool collect_steps(parts *out, const jm__strata *strata, const jm__strata_wanted *w)
+static bool collect_steps(parts *out, const jm__strata *strata, const jm__strata_requested *w)
 {
     size_t kinds = strata->loose_of.count, count = 0;
     out->items.items = calloc(kinds + 1, sizeof *out->items.items);
@@ -161,7 +161,8 @@ static bool halve_all(parts *all, jm__strata *strata)
 }
 
 /* The number of the part that a step of a kind is of. */
-static uint32_t part_of(const parts *all, const jm__step_interval *step_interval, const jm__strata_wanted *w)
+static uint32_t part_of(const parts *all, const jm__step_interval *step_interval,
+                        const jm__strata_requested *w)
 {
     size_t at = step_interval->kind - 1;
     while (all->items.items[at].below > 0) {
@@ -172,7 +173,7 @@ static uint32_t part_of(const parts *all, const jm__step_interval *step_interval
 }
 
 /* Kinds whose counts differ become several, as far as traced steps go round. */
-static bool counts_part(jm__strata *out, const jm__strata_wanted *w)
+static bool counts_part(jm__strata *out, const jm__strata_requested *w)
 {
     parts all = {0};
     bool fine = true;
@@ -207,7 +208,8 @@ typedef struct shelf {
     const jm__strata *of;
 } shelf;
 
-static bool add_to_burst(jm__strata *out, jm__map *numbers, size_t step_interval, const jm__strata_wanted *w)
+static bool add_to_burst(jm__strata *out, jm__map *numbers, size_t step_interval,
+                         const jm__strata_requested *w)
 {
     jm__step_interval *now = &out->step_intervals.items[step_interval];
     int64_t end_ns = now->step_end_ns;
@@ -359,7 +361,7 @@ static bool find_stratum(jm__strata *out, jm__map *others, const shelf shelves[2
 {
     jm__step_interval *now = &out->step_intervals.items[step_interval];
     size_t place = nearest(&shelves[0], now->kind, now->start_ns);
-    out->told++;
+    out->marked++;
     if (place != NOWHERE) {
         now->stratum = shelves[0].bursts[place];
         return true;
@@ -371,7 +373,7 @@ static bool find_stratum(jm__strata *out, jm__map *others, const shelf shelves[2
 }
 
 /* What is told by steps, but for those that nothing stands for, and pauses. */
-static bool find_extrapolated(jm__strata *out, const jm__strata_wanted *w)
+static bool find_extrapolated(jm__strata *out, const jm__strata_requested *w)
 {
     bool fine = true;
     for (size_t p = 0; fine && p < out->processes; p++) {
@@ -389,7 +391,7 @@ static bool find_extrapolated(jm__strata *out, const jm__strata_wanted *w)
 
 /* Those of a process that are not traced find who stands for them. */
 static bool find_of_process(jm__strata *out, jm__map *others, const shelf shelves[2], size_t process,
-                            const jm__strata_wanted *w)
+                            const jm__strata_requested *w)
 {
     const jm__intervals *steps = &w->traced[process].steps;
     bool fine = true;
@@ -405,7 +407,7 @@ static bool find_of_process(jm__strata *out, jm__map *others, const shelf shelve
     return fine;
 }
 
-static bool find_strata(jm__strata *out, shelf shelves[2], const jm__strata_wanted *w)
+static bool find_strata(jm__strata *out, shelf shelves[2], const jm__strata_requested *w)
 {
     jm__map others = {.key_size = sizeof(stratum_key)};
     bool fine = sort_bursts(out, &shelves[0]) && fill(&shelves[1], out, true);
@@ -418,7 +420,7 @@ static bool find_strata(jm__strata *out, shelf shelves[2], const jm__strata_want
 }
 
 /* Turns, and which of them stands for which other laps. */
-static bool bursts_find(jm__strata *out, const jm__strata_wanted *w)
+static bool bursts_find(jm__strata *out, const jm__strata_requested *w)
 {
     jm__map numbers = {.key_size = sizeof(burst_key)};
     shelf shelves[2] = {{0}};
@@ -458,7 +460,7 @@ typedef struct kind_numbers {
 
 typedef struct collecting {
     jm__strata *out;
-    const jm__strata_wanted *w;
+    const jm__strata_requested *w;
     kind_numbers rows, kinds, loose_kinds;
     bool *holds;      /* [spans]: a step or a phase lies in it */
     uint32_t *row_of; /* [spans]: number of the row of the innermost container at or around it, 0: none */
@@ -524,7 +526,7 @@ static void find_holders(collecting *c)
 {
     const jm__dataset *d = c->w->spans->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
-        if (d->spans[i].kind != JM_SPAN_PHASE && !jm__told_is_step(c->w->told, &d->spans[i])) continue;
+        if (d->spans[i].kind != JM_SPAN_PHASE && !jm__marked_is_step(c->w->marked, &d->spans[i])) continue;
         for (size_t s = jm__span_parent(c->w->spans, i); s != JM__NO_SPAN && !c->holds[s];
              s = jm__span_parent(c->w->spans, s))
             c->holds[s] = true;
@@ -535,7 +537,7 @@ static void find_holders(collecting *c)
 static bool is_step_interval(const collecting *c, size_t span)
 {
     const jm__span *row = &c->w->spans->dataset->spans[span];
-    return jm__told_is_step(c->w->told, row) || (row->kind == JM_SPAN_PHASE && !c->holds[span]);
+    return jm__marked_is_step(c->w->marked, row) || (row->kind == JM_SPAN_PHASE && !c->holds[span]);
 }
 
 static bool collect_step_intervals(collecting *c)
@@ -615,7 +617,7 @@ static void end_step_intervals(jm__step_interval *step_intervals, size_t count)
     }
 }
 
-static void finish(jm__strata *out, const jm__strata_wanted *w)
+static void finish(jm__strata *out, const jm__strata_requested *w)
 {
     for (size_t p = 0; p < out->processes; p++) {
         size_t first = out->step_intervals_of[p], end = out->step_intervals_of[p + 1], at = 0;
@@ -627,7 +629,7 @@ static void finish(jm__strata *out, const jm__strata_wanted *w)
 }
 
 /* Laps, whether each was traced, and their kinds. */
-static bool step_intervals_find(jm__strata *out, const jm__strata_wanted *w)
+static bool step_intervals_find(jm__strata *out, const jm__strata_requested *w)
 {
     const jm__dataset *d = w->spans->dataset;
     collecting c = {.out = out,
@@ -668,7 +670,7 @@ static int by_kind_then_time(const void *a, const void *b)
     return (left->step_interval > right->step_interval) - (left->step_interval < right->step_interval);
 }
 
-static bool collect_warm(first_steps *all, const jm__strata *out, const jm__strata_wanted *w)
+static bool collect_warm(first_steps *all, const jm__strata *out, const jm__strata_requested *w)
 {
     jm__map interval_of = {.key_size = sizeof(uint32_t)}; /* kinds are of one process each */
     bool fine = true;
@@ -689,7 +691,7 @@ static bool collect_warm(first_steps *all, const jm__strata *out, const jm__stra
 }
 
 /* Traced steps that are like no other: they are in no turn. */
-static bool warm_up_find(jm__strata *out, const jm__strata_wanted *w)
+static bool warm_up_find(jm__strata *out, const jm__strata_requested *w)
 {
     first_steps all = {0};
     bool fine = collect_warm(&all, out, w);
@@ -724,7 +726,7 @@ typedef struct middle_length {
 
 /* Of a turn. */
 typedef struct middles {
-    middle_length traced, told;
+    middle_length traced, marked;
 } middles;
 
 /* While steps alone count, all else is recorded only to get ready, and costs as much. */
@@ -756,7 +758,7 @@ static size_t group_of(const jm__step_interval *step_interval)
 }
 
 /* Each lap that counts to its group; without room for seconds, their number alone. */
-static void walk(step_interval_lengths *all, const jm__strata *out, const jm__strata_wanted *w)
+static void walk(step_interval_lengths *all, const jm__strata *out, const jm__strata_requested *w)
 {
     for (size_t p = 0; p < out->processes; p++) {
         size_t at = 0;
@@ -770,7 +772,7 @@ static void walk(step_interval_lengths *all, const jm__strata *out, const jm__st
     }
 }
 
-static bool collect_slowed(step_interval_lengths *all, const jm__strata *out, const jm__strata_wanted *w)
+static bool collect_slowed(step_interval_lengths *all, const jm__strata *out, const jm__strata_requested *w)
 {
     size_t groups = 2 * out->bursts.count, before = 0;
     all->end = calloc(groups + 1, sizeof *all->end);
@@ -801,11 +803,11 @@ static middle_length find_middle(const step_interval_lengths *all, size_t group)
 
 /* Standard deviation of the difference of two medians; quartiles of a normal distribution are 1.35 standard
  * deviations apart, and a median is 1.25 times as unsure as a mean. */
-static double difference_u_s(const middle_length *traced, const middle_length *told)
+static double difference_u_s(const middle_length *traced, const middle_length *marked)
 {
     double width_s =
-        (traced->count * traced->width_s + told->count * told->width_s) / (traced->count + told->count);
-    return 1.25 * width_s / 1.35 * sqrt(1 / traced->count + 1 / told->count);
+        (traced->count * traced->width_s + marked->count * marked->width_s) / (traced->count + marked->count);
+    return 1.25 * width_s / 1.35 * sqrt(1 / traced->count + 1 / marked->count);
 }
 
 /* How much longer the traced steps of a kind took than others, of all counts. */
@@ -821,10 +823,10 @@ static size_t kind_of(const jm__strata *strata, size_t burst)
 static void add_burst(kind_sum *sum, const jm__traced_burst *burst, const middles *of)
 {
     double steps = (double)burst->step_intervals;
-    if (isnan(of->told.median_s) || isnan(of->traced.median_s)) return;
-    sum->more_s += steps * (of->traced.median_s - of->told.median_s);
-    sum->less_s += steps * of->told.median_s;
-    sum->variance += pow(steps * difference_u_s(&of->traced, &of->told), 2);
+    if (isnan(of->marked.median_s) || isnan(of->traced.median_s)) return;
+    sum->more_s += steps * (of->traced.median_s - of->marked.median_s);
+    sum->less_s += steps * of->marked.median_s;
+    sum->variance += pow(steps * difference_u_s(&of->traced, &of->marked), 2);
 }
 
 static void share_out(jm__traced_burst *burst, const middles *of, const kind_sum *sum)
@@ -851,7 +853,7 @@ static void find_all(jm__strata *out, const middles *of, kind_sum *kinds)
 }
 
 /* How much longer traced steps took. */
-static bool slowed_find(jm__strata *out, const jm__strata_wanted *w)
+static bool slowed_find(jm__strata *out, const jm__strata_requested *w)
 {
     step_interval_lengths all = {0};
     size_t bursts = out->bursts.count;
@@ -860,7 +862,7 @@ static bool slowed_find(jm__strata *out, const jm__strata_wanted *w)
     mark_recorded(out, w->spans->dataset);
     bool fine = of != NULL && kinds != NULL && collect_slowed(&all, out, w);
     for (size_t t = 0; fine && t < bursts; t++) {
-        of[t].told = find_middle(&all, 2 * t);
+        of[t].marked = find_middle(&all, 2 * t);
         of[t].traced = find_middle(&all, 2 * t + 1);
     }
     if (fine) find_all(out, of, kinds);
@@ -945,13 +947,14 @@ static bool any_steps(const jm__traced *traced, size_t processes)
     return false;
 }
 
-jm_status jm__strata_find(jm__strata *out, const jm__strata_wanted *wanted, jm_error *err)
+jm_status jm__strata_find(jm__strata *out, const jm__strata_requested *requested, jm_error *err)
 {
-    size_t processes = wanted->spans->dataset->process_count;
+    size_t processes = requested->spans->dataset->process_count;
     *out = (jm__strata){.slow_down = NAN};
-    if (!any_steps(wanted->traced, processes)) return JM_OK;
+    if (!any_steps(requested->traced, processes)) return JM_OK;
     out->processes = processes;
-    bool fine = step_intervals_find(out, wanted) && warm_up_find(out, wanted) && counts_part(out, wanted) &&
-                bursts_find(out, wanted) && slowed_find(out, wanted) && jm__single_burst_find(out);
+    bool fine = step_intervals_find(out, requested) && warm_up_find(out, requested) &&
+                counts_part(out, requested) && bursts_find(out, requested) && slowed_find(out, requested) &&
+                jm__single_burst_find(out);
     return fine ? JM_OK : jm__no_memory(err, "jm__stands_find");
 }

@@ -7,14 +7,14 @@
 #include "attribute/input/traced.h"
 #include "attribute/work/stood.h"
 
-typedef struct jm__strata_wanted {
+typedef struct jm__strata_requested {
     const jm__span_index *spans;
-    const jm__told *told; /* of all the run: what a step is */
+    const jm__marked *marked; /* of all the run: what a step is */
     const jm__traced *traced;
-} jm__strata_wanted;
+} jm__strata_requested;
 
 /* Without any process that records steps alone at times: nothing. Free it in any case. */
-jm_status jm__strata_find(jm__strata *out, const jm__strata_wanted *wanted, jm_error *err);
+jm_status jm__strata_find(jm__strata *out, const jm__strata_requested *requested, jm_error *err);
 
 /* In this order. False if memory is out. */
 

@@ -386,13 +386,13 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
     return JM_OK;
 }
 
-static size_t count_outside_quotes(const char *line, char wanted)
+static size_t count_outside_quotes(const char *line, char requested)
 {
     size_t count = 0;
     bool quoted = false;
     for (; *line != '\0' && *line != '\r'; line++) {
         if (*line == '"') quoted = !quoted;
-        count += !quoted && *line == wanted;
+        count += !quoted && *line == requested;
     }
     return count;
 }

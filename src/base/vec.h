@@ -15,19 +15,19 @@
     }
 
 /* Room for `count` items in all; false if memory is out. */
-#define jm__vec_reserve(vec, wanted)                                                                         \
-    jm__vec_grow((void **)&(vec)->items, &(vec)->capacity, (wanted), sizeof *(vec)->items)
+#define jm__vec_reserve(vec, requested)                                                                      \
+    jm__vec_grow((void **)&(vec)->items, &(vec)->capacity, (requested), sizeof *(vec)->items)
 
 #define jm__vec_push(vec, item)                                                                              \
     (jm__vec_reserve((vec), (vec)->count + 1) ? ((vec)->items[(vec)->count++] = (item), true) : false)
 
 #define jm__vec_free(vec) (free((vec)->items), (vec)->items = NULL, (vec)->count = 0, (vec)->capacity = 0)
 
-static inline bool jm__vec_grow(void **items, size_t *capacity, size_t wanted, size_t item_size)
+static inline bool jm__vec_grow(void **items, size_t *capacity, size_t requested, size_t item_size)
 {
-    if (wanted <= *capacity) return true;
+    if (requested <= *capacity) return true;
     size_t larger = *capacity < 16 ? 16 : *capacity * 2;
-    if (larger < wanted) larger = wanted;
+    if (larger < requested) larger = requested;
     if (larger > (size_t)-1 / item_size) return false;
     void *moved = realloc(*items, larger * item_size);
     if (moved == NULL) return false;

@@ -20,11 +20,11 @@ typedef struct runs {
     jm_report **reports;       /* [count] */
 } runs;
 
-typedef struct wishes {
+typedef struct given {
     jm_diff_options options;
     long long limit;
     double fail_over; /* NAN: not asked for */
-} wishes;
+} given;
 
 static const char per_choices[] =
 #define X(name, text) "|" text
@@ -74,13 +74,13 @@ static void name_runs(const cli_args *args, runs *all)
             cli_view_long_name(all->names[i], sizeof all->names[i], cli_operand(args, i), folders);
 }
 
-static int read_wishes(const cli_args *args, wishes *w)
+static int read_given(const cli_args *args, given *w)
 {
-    *w = (wishes){.options = {.size = sizeof w->options,
-                              .per = parse_per(cli_get(args, "--per")),
-                              .expand = cli_has(args, "--expand")},
-                  .limit = USUAL_ROWS,
-                  .fail_over = NAN};
+    *w = (given){.options = {.size = sizeof w->options,
+                             .per = parse_per(cli_get(args, "--per")),
+                             .expand = cli_has(args, "--expand")},
+                 .limit = USUAL_ROWS,
+                 .fail_over = NAN};
     if (!cli_get_number(args, "--limit", 0, INT_MAX, &w->limit) ||
         !cli_get_share(args, "--fail-over", 0, &w->fail_over))
         return jm_status_exit_code(JM_USAGE);
@@ -159,7 +159,7 @@ static int write_page(const cli_args *args, const runs *all, const jm_diff *diff
     return code;
 }
 
-static jm_status make_diff(jm_diff **diff, const wishes *w, const runs *all, jm_error *err)
+static jm_status make_diff(jm_diff **diff, const given *w, const runs *all, jm_error *err)
 {
     const char **names = calloc((size_t)all->count, sizeof *names);
     if (names == NULL) {
@@ -176,7 +176,7 @@ static jm_status make_diff(jm_diff **diff, const wishes *w, const runs *all, jm_
     return status;
 }
 
-static int compare(const cli_args *args, const wishes *w, const runs *all)
+static int compare(const cli_args *args, const given *w, const runs *all)
 {
     jm_diff *diff;
     jm_error err = {0};
@@ -188,7 +188,7 @@ static int compare(const cli_args *args, const wishes *w, const runs *all)
     return code;
 }
 
-static int compare_all(const cli_args *args, const wishes *w, runs *all)
+static int compare_all(const cli_args *args, const given *w, runs *all)
 {
     int code = CLI_GO_ON;
     name_runs(args, all);
@@ -204,9 +204,9 @@ static int compare_all(const cli_args *args, const wishes *w, runs *all)
 
 static int run(const cli_args *args)
 {
-    wishes w;
+    given w;
     runs all = {.count = args->operand_count};
-    int code = read_wishes(args, &w);
+    int code = read_given(args, &w);
     if (code == CLI_GO_ON) code = find_sides(args, &all.of_a);
     if (code != CLI_GO_ON) return code;
     all.names = calloc((size_t)all.count, sizeof *all.names);

@@ -461,8 +461,8 @@ static void print_completion(FILE *out, const cli_verb *const *verbs, const char
 static int run(const cli_args *args)
 {
     const char *name = cli_operand(args, 0);
-    int wishes = cli_has(args, "--man") + cli_has(args, "--completion") + (name != NULL);
-    if (wishes > 1) return cli_usage_error(args, "a verb, --man and --completion exclude each other");
+    int given = cli_has(args, "--man") + cli_has(args, "--completion") + (name != NULL);
+    if (given > 1) return cli_usage_error(args, "a verb, --man and --completion exclude each other");
     if (cli_has(args, "--man")) {
         man_print(stdout, args->verbs);
     } else if (cli_has(args, "--completion")) {

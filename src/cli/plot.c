@@ -25,10 +25,10 @@ static int check_usage(const cli_args *args)
     }
     if (figure == NULL) return cli_usage_error(args, "which figure? --figure KEY says it; --list has them");
     if (cli_get(args, "--output") == NULL) return cli_usage_error(args, "-o FILE says where the figure goes");
-    const int wanted = strcmp(figure, TWO_RUNS) == 0 ? 2 : 1;
-    if (args->operand_count != wanted)
+    const int requested = strcmp(figure, TWO_RUNS) == 0 ? 2 : 1;
+    if (args->operand_count != requested)
         return cli_usage_error(args, "%s is drawn of %s", figure,
-                               wanted == 1 ? "one recording" : "two recordings");
+                               requested == 1 ? "one recording" : "two recordings");
     if ((strcmp(figure, ROOFLINE) == 0) != cli_has(args, "--counts"))
         return cli_usage_error(args, "--counts, the FLOPs and bytes of layers, and --figure " ROOFLINE
                                      " need each other; joulemap.plots.count(model, *inputs) counts them");

@@ -299,11 +299,11 @@ void cli_energy_print(FILE *out, double energy_j, double low_j, double high_j, d
     if (duration_s > 0) fprintf(out, ", %.1f W", energy_j / duration_s);
 }
 
-void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double wanted_s)
+void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double requested_s)
 {
     cli_energy_print(out, totals->total_energy_j, totals->total_low_j, totals->total_high_j,
                      totals->duration_s);
-    if (isfinite(totals->total_energy_j) && totals->duration_s < 0.98 * wanted_s)
+    if (isfinite(totals->total_energy_j) && totals->duration_s < 0.98 * requested_s)
         fprintf(out, " in the %.2f s that are recorded", totals->duration_s);
     if (totals->simulated) fputs(" (simulated GPU)", out);
 }

@@ -93,7 +93,7 @@ jm_status cli_energy_report(jm_report **out, jm_recording *recording, int64_t fr
 void cli_energy_print(FILE *out, double energy_j, double low_j, double high_j, double duration_s);
 
 /* The same of a report's total, and how much of the time asked for it is of, if not all. */
-void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double wanted_s);
+void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double requested_s);
 
 /* ---- A recording that nobody keeps, in a folder of its own. A signal that ends this program takes it away
  * too. */

@@ -206,8 +206,8 @@ static const struct {
 
 typedef struct repeats {
     const stat_run *runs;
-    size_t count;  /* all of them */
-    size_t wanted; /* so many were to be */
+    size_t count;     /* all of them */
+    size_t requested; /* so many were to be */
     const char *why_fewer;
     size_t warm_up;               /* so many of the first are in no figure */
     double *values[FIGURE_COUNT]; /* [count] */
@@ -299,8 +299,8 @@ static void print_figure(const jm_repeats *of, const char *name, const char *uni
 static void print_head(const repeats *r)
 {
     fprintf(stderr, "%zu run%s", r->count, r->count == 1 ? "" : "s");
-    if (r->count < r->wanted)
-        fprintf(stderr, " of %zu, the next one %s and is in no figure", r->wanted, r->why_fewer);
+    if (r->count < r->requested)
+        fprintf(stderr, " of %zu, the next one %s and is in no figure", r->requested, r->why_fewer);
     if (r->runs[0].totals.simulated) fputs(" (simulated GPU)", stderr);
     if (r->warm_up == 1) fputs("; the first is not like those after it, a warm-up, and in no figure", stderr);
     if (r->warm_up > 1)
@@ -419,7 +419,7 @@ static int print_json(const cli_args *args, const repeats *r)
     json_t *runs = json_array();
     for (size_t i = 0; i < r->count; i++)
         json_array_append_new(runs, run_json(&r->runs[i]));
-    json_t *all = json_pack("{s:I, s:I, s:o}", "wanted", (json_int_t)r->wanted, "warm_up",
+    json_t *all = json_pack("{s:I, s:I, s:o}", "wanted", (json_int_t)r->requested, "warm_up",
                             (json_int_t)r->warm_up, "outliers", numbers_of_outliers(r));
     for (int f = 0; all != NULL && f < FIGURE_COUNT; f++)
         json_object_set_new(all, figures[f].key, r->of[f].count > 0 ? figure_json(&r->of[f]) : json_null());
@@ -428,10 +428,10 @@ static int print_json(const cli_args *args, const repeats *r)
     return cli_json_write(args, all);
 }
 
-static int print_repeats(const cli_args *args, const stat_run *runs, size_t count, size_t wanted,
+static int print_repeats(const cli_args *args, const stat_run *runs, size_t count, size_t requested,
                          const char *why_fewer)
 {
-    repeats r = {.runs = runs, .count = count, .wanted = wanted, .why_fewer = why_fewer};
+    repeats r = {.runs = runs, .count = count, .requested = requested, .why_fewer = why_fewer};
     jm_error err = {0};
     int code = 0;
     jm_status status = find(&r, &err);
@@ -511,7 +511,7 @@ typedef struct session {
     const cli_args *args;
     jm_run *run;
     cli_child *children; /* [wanted] */
-    size_t wanted;
+    size_t requested;
     double interval_s; /* 0: nothing is said on the way */
     size_t count;      /* that ran */
     bool vanished;     /* the one after them could not be started */
@@ -524,7 +524,7 @@ static void tell_vanished(session *s, jm_error *err)
     char text[sizeof err->text];
     snprintf(text, sizeof text, "%s", err->text);
     if (s->count > 0)
-        snprintf(err->text, sizeof err->text, "run %zu of %zu: %.400s", s->count + 1, s->wanted, text);
+        snprintf(err->text, sizeof err->text, "run %zu of %zu: %.400s", s->count + 1, s->requested, text);
     cli_fail(s->args, err);
     s->exit_code = s->children[s->count].exit_code;
     s->vanished = true;
@@ -534,7 +534,7 @@ static void tell_vanished(session *s, jm_error *err)
 static void run_all(session *s)
 {
     jm_error err;
-    while (s->count < s->wanted && s->exit_code == 0) {
+    while (s->count < s->requested && s->exit_code == 0) {
         cli_child *child = &s->children[s->count];
         if (cli_child_start(child, cli_command(s->args), jm_run_environment(s->run), &err) != JM_OK) {
             tell_vanished(s, &err);
@@ -552,10 +552,11 @@ static void run_all(session *s)
 static int print_runs(const session *s, const stat_run *runs)
 {
     size_t whole = s->count - (s->exit_code != 0 && !s->vanished ? 1 : 0);
-    if (s->wanted > 1 && whole > 0)
-        return print_repeats(s->args, runs, whole, s->wanted,
+    if (s->requested > 1 && whole > 0)
+        return print_repeats(s->args, runs, whole, s->requested,
                              s->vanished ? "could not be started" : "failed");
-    if (s->wanted > 1) cli_tell(s->args, "the first of %zu runs failed, so there is no other", s->wanted);
+    if (s->requested > 1)
+        cli_tell(s->args, "the first of %zu runs failed, so there is no other", s->requested);
     if (cli_has(s->args, "--json") && s->interval_s > 0)
         return cli_json_write_line(s->args, run_json(&runs[0]));
     if (cli_has(s->args, "--json")) return cli_json_write(s->args, run_json(&runs[0]));
@@ -598,19 +599,19 @@ static int run_stat(const cli_args *args)
                                   .sim = cli_get(args, "--sim"),
                                   .no_cpu = cli_has(args, "--no-cpu"),
                                   .sampling_only = true};
-    long long wanted = 1;
+    long long requested = 1;
     jm_error err;
-    if (!cli_get_number(args, "--repeat", 1, MOST_RUNS, &wanted)) return jm_status_exit_code(JM_USAGE);
+    if (!cli_get_number(args, "--repeat", 1, MOST_RUNS, &requested)) return jm_status_exit_code(JM_USAGE);
     double interval_s = 0;
     if (!cli_get_real(args, "--interval", 0, 86400, &interval_s)) return jm_status_exit_code(JM_USAGE);
     if (interval_s > 0 && interval_s < LEAST_INTERVAL_S)
         return cli_usage_error(
             args, "option \"--interval\" cannot be \"%s\": of less than %g s no sensor tells anything",
             cli_get(args, "--interval"), LEAST_INTERVAL_S);
-    if (interval_s > 0 && wanted > 1)
+    if (interval_s > 0 && requested > 1)
         return cli_usage_error(args, "--interval is for one run, so there is no place for --repeat");
-    session s = {.args = args, .wanted = (size_t)wanted, .interval_s = interval_s};
-    s.children = calloc(s.wanted, sizeof *s.children);
+    session s = {.args = args, .requested = (size_t)requested, .interval_s = interval_s};
+    s.children = calloc(s.requested, sizeof *s.children);
     if (s.children == NULL) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
     cli_child_prepare();
     int code = jm_run_start(&s.run, &run_options, &err) == JM_OK ? measure(&s) : cli_fail(args, &err);

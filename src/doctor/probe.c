@@ -51,9 +51,9 @@ static bool read_line(int fd, char *line, size_t size, int64_t until_ns)
     line[0] = '\0';
     for (;;) {
         int64_t left_ns = until_ns - jm__now_ns();
-        struct pollfd wanted = {.fd = fd, .events = POLLIN};
+        struct pollfd requested = {.fd = fd, .events = POLLIN};
         if (left_ns <= 0) return false;
-        int ready = poll(&wanted, 1, (int)(left_ns / JM_NS_PER_MS) + 1);
+        int ready = poll(&requested, 1, (int)(left_ns / JM_NS_PER_MS) + 1);
         if (ready < 0 && errno != EINTR) return true;
         if (ready <= 0) continue;
         ssize_t count = read(fd, line + length, size - 1 - length);

@@ -75,7 +75,7 @@ static json_t *payload_of(const jm__trace_slice *slice)
 }
 
 /* The same of a span, with what its program told of it. */
-static json_t *told(const jm__trace_slice *slice)
+static json_t *marked(const jm__trace_slice *slice)
 {
     json_t *args = figures(slice->row);
     bool typed = slice->type != NULL && slice->type[0] != '\0';
@@ -91,7 +91,7 @@ static json_t *told(const jm__trace_slice *slice)
 /* What is known of it beside its time; NULL if memory is out. */
 static json_t *arguments(const jm__trace_slice *slice)
 {
-    if (slice->row != NULL) return told(slice);
+    if (slice->row != NULL) return marked(slice);
     return slice->calls > 1 ? json_pack("{sI}", "calls", (json_int_t)slice->calls) : json_object();
 }
 

@@ -60,14 +60,14 @@ jm_status jm_export(jm_recording *recording, const char *name, const jm_report_o
                     jm_error *err)
 {
     jm_report *report;
-    jm_report_options asked;
+    jm_report_options queried;
     const jm__export_format *format = find(name);
     if (format == NULL) return jm__fail(err, JM_USAGE, 0, NULL, "there is no export format \"%s\"", name);
     if (format->by_span || format->with_kernels) {
-        JM_TRY(jm__options_copy(&asked, sizeof asked, options, "jm_export", err));
-        if (format->by_span) asked.by = JM_BY_SPAN;
-        if (format->with_kernels) asked.kernels = true;
-        options = &asked;
+        JM_TRY(jm__options_copy(&queried, sizeof queried, options, "jm_export", err));
+        if (format->by_span) queried.by = JM_BY_SPAN;
+        if (format->with_kernels) queried.kernels = true;
+        options = &queried;
     }
     JM_TRY(jm_report_create(&report, recording, options, err));
     jm_status status =

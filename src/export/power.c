@@ -16,8 +16,8 @@ enum { BINS_A_SECOND = 10, BINS_LEAST = 10, BINS_MOST = 10000 };
 
 static size_t count_bins(const jm_report *report)
 {
-    double wanted = BINS_A_SECOND * jm_report_totals_get(report)->duration_s;
-    return wanted > BINS_LEAST ? (size_t)fmin(wanted, BINS_MOST) : BINS_LEAST;
+    double requested = BINS_A_SECOND * jm_report_totals_get(report)->duration_s;
+    return requested > BINS_LEAST ? (size_t)fmin(requested, BINS_MOST) : BINS_LEAST;
 }
 
 /* Empty where nothing is known. */

@@ -15,9 +15,9 @@ static bool find_parents(jm__stacks *s)
     size_t *last = calloc(s->count + 1, sizeof *last), depth = 0;
     if (last == NULL) return false;
     for (size_t i = 0; i < s->count; i++) {
-        int32_t told = jm_report_row(s->report, i)->depth;
+        int32_t marked = jm_report_row(s->report, i)->depth;
         size_t deepest = i == 0 ? 0 : depth + 1;
-        depth = told < 0 ? 0 : (size_t)told < deepest ? (size_t)told : deepest;
+        depth = marked < 0 ? 0 : (size_t)marked < deepest ? (size_t)marked : deepest;
         s->parent[i] = depth == 0 ? s->count : last[depth - 1];
         last[depth] = i;
     }

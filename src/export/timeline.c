@@ -121,25 +121,25 @@ static int64_t unix_offset(const jm_recording *recording)
 }
 
 /* `wanted`: its readings alone; NULL: everything. */
-static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__fit_interval_wanted *wanted,
+static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__fit_interval_requested *requested,
                       jm_error *err)
 {
-    if (wanted != NULL) JM_TRY(jm__dataset_load_readings(&t->dataset, recording, wanted, err));
-    if (wanted == NULL) JM_TRY(jm__dataset_load(&t->dataset, recording, err));
-    t->start_ns = wanted != NULL ? wanted->from_ns : t->dataset->start_ns;
-    t->end_ns = wanted != NULL ? wanted->to_ns : t->dataset->end_ns;
+    if (requested != NULL) JM_TRY(jm__dataset_load_readings(&t->dataset, recording, requested, err));
+    if (requested == NULL) JM_TRY(jm__dataset_load(&t->dataset, recording, err));
+    t->start_ns = requested != NULL ? requested->from_ns : t->dataset->start_ns;
+    t->end_ns = requested != NULL ? requested->to_ns : t->dataset->end_ns;
     t->unix_offset_ns = unix_offset(recording);
     if (!sort_readings(t) || !tell_marks(t)) return jm__no_memory(err, "jm_timeline_create");
     return tell_spans(t, err);
 }
 
-static jm_status create(jm_timeline **out, jm_recording *recording, const jm__fit_interval_wanted *wanted,
-                        jm_error *err)
+static jm_status create(jm_timeline **out, jm_recording *recording,
+                        const jm__fit_interval_requested *requested, jm_error *err)
 {
     *out = NULL;
     jm_timeline *t = calloc(1, sizeof *t);
     if (t == NULL) return jm__no_memory(err, "jm_timeline_create");
-    jm_status status = fill(t, recording, wanted, err);
+    jm_status status = fill(t, recording, requested, err);
     if (status == JM_OK)
         *out = t;
     else
@@ -153,27 +153,27 @@ jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_erro
 }
 
 static jm_status create_interval(jm_timeline **out, jm_recording *recording,
-                                 const jm__fit_interval_wanted *wanted, jm_error *err)
+                                 const jm__fit_interval_requested *requested, jm_error *err)
 {
     *out = NULL;
-    if (wanted->to_ns < wanted->from_ns)
+    if (requested->to_ns < requested->from_ns)
         return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
-    return create(out, recording, wanted, err);
+    return create(out, recording, requested, err);
 }
 
 jm_status jm_timeline_create_spans(jm_timeline **out, jm_recording *recording, jm_span_kind kind,
                                    const char *name, int64_t from_ns, int64_t to_ns, jm_error *err)
 {
-    const jm__fit_interval_wanted wanted = {
+    const jm__fit_interval_requested requested = {
         .from_ns = from_ns, .to_ns = to_ns, .spans = true, .kind = kind, .name = name};
-    return create_interval(out, recording, &wanted, err);
+    return create_interval(out, recording, &requested, err);
 }
 
 jm_status jm_timeline_create_readings(jm_timeline **out, jm_recording *recording, int64_t from_ns,
                                       int64_t to_ns, jm_error *err)
 {
-    const jm__fit_interval_wanted wanted = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
-    return create_interval(out, recording, &wanted, err);
+    const jm__fit_interval_requested requested = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
+    return create_interval(out, recording, &requested, err);
 }
 
 void jm_timeline_free(jm_timeline *timeline)

@@ -118,7 +118,7 @@ static int64_t board_group(const walk *w, int64_t board_id)
     return board_id + (count > 0 ? w->dataset->processes[count - 1].id : 0);
 }
 
-static bool is_wanted(const walk *w, int64_t board_id)
+static bool is_requested(const walk *w, int64_t board_id)
 {
     return w->options->board_id == 0 || w->options->board_id == board_id;
 }
@@ -174,7 +174,7 @@ static bool tell_groups(const walk *w)
         if (w->options->process_id == 0 || d->processes[i].pid == w->options->process_id)
             whole = tell_process(w, &d->processes[i]);
     for (size_t i = 0; whole && i < d->board_count; i++)
-        if (is_wanted(w, d->boards[i].id)) whole = tell_board(w, &d->boards[i]);
+        if (is_requested(w, d->boards[i].id)) whole = tell_board(w, &d->boards[i]);
     return whole;
 }
 
@@ -246,7 +246,7 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     walk *w = taker;
     const jm__stream *stream = &w->dataset->streams[kernel->stream_id - 1];
     const jm__kernel_class *class = &w->dataset->classes[kernel->class_id - 1];
-    if (!is_wanted(w, stream->board_id) || !is_in_time(w, kernel->start_ns, kernel->end_ns)) return JM_OK;
+    if (!is_requested(w, stream->board_id) || !is_in_time(w, kernel->start_ns, kernel->end_ns)) return JM_OK;
     if (!jm__dataset_process_has_pid(w->dataset, stream->process_id, w->options->process_id)) return JM_OK;
     const jm__process *process = jm__dataset_process(w->dataset, stream->process_id);
     char owner[64];
@@ -274,7 +274,7 @@ static jm_status tell_kernels(walk *w, jm_error *err)
 static bool is_shown(const walk *w, const jm_sensor *sensor)
 {
     bool shown = sensor->quantity == JM_QUANTITY_POWER || sensor->quantity == JM_QUANTITY_CLOCK_SM;
-    return shown && is_wanted(w, sensor->board_id);
+    return shown && is_requested(w, sensor->board_id);
 }
 
 static jm__trace_track sensor_track(const walk *w, const jm_sensor *sensor)
@@ -289,7 +289,7 @@ static jm__trace_track sensor_track(const walk *w, const jm_sensor *sensor)
 static bool tell_readings(const walk *w)
 {
     const jm__dataset *d = w->dataset;
-    bool *told = calloc(d->sensor_count + 1, sizeof *told), whole = told != NULL;
+    bool *marked = calloc(d->sensor_count + 1, sizeof *marked), whole = marked != NULL;
     for (size_t i = 0; whole && i < d->reading_count; i++) {
         const jm_reading *reading = &d->readings[i];
         if (reading->sensor_id < 1 || (size_t)reading->sensor_id > d->sensor_count) continue;
@@ -298,11 +298,11 @@ static bool tell_readings(const walk *w)
         if (!is_shown(w, sensor) || !isfinite(reading->value)) continue;
         if (!is_in_time(w, reading->t_ns, reading->t_ns)) continue;
         const jm__trace_track track = sensor_track(w, sensor);
-        whole = (told[number] || tell_track(w, &track)) &&
+        whole = (marked[number] || tell_track(w, &track)) &&
                 w->writer->value(w->writer->to, &track, reading->t_ns, reading->value);
-        told[number] = true;
+        marked[number] = true;
     }
-    free(told);
+    free(marked);
     return whole;
 }
 
@@ -356,8 +356,8 @@ static bool open_set(walk *w, size_t s)
         return false;
     for (size_t m = 0; m < count; m++)
         set->metrics[m] = metric_of(set, m, number + (int64_t)m, board_group(w, from->board_id));
-    bool whole = true, wanted = before == NULL && is_wanted(w, from->board_id);
-    for (size_t m = 0; whole && wanted && m < count; m++)
+    bool whole = true, requested = before == NULL && is_requested(w, from->board_id);
+    for (size_t m = 0; whole && requested && m < count; m++)
         whole = tell_track(w, &set->metrics[m].track);
     if (before == NULL) w->counter_number += from->metric_count;
     return whole;
@@ -392,7 +392,7 @@ static jm_status take_block(void *taker, const jm__counter_block *block, jm_erro
     const jm__counter_set *from = &w->dataset->counters.sets[block->set_id - 1];
     const counter_set *set = &w->sets[block->set_id - 1];
     bool whole = true;
-    if (!is_wanted(w, from->board_id)) return JM_OK;
+    if (!is_requested(w, from->board_id)) return JM_OK;
     for (int64_t i = 0; whole && i < block->count; i++) {
         jm__counter_sample sample;
         jm__counter_block_sample(block, from->metric_count, i, &sample);

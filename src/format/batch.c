@@ -14,12 +14,12 @@ static void drop(jm__batch *batch, jm__batch_row row, size_t count)
 }
 
 /* How many of `wanted` rows still fit; the others are dropped here. */
-static size_t admit(jm__batch *batch, jm__batch_row row, size_t wanted, size_t row_bytes)
+static size_t admit(jm__batch *batch, jm__batch_row row, size_t requested, size_t row_bytes)
 {
     size_t most = JM_BATCH_BYTES_MAX - (row == JM_BATCH_READINGS ? 0 : JM_BATCH_READINGS_BYTES);
     size_t room = batch->bytes < most ? (most - batch->bytes) / row_bytes : 0;
-    size_t fits = wanted < room ? wanted : room;
-    if (fits < wanted) drop(batch, row, wanted - fits);
+    size_t fits = requested < room ? requested : room;
+    if (fits < requested) drop(batch, row, requested - fits);
     batch->bytes += fits * row_bytes;
     return fits;
 }

@@ -256,7 +256,7 @@ static jm_status find_first(jm_recording *recording, sqlite3 *db, const timed_ta
 }
 
 static jm_status take_interval(const jm_recording *recording, sqlite3 *db, const timed_table *of,
-                               sqlite3_stmt *statement, const jm__fit_interval_wanted *wanted,
+                               sqlite3_stmt *statement, const jm__fit_interval_requested *requested,
                                jm__row_taker take, void *context, jm_error *err)
 {
     int rc;
@@ -264,9 +264,9 @@ static jm_status take_interval(const jm_recording *recording, sqlite3 *db, const
         jm__any_row row;
         jm__row_read(statement, &jm__tables[of->table], &row);
         int64_t t_ns = stamp_in(of, &row);
-        if (is_by_time(recording) && jm__time_bounded(t_ns) - disorder_ns > wanted->to_ns)
+        if (is_by_time(recording) && jm__time_bounded(t_ns) - disorder_ns > requested->to_ns)
             return JM_OK; /* it may be INT64_MAX */
-        if (t_ns >= wanted->from_ns && t_ns <= wanted->to_ns && !take(context, &row))
+        if (t_ns >= requested->from_ns && t_ns <= requested->to_ns && !take(context, &row))
             return jm__no_memory(err, "jm__dataset_load_readings");
     }
     if (rc == SQLITE_DONE) return JM_OK;
@@ -274,16 +274,16 @@ static jm_status take_interval(const jm_recording *recording, sqlite3 *db, const
 }
 
 static jm_status interval(jm_recording *recording, sqlite3 *db, const timed_table *of, const char *condition,
-                          const jm__fit_interval_wanted *wanted, jm__row_taker take, void *context,
+                          const jm__fit_interval_requested *requested, jm__row_taker take, void *context,
                           jm_error *err)
 {
     char tail[200];
     size_t before;
     sqlite3_stmt *statement = NULL;
-    JM_TRY(find_first(recording, db, of, wanted->from_ns, &before, err));
+    JM_TRY(find_first(recording, db, of, requested->from_ns, &before, err));
     snprintf(tail, sizeof tail, "WHERE rowid > %zu %s ORDER BY rowid", before, condition);
     JM_TRY(jm__recording_select(recording, db, of->table, tail, &statement, err));
-    jm_status status = take_interval(recording, db, of, statement, wanted, take, context, err);
+    jm_status status = take_interval(recording, db, of, statement, requested, take, context, err);
     sqlite3_finalize(statement);
     return status;
 }
@@ -431,10 +431,10 @@ static void show(loading *l)
 }
 
 static jm_status load_readings(loading *l, jm_recording *recording, sqlite3 *db,
-                               const jm__fit_interval_wanted *wanted, jm_error *err)
+                               const jm__fit_interval_requested *requested, jm_error *err)
 {
     char sensors[128] = "";
-    if (!wanted->all_sensors)
+    if (!requested->all_sensors)
         snprintf(sensors, sizeof sensors,
                  "AND sensor_id IN (SELECT id FROM sensors WHERE quantity IN ('%s', '%s'))",
                  jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
@@ -443,7 +443,7 @@ static jm_status load_readings(loading *l, jm_recording *recording, sqlite3 *db,
         if (taken->for_readings)
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
         else if (taken->table == JM_TABLE_READINGS)
-            JM_TRY(interval(recording, db, &timed_readings, sensors, wanted, taken->take, &l->rows, err));
+            JM_TRY(interval(recording, db, &timed_readings, sensors, requested, taken->take, &l->rows, err));
     }
     return JM_OK;
 }
@@ -456,24 +456,24 @@ static bool is_of_spans(jm__table_id table)
 
 typedef struct span_filter {
     loading *loading;
-    const jm__fit_interval_wanted *wanted;
+    const jm__fit_interval_requested *requested;
     jm__row_taker take;
 } span_filter;
 
 /* Its kind is known once it is taken. */
-static bool take_wanted_span(void *context, const void *row)
+static bool take_requested_span(void *context, const void *row)
 {
     const span_filter *f = context;
     loading *l = f->loading;
-    const jm__fit_interval_wanted *w = f->wanted;
+    const jm__fit_interval_requested *w = f->requested;
     size_t before = l->rows.spans.count;
     if (!f->take(&l->rows, row)) return false;
     if (l->rows.spans.count == before) return true;
     const jm__span *span = &l->rows.spans.items[before];
     const char *name = span->name_id > 0 ? l->rows.names.items[span->name_id] : "";
-    bool wanted =
+    bool requested =
         (w->kind == JM_SPAN_NONE || span->kind == w->kind) && (w->name == NULL || strcmp(name, w->name) == 0);
-    if (!wanted) l->rows.spans.count--;
+    if (!requested) l->rows.spans.count--;
     return true;
 }
 
@@ -498,14 +498,14 @@ static jm_status find_gone(loading *l, const jm_recording *recording, jm_error *
 }
 
 /* Marks are few. */
-static void keep_wanted_marks(loading *l, const jm__fit_interval_wanted *wanted)
+static void keep_requested_marks(loading *l, const jm__fit_interval_requested *requested)
 {
     size_t kept = 0;
-    for (size_t i = 0; wanted->kind == JM_SPAN_NONE && i < l->rows.marks.count; i++) {
+    for (size_t i = 0; requested->kind == JM_SPAN_NONE && i < l->rows.marks.count; i++) {
         jm__mark mark = l->rows.marks.items[i];
         const char *name = mark.name_id > 0 ? l->rows.names.items[mark.name_id] : "";
-        if (mark.t_ns < wanted->from_ns || mark.t_ns > wanted->to_ns) continue;
-        if (wanted->name == NULL || strcmp(name, wanted->name) == 0) l->rows.marks.items[kept++] = mark;
+        if (mark.t_ns < requested->from_ns || mark.t_ns > requested->to_ns) continue;
+        if (requested->name == NULL || strcmp(name, requested->name) == 0) l->rows.marks.items[kept++] = mark;
     }
     l->rows.marks.count = kept;
 }
@@ -519,16 +519,16 @@ static bool any_is_open(const loading *l)
 
 /* Marks also tell of an open span when its process ended. */
 static jm_status load_spans(loading *l, jm_recording *recording, sqlite3 *db,
-                            const jm__fit_interval_wanted *wanted, jm_error *err)
+                            const jm__fit_interval_requested *requested, jm_error *err)
 {
     for (size_t i = 0; i < jm__taken_table_count; i++) {
         const jm__taken_table *taken = &jm__taken_tables[i];
-        span_filter filter = {l, wanted, taken->take};
+        span_filter filter = {l, requested, taken->take};
         if (is_of_spans(taken->table))
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
         else if (taken->table == JM_TABLE_SPANS)
-            JM_TRY(interval(recording, db, &timed_spans, "", wanted, take_wanted_span, &filter, err));
-        else if (taken->table == JM_TABLE_MARKS && (wanted->kind == JM_SPAN_NONE || any_is_open(l)))
+            JM_TRY(interval(recording, db, &timed_spans, "", requested, take_requested_span, &filter, err));
+        else if (taken->table == JM_TABLE_MARKS && (requested->kind == JM_SPAN_NONE || any_is_open(l)))
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
     }
     return JM_OK;
@@ -546,7 +546,7 @@ static jm_status load_tables(loading *l, jm_recording *recording, sqlite3 *db, j
 }
 
 /* `wanted`: readings of this time; NULL: everything. */
-static jm_status load(jm__dataset **out, jm_recording *recording, const jm__fit_interval_wanted *wanted,
+static jm_status load(jm__dataset **out, jm_recording *recording, const jm__fit_interval_requested *requested,
                       jm_error *err)
 {
     loading *l = calloc(1, sizeof *l);
@@ -558,21 +558,21 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const jm__fit_
     sqlite3 *db;
     jm_status status = jm__recording_begin(recording, &db, err);
     if (status == JM_OK) {
-        status = wanted == NULL  ? load_tables(l, recording, db, err)
-                 : wanted->spans ? load_spans(l, recording, db, wanted, err)
-                                 : load_readings(l, recording, db, wanted, err);
+        status = requested == NULL  ? load_tables(l, recording, db, err)
+                 : requested->spans ? load_spans(l, recording, db, requested, err)
+                                    : load_readings(l, recording, db, requested, err);
         jm__recording_end(recording, db);
     }
     if (status == JM_OK) {
         sort_all(l);
         show(l);
-        if (wanted == NULL) status = copy_facts(l, recording, err);
+        if (requested == NULL) status = copy_facts(l, recording, err);
     }
     if (status == JM_OK) status = find_gone(l, recording, err);
-    if (status == JM_OK && wanted != NULL && wanted->spans) {
+    if (status == JM_OK && requested != NULL && requested->spans) {
         int64_t end_ns = noted_end_ns(recording);
         l->view.end_ns = end_ns > 0 ? end_ns : 0;
-        keep_wanted_marks(l, wanted);
+        keep_requested_marks(l, requested);
         show(l);
     }
     if (status != JM_OK) {
@@ -592,9 +592,9 @@ jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error 
 }
 
 jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
-                                    const jm__fit_interval_wanted *wanted, jm_error *err)
+                                    const jm__fit_interval_requested *requested, jm_error *err)
 {
-    return load(out, recording, wanted, err);
+    return load(out, recording, requested, err);
 }
 
 void jm__dataset_free(jm__dataset *dataset)

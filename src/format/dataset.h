@@ -90,18 +90,18 @@ jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error 
 
 /* Which readings: those with a stamp from `from_ns` to `to_ns`, of all sensors or of power and energy alone.
  */
-typedef struct jm__fit_interval_wanted {
+typedef struct jm__fit_interval_requested {
     int64_t from_ns, to_ns;
     bool all_sensors;
     bool spans;        /* no readings, but spans that began then ... */
     jm_span_kind kind; /* ... of this kind, JM_SPAN_NONE: of all, and marks */
     const char *name;  /* ... and this name, NULL: of all */
-} jm__fit_interval_wanted;
+} jm__fit_interval_requested;
 
 /* The same of boards, sensors and events, and of the wanted readings or spans (with their names and
  * processes) alone; its start is 0, and its end, too, of readings. A file that is damaged is an error. */
 jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
-                                    const jm__fit_interval_wanted *wanted, jm_error *err);
+                                    const jm__fit_interval_requested *requested, jm_error *err);
 void jm__dataset_free(jm__dataset *dataset);
 
 /* The process of a row id; NULL if a damaged file lost it. */

@@ -453,10 +453,10 @@ static bool find_room(const jm__writer *writer, uint64_t *room, uint64_t *reserv
     if (path == NULL || statvfs(path, &fs) != 0 || stat(path, &file) != 0) return false;
     if (jm__database_integer(writer->db, "PRAGMA page_count", &pages, path, NULL) != JM_OK) return false;
     uint64_t all = (uint64_t)fs.f_blocks * fs.f_frsize, free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    uint64_t size = (uint64_t)file.st_size, wanted = (uint64_t)pages * JM_PAGE_BYTES;
+    uint64_t size = (uint64_t)file.st_size, requested = (uint64_t)pages * JM_PAGE_BYTES;
     uint64_t most_size = size + free_bytes;
     if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < most_size) all = most_size = most.rlim_cur;
-    *room = wanted < most_size ? most_size - wanted : 0;
+    *room = requested < most_size ? most_size - requested : 0;
     *reserve = all / RESERVE_SHARE < RESERVE_BYTES ? all / RESERVE_SHARE : RESERVE_BYTES;
     return true;
 }

@@ -132,11 +132,11 @@ static jm_status add_to(const jm_counters_options *options, jm_recording *run, j
     return status;
 }
 
-jm_status jm_recording_add_counters(const jm_counters_options *asked, jm_error *err)
+jm_status jm_recording_add_counters(const jm_counters_options *queried, jm_error *err)
 {
     jm_counters_options options;
     jm_recording *run;
-    JM_TRY(jm__options_copy(&options, sizeof options, asked, call, err));
+    JM_TRY(jm__options_copy(&options, sizeof options, queried, call, err));
     JM_TRY(check_options(&options, err));
     JM_TRY(check_finished(options.onto, err));
     JM_TRY(jm_recording_open(&run, options.onto, err));

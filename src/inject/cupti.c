@@ -204,8 +204,9 @@ static CUptiResult listen(const jm__cupti *cupti, CUpti_SubscriberHandle subscri
     bool any = false;
     for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
         if (starts[id] == NO_WORK) continue;
-        bool wanted = on || starts[id] == GRAPH;
-        CUptiResult result = cupti->cuptiEnableCallback(wanted, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+        bool requested = on || starts[id] == GRAPH;
+        CUptiResult result =
+            cupti->cuptiEnableCallback(requested, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
         any |= result == CUPTI_SUCCESS;
         if (result != CUPTI_SUCCESS) fault = result;
     }
@@ -266,7 +267,7 @@ _Static_assert(offsetof(CUpti_ResourceData, resourceDescriptor) == 16, "CUPTI mo
 _Static_assert(offsetof(CUpti_GraphData, node) == 16, "CUPTI moved its data of graphs");
 _Static_assert(offsetof(CUpti_GraphData, graphExec) == 48, "CUPTI moved its data of graphs");
 
-static const CUpti_CallbackId wanted_of_graphs[] = {
+static const CUpti_CallbackId requested_of_graphs[] = {
     CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,      CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
     CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING,
     CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,      CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
@@ -275,11 +276,11 @@ static const CUpti_CallbackId wanted_of_graphs[] = {
 bool jm__graphs_follow(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
     if (cupti->cuptiGetGraphNodeId == NULL) return false;
-    for (size_t i = 0; i < sizeof wanted_of_graphs / sizeof wanted_of_graphs[0]; i++) {
+    for (size_t i = 0; i < sizeof requested_of_graphs / sizeof requested_of_graphs[0]; i++) {
         CUptiResult result =
-            cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, wanted_of_graphs[i]);
-        bool needed = wanted_of_graphs[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
-                      wanted_of_graphs[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
+            cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, requested_of_graphs[i]);
+        bool needed = requested_of_graphs[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
+                      requested_of_graphs[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
         if (needed && result != CUPTI_SUCCESS) return false;
     }
     return true;
@@ -355,8 +356,8 @@ void jm__graphs_hear(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_
 static const CUpti_CallbackId own_call = CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion;
 
 static pthread_mutex_t detach_mutex = PTHREAD_MUTEX_INITIALIZER;
-static enum { ATTACHED, ASKED, DONE } state; /* guarded by it */
-static const jm__cupti *in_use;              /* likewise */
+static enum { ATTACHED, QUERIED, DONE } state; /* guarded by it */
+static const jm__cupti *in_use;                /* likewise */
 static _Thread_local bool in_own_call;
 static _Atomic bool never;
 static _Atomic size_t lost_buffers;
@@ -392,7 +393,7 @@ void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
     if (state != ATTACHED || !may_ever_let_go(cupti)) return;
     in_use = cupti;
-    state = ASKED;
+    state = QUERIED;
     call_launches(cupti, subscriber);
 }
 
@@ -409,7 +410,7 @@ bool jm__detach_is_done(void)
 bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
     bool attached = state != DONE;
-    if (state == ASKED) jm__launches_ignore(cupti, subscriber);
+    if (state == QUERIED) jm__launches_ignore(cupti, subscriber);
     state = ATTACHED;
     return attached;
 }
@@ -459,7 +460,7 @@ void jm__detach_hear(CUpti_CallbackDomain domain, const void *data)
         return;
     }
     if (never || pthread_mutex_trylock(&detach_mutex) != 0) return; /* the next launch will do */
-    if (state == ASKED && !never) let_go();
+    if (state == QUERIED && !never) let_go();
     pthread_mutex_unlock(&detach_mutex);
 }
 

@@ -583,7 +583,7 @@ int InitializeInjection(void)
 {
     char buffer[PATH_MAX];
     const char *run_dir = jm__start_variable(JM_START_RUN, buffer, sizeof buffer);
-    if (run_dir == NULL && jm__dormant_wanted()) begin_dormant();
+    if (run_dir == NULL && jm__dormant_requested()) begin_dormant();
     /* Held: a start is under way, perhaps on this very thread, and woke the driver. */
     if (run_dir == NULL || pthread_mutex_trylock(&mutex) != 0) return 1;
     start_locked(run_dir, jm__track_open);

@@ -214,7 +214,7 @@ static nvtx_domain domains[DOMAINS_MAX]; /* the last one is of all for whom ther
 /* ---- which of them count */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char wanted[1024];
+static char requested[1024];
 static bool default_kept;
 
 static bool is_word(const char *word, size_t length, const char *name)
@@ -222,10 +222,10 @@ static bool is_word(const char *word, size_t length, const char *name)
     return strlen(name) == length && strncmp(word, name, length) == 0;
 }
 
-static bool is_wanted(const char *name)
+static bool is_requested(const char *name)
 {
     bool some = false, hit = false;
-    for (const char *at = wanted; *at != '\0';) {
+    for (const char *at = requested; *at != '\0';) {
         size_t length = strcspn(at, ",");
         bool out = *at == '-';
         bool same = is_word(at + out, length - out, name);
@@ -238,11 +238,11 @@ static bool is_wanted(const char *name)
 }
 
 /* A list that is too long is none: a part of it would keep what it names further on out. */
-static void read_wanted(void)
+static void read_requested(void)
 {
     const char *value = getenv("JOULEMAP_NVTX_DOMAINS");
-    if (value != NULL && strlen(value) < sizeof wanted) memcpy(wanted, value, strlen(value) + 1);
-    default_kept = is_wanted("default");
+    if (value != NULL && strlen(value) < sizeof requested) memcpy(requested, value, strlen(value) + 1);
+    default_kept = is_requested("default");
 }
 
 /* ---- domains */
@@ -251,7 +251,7 @@ static const nvtx_domain *fill_domain(nvtx_domain *domain, const char *name)
 {
     domain->length = (uint32_t)jm__utf8_cut(name, DOMAIN_BYTES - 1);
     memcpy(domain->name, name, domain->length);
-    domain->kept = is_wanted(name);
+    domain->kept = is_requested(name);
     domain->xla = strcmp(name, JM_XLA_DOMAIN) == 0;
     domain->nccl = strcmp(name, NCCL_DOMAIN) == 0;
     atomic_store_explicit(&domain->ready, true, memory_order_release);
@@ -261,7 +261,7 @@ static const nvtx_domain *fill_domain(nvtx_domain *domain, const char *name)
 /* One that another thread still writes is passed by: two domains of a name do no harm. */
 static const nvtx_domain *make_domain(const char *name)
 {
-    pthread_once(&once, read_wanted);
+    pthread_once(&once, read_requested);
     uint32_t number = jm__track_register(name, DOMAIN_BYTES - 1);
     if (number == 0) return NULL;
     for (size_t i = 0; i < DOMAINS_MAX; i++) {
@@ -285,7 +285,7 @@ static const nvtx_domain *domain_of(const void *handle)
 static bool is_kept(const nvtx_domain *domain)
 {
     if (domain != NULL) return domain->kept;
-    pthread_once(&once, read_wanted);
+    pthread_once(&once, read_requested);
     return default_kept;
 }
 

@@ -155,7 +155,7 @@ static void heard_of_device(uint32_t ordinal, const unsigned char uuid[16], bool
     if (ordinal < ORDINALS) write_text(devices[ordinal].from_cupti, uuid, mig);
 }
 
-static bool find_untold_device(unsigned *next, uint8_t *ordinal)
+static bool find_unmarked_device(unsigned *next, uint8_t *ordinal)
 {
     for (; *next < ORDINALS; ++*next) {
         if (!devices[*next].seen || devices[*next].told) continue;
@@ -172,8 +172,8 @@ static bool find_untold_device(unsigned *next, uint8_t *ordinal)
 
 typedef enum conversion {
     CONVERTED,
-    NOT_WANTED, /* another kind */
-    UNFINISHED, /* work without an end: CUPTI was asked for it too early */
+    NOT_REQUESTED, /* another kind */
+    UNFINISHED,    /* work without an end: CUPTI was asked for it too early */
 } conversion;
 
 /* The oldest layouts of these, which all header versions know. */
@@ -302,7 +302,7 @@ static conversion hear_device(const device_record *record)
     unsigned char bytes[16];
     memcpy(bytes, uuid->bytes, sizeof bytes);
     if (record->isCudaVisible) heard_of_device(record->id, bytes, record->isMigEnabled != 0);
-    return NOT_WANTED;
+    return NOT_REQUESTED;
 }
 
 static conversion convert(jm_ring_kernel *out, const CUpti_Activity *record, jm__names *names)
@@ -328,7 +328,7 @@ static conversion convert(jm_ring_kernel *out, const CUpti_Activity *record, jm_
     case CUPTI_ACTIVITY_KIND_DEVICE:
         return hear_device(any);
     default:
-        return NOT_WANTED;
+        return NOT_REQUESTED;
     }
 }
 
@@ -452,7 +452,7 @@ void jm__outlet_devices(void)
         jm_ring_kernel record = {.op = JM_RING_DEVICE};
         char text[DEVICE_TEXT];
         pthread_mutex_lock(&mutex);
-        bool found = ring.header != NULL && find_untold_device(&next, &record.device);
+        bool found = ring.header != NULL && find_unmarked_device(&next, &record.device);
         pthread_mutex_unlock(&mutex);
         if (!found) return;
         bool known = ask_driver(record.device, text);

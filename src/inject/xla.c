@@ -140,16 +140,16 @@ static const char *const primitives[] = {
 
 static int compare(const void *key, const void *entry)
 {
-    const piece *wanted = key;
+    const piece *requested = key;
     const char *known = *(const char *const *)entry;
-    int order = strncmp(wanted->text, known, wanted->length);
-    return order != 0 ? order : -(known[wanted->length] != '\0');
+    int order = strncmp(requested->text, known, requested->length);
+    return order != 0 ? order : -(known[requested->length] != '\0');
 }
 
 bool jm__xla_is_primitive(const char *name, size_t length)
 {
-    const piece wanted = {name, length};
-    return bsearch(&wanted, primitives, sizeof primitives / sizeof primitives[0], sizeof primitives[0],
+    const piece requested = {name, length};
+    return bsearch(&requested, primitives, sizeof primitives / sizeof primitives[0], sizeof primitives[0],
                    compare) != NULL;
 }
 

@@ -44,17 +44,17 @@ static size_t bins_for(const jm_report *report)
     return finest >= 1 && finest < (double)most ? (size_t)finest : most;
 }
 
-typedef struct asked {
+typedef struct queried {
     const jm_report *report;
     jm__power_over_time *power;
     jm_power_bin *bins;
     size_t count;
     jm_error *err;
-} asked;
+} queried;
 
 static json_t *board_power(const void *context, size_t board)
 {
-    const asked *a = context;
+    const queried *a = context;
     jm_report_board info;
     if (jm_report_board_get(a->report, board, &info, a->err) != JM_OK ||
         jm__power_over_time_bins(a->power, board, a->bins, a->count, a->err) != JM_OK)
@@ -72,7 +72,7 @@ json_t *jm__page_power(const jm_report *report, jm_error *err)
 {
     enum { MOST_BOARDS = 16 };
     size_t boards = jm_report_board_count(report), bins = bins_for(report);
-    asked a = {.report = report, .bins = calloc(bins, sizeof *a.bins), .count = bins, .err = err};
+    queried a = {.report = report, .bins = calloc(bins, sizeof *a.bins), .count = bins, .err = err};
     json_t *list = NULL;
     if (a.bins != NULL && jm__power_over_time_begin(&a.power, report, err) == JM_OK)
         list = jm__json_array(boards < MOST_BOARDS ? boards : MOST_BOARDS, board_power, &a);
@@ -98,7 +98,7 @@ typedef struct said {
     JM_VEC(const jm__span *) spans;
 } said;
 
-static bool is_wanted(const jm__dataset *d, const jm__span *span, const jm_report_options *o)
+static bool is_requested(const jm__dataset *d, const jm__span *span, const jm_report_options *o)
 {
     const jm__process *process = jm__dataset_process(d, span->process_id);
     if (o->process_id != 0 && (process == NULL || process->pid != o->process_id)) return false;
@@ -116,7 +116,8 @@ static bool find(said *f, const jm_report *report, bool steps)
         bool step = span->kind == JM_SPAN_STEP || (found_ones && span->kind == JM_SPAN_BATCH);
         bool band =
             span->kind == JM_SPAN_PHASE || span->kind == JM_SPAN_EPOCH || span->kind == JM_SPAN_WINDOW;
-        if (!(steps ? step : band) || !is_wanted(f->dataset, span, jm_report_options_get(report))) continue;
+        if (!(steps ? step : band) || !is_requested(f->dataset, span, jm_report_options_get(report)))
+            continue;
         if (!jm__vec_push(&f->spans, span)) return false;
     }
     return true;

@@ -78,12 +78,12 @@ static bool mark_largest(bool *chosen, const jm__fold *fold, size_t most)
 /* What is around a chosen part is chosen too: seen from the end, the next part that is less deep. */
 static void mark_parents(bool *chosen, const jm__fold *fold)
 {
-    int32_t wanted = 0; /* parts less deep than this that come next are around a chosen one */
+    int32_t requested = 0; /* parts less deep than this that come next are around a chosen one */
     for (size_t i = fold->parts.count; i-- > 0;) {
         int32_t depth = fold->parts.items[i].sum.depth;
-        if (chosen[i] || depth < wanted) {
+        if (chosen[i] || depth < requested) {
             chosen[i] = true;
-            wanted = depth;
+            requested = depth;
         }
     }
 }

@@ -421,9 +421,9 @@ static void match_free(row_matching *match)
 
 /* ---- how a diff calls its sides and runs ---- */
 
-static bool keep_name(char **own, const char *wanted, const char *usual)
+static bool keep_name(char **own, const char *requested, const char *usual)
 {
-    *own = strdup(wanted != NULL && wanted[0] != '\0' ? wanted : usual);
+    *own = strdup(requested != NULL && requested[0] != '\0' ? requested : usual);
     return *own != NULL;
 }
 
@@ -470,11 +470,11 @@ static bool name_sides(jm_diff *diff, const jm_diff_side *const sides[2], const 
 {
     char *common[2] = {common_name(sides[0]), common_name(sides[1])};
     *alike = common[0] != NULL && common[1] != NULL && strcmp(common[0], common[1]) == 0;
-    const char *wanted[2] = {options->name_a, options->name_b};
+    const char *requested[2] = {options->name_a, options->name_b};
     bool fine = true;
     for (int s = 0; s < 2; s++) {
-        if (wanted[s] == NULL && !*alike) wanted[s] = common[s];
-        fine = fine && keep_name(&diff->names[s], wanted[s], s == 0 ? "A" : "B");
+        if (requested[s] == NULL && !*alike) requested[s] = common[s];
+        fine = fine && keep_name(&diff->names[s], requested[s], s == 0 ? "A" : "B");
     }
     free(common[0]);
     free(common[1]);
@@ -482,17 +482,17 @@ static bool name_sides(jm_diff *diff, const jm_diff_side *const sides[2], const 
 }
 
 /* Without a name, or where both sides have one run of the same name, "A"; "A2" of several. */
-static bool name_runs(jm_diff *diff, int side, const jm_diff_side *wanted, bool alike)
+static bool name_runs(jm_diff *diff, int side, const jm_diff_side *requested, bool alike)
 {
-    bool named = wanted->names != NULL && !(alike && jm__diff_run_count(diff) == 2);
+    bool named = requested->names != NULL && !(alike && jm__diff_run_count(diff) == 2);
     jm__diff_run *runs = diff->runs + (side == 0 ? 0 : diff->counts[0]);
-    for (size_t i = 0; i < wanted->count; i++) {
+    for (size_t i = 0; i < requested->count; i++) {
         char usual[32];
-        if (wanted->count == 1)
+        if (requested->count == 1)
             snprintf(usual, sizeof usual, "%s", diff->names[side]);
         else
             snprintf(usual, sizeof usual, "%c%zu", "AB"[side], i + 1);
-        if (!keep_name(&runs[i].name, named ? wanted->names[i] : NULL, usual)) return false;
+        if (!keep_name(&runs[i].name, named ? requested->names[i] : NULL, usual)) return false;
     }
     return true;
 }
@@ -656,12 +656,12 @@ static int64_t units_of(const jm_report *report, jm_per per)
     return per == JM_PER_STEP ? totals->steps : totals->samples;
 }
 
-static jm_status choose_unit(jm_diff *diff, jm_per wanted, jm_error *err)
+static jm_status choose_unit(jm_diff *diff, jm_per requested, jm_error *err)
 {
     bool steps = true;
     for (size_t r = 0; r < jm__diff_run_count(diff); r++)
         steps = steps && jm_report_totals_get(diff->runs[r].report)->steps > 0;
-    diff->per = wanted != JM_PER_FITTING ? wanted : steps ? JM_PER_STEP : JM_PER_RUN;
+    diff->per = requested != JM_PER_FITTING ? requested : steps ? JM_PER_STEP : JM_PER_RUN;
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
         diff->runs[r].units = units_of(diff->runs[r].report, diff->per);
         if (diff->runs[r].units > 0) continue;
@@ -695,10 +695,10 @@ static jm_status add_row(jm_diff *diff, const row_matching *match, size_t at, jm
     while (jm__diff_place(diff, at, r) == JM__NOT_IN_IT)
         r++;
     size_t place = jm__diff_place(diff, at, r);
-    const jm_row *told = jm_report_row(diff->runs[r].report, place);
-    jm_diff_row row = {.name = told->name,
-                       .path = told->path,
-                       .kind = told->kind,
+    const jm_row *marked = jm_report_row(diff->runs[r].report, place);
+    jm_diff_row row = {.name = marked->name,
+                       .path = marked->path,
+                       .kind = marked->kind,
                        .depth = r == 0 ? match->rows[0][place].depth : 0};
     JM_TRY(jm__diff_compare_rows(&row, diff, &at, 1, err));
     return jm__vec_push(&diff->rows, row) ? JM_OK : jm__no_memory(err, "jm_diff_create");
@@ -773,11 +773,11 @@ static jm_status make(jm_diff *diff, const jm_report *const *reports, const jm_d
     return compare_rows(diff, reports, err);
 }
 
-static void take_runs(jm_diff *diff, int side, const jm_diff_side *wanted, const jm_report **reports)
+static void take_runs(jm_diff *diff, int side, const jm_diff_side *requested, const jm_report **reports)
 {
     size_t first = side == 0 ? 0 : diff->counts[0];
-    for (size_t i = 0; i < wanted->count; i++) {
-        diff->runs[first + i].report = reports[first + i] = wanted->reports[i];
+    for (size_t i = 0; i < requested->count; i++) {
+        diff->runs[first + i].report = reports[first + i] = requested->reports[i];
         diff->runs[first + i].side = side;
     }
 }
@@ -803,14 +803,14 @@ static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side 
 jm_status jm_diff_create_many(jm_diff **out, const jm_diff_side *a, const jm_diff_side *b,
                               const jm_diff_options *options, jm_error *err)
 {
-    jm_diff_options wishes;
+    jm_diff_options given;
     *out = NULL;
-    JM_TRY(jm__options_copy(&wishes, sizeof wishes, options, "jm_diff_create", err));
+    JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_diff_create", err));
     if (a->count == 0 || b->count == 0)
         return jm__fail(err, JM_USAGE, 0, "jm_diff_create", "side %s has no runs", a->count == 0 ? "A" : "B");
     jm_diff *diff = calloc(1, sizeof *diff);
     if (diff == NULL) return jm__no_memory(err, "jm_diff_create");
-    jm_status status = build(diff, a, b, &wishes, err);
+    jm_status status = build(diff, a, b, &given, err);
     if (status == JM_OK)
         *out = diff;
     else

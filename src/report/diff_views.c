@@ -97,8 +97,8 @@ static const double equal_share = 0.05, equal_deviations = 3; /* as in a report 
 
 typedef struct folder {
     const jm_diff *diff;
-    jm_row *rows;  /* those of the diff */
-    size_t *asked; /* [runs] */
+    jm_row *rows;    /* those of the diff */
+    size_t *queried; /* [runs] */
 } folder;
 
 static const jm_row *row_at(void *context, size_t row)
@@ -153,7 +153,7 @@ static double variance_apart(folder *f, int side, size_t a, size_t b)
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
         size_t place_a = jm__diff_place(diff, a, r), place_b = jm__diff_place(diff, b, r);
         if (diff->runs[r].side != side || place_a == JM__NOT_IN_IT) continue;
-        sum += jm__fold_variance_apart(diff->runs[r].report, place_a, place_b, &f->asked[r]) /
+        sum += jm__fold_variance_apart(diff->runs[r].report, place_a, place_b, &f->queried[r]) /
                pow((double)diff->runs[r].units, 2);
         have++;
     }
@@ -188,8 +188,8 @@ static jm_provenance best_known(const jm_diff *diff, size_t row)
 {
     jm_provenance best = JM_PROVENANCE_UNRESOLVED;
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
-        const jm_row *told = row_in(diff, row, r);
-        if (told != NULL && told->provenance < best) best = told->provenance;
+        const jm_row *marked = row_in(diff, row, r);
+        if (marked != NULL && marked->provenance < best) best = marked->provenance;
     }
     return best;
 }
@@ -199,8 +199,8 @@ static bool list_rows(folder *f)
 {
     const jm_diff *diff = f->diff;
     f->rows = calloc(diff->rows.count + 1, sizeof *f->rows);
-    f->asked = calloc(jm__diff_run_count(diff), sizeof *f->asked);
-    if (f->rows == NULL || f->asked == NULL) return false;
+    f->queried = calloc(jm__diff_run_count(diff), sizeof *f->queried);
+    if (f->rows == NULL || f->queried == NULL) return false;
     for (size_t i = 0; i < diff->rows.count; i++) {
         const jm_diff_row *row = &diff->rows.items[i];
         size_t r = 0;
@@ -316,7 +316,7 @@ static jm_status diff_fold_make(diff_fold *fold, const jm_diff *diff, jm_error *
     jm_status status =
         list_rows(&f) ? jm__fold_rows(&fold->fold, &source, expand, err) : jm__no_memory(err, "jm_diff_text");
     free(f.rows);
-    free(f.asked);
+    free(f.queried);
     return status == JM_OK ? list_parts(fold, diff, err) : status;
 }
 

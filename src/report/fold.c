@@ -346,8 +346,8 @@ static jm_status push_alike(folder *f, size_t first, size_t count, const task *a
     for (size_t done = 0; done < count;) {
         size_t equal = part_equals(f, f->pool.items + first + done, count - done);
         bool most = 2 * equal > count;
-        bool told_apart = most || !has_namesakes(f, f->pool.items + first, count, done, equal);
-        if (!told_apart && differ_at == 0) {
+        bool marked_apart = most || !has_namesakes(f, f->pool.items + first, count, done, equal);
+        if (!marked_apart && differ_at == 0) {
             const fold_members all = {f->source, f->end, f->pool.items + first, count};
             differ_at = fold_difference(&all);
         }
@@ -355,7 +355,7 @@ static jm_status push_alike(folder *f, size_t first, size_t count, const task *a
                            .count = equal,
                            .called = {.most = most,
                                       .starred = around->called.starred,
-                                      .differ_at = told_apart ? 0 : differ_at},
+                                      .differ_at = marked_apart ? 0 : differ_at},
                            .lesser = around->lesser || !most,
                            .depth = around->depth};
         JM_TRY(push_task(f, next, above, err));
@@ -537,10 +537,10 @@ jm_status jm__fold_rows(jm__fold *fold, const jm__fold_source *source, bool expa
 
 /* ---- of a report */
 
-double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *asked)
+double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *queried)
 {
-    enum { MOST_ASKED = 1000 };
-    if ((*asked)++ >= MOST_ASKED) return NAN;
+    enum { MOST_QUERIED = 1000 };
+    if ((*queried)++ >= MOST_QUERIED) return NAN;
     double own = 0, other = 0, common = 0;
     if (jm_report_covariance(report, a, a, &own, NULL) != JM_OK ||
         jm_report_covariance(report, b, b, &other, NULL) != JM_OK ||
@@ -549,20 +549,20 @@ double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size
     return fmax(0, own + other - 2 * common);
 }
 
-static bool is_equal(const jm_report *report, size_t row, size_t usual, size_t *asked)
+static bool is_equal(const jm_report *report, size_t row, size_t usual, size_t *queried)
 {
     double energy_j = jm_report_row(report, row)->energy_j, usual_j = jm_report_row(report, usual)->energy_j;
     double apart_j = fabs(energy_j - usual_j);
     if (jm_report_row(report, row)->calls != jm_report_row(report, usual)->calls) return false;
     if (!isfinite(apart_j)) return isfinite(energy_j) == isfinite(usual_j);
     if (apart_j <= equal_share * fabs(usual_j)) return true;
-    return apart_j <= equal_deviations * sqrt(jm__fold_variance_apart(report, row, usual, asked));
+    return apart_j <= equal_deviations * sqrt(jm__fold_variance_apart(report, row, usual, queried));
 }
 
 typedef struct of_report {
     const jm_report *report;
-    const bool *asked; /* NULL: all, or none */
-    size_t variances;  /* asked for so far */
+    const bool *queried; /* NULL: all, or none */
+    size_t variances;    /* asked for so far */
 } of_report;
 
 static const jm_row *report_row(void *context, size_t row)
@@ -573,14 +573,14 @@ static const jm_row *report_row(void *context, size_t row)
 static bool report_equal(void *context, size_t row, size_t usual)
 {
     of_report *of = context;
-    if (of->asked != NULL && of->asked[row] != of->asked[usual]) return false;
+    if (of->queried != NULL && of->queried[row] != of->queried[usual]) return false;
     return is_equal(of->report, row, usual, &of->variances);
 }
 
-jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, const bool *asked,
+jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, const bool *queried,
                         jm_error *err)
 {
-    of_report of = {.report = report, .asked = asked};
+    of_report of = {.report = report, .queried = queried};
     const jm__fold_source source = {&of, jm_report_row_count(report), report_row, report_equal};
     return jm__fold_rows(fold, &source, expand || jm_report_options_get(report)->by != JM_BY_LAYER, err);
 }

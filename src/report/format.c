@@ -277,8 +277,8 @@ void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns)
         out->failed = out->failed || head.failed;
         return;
     }
-    size_t wanted = jm__utf8_columns(arguments), least = columns * 2 / 5;
-    size_t room = columns > wanted + least ? columns - wanted : least;
+    size_t requested = jm__utf8_columns(arguments), least = columns * 2 / 5;
+    size_t room = columns > requested + least ? columns - requested : least;
     size_t start = out->length;
     jm__utf8_add_cut(out, head.text, arguments[0] == '\0' ? columns : room);
     if (out->text != NULL) jm__utf8_add_head(out, arguments, columns - jm__utf8_columns(out->text + start));

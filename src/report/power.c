@@ -297,12 +297,13 @@ static jm_status add_boards(chart *c, bool colour, jm_error *err)
 jm_status jm_report_power_text(const jm_report *report, const jm_text_options *options, char **out,
                                jm_error *err)
 {
-    jm_text_options asked;
+    jm_text_options queried;
     *out = NULL;
-    JM_TRY(jm__options_copy(&asked, sizeof asked, options, "jm_report_power_text", err));
+    JM_TRY(jm__options_copy(&queried, sizeof queried, options, "jm_report_power_text", err));
     jm__strbuf text = {0};
-    chart c = {.out = &text, .report = report, .width = asked.width > 0 ? (size_t)asked.width : USUAL_WIDTH};
-    jm_status status = add_boards(&c, asked.colour, err);
+    chart c = {
+        .out = &text, .report = report, .width = queried.width > 0 ? (size_t)queried.width : USUAL_WIDTH};
+    jm_status status = add_boards(&c, queried.colour, err);
     jm__power_over_time_free(c.power);
     free(c.bins);
     return jm__hand_over(out, &text, status, "jm_report_power_text", err);

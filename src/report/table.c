@@ -40,9 +40,9 @@ static size_t victim_of(const layout *at, const jm__table *table, int above)
 }
 
 /* Give up columns until the names have `wanted` columns. */
-static void give_up(layout *at, const jm__table *table, size_t width, size_t wanted, int above)
+static void give_up(layout *at, const jm__table *table, size_t width, size_t requested, int above)
 {
-    while (rest_width(at) + wanted > width) {
+    while (rest_width(at) + requested > width) {
         size_t victim = victim_of(at, table, above);
         if (victim == table->column_count) return;
         at->widths[victim] = 0;
@@ -52,9 +52,9 @@ static void give_up(layout *at, const jm__table *table, size_t width, size_t wan
 static void make_room(layout *at, const jm__table *table, size_t width)
 {
     size_t narrowest = table->narrowest_name > 0 ? table->narrowest_name : NARROWEST_NAME;
-    size_t wanted = at->name_width < narrowest ? at->name_width : narrowest;
-    give_up(at, table, width, wanted, JM_TABLE_LAST_RESORT);
-    size_t least = wanted < LEAST_NAME ? wanted : LEAST_NAME;
+    size_t requested = at->name_width < narrowest ? at->name_width : narrowest;
+    give_up(at, table, width, requested, JM_TABLE_LAST_RESORT);
+    size_t least = requested < LEAST_NAME ? requested : LEAST_NAME;
     give_up(at, table, width, least, 0);
     size_t rest = rest_width(at);
     size_t room = width > rest + least ? width - rest : least;
@@ -70,8 +70,8 @@ static size_t indent_of(const layout *at, const jm__table_line *line)
 /* However deep the tree, half of the room is for a name that does not fit. */
 static bool is_too_deep(const layout *at, const jm__table_line *line)
 {
-    size_t indent = indent_of(at, line), wanted = jm__utf8_columns(line->name) + strlen(line->suffix);
-    return indent + wanted > at->name_width && indent > at->name_width / 2;
+    size_t indent = indent_of(at, line), requested = jm__utf8_columns(line->name) + strlen(line->suffix);
+    return indent + requested > at->name_width && indent > at->name_width / 2;
 }
 
 /* A name that lost its indentation alone would stand beside its parent, so all levels are narrow first. */

@@ -23,15 +23,16 @@
 typedef struct picked {
     size_t part;   /* of the fold's */
     int32_t depth; /* in the table */
-    bool asked;    /* it was asked for itself, and not because of what it is in */
+    bool queried;  /* it was asked for itself, and not because of what it is in */
 } picked;
 
 typedef JM_VEC(picked) picked_parts;
 
 static bool ends_in(const char *path, const char *end)
 {
-    size_t length = strlen(path), wanted = strlen(end);
-    return length > wanted && path[length - wanted - 1] == '.' && strcmp(path + length - wanted, end) == 0;
+    size_t length = strlen(path), requested = strlen(end);
+    return length > requested && path[length - requested - 1] == '.' &&
+           strcmp(path + length - requested, end) == 0;
 }
 
 static bool matches(const jm_row *row, const char *pattern, jm_by by)
@@ -94,12 +95,12 @@ jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_s
 
 /* Of each row whether it, or what it is in, was asked for, which the caller frees; NULL if all are. USAGE:
  * nothing is what was asked for. */
-static jm_status asked_find(bool **asked, const jm_report *report, const jm_text_options *options,
-                            jm_error *err)
+static jm_status queried_find(bool **queried, const jm_report *report, const jm_text_options *options,
+                              jm_error *err)
 {
     size_t rows = jm_report_row_count(report), count = 1, number = (size_t)options->row - 1;
     size_t *matching = NULL;
-    *asked = NULL;
+    *queried = NULL;
     if (options->row > rows)
         return jm__fail(err, JM_USAGE, 0, "jm_report_text", "there is no row #%llu; the last one is #%zu",
                         (unsigned long long)options->row, rows);
@@ -119,22 +120,22 @@ static jm_status asked_find(bool **asked, const jm_report *report, const jm_text
         while (row < rows && jm_report_row(report, row)->depth > depth);
     }
     free(matching);
-    *asked = found;
+    *queried = found;
     return found != NULL ? JM_OK : jm__no_memory(err, "jm_report_text");
 }
 
-static bool take(picked_parts *picks, const jm__fold *fold, const bool *asked)
+static bool take(picked_parts *picks, const jm__fold *fold, const bool *queried)
 {
     int32_t outermost = -1; /* depth of the part asked for that this one is in; -1: none */
     for (size_t i = 0; i < fold->parts.count; i++) {
         const jm__part *part = &fold->parts.items[i];
         int32_t depth = part->sum.depth;
         picked pick = {.part = i, .depth = depth};
-        if (asked != NULL && !asked[part->row]) {
+        if (queried != NULL && !queried[part->row]) {
             if (depth <= outermost) outermost = -1;
             continue;
         }
-        if (asked != NULL) {
+        if (queried != NULL) {
             bool outside = outermost < 0 || depth <= outermost;
             if (outside) outermost = depth;
             pick = (picked){i, depth - outermost, outside};
@@ -253,10 +254,10 @@ static bool sort(picked_parts *picks, const jm__fold *fold, jm_sort by)
 
 /* The parts asked for, of a fold that was made with `asked`: parents before their children, siblings as they
  * are to be sorted. */
-static jm_status picks_make(picked_parts *picks, const jm__fold *fold, const bool *asked, jm_sort order,
+static jm_status picks_make(picked_parts *picks, const jm__fold *fold, const bool *queried, jm_sort order,
                             jm_error *err)
 {
-    bool fine = take(picks, fold, asked);
+    bool fine = take(picks, fold, queried);
     if (fine && order != JM_SORT_USUAL) fine = sort(picks, fold, order);
     return fine ? JM_OK : jm__no_memory(err, "jm_report_text");
 }
@@ -633,7 +634,7 @@ static bool write_what_came(char *out, size_t size, const jm_row *row)
 static void add_name(jm__strbuf *name, const view *v, const jm__part *part, const picked *pick)
 {
     jm__strbuf path = {0};
-    if (!pick->asked || v->traits.by_kernel)
+    if (!pick->queried || v->traits.by_kernel)
         jm__strbuf_add(&path, part->name);
     else
         jm__part_path_add(&path, v->report, &v->fold, part);
@@ -744,15 +745,15 @@ static jm_status rows_table(jm__table *table, const jm_report *report, const jm_
     v.traits.by_kernel = jm_report_options_get(report)->by == JM_BY_KERNEL;
     v.traits.by_request = jm_report_options_get(report)->by == JM_BY_REQUEST;
     *table = (jm__table){.title = jm_by_text(jm_report_options_get(report)->by), .colour = options->colour};
-    bool *asked;
-    JM_TRY(asked_find(&asked, report, options, err));
-    jm_status status = jm__fold_make(&v.fold, report, options->expand, asked, err);
-    if (status == JM_OK) status = picks_make(&v.picks, &v.fold, asked, options->sort, err);
+    bool *queried;
+    JM_TRY(queried_find(&queried, report, options, err));
+    jm_status status = jm__fold_make(&v.fold, report, options->expand, queried, err);
+    if (status == JM_OK) status = picks_make(&v.picks, &v.fold, queried, options->sort, err);
     if (status == JM_OK) {
         set_up_columns(table, &v);
         status = fill_table(table, &v, err);
     }
-    free(asked);
+    free(queried);
     jm__vec_free(&v.picks);
     jm__fold_free(&v.fold);
     return status;
@@ -861,14 +862,14 @@ static jm_status write_text(jm__strbuf *out, const jm_report *report, const jm_t
 
 jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out, jm_error *err)
 {
-    jm_text_options asked;
+    jm_text_options queried;
     *out = NULL;
-    JM_TRY(jm__options_copy(&asked, sizeof asked, options, "jm_report_text", err));
+    JM_TRY(jm__options_copy(&queried, sizeof queried, options, "jm_report_text", err));
     jm__table table;
     jm__strbuf text = {0};
-    jm_status status = rows_table(&table, report, &asked, err);
-    if (status == JM_OK) status = add_head(&text, report, &asked, err);
-    if (status == JM_OK) status = write_text(&text, report, &asked, &table, err);
+    jm_status status = rows_table(&table, report, &queried, err);
+    if (status == JM_OK) status = add_head(&text, report, &queried, err);
+    if (status == JM_OK) status = write_text(&text, report, &queried, &table, err);
     jm__table_free(&table);
     return jm__hand_over(out, &text, status, "jm_report_text", err);
 }

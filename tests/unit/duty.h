@@ -10,7 +10,7 @@ enum { DUTY_CYCLE_LAYERS = 3, DUTY_CYCLE_KERNELS = 2, DUTY_CYCLE_MARKS = 4000 };
 
 /* How the tokens of steps go. */
 typedef enum duty_cycle_counts {
-    DUTY_CYCLE_UNTOLD,
+    DUTY_CYCLE_UNMARKED,
     DUTY_CYCLE_PADDED,  /* 1100 to 1900, as it comes */
     DUTY_CYCLE_LOAD,    /* a load that comes and goes within a minute, 520 to 1000 */
     DUTY_CYCLE_BATCHES, /* 4 to 7 */
@@ -100,7 +100,7 @@ static inline int64_t duty_cycle_step(duty_cycle *d, size_t board, int64_t paren
     bool bare = eval && d->of.bare_eval;
     bool apart = d->of.apart != 0 && level == 0;
     int64_t step = bare ? parent : syn_span(s, JM_SPAN_STEP, "step", "", parent, t_ns, t_ns, pid);
-    double usual = 1, tokens = d->of.counts == DUTY_CYCLE_UNTOLD ? 0 : duty_cycle_tokens(d, t_ns, &usual);
+    double usual = 1, tokens = d->of.counts == DUTY_CYCLE_UNMARKED ? 0 : duty_cycle_tokens(d, t_ns, &usual);
     if (!bare) s->spans[step - 1].samples = odd && d->of.odd_takes == 0 ? 3 : 8;
     if (!bare) s->spans[step - 1].tokens = (uint32_t)tokens;
     if (d->steps % 100 == 0)

@@ -121,11 +121,11 @@ int clock_gettime(clockid_t clock, struct timespec *out)
     return 0;
 }
 
-int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted, struct timespec *left)
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *requested, struct timespec *left)
 {
     REAL(clock_nanosleep)
-    if (!v.on || clock != CLOCK_MONOTONIC) return real(clock, flags, wanted, left);
-    int64_t until_ns = wanted->tv_sec * NS_PER_S + wanted->tv_nsec;
+    if (!v.on || clock != CLOCK_MONOTONIC) return real(clock, flags, requested, left);
+    int64_t until_ns = requested->tv_sec * NS_PER_S + requested->tv_nsec;
     if (flags != TIMER_ABSTIME) until_ns += v.now_ns;
     pthread_mutex_lock(&lock);
     wait_for(enlist(until_ns, NULL));

@@ -334,19 +334,19 @@ static jm_status keep(const jm__board_model *model, jm_learnt *learnt, const jm_
 jm_status jm_model_learn(jm_recording *recording, const jm_learn_options *options, jm_learnt *learnt,
                          jm_error *err)
 {
-    jm_learn_options wishes;
+    jm_learn_options given;
     jm_learnt told = {0};
     jm__dataset *dataset = NULL;
     jm__training_set training_set = {.rates = {.file = -1}, .work = {.file = -1}};
     jm__board_model model = {0};
-    JM_TRY(jm__options_copy(&wishes, sizeof wishes, options, "jm_model_learn", err));
-    if (wishes.phase == NULL || wishes.phase[0] == '\0')
+    JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_model_learn", err));
+    if (given.phase == NULL || given.phase[0] == '\0')
         return jm__fail(err, JM_USAGE, 0, "jm_model_learn", "which phase to learn from is not said");
     JM_TRY(jm__dataset_load(&dataset, recording, err));
     jm_status status =
-        jm__training_set_begin(&training_set, dataset, wishes.phase, wishes.board_id, clock_exponent, err);
+        jm__training_set_begin(&training_set, dataset, given.phase, given.board_id, clock_exponent, err);
     if (status == JM_OK) status = learn_from(&model, &told, &training_set, err);
-    if (status == JM_OK) status = keep(&model, &told, &training_set, wishes.path, err);
+    if (status == JM_OK) status = keep(&model, &told, &training_set, given.path, err);
     if (status == JM_OK && learnt != NULL) *learnt = told;
     jm__model_free(&model);
     jm__training_set_free(&training_set);

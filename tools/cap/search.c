@@ -144,9 +144,9 @@ static size_t spread(const jm_cap_plan *plan, size_t count, double *caps_w)
     double low_w = plan->caps_w[0], width = plan->caps_w[plan->cap_count - 1] - low_w;
     size_t kept = 0, at = 0, nearest = 0;
     for (size_t i = 0; i < count; i++) {
-        double wanted = low_w + width * (double)i / (double)(count - 1);
+        double requested = low_w + width * (double)i / (double)(count - 1);
         while (at + 1 < plan->cap_count &&
-               fabs(plan->caps_w[at + 1] - wanted) <= fabs(plan->caps_w[at] - wanted))
+               fabs(plan->caps_w[at + 1] - requested) <= fabs(plan->caps_w[at] - requested))
             at++;
         if (kept == 0 || !jm__cap_same(caps_w[kept - 1], plan->caps_w[at])) caps_w[kept++] = plan->caps_w[at];
     }
@@ -172,11 +172,11 @@ static void shuffle(double *caps_w, size_t count, uint64_t seed)
 /* The reference is first; what goes back ends there, so that each cap's mean place is the middle. */
 static jm_status order_sweep(jm_cap_search *search, jm_error *err)
 {
-    size_t rounds = search->options.sweep_rounds, wanted = search->options.sweep_count;
-    if (wanted < 2 || wanted > JM_CAP_MOST_PROBES / 2 || rounds > JM_CAP_MOST_PROBES / wanted)
-        return jm__fail(err, JM_USAGE, 0, "jm_cap_search_create", "a sweep of %zu caps, %zu times", wanted,
+    size_t rounds = search->options.sweep_rounds, requested = search->options.sweep_count;
+    if (requested < 2 || requested > JM_CAP_MOST_PROBES / 2 || rounds > JM_CAP_MOST_PROBES / requested)
+        return jm__fail(err, JM_USAGE, 0, "jm_cap_search_create", "a sweep of %zu caps, %zu times", requested,
                         rounds);
-    size_t count = spread(search->plan, wanted, search->sweep_w);
+    size_t count = spread(search->plan, requested, search->sweep_w);
     shuffle(search->sweep_w + 1, count - 1, search->options.seed);
     for (size_t round = 1; round < rounds; round++)
         for (size_t i = 0; i < count; i++)
@@ -524,15 +524,15 @@ static jm_status begin_proof(jm_cap_search *search, bool *any, jm_error *err)
 static jm_status next_of_proof(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
 {
     const jm_cap_plan_options *o = &search->plan->options;
-    bool wanted = search->proof_count == 0;
-    if (!wanted && cap_proof_is_over(&search->proofs[search->proof_count - 1])) {
+    bool requested = search->proof_count == 0;
+    if (!requested && cap_proof_is_over(&search->proofs[search->proof_count - 1])) {
         jm_cap_proof result;
         cap_proof_result(&search->proofs[search->proof_count - 1], o->objective, o->max_slowdown, &result);
         if (result.bound_kept || search->proof_count == JM__CAP_MOST_PROOFS) return JM_OK;
         JM_TRY(refuse(search, &result, err));
-        wanted = true;
+        requested = true;
     }
-    if (wanted) {
+    if (requested) {
         bool any;
         JM_TRY(begin_proof(search, &any, err));
         if (!any) return JM_OK;
@@ -598,7 +598,7 @@ static void set_times(const jm_cap_search *search, jm_cap_trial *trial)
 jm_status jm_cap_search_next(jm_cap_search *search, jm_cap_trial *out, jm_error *err)
 {
     *out = (jm_cap_trial){.stage = JM_CAP_STAGE_OVER, .cap_w = NAN};
-    while (!search->asked && search->stage != JM_CAP_STAGE_OVER) {
+    while (!search->queried && search->stage != JM_CAP_STAGE_OVER) {
         jm_cap_trial trial;
         JM_TRY(next_in_stage(search, &trial, err));
         if (isnan(trial.cap_w)) {
@@ -607,9 +607,9 @@ jm_status jm_cap_search_next(jm_cap_search *search, jm_cap_trial *out, jm_error 
         }
         set_times(search, &trial);
         search->trial = trial;
-        search->asked = true;
+        search->queried = true;
     }
-    if (search->asked) *out = search->trial;
+    if (search->queried) *out = search->trial;
     return JM_OK;
 }
 
@@ -646,14 +646,14 @@ static jm_status tell_stage(jm_cap_search *search, const jm_cap_probe *probe, jm
 jm_status jm_cap_search_tell(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
 {
     static const char call[] = "jm_cap_search_tell";
-    if (!search->asked) return jm__fail(err, JM_USAGE, 0, call, "no trial was asked for");
+    if (!search->queried) return jm__fail(err, JM_USAGE, 0, call, "no trial was asked for");
     jm_cap_probe told = *probe;
     told.cap_w = search->trial.cap_w;
     JM_TRY(check_probe(&told, call, err));
     JM_TRY(make_room(search, err));
     JM_TRY(tell_stage(search, &told, err));
     search->told[search->told_count++] = (jm_cap_told){search->trial, told};
-    search->asked = false;
+    search->queried = false;
     return JM_OK;
 }
 

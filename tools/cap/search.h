@@ -42,7 +42,7 @@ struct jm_cap_search {
 
     jm_cap_stage stage;
     jm_cap_trial trial; /* the one that was asked for last */
-    bool asked;         /* and not told yet */
+    bool queried;       /* and not told yet */
     jm_cap_told *told;  /* [told_count] */
     size_t told_count, told_capacity;
 

@@ -25,11 +25,11 @@ static jm_status check(const jm_estimate_options *options, jm_error *err)
     return JM_OK;
 }
 
-jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *asked, jm_error *err)
+jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *queried, jm_error *err)
 {
     jm_estimate_options options;
     *out = NULL;
-    JM_TRY(jm__options_copy(&options, sizeof options, asked, "jm_estimate_make", err));
+    JM_TRY(jm__options_copy(&options, sizeof options, queried, "jm_estimate_make", err));
     JM_TRY(check(&options, err));
     jm_estimate *estimate = calloc(1, sizeof *estimate);
     if (estimate == NULL) return jm__no_memory(err, "jm_estimate_make");
@@ -47,7 +47,7 @@ jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *asked, 
 
 /* ---- What ncu has to count for a model */
 
-jm_status jm_estimate_metrics(const char *wanted, char **out, jm_error *err)
+jm_status jm_estimate_metrics(const char *requested, char **out, jm_error *err)
 {
     jm__ncu_words *words = calloc(1, sizeof *words);
     jm__board_model model = {0};
@@ -55,7 +55,7 @@ jm_status jm_estimate_metrics(const char *wanted, char **out, jm_error *err)
     *out = NULL;
     if (words == NULL) return jm__no_memory(err, "jm_estimate_metrics");
     jm_status status = jm__ncu_words_load(words, 0, 0, err);
-    if (status == JM_OK) status = jm__model_named(&model, wanted, words, err);
+    if (status == JM_OK) status = jm__model_named(&model, requested, words, err);
     if (status == JM_OK) {
         jm__strbuf_add(&text, "gpu__time_duration.sum,smsp__cycles_elapsed.avg.per_second,"
                               "dram__cycles_elapsed.avg.per_second,device__attribute_display_name,"
@@ -93,24 +93,24 @@ static jm_status check_profile(const jm_estimate_profile_options *options, jm_er
     return jm__fail(err, JM_USAGE, 0, call, "ncu's page is raw or details, not \"%.40s\"", page);
 }
 
-jm_status jm_estimate_profile(const jm_estimate_profile_options *asked, int *exit_code, jm_error *err)
+jm_status jm_estimate_profile(const jm_estimate_profile_options *queried, int *exit_code, jm_error *err)
 {
     jm_estimate_profile_options options;
     char ncu[PATH_MAX], *metrics;
     *exit_code = 0;
-    JM_TRY(jm__options_copy(&options, sizeof options, asked, "jm_estimate_profile", err));
+    JM_TRY(jm__options_copy(&options, sizeof options, queried, "jm_estimate_profile", err));
     JM_TRY(check_profile(&options, err));
     JM_TRY(jm__ncu_find(ncu, sizeof ncu, "", err));
     JM_TRY(jm_estimate_metrics(options.model, &metrics, err));
-    const jm__ncu_wishes wishes = {.command = options.command,
-                                   .options = options.arguments,
-                                   .page = options.page != NULL ? options.page : "raw",
-                                   .metrics = metrics,
-                                   .csv = options.csv,
-                                   .timeout_s = options.timeout_s,
-                                   .goes_on = options.goes_on,
-                                   .context = options.context};
-    jm_status status = jm__ncu_run(ncu, &wishes, exit_code, err);
+    const jm__ncu_given given = {.command = options.command,
+                                 .options = options.arguments,
+                                 .page = options.page != NULL ? options.page : "raw",
+                                 .metrics = metrics,
+                                 .csv = options.csv,
+                                 .timeout_s = options.timeout_s,
+                                 .goes_on = options.goes_on,
+                                 .context = options.context};
+    jm_status status = jm__ncu_run(ncu, &given, exit_code, err);
     free(metrics);
     return status;
 }

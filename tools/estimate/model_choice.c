@@ -251,22 +251,22 @@ bool jm__model_knows_board(const jm__ncu_words *words, const jm__ncu_sheet *shee
     return name != NULL && board_called(words, name) != NULL;
 }
 
-static jm_status find_board(jm__model_choice *choice, const char *wanted, const jm__ncu_words *words,
+static jm_status find_board(jm__model_choice *choice, const char *requested, const jm__ncu_words *words,
                             jm_error *err)
 {
     char known[256] = "";
     size_t used = 0;
     choice->board = choice->file_board;
-    if (wanted == NULL) return JM_OK;
+    if (requested == NULL) return JM_OK;
     for (size_t i = 0; i < words->board_count; i++) {
         choice->board = &words->boards[i];
-        if (strcmp(choice->board->name, wanted) == 0) return JM_OK;
+        if (strcmp(choice->board->name, requested) == 0) return JM_OK;
         int added =
             snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", choice->board->name);
         used += added > 0 && (size_t)added < sizeof known - used ? (size_t)added : 0;
     }
     return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board \"%.40s\" of the file's chip (%s) is known, but %s",
-                    wanted, words->title, known);
+                    requested, words->title, known);
 }
 
 static void find_file_board(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet)
@@ -290,23 +290,23 @@ static jm_status shipped(jm__board_model *model, const char *profile, jm_error *
     return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no model is shipped for \"%.40s\"", profile);
 }
 
-static bool is_file(const char *wanted)
+static bool is_file(const char *requested)
 {
-    return strchr(wanted, '/') != NULL || strchr(wanted, '.') != NULL || access(wanted, F_OK) == 0;
+    return strchr(requested, '/') != NULL || strchr(requested, '.') != NULL || access(requested, F_OK) == 0;
 }
 
-static jm_status read_wanted(jm__board_model *model, const char *wanted, bool file, jm_error *err)
+static jm_status read_requested(jm__board_model *model, const char *requested, bool file, jm_error *err)
 {
     if (!file) {
-        jm_status status = shipped(model, wanted, err);
+        jm_status status = shipped(model, requested, err);
         return status == JM_NOT_FOUND
                    ? jm__hint(err, status, "give a file, or the name of a shipped one: h100, h200")
                    : status;
     }
-    JM_TRY(jm__model_read(model, wanted, err));
+    JM_TRY(jm__model_read(model, requested, err));
     if (model->count > 0) return JM_OK;
     jm__model_free(model);
-    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s knows nothing of counters", wanted);
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s knows nothing of counters", requested);
 }
 
 static size_t known_of(const jm__board_model *model, const jm__ncu_words *words)
@@ -348,20 +348,20 @@ static jm_status find_kept(jm__model_choice *choice, const jm__ncu_words *words,
     return JM_OK;
 }
 
-jm_status jm__model_choose(jm__model_choice *choice, jm__model_wish wish, const jm__ncu_words *words,
+jm_status jm__model_choose(jm__model_choice *choice, jm__model_request request, const jm__ncu_words *words,
                            const jm__ncu_sheet *sheet, jm_error *err)
 {
     *choice = (jm__model_choice){.why = ""};
     find_file_board(choice, words, sheet);
-    JM_TRY(find_board(choice, wish.board, words, err));
+    JM_TRY(find_board(choice, request.board, words, err));
     if (!choice->told && isnan(choice->dram_hz)) choice->file_board = choice->board;
-    if (wish.model == NULL && choice->board == choice->file_board)
+    if (request.model == NULL && choice->board == choice->file_board)
         JM_TRY(find_kept(choice, words, sheet, err));
     if (choice->model.count == 0) {
-        bool file = wish.model != NULL && is_file(wish.model);
-        const char *name = wish.model != NULL ? wish.model : choice->board->profile;
+        bool file = request.model != NULL && is_file(request.model);
+        const char *name = request.model != NULL ? request.model : choice->board->profile;
         snprintf(choice->name, sizeof choice->name, "%s%.500s", file ? "" : "shipped ", name);
-        JM_TRY(read_wanted(&choice->model, name, file, err));
+        JM_TRY(read_requested(&choice->model, name, file, err));
     }
     jm_status status = check_known(&choice->model, words, choice->name, err);
     const jm__ncu_board *board = board_called(words, choice->model.board);
@@ -373,12 +373,12 @@ jm_status jm__model_choose(jm__model_choice *choice, jm__model_wish wish, const 
     return status;
 }
 
-jm_status jm__model_named(jm__board_model *model, const char *wanted, const jm__ncu_words *words,
+jm_status jm__model_named(jm__board_model *model, const char *requested, const jm__ncu_words *words,
                           jm_error *err)
 {
     size_t last = words->board_count - 1; /* of those that have a model of their own */
     while (last > 0 && strcmp(words->boards[last].name, words->boards[last].profile) != 0)
         last--;
-    const char *name = wanted != NULL ? wanted : words->boards[last].name;
-    return read_wanted(model, name, wanted != NULL && is_file(wanted), err);
+    const char *name = requested != NULL ? requested : words->boards[last].name;
+    return read_requested(model, name, requested != NULL && is_file(requested), err);
 }

@@ -20,22 +20,22 @@ typedef struct jm__model_choice {
 } jm__model_choice;
 
 /* What is asked for. */
-typedef struct jm__model_wish {
+typedef struct jm__model_request {
     const char *model; /* a file, or the name of a shipped one; NULL: one that calibration keeps, by the rules
                           of kept_model.h, else the one that is shipped for the board, or for one like it */
     const char *board; /* of the chip; NULL: that of the file */
-} jm__model_wish;
+} jm__model_request;
 
 /* Does the file say that it is of a board of this chip? */
 bool jm__model_knows_board(const jm__ncu_words *words, const jm__ncu_sheet *sheet);
 
 /* `sheet`: filled with a kernel of the file. NOT_FOUND, NOT_SUPPORTED. */
-jm_status jm__model_choose(jm__model_choice *choice, jm__model_wish wish, const jm__ncu_words *words,
+jm_status jm__model_choose(jm__model_choice *choice, jm__model_request request, const jm__ncu_words *words,
                            const jm__ncu_sheet *sheet, jm_error *err);
 
 /* Without a file of ncu: for what the model needs. NULL: the chip's shipped one, which needs all that ncu has
  * words for, and so what any that is kept does. */
-jm_status jm__model_named(jm__board_model *model, const char *wanted, const jm__ncu_words *words,
+jm_status jm__model_named(jm__board_model *model, const char *requested, const jm__ncu_words *words,
                           jm_error *err);
 
 #endif

@@ -389,8 +389,8 @@ static bool runs_full(ncu_estimate *m)
 static jm_status choose_model(ncu_estimate *m, jm_error *err)
 {
     jm__ncu_sheet_fill(&m->sheet, &m->ncu.kernels[0]);
-    jm__model_wish wish = {.model = m->options->model, .board = m->options->board};
-    JM_TRY(jm__model_choose(&m->choice, wish, &m->words, &m->sheet, err));
+    jm__model_request request = {.model = m->options->model, .board = m->options->board};
+    JM_TRY(jm__model_choose(&m->choice, request, &m->words, &m->sheet, err));
     const jm__board_model *model = &m->choice.model;
     bool elsewhere = m->choice.board != m->choice.file_board;
     double board_mhz =

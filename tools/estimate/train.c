@@ -248,13 +248,13 @@ static jm_status train_choose(train_way *way, const train_rows *rows, const bool
     return status;
 }
 
-static jm_status cross_fold(double *predicted, const train_rows *rows, const train_way *wanted, size_t fold,
-                            folds *f, jm_error *err)
+static jm_status cross_fold(double *predicted, const train_rows *rows, const train_way *requested,
+                            size_t fold, folds *f, jm_error *err)
 {
-    train_way way = wanted != NULL ? *wanted : (train_way){0};
+    train_way way = requested != NULL ? *requested : (train_way){0};
     for (size_t i = 0; i < rows->count; i++)
         f->use[i] = rows->fold[i] != fold;
-    if (wanted == NULL) JM_TRY(train_choose(&way, rows, f->use, err));
+    if (requested == NULL) JM_TRY(train_choose(&way, rows, f->use, err));
     JM_TRY(train_fit(f->weights, rows, f->use, &way, err));
     for (size_t i = 0; i < rows->count; i++)
         if (rows->fold[i] == fold)
@@ -909,11 +909,11 @@ static jm_status train(trainer *r, const jm_train_options *options, jm_error *er
     return write_training(r->to, options->path, err);
 }
 
-jm_status jm_estimate_train(jm_training **out, const jm_train_options *asked, jm_error *err)
+jm_status jm_estimate_train(jm_training **out, const jm_train_options *queried, jm_error *err)
 {
     jm_train_options options;
     *out = NULL;
-    JM_TRY(jm__options_copy(&options, sizeof options, asked, "jm_estimate_train", err));
+    JM_TRY(jm__options_copy(&options, sizeof options, queried, "jm_estimate_train", err));
     if (options.features == NULL)
         return jm__fail(err, JM_USAGE, 0, "jm_estimate_train", "there are no features to learn from");
     jm_training *training = calloc(1, sizeof *training);

@@ -204,17 +204,17 @@ static jm_status share_out(jm__joint_prior *joint_prior, jm_error *err)
 {
     size_t n = joint_prior->columns;
     if (joint_prior->part_count == 1) return JM_OK;
-    double *told = malloc((n * n + 1) * sizeof *told);
-    bool all = told != NULL;
+    double *marked = malloc((n * n + 1) * sizeof *marked);
+    bool all = marked != NULL;
     for (size_t i = 0; all && i < joint_prior->part_count; i++) {
         jm__joint_prior_part *part = &joint_prior->parts[i];
         part->share = malloc((n * n + 1) * sizeof *part->share);
         all = part->share != NULL;
         if (!all) break;
-        jm__matrix_multiply(told, 1, part->information, joint_prior->covariance, n);
-        jm__matrix_multiply(part->share, 1, joint_prior->covariance, told, n);
+        jm__matrix_multiply(marked, 1, part->information, joint_prior->covariance, n);
+        jm__matrix_multiply(part->share, 1, joint_prior->covariance, marked, n);
     }
-    free(told);
+    free(marked);
     return all ? JM_OK : jm__no_memory(err, "jm__prior_make");
 }
 
@@ -321,11 +321,11 @@ jm_status jm__joint_prior_moved_by_first(double *out, const jm__joint_prior *joi
 {
     const double *first =
         joint_prior->part_count == 1 ? joint_prior->information : joint_prior->parts[0].information;
-    double *told = malloc((joint_prior->columns + 1) * sizeof *told);
-    if (told == NULL) return jm__no_memory(err, "jm__prior_moved_by_first");
-    jm__matrix_apply(told, first, shift, joint_prior->columns);
-    jm__matrix_apply(out, joint_prior->covariance, told, joint_prior->columns);
-    free(told);
+    double *marked = malloc((joint_prior->columns + 1) * sizeof *marked);
+    if (marked == NULL) return jm__no_memory(err, "jm__prior_moved_by_first");
+    jm__matrix_apply(marked, first, shift, joint_prior->columns);
+    jm__matrix_apply(out, joint_prior->covariance, marked, joint_prior->columns);
+    free(marked);
     return JM_OK;
 }
 

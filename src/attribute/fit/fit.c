@@ -101,14 +101,14 @@ double jm__fit_covariance(const jm__fit *fit, const double *left_s, const double
  * With the gain g = C e / (e'C e + u^2) the powers become x + g (E - e'x) and their covariance C - g (C e)'.
  * What is left of E - e'x has u^2 / (e'C e + u^2) of its error.
  */
-static void take_total(jm__fit *fit, const double *told, double variance, double difference_j)
+static void take_total(jm__fit *fit, const double *marked, double variance, double difference_j)
 {
     size_t columns = fit->columns;
     for (size_t k = 0; k < columns; k++) {
         double most_w = fit->joint_prior.most_w != NULL ? fit->joint_prior.most_w[k] : INFINITY;
-        fit->power_w[k] = fmin(most_w, fmax(0, fit->power_w[k] + told[k] / variance * difference_j));
+        fit->power_w[k] = fmin(most_w, fmax(0, fit->power_w[k] + marked[k] / variance * difference_j));
         for (size_t m = 0; m < columns; m++)
-            fit->covariance[k * columns + m] -= told[k] * told[m] / variance;
+            fit->covariance[k * columns + m] -= marked[k] * marked[m] / variance;
     }
 }
 
@@ -131,14 +131,14 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
     size_t columns = input->columns;
     const double *seconds = input->seconds;
-    double *told = calloc(columns + 1, sizeof *told); /* C e */
-    if (told == NULL) return jm__no_memory(err, "jm__fit_hold");
+    double *marked = calloc(columns + 1, sizeof *marked); /* C e */
+    if (marked == NULL) return jm__no_memory(err, "jm__fit_hold");
     if (fit->fitted && input->apart_seconds != NULL) allow_for_apart(fit, input);
-    jm__matrix_apply(told, fit->covariance, seconds, columns);
+    jm__matrix_apply(marked, fit->covariance, seconds, columns);
     bool independent = fit->fitted && input->total.source != NULL &&
                        (input->total.source != input->sensor->name || input->apart_seconds != NULL);
     double total_variance = input->total.u_j * input->total.u_j;
-    double all = total_variance + fmax(0, jm__matrix_dot(told, seconds, columns));
+    double all = total_variance + fmax(0, jm__matrix_dot(marked, seconds, columns));
     fit->free_j = jm__matrix_dot(seconds, fit->power_w, columns);
     double difference_j = input->total.energy_j - fit->free_j;
     double z = all > 0 ? difference_j / sqrt(all) : 0;
@@ -151,9 +151,9 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     fit->rest_variance = same_readings ? 0 : all;
     if (fit->held && all > 0) {
         fit->rest_variance = total_variance * total_variance / all;
-        take_total(fit, told, all, difference_j);
+        take_total(fit, marked, all, difference_j);
     }
-    free(told);
+    free(marked);
     return JM_OK;
 }
 

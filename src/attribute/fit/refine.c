@@ -395,7 +395,7 @@ static void seen_of(const jm__selection *s, const jm__part_set *set, double *inf
     *score = score_of(s, set);
     for (size_t i = 0; i < s->count; i++) {
         *information -= shared[i] * shared[i];
-        *score -= shared[i] * s->told[i];
+        *score -= shared[i] * s->marked[i];
     }
     *information = fmax(0, *information);
 }
@@ -430,13 +430,13 @@ void jm__selection_factor(jm__selection *s, double variance)
         const jm__part_set *set = &s->items[i].set;
         shared_with_selection(row, s, set);
         square += information_of(s, set, set);
-        s->told[i] = score_of(s, set);
+        s->marked[i] = score_of(s, set);
         for (size_t j = 0; j < i; j++) {
             square -= row[j] * row[j];
-            s->told[i] -= row[j] * s->told[j];
+            s->marked[i] -= row[j] * s->marked[j];
         }
         row[i] = sqrt(fmax(square, variance / s->items[i].q));
-        s->told[i] /= row[i];
+        s->marked[i] /= row[i];
     }
     s->count = count;
 }
@@ -446,7 +446,7 @@ void jm__selection_differences(const jm__selection *s, double *out)
     double d[JM_SELECTION_MAX];
     memset(out, 0, s->parts->count * sizeof *out);
     for (size_t i = s->count; i-- > 0;) {
-        d[i] = s->told[i];
+        d[i] = s->marked[i];
         for (size_t j = i + 1; j < s->count; j++)
             d[i] -= s->lower[j * JM_SELECTION_MAX + i] * d[j];
         d[i] /= s->lower[i * JM_SELECTION_MAX + i];
@@ -473,11 +473,11 @@ enum { REFUSALS_MAX = 8 }; /* candidates that do not hold what they promised */
 
 /* A choice: what a type of layer with less of the busy time differs by is small beside what is known of the
  * whole. */
-static const double untold_part = 0.02;
+static const double unmarked_part = 0.02;
 
 /* Readings tell a difference if they take its standard uncertainty to a third of the usual one, its variance
  * to 1 / (1 + 8). */
-static const double told_information = 8;
+static const double marked_information = 8;
 
 typedef struct selection {
     const jm__refine_input *in;
@@ -576,7 +576,7 @@ static const jm__part_set *best_of(const selection *s, const jm__part_set *refus
 
 /* What readings tell less of than is known without them, a small fault of the response or of the stamps tells
  * as much of: a difference seen there may be larger than any power. */
-static bool is_told(const selection *s, const jm__part_set *set, const jm__noise *noise)
+static bool is_marked(const selection *s, const jm__part_set *set, const jm__noise *noise)
 {
     double information = jm__selection_information(&s->selection, set);
     return information * jm__selection_usual_square(&s->selection, set) > noise_lasting(noise);
@@ -596,7 +596,7 @@ static bool try(selection *s, const jm__part_set *set)
     s->selection.count--;
     jm__selection_factor(&s->selection, now(&left));
     double gain = jm__selection_gain(&s->selection, set, noise_lasting(&left), &new->q);
-    bool worth = gain > JM_REFINE_LOG_ODDS + log((double)s->sets.count) && is_told(s, set, &left);
+    bool worth = gain > JM_REFINE_LOG_ODDS + log((double)s->sets.count) && is_marked(s, set, &left);
     s->noise = worth ? left : before;
     s->selection.count += worth;
     jm__selection_factor(&s->selection, now(&s->noise));
@@ -616,11 +616,11 @@ static void pick_likely(selection *s, size_t most)
 
 /* A type of layer that the readings cannot tell from the others may differ as usual, and its rows must not
  * look surer than that. */
-static bool is_untold(const selection *s, const jm__part_set *set)
+static bool is_unmarked(const selection *s, const jm__part_set *set)
 {
     double information = jm__selection_information(&s->selection, set);
     return !would_take_all(s, set) && information * jm__selection_usual_square(&s->selection, set) <
-                                          told_information * noise_lasting(&s->noise);
+                                          marked_information * noise_lasting(&s->noise);
 }
 
 static double seconds_of(const selection *s, const jm__part_set *set)
@@ -642,14 +642,14 @@ static size_t largest_of(const selection *s, size_t first)
 }
 
 /* The largest is what the others are told from. */
-static void pick_untold(selection *s, size_t most)
+static void pick_unmarked(selection *s, size_t most)
 {
     size_t largest = 0;
     for (size_t i = 0; i < s->sets.count; i++) {
         const jm__part_set *set = &s->sets.items[i];
         if (i == 0 || set->first != set[-1].first) largest = largest_of(s, i);
         if (i == largest || !set->is_type || s->selection.count == most) continue;
-        if (seconds_of(s, set) < untold_part * s->parts.busy_s || !is_untold(s, set)) continue;
+        if (seconds_of(s, set) < unmarked_part * s->parts.busy_s || !is_unmarked(s, set)) continue;
         s->selection.items[s->selection.count++] =
             (jm__pick){*set, jm__selection_usual_square(&s->selection, set) / 2};
         jm__selection_factor(&s->selection, now(&s->noise));
@@ -712,7 +712,7 @@ static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
     find_noise(s);
     if (most > JM_SELECTION_MAX) most = JM_SELECTION_MAX;
     pick_likely(s, most);
-    pick_untold(s, most);
+    pick_unmarked(s, most);
     return s->selection.count > 0 ? make(out, s, err) : JM_OK;
 }
 

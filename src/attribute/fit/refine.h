@@ -94,7 +94,7 @@ typedef struct jm__selection {
     jm__pick items[JM_SELECTION_MAX];
     size_t count;
     double lower[JM_SELECTION_MAX * JM_SELECTION_MAX]; /* the factor of I + v / q of the selection */
-    double told[JM_SELECTION_MAX];                     /* lower^-1 g of the selection */
+    double marked[JM_SELECTION_MAX];                   /* lower^-1 g of the selection */
 } jm__selection;
 jm_status jm__selection_init(jm__selection *selection, const jm__parts *parts, const double *power_w,
                              jm_error *err);

@@ -146,13 +146,13 @@ static jm_status tell(jm__weighed *out, const weigher *w, jm_error *err)
 {
     size_t n = w->columns;
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        out->told[axis] = malloc((n + 1) * sizeof(double));
-        if (out->told[axis] == NULL) return jm__no_memory(err, "jm__weigh");
-        memcpy(out->told[axis], w->known[axis], n * sizeof(double));
+        out->marked[axis] = malloc((n + 1) * sizeof(double));
+        if (out->marked[axis] == NULL) return jm__no_memory(err, "jm__weigh");
+        memcpy(out->marked[axis], w->known[axis], n * sizeof(double));
         for (int other = 0; other < JM_RESPONSE_AXES; other++)
             for (size_t i = 0; i < n; i++)
                 for (size_t k = 0; k < n; k++)
-                    out->told[axis][k] -=
+                    out->marked[axis][k] -=
                         w->rest[axis][other] * w->moved[other][i] * w->rows[i * (n + 1) + k];
     }
     return JM_OK;
@@ -186,7 +186,7 @@ void jm__weighed_free(jm__weighed *weighed)
 {
     jm__qr_free(&weighed->equations);
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        free(weighed->told[axis]);
+        free(weighed->marked[axis]);
     *weighed = (jm__weighed){0};
 }
 
@@ -462,7 +462,7 @@ jm_status jm__fit_interval_solve(jm__fit_interval *out, const jm__fit_interval_i
     jm__posterior found = {.power_w = out->power_w, .covariance = out->covariance};
     if (status == JM_OK) status = jm__fit_interval_update(&found, &equations, input->joint_prior, err);
     for (int axis = 0; status == JM_OK && axis < JM_RESPONSE_AXES; axis++)
-        jm__matrix_apply(out->shift[axis], found.covariance, equations.told[axis], columns);
+        jm__matrix_apply(out->shift[axis], found.covariance, equations.marked[axis], columns);
     jm__weighed_free(&equations);
     return status;
 }

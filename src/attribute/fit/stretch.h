@@ -21,8 +21,8 @@ typedef struct jm__weigh_of {
 
 /* What a solution needs to tell how its powers covary with an error of the response: C told. */
 typedef struct jm__weighed {
-    jm__qr equations;               /* finished; of the readings alone */
-    double *told[JM_RESPONSE_AXES]; /* [columns] */
+    jm__qr equations;                 /* finished; of the readings alone */
+    double *marked[JM_RESPONSE_AXES]; /* [columns] */
 } jm__weighed;
 jm_status jm__weigh(jm__weighed *out, const jm__weigh_of *of, jm_error *err);
 void jm__weighed_free(jm__weighed *weighed);

@@ -210,13 +210,13 @@ static bool make_batch(reading *r, teller *t)
     jm__batches *to = r->to;
     jm__batch batch = {to->members.count, t->entries.count};
     double tokens = 0;
-    bool told = true;
+    bool marked = true;
     for (size_t i = 0; i < t->entries.count; i++) {
-        told = told && t->entries.items[i].prefill >= 0 && t->entries.items[i].decode >= 0;
+        marked = marked && t->entries.items[i].prefill >= 0 && t->entries.items[i].decode >= 0;
         tokens += (double)t->entries.items[i].prefill + (double)t->entries.items[i].decode;
     }
     for (size_t i = 0; i < t->entries.count; i++)
-        if (!jm__vec_push(&to->members, member_of(&t->entries.items[i], told ? tokens : 0, batch.count)))
+        if (!jm__vec_push(&to->members, member_of(&t->entries.items[i], marked ? tokens : 0, batch.count)))
             return false;
     if (!jm__vec_push(&to->items, batch)) return false;
     t->batch = (uint32_t)to->items.count;

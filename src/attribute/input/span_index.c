@@ -50,10 +50,10 @@ static size_t first_around(const jm__span_index *index, size_t span)
 {
     const jm__dataset *d = index->dataset;
     const jm__span *inner = &d->spans[span];
-    size_t told = jm__span_at(index, inner->parent_id);
+    size_t marked = jm__span_at(index, inner->parent_id);
     /* Spans began before what they hold: a parent that did not is damage, and would make a circle. */
-    if (told == JM__NO_SPAN || told >= span) return JM__NO_SPAN;
-    return open_at(index, told, inner->start_ns, jm__span_end_ns(d, inner));
+    if (marked == JM__NO_SPAN || marked >= span) return JM__NO_SPAN;
+    return open_at(index, marked, inner->start_ns, jm__span_end_ns(d, inner));
 }
 
 /* Those around it have their sections already. */

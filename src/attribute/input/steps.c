@@ -23,68 +23,69 @@ static int64_t bits_of(const jm__span *span)
     return span->kind == JM_SPAN_BATCH ? 0 : bits;
 }
 
-static bool tells(const jm__told *told, const jm__span *span, int bit)
+static bool tells(const jm__marked *marked, const jm__span *span, int bit)
 {
-    const jm__map_value *bits = jm__map_find(&told->of_process, &span->process_id);
+    const jm__map_value *bits = jm__map_find(&marked->of_process, &span->process_id);
     return bits != NULL && (bits->id >> bit & 1) != 0;
 }
 
-jm_status jm__told_find(jm__told *told, const jm__dataset *dataset, const jm__intervals *windows,
-                        jm_error *err)
+jm_status jm__marked_find(jm__marked *marked, const jm__dataset *dataset, const jm__intervals *windows,
+                          jm_error *err)
 {
-    *told = (jm__told){{.key_size = sizeof(int64_t)}};
+    *marked = (jm__marked){{.key_size = sizeof(int64_t)}};
     for (size_t i = 0; i < dataset->span_count; i++) {
         const jm__span *span = &dataset->spans[i];
         int64_t bits = bits_of(span);
         if (bits == 0 || !jm__intervals_hold(windows, span->start_ns)) continue;
-        jm__map_value *known = jm__map_find(&told->of_process, &span->process_id);
+        jm__map_value *known = jm__map_find(&marked->of_process, &span->process_id);
         if (known != NULL)
             known->id |= bits;
-        else if (!jm__map_put(&told->of_process, &span->process_id, (jm__map_value){.id = bits}))
+        else if (!jm__map_put(&marked->of_process, &span->process_id, (jm__map_value){.id = bits}))
             return jm__no_memory(err, "jm__told_find");
     }
     return JM_OK;
 }
 
-void jm__told_free(jm__told *told)
+void jm__marked_free(jm__marked *marked)
 {
-    jm__map_free(&told->of_process);
+    jm__map_free(&marked->of_process);
 }
 
-bool jm__told_is_step(const jm__told *told, const jm__span *span)
+bool jm__marked_is_step(const jm__marked *marked, const jm__span *span)
 {
-    return span->kind == JM_SPAN_STEP || (span->kind == JM_SPAN_BATCH && !tells(told, span, STEPS));
+    return span->kind == JM_SPAN_STEP || (span->kind == JM_SPAN_BATCH && !tells(marked, span, STEPS));
 }
 
-int64_t jm__told_amount(const jm__told *told, const jm__span *span, jm__amount amount)
+int64_t jm__marked_amount(const jm__marked *marked, const jm__span *span, jm__amount amount)
 {
-    bool counts = span->kind != JM_SPAN_BATCH || !tells(told, span, (int)amount);
+    bool counts = span->kind != JM_SPAN_BATCH || !tells(marked, span, (int)amount);
     return counts ? amount_of(span, amount) : 0;
 }
 
 typedef JM_VEC(const jm__span *) step_list;
 
-static bool is_step(const jm__steps_wanted *wanted, const jm__span *span)
+static bool is_step(const jm__steps_requested *requested, const jm__span *span)
 {
-    return jm__told_is_step(wanted->told, span) && jm__intervals_hold(wanted->windows, span->start_ns) &&
-           jm__dataset_process_has_pid(wanted->spans->dataset, span->process_id, wanted->pid);
+    return jm__marked_is_step(requested->marked, span) &&
+           jm__intervals_hold(requested->windows, span->start_ns) &&
+           jm__dataset_process_has_pid(requested->spans->dataset, span->process_id, requested->pid);
 }
 
-static bool is_part_of_another(const jm__steps_wanted *wanted, size_t span)
+static bool is_part_of_another(const jm__steps_requested *requested, size_t span)
 {
-    const jm__span_index *spans = wanted->spans;
+    const jm__span_index *spans = requested->spans;
     const jm__span *all = spans->dataset->spans;
     for (size_t s = jm__span_around(spans, span, span); s != JM__NO_SPAN; s = jm__span_around(spans, span, s))
-        if (jm__step_has_part(&all[s], &all[span]) && is_step(wanted, &all[s])) return true;
+        if (jm__step_has_part(&all[s], &all[span]) && is_step(requested, &all[s])) return true;
     return false;
 }
 
-static bool collect(step_list *steps, const jm__steps_wanted *wanted)
+static bool collect(step_list *steps, const jm__steps_requested *requested)
 {
-    const jm__dataset *d = wanted->spans->dataset;
+    const jm__dataset *d = requested->spans->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
-        if (!is_step(wanted, span) || is_part_of_another(wanted, i)) continue;
+        if (!is_step(requested, span) || is_part_of_another(requested, i)) continue;
         if (!jm__vec_push(steps, span)) return false;
     }
     return true;
@@ -190,12 +191,12 @@ static bool find(jm__steps *out, const jm__dataset *d, step_list *steps, double 
     return fine;
 }
 
-jm_status jm__steps_find(jm__steps *out, const jm__steps_wanted *wanted, jm_error *err)
+jm_status jm__steps_find(jm__steps *out, const jm__steps_requested *requested, jm_error *err)
 {
-    const jm__dataset *d = wanted->spans->dataset;
+    const jm__dataset *d = requested->spans->dataset;
     *out = (jm__steps){0};
     step_list steps = {0};
-    bool fine = collect(&steps, wanted);
+    bool fine = collect(&steps, requested);
     double *lengths = malloc((steps.count + 1) * sizeof *lengths);
     fine = fine && lengths != NULL && name_found(out, d, &steps) && find(out, d, &steps, lengths);
     free(lengths);

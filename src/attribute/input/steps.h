@@ -10,20 +10,20 @@
 
 typedef enum jm__amount { JM_AMOUNT_SAMPLES, JM_AMOUNT_TOKENS, JM_AMOUNTS } jm__amount;
 
-typedef struct jm__told {
+typedef struct jm__marked {
     jm__map of_process; /* row of `processes` -> bits of what its program told in the time asked about */
-} jm__told;
+} jm__marked;
 
 /* Free it in any case, also where memory was out. */
-jm_status jm__told_find(jm__told *told, const jm__dataset *dataset, const jm__intervals *windows,
-                        jm_error *err);
-void jm__told_free(jm__told *told);
+jm_status jm__marked_find(jm__marked *marked, const jm__dataset *dataset, const jm__intervals *windows,
+                          jm_error *err);
+void jm__marked_free(jm__marked *marked);
 
 /* A step, or a batch of a process that told no step. */
-bool jm__told_is_step(const jm__told *told, const jm__span *span);
+bool jm__marked_is_step(const jm__marked *marked, const jm__span *span);
 
 /* Samples or tokens of a span; 0: none, or those of a batch whose program told its own. */
-int64_t jm__told_amount(const jm__told *told, const jm__span *span, jm__amount amount);
+int64_t jm__marked_amount(const jm__marked *marked, const jm__span *span, jm__amount amount);
 
 /* The steps of a report: how many, and since when one is like the other. */
 
@@ -41,15 +41,15 @@ typedef struct jm__steps {
 } jm__steps;
 
 /* Of spans that begin in the windows, of a process (pid) or, for 0, of all. */
-typedef struct jm__steps_wanted {
+typedef struct jm__steps_requested {
     const jm__span_index *spans;
-    const jm__told *told;
+    const jm__marked *marked;
     const jm__intervals *windows;
     int64_t pid;
-} jm__steps_wanted;
+} jm__steps_requested;
 
 /* Free them in any case. */
-jm_status jm__steps_find(jm__steps *out, const jm__steps_wanted *wanted, jm_error *err);
+jm_status jm__steps_find(jm__steps *out, const jm__steps_requested *requested, jm_error *err);
 void jm__steps_free(jm__steps *steps);
 
 #endif

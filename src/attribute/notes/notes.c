@@ -139,13 +139,13 @@ static void say_mig(jm__note_writer *w, const jm__board_part *part)
 
 static void say_lost(jm__note_writer *w, const jm__board_part *part)
 {
-    double wanted_s = (double)jm__intervals_duration_ns(&w->a->windows) * 1e-9;
+    double requested_s = (double)jm__intervals_duration_ns(&w->a->windows) * 1e-9;
     double known_s = (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
-    if (part->lost.count > 0 && known_s == 0 && wanted_s > 0)
+    if (part->lost.count > 0 && known_s == 0 && requested_s > 0)
         jm__warn(w, "%s was lost all of this time: its energy is not known.", w->label);
-    else if (part->lost.count > 0 && known_s < wanted_s)
+    else if (part->lost.count > 0 && known_s < requested_s)
         jm__warn(w, "%s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.", w->label,
-                 wanted_s - known_s, wanted_s, known_s);
+                 requested_s - known_s, requested_s, known_s);
 }
 
 /* What was read and cannot be right. */
@@ -196,7 +196,7 @@ static void say_total(jm__note_writer *w, const jm__board_part *part)
 }
 
 /* Less is within what the intervals of rows show anyway. */
-static const double discrepancy_told = 0.005;
+static const double discrepancy_marked = 0.005;
 
 static size_t split_count(const jm__columns *columns)
 {
@@ -230,7 +230,7 @@ static void say_fit(jm__note_writer *w, const jm__board_part *part)
     if (part->assumed.all > 0)
         jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->assumed.used,
                 part->assumed.all, w->a->options.prior);
-    if (part->fit.discrepancy >= discrepancy_told)
+    if (part->fit.discrepancy >= discrepancy_marked)
         jm__say(w,
                 "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
                 "by what is usual and what residuals show. The intervals allow for it.",
@@ -246,9 +246,9 @@ static const char *whose(const jm__board_model *model)
 
 static void say_counters(jm__note_writer *w, const jm__board_part *part)
 {
-    const char *asked = w->a->options.model;
+    const char *queried = w->a->options.model;
     const jm__board_model *model = &part->model;
-    bool wanted = asked == NULL || strcmp(asked, JM_MODEL_NONE) != 0;
+    bool requested = queried == NULL || strcmp(queried, JM_MODEL_NONE) != 0;
     const char *ncu = w->a->dataset->ncu;
     if (part->model_fault[0] != '\0')
         jm__warn(
@@ -266,23 +266,23 @@ static void say_counters(jm__note_writer *w, const jm__board_part *part)
             w,
             "%s: %zu windows of hardware counters tell what each kind of work draws, by weights %s %s, %s.",
             w->label, part->counter_windows, whose(model), model->board, model->date);
-    else if (part->counted_by_hardware && wanted && model->count == 0 && part->model_fault[0] == '\0')
+    else if (part->counted_by_hardware && requested && model->count == 0 && part->model_fault[0] == '\0')
         jm__say(w,
                 "%s: its hardware counters were %s, but what they are worth in watts is not known; `joulemap "
                 "calibrate` learns it.",
                 w->label, ncu != NULL ? "imported from Nsight Compute" : "sampled");
-    else if (part->counted_by_hardware && wanted)
+    else if (part->counted_by_hardware && requested)
         jm__say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
-    else if (asked != NULL && wanted && !part->idle_known)
+    else if (queried != NULL && requested && !part->idle_known)
         jm__warn(w, "%s has no hardware counters in this recording: %s is of no use for it.", w->label,
-                 asked);
+                 queried);
     if (part->idle_known)
         jm__say(w, "%s: before any reading, gaps are expected to draw what a model says, %s %s, %s.",
                 w->label, whose(model), model->board, model->date);
 }
 
 /* A reason that held for less of the throttled time is not worth a word. */
-static const double reason_told = 0.1;
+static const double reason_marked = 0.1;
 
 static void say_throttled(jm__note_writer *w, const jm__board_part *part)
 {
@@ -291,10 +291,10 @@ static void say_throttled(jm__note_writer *w, const jm__board_part *part)
     size_t length = 0;
     if (c.throttled_s <= 0) return;
     for (int bit = 0; bit < JM_REASONS && length < sizeof why; bit++)
-        if (c.reason_s[bit] >= reason_told * c.throttled_s)
+        if (c.reason_s[bit] >= reason_marked * c.throttled_s)
             length += (size_t)snprintf(why + length, sizeof why - length, "%s%s", length > 0 ? ", " : "",
                                        jm__throttle_reason_text(bit));
-    double percent = 100 * c.throttled_s / c.told_s;
+    double percent = 100 * c.throttled_s / c.reported_s;
     jm__say(
         w,
         "%s throttled for %.*f %% of this time (%s): power at a limit is not that of the same work below it.",
@@ -318,7 +318,7 @@ static void notes_of_board(jm__note_writer *w, const jm__board_part *part)
 
 /* Sentences about ranks: who came late, and which processes shared a GPU. */
 
-enum { RANKS_TOLD = 8, PROCESSES_TOLD = 8 }; /* choices: a note is no list */
+enum { RANKS_MARKED = 8, PROCESSES_MARKED = 8 }; /* choices: a note is no list */
 
 /* Over all collectives. */
 typedef struct rank {
@@ -369,7 +369,7 @@ static void say_late(jm__note_writer *w)
     for (size_t i = 0; i < waits->count && !w->failed; i++)
         w->failed = !add_wait(&all, &waits->items[i]);
     if (all.count > 1) qsort(all.items, all.count, sizeof *all.items, latest_first);
-    for (size_t i = 0; i < all.count && i < RANKS_TOLD && all.items[i].late > 0; i++) {
+    for (size_t i = 0; i < all.count && i < RANKS_MARKED && all.items[i].late > 0; i++) {
         if (i > 0) jm__strbuf_add(&text, ", ");
         add_rank(&text, w->a, &all.items[i]);
     }
@@ -392,9 +392,9 @@ static size_t add_processes(jm__note_writer *w, int64_t board_id, jm__strbuf *te
             known = seen.items[k] == process->id;
         if (known) continue;
         w->failed = !jm__vec_push(&seen, process->id);
-        if (seen.count <= PROCESSES_TOLD)
+        if (seen.count <= PROCESSES_MARKED)
             jm__strbuf_format(text, "%s%" PRId64, seen.count > 1 ? ", " : "", process->pid);
-        else if (seen.count == PROCESSES_TOLD + 1)
+        else if (seen.count == PROCESSES_MARKED + 1)
             jm__strbuf_add(text, ", ...");
     }
     size_t count = seen.count;
@@ -452,7 +452,7 @@ static void notes_of_ranks(jm__note_writer *w)
 {
     say_late(w);
     for (size_t b = 0; b < w->a->dataset->board_count; b++)
-        if (w->a->boards[b].wanted) {
+        if (w->a->boards[b].requested) {
             say_shared(w, w->a->boards[b].board);
             say_others(w, w->a->boards[b].board);
         }
@@ -504,49 +504,49 @@ static void say_losses(jm__note_writer *w)
     jm__vec_free(&sums);
 }
 
-enum { TEXTS_TOLD = 4 }; /* of one kind of event; a choice: a note is no list */
+enum { TEXTS_MARKED = 4 }; /* of one kind of event; a choice: a note is no list */
 
 /* Which sensor failed, and which board is absent, matters one by one; of other kinds the first stands for
  * all. */
-static bool is_told_one_by_one(int kind)
+static bool is_marked_one_by_one(int kind)
 {
     return kind == JM_EVENT_SENSOR_FAILED || kind == JM_EVENT_BOARD_ABSENT;
 }
 
 /* Adds an event's text to those told, but no text twice. */
-static void add_text(jm__strbuf *texts, size_t *told, size_t *untold, const char *text, bool one_by_one)
+static void add_text(jm__strbuf *texts, size_t *marked, size_t *unmarked, const char *text, bool one_by_one)
 {
     size_t length = strlen(text);
     if (length > 0 && text[length - 1] == '.') length--; /* the sentence has its own */
-    if (length == 0 || (*told > 0 && !one_by_one)) return;
+    if (length == 0 || (*marked > 0 && !one_by_one)) return;
     for (const char *at = texts->text; at != NULL; at = strstr(at, "; ")) {
         at += at == texts->text ? 0 : 2;
         if (strncmp(at, text, length) == 0 && (at[length] == '\0' || at[length] == ';')) return;
     }
-    if (*told == TEXTS_TOLD) {
-        ++*untold;
+    if (*marked == TEXTS_MARKED) {
+        ++*unmarked;
         return;
     }
-    jm__strbuf_format(texts, "%s%.*s", (*told)++ > 0 ? "; " : "", (int)length, text);
+    jm__strbuf_format(texts, "%s%.*s", (*marked)++ > 0 ? "; " : "", (int)length, text);
 }
 
 static void say_events_of(jm__note_writer *w, int kind, const char *meaning)
 {
     const jm__dataset *d = w->a->dataset;
     jm__strbuf texts = {0};
-    size_t count = 0, told = 0, untold = 0;
+    size_t count = 0, marked = 0, unmarked = 0;
     bool warns = kind == JM_EVENT_GAP || kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_RECORDER;
     void (*tell)(jm__note_writer *, const char *, ...) = warns ? jm__warn : jm__say;
     for (size_t i = 0; i < d->event_count; i++) {
         if ((int)d->events[i].kind != kind || !jm__event_concerns(w->a, &d->events[i])) continue;
         count++;
-        add_text(&texts, &told, &untold, d->events[i].text, is_told_one_by_one(kind));
+        add_text(&texts, &marked, &unmarked, d->events[i].text, is_marked_one_by_one(kind));
     }
-    if (untold > 0) jm__strbuf_format(&texts, "; and %zu more", untold);
+    if (unmarked > 0) jm__strbuf_format(&texts, "; and %zu more", unmarked);
     w->failed = w->failed || texts.failed;
     if (count > 0)
-        tell(w, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning, told > 0 ? ": " : "",
-             told > 0 && !texts.failed ? texts.text : "");
+        tell(w, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning, marked > 0 ? ": " : "",
+             marked > 0 && !texts.failed ? texts.text : "");
     jm__strbuf_free(&texts);
 }
 
@@ -651,8 +651,8 @@ static traced_steps count_steps(const jm__attribution *a)
     traced_steps count = {0};
     for (size_t i = 0; i < a->strata.step_intervals.count; i++) {
         const jm__step_interval *step_interval = &a->strata.step_intervals.items[i];
-        bool is_step =
-            jm__told_is_step(&a->told, &a->dataset->spans[step_interval->span]); /* or a phase without any */
+        bool is_step = jm__marked_is_step(
+            &a->marked, &a->dataset->spans[step_interval->span]); /* or a phase without any */
         if (!is_step || !jm__intervals_hold(&a->windows, step_interval->start_ns)) continue;
         count.traced += step_interval->traced;
         count.all++;
@@ -667,7 +667,7 @@ static void add_cost(const jm__attribution *a, double *share, double *energy_j)
     *energy_j = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || part->work->columns.count == 0) continue;
+        if (!part->requested || part->work->columns.count == 0) continue;
         all_s += (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
         for (size_t s = 0; s < JM_IDLE_STATES; s++) {
             double state_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
@@ -745,17 +745,17 @@ static void notes_of_recording(jm__note_writer *w)
 /* What processes said at their end. */
 static void say_kept(jm__note_writer *w, const char *text)
 {
-    json_t *told = text != NULL ? json_loads(text, 0, NULL) : NULL;
-    double budget = 1e-4 * json_number_value(json_object_get(told, "budget_ppm"));
-    double cost = 1e-4 * json_number_value(json_object_get(told, "cost_ppm"));
-    double steps = json_number_value(json_object_get(told, "steps"));
-    double traced = json_number_value(json_object_get(told, "traced_steps"));
+    json_t *marked = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    double budget = 1e-4 * json_number_value(json_object_get(marked, "budget_ppm"));
+    double cost = 1e-4 * json_number_value(json_object_get(marked, "cost_ppm"));
+    double steps = json_number_value(json_object_get(marked, "steps"));
+    double traced = json_number_value(json_object_get(marked, "traced_steps"));
     if (steps > 0)
         jm__say(w,
                 "Traced within a budget of %.3g %%: %.0f of %.0f steps, which made the program %.2g %% "
                 "slower, as tracing measured itself.",
                 budget, traced, steps, cost);
-    json_decref(told);
+    json_decref(marked);
 }
 
 static void notes_of_budget(jm__note_writer *w)
@@ -777,12 +777,12 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *
     jm__note_writer w = {.notes = notes, .a = a};
     bool simulated = false;
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        simulated = simulated || (a->boards[b].wanted && a->boards[b].board->simulated);
+        simulated = simulated || (a->boards[b].requested && a->boards[b].board->simulated);
     if (simulated) jm__say(&w, "The GPU is simulated: these joules were never drawn from a wall.");
     if (a->dataset->damage != NULL) jm__warn(&w, "The recording is damaged: %s", a->dataset->damage);
     if (a->dataset->board_count == 0) jm__warn(&w, "The recording has no board: no energy is known.");
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].wanted) notes_of_board(&w, &a->boards[b]);
+        if (a->boards[b].requested) notes_of_board(&w, &a->boards[b]);
     notes_of_ranks(&w);
     notes_of_recording(&w);
     notes_of_budget(&w);

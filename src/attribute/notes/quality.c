@@ -14,11 +14,11 @@
 /* A century: longer than that no recorder waits. */
 #define JM_GAP_MAX_NS (INT64_C(3155760000) * JM_NS_PER_S)
 
-static bool is_of_wanted_board(const jm__attribution *a, int64_t board_id)
+static bool is_of_requested_board(const jm__attribution *a, int64_t board_id)
 {
     if (board_id == 0) return true; /* it concerns all of them */
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].board->id == board_id) return a->boards[b].wanted;
+        if (a->boards[b].board->id == board_id) return a->boards[b].requested;
     return false;
 }
 
@@ -33,15 +33,15 @@ static bool lasts(jm_event_kind kind)
 /* How long readings are missing, of a gap; 0 of all else, and where the recording does not say. */
 static int64_t event_gap_ns(const jm__event *event)
 {
-    bool told = event->kind == JM_EVENT_GAP && event->value > 0 && event->value < (double)JM_GAP_MAX_NS;
-    return told ? (int64_t)event->value : 0;
+    bool marked = event->kind == JM_EVENT_GAP && event->value > 0 && event->value < (double)JM_GAP_MAX_NS;
+    return marked ? (int64_t)event->value : 0;
 }
 
 bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
 {
     const jm_report_options *o = &a->options;
     bool all_time = o->phase == NULL && o->from_ns == 0 && o->to_ns == 0;
-    if (!is_of_wanted_board(a, event->board_id)) return false;
+    if (!is_of_requested_board(a, event->board_id)) return false;
     if (all_time || lasts(event->kind) || jm__intervals_hold(&a->windows, event->t_ns)) return true;
     return jm__intervals_overlap_ns(&a->windows, event->t_ns, event->t_ns + event_gap_ns(event)) > 0;
 }
@@ -112,7 +112,7 @@ static void take_reasons(void *sums, double value, double seconds)
     jm__conditions *c = sums;
     if (!(value >= 0 && value < 0x1p63)) return;
     uint64_t bits = (uint64_t)value & ~held_by_nothing;
-    c->told_s += seconds;
+    c->reported_s += seconds;
     if (bits != 0) c->throttled_s += seconds;
     for (int bit = 0; bit < JM_REASONS; bit++)
         if (bits >> bit & 1) c->reason_s[bit] += seconds;
@@ -353,7 +353,7 @@ static jm__no_layer no_layer_of(const jm__attribution *a)
     double energies[JM_PLACES] = {0};
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (part->counted && part->work->wanted && !part->work->from_host && part->fit.known)
+        if (part->counted && part->work->requested && !part->work->from_host && part->fit.known)
             add_board(energies, a, part);
     }
     double without_j =
@@ -366,7 +366,7 @@ static jm__no_layer no_layer_of(const jm__attribution *a)
 /* A fit that misses the readings by less than this share of the mean power is good enough whatever the
  * sensor's noise makes of it: a very quiet sensor has a high chi2/n beside figures that nothing better. A
  * choice: an error of this size in single powers is within what their intervals show. */
-static const double residual_told = 0.02;
+static const double residual_marked = 0.02;
 
 static double share_of(double part, double whole)
 {
@@ -376,18 +376,18 @@ static double share_of(double part, double whole)
 /* Joules between the fit of a board and its total, where the fit is not held to it. */
 static double apart(const jm__board_part *part)
 {
-    bool told = part->fit.fitted && !part->fit.held && isfinite(part->fit.closure_z);
-    return told ? fabs(part->fit.free_j - part->total.energy_j) : 0;
+    bool marked = part->fit.fitted && !part->fit.held && isfinite(part->fit.closure_z);
+    return marked ? fabs(part->fit.free_j - part->total.energy_j) : 0;
 }
 
 static void check_boards(double *figures, const jm__attribution *a)
 {
     double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, known_j = 0, unrecorded_s = 0;
-    double wanted_ns = (double)jm__intervals_duration_ns(&a->windows);
+    double requested_ns = (double)jm__intervals_duration_ns(&a->windows);
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
-        double board_lost_ns = wanted_ns - (double)jm__intervals_duration_ns(&part->windows);
+        double board_lost_ns = requested_ns - (double)jm__intervals_duration_ns(&part->windows);
         if (part->total.source == NULL) {
             missing++;
             continue;
@@ -403,8 +403,8 @@ static void check_boards(double *figures, const jm__attribution *a)
         missing += event->kind == JM_EVENT_BOARD_ABSENT && jm__event_concerns(a, event);
     }
     figures[JM_CHECK_boards_missing] = missing;
-    figures[JM_CHECK_lost_time] = share_of(lost_ns, wanted_ns);
-    figures[JM_CHECK_unrecorded] = share_of(unrecorded_s, 1e-9 * wanted_ns);
+    figures[JM_CHECK_lost_time] = share_of(lost_ns, requested_ns);
+    figures[JM_CHECK_unrecorded] = share_of(unrecorded_s, 1e-9 * requested_ns);
     figures[JM_CHECK_unseen] = share_of(unseen_j, known_j);
     figures[JM_CHECK_closure] = share_of(apart_j, known_j);
 }
@@ -414,7 +414,7 @@ static void check_fit(double *figures, const jm_report_totals *totals)
     double mean_w = totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN;
     double residual = totals->residual_w / mean_w;
     figures[JM_CHECK_residual] = isnan(totals->chi2_n) ? residual : NAN; /* the noise is not known */
-    figures[JM_CHECK_chi2_n] = residual < residual_told ? NAN : totals->chi2_n;
+    figures[JM_CHECK_chi2_n] = residual < residual_marked ? NAN : totals->chi2_n;
     figures[JM_CHECK_unresolved] = share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
 }
 
@@ -440,9 +440,9 @@ static double gap_share(const jm__attribution *a, const jm_report_quality *quali
 {
     size_t boards = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        boards += a->boards[b].wanted;
-    double wanted_s = (double)jm__intervals_duration_ns(&a->windows) * 1e-9;
-    return fmin(1, share_of(quality->gap_s, wanted_s * (double)boards));
+        boards += a->boards[b].requested;
+    double requested_s = (double)jm__intervals_duration_ns(&a->windows) * 1e-9;
+    return fmin(1, share_of(quality->gap_s, requested_s * (double)boards));
 }
 
 /* A table of kernels or boards says nothing of layers. */
@@ -495,10 +495,10 @@ static void take_conditions(jm_report_quality *figures, const jm__attribution *a
     mean throttled = {0}, clock = {0}, limit = {0}, temperature = {0};
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted) continue;
+        if (!part->requested) continue;
         jm__conditions conditions = jm__conditions_of(a->dataset, part);
         throttled.weighted += conditions.throttled_s;
-        throttled.weight += conditions.told_s;
+        throttled.weight += conditions.reported_s;
         mean_add(&limit, conditions.power_limit_w, 1);
         mean_add(&temperature, conditions.temperature_c, 1);
         for (size_t k = 0; part->clock_mhz != NULL && k < part->work->columns.class_columns; k++)
@@ -518,7 +518,7 @@ static jm_status name_sensors(jm__quality *quality, const jm__attribution *a, jm
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         const jm_sensor *sensor = part->sensor != NULL ? part->sensor : part->counter;
-        if (!part->wanted || sensor == NULL) continue;
+        if (!part->requested || sensor == NULL) continue;
         if (asprintf(&quality->sensors[count], "%s: %s", part->board->name, sensor->name) < 0) {
             quality->sensors[count] = NULL;
             return jm__no_memory(err, "jm__quality_make");
@@ -545,7 +545,7 @@ static void take_counters(jm_report_quality *figures, const jm__attribution *a)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         windows += (int64_t)part->counter_windows;
-        if (!part->wanted) continue;
+        if (!part->requested) continue;
         if (part->counted_by_hardware) figures->counters_of_ncu = a->dataset->ncu;
         sum_j += jm__sampler_draw_energy_j(&part->sampler, &part->windows);
     }

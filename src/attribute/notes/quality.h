@@ -17,8 +17,9 @@ bool jm__event_concerns(const jm__attribution *a, const jm__event *event);
 enum { JM_REASONS = 9 }; /* bits of NVML's reasons that have a name */
 
 typedef struct jm__conditions {
-    double told_s; /* of the board's windows: so much its readings of the reasons speak of; 0: not recorded */
-    double throttled_s;          /* of that */
+    double reported_s;  /* of the board's windows: so much its readings of the reasons speak of; 0: not
+                           recorded */
+    double throttled_s; /* of that */
     double reason_s[JM_REASONS]; /* of that: by bit */
     double power_limit_w;        /* mean by time; NAN: not recorded */
     double temperature_c;        /* likewise */

@@ -21,9 +21,9 @@ static const double clock_least = 0.3, clock_most = 1.2;
 /* A second. The threads of an H200, all in each cycle, are 5e14: what is beyond this was read wrong. */
 static const double rate_most = 1e18;
 
-static bool is_unit(const char *unit, const char *wanted)
+static bool is_unit(const char *unit, const char *requested)
 {
-    return unit != NULL && strcmp(unit, wanted) == 0;
+    return unit != NULL && strcmp(unit, requested) == 0;
 }
 
 /* The n-th text of a JSON array; NULL if there is none. */
@@ -257,8 +257,8 @@ static jm_status take_slot(void *taker, const jm__rate_window *window, jm_error 
 {
     ratios *r = taker;
     double ratio = window->slot_mhz / window->clock_mhz;
-    bool told = isfinite(ratio) && (r->within == NULL || jm__intervals_hold(r->within, window->start_ns));
-    return !told || jm__vec_push(&r->items, ratio) ? JM_OK : jm__no_memory(err, "jm__slots_find");
+    bool marked = isfinite(ratio) && (r->within == NULL || jm__intervals_hold(r->within, window->start_ns));
+    return !marked || jm__vec_push(&r->items, ratio) ? JM_OK : jm__no_memory(err, "jm__slots_find");
 }
 
 jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t board_id,

@@ -294,10 +294,10 @@ typedef struct pass {
     jm_span_kind kind;
 } pass;
 
-static bool is_of(const pass *wanted, const char *layer)
+static bool is_of(const pass *requested, const char *layer)
 {
-    return strncmp(layer, wanted->path, wanted->length) == 0 &&
-           (layer[wanted->length] == '\0' || layer[wanted->length] == '.');
+    return strncmp(layer, requested->path, requested->length) == 0 &&
+           (layer[requested->length] == '\0' || layer[requested->length] == '.');
 }
 
 /* Does a process run work on this board? Where no streams are known, each does. */
@@ -309,21 +309,22 @@ static bool runs_on(const jm__dataset *d, const jm_board *board, int64_t process
 }
 
 /* Calls of the layer itself that began while powers were learnt. */
-static double calls_of(const jm__prior_scene *scene, const pass *wanted)
+static double calls_of(const jm__prior_scene *scene, const pass *requested)
 {
     const jm__dataset *d = scene->set->contexts.spans->dataset;
     double calls = 0;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
-        if (span->kind != wanted->kind || !jm__intervals_hold(scene->work->learn, span->start_ns)) continue;
-        if (strcmp(jm__dataset_text(d, span->name_id), wanted->path) != 0) continue;
+        if (span->kind != requested->kind || !jm__intervals_hold(scene->work->learn, span->start_ns))
+            continue;
+        if (strcmp(jm__dataset_text(d, span->name_id), requested->path) != 0) continue;
         calls += runs_on(d, scene->board, span->process_id);
     }
     return calls;
 }
 
 /* Seconds of each column within the layer; their sum. */
-static double seconds_of(double *row, const jm__prior_scene *scene, const pass *wanted)
+static double seconds_of(double *row, const jm__prior_scene *scene, const pass *requested)
 {
     const jm__dataset *d = scene->set->contexts.spans->dataset;
     double sum_s = 0;
@@ -331,8 +332,8 @@ static double seconds_of(double *row, const jm__prior_scene *scene, const pass *
         const jm__use *use = &scene->set->uses.items.items[u];
         const jm__context *place = &scene->set->contexts.items.items[use->context];
         const jm__use_sum *sum = &scene->work->tally.uses.items[u];
-        if (sum->ran_s < 0 || place->kind != (int64_t)wanted->kind) continue;
-        if (!is_of(wanted, jm__dataset_text(d, place->layer))) continue;
+        if (sum->ran_s < 0 || place->kind != (int64_t)requested->kind) continue;
+        if (!is_of(requested, jm__dataset_text(d, place->layer))) continue;
         double seconds = sum->inside.learn_s * jm__use_scale(scene->work, u);
         row[scene->columns->of_use[u]] += seconds;
         sum_s += seconds;
@@ -340,12 +341,12 @@ static double seconds_of(double *row, const jm__prior_scene *scene, const pass *
     return sum_s;
 }
 
-static jm_status read_direction(pass *wanted, jm__csv *csv, size_t column, jm_error *err)
+static jm_status read_direction(pass *requested, jm__csv *csv, size_t column, jm_error *err)
 {
     const char *text = jm__csv_text(csv, column);
-    wanted->kind = JM_SPAN_FORWARD;
+    requested->kind = JM_SPAN_FORWARD;
     if (strcmp(text, jm_span_kind_text(JM_SPAN_FORWARD)) == 0) return JM_OK;
-    wanted->kind = JM_SPAN_BACKWARD;
+    requested->kind = JM_SPAN_BACKWARD;
     if (strcmp(text, jm_span_kind_text(JM_SPAN_BACKWARD)) == 0) return JM_OK;
     return jm__csv_bad(csv, column, err, "is neither forward nor backward");
 }
@@ -369,15 +370,15 @@ static jm_status add_layer(reader *r, jm_error *err)
     const size_t *column = r->column;
     double *row = r->row;
     double energy_j, u_j;
-    pass wanted = {.path = jm__csv_name(csv, column[0])};
-    wanted.length = strlen(wanted.path);
-    JM_TRY(read_direction(&wanted, csv, column[1], err));
+    pass requested = {.path = jm__csv_name(csv, column[0])};
+    requested.length = strlen(requested.path);
+    JM_TRY(read_direction(&requested, csv, column[1], err));
     JM_TRY(jm__csv_number(csv, column[2], &energy_j, err));
     JM_TRY(jm__csv_number(csv, column[3], &u_j, err));
     if (!(energy_j > 0) || !isfinite(energy_j)) return jm__csv_bad(csv, column[2], err, "is no energy");
     if (!(u_j >= 0) || !isfinite(u_j)) return jm__csv_bad(csv, column[3], err, "is no standard uncertainty");
     r->lines->all++;
-    double calls = calls_of(r->scene, &wanted), seconds = seconds_of(row, r->scene, &wanted);
+    double calls = calls_of(r->scene, &requested), seconds = seconds_of(row, r->scene, &requested);
     if (!(calls > 0) || !(seconds > 0)) return JM_OK;
     r->lines->used++;
     for (size_t k = 0; k < prior->columns; k++)

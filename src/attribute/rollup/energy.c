@@ -59,7 +59,7 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     size_t i = 0;
     for (size_t b = 0; b < a->dataset->board_count && i < count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || part->work->columns.count == 0) continue;
+        if (!part->requested || part->work->columns.count == 0) continue;
         size_t first = i;
         while (i < count && cells[i].column < part->first_column + part->work->columns.count)
             i++;
@@ -93,14 +93,14 @@ bool jm__draws_begin(jm__tree *tree, const jm__attribution *a)
 /* Those of a node, which has some from now on; NULL if memory is out. */
 static double *draws_of(jm__tree *tree, size_t node)
 {
-    size_t count = tree->off_j.count, wanted = (node + 1) * JM_DRAWS;
-    if (!jm__vec_reserve(&tree->off_j, wanted)) {
+    size_t count = tree->off_j.count, requested = (node + 1) * JM_DRAWS;
+    if (!jm__vec_reserve(&tree->off_j, requested)) {
         tree->failed = true;
         return NULL;
     }
-    if (wanted > count) {
-        memset(tree->off_j.items + count, 0, (wanted - count) * sizeof *tree->off_j.items);
-        tree->off_j.count = wanted;
+    if (requested > count) {
+        memset(tree->off_j.items + count, 0, (requested - count) * sizeof *tree->off_j.items);
+        tree->off_j.count = requested;
     }
     return tree->off_j.items + node * JM_DRAWS;
 }
@@ -141,7 +141,7 @@ static void give_back(jm__tree *tree, const jm__attribution *a, size_t b)
 {
     const jm__board_part *part = &a->boards[b];
     const double *all_off_j = tree->off_board_j + b * JM_DRAWS;
-    double all_j = part->wanted ? energy_j(part) : 0;
+    double all_j = part->requested ? energy_j(part) : 0;
     if (!(all_j > 0)) return;
     for (size_t i = 0; i < tree->cells.count; i++) {
         const jm__cell *cell = &tree->cells.items[i];
@@ -298,7 +298,7 @@ void jm__mean_sums_give(jm_row *row, const jm__mean_sums *sums)
 static int64_t amount_of(const jm__attribution *a, size_t span, jm__amount amount)
 {
     const jm__span *step = &a->dataset->spans[span];
-    int64_t count = jm__told_amount(&a->told, step, amount);
+    int64_t count = jm__marked_amount(&a->marked, step, amount);
     if (count == 0 || !jm__intervals_hold(&a->windows, step->start_ns)) return 0;
     return jm__dataset_process_has_pid(a->dataset, step->process_id, a->options.process_id) ? count : 0;
 }

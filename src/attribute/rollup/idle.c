@@ -98,7 +98,7 @@ static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, doubl
 }
 
 /* The turns that a cell of this one tells of: itself, and those whose partner it is. */
-static size_t told_by(uint32_t of[3], const jm__extrapolated *extrapolated, uint32_t burst)
+static size_t marked_by(uint32_t of[3], const jm__extrapolated *extrapolated, uint32_t burst)
 {
     size_t count = 0;
     of[count++] = burst;
@@ -129,7 +129,7 @@ static bool give_by_step(const lending *l, targets *all)
     }
     for (size_t c = 0; c < cells; c++) {
         uint32_t burst = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].burst, of[3];
-        size_t count = told_by(of, l->extrapolated, burst);
+        size_t count = marked_by(of, l->extrapolated, burst);
         for (size_t k = 0; k < count; k++)
             for (size_t i = first[of[k]]; i < first[of[k] + 1]; i++)
                 give(l, c, of[k], all->items[i].row, all->items[i].steps);
@@ -155,7 +155,7 @@ static void give_to_others(const lending *l)
     for (size_t c = 0; c < l->tally->lent.items.count; c++) {
         const jm__lent_row from = l->tally->lent_rows.items[l->tally->lent.items.items[c].row];
         uint32_t of[3];
-        size_t count = told_by(of, l->extrapolated, from.burst);
+        size_t count = marked_by(of, l->extrapolated, from.burst);
         for (size_t k = 0; k < count; k++)
             give_to_strata(l, c, from.row, of[k]);
     }
@@ -251,7 +251,7 @@ static bool find_edges(span_edges *edges, const jm__idle_walk *walk, const jm__s
 {
     const jm__dataset *d = spans->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
-        if (!walk->is_wanted(walk->context, i)) continue;
+        if (!walk->is_requested(walk->context, i)) continue;
         span_edge begin = {d->spans[i].start_ns, i, BEGINS},
                   end = {jm__span_end_ns(d, &d->spans[i]), i, ENDS};
         if (end.t_ns > begin.t_ns && (!jm__vec_push(edges, begin) || !jm__vec_push(edges, end))) return false;
@@ -259,7 +259,7 @@ static bool find_edges(span_edges *edges, const jm__idle_walk *walk, const jm__s
     for (size_t i = 0; i < spans->more.count; i++) {
         const jm__section *more = &spans->more.items[i];
         const span_edge edge = {more->from_ns, more->span, GOES_ON};
-        if (walk->is_wanted(walk->context, more->span) && !jm__vec_push(edges, edge)) return false;
+        if (walk->is_requested(walk->context, more->span) && !jm__vec_push(edges, edge)) return false;
     }
     if (edges->count > 1) qsort(edges->items, edges->count, sizeof *edges->items, by_time);
     return true;

@@ -24,7 +24,7 @@ void jm__extrapolated_idle_off(jm__views *views, size_t board, size_t node, int 
 /* A walk over the idle time of a board, and over the spans that it lies in. */
 
 typedef struct jm__idle_walk {
-    bool (*is_wanted)(void *context, size_t span); /* one of the spans that idle time may lie in */
+    bool (*is_requested)(void *context, size_t span); /* one of the spans that idle time may lie in */
 
     /* So much idle time of the report, of a column of all boards, in a section of the innermost of those
      * spans, or in none: JM__NO_SPAN. False if memory is out. */

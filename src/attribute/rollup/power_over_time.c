@@ -82,8 +82,8 @@ static jm_status energy(jm_recording *recording, int64_t board_id, int64_t from_
                         jm_sum *out, jm_error *err)
 {
     jm__dataset *dataset = NULL;
-    const jm__fit_interval_wanted wanted = {.from_ns = from_ns - around_ns, .to_ns = to_ns + around_ns};
-    JM_TRY(jm__dataset_load_readings(&dataset, recording, &wanted, err));
+    const jm__fit_interval_requested requested = {.from_ns = from_ns - around_ns, .to_ns = to_ns + around_ns};
+    JM_TRY(jm__dataset_load_readings(&dataset, recording, &requested, err));
     jm_status status = measure(dataset, board_id, from_ns, to_ns, out, err);
     jm__dataset_free(dataset);
     return status;
@@ -227,14 +227,14 @@ jm_status jm__power_over_time_bins(const jm__power_over_time *power, size_t boar
                                    size_t count, jm_error *err)
 {
     const jm__attribution *a = &power->attribution;
-    jm_report_board wanted;
+    jm_report_board requested;
     jm__interval range = {0};
-    JM_TRY(jm_report_board_get(power->report, board, &wanted, err));
+    JM_TRY(jm_report_board_get(power->report, board, &requested, err));
     if (count == 0)
         return jm__fail(err, JM_USAGE, 0, "jm_report_power", "power over time takes at least one bin");
     if (a->windows.count > 0)
         range = (jm__interval){a->windows.items[0].from_ns, a->windows.items[a->windows.count - 1].to_ns};
-    fill(bins, count, a->dataset, &a->boards[wanted.board->id - 1], range);
+    fill(bins, count, a->dataset, &a->boards[requested.board->id - 1], range);
     return JM_OK;
 }
 

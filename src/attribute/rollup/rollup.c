@@ -103,8 +103,9 @@ static uint32_t row_of_collective(void *context, size_t section, int64_t process
 static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
-    bool wanted = a->options.kernels && a->options.by != JM_BY_PHASE && !a->boards[b].work->from_host;
-    if (!wanted || jm__view_is_collective(v, cell->row) || jm__view_is_wait(v, cell->row)) return cell->row;
+    bool requested = a->options.kernels && a->options.by != JM_BY_PHASE && !a->boards[b].work->from_host;
+    if (!requested || jm__view_is_collective(v, cell->row) || jm__view_is_wait(v, cell->row))
+        return cell->row;
     const jm__class *class = &a->work.classes.items[a->work.uses.items.items[cell->use].class_index];
     return jm__view_node_inside(v, cell->row, class->name, class->kind, true);
 }
@@ -313,7 +314,7 @@ static bool is_always_recorded(const jm__span *span)
 static bool holds_steps(const jm__attribution *a, const jm__span *span)
 {
     return a->strata.step_intervals.count > 0 && jm__span_kind_is_container(span->kind) &&
-           !jm__told_is_step(&a->told, span);
+           !jm__marked_is_step(&a->marked, span);
 }
 
 /* Is it a call by itself, in the time of the report? Not if it is recorded by the way, in a step that traced
@@ -321,7 +322,7 @@ static bool holds_steps(const jm__attribution *a, const jm__span *span)
 static bool counts(const jm__attribution *a, const jm__span *span)
 {
     const jm__process *process = jm__dataset_process(a->dataset, span->process_id);
-    if (!jm__intervals_hold(holds_steps(a, span) ? &a->asked : &a->windows, span->start_ns)) return false;
+    if (!jm__intervals_hold(holds_steps(a, span) ? &a->queried : &a->windows, span->start_ns)) return false;
     if (a->extrapolated.strata == NULL || process == NULL || is_always_recorded(span)) return true;
     return !jm__strata_hide(&a->strata, (size_t)(process - a->dataset->processes), span->start_ns);
 }
@@ -379,7 +380,7 @@ static void add_extrapolated_calls(jm__tree *tree)
         jm__node *node = &tree->nodes.items[n];
         int64_t own = node->calls; /* kernels, as extrapolated_calls are: a call may be several */
         node->calls += llround(node->extrapolated_calls);
-        if (node->told + node->untold == 0 || own == 0 || !(node->extrapolated_calls > 0)) continue;
+        if (node->marked + node->unmarked == 0 || own == 0 || !(node->extrapolated_calls > 0)) continue;
         double more = 1 + node->extrapolated_calls / (double)own;
         node->bytes *= more;
         node->ran_s *= more;
@@ -396,8 +397,8 @@ static void add_collectives(jm__views *v, size_t b)
     if (v->a->boards[b].work->from_host && !first_of_host(v->a, b)) return;
     for (size_t i = 0; i < sums->count; i++) {
         jm__node *node = &v->tree->nodes.items[sums->items[i].row];
-        node->told += sums->items[i].told;
-        node->untold += sums->items[i].untold;
+        node->marked += sums->items[i].marked;
+        node->unmarked += sums->items[i].unmarked;
         node->bytes += sums->items[i].bytes;
         node->ran_s += sums->items[i].ran_s;
         node->exposed_s += sums->items[i].exposed_s;
@@ -411,7 +412,7 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
     const jm__attribution *a = v->a;
     jm_by by = a->options.by;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
-        if (!a->boards[b].wanted) continue;
+        if (!a->boards[b].requested) continue;
         bool fitted = jm__board_is_fitted(a->boards[b].board);
         if (fitted) add_work(rollup, b);
         if (fitted) add_collectives(v, b);

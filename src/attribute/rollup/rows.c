@@ -170,7 +170,7 @@ static void add(wait_sum *to, const jm__board_part *part, size_t use, double sec
 /* Is anything known of what ran on it? */
 static bool is_traced(const jm__board_part *part)
 {
-    return part->wanted && part->work->columns.count > 0 && !part->work->from_host;
+    return part->requested && part->work->columns.count > 0 && !part->work->from_host;
 }
 
 static bool add_copies(wait_sum *copies, const jm__board_part *part)
@@ -400,7 +400,7 @@ static void sum_parts(jm_report_totals *t, const jm__attribution *a)
 {
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || part->work->columns.count == 0) continue;
+        if (!part->requested || part->work->columns.count == 0) continue;
         for (size_t k = part->work->columns.class_columns; k < part->work->columns.count; k++)
             t->idle_energy_j += part->work->seconds[k] * part->fit.power_w[k];
         for (size_t u = 0; u < part->work->tally.uses.count; u++) {
@@ -476,8 +476,8 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
         const jm__step_interval *step_interval = &strata->step_intervals.items[i];
         const jm__process *process = &a->dataset->processes[step_interval->process];
         bool mine = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
-        bool is_step =
-            jm__told_is_step(&a->told, &a->dataset->spans[step_interval->span]); /* or a phase without any */
+        bool is_step = jm__marked_is_step(
+            &a->marked, &a->dataset->spans[step_interval->span]); /* or a phase without any */
         t->traced_steps += mine && is_step && step_interval->traced &&
                            jm__intervals_hold(&a->windows, step_interval->start_ns);
     }
@@ -487,7 +487,7 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
     t->tracing_s = t->tracing_energy_j = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || part->work->columns.count == 0) continue;
+        if (!part->requested || part->work->columns.count == 0) continue;
         for (size_t s = 0; s < JM_IDLE_STATES; s++) {
             double made_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
             t->tracing_s += made_s;
@@ -618,7 +618,7 @@ static void find_covariance(sharing *s)
     for (size_t b = 0; b < s->a->dataset->board_count; b++) {
         const jm__fit *fit = &s->a->boards[b].fit;
         size_t first = s->a->boards[b].first_column;
-        if (!s->a->boards[b].wanted || fit->covariance == NULL) continue;
+        if (!s->a->boards[b].requested || fit->covariance == NULL) continue;
         jm__matrix_apply(s->covariance + first, fit->covariance, s->seconds + first, fit->columns);
         for (size_t k = 0; fit->class_variance != NULL && k < fit->columns; k++)
             s->covariance[first + k] +=
@@ -735,7 +735,7 @@ static bool is_unseen(const jm__attribution *a, const jm__node *node)
     bool lost = false;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || !jm__board_is_fitted(part->board)) continue;
+        if (!part->requested || !jm__board_is_fitted(part->board)) continue;
         if (jm__intervals_overlap_ns(&part->windows, from_ns, to_ns) > 0) return false;
         lost = lost || jm__intervals_overlap_ns(&part->lost, from_ns, to_ns) > 0;
     }
@@ -771,9 +771,9 @@ static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *s
 /* A part of the bytes is not told as if it were all. */
 static void fill_collective(jm_row *row, const jm__node *node)
 {
-    if (node->told + node->untold == 0) return;
+    if (node->marked + node->unmarked == 0) return;
     if (node->overlaps) row->exposed_s = node->exposed_s;
-    if (node->untold > 0) return;
+    if (node->unmarked > 0) return;
     row->bytes = (int64_t)node->bytes;
     if (node->ran_s > 0) row->bytes_per_s = node->bytes / node->ran_s;
 }
@@ -825,7 +825,7 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
         parts_j += rows->items[i].energy_self_j;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || a->options.by == JM_BY_BOARD) continue;
+        if (!part->requested || a->options.by == JM_BY_BOARD) continue;
         if (part->total.source != NULL) variance += part->fit.rest_variance;
     }
     t->unresolved_energy_j = t->total_energy_j - parts_j;

@@ -350,9 +350,9 @@ static bool is_call_of_transfer(const jm__views *v, size_t section, row_name nam
 /* In a row of its name already: that of a task, say, that is open at the same time. */
 static bool is_beside_transfer(const jm__views *v, size_t section, size_t node, row_name name)
 {
-    bool told =
+    bool marked =
         span_of(v, section)->kind == JM_SPAN_STEP && span_of(v, section)->payload_kind != JM_PAYLOAD_NONE;
-    if (v->beside_of[section] == JM__NO_SPAN && !told) return false;
+    if (v->beside_of[section] == JM__NO_SPAN && !marked) return false;
     return is_in_row_of(v, node, name) && !is_call_of_transfer(v, section, name);
 }
 
@@ -618,9 +618,9 @@ void jm__views_free(jm__views *v)
 
 static const char collective_kind[] = "collective", wait_kind[] = "wait";
 
-static bool is_of_kind(const jm__views *v, size_t node, const char *wanted)
+static bool is_of_kind(const jm__views *v, size_t node, const char *requested)
 {
-    return strcmp(v->tree->nodes.items[node].kind, wanted) == 0;
+    return strcmp(v->tree->nodes.items[node].kind, requested) == 0;
 }
 
 bool jm__view_is_collective(const jm__views *v, size_t node)
@@ -754,7 +754,7 @@ static bool measure(const jm__attribution *a, jm__node *node, const jm__interval
     double sum_j = 0, variance = 0, sum_s = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || !jm__board_is_fitted(part->board)) continue;
+        if (!part->requested || !jm__board_is_fitted(part->board)) continue;
         jm__intervals known = {0};
         bool fine = jm__intervals_add_all(&known, windows) && jm__intervals_subtract(&known, &part->lost);
         bool any = known.count > 0;

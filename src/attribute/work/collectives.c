@@ -134,12 +134,12 @@ static bool number_of(jm__collectives *c, const collective_key *key, const char 
         *number = JM__NO_COLLECTIVE;
         return true;
     }
-    bool told = key->operation != 0;
+    bool marked = key->operation != 0;
     const char *group = jm__dataset_text(d, key->group);
     bool named = group[0] != '\0' && strncmp(group, JM_COMMUNICATOR, strlen(JM_COMMUNICATOR)) != 0;
     jm__collective fresh = {
-        .operation = told ? jm__dataset_text(d, key->operation) : collective_operation(kernel),
-        .kernel = told ? NULL : kernel,
+        .operation = marked ? jm__dataset_text(d, key->operation) : collective_operation(kernel),
+        .kernel = marked ? NULL : kernel,
         .group = named ? group : NULL,
         .same_as = *number,
         .channel = (size_t)key->channel,
@@ -148,18 +148,18 @@ static bool number_of(jm__collectives *c, const collective_key *key, const char 
            jm__vec_push(&c->items, fresh);
 }
 
-bool jm__collective_of(jm__collectives *c, size_t span, uint32_t class_index, jm__collective_told *told)
+bool jm__collective_of(jm__collectives *c, size_t span, uint32_t class_index, jm__collective_marked *marked)
 {
     const jm__dataset *d = c->spans->dataset;
     const char *kernel = c->classes->items[class_index].name;
     around found = spans_around(c->spans, span);
     jm__channel_key channel_key = {.kernel = (uintptr_t)kernel};
     collective_key key = {.kernel = (uintptr_t)kernel};
-    *told = (jm__collective_told){.span = found.outer, .bytes = NAN};
+    *marked = (jm__collective_marked){.span = found.outer, .bytes = NAN};
     if (found.outer != JM__NO_SPAN) {
         const jm__span *outer = &d->spans[found.outer], *inner = &d->spans[found.inner];
-        told->bytes = bytes_of(outer);
-        if (isnan(told->bytes)) told->bytes = bytes_of(inner);
+        marked->bytes = bytes_of(outer);
+        if (isnan(marked->bytes)) marked->bytes = bytes_of(inner);
         key = (collective_key){.operation = outer->name_id, .group = outer->type_id};
         channel_key.group = inner->type_id;
         channel_key.pair = is_pair(jm__dataset_text(d, outer->name_id));
@@ -168,7 +168,7 @@ bool jm__collective_of(jm__collectives *c, size_t span, uint32_t class_index, jm
     size_t channel;
     if (!channel_of(c, &channel_key, &channel)) return false;
     key.channel = (int64_t)channel;
-    return number_of(c, &key, kernel, &told->collective);
+    return number_of(c, &key, kernel, &marked->collective);
 }
 
 /* A communicator's collectives get a name that is the same in every run: the ranks that were seen to call
@@ -298,9 +298,9 @@ static const jm__collective_call *collective_call_at(const jm__collective_calls 
 {
     const rank_key key = {channel, (uint64_t)item->process_id, board};
     const jm__rank_calls *rank = find_rank(calls, &key);
-    const jm__collective_call wanted = {.from_ns = item->start_ns, .to_ns = item->end_ns};
+    const jm__collective_call requested = {.from_ns = item->start_ns, .to_ns = item->end_ns};
     if (rank == NULL || rank->calls.count == 0) return NULL;
-    return bsearch(&wanted, rank->calls.items, rank->calls.count, sizeof wanted, by_time);
+    return bsearch(&requested, rank->calls.items, rank->calls.count, sizeof requested, by_time);
 }
 
 /* ---- which calls belong together */
@@ -557,7 +557,7 @@ static bool has_collectives(const jm__classes *classes)
     return false;
 }
 
-static bool is_wanted(const jm__dataset *d, const jm__stream *stream, const jm__intervals *const *windows)
+static bool is_requested(const jm__dataset *d, const jm__stream *stream, const jm__intervals *const *windows)
 {
     return stream->board_id >= 1 && (size_t)stream->board_id <= d->board_count &&
            windows[stream->board_id - 1] != NULL;
@@ -569,7 +569,7 @@ static bool has_several_ranks(const jm__dataset *d, const jm__intervals *const *
     const jm__stream *first = NULL;
     for (size_t i = 0; i < d->stream_count; i++) {
         const jm__stream *stream = &d->streams[i];
-        if (!is_wanted(d, stream, windows)) continue;
+        if (!is_requested(d, stream, windows)) continue;
         if (first == NULL) first = stream;
         if (stream->process_id != first->process_id || stream->board_id != first->board_id) return true;
     }
@@ -592,18 +592,18 @@ static jm_status take(void *context, const jm__kernel_run *kernel, jm_error *err
     if (class->family != JM_KERNEL_FAMILY_COLLECTIVE) return JM_OK;
     if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return JM_OK;
     const jm__stream *stream = &d->streams[kernel->stream_id - 1];
-    if (!is_wanted(d, stream, r->windows)) return JM_OK;
+    if (!is_requested(d, stream, r->windows)) return JM_OK;
     const jm__item item = {
         .start_ns = kernel->start_ns,
         .end_ns = kernel->end_ns > kernel->start_ns ? kernel->end_ns : kernel->start_ns,
         .process_id = stream->process_id,
         .calls = kernel->calls > 1 ? 2 : 1,
     };
-    jm__collective_told told;
+    jm__collective_marked marked;
     bool fine = jm__collective_of(&r->ranks->collectives, jm__span_at(r->spans, kernel->span_id),
-                                  (uint32_t)(kernel->class_id - 1), &told);
-    if (fine && told.collective != JM__NO_COLLECTIVE)
-        fine = jm__collective_calls_add(&r->ranks->calls, &r->ranks->collectives, told.collective,
+                                  (uint32_t)(kernel->class_id - 1), &marked);
+    if (fine && marked.collective != JM__NO_COLLECTIVE)
+        fine = jm__collective_calls_add(&r->ranks->calls, &r->ranks->collectives, marked.collective,
                                         class->name, &item, (size_t)stream->board_id - 1);
     return fine ? JM_OK : jm__no_memory(err, "jm__ranks_compare");
 }

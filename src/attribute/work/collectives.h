@@ -31,11 +31,11 @@ typedef struct jm__collective {
 } jm__collective;
 
 /* What a call is, as far as the span around it knows. */
-typedef struct jm__collective_told {
+typedef struct jm__collective_marked {
     uint32_t collective;
     size_t span;  /* the collective's, by index; JM__NO_SPAN: none */
     double bytes; /* NAN: not told */
-} jm__collective_told;
+} jm__collective_marked;
 
 typedef struct jm__collectives {
     const jm__span_index *spans;
@@ -52,7 +52,7 @@ void jm__collectives_free(jm__collectives *collectives);
 /* Of a kernel of this class, launched in `span` (by index; JM__NO_SPAN: in none); JM__NO_COLLECTIVE: there
  * are too many. False if memory is out. */
 bool jm__collective_of(jm__collectives *collectives, size_t span, uint32_t class_index,
-                       jm__collective_told *told);
+                       jm__collective_marked *marked);
 
 /* What the ranks of a run waited for each other in their collectives. A rank is a process on a board. Calls
  * that belong together end together, so who began first waited for who began last.

@@ -89,13 +89,13 @@ void jm__strata_free(jm__strata *strata)
  */
 
 /* Time of one process that is told by its steps and asked for. */
-typedef struct asked {
+typedef struct queried {
     jm__intervals report, steady;
-} asked;
+} queried;
 
-static bool find_asked(asked *out, const jm__intervals *extrapolated, const jm__extrapolated_wanted *w)
+static bool find_queried(queried *out, const jm__intervals *extrapolated, const jm__extrapolated_requested *w)
 {
-    *out = (asked){0};
+    *out = (queried){0};
     return jm__intervals_add_all(&out->report, extrapolated) &&
            jm__intervals_intersect(&out->report, w->report) &&
            jm__intervals_add_all(&out->steady, extrapolated) &&
@@ -141,7 +141,7 @@ static void add_step_interval(jm__extrapolated *out, size_t number, inside repor
     if (out->of_step_interval != NULL) out->of_step_interval[number] = (float)(each * report.step);
 }
 
-static void add_step_intervals(jm__extrapolated *out, size_t process, const asked *of)
+static void add_step_intervals(jm__extrapolated *out, size_t process, const queried *of)
 {
     size_t report_at = 0, steady_at = 0;
     for (size_t i = out->strata->step_intervals_of[process]; i < out->strata->step_intervals_of[process + 1];
@@ -153,11 +153,11 @@ static void add_step_intervals(jm__extrapolated *out, size_t process, const aske
     }
 }
 
-static bool add_process(jm__extrapolated *out, size_t process, const jm__extrapolated_wanted *w)
+static bool add_process(jm__extrapolated *out, size_t process, const jm__extrapolated_requested *w)
 {
     const jm__strata *strata = out->strata;
-    asked of;
-    bool fine = find_asked(&of, &strata->extrapolated[process], w) &&
+    queried of;
+    bool fine = find_queried(&of, &strata->extrapolated[process], w) &&
                 jm__intervals_add_all(&out->time, &strata->extrapolated[process]);
     if (fine) add_step_intervals(out, process, &of);
     jm__vec_free(&of.report);
@@ -166,7 +166,7 @@ static bool add_process(jm__extrapolated *out, size_t process, const jm__extrapo
 }
 
 static bool add_view(jm__extrapolated *out, const jm__intervals *extrapolated,
-                     const jm__extrapolated_wanted *w, uint32_t *number)
+                     const jm__extrapolated_requested *w, uint32_t *number)
 {
     jm__extrapolated_view view = {0};
     bool fine = jm__intervals_add_all(&view.report, w->report) &&
@@ -183,7 +183,7 @@ static bool add_view(jm__extrapolated *out, const jm__intervals *extrapolated,
 }
 
 /* A process by itself on its board is idle when it does nothing. */
-static bool find_views(jm__extrapolated *out, const jm__extrapolated_wanted *w)
+static bool find_views(jm__extrapolated *out, const jm__extrapolated_requested *w)
 {
     const jm__strata *strata = out->strata;
     out->view_of = calloc(strata->processes + 1, sizeof *out->view_of);
@@ -315,7 +315,7 @@ static bool find_draws(jm__extrapolated *out)
     return true;
 }
 
-bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_wanted *w)
+bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_requested *w)
 {
     *out = (jm__extrapolated){0};
     if (!jm__strata_any(w->strata)) return true;

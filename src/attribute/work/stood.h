@@ -71,7 +71,7 @@ typedef struct jm__strata {
     JM_VEC(jm__single_burst_kind) single_burst;
     jm__intervals *extrapolated; /* [processes]: told by their steps, and by traced ones of their kind */
     size_t processes;
-    size_t told;      /* steps that were told by their edges */
+    size_t marked;    /* steps that were told by their edges */
     size_t missing;   /* of those, such as no traced step stands for */
     double slow_down; /* by how much a traced step took longer, relative; NAN: not known */
 } jm__strata;
@@ -145,16 +145,16 @@ typedef struct jm__extrapolated {
     size_t idle_process;                 /* whose steps idle time is told by */
 } jm__extrapolated;
 
-typedef struct jm__extrapolated_wanted {
+typedef struct jm__extrapolated_requested {
     const jm__strata *strata;
     const jm__intervals *report;
     const jm__intervals *steady;
     const bool *uses; /* [processes]; NULL: all */
     jm__extrapolated_rows rows;
-} jm__extrapolated_wanted;
+} jm__extrapolated_requested;
 
 /* False if memory is out. Free it in any case. */
-bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_wanted *wanted);
+bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_requested *requested);
 void jm__extrapolated_free(jm__extrapolated *extrapolated);
 
 /* Its draws; of a traced lap. */

@@ -218,30 +218,30 @@ static void count_in_bursts(jm__sweep *s, int64_t to_ns, jm__idle_state state, j
 }
 
 /* Where time begins or ends that is told by steps: what a board does then, its own records do not tell. */
-static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *told)
+static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *marked)
 {
-    *told = false;
+    *marked = false;
     if (s->extrapolated == NULL) return to_ns;
     const jm__intervals *time = &s->extrapolated->time;
     while (s->extrapolated_at < time->count && time->items[s->extrapolated_at].to_ns <= s->now_ns)
         s->extrapolated_at++;
     if (s->extrapolated_at == time->count) return to_ns;
     const jm__interval *next = &time->items[s->extrapolated_at];
-    *told = next->from_ns <= s->now_ns;
-    int64_t edge_ns = *told ? next->to_ns : next->from_ns;
+    *marked = next->from_ns <= s->now_ns;
+    int64_t edge_ns = *marked ? next->to_ns : next->from_ns;
     return edge_ns < to_ns ? edge_ns : to_ns;
 }
 
-static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool told)
+static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool marked)
 {
-    jm__idle_state state = told && !s->before ? JM_IDLE_LONG : idle_state(s, to_ns - s->now_ns);
+    jm__idle_state state = marked && !s->before ? JM_IDLE_LONG : idle_state(s, to_ns - s->now_ns);
     pass_views(s, to_ns);
     jm__seconds seconds = idle_now(s);
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
-    if (s->extrapolated != NULL && !told) count_in_bursts(s, to_ns, state, seconds);
+    if (s->extrapolated != NULL && !marked) count_in_bursts(s, to_ns, state, seconds);
     if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
-    bool rests = !told && to_ns - s->now_ns >= rest_least_ns;
+    bool rests = !marked && to_ns - s->now_ns >= rest_least_ns;
     if (rests && !jm__intervals_add(&s->tally->rests, s->now_ns, to_ns)) return false;
     s->now_ns = to_ns;
     return true;
@@ -251,9 +251,9 @@ static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool told
 static bool pass_idle(jm__sweep *s, int64_t to_ns, const uint32_t *use)
 {
     while (s->now_ns < to_ns) {
-        bool told;
-        int64_t until_ns = next_edge(s, to_ns, &told);
-        if (!pass_gap(s, until_ns, use, told)) return false;
+        bool marked;
+        int64_t until_ns = next_edge(s, to_ns, &marked);
+        if (!pass_gap(s, until_ns, use, marked)) return false;
     }
     return true;
 }

@@ -159,10 +159,11 @@ bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of)
 typedef struct balance {
     double share; /* of the work's seconds: 1, but of spans of the host, or what there was time for */
     double left_s;
-    double wish_s; /* what stands would leave by themselves, those that would leave less than nothing apart */
+    double
+        request_s; /* what stands would leave by themselves, those that would leave less than nothing apart */
 } balance;
 
-static double wish_of(const jm__tally *t, const jm__extrapolated *s, size_t stratum, double share)
+static double request_of(const jm__tally *t, const jm__extrapolated *s, size_t stratum, double share)
 {
     double busy_s = s->steps[stratum] * t->bursts[s->strata->items.items[stratum].burst].busy_s;
     return fmax(0, s->seconds[stratum] - share * busy_s);
@@ -189,7 +190,7 @@ static balance find_balance(const jm__tally *t, const jm__extrapolated *s, bool 
     for (size_t i = 0; i < s->strata->bursts.count; i++)
         busy_s += s->of_burst[i] * t->bursts[i].busy_s;
     for (size_t i = 0; i < s->strata->items.count; i++)
-        found.wish_s += wish_of(t, s, i, found.share);
+        found.request_s += request_of(t, s, i, found.share);
     found.left_s = fmax(0, time_s - found.share * busy_s);
     if (found.share * busy_s > time_s) found.share = time_s / busy_s;
     return found;
@@ -335,8 +336,8 @@ void jm__extrapolated_settle(jm__tally *t, const jm__extrapolated *s, bool from_
     for (size_t i = 0; i < s->strata->items.count; i++) {
         uint32_t burst = s->strata->items.items[i].burst;
         double share = tracing_share(&t->bursts[burst], s->strata->bursts.items[burst].slowed_s);
-        double part = found.wish_s > 0 ? wish_of(t, s, i, found.share) / found.wish_s
-                                       : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
+        double part = found.request_s > 0 ? request_of(t, s, i, found.share) / found.request_s
+                                          : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
         part_idle(t, s, i, share, found.left_s * part);
     }
     for (size_t i = 0; i < s->strata->bursts.count; i++)

@@ -119,7 +119,7 @@ typedef struct jm__lent_row {
 /* What is known of a row of collectives, of what began inside the report's windows. */
 typedef struct jm__collective_sum {
     uint32_t row;
-    int64_t told, untold; /* calls whose bytes are known, or not */
+    int64_t marked, unmarked; /* calls whose bytes are known, or not */
     double bytes;
     double ran_s;     /* durations without waiting, beside whatever they ran */
     double exposed_s; /* of the row's time (shares): no other kernel ran */

@@ -45,7 +45,7 @@ typedef struct board_pass {
     int64_t held_launch_ns;
     bool holds;
     uint32_t multiprocessors; /* of the board */
-    size_t told_span;         /* the collective's whose bytes were counted last */
+    size_t marked_span;       /* the collective's whose bytes were counted last */
     jm__intervals data;       /* of the report's: in which its programs waited for data */
 } board_pass;
 
@@ -74,11 +74,11 @@ static const jm__extrapolated *extrapolated_of(const board_pass *b)
 static bool begin_board(board_pass *b, int64_t first_ns)
 {
     jm__board_work *work = b->work;
-    size_t wanted = 0;
+    size_t requested = 0;
     for (size_t i = 0; i < b->pass->work->board_count; i++)
-        wanted += b->pass->work->boards[i].wanted;
+        requested += b->pass->work->boards[i].requested;
     int64_t from_ns = (first_ns < work->from_ns ? first_ns : work->from_ns) - memory_ns;
-    jm__pieces_begin(&work->pieces, from_ns, pieces_room / wanted);
+    jm__pieces_begin(&work->pieces, from_ns, pieces_room / requested);
     jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->steady, work->learn, from_ns);
     b->sweep.one_gap = work->from_host;
     b->sweep.data = &b->data;
@@ -169,8 +169,8 @@ static bool count_collective(board_pass *b, const jm__item *item, uint32_t row, 
     jm__collective_sum *sums = &b->work->tally.collectives.items[*sum];
     sums->ran_s += (double)(item->end_ns - item->start_ns) * 1e-9;
     if (item->again) return true;
-    sums->told += !isnan(item->bytes);
-    sums->untold += isnan(item->bytes);
+    sums->marked += !isnan(item->bytes);
+    sums->unmarked += isnan(item->bytes);
     if (!isnan(item->bytes)) sums->bytes += item->bytes;
     return true;
 }
@@ -239,15 +239,15 @@ static jm_status hold(pass *p, board_pass *b, jm__item *item, int64_t launch_ns,
 static jm_status take_collective(board_pass *b, jm__item *item, jm_error *err)
 {
     pass *p = b->pass;
-    jm__collective_told told;
+    jm__collective_marked marked;
     size_t span = jm__span_at(p->spans, item->span_id);
-    if (!jm__collective_of(&p->work->ranks.collectives, span, item->class_index, &told))
+    if (!jm__collective_of(&p->work->ranks.collectives, span, item->class_index, &marked))
         return jm__no_memory(err, "jm__work_pass");
-    if (told.collective == JM__NO_COLLECTIVE) return JM_OK;
-    item->collective = told.collective + 1;
-    item->bytes = told.bytes;
-    item->again = told.span != JM__NO_SPAN && told.span == b->told_span;
-    b->told_span = told.span;
+    if (marked.collective == JM__NO_COLLECTIVE) return JM_OK;
+    item->collective = marked.collective + 1;
+    item->bytes = marked.bytes;
+    item->again = marked.span != JM__NO_SPAN && marked.span == b->marked_span;
+    b->marked_span = marked.span;
     int64_t all_ns = jm__ranks_all_ns(&p->work->ranks, item, (size_t)(b - p->boards));
     if (all_ns == item->start_ns) return JM_OK;
     jm__item waiting = *item;
@@ -281,12 +281,12 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     };
     board_pass *b = &p->boards[stream->board_id - 1];
     const jm__class *class = &p->work->classes.items[item.class_index];
-    if (b->work->wanted) {
+    if (b->work->requested) {
         item.weight = jm__multiprocessors_of(class, b->multiprocessors);
         if (class->family == JM_KERNEL_FAMILY_COLLECTIVE) JM_TRY(take_collective(b, &item, err));
     }
     if (!jm__duration_groups_count(&p->groups, &item)) return jm__no_memory(err, "jm__work_pass");
-    if (!b->work->wanted) return JM_OK;
+    if (!b->work->requested) return JM_OK;
     return hold(p, b, &item, kernel->launch_ns, err);
 }
 
@@ -296,12 +296,12 @@ static jm_status take_host_item(board_pass *b, jm__item item, jm_error *err)
     const jm__span_index *spans = b->pass->spans;
     size_t span = jm__span_at(spans, item.span_id);
     if (span != JM__NO_SPAN && spans->dataset->spans[span].kind == JM_SPAN_COLLECTIVE) {
-        jm__collective_told told;
-        if (!jm__collective_of(&b->pass->work->ranks.collectives, span, item.class_index, &told))
+        jm__collective_marked marked;
+        if (!jm__collective_of(&b->pass->work->ranks.collectives, span, item.class_index, &marked))
             return jm__no_memory(err, "jm__work_pass");
-        bool known = told.collective != JM__NO_COLLECTIVE;
-        if (known) item.collective = told.collective + 1;
-        item.bytes = told.bytes;
+        bool known = marked.collective != JM__NO_COLLECTIVE;
+        if (known) item.collective = marked.collective + 1;
+        item.bytes = marked.bytes;
         item.again = item.calls == 0;
     }
     return take_item(b, &item, err);
@@ -314,7 +314,7 @@ static jm_status take_host_work(pass *p, jm_error *err)
     jm_status status = jm__host_work(&host, &p->work->classes, p->spans, err);
     if (status == JM_OK) jm__items_sort(&host);
     for (size_t b = 0; b < p->work->board_count; b++) {
-        p->work->boards[b].from_host = p->work->boards[b].wanted && host.count > 0;
+        p->work->boards[b].from_host = p->work->boards[b].requested && host.count > 0;
         for (size_t i = 0; status == JM_OK && p->work->boards[b].from_host && i < host.count; i++)
             status = take_host_item(&p->boards[b], host.items[i], err);
     }
@@ -341,13 +341,13 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
         p->boards[b] = (board_pass){.work = &p->work->boards[b],
                                     .pass = p,
                                     .section = JM__NO_SPAN,
-                                    .told_span = JM__NO_SPAN,
+                                    .marked_span = JM__NO_SPAN,
                                     .multiprocessors = jm__multiprocessors_on(&p->dataset->boards[b]),
                                     .row = JM__NO_ROW,
                                     .place = JM_PLACE_UNLAYERED};
         jm__time_order_begin(&p->boards[b].order, take_item, &p->boards[b]);
         bool fine = jm__clock_track_begin(&p->boards[b].clock, p->dataset, &p->dataset->boards[b]);
-        if (fine && p->boards[b].work->wanted)
+        if (fine && p->boards[b].work->requested)
             fine = jm__data_waits_find(&p->boards[b].data, p->dataset, p->dataset->boards[b].id,
                                        p->boards[b].work->report);
         if (!fine) return jm__no_memory(err, "jm__work_pass");
@@ -358,7 +358,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
     /* Kernels on one board and none on another: the other one really did nothing. */
     if (p->kernels == 0) JM_TRY(take_host_work(p, err));
     for (size_t b = 0; b < p->work->board_count; b++)
-        if (p->work->boards[b].wanted) JM_TRY(end_board(&p->boards[b], err));
+        if (p->work->boards[b].requested) JM_TRY(end_board(&p->boards[b], err));
     return JM_OK;
 }
 
@@ -420,7 +420,7 @@ static jm_status compare_ranks(pass *p, jm_error *err)
     const jm__intervals **windows = calloc(work->board_count + 1, sizeof *windows);
     if (windows == NULL) return jm__no_memory(err, "jm__work_pass");
     for (size_t b = 0; b < work->board_count; b++)
-        windows[b] = work->boards[b].wanted ? work->boards[b].traced : NULL;
+        windows[b] = work->boards[b].requested ? work->boards[b].traced : NULL;
     jm_status status = jm__ranks_compare(&work->ranks, p->spans, &work->classes, windows, err);
     free(windows);
     return status;
@@ -432,7 +432,7 @@ static bool choose_pairs(const pass *p, uint32_t *final_of)
     const jm__tally **tallies = calloc(work->board_count + 1, sizeof *tallies);
     if (tallies == NULL) return false;
     for (size_t b = 0; b < work->board_count; b++)
-        tallies[b] = work->boards[b].wanted ? &work->boards[b].tally : NULL;
+        tallies[b] = work->boards[b].requested ? &work->boards[b].tally : NULL;
     bool fine = jm__pairs_choose(&p->pairs, tallies, work->board_count, &work->classes, final_of);
     free(tallies);
     return fine;
@@ -448,7 +448,7 @@ static jm_status finish(pass *p, jm_error *err)
                 choose_pairs(p, final_of) && jm__uses_renumber(&work->uses, final_of, &work->use_of);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
     for (size_t b = 0; status == JM_OK && b < work->board_count; b++)
-        if (work->boards[b].wanted) status = choose_columns(work, &work->boards[b], err);
+        if (work->boards[b].requested) status = choose_columns(work, &work->boards[b], err);
     free(final_of);
     return status;
 }

@@ -26,7 +26,7 @@ typedef struct jm__row_of {
 
 typedef struct jm__board_work {
     /* To be set before the pass. */
-    bool wanted;
+    bool requested;
     const jm__intervals *report; /* windows of the report */
     const jm__intervals *steady; /* those of them in which steps are steady (steps.h) */
     const jm__intervals *learn;  /* windows that powers are learnt from */

@@ -279,7 +279,7 @@ typedef struct reader {
     jm__ncu *to;
     jm__csv *csv;
     const char *path;
-    jm__ncu_wanted wanted;
+    jm__ncu_requested requested;
     const void *context;
     ncu_header header;
     bool in_table, has_units; /* of the raw page: its line of units was read */
@@ -458,7 +458,7 @@ static jm_status details_row(reader *r, jm_error *err)
     double factor = jm__ncu_unit(field(r, r->header.unit), unit), unwanted;
     jm__number_kind kind;
     if (name[0] == '\0') return JM_OK; /* a rule */
-    if (r->wanted != NULL && !r->wanted(r->context, section, name, unit))
+    if (r->requested != NULL && !r->requested(r->context, section, name, unit))
         return read_number(r, text, &kind, &unwanted, err);
     uint32_t metric;
     JM_TRY(metric_id(r, section, name, unit, &metric, err));
@@ -472,7 +472,8 @@ static jm_status raw_units(reader *r, jm_error *err)
         const char *name = jm__csv_column_name(r->csv, i);
         char unit[JM_NCU_UNIT_TEXT];
         raw_column column = {.factor = jm__ncu_unit(jm__csv_text(r->csv, i), unit)};
-        column.kept = !ncu_is_fixed(name) && (r->wanted == NULL || r->wanted(r->context, "", name, unit));
+        column.kept =
+            !ncu_is_fixed(name) && (r->requested == NULL || r->requested(r->context, "", name, unit));
         if (column.kept) JM_TRY(metric_id(r, "", name, unit, &column.metric, err));
         if (!jm__vec_push(&r->columns, column)) return jm__no_memory(err, "jm__ncu_read");
     }
@@ -612,7 +613,7 @@ static void take(reader *r, jm__ncu *ncu)
     ncu->value_count = r->values.count;
 }
 
-jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_wanted wanted, const void *context,
+jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_requested requested, const void *context,
                        jm_error *err)
 {
     *ncu = (jm__ncu){0};
@@ -620,7 +621,7 @@ jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_wanted wanted, co
     if (r == NULL) return jm__no_memory(err, "jm__ncu_read");
     r->to = ncu;
     r->path = path;
-    r->wanted = wanted;
+    r->requested = requested;
     r->context = context;
     r->texts = r->metric_ids = (jm__map)JM_MAP_OF_TEXTS;
     jm_status status = jm__csv_open_text(&r->csv, path, err);

@@ -67,7 +67,7 @@ jm_status jm__ncu_find(char *path, size_t size, const char *root, jm_error *err)
 
 /* ---- a program under Nsight Compute, and what it says when it counted nothing ---- */
 
-enum { STOP_S = 10, DEPTH_MAX = 16, ASKED_MS = 20 };
+enum { STOP_S = 10, DEPTH_MAX = 16, QUERIED_MS = 20 };
 
 /* ---- its command line */
 
@@ -86,14 +86,14 @@ static char **put(char **to, const char *const *words, size_t count)
 }
 
 /* One array: ncu, its words, then the program's. NULL: memory is out. */
-static char **line_of(const char *ncu, const jm__ncu_wishes *wishes, const char *log)
+static char **line_of(const char *ncu, const jm__ncu_given *given, const char *log)
 {
     const char *const ours[] = {ncu,
                                 "--csv",
                                 "--page",
-                                wishes->page,
+                                given->page,
                                 "--metrics",
-                                wishes->metrics,
+                                given->metrics,
                                 "--target-processes",
                                 "all",
                                 "--clock-control",
@@ -102,11 +102,11 @@ static char **line_of(const char *ncu, const jm__ncu_wishes *wishes, const char 
                                 "none"};
     const char *const end[] = {"--force-overwrite", "--log-file", log};
     size_t first = sizeof ours / sizeof ours[0], last = sizeof end / sizeof end[0];
-    size_t options = count_of(wishes->options), words = count_of(wishes->command);
+    size_t options = count_of(given->options), words = count_of(given->command);
     char **all = calloc(first + options + last + words + 1, sizeof *all);
     if (all == NULL) return NULL;
-    char **to = put(put(all, ours, first), wishes->options, options);
-    put(put(to, end, last), wishes->command, words);
+    char **to = put(put(all, ours, first), given->options, options);
+    put(put(to, end, last), given->command, words);
     return all;
 }
 
@@ -167,18 +167,18 @@ static void stop(pid_t ncu)
 }
 
 /* Until it ends, or has to. */
-static jm_status wait_for(pid_t ncu, const jm__ncu_wishes *wishes, int *status, jm_error *err)
+static jm_status wait_for(pid_t ncu, const jm__ncu_given *given, int *status, jm_error *err)
 {
     int64_t begin_ns = jm__now_ns();
-    while (!jm__helper_reap(ncu, status, jm__now_ns() + ASKED_MS * JM_NS_PER_MS)) {
-        bool late = wishes->timeout_s > 0 && (double)(jm__now_ns() - begin_ns) / 1e9 >= wishes->timeout_s;
-        bool ended = wishes->goes_on != NULL && !wishes->goes_on(wishes->context, (int64_t)ncu);
+    while (!jm__helper_reap(ncu, status, jm__now_ns() + QUERIED_MS * JM_NS_PER_MS)) {
+        bool late = given->timeout_s > 0 && (double)(jm__now_ns() - begin_ns) / 1e9 >= given->timeout_s;
+        bool ended = given->goes_on != NULL && !given->goes_on(given->context, (int64_t)ncu);
         if (!late && !ended) continue;
         stop(ncu);
         if (ended) return jm__fail(err, JM_BUSY, 0, NULL, "ncu was ended before it had finished");
         jm__fail(err, JM_BUSY, 0, NULL,
                  "ncu, which runs each kernel several times, had not finished after %g s and was ended",
-                 wishes->timeout_s);
+                 given->timeout_s);
         return jm__hint(err, JM_BUSY,
                         "profile fewer (ncu's --launch-count 100; joulemap estimate "
                         "--ncu-options=\"--launch-count 100\"), or allow more time");
@@ -218,23 +218,23 @@ static jm_status take_table(const char *log, const char *csv, int exit_code, jm_
     return jm__fail(err, JM_IO, errno, "rename", "%s cannot be written: %s", csv, strerror(errno));
 }
 
-jm_status jm__ncu_run(const char *ncu, const jm__ncu_wishes *wishes, int *exit_code, jm_error *err)
+jm_status jm__ncu_run(const char *ncu, const jm__ncu_given *given, int *exit_code, jm_error *err)
 {
     char log[PATH_MAX];
     pid_t pid;
     int status = 0;
     *exit_code = 0;
-    int length = snprintf(log, sizeof log, "%s.%d-part", wishes->csv, (int)getpid());
+    int length = snprintf(log, sizeof log, "%s.%d-part", given->csv, (int)getpid());
     if (length < 0 || (size_t)length >= sizeof log)
         return jm__fail(err, JM_USAGE, 0, NULL, "the path of the file for counters is too long");
-    char **line = line_of(ncu, wishes, log);
+    char **line = line_of(ncu, given, log);
     if (line == NULL) return jm__no_memory(err, "jm__ncu_run");
     jm_status result = start(&pid, line, err);
     free(line);
     if (result == JM_OK) {
-        result = wait_for(pid, wishes, &status, err);
+        result = wait_for(pid, given, &status, err);
         *exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-        if (result == JM_OK) result = take_table(log, wishes->csv, *exit_code, err);
+        if (result == JM_OK) result = take_table(log, given->csv, *exit_code, err);
     }
     unlink(log); /* gone already if it was taken */
     return result;

@@ -11,7 +11,7 @@
  * `root`: what stands before the last two; "": nothing. NOT_FOUND says where was looked. */
 jm_status jm__ncu_find(char *path, size_t size, const char *root, jm_error *err);
 
-typedef struct jm__ncu_wishes {
+typedef struct jm__ncu_given {
     const char *const *command;                      /* the program and its arguments, NULL-terminated */
     const char *const *options;                      /* words for ncu, likewise; NULL: none */
     const char *page;                                /* "raw", "details" */
@@ -20,12 +20,12 @@ typedef struct jm__ncu_wishes {
     double timeout_s;                                /* 0: none */
     bool (*goes_on)(void *context, int64_t ncu_pid); /* asked some times a second; NULL: it does */
     void *context;
-} jm__ncu_wishes;
+} jm__ncu_given;
 
 /* Run it, in the foreground, clocks and caches left as they are. OK: `csv` has a table, and *exit_code is
  * that of ncu, which is the program's (128 + signal if one ended it). Else nothing is at `csv` that was not
  * there before: CHILD, it cannot be started; BUSY, time is out or somebody ended it, and with it all that it
  * started; BAD_DATA, it counted nothing, with ncu's reason. */
-jm_status jm__ncu_run(const char *ncu, const jm__ncu_wishes *wishes, int *exit_code, jm_error *err);
+jm_status jm__ncu_run(const char *ncu, const jm__ncu_given *given, int *exit_code, jm_error *err);
 
 #endif

@@ -140,22 +140,22 @@ static bool works(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 static bool is_long_enough(const jm__duty_cycle *duty_cycle, int64_t start_ns, int64_t now_ns)
 {
     int64_t all_ns = now_ns - start_ns;
-    if (!duty_cycle->in_bursts || is_told_on(duty_cycle)) return all_ns >= duty_cycle->wanted_ns;
-    return duty_cycle->bursts_ns + in_burst_ns(duty_cycle, start_ns, now_ns) >= duty_cycle->wanted_ns ||
-           all_ns >= duty_cycle->wanted_ns + JM_DUTY_CYCLE_SOON_NS;
+    if (!duty_cycle->in_bursts || is_told_on(duty_cycle)) return all_ns >= duty_cycle->requested_ns;
+    return duty_cycle->bursts_ns + in_burst_ns(duty_cycle, start_ns, now_ns) >= duty_cycle->requested_ns ||
+           all_ns >= duty_cycle->requested_ns + JM_DUTY_CYCLE_SOON_NS;
 }
 
 /* What the helper may use by now. An interval that cannot be paid to its end is not begun: most of what it
  * costs is its start, and before it sees a turn it waits for one. */
 static bool may_cost(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns)
 {
-    double asked = duty_cycle->seconds_a_minute / 60, share = JM_DUTY_CYCLE_CPU_SHARE,
-           wanted = (double)cpu_ns;
+    double queried = duty_cycle->seconds_a_minute / 60, share = JM_DUTY_CYCLE_CPU_SHARE,
+           requested = (double)cpu_ns;
     if (is_always(duty_cycle)) return true;
-    if (asked > share) share = asked;
+    if (queried > share) share = queried;
     if (duty_cycle->starts > 0 && !goes_on(last_interval(duty_cycle)))
-        wanted += wanted / (double)duty_cycle->starts;
-    return wanted <= share * (double)(now_ns - duty_cycle->began_ns) + (double)JM_DUTY_CYCLE_CPU_START_NS;
+        requested += requested / (double)duty_cycle->starts;
+    return requested <= share * (double)(now_ns - duty_cycle->began_ns) + (double)JM_DUTY_CYCLE_CPU_START_NS;
 }
 
 /* From one piece to the next. */
@@ -177,7 +177,7 @@ static bool has_unseen(const jm__duty_cycle *duty_cycle)
 }
 
 /* How long an interval is wanted from now on; 0: none. */
-static int64_t wanted_now_ns(jm__duty_cycle *duty_cycle, int64_t now_ns)
+static int64_t requested_now_ns(jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     const jm__duty_cycle_interval *last = last_interval(duty_cycle);
     if (last == NULL) return JM_DUTY_CYCLE_FIRST_NS;
@@ -195,8 +195,8 @@ bool jm__duty_cycle_wants(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cp
     if (!works(duty_cycle, now_ns) || !is_traced(duty_cycle, now_ns) || !may_cost(duty_cycle, now_ns, cpu_ns))
         return false;
     if (goes_on(last)) return is_always(duty_cycle) || !is_long_enough(duty_cycle, last->start_ns, now_ns);
-    duty_cycle->wanted_ns = wanted_now_ns(duty_cycle, now_ns);
-    return duty_cycle->wanted_ns > 0;
+    duty_cycle->requested_ns = requested_now_ns(duty_cycle, now_ns);
+    return duty_cycle->requested_ns > 0;
 }
 
 void jm__duty_cycle_began(jm__duty_cycle *duty_cycle, int64_t t_ns)

@@ -58,13 +58,13 @@ typedef struct jm__duty_cycle_interval {
 typedef struct jm__duty_cycle {
     double seconds_a_minute;
     int64_t began_ns;
-    int64_t told_at_ns; /* when kernels were last told; 0: never */
-    int64_t covered_ns; /* work is told up to there */
-    int64_t sampled_ns; /* time with work in all intervals */
-    int64_t since_ns;   /* work since the last interval, all classes */
-    int64_t wanted_ns;  /* how long the interval that goes on is to be */
-    bool in_bursts;     /* some process was not traced, from `untraced_ns` on */
-    bool in_burst;      /* ... and is again */
+    int64_t told_at_ns;   /* when kernels were last told; 0: never */
+    int64_t covered_ns;   /* work is told up to there */
+    int64_t sampled_ns;   /* time with work in all intervals */
+    int64_t since_ns;     /* work since the last interval, all classes */
+    int64_t requested_ns; /* how long the interval that goes on is to be */
+    bool in_bursts;       /* some process was not traced, from `untraced_ns` on */
+    bool in_burst;        /* ... and is again */
     int64_t untraced_ns;
     bool
         was_silent; /* since then nothing was told for JM_DUTY_CYCLE_LATE_NS: what is, gets warm for a turn */

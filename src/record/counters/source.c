@@ -41,7 +41,7 @@ typedef struct board {
 
 struct jm__counter_source {
     double seconds_a_minute;
-    bool asked, traced;
+    bool queried, traced;
     jm__counter_launch way;
     jm__counter_sink sink;
     pthread_t thread;
@@ -58,7 +58,7 @@ struct jm__counter_source {
 /* Why a board's counters are not sampled: at once if somebody asked for them, else once it matters. */
 static void tell_fault(jm__counter_source *source, board *b, bool busy)
 {
-    if (b->told || (!source->asked && !busy)) return;
+    if (b->told || (!source->queried && !busy)) return;
     b->told = true;
     if (strcmp(source->fault, b->helper.fault) == 0) return;
     jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns(), .board_id = b->row.id};
@@ -280,7 +280,7 @@ jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_
     if (source == NULL) return jm__no_memory(err, "jm__counter_source_create");
     pthread_mutex_init(&source->lock, NULL);
     source->seconds_a_minute = options->seconds_a_minute;
-    source->asked = options->asked;
+    source->queried = options->queried;
     source->traced = options->traced;
     source->sink = *sink;
     jm_status status = JM_OK;

@@ -26,7 +26,7 @@ typedef struct jm__counter_sink {
 
 typedef struct jm__counter_options {
     double seconds_a_minute; /* duty.h */
-    bool asked;              /* not by default: what stands in the way is told in any case */
+    bool queried;            /* not by default: what stands in the way is told in any case */
     bool traced;             /* kernels are told; without, a board counts as busy all the time */
     const char *sim;         /* the profile of simulated boards */
     const char *run_dir;     /* for the simulated board */

@@ -315,8 +315,8 @@ static void perf_merge(rapl_state *state, rapl_domain *perf, size_t perf_count)
         while (slot < state->count && strcmp(state->domains[slot].name, perf[i].name) != 0)
             slot++;
         bool is_new = slot == state->count;
-        bool wanted = is_new ? slot < DOMAINS_MAX : state->domains[slot].fd < 0 && perf[i].fd >= 0;
-        if (!wanted) {
+        bool requested = is_new ? slot < DOMAINS_MAX : state->domains[slot].fd < 0 && perf[i].fd >= 0;
+        if (!requested) {
             if (perf[i].fd >= 0) close(perf[i].fd);
             continue;
         }

@@ -244,9 +244,9 @@ static void open_kind(jm__step_class *kind, int64_t took_ns)
     if (!kind->settled) return;
     kind->opening_ns += took_ns;
     kind->opening_steps++;
-    uint64_t wanted =
+    uint64_t requested =
         kind->opening_ns >= JM_BUDGET_OPENED_NS ? JM_BUDGET_OPENED_STEPS_LEAST : JM_BUDGET_OPENED_STEPS;
-    kind->opened = kind->opening_steps >= wanted;
+    kind->opened = kind->opening_steps >= requested;
 }
 
 static void note_place(jm__budget *b, jm__step_class *kind)
@@ -358,9 +358,9 @@ static const jm__step_class *expected(const jm__budget *b)
 {
     for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
         const jm__step_class *kind = &b->kinds[i];
-        bool wanted = kind->steps > 0 && kind->step.whole == 0 && kind != b->kind &&
-                      (!kind->opened || kind->traced.count == 0);
-        if (wanted && kind->gap > 0 && b->steps + warm_steps(b->kind) - kind->entered >= kind->gap)
+        bool requested = kind->steps > 0 && kind->step.whole == 0 && kind != b->kind &&
+                         (!kind->opened || kind->traced.count == 0);
+        if (requested && kind->gap > 0 && b->steps + warm_steps(b->kind) - kind->entered >= kind->gap)
             return kind;
     }
     return NULL;
@@ -608,17 +608,17 @@ static bool ask(const jm__bursts *bursts, uint64_t *step, jm_tracing *level)
 }
 
 /* A rank that was not told in time that it gets warm is so for one step. */
-jm_tracing jm__bursts_agree(const jm__bursts *bursts, uint64_t step, jm_tracing before, jm_tracing wanted)
+jm_tracing jm__bursts_agree(const jm__bursts *bursts, uint64_t step, jm_tracing before, jm_tracing requested)
 {
     uint64_t from;
     jm_tracing level;
-    if (bursts->page == NULL) return wanted;
+    if (bursts->page == NULL) return requested;
     bool told = ask(bursts, &from, &level);
     if (told && from > step) return before;
     if (told && level != before)
         return before == JM_TRACING_STEPS && level == JM_TRACING_ON ? JM_TRACING_WARM : level;
-    if (!bursts->leads) return told ? before : wanted; /* the first rank has not begun, or has ended */
-    if (wanted != before) say(bursts, step + JM_BURSTS_AHEAD, wanted);
+    if (!bursts->leads) return told ? before : requested; /* the first rank has not begun, or has ended */
+    if (requested != before) say(bursts, step + JM_BURSTS_AHEAD, requested);
     return before;
 }
 

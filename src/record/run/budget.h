@@ -188,7 +188,7 @@ typedef struct jm__bursts {
 void jm__bursts_join(jm__bursts *bursts, const char *run_dir);
 
 /* The level of this step, after `before`, which would be `wanted` if the process were alone. */
-jm_tracing jm__bursts_agree(const jm__bursts *bursts, uint64_t step, jm_tracing before, jm_tracing wanted);
+jm_tracing jm__bursts_agree(const jm__bursts *bursts, uint64_t step, jm_tracing before, jm_tracing requested);
 
 /* From a level that this process answers to the step that has it. */
 uint64_t jm__bursts_lag(const jm__bursts *bursts);

@@ -48,16 +48,16 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
         .context = run, .set = take_set, .block = take_block, .event = take_event, .fact = take_fact};
     bool traced = (options->kernels || options->child_kernels) && run->collector != NULL;
     const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
-    bool asked = options->counters > 0;
-    const jm__counter_options wanted = {.seconds_a_minute = options->counters > 0 ? options->counters
-                                                                                  : JM_DUTY_CYCLE_DEFAULT_S,
-                                        .asked = asked,
-                                        .traced = traced && !(asked && runs_spans(run)),
-                                        .sim = sim,
-                                        .run_dir = run->folder.path};
+    bool queried = options->counters > 0;
+    const jm__counter_options requested = {
+        .seconds_a_minute = options->counters > 0 ? options->counters : JM_DUTY_CYCLE_DEFAULT_S,
+        .queried = queried,
+        .traced = traced && !(queried && runs_spans(run)),
+        .sim = sim,
+        .run_dir = run->folder.path};
     jm_error cause = {0};
     if (options->counters < 0 || (options->counters == 0 && !traced) || options->sampling_only) return;
-    if (jm__counter_source_create(&run->counters, &wanted, run->boards.items, run->boards.count, &sink,
+    if (jm__counter_source_create(&run->counters, &requested, run->boards.items, run->boards.count, &sink,
                                   &cause) == JM_OK)
         return;
     jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns()};

@@ -244,7 +244,7 @@ void jm__run_folder_ask_flush(const jm__run_folder *folder)
     if (file >= 0) close(file);
 }
 
-bool jm__run_folder_flush_asked(const jm__run_folder *folder)
+bool jm__run_folder_flush_queried(const jm__run_folder *folder)
 {
     char name[PATH_MAX];
     return join(name, sizeof name, folder->path, FLUSH_FILE) && unlink(name) == 0;

@@ -42,6 +42,6 @@ bool jm__run_folder_is_alive(const char *path);
 
 /* Ask the recorder to bring the recording up to date; and the recorder's look at that. */
 void jm__run_folder_ask_flush(const jm__run_folder *folder);
-bool jm__run_folder_flush_asked(const jm__run_folder *folder);
+bool jm__run_folder_flush_queried(const jm__run_folder *folder);
 
 #endif

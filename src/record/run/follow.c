@@ -189,16 +189,16 @@ static const char *sockets_in_use(jm_run *run)
 /* Whether the process has that socket; `otherwise` where that cannot be seen. */
 static bool has_socket(pid_t pid, unsigned long inode, bool otherwise)
 {
-    char path[64], wanted[64], link[64];
+    char path[64], requested[64], link[64];
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    snprintf(wanted, sizeof wanted, "socket:[%lu]", inode);
+    snprintf(requested, sizeof requested, "socket:[%lu]", inode);
     DIR *files = opendir(path);
     if (files == NULL) return otherwise;
     bool found = false;
     for (struct dirent *file; !found && (file = readdir(files)) != NULL;) {
         ssize_t length = readlinkat(dirfd(files), file->d_name, link, sizeof link - 1);
         link[length > 0 ? length : 0] = '\0';
-        found = strcmp(link, wanted) == 0;
+        found = strcmp(link, requested) == 0;
     }
     closedir(files);
     return found;

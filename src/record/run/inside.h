@@ -106,7 +106,7 @@ struct jm_run {
     void (*stop_kernels)(void);
     int (*trace_kernels)(int on);
     int (*kernels_busy)(void);
-    bool kernels_untold;       /* it did not do as it was told last */
+    bool kernels_unmarked;     /* it did not do as it was told last */
     char kernels_missing[512]; /* why kernels that were asked for are not traced; "": they are */
 
     JM_VEC(jm__followed) followed;
@@ -119,11 +119,11 @@ struct jm_run {
     bool thread_started;
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t changed;
-    bool stop;           /* the writer's thread is to end */
-    bool ended;          /* nothing more will be committed; `failure` is that of the last of it */
-    int64_t wanted_ns;   /* somebody waits until all before this is committed */
-    int64_t complete_ns; /* all before this is committed */
-    jm_error failure;    /* of the last commit, JM_OK if it worked */
+    bool stop;            /* the writer's thread is to end */
+    bool ended;           /* nothing more will be committed; `failure` is that of the last of it */
+    int64_t requested_ns; /* somebody waits until all before this is committed */
+    int64_t complete_ns;  /* all before this is committed */
+    jm_error failure;     /* of the last commit, JM_OK if it worked */
 };
 
 jm__sampler_sink jm__run_sampler_sink(jm_run *run);

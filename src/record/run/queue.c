@@ -19,10 +19,10 @@ void jm__run_queue_add_readings(jm__run_queue *queue, const jm_reading *readings
 {
     pthread_mutex_lock(&queue->lock);
     jm__run_rows *rows = &queue->rows;
-    size_t wanted = rows->readings.count + count;
-    if (wanted <= JM_QUEUE_READINGS_MAX && jm__vec_reserve(&rows->readings, wanted)) {
+    size_t requested = rows->readings.count + count;
+    if (requested <= JM_QUEUE_READINGS_MAX && jm__vec_reserve(&rows->readings, requested)) {
         memcpy(rows->readings.items + rows->readings.count, readings, count * sizeof *readings);
-        rows->readings.count = wanted;
+        rows->readings.count = requested;
     } else {
         rows->lost_readings += (int64_t)count;
     }

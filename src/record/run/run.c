@@ -283,16 +283,16 @@ static jm_status fail_late(int timeout_ms, jm_error *err)
 static jm_status flush_own(jm_run *run, int timeout_ms, jm_error *err)
 {
     if (run->flush_kernels != NULL) run->flush_kernels();
-    int64_t wanted_ns = jm__now_ns(), until_ns = wanted_ns + timeout_ms * JM_NS_PER_MS;
+    int64_t requested_ns = jm__now_ns(), until_ns = requested_ns + timeout_ms * JM_NS_PER_MS;
     struct timespec until = {until_ns / JM_NS_PER_S, until_ns % JM_NS_PER_S};
     pthread_mutex_lock(&run->lock);
     bool late = run->ended; /* the stop has told how it went */
-    if (run->wanted_ns < wanted_ns) run->wanted_ns = wanted_ns;
+    if (run->requested_ns < requested_ns) run->requested_ns = requested_ns;
     pthread_cond_broadcast(&run->changed);
     int code = 0;
-    while (code == 0 && run->complete_ns < wanted_ns && run->failure.status == JM_OK && !run->ended)
+    while (code == 0 && run->complete_ns < requested_ns && run->failure.status == JM_OK && !run->ended)
         code = pthread_cond_timedwait(&run->changed, &run->lock, &until);
-    bool done = run->complete_ns >= wanted_ns || run->ended;
+    bool done = run->complete_ns >= requested_ns || run->ended;
     jm_error failure = run->failure;
     pthread_mutex_unlock(&run->lock);
     if (late || (done && failure.status == JM_OK)) return JM_OK;
@@ -304,13 +304,13 @@ static jm_status flush_own(jm_run *run, int timeout_ms, jm_error *err)
 static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
 {
     jm_recording *recording = NULL;
-    int64_t wanted_ns = jm__now_ns(), complete_ns = -1;
+    int64_t requested_ns = jm__now_ns(), complete_ns = -1;
     JM_TRY(jm_run_recording(run, &recording, err));
     jm__run_folder_ask_flush(&run->folder);
-    while (jm__now_ns() - wanted_ns < timeout_ms * JM_NS_PER_MS) {
+    while (jm__now_ns() - requested_ns < timeout_ms * JM_NS_PER_MS) {
         jm__sleep_ns(20 * JM_NS_PER_MS);
         JM_TRY(jm__recording_complete_ns(recording, &complete_ns, err));
-        if (complete_ns >= wanted_ns) return JM_OK;
+        if (complete_ns >= requested_ns) return JM_OK;
     }
     return fail_late(timeout_ms, err);
 }

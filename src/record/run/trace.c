@@ -124,8 +124,8 @@ static bool kernels_are_busy(const jm_run *run)
 static bool trace_kernels(jm_run *run, bool on)
 {
     find_kernels(run);
-    run->kernels_untold = run->trace_kernels != NULL && run->trace_kernels(on) != 0;
-    return !run->kernels_untold;
+    run->kernels_unmarked = run->trace_kernels != NULL && run->trace_kernels(on) != 0;
+    return !run->kernels_unmarked;
 }
 
 #define SAY_AGAIN_NS JM_NS_PER_S /* to a CUDA that was started in between; and ask for a first rank */
@@ -362,11 +362,11 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
     }
     bool was_soon = controller.budget.soon_ns != 0;
     controller.budget.lag_steps = jm__bursts_lag(&controller.bursts);
-    jm_tracing wanted = jm__budget_begin(&controller.budget, &step, now_ns);
+    jm_tracing requested = jm__budget_begin(&controller.budget, &step, now_ns);
     if (jm__bursts_comes_soon(&controller.bursts, controller.budget.soon_ns != 0 && !was_soon))
         jm_mark(JM_MARK_SOON, NULL);
     jm_tracing level =
-        whole ? wanted : jm__bursts_agree(&controller.bursts, controller.budget.steps, before, wanted);
+        whole ? requested : jm__bursts_agree(&controller.bursts, controller.budget.steps, before, requested);
     jm__budget_have(&controller.budget, level);
     if (level != before) {
         trace(controller.run, level);
@@ -374,7 +374,7 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
         controller.said_ns = now_ns;
     } else if (now_ns - controller.said_ns > SAY_AGAIN_NS) {
         bool may_not_know = controller.run->trace_kernels == NULL || controller.run->dormant ||
-                            controller.run->kernels_untold;
+                            controller.run->kernels_unmarked;
         if (level == JM_TRACING_STEPS && may_not_know) trace_kernels(controller.run, false);
         if (controller.bursts.page == NULL && controller.bursts.waits)
             jm__bursts_join(&controller.bursts, controller.run->folder.path);

@@ -27,7 +27,7 @@ typedef struct pace {
 static bool wait_for_work(jm_run *run, const pace *now)
 {
     pthread_mutex_lock(&run->lock);
-    if (!run->stop && !now->busy && run->wanted_ns <= run->complete_ns) {
+    if (!run->stop && !now->busy && run->requested_ns <= run->complete_ns) {
         int64_t until_ns = jm__now_ns() + POLL_NS;
         struct timespec until = {until_ns / JM_NS_PER_S, until_ns % JM_NS_PER_S};
         pthread_cond_timedwait(&run->changed, &run->lock, &until);
@@ -37,20 +37,20 @@ static bool wait_for_work(jm_run *run, const pace *now)
     return go_on;
 }
 
-static int64_t get_wanted_ns(jm_run *run)
+static int64_t get_requested_ns(jm_run *run)
 {
     pthread_mutex_lock(&run->lock);
-    int64_t wanted_ns = run->wanted_ns;
+    int64_t requested_ns = run->requested_ns;
     pthread_mutex_unlock(&run->lock);
-    return wanted_ns;
+    return requested_ns;
 }
 
 /* A process that attached asked through the folder. */
 static void look_for_asks(jm_run *run)
 {
-    if (!jm__run_folder_flush_asked(&run->folder)) return;
+    if (!jm__run_folder_flush_queried(&run->folder)) return;
     pthread_mutex_lock(&run->lock);
-    run->wanted_ns = jm__now_ns();
+    run->requested_ns = jm__now_ns();
     pthread_mutex_unlock(&run->lock);
 }
 
@@ -81,9 +81,9 @@ static void kick(jm_run *run, pace *now)
 static void work(jm_run *run, pace *now)
 {
     look_for_asks(run);
-    int64_t wanted_ns = get_wanted_ns(run);
-    bool wanted = wanted_ns > run->complete_ns; /* only this thread changes complete_ns */
-    if (wanted) kick(run, now);
+    int64_t requested_ns = get_requested_ns(run);
+    bool requested = requested_ns > run->complete_ns; /* only this thread changes complete_ns */
+    if (requested) kick(run, now);
     pthread_mutex_lock(&run->writer_lock);
     /* First the limits, then the rows: what comes in between is more than promised, not less. */
     int64_t fresh_ns = jm__sampler_fresh_ns(run->sampler);
@@ -94,9 +94,9 @@ static void work(jm_run *run, pace *now)
     /* A ring comes in once a second: waiting with it too would cost a killed recorder more than a second. */
     bool due =
         jm__now_ns() - now->committed_at_ns >= COMMIT_NS || fresh_ns - now->committed_fresh_ns >= COMMIT_NS;
-    if (due || (wanted && complete_ns >= wanted_ns)) commit(run, complete_ns, fresh_ns, now);
+    if (due || (requested && complete_ns >= requested_ns)) commit(run, complete_ns, fresh_ns, now);
     pthread_mutex_unlock(&run->writer_lock);
-    if (wanted && complete_ns < wanted_ns) jm__sleep_ns(WAIT_NS);
+    if (requested && complete_ns < requested_ns) jm__sleep_ns(WAIT_NS);
 }
 
 void *jm__run_write(void *context)

@@ -468,9 +468,9 @@ static int64_t tail_ns(const jm_sensor *row)
     return length_ns < TAIL_MAX_NS ? length_ns : TAIL_MAX_NS;
 }
 
-/* Fresh readings are wanted: all that tell of the time up to `wanted_ns`, of counters (with `edge`) one
+/* Fresh readings are wanted: all that tell of the time up to `requested_ns`, of counters (with `edge`) one
  * updated after it. */
-static void channel_hurry(sampled_channel *channel, int64_t wanted_ns, bool edge)
+static void channel_hurry(sampled_channel *channel, int64_t requested_ns, bool edge)
 {
     if (!channel->power) return;
     if (channel->way == CHANNEL_COUNTER && !edge) return;
@@ -478,7 +478,7 @@ static void channel_hurry(sampled_channel *channel, int64_t wanted_ns, bool edge
         channel->due_ns = jm__now_ns();
         return;
     }
-    int64_t edge_ns = wanted_ns + tail_ns(&channel->row);
+    int64_t edge_ns = requested_ns + tail_ns(&channel->row);
     if (channel->edge_ns < edge_ns) channel->edge_ns = edge_ns;
     int64_t low_ns, high_ns;
     int64_t due_ns = jm__now_ns();
@@ -661,7 +661,7 @@ static void serve(jm__sampler *sampler, sampled_channel *channel)
     bool was_silent = channel_is_silent(channel);
     jm_error err;
     sampled_board *board = &sampler->boards[channel->board];
-    bool edge_wanted = channel->way == CHANNEL_COUNTER && channel->edge_ns != 0;
+    bool edge_requested = channel->way == CHANNEL_COUNTER && channel->edge_ns != 0;
     jm_status status = channel_serve(channel, sampler, &err);
     if (status == JM_DEVICE_LOST) {
         board_lose(sampler, board, &err);
@@ -670,7 +670,7 @@ static void serve(jm__sampler *sampler, sampled_channel *channel)
     if (board->lost) board_regain(sampler, board);
     if (channel->power && !was_silent && channel_is_silent(channel)) power_replace(sampler, board);
     /* At the start the next read of the ring brings it anyway. */
-    if (sampler->begun && edge_wanted && channel->edge_ns == 0)
+    if (sampler->begun && edge_requested && channel->edge_ns == 0)
         power_follow(sampler, board, channel->emitted_ns);
 }
 
@@ -777,7 +777,7 @@ static void wait_until(jm__sampler *sampler, pthread_cond_t *condition, int64_t 
 }
 
 /* Pass on what was asked for since the last round. Called with the lock. */
-static void wishes_take(jm__sampler *sampler)
+static void given_take(jm__sampler *sampler)
 {
     if (sampler->kick_ns == 0 && sampler->kick_edge_ns == 0) return;
     for (size_t i = 0; i < sampler->channel_count; i++) {
@@ -796,7 +796,7 @@ static void *thread_main(void *argument)
     pthread_mutex_lock(&sampler->lock);
     for (;;) {
         awaited awaits;
-        wishes_take(sampler);
+        given_take(sampler);
         pthread_mutex_unlock(&sampler->lock);
         int64_t next_ns = due_serve(sampler);
         tell_who(sampler);

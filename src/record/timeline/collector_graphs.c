@@ -132,8 +132,8 @@ static uint32_t capture(jm__collector *collector, collector_process *process, in
 
 /* ---- nodes: a clone was captured in what its original was */
 
-#define NODE_BEFORE UINT32_MAX       /* captured before the recording began */
-#define NODE_UNTOLD (UINT32_MAX - 1) /* nobody knows in what */
+#define NODE_BEFORE   UINT32_MAX       /* captured before the recording began */
+#define NODE_UNMARKED (UINT32_MAX - 1) /* nobody knows in what */
 
 /* What is kept of a node, in one number: what it was captured in, its graph's slot, and whether it is a
  * clone. */
@@ -298,7 +298,7 @@ static uint32_t captured_unknown(const jm__collector *collector, const collector
     const collector_graphs *graphs = process->graphs;
     bool lost = collector->lost_told[JM_LOST_NODES] > 0 || (graphs != NULL && graphs->forgot);
     bool before = process->tells_graphs && !lost && (graphs == NULL || node < graphs->first_node);
-    return before ? NODE_BEFORE : NODE_UNTOLD;
+    return before ? NODE_BEFORE : NODE_UNMARKED;
 }
 
 /* CUPTI tells of a clone twice: as of a node that is made, in whatever was open there, and as of a clone. */
@@ -379,7 +379,7 @@ static bool take_in(const jm__collector *collector, collector_graphs *graphs, ui
     const collector_graph *inner = find_graph(graphs, graph);
     for (size_t i = 0; inner != NULL && i < inner->nodes.count; i++) {
         const jm__map_value *node = jm__map_find(&graphs->nodes, &inner->nodes.items[i]);
-        uint32_t captured = node == NULL ? NODE_UNTOLD : captured_of(node->id);
+        uint32_t captured = node == NULL ? NODE_UNMARKED : captured_of(node->id);
         uint64_t id = exec << 32 | ++*last;
         if (!put_node(graphs, id, (uint32_t)exec, captured, true, collector->now_ns)) return false;
         inner = find_graph(graphs, graph);
@@ -608,7 +608,7 @@ int64_t jm__collector_replayed(jm__collector *collector, collector_process *proc
 {
     uint32_t captured = node_captured(collector, process, node);
     if (captured == NODE_BEFORE) tell_before(collector, process, launch);
-    if (captured == NODE_UNTOLD && process->tells_graphs) process->untold_nodes++;
-    bool known = captured != NODE_BEFORE && captured != NODE_UNTOLD && captured != 0;
+    if (captured == NODE_UNMARKED && process->tells_graphs) process->unmarked_nodes++;
+    bool known = captured != NODE_BEFORE && captured != NODE_UNMARKED && captured != 0;
     return known ? replayed_span(collector, process, launch, captured, around_id) : around_id;
 }

@@ -185,7 +185,7 @@ struct collector_process {
     uint64_t refused_spans;
     uint64_t refused_names;   /* the sink takes no more: what bears them has none */
     uint64_t unwritten_names; /* numbers that the names file does not have */
-    uint64_t untold_nodes;
+    uint64_t unmarked_nodes;
     uint64_t shared_replays;
     uint64_t refused_captures;
     uint64_t malformed;

@@ -199,9 +199,9 @@ static bool read_entry(collector_names *names, int fd)
     if (pread(fd, head, sizeof head, names->offset) != (ssize_t)sizeof head) return false;
     if (head[0] == 0 || head[0] >= JM_NAMES_READ_MAX || head[1] > JM_NAME_MAX) return false;
     if (pread(fd, text, head[1], names->offset + (off_t)sizeof head) != (ssize_t)head[1]) return false;
-    size_t wanted = (size_t)head[0] + 1;
-    if (!jm__vec_reserve(&names->names, wanted)) return false;
-    while (names->names.count < wanted)
+    size_t requested = (size_t)head[0] + 1;
+    if (!jm__vec_reserve(&names->names, requested)) return false;
+    while (names->names.count < requested)
         names->names.items[names->names.count++] = (collector_name){NULL, 0};
     char *copy = strndup(text, head[1]);
     if (copy == NULL) return false; /* it is read again when it is next asked for */
@@ -314,7 +314,7 @@ static void tell_process_losses(jm__collector *collector, collector_process *pro
         {&process->refused_names, "recorder", "there were too many different names: these go without theirs"},
         {&process->unwritten_names, "recorder",
          "a name or note of these could not be written by their program: no room in the run's folder"},
-        {&process->untold_nodes, "cupti",
+        {&process->unmarked_nodes, "cupti",
          "the nodes of these kernels' CUDA graphs were not told: they belong to what was open when the graph "
          "was "
          "launched"},

@@ -174,16 +174,16 @@ static bool write_entry(int fd, uint32_t number, const char *text, uint32_t leng
         void *to;
     } borrowed = {.from = text}; /* writev takes no const */
     struct iovec parts[2] = {{head, sizeof head}, {borrowed.to, length}};
-    ssize_t wanted = (ssize_t)(sizeof head + length);
+    ssize_t requested = (ssize_t)(sizeof head + length);
     off_t before = lseek(fd, 0, SEEK_END);
     ssize_t written;
     struct rlimit most; /* passing it would be a SIGXFSZ, which kills */
-    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && (before < 0 || (rlim_t)(before + wanted) > most.rlim_cur))
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && (before < 0 || (rlim_t)(before + requested) > most.rlim_cur))
         return false;
     do {
         written = writev(fd, parts, 2);
     } while (written < 0 && errno == EINTR);
-    if (written == wanted) return true;
+    if (written == requested) return true;
     if (written > 0 && before >= 0 && ftruncate(fd, before) != 0) return false;
     return false;
 }
@@ -371,8 +371,8 @@ bool jm__lost_read(const char *run_dir, uint64_t counts[JM_LOST_KINDS])
 {
     int fd = jm__private_file(run_dir, JM_LOST_FILE, O_RDONLY);
     if (fd < 0) return false;
-    ssize_t wanted = (ssize_t)sizeof(uint64_t) * JM_LOST_KINDS;
-    bool whole = read(fd, counts, (size_t)wanted) == wanted;
+    ssize_t requested = (ssize_t)sizeof(uint64_t) * JM_LOST_KINDS;
+    bool whole = read(fd, counts, (size_t)requested) == requested;
     close(fd);
     return whole;
 }

@@ -16,18 +16,18 @@ jm_name jm_name_intern(const char *text)
 
 static const jm__step_follower *_Atomic follower;
 
-void jm__timeline_follow_steps(const jm__step_follower *wanted)
+void jm__timeline_follow_steps(const jm__step_follower *requested)
 {
-    atomic_store(&follower, wanted);
+    atomic_store(&follower, requested);
 }
 
 static const jm__track_number no_number = {.kind = JM_PAYLOAD_NONE};
 
 jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples)
 {
-    const jm__step_follower *asked = atomic_load_explicit(&follower, memory_order_relaxed);
-    if (asked != NULL && (kind == JM_SPAN_STEP || kind == JM_SPAN_BATCH || kind == JM_SPAN_PHASE))
-        return asked->begin(kind, name, type, samples, &no_number);
+    const jm__step_follower *queried = atomic_load_explicit(&follower, memory_order_relaxed);
+    if (queried != NULL && (kind == JM_SPAN_STEP || kind == JM_SPAN_BATCH || kind == JM_SPAN_PHASE))
+        return queried->begin(kind, name, type, samples, &no_number);
     return jm__track_begin((uint8_t)kind, name, type, samples);
 }
 
@@ -35,8 +35,8 @@ jm_span_id jm_step_begin(jm_name name, uint32_t samples, uint64_t task)
 {
     const jm__track_number number = {.kind = task == 0 ? JM_PAYLOAD_NONE : JM_PAYLOAD_NATURAL,
                                      .value = {.natural = task}};
-    const jm__step_follower *asked = atomic_load_explicit(&follower, memory_order_relaxed);
-    if (asked != NULL) return asked->begin(JM_SPAN_STEP, name, 0, samples, &number);
+    const jm__step_follower *queried = atomic_load_explicit(&follower, memory_order_relaxed);
+    if (queried != NULL) return queried->begin(JM_SPAN_STEP, name, 0, samples, &number);
     return jm__track_begin_with(JM_SPAN_STEP, name, 0, samples, &number);
 }
 
@@ -89,7 +89,7 @@ void jm__timeline_close(void)
 
 bool jm__timeline_is_dormant(void)
 {
-    if (!jm__dormant_wanted()) return false;
+    if (!jm__dormant_requested()) return false;
     jm__track_look();
     return true;
 }

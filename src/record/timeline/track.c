@@ -138,7 +138,7 @@ static void after_fork_in_child(void)
     jm__track_keep(JM_TRACK_ALL); /* nobody in it will say when to go on */
     if (run_path[0] != '\0' && !joined) {
         atomic_store_explicit(&generation, ++last_generation, memory_order_relaxed);
-    } else if (jm__dormant_wanted()) {
+    } else if (jm__dormant_requested()) {
         run_path[0] = '\0'; /* dormant itself: its first span will see to it that it can be called */
         joined = false;
         atomic_store_explicit(&generation, GENERATION_UNKNOWN, memory_order_relaxed);
@@ -195,7 +195,7 @@ static void look_into_environment_locked(void)
     const char *run_dir = jm__start_variable(JM_START_RUN, buffer, sizeof buffer);
     if (run_dir != NULL && open_locked(run_dir, true) == 0) return;
     close_locked();
-    if (!jm__dormant_wanted()) return;
+    if (!jm__dormant_requested()) return;
     bool kernels; /* not from here */
     joined = jm__run_above(buffer, sizeof buffer, &kernels) && open_locked(buffer, true) == 0;
     jm__dormant_begin(part, joined ? buffer : NULL);
@@ -380,8 +380,8 @@ static jm__names *names_lock(bool *in_run)
 {
     pthread_mutex_lock(&mutex);
     look_into_environment_locked();
-    *in_run = run_path[0] != '\0' || jm__dormant_wanted(); /* numbers will hold in runs to come */
-    if (names.path == NULL && run_path[0] != '\0')         /* after a fork */
+    *in_run = run_path[0] != '\0' || jm__dormant_requested(); /* numbers will hold in runs to come */
+    if (names.path == NULL && run_path[0] != '\0')            /* after a fork */
         jm__names_open(&names, run_path, part->writer);
     return &names;
 }
@@ -522,7 +522,7 @@ static uint32_t intern(const char *text, size_t most, bool always)
 uint32_t jm__track_intern(const char *text, size_t most)
 {
     if (text == NULL || text[0] == '\0') return 0;
-    if (atomic_load_explicit(&generation, memory_order_relaxed) == 0 && !jm__dormant_wanted()) return 0;
+    if (atomic_load_explicit(&generation, memory_order_relaxed) == 0 && !jm__dormant_requested()) return 0;
     return intern(text, most, false);
 }
 

@@ -105,15 +105,15 @@ static bool expects_us(const char *run_dir, bool *kernels)
 {
     char text[96];
     unsigned long long pid_namespace;
-    int pid, wanted;
+    int pid, requested;
     int file = jm__private_file(run_dir, JM_EXPECTS_FILE, O_RDONLY);
     if (file < 0) return false;
     ssize_t count = read(file, text, sizeof text - 1);
     close(file);
     text[count > 0 ? count : 0] = '\0';
-    if (sscanf(text, JM_EXPECTS_FORMAT, &pid, &pid_namespace, &wanted) != 3) return false;
+    if (sscanf(text, JM_EXPECTS_FORMAT, &pid, &pid_namespace, &requested) != 3) return false;
     if (pid_namespace != jm__namespace_of(JM_SELF, "pid") || !is_below((pid_t)pid)) return false;
-    *kernels = wanted != 0;
+    *kernels = requested != 0;
     return jm__run_goes_on(run_dir);
 }
 
@@ -207,7 +207,7 @@ void jm__door_knock(const char *run_dir)
 static jm__kept_file ear, recorder;
 static const jm__dormant_part *_Atomic part;  /* NULL: listening was never begun */
 static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
-static bool untold;                           /* whether there is a recorder, which changed */
+static bool unmarked;                         /* whether there is a recorder, which changed */
 static _Atomic bool begun;
 static _Atomic bool waits;          /* the thread is there */
 static _Atomic bool needs_thread;   /* always */
@@ -217,7 +217,7 @@ _Atomic uint32_t jm__dormant_rest;
 static _Atomic bool tells;             /* a thread is telling the follower */
 static void (*_Atomic follower)(void); /* NULL: nobody wants to be told */
 
-bool jm__dormant_wanted(void)
+bool jm__dormant_requested(void)
 {
     static _Atomic int known; /* 0: not asked yet; else 1: no, 2: yes */
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
@@ -300,7 +300,7 @@ static void leave(void)
     if (run_path[0] == '\0') return;
     part->leave(run_path);
     run_path[0] = '\0';
-    untold = true;
+    unmarked = true;
 }
 
 static void begin(const char *message)
@@ -318,7 +318,7 @@ static void begin(const char *message)
         how = part->join(message + at, kernels != 0, why, sizeof why);
     if (how == JM_DORMANT_RECORDING || how == JM_DORMANT_NO_KERNELS) {
         snprintf(run_path, sizeof run_path, "%s", message + at);
-        untold = true;
+        unmarked = true;
     }
     if (jm__kept_file_is_ours(&recorder)) answer(recorder.fd_plus_one - 1, how, why); /* that took its time */
 }
@@ -404,10 +404,10 @@ static void *tell(void *unused)
 static void tell_follower(void)
 {
     pthread_t thread;
-    if (!untold || atomic_exchange(&tells, true)) return; /* it is told of this once it is back */
+    if (!unmarked || atomic_exchange(&tells, true)) return; /* it is told of this once it is back */
     bool starts = follower != NULL;
-    untold = starts && pthread_create(&thread, NULL, tell, NULL) != 0;
-    if (starts && !untold)
+    unmarked = starts && pthread_create(&thread, NULL, tell, NULL) != 0;
+    if (starts && !unmarked)
         pthread_detach(thread);
     else
         tells = false;
@@ -423,7 +423,7 @@ static bool has_threads(nlink_t beside)
 /* Nobody is there, and spans can look for who comes. */
 static bool may_end(int64_t idle_since_ns)
 {
-    if (recorder.fd_plus_one != 0 || run_path[0] != '\0' || untold || tells || needs_thread) return false;
+    if (recorder.fd_plus_one != 0 || run_path[0] != '\0' || unmarked || tells || needs_thread) return false;
     return jm__now_ns() - idle_since_ns > LINGER_NS && !has_threads(1);
 }
 
@@ -532,7 +532,7 @@ void jm__dormant_begin(const jm__dormant_part *own, const char *run_dir)
 {
     part = own; /* first: who finds that it was begun starts a thread that needs it */
     if (atomic_exchange(&begun, true)) return;
-    untold = true; /* that somebody has come, or nobody yet */
+    unmarked = true; /* that somebody has come, or nobody yet */
     if (run_dir != NULL) snprintf(run_path, sizeof run_path, "%s", run_dir);
     (void)
         start_listening(); /* at once: whoever calls from here on is heard; if it fails, it is tried again */

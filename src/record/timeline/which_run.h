@@ -91,7 +91,7 @@ typedef struct jm__dormant_part {
 socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char writer);
 
 /* Whether this program was started dormant: the variable is there and neither empty nor 0. */
-bool jm__dormant_wanted(void);
+bool jm__dormant_requested(void);
 
 /* Listen from now on, unless it was begun already; in the child of a fork, begin anew. For programs that were
  * started dormant; without effect where no socket or no thread can be had. `run_dir`: of the run above, which

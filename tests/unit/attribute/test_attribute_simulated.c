@@ -35,8 +35,8 @@ static jm_report *report_of(int seed, const char *options)
             [JM_IMPORT_READINGS] = path_of("readings.csv"), [JM_IMPORT_KERNELS] = path_of("kernels.csv")}};
     if (jm_recording_import(&import_options, &err) != JM_OK) fail_msg("%s", err.text);
     jm_recording *recording = open_run("r.joulemap");
-    const jm_report_options wishes = {.size = sizeof wishes, .by = JM_BY_KERNEL, .phase = "mixture"};
-    if (jm_report_create(&report, recording, &wishes, &err) != JM_OK) fail_msg("%s", err.text);
+    const jm_report_options given = {.size = sizeof given, .by = JM_BY_KERNEL, .phase = "mixture"};
+    if (jm_report_create(&report, recording, &given, &err) != JM_OK) fail_msg("%s", err.text);
     figures_kept(__BASE_FILE__, report);
     jm_recording_close(recording);
     return report;

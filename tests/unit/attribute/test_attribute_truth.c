@@ -239,15 +239,14 @@ static void test_rows_add_up_to_the_total_in_every_view_with_several_boards(void
     synthetic *s = two_ranks();
     double total_j = 0;
     for (int by = 0; by < JM_BY_COUNT; by++) {
-        jm_report_options wishes[] = {
-            {.by = (jm_by)by},
-            {.by = (jm_by)by, .phase = "train"},
-            {.by = (jm_by)by, .board_id = 2},
-            {.by = (jm_by)by, .process_id = 101},
-            {.by = (jm_by)by, .from_ns = 8 * JM_NS_PER_S, .to_ns = 9 * JM_NS_PER_S}};
-        for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+        jm_report_options given[] = {{.by = (jm_by)by},
+                                     {.by = (jm_by)by, .phase = "train"},
+                                     {.by = (jm_by)by, .board_id = 2},
+                                     {.by = (jm_by)by, .process_id = 101},
+                                     {.by = (jm_by)by, .from_ns = 8 * JM_NS_PER_S, .to_ns = 9 * JM_NS_PER_S}};
+        for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
             if (!proof_runs() && i > 0 && i != 1 + (size_t)by % 4) continue; /* each view with another wish */
-            jm_report *report = syn_report(s, wishes[i]);
+            jm_report *report = syn_report(s, given[i]);
             assert_adds_up(report);
             assert_tree_adds_up(report);
             const jm_report_totals *totals = jm_report_totals_get(report);

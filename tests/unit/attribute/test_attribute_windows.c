@@ -202,7 +202,7 @@ static bool holds(const synthetic *s, int64_t from_ns, int64_t to_ns)
 
 /* A window of one reading: the integral of the sensor, which remembers 13 ms, would be off by an eighth of
  * it. Learnt powers make it good to what one reading's noise and the kernels' edges leave. */
-static void test_a_window_of_20_ms_is_told_from_what_the_run_has_taught(void **state)
+static void test_a_window_of_20_ms_is_marked_from_what_the_run_has_taught(void **state)
 {
     (void)state;
     synthetic *s = make_run(41);
@@ -260,18 +260,18 @@ static void test_a_window_without_a_reading_says_where_its_powers_are_from(void 
     double truth = syn_total_j(s, 0, from_ns, to_ns);
     assert_int_equal(totals->readings, 0);
     assert_true(totals->total_low_j <= truth && truth <= totals->total_high_j);
-    bool told = false;
+    bool marked = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++) {
-        told = told || strstr(jm_report_note(report, i), "no reading of power_ring falls into") != NULL;
+        marked = marked || strstr(jm_report_note(report, i), "no reading of power_ring falls into") != NULL;
         assert_null(strstr(jm_report_note(report, i), "nan"));
     }
-    assert_true(told);
+    assert_true(marked);
     jm_report_free(report);
     syn_free(s);
 }
 
 /* Of the sensor's response, as the report of an interval tells it; 0 to 0: of the whole run. */
-static double told_ms(const synthetic *s, const char *what, int64_t from_ns, int64_t to_ns)
+static double marked_ms(const synthetic *s, const char *what, int64_t from_ns, int64_t to_ns)
 {
     jm_report *report =
         syn_report(s, (jm_report_options){.by = JM_BY_KERNEL, .from_ns = from_ns, .to_ns = to_ns});
@@ -284,9 +284,9 @@ static double told_ms(const synthetic *s, const char *what, int64_t from_ns, int
     return ms;
 }
 
-static void check_told(const synthetic *s, const char *what, int64_t from_ns, double truth_ms)
+static void check_marked(const synthetic *s, const char *what, int64_t from_ns, double truth_ms)
 {
-    double ms = told_ms(s, what, from_ns, from_ns + 300 * JM_NS_PER_MS);
+    double ms = marked_ms(s, what, from_ns, from_ns + 300 * JM_NS_PER_MS);
     if (!(fabs(ms - truth_ms) < 0.3)) fail_msg("%s%.1f ms, not %.1f", what, ms, truth_ms);
 }
 
@@ -298,7 +298,7 @@ static void test_a_short_window_knows_the_response_that_the_run_has_shown(void *
     synthetic *s = make_late_run(44, 1e6);
     for (int64_t from_ns = 8 * JM_NS_PER_S; from_ns < 48 * JM_NS_PER_S;
          from_ns += proof_some(8, 16) * JM_NS_PER_S)
-        check_told(s, "; lag ", from_ns, s->lag_ns * 1e-6);
+        check_marked(s, "; lag ", from_ns, s->lag_ns * 1e-6);
     syn_free(s);
 }
 
@@ -308,10 +308,10 @@ static void test_few_readings_for_many_powers_teach_no_response(void **state)
     (void)state;
     for (uint64_t seed = 61; seed < 61 + (uint64_t)proof_seeds(2); seed++) {
         synthetic *s = prog_make((prog_wish){.which = &programs[2], .seconds = 6, .rest_s = 1, .seed = seed});
-        double run_ms = told_ms(s, "time constant ", 0, 0);
+        double run_ms = marked_ms(s, "time constant ", 0, 0);
         for (int64_t from_ns = 12 * JM_NS_PER_S; from_ns < 15 * JM_NS_PER_S;
              from_ns += proof_some(500, 1500) * JM_NS_PER_MS)
-            check_told(s, "time constant ", from_ns, run_ms);
+            check_marked(s, "time constant ", from_ns, run_ms);
         syn_free(s);
     }
 }
@@ -319,7 +319,7 @@ static void test_few_readings_for_many_powers_teach_no_response(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_window_of_20_ms_is_told_from_what_the_run_has_taught),
+        cmocka_unit_test(test_a_window_of_20_ms_is_marked_from_what_the_run_has_taught),
         cmocka_unit_test(test_intervals_hold_as_often_as_they_say_in_short_windows),
         cmocka_unit_test(test_intervals_hold_as_often_as_they_say_in_short_windows_at_rest),
         cmocka_unit_test(test_a_window_among_readings_that_the_run_does_not_explain_is_less_sure),

@@ -95,10 +95,10 @@ static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(v
     assert_int_equal(row_of(with, "first")->provenance, JM_PROVENANCE_GIVEN);
     assert_true(fabs(row_of(with, "first")->power_w - 800) < 6);
     assert_int_equal(row_of(with, "other")->provenance, row_of(without, "other")->provenance);
-    bool told = false;
+    bool marked = false;
     for (size_t i = 0; i < jm_report_note_count(with); i++)
-        told = told || strstr(jm_report_note(with, i), "1 of the 2 lines") != NULL;
-    assert_true(told);
+        marked = marked || strstr(jm_report_note(with, i), "1 of the 2 lines") != NULL;
+    assert_true(marked);
     jm_report_free(without);
     jm_report_free(with);
     syn_free(s);
@@ -125,10 +125,10 @@ static void test_a_layer_that_ran_alone_is_known_in_the_run(void **state)
     assert_true(fabs(up->power_w - 800) < half_w(up));
     assert_true(fabs(down->power_w - 400) < half_w(down));
     assert_true(half_w(down) < 70);
-    bool told = false;
+    bool marked = false;
     for (size_t i = 0; i < jm_report_note_count(with); i++)
-        told = told || strstr(jm_report_note(with, i), "1 of the 3 lines") != NULL;
-    assert_true(told);
+        marked = marked || strstr(jm_report_note(with, i), "1 of the 3 lines") != NULL;
+    assert_true(marked);
     jm_report_free(without);
     jm_report_free(with);
     syn_free(s);
@@ -141,9 +141,9 @@ static void test_a_layer_alone_is_all_that_lies_in_it(void **state)
     synthetic *s = make_pair();
     write_file("path,direction,energy_j,u_j\na,forward,0.24,0.0001\n"); /* twice as much as is true */
     jm_report *without = layers_of(s, NULL), *with = layers_of(s, path);
-    double right_w = row_of(without, "a")->power_w, told_w = row_of(with, "a")->power_w;
+    double right_w = row_of(without, "a")->power_w, marked_w = row_of(with, "a")->power_w;
     assert_true(fabs(right_w - 600) < 20);
-    assert_true(told_w > right_w + 3); /* the readings know it well */
+    assert_true(marked_w > right_w + 3); /* the readings know it well */
     jm_report_free(without);
     jm_report_free(with);
     syn_free(s);

@@ -94,11 +94,11 @@ static void test_a_timeline_that_cannot_be_read_gives_no_clock(void **state)
     jm_reading reading = {1, 50 * JM_NS_PER_MS, 1980};
     jm__piece_block block = {.start_ns = 0, .count = 1};
     jm__board_work work = {
-        .wanted = true, .columns = {.count = 1}, .pieces = {.file = INT_MAX, .largest = 1}};
+        .requested = true, .columns = {.count = 1}, .pieces = {.file = INT_MAX, .largest = 1}};
     assert_true(jm__vec_push(&work.pieces.blocks, block));
     jm__dataset dataset = {
         .sensors = &clock, .sensor_count = 1, .readings = &reading, .reading_count = 1, .board_count = 1};
-    jm__board_part part = {.wanted = true, .board = &board, .work = &work};
+    jm__board_part part = {.requested = true, .board = &board, .work = &work};
     jm_error err = {0};
     assert_int_equal(jm__clocks_find(&part, &dataset, &err), JM_IO);
     free(part.clock_mhz);

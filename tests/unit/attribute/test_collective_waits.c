@@ -48,9 +48,9 @@ static const jm_row *row_of_kind(const jm_report *report, const char *kind)
     return NULL;
 }
 
-static void assert_near(double value, double wanted, double within)
+static void assert_near(double value, double requested, double within)
 {
-    if (!(fabs(value - wanted) <= within)) fail_msg("%.9g, not %.9g", value, wanted);
+    if (!(fabs(value - requested) <= within)) fail_msg("%.9g, not %.9g", value, requested);
 }
 
 static void assert_adds_up(const jm_report *report)
@@ -275,9 +275,9 @@ static void add(calls_of_names *c, uint32_t name, size_t rank, int64_t from_ns, 
 {
     const jm__item item = {
         .start_ns = from_ns, .end_ns = to_ns, .process_id = 100 + (int64_t)rank, .calls = count};
-    jm__collective_told told;
-    assert_true(jm__collective_of(&c->collectives, JM__NO_SPAN, name, &told));
-    assert_true(jm__collective_calls_add(&c->calls, &c->collectives, told.collective,
+    jm__collective_marked marked;
+    assert_true(jm__collective_of(&c->collectives, JM__NO_SPAN, name, &marked));
+    assert_true(jm__collective_calls_add(&c->calls, &c->collectives, marked.collective,
                                          c->classes.items[name].name, &item, rank));
 }
 
@@ -518,10 +518,10 @@ static void test_ranks_that_both_waited_have_a_row_each(void **state)
     assert_int_equal(first->calls, STEPS / 2);
     assert_near(first->busy_s, STEPS / 2 * 4e-3, 1e-6);
     assert_near(first->energy_j, waits->energy_j / 2, 0.05 * waits->energy_j);
-    bool told = false;
+    bool marked = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        told = told || strstr(jm_report_note(report, i), "rank 5 (GPU 1) in ") != NULL;
-    assert_true(told);
+        marked = marked || strstr(jm_report_note(report, i), "rank 5 (GPU 1) in ") != NULL;
+    assert_true(marked);
     jm_report_free(report);
     syn_free(s);
 }

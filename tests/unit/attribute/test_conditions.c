@@ -109,7 +109,7 @@ static void test_clock_and_limit_are_of_the_time_reported(void **state)
     syn_free(s);
 }
 
-static void test_what_held_back_another_time_or_board_is_not_told(void **state)
+static void test_what_held_back_another_time_or_board_is_not_marked(void **state)
 {
     (void)state;
     synthetic *s = make_run();
@@ -182,7 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_throttling_is_a_share_of_time_not_a_count_of_onsets),
         cmocka_unit_test(test_clock_and_limit_are_of_the_time_reported),
-        cmocka_unit_test(test_what_held_back_another_time_or_board_is_not_told),
+        cmocka_unit_test(test_what_held_back_another_time_or_board_is_not_marked),
         cmocka_unit_test(test_what_was_not_recorded_is_missing_not_zero),
         cmocka_unit_test(test_time_without_a_reading_is_neither_throttled_nor_free),
         cmocka_unit_test(test_gaps_are_those_of_the_time_reported),

@@ -213,7 +213,7 @@ static void test_rates_beyond_those_learnt_from_are_less_sure(void **state)
 }
 
 /* A tenth of a millisecond of a column is the least that windows tell of. */
-static void test_what_the_windows_did_not_see_is_not_told_of(void **state)
+static void test_what_the_windows_did_not_see_is_not_marked_of(void **state)
 {
     (void)state;
     scene s;
@@ -318,7 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_powers_and_their_errors_are_those_of_the_formulas),
         cmocka_unit_test(test_rates_beyond_those_learnt_from_are_less_sure),
-        cmocka_unit_test(test_what_the_windows_did_not_see_is_not_told_of),
+        cmocka_unit_test(test_what_the_windows_did_not_see_is_not_marked_of),
         cmocka_unit_test(test_a_power_of_nothing_is_not_known_exactly),
         cmocka_unit_test(test_windows_without_any_noise_add_no_variance),
         cmocka_unit_test(test_drawn_models_spread_powers_as_the_prior_says),

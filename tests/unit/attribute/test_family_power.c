@@ -381,7 +381,7 @@ static void powers_of_twins(const char *first, const char *second, double power_
     syn_free(s);
 }
 
-static void test_kernels_that_always_follow_each_other_are_told_apart_by_their_families(void **state)
+static void test_kernels_that_always_follow_each_other_are_marked_apart_by_their_families(void **state)
 {
     (void)state;
     double unknown_w[2], known_w[2];
@@ -411,7 +411,7 @@ int main(void)
         cmocka_unit_test(test_a_priors_covariance_is_that_of_its_families),
         cmocka_unit_test(test_where_all_is_one_family_the_mean_of_the_run_decides),
         cmocka_unit_test(test_one_kernel_that_is_found_off_takes_its_family_along),
-        cmocka_unit_test(test_kernels_that_always_follow_each_other_are_told_apart_by_their_families),
+        cmocka_unit_test(test_kernels_that_always_follow_each_other_are_marked_apart_by_their_families),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

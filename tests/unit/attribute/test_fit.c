@@ -638,20 +638,20 @@ static void test_a_total_makes_powers_surer_by_what_it_tells_of_them(void **stat
         after.fit.covariance = after.covariance;
         hold(&after, 1345 + 6 * scale, u_j);
         assert_true(after.fit.held);
-        double told[COLUMNS] = {0}, all = u_j * u_j, gain[COLUMNS];
+        double marked[COLUMNS] = {0}, all = u_j * u_j, gain[COLUMNS];
         for (size_t k = 0; k < COLUMNS; k++)
             for (size_t m = 0; m < COLUMNS; m++)
-                told[k] += before.covariance[k * COLUMNS + m] * seconds[m];
+                marked[k] += before.covariance[k * COLUMNS + m] * seconds[m];
         for (size_t k = 0; k < COLUMNS; k++)
-            all += seconds[k] * told[k];
+            all += seconds[k] * marked[k];
         for (size_t k = 0; k < COLUMNS; k++) {
-            gain[k] = told[k] / all;
+            gain[k] = marked[k] / all;
             assert_near(after.power_w[k], power_w[k] + gain[k] * 6 * scale, 1e-9 * scale);
         }
         for (size_t k = 0; k < COLUMNS; k++) {
             for (size_t m = 0; m < COLUMNS; m++) {
                 assert_near(after.covariance[k * COLUMNS + m],
-                            before.covariance[k * COLUMNS + m] - told[k] * told[m] / all,
+                            before.covariance[k * COLUMNS + m] - marked[k] * marked[m] / all,
                             1e-9 * scale * scale);
             }
         }

@@ -224,7 +224,7 @@ static void test_a_wait_for_data_is_no_call(void **state)
 }
 
 /* Copies stay with the rows that launched them, and the totals say how much they were. */
-static void test_copies_alone_are_told_of_the_total(void **state)
+static void test_copies_alone_are_marked_of_the_total(void **state)
 {
     (void)state;
     truth t;
@@ -266,7 +266,7 @@ int main(void)
         cmocka_unit_test(test_a_wait_for_data_at_the_edge_is_one),
         cmocka_unit_test(test_edges_come_before_no_layer),
         cmocka_unit_test(test_a_wait_for_data_is_no_call),
-        cmocka_unit_test(test_copies_alone_are_told_of_the_total),
+        cmocka_unit_test(test_copies_alone_are_marked_of_the_total),
         cmocka_unit_test(test_without_kernels_nothing_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

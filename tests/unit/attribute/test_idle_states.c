@@ -179,7 +179,7 @@ static void compare(tally *t, const char *model, double truth_j)
 /* A program without counters, that waits 6 ms, a third of the time, after each round of kernels in the same
  * order: the sensor sees their mixture. The errors of 12 runs are 6 % without a model (root mean square) and
  * 4 % with one, of another run of the board; at least a fifth is to be gained. */
-static void test_a_run_that_waits_is_told_better_with_a_model(void **state)
+static void test_a_run_that_waits_is_marked_better_with_a_model(void **state)
 {
     (void)state;
     const int runs = proof_some(12, 3);
@@ -277,7 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_states_are_as_sure_as_the_model_and_what_another_run_has_otherwise),
         cmocka_unit_test(test_idle_states_are_learnt_near_the_hidden_truth),
-        cmocka_unit_test(test_a_run_that_waits_is_told_better_with_a_model),
+        cmocka_unit_test(test_a_run_that_waits_is_marked_better_with_a_model),
         cmocka_unit_test(test_without_kernels_nobody_knows_what_a_gap_is),
         cmocka_unit_test(test_a_boards_own_model_tells_its_gaps_without_counters),
     };

@@ -39,7 +39,7 @@ static void check(const known *names, size_t count)
     }
 
 /* shared/data/h200-counters-llama and h200-gpt, as CUPTI gave them: PyTorch 2.x, CUDA 13, on an H200. */
-static void test_kernels_of_pytorch_on_an_h200_are_told_by_their_names(void **state)
+static void test_kernels_of_pytorch_on_an_h200_are_marked_by_their_names(void **state)
 {
     (void)state;
     static const known names[] = {
@@ -118,7 +118,7 @@ static void test_kernels_of_pytorch_on_an_h200_are_told_by_their_names(void **st
 
 /* cuBLAS before Hopper, CUTLASS, cuDNN: from nsys and nvprof in issues of pytorch/pytorch (34977, 38915,
  * 111024), kblomdahl/dream-go (25), NVIDIA/cutlass; a ResNet on an H200 (bench/results/resnet_infer.txt). */
-static void test_kernels_of_cublas_cudnn_and_cutlass_are_told_by_their_names(void **state)
+static void test_kernels_of_cublas_cudnn_and_cutlass_are_marked_by_their_names(void **state)
 {
     (void)state;
     static const known names[] = {
@@ -194,7 +194,7 @@ static void test_kernels_of_cublas_cudnn_and_cutlass_are_told_by_their_names(voi
 }
 
 /* PyTorch's other kernels (aten/src/ATen/native/cuda) and those that torch.compile makes with Triton. */
-static void test_kernels_of_pytorch_and_triton_are_told_by_their_names(void **state)
+static void test_kernels_of_pytorch_and_triton_are_marked_by_their_names(void **state)
 {
     (void)state;
     static const known names[] = {
@@ -239,7 +239,7 @@ static void test_kernels_of_pytorch_and_triton_are_told_by_their_names(void **st
 }
 
 /* Fusions are named after what they do (openxla/xla issues 2103, 16914). */
-static void test_kernels_of_jax_are_told_by_their_names(void **state)
+static void test_kernels_of_jax_are_marked_by_their_names(void **state)
 {
     (void)state;
     static const known names[] = {
@@ -266,7 +266,7 @@ static void test_kernels_of_jax_are_told_by_their_names(void **state)
 }
 
 /* NVIDIA/nccl issues 536, 739, 2196; ROCm/rccl pull request 880; apache/tvm pull request 16842. */
-static void test_collectives_are_told_by_their_names(void **state)
+static void test_collectives_are_marked_by_their_names(void **state)
 {
     (void)state;
     static const known names[] = {
@@ -305,7 +305,7 @@ static void test_a_name_that_tells_nothing_is_of_no_family(void **state)
 }
 
 /* Names may be thousands of bytes long. */
-static void test_a_long_name_is_told_by_its_beginning(void **state)
+static void test_a_long_name_is_marked_by_its_beginning(void **state)
 {
     (void)state;
     static char name[8192];
@@ -321,13 +321,13 @@ static void test_a_long_name_is_told_by_its_beginning(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_of_pytorch_on_an_h200_are_told_by_their_names),
-        cmocka_unit_test(test_kernels_of_cublas_cudnn_and_cutlass_are_told_by_their_names),
-        cmocka_unit_test(test_kernels_of_pytorch_and_triton_are_told_by_their_names),
-        cmocka_unit_test(test_kernels_of_jax_are_told_by_their_names),
-        cmocka_unit_test(test_collectives_are_told_by_their_names),
+        cmocka_unit_test(test_kernels_of_pytorch_on_an_h200_are_marked_by_their_names),
+        cmocka_unit_test(test_kernels_of_cublas_cudnn_and_cutlass_are_marked_by_their_names),
+        cmocka_unit_test(test_kernels_of_pytorch_and_triton_are_marked_by_their_names),
+        cmocka_unit_test(test_kernels_of_jax_are_marked_by_their_names),
+        cmocka_unit_test(test_collectives_are_marked_by_their_names),
         cmocka_unit_test(test_a_name_that_tells_nothing_is_of_no_family),
-        cmocka_unit_test(test_a_long_name_is_told_by_its_beginning),
+        cmocka_unit_test(test_a_long_name_is_marked_by_its_beginning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

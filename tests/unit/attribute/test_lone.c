@@ -49,7 +49,7 @@ static void test_of_a_short_burst_intervals_of_four_steps_count(void **state)
     assert_float_equal(u_of(2, 120, of_four, 4), least_u, 1e-12);
 }
 
-static void test_intervals_that_differ_are_told_by_their_spread(void **state)
+static void test_intervals_that_differ_are_marked_by_their_spread(void **state)
 {
     (void)state;
     static const double of_eight[] = {1, 1, 1, 1, 3, 3, 3, 3}; /* means of 1 and 3 by turns */
@@ -57,7 +57,7 @@ static void test_intervals_that_differ_are_told_by_their_spread(void **state)
                        1e-12); /* 20 means, 1 from 2 each */
 }
 
-static void test_few_intervals_or_a_single_step_are_told_with_caution(void **state)
+static void test_few_intervals_or_a_single_step_are_marked_with_caution(void **state)
 {
     (void)state;
     static const double one[] = {1};
@@ -71,8 +71,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_evens_out_within_a_burst_is_no_difference),
         cmocka_unit_test(test_of_a_short_burst_intervals_of_four_steps_count),
-        cmocka_unit_test(test_intervals_that_differ_are_told_by_their_spread),
-        cmocka_unit_test(test_few_intervals_or_a_single_step_are_told_with_caution),
+        cmocka_unit_test(test_intervals_that_differ_are_marked_by_their_spread),
+        cmocka_unit_test(test_few_intervals_or_a_single_step_are_marked_with_caution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,7 +157,7 @@ static void test_tables_of_kernels_and_boards_say_nothing_of_layers(void **state
     syn_free(s);
 }
 
-static void test_other_processes_do_not_count_against_the_one_asked_for(void **state)
+static void test_other_processes_do_not_count_against_the_one_queried_for(void **state)
 {
     (void)state;
     synthetic *s = program(JM_SPAN_FORWARD, 10, ONE_BY_ONE);
@@ -192,7 +192,7 @@ int main(void)
         cmocka_unit_test(test_a_program_without_layers_has_nothing_outside_of_them),
         cmocka_unit_test(test_steps_of_optimizers_are_rows_of_their_own),
         cmocka_unit_test(test_tables_of_kernels_and_boards_say_nothing_of_layers),
-        cmocka_unit_test(test_other_processes_do_not_count_against_the_one_asked_for),
+        cmocka_unit_test(test_other_processes_do_not_count_against_the_one_queried_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

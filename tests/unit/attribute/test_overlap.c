@@ -62,9 +62,10 @@ static const jm_row *row_called(const jm_report *report, const char *name)
     return NULL;
 }
 
-static void assert_near(double value, double wanted, double within)
+static void assert_near(double value, double requested, double within)
 {
-    if (!(fabs(value - wanted) <= within)) fail_msg("%.6g, not %.6g within %.3g", value, wanted, within);
+    if (!(fabs(value - requested) <= within))
+        fail_msg("%.6g, not %.6g within %.3g", value, requested, within);
 }
 
 static void assert_adds_up(const jm_report *report)
@@ -143,9 +144,9 @@ static void test_a_window_has_its_part_of_joint_time(void **state)
 static void test_a_kernel_is_on_as_many_multiprocessors_as_it_has_blocks(void **state)
 {
     (void)state;
-    const jm_board told = {.multiprocessors = 108}, untold = {.multiprocessors = 0};
-    assert_int_equal(jm__multiprocessors_on(&told), 108);
-    assert_int_equal(jm__multiprocessors_on(&untold), 132);
+    const jm_board marked = {.multiprocessors = 108}, unmarked = {.multiprocessors = 0};
+    assert_int_equal(jm__multiprocessors_on(&marked), 108);
+    assert_int_equal(jm__multiprocessors_on(&unmarked), 132);
     const jm__class some = {.name = "k", .grid = {4, 3, 2}},
                     many = {.name = "k", .grid = {65535, 65535, 65535}},
                     copy = {.name = "[memcpy HtoD]", .copy = JM_COPY},
@@ -166,7 +167,7 @@ static bool has_note(const jm_report *report, const char *words)
     return false;
 }
 
-static void test_processes_that_share_a_board_are_told_and_those_that_nobody_records(void **state)
+static void test_processes_that_share_a_board_are_marked_and_those_that_nobody_records(void **state)
 {
     (void)state;
     truth t;
@@ -203,7 +204,7 @@ int main(void)
         cmocka_unit_test(test_a_pair_that_often_runs_together_has_a_power_of_its_own),
         cmocka_unit_test(test_a_pair_that_seldom_does_shares_time_alone),
         cmocka_unit_test(test_a_window_has_its_part_of_joint_time),
-        cmocka_unit_test(test_processes_that_share_a_board_are_told_and_those_that_nobody_records),
+        cmocka_unit_test(test_processes_that_share_a_board_are_marked_and_those_that_nobody_records),
         cmocka_unit_test(test_a_kernel_is_on_as_many_multiprocessors_as_it_has_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

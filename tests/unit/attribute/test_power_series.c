@@ -110,7 +110,7 @@ static void check_pieces(const jm__power_series *series, size_t count, int64_t f
     assert_false(jm__power_next(&piece, series, count, to_ms * MS));
 }
 
-static void test_each_moment_is_told_by_the_best_sensor_that_saw_it(void **state)
+static void test_each_moment_is_marked_by_the_best_sensor_that_saw_it(void **state)
 {
     (void)state;
     jm_reading first[100], second[100];
@@ -166,19 +166,19 @@ static void test_a_sensor_that_looks_now_and_then_misses_what_lies_between(void 
         readings[i] = (jm_reading){1, (int64_t)i * 100 * MS, i % 2 == 0 ? 100 : 300};
     const jm__power_series series = {&instant, readings, 12}, quick = {&ring, readings, 12};
     /* Readings 2 to 8 and a neighbour each: nine, whose differences of 200 W are a variance of 20,000 W^2. */
-    double seconds = 0.673, wanted = 0.76 * 20000 * seconds * seconds / 9;
+    double seconds = 0.673, requested = 0.76 * 20000 * seconds * seconds / 9;
     double found = jm__power_missed_variance(&series, 200 * MS, 873 * MS);
-    if (!(fabs(found - wanted) < 1e-9 * wanted)) fail_msg("%.6f, should be %.6f", found, wanted);
+    if (!(fabs(found - requested) < 1e-9 * requested)) fail_msg("%.6f, should be %.6f", found, requested);
     /* All of them, at both ends. */
-    wanted = 0.76 * 20000 * 4 / 12;
+    requested = 0.76 * 20000 * 4 / 12;
     found = jm__power_missed_variance(&series, -500 * MS, 1500 * MS);
-    if (!(fabs(found - wanted) < 1e-9 * wanted)) fail_msg("%.6f, should be %.6f", found, wanted);
+    if (!(fabs(found - requested) < 1e-9 * requested)) fail_msg("%.6f, should be %.6f", found, requested);
     assert_true(jm__power_missed_variance(&quick, 200 * MS, 873 * MS) == 0);
     const jm__power_series one = {&instant, readings, 1};
     assert_true(jm__power_missed_variance(&one, 200 * MS, 873 * MS) == 0);
 }
 
-static void test_where_nobody_looked_the_sensor_with_the_nearest_reading_is_asked(void **state)
+static void test_where_nobody_looked_the_sensor_with_the_nearest_reading_is_queried(void **state)
 {
     (void)state;
     const jm_reading first[] = {{1, 116 * MS, 1}, {1, 916 * MS, 1}};  /* true at 100 and 900 ms */
@@ -197,10 +197,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_sensor_says_was_true_a_little_earlier),
         cmocka_unit_test(test_energy_is_the_area_under_the_readings),
-        cmocka_unit_test(test_each_moment_is_told_by_the_best_sensor_that_saw_it),
+        cmocka_unit_test(test_each_moment_is_marked_by_the_best_sensor_that_saw_it),
         cmocka_unit_test(test_spread_is_that_of_the_readings_or_of_their_neighbours),
         cmocka_unit_test(test_a_sensor_that_looks_now_and_then_misses_what_lies_between),
-        cmocka_unit_test(test_where_nobody_looked_the_sensor_with_the_nearest_reading_is_asked),
+        cmocka_unit_test(test_where_nobody_looked_the_sensor_with_the_nearest_reading_is_queried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ typedef struct server {
     char metas[MARKS][META];
     size_t mark_count;
     int64_t now;
-    int64_t told; /* marks of batches */
+    int64_t marked; /* marks of batches */
     int prompt[REQUESTS], answer[REQUESTS], fed[REQUESTS];
     int batch[RUNNING];
     int running, arrived;
@@ -74,7 +74,7 @@ static void step(server *v)
         snprintf(in + strlen(in), sizeof in - strlen(in), "%s\"%d\": [%d, %d]", i > 0 ? ", " : "", r + 1,
                  prefill[i], decode[i]);
     }
-    mark(v, JM_MARK_BATCH, "{\"n\": %lld, \"all\": true, \"in\": {%s}}", (long long)++v->told, in);
+    mark(v, JM_MARK_BATCH, "{\"n\": %lld, \"all\": true, \"in\": {%s}}", (long long)++v->marked, in);
     int64_t from = v->now, span = syn_span(s, JM_SPAN_STEP, "step", "", 0, from, from, PROCESS);
     double energy_j = pause(v, 0.2);
     if (prefills > 0)
@@ -310,7 +310,7 @@ static double ratio(const jm_report *report, const char *a, const char *b)
     return row_at(report, a)->energy_j / row_at(report, b)->energy_j;
 }
 
-static void test_where_tokens_of_one_are_not_told_all_have_the_same(void **state)
+static void test_where_tokens_of_one_are_not_marked_all_have_the_same(void **state)
 {
     (void)state;
     server *v = serve_two("{\"n\": 1, \"all\": true, \"in\": {\"1\": [300, 0], \"2\": [0, 100]}}");
@@ -431,7 +431,7 @@ int main(void)
         cmocka_unit_test(test_shares_add_up_to_the_steps_and_all_rows_to_the_total),
         cmocka_unit_test(test_intervals_of_requests_hold),
         cmocka_unit_test(test_a_request_has_its_tokens_steps_and_time),
-        cmocka_unit_test(test_where_tokens_of_one_are_not_told_all_have_the_same),
+        cmocka_unit_test(test_where_tokens_of_one_are_not_marked_all_have_the_same),
         cmocka_unit_test(test_changes_of_a_batch_are_followed),
         cmocka_unit_test(test_a_lost_mark_is_noticed_and_said),
         cmocka_unit_test(test_tokens_that_were_made_count_and_an_id_may_come_again),

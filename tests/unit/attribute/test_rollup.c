@@ -13,9 +13,9 @@
 static const jm__dataset nothing = {0};
 static const jm__attribution no_boards = {.dataset = &nothing, .options = {.by = JM_BY_LAYER}, .columns = 8};
 
-static void check_near(double is, double wanted)
+static void check_near(double is, double requested)
 {
-    if (!(fabs(is - wanted) < 1e-6)) fail_msg("%.9g is not %.9g", is, wanted);
+    if (!(fabs(is - requested) < 1e-6)) fail_msg("%.9g is not %.9g", is, requested);
 }
 
 static size_t add(jm__tree *tree, size_t parent, const char *name, const char *kind)
@@ -230,7 +230,7 @@ static jm__rows phase_of(jm__tree *tree, double whole_s)
     return rows_of(tree);
 }
 
-static void test_what_was_measured_as_a_whole_is_told_as_such_if_its_parts_are_that_time(void **state)
+static void test_what_was_measured_as_a_whole_is_marked_as_such_if_its_parts_are_that_time(void **state)
 {
     (void)state;
     static const double as_long[] = {11, 11 * 1.0049, 11 * 0.9951},
@@ -258,7 +258,7 @@ static void test_what_was_measured_as_a_whole_is_told_as_such_if_its_parts_are_t
 
 /* ---- order */
 
-static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_by by, const char *wanted)
+static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_by by, const char *requested)
 {
     jm__row_order order = {0};
     jm_error err;
@@ -267,7 +267,7 @@ static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_
     for (size_t i = 0; i < tree->nodes.count; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%d%s ", order.depth[order.nodes[i]],
                  tree->nodes.items[order.nodes[i]].name);
-    assert_string_equal(text, wanted);
+    assert_string_equal(text, requested);
     jm__row_order_free(&order);
 }
 
@@ -327,7 +327,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
     jm__tree_free(&tree);
 }
 
-static void test_nodes_are_told_apart_by_path_and_kind(void **state)
+static void test_nodes_are_marked_apart_by_path_and_kind(void **state)
 {
     (void)state;
     jm__tree tree;
@@ -351,10 +351,10 @@ int main(void)
         cmocka_unit_test(test_a_row_is_weak_if_most_below_it_shares_columns),
         cmocka_unit_test(test_a_row_is_shown_if_it_or_what_is_below_has_anything),
         cmocka_unit_test(test_a_row_without_work_has_the_time_of_its_span),
-        cmocka_unit_test(test_what_was_measured_as_a_whole_is_told_as_such_if_its_parts_are_that_time),
+        cmocka_unit_test(test_what_was_measured_as_a_whole_is_marked_as_such_if_its_parts_are_that_time),
         cmocka_unit_test(test_rows_stratum_as_the_program_ran_or_by_their_energy),
         cmocka_unit_test(test_calls_of_one_layer_are_alike_column_by_column),
-        cmocka_unit_test(test_nodes_are_told_apart_by_path_and_kind),
+        cmocka_unit_test(test_nodes_are_marked_apart_by_path_and_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

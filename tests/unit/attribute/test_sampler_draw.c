@@ -19,9 +19,9 @@
 
 static jm_board board = {.id = 1, .profile = "h100"};
 
-static void assert_near(double value, double wanted, double apart)
+static void assert_near(double value, double requested, double apart)
 {
-    if (!(fabs(value - wanted) <= apart)) fail_msg("%.9g is not %.9g", value, wanted);
+    if (!(fabs(value - requested) <= apart)) fail_msg("%.9g is not %.9g", value, requested);
 }
 
 static jm__event event(int64_t t_ns, double value)
@@ -159,7 +159,7 @@ static jm_status each(void *context, bool by_time, jm__kernel_taker take, void *
 
 /* A board of 140 W, with `draw_w` of a sampler until 10 s and again until 20 s, where another kernel of 500 W
  * begins right after. */
-static void check_step(work *w, double draw_w, double wanted_w)
+static void check_step(work *w, double draw_w, double requested_w)
 {
     enum { COUNT = 1250 };
     jm__event events[] = {event(1 * JM_NS_PER_S, 1), event(10 * JM_NS_PER_S, 0), event(12 * JM_NS_PER_S, 1),
@@ -180,11 +180,11 @@ static void check_step(work *w, double draw_w, double wanted_w)
         .dataset = &dataset, .board = &board, .recorded = readings, .recorded_count = COUNT};
     double power_w, u_w;
     assert_int_equal(jm__sampler_step_find(&power_w, &u_w, &training_set, NULL), JM_OK);
-    if (isnan(wanted_w)) {
+    if (isnan(requested_w)) {
         assert_true(isnan(power_w) && isnan(u_w));
         return;
     }
-    assert_near(power_w, wanted_w, 0.01);
+    assert_near(power_w, requested_w, 0.01);
     assert_true(u_w >= 1 && u_w < 3);
 }
 
@@ -200,7 +200,7 @@ static void test_the_step_at_rest_is_the_draw(void **state)
     check_step(&w, 34, 34);
 }
 
-static void test_without_kernels_or_rest_nothing_is_told(void **state)
+static void test_without_kernels_or_rest_nothing_is_marked(void **state)
 {
     (void)state;
     work w = {.count = 0};
@@ -219,7 +219,7 @@ int main(void)
         cmocka_unit_test(test_the_energy_counter_is_without_it),
         cmocka_unit_test(test_what_was_measured_on_the_board_comes_before_what_is_usual),
         cmocka_unit_test(test_the_step_at_rest_is_the_draw),
-        cmocka_unit_test(test_without_kernels_or_rest_nothing_is_told),
+        cmocka_unit_test(test_without_kernels_or_rest_nothing_is_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -395,7 +395,7 @@ static void solve_with_prior(jm__posterior *posterior, const jm__qr *data, doubl
     jm__prior_free(&prior);
 }
 
-static void test_columns_that_cannot_be_told_apart_share_what_their_sum_is(void **state)
+static void test_columns_that_cannot_be_marked_apart_share_what_their_sum_is(void **state)
 {
     (void)state;
     jm__qr qr;
@@ -511,7 +511,7 @@ int main(void)
         cmocka_unit_test(test_no_power_is_above_its_limit_and_none_wants_to_fall_from_it),
         cmocka_unit_test(test_a_column_at_a_limit_is_as_unsure_as_what_keeps_the_limit_spreads),
         cmocka_unit_test(test_a_column_far_beyond_its_limit_lies_at_it),
-        cmocka_unit_test(test_columns_that_cannot_be_told_apart_share_what_their_sum_is),
+        cmocka_unit_test(test_columns_that_cannot_be_marked_apart_share_what_their_sum_is),
         cmocka_unit_test(test_no_rows_leave_the_prior_as_it_was),
         cmocka_unit_test(test_rows_of_zeros_say_nothing),
         cmocka_unit_test(test_next_to_nothing_in_a_column_spoils_no_other),

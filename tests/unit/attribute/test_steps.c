@@ -135,7 +135,7 @@ static int64_t add_batches(synthetic *s, int64_t now, int count, int64_t process
     return now;
 }
 
-static void test_batches_are_steps_where_none_are_told(void **state)
+static void test_batches_are_steps_where_none_are_marked(void **state)
 {
     (void)state;
     synthetic *s = syn_create(11, 1, 4000);
@@ -152,7 +152,7 @@ static void test_batches_are_steps_where_none_are_told(void **state)
 }
 
 /* A process that tells its steps has those alone; what it does not tell of them is still found. */
-static void test_steps_that_are_told_win_over_batches(void **state)
+static void test_steps_that_are_marked_win_over_batches(void **state)
 {
     (void)state;
     synthetic *s = syn_create(12, 1, 4000);
@@ -175,7 +175,7 @@ static void test_steps_that_are_told_win_over_batches(void **state)
 }
 
 /* In a phase that began within a batch, the parts in it are what there is to count. */
-static void test_a_step_that_began_before_the_time_asked_about_hides_none_in_it(void **state)
+static void test_a_step_that_began_before_the_time_queried_about_hides_none_in_it(void **state)
 {
     (void)state;
     synthetic *s = syn_create(13, 1, 4000);
@@ -220,9 +220,9 @@ int main(void)
         cmocka_unit_test(test_all_processes_are_to_be_warm),
         cmocka_unit_test(test_programs_one_after_the_other_have_steady_steps_each),
         cmocka_unit_test(test_without_steps_nothing_is_said),
-        cmocka_unit_test(test_batches_are_steps_where_none_are_told),
-        cmocka_unit_test(test_steps_that_are_told_win_over_batches),
-        cmocka_unit_test(test_a_step_that_began_before_the_time_asked_about_hides_none_in_it),
+        cmocka_unit_test(test_batches_are_steps_where_none_are_marked),
+        cmocka_unit_test(test_steps_that_are_marked_win_over_batches),
+        cmocka_unit_test(test_a_step_that_began_before_the_time_queried_about_hides_none_in_it),
         cmocka_unit_test(test_a_wait_for_data_is_a_row_by_span_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,7 +206,7 @@ static void test_intervals_hold_where_steps_differ(void **state)
     assert_true(sqrt(square / DUTY_CYCLE_LAYERS) > 0.01);
 }
 
-static void test_what_grows_is_told_by_the_bursts_around_it(void **state)
+static void test_what_grows_is_marked_by_the_bursts_around_it(void **state)
 {
     (void)state;
     duty_cycle_options of = usual(3, 12);
@@ -259,7 +259,7 @@ static void test_work_takes_no_more_time_than_its_steps_did(void **state)
     duty_cycle_free(d);
 }
 
-static void test_steps_of_other_phases_are_told_by_their_own(void **state)
+static void test_steps_of_other_phases_are_marked_by_their_own(void **state)
 {
     (void)state;
     duty_cycle_options of = usual(4, 6);
@@ -300,7 +300,7 @@ static void check_untraced_eval(const jm_report *report, const char *path, const
 }
 
 /* No step of it was traced, but the like of them elsewhere. */
-static void test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another(void **state)
+static void test_steps_of_a_phase_that_was_never_traced_are_marked_by_those_of_another(void **state)
 {
     (void)state;
     duty_cycle_options of = usual(5, 6);
@@ -370,7 +370,7 @@ static void test_work_goes_by_its_launch(void **state)
     duty_cycle_free(d);
 }
 
-static void test_steps_like_no_traced_one_are_left_out_and_told(void **state)
+static void test_steps_like_no_traced_one_are_left_out_and_marked(void **state)
 {
     (void)state;
     duty_cycle_options of = usual(8, 12);
@@ -388,7 +388,7 @@ static void test_steps_like_no_traced_one_are_left_out_and_told(void **state)
 }
 
 /* From the middle of a step that was not traced to the middle of another. */
-static void test_a_time_asked_for_cuts_steps(void **state)
+static void test_a_time_queried_for_cuts_steps(void **state)
 {
     (void)state;
     duty_cycle *d = duty_cycle_create(usual(9, 12));
@@ -629,16 +629,16 @@ int main(void)
         cmocka_unit_test(test_steps_that_nobody_traces_draw_more_or_less),
         cmocka_unit_test(test_work_that_was_traced_in_full_is_not_moved_by_what_was_not),
         cmocka_unit_test(test_intervals_hold_where_steps_differ),
-        cmocka_unit_test(test_what_grows_is_told_by_the_bursts_around_it),
+        cmocka_unit_test(test_what_grows_is_marked_by_the_bursts_around_it),
         cmocka_unit_test(test_a_warm_up_strata_for_nothing_but_itself),
         cmocka_unit_test(test_work_takes_no_more_time_than_its_steps_did),
-        cmocka_unit_test(test_steps_of_other_phases_are_told_by_their_own),
-        cmocka_unit_test(test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another),
+        cmocka_unit_test(test_steps_of_other_phases_are_marked_by_their_own),
+        cmocka_unit_test(test_steps_of_a_phase_that_was_never_traced_are_marked_by_those_of_another),
         cmocka_unit_test(test_phases_without_steps_stand_for_each_other),
         cmocka_unit_test(test_ranks_are_traced_each_at_its_own_times),
         cmocka_unit_test(test_work_goes_by_its_launch),
-        cmocka_unit_test(test_steps_like_no_traced_one_are_left_out_and_told),
-        cmocka_unit_test(test_a_time_asked_for_cuts_steps),
+        cmocka_unit_test(test_steps_like_no_traced_one_are_left_out_and_marked),
+        cmocka_unit_test(test_a_time_queried_for_cuts_steps),
         cmocka_unit_test(test_what_tracing_made_is_no_steps),
         cmocka_unit_test(test_the_note_on_tracing_says_what_it_cost_in_time_and_joules),
         cmocka_unit_test(test_all_views_tell_the_same),

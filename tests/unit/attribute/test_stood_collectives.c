@@ -68,7 +68,7 @@ static void assert_near(double value, double truth, double relative)
     if (!(fabs(value - truth) <= relative * truth)) fail_msg("%.6g, not %.6g", value, truth);
 }
 
-static void test_collectives_of_all_steps_are_told_by_those_of_traced_ones(void **state)
+static void test_collectives_of_all_steps_are_marked_by_those_of_traced_ones(void **state)
 {
     (void)state;
     synthetic *s = program();
@@ -98,7 +98,7 @@ static void test_collectives_of_all_steps_are_told_by_those_of_traced_ones(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_collectives_of_all_steps_are_told_by_those_of_traced_ones),
+        cmocka_unit_test(test_collectives_of_all_steps_are_marked_by_those_of_traced_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

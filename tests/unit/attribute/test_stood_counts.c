@@ -126,7 +126,7 @@ static void check_one(const program *of, const score *own)
     assert_true(sqrt(own->tracing_square) < 0.08 * proof_rms(1));
 }
 
-static void test_layers_are_told_by_steps_of_their_counts(void **state)
+static void test_layers_are_marked_by_steps_of_their_counts(void **state)
 {
     (void)state;
     const int seeds = proof_seeds(SEEDS);
@@ -201,7 +201,7 @@ static void test_each_step_has_the_joules_of_its_counts(void **state)
 
 /* Evaluations of 20 steps none of which was traced: of the interval that is nearest, a step of like counts.
  */
-static void test_steps_of_another_phase_are_told_by_those_of_their_counts(void **state)
+static void test_steps_of_another_phase_are_marked_by_those_of_their_counts(void **state)
 {
     (void)state;
     duty_cycle_options of = {.seed = 4,
@@ -268,9 +268,9 @@ static void test_long_steps_of_the_same_counts_stand_for_long_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers_are_told_by_steps_of_their_counts),
+        cmocka_unit_test(test_layers_are_marked_by_steps_of_their_counts),
         cmocka_unit_test(test_each_step_has_the_joules_of_its_counts),
-        cmocka_unit_test(test_steps_of_another_phase_are_told_by_those_of_their_counts),
+        cmocka_unit_test(test_steps_of_another_phase_are_marked_by_those_of_their_counts),
         cmocka_unit_test(test_long_steps_of_the_same_counts_stand_for_long_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

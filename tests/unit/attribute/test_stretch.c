@@ -209,13 +209,13 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
 }
 
 /* What is asked of an interval. */
-typedef struct asked {
+typedef struct queried {
     const jm__noise *noise; /* found elsewhere */
     bool larger;            /* than the noise: errors that last */
     double lag_taught;      /* how much surer of it the readings have made the response, in variance */
     double width_taught;
     const double *shift[JM_RESPONSE_AXES]; /* what the prior's powers have in common with the response */
-} asked;
+} queried;
 
 /* The interval's own equations: z = H x + errors of covariance R, and what of the response the prior does not
  * know. */
@@ -225,7 +225,7 @@ typedef struct full {
     double rest[JM_RESPONSE_AXES][JM_RESPONSE_AXES]; /* of the response */
 } full;
 
-static full in_full(const program *p, const jm__posterior *first, const errors *e, const asked *a)
+static full in_full(const program *p, const jm__posterior *first, const errors *e, const queried *a)
 {
     full f = {0};
     double square = pow(first->noise_w, 2);
@@ -266,17 +266,17 @@ static full in_full(const program *p, const jm__posterior *first, const errors *
 static void check_shift(const jm__fit_interval *said, const full *f, const errors *e,
                         const double *covariance)
 {
-    double inverse[COLUMNS * COLUMNS], turned[COLUMNS * COLUMNS], told[COLUMNS * COLUMNS];
+    double inverse[COLUMNS * COLUMNS], turned[COLUMNS * COLUMNS], marked[COLUMNS * COLUMNS];
     memcpy(inverse, f->r, sizeof inverse);
     dense_invert(inverse, COLUMNS);
     dense_transpose(turned, f->h, COLUMNS, COLUMNS);
-    dense_multiply(told, turned, inverse, COLUMNS, COLUMNS, COLUMNS);
+    dense_multiply(marked, turned, inverse, COLUMNS, COLUMNS, COLUMNS);
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
         double rest[COLUMNS] = {0}, by[COLUMNS], shift[COLUMNS];
         for (int other = 0; other < JM_RESPONSE_AXES; other++)
             for (size_t k = 0; k < COLUMNS; k++)
                 rest[k] += f->rest[axis][other] * e->response[other][k];
-        dense_multiply(by, told, rest, COLUMNS, COLUMNS, 1);
+        dense_multiply(by, marked, rest, COLUMNS, COLUMNS, 1);
         for (size_t k = 0; k < COLUMNS; k++)
             by[k] = f->known[axis][k] - by[k];
         dense_multiply(shift, covariance, by, COLUMNS, COLUMNS, 1);
@@ -287,7 +287,7 @@ static void check_shift(const jm__fit_interval *said, const full *f, const error
     }
 }
 
-static void check(program *p, const asked *a)
+static void check(program *p, const queried *a)
 {
     jm__calibration c = jm__calibration_of(&ring);
     c.lag_variance /= a->lag_taught;
@@ -331,7 +331,8 @@ static void test_few_readings_are_weighed_by_the_noise_found_elsewhere(void **st
     (void)state;
     const jm__noise elsewhere = {.white = 16, .drift = 60, .keep = 0.8};
     program *p = make(150, COLUMNS, 0);
-    check(p, &(asked){.noise = &elsewhere, .lag_taught = 1, .width_taught = 1}); /* nothing to believe less */
+    check(p,
+          &(queried){.noise = &elsewhere, .lag_taught = 1, .width_taught = 1}); /* nothing to believe less */
     release(p);
 }
 
@@ -339,7 +340,7 @@ static void test_many_readings_are_weighed_by_what_their_residuals_show(void **s
 {
     (void)state;
     program *p = make(MOST, COLUMNS, 0);
-    check(p, &(asked){.lag_taught = 20, .width_taught = 1.3});
+    check(p, &(queried){.lag_taught = 20, .width_taught = 1.3});
     release(p);
 }
 
@@ -348,18 +349,18 @@ static void test_errors_that_last_for_a_second_make_the_noise_larger(void **stat
     (void)state;
     const jm__noise white = {.white = 40};
     program *p = make(MOST, COLUMNS, 30);
-    check(p, &(asked){.noise = &white, .larger = true, .lag_taught = 1.2, .width_taught = 30});
+    check(p, &(queried){.noise = &white, .larger = true, .lag_taught = 1.2, .width_taught = 30});
     release(p);
 }
 
 /* The powers were learnt with the same response elsewhere. */
-static void test_what_the_prior_knows_of_the_response_is_told(void **state)
+static void test_what_the_prior_knows_of_the_response_is_marked(void **state)
 {
     (void)state;
     const double lag_w[COLUMNS] = {60, -30, 10, 0}, width_w[COLUMNS] = {-20, 50, 0, 10};
     program *p = make(MOST, COLUMNS, 0);
-    check(p, &(asked){.lag_taught = 2, .width_taught = 2, .shift = {lag_w, width_w}});
-    check(p, &(asked){.lag_taught = 2, .width_taught = 2, .shift = {NULL, width_w}});
+    check(p, &(queried){.lag_taught = 2, .width_taught = 2, .shift = {lag_w, width_w}});
+    check(p, &(queried){.lag_taught = 2, .width_taught = 2, .shift = {NULL, width_w}});
     release(p);
 }
 
@@ -368,7 +369,7 @@ static void test_a_kind_that_no_reading_saw_stays_as_it_was_assumed(void **state
 {
     (void)state;
     program *p = make(MOST, COLUMNS - 1, 0);
-    check(p, &(asked){.lag_taught = 2, .width_taught = 2});
+    check(p, &(queried){.lag_taught = 2, .width_taught = 2});
     release(p);
 }
 
@@ -385,7 +386,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_readings_are_weighed_by_the_noise_found_elsewhere),
         cmocka_unit_test(test_many_readings_are_weighed_by_what_their_residuals_show),
-        cmocka_unit_test(test_what_the_prior_knows_of_the_response_is_told),
+        cmocka_unit_test(test_what_the_prior_knows_of_the_response_is_marked),
         cmocka_unit_test(test_a_kind_that_no_reading_saw_stays_as_it_was_assumed),
         cmocka_unit_test(test_a_sample_is_as_large_as_its_step_may_cost),
         cmocka_unit_test(test_errors_that_last_for_a_second_make_the_noise_larger),

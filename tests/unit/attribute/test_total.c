@@ -198,7 +198,7 @@ static void test_a_counter_that_strata_still_around_a_short_window_takes_nothing
     }
 }
 
-static void test_a_wrong_reading_of_a_short_run_is_told_and_the_interval_holds_both(void **state)
+static void test_a_wrong_reading_of_a_short_run_is_marked_and_the_interval_holds_both(void **state)
 {
     (void)state;
     board b = {.power_w = changing_w};
@@ -214,7 +214,7 @@ static void test_a_wrong_reading_of_a_short_run_is_told_and_the_interval_holds_b
 
 /* A burst of 600 W within a step of the counter of 100 ms; the other sensor says a mean over a second, 100 W.
  * Steps that are no shorter than what that smears are left to it. */
-static void test_short_steps_of_a_counter_are_told_by_it_and_long_ones_by_a_mean(void **state)
+static void test_short_steps_of_a_counter_are_marked_by_it_and_long_ones_by_a_mean(void **state)
 {
     (void)state;
     static const jm_sensor average = {
@@ -259,14 +259,14 @@ static void test_the_integral_of_few_readings_knows_their_noise(void **state)
         jm__total total = jm__total_measure(&sensors, &(jm__intervals){.items = &window, .count = 1});
         double seconds = 1e-9 * (double)length_ns, count = (double)(length_ns / ring.period_ns);
         double noise_j = sqrt(pow(total.u_j, 2) - pow(5 * seconds, 2));
-        double wanted_j = 5 * seconds / sqrt(fmax(1, count / 10));
-        if (!(fabs(noise_j / wanted_j - 1) < 0.06))
-            fail_msg("%g s: %g, not %g J", seconds, noise_j, wanted_j);
+        double requested_j = 5 * seconds / sqrt(fmax(1, count / 10));
+        if (!(fabs(noise_j / requested_j - 1) < 0.06))
+            fail_msg("%g s: %g, not %g J", seconds, noise_j, requested_j);
         jm__vec_free(&readings);
     }
 }
 
-static void test_what_no_sensor_saw_is_told(void **state)
+static void test_what_no_sensor_saw_is_marked(void **state)
 {
     (void)state;
     board b = {.power_w = steady_w};
@@ -296,10 +296,10 @@ int main(void)
         cmocka_unit_test(test_a_glitch_of_the_counter_takes_and_gives_nothing),
         cmocka_unit_test(test_a_counter_that_begins_again_loses_nothing_that_a_power_sensor_saw),
         cmocka_unit_test(test_a_counter_that_strata_still_around_a_short_window_takes_nothing_off),
-        cmocka_unit_test(test_a_wrong_reading_of_a_short_run_is_told_and_the_interval_holds_both),
-        cmocka_unit_test(test_short_steps_of_a_counter_are_told_by_it_and_long_ones_by_a_mean),
+        cmocka_unit_test(test_a_wrong_reading_of_a_short_run_is_marked_and_the_interval_holds_both),
+        cmocka_unit_test(test_short_steps_of_a_counter_are_marked_by_it_and_long_ones_by_a_mean),
         cmocka_unit_test(test_the_integral_of_few_readings_knows_their_noise),
-        cmocka_unit_test(test_what_no_sensor_saw_is_told),
+        cmocka_unit_test(test_what_no_sensor_saw_is_marked),
         cmocka_unit_test(test_a_counter_that_never_moves_tells_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static bool says(const synthetic *s, const char *words)
     return found;
 }
 
-static void test_what_came_of_a_budget_is_told(void **state)
+static void test_what_came_of_a_budget_is_marked(void **state)
 {
     (void)state;
     synthetic *s = program(true);
@@ -62,7 +62,7 @@ static void test_what_came_of_a_budget_is_told(void **state)
     syn_free(s);
 }
 
-static void test_a_budget_without_steps_is_told(void **state)
+static void test_a_budget_without_steps_is_marked(void **state)
 {
     (void)state;
     synthetic *s = program(false);
@@ -75,8 +75,8 @@ static void test_a_budget_without_steps_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_came_of_a_budget_is_told),
-        cmocka_unit_test(test_a_budget_without_steps_is_told),
+        cmocka_unit_test(test_what_came_of_a_budget_is_marked),
+        cmocka_unit_test(test_a_budget_without_steps_is_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void test_each_check_decides_from_its_limits_on(void **state)
     }
 }
 
-static void test_the_worst_is_the_reason_and_the_others_are_told_too(void **state)
+static void test_the_worst_is_the_reason_and_the_others_are_marked_too(void **state)
 {
     (void)state;
     jm__facts facts = nothing_known();
@@ -77,7 +77,7 @@ static void test_the_worst_is_the_reason_and_the_others_are_told_too(void **stat
     facts.figures[JM_CHECK_closure] = 0.08;
     facts.figures[JM_CHECK_throttled] = 0.99;
     jm__verdict verdict = verdict_on(&facts);
-    static const char *const told[] = {
+    static const char *const marked[] = {
         "the fit misses the readings by more than noise, chi2/n 39 (1 is ideal): single parts are "
         "indicative, "
         "the total is sound",
@@ -88,13 +88,13 @@ static void test_the_worst_is_the_reason_and_the_others_are_told_too(void **stat
         "99 % of the time the GPU throttled: the same work may draw another power below its limit",
     };
     assert_int_equal(verdict.grade, JM_GRADE_POOR);
-    assert_int_equal(verdict.sentences.count, sizeof told / sizeof *told);
+    assert_int_equal(verdict.sentences.count, sizeof marked / sizeof *marked);
     for (size_t i = 0; i < verdict.sentences.count; i++)
-        assert_string_equal(verdict.sentences.items[i], told[i]);
+        assert_string_equal(verdict.sentences.items[i], marked[i]);
     jm__verdict_free(&verdict);
 }
 
-static void test_kernels_in_no_layer_are_told_with_the_reason(void **state)
+static void test_kernels_in_no_layer_are_marked_with_the_reason(void **state)
 {
     (void)state;
     jm__facts facts = nothing_known();
@@ -133,8 +133,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_known_against_the_figures_is_good),
         cmocka_unit_test(test_each_check_decides_from_its_limits_on),
-        cmocka_unit_test(test_the_worst_is_the_reason_and_the_others_are_told_too),
-        cmocka_unit_test(test_kernels_in_no_layer_are_told_with_the_reason),
+        cmocka_unit_test(test_the_worst_is_the_reason_and_the_others_are_marked_too),
+        cmocka_unit_test(test_kernels_in_no_layer_are_marked_with_the_reason),
         cmocka_unit_test(test_the_page_on_reports_lists_all_checks_with_their_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

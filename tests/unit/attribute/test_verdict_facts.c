@@ -121,7 +121,7 @@ static synthetic *program_until(double worked_s, double busy_s)
 }
 
 /* Another user's, say, or in a container: it draws, and stands as idle. */
-static void test_work_that_nobody_recorded_is_told(void **state)
+static void test_work_that_nobody_recorded_is_marked(void **state)
 {
     (void)state;
     expect(program_until(1, RUN_S), "poor", "for 95 % of the time a GPU was busy");
@@ -214,7 +214,7 @@ static void test_lost_records_count_beside_those_that_are_there(void **state)
     }
 }
 
-static void test_a_fit_worse_than_the_noise_is_told_if_it_is_worse_than_the_power(void **state)
+static void test_a_fit_worse_than_the_noise_is_marked_if_it_is_worse_than_the_power(void **state)
 {
     (void)state;
     expect(program(1, 25, 0), "poor", "by more than noise, chi2/n "); /* the sensor says 4 W */
@@ -224,7 +224,7 @@ static void test_a_fit_worse_than_the_noise_is_told_if_it_is_worse_than_the_powe
     expect(s, "good", all_is_well);
 }
 
-static void test_a_fit_whose_noise_is_not_known_is_told_by_its_residual(void **state)
+static void test_a_fit_whose_noise_is_not_known_is_marked_by_its_residual(void **state)
 {
     (void)state;
     static const struct {
@@ -252,7 +252,7 @@ static void raise_counter(synthetic *s, double percent)
     }
 }
 
-static void test_a_total_that_the_fit_contradicts_is_told_from_one_per_cent_on(void **state)
+static void test_a_total_that_the_fit_contradicts_is_marked_from_one_per_cent_on(void **state)
 {
     (void)state;
     static const struct {
@@ -300,15 +300,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run_of_which_all_is_known_is_good),
         cmocka_unit_test(test_energy_that_nobody_measured_is_poor),
-        cmocka_unit_test(test_work_that_nobody_recorded_is_told),
+        cmocka_unit_test(test_work_that_nobody_recorded_is_marked),
         cmocka_unit_test(test_damage_is_poor),
         cmocka_unit_test(test_time_without_a_board_counts_by_its_share),
         cmocka_unit_test(test_energy_between_readings_counts_by_its_share),
         cmocka_unit_test(test_gaps_that_the_counter_covers_leave_the_parts_with_powers_of_other_times),
         cmocka_unit_test(test_lost_records_count_beside_those_that_are_there),
-        cmocka_unit_test(test_a_fit_worse_than_the_noise_is_told_if_it_is_worse_than_the_power),
-        cmocka_unit_test(test_a_fit_whose_noise_is_not_known_is_told_by_its_residual),
-        cmocka_unit_test(test_a_total_that_the_fit_contradicts_is_told_from_one_per_cent_on),
+        cmocka_unit_test(test_a_fit_worse_than_the_noise_is_marked_if_it_is_worse_than_the_power),
+        cmocka_unit_test(test_a_fit_whose_noise_is_not_known_is_marked_by_its_residual),
+        cmocka_unit_test(test_a_total_that_the_fit_contradicts_is_marked_from_one_per_cent_on),
         cmocka_unit_test(test_figures_that_no_reading_decides_are_poor_if_they_are_all),
         cmocka_unit_test(test_throttling_is_fair_from_a_tenth_of_the_time_on),
     };

@@ -122,10 +122,10 @@ static answer estimate(const problem *p, const jm__joint_prior *joint_prior, con
     memcpy(out.power_w, posterior.power_w, sizeof out.power_w);
     memcpy(out.covariance, posterior.covariance, sizeof out.covariance);
     for (size_t axis = 0; axis < AXES; axis++) {
-        double told[COLUMNS];
-        dense_multiply(told, out.covariance, weighed.told[axis], COLUMNS, COLUMNS, 1);
+        double marked[COLUMNS];
+        dense_multiply(marked, out.covariance, weighed.marked[axis], COLUMNS, COLUMNS, 1);
         for (size_t k = 0; k < COLUMNS; k++)
-            out.with_response[k * AXES + axis] = told[k];
+            out.with_response[k * AXES + axis] = marked[k];
     }
     jm__posterior_free(&posterior);
     jm__weighed_free(&weighed);
@@ -233,14 +233,14 @@ static void test_more_than_all_of_the_response_cannot_be_known(void **state)
     memcpy(mean, p.power_w, sizeof mean);
     dense_invert(inverse, COLUMNS);
     for (size_t axis = 0; axis < AXES; axis++) {
-        double told = 0;
+        double marked = 0;
         for (size_t k = 0; k < COLUMNS; k++) {
             known[k * AXES + axis] = 0;
             for (size_t m = 0; m < COLUMNS; m++)
                 known[k * AXES + axis] += inverse[k * COLUMNS + m] * p.before[m * ALL + COLUMNS + axis];
-            told += known[k * AXES + axis] * p.before[k * ALL + COLUMNS + axis];
+            marked += known[k * AXES + axis] * p.before[k * ALL + COLUMNS + axis];
         }
-        assert_true(told > 1);
+        assert_true(marked > 1);
     }
     for (size_t i = 0; i < READINGS; i++) { /* y = (A + D W') x - D W' x0 + e */
         double row[COLUMNS], value = y[i];
@@ -282,7 +282,7 @@ static void test_errors_that_no_readings_can_have_are_an_error(void **state)
         .data = &data, .joint_prior = &joint_prior, .scores = scores, .response = {none, none}};
     assert_int_equal(jm__weigh(&weighed, &of, &err), JM_INTERNAL);
     assert_non_null(strstr(err.text, "no covariance"));
-    assert_null(weighed.told[0]);
+    assert_null(weighed.marked[0]);
     jm__qr_free(&data);
     jm__joint_prior_free(&joint_prior);
 }

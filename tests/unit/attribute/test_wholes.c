@@ -58,7 +58,7 @@ static void make_assumed(made *m, double discrepancy, double known_w)
         dense_transpose(turned, l, COLUMNS, COLUMNS);
         dense_multiply(m->covariance[b], l, turned, COLUMNS, COLUMNS, COLUMNS);
         *part = (jm__board_part){
-            .wanted = true, .board = &m->boards[b], .work = &m->work[b], .first_column = b * COLUMNS};
+            .requested = true, .board = &m->boards[b], .work = &m->work[b], .first_column = b * COLUMNS};
         part->fit = (jm__fit){.columns = COLUMNS,
                               .power_w = m->power_w + b * COLUMNS,
                               .covariance = m->covariance[b],

@@ -140,7 +140,7 @@ static void write_kernels(size_t count)
 }
 
 /* Loading the rest of the recording does not read those pages. */
-static void test_damage_among_kernels_costs_some_of_them_and_is_told(void **state)
+static void test_damage_among_kernels_costs_some_of_them_and_is_marked(void **state)
 {
     (void)state;
     enum { KERNELS = 50000, PAGE = 4096 };
@@ -166,10 +166,10 @@ static void test_damage_among_kernels_costs_some_of_them_and_is_told(void **stat
     assert_non_null(strstr(jm_recording_damage(recording), "parts of the file are damaged"));
     /* Three pages of some 200 rows each. */
     assert_in_range(row_of(report, "gemm")->calls, KERNELS - 1000, KERNELS - 100);
-    bool told = false;
+    bool marked = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        told = told || strstr(jm_report_note(report, i), "parts of the file are damaged") != NULL;
-    assert_true(told);
+        marked = marked || strstr(jm_report_note(report, i), "parts of the file are damaged") != NULL;
+    assert_true(marked);
     jm_report_free(report);
     jm_recording_close(recording);
     unlink(file_path);
@@ -394,7 +394,7 @@ static void test_a_span_of_no_length_holds_nothing_after_it(void **state)
 }
 
 /* Idle time is told by the length of its gaps, each a row with how many there were. */
-static void test_idle_time_is_told_by_its_gaps(void **state)
+static void test_idle_time_is_marked_by_its_gaps(void **state)
 {
     (void)state;
     synthetic *s = syn_create(21, 1, 20000);
@@ -414,18 +414,18 @@ static void test_idle_time_is_told_by_its_gaps(void **state)
             const char *path;
             int64_t gaps;
             double seconds;
-        } wanted[] = {{"(idle)/between kernels, < 50 us", 2, 50e-6},
-                      {"(idle)/launch or host late, < 1 ms", 1, 500e-6},
-                      {"(idle)/waiting, 1 ms and more", 2, 0.105},
-                      {"(idle)/before and after", 2, 0.5 + 0.79445}};
+        } requested[] = {{"(idle)/between kernels, < 50 us", 2, 50e-6},
+                         {"(idle)/launch or host late, < 1 ms", 1, 500e-6},
+                         {"(idle)/waiting, 1 ms and more", 2, 0.105},
+                         {"(idle)/before and after", 2, 0.5 + 0.79445}};
         const jm_row *idle = row_of(report, "(idle)");
         double energy_j = 0, seconds = 0;
-        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-            const jm_row *gap = row_of(report, wanted[i].path);
+        for (size_t i = 0; i < sizeof requested / sizeof *requested; i++) {
+            const jm_row *gap = row_of(report, requested[i].path);
             assert_string_equal(gap->kind, "gap");
             assert_int_equal(gap->depth, 1);
-            assert_int_equal(gap->calls, wanted[i].gaps);
-            assert_true(fabs(gap->busy_s - wanted[i].seconds) < 1e-6);
+            assert_int_equal(gap->calls, requested[i].gaps);
+            assert_true(fabs(gap->busy_s - requested[i].seconds) < 1e-6);
             energy_j += gap->energy_j;
             seconds += gap->busy_s;
         }
@@ -501,12 +501,12 @@ int main(void)
         cmocka_unit_test(test_samples_are_counted_once),
         cmocka_unit_test(test_rows_of_spans_have_short_names_of_layers),
         cmocka_unit_test(test_the_order_of_rows_in_a_file_does_not_matter),
-        cmocka_unit_test(test_damage_among_kernels_costs_some_of_them_and_is_told),
+        cmocka_unit_test(test_damage_among_kernels_costs_some_of_them_and_is_marked),
         cmocka_unit_test(test_pieces_beyond_the_memory_lie_in_a_file_or_stay),
         cmocka_unit_test(test_pieces_beyond_a_file_limit_stay_in_memory),
         cmocka_unit_test(test_any_length_of_time_is_one_piece),
         cmocka_unit_test(test_a_kernel_far_away_costs_a_piece_and_no_more),
-        cmocka_unit_test(test_idle_time_is_told_by_its_gaps),
+        cmocka_unit_test(test_idle_time_is_marked_by_its_gaps),
         cmocka_unit_test(test_forty_phases_inside_each_other_keep_their_energy),
         cmocka_unit_test(test_a_phase_with_a_slash_is_not_the_phase_inside_another),
     };

@@ -265,12 +265,12 @@ typedef struct newer_options {
 static void test_figures_of_which_some_are_missing_have_an_order(void **state)
 {
     (void)state;
-    static const double wanted[] = {INFINITY, 7, 0.5, 0, -3, -INFINITY, NAN, NAN};
-    enum { COUNT = sizeof wanted / sizeof *wanted };
+    static const double requested[] = {INFINITY, 7, 0.5, 0, -3, -INFINITY, NAN, NAN};
+    enum { COUNT = sizeof requested / sizeof *requested };
     for (int i = 0; i < COUNT; i++)
         for (int k = 0; k < COUNT; k++) {
-            int order = i == k || (isnan(wanted[i]) && isnan(wanted[k])) ? 0 : i < k ? -1 : 1;
-            assert_int_equal(jm__largest_first(wanted[i], wanted[k]), order);
+            int order = i == k || (isnan(requested[i]) && isnan(requested[k])) ? 0 : i < k ? -1 : 1;
+            assert_int_equal(jm__largest_first(requested[i], requested[k]), order);
         }
 }
 

@@ -60,11 +60,11 @@ static jm__weights find(const sheet *s)
     return weights;
 }
 
-static void assert_weights(const jm__weights *weights, const double *wanted_w, double within_w)
+static void assert_weights(const jm__weights *weights, const double *requested_w, double within_w)
 {
     for (size_t k = 0; k < FEATURES; k++)
-        if (!(fabs(weights->x[k] - wanted_w[k]) <= within_w))
-            fail_msg("weight %zu: %.3f W, not %.3f W", k, weights->x[k], wanted_w[k]);
+        if (!(fabs(weights->x[k] - requested_w[k]) <= within_w))
+            fail_msg("weight %zu: %.3f W, not %.3f W", k, weights->x[k], requested_w[k]);
 }
 
 /* 400 readings of 5 W: weights within four of their errors, which are below 1.5 W. */
@@ -133,15 +133,15 @@ static void test_a_counter_that_never_counts_has_no_weight(void **state)
 {
     (void)state;
     sheet *s = make_sheet(5);
-    double wanted_w[FEATURES];
-    memcpy(wanted_w, truth_w, sizeof wanted_w);
-    wanted_w[0] = 0;
+    double requested_w[FEATURES];
+    memcpy(requested_w, truth_w, sizeof requested_w);
+    requested_w[0] = 0;
     for (size_t i = 0; i < ROWS; i++) {
         s->power_w[i] -= truth_w[0] * s->feature[i * FEATURES];
         s->feature[i * FEATURES] = 0;
     }
     jm__weights weights = find(s);
-    assert_weights(&weights, wanted_w, 6);
+    assert_weights(&weights, requested_w, 6);
     assert_true(weights.x[0] == 0);
     jm__weights_free(&weights);
     free(s);
@@ -152,15 +152,15 @@ static void test_counters_that_go_together_share_their_weight(void **state)
 {
     (void)state;
     sheet *s = make_sheet(5);
-    double wanted_w[FEATURES];
-    memcpy(wanted_w, truth_w, sizeof wanted_w);
-    wanted_w[0] = wanted_w[1] = (truth_w[0] + truth_w[1]) / 2;
+    double requested_w[FEATURES];
+    memcpy(requested_w, truth_w, sizeof requested_w);
+    requested_w[0] = requested_w[1] = (truth_w[0] + truth_w[1]) / 2;
     for (size_t i = 0; i < ROWS; i++) {
         s->power_w[i] += truth_w[1] * (s->feature[i * FEATURES] - s->feature[i * FEATURES + 1]);
         s->feature[i * FEATURES + 1] = s->feature[i * FEATURES];
     }
     jm__weights weights = find(s);
-    assert_weights(&weights, wanted_w, 6);
+    assert_weights(&weights, requested_w, 6);
     assert_true(fabs(weights.x[0] - weights.x[1]) < 0.01);
     jm__weights_free(&weights);
     free(s);

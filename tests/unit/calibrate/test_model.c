@@ -480,11 +480,11 @@ static void test_a_file_that_is_not_there_is_not_found(void **state)
 /* ---- writing */
 
 /* The old model stays, and nothing is left beside it. */
-static void expect_not_written(const char *to, jm_status wanted, const char *beside)
+static void expect_not_written(const char *to, jm_status requested, const char *beside)
 {
     jm_error err = {0};
     jm__board_model model = make();
-    assert_int_equal(jm__model_write(&model, to, &err), wanted);
+    assert_int_equal(jm__model_write(&model, to, &err), requested);
     if (strstr(err.text, "cannot be written") == NULL) fail_msg("%s", err.text);
     assert_int_equal(access(beside, F_OK), -1);
     jm__model_free(&model);

@@ -341,8 +341,8 @@ static void test_signals_to_the_helper_leave_no_cap(void **state)
 
 static int set_up(void **state)
 {
-    const char *wanted = getenv("JOULEMAP_TEST_SEED");
-    seed = wanted != NULL ? strtoull(wanted, NULL, 0) : (uint64_t)jm__now_ns() | 1;
+    const char *requested = getenv("JOULEMAP_TEST_SEED");
+    seed = requested != NULL ? strtoull(requested, NULL, 0) : (uint64_t)jm__now_ns() | 1;
     if (open_board(state) != 0) return -1;
     set_limit(0, FOUND_W);
     return 0;

@@ -60,14 +60,14 @@ typedef struct oracle {
     const char *unknown; /* letters */
     const char *apart;   /* two letters that do not go together */
     size_t most;
-    int asked;
+    int queried;
 } oracle;
 
 static bool fit(void *context, const char *const *names, size_t count)
 {
     oracle *o = context;
     bool apart[2] = {false, false};
-    o->asked++;
+    o->queried++;
     for (size_t i = 0; i < count; i++) {
         if (strchr(o->unknown, names[i][0]) != NULL) return false;
         for (int k = 0; k < 2; k++)
@@ -95,7 +95,7 @@ static void check(const char *groups, oracle o, const char *expected)
         chosen[i] = chip.metrics[i].name[0];
     assert_string_equal(chosen, expected);
     assert_int_equal(count, strlen(expected));
-    assert_true(o.asked <= 1 + (int)strlen(groups) + (int)group + 1);
+    assert_true(o.queried <= 1 + (int)strlen(groups) + (int)group + 1);
 }
 
 static void test_all_are_taken_that_fit_together_the_first_before_the_later(void **state)

@@ -381,17 +381,17 @@ static void test_a_full_buffer_is_counted_and_sampling_goes_on(void **state)
 }
 
 /* Hear a helper until it is in this state. */
-static void hear_until(jm__counter_helper *helper, jm__counter_state wanted)
+static void hear_until(jm__counter_helper *helper, jm__counter_state requested)
 {
-    for (int tries = 0; helper->state != wanted && helper->state != JM_COUNTERS_OVER && tries < 2000;
+    for (int tries = 0; helper->state != requested && helper->state != JM_COUNTERS_OVER && tries < 2000;
          tries++) {
         jm__counter_helper_hear(helper, take_any_block, NULL);
         jm__sleep_ns(10 * JM_NS_PER_MS);
     }
-    if (helper->state != wanted) fail_msg("state %d: %s", (int)helper->state, helper->fault);
+    if (helper->state != requested) fail_msg("state %d: %s", (int)helper->state, helper->fault);
 }
 
-static void test_a_board_that_another_tool_took_between_intervals_is_asked_for_again(void **state)
+static void test_a_board_that_another_tool_took_between_intervals_is_queried_for_again(void **state)
 {
     (void)state;
     jm__counter_launch way;
@@ -478,7 +478,7 @@ static void test_a_run_that_is_over_too_soon_says_so(void **state)
     end();
     assert_int_equal(got.events, 1);
     assert_non_null(strstr(got.event.text, "the run was over before"));
-    options.asked = true;
+    options.queried = true;
     begin();
     jm__sleep_ns(300 * JM_NS_PER_MS);
     end();
@@ -575,7 +575,7 @@ static void test_by_default_a_fault_is_told_only_if_kernels_ran(void **state)
     jm__sleep_ns(700 * JM_NS_PER_MS);
     end();
     assert_int_equal(got.events, 0);
-    options.asked = true;
+    options.queried = true;
     begin();
     for (int i = 0; i < 400 && !has_event(); i++)
         jm__sleep_ns(50 * JM_NS_PER_MS);
@@ -653,7 +653,7 @@ int main(int argc, char **argv)
         T(test_where_orphans_come_to_the_program_none_is_left_to_it),
         T(test_the_helper_goes_with_a_recorder_that_is_killed),
         T(test_a_full_buffer_is_counted_and_sampling_goes_on),
-        T(test_a_board_that_another_tool_took_between_intervals_is_asked_for_again),
+        T(test_a_board_that_another_tool_took_between_intervals_is_queried_for_again),
         T(test_a_chip_that_counts_no_time_counts_cycles),
         T(test_of_an_unknown_chip_those_counters_are_sampled_that_fit_one_pass),
         T(test_a_chip_whose_own_list_is_not_known_gets_the_one_for_all),

@@ -211,7 +211,7 @@ static void test_bursts_are_sampled_where_a_program_is_traced_in_bursts(void **s
     told_close(&t);
 }
 
-static void test_there_are_none_unless_kernels_are_traced_or_they_are_asked_for(void **state)
+static void test_there_are_none_unless_kernels_are_traced_or_they_are_queried_for(void **state)
 {
     (void)state;
     for (int traced = 0; traced < 2; traced++) {
@@ -316,7 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_recording_with_kernels_holds_samples_of_counters),
         cmocka_unit_test(test_bursts_are_sampled_where_a_program_is_traced_in_bursts),
-        cmocka_unit_test(test_there_are_none_unless_kernels_are_traced_or_they_are_asked_for),
+        cmocka_unit_test(test_there_are_none_unless_kernels_are_traced_or_they_are_queried_for),
         cmocka_unit_test(test_a_report_says_why_there_are_none),
         cmocka_unit_test(test_a_fork_of_the_program_leaves_them_alone),
         cmocka_unit_test(test_a_helper_that_dies_in_the_middle_leaves_what_it_gave),

@@ -26,7 +26,7 @@ typedef struct board {
     bool announced; /* they are */
     jm__duty_cycle duty_cycle;
     bool sampling;
-    int64_t wanted_ms; /* sampling, for so long */
+    int64_t requested_ms; /* sampling, for so long */
     double cpu_s, sampled_s;
     double seen_s[CLASSES]; /* time in which a class was sampled */
     double begins_s[10000]; /* of intervals */
@@ -62,16 +62,16 @@ static board *simulate_bursts(work_of *work, double seconds_a_minute, double cpu
     jm__duty_cycle_init(&b.duty_cycle, seconds_a_minute, zero_ns);
     for (int64_t tick = 0; (double)tick * TICK_MS < length_s * 1000; tick++) {
         int64_t now_ns = zero_ns + tick * tick_ns, told = tick - TOLD_LATE_TICKS;
-        double t_s = (double)tick * TICK_MS / 1000, told_s = (double)told * TICK_MS / 1000;
-        int64_t class_id = told >= 0 && in_burst(&b, told) ? work(told_s) : 0;
+        double t_s = (double)tick * TICK_MS / 1000, reported_s = (double)told * TICK_MS / 1000;
+        int64_t class_id = told >= 0 && in_burst(&b, told) ? work(reported_s) : 0;
         if (apart_ms > 0) tell_bursts(&b, tick, now_ns);
         if (class_id > 0) {
             int64_t start_ns = zero_ns + told * tick_ns;
             jm__duty_cycle_kernel(&b.duty_cycle, class_id, start_ns, start_ns + tick_ns, now_ns);
         }
         bool wants = jm__duty_cycle_wants(&b.duty_cycle, now_ns, (int64_t)(b.cpu_s * 1e9));
-        b.wanted_ms = wants ? b.wanted_ms + TICK_MS : 0;
-        if (apart_ms > 0) wants = wants && b.wanted_ms > SAMPLER_MS;
+        b.requested_ms = wants ? b.requested_ms + TICK_MS : 0;
+        if (apart_ms > 0) wants = wants && b.requested_ms > SAMPLER_MS;
         if (wants && !b.sampling) {
             jm__duty_cycle_began(&b.duty_cycle, now_ns);
             b.begins_s[b.intervals++ % 10000] = t_s;
@@ -113,7 +113,7 @@ static void test_of_each_minute_two_seconds_are_sampled(void **state)
         assert_true(b->begins_s[i] - b->begins_s[i - 1] < 35);
 }
 
-static void test_more_is_sampled_if_it_is_asked_for(void **state)
+static void test_more_is_sampled_if_it_is_queried_for(void **state)
 {
     (void)state;
     const board *b = simulate(one_class, 20, 0.95, HOUR_S);
@@ -310,7 +310,7 @@ static void test_the_interval_in_which_the_first_burst_ends_counts(void **state)
 }
 
 /* Its own kernels are told while it goes on, and say nothing of another process. */
-static void test_a_long_burst_is_sampled_as_long_as_was_wanted(void **state)
+static void test_a_long_burst_is_sampled_as_long_as_was_requested(void **state)
 {
     (void)state;
     jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
@@ -385,7 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_first_two_seconds_of_work_are_sampled),
         cmocka_unit_test(test_of_each_minute_two_seconds_are_sampled),
-        cmocka_unit_test(test_more_is_sampled_if_it_is_asked_for),
+        cmocka_unit_test(test_more_is_sampled_if_it_is_queried_for),
         cmocka_unit_test(test_sixty_seconds_of_a_minute_are_always),
         cmocka_unit_test(test_a_board_at_rest_is_not_sampled),
         cmocka_unit_test(test_of_a_board_that_works_now_and_then_two_seconds_of_work_are_sampled),
@@ -397,7 +397,7 @@ int main(void)
         cmocka_unit_test(test_a_burst_that_does_not_come_is_not_waited_for),
         cmocka_unit_test(test_what_was_sampled_for_a_burst_that_came_late_does_not_count),
         cmocka_unit_test(test_the_interval_in_which_the_first_burst_ends_counts),
-        cmocka_unit_test(test_a_long_burst_is_sampled_as_long_as_was_wanted),
+        cmocka_unit_test(test_a_long_burst_is_sampled_as_long_as_was_requested),
         cmocka_unit_test(test_a_board_whose_program_has_ended_is_at_rest),
         cmocka_unit_test(test_a_program_that_has_ended_in_a_burst_is_not_sampled),
         cmocka_unit_test(test_bursts_that_nobody_announces_any_more_are_expected),

@@ -33,7 +33,7 @@ static void assert_no_child_is_left(void)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-static void test_a_driver_is_asked_in_a_clean_process(void **state)
+static void test_a_driver_is_queried_in_a_clean_process(void **state)
 {
     (void)state;
     setenv("CUDA_INJECTION64_PATH", JM_BUILD_DIR "/libjoulemap_inject.so", 1);
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_driver_is_asked_in_a_clean_process),
+        cmocka_unit_test(test_a_driver_is_queried_in_a_clean_process),
         cmocka_unit_test(test_a_driver_that_hangs_is_given_up),
         cmocka_unit_test(test_a_driver_that_crashes_is_named_with_its_signal),
         cmocka_unit_test(test_a_driver_that_ends_the_process_is_told),

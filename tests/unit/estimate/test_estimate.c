@@ -23,9 +23,9 @@
 
 static jm_error err;
 
-static jm_estimate *make(const jm_estimate_options *asked)
+static jm_estimate *make(const jm_estimate_options *queried)
 {
-    jm_estimate_options options = *asked;
+    jm_estimate_options options = *queried;
     jm_estimate *estimate;
     options.size = sizeof options;
     if (jm_estimate_make(&estimate, &options, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
@@ -243,11 +243,11 @@ static const char *write_file(const char *text)
     "Size\",\"Device\",\"CC\"," names "\n\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\"," units      \
     "\n\"0\",\"1\",\"p\",\"h\",\"k\",\"1\",\"7\",\"(1, 1, 1)\",\"(1, 1, 1)\",\"0\",\"" cc "\"," values "\n"
 
-static void expect_failure(const char *text, const jm_estimate_options *asked, jm_status status,
+static void expect_failure(const char *text, const jm_estimate_options *queried, jm_status status,
                            const char *words)
 {
     jm_estimate *estimate;
-    jm_estimate_options options = *asked;
+    jm_estimate_options options = *queried;
     options.size = sizeof options;
     options.csv = write_file(text);
     assert_int_equal(jm_estimate_make(&estimate, &options, &err), status);
@@ -495,12 +495,12 @@ static unsigned below(unsigned n)
     return chance_below(&seed, n);
 }
 
-static void check_kernels(const jm_estimate *estimate, size_t *told, size_t *untold)
+static void check_kernels(const jm_estimate *estimate, size_t *told, size_t *unmarked)
 {
     for (size_t i = 0; i < jm_estimate_count(estimate); i++) {
         const jm_estimated_kernel *k = jm_estimate_kernel(estimate, i);
         assert_true(isfinite(k->power_w) == (k->reason[0] == '\0'));
-        ++*(isfinite(k->power_w) ? told : untold);
+        ++*(isfinite(k->power_w) ? told : unmarked);
         if (!isfinite(k->power_w)) continue;
         assert_true(k->power_w > 100 && k->duration_s > 0 && k->energy_j > 0);
         assert_true(0 < k->power_low_w && k->power_low_w <= k->power_w && k->power_w <= k->power_high_w);
@@ -514,7 +514,7 @@ static void test_damaged_files_of_a_real_board_tell_powers_or_why_there_are_none
     static char whole[32768], text[32768];
     FILE *unzipped = popen("gzip -dc '" DATA "stencil.csv.gz' | head -5", "r");
     assert_non_null(unzipped);
-    size_t size = fread(whole, 1, sizeof whole - 64, unzipped), refused = 0, told = 0, untold = 0;
+    size_t size = fread(whole, 1, sizeof whole - 64, unzipped), refused = 0, told = 0, unmarked = 0;
     pclose(unzipped);
     assert_true(size > 1000);
     const size_t files = (size_t)proof_some(2000, 100);
@@ -537,13 +537,13 @@ static void test_damaged_files_of_a_real_board_tell_powers_or_why_there_are_none
         jm_status status = jm_estimate_make(&estimate, &options, &err);
         refused += status != JM_OK;
         if (status != JM_OK) assert_true(err.text[0] != '\0');
-        if (status == JM_OK) check_kernels(estimate, &told, &untold);
+        if (status == JM_OK) check_kernels(estimate, &told, &unmarked);
         jm_estimate_free(estimate);
     }
     unlink(temporary);
-    print_message("%zu refused, %zu told, %zu untold\n", refused, told, untold);
+    print_message("%zu refused, %zu told, %zu untold\n", refused, told, unmarked);
     assert_true(refused > files / 10 && told > files / 2);
-    if (proof_runs()) assert_true(untold > 0); /* few are */
+    if (proof_runs()) assert_true(unmarked > 0); /* few are */
 }
 
 int main(void)

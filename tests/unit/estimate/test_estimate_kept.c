@@ -272,7 +272,7 @@ static void test_models_of_another_kind_and_broken_ones_do_not_count(void **stat
 }
 
 /* ncu runs before anybody knows which model is taken: what is asked for is enough for each of them. */
-static void test_ncu_is_asked_for_what_any_kept_model_can_need_and_for_the_address(void **state)
+static void test_ncu_is_queried_for_what_any_kept_model_can_need_and_for_the_address(void **state)
 {
     (void)state;
     char *metrics;
@@ -304,7 +304,7 @@ int main(void)
         KEPT_TEST(test_an_address_in_the_file_tells_which_board_it_is_of),
         KEPT_TEST(test_a_machine_without_boards_takes_the_one_that_is_kept),
         KEPT_TEST(test_models_of_another_kind_and_broken_ones_do_not_count),
-        KEPT_TEST(test_ncu_is_asked_for_what_any_kept_model_can_need_and_for_the_address),
+        KEPT_TEST(test_ncu_is_queried_for_what_any_kept_model_can_need_and_for_the_address),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

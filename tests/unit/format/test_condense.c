@@ -242,7 +242,7 @@ static int64_t bytes_of(const char *file)
 }
 
 /* One step in ten traced: 16 MB a minute, so the size decides, not the age. */
-static void test_file_stays_below_the_size_that_was_asked_for(void **state)
+static void test_file_stays_below_the_size_that_was_queried_for(void **state)
 {
     (void)state;
     day d = day_begin(path, 10, 0, 30000000);
@@ -302,7 +302,7 @@ int main(void)
         cmocka_unit_test(test_steps_and_other_marks_stay_and_one_traced_step_a_minute),
         cmocka_unit_test(test_rows_stand_in_the_order_of_time_and_name_what_is_there),
         cmocka_unit_test(test_every_report_says_that_it_is_condensed),
-        cmocka_unit_test(test_file_stays_below_the_size_that_was_asked_for),
+        cmocka_unit_test(test_file_stays_below_the_size_that_was_queried_for),
         cmocka_unit_test(test_time_that_was_not_traced_is_never_said_to_be),
         cmocka_unit_test(test_kernels_that_no_step_explains_go_and_marks_say_so),
     };

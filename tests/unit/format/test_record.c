@@ -324,7 +324,7 @@ static void test_what_never_ended_lasts_to_the_end_of_its_process(void **state)
     gone.name_id = jm__writer_name(writer, JM_MARK_ENDED);
     jm__writer_mark(writer, &gone);
     assert_int_equal(jm__writer_commit(writer, START_NS + 50, &err), JM_OK);
-    const jm__fit_interval_wanted phases = {
+    const jm__fit_interval_requested phases = {
         .from_ns = START_NS, .to_ns = START_NS + 50, .spans = true, .kind = JM_SPAN_PHASE};
     for (int i = 0; i < 2; i++) { /* the same where spans alone are asked for */
         jm_status status = i == 0 ? jm__dataset_load(&data, recording, &err)
@@ -475,7 +475,7 @@ static void test_what_is_written_of_a_batch_goes_from_its_front(void **state)
     jm__batch_free(&batch);
 }
 
-static void test_an_existing_file_is_replaced_only_if_asked(void **state)
+static void test_an_existing_file_is_replaced_only_if_queried(void **state)
 {
     (void)state;
     jm_error err;
@@ -519,7 +519,7 @@ int main(void)
         cmocka_unit_test(test_readings_find_room_in_memory_where_kernels_have_taken_theirs),
         cmocka_unit_test(test_a_batch_takes_what_fits_and_counts_the_rest),
         cmocka_unit_test(test_what_is_written_of_a_batch_goes_from_its_front),
-        cmocka_unit_test(test_an_existing_file_is_replaced_only_if_asked),
+        cmocka_unit_test(test_an_existing_file_is_replaced_only_if_queried),
         cmocka_unit_test(test_a_file_that_is_being_written_is_not_replaced_by_the_same_process_either),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

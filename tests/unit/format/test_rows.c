@@ -416,8 +416,8 @@ static void check_counters(const told_file *file, size_t blocks)
             assert_int_equal(sample.start_ns, block->start_ns + i * 1000000);
             assert_int_equal(sample.end_ns, sample.start_ns + 900000 + i);
             for (int64_t m = 0; m < METRICS; m++) {
-                double wanted = value_of(number * SAMPLES + i, m);
-                assert_true(isnan(wanted) ? isnan(sample.values[m]) : sample.values[m] == wanted);
+                double requested = value_of(number * SAMPLES + i, m);
+                assert_true(isnan(requested) ? isnan(sample.values[m]) : sample.values[m] == requested);
             }
         }
     }

@@ -492,7 +492,7 @@ static void test_kernels_beside_segments_count_once(void **state)
 static void test_copies_are_known_by_their_names(void **state)
 {
     (void)state;
-    static const jm__work wanted[] = {JM_WORK_MEMCPY, JM_WORK_MEMCPY, JM_WORK_MEMSET, JM_WORK_KERNEL};
+    static const jm__work requested[] = {JM_WORK_MEMCPY, JM_WORK_MEMCPY, JM_WORK_MEMSET, JM_WORK_KERNEL};
     put(csv_path, "part,kernel,t_start_s,t_end_s\nrun,all,0,1\n");
     put(other_path, "t_start_s,duration_us,kernel,stream,part\n0.1,5,Memcpy DtoH (Device -> Pinned),7,run\n"
                     "0.2,4,[memcpy HtoD],7,run\n0.3,4,[memset],7,run\n0.4,4,my_memcpy_kernel,7,run\n");
@@ -503,7 +503,7 @@ static void test_copies_are_known_by_their_names(void **state)
     assert_int_equal(status, JM_OK);
     assert_int_equal(kernels.count, 4);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(d->classes[kernels.items[i].class_id - 1].work, wanted[i]);
+        assert_int_equal(d->classes[kernels.items[i].class_id - 1].work, requested[i]);
     free(kernels.items);
     jm__dataset_free(d);
     jm_recording_close(recording);

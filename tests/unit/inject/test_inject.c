@@ -481,8 +481,8 @@ static int program_whose_cupti_hangs(void)
     fake_hold_flush(1);
     await_held();
     if (inject_trace(0) != JM_INJECT_NO_KERNELS) return 4;
-    int64_t asked_ns = jm__now_ns();
-    if (inject_trace(0) != JM_INJECT_NO_KERNELS || jm__now_ns() - asked_ns > JM_NS_PER_S) return 5;
+    int64_t queried_ns = jm__now_ns();
+    if (inject_trace(0) != JM_INJECT_NO_KERNELS || jm__now_ns() - queried_ns > JM_NS_PER_S) return 5;
     inject_stop();
     if (inject_start(second) == 0 || strstr(inject_reason(), "still waits for CUPTI") == NULL) return 1;
     pid_t child = fork(); /* it has no such thread */

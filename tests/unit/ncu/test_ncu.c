@@ -501,7 +501,7 @@ static bool only_duration(const void *context, const char *section, const char *
     return strcmp(name, context) == 0;
 }
 
-static void test_what_is_not_wanted_is_not_kept_and_still_tells_of_a_decimal_comma(void **state)
+static void test_what_is_not_requested_is_not_kept_and_still_tells_of_a_decimal_comma(void **state)
 {
     (void)state;
     read_good(TWO("1,234", "45.5"));
@@ -530,7 +530,7 @@ int main(void)
         cmocka_unit_test(test_a_comma_groups_and_a_decimal_comma_is_refused),
         cmocka_unit_test(test_units_of_all_years),
         cmocka_unit_test(test_what_is_wrong_is_named_with_its_line),
-        cmocka_unit_test(test_what_is_not_wanted_is_not_kept_and_still_tells_of_a_decimal_comma),
+        cmocka_unit_test(test_what_is_not_requested_is_not_kept_and_still_tells_of_a_decimal_comma),
         cmocka_unit_test(test_ten_thousand_damaged_files_give_an_error_or_what_is_there),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);

@@ -127,9 +127,9 @@ static void test_the_nearest_ncu_is_found_and_its_absence_is_told(void **state)
     "#!/bin/bash\nhere=$(dirname \"$0\")/..\nprintf '%s\\n' \"$@\" >\"$here/seen\"\n"                        \
     "while [ \"$1\" != --log-file ]; do shift; done\nlog=$2\nshift 2\n" then
 
-static jm_status run_with(const jm__ncu_wishes *wishes, int *code)
+static jm_status run_with(const jm__ncu_given *given, int *code)
 {
-    jm__ncu_wishes all = *wishes;
+    jm__ncu_given all = *given;
     all.page = "raw";
     all.metrics = "a,b";
     all.csv = in("out.csv");
@@ -155,8 +155,8 @@ static void test_a_program_gets_its_arguments_and_its_exit_code_back(void **stat
     put_program("fake", STAND_IN("\"$@\"\ncode=$?\nprintf '==PROF== x\\n" TABLE "' >\"$log\"\nexit $code\n"));
     const char *const command[] = {"sh", "-c", "exit $1", "a word", "3", NULL};
     const char *const options[] = {"--kernel-name", "regex:a b", NULL};
-    const jm__ncu_wishes wishes = {.command = command, .options = options};
-    if (run_with(&wishes, &code) != JM_OK) fail_msg("%s", err.text);
+    const jm__ncu_given given = {.command = command, .options = options};
+    if (run_with(&given, &code) != JM_OK) fail_msg("%s", err.text);
     assert_int_equal(code, 3);
     assert_kept("==PROF== x\n" TABLE);
     get("seen", seen, sizeof seen);
@@ -173,23 +173,23 @@ static void test_what_was_there_stays_when_nothing_was_counted(void **state)
     put("out.csv", "before");
     put_program("fake",
                 STAND_IN("printf '==ERROR== ERR_NVGPUCTRPERM - no permission\\n' >\"$log\"\nexit 1\n"));
-    assert_int_equal(run_with(&(jm__ncu_wishes){.command = command}, &code), JM_BAD_DATA);
+    assert_int_equal(run_with(&(jm__ncu_given){.command = command}, &code), JM_BAD_DATA);
     assert_non_null(strstr(err.text, "exit code 1"));
     assert_non_null(strstr(err.text, "NVreg_RestrictProfilingToAdminUsers=0"));
     assert_non_null(strstr(err.text, "ERR_NVGPUCTRPERM - no permission"));
     assert_kept("before");
     put_program("fake", "not a program");
-    assert_int_equal(run_with(&(jm__ncu_wishes){.command = command}, &code), JM_CHILD);
+    assert_int_equal(run_with(&(jm__ncu_given){.command = command}, &code), JM_CHILD);
     put_program("fake", "#!/bin/sh\nexit 0\n"); /* it writes nothing at all */
-    assert_int_equal(run_with(&(jm__ncu_wishes){.command = command}, &code), JM_BAD_DATA);
+    assert_int_equal(run_with(&(jm__ncu_given){.command = command}, &code), JM_BAD_DATA);
     assert_kept("before");
 }
 
 static bool has_started(void *context, int64_t ncu_pid)
 {
     (void)ncu_pid;
-    int *asked = context;
-    ++*asked;
+    int *queried = context;
+    ++*queried;
     return access(in("child"), F_OK) != 0;
 }
 
@@ -218,15 +218,15 @@ static void assert_gone(const char *name)
 static void test_ended_it_takes_along_all_that_it_started(void **state)
 {
     (void)state;
-    int code, asked = 0;
+    int code, queried = 0;
     const char *const command[] = {"sleep", "600", NULL};
     put("out.csv", "before");
     unlink(in("child"));
     put_program("fake", STAND_IN("echo $$ >\"$here/parent\"\n\"$@\" &\necho $! >\"$here/number\"\n"
                                  "mv \"$here/number\" \"$here/child\"\nwait\n"));
-    const jm__ncu_wishes stopped = {.command = command, .goes_on = has_started, .context = &asked};
+    const jm__ncu_given stopped = {.command = command, .goes_on = has_started, .context = &queried};
     assert_int_equal(run_with(&stopped, &code), JM_BUSY);
-    assert_true(asked > 0);
+    assert_true(queried > 0);
     assert_gone("parent");
     assert_gone("child");
     assert_kept("before");
@@ -239,13 +239,13 @@ static void test_time_that_is_out_ends_it_with_the_cure(void **state)
     const char *const command[] = {"sleep", "600", NULL};
     put("out.csv", "before");
     put_program("fake", STAND_IN("\"$@\"\n"));
-    assert_int_equal(run_with(&(jm__ncu_wishes){.command = command, .timeout_s = 0.2}, &code), JM_BUSY);
+    assert_int_equal(run_with(&(jm__ncu_given){.command = command, .timeout_s = 0.2}, &code), JM_BUSY);
     assert_non_null(strstr(err.text, "0.2 s"));
     assert_non_null(strstr(err.hint, "--launch-count"));
     assert_kept("before");
 }
 
-static void test_wrong_wishes_are_told_before_anything_runs(void **state)
+static void test_wrong_given_are_told_before_anything_runs(void **state)
 {
     (void)state;
     int code;
@@ -272,7 +272,7 @@ int main(void)
         cmocka_unit_test(test_what_was_there_stays_when_nothing_was_counted),
         cmocka_unit_test(test_ended_it_takes_along_all_that_it_started),
         cmocka_unit_test(test_time_that_is_out_ends_it_with_the_cure),
-        cmocka_unit_test(test_wrong_wishes_are_told_before_anything_runs),
+        cmocka_unit_test(test_wrong_given_are_told_before_anything_runs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -257,7 +257,7 @@ static void test_a_run_beside_itself_has_no_change(void **state)
 }
 
 /* Twice the steps of half the samples each: the same joules a step, twice as many a sample and a run. */
-static void test_joules_are_divided_by_what_is_asked_for(void **state)
+static void test_joules_are_divided_by_what_is_queried_for(void **state)
 {
     (void)state;
     program a = usual, b = usual;
@@ -363,7 +363,7 @@ int main(void)
         cmocka_unit_test(test_a_layer_of_a_tenth_more_is_found),
         cmocka_unit_test(test_a_layer_of_a_tenth_more_is_found_among_runs_that_scatter),
         cmocka_unit_test(test_a_run_beside_itself_has_no_change),
-        cmocka_unit_test(test_joules_are_divided_by_what_is_asked_for),
+        cmocka_unit_test(test_joules_are_divided_by_what_is_queried_for),
         cmocka_unit_test(test_a_run_without_samples_or_steps_says_what_to_do),
         cmocka_unit_test(test_a_wrapped_model_is_the_same_model),
         cmocka_unit_test(test_the_gains_of_two_gpus_are_in_the_change),

@@ -15,21 +15,21 @@
 #define ELLIPSIS    "\xe2\x80\xa6"
 #define REPLACEMENT "\xef\xbf\xbd"
 
-static void check_clean(const char *given, bool printable, const char *wanted)
+static void check_clean(const char *given, bool printable, const char *requested)
 {
     jm__strbuf out = {0};
     jm__utf8_add(&out, given, printable);
     char *text = jm__strbuf_take(&out);
-    assert_string_equal(text, wanted);
+    assert_string_equal(text, requested);
     free(text);
 }
 
-static void check_wrapped(const char *given, const char *wanted)
+static void check_wrapped(const char *given, const char *requested)
 {
     jm__strbuf out = {0};
     jm__wrap(&out, "", 0, given, 16);
     char *text = jm__strbuf_take(&out);
-    assert_string_equal(text, wanted);
+    assert_string_equal(text, requested);
     free(text);
 }
 
@@ -92,13 +92,13 @@ static void test_mangled_names_become_readable(void **state)
     assert_null(name);
 }
 
-static void check_short(const char *name, jm__brevity brevity, const char *wanted)
+static void check_short(const char *name, jm__brevity brevity, const char *requested)
 {
     jm__strbuf out = {0};
     jm__strbuf_add(&out, "x: "); /* only what is added changes */
     jm__kernel_name_add(&out, name, brevity);
     char *text = jm__strbuf_take(&out);
-    assert_string_equal(text + 3, wanted);
+    assert_string_equal(text + 3, requested);
     free(text);
 }
 
@@ -130,7 +130,7 @@ static void test_what_is_cut_out_of_a_kernel_name_tells_least(void **state)
     static const struct {
         const char *name;
         size_t columns;
-        const char *wanted;
+        const char *requested;
     } cases[] = {
         {"vectorized_elementwise_kernel<4, GeluFunctor<>, array<> >", 30,
          "vectori" ELLIPSIS "rnel<4, GeluFunctor<>" ELLIPSIS},
@@ -146,16 +146,16 @@ static void test_what_is_cut_out_of_a_kernel_name_tells_least(void **state)
         jm__kernel_name_add_cut(&out, cases[i].name, cases[i].columns);
         char *text = jm__strbuf_take(&out);
         assert_true(jm__utf8_columns(text) <= cases[i].columns);
-        assert_string_equal(text, cases[i].wanted);
+        assert_string_equal(text, cases[i].requested);
         free(text);
     }
 }
 
-static void check_energy(double energy_j, double low_j, double high_j, const char *wanted)
+static void check_energy(double energy_j, double low_j, double high_j, const char *requested)
 {
     char text[JM_CELL];
     jm__format_energy(text, energy_j, low_j, high_j);
-    assert_string_equal(text, wanted);
+    assert_string_equal(text, requested);
 }
 
 static void test_energy_has_the_digits_that_are_known(void **state)
@@ -196,7 +196,7 @@ static void test_figures_choose_a_unit_that_fits(void **state)
     static const struct {
         void (*format)(char *, double);
         double value;
-        const char *wanted;
+        const char *requested;
     } cases[] = {
         {jm__format_power, 612.4, "612 W"},
         {jm__format_power, 28.66, "28.7 W"},
@@ -213,16 +213,16 @@ static void test_figures_choose_a_unit_that_fits(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cases[i].format(text, cases[i].value);
-        assert_string_equal(text, cases[i].wanted);
+        assert_string_equal(text, cases[i].requested);
     }
     static const struct {
         int64_t count;
-        const char *wanted;
+        const char *requested;
     } counts[] = {
         {0, "0"}, {99999, "99999"}, {123456, "123k"}, {999999, "1.00M"}, {INT64_C(1230000000000), "1230G"}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         jm__format_count(text, counts[i].count);
-        assert_string_equal(text, counts[i].wanted);
+        assert_string_equal(text, counts[i].requested);
     }
 }
 

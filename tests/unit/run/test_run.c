@@ -107,13 +107,13 @@ static void check_flush(const char *file)
     assert_false(jm_run_attached(run));
     jm__sleep_ns(300 * JM_NS_PER_MS);
     do_span("first");
-    int64_t asked_ns = jm__now_ns();
+    int64_t queried_ns = jm__now_ns();
     jm__dataset *data = flush_and_load(run);
     assert_int_equal(count_spans(data, "first"), 1);
     assert_true(data->board_count == 1 && data->boards[0].simulated);
     /* The sensor has a value every 20 ms, and tells of it within its lag: see the profile. */
-    assert_true(newest_power_ns(data) > asked_ns - 60 * JM_NS_PER_MS);
-    assert_true(data->end_ns >= asked_ns);
+    assert_true(newest_power_ns(data) > queried_ns - 60 * JM_NS_PER_MS);
+    assert_true(data->end_ns >= queried_ns);
     jm__dataset_free(data);
     do_span("second");
     data = flush_and_load(run);
@@ -287,7 +287,7 @@ static int attached_main(const char *what)
     if (jm_run_start(&run, &options, &err) != JM_OK) return 10;
     if (!jm_run_attached(run)) return 11;
     do_span(what);
-    int64_t asked_ns = jm__now_ns();
+    int64_t queried_ns = jm__now_ns();
     jm_recording *recording;
     jm__dataset *data;
     jm_status status = jm_run_flush(run, FLUSH_TIMEOUT_MS, &err);
@@ -298,7 +298,7 @@ static int attached_main(const char *what)
     if (status != JM_OK) return 13;
     if (jm_run_recording(run, &recording, &err) != JM_OK || jm__dataset_load(&data, recording, &err) != JM_OK)
         return 14;
-    bool right = count_spans(data, what) == 1 && newest_power_ns(data) > asked_ns - 60 * JM_NS_PER_MS;
+    bool right = count_spans(data, what) == 1 && newest_power_ns(data) > queried_ns - 60 * JM_NS_PER_MS;
     jm__dataset_free(data);
     jm_run_free(run);
     return right ? 0 : 15;

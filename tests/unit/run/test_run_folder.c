@@ -184,11 +184,11 @@ static void test_each_wish_to_flush_is_seen_once(void **state)
     jm__run_folder folder;
     jm_error err;
     assert_int_equal(jm__run_folder_create(&folder, RECORDING, 10000, &err), JM_OK);
-    assert_false(jm__run_folder_flush_asked(&folder));
+    assert_false(jm__run_folder_flush_queried(&folder));
     jm__run_folder_ask_flush(&folder);
     jm__run_folder_ask_flush(&folder);
-    assert_true(jm__run_folder_flush_asked(&folder));
-    assert_false(jm__run_folder_flush_asked(&folder));
+    assert_true(jm__run_folder_flush_queried(&folder));
+    assert_false(jm__run_folder_flush_queried(&folder));
     struct stat info;
     char path[JM_RUN_FOLDER_MAX];
     snprintf(path, sizeof path, "%s", folder.path);

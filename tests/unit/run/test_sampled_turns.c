@@ -28,7 +28,7 @@ typedef struct simulation {
     int64_t cpu_ns; /* of the sampler */
     jm_tracing levels[TICKS];
     bool sampling;
-    int wanted_ms;
+    int requested_ms;
     int burst_count, sampled_bursts; /* after the opening */
     double sampled_s, traced_s;      /* likewise, and what of it lay in turns */
     double in_burst_s;               /* of the one that goes on */
@@ -45,8 +45,8 @@ static void run_board(simulation *s, int64_t until_ns, jm_tracing level)
             jm__duty_cycle_kernel(&s->duty_cycle, 1, s->zero_ns + told * tick_ns,
                                   s->zero_ns + (told + 1) * tick_ns, now_ns);
         bool wants = jm__duty_cycle_wants(&s->duty_cycle, now_ns, s->cpu_ns);
-        s->wanted_ms = wants ? s->wanted_ms + TICK_MS : 0;
-        wants = s->wanted_ms > SAMPLER_MS;
+        s->requested_ms = wants ? s->requested_ms + TICK_MS : 0;
+        wants = s->requested_ms > SAMPLER_MS;
         if (wants && !s->sampling) {
             jm__duty_cycle_began(&s->duty_cycle, now_ns);
             s->cpu_ns += SAMPLER_START_CPU_MS * MS;
@@ -89,10 +89,10 @@ static simulation *simulate(double step_s, bool ranks)
         int64_t soon_ns = s.budget.soon_ns;
         run_board(&s, t_ns, before);
         s.budget.lag_steps = ranks ? JM_BURSTS_AHEAD : 0;
-        jm_tracing wanted = jm__budget_begin(&s.budget, &step, t_ns);
+        jm_tracing requested = jm__budget_begin(&s.budget, &step, t_ns);
         if (jm__bursts_comes_soon(&s.bursts, soon_ns == 0 && s.budget.soon_ns != 0))
             jm__duty_cycle_tell_burst(&s.duty_cycle, JM_DUTY_CYCLE_SOON, t_ns);
-        level = jm__bursts_agree(&s.bursts, s.budget.steps, before, wanted);
+        level = jm__bursts_agree(&s.bursts, s.budget.steps, before, requested);
         jm__budget_have(&s.budget, level);
         if (level != before) {
             tell_level(&s, before, level, t_ns);
@@ -116,8 +116,8 @@ static void check(double step_s, bool ranks)
                   step_s, ranks ? ", ranks" : "", s->sampled_bursts, s->burst_count, s->traced_s,
                   s->sampled_s, cpu_s);
     assert_true(s->burst_count >= 7);
-    int wanted = s->burst_count < 30 ? s->burst_count : 30;
-    assert_true(s->sampled_bursts >= 0.85 * wanted);
+    int requested = s->burst_count < 30 ? s->burst_count : 30;
+    assert_true(s->sampled_bursts >= 0.85 * requested);
     assert_true(s->traced_s >= 0.25 * s->sampled_bursts && s->traced_s >= 0.4 * s->sampled_s);
     assert_true(s->sampled_s <= 2 * JM_DUTY_CYCLE_DEFAULT_S * LENGTH_S / 60);
     assert_true(cpu_s <=

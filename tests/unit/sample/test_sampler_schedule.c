@@ -171,10 +171,10 @@ static int times_of(const char *name, bool handed_over, int64_t from_ns, int64_t
     return count;
 }
 
-static void check_time(int64_t seen_ns, int64_t wanted_ns, int64_t off_ns)
+static void check_time(int64_t seen_ns, int64_t requested_ns, int64_t off_ns)
 {
-    if (llabs(seen_ns - wanted_ns) > off_ns)
-        fail_msg("%.3f ms in place of %.3f", (double)seen_ns / 1e6, (double)wanted_ns / 1e6);
+    if (llabs(seen_ns - requested_ns) > off_ns)
+        fail_msg("%.3f ms in place of %.3f", (double)seen_ns / 1e6, (double)requested_ns / 1e6);
 }
 
 /* The next readings of a sensor from then on come so far apart. */
@@ -239,14 +239,14 @@ static void test_each_sensor_is_read_as_often_as_is_said_and_no_more(void **stat
     assert_int_equal(all->event_count, 0);
 }
 
-static void test_rings_are_read_as_often_as_asked_for(void **state)
+static void test_rings_are_read_as_often_as_queried_for(void **state)
 {
     (void)state;
     sampled((plan){.length_ns = 2 * S, .ring_period_ns = 300 * MS});
     check_distance("power_ring", true, 0, 6, 300 * MS, 15 * MS);
 }
 
-static void test_a_counter_is_asked_more_often_where_less_is_known_beside_it(void **state)
+static void test_a_counter_is_queried_more_often_where_less_is_known_beside_it(void **state)
 {
     (void)state;
     sampled((plan){.length_ns = 6 * S, .faults = "missing:nvmlDeviceGetSamples"});
@@ -273,7 +273,7 @@ static void test_the_start_waits_for_the_first_update_of_the_counter(void **stat
     check_time(all->created_ns, 2500 * MS, 10 * MS); /* read twice to see whether it works; then 700 ms */
 }
 
-static void test_what_is_asked_for_comes_within_three_periods_of_the_ring(void **state)
+static void test_what_is_queried_for_comes_within_three_periods_of_the_ring(void **state)
 {
     (void)state;
     const char *slow = "slow:nvmlDeviceGetTemperature=30ms"; /* from 1600.6 to 1630.6 ms */
@@ -396,10 +396,10 @@ int main(void)
     if (all == MAP_FAILED) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_sensor_is_read_as_often_as_is_said_and_no_more),
-        cmocka_unit_test(test_rings_are_read_as_often_as_asked_for),
-        cmocka_unit_test(test_a_counter_is_asked_more_often_where_less_is_known_beside_it),
+        cmocka_unit_test(test_rings_are_read_as_often_as_queried_for),
+        cmocka_unit_test(test_a_counter_is_queried_more_often_where_less_is_known_beside_it),
         cmocka_unit_test(test_the_start_waits_for_the_first_update_of_the_counter),
-        cmocka_unit_test(test_what_is_asked_for_comes_within_three_periods_of_the_ring),
+        cmocka_unit_test(test_what_is_queried_for_comes_within_three_periods_of_the_ring),
         cmocka_unit_test(test_the_end_brings_the_counter_beyond_it_and_the_ring_beyond_that),
         cmocka_unit_test(test_a_lost_board_is_tried_soon_and_then_ever_more_rarely),
         cmocka_unit_test(test_a_failing_sensor_is_tried_soon_and_then_ever_more_rarely),

@@ -7,13 +7,13 @@
 
 #include <cmocka.h>
 
-static void check_window(const jm__tick *tick, int64_t after_ns, int64_t wanted_low_ns,
-                         int64_t wanted_high_ns)
+static void check_window(const jm__tick *tick, int64_t after_ns, int64_t requested_low_ns,
+                         int64_t requested_high_ns)
 {
     int64_t low_ns, high_ns;
     assert_true(jm__tick_next(tick, after_ns, &low_ns, &high_ns));
-    assert_int_equal(low_ns, wanted_low_ns);
-    assert_int_equal(high_ns, wanted_high_ns);
+    assert_int_equal(low_ns, requested_low_ns);
+    assert_int_equal(high_ns, requested_high_ns);
 }
 
 /* An update may be off its grid by 320 / 32, and the grid by a 4000th of the time passed. */

@@ -31,7 +31,7 @@ typedef struct sampling {
     bool in_cycles;           /* the interval is, of a system clock of 1.5 GHz */
     bool only_enabled;        /* there to be seen: never started, disabled when told */
     _Atomic int started, disable, disabled;
-    int64_t start_asked_ns, enable_asked_ns, enabled_ns, disable_asked_ns, disabled_ns;
+    int64_t start_queried_ns, enable_queried_ns, enabled_ns, disable_queried_ns, disabled_ns;
     char failed[64]; /* the call that did, "" */
     int code;
     char chip[16];
@@ -214,7 +214,7 @@ static _Noreturn void stay_until_told(sampler *s)
     to->started = 1;
     while (!to->disable)
         wait_ms(1);
-    to->disable_asked_ns = now_ns();
+    to->disable_queried_ns = now_ns();
     CALL(cuptiPmSamplingDisable, &end);
     to->disabled_ns = now_ns();
     to->disabled = 1;
@@ -231,11 +231,11 @@ static _Noreturn void sample_in_child(sampling *to)
         s.metrics[i] = i == 0 && to->first_metric != NULL ? to->first_metric : sim_metric_name(i);
     load_cupti();
     configure(&s, config, &config_size);
-    to->enable_asked_ns = now_ns();
+    to->enable_queried_ns = now_ns();
     enable(&s, config, config_size);
     if (to->only_enabled) stay_until_told(&s);
     PARAMS(CUpti_PmSampling_Start_Params, start, .pPmSamplingObject = s.object);
-    to->start_asked_ns = now_ns();
+    to->start_queried_ns = now_ns();
     CALL(cuptiPmSamplingStart, &start);
     to->started = 1;
     wait_ms(to->for_ms);
@@ -288,11 +288,11 @@ static void skip_where_forks_may_hang(void)
 #endif
 }
 
-static sampling *begin_sampling(pid_t *child, sampling wanted)
+static sampling *begin_sampling(pid_t *child, sampling requested)
 {
     sampling *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
-    *shared = wanted;
+    *shared = requested;
     assert_int_equal(setenv("JOULEMAP_RUN", run_dir, 1), 0);
     *child = fork();
     assert_true(*child >= 0);
@@ -320,7 +320,7 @@ static void check_worked(const sampling *of)
     assert_string_equal(of->chip, "SIM1");
     assert_int_equal(of->passes, 1);
     assert_true(of->count > 0 &&
-                of->samples[0].start_ns >= of->start_asked_ns - 1000); /* the clocks' noise */
+                of->samples[0].start_ns >= of->start_queried_ns - 1000); /* the clocks' noise */
     for (size_t i = 0; i < of->count; i++) {
         assert_true(of->samples[i].end_ns - of->samples[i].start_ns == INTERVAL_NS);
         if (i > 0) assert_true(of->samples[i].start_ns == of->samples[i - 1].end_ns);
@@ -522,8 +522,8 @@ static void test_a_board_with_a_sampler_draws_more_at_work_and_the_truth_does_no
     disable_sampler(of);
     check_mean_w(device, LINEAR_W);
     double extra_j = counter_j(device, &to_s) - from_j - LINEAR_W * (to_s - from_s);
-    double least_s = (double)(of->disable_asked_ns - of->enabled_ns) * 1e-9;
-    double most_s = (double)(of->disabled_ns - of->enable_asked_ns) * 1e-9;
+    double least_s = (double)(of->disable_queried_ns - of->enabled_ns) * 1e-9;
+    double most_s = (double)(of->disabled_ns - of->enable_queried_ns) * 1e-9;
     assert_true(extra_j > SAMPLER_W * least_s - 0.05 && extra_j < SAMPLER_W * most_s + 0.05);
 
     assert_int_equal(nvml.detach(), 0);

@@ -191,7 +191,7 @@ static void test_a_step_that_is_not_traced_has_the_work_of_traced_ones(void **st
     (void)state;
     open_board(0);
     ring own = make_ring(0, 1024);
-    double forward_s = 0, optimizer_s = 0, untold_s = 0, other_s, shares[2] = {0};
+    double forward_s = 0, optimizer_s = 0, unmarked_s = 0, other_s, shares[2] = {0};
     say(&own, TRACED_MARK);
     for (int i = 0; i < 3; i++) {
         played told = play_step(&own, NAME_A, true);
@@ -202,7 +202,7 @@ static void test_a_step_that_is_not_traced_has_the_work_of_traced_ones(void **st
     }
     say(&own, STEPS_MARK);
     for (int i = 0; i < 15; i++)
-        untold_s += play_step(&own, NAME_A, false).step_s;
+        unmarked_s += play_step(&own, NAME_A, false).step_s;
     other_s = play_step(&own, NAME_B, false).step_s; /* none of these was traced */
     played last = play_step(&own, NAME_A, true);     /* to get ready: its own work is told, and drawn once */
     wait_ms(40);
@@ -210,10 +210,10 @@ static void test_a_step_that_is_not_traced_has_the_work_of_traced_ones(void **st
     double calls = 0, busy_s = 0, energy_j = 0, sum_j, total_j;
     assert_true(read_truth(truth, 0, "model.a", "forward", &calls, &busy_s, &energy_j));
     assert_true(calls > 4 + 5); /* 15 more, unless the machine was busy */
-    assert_near(busy_s, forward_s + last.forward_s + untold_s * shares[0], 0.08);
+    assert_near(busy_s, forward_s + last.forward_s + unmarked_s * shares[0], 0.08);
     assert_true(fabs(energy_j - busy_s * LINEAR_FORWARD_W) < 1e-6);
     assert_true(read_truth(truth, 0, "model.b", "optimizer", NULL, &busy_s, &energy_j));
-    assert_near(busy_s, optimizer_s + last.optimizer_s + untold_s * shares[1], 0.12);
+    assert_near(busy_s, optimizer_s + last.optimizer_s + unmarked_s * shares[1], 0.12);
     assert_true(fabs(energy_j - busy_s * ADAMW_W) < 1e-6);
     assert_true(read_truth(truth, 0, "(idle)", NULL, NULL, &busy_s, NULL));
     assert_true(busy_s > other_s);
@@ -294,11 +294,11 @@ static void test_records_that_were_overtaken_are_counted(void **state)
     assert_in_range(overtaken, 1900, 1990);
     assert_int_equal(nvml.detach(), 0);
     FILE *in = fopen(truth, "r");
-    char line[256], wanted[64];
+    char line[256], requested[64];
     bool found = false;
-    snprintf(wanted, sizeof wanted, ",(overtaken),,,%llu,,\n", overtaken);
+    snprintf(requested, sizeof requested, ",(overtaken),,,%llu,,\n", overtaken);
     while (fgets(line, sizeof line, in) != NULL)
-        found = found || strcmp(line, wanted) == 0;
+        found = found || strcmp(line, requested) == 0;
     fclose(in);
     assert_true(found);
 }

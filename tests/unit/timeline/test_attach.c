@@ -321,9 +321,9 @@ static held settled(pid_t pid)
     return last;
 }
 
-static void await_threads(pid_t pid, long wanted)
+static void await_threads(pid_t pid, long requested)
 {
-    for (int tries = 0; look(pid).threads != wanted; tries++) {
+    for (int tries = 0; look(pid).threads != requested; tries++) {
         assert_true(tries < 1500);
         jm__sleep_ns(10 * JM_NS_PER_MS);
     }
@@ -362,8 +362,8 @@ static int run_command(pid_t pid)
 static void test_recorders_that_come_and_go_leak_and_lose_nothing(void **state)
 {
     (void)state;
-    const char *wanted = getenv("JOULEMAP_TEST_CYCLES");
-    int cycles = wanted == NULL ? 12 : atoi(wanted);
+    const char *requested = getenv("JOULEMAP_TEST_CYCLES");
+    int cycles = requested == NULL ? 12 : atoi(requested);
     server s = START("--threads", "2");
     told sum = {0};
     record_some(&sum, &s); /* CUPTI is loaded and stays */

@@ -102,7 +102,7 @@ static void test_a_full_ring_counts_what_it_drops_and_keeps_what_it_has(void **s
     jm__ring_close(&ring, true);
 }
 
-static void test_without_room_for_the_ring_wanted_a_smaller_one_is_made(void **state)
+static void test_without_room_for_the_ring_requested_a_smaller_one_is_made(void **state)
 {
     (void)state;
     pid_t child = fork();
@@ -190,7 +190,7 @@ static void test_names_beyond_the_limit_of_a_file_kill_nobody(void **state)
 }
 
 /* The text under a number in a names file, "" if it is not there. */
-static void read_name(const char *file, uint32_t wanted, char *text, size_t size)
+static void read_name(const char *file, uint32_t requested, char *text, size_t size)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", run_dir, file);
@@ -202,7 +202,7 @@ static void read_name(const char *file, uint32_t wanted, char *text, size_t size
         char bytes[65536] = "";
         assert_true(head[1] < sizeof bytes);
         assert_int_equal(fread(bytes, 1, head[1], stream), head[1]);
-        if (head[0] == wanted) snprintf(text, size, "%s", bytes);
+        if (head[0] == requested) snprintf(text, size, "%s", bytes);
     }
     fclose(stream);
 }
@@ -283,7 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_reader_finds_every_record_in_order_across_the_wrap),
         cmocka_unit_test(test_a_full_ring_counts_what_it_drops_and_keeps_what_it_has),
-        cmocka_unit_test(test_without_room_for_the_ring_wanted_a_smaller_one_is_made),
+        cmocka_unit_test(test_without_room_for_the_ring_requested_a_smaller_one_is_made),
         cmocka_unit_test(test_the_pages_of_a_ring_are_reserved_before_its_first_record),
         cmocka_unit_test(test_a_profilers_timer_does_not_hold_up_the_making_of_a_ring),
         cmocka_unit_test(test_names_beyond_the_limit_of_a_file_kill_nobody),

@@ -700,7 +700,7 @@ static bool has_thread(pid_t thread)
     return access(path, F_OK) == 0;
 }
 
-static void test_a_thread_that_is_asked_for_as_it_ends_is_there(void **state)
+static void test_a_thread_that_is_queried_for_as_it_ends_is_there(void **state)
 {
     (void)state;
 #ifdef __SANITIZE_THREAD__
@@ -753,7 +753,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_names_past_the_most_that_are_kept_are_counted),
         cmocka_unit_test(test_names_and_notes_that_could_not_be_written_are_counted),
         cmocka_unit_test(test_threads_write_while_the_collector_reads),
-        cmocka_unit_test(test_a_thread_that_is_asked_for_as_it_ends_is_there),
+        cmocka_unit_test(test_a_thread_that_is_queried_for_as_it_ends_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static jm_timeline *spans(jm_span_kind kind, const char *name, int64_t from_ns, 
     return t;
 }
 
-static void test_spans_of_a_kind_are_those_of_the_time_asked_for(void **state)
+static void test_spans_of_a_kind_are_those_of_the_time_queried_for(void **state)
 {
     (void)state;
     jm_timeline *t = spans(JM_SPAN_STEP, NULL, begun_ns[1], begun_ns[4] - 1);
@@ -77,7 +77,7 @@ static void test_spans_of_a_kind_are_those_of_the_time_asked_for(void **state)
     jm_timeline_free(t);
 }
 
-static void test_a_name_finds_ranges_and_marks_of_the_time_asked_for(void **state)
+static void test_a_name_finds_ranges_and_marks_of_the_time_queried_for(void **state)
 {
     (void)state;
     jm_timeline *t = spans(JM_SPAN_NONE, "even", begun_ns[0], INT64_MAX);
@@ -97,7 +97,7 @@ static void test_a_name_finds_ranges_and_marks_of_the_time_asked_for(void **stat
     jm_timeline_free(t);
 }
 
-static void test_a_timeline_begins_and_ends_with_the_time_asked_for_or_with_the_recording(void **state)
+static void test_a_timeline_begins_and_ends_with_the_time_queried_for_or_with_the_recording(void **state)
 {
     (void)state;
     jm_timeline *t = spans(JM_SPAN_STEP, NULL, begun_ns[1], begun_ns[4]);
@@ -134,9 +134,9 @@ static void test_what_is_not_there_is_none_and_no_time_is_wrong_usage(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spans_of_a_kind_are_those_of_the_time_asked_for),
-        cmocka_unit_test(test_a_name_finds_ranges_and_marks_of_the_time_asked_for),
-        cmocka_unit_test(test_a_timeline_begins_and_ends_with_the_time_asked_for_or_with_the_recording),
+        cmocka_unit_test(test_spans_of_a_kind_are_those_of_the_time_queried_for),
+        cmocka_unit_test(test_a_name_finds_ranges_and_marks_of_the_time_queried_for),
+        cmocka_unit_test(test_a_timeline_begins_and_ends_with_the_time_queried_for_or_with_the_recording),
         cmocka_unit_test(test_what_is_not_there_is_none_and_no_time_is_wrong_usage),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -463,7 +463,7 @@ static void test_a_trace_has_a_line_a_thread_and_another_for_what_crosses(void *
     json_decref(root);
 }
 
-static void test_a_trace_has_power_and_clock_of_the_boards_asked_for(void **state)
+static void test_a_trace_has_power_and_clock_of_the_boards_queried_for(void **state)
 {
     (void)state;
     jm__dataset dataset = traced();
@@ -476,9 +476,10 @@ static void test_a_trace_has_power_and_clock_of_the_boards_asked_for(void **stat
     free(text);
     json_decref(root);
 
-    jm__interval asked = {1500000, 2500000};
-    fake_report.options = (jm_report_options){.board_id = 1, .from_ns = asked.from_ns, .to_ns = asked.to_ns};
-    fake_report.windows = (jm__intervals){&asked, 1, 1};
+    jm__interval queried = {1500000, 2500000};
+    fake_report.options =
+        (jm_report_options){.board_id = 1, .from_ns = queried.from_ns, .to_ns = queried.to_ns};
+    fake_report.windows = (jm__intervals){&queried, 1, 1};
     root = trace(&dataset);
     text = told(root, "C");
     assert_string_equal(text, "power_ring 3 1000 410 W\ncycles 3 0 2e+06 1/s\nbusy 3 0 50 %\n"
@@ -523,7 +524,7 @@ int main(void)
         cmocka_unit_test_setup(test_no_cell_is_a_formula_and_numbers_stay_numbers, reset),
         cmocka_unit_test_setup(test_metrics_have_a_sample_a_frame_and_add_up, reset),
         cmocka_unit_test_setup(test_a_trace_has_a_line_a_thread_and_another_for_what_crosses, reset),
-        cmocka_unit_test_setup(test_a_trace_has_power_and_clock_of_the_boards_asked_for, reset),
+        cmocka_unit_test_setup(test_a_trace_has_power_and_clock_of_the_boards_queried_for, reset),
         cmocka_unit_test_setup(test_a_trace_of_nothing_is_a_trace, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

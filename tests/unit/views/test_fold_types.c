@@ -81,7 +81,7 @@ static void test_siblings_of_a_class_share_a_row_of_that_name(void **state)
     assert_shows("norm_", false);
 }
 
-static void test_expanded_and_asked_for_they_have_their_names(void **state)
+static void test_expanded_and_queried_for_they_have_their_names(void **state)
 {
     (void)state;
     char *text = shown((jm_text_options){.width = 80, .expand = true});
@@ -271,7 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_siblings_of_a_class_share_a_row_of_that_name, reset),
-        cmocka_unit_test_setup(test_expanded_and_asked_for_they_have_their_names, reset),
+        cmocka_unit_test_setup(test_expanded_and_queried_for_they_have_their_names, reset),
         cmocka_unit_test_setup(test_a_class_of_which_some_differ_keeps_its_names, reset),
         cmocka_unit_test_setup(test_what_is_known_or_takes_another_time_keeps_its_name, reset),
         cmocka_unit_test_setup(test_what_has_children_or_no_class_keeps_its_name, reset),

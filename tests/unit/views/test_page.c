@@ -136,13 +136,13 @@ static void test_no_name_ends_the_element_that_it_stands_in(void **state)
     free(text);
 }
 
-static void check_place(const json_t *data, const char *name, size_t row, const char *wanted)
+static void check_place(const json_t *data, const char *name, size_t row, const char *requested)
 {
     const char *place = json_string_value(json_array_get(column(data, "rows", name), row));
-    if (wanted == NULL)
+    if (requested == NULL)
         assert_null(place);
     else
-        assert_string_equal(place, wanted);
+        assert_string_equal(place, requested);
 }
 
 /* Of at least half of the row; as in a table, a column that names no layer has nothing. */
@@ -217,7 +217,7 @@ static void test_answers_name_the_dearest_and_what_is_waited_for(void **state)
 }
 
 /* What the page says of waiting that is no idle time: one sentence after the other. */
-static void assert_waits(double copy_s, double collective_wait_s, int64_t gpu, const char *wanted)
+static void assert_waits(double copy_s, double collective_wait_s, int64_t gpu, const char *requested)
 {
     size_t size;
     char said[400] = "";
@@ -233,7 +233,7 @@ static void assert_waits(double copy_s, double collective_wait_s, int64_t gpu, c
     for (size_t i = 0; i < json_array_size(waits); i++)
         snprintf(said + strlen(said), sizeof said - strlen(said), "%s.",
                  json_string_value(json_array_get(waits, i)));
-    assert_string_equal(said, wanted);
+    assert_string_equal(said, requested);
     json_decref(data);
     free(text);
 }
@@ -389,7 +389,7 @@ static void test_a_page_of_single_spans_is_refused(void **state)
     free(text);
 }
 
-static void test_spans_are_asked_for_where_steps_are_told(void **state)
+static void test_spans_are_queried_for_where_steps_are_told(void **state)
 {
     (void)state;
     assert_false(jm_page_wants_spans(&fake_report));
@@ -442,7 +442,7 @@ int main(void)
         cmocka_unit_test_setup(test_so_many_intervals_are_found_and_no_more, reset),
         cmocka_unit_test_setup(test_a_full_disk_is_an_error, reset),
         cmocka_unit_test_setup(test_a_page_of_single_spans_is_refused, reset),
-        cmocka_unit_test_setup(test_spans_are_asked_for_where_steps_are_told, reset),
+        cmocka_unit_test_setup(test_spans_are_queried_for_where_steps_are_told, reset),
         cmocka_unit_test_setup(test_a_fragment_is_small_and_escaped, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static int reset_to_kernels(void **state)
 }
 
 /* The names of the table, one a line, as far as they are indented. */
-static void assert_names(jm_text_options shown, const char *wanted)
+static void assert_names(jm_text_options shown, const char *requested)
 {
     char *text = NULL, names[512] = "";
     jm_error err = {0};
@@ -71,11 +71,11 @@ static void assert_names(jm_text_options shown, const char *wanted)
         strncat(names, at, indent + strcspn(at + indent, " "));
         strcat(names, "\n");
     }
-    assert_string_equal(names, wanted);
+    assert_string_equal(names, requested);
     free(text);
 }
 
-static void test_rows_are_in_the_order_asked_for(void **state)
+static void test_rows_are_in_the_order_queried_for(void **state)
 {
     (void)state;
     assert_names((jm_text_options){0}, "net\n  a\n    norm\n  b2\n  b10\n    norm\n      inner\n(idle)\n");
@@ -260,7 +260,7 @@ static void test_what_is_not_there_is_an_error_that_shows_what_is(void **state)
     assert_null(text);
 }
 
-static void test_colours_are_there_only_when_asked_for(void **state)
+static void test_colours_are_there_only_when_queried_for(void **state)
 {
     (void)state;
     char *plain = NULL, *coloured = NULL;
@@ -288,7 +288,7 @@ static void test_colours_are_there_only_when_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_rows_are_in_the_order_asked_for, reset),
+        cmocka_unit_test_setup(test_rows_are_in_the_order_queried_for, reset),
         cmocka_unit_test_setup(test_rows_without_a_figure_come_last, reset),
         cmocka_unit_test_setup(test_a_row_at_the_top_that_no_sensor_tells_is_shown, reset),
         cmocka_unit_test_setup(test_equal_layers_are_sorted_by_the_calls_that_are_told, reset),
@@ -299,7 +299,7 @@ int main(void)
         cmocka_unit_test_setup(test_kernels_are_found_by_a_part_of_their_name, reset_to_kernels),
         cmocka_unit_test_setup(test_a_place_is_cut_between_characters, reset_to_kernels),
         cmocka_unit_test_setup(test_what_is_not_there_is_an_error_that_shows_what_is, reset),
-        cmocka_unit_test_setup(test_colours_are_there_only_when_asked_for, reset),
+        cmocka_unit_test_setup(test_colours_are_there_only_when_queried_for, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

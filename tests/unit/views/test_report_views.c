@@ -305,16 +305,16 @@ static void test_equal_layers_share_a_row(void **state)
     (void)state;
     show_six_blocks();
     char *text = text_of(80, 0);
-    static const char wanted[] = "layer      x  calls    time      J      ±  power   share  known\n"
-                                 "m          1     10  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
-                                 "  layers   1      -  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
-                                 "    *      4     10  4.00 s  401.0  0.5 %  100 W  40.1 %  fitted\n"
-                                 "      mlp  4     10  2.00 s  200.5    1 %  100 W  20.1 %  weak\n"
-                                 "    3      1     10  1.00 s  120.0  0.8 %    0 W  12.0 %  fitted\n"
-                                 "      mlp  1     10  500 ms   60.0    2 %    0 W   6.0 %  fitted\n"
-                                 "    4      1     10  1.00 s  101.0    1 %    0 W  10.1 %  fitted\n"
-                                 "      mlp  1     10  500 ms   50.5    2 %    0 W   5.1 %  fitted\n";
-    if (!has(text, wanted)) fail_msg("not\n%s\nbut\n%s", wanted, text);
+    static const char requested[] = "layer      x  calls    time      J      ±  power   share  known\n"
+                                    "m          1     10  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
+                                    "  layers   1      -  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
+                                    "    *      4     10  4.00 s  401.0  0.5 %  100 W  40.1 %  fitted\n"
+                                    "      mlp  4     10  2.00 s  200.5    1 %  100 W  20.1 %  weak\n"
+                                    "    3      1     10  1.00 s  120.0  0.8 %    0 W  12.0 %  fitted\n"
+                                    "      mlp  1     10  500 ms   60.0    2 %    0 W   6.0 %  fitted\n"
+                                    "    4      1     10  1.00 s  101.0    1 %    0 W  10.1 %  fitted\n"
+                                    "      mlp  1     10  500 ms   50.5    2 %    0 W   5.1 %  fitted\n";
+    if (!has(text, requested)) fail_msg("not\n%s\nbut\n%s", requested, text);
     free(text);
     fake_report.row_count -= 8; /* 0 and 1 alone: the list around them is no row */
     text = shown_as((jm_text_options){.width = 80, .depth = 2});

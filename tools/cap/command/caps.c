@@ -199,11 +199,11 @@ int cli_cap_show(const cli_args *args)
 
 /* ---- `joulemap cap set`: a cap while a command runs, or for a time. */
 
-typedef struct wish {
+typedef struct request {
     double cap_w;
     double clock_mhz; /* 0: none */
     int64_t for_ns;   /* 0: none */
-} wish;
+} request;
 
 /* A number above 0, with or without its unit; NAN: it is none. */
 static double positive(const char *text, const char *unit)
@@ -214,10 +214,10 @@ static double positive(const char *text, const char *unit)
     return plain && (*end == '\0' || strcasecmp(end, unit) == 0) && value > 0 ? value : NAN;
 }
 
-static int read_wish(const cli_args *args, wish *out)
+static int read_request(const cli_args *args, request *out)
 {
     const char *watts = cli_operand(args, 1), *clock = cli_get(args, "--clock");
-    *out = (wish){0};
+    *out = (request){0};
     if (watts == NULL) return cli_usage_error(args, "set needs WATTS: joulemap cap set 400");
     out->cap_w = positive(watts, "W");
     if (isnan(out->cap_w)) return cli_usage_error(args, "\"%s\" is no number of watts", watts);
@@ -230,8 +230,8 @@ static int read_wish(const cli_args *args, wish *out)
     return CLI_GO_ON;
 }
 
-static jm_status take(jm_cap_lease **lease, const cli_args *args, const jm_cap_board *board, const wish *what,
-                      jm_error *err)
+static jm_status take(jm_cap_lease **lease, const cli_args *args, const jm_cap_board *board,
+                      const request *what, jm_error *err)
 {
     char *command = cli_command(args) != NULL ? cli_child_text(cli_command(args)) : NULL;
     const jm_cap_lease_options options = {.size = sizeof options,
@@ -247,8 +247,8 @@ static jm_status take(jm_cap_lease **lease, const cli_args *args, const jm_cap_b
 }
 
 /* Take, set, say what the GPU keeps to from now on. The lease is there even if setting failed. */
-static jm_status set(jm_cap_lease **lease, const cli_args *args, const jm_cap_board *board, const wish *what,
-                     jm_error *err)
+static jm_status set(jm_cap_lease **lease, const cli_args *args, const jm_cap_board *board,
+                     const request *what, jm_error *err)
 {
     double enforced_w;
     jm_status status = take(lease, args, board, what, err);
@@ -267,7 +267,7 @@ static jm_status set(jm_cap_lease **lease, const cli_args *args, const jm_cap_bo
 }
 
 /* With the cap from before its start to after its end. */
-static int run_command(const cli_args *args, const jm_cap_board *board, const wish *what)
+static int run_command(const cli_args *args, const jm_cap_board *board, const request *what)
 {
     static const char *const nothing[] = {NULL};
     jm_cap_lease *lease = NULL;
@@ -291,7 +291,7 @@ static int run_command(const cli_args *args, const jm_cap_board *board, const wi
     return code;
 }
 
-static int run_detached(const cli_args *args, const jm_cap_board *board, const wish *what)
+static int run_detached(const cli_args *args, const jm_cap_board *board, const request *what)
 {
     jm_cap_lease *lease = NULL;
     jm_error err, end_err;
@@ -305,8 +305,8 @@ static int run_detached(const cli_args *args, const jm_cap_board *board, const w
 
 int cli_cap_set(const cli_args *args)
 {
-    wish what;
-    int code = read_wish(args, &what);
+    request what;
+    int code = read_request(args, &what);
     if (code != CLI_GO_ON) return code;
     jm_cap_boards *boards = cli_cap_boards(args, &code);
     if (boards == NULL) return code;

@@ -141,16 +141,16 @@ static bool read_uuid(unsigned char uuid[16], const char *text)
 bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_error *fault)
 {
     cuda_calls cuda;
-    unsigned char wanted[16], own[16];
+    unsigned char requested[16], own[16];
     int count = 0, handle, code;
     fault->settled = true;
     if (!load_cuda(&cuda, fault)) return false;
-    if (!read_uuid(wanted, uuid)) return jm__pm_fail(fault, "", "%.100s is no UUID of a board", uuid);
+    if (!read_uuid(requested, uuid)) return jm__pm_fail(fault, "", "%.100s is no UUID of a board", uuid);
     if ((code = cuda.cuInit(0)) != 0 || (code = cuda.cuDeviceGetCount(&count)) != 0)
         return jm__pm_fail(fault, "`nvidia-smi` should work first", "CUDA does not start: error %d", code);
     for (int i = 0; i < count; i++) {
         if (cuda.cuDeviceGet(&handle, i) != 0 || cuda.cuDeviceGetUuid(own, handle) != 0) continue;
-        if (memcmp(own, wanted, sizeof own) != 0) continue;
+        if (memcmp(own, requested, sizeof own) != 0) continue;
         *device = (size_t)i;
         return true;
     }
