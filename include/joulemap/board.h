@@ -49,13 +49,26 @@ typedef enum jm_response {
         JM_RESPONSE_COUNT
 } jm_response;
 
+/* What a board is. What a meter measures flows on into the others. */
+#define JM_BOARD_KIND_MAP(X)                                                                                 \
+    X(GPU, "gpu")                                                                                            \
+    X(CPU, "cpu") /* a package, its DRAM, a socket */                                                        \
+    X(METER, "meter")
+
+typedef enum jm_board_kind {
+#define X(name, text) JM_BOARD_##name,
+    JM_BOARD_KIND_MAP(X)
+#undef X
+        JM_BOARD_KIND_COUNT
+} jm_board_kind;
+
 #define JM_BOARD_TEXT 96
 
 /* One board: a GPU, or a CPU package or DRAM domain. */
 typedef struct jm_board {
     int64_t id;               /* number in a recording, from 1; 0 while it has none */
     char host[65];            /* machine that it is in; "" if unknown */
-    char backend[16];         /* "nvml", "rapl" */
+    char backend[16];         /* what reads it: "nvml", "rapl", ... */
     char name[JM_BOARD_TEXT]; /* "NVIDIA H200", "package-0" */
     char uuid[JM_BOARD_TEXT]; /* "GPU-..."; "" if unknown */
     char pci[32];             /* "00000000:01:00.0"; "" if none */
@@ -100,6 +113,8 @@ typedef struct jm_reading {
     double value;
 } jm_reading;
 
+JM_API jm_board_kind jm_board_kind_of(const jm_board *board);
+JM_API const char *jm_board_kind_text(jm_board_kind kind);
 JM_API const char *jm_quantity_text(jm_quantity quantity);
 JM_API const char *jm_quantity_unit(jm_quantity quantity);
 JM_API const char *jm_response_text(jm_response response);

@@ -266,6 +266,7 @@ JM_API jm_status jm_report_power_json(const jm_report *report, size_t bins, char
     X(chrome)                                                                                                \
     X(perfetto)                                                                                              \
     X(pprof)                                                                                                 \
+    X(power)                                                                                                 \
     X(openmetrics)
 
 /* `joulemap export`: one of them into an open stream. What each is: docs/report.md. NOT_FOUND: folded stacks

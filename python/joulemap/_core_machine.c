@@ -14,6 +14,7 @@ static PyObject *board_dict(jm_inventory *inventory, size_t number)
     bool known = jm_inventory_memory(inventory, number, &memory, NULL) == JM_OK;
     const core_item items[] = {
         {"backend", core_text(board->backend)},
+        {"kind", core_text(jm_board_kind_text(jm_board_kind_of(board)))},
         {"name", core_text(board->name)},
         {"uuid", core_text(board->uuid)},
         {"pci", core_text(board->pci)},

@@ -14,6 +14,7 @@ static PyObject *series_dict(const jm_series *series)
         {"quantity", core_text(jm_quantity_text(series->sensor->quantity))},
         {"unit", core_text(jm_quantity_unit(series->sensor->quantity))},
         {"backend", core_text(series->board->backend)},
+        {"kind", core_text(jm_board_kind_text(jm_board_kind_of(series->board)))},
         {"gpu", index_or_none(series->board->index)},
         {"cuda_index", index_or_none(series->board->cuda_index)},
         {"uuid", core_text(series->board->uuid)},

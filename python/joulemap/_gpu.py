@@ -16,7 +16,7 @@ def find_gpu(device_index: int) -> Board:
     joulemap.NoDeviceError
         If there is no such GPU.
     """
-    gpus = [board for board in boards() if board.backend == "nvml"]
+    gpus = [board for board in boards() if board.kind == "gpu"]
     for board in gpus:
         if device_index in (board.cuda_index, board.index if board.cuda_index < 0 else -1):
             return board

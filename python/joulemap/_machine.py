@@ -15,6 +15,8 @@ class Board:
     ----------
     backend, name, uuid, pci, driver, profile : str
         "nvml", "NVIDIA H200", ...; "" where unknown.
+    kind : str
+        "gpu", "cpu" (a package, its DRAM, a socket) or "meter" (of what flows on into the others).
     index, cuda_index : int
         The back end's index, and the one after CUDA_VISIBLE_DEVICES; -1 if there is none.
     power_limit_w : float or None
@@ -26,6 +28,7 @@ class Board:
     """
 
     backend: str
+    kind: str
     name: str
     uuid: str
     pci: str

@@ -28,7 +28,9 @@ class Series:
         "power" in "W", "energy" in "J", "gpu_utilisation" and "memory_utilisation" in "%", "temperature" in "C",
         "clock_sm" in "MHz", ...
     backend : str
-        "nvml", "rapl" or "import".
+        Who reads it: "nvml", "rapl", ..., "import".
+    kind : str
+        Of what: "gpu", "cpu" or "meter".
     gpu : int or None
         Index of the GPU as `joulemap list` and nvidia-smi have it (of RAPL: of the package).
     cuda_index : int or None
@@ -49,6 +51,7 @@ class Series:
     quantity: str
     unit: str
     backend: str
+    kind: str
     gpu: int | None
     cuda_index: int | None
     uuid: str
@@ -245,9 +248,9 @@ class Timeline:
             If `gpu` is none of these.
         """
         gpu = self.gpu_index(gpu)
-        found = [s for s in self.series if s.quantity == quantity and s.gpu == gpu and s.backend != "rapl"]
+        found = [s for s in self.series if s.quantity == quantity and s.gpu == gpu and s.kind == "gpu"]
         if not found:
-            there = sorted({f"GPU {s.gpu}: {s.quantity}" for s in self.series if s.backend != "rapl"})
+            there = sorted({f"GPU {s.gpu}: {s.quantity}" for s in self.series if s.kind == "gpu"})
             raise LookupError(f"GPU {gpu} has no sensor of {quantity!r}; there are: {', '.join(there) or 'none'}")
         best = max(found, key=len)
         if len(best) == 0:

@@ -252,7 +252,8 @@ jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error 
         jm__board_part *part = &a->boards[b];
         part->board = &d->boards[b];
         bool queried_for = board_id == part->board->id;
-        part->requested = board_id == 0 || queried_for || (cpu && jm__board_is_cpu(part->board));
+        part->requested =
+            board_id == 0 || queried_for || (cpu && jm_board_kind_of(part->board) == JM_BOARD_CPU);
         part->counted = queried_for || (part->requested && !part->board->upstream);
     }
     return JM_OK;

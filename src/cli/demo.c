@@ -33,7 +33,7 @@ static int choose_board(demo *this)
     if (jm_inventory_create(&inventory, NULL, &err) != JM_OK) return cli_fail(this->args, &err);
     for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
         const jm_board *board = jm_inventory_board(inventory, i);
-        if (strcmp(board->backend, "nvml") == 0 && !board->simulated) this->sim = NULL;
+        if (jm_board_kind_of(board) == JM_BOARD_GPU && !board->simulated) this->sim = NULL;
     }
     jm_inventory_free(inventory);
     if (this->sim != NULL) fprintf(stderr, "No GPU here: the demo runs on the simulated %s.\n", this->sim);

@@ -39,10 +39,8 @@ static abilities abilities_find(const jm_doctor *doctor)
         const jm_board *board = jm_inventory_board(inventory, i);
         const char *sensor = power_sensor(inventory, i);
         if (sensor == NULL) continue;
-        if (strcmp(board->backend, "nvml") != 0) {
-            found.cpu_count++;
-            continue;
-        }
+        found.cpu_count += jm_board_kind_of(board) == JM_BOARD_CPU;
+        if (jm_board_kind_of(board) != JM_BOARD_GPU) continue;
         if (found.gpu_count++ == 0) found.gpu_sensor = sensor;
         found.simulated = found.simulated || board->simulated;
     }

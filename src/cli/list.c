@@ -66,10 +66,13 @@ static void limits_print(const jm_board *board)
 static void board_print(const jm_inventory *inventory, size_t number)
 {
     const jm_board *board = jm_inventory_board(inventory, number);
-    bool gpu = strcmp(board->backend, "nvml") == 0;
-    printf("%s%s %d: %s%s\n", number > 0 ? "\n" : "", gpu ? "GPU" : "CPU", board->index, board->name,
-           board->simulated ? " (simulated)" : "");
-    if (gpu) {
+    static const char *const titles[] = {
+        [JM_BOARD_GPU] = "GPU", [JM_BOARD_CPU] = "CPU", [JM_BOARD_METER] = "Meter"};
+    jm_board_kind kind = jm_board_kind_of(board);
+    printf("%s%s", number > 0 ? "\n" : "", titles[kind]);
+    if (board->index >= 0) printf(" %d", board->index);
+    printf(": %s%s\n", board->name, board->simulated ? " (simulated)" : "");
+    if (kind == JM_BOARD_GPU) {
         printf("  %s, PCI %s, ", board->uuid[0] != '\0' ? board->uuid : "no UUID",
                board->pci[0] != '\0' ? board->pci : "unknown");
         if (board->cuda_index >= 0)

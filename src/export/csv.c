@@ -1,32 +1,14 @@
 /* The rows as CSV (RFC 4180, lines end in "\n"): a header with units in names, an empty field
  * where there is no figure. A name that a spreadsheet would take for a formula has an apostrophe before it.
  * Each row says if its board is simulated: rows travel without their header. */
-#include "base/csv.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "export/format.h"
+#include "export/put.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-static void write_text(FILE *out, const char *text)
-{
-    const char *guard = jm__csv_looks_like_a_formula(text) ? "'" : "";
-    size_t length = strlen(text); /* a reader may take blanks at the ends for none of it */
-    bool blank = length > 0 && (text[0] == ' ' || text[length - 1] == ' ' || text[length - 1] == '\t');
-    if (!blank && text[strcspn(text, ",\"\r\n")] == '\0') {
-        fprintf(out, "%s%s", guard, text);
-        return;
-    }
-    fprintf(out, "\"%s", guard);
-    for (; *text != '\0'; text++) {
-        if (*text == '"') fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
 
 static void write_real(FILE *out, double value)
 {
@@ -66,7 +48,7 @@ static void write_field(FILE *out, jm_field_kind kind, const void *value)
     case JM_FIELD_KIND_COUNT:
         break;
     }
-    if (text != NULL) write_text(out, text);
+    if (text != NULL) jm__csv_put(out, text);
 }
 
 static void write_row(FILE *out, const jm_row *row, const jm_report_totals *totals)

@@ -1,10 +1,28 @@
-/* Values of JSON; varints, numbers of eight bytes and what has a length. */
+/* Cells of CSV; values of JSON; varints, numbers of eight bytes and what has a length. */
 #include "export/put.h"
 
+#include "base/csv.h"
 #include "base/utf8.h"
 
 #include <endian.h>
 #include <string.h>
+
+void jm__csv_put(FILE *out, const char *text)
+{
+    const char *guard = jm__csv_looks_like_a_formula(text) ? "'" : "";
+    size_t length = strlen(text); /* a reader may take blanks at the ends for none of it */
+    bool blank = length > 0 && (text[0] == ' ' || text[length - 1] == ' ' || text[length - 1] == '\t');
+    if (!blank && text[strcspn(text, ",\"\r\n")] == '\0') {
+        fprintf(out, "%s%s", guard, text);
+        return;
+    }
+    fprintf(out, "\"%s", guard);
+    for (; *text != '\0'; text++) {
+        if (*text == '"') fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
 
 bool jm__json_put(FILE *out, const char *before, json_t *value)
 {

@@ -1,4 +1,4 @@
-/* Values on their way out: JSON that is too long to be held, protocol buffers field by field
+/* Values on their way out: cells of CSV, JSON that is too long to be held, protocol buffers field by field
  * (https://protobuf.dev/programming-guides/encoding). */
 #ifndef JM_EXPORT_PUT_H
 #define JM_EXPORT_PUT_H
@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+/* A cell of CSV. What a spreadsheet would take for a formula has an apostrophe before it. */
+void jm__csv_put(FILE *out, const char *text);
 
 /* Write `before` and the value, which it takes. False if that is NULL or there is no memory; an error of the
  * stream is for whoever has it. */

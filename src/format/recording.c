@@ -509,13 +509,16 @@ static jm_status find_board(const jm_recording *recording, sqlite3 *db, const ch
 {
     char sql[160];
     sqlite3_stmt *rows;
-    snprintf(sql, sizeof sql, "SELECT id, %s FROM boards WHERE backend <> 'rapl' AND %s NOT NULL ORDER BY %s",
-             column, column, column);
+    snprintf(sql, sizeof sql, "SELECT id, %s, backend FROM boards WHERE %s NOT NULL ORDER BY %s", column,
+             column, column);
     JM_TRY(jm__recording_check_table(recording, JM_TABLE_BOARDS, err));
     JM_TRY(jm__database_prepare(db, &rows, sql, NULL, err));
     jm__strbuf others = {0};
     bool found = false;
     while (!found && sqlite3_step(rows) == SQLITE_ROW) {
+        jm_board board = {0};
+        snprintf(board.backend, sizeof board.backend, "%s", (const char *)sqlite3_column_text(rows, 2));
+        if (jm_board_kind_of(&board) != JM_BOARD_GPU) continue;
         found = sqlite3_column_int(rows, 1) == index;
         *id = sqlite3_column_int64(rows, 0);
         jm__strbuf_format(&others, "%s%d", others.length > 0 ? ", " : "", sqlite3_column_int(rows, 1));

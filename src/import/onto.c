@@ -46,7 +46,7 @@ static jm_status check_finished(const char *path, jm_error *err)
 /* It may be said which only where there is more than one: an import's has a number too, a meter has none. */
 static bool is_gpu(const jm_board *board)
 {
-    return board->index >= 0 && !jm__board_is_cpu(board);
+    return board->index >= 0 && jm_board_kind_of(board) == JM_BOARD_GPU;
 }
 
 static jm_status only_gpu(const jm__dataset *data, const char *onto, int64_t *id, jm_error *err)

@@ -213,7 +213,9 @@ static void add_boards(jm__strbuf *out, const jm_report *report)
     const jm_board *first = NULL;
     for (size_t i = 0; i < jm_report_board_count(report); i++) {
         jm_report_board at;
-        if (jm_report_board_get(report, i, &at, NULL) != JM_OK || strcmp(at.board->backend, "nvml") != 0)
+        if (jm_report_board_get(report, i, &at, NULL) != JM_OK ||
+            jm_board_kind_of(at.board) != JM_BOARD_GPU ||
+            strcmp(at.board->backend, "import") == 0) /* which has the name of its profile */
             continue;
         bool another = first != NULL && strcmp(first->name, at.board->name) != 0;
         if (another) jm__strbuf_format(out, ": %s", first->name);

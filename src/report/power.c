@@ -254,7 +254,7 @@ static void add_summary(const chart *c, const jm_report_board *at)
     if (fastest >= slowest + 1) jm__strbuf_format(&text, " to %.0f", fastest);
     if (isfinite(slowest)) jm__strbuf_add(&text, " MHz");
     char name[16];
-    snprintf(name, sizeof name, jm__board_is_cpu(at->board) ? "CPU %d" : "GPU %d", at->index);
+    snprintf(name, sizeof name, jm_board_kind_of(at->board) == JM_BOARD_CPU ? "CPU %d" : "GPU %d", at->index);
     jm__head_add_fact(c->out, name, text.text != NULL ? text.text : "", c->width);
     c->out->failed = c->out->failed || text.failed;
     jm__strbuf_free(&text);

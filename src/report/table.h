@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "report/format.h"
 
-enum { JM_TABLE_COLUMNS = 14 }; /* at most, beside the names */
+enum { JM_TABLE_COLUMNS = 16 }; /* at most, beside the names */
 
 enum { JM_TABLE_TITLE = 164 }; /* bytes of a title: 40 characters of any kind */
 

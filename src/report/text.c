@@ -286,15 +286,26 @@ static void write_tokens(char out[JM_CELL], const jm__part *part)
         snprintf(out, JM_CELL, "-");
 }
 
-static void write_per_token(char out[JM_CELL], const jm__part *part)
+/* Of so many, in a unit of its own. */
+static void write_energy_of_one(char out[JM_CELL], const jm__part *part, int64_t count)
 {
     out[0] = '\0';
-    if (part->sum.tokens <= 0) return;
-    double energy_j = part->sum.energy_j / (double)part->sum.tokens;
+    if (count <= 0 || !isfinite(part->sum.energy_j)) return;
+    double energy_j = part->sum.energy_j / (double)count;
     const jm__energy_scale own = jm__energy_scale_for(energy_j);
     char value[JM_CELL];
     jm__format_scaled(value, energy_j, &own);
     snprintf(out, JM_CELL, "%.20s %s", value, own.unit);
+}
+
+static void write_per_token(char out[JM_CELL], const jm__part *part)
+{
+    write_energy_of_one(out, part, part->sum.tokens);
+}
+
+static void write_per_call(char out[JM_CELL], const jm__part *part)
+{
+    write_energy_of_one(out, part, part->sum.calls);
 }
 
 static void write_time(char out[JM_CELL], const jm__part *part)
@@ -433,6 +444,7 @@ static const struct {
     {.shape = {"time", false, 5}, write_time, ALWAYS},
     {.shape = {"energy", false, 0}, .adds_up = true, .is_energy = true},
     {.shape = {"\302\261", false, 0}, write_half, ALWAYS},
+    {.shape = {"a call", false, 7}, write_per_call, BY_KERNEL},
     {.shape = {"tokens", false, 0}, write_tokens, BY_REQUEST},
     {.shape = {"a token", false, 0}, write_per_token, BY_REQUEST},
     {.shape = {"power", false, 6}, write_power, ALWAYS},

@@ -39,6 +39,7 @@ def perfetto(data: bytes) -> float:
 READERS: dict[str, Callable[[bytes], float]] = {
     "csv": lambda data: sum(float(row["energy_self_j"]) for row in csv.DictReader(data.decode().splitlines())),
     "json": lambda data: sum(row["energy_self_j"] for row in json.loads(data)["rows"]),
+    "power": lambda data: sum(float(row["energy_j"] or 0) for row in csv.DictReader(data.decode().splitlines())),
     "folded": folded,
     "chrome": lambda data: float(json.loads(data)["otherData"]["total_energy_j"]),
     "perfetto": perfetto,

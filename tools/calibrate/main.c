@@ -97,7 +97,7 @@ static const jm_board *find_board(const jm_inventory *inventory, long long index
 {
     for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
         const jm_board *board = jm_inventory_board(inventory, i);
-        if (strcmp(board->backend, "nvml") != 0) continue;
+        if (jm_board_kind_of(board) != JM_BOARD_GPU) continue;
         if (index < 0 ? board->cuda_index == 0 : board->index == index) return board;
     }
     return NULL;

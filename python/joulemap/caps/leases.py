@@ -125,7 +125,7 @@ def nvml_index(gpu: int | str | torch.device) -> int:
     if not meant.uuid and not meant.is_cuda:
         return meant.number
     for one in boards():
-        if one.backend == "nvml" and (one.uuid == meant.uuid if meant.uuid else one.cuda_index == meant.number):
+        if one.kind == "gpu" and (one.uuid == meant.uuid if meant.uuid else one.cuda_index == meant.number):
             return one.index
     raise _core.NoDeviceError(f"there is no GPU {meant} here: joulemap.caps.show() tells which there are")
 

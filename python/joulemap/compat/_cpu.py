@@ -20,7 +20,7 @@ def is_simulated() -> bool:
     """Return whether all GPUs of this machine are simulated ones, and CUDA has none."""
     if torch.cuda.is_available():
         return False
-    gpus = [board for board in boards() if board.backend == "nvml"]
+    gpus = [board for board in boards() if board.kind == "gpu"]
     return bool(gpus) and all(board.simulated for board in gpus)
 
 

@@ -119,7 +119,7 @@ _told: set[str] = set()
 
 def tell_if_cpu_is_missing() -> None:
     """Warn, once a process, if the CPU's energy cannot be read, with the ways to allow it."""
-    if "cpu" in _told or any(board.backend == "rapl" for board in boards()):
+    if "cpu" in _told or any(board.kind == "cpu" for board in boards()):
         return
     _told.add("cpu")
     ways = [f"{one.detail}: {one.cure}" for one in doctor() if one.subject.startswith("RAPL") and not one.works]

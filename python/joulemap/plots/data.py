@@ -107,7 +107,7 @@ class PlotData:
         power = _readings(timeline, "power", index)
         gpu_util = _readings(timeline, "gpu_utilisation", index)
         mem_util = _readings(timeline, "memory_utilisation", index)
-        names = [series.board for series in timeline.series if series.gpu == index and series.backend != "rapl"]
+        names = [series.board for series in timeline.series if series.gpu == index and series.kind == "gpu"]
         return cls(
             *_points(timeline, power),
             *_points(timeline, gpu_util),

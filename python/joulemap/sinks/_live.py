@@ -100,8 +100,8 @@ class Live:
         series = self._session.readings(t_ns, t_ns).series
         told = [s for s in series if s.quantity in ("power", "energy") and not s.missing]
         boards: dict[str, int | str | torch.device | None] = {
-            f"gpu{s.gpu}": s.gpu for s in told if s.backend != "rapl" and s.gpu is not None
+            f"gpu{s.gpu}": s.gpu for s in told if s.kind == "gpu" and s.gpu is not None
         }
-        if any(s.backend == "rapl" for s in told):
+        if any(s.kind == "cpu" for s in told):
             boards["cpu"] = None
         return boards

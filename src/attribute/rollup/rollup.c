@@ -56,7 +56,7 @@ static size_t node_of(jm__views *v, size_t section)
 static size_t board_node(jm__views *v, size_t b)
 {
     const jm_board *board = v->a->boards[b].board;
-    const char *kind = board->upstream ? "meter" : jm__board_is_fitted(board) ? "gpu" : "cpu";
+    const char *kind = jm_board_kind_text(jm_board_kind_of(board));
     const char *path = board->uuid[0] != '\0'
                            ? board->uuid
                            : jm__tree_text(v->tree, "%s:%lld", board->backend, (long long)board->id);

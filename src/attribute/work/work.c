@@ -21,7 +21,7 @@ static const size_t pieces_room = 48 << 20; /* bytes of pieces in memory, of all
 
 bool jm__board_is_fitted(const jm_board *board)
 {
-    return !jm__board_is_cpu(board) && !board->upstream;
+    return jm_board_kind_of(board) == JM_BOARD_GPU;
 }
 
 /* One board while items pass. */

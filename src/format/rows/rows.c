@@ -19,9 +19,30 @@ const jm_board jm__board_blank = {
     .clock_limit_mhz = NAN,
 };
 
-bool jm__board_is_cpu(const jm_board *board)
+jm_board_kind jm_board_kind_of(const jm_board *board)
 {
-    return strcmp(board->backend, "rapl") == 0;
+    static const struct {
+        const char *name;
+        jm_board_kind kind;
+    } backends[] = {
+#define X(name, kind) {#name, JM_BOARD_##kind},
+        JM_BACKEND_MAP(X)
+#undef X
+    };
+    if (board->upstream) return JM_BOARD_METER;
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        if (strcmp(backends[i].name, board->backend) == 0) return backends[i].kind;
+    return JM_BOARD_GPU;
+}
+
+const char *jm_board_kind_text(jm_board_kind kind)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        JM_BOARD_KIND_MAP(X)
+#undef X
+    };
+    return (unsigned)kind < JM_BOARD_KIND_COUNT ? texts[kind] : "unknown";
 }
 
 static const struct {

@@ -38,8 +38,12 @@ typedef struct jm__span_kind_row {
 /* A board of which nothing is known. */
 extern const jm_board jm__board_blank;
 
-/* A CPU's package or DRAM, whose energy RAPL tells. */
-bool jm__board_is_cpu(const jm_board *board);
+/* The back ends of src/record/device, in the order of their boards, and what those are. What was imported is
+ * of a GPU. */
+#define JM_BACKEND_MAP(X)                                                                                    \
+    X(nvml, GPU)                                                                                             \
+    X(rapl, CPU)                                                                                             \
+    X(hwmon, CPU)
 
 /* A pid that comes again is another process: rows name a process by its id, people by its pid. */
 typedef struct jm__process {

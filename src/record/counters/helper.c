@@ -272,7 +272,7 @@ void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_laun
 
 bool jm__counter_board_has_them(const jm_board *board)
 {
-    return strcmp(board->backend, "nvml") == 0 && board->uuid[0] != '\0';
+    return jm_board_kind_of(board) == JM_BOARD_GPU && board->uuid[0] != '\0';
 }
 
 /* ---- what it says */

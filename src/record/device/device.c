@@ -4,8 +4,11 @@
 #include "base/plain.h"
 #include "base/vec.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 void jm__finding_add(jm__findings *findings, const char *subject, bool works, const char *cure,
                      const char *format, ...)
@@ -40,4 +43,16 @@ void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, con
     *sensor = (jm__device_sensor){.row.quantity = jm__sensor_quantity(role)};
     snprintf(sensor->row.name, sizeof sensor->row.name, "%s", jm__sensor_name(role));
     snprintf(sensor->row.source, sizeof sensor->row.source, "%.95s", source);
+}
+
+bool jm__device_line(const char *path, char *line, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t length = read(fd, line, size - 1);
+    close(fd);
+    if (length <= 0) return false;
+    line[length] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return true;
 }

@@ -5,6 +5,7 @@
 #ifndef JM_RECORD_DEVICE_DEVICE_H
 #define JM_RECORD_DEVICE_DEVICE_H
 
+#include "format/rows/rows.h"
 #include "format/rows/sensor_role.h"
 
 #include <joulemap/board.h>
@@ -16,7 +17,7 @@
 
 typedef struct jm__device_options {
     const char *sim;        /* see jm_inventory_create */
-    bool no_cpu;            /* leave RAPL out */
+    bool no_cpu;            /* leave back ends of CPUs out */
     const char *run_dir;    /* for the simulated board, NULL: none */
     const char *truth_path; /* for the simulated board, NULL: none */
     const char *sys_root;   /* folder that holds sys/ and proc/, NULL: "" (tests give a tree of their own) */
@@ -46,6 +47,9 @@ void jm__finding_add_absent(jm__findings *findings, const char *board, const cha
 /* A sensor of this role that works and gives one value a read, until told otherwise. */
 void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, const char *source);
 
+/* One line of a small file of sysfs, without its end of line; false if it cannot be read. */
+bool jm__device_line(const char *path, char *line, size_t size);
+
 typedef struct jm__sample {
     int64_t t_ns; /* buffered: CLOCK_REALTIME; else CLOCK_MONOTONIC, the middle of the call */
     double value; /* in the unit of its quantity */
@@ -73,7 +77,10 @@ typedef struct jm__backend {
                            jm_error *err);
 } jm__backend;
 
-extern const jm__backend jm__backend_nvml, jm__backend_rapl;
+/* One more is a file here and a line of that map. */
+#define X(name, kind) extern const jm__backend jm__backend_##name;
+JM_BACKEND_MAP(X)
+#undef X
 
 /* All back ends, opened. */
 typedef struct jm__devices jm__devices;

@@ -7,7 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static const jm__backend *const backends[] = {&jm__backend_nvml, &jm__backend_rapl};
+static const jm__backend *const backends[] = {
+#define X(name, kind) &jm__backend_##name,
+    JM_BACKEND_MAP(X)
+#undef X
+};
+
+static const jm_board_kind kinds[] = {
+#define X(name, kind) JM_BOARD_##kind,
+    JM_BACKEND_MAP(X)
+#undef X
+};
 
 #define BACKEND_COUNT (sizeof backends / sizeof backends[0])
 
@@ -34,7 +44,7 @@ static void missing_sensors_note(jm__devices *devices, const board_entry *board)
         if (sensor->missing[0] == '\0') continue;
         char subject[64];
         snprintf(subject, sizeof subject, "%.4s %d: %.40s",
-                 strcmp(board->row.backend, "nvml") == 0 ? "GPU" : "CPU", board->row.index, sensor->name);
+                 kinds[board->backend] == JM_BOARD_GPU ? "GPU" : "CPU", board->row.index, sensor->name);
         jm__finding_add(&devices->findings, subject, false, "", "%s: %s", sensor->source, sensor->missing);
     }
 }
@@ -69,7 +79,7 @@ jm_status jm__devices_open(jm__devices **out, const jm__device_options *options,
     devices->boards = calloc(JM_DEVICE_BOARDS_MAX, sizeof *devices->boards);
     if (devices->boards == NULL) status = jm__no_memory(err, "calloc");
     for (size_t i = 0; i < BACKEND_COUNT && status == JM_OK; i++) {
-        if (backends[i] == &jm__backend_rapl && options->no_cpu) continue;
+        if (kinds[i] == JM_BOARD_CPU && options->no_cpu) continue;
         status = backends[i]->open(&devices->states[i], options, &devices->findings, err);
         if (status == JM_OK && devices->states[i] != NULL) status = boards_take(devices, i, err);
     }

@@ -33,19 +33,6 @@ typedef struct rapl_domain {
     bool read_before;
 } rapl_domain;
 
-/* One line of a small file of sysfs, without its end of line; false if it cannot be read. */
-static bool line_read(const char *path, char *line, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t length = read(fd, line, size - 1);
-    close(fd);
-    if (length <= 0) return false;
-    line[length] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    return true;
-}
-
 static bool raw_read(const rapl_domain *domain, uint64_t *count)
 {
     if (domain->binary) return read(domain->fd, count, sizeof *count) == (ssize_t)sizeof *count;
@@ -98,7 +85,7 @@ static uint64_t wrap_read(const char *folder)
 {
     char path[PATH_SIZE + 32], line[32];
     snprintf(path, sizeof path, "%s/max_energy_range_uj", folder);
-    return line_read(path, line, sizeof line) ? strtoull(line, NULL, 10) : 0;
+    return jm__device_line(path, line, sizeof line) ? strtoull(line, NULL, 10) : 0;
 }
 
 static void add_domain_of_zone(powercap_search *found, const char *folder, const char *name)
@@ -124,7 +111,7 @@ static void zone_walk(powercap_search *found, const char *folder, const char *pa
 {
     char path[PATH_SIZE + 8], zone[32];
     snprintf(path, sizeof path, "%s/name", folder);
-    if (!line_read(path, zone, sizeof zone)) return;
+    if (!jm__device_line(path, zone, sizeof zone)) return;
     char inner[24];
     snprintf(inner, sizeof inner, "%s", package);
     if (strncmp(zone, "package-", 8) == 0) {
@@ -212,7 +199,7 @@ typedef struct perf_source {
 static bool number_read(const char *path, uint64_t *out)
 {
     char line[64];
-    if (!line_read(path, line, sizeof line)) return false;
+    if (!jm__device_line(path, line, sizeof line)) return false;
     char *end;
     *out = strtoull(line, &end, 10);
     return end != line;
@@ -223,12 +210,12 @@ static bool event_read(const perf_source *source, const char *event, uint64_t *c
 {
     char path[288], line[128];
     snprintf(path, sizeof path, "%s/events/%s", source->folder, event);
-    if (!line_read(path, line, sizeof line)) return false;
+    if (!jm__device_line(path, line, sizeof line)) return false;
     const char *value = strstr(line, "event=");
     if (value == NULL) return false;
     *config = strtoull(value + strlen("event="), NULL, 16);
     snprintf(path, sizeof path, "%s/events/%s.scale", source->folder, event);
-    if (!line_read(path, line, sizeof line)) return false;
+    if (!jm__device_line(path, line, sizeof line)) return false;
     *scale = jm__real_of(line, NULL);
     return *scale > 0;
 }
@@ -306,7 +293,7 @@ static size_t perf_find(const char *root, rapl_domain *domains, size_t capacity,
     }
     source.type = (uint32_t)type;
     snprintf(path, sizeof path, "%s/cpumask", source.folder);
-    if (!line_read(path, cpus, sizeof cpus)) snprintf(cpus, sizeof cpus, "0");
+    if (!jm__device_line(path, cpus, sizeof cpus)) snprintf(cpus, sizeof cpus, "0");
     add_domain_of_event(&source, "package", "energy-pkg", cpus);
     add_domain_of_event(&source, "dram", "energy-ram", cpus);
     note_perf(&source, findings);

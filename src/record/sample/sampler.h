@@ -25,7 +25,7 @@ typedef struct jm__sampler jm__sampler;
 
 typedef struct jm__sampler_options {
     const char *sim;        /* see jm_inventory_create */
-    bool no_cpu;            /* leave RAPL out */
+    bool no_cpu;            /* leave back ends of CPUs out */
     int64_t ring_period_ns; /* 0: one second */
     const char *run_dir;    /* for the simulated board: where live spans are, NULL: none */
     const char *truth_path; /* for the simulated board: where it writes what was true, NULL: nowhere */

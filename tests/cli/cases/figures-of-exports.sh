@@ -3,13 +3,12 @@
 unpack kernels live small
 joulemap export live.joulemap --format csv | short
 json report small.joulemap --by phase
-for format in folded speedscope chrome hatchet openmetrics; do
+for format in folded chrome openmetrics; do
     echo "# $format"
     joulemap export small.joulemap --format $format --by phase --kernels | short
     joulemap export kernels.joulemap --format $format | sums
 done | sed -E 's/"?version"?[:=]"[^"]*"//; s/joulemap [0-9.]+"//'
 joulemap export live.joulemap --format chrome | sums
-joulemap export live.joulemap --format hatchet --kernels | sums
 for format in perfetto pprof; do joulemap export live.joulemap --format $format --kernels >$format || exit; done
 wc -c <perfetto
 gzip -dc <pprof | wc -c

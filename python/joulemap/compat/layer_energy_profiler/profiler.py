@@ -175,7 +175,7 @@ def _power_samples(timeline: Timeline, paths: set[str]) -> Counter[str]:
     bursts = [span for span in timeline.spans if span.kind == "forward" and span.name in paths]
     starts = [span.start_ns for span in bursts]
     found: Counter[str] = Counter()
-    gpus = {series.gpu for series in timeline.series if series.backend == "nvml" and series.gpu is not None}
+    gpus = {series.gpu for series in timeline.series if series.kind == "gpu" and series.gpu is not None}
     if not gpus or not bursts:
         return found
     power = timeline.readings("power", min(gpus))

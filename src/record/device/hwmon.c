@@ -1,0 +1,202 @@
+/* The hwmon back end: power meters that ACPI tells of (acpi_power_meter), as NVIDIA Grace has them. Each
+ * socket is a board; a module, which holds sockets and GPUs, is one upstream of theirs. */
+#include "base/clock.h"
+#include "base/status.h"
+#include "format/rows/rows.h"
+#include "record/device/device.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { METERS_MAX = 32 };
+
+/* What a label says that it measures: the first word of "Grace Power Socket 0". A socket holds its rails. */
+typedef enum part { PART_SOCKET, PART_RAIL, PART_MODULE } part;
+
+typedef struct meter {
+    char label[JM_BOARD_TEXT];
+    char path[256]; /* of the mean power, in microwatts */
+    char missing[160];
+    int fd; /* -1 if it cannot be read */
+    part part;
+    int32_t socket;
+    int64_t window_ns; /* of that mean */
+} meter;
+
+typedef struct hwmon_state {
+    meter meters[METERS_MAX];
+    size_t count;
+} hwmon_state;
+
+/* False: it is no label of Grace's. */
+static bool understand(meter *m)
+{
+    static const struct {
+        const char *form;
+        part part;
+    } forms[] = {
+        {"Grace Power Socket %d", PART_SOCKET},
+        {"CPU Power Socket %d", PART_RAIL},
+        {"SysIO Power Socket %d", PART_RAIL},
+        {"Module Power Socket %d", PART_MODULE},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        m->part = forms[i].part;
+        size_t length = strcspn(forms[i].form, "%");
+        if (strncmp(m->label, forms[i].form, length) == 0) {
+            char *end;
+            m->socket = (int32_t)strtol(m->label + length, &end, 10);
+            return end != m->label + length;
+        }
+    }
+    return false;
+}
+
+/* Attributes of one meter: beside its name, or, before Linux 6.15, in the folder of its device. */
+static void add_meter(hwmon_state *state, const char *folder, int *denied)
+{
+    char path[256], line[JM_BOARD_TEXT];
+    meter *m = &state->meters[state->count];
+    *m = (meter){.fd = -1, .window_ns = JM_NS_PER_S};
+    snprintf(path, sizeof path, "%.220s/power1_oem_info", folder);
+    if (!jm__device_line(path, m->label, sizeof m->label) || !understand(m)) return;
+    snprintf(path, sizeof path, "%.220s/power1_average_interval", folder);
+    if (jm__device_line(path, line, sizeof line) && strtol(line, NULL, 10) > 0)
+        m->window_ns = strtol(line, NULL, 10) * JM_NS_PER_MS;
+    snprintf(path, sizeof path, "%.220s/power1_average", folder);
+    snprintf(m->path, sizeof m->path, "%s", path);
+    m->fd = open(path, O_RDONLY | O_CLOEXEC);
+    *denied += m->fd < 0;
+    if (m->fd < 0) snprintf(m->missing, sizeof m->missing, "%.100s: %.50s", path, strerror(errno));
+    state->count++;
+}
+
+static void find_meters(hwmon_state *state, const char *top, int *denied)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(top, &entries, NULL, versionsort);
+    for (int i = 0; i < count; i++) {
+        static const char *const places[] = {"", "/device"};
+        size_t before = state->count;
+        bool named = false;
+        for (size_t k = 0; k < 2; k++) {
+            char path[256], name[32];
+            snprintf(path, sizeof path, "%.120s/%.60s%s/name", top, entries[i]->d_name, places[k]);
+            named = named || (jm__device_line(path, name, sizeof name) && strcmp(name, "power_meter") == 0);
+        }
+        for (size_t k = 0; k < 2 && named && state->count == before && before < METERS_MAX; k++) {
+            char folder[256];
+            snprintf(folder, sizeof folder, "%.120s/%.60s%s", top, entries[i]->d_name, places[k]);
+            add_meter(state, folder, denied);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* Rails lie within their socket: counting both would count joules twice. */
+static void drop_rails(hwmon_state *state)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < state->count; i++) {
+        const meter *m = &state->meters[i];
+        bool held = false;
+        for (size_t k = 0; k < state->count && m->part == PART_RAIL; k++)
+            held = held || (state->meters[k].part == PART_SOCKET && state->meters[k].socket == m->socket);
+        if (held && m->fd >= 0) close(m->fd);
+        if (!held) state->meters[kept++] = *m;
+    }
+    state->count = kept;
+}
+
+static jm_status hwmon_open(void **out, const jm__device_options *options, jm__findings *findings,
+                            jm_error *err)
+{
+    static const char subject[] = "Grace (hwmon)";
+    char top[256];
+    int denied = 0;
+    hwmon_state *state = calloc(1, sizeof *state);
+    if (state == NULL) return jm__no_memory(err, "calloc");
+    snprintf(top, sizeof top, "%.200s/sys/class/hwmon", options->sys_root == NULL ? "" : options->sys_root);
+    find_meters(state, top, &denied);
+    if (denied > 0)
+        jm__finding_add(findings, subject, false,
+                        "sudo chmod a+r /sys/class/hwmon/hwmon*/device/power1_average (until the next boot)",
+                        "%d of %zu meters: %.150s", denied, state->count, "power1_average cannot be read");
+    else if (state->count > 0) /* no other processor has them: where there are none, nothing is missing */
+        jm__finding_add(findings, subject, true, "", "%zu meters in %.180s", state->count, top);
+    drop_rails(state);
+    *out = state;
+    return JM_OK;
+}
+
+static size_t hwmon_boards(void *context, jm_board *boards, size_t capacity)
+{
+    const hwmon_state *state = context;
+    size_t count = state->count < capacity ? state->count : capacity;
+    for (size_t i = 0; i < count; i++) {
+        boards[i] = jm__board_blank;
+        boards[i].index =
+            state->meters[i].part == PART_MODULE ? -1 : state->meters[i].socket; /* as any meter */
+        boards[i].upstream = state->meters[i].part == PART_MODULE;
+        snprintf(boards[i].name, sizeof boards[i].name, "%s", state->meters[i].label);
+    }
+    return count;
+}
+
+/* NVIDIA states no accuracy: 5 % is assumed. A mean is renewed once in its window. */
+static size_t hwmon_sensors(void *context, size_t number, jm__device_sensor *sensors, size_t capacity)
+{
+    const meter *m = &((const hwmon_state *)context)->meters[number];
+    if (capacity == 0) return 0;
+    sensors[0] = (jm__device_sensor){.row = {.name = "power_meter",
+                                             .quantity = JM_QUANTITY_POWER,
+                                             .response = JM_RESPONSE_BOX,
+                                             .period_ns = m->window_ns,
+                                             .window_ns = m->window_ns,
+                                             .lag_u_ns = m->window_ns / 2,
+                                             .noise = 0.5,
+                                             .gain_u = 0.05}};
+    snprintf(sensors[0].row.source, sizeof sensors[0].row.source, "%.95s", m->path);
+    snprintf(sensors[0].row.missing, sizeof sensors[0].row.missing, "%s", m->missing);
+    return 1;
+}
+
+static jm_status hwmon_read(void *context, size_t number, size_t sensor, jm__samples *out, jm_error *err)
+{
+    (void)sensor;
+    const meter *m = &((const hwmon_state *)context)->meters[number];
+    char text[32], *end = text;
+    int64_t before_ns = jm__now_ns();
+    errno = 0;
+    ssize_t length = m->fd < 0 ? -1 : pread(m->fd, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    double microwatts = (double)strtoll(text, &end, 10);
+    if (end == text)
+        return jm__fail(err, JM_IO, errno, "read", "%s: %s: %s", m->label, m->path,
+                        errno == 0 ? "not a number" : strerror(errno));
+    out->items[0].value = 1e-6 * microwatts;
+    out->items[0].t_ns = before_ns + (jm__now_ns() - before_ns) / 2;
+    out->count = 1;
+    return JM_OK;
+}
+
+static void hwmon_close(void *context)
+{
+    hwmon_state *state = context;
+    for (size_t i = 0; i < state->count; i++)
+        if (state->meters[i].fd >= 0) close(state->meters[i].fd);
+    free(state);
+}
+
+const jm__backend jm__backend_hwmon = {.name = "hwmon",
+                                       .open = hwmon_open,
+                                       .boards = hwmon_boards,
+                                       .sensors = hwmon_sensors,
+                                       .read = hwmon_read,
+                                       .close = hwmon_close};
