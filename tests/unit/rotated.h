@@ -3,6 +3,7 @@
 #define JM_TESTS_ROTATED_H
 
 #include "day.h"
+#include "figures.h"
 
 #include <joulemap/joulemap.h>
 #include <sqlite3.h>
@@ -131,6 +132,7 @@ static inline jm_report *rotated_report(const char *file, jm_by by, const char *
     if (jm_recording_open(&recording, file, &err) != JM_OK ||
         jm_report_create(&report, recording, &options, &err) != JM_OK)
         fail_msg("%s: %s", file, err.text);
+    figures_kept(__BASE_FILE__, report);
     jm_recording_close(recording); /* its rows are read */
     return report;
 }

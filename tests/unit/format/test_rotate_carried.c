@@ -1,5 +1,6 @@
 /* What a part has of the time before it: spans whose kernels run later, requests that are open, who is in a
  * batch, what events said. A server in parts of a minute, and beside it in one file. */
+#define FIGURES_NOT_KEPT /* reports are made as arguments, in an order of the compiler */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* A run in parts, in virtual time: sampler, collector and simulated board at work, and the same rows go into
  * one file beside. What the parts say together is what that says; what is asked while it runs is right, too.
  */
+#define FIGURES_NOT_KEPT /* threads of a run: it ends a moment sooner or later */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
