@@ -1,7 +1,6 @@
-/* All figures of what a test makes, against those that were kept (tests/golden/TEST.txt): tests
- * say how far a figure may be from the truth, this says that none has changed. Whoever changes figures on
- * purpose writes them anew: UPDATE=1 ctest --test-dir build -L 'attribute|report|cap|calibrate'; git diff
- * says of which tests. */
+/* All figures of what a test makes, against those that were kept (tests/golden/TEST.txt): tests say how far a
+ * figure may be from the truth, this says that none has changed. After a change on purpose scripts/figures
+ * --update writes them anew. */
 #ifndef TEST_FIGURES_H
 #define TEST_FIGURES_H
 
@@ -98,8 +97,9 @@ static inline figures figures_of(const jm_report *report)
 static inline void figures_compare(const char *test, int number, const char *what, double is, double was)
 {
     if (!(fabs(is - was) <= 1e-6 * fabs(was) + 1e-6))
-        fail_msg("line %d of tests/golden/%s, %s: %.9g now, %.9g before (a change on purpose: figures.h)",
-                 number, test, what, is, was);
+        fail_msg(
+            "line %d of tests/golden/%s, %s: %.9g now, %.9g before (on purpose: scripts/figures --update)",
+            number, test, what, is, was);
 }
 
 /* The next figures of a test, `source`: __BASE_FILE__, with a number for all words that stand by them. Of
@@ -139,8 +139,7 @@ static inline void figures_keep(const char *source, const char *const *names, co
 /* Of a report. */
 static inline void figures_kept(const char *source, const jm_report *report)
 {
-#ifdef FIGURES_OF_NO_TWO_COMPILERS /* which take pow(10, x), of which the test makes its data, for other     \
-                                      functions */
+#ifdef FIGURES_NOT_KEPT /* the test says why */
     (void)source, (void)report, (void)figures_of, (void)figures_keep;
 #else
     static const char *const names[] = {"rows", "energies", "widths of intervals", "all of the rows",

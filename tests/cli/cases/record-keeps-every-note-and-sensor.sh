@@ -8,3 +8,5 @@ query r.joulemap "SELECT name || ' ' || source || ' ' || quantity || ' ' || unit
 query r.joulemap "SELECT name FROM sensors WHERE abs(3e9 / period_ns - (SELECT count(*) FROM readings WHERE sensor_id = sensors.id)) > 20"
 query r.joulemap "SELECT count(*) FROM anchors"
 query r.joulemap "SELECT 'closed' FROM meta WHERE key = 'closed' AND value = '1'"
+query r.joulemap "SELECT id || ' ' || text || ' ' || process_wide FROM span_kinds ORDER BY id"
+python3 -c 'import sqlite3; print(*sqlite3.connect("r.joulemap").execute("SELECT * FROM boards").fetchone()[2:], sep="\n")'

@@ -10,6 +10,7 @@
 #include "format/condense.h"
 
 #include "day.h"
+#include "figures.h"
 #include "proof.h"
 
 #include <joulemap/joulemap.h>
@@ -66,6 +67,7 @@ static double total_of(const char *file)
     if (jm_recording_open(&recording, file, &err) != JM_OK ||
         jm_report_create(&report, recording, &options, &err) != JM_OK)
         fail_msg("%s", err.text);
+    figures_kept(__BASE_FILE__, report);
     double total_j = jm_report_totals_get(report)->total_energy_j;
     jm_report_free(report);
     jm_recording_close(recording);
@@ -227,6 +229,7 @@ static void test_every_report_says_that_it_is_condensed(void **state)
     jm_report_options options = {.size = sizeof options, .by = JM_BY_BOARD};
     assert_int_equal(jm_recording_open(&recording, path, &err), JM_OK);
     assert_int_equal(jm_report_create(&report, recording, &options, &err), JM_OK);
+    figures_kept(__BASE_FILE__, report);
     bool said = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++)
         said = said || strstr(jm_report_note(report, i), "condensed") != NULL;
