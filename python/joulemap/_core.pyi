@@ -227,7 +227,7 @@ class Run:
         process_id: int = 0,
         from_ns: int = 0,
         to_ns: int = 0,
-        belief: str | None = None,
+        prior: str | None = None,
         model: str | None = None,
     ) -> Report: ...
 
@@ -249,7 +249,7 @@ class Recording:
         process_id: int = 0,
         from_ns: int = 0,
         to_ns: int = 0,
-        belief: str | None = None,
+        prior: str | None = None,
         model: str | None = None,
     ) -> Report: ...
 

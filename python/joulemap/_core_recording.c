@@ -106,7 +106,7 @@ static PyMethodDef recording_methods[] = {
      "board_id(index, cuda=False) -> int: a GPU's number in the recording."},
     {"meta", recording_meta, METH_O, "meta(key) -> str | None: a value of the table `meta`."},
     {"report", (PyCFunction)(void (*)(void))recording_report, METH_VARARGS | METH_KEYWORDS,
-     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
+     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, prior=None, model=None) -> "
      "Report"},
     {"timeline", recording_timeline, METH_VARARGS,
      "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.types.Timeline; of a stretch its readings "

@@ -23,7 +23,7 @@ PyObject *core_report_create(PyObject *owner, jm_recording *recording, const cor
                              PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"by",    "phase",  "board_id", "process_id", "from_ns",
-                                        "to_ns", "belief", "model",    NULL};
+                                        "to_ns", "prior", "model",    NULL};
     int by = 0;
     const char *phase = NULL;
     long long board_id = 0;

@@ -277,7 +277,7 @@ static PyMethodDef run_methods[] = {
     {"energy", run_energy, METH_VARARGS,
      "energy(from_ns, to_ns, board_id=0) -> tuple: joules of that time, and their 95 % interval."},
     {"report", (PyCFunction)(void (*)(void))run_report, METH_VARARGS | METH_KEYWORDS,
-     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
+     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, prior=None, model=None) -> "
      "Report"},
     {"timeline", run_timeline, METH_VARARGS,
      "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.types.Timeline; of a stretch its readings "

@@ -135,7 +135,7 @@ class Reporting:
         process_id: int | None = None,
         from_ns: int | None = None,
         to_ns: int | None = None,
-        belief: str | os.PathLike[str] | None = None,
+        prior: str | os.PathLike[str] | None = None,
         model: str | os.PathLike[str] | None = None,
     ) -> Report:
         """Report on all of the run, or on a part of it. Of a run that goes on: on what has happened so far.
@@ -154,7 +154,7 @@ class Reporting:
         from_ns, to_ns : int, optional
             Only this interval of CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds. An end that is not given is that
             of the run.
-        belief : path, optional
+        prior : path, optional
             CSV file of what is known of powers beside the readings; docs/report.md has its columns.
         model : path, optional
             What hardware counters are worth on this GPU, as `joulemap calibrate` learns it. Without it the GPU's own
@@ -170,7 +170,7 @@ class Reporting:
         TypeError, ValueError
             If an argument is none of the above.
         Error
-            If there is no such phase, GPU or process, or the recording or the file of `belief` cannot be read.
+            If there is no such phase, GPU or process, or the recording or the file of `prior` cannot be read.
 
         Notes
         -----
@@ -182,7 +182,7 @@ class Reporting:
         asked = None if gpu is None else _arguments.gpu("gpu", gpu)
         process = _arguments.whole_or_all("process_id", process_id)
         begin, end = _arguments.interval(from_ns, to_ns)
-        given = None if belief is None else _arguments.path("belief", belief)
+        given = None if prior is None else _arguments.path("prior", prior)
         worth = None if model is None else _arguments.path("model", model)
         source = self._report_source(0 if to_ns is None else end)
         with self._lock:
@@ -197,7 +197,7 @@ class Reporting:
                     process_id=process,
                     from_ns=begin,
                     to_ns=end,
-                    belief=given,
+                    prior=given,
                     model=worth,
                 )
 

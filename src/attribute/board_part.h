@@ -16,7 +16,7 @@ typedef struct jm__board_part {
     jm__intervals learn;           /* the run, less that: what powers are learnt from */
     jm__intervals windows;         /* of the report, less that */
     jm__intervals steady;          /* those of them in which steps are steady */
-    jm__intervals traced;          /* those of the report less what is told by steps (work/stood.h) */
+    jm__intervals traced;          /* those of the report less what is told by steps (work/strata.h) */
     jm__intervals unknown;         /* nobody recorded what ran then: outside of `learn` */
     jm__extrapolated extrapolated; /* what traced steps stand for */
     jm__board_work *work;          /* what it did; no columns if it is not fitted or not wanted */

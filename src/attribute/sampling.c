@@ -956,5 +956,5 @@ jm_status jm__strata_find(jm__strata *out, const jm__strata_requested *requested
     bool fine = step_intervals_find(out, requested) && warm_up_find(out, requested) &&
                 counts_part(out, requested) && bursts_find(out, requested) && slowed_find(out, requested) &&
                 jm__single_burst_find(out);
-    return fine ? JM_OK : jm__no_memory(err, "jm__stands_find");
+    return fine ? JM_OK : jm__no_memory(err, "jm__strata_find");
 }

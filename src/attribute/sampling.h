@@ -5,7 +5,7 @@
 #include "attribute/input/span_index.h"
 #include "attribute/input/steps.h"
 #include "attribute/input/traced.h"
-#include "attribute/work/stood.h"
+#include "attribute/work/strata.h"
 
 typedef struct jm__strata_requested {
     const jm__span_index *spans;

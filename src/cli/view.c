@@ -34,7 +34,7 @@ int cli_view_open(const cli_args *args, int operand, jm_recording **recording, j
         .size = sizeof *options,
         .by = cli_has(args, "--by") ? parse_by(cli_get(args, "--by")) : JM_BY_LAYER,
         .phase = cli_get(args, "--phase"),
-        .prior = cli_get(args, "--belief"),
+        .prior = cli_get(args, "--prior"),
         .model = cli_get(args, "--model"),
         .process_id = process,
     };

@@ -20,7 +20,7 @@ extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" *
 #define CLI_RUN_VIEW_OPTIONS(keys)                                                                             \
     {"--by", 'b', "KEY", "what a row stands for (default: layer)", keys, false},                               \
         {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL, false},                \
-        {"--belief", 0, "FILE", "what is known of powers beside the readings: a CSV file", NULL, false},       \
+        {"--prior", 0, "FILE", "what is known of powers beside the readings: a CSV file", NULL, false},        \
         {"--model", 0,                                                                                         \
          "FILE",    "what hardware counters are worth: a model of `joulemap calibrate`; none: leave them out", \
          NULL,      false},                                                                                    \

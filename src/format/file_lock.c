@@ -211,7 +211,7 @@ static jm_status put_aside(jm__file_lock *file_lock, jm_error *err)
     jm__strbuf aside = {0};
     jm__strbuf_format(&aside, "%s.replaced-%d", file_lock->path, (int)getpid());
     file_lock->aside = jm__strbuf_take(&aside);
-    if (file_lock->aside == NULL) return jm__no_memory(err, "jm__claim_make");
+    if (file_lock->aside == NULL) return jm__no_memory(err, "jm__file_lock_make");
     int code = move_parts(file_lock->path, file_lock->aside);
     if (code == 0) return JM_OK;
     move_parts(file_lock->aside, file_lock->path);
@@ -223,7 +223,7 @@ static jm_status put_aside(jm__file_lock *file_lock, jm_error *err)
 jm_status jm__file_lock_make(jm__file_lock *file_lock, const char *path, bool overwrite, jm_error *err)
 {
     *file_lock = (jm__file_lock){.path = strdup(path)};
-    if (file_lock->path == NULL) return jm__no_memory(err, "jm__claim_make");
+    if (file_lock->path == NULL) return jm__no_memory(err, "jm__file_lock_make");
     jm_status status = JM_OK;
     int file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
     if (file < 0 && errno == EEXIST) {
@@ -235,7 +235,7 @@ jm_status jm__file_lock_make(jm__file_lock *file_lock, const char *path, bool ov
         if (file_lock->aside != NULL) move_parts(file_lock->aside, path);
     }
     if (status == JM_OK && !add_written(&file_lock->file, file))
-        status = jm__no_memory(err, "jm__claim_make");
+        status = jm__no_memory(err, "jm__file_lock_make");
     if (file >= 0) close(file); /* before SQLite opens it: closing it would drop SQLite's locks */
     if (status != JM_OK) {
         if (file >= 0)

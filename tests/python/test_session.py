@@ -742,7 +742,7 @@ def test_wrong_arguments_are_told_in_the_callers_words(session: joulemap.Session
         ({"gpu": "0"}, ValueError, 'gpu is the index or UUID of a GPU, as 0, "cuda:0" or'),
         ({"gpu": 0.5}, TypeError, r"gpu is a whole number, not 0.5 \(float\)"),
         ({"gpu": True}, TypeError, "gpu is the index of a GPU, not True"),
-        ({"belief": 3}, TypeError, r"belief is a path, not 3 \(int\)"),
+        ({"prior": 3}, TypeError, r"prior is a path, not 3 \(int\)"),
         ({"model": 3}, TypeError, r"model is a path, not 3 \(int\)"),
         ({"from_ns": 2, "to_ns": 1}, ValueError, "to_ns=1 lies before from_ns=2"),
         ({"process_id": 1.5}, TypeError, "process_id is a whole number, not 1.5"),

@@ -2,9 +2,9 @@
 #include "calibrate/idle.h"
 
 #include "attribute/fit/calibrate.h"
+#include "attribute/fit/discrepancy.h"
 #include "attribute/fit/fit.h"
 #include "attribute/fit/levels.h"
-#include "attribute/fit/misfit.h"
 #include "attribute/work/sweep.h"
 #include "attribute/work/tally.h"
 #include "attribute/work/work.h"

@@ -152,7 +152,7 @@ class IsolatedLayers:
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Write the rows as CSV: path, type, direction, energy_j, u_j, call_s, clock_mhz, ...; missing is empty.
 
-        `joulemap report --belief` takes it.
+        `joulemap report --prior` takes it.
 
         Parameters
         ----------

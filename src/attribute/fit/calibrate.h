@@ -3,7 +3,7 @@
 #ifndef JM_ATTRIBUTE_FIT_CALIBRATE_H
 #define JM_ATTRIBUTE_FIT_CALIBRATE_H
 
-#include "attribute/fit/belief.h"
+#include "attribute/fit/prior.h"
 #include "attribute/fit/qr.h"
 #include "attribute/input/window.h"
 #include "attribute/work/pieces.h"

@@ -2,7 +2,7 @@
  * and sums of its columns, quadratic forms over what it knows of its errors. */
 #include "attribute/fit/fit.h"
 
-#include "attribute/fit/around.h"
+#include "attribute/fit/local_noise.h"
 #include "attribute/fit/nnls.h"
 #include "attribute/fit/student.h"
 #include "base/status.h"

@@ -2,8 +2,8 @@
 #ifndef JM_ATTRIBUTE_FIT_FIT_H
 #define JM_ATTRIBUTE_FIT_FIT_H
 
+#include "attribute/fit/interval.h"
 #include "attribute/fit/levels.h"
-#include "attribute/fit/stretch.h"
 #include "attribute/fit/total.h"
 #include "attribute/work/columns.h"
 #include <stddef.h>

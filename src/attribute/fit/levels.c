@@ -37,7 +37,7 @@ static jm_status prior_of_class(jm__prior *weakest, const jm__columns *columns, 
 jm_status jm__hierarchical_prior(jm__prior *weakest, const jm__columns *columns, jm_error *err)
 {
     double *shared = calloc(weakest->rows + 1, sizeof *shared);
-    jm_status status = shared == NULL ? jm__no_memory(err, "jm__ties_believe") : JM_OK;
+    jm_status status = shared == NULL ? jm__no_memory(err, "jm__hierarchical_prior") : JM_OK;
     for (size_t k = 0; status == JM_OK && k < columns->class_columns; k++)
         if (columns->split_from[k] == k && columns->differs_w[k] > 0)
             status = prior_of_class(weakest, columns, k, shared, err);
@@ -258,7 +258,7 @@ jm_status jm__levels_prior(jm__prior *prior, const jm__levels_input *input, cons
     };
     bool fine = r.group != NULL && r.scale != NULL && r.error != NULL;
     jm_status status = jm__prior_init(prior, JM_PROVENANCE_WEAK, input->columns, err);
-    if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__levels_believe");
+    if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__levels_prior");
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, JM_CALIBRATE_READINGS, err);
     if (status == JM_OK) status = assume(prior, input, &sample, &r, &levels, err);
     jm__posterior_free(&levels);

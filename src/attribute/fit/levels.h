@@ -2,8 +2,8 @@
 #ifndef JM_ATTRIBUTE_FIT_LEVELS_H
 #define JM_ATTRIBUTE_FIT_LEVELS_H
 
-#include "attribute/fit/belief.h"
 #include "attribute/fit/calibrate.h"
+#include "attribute/fit/prior.h"
 #include "attribute/work/columns.h"
 #include "model/board_model.h"
 #include <stdint.h>

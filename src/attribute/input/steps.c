@@ -41,7 +41,7 @@ jm_status jm__marked_find(jm__marked *marked, const jm__dataset *dataset, const 
         if (known != NULL)
             known->id |= bits;
         else if (!jm__map_put(&marked->of_process, &span->process_id, (jm__map_value){.id = bits}))
-            return jm__no_memory(err, "jm__told_find");
+            return jm__no_memory(err, "jm__marked_find");
     }
     return JM_OK;
 }

@@ -388,7 +388,7 @@ jm_status jm__prior_from_counters(jm__prior *prior, const jm__board_model *model
     };
     bool fine = r.features != NULL && r.error != NULL && r.covariance != NULL && r.columns != NULL;
     jm_status status = jm__prior_init(prior, JM_PROVENANCE_COUNTERS, rates->columns, err);
-    if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__believe_counters");
+    if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__prior_from_counters");
     if (status == JM_OK) status = add_equations(prior, &r, model, rates, expected, class_columns, err);
     if (status == JM_OK && prior->rows > 0) status = add_shared(prior, &r, model, rates, expected, err);
     if (status != JM_OK || prior->rows == 0) jm__prior_free(prior);

@@ -6,8 +6,8 @@
 #ifndef JM_ATTRIBUTE_PRIOR_COUNTERS_H
 #define JM_ATTRIBUTE_PRIOR_COUNTERS_H
 
-#include "attribute/fit/belief.h"
 #include "attribute/fit/levels.h"
+#include "attribute/fit/prior.h"
 #include "attribute/prior/rate_windows.h"
 #include "attribute/work/pieces.h"
 #include "model/board_model.h"

@@ -393,14 +393,14 @@ static jm_status index_names(reader *n, jm_error *err)
 {
     const jm__prior_scene *scene = n->scene;
     n->next = calloc(scene->classes->count + 1, sizeof *n->next);
-    if (n->next == NULL) return jm__no_memory(err, "jm__believe_file");
+    if (n->next == NULL) return jm__no_memory(err, "jm__prior_from_file");
     for (size_t c = 0; c < scene->classes->count; c++) {
         if (scene->columns->of_class[c] == JM_NO_COLUMN || scene->columns->merged[c]) continue;
         const char *name = scene->classes->items[c].name;
         const jm__map_value *known = jm__map_find(&n->first, &name);
         if (known != NULL) n->next[c] = (uint32_t)known->id;
         if (!jm__map_put(&n->first, &name, (jm__map_value){.id = (int64_t)c + 1}))
-            return jm__no_memory(err, "jm__believe_file");
+            return jm__no_memory(err, "jm__prior_from_file");
     }
     return JM_OK;
 }
@@ -474,7 +474,7 @@ static jm_status no_source(const char *path, jm_error *err)
     jm__strbuf known = {0};
     for (const struct source *s = sources; s->add != NULL; s++)
         jm__strbuf_format(&known, "%s%s (%s)", known.length > 0 ? "; " : "", s->columns, s->text);
-    jm_status status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has none of the headers that beliefs have: %s",
+    jm_status status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has none of the headers that priors have: %s",
                                 path, known.text != NULL ? known.text : "there are none yet");
     jm__strbuf_free(&known);
     return status;
@@ -485,7 +485,7 @@ static jm_status read_lines(reader *r, const struct source *s, jm_error *err)
     bool more;
     JM_TRY(index_names(r, err));
     r->row = calloc(r->prior->columns + 1, sizeof *r->row);
-    if (r->row == NULL) return jm__no_memory(err, "jm__believe_file");
+    if (r->row == NULL) return jm__no_memory(err, "jm__prior_from_file");
     for (;;) {
         JM_TRY(jm__csv_next(r->csv, &more, err));
         if (!more) return JM_OK;

@@ -2,8 +2,8 @@
 #ifndef JM_ATTRIBUTE_PRIOR_SOURCE_H
 #define JM_ATTRIBUTE_PRIOR_SOURCE_H
 
-#include "attribute/fit/belief.h"
 #include "attribute/fit/levels.h"
+#include "attribute/fit/prior.h"
 #include "attribute/work/work.h"
 #include "base/csv.h"
 #include "model/board_model.h"

@@ -34,7 +34,7 @@ static inline double jm__energy_low(double energy_j, double half_j)
     return energy_j >= 0 && low_j < 0 ? 0 : low_j;
 }
 
-/* What rows are off by because traced steps stand for others: draws (work/stood.h) of joules, by node. All
+/* What rows are off by because traced steps stand for others: draws (work/strata.h) of joules, by node. All
  * rows of a board together are off by nothing, since its total is measured: each gives back its share of what
  * they are off by, by its energy. */
 

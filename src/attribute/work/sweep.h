@@ -6,7 +6,7 @@
 #include "attribute/input/window.h"
 #include "attribute/work/classes.h"
 #include "attribute/work/pieces.h"
-#include "attribute/work/stood.h"
+#include "attribute/work/strata.h"
 #include "attribute/work/tally.h"
 
 enum { JM_ORDER_REACH = 32768 }; /* items that may come before one that began earlier */

@@ -5,7 +5,7 @@
 
 #include "attribute/input/places.h"
 #include "attribute/input/window.h"
-#include "attribute/work/stood.h"
+#include "attribute/work/strata.h"
 #include "base/map.h"
 #include "model/board_model.h"
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #include "record/counters/source.h"
 
 #include "base/plain.h"
-#include "record/counters/duty.h"
+#include "record/counters/duty_cycle.h"
 #include "record/counters/helper.h"
 
 #include <inttypes.h>

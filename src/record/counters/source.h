@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "format/rows/rows.h"
-#include "record/counters/duty.h"
+#include "record/counters/duty_cycle.h"
 
 #define JM_COUNTER_BOARDS_MAX 64
 /* Boards whose helper starts with the run, so that the first second of a program is seen; of more of them,

@@ -1,7 +1,7 @@
 /* Hardware counters of a run: from the helpers' source into the queue, and kernels the other way. */
 #include "base/clock.h"
 #include "format/rows/marks.h"
-#include "record/counters/duty.h"
+#include "record/counters/duty_cycle.h"
 #include "record/run/inside.h"
 
 #include <stdio.h>

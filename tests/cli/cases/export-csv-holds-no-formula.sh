@@ -33,4 +33,4 @@ with open("known.csv", "w", newline="") as out:
     lines.writerow(["kernel", "power_w", "u_w"])
     lines.writerows([name, 400, 10] for name in names if "'" in name)
 PYTHON
-joulemap report formulas.joulemap --by kernel --belief known.csv --json | grep -o '3 of the 3 lines'
+joulemap report formulas.joulemap --by kernel --prior known.csv --json | grep -o '3 of the 3 lines'

@@ -1,6 +1,6 @@
 /* What is expected of work by the families of its kernels, against sums by hand. */
-#include "attribute/fit/belief.h"
 #include "attribute/fit/levels.h"
+#include "attribute/fit/prior.h"
 #include "attribute/prior/source.h"
 #include "attribute/report.h"
 #include "figures.h"

@@ -1,7 +1,7 @@
 /* The algebra of a fit against formulas: priors, the hold against the total, sums of columns. */
-#include "attribute/fit/around.h"
 #include "attribute/fit/fit.h"
 #include "attribute/fit/levels.h"
+#include "attribute/fit/local_noise.h"
 #include "attribute/fit/nnls.h"
 
 #include <math.h>

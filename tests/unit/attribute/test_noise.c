@@ -1,7 +1,7 @@
 /* Noise and drift of readings, and what they do to the scores of a fit, against dense covariances and draws.
  */
 #include "attribute/fit/calibrate.h"
-#include "attribute/fit/misfit.h"
+#include "attribute/fit/discrepancy.h"
 #include "base/clock.h"
 #include "dense.h"
 

@@ -1,6 +1,6 @@
 /* Powers and their noise out of readings and a prior, against normal equations by LAPACK and against draws.
  */
-#include "attribute/fit/belief.h"
+#include "attribute/fit/prior.h"
 #include "attribute/fit/student.h"
 #include "dense.h"
 #include "proof.h"

@@ -1,5 +1,5 @@
 /* Residuals that come again where the same work comes again, against what was put into them. */
-#include "attribute/fit/misfit.h"
+#include "attribute/fit/discrepancy.h"
 #include "dense.h"
 
 enum { COLUMNS = 12, READINGS = 1200, TAU_NS = 13000000, PERIOD_NS = 20000000, PARTS = 24, AHEAD = 10 };

@@ -1,6 +1,6 @@
 /* The solver against LAPACK and by trying all, and where it must not break. */
-#include "attribute/fit/belief.h"
 #include "attribute/fit/nnls.h"
+#include "attribute/fit/prior.h"
 #include "attribute/fit/student.h"
 
 #include <lapacke.h>

@@ -2,8 +2,8 @@
  * of readings y = A x + D t + e, where t are errors of the response that the prior of the powers x may know
  * of, and e has any covariance V, noise, drift and model discrepancy. Then (x, t) after z is a dense problem
  * of a few numbers. */
-#include "attribute/fit/belief.h"
-#include "attribute/fit/stretch.h"
+#include "attribute/fit/interval.h"
+#include "attribute/fit/prior.h"
 #include "dense.h"
 #include "proof.h"
 

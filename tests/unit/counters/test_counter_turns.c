@@ -1,5 +1,5 @@
 /* Whose turns are a board's. */
-#include "record/counters/duty.h"
+#include "record/counters/duty_cycle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* When counters are sampled, in virtual time: a board that works and a helper that costs, an hour in a
  * moment. */
-#include "record/counters/duty.h"
+#include "record/counters/duty_cycle.h"
 
 #include <math.h>
 #include <setjmp.h>

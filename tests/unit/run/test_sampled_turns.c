@@ -1,7 +1,7 @@
 /* Turns of a budget and the sampler of hardware counters, together in virtual time: what is sampled has to
  * lie in the turns, however long steps are. */
 #include "chance.h"
-#include "record/counters/duty.h"
+#include "record/counters/duty_cycle.h"
 #include "record/run/budget.h"
 
 #include <inttypes.h>

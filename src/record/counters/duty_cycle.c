@@ -1,5 +1,5 @@
 /* The duty cycle of sampling. */
-#include "record/counters/duty.h"
+#include "record/counters/duty_cycle.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Steps of which only the edges were recorded, and the traced steps that stand for them. */
-#ifndef JM_ATTRIBUTE_WORK_EXTRAPOLATED_H
-#define JM_ATTRIBUTE_WORK_EXTRAPOLATED_H
+#ifndef JM_ATTRIBUTE_WORK_STRATA_H
+#define JM_ATTRIBUTE_WORK_STRATA_H
 
 #include "attribute/input/window.h"
 #include "base/vec.h"

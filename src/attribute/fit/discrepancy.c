@@ -1,7 +1,7 @@
 /* What residuals show: noise by their autocovariance, model discrepancy by what context do and by what
  * comes again.
  */
-#include "attribute/fit/misfit.h"
+#include "attribute/fit/discrepancy.h"
 
 #include "attribute/fit/nnls.h"
 #include "base/status.h"
@@ -229,7 +229,7 @@ static jm_status context_init(context *s, size_t columns, jm_error *err)
         *arrays[i].values = calloc(arrays[i].count + 1, sizeof(double));
         all = all && *arrays[i].values != NULL;
     }
-    return all ? JM_OK : jm__no_memory(err, "jm__misfit_add");
+    return all ? JM_OK : jm__no_memory(err, "jm__discrepancy_add");
 }
 
 static void context_free(context *s)

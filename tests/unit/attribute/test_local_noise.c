@@ -1,6 +1,6 @@
 /* A short interval of a run of four seconds of work, then four of rest: what the readings around it tell of
  * it. */
-#include "attribute/fit/around.h"
+#include "attribute/fit/local_noise.h"
 #include "base/clock.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* What of the noise of a fit the context of kernels are charged with. */
-#include "attribute/fit/misfit.h"
+#include "attribute/fit/discrepancy.h"
 #include "base/clock.h"
 #include "dense.h"
 

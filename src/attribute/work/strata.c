@@ -1,5 +1,5 @@
 /* Laps, weights of turns, and how far these may be from those that they stand for. */
-#include "attribute/work/stood.h"
+#include "attribute/work/strata.h"
 
 #include "base/search.h"
 

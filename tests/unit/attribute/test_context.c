@@ -1,6 +1,6 @@
 /* Powers that differ by what runs around them, of more kinds than there are context: what that does to
  * the scores, one difference at a time. */
-#include "attribute/fit/misfit.h"
+#include "attribute/fit/discrepancy.h"
 #include "dense.h"
 
 enum { COLUMNS = 14, READINGS = 400, CONTEXT = 12, TAU_NS = 13000000, PERIOD_NS = 20000000 };

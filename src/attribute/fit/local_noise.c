@@ -11,9 +11,9 @@
  * could not tell two kinds apart, q stays near m^2 x^2 although their sum may have moved. The powers
  * themselves are solved with all of it.
  */
-#include "attribute/fit/around.h"
+#include "attribute/fit/local_noise.h"
 
-#include "attribute/fit/misfit.h"
+#include "attribute/fit/discrepancy.h"
 #include "attribute/fit/nnls.h"
 #include "base/search.h"
 #include "base/status.h"
@@ -54,7 +54,7 @@ static jm_status finder_init(pair_finder *f, const jm__transfer_input *input, jm
     *f = (pair_finder){.input = input, .rest = rest};
     f->usual_square = calloc(columns + 1, sizeof(double));
     f->square = calloc(columns + 1, sizeof(double));
-    if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__alike_believe");
+    if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__alike_prior");
     for (size_t k = 0; k < columns; k++) {
         f->square[k] = f->usual_square[k] = pow(fmax(least_u_w, input->relative_u[k] * rest->power_w[k]), 2);
     }
@@ -182,7 +182,7 @@ static jm_status choose(finder *f, const jm__pass *near, jm_error *err)
         double expected_w = jm__matrix_dot(f->row, f->input->rest->power_w, near->columns);
         if (expected_w > same_power * mean_w || expected_w < mean_w / same_power) continue;
         f->residual[f->like.count] = near->readings[i].value - expected_w;
-        if (!jm__vec_push(&f->like, near->readings[i])) return jm__no_memory(err, "jm__around_find");
+        if (!jm__vec_push(&f->like, near->readings[i])) return jm__no_memory(err, "jm__local_noise_find");
     }
     return JM_OK;
 }
@@ -245,7 +245,7 @@ jm_status jm__local_noise_find(jm__local_noise *out, const jm__local_noise_input
     f.residual = calloc(NEAR_READINGS, sizeof *f.residual);
     f.row = calloc(columns + 1, sizeof *f.row);
     bool fine = out->relative_u != NULL && f.residual != NULL && f.row != NULL;
-    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__around_find");
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__local_noise_find");
     for (size_t k = 0; fine && k < columns; k++)
         out->relative_u[k] = JM_DISCREPANCY_USUAL_U;
     if (fine && input->here->readings->count < JM_NOISE_READINGS) status = look_around(out, &f, err);

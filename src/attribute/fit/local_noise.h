@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_FIT_LOCAL_NOISE_H
 #define JM_ATTRIBUTE_FIT_LOCAL_NOISE_H
 
-#include "attribute/fit/stretch.h"
+#include "attribute/fit/interval.h"
 
 typedef struct jm__transfer_input {
     const jm__fit_interval *rest; /* solved on all readings but those of `here`, from the weakest prior */

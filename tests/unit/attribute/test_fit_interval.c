@@ -2,8 +2,8 @@
  * discrepancy, errors of lag and width, and a prior, of which a thousandth goes with the readings. What
  * noise.c, model discrepancy.c and posterior.c say by themselves has tests of its own, so it is asked of them
  * here. */
-#include "attribute/fit/misfit.h"
-#include "attribute/fit/stretch.h"
+#include "attribute/fit/discrepancy.h"
+#include "attribute/fit/interval.h"
 #include "base/clock.h"
 #include "dense.h"
 

@@ -8,7 +8,7 @@
 #define JM_ATTRIBUTE_FIT_INTERVAL_H
 
 #include "attribute/fit/calibrate.h"
-#include "attribute/fit/misfit.h"
+#include "attribute/fit/discrepancy.h"
 
 typedef struct jm__weigh_of {
     const jm__qr *data; /* finished: of the readings, unit weight, with the prior's share folded in */

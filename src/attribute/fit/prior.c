@@ -1,6 +1,6 @@
 /* Equations with shared errors, made independent by the Cholesky factor of their covariance and folded into
  * one triangle, which is solved with the readings' own. */
-#include "attribute/fit/belief.h"
+#include "attribute/fit/prior.h"
 
 #include "attribute/fit/nnls.h"
 #include "base/status.h"
@@ -22,7 +22,7 @@ jm_status jm__prior_init(jm__prior *prior, jm_provenance provenance, size_t colu
     prior->u = calloc(FIRST, sizeof(double));
     if (prior->row != NULL && prior->value != NULL && prior->u != NULL) return JM_OK;
     jm__prior_free(prior);
-    return jm__no_memory(err, "jm__belief_init");
+    return jm__no_memory(err, "jm__prior_init");
 }
 
 void jm__prior_free(jm__prior *prior)
@@ -50,15 +50,15 @@ bool jm__prior_is_sane(double value, double u)
 jm_status jm__prior_add(jm__prior *prior, const double *row, double value, double u, jm_error *err)
 {
     if (!jm__prior_is_sane(value, u))
-        return jm__fail(err, JM_BAD_DATA, 0, "jm__belief_add",
-                        "a belief of %g with the uncertainty %g is none", value, u);
+        return jm__fail(err, JM_BAD_DATA, 0, "jm__prior_add", "a prior of %g with the uncertainty %g is none",
+                        value, u);
     if (prior->covariance != NULL)
-        return jm__fail(err, JM_INTERNAL, 0, "jm__belief_add", "equations come before the errors they share");
+        return jm__fail(err, JM_INTERNAL, 0, "jm__prior_add", "equations come before the errors they share");
     if (prior->rows == prior->capacity) {
         size_t larger = 2 * prior->capacity;
         if (!grow(&prior->row, larger * prior->columns) || !grow(&prior->value, larger) ||
             !grow(&prior->u, larger))
-            return jm__no_memory(err, "jm__belief_add");
+            return jm__no_memory(err, "jm__prior_add");
         prior->capacity = larger;
     }
     memcpy(prior->row + prior->rows * prior->columns, row, prior->columns * sizeof *row);
@@ -70,7 +70,7 @@ jm_status jm__prior_add(jm__prior *prior, const double *row, double value, doubl
 jm_status jm__prior_add_power(jm__prior *prior, size_t column, double power_w, double u_w, jm_error *err)
 {
     double *row = calloc(prior->columns + 1, sizeof *row);
-    if (row == NULL) return jm__no_memory(err, "jm__belief_add_power");
+    if (row == NULL) return jm__no_memory(err, "jm__prior_add_power");
     row[column] = 1;
     jm_status status = jm__prior_add(prior, row, power_w, u_w, err);
     free(row);
@@ -80,7 +80,7 @@ jm_status jm__prior_add_power(jm__prior *prior, size_t column, double power_w, d
 static jm_status share(jm__prior *prior, jm_error *err)
 {
     if (prior->covariance == NULL) prior->covariance = calloc(prior->rows * prior->rows + 1, sizeof(double));
-    return prior->covariance == NULL ? jm__no_memory(err, "jm__belief_share") : JM_OK;
+    return prior->covariance == NULL ? jm__no_memory(err, "jm__prior_share") : JM_OK;
 }
 
 jm_status jm__prior_share(jm__prior *prior, const double *error, jm_error *err)
@@ -107,7 +107,7 @@ static jm_status fold_shared(const jm__prior *prior, jm__qr *qr, jm_error *err)
     double *rows = malloc((n * columns + 1) * sizeof *rows);
     jm_status status = JM_OK;
     if (lower == NULL || values == NULL || rows == NULL) {
-        status = jm__no_memory(err, "jm__belief_fold");
+        status = jm__no_memory(err, "jm__prior_fold");
         goto out;
     }
     memcpy(lower, prior->covariance, n * n * sizeof *lower);
@@ -116,7 +116,7 @@ static jm_status fold_shared(const jm__prior *prior, jm__qr *qr, jm_error *err)
     for (size_t i = 0; i < n; i++)
         lower[i * n + i] += prior->u[i] * prior->u[i];
     if (!jm__matrix_factor(lower, n)) {
-        status = jm__fail(err, JM_BAD_DATA, 0, "jm__belief_fold", "the errors of a belief are no covariance");
+        status = jm__fail(err, JM_BAD_DATA, 0, "jm__prior_fold", "the errors of a prior are no covariance");
         goto out;
     }
     for (size_t i = 0; i < n; i++) {
@@ -136,7 +136,7 @@ static jm_status prior_fold(const jm__prior *prior, jm__qr *qr, jm_error *err)
 {
     if (prior->covariance != NULL) return fold_shared(prior, qr, err);
     double *row = malloc((prior->columns + 1) * sizeof *row);
-    if (row == NULL) return jm__no_memory(err, "jm__belief_fold");
+    if (row == NULL) return jm__no_memory(err, "jm__prior_fold");
     for (size_t i = 0; i < prior->rows; i++) {
         for (size_t k = 0; k < prior->columns; k++)
             row[k] = prior->row[i * prior->columns + k] / prior->u[i];
@@ -178,7 +178,7 @@ static jm_status fold_part(jm__joint_prior *joint_prior, jm__joint_prior_part *p
     jm__qr own = {0};
     double *row = malloc((n + 1) * sizeof *row);
     part->information = malloc((n * n + 1) * sizeof *part->information);
-    jm_status status = row == NULL || part->information == NULL ? jm__no_memory(err, "jm__prior_make")
+    jm_status status = row == NULL || part->information == NULL ? jm__no_memory(err, "jm__joint_prior_make")
                                                                 : jm__qr_init(&own, n, err);
     if (status == JM_OK) status = prior_fold(prior, &own, err);
     if (status == JM_OK) {
@@ -215,7 +215,7 @@ static jm_status share_out(jm__joint_prior *joint_prior, jm_error *err)
         jm__matrix_multiply(part->share, 1, joint_prior->covariance, marked, n);
     }
     free(marked);
-    return all ? JM_OK : jm__no_memory(err, "jm__prior_make");
+    return all ? JM_OK : jm__no_memory(err, "jm__joint_prior_make");
 }
 
 /* Mean and covariance of the folded equations. */
@@ -225,7 +225,8 @@ static jm_status solve(jm__joint_prior *joint_prior, jm_error *err)
     jm__qr inverse = {0};
     for (size_t k = 0; k < n; k++)
         if (joint_prior->equations.triangle[k * joint_prior->equations.stride + k] == 0)
-            return jm__fail(err, JM_INTERNAL, 0, "jm__prior_make", "nothing is believed of column %zu", k);
+            return jm__fail(err, JM_INTERNAL, 0, "jm__joint_prior_make", "nothing is believed of column %zu",
+                            k);
     JM_TRY(jm__qr_init(&inverse, n, err));
     memcpy(inverse.triangle, joint_prior->equations.triangle,
            inverse.stride * inverse.stride * sizeof(double));
@@ -254,7 +255,8 @@ static jm_status allocate(jm__joint_prior *joint_prior, size_t columns, size_t p
     joint_prior->parts = calloc(priors + 1, sizeof *joint_prior->parts);
     bool all = joint_prior->power_w != NULL && joint_prior->u_w != NULL && joint_prior->covariance != NULL &&
                joint_prior->information != NULL && joint_prior->parts != NULL;
-    return all ? jm__qr_init(&joint_prior->equations, columns, err) : jm__no_memory(err, "jm__prior_make");
+    return all ? jm__qr_init(&joint_prior->equations, columns, err)
+               : jm__no_memory(err, "jm__joint_prior_make");
 }
 
 jm_status jm__joint_prior_make(jm__joint_prior *joint_prior, const jm__prior *first,
@@ -296,7 +298,7 @@ jm_status jm__joint_prior_limit(jm__joint_prior *joint_prior, const double *most
 {
     if (most_w == NULL) return JM_OK;
     joint_prior->most_w = calloc(joint_prior->columns + 1, sizeof *joint_prior->most_w);
-    if (joint_prior->most_w == NULL) return jm__no_memory(err, "jm__prior_limit");
+    if (joint_prior->most_w == NULL) return jm__no_memory(err, "jm__joint_prior_limit");
     memcpy(joint_prior->most_w, most_w, joint_prior->columns * sizeof *most_w);
     return JM_OK;
 }
@@ -322,7 +324,7 @@ jm_status jm__joint_prior_moved_by_first(double *out, const jm__joint_prior *joi
     const double *first =
         joint_prior->part_count == 1 ? joint_prior->information : joint_prior->parts[0].information;
     double *marked = malloc((joint_prior->columns + 1) * sizeof *marked);
-    if (marked == NULL) return jm__no_memory(err, "jm__prior_moved_by_first");
+    if (marked == NULL) return jm__no_memory(err, "jm__joint_prior_moved_by_first");
     jm__matrix_apply(marked, first, shift, joint_prior->columns);
     jm__matrix_apply(out, joint_prior->covariance, marked, joint_prior->columns);
     free(marked);

@@ -5,7 +5,7 @@
  * r with W = P^-1 S, P being the prior's covariance, and r of covariance R = 1 - S'W independent of x. So Q'y
  * = (T + B W') x - B W'x0 + B r + the other errors: equations of x alone. After them x covaries with t by C
  * (W - T' N^-1 B R), T and N being the new ones. */
-#include "attribute/fit/stretch.h"
+#include "attribute/fit/interval.h"
 
 #include "attribute/fit/nnls.h"
 #include "base/status.h"
@@ -271,7 +271,7 @@ static jm_status find_response_scores(search *s, int axis, double correlation, j
     jm__response moved;
     if (!move(&moved, c, axis) || count == 0) return JM_OK;
     double *here = calloc(2 * count + columns + 1, sizeof *here);
-    if (here == NULL) return jm__no_memory(err, "jm__stretch_weigh");
+    if (here == NULL) return jm__no_memory(err, "jm__fit_interval_weigh");
     double *there = here + count, *row = there + count;
     jm_status status = jm__pass_residual_each(pass, c->response, s->first.power_w, here, err);
     if (status == JM_OK) status = jm__pass_residual_each(pass, moved, s->first.power_w, there, err);
@@ -416,7 +416,7 @@ jm_status jm__fit_interval_weigh(jm__weighed *equations, jm__fit_interval *out,
         fine = fine && s.response[axis] != NULL;
     }
     jm_status status =
-        fine ? jm__posterior_init(&s.first, columns, err) : jm__no_memory(err, "jm__stretch_weigh");
+        fine ? jm__posterior_init(&s.first, columns, err) : jm__no_memory(err, "jm__fit_interval_weigh");
     if (status == JM_OK) status = jm__qr_init(&s.data, columns, err);
     if (status == JM_OK)
         status = jm__readings_sample(&sample, input->readings, jm__fit_interval_sample_size(columns), err);
@@ -450,7 +450,7 @@ jm_status jm__fit_interval_init(jm__fit_interval *out, size_t columns, jm_error 
         out->shift[axis] = calloc(columns + 1, sizeof(double));
         all = all && out->shift[axis] != NULL;
     }
-    return all ? JM_OK : jm__no_memory(err, "jm__stretch_init");
+    return all ? JM_OK : jm__no_memory(err, "jm__fit_interval_init");
 }
 
 jm_status jm__fit_interval_solve(jm__fit_interval *out, const jm__fit_interval_input *input, jm_error *err)

@@ -1,4 +1,0 @@
-# a file of beliefs is known by its header; one that is none is refused with the headers that are
-. "$SOURCE_DIR/tests/cli/small.sh"
-printf 'a,b\n1,2\n' > nothing.csv
-joulemap report small.joulemap --belief nothing.csv
