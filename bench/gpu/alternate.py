@@ -1,11 +1,11 @@
 """What tracing costs programs that the host holds back: ways that take turns of tenths of a second in one process.
 
-Such a host is half as fast from one second to the next, and cores and processes differ: so all stretches run in one
+Such a host is half as fast from one second to the next, and cores and processes differ: so all intervals run in one
 process, on the same core, in an order of chance, and a figure is the median, over rounds, of a step's time divided by
 the plain one of the same round, with its bootstrap interval (95 %); beside it the same of the main thread's CPU time.
 
 `full`: plain; kernels traced; layers too; for comparison CUPTI's kernel records and nothing else (`records.cpp`), with
-callbacks or records of launches, and torch.profiler with kernels alone. Each stretch has a session of its own, and
+callbacks or records of launches, and torch.profiler with kernels alone. Each interval has a session of its own, and
 CUPTI is let go (cuptiFinalize) after each.
 
 Without a GPU it runs on the simulated board, which tries the script: its figures are none.
@@ -40,7 +40,7 @@ from joulemap._tracing import tracing
 
 ALL = os.sched_getaffinity(0)
 CORE = sorted(ALL)[min(5, len(ALL) - 1)]
-LET_GO_S = 0.4  # after a turn: what it leaves behind is its own, and not to be in the plain stretch that comes next
+LET_GO_S = 0.4  # after a turn: what it leaves behind is its own, and not to be in the plain interval that comes next
 NEAR = 300  # steps before and after a turn that its own are compared with
 RUN: dict[str, Any] = {"kernels": True, "counters": False} if host_bound.CUDA else {"sim": "h200"}
 CUPTI_ALONE = {  # bits of records.cpp
@@ -56,7 +56,7 @@ ATTRIBUTES = {  # likewise, with kernels
     "with all but pinned": 89,
     "subscribed alone": 0,
 }
-Stretch = Callable[[], tuple[float, float]]
+Interval = Callable[[], tuple[float, float]]
 
 
 @contextmanager
@@ -76,14 +76,14 @@ def timed(program: host_bound.Program, begin: Callable[..., Any], seconds: float
 
 
 class Ways:
-    """The ways to play a program, each for one stretch."""
+    """The ways to play a program, each for one interval."""
 
     def __init__(self, program: host_bound.Program, records: str | None, seconds: float, alone: dict[str, int]) -> None:
         self.program, self.seconds, self.alone = program, seconds, alone
         self.records = None if records is None else ctypes.CDLL(str(Path(records).resolve()))
 
-    def all(self) -> dict[str, Stretch]:
-        ways: dict[str, Stretch] = {"plain": lambda: timed(self.program, host_bound.nothing, self.seconds)}
+    def all(self) -> dict[str, Interval]:
+        ways: dict[str, Interval] = {"plain": lambda: timed(self.program, host_bound.nothing, self.seconds)}
         if self.records is not None:
             for way, what in self.alone.items():
                 ways[way] = lambda what=what: self._records(what)
@@ -132,7 +132,7 @@ def play_full(key: str, args: argparse.Namespace) -> list[str]:
     with pinned():
         host_bound.warm(program, host_bound.nothing, 3.0)
     alone = CUPTI_ALONE | (ATTRIBUTES if args.attributes else {})
-    ways = Ways(program, args.records, args.stretch, alone).all()
+    ways = Ways(program, args.records, args.interval, alone).all()
     took: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     chance = random.Random(3)
     for _ in range(args.rounds):
@@ -150,7 +150,7 @@ def play_full(key: str, args: argparse.Namespace) -> list[str]:
 
 
 def between_turns(program: host_bound.Program, args: argparse.Namespace) -> str:
-    """Stretches of steps in a session and beside it, by turns; none while it traces."""
+    """Intervals of steps in a session and beside it, by turns; none while it traces."""
     ratios, cpu_ratios = [], []
     with joulemap.Session(**RUN, budget=args.budget) as run:
         if program.model is not None:
@@ -159,7 +159,7 @@ def between_turns(program: host_bound.Program, args: argparse.Namespace) -> str:
         while time.perf_counter() < until_s:
             traced, steps, start_s, cpu_s = False, 0, time.perf_counter(), time.thread_time()
             with pinned():
-                least_s = start_s + args.stretch
+                least_s = start_s + args.interval
                 while tracing.on or time.perf_counter() < least_s:
                     program.step(run.step)
                     if tracing.on:
@@ -168,13 +168,13 @@ def between_turns(program: host_bound.Program, args: argparse.Namespace) -> str:
                 cpu_s = time.thread_time() - cpu_s
                 host_bound.sync()
                 took_s = time.perf_counter() - start_s
-                plain = host_bound.timed(program, host_bound.nothing, args.stretch)
+                plain = host_bound.timed(program, host_bound.nothing, args.interval)
             if not traced:
                 ratios.append(took_s / steps / plain[0])
                 cpu_ratios.append(cpu_s / steps / plain[1])
     if not ratios:
         return "  between turns: nothing, it traced all of the time"
-    return f"  between turns: wall {interval(ratios)}, CPU {interval(cpu_ratios)}, {len(ratios)} pairs of stretches"
+    return f"  between turns: wall {interval(ratios)}, CPU {interval(cpu_ratios)}, {len(ratios)} pairs of intervals"
 
 
 @dataclass
@@ -260,7 +260,7 @@ def main() -> None:
     parser.add_argument("mode", choices=["full", "budget"])
     parser.add_argument("--programs", nargs="+", choices=list(host_bound.PROGRAMS), default=list(host_bound.PROGRAMS))
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--stretch", type=float, default=0.2, help="seconds")
+    parser.add_argument("--interval", type=float, default=0.2, help="seconds")
     parser.add_argument("--seconds", type=float, default=40.0, help="budget: of the session")
     parser.add_argument("--budget", type=float, default=0.01)
     parser.add_argument("--records", help="full: librecords.so, see records.cpp")

@@ -16,7 +16,7 @@ from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if CUDA else "cpu"
 DTYPE = torch.bfloat16 if CUDA else torch.float32
-WARM_S = 0.3  # before a stretch is timed
+WARM_S = 0.3  # before an interval is timed
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 The ring is a first-order response. If it is fed by short windows, one each 1 / f seconds, and not by the power itself,
 then what a fit leaves of its readings follows the power times exp(2 pi i f t), put through the same response. This
-looks for f, in the whole run and in stretches of 2 s (the window's oscillator drifts). Kernels must be recorded.
+looks for f, in the whole run and in intervals of 2 s (the window's oscillator drifts). Kernels must be recorded.
 
     python bench/gpu/sampling.py RUN.joulemap [--from-hz 1200] [--to-hz 1280]
 
@@ -119,14 +119,14 @@ def main() -> None:
     course = columns @ powers
     time_s = (np.arange(len(course)) + 0.5) * STEP_NS * 1e-9
     print(f"{args.recording}: {len(t_ns)} readings, residual {residual.std():.1f} W")
-    stretch = ((t_ns - t_ns[0]) // STRETCH_NS).astype(int)
+    interval = ((t_ns - t_ns[0]) // STRETCH_NS).astype(int)
     found: list[tuple[float, float]] = []
-    best = [(0.0, 0.0)] * (stretch.max() + 1)
+    best = [(0.0, 0.0)] * (interval.max() + 1)
     for hz in np.arange(args.from_hz, args.to_hz, args.step_hz):
         wave = respond(course * np.exp(2j * np.pi * hz * time_s), at)
         found.append((explained(residual, wave), float(hz)))
         for k in range(len(best)):
-            m = stretch == k
+            m = interval == k
             if m.sum() > 30:
                 best[k] = max(best[k], (explained(residual[m], wave[m]), float(hz)))
     share, hz = max(found)

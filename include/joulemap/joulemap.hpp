@@ -189,7 +189,7 @@ class span
     jm_span_id id_;
 };
 
-// A stretch of the program: "train", "evaluate". It holds the work of all threads.
+// An interval of the program: "train", "evaluate". It holds the work of all threads.
 class phase : public span
 {
   public:

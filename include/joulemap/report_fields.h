@@ -193,7 +193,7 @@
     Q(TEXTS, verdict_more, "verdict_more", JM_IN_QUALITY, "What else stands against them, worst first")      \
     Q(TEXTS, sensors, "sensors", JM_IN_QUALITY, "What the fit used, one a board: \"0: power_ring\"")         \
     T(INT64, readings, "readings", JM_IN_QUALITY, "Readings of sensors that were used")                      \
-    Q(INT64, gaps, "gaps", JM_IN_QUALITY, "Stretches without readings")                                      \
+    Q(INT64, gaps, "gaps", JM_IN_QUALITY, "Intervals without readings")                                      \
     Q(REAL, gap_s, "gap_s", JM_IN_QUALITY, "Their length, seconds")                                          \
     Q(INT64, lost_records, "lost_records", JM_IN_QUALITY, "Spans and kernels that did not fit")              \
     Q(REAL_OR_NONE, no_layer_share, "no_layer_share", JM_IN_QUALITY,                                         \

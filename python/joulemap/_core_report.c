@@ -22,7 +22,7 @@ const jm_report *core_report_of(const core_state *state, PyObject *object)
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"by",    "phase",  "board_id", "process_id", "from_ns",
+    static const char *const names[] = {"by",    "phase", "board_id", "process_id", "from_ns",
                                         "to_ns", "prior", "model",    NULL};
     int by = 0;
     const char *phase = NULL;

@@ -280,7 +280,7 @@ static PyMethodDef run_methods[] = {
      "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, prior=None, model=None) -> "
      "Report"},
     {"timeline", run_timeline, METH_VARARGS,
-     "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.types.Timeline; of a stretch its readings "
+     "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.types.Timeline; of an interval its readings "
      "alone."},
     {NULL, NULL, 0, NULL},
 };

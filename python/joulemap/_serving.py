@@ -132,15 +132,15 @@ class Request:
         if isinstance(fed, tuple):
             prefill, decode = (_arguments.whole("tokens of a request", part, _MOST) for part in fed)
             self._fed += prefill + decode
-            return (prefill, decode) if prefill + decode else self._untold(first)
+            return (prefill, decode) if prefill + decode else self._unmarked(first)
         if fed is None or (count := _arguments.whole("tokens of a request", fed, _MOST)) == 0:
-            return self._untold(first)
+            return self._unmarked(first)
         prompt_left = max(0, self.tokens - self._fed) if self.tokens else count if first else 0
         prefill = min(count, prompt_left)
         self._fed += count
         return prefill, count - prefill
 
-    def _untold(self, first: bool) -> tuple[int, int]:
+    def _unmarked(self, first: bool) -> tuple[int, int]:
         return (-1, 0) if first else (0, -1)
 
     def __repr__(self) -> str:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from joulemap import _arguments
 from joulemap._core import Error
 from joulemap._found import MOST, found
+from joulemap._intervals import Ledger, Part, Steps
 from joulemap._scope import Scope
 from joulemap._session import Session, current_session
-from joulemap._stretches import Ledger, Part, Steps
 
 if TYPE_CHECKING:
     import torch
@@ -364,20 +364,20 @@ class Training:
         if not self.tells or self.session is None:
             return {}
         try:
-            stretches = self._ledger.take(self.session._known_ns())
+            intervals = self._ledger.take(self.session._known_ns())
         except Error as error:
             self._tell_no_more(error)
             return {}
-        joules = [self._energy_j(steps.start_ns, steps.end_ns) for steps in stretches]
+        joules = [self._energy_j(steps.start_ns, steps.end_ns) for steps in intervals]
         if not joules or any(value is None for value in joules):
             return {}
         total_j = sum(value for value in joules if value is not None)
-        time_s = 1e-9 * sum(steps.end_ns - steps.start_ns for steps in stretches)
-        figures = {"j_per_step": total_j / sum(one.steps for one in stretches), "power_w": total_j / time_s}
+        time_s = 1e-9 * sum(steps.end_ns - steps.start_ns for steps in intervals)
+        figures = {"j_per_step": total_j / sum(one.steps for one in intervals), "power_w": total_j / time_s}
         for name, place in (("j_per_sample", 3), ("j_per_token", 4)):
             # The joules are of all GPUs, the samples of this process.
-            if self._is_alone and all(steps[place] > 0 for steps in stretches):
-                figures[name] = total_j / sum(steps[place] for steps in stretches)
+            if self._is_alone and all(steps[place] > 0 for steps in intervals):
+                figures[name] = total_j / sum(steps[place] for steps in intervals)
         return figures
 
 

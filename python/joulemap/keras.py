@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from joulemap._energy_hooks import EnergyHooks, harmless, rank_by_environment
+from joulemap._intervals import Part
 from joulemap._keras_sizes import Sizes, planned
-from joulemap._stretches import Part
 from joulemap._training import PREDICT, TEST, TRAIN, VALIDATE, entry_point
 
 try:

@@ -1,4 +1,4 @@
-"""Modules of a PyTorch model as layers: which module each stretch of forward and backward belongs to.
+"""Modules of a PyTorch model as layers: which module each interval of forward and backward belongs to.
 
 Forward: a span opens and closes around each call of a watched module (`_calls.py` says how they are heard of). A
 forward that runs inside a backward pass is activation checkpointing at work, and gets the kind "recompute".

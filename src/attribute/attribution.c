@@ -1,4 +1,4 @@
-/* From a dataset and the wishes for a report to fitted boards. */
+/* From a dataset and the options for a report to fitted boards. */
 #include "attribute/attribution.h"
 
 #include "attribute/board_part.h"

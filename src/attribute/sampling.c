@@ -419,7 +419,7 @@ static bool find_strata(jm__strata *out, shelf shelves[2], const jm__strata_requ
     return fine;
 }
 
-/* Turns, and which of them stands for which other laps. */
+/* Turns, and which of them stands for which other step intervals. */
 static bool bursts_find(jm__strata *out, const jm__strata_requested *w)
 {
     jm__map numbers = {.key_size = sizeof(burst_key)};
@@ -515,7 +515,7 @@ static bool push_step_interval(collecting *c, size_t span, size_t process)
     return jm__vec_push(&c->out->step_intervals, step_interval);
 }
 
-/* Does a lap's step, by number + 1, still go on when the span begins? */
+/* Does a step interval's step, by number + 1, still go on when the span begins? */
 static bool goes_on(const collecting *c, uint32_t step_interval, int64_t t_ns)
 {
     return step_interval != 0 && c->out->step_intervals.items[step_interval - 1].step_end_ns > t_ns;
@@ -628,7 +628,7 @@ static void finish(jm__strata *out, const jm__strata_requested *w)
     }
 }
 
-/* Laps, whether each was traced, and their kinds. */
+/* Step intervals, whether each was traced, and their kinds. */
 static bool step_intervals_find(jm__strata *out, const jm__strata_requested *w)
 {
     const jm__dataset *d = w->spans->dataset;
@@ -757,7 +757,7 @@ static size_t group_of(const jm__step_interval *step_interval)
     return 2 * (size_t)step_interval->stratum + step_interval->traced;
 }
 
-/* Each lap that counts to its group; without room for seconds, their number alone. */
+/* Each step interval that counts to its group; without room for seconds, their number alone. */
 static void walk(step_interval_lengths *all, const jm__strata *out, const jm__strata_requested *w)
 {
     for (size_t p = 0; p < out->processes; p++) {

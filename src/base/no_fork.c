@@ -1,4 +1,4 @@
-/* Stretches without a fork. */
+/* Intervals without a fork. */
 #include "base/no_fork.h"
 
 #include "base/clock.h"

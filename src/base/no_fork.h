@@ -1,4 +1,4 @@
-/* Stretches in which this process does not fork: a thread of ours is inside of a library that has locks of
+/* Intervals in which this process does not fork: a thread of ours is inside of a library that has locks of
  * its own (SQLite). The child of a fork would have such a lock without the thread that holds it, and wait for
  * ever in that library, be it called by us or by the program.
  *

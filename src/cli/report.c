@@ -224,7 +224,7 @@ const cli_verb cli_verb_report = {
         "The column \"known\" tells how: measured, fitted (found by the fit of the sensor's "
         "readings to what ran), "
         "counters (hardware counters times what each is worth on this GPU), isolated, given (by --prior), "
-        "weak (the data say less than what was believed before), "
+        "weak (the data say less than what was assumed before), "
         "or unresolved (the data cannot tell it from its "
         "neighbours).\n"
         "\n"

@@ -181,7 +181,7 @@ static const char *path_in_use(const jm_recording *recording)
     return recording->copy != NULL ? jm__copy_path(recording->copy) : recording->path;
 }
 
-/* A forked child has a copy of what SQLite knew of a file that its parent writes: it would believe in locks
+/* A forked child has a copy of what SQLite knew of a file that its parent writes: it would trust locks
  * that it does not have, and wait for those that nobody gives back. So it reads another file. */
 static jm_status leave_to_parent(const jm_recording *recording, jm__copy **copy, jm_error *err)
 {

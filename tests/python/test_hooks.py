@@ -1,4 +1,4 @@
-"""What callbacks of frameworks share: stretches of time, steps for the log, failures that stop no training."""
+"""What callbacks of frameworks share: intervals of time, steps for the log, failures that stop no training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import joulemap
 import pytest
 from joulemap._energy_hooks import EnergyHooks, harmless
-from joulemap._stretches import Ledger, Part, Steps
+from joulemap._intervals import Ledger, Part, Steps
 from joulemap._training import TRAIN, VALIDATE, entry_point
 from ring_reader import Span
 
@@ -60,7 +60,7 @@ def test_joules_of_a_part_are_those_of_its_stretches(session: joulemap.Session) 
     for _ in range(200):
         part.begin()
         part.end()
-    assert len(part._stretches) < 64
+    assert len(part._intervals) < 64
     assert part.energy_j() == 200
     assert part.energy_j() == 200
     assert len(set(asked)) == 200

@@ -457,13 +457,13 @@ def test_wrong_arguments_are_told() -> None:
         isolate(model, x, layers=["blocks"])
     with pytest.raises(ValueError, match="precision is a number above 0"):
         isolate(model, x, precision=0)
-    wishes: list[tuple[dict[str, Any], str]] = [
+    options: list[tuple[dict[str, Any], str]] = [
         ({"layers": 3}, r"layers is a list of paths, not 3 \(int\)"),
         ({"seconds": "x"}, r"seconds is a number, not 'x' \(str\)"),
         ({"backward": 1}, r"backward is True or False, not 1 \(int\)"),
         ({"seed": 0.5}, "seed is a whole number, not 0.5"),
     ]
-    for wish, words in wishes:
+    for wish, words in options:
         with pytest.raises(TypeError, match=words):
             isolate(model, x, **wish)
     with pytest.raises(TypeError, match=r"takes a torch.nn.Module"):

@@ -736,7 +736,7 @@ def test_an_unknown_key_is_refused_with_the_known_ones(session: joulemap.Session
 
 
 def test_wrong_arguments_are_told_in_the_callers_words(session: joulemap.Session, tmp_path: Path) -> None:
-    wishes: list[tuple[dict[str, Any], type[Exception], str]] = [
+    options: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"by": 3}, ValueError, "by=3 is not known: use one of layer"),
         ({"phase": 3}, TypeError, r"phase is a text, not 3 \(int\)"),
         ({"gpu": "0"}, ValueError, 'gpu is the index or UUID of a GPU, as 0, "cuda:0" or'),
@@ -751,7 +751,7 @@ def test_wrong_arguments_are_told_in_the_callers_words(session: joulemap.Session
     ]
     path = tmp_path / "run.joulemap"
     subprocess.run([native_folder() / "joulemap", "record", "--sim", "h200", "-o", path, "--", "true"], check=True)
-    for arguments, error, words in wishes:
+    for arguments, error, words in options:
         for source in (session, joulemap.Recording(path)):
             with pytest.raises(error, match=words):
                 source.report(**arguments)

@@ -49,9 +49,9 @@ def follow(session: joulemap.Session) -> Iterator[Callable[..., Told]]:
     """Begin to tell a logger of a session; the sinks are closed when the test ends."""
     sinks = []
 
-    def begin(**wishes: Any) -> Told:
+    def begin(**options: Any) -> Told:
         told = Told()
-        sinks.append(Sink(session, told, **wishes))
+        sinks.append(Sink(session, told, **options))
         return told
 
     yield begin
@@ -382,7 +382,7 @@ def test_a_recording_is_told_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "words"),
+    ("options", "words"),
     [
         ({"every": 0}, "every is a whole number from 1"),
         ({"every": 1.5}, "every is a whole number"),
@@ -393,9 +393,9 @@ def test_a_recording_is_told_at_once(tmp_path: Path) -> None:
         ({"figures": ["pie"]}, "'pie' is not known"),
     ],
 )
-def test_a_wrong_argument_is_named(session: joulemap.Session, wishes: dict[str, Any], words: str) -> None:
+def test_a_wrong_argument_is_named(session: joulemap.Session, options: dict[str, Any], words: str) -> None:
     with pytest.raises((TypeError, ValueError), match=words):
-        Sink(session, Told(), **wishes)
+        Sink(session, Told(), **options)
 
 
 def test_what_is_no_writer_is_refused(session: joulemap.Session) -> None:

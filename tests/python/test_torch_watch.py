@@ -1,4 +1,4 @@
-"""Which module each stretch of forward and backward is put down to, on real PyTorch on the CPU."""
+"""Which module each interval of forward and backward is put down to, on real PyTorch on the CPU."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ static jm_status rest_noise_find(double *noise_w, const jm__training_set *l, jm_
 /* ---- The suite fitted as a report fits a run, without counters: each kernel has a power, and each idle
  * state */
 
-/* Readings have told a state, and not what is believed of any (levels.c), where they leave a quarter of the
+/* Readings have told a state, and not what is assumed of any (levels.c), where they leave a quarter of the
  * variance that it has by itself there. */
 static bool is_told(double power_w, double variance, double seconds)
 {

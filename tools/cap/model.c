@@ -312,7 +312,7 @@ static jm_status ask(const jm__cap_fit *fit, const jm__cap_question *questions, 
     return all ? JM_OK : jm__no_memory(err, "jm__cap_fit_ask");
 }
 
-/* ---- what is believed: moments of the mixture */
+/* ---- what is assumed: moments of the mixture */
 
 static double answer_mean(const answer *a, jm__cap_powers powers)
 {

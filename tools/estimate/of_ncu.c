@@ -303,7 +303,7 @@ static jm_status tell_conditions(ncu_estimate *m, jm_error *err)
         JM_TRY(jm__estimate_note(
             to, err,
             "%zu kernels draw more than the board's limit, %.0f W, the mean of all does not: a "
-            "stretch of theirs that lasts longer than some 0.1 s runs at a lower clock",
+            "interval of theirs that lasts longer than some 0.1 s runs at a lower clock",
             m->over_limit, total->limit_w));
     if (m->options->program_s > 0 && m->sums.seconds > m->options->program_s)
         JM_TRY(

@@ -61,11 +61,11 @@ export class PowerChart {
             h(
                 "details",
                 {},
-                h("summary", {}, "This stretch in figures"),
+                h("summary", {}, "This interval in figures"),
                 h(
                     "table",
                     {},
-                    h("caption", {}, "What each GPU drew in the stretch that is shown"),
+                    h("caption", {}, "What each GPU drew in the interval that is shown"),
                     h(
                         "thead",
                         {},
@@ -250,26 +250,26 @@ export class PowerChart {
     private tell(): void {
         const rows = this.run.power.boards.map((board) => ({
             board,
-            stretch: stretchOf(board, this.times, this.range),
+            interval: stretchOf(board, this.times, this.range),
         }));
         const width = format.time(this.range.to - this.range.from);
         const sums = rows.map(
-            ({ board, stretch }) =>
-                `GPU ${board.index}: ${format.watts(stretch.mean_w)} mean, ${format.energy(stretch.energy_j)}`,
+            ({ board, interval }) =>
+                `GPU ${board.index}: ${format.watts(interval.mean_w)} mean, ${format.energy(interval.energy_j)}`,
         );
         this.readout.textContent = `${this.range.from.toFixed(2)} to ${this.range.to.toFixed(2)} s (${width}). ${sums.join("; ")}`;
         this.figures.replaceChildren(
-            ...rows.map(({ board, stretch }) =>
+            ...rows.map(({ board, interval }) =>
                 h(
                     "tr",
                     {},
                     h("th", { scope: "row" }, `${board.index}: ${board.name}`),
                     ...[
-                        format.watts(stretch.mean_w),
-                        format.watts(stretch.least_w),
-                        format.watts(stretch.most_w),
-                        format.megahertz(stretch.clock_mhz),
-                        format.energy(stretch.energy_j),
+                        format.watts(interval.mean_w),
+                        format.watts(interval.least_w),
+                        format.watts(interval.most_w),
+                        format.megahertz(interval.clock_mhz),
+                        format.energy(interval.energy_j),
                     ].map((text) => h("td", {}, text)),
                 ),
             ),

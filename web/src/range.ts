@@ -1,4 +1,4 @@
-// A stretch of time that a chart shows, and how it is moved.
+// An interval of time that a chart shows, and how it is moved.
 
 export interface Range {
     from: number;

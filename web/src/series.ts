@@ -1,4 +1,4 @@
-// Figures out of series: what a stretch of power holds, what steps are like.
+// Figures out of series: what an interval of power holds, what steps are like.
 import type { Band, BoardPower, Known, Power, Steps } from "./data.ts";
 import type { Range } from "./range.ts";
 
@@ -10,7 +10,7 @@ export function middles(power: Power): number[] {
     return Array.from({ length: bins }, (_, i) => from + (i + 0.5) * width);
 }
 
-export interface Stretch {
+export interface Interval {
     /** Mean over the part that a sensor saw. */
     mean_w: Known;
     least_w: Known;
@@ -20,7 +20,7 @@ export interface Stretch {
 }
 
 /** What a board drew in the bins that begin in the range. null where no sensor saw any. */
-export function stretchOf(board: BoardPower, times: readonly number[], range: Range): Stretch {
+export function stretchOf(board: BoardPower, times: readonly number[], range: Range): Interval {
     const inside = times.map((_, i) => i).filter((i) => times[i]! >= range.from && times[i]! <= range.to);
     const pick = (column: readonly Known[]): number[] =>
         inside.map((i) => column[i]!).filter((value): value is number => value !== null);

@@ -53,11 +53,11 @@ export function placeCell(place: string | null, share: Known): HTMLElement | str
     );
 }
 
-function columnsOf(wishes: TableWishes): Column[] {
-    const { lines, per } = wishes;
+function columnsOf(options: TableWishes): Column[] {
+    const { lines, per } = options;
     const largest = Math.max(0, ...lines.energy_j.map((value) => Math.abs(value ?? 0)));
     const scale = format.scaleFor(largest / per);
-    const unit = per > 1 ? `${scale.unit}/${wishes.perWord}` : scale.unit;
+    const unit = per > 1 ? `${scale.unit}/${options.perWord}` : scale.unit;
     const columns: Column[] = [];
     if (lines.x.some((x) => x > 1))
         columns.push({ key: "x", title: "×", long: "equal layers", cell: (i) => format.count(lines.x[i]!) });
@@ -68,7 +68,7 @@ function columnsOf(wishes: TableWishes): Column[] {
         cell: (i) => (lines.calls[i] === 0 ? "-" : format.count(Math.round(lines.calls[i]! / lines.x[i]!))),
     });
     columns.push(
-        wishes.kernels
+        options.kernels
             ? {
                   key: "each",
                   title: "each",
@@ -96,7 +96,7 @@ function columnsOf(wishes: TableWishes): Column[] {
         { key: "power_w", title: "power", long: "mean power", cell: (i) => format.watts(lines.power_w[i]!) },
         { key: "share", title: "share", long: "share of the total", cell: (i) => shareCell(lines.share[i]!) },
     );
-    if (!wishes.kernels && lines.backward_share.some((share) => share !== null && share > 0))
+    if (!options.kernels && lines.backward_share.some((share) => share !== null && share > 0))
         columns.push(
             {
                 key: "forward_share",
@@ -111,7 +111,7 @@ function columnsOf(wishes: TableWishes): Column[] {
                 cell: (i) => format.percent(lines.backward_share[i]!),
             },
         );
-    if (wishes.kernels && lines.mostly_in.some((place) => place !== null))
+    if (options.kernels && lines.mostly_in.some((place) => place !== null))
         columns.push({
             key: "mostly_in",
             title: "mostly in",
@@ -144,15 +144,15 @@ export class LinesTable {
     private words = "";
     private limit: number;
 
-    constructor(private readonly wishes: TableWishes) {
-        this.tree = treeOf(wishes.lines);
-        this.columns = columnsOf(wishes);
-        this.open = wishes.open ? usuallyOpen(this.tree) : new Set();
-        this.limit = wishes.limit;
+    constructor(private readonly options: TableWishes) {
+        this.tree = treeOf(options.lines);
+        this.columns = columnsOf(options);
+        this.open = options.open ? usuallyOpen(this.tree) : new Set();
+        this.limit = options.limit;
         const table = h(
             "table",
-            { class: wishes.kernels ? "lines wrapped" : "lines" },
-            h("caption", {}, wishes.caption),
+            { class: options.kernels ? "lines wrapped" : "lines" },
+            h("caption", {}, options.caption),
             h("thead", {}, this.head),
             this.body,
         );
@@ -162,10 +162,10 @@ export class LinesTable {
             h(
                 "div",
                 { class: "controls" },
-                search(`Search ${wishes.by}s`, (words) => this.search(words)),
+                search(`Search ${options.by}s`, (words) => this.search(words)),
                 this.count,
             ),
-            h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": wishes.caption }, table),
+            h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": options.caption }, table),
             this.more,
         );
         this.draw();
@@ -207,9 +207,9 @@ export class LinesTable {
     }
 
     private nameCell(i: number): HTMLElement {
-        const { lines } = this.wishes;
+        const { lines } = this.options;
         const label = labelOf(lines, i);
-        const short = this.wishes.kernels ? format.middleCut(label, LONGEST_KERNEL) : label;
+        const short = this.options.kernels ? format.middleCut(label, LONGEST_KERNEL) : label;
         const text = h(
             "span",
             { class: "name", title: pathOf(lines, i) === short ? null : pathOf(lines, i) },
@@ -247,7 +247,7 @@ export class LinesTable {
     }
 
     private draw(): void {
-        const { lines, by } = this.wishes;
+        const { lines, by } = this.options;
         const hits = this.words.trim() === "" ? null : found(this.tree, this.words);
         const all = shown(this.tree, this.open, hits, this.key, this.down);
         const here = all.slice(0, this.limit);

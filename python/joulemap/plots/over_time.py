@@ -169,7 +169,7 @@ def util_time_dual(ax: Axes, looks: Look, data: PlotData) -> None:
 def energy_rate(
     ax: Axes, looks: Look, data: PlotData, *, bins: int = 100, band: tuple[float, float] = (0.1, 0.9)
 ) -> str:
-    """Draw joules a second in equal stretches of time, and the band that most readings of each lie in."""
+    """Draw joules a second in equal intervals of time, and the band that most readings of each lie in."""
     t, watts = series.known(*series.power(data))
     bins = _arguments.whole("bins", bins, 100000)
     low, high = (_arguments.real("band", quantile, -1e-9, 1) for quantile in band)
@@ -190,7 +190,7 @@ def energy_rate(
     ax.set_ylim(bottom=0)
     ax.set_ylabel("energy rate (J/s)")
     _time_axis(ax, looks, data, t)
-    return f"{data.sensor or 'readings'} in stretches of {(t[-1] - t[0]) / bins:.3g} s"
+    return f"{data.sensor or 'readings'} in intervals of {(t[-1] - t[0]) / bins:.3g} s"
 
 
 def power_derivative(ax: Axes, looks: Look, data: PlotData) -> str:

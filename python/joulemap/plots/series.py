@@ -102,7 +102,7 @@ def cumulative(t: Array, watts: Array) -> Array:
 
 
 def between(t: Array, watts: Array, starts: Sequence[float] | Array, ends: Sequence[float] | Array) -> Array:
-    """Return the joules of stretches of time; NaN of those that the readings do not cover."""
+    """Return the joules of intervals of time; NaN of those that the readings do not cover."""
     begin, end = array(starts), array(ends)
     joules = _joules_until(t, watts, end) - _joules_until(t, watts, begin)
     joules[(begin < t[0]) | (end > t[-1])] = np.nan

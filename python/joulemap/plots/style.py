@@ -57,7 +57,7 @@ class CannotDrawError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Colours and wishes that all figures share."""
+    """Colours and options that all figures share."""
 
     paper: str
     ink: str

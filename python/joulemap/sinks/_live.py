@@ -54,7 +54,7 @@ class Live:
     def figures(self, now: Count) -> dict[str, float]:
         """Return watts since the count before, joules of the run, and those a step, sample and token since then.
 
-        A stretch of which a board's joules are not known is a part of the next one.
+        An interval of which a board's joules are not known is a part of the next one.
 
         Raises
         ------

@@ -213,7 +213,7 @@ jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const 
 }
 
 /* The lowest point of the penalised sum of squares over (lag, width), by a star of four points that shrinks.
- * Away from that point the sum has kinks, where an edge of the load passes a reading, so no step is believed
+ * Away from that point the sum has kinks, where an edge of the load passes a reading, so no step is assumed
  * that has not been tried.
  */
 

@@ -188,7 +188,7 @@ jm__discrepancy_seen jm__discrepancy_beyond(double square, double sensor_noise_w
                                   .u = noise_doubt * sensor};
 }
 
-/* Surroundings change within a few readings: of the drift only what is new in each reading can be theirs.
+/* Contexts change within a few readings: of the drift only what is new in each reading can be theirs.
  * What lasts longer is drift, and is counted as such. */
 jm__discrepancy_seen jm__discrepancy_of_noise(const jm__noise *noise, double sensor_noise_w)
 {
@@ -203,9 +203,9 @@ typedef struct context {
     double *row;      /* [columns] */
     double *room;     /* [columns] */
     double *length_s; /* [columns]: mean of its pieces */
-    double *time;     /* [SURROUNDINGS * columns]: weight of each column in each */
+    double *time;     /* [CONTEXTS * columns]: weight of each column in each */
     double *all_time; /* [columns] */
-    double *square;   /* [SURROUNDINGS * columns * columns]: T_g */
+    double *square;   /* [CONTEXTS * columns * columns]: T_g */
     double *whole;    /* [columns * columns]: G */
     double *weight;   /* [columns * columns] */
     double parts_square[WAYS]; /* W^2: variance of a reading for u = 1 */

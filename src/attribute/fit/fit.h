@@ -87,7 +87,7 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 typedef struct jm__fit_sum {
     double energy_j;
     double variance; /* J^2 */
-    double prior_j;  /* what was believed of it before any reading */
+    double prior_j;  /* what was assumed of it before any reading */
     double prior_variance;
     jm_provenance assumed; /* the prior that prior_j owes most to */
 } jm__fit_sum;

@@ -250,7 +250,7 @@ static bool move(jm__response *out, const jm__calibration *c, int axis)
     return (axis == 0 ? lag_u : width_u) > 0;
 }
 
-/* Correlated residuals tell less of the response than the likelihood believed, but never less than the
+/* Correlated residuals tell less of the response than the likelihood assumed, but never less than the
  * sensor's profile knew. */
 static double widening(const jm__fit_interval_input *input, double correlation, int axis)
 {
@@ -367,7 +367,7 @@ static jm_status find_scores(search *s, jm__fit_interval *out, jm_error *err)
 
 /* ---- readings as equations */
 
-/* A thousandth of what is believed goes with the readings: of what none of them tells, the scores alone could
+/* A thousandth of what is assumed goes with the readings: of what none of them tells, the scores alone could
  * not be solved for. The prior then counts for the rest. */
 static const double lent = 1e-3;
 

@@ -27,7 +27,7 @@ typedef struct jm__weighed {
 jm_status jm__weigh(jm__weighed *out, const jm__weigh_of *of, jm_error *err);
 void jm__weighed_free(jm__weighed *weighed);
 
-/* The powers after the readings of one interval of the run: what was believed before, made surer by them. */
+/* The powers after the readings of one interval of the run: what was assumed before, made surer by them. */
 
 typedef struct jm__fit_interval_input {
     const jm_sensor *sensor;

@@ -1,4 +1,4 @@
-/* What is believed of each column, with an error of its own and errors that several share. */
+/* What is assumed of each column, with an error of its own and errors that several share. */
 #include "attribute/fit/levels.h"
 
 #include "attribute/fit/calibrate.h"
@@ -169,7 +169,7 @@ static bool shared_error(double *error, const jm__prior *prior, const jm__levels
     return true;
 }
 
-/* What is believed of idle states: powers, what each is off by itself, and what all gaps are off together, as
+/* What is assumed of idle states: powers, what each is off by itself, and what all gaps are off together, as
  * they do not differ much from each other. Before anything has run there may be no context yet, which is
  * another matter. */
 typedef struct idle_levels {

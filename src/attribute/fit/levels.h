@@ -21,7 +21,7 @@ typedef struct jm__expectation {
 
 /* What columns of one class have in common. */
 
-/* They are believed to draw about the same: what they differ by, each on its own, and what is not known of
+/* They are assumed to draw about the same: what they differ by, each on its own, and what is not known of
  * the class, together. `weakest` has a row for each column. */
 jm_status jm__hierarchical_prior(jm__prior *weakest, const jm__columns *columns, jm_error *err);
 

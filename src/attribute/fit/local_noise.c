@@ -54,7 +54,7 @@ static jm_status finder_init(pair_finder *f, const jm__transfer_input *input, jm
     *f = (pair_finder){.input = input, .rest = rest};
     f->usual_square = calloc(columns + 1, sizeof(double));
     f->square = calloc(columns + 1, sizeof(double));
-    if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__alike_prior");
+    if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__transfer_prior");
     for (size_t k = 0; k < columns; k++) {
         f->square[k] = f->usual_square[k] = pow(fmax(least_u_w, input->relative_u[k] * rest->power_w[k]), 2);
     }

@@ -13,7 +13,7 @@ typedef struct jm__transfer_input {
 } jm__transfer_input;
 
 /* The prior of `here`: its first part is what the rest teaches. A kind that the readings of `here` show to
- * draw otherwise is believed less for it. */
+ * draw otherwise is assumed less for it. */
 jm_status jm__transfer_prior(jm__joint_prior *out, const jm__transfer_input *input, jm_error *err);
 
 /* An interval with few readings: what those around it tell of it. */

@@ -225,7 +225,7 @@ static jm_status solve(jm__joint_prior *joint_prior, jm_error *err)
     jm__qr inverse = {0};
     for (size_t k = 0; k < n; k++)
         if (joint_prior->equations.triangle[k * joint_prior->equations.stride + k] == 0)
-            return jm__fail(err, JM_INTERNAL, 0, "jm__joint_prior_make", "nothing is believed of column %zu",
+            return jm__fail(err, JM_INTERNAL, 0, "jm__joint_prior_make", "nothing is assumed of column %zu",
                             k);
     JM_TRY(jm__qr_init(&inverse, n, err));
     memcpy(inverse.triangle, joint_prior->equations.triangle,

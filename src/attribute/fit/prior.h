@@ -25,7 +25,7 @@ typedef struct jm__prior {
 jm_status jm__prior_init(jm__prior *prior, jm_provenance provenance, size_t columns, jm_error *err);
 void jm__prior_free(jm__prior *prior);
 
-/* Can it be believed that a value is known to u? Both are finite, and u is neither 0 nor next to it. */
+/* Can it be assumed that a value is known to u? Both are finite, and u is neither 0 nor next to it. */
 bool jm__prior_is_sane(double value, double u);
 
 /* One more equation. BAD_DATA if it is not sane. */

@@ -88,7 +88,7 @@ static jm_status sampled_add_response(jm__sampled *s, jm__pieces *pieces, jm_err
     return jm__pieces_check(pieces, err);
 }
 
-/* The rows as a finished triangle, with what was believed of the powers beforehand. Priors are weighed for
+/* The rows as a finished triangle, with what was assumed of the powers beforehand. Priors are weighed for
  * the sensor's own noise: what the residuals show on top of it may be what is looked for. */
 static void sampled_fold(jm__sampled *s)
 {
@@ -792,7 +792,7 @@ static int64_t step_of(const finder *f, size_t use)
     return jm__use_context(set, use)->clock;
 }
 
-/* The next b and p0, with what is believed of them. */
+/* The next b and p0, with what is assumed of them. */
 static void step(finder *f)
 {
     double variance = f->noise.white + f->noise.drift, still_u = still_relative_u * f->assumed_w;

@@ -72,7 +72,7 @@ bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__
 
 /* Sets of parts that are picked, and what another one would explain beside them.
  *
- * With the classes' weights A (as believed beforehand) and the parts' weights W folded into one triangle, its
+ * With the classes' weights A (as assumed beforehand) and the parts' weights W folded into one triangle, its
  * lower right corner R and right-hand side z have W'W and W'y with all that the classes explain taken out:
  * I = R'R, g = R'z. A set s of parts that draws d more than the rest of its class, d ~ N(0, q), then makes
  * the readings likelier by (g_s^2 q / (v (v + I_s q)) - ln(1 + I_s q / v)) / 2, v being the noise's variance;

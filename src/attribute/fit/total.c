@@ -455,7 +455,7 @@ static bool is_worth_it(const jm__total_sensors *s, span c, int64_t from_ns, int
     return (before_ns > 0 ? before_ns : 0) + (after_ns > 0 ? after_ns : 0) < to_ns - from_ns;
 }
 
-/* The ring sees all of the time, so it is believed; others do not. The interval holds both. */
+/* The ring sees all of the time, so it is trusted; others do not. The interval holds both. */
 static bool ring_is_assumed(const jm__total_sensors *s)
 {
     return s->power_count > 0 && jm__sensor_is(s->powers[0].sensor, JM_SENSOR_POWER_RING);

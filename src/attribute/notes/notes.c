@@ -716,7 +716,7 @@ static void say_single_burst(jm__note_writer *w)
     if (!(alone_s > 0)) return;
     jm__say(
         w,
-        "%.0f %% of the time of steps that were not traced is told by a single stretch of traced ones: what "
+        "%.0f %% of the time of steps that were not traced is told by a single interval of traced ones: what "
         "changed since is not known, and the intervals are wider by what the steps' own times changed.",
         100 * alone_s / all_s);
 }

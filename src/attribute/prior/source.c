@@ -1,4 +1,4 @@
-/* Limits, families, models of idle states, and files: what is believed of powers before any reading. */
+/* Limits, families, models of idle states, and files: what is assumed of powers before any reading. */
 #include "attribute/prior/source.h"
 
 #include "attribute/work/classes.h"

@@ -1,4 +1,4 @@
-/* What is believed of powers before any reading, by whatever source. */
+/* What is assumed of powers before any reading, by whatever source. */
 #ifndef JM_ATTRIBUTE_PRIOR_SOURCE_H
 #define JM_ATTRIBUTE_PRIOR_SOURCE_H
 

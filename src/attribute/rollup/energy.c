@@ -15,7 +15,7 @@ static inline bool draws_any(const jm__tree *tree)
     return tree->off_board_j != NULL;
 }
 
-/* Below, the figure is the prior's, not the data's (shared/attribution.md, "Before a figure is believed").
+/* Below, the figure is the prior's, not the data's (shared/attribution.md, "Before a figure is assumed").
  * Of two equal kinds, of which the readings tell no more than their sum, they take just that. */
 static const double least_shrinkage = 0.5;
 

@@ -10,7 +10,7 @@ typedef struct jm__energy {
     double energy_j;
     double half_j;         /* of the 95 % interval */
     double variance;       /* J^2 */
-    double prior_variance; /* of what was believed before any reading */
+    double prior_variance; /* of what was assumed before any reading */
     double most_j;         /* the priors alone would have no wider half */
     double quantile;       /* standard deviations in a half */
     double shrinkage;      /* of the variance by the readings. 1: they decide all, 0: the priors do */

@@ -26,7 +26,7 @@ jm_status jm__request_totals_find(jm_report_totals *totals, const jm__sums *sums
 
 /* Rows that hold a part of a column's time: how much their power may differ from the column's mean. */
 
-/* Sets `uneven` of the fits of all boards; after the tree has all its cells. */
+/* Sets `class_variance` of the fits of all boards; after the tree has all its cells. */
 jm_status jm__class_variance_find(jm__attribution *a, const jm__tree *tree, jm_error *err);
 
 #endif

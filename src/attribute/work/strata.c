@@ -1,4 +1,4 @@
-/* Laps, weights of turns, and how far these may be from those that they stand for. */
+/* Step intervals, weights of turns, and how far these may be from those that they stand for. */
 #include "attribute/work/strata.h"
 
 #include "base/search.h"
@@ -8,7 +8,7 @@
 /* Draws are one a pair of neighbours as long as these are few. */
 typedef struct drawing {
     jm__extrapolated *out;
-    size_t pairs; /* of all kinds; steps of lone turns too */
+    size_t pairs; /* of all kinds; steps of single bursts too */
     size_t next;
 } drawing;
 
@@ -102,8 +102,8 @@ static bool find_queried(queried *out, const jm__intervals *extrapolated, const 
            jm__intervals_intersect(&out->steady, w->steady);
 }
 
-/* What of a lap lies in a time, in seconds, and of its step, as a part of it: what comes behind it is no part
- * of it. Laps come in order. */
+/* What of a step interval lies in a time, in seconds, and of its step, as a part of it: what comes behind it
+ * is no part of it. Step intervals come in order. */
 typedef struct inside {
     double seconds, step;
 } inside;

@@ -63,7 +63,8 @@ typedef struct jm__strata {
     JM_VEC(jm__step_interval)
     step_intervals;                  /* by process and time, of processes that record steps alone at times */
     size_t *step_intervals_of;       /* [processes + 1]: where those of each begin */
-    uint32_t *step_interval_of_span; /* [spans]: number + 1 of the lap whose step it is or lies in; 0: none */
+    uint32_t *step_interval_of_span; /* [spans]: number + 1 of the step interval whose step it is or lies in;
+                                        0: none */
     JM_VEC(uint32_t) loose_of;       /* [kinds]: by number - 1: the same wherever it ran */
     JM_VEC(uint32_t) whole_of;       /* [kinds]: what it was before it was parted by counts */
     JM_VEC(jm__traced_burst) bursts; /* by kind and time */
@@ -82,7 +83,7 @@ static inline bool jm__strata_any(const jm__strata *strata)
     return strata != NULL && strata->items.count > 0;
 }
 
-/* The lap that a moment of a process lies in; JM__NO_STEP_INTERVAL: in none. */
+/* The step interval that a moment of a process lies in; JM__NO_STEP_INTERVAL: in none. */
 size_t jm__strata_step_interval_at(const jm__strata *strata, size_t process, int64_t t_ns);
 
 /* Is a span of this process recorded only by the way, while steps alone counted: it began in time that traced
@@ -125,7 +126,8 @@ typedef struct jm__extrapolated {
     double *recorded; /* [stands]: of those steps, such as were recorded to get ready, by their number */
     /* [turns]: the same of all stands of a turn, and of those whose rows are the work's own. */
     double *of_burst, *steady_of_burst, *in_row;
-    float *of_step_interval; /* [laps], where rows are those of each step: its part of `steps`; else NULL */
+    float *of_step_interval; /* [step intervals], where rows are those of each step: its part of `steps`; else
+                                NULL */
     bool *lends;             /* [turns]: some of it goes to other rows */
     double *draws;           /* [units * JM_DRAWS]: what a second of a step of this unit is in each draw */
     size_t *unit;            /* [turns]: the unit of its first step */
@@ -157,7 +159,7 @@ typedef struct jm__extrapolated_requested {
 bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_requested *requested);
 void jm__extrapolated_free(jm__extrapolated *extrapolated);
 
-/* Its draws; of a traced lap. */
+/* Its draws; of a traced step interval. */
 static inline const double *jm__extrapolated_draws(const jm__extrapolated *extrapolated,
                                                    const jm__step_interval *step_interval)
 {

@@ -47,15 +47,15 @@ typedef struct jm__counted_as {
     jm__place place;
     size_t cell;   /* in the tally's work; JM__NO_CELL: nothing of it is the report's */
     size_t sum;    /* in the tally's collectives; SIZE_MAX: it is none */
-    uint32_t view; /* of `stood`: in which time it counts; 0: in all of the report's */
+    uint32_t view; /* of `extrapolated`: in which time it counts; 0: in all of the report's */
     const jm__step_interval
         *step_interval; /* the traced step that it is of, if that stands for others; else NULL */
     size_t lent;        /* cell of tally.lent; JM__NO_CELL: none */
 } jm__counted_as;
 
-/* In which time an item counts, and for which steps it stands: it is of the lap that its span lies in, by
- * index, else of the one that it was launched in. `process`: by index, as many as there are if it is not
- * known. */
+/* In which time an item counts, and for which steps it stands: it is of the step interval that its span lies
+ * in, by index, else of the one that it was launched in. `process`: by index, as many as there are if it is
+ * not known. */
 void jm__extrapolated_count_as(jm__counted_as *as, const jm__extrapolated *extrapolated, const jm__item *item,
                                size_t span, size_t process);
 
@@ -113,7 +113,7 @@ typedef struct jm__sweep {
     const jm__intervals *data; /* of the report's: in which data was waited for; NULL: nobody knows */
     size_t learn_at, data_at;
     const jm__extrapolated *extrapolated; /* NULL: no steps stand for others */
-    jm__sweep_view *views;                /* [stood->views] */
+    jm__sweep_view *views;                /* [extrapolated->views] */
     size_t extrapolated_at, step_interval_at;
     bool one_gap;       /* all gaps are one idle state */
     bool before;        /* nothing has run yet */

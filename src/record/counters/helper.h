@@ -89,7 +89,7 @@ void jm__counter_launch_find(jm__counter_launch *way, const char *command, const
 void jm__counter_launch_free(jm__counter_launch *way);
 
 /* ---- The recorder's end of one joulemap-counters process. All that comes from it is looked at before it is
- * believed: it shares a process with a driver and NVIDIA's libraries.
+ * assumed: it shares a process with a driver and NVIDIA's libraries.
  *
  * It is no child of this process, once it has started (record/counters/process/serve.c): a program that waits
  * for all of its children would wait for it too. */

@@ -245,7 +245,7 @@ def test_a_process_that_cannot_begin_says_why(simulated: None, tmp_path: Path) -
 
 
 class Constant:
-    """Stands for a session: a watt, all the time, asked for no longer a stretch than allowed."""
+    """Stands for a session: a watt, all the time, asked for no longer an interval than allowed."""
 
     def __init__(self, most_ns: int) -> None:
         self.most_ns = most_ns

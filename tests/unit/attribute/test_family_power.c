@@ -297,7 +297,7 @@ static void test_a_priors_covariance_is_that_of_its_families(void **state)
     jm__joint_prior_free(&joint_prior);
 }
 
-/* The run's mean is all that such a run can be believed to draw; and a family cannot be off from itself. */
+/* The run's mean is all that such a run can be assumed to draw; and a family cannot be off from itself. */
 static void test_where_all_is_one_family_the_mean_of_the_run_decides(void **state)
 {
     (void)state;
@@ -317,8 +317,8 @@ static void test_where_all_is_one_family_the_mean_of_the_run_decides(void **stat
     jm__joint_prior_free(&joint_prior);
 }
 
-/* Readings tell that column 0 draws 20 % more than believed, and nothing of the others: column 1, of its
- * family, is believed to draw more too, by their covariance over the variance of column 0, and column 2 to
+/* Readings tell that column 0 draws 20 % more than assumed, and nothing of the others: column 1, of its
+ * family, is assumed to draw more too, by their covariance over the variance of column 0, and column 2 to
  * draw less. */
 static void test_one_kernel_that_is_found_off_takes_its_family_along(void **state)
 {

@@ -134,7 +134,7 @@ static double larger_than_noise(const program *p, const jm__posterior *first, co
     return fmax(1, pow(first->noise_w, 2) / square * sum);
 }
 
-/* Neighbours that err alike tell less of the response than a likelihood of independent ones believed: fewer
+/* Neighbours that err alike tell less of the response than a likelihood of independent ones assumed: fewer
  * by this ratio, though never less than the profile knew. */
 static double fewer_by(const program *p, const jm__posterior *first)
 {
@@ -364,7 +364,7 @@ static void test_what_the_prior_knows_of_the_response_is_marked(void **state)
     release(p);
 }
 
-/* The last kind never ran: nothing but what it is believed to have in common with the others tells of it. */
+/* The last kind never ran: nothing but what it is trusted to have in common with the others tells of it. */
 static void test_a_kind_that_no_reading_saw_stays_as_it_was_assumed(void **state)
 {
     (void)state;

@@ -40,7 +40,7 @@ static const double cell_s[NODES][ALL_COLUMNS] = {
     [BELOW] = {0, 0.4, 0.3, 0, 0.7, 0},  [BESIDE] = {0.9, 1.2, 0, 0.7, 0, 0.8},
 };
 
-/* `known_w`: how surely each power was believed to be 5 W less. */
+/* `known_w`: how surely each power was assumed to be 5 W less. */
 static void make_assumed(made *m, double discrepancy, double known_w)
 {
     *m = (made){.dataset = {.boards = m->boards, .board_count = BOARDS}};

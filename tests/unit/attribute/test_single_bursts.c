@@ -12,7 +12,7 @@
 
 static const double least_u = 0.01, single_u = 0.1;
 
-/* Steps that the turn 0 of so many laps stands for; `times_s` comes again and again. */
+/* Steps that the turn 0 of so many step intervals stands for; `times_s` comes again and again. */
 static double u_of(uint32_t burst_step_intervals, size_t step_intervals, const double *times_s, size_t times)
 {
     jm__strata strata = {0};

@@ -586,7 +586,7 @@ static void test_a_single_burst_says_that_drift_is_unknown(void **state)
     duty_cycle *d = duty_cycle_create(of);
     jm_report *report = report_of(d, JM_BY_LAYER);
     assert_adds_up(report);
-    assert_true(says(report, "told by a single stretch of traced ones"));
+    assert_true(says(report, "told by a single interval of traced ones"));
     const jm_row *row = duty_cycle_row(report, layers[0], "layer");
     assert_true(half(row) > 0.02 * row->energy_j);
     jm_report_free(report);

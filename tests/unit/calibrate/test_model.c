@@ -1,4 +1,4 @@
-/* A board's model as a file: nothing of it is lost, nothing that is wrong is believed, and it lies where it
+/* A board's model as a file: nothing of it is lost, nothing that is wrong is assumed, and it lies where it
  * is looked for. */
 #include "base/embedded.h"
 #include "base/status.h"

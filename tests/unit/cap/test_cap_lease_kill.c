@@ -184,7 +184,7 @@ static void test_a_guard_that_cannot_read_what_was_found_looks_again(void **stat
     assert_true(jm__lease_folder_path(&caps, uuid_of(0), "json", path, sizeof path));
     assert_true(jm__lease_folder_path(&caps, uuid_of(0), "aside", aside, sizeof aside));
     assert_int_equal(rename(path, aside), 0);
-    assert_int_equal(symlink(aside, path), 0); /* links are not believed */
+    assert_int_equal(symlink(aside, path), 0); /* links are not assumed */
     kill(helper, SIGKILL);
     wait_until_dead(helper);
     jm__sleep_ns(500 * JM_NS_PER_MS);

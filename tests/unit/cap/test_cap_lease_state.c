@@ -1,4 +1,4 @@
-/* What is written down of a lease: whole, bounded, believed only where it is ours. What was lost is put back.
+/* What is written down of a lease: whole, bounded, assumed only where it is ours. What was lost is put back.
  */
 #include "cap_lease.h"
 

@@ -365,7 +365,7 @@ static void test_bursts_that_follow_each_other_at_once_are_sampled_no_longer_tha
 {
     (void)state;
     const board *b = simulate_bursts(one_class, 2, 0.1, HOUR_S, 750, false);
-    print_message("%d stretches, sampled %.0f s of an hour\n", b->intervals, b->sampled_s);
+    print_message("%d intervals, sampled %.0f s of an hour\n", b->intervals, b->sampled_s);
     assert_true(b->sampled_s < 5.0 * HOUR_S / 60 && b->intervals > 60);
 }
 

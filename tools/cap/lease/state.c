@@ -72,7 +72,7 @@ int jm__process_signal(int64_t pid, int64_t start, int signal)
     return code;
 }
 
-/* ---- Where leases are written down, and whether to believe what lies there. */
+/* ---- Where leases are written down, and whether to trust what lies there. */
 
 #define ROOTS_FOLDER "/var/lib/joulemap/caps"
 #define STATE_END    ".json"
@@ -127,7 +127,7 @@ jm_status jm__lease_folder_trust(const jm__lease_folder *folder, jm_error *err)
                         strerror(errno));
     bool ours = info.st_uid == geteuid() || info.st_uid == 0;
     if (ours && S_ISDIR(info.st_mode) && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return JM_OK;
-    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s is not believed: %s", folder->path,
+    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s is not assumed: %s", folder->path,
              !S_ISDIR(info.st_mode) ? "it is no folder"
              : ours                 ? "others may write into it"
                                     : "it is another user's");
@@ -254,7 +254,7 @@ static jm_status open_file(int *fd, const char *path, jm_error *err)
         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return JM_OK;
     if (*fd >= 0) close(*fd);
-    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s is not believed: it is no plain file of yours or root's",
+    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s is not assumed: it is no plain file of yours or root's",
              path);
     return jm__hint(err, JM_NO_PERMISSION, "see whose it is, and remove it");
 }

@@ -25,7 +25,7 @@ bool jm__lease_folder_of_root(jm__lease_folder *folder);
 /* Make it where it is not there. NO_PERMISSION: one may not, or others may write into it. */
 jm_status jm__lease_folder_make(const jm__lease_folder *folder, jm_error *err);
 
-/* What it holds can be believed: it is this user's or root's, and nobody else writes into it. NOT_FOUND: it
+/* What it holds can be assumed: it is this user's or root's, and nobody else writes into it. NOT_FOUND: it
  * is not there. */
 jm_status jm__lease_folder_trust(const jm__lease_folder *folder, jm_error *err);
 
@@ -71,7 +71,7 @@ typedef struct jm__lease_state {
 } jm__lease_state;
 
 /* NOT_FOUND: no lease. BAD_DATA: what lies there is no state, or none of this board; NO_PERMISSION: it is not
- * to be believed. The errors name the file and the cure. */
+ * to be assumed. The errors name the file and the cure. */
 jm_status jm__lease_state_read(jm__lease_state *state, const jm__lease_folder *folder, const char *uuid,
                                jm_error *err);
 

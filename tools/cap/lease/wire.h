@@ -21,7 +21,7 @@ typedef enum jm__transport_is {
     JM_TRANSPORT_LINE,    /* an object came, or has gone */
     JM_TRANSPORT_LATE,    /* not by then */
     JM_TRANSPORT_CLOSED,  /* the other end is gone */
-    JM_TRANSPORT_GARBAGE, /* a line that is too long, or no object of JSON: nothing after it can be believed
+    JM_TRANSPORT_GARBAGE, /* a line that is too long, or no object of JSON: nothing after it can be assumed
                            */
 } jm__transport_is;
 

@@ -1,4 +1,4 @@
-"""Stretches of time of a training whose joules are asked for: of a part that others interrupt, and of steps."""
+"""Intervals of time of a training whose joules are asked for: of a part that others interrupt, and of steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from joulemap._scope import Scope
 Joules = Callable[[int, int], float | None]
 """Gives the joules between two times (CLOCK_MONOTONIC, nanoseconds); None: no sensor tells."""
 
-_MOST_STRETCHES = 64  # of a part, before their joules are added up
+_MOST_INTERVALS = 64  # of a part, before their joules are added up
 _MOST_STEPS = 1024  # that wait to be told, before neighbours become one, or the oldest go
 
 
@@ -32,8 +32,8 @@ class Part:
         self._make = make
         self._joules = joules
         self._scope: Scope | None = None
-        self._stretches: list[tuple[int, int]] = []
-        self._known_j: float | None = 0.0  # of stretches before
+        self._intervals: list[tuple[int, int]] = []
+        self._known_j: float | None = 0.0  # of intervals before
 
     @property
     def is_open(self) -> bool:
@@ -54,18 +54,18 @@ class Part:
             return
         scope.__exit__(error, None, None)
         if self._joules is not None:
-            self._stretches.append((scope.start_ns or 0, scope.end_ns or 0))
-            if len(self._stretches) == _MOST_STRETCHES:
+            self._intervals.append((scope.start_ns or 0, scope.end_ns or 0))
+            if len(self._intervals) == _MOST_INTERVALS:
                 self.energy_j()
 
     def energy_j(self) -> float | None:
         """Return its joules up to its last end; it waits for the sensors' next readings, some 0.1 s."""
         if self._joules is None:
             return None
-        for start_ns, end_ns in reversed(self._stretches):  # after the newest one, the others are there
-            stretch_j = self._joules(start_ns, end_ns)
-            self._known_j = None if self._known_j is None or stretch_j is None else self._known_j + stretch_j
-        self._stretches.clear()
+        for start_ns, end_ns in reversed(self._intervals):  # after the newest one, the others are there
+            interval_j = self._joules(start_ns, end_ns)
+            self._known_j = None if self._known_j is None or interval_j is None else self._known_j + interval_j
+        self._intervals.clear()
         return self._known_j
 
 
