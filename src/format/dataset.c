@@ -1,4 +1,4 @@
-/* A recording into memory: every table, sorted by time; kernels and hardware counters as they pass by; of a
+/* A recording into memory: every table, sorted by time; kernels and hardware counters as they pass by; of an
  * interval of time its readings or spans alone. */
 #include "format/dataset.h"
 

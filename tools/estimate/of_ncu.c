@@ -302,7 +302,7 @@ static jm_status tell_conditions(ncu_estimate *m, jm_error *err)
     else if (m->over_limit > 0)
         JM_TRY(jm__estimate_note(
             to, err,
-            "%zu kernels draw more than the board's limit, %.0f W, the mean of all does not: a "
+            "%zu kernels draw more than the board's limit, %.0f W, the mean of all does not: an "
             "interval of theirs that lasts longer than some 0.1 s runs at a lower clock",
             m->over_limit, total->limit_w));
     if (m->options->program_s > 0 && m->sums.seconds > m->options->program_s)
