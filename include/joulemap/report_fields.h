@@ -94,11 +94,11 @@
     X(REAL_OR_NONE, forward_share, "forward_share", JM_IN_ROW,                                               \
       "Share of its kernels' energy that forward passes of layers took; missing where no pass did")          \
     X(REAL_OR_NONE, backward_share, "backward_share", JM_IN_ROW, "The same of backward passes")              \
-    X(TEXT_OR_NONE, dominant_at, "mostly_at", JM_IN_ROW,                                                     \
+    X(TEXT_OR_NONE, mostly_at, "mostly_at", JM_IN_ROW,                                                       \
       "Kernels: the layer that most of their time was in, \"blocks.*.attn (backward)\", equal layers as "    \
       "one; "                                                                                                \
       "gaps: the layer whose kernel came after most of it; missing for other rows")                          \
-    X(REAL_OR_NONE, dominant_share, "mostly_share", JM_IN_ROW, "Share of the row's time that this was")      \
+    X(REAL_OR_NONE, mostly_share, "mostly_share", JM_IN_ROW, "Share of the row's time that this was")        \
     X(COUNT_OR_NONE, tokens, "tokens", JM_IN_ROW,                                                            \
       "Tokens of the steps in it, as samples; of a request (by=\"request\") those that it was fed, or made " \
       "in decode")                                                                                           \

@@ -226,7 +226,7 @@ REAL_OF(power_w)
 REAL_OF(share)
 REAL_OF(forward_share)
 REAL_OF(backward_share)
-REAL_OF(dominant_share)
+REAL_OF(mostly_share)
 REAL_OF_LINE(own_j)
 REAL_OF_LINE(area_j)
 REAL_OF_LINE(area_s)
@@ -279,7 +279,7 @@ static const jm__json_column columns[] = {
     {"backward_share", backward_share_of},
     {"mostly_in", dominant_in_of},
     {"mostly_before", dominant_before_of},
-    {"mostly_share", dominant_share_of},
+    {"mostly_share", mostly_share_of},
     {"known", known_of},
     {"area_j", area_j_of},
     {"area_s", area_s_of},

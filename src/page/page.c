@@ -318,7 +318,7 @@ static jm_status add_waiting(jm__facts *facts, const jm_report *report, jm_error
             jm__strbuf_format(&text, "; most of it %s: %s in %s", cause->name, energy, time);
             if (jm__row_has_layer(cause)) {
                 jm__strbuf_add(&text, ", mostly before ");
-                jm__utf8_add(&text, cause->dominant_at, true);
+                jm__utf8_add(&text, cause->mostly_at, true);
             }
         }
         return jm__facts_add(facts, "waiting", &text, err);

@@ -364,7 +364,7 @@ bool jm__row_is_pause(const jm_row *row)
 const char *jm__row_place(const jm_row *row)
 {
     static const double most = 0.5;
-    return row->dominant_at != NULL && row->dominant_share >= most ? row->dominant_at : NULL;
+    return row->mostly_at != NULL && row->mostly_share >= most ? row->mostly_at : NULL;
 }
 
 bool jm__row_has_layer(const jm_row *row)
@@ -416,7 +416,7 @@ static bool write_dominant(char out[JM_CELL], const jm__part *part)
     if (jm__row_place(&part->sum) == NULL || jm__row_is_pause(&part->sum)) return true;
     if (!write_place(out, JM_CELL - sizeof widest + 1, &part->sum, PATH)) return false;
     size_t used = strlen(out);
-    jm__print(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.dominant_share);
+    jm__print(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.mostly_share);
     return true;
 }
 

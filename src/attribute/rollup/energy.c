@@ -498,7 +498,7 @@ static const jm__stay *find_most(const jm__dominant *m, const jm__stay *stays, s
 static void name_place(jm__dominant *m, jm__node *node, const jm__spot *spot, size_t depth)
 {
     bool again = spot->kind == JM_SPAN_BACKWARD || spot->kind == JM_SPAN_RECOMPUTE;
-    node->dominant_at =
+    node->mostly_at =
         spot->path[0] == '\0'
             ? "(no layer)"
             : jm__tree_text(m->tree, "%.*s%s%s%s", (int)outer_length(spot->path, depth), spot->path,
@@ -520,7 +520,7 @@ static void give(jm__dominant *m, const jm__stay *stays, size_t count)
     while (most_s < half * all_s && depth > 1)
         most = find_most(m, stays, count, --depth, &most_s);
     jm__node *node = &m->tree->nodes.items[stays->node];
-    node->dominant_share = most_s / all_s;
+    node->mostly_share = most_s / all_s;
     name_place(m, node, &m->spots.items[most->spot], depth);
 }
 

@@ -763,9 +763,9 @@ static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *s
         row->forward_share = sub->spent.forward_j / sub->spent.work_j;
         row->backward_share = sub->spent.backward_j / sub->spent.work_j;
     }
-    if (node->dominant_at == NULL) return;
-    row->dominant_at = node->dominant_at;
-    row->dominant_share = node->dominant_share;
+    if (node->mostly_at == NULL) return;
+    row->mostly_at = node->mostly_at;
+    row->mostly_share = node->mostly_share;
 }
 
 /* A part of the bytes is not told as if it were all. */

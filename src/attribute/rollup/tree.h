@@ -54,8 +54,8 @@ typedef struct jm__node {
     int64_t amounts[JM_AMOUNTS]; /* of the steps in it, 0: none told */
     jm__spent spent;             /* its own */
     double shared_s;             /* busy time of its that is in rows beside it: cells in `shared` */
-    const char *dominant_at;     /* see energy.h; NULL: nowhere */
-    double dominant_share;       /* of its time */
+    const char *mostly_at;       /* see energy.h; NULL: nowhere */
+    double mostly_share;         /* of its time */
     int64_t marked, unmarked;    /* calls of a collective whose bytes are known, or not */
     double bytes;
     double ran_s;          /* of these calls, without waiting */

@@ -42,9 +42,9 @@ static const jm_row *row_named(const jm_report *report, const char *name)
 
 static void assert_dominant(const jm_row *row, const char *place, double share)
 {
-    assert_non_null(row->dominant_at);
-    assert_string_equal(row->dominant_at, place);
-    if (fabs(row->dominant_share - share) > 1e-6) fail_msg("%s: %g", row->name, row->dominant_share);
+    assert_non_null(row->mostly_at);
+    assert_string_equal(row->mostly_at, place);
+    if (fabs(row->mostly_share - share) > 1e-6) fail_msg("%s: %g", row->name, row->mostly_share);
 }
 
 static void test_a_kernel_is_where_half_of_its_time_is(void **state)
@@ -106,7 +106,7 @@ static void test_a_gap_is_before_what_came_after_it(void **state)
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
     assert_dominant(row_named(report, "waiting, 1 ms and more"), "blocks.*.attn", 1);
     assert_dominant(row_named(report, "(idle)"), "blocks.*.attn", 1);
-    assert_null(row_named(report, "blocks")->dominant_at);
+    assert_null(row_named(report, "blocks")->mostly_at);
     jm_report_free(report);
     syn_free(s);
 }

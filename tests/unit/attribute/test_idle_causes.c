@@ -197,8 +197,8 @@ static void test_edges_come_before_no_layer(void **state)
     truth t;
     synthetic *s = make_run(&t);
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
-    assert_non_null(row_named(report, "waiting for data")->dominant_at);
-    assert_null(row_named(report, "before and after")->dominant_at);
+    assert_non_null(row_named(report, "waiting for data")->mostly_at);
+    assert_null(row_named(report, "before and after")->mostly_at);
     jm_report_free(report);
     syn_free(s);
 }

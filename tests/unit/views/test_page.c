@@ -153,12 +153,12 @@ static void test_places_are_told_as_in_a_table(void **state)
     size_t size;
     jm_row rows[ROWS];
     memcpy(rows, tree, sizeof rows);
-    rows[NET].dominant_at = "(no layer)";
-    rows[REVERSED_ROW].dominant_at = "net.*";
-    rows[MLP].dominant_at = "net.mlp";
-    rows[WAITING].dominant_at = "(no layer)";
+    rows[NET].mostly_at = "(no layer)";
+    rows[REVERSED_ROW].mostly_at = "net.*";
+    rows[MLP].mostly_at = "net.mlp";
+    rows[WAITING].mostly_at = "(no layer)";
     for (size_t i = 0; i < ROWS; i++)
-        rows[i].dominant_share = i == REVERSED_ROW ? 0.49 : 0.5;
+        rows[i].mostly_share = i == REVERSED_ROW ? 0.49 : 0.5;
     fake_report.rows = rows;
     char *text = page_text(&size);
     json_t *data = data_of(text);
@@ -169,8 +169,8 @@ static void test_places_are_told_as_in_a_table(void **state)
     check_place(data, "mostly_before", WAITING, NULL);
     json_decref(data);
     free(text);
-    rows[MLP].dominant_at = "(no layer)";
-    rows[WAITING].dominant_at = "net.mlp";
+    rows[MLP].mostly_at = "(no layer)";
+    rows[WAITING].mostly_at = "net.mlp";
     text = page_text(&size);
     data = data_of(text);
     check_place(data, "mostly_in", MLP, NULL);

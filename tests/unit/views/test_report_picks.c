@@ -229,8 +229,8 @@ static void test_a_place_is_cut_between_characters(void **state)
     (void)state;
     jm_row rows[] = {kernels[0], FAKE_ROW("host late, < 1 ms", "(idle)/late", "gap", 0, 5, 1, 400, 399, 401,
                                           400, 1, 0.4, JM_PROVENANCE_FITTED, "0", 0, 1)};
-    rows[0].dominant_at = rows[1].dominant_at = EIGHT_CHARACTERS EIGHT_CHARACTERS " (backward)";
-    rows[0].dominant_share = rows[1].dominant_share = 1;
+    rows[0].mostly_at = rows[1].mostly_at = EIGHT_CHARACTERS EIGHT_CHARACTERS " (backward)";
+    rows[0].mostly_share = rows[1].mostly_share = 1;
     fake_report.rows = rows;
     jm_text_options shown = {.size = sizeof shown};
     char *text = NULL;
