@@ -101,7 +101,8 @@ static jm_status prepare(const jm_recording *recording, sqlite3 *db, jm__strbuf 
     return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_prepare_v2", recording->path);
 }
 
-jm_status jm__recording_check_table(const jm_recording *recording, jm__table_id table, jm_error *err)
+/* BAD_DATA if the database of the reading that goes on has no such table. */
+static jm_status check_table(const jm_recording *recording, jm__table_id table, jm_error *err)
 {
     return jm__database_check_table(recording->tables, table, recording->path, err);
 }
@@ -110,7 +111,7 @@ jm_status jm__recording_select(const jm_recording *recording, sqlite3 *db, jm__t
                                const char *tail, sqlite3_stmt **statement, jm_error *err)
 {
     jm__strbuf sql = {0};
-    JM_TRY(jm__recording_check_table(recording, table, err));
+    JM_TRY(check_table(recording, table, err));
     jm__table_sql_select(&sql, &jm__tables[table], (int)recording->marks.version);
     jm__strbuf_format(&sql, " %s", tail);
     return prepare(recording, db, &sql, statement, err);
@@ -121,7 +122,7 @@ jm_status jm__recording_last_row(const jm_recording *recording, sqlite3 *db, jm_
 {
     jm__strbuf sql = {0};
     sqlite3_stmt *statement = NULL;
-    JM_TRY(jm__recording_check_table(recording, table, err));
+    JM_TRY(check_table(recording, table, err));
     jm__strbuf_format(&sql, "SELECT max(rowid) FROM %s", jm__tables[table].name);
     JM_TRY(prepare(recording, db, &sql, &statement, err));
     int rc = sqlite3_step(statement);
@@ -511,7 +512,7 @@ static jm_status find_board(const jm_recording *recording, sqlite3 *db, const ch
     sqlite3_stmt *rows;
     snprintf(sql, sizeof sql, "SELECT id, %s, backend FROM boards WHERE %s NOT NULL ORDER BY %s", column,
              column, column);
-    JM_TRY(jm__recording_check_table(recording, JM_TABLE_BOARDS, err));
+    JM_TRY(check_table(recording, JM_TABLE_BOARDS, err));
     JM_TRY(jm__database_prepare(db, &rows, sql, NULL, err));
     jm__strbuf others = {0};
     bool found = false;

@@ -30,9 +30,6 @@ const char *jm__recording_path(const jm_recording *recording);
 /* Its end is missing. */
 bool jm__recording_is_cut(const jm_recording *recording);
 
-/* BAD_DATA if the database of the reading that goes on has no such table. */
-jm_status jm__recording_check_table(const jm_recording *recording, jm__table_id table, jm_error *err);
-
 /* A statement whose lines jm__row_read takes. `tail`: what stands behind FROM. BAD_DATA: the file has no such
  * table. */
 jm_status jm__recording_select(const jm_recording *recording, sqlite3 *db, jm__table_id table,

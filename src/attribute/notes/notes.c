@@ -18,8 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct note_writer {
+    jm__notes *notes;
+    const jm__attribution *a;
+    char label[JM_BOARD_TEXT + 32]; /* of the board that is spoken of */
+    bool failed;                    /* no memory: notes are missing */
+} note_writer;
+
 /* Two equal GPUs are told apart by their index. */
-static void note_writer_speak_of(jm__note_writer *w, const jm_board *board)
+static void note_writer_speak_of(note_writer *w, const jm_board *board)
 {
     if (jm__board_is_fitted(board) && board->index >= 0)
         snprintf(w->label, sizeof w->label, "GPU %d (%s)", (int)board->index, board->name);
@@ -27,7 +34,7 @@ static void note_writer_speak_of(jm__note_writer *w, const jm_board *board)
         snprintf(w->label, sizeof w->label, "%s", board->name);
 }
 
-__attribute__((format(printf, 3, 0))) static void add(jm__note_writer *w, bool essential, const char *format,
+__attribute__((format(printf, 3, 0))) static void add(note_writer *w, bool essential, const char *format,
                                                       va_list args)
 {
     va_list again;
@@ -41,7 +48,7 @@ __attribute__((format(printf, 3, 0))) static void add(jm__note_writer *w, bool e
     w->failed = true;
 }
 
-void jm__say(jm__note_writer *w, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(note_writer *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -49,7 +56,8 @@ void jm__say(jm__note_writer *w, const char *format, ...)
     va_end(args);
 }
 
-void jm__warn(jm__note_writer *w, const char *format, ...)
+/* What nobody may overlook. */
+__attribute__((format(printf, 2, 3))) static void warn(note_writer *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -70,126 +78,121 @@ static const char *missing_ring(const jm__attribution *a, const jm_board *board)
     return "";
 }
 
-static void say_fitted(jm__note_writer *w, const jm__board_part *part)
+static void say_fitted(note_writer *w, const jm__board_part *part)
 {
     const jm__fit *fit = &part->fit;
     if (fit->readings == 0)
-        jm__say(
-            w,
+        say(w,
             "%s: no reading of %s falls into this time; powers are learnt from %zu of the rest of the run.",
             w->label, part->sensor->name, fit->learnt);
     else
-        jm__say(w, "%s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", w->label,
-                fit->readings, part->sensor->name, fit->residual_w, fit->response.lag_ns * 1e-6,
-                part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
-                fit->response.width_ns * 1e-6);
+        say(w, "%s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", w->label,
+            fit->readings, part->sensor->name, fit->residual_w, fit->response.lag_ns * 1e-6,
+            part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
+            fit->response.width_ns * 1e-6);
     if (fit->readings > 0 && fit->learnt > 0)
-        jm__say(w,
-                "%s: powers are learnt also from %zu readings of the rest of the run, as far as the two are "
-                "alike.",
-                w->label, fit->learnt);
+        say(w,
+            "%s: powers are learnt also from %zu readings of the rest of the run, as far as the two are "
+            "alike.",
+            w->label, fit->learnt);
     if (!jm__sensor_is(part->sensor, JM_SENSOR_POWER_RING)) {
         const char *why = missing_ring(w->a, part->board);
-        jm__say(w, "%s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
-                w->label, why[0] != '\0' ? ": " : "", why, part->sensor->name);
+        say(w, "%s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
+            w->label, why[0] != '\0' ? ": " : "", why, part->sensor->name);
     }
     if (part->sensor->gain_u > 0)
-        jm__say(w,
-                "Intervals are relative to the sensor of %s; its gain adds %.1f %% (standard) to absolute "
-                "joules.",
-                w->label, 100 * part->sensor->gain_u);
+        say(w,
+            "Intervals are relative to the sensor of %s; its gain adds %.1f %% (standard) to absolute "
+            "joules.",
+            w->label, 100 * part->sensor->gain_u);
 }
 
-static void say_sensor(jm__note_writer *w, const jm__board_part *part)
+static void say_sensor(note_writer *w, const jm__board_part *part)
 {
     if (part->sensor == NULL && part->counter == NULL)
-        jm__warn(w, "%s has no power or energy reading in this recording: its energy is not known.",
-                 w->label);
+        warn(w, "%s has no power or energy reading in this recording: its energy is not known.", w->label);
     else if (!part->counted && part->total.energy_j < 0)
-        jm__warn(
+        warn(
             w,
             "%s says %.1f J, less than nothing: its clamp may be the wrong way round, or power was fed back.",
             w->label, part->total.energy_j);
     else if (!part->counted)
-        jm__say(w, "%s measures what flows on into others: its %.1f J are in no total.", w->label,
-                part->total.energy_j);
+        say(w, "%s measures what flows on into others: its %.1f J are in no total.", w->label,
+            part->total.energy_j);
     else if (!jm__board_is_fitted(part->board))
         return;
     else if (part->sensor == NULL)
-        jm__say(w, "%s has no power reading: its total is shared by time, so its rows are weak.", w->label);
+        say(w, "%s has no power reading: its total is shared by time, so its rows are weak.", w->label);
     else if (!part->fit.fitted)
-        jm__say(w,
-                "No power reading of %s falls into this run: its energy is shared by time, and its rows are "
-                "weak.",
-                w->label);
+        say(w,
+            "No power reading of %s falls into this run: its energy is shared by time, and its rows are "
+            "weak.",
+            w->label);
     else
         say_fitted(w, part);
 }
 
 /* NVML tells the power of a whole board, never that of an instance. */
-static void say_mig(jm__note_writer *w, const jm__board_part *part)
+static void say_mig(note_writer *w, const jm__board_part *part)
 {
     if (part->board->mig)
-        jm__warn(
-            w,
-            "%s is cut into MIG instances: its power is that of the whole GPU, and nothing tells what of it "
-            "other instances drew, so these joules hold theirs. `nvidia-smi -mig 0` ends that mode.",
-            w->label);
+        warn(w,
+             "%s is cut into MIG instances: its power is that of the whole GPU, and nothing tells what of it "
+             "other instances drew, so these joules hold theirs. `nvidia-smi -mig 0` ends that mode.",
+             w->label);
 }
 
-static void say_lost(jm__note_writer *w, const jm__board_part *part)
+static void say_lost(note_writer *w, const jm__board_part *part)
 {
     double requested_s = (double)jm__intervals_duration_ns(&w->a->windows) * 1e-9;
     double known_s = (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
     if (part->lost.count > 0 && known_s == 0 && requested_s > 0)
-        jm__warn(w, "%s was lost all of this time: its energy is not known.", w->label);
+        warn(w, "%s was lost all of this time: its energy is not known.", w->label);
     else if (part->lost.count > 0 && known_s < requested_s)
-        jm__warn(w, "%s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.", w->label,
-                 requested_s - known_s, requested_s, known_s);
+        warn(w, "%s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.", w->label,
+             requested_s - known_s, requested_s, known_s);
 }
 
 /* What was read and cannot be right. */
-static void say_refused(jm__note_writer *w, const jm__board_part *part)
+static void say_refused(note_writer *w, const jm__board_part *part)
 {
     if (part->refused > 0) {
         char names[160] = "";
         for (size_t k = 0, length = 0; part->refused_of[k] != NULL && length < sizeof names; k++)
             length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", k > 0 ? ", " : "",
                                        part->refused_of[k]->name);
-        jm__warn(w, "%s: %zu readings of power (%s) are left out: no board can draw that.", w->label,
-                 part->refused, names);
+        warn(w, "%s: %zu readings of power (%s) are left out: no board can draw that.", w->label,
+             part->refused, names);
     }
     if (part->total.apart_j != 0)
-        jm__warn(w,
-                 "%s: %s says %.1f J more than the power sensors do: one of the two is wrong. The total is "
-                 "%s's, and its interval holds both.",
-                 w->label, part->counter->name, part->total.apart_j, part->total.source);
+        warn(w,
+             "%s: %s says %.1f J more than the power sensors do: one of the two is wrong. The total is "
+             "%s's, and its interval holds both.",
+             w->label, part->counter->name, part->total.apart_j, part->total.source);
 }
 
 /* Joulemap's own part in what the board drew. */
-static void say_sampler(jm__note_writer *w, const jm__board_part *part)
+static void say_sampler(note_writer *w, const jm__board_part *part)
 {
     double energy_j = jm__sampler_draw_energy_j(&part->sampler, &part->windows);
     if (energy_j > 0)
-        jm__say(w,
-                "%s: sampling its hardware counters made it draw about %.0f ±%.0f W more for %.1f s, %.0f J: "
-                "they are taken off all figures.",
-                w->label, part->sampler.power_w, JM_NORMAL_95 * part->sampler.u_w,
-                energy_j / part->sampler.power_w, energy_j);
+        say(w,
+            "%s: sampling its hardware counters made it draw about %.0f ±%.0f W more for %.1f s, %.0f J: "
+            "they are taken off all figures.",
+            w->label, part->sampler.power_w, JM_NORMAL_95 * part->sampler.u_w,
+            energy_j / part->sampler.power_w, energy_j);
 }
 
-static void say_total(jm__note_writer *w, const jm__board_part *part)
+static void say_total(note_writer *w, const jm__board_part *part)
 {
     const jm__fit *fit = &part->fit;
     bool same = part->sensor != NULL && part->total.source == part->sensor->name;
     if (fit->fitted && same)
-        jm__warn(
-            w,
-            "%s: no energy counter covers this time; the total is %s %s, so it is not an independent check.",
-            w->label, fit->own ? "the fit's, from" : "the integral of", part->total.source);
+        warn(w,
+             "%s: no energy counter covers this time; the total is %s %s, so it is not an independent check.",
+             w->label, fit->own ? "the fit's, from" : "the integral of", part->total.source);
     else if (fit->fitted && !fit->held && part->total.source != NULL)
-        jm__say(
-            w,
+        say(w,
             "%s: the fit adds up to %.1f J, %s says %.1f J, %.1f standard uncertainties apart. The rows are "
             "not forced to the total, which is trusted as it needs no model; the difference is unresolved.",
             w->label, fit->free_j, part->total.source, part->total.energy_j, fabs(fit->closure_z));
@@ -206,35 +209,35 @@ static size_t split_count(const jm__columns *columns)
     return count;
 }
 
-static void say_fit(jm__note_writer *w, const jm__board_part *part)
+static void say_fit(note_writer *w, const jm__board_part *part)
 {
     if (part->work->columns.merged_count > 0)
-        jm__say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are weak.", w->label,
-                part->work->columns.merged_count);
+        say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are weak.", w->label,
+            part->work->columns.merged_count);
     if (part->clock_exponent > 0)
-        jm__say(w,
-                "%s: its clock moved, and what work adds to its power goes with the clock to the power of "
-                "%.1f, as the readings show; rows take it into account.",
-                w->label, part->clock_exponent);
+        say(w,
+            "%s: its clock moved, and what work adds to its power goes with the clock to the power of "
+            "%.1f, as the readings show; rows take it into account.",
+            w->label, part->clock_exponent);
     if (split_count(&part->work->columns) > 0)
-        jm__say(w,
-                "%s: some kinds of work draw otherwise in one layer or phase than in another; %zu have a "
-                "power of their own there.",
-                w->label, split_count(&part->work->columns));
+        say(w,
+            "%s: some kinds of work draw otherwise in one layer or phase than in another; %zu have a "
+            "power of their own there.",
+            w->label, split_count(&part->work->columns));
     if (part->work->from_host)
-        jm__say(w, "No kernels were recorded: the program's spans on the host stand for the work of %s.",
-                w->label);
+        say(w, "No kernels were recorded: the program's spans on the host stand for the work of %s.",
+            w->label);
     if (part->total.unseen_j > 0)
-        jm__warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
-                 part->total.unseen_j, part->total.energy_j);
+        warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
+             part->total.unseen_j, part->total.energy_j);
     if (part->assumed.all > 0)
-        jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->assumed.used,
-                part->assumed.all, w->a->options.prior);
+        say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->assumed.used,
+            part->assumed.all, w->a->options.prior);
     if (part->fit.discrepancy >= discrepancy_marked)
-        jm__say(w,
-                "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
-                "by what is usual and what residuals show. The intervals allow for it.",
-                w->label, 100 * part->fit.discrepancy);
+        say(w,
+            "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
+            "by what is usual and what residuals show. The intervals allow for it.",
+            w->label, 100 * part->fit.discrepancy);
     say_total(w, part);
 }
 
@@ -244,47 +247,45 @@ static const char *whose(const jm__board_model *model)
     return model->shipped ? "of another GPU of its kind:" : "learnt on";
 }
 
-static void say_counters(jm__note_writer *w, const jm__board_part *part)
+static void say_counters(note_writer *w, const jm__board_part *part)
 {
     const char *queried = w->a->options.model;
     const jm__board_model *model = &part->model;
     bool requested = queried == NULL || strcmp(queried, JM_MODEL_NONE) != 0;
     const char *ncu = w->a->dataset->ncu;
     if (part->model_fault[0] != '\0')
-        jm__warn(
+        warn(
             w,
             "%s: the model of its hardware counters cannot be used: %s; `joulemap calibrate` makes one anew.",
             w->label, part->model_fault);
     if (part->counter_windows > 0 && ncu != NULL)
-        jm__say(w,
-                "%s: counters tell what each kind of work draws, but not of this run: Nsight Compute counted "
-                "the same kernels, one at a time, in another run of the program (%s); rows called "
-                "\"counters\" rest on that, in %zu launches, by weights %s %s, %s.",
-                w->label, ncu, part->counter_windows, whose(model), model->board, model->date);
+        say(w,
+            "%s: counters tell what each kind of work draws, but not of this run: Nsight Compute counted "
+            "the same kernels, one at a time, in another run of the program (%s); rows called "
+            "\"counters\" rest on that, in %zu launches, by weights %s %s, %s.",
+            w->label, ncu, part->counter_windows, whose(model), model->board, model->date);
     else if (part->counter_windows > 0)
-        jm__say(
-            w,
+        say(w,
             "%s: %zu windows of hardware counters tell what each kind of work draws, by weights %s %s, %s.",
             w->label, part->counter_windows, whose(model), model->board, model->date);
     else if (part->counted_by_hardware && requested && model->count == 0 && part->model_fault[0] == '\0')
-        jm__say(w,
-                "%s: its hardware counters were %s, but what they are worth in watts is not known; `joulemap "
-                "calibrate` learns it.",
-                w->label, ncu != NULL ? "imported from Nsight Compute" : "sampled");
+        say(w,
+            "%s: its hardware counters were %s, but what they are worth in watts is not known; `joulemap "
+            "calibrate` learns it.",
+            w->label, ncu != NULL ? "imported from Nsight Compute" : "sampled");
     else if (part->counted_by_hardware && requested)
-        jm__say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
+        say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
     else if (queried != NULL && requested && !part->idle_known)
-        jm__warn(w, "%s has no hardware counters in this recording: %s is of no use for it.", w->label,
-                 queried);
+        warn(w, "%s has no hardware counters in this recording: %s is of no use for it.", w->label, queried);
     if (part->idle_known)
-        jm__say(w, "%s: before any reading, gaps are expected to draw what a model says, %s %s, %s.",
-                w->label, whose(model), model->board, model->date);
+        say(w, "%s: before any reading, gaps are expected to draw what a model says, %s %s, %s.", w->label,
+            whose(model), model->board, model->date);
 }
 
 /* A reason that held for less of the throttled time is not worth a word. */
 static const double reason_marked = 0.1;
 
-static void say_throttled(jm__note_writer *w, const jm__board_part *part)
+static void say_throttled(note_writer *w, const jm__board_part *part)
 {
     const jm__conditions c = jm__conditions_of(w->a->dataset, part);
     char why[160] = "";
@@ -295,13 +296,12 @@ static void say_throttled(jm__note_writer *w, const jm__board_part *part)
             length += (size_t)snprintf(why + length, sizeof why - length, "%s%s", length > 0 ? ", " : "",
                                        jm__throttle_reason_text(bit));
     double percent = 100 * c.throttled_s / c.reported_s;
-    jm__say(
-        w,
+    say(w,
         "%s throttled for %.*f %% of this time (%s): power at a limit is not that of the same work below it.",
         w->label, percent < 1 ? 1 : 0, percent, length > 0 ? why : "a reason without a name");
 }
 
-static void notes_of_board(jm__note_writer *w, const jm__board_part *part)
+static void notes_of_board(note_writer *w, const jm__board_part *part)
 {
     note_writer_speak_of(w, part->board);
     say_lost(w, part);
@@ -361,7 +361,7 @@ static void add_rank(jm__strbuf *text, const jm__attribution *a, const rank *r)
     jm__strbuf_format(text, " in %" PRId64 " of %" PRId64, r->late, r->matched);
 }
 
-static void say_late(jm__note_writer *w)
+static void say_late(note_writer *w)
 {
     const jm__collective_waits *waits = &w->a->work.ranks.waits;
     ranks all = {0};
@@ -375,13 +375,13 @@ static void say_late(jm__note_writer *w)
     }
     w->failed = w->failed || text.failed;
     if (text.text != NULL && text.text[0] != '\0' && !w->failed)
-        jm__say(w, "Who came last to a collective, and was waited for: %s.", text.text);
+        say(w, "Who came last to a collective, and was waited for: %s.", text.text);
     jm__strbuf_free(&text);
     jm__vec_free(&all);
 }
 
 /* Processes with kernels on a board, by their streams. */
-static size_t add_processes(jm__note_writer *w, int64_t board_id, jm__strbuf *text)
+static size_t add_processes(note_writer *w, int64_t board_id, jm__strbuf *text)
 {
     const jm__dataset *d = w->a->dataset;
     JM_VEC(int64_t) seen = {0};
@@ -402,17 +402,17 @@ static size_t add_processes(jm__note_writer *w, int64_t board_id, jm__strbuf *te
     return count;
 }
 
-static void say_shared(jm__note_writer *w, const jm_board *board)
+static void say_shared(note_writer *w, const jm_board *board)
 {
     jm__strbuf text = {0};
     size_t count = add_processes(w, board->id, &text);
     note_writer_speak_of(w, board);
     w->failed = w->failed || text.failed;
     if (count > 1 && !w->failed)
-        jm__say(w,
-                "%s was shared by %zu processes of this run (%s): where their kernels overlap, by MPS or "
-                "because they took turns, they share the time.",
-                w->label, count, text.text);
+        say(w,
+            "%s was shared by %zu processes of this run (%s): where their kernels overlap, by MPS or "
+            "because they took turns, they share the time.",
+            w->label, count, text.text);
     jm__strbuf_free(&text);
 }
 
@@ -431,7 +431,7 @@ static void add_others(jm__strbuf *text, const jm__dataset *d, const char *list)
 }
 
 /* What they drew is nobody's here: the sensor sees it, the fit does not know of it. */
-static void say_others(jm__note_writer *w, const jm_board *board)
+static void say_others(note_writer *w, const jm_board *board)
 {
     const jm__dataset *d = w->a->dataset;
     jm__strbuf text = {0};
@@ -441,14 +441,14 @@ static void say_others(jm__note_writer *w, const jm_board *board)
     note_writer_speak_of(w, board);
     w->failed = w->failed || text.failed;
     if (text.text != NULL && text.text[0] != '\0' && !w->failed)
-        jm__warn(w,
-                 "%s was also used by processes that are not recorded: %s. What they drew is in these "
-                 "joules, mostly in (idle) and (outside), and no interval knows of it.",
-                 w->label, text.text);
+        warn(w,
+             "%s was also used by processes that are not recorded: %s. What they drew is in these "
+             "joules, mostly in (idle) and (outside), and no interval knows of it.",
+             w->label, text.text);
     jm__strbuf_free(&text);
 }
 
-static void notes_of_ranks(jm__note_writer *w)
+static void notes_of_ranks(note_writer *w)
 {
     say_late(w);
     for (size_t b = 0; b < w->a->dataset->board_count; b++)
@@ -483,7 +483,7 @@ static bool loss_equal(const void *key, const void *another)
 }
 
 /* One sentence for all losses of a source and reason, in the order in which they were first noticed. */
-static void say_losses(jm__note_writer *w)
+static void say_losses(note_writer *w)
 {
     const jm__dataset *d = w->a->dataset;
     JM_VEC(loss_sum) sums = {0};
@@ -498,8 +498,8 @@ static void say_losses(jm__note_writer *w)
             w->failed = !jm__map_put(&numbers, &loss, number) || !jm__vec_push(&sums, first);
     }
     for (size_t i = 0; i < sums.count; i++)
-        jm__warn(w, "Lost: %lld records (%s: %s); their energy appears under (idle) or (outside).",
-                 (long long)sums.items[i].count, sums.items[i].first->source, sums.items[i].first->reason);
+        warn(w, "Lost: %lld records (%s: %s); their energy appears under (idle) or (outside).",
+             (long long)sums.items[i].count, sums.items[i].first->source, sums.items[i].first->reason);
     jm__map_free(&numbers);
     jm__vec_free(&sums);
 }
@@ -530,13 +530,13 @@ static void add_text(jm__strbuf *texts, size_t *marked, size_t *unmarked, const 
     jm__strbuf_format(texts, "%s%.*s", (*marked)++ > 0 ? "; " : "", (int)length, text);
 }
 
-static void say_events_of(jm__note_writer *w, int kind, const char *meaning)
+static void say_events_of(note_writer *w, int kind, const char *meaning)
 {
     const jm__dataset *d = w->a->dataset;
     jm__strbuf texts = {0};
     size_t count = 0, marked = 0, unmarked = 0;
     bool warns = kind == JM_EVENT_GAP || kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_RECORDER;
-    void (*tell)(jm__note_writer *, const char *, ...) = warns ? jm__warn : jm__say;
+    void (*tell)(note_writer *, const char *, ...) = warns ? warn : say;
     for (size_t i = 0; i < d->event_count; i++) {
         if ((int)d->events[i].kind != kind || !jm__event_concerns(w->a, &d->events[i])) continue;
         count++;
@@ -550,7 +550,7 @@ static void say_events_of(jm__note_writer *w, int kind, const char *meaning)
     jm__strbuf_free(&texts);
 }
 
-static void say_events(jm__note_writer *w)
+static void say_events(note_writer *w)
 {
     static const char *const meaning[] = {
         [JM_EVENT_CLOCK_STEP] = "the system clock was set",
@@ -570,21 +570,21 @@ static void say_events(jm__note_writer *w)
             say_events_of(w, kind, meaning[kind]);
 }
 
-static void say_spans(jm__note_writer *w)
+static void say_spans(note_writer *w)
 {
     const jm__dataset *d = w->a->dataset;
     size_t open = 0;
     for (size_t i = 0; i < d->span_count; i++)
         open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0;
     if (open > 0)
-        jm__say(w,
-                "%zu spans never ended (the program stopped inside them, or is in them still); they last to "
-                "its end, or to that of the recording.",
-                open);
+        say(w,
+            "%zu spans never ended (the program stopped inside them, or is in them still); they last to "
+            "its end, or to that of the recording.",
+            open);
 }
 
 /* Marks that watch() of Python sets. */
-static void say_compiled(jm__note_writer *w)
+static void say_compiled(note_writer *w)
 {
     const jm__dataset *d = w->a->dataset;
     const size_t prefix = strlen(JM_MARK_COMPILED);
@@ -601,12 +601,12 @@ static void say_compiled(jm__note_writer *w)
             others += strcmp(first, name + prefix) != 0;
     }
     if (first == NULL) return;
-    jm__say(w, "%s%s compiled by torch.compile, which calls no hooks: the modules inside have no rows.",
-            first, others > 0 ? " and others are" : " is");
+    say(w, "%s%s compiled by torch.compile, which calls no hooks: the modules inside have no rows.", first,
+        others > 0 ? " and others are" : " is");
 }
 
 /* Of the time asked for, and the time that the figures are of. */
-static void say_untraced(jm__note_writer *w)
+static void say_untraced(note_writer *w)
 {
     const jm__attribution *a = w->a;
     if (jm__intervals_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
@@ -614,28 +614,28 @@ static void say_untraced(jm__note_writer *w)
     double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
     bool by_steps = a->strata.step_intervals.count > 0;
     if (by_steps && traced_s > negligible_share * run_s) return;
-    jm__warn(w,
-             "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
-             "have the energy of all of it.",
-             traced_s, run_s, a->windows.count, a->windows.count == 1 ? "" : "s");
+    warn(w,
+         "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
+         "have the energy of all of it.",
+         traced_s, run_s, a->windows.count, a->windows.count == 1 ? "" : "s");
 }
 
 /* Where rows are requests: by which rule, and what has none. */
-static void say_requests(jm__note_writer *w)
+static void say_requests(note_writer *w)
 {
     const jm__batches *batches = &w->a->batches;
     if (w->a->options.by != JM_BY_REQUEST) return;
     if (batches->items.count == 0)
-        jm__warn(w, "No step tells which requests it worked on: run.step(requests={request: tokens}) does, "
-                    "where joulemap.request(ID) has made them.");
+        warn(w, "No step tells which requests it worked on: run.step(requests={request: tokens}) does, "
+                "where joulemap.request(ID) has made them.");
     else
-        jm__say(w, "Requests share the joules of each step that they were in, idle time within it too, by "
-                   "the tokens that they were fed; all the same where these are not told of each.");
+        say(w, "Requests share the joules of each step that they were in, idle time within it too, by "
+               "the tokens that they were fed; all the same where these are not told of each.");
     if (batches->unknown > 0)
-        jm__warn(w,
-                 "Of %zu steps nobody knows the requests, since a record of them was lost: their joules are "
-                 "in (no request).",
-                 batches->unknown);
+        warn(w,
+             "Of %zu steps nobody knows the requests, since a record of them was lost: their joules are "
+             "in (no request).",
+             batches->unknown);
 }
 
 /* Sentences about steps of which only the edges were recorded. */
@@ -678,34 +678,34 @@ static void add_cost(const jm__attribution *a, double *share, double *energy_j)
     *share = all_s > 0 ? made_s / all_s : 0;
 }
 
-static void say_traced(jm__note_writer *w)
+static void say_traced(note_writer *w)
 {
     const jm__attribution *a = w->a;
     const traced_steps count = count_steps(a);
     if (count.all == 0) return;
     double share = 100 * (double)count.traced / (double)count.all, cost, energy_j;
     if (isnan(a->strata.slow_down)) {
-        jm__say(w, "%.2g %% of the steps were traced; they stand for the others of their kind.", share);
+        say(w, "%.2g %% of the steps were traced; they stand for the others of their kind.", share);
         return;
     }
     add_cost(a, &cost, &energy_j);
-    jm__say(w,
-            "%.2g %% of the steps were traced, and stand for the others of their kind; a traced step took "
-            "%.2g %% longer: that cost %.2g %% of the time and %.3g J.",
-            share, 100 * fmax(0, a->strata.slow_down), 100 * cost, energy_j);
+    say(w,
+        "%.2g %% of the steps were traced, and stand for the others of their kind; a traced step took "
+        "%.2g %% longer: that cost %.2g %% of the time and %.3g J.",
+        share, 100 * fmax(0, a->strata.slow_down), 100 * cost, energy_j);
 }
 
-static void say_missing(jm__note_writer *w)
+static void say_missing(note_writer *w)
 {
     const jm__strata *strata = &w->a->strata;
     if (strata->missing == 0) return;
-    jm__warn(w,
-             "Of %zu steps none like them (the same phase, name, samples and tokens) was traced: they are in "
-             "no figure but those by board. Trace more often, or all steps.",
-             strata->missing);
+    warn(w,
+         "Of %zu steps none like them (the same phase, name, samples and tokens) was traced: they are in "
+         "no figure but those by board. Trace more often, or all steps.",
+         strata->missing);
 }
 
-static void say_single_burst(jm__note_writer *w)
+static void say_single_burst(note_writer *w)
 {
     const jm__strata *strata = &w->a->strata;
     double alone_s = 0, all_s = 0;
@@ -714,14 +714,13 @@ static void say_single_burst(jm__note_writer *w)
     for (size_t i = 0; i < strata->single_burst.count && w->a->extrapolated.strata != NULL; i++)
         alone_s += w->a->extrapolated.seconds[strata->single_burst.items[i].burst];
     if (!(alone_s > 0)) return;
-    jm__say(
-        w,
+    say(w,
         "%.0f %% of the time of steps that were not traced is told by a single interval of traced ones: what "
         "changed since is not known, and the intervals are wider by what the steps' own times changed.",
         100 * alone_s / all_s);
 }
 
-static void notes_of_strata(jm__note_writer *w)
+static void notes_of_strata(note_writer *w)
 {
     if (w->a->strata.step_intervals.count == 0) return;
     say_traced(w);
@@ -729,7 +728,7 @@ static void notes_of_strata(jm__note_writer *w)
     say_single_burst(w);
 }
 
-static void notes_of_recording(jm__note_writer *w)
+static void notes_of_recording(note_writer *w)
 {
     say_requests(w);
     say_untraced(w);
@@ -743,7 +742,7 @@ static void notes_of_recording(jm__note_writer *w)
 /* What came of a budget for tracing. */
 
 /* What processes said at their end. */
-static void say_kept(jm__note_writer *w, const char *text)
+static void say_kept(note_writer *w, const char *text)
 {
     json_t *marked = text != NULL ? json_loads(text, 0, NULL) : NULL;
     double budget = 1e-4 * json_number_value(json_object_get(marked, "budget_ppm"));
@@ -751,14 +750,14 @@ static void say_kept(jm__note_writer *w, const char *text)
     double steps = json_number_value(json_object_get(marked, "steps"));
     double traced = json_number_value(json_object_get(marked, "traced_steps"));
     if (steps > 0)
-        jm__say(w,
-                "Traced within a budget of %.3g %%: %.0f of %.0f steps, which made the program %.2g %% "
-                "slower, as tracing measured itself.",
-                budget, traced, steps, cost);
+        say(w,
+            "Traced within a budget of %.3g %%: %.0f of %.0f steps, which made the program %.2g %% "
+            "slower, as tracing measured itself.",
+            budget, traced, steps, cost);
     json_decref(marked);
 }
 
-static void notes_of_budget(jm__note_writer *w)
+static void notes_of_budget(note_writer *w)
 {
     const jm__dataset *d = w->a->dataset;
     if (d->budget_ppm <= 0) return;
@@ -766,21 +765,21 @@ static void notes_of_budget(jm__note_writer *w)
         if (strcmp(jm__dataset_text(d, d->marks[i].name_id), JM_MARK_BUDGET) == 0)
             say_kept(w, d->marks[i].meta);
     if (w->a->steps.count == 0)
-        jm__warn(w, "A budget for tracing needs steps (run.step(), or batches that are found), and there are "
-                    "none: all was traced.");
+        warn(w, "A budget for tracing needs steps (run.step(), or batches that are found), and there are "
+                "none: all was traced.");
 }
 
 /* What a reader of a report must know, in order. */
 
 jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *err)
 {
-    jm__note_writer w = {.notes = notes, .a = a};
+    note_writer w = {.notes = notes, .a = a};
     bool simulated = false;
     for (size_t b = 0; b < a->dataset->board_count; b++)
         simulated = simulated || (a->boards[b].requested && a->boards[b].board->simulated);
-    if (simulated) jm__say(&w, "The GPU is simulated: these joules were never drawn from a wall.");
-    if (a->dataset->damage != NULL) jm__warn(&w, "The recording is damaged: %s", a->dataset->damage);
-    if (a->dataset->board_count == 0) jm__warn(&w, "The recording has no board: no energy is known.");
+    if (simulated) say(&w, "The GPU is simulated: these joules were never drawn from a wall.");
+    if (a->dataset->damage != NULL) warn(&w, "The recording is damaged: %s", a->dataset->damage);
+    if (a->dataset->board_count == 0) warn(&w, "The recording has no board: no energy is known.");
     for (size_t b = 0; b < a->dataset->board_count; b++)
         if (a->boards[b].requested) notes_of_board(&w, &a->boards[b]);
     notes_of_ranks(&w);
