@@ -492,11 +492,9 @@ class Report:
         kernels = None if self._by == "kernel" else self._core("kernel")
         spans = self._core("span") if core.wants_spans() else None
         page = core.html(None if name is None else _arguments.text("name", name), kernels, spans)
-        from joulemap import _whole_file  # `tempfile` takes as long to import as all of joulemap
-
         file = _arguments.path("path", path)
         try:
-            _whole_file.write(file, page)
+            written(page, file)
         except OSError as error:
             raise _core.Error(f"cannot write {file}: {error.strerror}") from error
 
