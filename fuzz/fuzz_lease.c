@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "cap/lease/state.h"
-#include "cap/lease/wire.h"
+#include "cap/lease/transport.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -118,12 +118,12 @@ static jm_status find_strata(jm__attribution *a, jm_error *err)
 static jm_status leave_untraced_out(jm__attribution *a, jm_error *err)
 {
     if (a->options.by == JM_BY_BOARD) return JM_OK;
-    size_t queried_for = a->windows.count;
+    size_t by_number = a->windows.count;
     JM_TRY(find_strata(a, err));
     if (!jm__intervals_add_all(&a->queried, &a->windows)) return jm__no_memory(err, "jm__attribution_begin");
     if (!jm__intervals_subtract(&a->windows, &a->untraced))
         return jm__no_memory(err, "jm__attribution_begin");
-    if (queried_for == 0 || a->windows.count > 0) return JM_OK;
+    if (by_number == 0 || a->windows.count > 0) return JM_OK;
     jm__fail(err, JM_NOT_FOUND, 0, NULL,
              "nothing of this time was traced, so nobody knows whose its joules are");
     return jm__hint(err, JM_NOT_FOUND, "rows by board have the energy of all of it");
@@ -251,10 +251,10 @@ jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error 
     for (size_t b = 0; b < d->board_count; b++) {
         jm__board_part *part = &a->boards[b];
         part->board = &d->boards[b];
-        bool queried_for = board_id == part->board->id;
+        bool by_number = board_id == part->board->id;
         part->requested =
-            board_id == 0 || queried_for || (cpu && jm_board_kind_of(part->board) == JM_BOARD_CPU);
-        part->counted = queried_for || (part->requested && !part->board->upstream);
+            board_id == 0 || by_number || (cpu && jm_board_kind_of(part->board) == JM_BOARD_CPU);
+        part->counted = by_number || (part->requested && !part->board->upstream);
     }
     return JM_OK;
 }

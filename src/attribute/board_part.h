@@ -62,9 +62,9 @@ void jm__board_readings_free(jm__board_part *part);
  * reading of the clock saw, NULL without any reading. */
 jm_status jm__clocks_find(jm__board_part *part, const jm__dataset *dataset, jm_error *err);
 
-/* What the board's counters are worth, into part->model: the model that was asked for (`asked`, NULL: none),
- * else the board's own, else, where there are counters, the one of its kind; no features if there is none, or
- * if its counters are not those that were sampled. */
+/* What the board's counters are worth, into part->model: the model that was asked for (`queried`, NULL:
+ * none), else the board's own, else, where there are counters, the one of its kind; no features if there is
+ * none, or if its counters are not those that were sampled. */
 jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, const char *queried,
                             jm_error *err);
 

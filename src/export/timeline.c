@@ -120,7 +120,7 @@ static int64_t unix_offset(const jm_recording *recording)
     return __builtin_sub_overflow(wall, monotonic, &offset) ? 0 : offset;
 }
 
-/* `wanted`: its readings alone; NULL: everything. */
+/* `requested`: its readings alone; NULL: everything. */
 static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__fit_interval_requested *requested,
                       jm_error *err)
 {

@@ -13,7 +13,7 @@ static void drop(jm__batch *batch, jm__batch_row row, size_t count)
     batch->dropped[row] += (int64_t)count;
 }
 
-/* How many of `wanted` rows still fit; the others are dropped here. */
+/* How many of `requested` rows still fit; the others are dropped here. */
 static size_t admit(jm__batch *batch, jm__batch_row row, size_t requested, size_t row_bytes)
 {
     size_t most = JM_BATCH_BYTES_MAX - (row == JM_BATCH_READINGS ? 0 : JM_BATCH_READINGS_BYTES);

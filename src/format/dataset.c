@@ -545,7 +545,7 @@ static jm_status load_tables(loading *l, jm_recording *recording, sqlite3 *db, j
     return tell_strays(l, l->rows.strays, "rows refer to what is not there", err);
 }
 
-/* `wanted`: readings of this time; NULL: everything. */
+/* `requested`: readings of this time; NULL: everything. */
 static jm_status load(jm__dataset **out, jm_recording *recording, const jm__fit_interval_requested *requested,
                       jm_error *err)
 {

@@ -41,13 +41,13 @@ typedef struct jm__fold {
 jm_status jm__fold_rows(jm__fold *fold, const jm__fold_source *source, bool expand, jm_error *err);
 
 /* The same of a report's rows: equal if they were called equally often, and no member's energy is off by more
- * than 5 % and three standard uncertainties of the difference. `asked`: of each row whether a reader asked
+ * than 5 % and three standard uncertainties of the difference. `queried`: of each row whether a reader asked
  * for it, who wants to see it without the others; NULL: nobody did. */
 jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, const bool *queried,
                         jm_error *err);
 
 /* The variance of the difference of two rows' energies, J^2. NAN if it is not known, or too many were asked
- * for: each takes a walk through the whole report. `asked` counts them. */
+ * for: each takes a walk through the whole report. `queried` counts them. */
 double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *queried);
 
 /* Find the interval of a part, which walks through the whole report. */

@@ -39,7 +39,7 @@ static size_t victim_of(const layout *at, const jm__table *table, int above)
     return victim;
 }
 
-/* Give up columns until the names have `wanted` columns. */
+/* Give up columns until the names have `requested` columns. */
 static void give_up(layout *at, const jm__table *table, size_t width, size_t requested, int above)
 {
     while (rest_width(at) + requested > width) {

@@ -252,8 +252,8 @@ static bool sort(picked_parts *picks, const jm__fold *fold, jm_sort by)
     return true;
 }
 
-/* The parts asked for, of a fold that was made with `asked`: parents before their children, siblings as they
- * are to be sorted. */
+/* The parts asked for, of a fold that was made with `queried`: parents before their children, siblings as
+ * they are to be sorted. */
 static jm_status picks_make(picked_parts *picks, const jm__fold *fold, const bool *queried, jm_sort order,
                             jm_error *err)
 {

@@ -9,8 +9,8 @@
  *     t(r, s) = ((c / r)^4 + (m / s)^4)^(1/4),   t(1, 1) = the time that ncu saw
  *
  * which goes from one limit to the other without a corner. */
-#ifndef JM_ESTIMATE_KERNEL_POWER_H
-#define JM_ESTIMATE_KERNEL_POWER_H
+#ifndef JM_ESTIMATE_POWER_H
+#define JM_ESTIMATE_POWER_H
 
 #include "base/map.h"
 #include "estimate/estimate.h"

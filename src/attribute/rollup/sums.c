@@ -205,7 +205,7 @@ static jm_status transfer_covariance(const part_sum *left, const part_sum *right
         sums_s[1][cell->transfer] += right->off_s[i];
         *out_j2 -= square[cell->column] * left->off_s[i] * right->off_s[i];
     }
-    for (size_t i = 0; fine && i < cells; i++) { /* `alike` is a name: cells have been sorted since */
+    for (size_t i = 0; fine && i < cells; i++) { /* `transfer` is a name: cells have been sorted since */
         const jm__cell *cell = &s->tree->cells.items[i];
         *out_j2 += square[cell->column] * sums_s[0][cell->transfer] * sums_s[1][cell->transfer];
         sums_s[0][cell->transfer] = 0; /* each once */

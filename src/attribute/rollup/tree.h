@@ -82,7 +82,7 @@ typedef struct jm__tree {
     JM_VEC(jm__node) nodes;
     jm__text_store texts;
     JM_VEC(jm__cell) cells;
-    JM_VEC(jm__cell) shared; /* what a row has too, of a part (`alike`) that is in another row */
+    JM_VEC(jm__cell) shared; /* what a row has too, of a part (`transfer`) that is in another row */
     jm__map by_path;         /* numbers of nodes; these four until the tree is full */
     jm__map by_column;       /* numbers of cells */
     jm__map transfer;        /* of nodes that no other call will find, the first of each path and kind */

@@ -62,7 +62,8 @@ typedef struct jm__ncu {
 typedef bool (*jm__ncu_requested)(const void *context, const char *section, const char *name,
                                   const char *unit);
 
-/* `wanted` NULL: all of them. BAD_DATA: no table (with the cause, where ncu says one), or damage; LIMIT. */
+/* `requested` NULL: all of them. BAD_DATA: no table (with the cause, where ncu says one), or damage; LIMIT.
+ */
 jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_requested requested, const void *context,
                        jm_error *err);
 void jm__ncu_free(jm__ncu *ncu);

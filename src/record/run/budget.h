@@ -187,7 +187,7 @@ typedef struct jm__bursts {
  * it, or where the page cannot be had, the process takes turns of its own. */
 void jm__bursts_join(jm__bursts *bursts, const char *run_dir);
 
-/* The level of this step, after `before`, which would be `wanted` if the process were alone. */
+/* The level of this step, after `before`, which would be `requested` if the process were alone. */
 jm_tracing jm__bursts_agree(const jm__bursts *bursts, uint64_t step, jm_tracing before, jm_tracing requested);
 
 /* From a level that this process answers to the step that has it. */

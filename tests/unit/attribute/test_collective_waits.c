@@ -15,7 +15,7 @@ typedef struct truth {
 } truth;
 
 /* Steps in which each rank works, 10 ms and what it is late, and then reduces with the other one, 5 ms from
- * when the last has begun. In every `turn`-th step rank 0 is the late one; 0: never. */
+ * when the last has begun. In every `burst`-th step rank 0 is the late one; 0: never. */
 static synthetic *make_ddp(truth *t, int burst)
 {
     synthetic *s = syn_create(3, 2, 4000);

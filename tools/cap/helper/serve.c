@@ -7,7 +7,7 @@
 #include "cap/helper/setter.h"
 #include "cap/lease/reach.h"
 #include "cap/lease/state.h"
-#include "cap/lease/wire.h"
+#include "cap/lease/transport.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "cap/lease/reach.h"
 #include "cap/lease/state.h"
-#include "cap/lease/wire.h"
+#include "cap/lease/transport.h"
 #include "record/device/nvml.h"
 
 #include <dirent.h>

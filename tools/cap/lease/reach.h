@@ -4,7 +4,7 @@
 
 #include "base/kept_file.h"
 #include "cap/lease/state.h"
-#include "cap/lease/wire.h"
+#include "cap/lease/transport.h"
 #include "record/device/nvml.h"
 
 /* The holder's end of a conversation with a helper. */

@@ -3,7 +3,7 @@
 
 #include "base/json_value.h"
 #include "base/status.h"
-#include "cap/lease/wire.h"
+#include "cap/lease/transport.h"
 
 #include <dirent.h>
 #include <errno.h>

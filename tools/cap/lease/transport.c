@@ -1,5 +1,5 @@
 /* What a holder and its helper say to each other, as lines of JSON. */
-#include "cap/lease/wire.h"
+#include "cap/lease/transport.h"
 
 #include "base/clock.h"
 #include "base/json_value.h"
