@@ -378,11 +378,14 @@ static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit
     const jm__refine_input of = {.fit = &part->fit, .fit_input = input, .set = &a->work, .work = part->work};
     JM_TRY(jm__split_find(&split, &of, err));
     jm_status status = JM_OK;
+    const jm__calibration calibration = part->fit.calibration;
+    input->calibration = &calibration;
     if (split.count > 0) {
         status = jm__work_split(&a->work, part->work, &split, err);
         if (status == JM_OK) status = fit_columns(a, part, input, err);
     }
     jm__split_free(&split);
+    input->calibration = NULL;
     return status;
 }
 

@@ -290,7 +290,7 @@ static jm_status learn(jm__board_model *model, const jm__training_set *l, jm__ga
     jm_status status = jm__fit_run(&fit, &input, err);
     if (status == JM_OK && fit.fitted) {
         take(model, gaps, &fit);
-        status = rest_noise_find(&model->noise_w, l, gaps, fit.response, err);
+        status = rest_noise_find(&model->noise_w, l, gaps, fit.calibration.response, err);
     }
     jm__fit_free(&fit);
     return status;

@@ -2,14 +2,21 @@
  * the response that they ask for. */
 #include "attribute/fit/calibrate.h"
 
+#include "attribute/fit/nnls.h"
+#include "base/clock.h"
 #include "base/search.h"
 #include "base/status.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const double forgotten = 40; /* time constants after which nothing is left (4e-18) */
+
+/* Readings have taught something of the response if its variance is down to half of the profile's: they tell
+ * as much as the profile does. */
+static const double surer = 0.5;
 
 jm_status jm__design_init(jm__design *design, jm__pieces *pieces, size_t columns, jm_error *err)
 {
@@ -212,23 +219,46 @@ jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const 
     return JM_OK;
 }
 
-/* The lowest point of the penalised sum of squares over (lag, width), by a star of four points that shrinks.
- * Away from that point the sum has kinks, where an edge of the load passes a reading, so no step is assumed
- * that has not been tried.
+/* The posterior of lag and width, on a lattice that is refined where it has weight.
+ *
+ * Given lag and width, readings are linear in the powers, whose prior is normal: the powers integrate out,
+ * and what is left is the evidence of the two. With M = v P^-1 + A'A, centred on the prior's mean,
+ *
+ *     -2 log p(y | lag, width) = (N - n) log v + log det M + (y'y - y'A M^-1 A'y) / v,
+ *
+ * v being the noise that makes it highest. (Bishop, Pattern Recognition and Machine Learning, 2006, 3.5.) Of
+ * a program with a period it has several maxima, and kinks where an edge of the load passes a reading: so no
+ * slope is used, and all cells that have weight are kept. Residuals that are alike in neighbours tell less:
+ * the evidence counts for (1 - r) / (1 + r) of itself, r being their correlation.
  */
 
-/* How far from the profile, in its standard uncertainties: one board in 370 is further off, and a search that
- * goes there has more often mistaken something else for a response. */
-static const double limit_u = 2;
+/* Choices. The lattice goes as far as the profile may be off (once in 370 boards more), by steps of which a
+ * box holds eight, halved LEVELS times at most. Cells WORTH below the best have no weight. ENOUGH cells, if
+ * they share it, are a sum that does for an integral. */
+enum { LEVELS = 5, LAGS_MOST = 64, CELLS_MAX = 800, REFINED_MAX = 12, RANGE_LAG_U = 3, RANGE_WIDTH_U = 2 };
+
+static const double least_step_ns = JM_NS_PER_MS, worth = 12, enough = 10, correlation_most = 0.95;
+
+typedef struct cell {
+    int lag, width;  /* in finest steps from the profile */
+    double evidence; /* log p(y | lag, width) */
+    double assumed;  /* log p(lag, width) by the profile */
+    double weight;   /* of the posterior */
+    double prior_weight;
+} cell;
 
 typedef struct search {
-    const jm__pass *pass;
+    jm__pass pass;
     const jm__joint_prior *joint_prior;
-    jm__qr data;
-    jm__qr joint;
-    double *row;
-    jm__calibration start;
-    double noise_w; /* 0 until the first evaluation has found it */
+    jm__response profile;
+    double lag_u, width_u;       /* ns; 0: it is known */
+    double lag_step, width_step; /* ns, the finest */
+    double *row, *moment, *information, *factor, *powers;
+    double power_square; /* y'y, centred */
+    double noise;        /* v, of the cell that was looked at last */
+    double kept;         /* of the evidence */
+    cell cells[CELLS_MAX];
+    size_t count;
 } search;
 
 jm__calibration jm__calibration_of(const jm_sensor *sensor)
@@ -239,6 +269,8 @@ jm__calibration jm__calibration_of(const jm_sensor *sensor)
     jm__calibration calibration = {.response = {sensor->response, (double)sensor->lag_ns, width_ns}};
     calibration.lag_variance = pow((double)sensor->lag_u_ns, 2);
     if (width_ns > JM_WIDTH_LEAST_NS) calibration.width_variance = pow((double)sensor->tau_u_ns, 2);
+    calibration.points[0] = calibration.response;
+    calibration.count = 1;
     return calibration;
 }
 
@@ -248,143 +280,265 @@ jm__noise_prior jm__noise_of(const jm_sensor *sensor)
                              .readings = 2};
 }
 
-static jm__response response_at(const search *s, double lag_u, double width_u)
+static jm__response response_of(const search *s, const cell *c)
 {
-    jm__response response = s->start.response;
-    response.lag_ns += lag_u * sqrt(s->start.lag_variance);
-    response.width_ns += width_u * sqrt(s->start.width_variance);
-    if (response.width_ns < JM_WIDTH_LEAST_NS) response.width_ns = JM_WIDTH_LEAST_NS;
+    jm__response response = s->profile;
+    response.lag_ns += c->lag * s->lag_step;
+    response.width_ns = fmax(JM_WIDTH_LEAST_NS, response.width_ns + c->width * s->width_step);
     return response;
 }
 
-/* -2 log likelihood, with the calibration's own, at an offset in standard uncertainties. */
-static jm_status evaluate(search *s, double lag_u, double width_u, double *out, jm_error *err)
+/* A'A (its lower half), A'(y - A x0) and the square of y - A x0. */
+static void sum_up(search *s, jm__response response)
 {
-    JM_TRY(jm__pass_fold(s->pass, response_at(s, lag_u, width_u), &s->data, err));
-    double noise_w = s->noise_w > 0 ? s->noise_w : (s->joint_prior->noise.noise_w);
-    for (int burst = 0; burst < (s->noise_w > 0 ? 1 : 3); burst++) {
-        jm__joint_prior_append(&s->joint, &s->data, s->joint_prior, noise_w, s->row);
-        double rest =
-            s->data.triangle[s->data.columns * s->data.stride + s->data.columns]; /* no x removes it */
-        double corner = s->joint.triangle[s->joint.columns * s->joint.stride + s->joint.columns];
-        double square = rest * rest + corner * corner;
-        *out = square / (noise_w * noise_w) + lag_u * lag_u + width_u * width_u;
-        if (s->noise_w == 0) {
-            double freedom = (double)s->pass->count - (double)s->pass->columns;
-            noise_w = fmax(sqrt(square / (freedom > 1 ? freedom : 1)), 1e-3);
-        }
+    size_t n = s->pass.columns;
+    memset(s->information, 0, n * n * sizeof(double));
+    memset(s->moment, 0, n * sizeof(double));
+    s->power_square = 0;
+    jm__design_start(s->pass.design, response);
+    for (size_t i = 0; i < s->pass.count; i++) {
+        jm__pass_row(&s->pass, i, s->row);
+        double value = s->pass.readings[i].value - jm__matrix_dot(s->row, s->joint_prior->power_w, n);
+        s->power_square += value * value;
+        jm__matrix_add_square(s->information, s->row, n);
+        for (size_t k = 0; k < n; k++)
+            s->moment[k] += s->row[k] * value;
     }
-    if (s->noise_w == 0) {
-        s->noise_w = noise_w;
-        return evaluate(s, lag_u, width_u, out, err);
+}
+
+/* -2 log p(y | lag, width) for this noise, and y'y - y'A M^-1 A'y. */
+static double evidence_at(search *s, double noise, double *square)
+{
+    size_t n = s->pass.columns;
+    double sum = 0, *f = s->factor;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k <= i; k++)
+            f[i * n + k] = s->information[i * n + k] + noise * s->joint_prior->information[i * n + k];
+    *square = s->power_square;
+    if (!jm__matrix_factor(f, n)) return INFINITY; /* rounding */
+    memcpy(s->powers, s->moment, n * sizeof(double));
+    jm__matrix_forward(s->powers, f, n);
+    for (size_t i = 0; i < n; i++)
+        sum += 2 * log(f[i * n + i]);
+    *square = fmax(0, *square - jm__matrix_dot(s->powers, s->powers, n));
+    return ((double)s->pass.count - (double)n) * log(noise) + sum + *square / noise;
+}
+
+static double evidence_of(search *s, jm__response response)
+{
+    const jm__noise_prior *assumed = &s->joint_prior->noise;
+    double noise = s->noise, square, count = (double)s->pass.count;
+    sum_up(s, response);
+    for (int round = 0; round < 3; round++) { /* to within a percent from any start */
+        (void)evidence_at(s, noise, &square);
+        noise =
+            fmax(1e-6, (square + assumed->readings * pow(assumed->noise_w, 2)) / (count + assumed->readings));
     }
+    s->noise = noise; /* where the next one starts */
+    return -evidence_at(s, noise, &square) / 2;
+}
+
+/* The cell, made if it lies within what the profile allows. */
+static void look(search *s, int lag, int width)
+{
+    double lag_off = s->lag_u > 0 ? lag * s->lag_step / s->lag_u : 0;
+    double width_off = s->width_u > 0 ? width * s->width_step / s->width_u : 0;
+    cell c = {.lag = lag, .width = width, .assumed = -(lag_off * lag_off + width_off * width_off) / 2};
+    bool within = fabs(lag_off) <= RANGE_LAG_U && fabs(width_off) <= RANGE_WIDTH_U;
+    bool possible = (lag == 0 && width == 0) || s->profile.lag_ns + lag * s->lag_step >= 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->cells[i].lag == lag && s->cells[i].width == width) return;
+    if (!within || !possible || s->count == CELLS_MAX) return;
+    if (s->kept > 0) c.evidence = evidence_of(s, response_of(s, &c));
+    s->cells[s->count++] = c;
+}
+
+/* A cell stands for the square up to half way to its nearest neighbour. */
+static double area_of(const search *s, size_t at)
+{
+    const cell *c = &s->cells[at];
+    int nearest = 1 << LEVELS;
+    for (size_t i = 0; i < s->count; i++) {
+        int lag = abs(s->cells[i].lag - c->lag), width = abs(s->cells[i].width - c->width);
+        int apart = lag > width ? lag : width;
+        if (i != at && apart < nearest) nearest = apart;
+    }
+    return s->lag_u > 0 && s->width_u > 0 ? (double)nearest * nearest : nearest;
+}
+
+/* Weights of all cells, which add up to 1. Returns how many cells share them: 1 / sum w^2. */
+static double weigh(search *s)
+{
+    double best = -INFINITY, sum = 0, prior_sum = 0, square = 0;
+    for (size_t i = 0; i < s->count; i++)
+        best = fmax(best, s->kept * s->cells[i].evidence + s->cells[i].assumed);
+    for (size_t i = 0; i < s->count; i++) {
+        cell *c = &s->cells[i];
+        double area = area_of(s, i);
+        c->weight = area * exp(s->kept * c->evidence + c->assumed - best);
+        c->prior_weight = area * exp(c->assumed);
+        sum += c->weight;
+        prior_sum += c->prior_weight;
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        s->cells[i].weight /= sum;
+        s->cells[i].prior_weight /= prior_sum;
+        square += s->cells[i].weight * s->cells[i].weight;
+    }
+    return 1 / square;
+}
+
+static int heaviest_first(const void *a, const void *b)
+{
+    const cell *left = a, *right = b;
+    if (left->weight != right->weight) return left->weight > right->weight ? -1 : 1;
+    return left->lag != right->lag ? left->lag - right->lag : left->width - right->width;
+}
+
+static int shortest_lag_first(const void *a, const void *b)
+{
+    const cell *left = a, *right = b;
+    return left->lag != right->lag ? left->lag - right->lag : left->width - right->width;
+}
+
+/* Finer around the cells that have weight. */
+static void refine(search *s, int step)
+{
+    qsort(s->cells, s->count, sizeof *s->cells, heaviest_first);
+    size_t count = s->count < REFINED_MAX ? s->count : REFINED_MAX;
+    cell near[REFINED_MAX];
+    memcpy(near, s->cells, count * sizeof *near);
+    for (size_t i = 0; i < count; i++) {
+        if (near[i].weight < exp(-worth) * near[0].weight) break;
+        for (int lag = s->lag_u > 0 ? -1 : 0; lag <= (s->lag_u > 0); lag++)
+            for (int width = s->width_u > 0 ? -1 : 0; width <= (s->width_u > 0); width++)
+                look(s, near[i].lag + lag * step, near[i].width + width * step);
+    }
+}
+
+/* What neighbours' residuals share where the evidence is highest. */
+static jm_status find_correlation(search *s, jm_error *err)
+{
+    size_t n = s->pass.columns, best = 0;
+    double square, *residual = calloc(s->pass.count + 1, sizeof *residual), product = 0, pairs = 0;
+    if (residual == NULL) return jm__no_memory(err, "jm__calibrate");
+    for (size_t i = 0; i < s->count; i++)
+        if (s->cells[i].evidence > s->cells[best].evidence) best = i;
+    jm__response response = response_of(s, &s->cells[best]);
+    (void)evidence_of(s, response);
+    (void)evidence_at(s, s->noise, &square);
+    for (size_t i = n; i-- > 0;) { /* M^-1 A'y, of the factor and what it has whitened */
+        for (size_t k = i + 1; k < n; k++)
+            s->powers[i] -= s->factor[k * n + i] * s->powers[k];
+        s->powers[i] /= s->factor[i * n + i];
+    }
+    for (size_t k = 0; k < n; k++)
+        s->powers[k] += s->joint_prior->power_w[k];
+    jm_status status = jm__pass_residual_each(&s->pass, response, s->powers, residual, err);
+    for (size_t i = 1; status == JM_OK && i < s->pass.count; i++) {
+        if (!jm__pass_are_neighbours(&s->pass, i)) continue;
+        product += residual[i] * residual[i - 1];
+        pairs += (residual[i] * residual[i] + residual[i - 1] * residual[i - 1]) / 2;
+    }
+    double correlation = pairs > 0 ? fmin(correlation_most, fmax(0, product / pairs)) : 0;
+    s->kept = (1 - correlation) / (1 + correlation);
+    free(residual);
+    return status;
+}
+
+static jm_status find(search *s, jm_error *err)
+{
+    enum { FIRST = 1 << LEVELS };
+    int lags = s->lag_u > 0 ? (int)ceil(RANGE_LAG_U * s->lag_u / (FIRST * s->lag_step)) : 0;
+    int widths = s->width_u > 0 ? RANGE_WIDTH_U : 0;
+    for (int lag = -lags; lag <= lags; lag++)
+        for (int width = -widths; width <= widths; width++)
+            look(s, lag * FIRST, width * FIRST);
+    if (s->kept > 0) JM_TRY(find_correlation(s, err));
+    for (int step = FIRST / 2; weigh(s) < enough && step > 0; step /= 2)
+        refine(s, step);
+    (void)weigh(s);
+    if (getenv("DBG")) fprintf(stderr, "cells %zu share %.1f kept %.3f n %zu N %zu noise %.2f\n", s->count, weigh(s), s->kept, s->pass.columns, s->pass.count, sqrt(s->noise));
     return JM_OK;
 }
 
-static double clamp(double value)
+typedef struct spread {
+    double lag, lag_square, width, width_square;
+} spread;
+
+static void spread_add(spread *sums, const cell *c, double weight)
 {
-    return value < -limit_u ? -limit_u : value > limit_u ? limit_u : value;
+    sums->lag += weight * c->lag;
+    sums->lag_square += weight * c->lag * c->lag;
+    sums->width += weight * c->width;
+    sums->width_square += weight * c->width * c->width;
 }
 
-/* A place, what the sum is there, and around it. */
-typedef struct star {
-    double lag, width;         /* in standard uncertainties */
-    double sum;                /* here */
-    double lags[2], widths[2]; /* one step below and above */
-} star;
-
-static jm_status look_around(search *s, star *at, double step, jm_error *err)
+static double variance_of(double square, double mean)
 {
-    for (int side = 0; side < 2; side++) {
-        double off = side == 0 ? -step : step;
-        at->lags[side] = at->widths[side] = at->sum;
-        if (s->start.lag_variance > 0) JM_TRY(evaluate(s, at->lag + off, at->width, &at->lags[side], err));
-        if (s->start.width_variance > 0)
-            JM_TRY(evaluate(s, at->lag, at->width + off, &at->widths[side], err));
+    return fmax(0, square - mean * mean);
+}
+
+/* Points of equal weight: where the sum of the weights passes the middle of each equal part of 1. */
+static void take(jm__calibration *out, search *s)
+{
+    spread after = {0}, before = {0};
+    double sum = 0;
+    qsort(s->cells, s->count, sizeof *s->cells, heaviest_first);
+    out->response = response_of(s, &s->cells[0]);
+    qsort(s->cells, s->count, sizeof *s->cells, shortest_lag_first);
+    out->count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const cell *c = &s->cells[i];
+        spread_add(&after, c, c->weight);
+        spread_add(&before, c, c->prior_weight);
+        sum += c->weight;
+        while (out->count < JM_RESPONSE_POINTS && ((double)out->count + 0.5) / JM_RESPONSE_POINTS < sum)
+            out->points[out->count++] = response_of(s, c);
     }
+    double lag = variance_of(after.lag_square, after.lag),
+           width = variance_of(after.width_square, after.width);
+    out->lag_variance = lag * s->lag_step * s->lag_step;
+    out->width_variance = width * s->width_step * s->width_step;
+    out->taught = lag < surer * variance_of(before.lag_square, before.lag) ||
+                  width < surer * variance_of(before.width_square, before.width);
+}
+
+static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass *pass, jm_error *err)
+{
+    const jm__calibration profile = jm__calibration_of(sensor);
+    size_t n = pass->columns;
+    s->pass = *pass;
+    s->pass.period_ns = sensor->period_ns;
+    s->profile = profile.response;
+    s->lag_u = sqrt(profile.lag_variance);
+    s->width_u = sqrt(profile.width_variance);
+    s->lag_step = fmin(s->lag_u, fmax(least_step_ns, 2 * RANGE_LAG_U * s->lag_u / LAGS_MOST)) / (1 << LEVELS);
+    s->width_step = s->width_u / (1 << LEVELS);
+    s->noise = pow(s->joint_prior->noise.noise_w, 2);
+    s->kept = pass->count < n + 3 ? 0 : 1; /* fewer readings say nothing of a response */
+    s->row = calloc(3 * n + 2 * n * n + 1, sizeof *s->row);
+    if (s->row == NULL) return jm__no_memory(err, "jm__calibrate");
+    s->moment = s->row + n;
+    s->powers = s->moment + n;
+    s->information = s->powers + n;
+    s->factor = s->information + n * n;
     return JM_OK;
-}
-
-/* Where a parabola through three points is lowest, at most a step away. */
-static double lowest(double sum, const double sides[2], double step)
-{
-    double slope = sides[1] - sides[0], bend = sides[1] - 2 * sum + sides[0];
-    double off = bend > 0 ? -step * slope / (2 * bend) : slope > 0 ? -step : slope < 0 ? step : 0;
-    return fmax(-step, fmin(step, off));
-}
-
-/* One move to where the sum is lower; false: nowhere. */
-static jm_status descend(search *s, star *at, double step, bool *moved, jm_error *err)
-{
-    double lag = clamp(at->lag + lowest(at->sum, at->lags, step));
-    double width = clamp(at->width + lowest(at->sum, at->widths, step)), sum;
-    JM_TRY(evaluate(s, lag, width, &sum, err));
-    *moved = sum < at->sum;
-    if (*moved) *at = (star){.lag = lag, .width = width, .sum = sum};
-    return JM_OK;
-}
-
-/* The inverse of half the curvature, never more than what the profile knew. */
-static jm_status find_errors(search *s, const star *at, double step, jm__calibration *out, jm_error *err)
-{
-    bool lag = s->start.lag_variance > 0, width = s->start.width_variance > 0;
-    double h_ll = lag ? (at->lags[1] - 2 * at->sum + at->lags[0]) / (step * step) : 2, h_lw = 0;
-    double h_ww = width ? (at->widths[1] - 2 * at->sum + at->widths[0]) / (step * step) : 2;
-    if (lag && width) {
-        double both;
-        JM_TRY(evaluate(s, at->lag + step, at->width + step, &both, err));
-        h_lw = (both - at->lags[1] - at->widths[1] + at->sum) / (step * step);
-    }
-    double determinant = h_ll * h_ww - h_lw * h_lw;
-    if (h_ll <= 0 || h_ww <= 0 || determinant <= 0) return JM_OK;
-    out->lag_variance = s->start.lag_variance * fmin(1, 2 * h_ww / determinant);
-    out->width_variance = s->start.width_variance * fmin(1, 2 * h_ll / determinant);
-    double limit = sqrt(out->lag_variance * out->width_variance);
-    double together = -2 * h_lw / determinant * sqrt(s->start.lag_variance * s->start.width_variance);
-    out->covariance = fmax(-limit, fmin(limit, together));
-    /* A search that ends at its limit wanted to go on: it has not made its parameter surer. */
-    if (fabs(at->lag) >= limit_u) out->lag_variance = s->start.lag_variance;
-    if (fabs(at->width) >= limit_u) out->width_variance = s->start.width_variance;
-    return JM_OK;
-}
-
-/* From as far as the profile is unsure down to an eighth of that; a choice, as is how often it may move. */
-static jm_status find(search *s, jm__calibration *out, jm_error *err)
-{
-    enum { MOVES = 12 };
-    star at = {0};
-    double step = 1, least = 0.125;
-    JM_TRY(evaluate(s, 0, 0, &at.sum, err));
-    JM_TRY(look_around(s, &at, step, err));
-    for (int burst = 0; burst < MOVES; burst++) {
-        bool moved;
-        star before = at;
-        JM_TRY(descend(s, &at, step, &moved, err));
-        bool near = fabs(at.lag - before.lag) < step / 2 && fabs(at.width - before.width) < step / 2;
-        if (near && step <= least) break;
-        if (near) step /= 2;
-        JM_TRY(look_around(s, &at, step, err));
-    }
-    if (at.lags[0] == 0 && at.lags[1] == 0) JM_TRY(look_around(s, &at, step, err));
-    out->response = response_at(s, at.lag, at.width);
-    return find_errors(s, &at, step, out, err);
 }
 
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
                         const jm__joint_prior *joint_prior, jm_error *err)
 {
     *calibration = jm__calibration_of(sensor);
-    if (pass->count < pass->columns + 3) return JM_OK;
     if (calibration->lag_variance <= 0 && calibration->width_variance <= 0) return JM_OK;
-    search s = {.pass = pass, .joint_prior = joint_prior, .start = *calibration};
-    s.row = calloc(pass->columns + 1, sizeof *s.row);
-    jm_status status = s.row == NULL ? jm__no_memory(err, "jm__calibrate") : JM_OK;
-    if (status == JM_OK) status = jm__qr_init(&s.data, pass->columns, err);
-    if (status == JM_OK) status = jm__qr_init(&s.joint, pass->columns, err);
-    if (status == JM_OK) status = find(&s, calibration, err);
-    jm__qr_free(&s.data);
-    jm__qr_free(&s.joint);
-    free(s.row);
+    search *s = calloc(1, sizeof *s);
+    if (s == NULL) return jm__no_memory(err, "jm__calibrate");
+    s->joint_prior = joint_prior;
+    jm_status status = search_init(s, sensor, pass, err);
+    if (status == JM_OK) status = find(s, err);
+    if (status == JM_OK) take(calibration, s);
+    free(s->row);
+    free(s);
     return status;
 }
 

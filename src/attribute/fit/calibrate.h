@@ -71,24 +71,24 @@ typedef struct jm__residuals {
 jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, jm__residuals *out,
                              double *scores, jm_error *err);
 
-/* The response of this very recording: profile likelihood of lag and width inside the calibrated limits. */
+/* The response of this very recording: the posterior of lag and width within the limits of the profile. */
 
 /* A width of nothing cannot be divided by: what is narrower counts as instant. */
 #define JM_WIDTH_LEAST_NS 1000.0
 
-/* Readings on which lag and width are looked for: two minutes of the ring, each folded about twenty times. */
-enum { JM_CALIBRATE_READINGS = 6000 };
+/* Readings on which lag and width are looked for: half a minute of the ring, each summed up some fifty times.
+ */
+enum { JM_CALIBRATE_READINGS = 1500 };
 
-/* Errors of the response, independent of each other: along the lag (with the width that comes with it), and
- * of the width. */
-enum { JM_RESPONSE_AXES = 2 };
+/* Points that a posterior of the response is summed up by. */
+enum { JM_RESPONSE_POINTS = 8 };
 
-/* What was found: the response, and the covariance of (lag, width), ns^2. */
 typedef struct jm__calibration {
-    jm__response response;
-    double lag_variance;
-    double width_variance;
-    double covariance;
+    jm__response response;                   /* the most likely */
+    jm__response points[JM_RESPONSE_POINTS]; /* equally likely ones, which stand for all that may be */
+    size_t count;                            /* of points; 1: nothing is unsure */
+    double lag_variance, width_variance;     /* ns^2 */
+    bool taught;                             /* the readings tell more of it than the profile does */
 } jm__calibration;
 
 /* The response as the sensor's row has it, with its calibrated uncertainty. */
@@ -98,8 +98,7 @@ jm__calibration jm__calibration_of(const jm_sensor *sensor);
  * it counts as two. */
 jm__noise_prior jm__noise_of(const jm_sensor *sensor);
 
-/* Improve `calibration` from the readings of `pass` (grouped columns). Leaves it as it is where the readings
- * say nothing of it. */
+/* The response by the sensor's profile and the readings of `pass` (grouped columns). */
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
                         const jm__joint_prior *joint_prior, jm_error *err);
 

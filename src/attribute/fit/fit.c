@@ -16,10 +16,6 @@ static const double shared_relative_u = 0.5;
 
 static const double certain = 1e6; /* degrees of freedom: Student's t is then the normal distribution's */
 
-/* Readings have taught something of the response if its variance is down to half of the profile's: they tell
- * as much as the profile does. */
-static const double surer = 0.5;
-
 /* Powers are those of the time that readings were fitted in. In steps that nobody traced, and which therefore
  * follow each other more closely, all work draws a little more or less than in those that stand for them:
  * layers of seven trainings were -4.6 to +1.0 % apart in the middle, 1.9 % in root mean square
@@ -240,13 +236,10 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
         .seconds = input->seconds,
         .joint_prior = joint_prior,
     };
-    const jm__calibration profile = jm__calibration_of(input->sensor);
     bool alone = readings->rest.count == 0;
     if (alone || readings->report.count >= JM_NOISE_READINGS) {
         JM_TRY(jm__respond(calibration, &of, &readings->report, err));
-        bool taught = calibration->lag_variance < surer * profile.lag_variance ||
-                      calibration->width_variance < surer * profile.width_variance;
-        if (taught || alone) return JM_OK;
+        if (calibration->taught || alone) return JM_OK;
     }
     of.seconds = input->learn_seconds;
     return jm__respond(calibration, &of, &readings->learn, err);
@@ -256,13 +249,13 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
 static jm_status solve_after(jm__fit_interval *out, const jm__fit_interval *learnt,
                              const jm__joint_prior *joint_prior, jm__fit_interval_input report, jm_error *err)
 {
-    double *moved = calloc(JM_RESPONSE_AXES * (joint_prior->columns + 1), sizeof *moved);
+    size_t columns = joint_prior->columns;
+    double *moved = calloc(learnt->points * columns + 1, sizeof *moved);
     jm_status status = moved == NULL ? jm__no_memory(err, "jm__fit_run") : JM_OK;
-    for (int axis = 0; status == JM_OK && axis < JM_RESPONSE_AXES; axis++) {
-        report.prior_shift[axis] = moved + (size_t)axis * joint_prior->columns;
-        status = jm__joint_prior_moved_by_first(moved + (size_t)axis * joint_prior->columns, joint_prior,
-                                                learnt->shift[axis], err);
-    }
+    for (size_t p = 0; status == JM_OK && p < learnt->points; p++)
+        status = jm__joint_prior_moved_by_first(moved + p * columns, joint_prior, learnt->shift + p * columns,
+                                                err);
+    report.prior_shift = moved;
     report.joint_prior = joint_prior;
     if (status == JM_OK) status = jm__fit_interval_solve(out, &report, err);
     free(moved);
@@ -333,16 +326,17 @@ static jm_status solve_with(jm__fit *fit, jm__fit_interval *found, const jm__fit
                             jm__design *design, const jm__joint_prior *rest_prior, const chosen *readings,
                             jm_error *err)
 {
-    jm__calibration calibration;
-    JM_TRY(find_response(&calibration, input, design, &fit->joint_prior, readings, err));
+    if (input->calibration != NULL)
+        fit->calibration = *input->calibration;
+    else
+        JM_TRY(find_response(&fit->calibration, input, design, &fit->joint_prior, readings, err));
     const jm__fit_interval_input report = {
         .sensor = input->sensor,
         .design = design,
         .readings = &readings->report,
-        .calibration = &calibration,
+        .calibration = &fit->calibration,
         .joint_prior = &fit->joint_prior,
     };
-    fit->response = calibration.response;
     fit->learnt = readings->rest.count;
     if (fit->learnt == 0) return jm__fit_interval_solve(found, &report, err);
     return solve_both(found, input, &report, rest_prior, &readings->rest, err);
@@ -357,6 +351,7 @@ static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *r
     jm_status status = assume(&before, input, &design, readings, err);
     fit->joint_prior = before.own; /* the fit's own from here on */
     if (status == JM_OK) status = solve_with(fit, &found, input, &design, &before.rest, readings, err);
+    if (status == JM_OK) jm__fit_interval_mix(&found);
     if (status == JM_OK) take(fit, &found, input->sensor);
     jm__joint_prior_free(&before.rest);
     jm__fit_interval_free(&found);
@@ -368,7 +363,7 @@ static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *r
 static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
     jm__fit_interval none;
-    jm_status status = jm__fit_interval_init(&none, input->columns, err);
+    jm_status status = jm__fit_interval_init(&none, input->columns, 0, err);
     take_powers(fit, &none);
     jm__fit_interval_free(&none);
     if (status != JM_OK) return status;

@@ -37,6 +37,8 @@ typedef struct jm__fit_input {
     const jm__expectation *expected; /* [class_columns]: see jm__levels_input */
     const jm__idle_known *idle;      /* see jm__levels_input */
     const double *most_w;            /* [columns]: what the board can draw; NULL: not known */
+    const jm__calibration *calibration; /* of the response, as a fit of these readings found it; NULL: to be
+                                           found */
     const jm__prior *const *priors;  /* beside the weakest, which the readings give */
     size_t prior_count;
 } jm__fit_input;
@@ -53,7 +55,7 @@ typedef struct jm__fit {
     double *covariance;          /* see jm__fit_interval */
     jm__joint_prior joint_prior; /* all priors, but not the rest of the run */
     double quantile;             /* of Student's t, for 95 % on both sides */
-    jm__response response;
+    jm__calibration calibration; /* of the response */
     bool fitted;       /* false: no reading to fit; powers are shares of the total by time */
     bool known;        /* false: neither readings nor a total; powers are 0 and mean nothing */
     size_t readings;   /* of the time reported */

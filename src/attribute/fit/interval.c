@@ -1,10 +1,4 @@
-/* Scores into equations.
- *
- * Errors of the response t, each of variance 1, add B t to the errors of Q'y, and the prior's powers may know
- * of them already: they covary with t by S, as they were learnt with the same response. Then t = W'(x - x0) +
- * r with W = P^-1 S, P being the prior's covariance, and r of covariance R = 1 - S'W independent of x. So Q'y
- * = (T + B W') x - B W'x0 + B r + the other errors: equations of x alone. After them x covaries with t by C
- * (W - T' N^-1 B R), T and N being the new ones. */
+/* Scores into equations, what may be wrong with the readings, and powers at each likely response. */
 #include "attribute/fit/interval.h"
 
 #include "attribute/fit/nnls.h"
@@ -13,41 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct weigher {
-    const jm__weigh_of *of;
-    size_t columns;
-    double *errors;                                  /* N, then L */
-    double *rows;                                    /* columns * (columns + 1): T and Q'y */
-    double *moved[JM_RESPONSE_AXES];                 /* B */
-    double *known[JM_RESPONSE_AXES];                 /* W */
-    double rest[JM_RESPONSE_AXES][JM_RESPONSE_AXES]; /* R */
-} weigher;
-
-static jm_status weigher_init(weigher *w, const jm__weigh_of *of, jm_error *err)
-{
-    size_t n = of->data->columns;
-    *w = (weigher){.of = of, .columns = n};
-    w->errors = malloc((n * n + 1) * sizeof(double));
-    w->rows = calloc(n * (n + 1) + 1, sizeof(double));
-    bool all = w->errors != NULL && w->rows != NULL;
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        w->moved[axis] = calloc(n + 1, sizeof(double));
-        w->known[axis] = calloc(n + 1, sizeof(double));
-        all = all && w->moved[axis] != NULL && w->known[axis] != NULL;
-    }
-    return all ? JM_OK : jm__no_memory(err, "jm__weigh");
-}
-
-static void weigher_free(weigher *w)
-{
-    free(w->errors);
-    free(w->rows);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        free(w->moved[axis]);
-        free(w->known[axis]);
-    }
-}
 
 /* values = T'^-1 values: from a score to the orthogonal basis. */
 static void to_basis(double *values, const jm__qr *data)
@@ -59,135 +18,47 @@ static void to_basis(double *values, const jm__qr *data)
 }
 
 /* The lower half of the transpose in place of a matrix's own: nothing reads the upper half. */
-static void burst(double *matrix, size_t n)
+static void transpose(double *matrix, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         for (size_t j = 0; j < i; j++)
             matrix[i * n + j] = matrix[j * n + i];
 }
 
-static void take_triangle(weigher *w)
+/* L, and T and Q'y in `rows`, columns * (columns + 1). */
+static bool find_factor(double *errors, double *rows, const jm__qr *data, const double *scores)
 {
-    const jm__qr *data = w->of->data;
-    size_t n = w->columns;
+    size_t n = data->columns;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = i; k <= n; k++)
-            w->rows[i * (n + 1) + k] = data->triangle[k * data->stride + i];
-        to_basis(memcpy(w->errors + i * n, w->of->scores + i * n, n * sizeof(double)), data);
+            rows[i * (n + 1) + k] = data->triangle[k * data->stride + i];
+        to_basis(memcpy(errors + i * n, scores + i * n, n * sizeof(double)), data);
     }
-    burst(w->errors, n);
+    transpose(errors, n);
     for (size_t i = 0; i < n; i++)
-        to_basis(w->errors + i * n, data);
-}
-
-static void take_axis(weigher *w, int axis)
-{
-    const jm__weigh_of *of = w->of;
-    size_t n = w->columns;
-    double *b = w->moved[axis], *known = w->known[axis];
-    to_basis(memcpy(b, of->response[axis], n * sizeof *b), of->data);
-    if (of->prior_shift[axis] == NULL) return;
-    jm__matrix_apply(known, of->joint_prior->information, of->prior_shift[axis], n);
-    double before = jm__matrix_dot(known, of->joint_prior->power_w, n);
-    for (size_t i = 0; i < n; i++) {
-        double *row = w->rows + i * (n + 1);
-        for (size_t k = 0; k < n; k++)
-            row[k] += b[i] * known[k];
-        row[n] += b[i] * before;
-    }
-}
-
-/* What the prior's powers leave of the errors of the response: a covariance, whatever rounding and powers at
- * their limits make of it. */
-static void find_rest(weigher *w)
-{
-    for (int a = 0; a < JM_RESPONSE_AXES; a++) {
-        const double *shift = w->of->prior_shift[a];
-        w->rest[a][a] = 1;
-        if (shift != NULL) w->rest[a][a] = fmax(0, 1 - jm__matrix_dot(w->known[a], shift, w->columns));
-        for (int b = 0; shift != NULL && b < a; b++) {
-            double most = sqrt(w->rest[a][a] * w->rest[b][b]);
-            double both = -jm__matrix_dot(w->known[b], shift, w->columns);
-            w->rest[a][b] = w->rest[b][a] = fmax(-most, fmin(most, both));
-        }
-    }
-}
-
-static void take_response(weigher *w)
-{
-    size_t n = w->columns;
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        take_axis(w, axis);
-    find_rest(w);
-    for (int a = 0; a < JM_RESPONSE_AXES; a++)
-        for (int b = 0; b < JM_RESPONSE_AXES; b++)
-            for (size_t i = 0; i < n; i++)
-                for (size_t k = 0; k < n; k++)
-                    w->errors[i * n + k] += w->rest[a][b] * w->moved[a][i] * w->moved[b][k];
-}
-
-static jm_status whiten(weigher *w, jm_error *err)
-{
-    size_t n = w->columns;
+        to_basis(errors + i * n, data);
     for (size_t i = 0; i < n; i++) /* rounding must not cost the factor */
-        w->errors[i * n + i] *= 1 + 1e-9;
-    if (!jm__matrix_factor(w->errors, n))
-        return jm__fail(err, JM_INTERNAL, 0, "jm__weigh", "the errors of the readings are no covariance");
-    for (size_t i = 0; i < n; i++)
-        jm__matrix_whiten(w->rows, n + 1, w->errors, i, n);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        for (size_t i = 0; i < n; i++)
-            jm__matrix_whiten(w->moved[axis], 1, w->errors, i, n);
-    return JM_OK;
+        errors[i * n + i] *= 1 + 1e-9;
+    return jm__matrix_factor(errors, n);
 }
 
-/* W - T' N^-1 B R */
-static jm_status tell(jm__weighed *out, const weigher *w, jm_error *err)
+jm_status jm__weigh(jm__qr *equations, const jm__qr *data, const double *scores, jm_error *err)
 {
-    size_t n = w->columns;
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        out->marked[axis] = malloc((n + 1) * sizeof(double));
-        if (out->marked[axis] == NULL) return jm__no_memory(err, "jm__weigh");
-        memcpy(out->marked[axis], w->known[axis], n * sizeof(double));
-        for (int other = 0; other < JM_RESPONSE_AXES; other++)
-            for (size_t i = 0; i < n; i++)
-                for (size_t k = 0; k < n; k++)
-                    out->marked[axis][k] -=
-                        w->rest[axis][other] * w->moved[other][i] * w->rows[i * (n + 1) + k];
+    size_t n = data->columns;
+    double *errors = malloc((n * n + 1) * sizeof *errors), *rows = calloc(n * (n + 1) + 1, sizeof *rows);
+    *equations = (jm__qr){0};
+    jm_status status =
+        errors == NULL || rows == NULL ? jm__no_memory(err, "jm__weigh") : jm__qr_init(equations, n, err);
+    if (status == JM_OK && !find_factor(errors, rows, data, scores))
+        status = jm__fail(err, JM_INTERNAL, 0, "jm__weigh", "the errors of the readings are no covariance");
+    for (size_t i = 0; status == JM_OK && i < n; i++) {
+        jm__matrix_whiten(rows, n + 1, errors, i, n);
+        jm__qr_add(equations, rows + i * (n + 1), rows[i * (n + 1) + n]);
     }
-    return JM_OK;
-}
-
-static jm_status weigh(jm__weighed *out, weigher *w, jm_error *err)
-{
-    size_t n = w->columns;
-    take_triangle(w);
-    take_response(w);
-    JM_TRY(whiten(w, err));
-    JM_TRY(jm__qr_init(&out->equations, n, err));
-    for (size_t i = 0; i < n; i++)
-        jm__qr_add(&out->equations, w->rows + i * (n + 1), w->rows[i * (n + 1) + n]);
-    jm__qr_finish(&out->equations);
-    return tell(out, w, err);
-}
-
-jm_status jm__weigh(jm__weighed *out, const jm__weigh_of *of, jm_error *err)
-{
-    weigher w;
-    *out = (jm__weighed){0};
-    jm_status status = weigher_init(&w, of, err);
-    if (status == JM_OK) status = weigh(out, &w, err);
-    weigher_free(&w);
-    if (status != JM_OK) jm__weighed_free(out);
+    if (status == JM_OK) jm__qr_finish(equations);
+    free(errors);
+    free(rows);
     return status;
-}
-
-void jm__weighed_free(jm__weighed *weighed)
-{
-    jm__qr_free(&weighed->equations);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        free(weighed->marked[axis]);
-    *weighed = (jm__weighed){0};
 }
 
 /* Multiplications that a step on a sample may take: about a second on one core of 2020. */
@@ -236,55 +107,8 @@ typedef struct search {
     jm__posterior first; /* as if the noise were white */
     double *scores;
     double *observed; /* the scores' covariance from blocks of residuals */
-    double *response[JM_RESPONSE_AXES];
+    double *product;  /* [columns] */
 } search;
-
-/* The response one standard uncertainty off on an axis; false if nothing is unsure there. */
-static bool move(jm__response *out, const jm__calibration *c, int axis)
-{
-    double lag_u = sqrt(c->lag_variance), along = lag_u > 0 ? c->covariance / lag_u : 0;
-    double width_u = sqrt(fmax(0, c->width_variance - along * along));
-    *out = c->response;
-    out->lag_ns += axis == 0 ? lag_u : 0;
-    out->width_ns = fmax(JM_WIDTH_LEAST_NS, out->width_ns + (axis == 0 ? along : width_u));
-    return (axis == 0 ? lag_u : width_u) > 0;
-}
-
-/* Correlated residuals tell less of the response than the likelihood assumed, but never less than the
- * sensor's profile knew. */
-static double widening(const jm__fit_interval_input *input, double correlation, int axis)
-{
-    const jm__calibration *found = input->calibration, profile = jm__calibration_of(input->sensor);
-    /* The limit is a choice: at 0.95 one in 39 readings is news. */
-    double memory = fmin(0.95, fmax(0, correlation)), widen = (1 + memory) / (1 - memory);
-    double before = axis == 0 ? profile.lag_variance : profile.width_variance;
-    double after = axis == 0 ? found->lag_variance : found->width_variance;
-    return sqrt(fmin(widen, after > 0 ? before / after : 1));
-}
-
-/* A' (A_moved - A) x, for all readings. */
-static jm_status find_response_scores(search *s, int axis, double correlation, jm_error *err)
-{
-    const jm__calibration *c = s->input->calibration;
-    const jm__pass *pass = &s->part;
-    size_t count = pass->count, columns = pass->columns;
-    jm__response moved;
-    if (!move(&moved, c, axis) || count == 0) return JM_OK;
-    double *here = calloc(2 * count + columns + 1, sizeof *here);
-    if (here == NULL) return jm__no_memory(err, "jm__fit_interval_weigh");
-    double *there = here + count, *row = there + count;
-    jm_status status = jm__pass_residual_each(pass, c->response, s->first.power_w, here, err);
-    if (status == JM_OK) status = jm__pass_residual_each(pass, moved, s->first.power_w, there, err);
-    double scale = widening(s->input, correlation, axis) * (double)s->all.count / (double)count;
-    if (status == JM_OK) jm__design_start(pass->design, c->response);
-    for (size_t i = 0; status == JM_OK && i < count; i++) {
-        jm__pass_row(pass, i, row);
-        for (size_t k = 0; k < columns; k++)
-            s->response[axis][k] += scale * row[k] * (here[i] - there[i]);
-    }
-    free(here);
-    return status;
-}
 
 /* How much larger the scores of the residuals are than the noise explains: the mean over powers of both
  * variances of what they do to a power. */
@@ -315,8 +139,7 @@ static jm_status find_noise_scores(search *s, jm__fit_interval *out, const jm__n
         s->scores[i] *= scale;
     if (s->all.count < JM_NOISE_READINGS) return JM_OK;
     double taken = s->first.noise_w / out->residual_w; /* the fit took some of the residuals */
-    double larger = fmax(1, taken * taken * excess(s, s->response[0]));
-    memset(s->response[0], 0, s->part.columns * sizeof(double));
+    double larger = fmax(1, taken * taken * excess(s, s->product));
     for (size_t i = 0; i < square; i++)
         s->scores[i] *= larger;
     return JM_OK;
@@ -359,10 +182,7 @@ static jm_status find_scores(search *s, jm__fit_interval *out, jm_error *err)
         .noise_w = s->first.noise_w,
         .seen = seen,
     };
-    JM_TRY(jm__discrepancy_add(s->scores, &out->discrepancy, &of, err));
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        JM_TRY(find_response_scores(s, axis, out->correlation, err));
-    return JM_OK;
+    return jm__discrepancy_add(s->scores, &out->discrepancy, &of, err);
 }
 
 /* ---- readings as equations */
@@ -382,39 +202,46 @@ static void lend(search *s, double *row)
         s->scores[i] += lent * noise_square * noise_square * joint_prior->information[i];
 }
 
-static jm_status weigh_interval(jm__weighed *equations, jm__fit_interval *out, search *s, jm_error *err)
+/* How much larger the errors of scores are than white noise makes them. */
+static double inflation(const search *s)
+{
+    size_t n = s->all.columns;
+    double seen = 0, white = 0;
+    for (size_t k = 0; k < n; k++) {
+        const double *column = s->data.triangle + k * s->data.stride;
+        seen += s->scores[k * n + k];
+        white += pow(s->first.noise_w, 2) * jm__matrix_dot(column, column, k + 1);
+    }
+    return white > 0 ? fmax(1, seen / white) : 1;
+}
+
+static jm_status weigh_interval(jm__qr *equations, jm__fit_interval *out, search *s, jm_error *err)
 {
     const jm__fit_interval_input *input = s->input;
     JM_TRY(solve(&s->first, &s->data, input, err));
     out->readings = s->all.count;
     out->noise_w = s->first.noise_w;
     out->freedom = s->first.freedom;
-    if (s->all.count > 0) JM_TRY(find_scores(s, out, err));
+    out->inflation = 1;
+    if (s->all.count > 0) {
+        JM_TRY(find_scores(s, out, err));
+        out->inflation = inflation(s);
+    }
     lend(s, s->observed); /* used up: room for a row */
-    const jm__weigh_of of = {
-        .data = &s->data,
-        .joint_prior = input->joint_prior,
-        .scores = s->scores,
-        .response = {s->response[0], s->response[1]},
-        .prior_shift = {input->prior_shift[0], input->prior_shift[1]},
-    };
-    return jm__weigh(equations, &of, err);
+    return jm__weigh(equations, &s->data, s->scores, err);
 }
 
-jm_status jm__fit_interval_weigh(jm__weighed *equations, jm__fit_interval *out,
+jm_status jm__fit_interval_weigh(jm__qr *equations, jm__fit_interval *out,
                                  const jm__fit_interval_input *input, jm_error *err)
 {
     size_t columns = input->joint_prior->columns;
     jm__reading_list sample = {0};
     search s = {.input = input, .all = jm__fit_interval_pass(input, input->readings)};
-    *equations = (jm__weighed){0};
+    *equations = (jm__qr){0};
     s.scores = calloc(columns * columns + 1, sizeof(double));
     s.observed = calloc(columns * columns + columns + 1, sizeof(double));
-    bool fine = s.scores != NULL && s.observed != NULL;
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        s.response[axis] = calloc(columns + 1, sizeof(double));
-        fine = fine && s.response[axis] != NULL;
-    }
+    s.product = calloc(columns + 1, sizeof(double));
+    bool fine = s.scores != NULL && s.observed != NULL && s.product != NULL;
     jm_status status =
         fine ? jm__posterior_init(&s.first, columns, err) : jm__no_memory(err, "jm__fit_interval_weigh");
     if (status == JM_OK) status = jm__qr_init(&s.data, columns, err);
@@ -427,60 +254,143 @@ jm_status jm__fit_interval_weigh(jm__weighed *equations, jm__fit_interval *out,
     jm__qr_free(&s.data);
     free(s.scores);
     free(s.observed);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        free(s.response[axis]);
+    free(s.product);
     return status;
 }
 
-jm_status jm__fit_interval_update(jm__posterior *posterior, const jm__weighed *equations,
+jm_status jm__fit_interval_update(jm__posterior *posterior, const jm__qr *equations,
                                   const jm__joint_prior *joint_prior, jm_error *err)
 {
-    return jm__posterior_update(posterior, &equations->equations, joint_prior, sqrt(1 - lent), err);
+    return jm__posterior_update(posterior, equations, joint_prior, sqrt(1 - lent), err);
+}
+
+/* ---- powers at each likely response */
+
+/* Where the sum over readings of a part of them is scaled to all, and how much a reading weighs: with white
+ * noise of the variance that makes powers as unsure as they are. */
+typedef struct likely {
+    jm__pass pass;
+    const jm__fit_interval_input *input;
+    double weight;
+    double *information, *moment, *row, *power_w;
+} likely;
+
+static jm_status powers_at(likely *l, jm__response response, const double *shift, jm_error *err)
+{
+    size_t n = l->pass.columns;
+    memset(l->information, 0, n * n * sizeof(double));
+    memset(l->moment, 0, n * sizeof(double));
+    jm__design_start(l->pass.design, response);
+    for (size_t i = 0; i < l->pass.count; i++) {
+        jm__pass_row(&l->pass, i, l->row);
+        jm__matrix_add_square(l->information, l->row, n);
+        for (size_t k = 0; k < n; k++)
+            l->moment[k] += l->row[k] * l->pass.readings[i].value;
+    }
+    for (size_t i = 0; i < n * n; i++)
+        l->information[i] *= l->weight;
+    for (size_t k = 0; k < n; k++)
+        l->moment[k] *= l->weight;
+    return jm__posterior_powers(l->power_w, l->information, l->moment, l->input->joint_prior, shift, err);
+}
+
+static jm_status find_shifts(jm__fit_interval *out, likely *l, jm_error *err)
+{
+    const jm__calibration *c = l->input->calibration;
+    size_t n = out->columns;
+    double *here = malloc((n + 1) * sizeof *here);
+    if (here == NULL) return jm__no_memory(err, "jm__fit_interval_solve");
+    jm_status status = powers_at(l, c->response, NULL, err);
+    memcpy(here, l->power_w, n * sizeof *here);
+    for (size_t p = 0; status == JM_OK && p < c->count; p++) {
+        const double *moved = l->input->prior_shift != NULL ? l->input->prior_shift + p * n : NULL;
+        status = powers_at(l, c->points[p], moved, err);
+        for (size_t k = 0; status == JM_OK && k < n; k++)
+            out->shift[p * n + k] = l->power_w[k] - here[k];
+    }
+    free(here);
+    return status;
+}
+
+/* Of a sample of the readings, as many as cost what one step on a sample may cost. */
+static jm_status find_likely(jm__fit_interval *out, const jm__fit_interval_input *input, jm_error *err)
+{
+    size_t n = out->columns, all = input->readings->count;
+    size_t most = jm__fit_interval_sample_size(n) / out->points;
+    jm__reading_list sample = {0};
+    likely l = {.input = input};
+    l.information = calloc(n * n + 3 * n + 1, sizeof(double));
+    jm_status status = l.information == NULL ? jm__no_memory(err, "jm__fit_interval_solve") : JM_OK;
+    if (status == JM_OK)
+        status = jm__readings_sample(&sample, input->readings, most < 4 * n ? 4 * n : most, err);
+    l.pass = jm__fit_interval_pass(input, &sample);
+    l.moment = l.information + n * n;
+    l.row = l.moment + n;
+    l.power_w = l.row + n;
+    if (sample.count > 0)
+        l.weight = (double)all / (double)sample.count / (out->noise_w * out->noise_w * out->inflation);
+    if (status == JM_OK) status = find_shifts(out, &l, err);
+    jm__vec_free(&sample);
+    free(l.information);
+    return status;
 }
 
 /* ---- the whole */
 
-jm_status jm__fit_interval_init(jm__fit_interval *out, size_t columns, jm_error *err)
+jm_status jm__fit_interval_init(jm__fit_interval *out, size_t columns, size_t points, jm_error *err)
 {
-    *out = (jm__fit_interval){.columns = columns};
+    *out = (jm__fit_interval){.columns = columns, .points = points};
     out->power_w = calloc(columns + 1, sizeof(double));
     out->covariance = calloc(columns * columns + 1, sizeof(double));
-    bool all = out->power_w != NULL && out->covariance != NULL;
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        out->shift[axis] = calloc(columns + 1, sizeof(double));
-        all = all && out->shift[axis] != NULL;
-    }
+    out->shift = calloc(points * columns + 1, sizeof(double));
+    bool all = out->power_w != NULL && out->covariance != NULL && out->shift != NULL;
     return all ? JM_OK : jm__no_memory(err, "jm__fit_interval_init");
 }
 
 jm_status jm__fit_interval_solve(jm__fit_interval *out, const jm__fit_interval_input *input, jm_error *err)
 {
-    size_t columns = input->joint_prior->columns;
-    jm__weighed equations = {0};
-    JM_TRY(jm__fit_interval_init(out, columns, err));
+    jm__qr equations = {0};
+    JM_TRY(jm__fit_interval_init(out, input->joint_prior->columns, input->calibration->count, err));
     jm_status status = jm__fit_interval_weigh(&equations, out, input, err);
     jm__posterior found = {.power_w = out->power_w, .covariance = out->covariance};
     if (status == JM_OK) status = jm__fit_interval_update(&found, &equations, input->joint_prior, err);
-    for (int axis = 0; status == JM_OK && axis < JM_RESPONSE_AXES; axis++)
-        jm__matrix_apply(out->shift[axis], found.covariance, equations.marked[axis], columns);
-    jm__weighed_free(&equations);
+    if (status == JM_OK && out->points > 1) status = find_likely(out, input, err);
+    jm__qr_free(&equations);
     return status;
+}
+
+void jm__fit_interval_mix(jm__fit_interval *out)
+{
+    size_t n = out->columns;
+    double *mean = out->shift; /* that of the first point is used up last */
+    for (size_t p = 0; p < out->points; p++)
+        for (size_t k = 0; k < n; k++)
+            for (size_t m = 0; m < n; m++)
+                out->covariance[k * n + m] +=
+                    out->shift[p * n + k] * out->shift[p * n + m] / (double)out->points;
+    for (size_t p = 1; p < out->points; p++)
+        for (size_t k = 0; k < n; k++)
+            mean[k] += out->shift[p * n + k];
+    for (size_t k = 0; k < n; k++)
+        for (size_t m = 0; m < n; m++)
+            out->covariance[k * n + m] -= mean[k] * mean[m] / pow((double)out->points, 2);
+    for (size_t k = 0; k < n; k++)
+        out->power_w[k] += mean[k] / (double)out->points;
 }
 
 void jm__fit_interval_free(jm__fit_interval *interval)
 {
     free(interval->power_w);
     free(interval->covariance);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        free(interval->shift[axis]);
+    free(interval->shift);
     *interval = (jm__fit_interval){0};
 }
 
 /* Few classes stay as they are; many are put together by what a first fit says of their power. */
 
 /* Groups of classes while lag and width are looked for: the search costs their square, and members of one
- * group, each with a 60th of the busy time, are no more than a few watts apart. */
-enum { GROUPS = 60 };
+ * group, each with a 30th of the busy time, are no more than a few watts apart. */
+enum { GROUPS = 30 };
 
 typedef struct power_rank {
     double power_w;

@@ -1,31 +1,18 @@
 /* The readings as equations of unit error: each weighs what it is worth with all that may be wrong with it.
  *
  * Readings y = A x + e enter through their scores A'y, whose errors have the covariance S: noise, drift,
- * powers that are not constant, an error of the response. With A = Q T that is Q'y = T x + error of
- * covariance N = T'^-1 S T^-1, and with N = L L' the equations L^-1 (T | Q'y) have unit errors, independent
- * of each other. With white noise they are the readings' own triangle over the noise. */
+ * powers that are not constant. With A = Q T that is Q'y = T x + error of covariance N = T'^-1 S T^-1, and
+ * with N = L L' the equations L^-1 (T | Q'y) have unit errors, independent of each other. With white noise
+ * they are the readings' own triangle over the noise. */
 #ifndef JM_ATTRIBUTE_FIT_INTERVAL_H
 #define JM_ATTRIBUTE_FIT_INTERVAL_H
 
 #include "attribute/fit/calibrate.h"
 #include "attribute/fit/discrepancy.h"
 
-typedef struct jm__weigh_of {
-    const jm__qr *data; /* finished: of the readings, unit weight, with the prior's share folded in */
-    const jm__joint_prior *joint_prior;
-    const double *scores;                     /* S, columns * columns */
-    const double *response[JM_RESPONSE_AXES]; /* [columns]: scores per standard uncertainty of the response */
-    const double *prior_shift[JM_RESPONSE_AXES]; /* [columns]: covariance of the prior's powers with that
-                                                    error; NULL: none */
-} jm__weigh_of;
-
-/* What a solution needs to tell how its powers covary with an error of the response: C told. */
-typedef struct jm__weighed {
-    jm__qr equations;                 /* finished; of the readings alone */
-    double *marked[JM_RESPONSE_AXES]; /* [columns] */
-} jm__weighed;
-jm_status jm__weigh(jm__weighed *out, const jm__weigh_of *of, jm_error *err);
-void jm__weighed_free(jm__weighed *weighed);
+/* `data`: finished, of the readings, unit weight, with the prior's share folded in. `scores`: S, columns *
+ * columns. `equations`: finished, of the readings alone. */
+jm_status jm__weigh(jm__qr *equations, const jm__qr *data, const double *scores, jm_error *err);
 
 /* The powers after the readings of one interval of the run: what was assumed before, made surer by them. */
 
@@ -35,19 +22,21 @@ typedef struct jm__fit_interval_input {
     const jm__reading_list *readings; /* may be empty: then the priors stay as they are */
     const jm__calibration *calibration;
     const jm__joint_prior *joint_prior;
-    const double
-        *prior_shift[JM_RESPONSE_AXES]; /* [columns]: see jm__fit_interval.shift; NULL: does not move */
-    const jm__noise *noise; /* as found elsewhere, if these are too few to tell; NULL: they are not */
+    const double *prior_shift; /* [points * columns]: of the prior's mean, see jm__fit_interval.shift; NULL:
+                                  none */
+    const jm__noise *noise;    /* as found elsewhere, if these are too few to tell; NULL: they are not */
 } jm__fit_interval_input;
 
 typedef struct jm__fit_interval {
     size_t columns;
     double *power_w;
-    double *covariance;              /* [columns * columns], W^2: of all errors */
-    double *shift[JM_RESPONSE_AXES]; /* [columns]: covariance with an error of the response of variance 1 */
+    double *covariance; /* [columns * columns], W^2: of all errors but the response's */
+    double *shift;      /* [points * columns]: by how much powers are others with each likely response */
+    size_t points;
     size_t readings;
     double noise_w;
     double freedom;     /* degrees of freedom behind noise_w */
+    double inflation;   /* of the variance of scores over what white noise makes it, all errors counted */
     double residual_w;  /* root mean square */
     double correlation; /* of neighbouring residuals */
     jm__noise noise;    /* of the readings: white and drift */
@@ -55,17 +44,21 @@ typedef struct jm__fit_interval {
 } jm__fit_interval;
 
 /* Powers of nothing, without any error. */
-jm_status jm__fit_interval_init(jm__fit_interval *interval, size_t columns, jm_error *err);
+jm_status jm__fit_interval_init(jm__fit_interval *interval, size_t columns, size_t points, jm_error *err);
 jm_status jm__fit_interval_solve(jm__fit_interval *out, const jm__fit_interval_input *input, jm_error *err);
 void jm__fit_interval_free(jm__fit_interval *interval);
 
+/* The response is not known: powers become their mean over its likely points, and their covariance has how
+ * far they are apart. */
+void jm__fit_interval_mix(jm__fit_interval *interval);
+
 /* The readings as equations of unit error, and what their residuals show (in `out`, of which the powers and
  * their errors stay as they are). The caller frees `equations` in any case. */
-jm_status jm__fit_interval_weigh(jm__weighed *equations, jm__fit_interval *out,
+jm_status jm__fit_interval_weigh(jm__qr *equations, jm__fit_interval *out,
                                  const jm__fit_interval_input *input, jm_error *err);
 
 /* The powers after these equations and the input's priors. */
-jm_status jm__fit_interval_update(jm__posterior *posterior, const jm__weighed *equations,
+jm_status jm__fit_interval_update(jm__posterior *posterior, const jm__qr *equations,
                                   const jm__joint_prior *joint_prior, jm_error *err);
 
 /* Readings of the interval's sensor, through its design. */

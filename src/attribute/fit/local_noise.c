@@ -44,7 +44,7 @@ typedef struct pair_finder {
     double *usual_square; /* [columns], W^2: (m x)^2 */
     double *square;       /* [columns], W^2: q */
     jm__posterior here;
-    jm__weighed data;
+    jm__qr data;
 } pair_finder;
 
 static jm_status finder_init(pair_finder *f, const jm__transfer_input *input, jm_error *err)
@@ -66,7 +66,7 @@ static void finder_free(pair_finder *f)
     free(f->usual_square);
     free(f->square);
     jm__posterior_free(&f->here);
-    jm__weighed_free(&f->data);
+    jm__qr_free(&f->data);
 }
 
 /* What the rest teaches, with the differences that are allowed now. */

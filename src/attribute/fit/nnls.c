@@ -38,6 +38,15 @@ void jm__matrix_multiply(double *out, double factor, const double *left, const d
     }
 }
 
+void jm__matrix_add_square(double *matrix, const double *vector, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double value = vector[i], *row = matrix + i * n;
+        for (size_t k = 0; value != 0 && k <= i; k++)
+            row[k] += value * vector[k];
+    }
+}
+
 void jm__matrix_apply(double *out, const double *matrix, const double *vector, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -68,6 +77,12 @@ bool jm__matrix_factor(double *matrix, size_t n)
         }
     }
     return true;
+}
+
+void jm__matrix_forward(double *vector, const double *lower, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        vector[i] = (vector[i] - jm__matrix_dot(lower + i * n, vector, i)) / lower[i * n + i];
 }
 
 void jm__matrix_whiten(double *rows, size_t width, const double *lower, size_t i, size_t n)

@@ -434,3 +434,38 @@ jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations
     free(is_free);
     return status;
 }
+
+jm_status jm__posterior_powers(double *power_w, const double *information, const double *moment,
+                               const jm__joint_prior *joint_prior, const double *shift, jm_error *err)
+{
+    size_t n = joint_prior->columns;
+    double *factor = malloc((n * n + 2 * n + 1) * sizeof *factor);
+    bool *is_free = calloc(n + 1, sizeof *is_free);
+    jm__qr joint = {0};
+    jm_status status = factor == NULL || is_free == NULL ? jm__no_memory(err, "jm__posterior_powers")
+                                                         : jm__qr_init(&joint, n, err);
+    if (status != JM_OK) goto out;
+    double *before = factor + n * n, *right = before + n;
+    for (size_t k = 0; k < n; k++)
+        before[k] = joint_prior->power_w[k] + (shift != NULL ? shift[k] : 0);
+    for (size_t i = 0; i < n; i++) {
+        right[i] = moment[i] + jm__matrix_dot(joint_prior->information + i * n, before, n);
+        for (size_t k = 0; k <= i; k++)
+            factor[i * n + k] = information[i * n + k] + joint_prior->information[i * n + k];
+        factor[i * n + i] *= 1 + 1e-12; /* rounding must not cost the factor */
+    }
+    if (!jm__matrix_factor(factor, n)) {
+        status = jm__fail(err, JM_INTERNAL, 0, "jm__posterior_powers", "the readings are no information");
+        goto out;
+    }
+    jm__matrix_forward(right, factor, n);
+    for (size_t k = 0; k < n; k++)
+        memcpy(joint.triangle + k * joint.stride, factor + k * n, (k + 1) * sizeof *factor);
+    memcpy(joint.triangle + n * joint.stride, right, n * sizeof *right);
+    status = jm__nnls_solve(&joint, joint_prior->most_w, power_w, is_free, err);
+out:
+    jm__qr_free(&joint);
+    free(factor);
+    free(is_free);
+    return status;
+}

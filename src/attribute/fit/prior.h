@@ -108,8 +108,14 @@ void jm__posterior_free(jm__posterior *posterior);
 jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data,
                               const jm__joint_prior *joint_prior, jm_error *err);
 
-/* The same with `equations` of unit error, whose noise is known; `weight`: of the prior's. Leaves noise_w and
- * freedom as they are. */
+/* The powers alone, within the limits, after readings of which A'A (its lower half) and A'y are given, each
+ * in units of the noise's variance. `shift`: [columns], by which the prior's mean is another; NULL: it is
+ * not. */
+jm_status jm__posterior_powers(double *power_w, const double *information, const double *moment,
+                               const jm__joint_prior *joint_prior, const double *shift, jm_error *err);
+
+/* Powers and covariance after `equations` of unit error, whose noise is known; `weight`: of the prior's.
+ * Leaves noise_w and freedom as they are. */
 jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations,
                                const jm__joint_prior *joint_prior, double weight, jm_error *err);
 

@@ -76,13 +76,13 @@ static jm_status sampled_add_response(jm__sampled *s, jm__pieces *pieces, jm_err
     jm__design design = {0};
     JM_TRY(jm__design_init(&design, pieces, s->columns, err));
     for (size_t way = LAG; way < RESPONSES; way++) {
-        jm__response response = s->fit->response;
+        jm__response response = s->fit->calibration.response;
         if (way == LAG) response.lag_ns += sqrt(profile.lag_variance);
         if (way == WIDTH) response.width_ns += sqrt(profile.width_variance);
         for (size_t i = 0; i < s->readings.count; i++)
             s->rows[i * s->width + s->columns + way] = 0;
         add_expected(s, &design, response, s->columns + way, 1);
-        add_expected(s, &design, s->fit->response, s->columns + way, -1);
+        add_expected(s, &design, s->fit->calibration.response, s->columns + way, -1);
     }
     jm__design_free(&design);
     return jm__pieces_check(pieces, err);
@@ -506,7 +506,7 @@ static jm_status fill_rows(selection *s, jm_error *err)
     }
     work->pieces.column_of = column_of;
     jm_status status = jm__design_init(&design, &work->pieces, sampled->width, err);
-    if (status == JM_OK) jm__design_start(&design, s->in->fit->response);
+    if (status == JM_OK) jm__design_start(&design, s->in->fit->calibration.response);
     for (size_t i = 0; status == JM_OK && i < sampled->readings.count; i++) {
         double *row = sampled->rows + i * sampled->width;
         memcpy(row, jm__design_row(&design, sampled->readings.items[i].t_ns), sampled->width * sizeof *row);
@@ -880,7 +880,7 @@ static jm_status fill(finder *f, const uint32_t *column_of, size_t column, size_
     pieces->column_of = column_of;
     pieces->scale_of = f->scale;
     jm_status status = jm__design_init(&design, pieces, columns, err);
-    if (status == JM_OK) jm__design_start(&design, f->in->fit->response);
+    if (status == JM_OK) jm__design_start(&design, f->in->fit->calibration.response);
     for (size_t i = 0; status == JM_OK && i < f->sampled.readings.count; i++)
         memcpy(f->sampled.rows + i * f->sampled.width + column,
                jm__design_row(&design, f->sampled.readings.items[i].t_ns), columns * sizeof(double));

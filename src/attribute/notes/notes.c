@@ -87,9 +87,9 @@ static void say_fitted(note_writer *w, const jm__board_part *part)
             w->label, part->sensor->name, fit->learnt);
     else
         say(w, "%s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", w->label,
-            fit->readings, part->sensor->name, fit->residual_w, fit->response.lag_ns * 1e-6,
+            fit->readings, part->sensor->name, fit->residual_w, fit->calibration.response.lag_ns * 1e-6,
             part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
-            fit->response.width_ns * 1e-6);
+            fit->calibration.response.width_ns * 1e-6);
     if (fit->readings > 0 && fit->learnt > 0)
         say(w,
             "%s: powers are learnt also from %zu readings of the rest of the run, as far as the two are "
