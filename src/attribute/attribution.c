@@ -5,6 +5,7 @@
 #include "attribute/fit/refine.h"
 #include "attribute/prior/source.h"
 #include "attribute/sampling.h"
+#include "attribute/work/clock_track.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
@@ -185,6 +186,24 @@ static void find_users(bool *uses, const jm__dataset *d, int64_t board_id)
     }
 }
 
+/* Where the clock jumped from one reading to the next, power did so as well, and nobody knows when: readings
+ * of that time tell nothing, as long as others are left. */
+static const double jumps_most = 0.25;
+
+static bool leave_jumps_out(jm__attribution *a, jm__board_part *part)
+{
+    jm__clock_track clock;
+    jm__intervals jumps = {0};
+    bool fine = jm__clock_track_begin(&clock, a->dataset, part->board) && jm__clock_jumps(&clock, &jumps) &&
+                jm__intervals_intersect(&jumps, &part->learn);
+    double all = (double)jm__intervals_duration_ns(&part->learn);
+    if (fine && (double)jm__intervals_duration_ns(&jumps) < jumps_most * all)
+        fine = jm__intervals_add_all(&part->unknown, &jumps);
+    jm__clock_track_free(&clock);
+    jm__vec_free(&jumps);
+    return fine;
+}
+
 /* The steps of a board's processes that traced ones stand for; its windows are there. */
 static jm_status find_extrapolated(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
@@ -201,7 +220,7 @@ static jm_status find_extrapolated(jm__attribution *a, jm__board_part *part, jm_
                 jm__intervals_add_all(&part->traced, &part->windows) &&
                 jm__intervals_subtract(&part->traced, &part->extrapolated.time) &&
                 jm__intervals_subtract(&part->learn, &part->extrapolated.time) &&
-                jm__intervals_add_all(&part->unknown, &a->untraced) &&
+                jm__intervals_add_all(&part->unknown, &a->untraced) && leave_jumps_out(a, part) &&
                 jm__intervals_add_all(&part->unknown, &part->extrapolated.time);
     jm__intervals_normalise(&part->unknown);
     free(uses);

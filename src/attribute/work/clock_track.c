@@ -16,6 +16,10 @@ static const double step_size = 0.02;
  */
 static const int64_t around_ns = 250 * JM_NS_PER_MS;
 
+/* Of the logarithm, from one reading to the next. A choice: a limit moves the clock by a few percent at a
+ * time, whoever sets it by more. */
+static const double jump_size = 0.08;
+
 const jm_sensor *jm__clock_sensor(const jm__dataset *dataset, const jm_board *board)
 {
     for (size_t i = 0; i < dataset->sensor_count; i++)
@@ -72,18 +76,38 @@ void jm__clock_track_free(jm__clock_track *track)
     *track = (jm__clock_track){0};
 }
 
+/* From reading i to the next. */
+static bool jumps(const jm__clock_track *track, size_t i)
+{
+    return fabs(log(track->readings[i + 1].value / track->readings[i].value)) > jump_size;
+}
+
 int64_t jm__clock_track_step(jm__clock_track *track, int64_t start_ns, int64_t end_ns)
 {
     const jm_reading *readings = track->readings;
-    size_t count = track->count;
-    if (count == 0) return 0;
-    while (track->at + 1 < count && readings[track->at].t_ns < start_ns - around_ns)
+    int64_t middle_ns = start_ns + (end_ns - start_ns) / 2;
+    if (track->count == 0) return 0;
+    while (track->at + 1 < track->count && readings[track->at + 1].t_ns <= start_ns)
         track->at++;
-    double sum = readings[track->at].value;
-    size_t last = track->at;
-    while (last + 1 < count && readings[last + 1].t_ns <= end_ns + around_ns)
+    size_t nearest = track->at;
+    while (nearest + 1 < track->count &&
+           readings[nearest + 1].t_ns - middle_ns < middle_ns - readings[nearest].t_ns)
+        nearest++;
+    double sum = readings[nearest].value;
+    size_t first = nearest, last = nearest;
+    while (first > 0 && readings[first - 1].t_ns >= start_ns - around_ns && !jumps(track, first - 1))
+        sum += readings[--first].value;
+    while (last + 1 < track->count && readings[last + 1].t_ns <= end_ns + around_ns && !jumps(track, last))
         sum += readings[++last].value;
-    return 1 + llround(log(sum / (double)(last + 1 - track->at)) / step_size);
+    return 1 + llround(log(sum / (double)(last + 1 - first)) / step_size);
+}
+
+bool jm__clock_jumps(const jm__clock_track *track, jm__intervals *out)
+{
+    for (size_t i = 0; i + 1 < track->count; i++)
+        if (jumps(track, i) && !jm__intervals_add(out, track->readings[i].t_ns, track->readings[i + 1].t_ns))
+            return false;
+    return true;
 }
 
 double jm__clock_step_mhz(int64_t step)

@@ -2,6 +2,7 @@
 #ifndef JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
 #define JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
 
+#include "attribute/input/window.h"
 #include "format/dataset.h"
 
 typedef struct jm__clock_track {
@@ -17,6 +18,10 @@ void jm__clock_track_free(jm__clock_track *track);
 /* The step that it ran at, from 1; 0: the clock is not recorded or did not move. None starts before the one
  * asked for before it. */
 int64_t jm__clock_track_step(jm__clock_track *track, int64_t start_ns, int64_t end_ns);
+
+/* Adds the times between two readings that are far apart: which clock it was in them is not known. False if
+ * memory is out. */
+bool jm__clock_jumps(const jm__clock_track *track, jm__intervals *out);
 
 /* The middle of a step. */
 double jm__clock_step_mhz(int64_t step);
