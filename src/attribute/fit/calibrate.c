@@ -8,7 +8,6 @@
 #include "base/status.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -458,7 +457,6 @@ static jm_status find(search *s, jm_error *err)
     for (int step = FIRST / 2; weigh(s) < enough && step > 0; step /= 2)
         refine(s, step);
     (void)weigh(s);
-    if (getenv("DBG")) fprintf(stderr, "cells %zu share %.1f kept %.3f n %zu N %zu noise %.2f\n", s->count, weigh(s), s->kept, s->pass.columns, s->pass.count, sqrt(s->noise));
     return JM_OK;
 }
 

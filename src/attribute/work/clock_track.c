@@ -9,7 +9,7 @@
 
 /* Of the logarithm. A choice: power goes with the clock to the power of 1 to 3, so within a step of 2 % it
  * differs by 1 to 3 % from the middle at most, and by both signs. */
-static const double step_size = 0.02;
+static const double step_size = 0.002;
 
 /* A power limit moves the clock within a few kernels, faster than it is read: what a kind does to the clock
  * is part of the kind's own power. What lasts half a second is the board's: its warmth, what is asked of it.
