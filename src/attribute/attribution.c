@@ -345,6 +345,28 @@ static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part
     return jm__board_limits(&known->most_w, part->board, part->work, err);
 }
 
+/* How the sensor answers, and how power goes with the clock: seconds of columns then follow it. */
+static jm_status respond(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
+{
+    part->law.gap_column = jm__gap_column(part->work);
+    input->law = part->law.moved ? &part->law : NULL;
+    JM_TRY(jm__fit_respond(&part->calibration, input, err));
+    input->calibration = &part->calibration;
+    if (!part->law.moved) return JM_OK;
+    double *scales = jm__clock_law_scales(&part->law, part->calibration.exponent);
+    if (scales == NULL) return jm__no_memory(err, "jm__attribution_fit");
+    jm_status status = jm__work_scale(&a->work, part->work, scales, err);
+    free(scales);
+    return status;
+}
+
+static jm_status relate(jm__board_part *part, jm_error *err)
+{
+    const jm__calibration *c = &part->calibration;
+    part->law.gap_column = jm__gap_column(part->work);
+    return jm__clock_law_relate(&part->law, part->work, c->exponent, c->exponents, c->count, err);
+}
+
 /* With the columns as they are now. */
 static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
 {
@@ -364,6 +386,11 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     input->most_w = known.most_w;
     input->priors = priors;
     input->prior_count = assumed;
+    if (status == JM_OK && input->calibration == NULL) status = respond(a, part, input, err);
+    input->seconds = work->seconds; /* which the clock's exponent has changed */
+    input->learn_seconds = work->learn_seconds;
+    if (input->apart_seconds != NULL) input->apart_seconds = work->extrapolated_seconds;
+    if (status == JM_OK && part->law.moved) status = relate(part, err);
     jm__fit_free(&part->fit);
     if (status == JM_OK) status = jm__fit_run(&part->fit, input, err);
     forget(&known);
@@ -374,22 +401,6 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }
 
-/* Once more, where power went with the clock. */
-static jm_status scale_by_clock(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
-{
-    jm__clock_scale scale;
-    const jm__refine_input of = {.fit = &part->fit, .fit_input = input, .set = &a->work, .work = part->work};
-    JM_TRY(jm__clock_scale_find(&scale, &of, err));
-    jm_status status = JM_OK;
-    part->clock_exponent = scale.exponent;
-    if (scale.of_use != NULL) {
-        status = jm__work_scale(&a->work, part->work, scale.of_use, err);
-        if (status == JM_OK) status = fit_columns(a, part, input, err);
-    }
-    jm__clock_scale_free(&scale);
-    return status;
-}
-
 /* Once more, where some classes need a power for each place that they ran in. */
 static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
 {
@@ -397,14 +408,11 @@ static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit
     const jm__refine_input of = {.fit = &part->fit, .fit_input = input, .set = &a->work, .work = part->work};
     JM_TRY(jm__split_find(&split, &of, err));
     jm_status status = JM_OK;
-    const jm__calibration calibration = part->fit.calibration;
-    input->calibration = &calibration;
     if (split.count > 0) {
         status = jm__work_split(&a->work, part->work, &split, err);
         if (status == JM_OK) status = fit_columns(a, part, input, err);
     }
     jm__split_free(&split);
-    input->calibration = NULL;
     return status;
 }
 
@@ -424,8 +432,8 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
     };
     jm__counted_ready(part, a->dataset, a->options.model);
     if (part->idle_known) input.idle = &part->idle;
+    JM_TRY(jm__clock_law_find(&part->law, &a->work, part->work, err));
     JM_TRY(fit_columns(a, part, &input, err));
-    if (part->fit.fitted) JM_TRY(scale_by_clock(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(split_columns(a, part, &input, err));
     part->work->pieces.scale_of = NULL; /* what comes asks for time */
     part->first_column = a->columns;
@@ -468,6 +476,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__sampler_draw_free(&part->sampler);
         jm__board_readings_free(part);
         jm__fit_free(&part->fit);
+        jm__clock_law_free(&part->law);
         free(part->clock_mhz);
         jm__model_free(&part->model);
     }

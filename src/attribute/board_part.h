@@ -40,10 +40,20 @@ typedef struct jm__board_part {
     size_t counter_windows;   /* of counters, that told of powers */
     bool idle_known;          /* the model tells what gaps draw: */
     jm__idle_known idle;
-    jm__fit fit;           /* of a fitted board */
-    double clock_exponent; /* power goes with the clock to the power of this; 0: not seen to */
-    double *clock_mhz;     /* [columns]: mean while each ran, NAN: not seen; NULL: no clock is recorded */
+    jm__fit fit;                 /* of a fitted board */
+    jm__clock_law law;           /* how power goes with the clock */
+    jm__calibration calibration; /* of the sensor and the clock */
+    double *clock_mhz; /* [columns]: mean while each ran, NAN: not seen; NULL: no clock is recorded */
 } jm__board_part;
+
+/* Joules of a second of a use at the clock that it ran at, by the fit. */
+static inline double jm__use_power_w(const jm__board_part *part, size_t use)
+{
+    const jm__board_work *work = part->work;
+    double scale = jm__use_scale(work, use);
+    return scale * part->fit.power_w[work->columns.of_use[use]] +
+           (scale != 1 ? (1 - scale) * part->fit.power_w[jm__gap_column(work)] : 0);
+}
 
 /* The readings of each board's power sensors and energy counter, as totals and fits take them. */
 

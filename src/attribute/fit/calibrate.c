@@ -75,8 +75,7 @@ static void advance_first_order(jm__design *design, int64_t target_ns)
         }
         int64_t to_ns = now->end_ns < target_ns ? now->end_ns : target_ns;
         double step = edge * growth((double)(to_ns - from_ns) / tau);
-        for (size_t i = 0; i < now->count; i++)
-            design->state[jm__cursor_column(cursor, i)] += jm__cursor_share(cursor, i) * step;
+        jm__cursor_add(cursor, step, design->state);
         edge += step;
         from_ns = to_ns;
         if (now->end_ns <= target_ns) jm__cursor_next(cursor);
@@ -94,8 +93,7 @@ static void advance_box(jm__design *design, int64_t *now_ns, jm__piece_cursor *c
         if (now->start_ns > *now_ns) *now_ns = now->start_ns; /* before all pieces there is nothing */
         int64_t to_ns = now->end_ns < target_ns ? now->end_ns : target_ns;
         double weight = sign * (double)(to_ns - *now_ns) / design->response.width_ns;
-        for (size_t i = 0; i < now->count; i++)
-            design->state[jm__cursor_column(cursor, i)] += jm__cursor_share(cursor, i) * weight;
+        jm__cursor_add(cursor, weight, design->state);
         *now_ns = to_ns;
         if (now->end_ns <= target_ns) jm__cursor_next(cursor);
     }
@@ -256,6 +254,7 @@ typedef struct search {
     double power_square; /* y'y, centred */
     double noise;        /* v, of the cell that was looked at last */
     double kept;         /* of the evidence */
+    jm__response at;     /* where exponents of the clock are tried */
     cell cells[CELLS_MAX];
     size_t count;
 } search;
@@ -460,6 +459,90 @@ static jm_status find(search *s, jm_error *err)
     return JM_OK;
 }
 
+/* ---- the clock's exponent, at one response */
+
+/* Steps from coarse to fine: each looks on both sides of the likeliest one, as far as the last step. */
+enum { EXPONENT_STEPS = 3, EXPONENTS_MAX = 17 + 2 * 8 + 2 };
+
+static const double exponent_steps[EXPONENT_STEPS] = {0.25, 0.05, 0.0125};
+
+typedef struct exponent {
+    double value, log_weight;
+} exponent;
+
+typedef struct exponents {
+    exponent items[EXPONENTS_MAX];
+    size_t count;
+} exponents;
+
+static int smallest_first(const void *a, const void *b)
+{
+    double left = ((const exponent *)a)->value, right = ((const exponent *)b)->value;
+    return (left > right) - (left < right);
+}
+
+static void try_exponent(search *s, exponents *all, const jm__clock_law *law, double value)
+{
+    double off = (value - JM_CLOCK_EXPONENT) / JM_CLOCK_EXPONENT_U;
+    for (size_t i = 0; i < all->count; i++)
+        if (fabs(all->items[i].value - value) < exponent_steps[EXPONENT_STEPS - 1] / 2) return;
+    if (value < 0 || value > JM_CLOCK_EXPONENT_MOST || all->count == EXPONENTS_MAX) return;
+    jm__clock_law_set(law, value, s->pass.design->cursor.pieces);
+    double evidence = s->kept > 0 ? s->kept * evidence_of(s, s->at) : 0;
+    all->items[all->count++] = (exponent){value, evidence - off * off / 2};
+}
+
+static double likeliest(const exponents *all)
+{
+    size_t best = 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].log_weight > all->items[best].log_weight) best = i;
+    return all->items[best].value;
+}
+
+/* Leaves the pieces with the likeliest. */
+static void find_exponents(search *s, exponents *all, const jm__clock_law *law)
+{
+    all->count = 0;
+    for (double value = 0; value <= JM_CLOCK_EXPONENT_MOST; value += exponent_steps[0])
+        try_exponent(s, all, law, value);
+    for (int level = 1; level < EXPONENT_STEPS; level++) {
+        double around = likeliest(all), reach = exponent_steps[level - 1];
+        for (double off = exponent_steps[level]; off < reach - 1e-9; off += exponent_steps[level]) {
+            try_exponent(s, all, law, around - off);
+            try_exponent(s, all, law, around + off);
+        }
+    }
+    jm__clock_law_set(law, likeliest(all), s->pass.design->cursor.pieces);
+    qsort(all->items, all->count, sizeof *all->items, smallest_first);
+}
+
+/* Each stands for what lies nearer to it than to its neighbours. */
+static double weight_of(const exponents *all, size_t i, double best)
+{
+    double before = i > 0 ? all->items[i - 1].value : all->items[i].value;
+    double after = i + 1 < all->count ? all->items[i + 1].value : all->items[i].value;
+    return (after - before) * exp(all->items[i].log_weight - best);
+}
+
+/* Equally likely ones, in an order that goes with no other. */
+static void take_exponents(jm__calibration *out, const exponents *all)
+{
+    static const size_t order[JM_RESPONSE_POINTS] = {3, 6, 1, 4, 0, 7, 2, 5};
+    double best = -INFINITY, sum = 0, so_far = 0;
+    for (size_t i = 0; i < all->count; i++)
+        best = fmax(best, all->items[i].log_weight);
+    for (size_t i = 0; i < all->count; i++)
+        sum += weight_of(all, i, best);
+    size_t taken = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        so_far += weight_of(all, i, best) / sum;
+        while (taken < JM_RESPONSE_POINTS && ((double)taken + 0.5) / JM_RESPONSE_POINTS < so_far)
+            out->exponents[order[taken++]] = all->items[i].value;
+    }
+    out->exponent = likeliest(all);
+}
+
 typedef struct spread {
     double lag, lag_square, width, width_square;
 } spread;
@@ -483,7 +566,7 @@ static void take(jm__calibration *out, search *s)
     spread after = {0}, before = {0};
     double sum = 0;
     qsort(s->cells, s->count, sizeof *s->cells, heaviest_first);
-    out->response = response_of(s, &s->cells[0]);
+    out->response = s->at = response_of(s, &s->cells[0]);
     qsort(s->cells, s->count, sizeof *s->cells, shortest_lag_first);
     out->count = 0;
     for (size_t i = 0; i < s->count; i++) {
@@ -508,7 +591,7 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
     size_t n = pass->columns;
     s->pass = *pass;
     s->pass.period_ns = sensor->period_ns;
-    s->profile = profile.response;
+    s->profile = s->at = profile.response;
     s->lag_u = sqrt(profile.lag_variance);
     s->width_u = sqrt(profile.width_variance);
     s->lag_step = fmin(s->lag_u, fmax(least_step_ns, 2 * RANGE_LAG_U * s->lag_u / LAGS_MOST)) / (1 << LEVELS);
@@ -525,16 +608,22 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
 }
 
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
-                        const jm__joint_prior *joint_prior, jm_error *err)
+                        const jm__joint_prior *joint_prior, const jm__clock_law *law, jm_error *err)
 {
     *calibration = jm__calibration_of(sensor);
-    if (calibration->lag_variance <= 0 && calibration->width_variance <= 0) return JM_OK;
+    if (calibration->lag_variance <= 0 && calibration->width_variance <= 0 && law == NULL) return JM_OK;
+    exponents tried;
     search *s = calloc(1, sizeof *s);
     if (s == NULL) return jm__no_memory(err, "jm__calibrate");
     s->joint_prior = joint_prior;
     jm_status status = search_init(s, sensor, pass, err);
+    if (status == JM_OK && law != NULL) find_exponents(s, &tried, law);
     if (status == JM_OK) status = find(s, err);
     if (status == JM_OK) take(calibration, s);
+    if (status == JM_OK && law != NULL) {
+        find_exponents(s, &tried, law);
+        take_exponents(calibration, &tried);
+    }
     free(s->row);
     free(s);
     return status;

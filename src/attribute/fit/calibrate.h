@@ -3,6 +3,7 @@
 #ifndef JM_ATTRIBUTE_FIT_CALIBRATE_H
 #define JM_ATTRIBUTE_FIT_CALIBRATE_H
 
+#include "attribute/fit/clock_law.h"
 #include "attribute/fit/prior.h"
 #include "attribute/fit/qr.h"
 #include "attribute/input/window.h"
@@ -87,6 +88,8 @@ typedef struct jm__calibration {
     jm__response response;                   /* the most likely */
     jm__response points[JM_RESPONSE_POINTS]; /* equally likely ones, which stand for all that may be */
     size_t count;                            /* of points; 1: nothing is unsure */
+    double exponent;                         /* of the clock, the most likely */
+    double exponents[JM_RESPONSE_POINTS];    /* of each point */
     double lag_variance, width_variance;     /* ns^2 */
     bool taught;                             /* the readings tell more of it than the profile does */
 } jm__calibration;
@@ -98,9 +101,10 @@ jm__calibration jm__calibration_of(const jm_sensor *sensor);
  * it counts as two. */
 jm__noise_prior jm__noise_of(const jm_sensor *sensor);
 
-/* The response by the sensor's profile and the readings of `pass` (grouped columns). */
+/* The response by the sensor's profile and the readings of `pass` (grouped columns), and how power goes with
+ * the clock, by a law; NULL: it does not. Leaves the pieces with the most likely exponent. */
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
-                        const jm__joint_prior *joint_prior, jm_error *err);
+                        const jm__joint_prior *joint_prior, const jm__clock_law *law, jm_error *err);
 
 /* Which readings of a sensor a fit works on. */
 

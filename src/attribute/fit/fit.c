@@ -235,6 +235,7 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
         .class_columns = input->class_columns,
         .seconds = input->seconds,
         .joint_prior = joint_prior,
+        .law = input->law,
     };
     bool alone = readings->rest.count == 0;
     if (alone || readings->report.count >= JM_NOISE_READINGS) {
@@ -336,6 +337,7 @@ static jm_status solve_with(jm__fit *fit, jm__fit_interval *found, const jm__fit
         .readings = &readings->report,
         .calibration = &fit->calibration,
         .joint_prior = &fit->joint_prior,
+        .law = input->law,
     };
     fit->learnt = readings->rest.count;
     if (fit->learnt == 0) return jm__fit_interval_solve(found, &report, err);
@@ -356,6 +358,27 @@ static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *r
     jm__joint_prior_free(&before.rest);
     jm__fit_interval_free(&found);
     jm__design_free(&design);
+    return status;
+}
+
+jm_status jm__fit_respond(jm__calibration *calibration, const jm__fit_input *input, jm_error *err)
+{
+    chosen readings = {0};
+    jm__design design = {0};
+    joint_priors before = {0};
+    *calibration = (jm__calibration){.count = 1};
+    if (input->sensor == NULL) return JM_OK;
+    *calibration = jm__calibration_of(input->sensor);
+    jm_status status = choose(&readings, input, err);
+    if (status == JM_OK && readings.learn.count == 0) goto out;
+    if (status == JM_OK) status = jm__design_init(&design, input->pieces, input->columns, err);
+    if (status == JM_OK) status = assume(&before, input, &design, &readings, err);
+    if (status == JM_OK) status = find_response(calibration, input, &design, &before.own, &readings, err);
+out:
+    jm__joint_prior_free(&before.own);
+    jm__joint_prior_free(&before.rest);
+    jm__design_free(&design);
+    chosen_free(&readings);
     return status;
 }
 

@@ -294,20 +294,33 @@ static jm_status powers_at(likely *l, jm__response response, const double *shift
     return jm__posterior_powers(l->power_w, l->information, l->moment, l->input->joint_prior, shift, err);
 }
 
+/* Seconds are counted with the likeliest exponent: a column's power becomes what gives with these seconds the
+ * joules that it has with the exponent of point p. */
+static void to_other_exponent(double *power_w, const jm__fit_interval_input *input, size_t p, size_t columns)
+{
+    double gap_w = power_w[input->law->gap_column];
+    for (size_t k = 0; k < columns; k++)
+        power_w[k] = gap_w + (power_w[k] - gap_w) * input->law->relative[p * columns + k];
+}
+
 static jm_status find_shifts(jm__fit_interval *out, likely *l, jm_error *err)
 {
     const jm__calibration *c = l->input->calibration;
     size_t n = out->columns;
     double *here = malloc((n + 1) * sizeof *here);
     if (here == NULL) return jm__no_memory(err, "jm__fit_interval_solve");
+    jm__pieces *pieces = l->pass.design->cursor.pieces;
     jm_status status = powers_at(l, c->response, NULL, err);
     memcpy(here, l->power_w, n * sizeof *here);
     for (size_t p = 0; status == JM_OK && p < c->count; p++) {
         const double *moved = l->input->prior_shift != NULL ? l->input->prior_shift + p * n : NULL;
+        jm__clock_law_set(l->input->law, c->exponents[p], pieces);
         status = powers_at(l, c->points[p], moved, err);
+        if (l->input->law != NULL) to_other_exponent(l->power_w, l->input, p, n);
         for (size_t k = 0; status == JM_OK && k < n; k++)
             out->shift[p * n + k] = l->power_w[k] - here[k];
     }
+    jm__clock_law_set(l->input->law, c->exponent, pieces);
     free(here);
     return status;
 }
@@ -509,7 +522,7 @@ jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, cons
     jm__pass pass = pass_of(input, &sample);
     pass.group = group;
     pass.columns = groups;
-    if (status == JM_OK) status = jm__calibrate(out, input->sensor, &pass, &grouped, err);
+    if (status == JM_OK) status = jm__calibrate(out, input->sensor, &pass, &grouped, input->law, err);
     jm__joint_prior_free(&grouped);
     jm__vec_free(&sample);
     free(group);

@@ -319,7 +319,7 @@ static void add_board(double *energies, const jm__attribution *a, const jm__boar
         const jm__use_sum *sum = &work->tally.uses.items[u];
         const jm__class *class = &a->work.classes.items[a->work.uses.items.items[u].class_index];
         if (sum->ran_s < 0 || !counts(class)) continue;
-        double power_w = jm__use_scale(work, u) * part->fit.power_w[work->columns.of_use[u]];
+        double power_w = jm__use_power_w(part, u);
         for (size_t place = 0; place < JM_PLACES; place++)
             energies[place] += power_w * sum->place_s[place];
     }

@@ -334,8 +334,9 @@ static double seconds_of(double *row, const jm__prior_scene *scene, const pass *
         const jm__use_sum *sum = &scene->work->tally.uses.items[u];
         if (sum->ran_s < 0 || place->kind != (int64_t)requested->kind) continue;
         if (!is_of(requested, jm__dataset_text(d, place->layer))) continue;
-        double seconds = sum->inside.learn_s * jm__use_scale(scene->work, u);
-        row[scene->columns->of_use[u]] += seconds;
+        double seconds = sum->inside.learn_s, scale = jm__use_scale(scene->work, u);
+        row[scene->columns->of_use[u]] += scale * seconds;
+        row[jm__gap_column(scene->work)] += (1 - scale) * seconds;
         sum_s += seconds;
     }
     return sum_s;

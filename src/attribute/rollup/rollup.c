@@ -130,8 +130,7 @@ static bool first_of_host(const jm__attribution *a, size_t b)
 /* At the power that the fit found. */
 static double joules_of(const jm__board_part *part, size_t use, double seconds)
 {
-    double power_w = part->fit.known ? part->fit.power_w[part->work->columns.of_use[use]] : 0;
-    return power_w * jm__use_scale(part->work, use) * seconds;
+    return part->fit.known ? jm__use_power_w(part, use) * seconds : 0;
 }
 
 /* The time of a use on a board, shown once if it is the host's, and its joules by pass. */
@@ -166,8 +165,11 @@ static void add_time(jm__views *v, size_t b, size_t node, const rated_cell *rate
     if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
     row->boards |= jm__board_bit(b);
     if (a->options.by == JM_BY_BOARD) return;
-    jm__tree_add(v->tree, node, (uint32_t)(part->first_column + columns->of_use[cell->use]),
-                 jm__use_scale(part->work, cell->use) * seconds);
+    double scale = jm__use_scale(part->work, cell->use);
+    jm__tree_add(v->tree, node, (uint32_t)(part->first_column + columns->of_use[cell->use]), scale * seconds);
+    if (scale != 1)
+        jm__tree_add(v->tree, node, (uint32_t)(part->first_column + jm__gap_column(part->work)),
+                     (1 - scale) * seconds);
     jm__draws_add(v->tree, node, b, rated->off_s, share * joules_of(part, cell->use, 1));
 }
 
@@ -178,7 +180,8 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
     const jm__board_part *board = &a->boards[b];
     bool own_time = !board->work->from_host || first_of_host(a, b);
     uint32_t column = (uint32_t)(board->first_column + board->work->columns.of_use[cell->use]);
-    double seconds = jm__use_scale(board->work, cell->use) * cell->seconds;
+    uint32_t gap_column = (uint32_t)(board->first_column + jm__gap_column(board->work));
+    double scale = jm__use_scale(board->work, cell->use);
     size_t up = v->tree->nodes.items[part].parent, section = v->tree->nodes.items[part].part;
     while ((section = jm__view_next_beside(v, section, &up)) != JM__NO_SPAN) {
         size_t row = jm__view_span_node(v, section);
@@ -186,8 +189,10 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
         v->tree->nodes.items[row].shared_s += own_time ? cell->seconds : 0;
         if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, row, cell->start_ns, cell->end_ns, b);
         v->tree->nodes.items[row].boards |= jm__board_bit(b);
-        const jm__cell too = {(uint32_t)row, column, seconds, part};
-        if (!jm__vec_push(&v->tree->shared, too)) v->tree->failed = true;
+        const jm__cell too[] = {{(uint32_t)row, column, scale * cell->seconds, part},
+                                {(uint32_t)row, gap_column, (1 - scale) * cell->seconds, part}};
+        for (size_t i = 0; i < (scale != 1 ? 2 : 1); i++)
+            if (!jm__vec_push(&v->tree->shared, too[i])) v->tree->failed = true;
     }
 }
 
@@ -204,9 +209,11 @@ static bool add_batch_time(jm__rollup *rollup, size_t b, const rated_cell *rated
     sum->boards |= jm__board_bit(b);
     jm__request_off_add(&rollup->requests, &rollup->views, batch, b, rated->off_s,
                         joules_of(part, cell->use, 1));
-    return jm__request_rows_add(&rollup->requests, batch,
-                                (uint32_t)(part->first_column + columns->of_use[cell->use]),
-                                jm__use_scale(part->work, cell->use) * cell->seconds);
+    double scale = jm__use_scale(part->work, cell->use);
+    uint32_t own = (uint32_t)(part->first_column + columns->of_use[cell->use]),
+             gap = (uint32_t)(part->first_column + jm__gap_column(part->work));
+    return jm__request_rows_add(&rollup->requests, batch, own, scale * cell->seconds) &&
+           jm__request_rows_add(&rollup->requests, batch, gap, (1 - scale) * cell->seconds);
 }
 
 /* A kernel's shapes are calls of the kernel; the waits of a rank are waits, and no calls of the collective.

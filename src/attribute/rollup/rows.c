@@ -162,9 +162,8 @@ typedef struct wait_sum {
 static void add(wait_sum *to, const jm__board_part *part, size_t use, double seconds)
 {
     if (!(seconds > 0)) return;
-    double power_w = part->fit.known ? part->fit.power_w[part->work->columns.of_use[use]] : NAN;
     to->seconds += seconds;
-    to->energy_j += power_w * jm__use_scale(part->work, use) * seconds;
+    to->energy_j += part->fit.known ? jm__use_power_w(part, use) * seconds : NAN;
 }
 
 /* Is anything known of what ran on it? */
@@ -401,13 +400,12 @@ static void sum_parts(jm_report_totals *t, const jm__attribution *a)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || part->work->columns.count == 0) continue;
-        for (size_t k = part->work->columns.class_columns; k < part->work->columns.count; k++)
-            t->idle_energy_j += part->work->seconds[k] * part->fit.power_w[k];
+        for (size_t s = 0; s < JM_IDLE_STATES; s++)
+            t->idle_energy_j +=
+                part->work->tally.idle[s].report_s * part->fit.power_w[part->work->columns.class_columns + s];
         for (size_t u = 0; u < part->work->tally.uses.count; u++) {
             double outside_s = part->work->tally.uses.items[u].outside_s;
-            if (outside_s > 0)
-                t->outside_energy_j += outside_s * jm__use_scale(part->work, u) *
-                                       part->fit.power_w[part->work->columns.of_use[u]];
+            if (outside_s > 0) t->outside_energy_j += outside_s * jm__use_power_w(part, u);
         }
     }
 }
@@ -419,10 +417,12 @@ static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_pa
     size_t first = count;
     for (size_t k = 0; k < work->columns.count; k++)
         cells[count++] = (jm__cell){.column = (uint32_t)(part->first_column + k)};
-    for (size_t u = 0; u < work->tally.uses.count; u++)
-        if (work->tally.uses.items[u].ran_s >= 0)
-            cells[first + work->columns.of_use[u]].seconds +=
-                jm__use_scale(work, u) * work->tally.uses.items[u].inside.steady_s;
+    for (size_t u = 0; u < work->tally.uses.count; u++) {
+        if (work->tally.uses.items[u].ran_s < 0) continue;
+        double steady_s = work->tally.uses.items[u].inside.steady_s, scale = jm__use_scale(work, u);
+        cells[first + work->columns.of_use[u]].seconds += scale * steady_s;
+        cells[first + jm__gap_column(work)].seconds += (1 - scale) * steady_s;
+    }
     for (size_t s = 0; s < JM_IDLE_STATES; s++)
         cells[first + work->columns.class_columns + s].seconds +=
             work->tally.idle[s].steady_s - work->tally.tracing_steady_s[s];

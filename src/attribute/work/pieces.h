@@ -49,7 +49,8 @@ typedef struct jm__pieces {
     int64_t file_size;
     bool no_file;              /* it could not be made, or is full */
     const uint32_t *column_of; /* [code]: set when the columns are chosen */
-    const double *scale_of;    /* [code]: what a share counts for; NULL: itself */
+    const double *scale_of;    /* [code]: what of a share counts for its column; NULL: all of it */
+    uint32_t rest_column;      /* the rest counts for this one */
     bool failed;               /* the file could not be read: what cursors gave is not all */
 } jm__pieces;
 
@@ -118,13 +119,17 @@ static inline uint32_t jm__cursor_column(const jm__piece_cursor *cursor, size_t 
     return cursor->pieces->column_of[cursor->now.items[i].code & ~JM__PIECE_MORE];
 }
 
-/* The share of piece i, as much as it counts for. */
-static inline double jm__cursor_share(const jm__piece_cursor *cursor, size_t i)
+/* Adds what the moment counts for, times `weight`, to values by column. */
+static inline void jm__cursor_add(const jm__piece_cursor *cursor, double weight, double *values)
 {
-    const jm__packed_piece *piece = &cursor->now.items[i];
     const double *scale_of = cursor->pieces->scale_of;
-    return scale_of == NULL ? (double)piece->share
-                            : (double)piece->share * scale_of[piece->code & ~JM__PIECE_MORE];
+    for (size_t i = 0; i < cursor->now.count; i++) {
+        const jm__packed_piece *piece = &cursor->now.items[i];
+        double share = weight * (double)piece->share;
+        double scale = scale_of == NULL ? 1 : scale_of[piece->code & ~JM__PIECE_MORE];
+        values[jm__cursor_column(cursor, i)] += scale * share;
+        if (scale != 1) values[cursor->pieces->rest_column] += (1 - scale) * share;
+    }
 }
 
 /* JM_IO if the file could not be read somewhere: what was made of the pieces since is wrong. */

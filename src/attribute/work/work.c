@@ -386,6 +386,7 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
     board->seconds = seconds;
     board->pieces.column_of = board->column_of = column_of;
     if (seconds == NULL || column_of == NULL) return jm__no_memory(err, "jm__work_pass");
+    board->pieces.rest_column = jm__gap_column(board);
     board->learn_seconds = seconds + columns->count;
     board->extrapolated_seconds = seconds + 2 * columns->count;
     for (uint32_t s = 0; s < JM_IDLE_STATES; s++) {
@@ -399,9 +400,13 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
         const jm__use_sum *sum = &board->tally.uses.items[u];
         if (sum->ran_s < 0) continue;
         double scale = jm__use_scale(board, u);
-        board->seconds[columns->of_use[u]] += scale * sum->inside.report_s;
-        board->learn_seconds[columns->of_use[u]] += scale * sum->inside.learn_s;
-        board->extrapolated_seconds[columns->of_use[u]] += scale * sum->extrapolated_s;
+        uint32_t own = columns->of_use[u], gap = jm__gap_column(board);
+        board->seconds[own] += scale * sum->inside.report_s;
+        board->seconds[gap] += (1 - scale) * sum->inside.report_s;
+        board->learn_seconds[own] += scale * sum->inside.learn_s;
+        board->learn_seconds[gap] += (1 - scale) * sum->inside.learn_s;
+        board->extrapolated_seconds[own] += scale * sum->extrapolated_s;
+        board->extrapolated_seconds[gap] += (1 - scale) * sum->extrapolated_s;
     }
     return JM_OK;
 }

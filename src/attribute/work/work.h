@@ -74,7 +74,14 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
 jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
                          jm_error *err);
 
-/* A second of a use counts for so many seconds of its column's power: its clock was another than usual. */
+/* Gaps whose power is what work does not change: those between kernels. */
+static inline uint32_t jm__gap_column(const jm__board_work *board)
+{
+    return (uint32_t)board->columns.class_columns + JM_IDLE_50_US;
+}
+
+/* A second of a use counts for so much of a second of its column, and for the rest as such a gap: its clock
+ * was below the highest. */
 jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double *use_scale, jm_error *err);
 
 static inline double jm__use_scale(const jm__board_work *board, size_t use)
