@@ -652,6 +652,7 @@ jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, co
 {
     const jm__response r = jm__calibration_of(sensor).response;
     int64_t memory_ns = memory_ns_of(&r, SHORT_MEMORY), long_ns = memory_ns_of(&r, LONG_MEMORY);
+    int64_t late_ns = RANGE_LAG_U * sensor->lag_u_ns; /* as far as the lag may be off */
     size_t window = 0;
     for (size_t i = 0; i < count; i++) {
         jm_reading reading = readings[i];
@@ -663,7 +664,7 @@ jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, co
         bool is_long = now->to_ns - now->from_ns > long_window * memory_ns;
         if (t_ns < now->from_ns + (is_long ? memory_ns : 0)) continue;
         if (!isfinite(reading.value) || reading.value < 0) continue;
-        if (unknown != NULL && jm__intervals_overlap_ns(unknown, t_ns - long_ns, t_ns) > 0) continue;
+        if (unknown != NULL && jm__intervals_overlap_ns(unknown, t_ns - long_ns - late_ns, t_ns + late_ns) > 0) continue;
         if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
         if (!jm__vec_push(out, reading)) return jm__no_memory(err, "jm__readings_choose");
     }
