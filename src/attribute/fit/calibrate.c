@@ -462,6 +462,9 @@ static jm_status find(search *s, jm_error *err)
 /* ---- the clock's exponent, at one response */
 
 /* Steps from coarse to fine: each looks on both sides of the likeliest one, as far as the last step. */
+/* Lag and width are looked for with one exponent, and the exponent with one response: by turns. */
+enum { ROUNDS = 4 };
+
 enum { EXPONENT_STEPS = 3, EXPONENTS_MAX = 17 + 2 * 8 + 2 };
 
 static const double exponent_steps[EXPONENT_STEPS] = {0.25, 0.05, 0.0125};
@@ -618,12 +621,15 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
     s->joint_prior = joint_prior;
     jm_status status = search_init(s, sensor, pass, err);
     if (status == JM_OK && law != NULL) find_exponents(s, &tried, law);
-    if (status == JM_OK) status = find(s, err);
-    if (status == JM_OK) take(calibration, s);
-    if (status == JM_OK && law != NULL) {
-        find_exponents(s, &tried, law);
-        take_exponents(calibration, &tried);
+    for (int round = 0; status == JM_OK && round < ROUNDS; round++) {
+        double before = law != NULL ? likeliest(&tried) : 0;
+        s->count = 0;
+        status = find(s, err);
+        if (status == JM_OK) take(calibration, s);
+        if (status == JM_OK && law != NULL) find_exponents(s, &tried, law);
+        if (law == NULL || fabs(likeliest(&tried) - before) < exponent_steps[1]) break;
     }
+    if (status == JM_OK && law != NULL) take_exponents(calibration, &tried);
     free(s->row);
     free(s);
     return status;
