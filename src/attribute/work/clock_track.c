@@ -7,9 +7,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of the logarithm. A choice: power goes with the clock to the power of 1 to 3, so within a step of 2 % it
- * differs by 1 to 3 % from the middle at most, and by both signs. */
+/* Of the logarithm: steps so small that what power differs by within one, a percent of its exponent, is less
+ * than any reading tells. */
 static const double step_size = 0.002;
+
+/* Of the logarithm, a choice: power goes with the clock to the power of 1 to 3, and so by 2 to 6 %. */
+static const double least_move = 0.02;
 
 /* A power limit moves the clock within a few kernels, faster than it is read: what a kind does to the clock
  * is part of the kind's own power. What lasts half a second is the board's: its warmth, what is asked of it.
@@ -47,6 +50,25 @@ bool jm__clock_readings_begin(jm__clock_track *track, const jm__dataset *dataset
     return true;
 }
 
+/* From reading i to the next. */
+static bool jumps(const jm__clock_track *track, size_t i)
+{
+    return fabs(log(track->readings[i + 1].value / track->readings[i].value)) > jump_size;
+}
+
+/* The mean of the readings around reading i, as far as none of them jumps. */
+static double smoothed(const jm__clock_track *track, size_t i)
+{
+    const jm_reading *r = track->readings;
+    double sum = r[i].value;
+    size_t first = i, last = i;
+    while (first > 0 && r[i].t_ns - r[first - 1].t_ns <= around_ns && !jumps(track, first - 1))
+        sum += r[--first].value;
+    while (last + 1 < track->count && r[last + 1].t_ns - r[i].t_ns <= around_ns && !jumps(track, last))
+        sum += r[++last].value;
+    return sum / (double)(last + 1 - first);
+}
+
 bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)
 {
     double least = INFINITY, most = 0;
@@ -55,8 +77,11 @@ bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, c
         least = fmin(least, track->readings[i].value);
         most = fmax(most, track->readings[i].value);
     }
-    if (most < least * exp(step_size)) track->count = 0;
-    return true;
+    if (track->count == 0 || most < least * exp(least_move)) return true;
+    track->steps = malloc(track->count * sizeof *track->steps);
+    for (size_t i = 0; track->steps != NULL && i < track->count; i++)
+        track->steps[i] = 1 + llround(log(smoothed(track, i)) / step_size);
+    return track->steps != NULL;
 }
 
 double jm__clock_between_at(jm__clock_track *clock, int64_t t_ns)
@@ -73,38 +98,26 @@ double jm__clock_between_at(jm__clock_track *clock, int64_t t_ns)
 void jm__clock_track_free(jm__clock_track *track)
 {
     free(track->readings);
+    free(track->steps);
     *track = (jm__clock_track){0};
-}
-
-/* From reading i to the next. */
-static bool jumps(const jm__clock_track *track, size_t i)
-{
-    return fabs(log(track->readings[i + 1].value / track->readings[i].value)) > jump_size;
 }
 
 int64_t jm__clock_track_step(jm__clock_track *track, int64_t start_ns, int64_t end_ns)
 {
-    const jm_reading *readings = track->readings;
     int64_t middle_ns = start_ns + (end_ns - start_ns) / 2;
-    if (track->count == 0) return 0;
-    while (track->at + 1 < track->count && readings[track->at + 1].t_ns <= start_ns)
+    const jm_reading *r = track->readings;
+    if (track->steps == NULL) return 0;
+    while (track->at + 1 < track->count && r[track->at + 1].t_ns <= start_ns)
         track->at++;
     size_t nearest = track->at;
-    while (nearest + 1 < track->count &&
-           readings[nearest + 1].t_ns - middle_ns < middle_ns - readings[nearest].t_ns)
+    while (nearest + 1 < track->count && r[nearest + 1].t_ns - middle_ns < middle_ns - r[nearest].t_ns)
         nearest++;
-    double sum = readings[nearest].value;
-    size_t first = nearest, last = nearest;
-    while (first > 0 && readings[first - 1].t_ns >= start_ns - around_ns && !jumps(track, first - 1))
-        sum += readings[--first].value;
-    while (last + 1 < track->count && readings[last + 1].t_ns <= end_ns + around_ns && !jumps(track, last))
-        sum += readings[++last].value;
-    return 1 + llround(log(sum / (double)(last + 1 - first)) / step_size);
+    return track->steps[nearest];
 }
 
 bool jm__clock_jumps(const jm__clock_track *track, jm__intervals *out)
 {
-    for (size_t i = 0; i + 1 < track->count; i++)
+    for (size_t i = 0; track->steps != NULL && i + 1 < track->count; i++)
         if (jumps(track, i) && !jm__intervals_add(out, track->readings[i].t_ns, track->readings[i + 1].t_ns))
             return false;
     return true;

@@ -7,16 +7,17 @@
 
 typedef struct jm__clock_track {
     jm_reading *readings; /* of the clock, by time */
+    int64_t *steps;       /* [count]: that work nearest to each ran at; NULL: the clock did not move */
     size_t count;
-    size_t at; /* the first that is near the last work */
+    size_t at; /* the last before what was asked for last */
 } jm__clock_track;
 
 /* False if memory is out. */
 bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board);
 void jm__clock_track_free(jm__clock_track *track);
 
-/* The step that it ran at, from 1; 0: the clock is not recorded or did not move. None starts before the one
- * asked for before it. */
+/* The step that it ran at, from 1; 0: the clock is not recorded or did not move. Starts must not go
+ * back by more than the time between two readings. */
 int64_t jm__clock_track_step(jm__clock_track *track, int64_t start_ns, int64_t end_ns);
 
 /* Adds the times between two readings that are far apart: which clock it was in them is not known. False if

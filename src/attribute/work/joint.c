@@ -23,38 +23,39 @@ static const double group_share = 0.02; /* a group has at least this many */
 
 static const double chance_most = 1e-3; /* of a valley in calls of any length */
 
-/* The calls of one class by duration. */
+/* Calls by duration: in time, and in clock cycles. */
+enum { BY_TIME, BY_CYCLES, WAYS };
+
 typedef struct histogram {
     uint32_t count[BINS];
-    uint32_t provisional[BINS]; /* class of the calls in this bin while they are counted; 0: none yet */
     uint32_t calls;
 } histogram;
 
-/* The bins that have any, in the order in which they came: few, and there may be a million classes. */
+/* The bins that have any, in the order in which they came: few, and there may be a million classes. Their
+ * calls are a class of their own, `provisional`, while they are counted. */
 typedef struct used_bin {
-    uint32_t count, provisional, bin;
+    uint32_t count, provisional, bin[WAYS];
 } used_bin;
 
 typedef struct jm__used_bins {
     JM_VEC(used_bin) bins;
 } used_bins;
 
-static histogram histogram_of(const used_bins *used)
+static histogram histogram_of(const used_bins *used, int way)
 {
     histogram h = {0};
     for (size_t i = 0; i < used->bins.count; i++) {
         const used_bin *bin = &used->bins.items[i];
-        h.count[bin->bin] = bin->count;
-        h.provisional[bin->bin] = bin->provisional;
+        h.count[bin->bin[way]] += bin->count;
         h.calls += bin->count;
     }
     return h;
 }
 
-static size_t bin_of(int64_t duration_ns)
+static size_t bin_of(double duration)
 {
-    if (duration_ns < 1) return 0;
-    double bin = log2((double)duration_ns) * BINS_PER_OCTAVE;
+    if (duration < 1) return 0;
+    double bin = log2(duration) * BINS_PER_OCTAVE;
     return bin >= BINS ? BINS - 1 : (size_t)bin;
 }
 
@@ -101,27 +102,42 @@ static size_t find_groups(const histogram *h, size_t first[GROUPS_MAX + 1])
     return groups + 1;
 }
 
-/* Sets what the provisional classes of a histogram are in the end. */
-static bool split_class(const histogram *h, uint32_t class_index, jm__classes *classes, uint32_t *final_of)
+/* The length of most calls of a group, us. */
+static double typical_us(const used_bins *used, int way, size_t first, size_t end)
 {
-    size_t first[GROUPS_MAX + 1];
-    size_t groups = h->calls >= LEAST_CALLS ? find_groups(h, first) : 1;
-    if (groups == 1) {
-        first[0] = 0;
-        first[1] = BINS;
+    const used_bin *most = NULL;
+    for (size_t i = 0; i < used->bins.count; i++) {
+        const used_bin *bin = &used->bins.items[i];
+        bool in = bin->bin[way] >= first && bin->bin[way] < end;
+        if (in && (most == NULL || bin->count > most->count)) most = bin;
     }
-    for (size_t g = 0; g < groups; g++) {
-        size_t longest = first[g];
-        for (size_t bin = first[g]; bin < first[g + 1]; bin++)
-            if (h->count[bin] > h->count[longest]) longest = bin;
+    return most != NULL ? exp2(((double)most->bin[BY_TIME] + 0.5) / BINS_PER_OCTAVE) * 1e-3 : 0;
+}
+
+/* Sets what the provisional classes of a class are in the end. A clock that moves makes one kernel take two
+ * times, if it waits for cores, and two numbers of cycles, if it waits for memory: the way that needs fewer
+ * groups is the simpler one. */
+static bool split_class(const used_bins *used, uint32_t class_index, jm__classes *classes, uint32_t *final_of)
+{
+    size_t first[WAYS][GROUPS_MAX + 1], groups[WAYS];
+    for (int way = 0; way < WAYS; way++) {
+        const histogram h = histogram_of(used, way);
+        groups[way] = h.calls >= LEAST_CALLS ? find_groups(&h, first[way]) : 1;
+        if (groups[way] > 1) continue;
+        first[way][0] = 0;
+        first[way][1] = BINS;
+    }
+    int way = groups[BY_CYCLES] < groups[BY_TIME] ? BY_CYCLES : BY_TIME;
+    for (size_t g = 0; g < groups[way]; g++) {
+        size_t from = first[way][g], end = first[way][g + 1];
         jm__class copy = classes->items[class_index];
-        if (groups > 1)
-            copy.typical_us = exp2((double)longest / BINS_PER_OCTAVE + 0.5 / BINS_PER_OCTAVE) * 1e-3;
+        if (groups[way] > 1) copy.typical_us = typical_us(used, way, from, end);
         if (g > 0 && !jm__vec_push(classes, copy)) return false;
         uint32_t own = g > 0 ? (uint32_t)classes->count - 1 : class_index;
         classes->items[own].typical_us = copy.typical_us;
-        for (size_t bin = first[g]; bin < first[g + 1]; bin++)
-            if (h->provisional[bin] != 0) final_of[h->provisional[bin]] = own;
+        for (size_t i = 0; i < used->bins.count; i++)
+            if (used->bins.items[i].bin[way] >= from && used->bins.items[i].bin[way] < end)
+                final_of[used->bins.items[i].provisional] = own;
     }
     return true;
 }
@@ -141,17 +157,19 @@ void jm__duration_groups_free(jm__duration_groups *groups)
     *groups = (jm__duration_groups){0};
 }
 
-bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item)
+bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item, double clock_mhz)
 {
     const jm__class *row = &groups->classes->items[item->class_index];
     if (item->calls != 1 || strcmp(row->kind, "kernel") != 0) return true;
     used_bins *used = &groups->of_class[item->class_index];
-    uint32_t bin = (uint32_t)bin_of(item->end_ns - item->start_ns);
+    double length_ns = (double)(item->end_ns - item->start_ns);
+    uint32_t time = (uint32_t)bin_of(length_ns), cycles = (uint32_t)bin_of(length_ns * clock_mhz * 1e-3);
     size_t at = 0;
-    while (at < used->bins.count && used->bins.items[at].bin != bin)
+    while (at < used->bins.count &&
+           (used->bins.items[at].bin[BY_TIME] != time || used->bins.items[at].bin[BY_CYCLES] != cycles))
         at++;
     if (at == used->bins.count) {
-        const used_bin fresh = {.provisional = (uint32_t)groups->next, .bin = bin};
+        const used_bin fresh = {.provisional = (uint32_t)groups->next, .bin = {time, cycles}};
         if (!jm__vec_push(&used->bins, fresh)) return false;
         groups->next++;
     }
@@ -170,8 +188,7 @@ bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *c
         final[c] = (uint32_t)c;
     for (size_t c = 0; fine && c < groups->count; c++) {
         if (groups->of_class[c].bins.count == 0) continue;
-        const histogram h = histogram_of(&groups->of_class[c]);
-        fine = split_class(&h, (uint32_t)c, classes, final);
+        fine = split_class(&groups->of_class[c], (uint32_t)c, classes, final);
     }
     *final_of = final;
     return fine;

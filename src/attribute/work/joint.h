@@ -22,8 +22,9 @@ typedef struct jm__duration_groups {
 bool jm__duration_groups_begin(jm__duration_groups *groups, const jm__classes *classes);
 void jm__duration_groups_free(jm__duration_groups *groups);
 
-/* Count an item, and give it its provisional class. False if memory is out. */
-bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item);
+/* Count an item that ran at this clock, and give it its provisional class. `clock_mhz`: any, where it is not
+ * known or stood still. False if memory is out. */
+bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item, double clock_mhz);
 
 /* Classes whose single calls fall into groups of clearly different length become a class a group: a matrix
  * product of another size is another class, whatever its name. Appends classes; (*final_of)[class] tells for

@@ -37,9 +37,10 @@ typedef struct board_pass {
     uint32_t row;
     uint32_t context;
     jm__clock_track clock;
-    int64_t clock_step;        /* of the last item */
-    uint32_t context_of_clock; /* what `context` was then */
-    uint32_t context_at_clock; /* and what it is at that step */
+    jm__clock_track clock_of_kernels; /* the same, for kernels as they come: those are not in order */
+    int64_t clock_step;               /* of the last item */
+    uint32_t context_of_clock;        /* what `context` was then */
+    uint32_t context_at_clock;        /* and what it is at that step */
     jm__place place;
     jm__item held; /* the last kernel read: the next one tells whether they share their launch */
     int64_t held_launch_ns;
@@ -285,7 +286,9 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
         item.weight = jm__multiprocessors_of(class, b->multiprocessors);
         if (class->family == JM_KERNEL_FAMILY_COLLECTIVE) JM_TRY(take_collective(b, &item, err));
     }
-    if (!jm__duration_groups_count(&p->groups, &item)) return jm__no_memory(err, "jm__work_pass");
+    int64_t step = jm__clock_track_step(&b->clock_of_kernels, item.start_ns, item.end_ns);
+    if (!jm__duration_groups_count(&p->groups, &item, step != 0 ? jm__clock_step_mhz(step) : 1000))
+        return jm__no_memory(err, "jm__work_pass");
     if (!b->work->requested) return JM_OK;
     return hold(p, b, &item, kernel->launch_ns, err);
 }
@@ -347,6 +350,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
                                     .place = JM_PLACE_UNLAYERED};
         jm__time_order_begin(&p->boards[b].order, take_item, &p->boards[b]);
         bool fine = jm__clock_track_begin(&p->boards[b].clock, p->dataset, &p->dataset->boards[b]);
+        p->boards[b].clock_of_kernels = p->boards[b].clock;
         if (fine && p->boards[b].work->requested)
             fine = jm__data_waits_find(&p->boards[b].data, p->dataset, p->dataset->boards[b].id,
                                        p->boards[b].work->report);

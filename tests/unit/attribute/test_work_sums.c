@@ -440,7 +440,7 @@ static uint32_t count_calls(jm__duration_groups *groups, uint32_t class_index, i
                           .end_ns = 5 * MS + (int64_t)length_ns,
                           .class_index = class_index,
                           .calls = 1};
-        assert_true(jm__duration_groups_count(groups, &item));
+        assert_true(jm__duration_groups_count(groups, &item, 1980));
     }
     return item.class_index;
 }
@@ -463,7 +463,7 @@ static void test_calls_of_plainly_different_length_are_classes_of_their_own(void
     uint32_t lengthy = count_calls(&groups, 1, 140, 1000), late = count_calls(&groups, 1, 1, 80000);
     uint32_t few = count_calls(&groups, 2, 24, 10), many = count_calls(&groups, 2, 25, 1000);
     jm__item merged = {.end_ns = 7, .class_index = 1, .calls = 2};
-    assert_true(jm__duration_groups_count(&groups, &merged));
+    assert_true(jm__duration_groups_count(&groups, &merged, 1980));
     assert_int_equal(merged.class_index, 1); /* of several calls nobody knows the lengths */
     assert_true(brief >= 4 && lengthy >= 4 && stray >= 4 && brief != lengthy && stray != brief);
     assert_true(jm__duration_groups_split(&groups, &classes, &final_of, &count));
