@@ -382,7 +382,7 @@ static double apart(const jm__board_part *part)
 
 static void check_boards(double *figures, const jm__attribution *a)
 {
-    double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, known_j = 0, unrecorded_s = 0;
+    double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, sensors_j = 0, known_j = 0, unrecorded_s = 0;
     double requested_ns = (double)jm__intervals_duration_ns(&a->windows);
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -395,6 +395,7 @@ static void check_boards(double *figures, const jm__attribution *a)
         if (part->lost.count > 0) lost_ns = fmax(lost_ns, board_lost_ns);
         unseen_j += part->total.unseen_j;
         apart_j += apart(part);
+        sensors_j += fabs(part->total.apart_j);
         unrecorded_s = fmax(unrecorded_s, unrecorded_time_s(a->dataset, part)); /* NAN: as if 0 */
         known_j += part->total.energy_j;
     }
@@ -407,6 +408,7 @@ static void check_boards(double *figures, const jm__attribution *a)
     figures[JM_CHECK_unrecorded] = share_of(unrecorded_s, 1e-9 * requested_ns);
     figures[JM_CHECK_unseen] = share_of(unseen_j, known_j);
     figures[JM_CHECK_closure] = share_of(apart_j, known_j);
+    figures[JM_CHECK_sensors] = share_of(sensors_j, known_j);
 }
 
 static void check_fit(double *figures, const jm_report_totals *totals)
