@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Name, words of a model's file, and how long its gaps are at most, ns. BEFORE: nothing has run on the board
- * yet, so there may be no context on it: that is a matter of the program, not of the board. */
+/* What a board draws while nothing runs on it falls the longer that is so. Name of the state, words of a
+ * model's file, and when it ends, ns after the last work. BEFORE: nothing has run on the board yet, so there
+ * may be no context on it: that is a matter of the program, not of the board. */
 #define JM_IDLE_STATE_MAP(X)                                                                                 \
     X(BEFORE, "before the first work", 0)                                                                    \
     X(50_US, "under 50 us", INT64_C(50000))                                                                  \
@@ -28,11 +29,22 @@ typedef enum jm__idle_state {
 /* The first that is a gap. */
 enum { JM_IDLE_FIRST_GAP = JM_IDLE_BEFORE + 1 };
 
-/* Of a gap that is so long. */
-static inline jm__idle_state jm__idle_state_of_gap(int64_t length_ns)
+/* How long a state lasts, from the end of the last work on, ns. */
+static inline int64_t jm__idle_state_end_ns(jm__idle_state state)
+{
+    static const int64_t ends_ns[] = {
+#define X(name, text, below_ns) below_ns,
+        JM_IDLE_STATE_MAP(X)
+#undef X
+    };
+    return ends_ns[state];
+}
+
+/* So long after the last work. */
+static inline jm__idle_state jm__idle_state_after(int64_t rest_ns)
 {
 #define X(name, text, below_ns)                                                                              \
-    if (length_ns < (below_ns)) return JM_IDLE_##name;
+    if (rest_ns < (below_ns)) return JM_IDLE_##name;
     JM_IDLE_STATE_MAP(X)
 #undef X
     return JM_IDLE_LONG;

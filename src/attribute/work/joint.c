@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Pairs that are told apart while kernels pass, and those that get a column. */
-enum { JM_PAIRS_MAX = 4096, JM_JOINT_MAX = 64 };
+enum { JM_PAIRS_MAX = 4096, JM_JOINT_MAX = 16 };
 
 enum {
     BINS_PER_OCTAVE = 4,
@@ -195,9 +195,9 @@ bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *c
 }
 
 /* Ten readings of a ring and more: with less a power of its own would be no better known than the mean. */
-static const double least_s = 0.05;
+static const double least_s = 0.2;
 
-static const double least_share = 0.002;
+static const double least_share = 0.01;
 
 void jm__pairs_begin(jm__pairs *pairs, jm__uses *uses, jm__duration_groups *groups)
 {

@@ -122,12 +122,6 @@ void jm__extrapolated_count_as(jm__counted_as *as, const jm__extrapolated *extra
         as->step_interval = step_interval;
 }
 
-static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
-{
-    if (s->before) return JM_IDLE_BEFORE;
-    return s->one_gap ? JM_IDLE_LONG : jm__idle_state_of_gap(length_ns);
-}
-
 /* Seconds of [from, to] in the windows; calls come in order of time. */
 static double inside_s(const jm__intervals *windows, size_t *first, int64_t from_ns, int64_t to_ns)
 {
@@ -155,19 +149,25 @@ static jm__seconds in_view(const jm__sweep *s, uint32_t view)
     return view == 0 ? s->whole.now : s->views[view - 1].now;
 }
 
+static const jm__sweep_view *idle_view(const jm__sweep *s)
+{
+    uint32_t view = s->extrapolated == NULL ? 0 : s->extrapolated->idle_view;
+    return view == 0 ? &s->whole : &s->views[view - 1];
+}
+
 static jm__seconds idle_now(const jm__sweep *s)
 {
-    return in_view(s, s->extrapolated == NULL ? 0 : s->extrapolated->idle_view);
+    return idle_view(s)->now;
 }
 
 /* `last`: nothing comes after it. */
 static jm__idle_cause cause_of(jm__sweep *s, int64_t to_ns, bool last, double report_s)
 {
     const jm__intervals *report = s->whole.report;
-    jm__gap gap = {.length_ns = to_ns - s->now_ns, .report_s = report_s, .after_copy = s->after_copy};
-    gap.edge = !s->worked || last || to_ns >= report->items[report->count - 1].to_ns;
-    if (s->data != NULL) gap.data_s = inside_s(s->data, &s->data_at, s->now_ns, to_ns);
-    return jm__idle_cause_of(&gap);
+    jm__gap known = {.length_ns = to_ns - s->now_ns, .report_s = report_s, .after_copy = s->after_copy};
+    known.edge = !s->worked || last || to_ns >= report->items[report->count - 1].to_ns;
+    if (s->data != NULL) known.data_s = inside_s(s->data, &s->data_at, s->now_ns, to_ns);
+    return jm__idle_cause_of(&known);
 }
 
 /* What began late is what a reader looks at to find why. */
@@ -181,26 +181,27 @@ static bool count_wait(jm__sweep *s, jm__idle_cause cause, double seconds, uint3
 }
 
 /* Of what comes before and after all work nobody asks which layer it was for. */
-static bool count_cause(jm__sweep *s, int64_t to_ns, jm__idle_state state, const uint32_t *use,
-                        double report_s)
+static bool count_gap(jm__sweep *s, jm__idle_cause cause, const uint32_t *use, double report_s)
 {
     if (report_s == 0) return true;
-    jm__idle_cause cause = cause_of(s, to_ns, use == NULL, report_s);
-    s->tally->idle_s[state][cause] += report_s;
     s->tally->gaps[cause]++;
     return use == NULL || cause == JM_CAUSE_EDGE || count_wait(s, cause, report_s, *use);
 }
 
-/* Idle time of traced steps that stand for others goes with them: as they are by the host's time. */
-static void count_in_bursts(jm__sweep *s, int64_t to_ns, jm__idle_state state, jm__seconds seconds)
+/* A gap, or what is left of it at the edge of time that is told by steps. */
+typedef struct gap {
+    int64_t from_ns, to_ns;
+    jm__idle_cause cause;       /* in the report */
+    jm__idle_cause burst_cause; /* in traced steps that stand for others: as they are by the host's time */
+} gap;
+
+/* Idle time of traced steps that stand for others goes with them: that from where all stands up to there. */
+static void count_in_bursts(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle_state state,
+                            jm__seconds seconds)
 {
     const jm__strata *strata = s->extrapolated->strata;
     size_t end = strata->step_intervals_of[s->extrapolated->idle_process + 1];
-    double length_ns = (double)(to_ns - s->now_ns);
-    jm__gap gap = {.length_ns = to_ns - s->now_ns, .report_s = seconds.report_s, .after_copy = s->after_copy};
-    size_t data_at = s->data_at;
-    if (s->data != NULL) gap.data_s = inside_s(s->data, &data_at, s->now_ns, to_ns);
-    jm__idle_cause cause = jm__idle_cause_of(&gap);
+    double length_ns = (double)(to_ns - s->now_ns), whole_ns = (double)(of->to_ns - of->from_ns);
     while (s->step_interval_at < end && strata->step_intervals.items[s->step_interval_at].end_ns <= s->now_ns)
         s->step_interval_at++;
     for (size_t i = s->step_interval_at; i < end && strata->step_intervals.items[i].start_ns < to_ns; i++) {
@@ -210,10 +211,10 @@ static void count_in_bursts(jm__sweep *s, int64_t to_ns, jm__idle_state state, j
         if (!jm__step_interval_strata(step_interval) || to <= from) continue;
         double share = (double)(to - from) / length_ns;
         jm__burst_sum *sum = &s->tally->bursts[step_interval->stratum];
-        sum->idle_s[state][cause] += (double)(to - from) * 1e-9;
-        sum->report_s[state][cause] += share * seconds.report_s;
+        sum->idle_s[state][of->burst_cause] += (double)(to - from) * 1e-9;
+        sum->report_s[state][of->burst_cause] += share * seconds.report_s;
         sum->steady_s[state] += share * seconds.steady_s;
-        sum->gaps[cause] += share;
+        sum->gaps[of->burst_cause] += (double)(to - from) / whole_ns;
     }
 }
 
@@ -232,18 +233,45 @@ static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *marked)
     return edge_ns < to_ns ? edge_ns : to_ns;
 }
 
-static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool marked)
+static jm__idle_cause burst_cause_of(const jm__sweep *s, int64_t to_ns, double report_s)
 {
-    jm__idle_state state = marked && !s->before ? JM_IDLE_LONG : idle_state(s, to_ns - s->now_ns);
+    jm__gap known = {.length_ns = to_ns - s->now_ns, .report_s = report_s, .after_copy = s->after_copy};
+    size_t data_at = s->data_at;
+    if (s->data != NULL) known.data_s = inside_s(s->data, &data_at, s->now_ns, to_ns);
+    return jm__idle_cause_of(&known);
+}
+
+/* From where all stands up to there, in one state. */
+static bool pass_state(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle_state state, bool marked)
+{
     pass_views(s, to_ns);
     jm__seconds seconds = idle_now(s);
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
-    if (s->extrapolated != NULL && !marked) count_in_bursts(s, to_ns, state, seconds);
-    if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
+    s->tally->idle_s[state][of->cause] += seconds.report_s;
+    if (s->extrapolated != NULL && !marked) count_in_bursts(s, of, to_ns, state, seconds);
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
+    s->now_ns = to_ns;
+    return true;
+}
+
+/* A board draws less the longer nothing runs: its state is how long that has been so. */
+static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool marked)
+{
+    size_t report_at = idle_view(s)->report_at;
+    double report_s = inside_s(idle_view(s)->report, &report_at, s->now_ns, to_ns);
+    gap whole = {.from_ns = s->now_ns, .to_ns = to_ns, .burst_cause = burst_cause_of(s, to_ns, report_s)};
+    whole.cause = cause_of(s, to_ns, use == NULL, report_s);
+    if (!count_gap(s, whole.cause, use, report_s)) return false;
     bool rests = !marked && to_ns - s->now_ns >= rest_least_ns;
     if (rests && !jm__intervals_add(&s->tally->rests, s->now_ns, to_ns)) return false;
-    s->now_ns = to_ns;
+    if (s->before) return pass_state(s, &whole, to_ns, JM_IDLE_BEFORE, marked);
+    if (marked || s->one_gap) return pass_state(s, &whole, to_ns, JM_IDLE_LONG, marked);
+    while (s->now_ns < to_ns) {
+        jm__idle_state state = jm__idle_state_after(s->now_ns - whole.from_ns);
+        int64_t left_ns = jm__idle_state_end_ns(state) - (s->now_ns - whole.from_ns);
+        int64_t until_ns = left_ns < to_ns - s->now_ns ? s->now_ns + left_ns : to_ns;
+        if (!pass_state(s, &whole, until_ns, state, marked)) return false;
+    }
     return true;
 }
 

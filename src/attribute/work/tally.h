@@ -42,7 +42,7 @@ typedef struct jm__gap {
  * by the length. */
 static inline jm__idle_cause jm__idle_cause_of(const jm__gap *gap)
 {
-    jm__idle_state state = jm__idle_state_of_gap(gap->length_ns);
+    jm__idle_state state = jm__idle_state_after(gap->length_ns);
     if (gap->data_s > 0 && gap->data_s >= 0.5 * gap->report_s) return JM_CAUSE_DATA;
     if (gap->edge) return JM_CAUSE_EDGE;
     if (state == JM_IDLE_50_US) return JM_CAUSE_LAUNCH;
