@@ -349,11 +349,11 @@ static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part
 static jm_status respond(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
 {
     part->law.gap_column = jm__gap_column(part->work);
-    input->law = part->law.moved ? &part->law : NULL;
+    input->law = jm__power_law_holds(&part->law) ? &part->law : NULL;
     JM_TRY(jm__fit_respond(&part->calibration, input, err));
     input->calibration = &part->calibration;
-    if (!part->law.moved) return JM_OK;
-    double *scales = jm__clock_law_scales(&part->law, part->calibration.exponent);
+    if (input->law == NULL) return JM_OK;
+    double *scales = jm__power_law_scales(&part->law, &part->calibration.values);
     if (scales == NULL) return jm__no_memory(err, "jm__attribution_fit");
     jm_status status = jm__work_scale(&a->work, part->work, scales, err);
     free(scales);
@@ -364,7 +364,7 @@ static jm_status relate(jm__board_part *part, jm_error *err)
 {
     const jm__calibration *c = &part->calibration;
     part->law.gap_column = jm__gap_column(part->work);
-    return jm__clock_law_relate(&part->law, part->work, c->exponent, c->exponents, c->count, err);
+    return jm__power_law_relate(&part->law, part->work, &c->values, c->values_of, c->count, err);
 }
 
 /* With the columns as they are now. */
@@ -390,7 +390,7 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     input->seconds = work->seconds; /* which the clock's exponent has changed */
     input->learn_seconds = work->learn_seconds;
     if (input->apart_seconds != NULL) input->apart_seconds = work->extrapolated_seconds;
-    if (status == JM_OK && part->law.moved) status = relate(part, err);
+    if (status == JM_OK && input->law != NULL) status = relate(part, err);
     jm__fit_free(&part->fit);
     if (status == JM_OK) status = jm__fit_run(&part->fit, input, err);
     forget(&known);
@@ -432,7 +432,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
     };
     jm__counted_ready(part, a->dataset, a->options.model);
     if (part->idle_known) input.idle = &part->idle;
-    JM_TRY(jm__clock_law_find(&part->law, &a->work, part->work, err));
+    JM_TRY(jm__power_law_find(&part->law, &a->work, part->work, err));
     JM_TRY(fit_columns(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(split_columns(a, part, &input, err));
     part->work->pieces.scale_of = NULL; /* what comes asks for time */
@@ -476,7 +476,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__sampler_draw_free(&part->sampler);
         jm__board_readings_free(part);
         jm__fit_free(&part->fit);
-        jm__clock_law_free(&part->law);
+        jm__power_law_free(&part->law);
         free(part->clock_mhz);
         jm__model_free(&part->model);
     }

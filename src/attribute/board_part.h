@@ -41,7 +41,7 @@ typedef struct jm__board_part {
     bool idle_known;          /* the model tells what gaps draw: */
     jm__idle_known idle;
     jm__fit fit;                 /* of a fitted board */
-    jm__clock_law law;           /* how power goes with the clock */
+    jm__power_law law;           /* of powers at another clock, and beside other work */
     jm__calibration calibration; /* of the sensor and the clock */
     double *clock_mhz; /* [columns]: mean while each ran, NAN: not seen; NULL: no clock is recorded */
 } jm__board_part;

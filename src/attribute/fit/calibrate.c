@@ -251,10 +251,12 @@ typedef struct search {
     double lag_u, width_u;       /* ns; 0: it is known */
     double lag_step, width_step; /* ns, the finest */
     double *row, *moment, *information, *factor, *powers;
-    double power_square; /* y'y, centred */
-    double noise;        /* v, of the cell that was looked at last */
-    double kept;         /* of the evidence */
-    jm__response at;     /* where exponents of the clock are tried */
+    double power_square;      /* y'y, centred */
+    double noise;             /* v, of the cell that was looked at last */
+    double kept;              /* of the evidence */
+    jm__response at;          /* where the law's unknowns are looked for */
+    const jm__power_law *law; /* NULL: none */
+    jm__law_values values;    /* of it, that the pieces count with */
     cell cells[CELLS_MAX];
     size_t count;
 } search;
@@ -459,43 +461,55 @@ static jm_status find(search *s, jm_error *err)
     return JM_OK;
 }
 
-/* ---- the clock's exponent, at one response */
+/* ---- the unknowns of the law of powers, one after the other, at one response */
 
-/* Steps from coarse to fine: each looks on both sides of the likeliest one, as far as the last step. */
-/* Lag and width are looked for with one exponent, and the exponent with one response: by turns. */
+/* Before any reading, and where each is looked for: by steps from coarse to fine, on both sides of the
+ * likeliest one, as far as the last step. The exponent lies between f alone and f^3, where voltage follows
+ * the clock, rather nearer to the first: an H200 near its highest clock drew 5 % less at 8 % less
+ * (docs/accuracy.md). Kernels that run together draw between the mean of both and their sum: a choice, rather
+ * less than half of it. */
+enum { LAW_STEPS = 3, TRIED_MAX = 17 + 2 * 8 + 2 };
+
+static const struct {
+    double mean, u, least, most, steps[LAW_STEPS];
+} assumed_law[JM_LAW_UNKNOWNS] = {
+    [JM_LAW_CLOCK] = {1, 1, 0, 4, {0.25, 0.05, 0.0125}},
+    [JM_LAW_OVERLAP] = {0.4, 0.4, -0.2, 1, {0.1, 0.02, 0.005}},
+};
+
+/* Lag and width are looked for with one law, and the law with one response: by turns. */
 enum { ROUNDS = 4 };
 
-enum { EXPONENT_STEPS = 3, EXPONENTS_MAX = 17 + 2 * 8 + 2 };
-
-static const double exponent_steps[EXPONENT_STEPS] = {0.25, 0.05, 0.0125};
-
-typedef struct exponent {
+typedef struct trial {
     double value, log_weight;
-} exponent;
+} trial;
 
-typedef struct exponents {
-    exponent items[EXPONENTS_MAX];
+typedef struct trials {
+    trial items[TRIED_MAX];
     size_t count;
-} exponents;
+} trials;
 
 static int smallest_first(const void *a, const void *b)
 {
-    double left = ((const exponent *)a)->value, right = ((const exponent *)b)->value;
+    double left = ((const trial *)a)->value, right = ((const trial *)b)->value;
     return (left > right) - (left < right);
 }
 
-static void try_exponent(search *s, exponents *all, const jm__clock_law *law, double value)
+static void try_value(search *s, trials *all, jm__law_unknown unknown, double value)
 {
-    double off = (value - JM_CLOCK_EXPONENT) / JM_CLOCK_EXPONENT_U;
+    double off = (value - assumed_law[unknown].mean) / assumed_law[unknown].u;
+    double least = assumed_law[unknown].least - 1e-9, most = assumed_law[unknown].most + 1e-9;
     for (size_t i = 0; i < all->count; i++)
-        if (fabs(all->items[i].value - value) < exponent_steps[EXPONENT_STEPS - 1] / 2) return;
-    if (value < 0 || value > JM_CLOCK_EXPONENT_MOST || all->count == EXPONENTS_MAX) return;
-    jm__clock_law_set(law, value, s->pass.design->cursor.pieces);
+        if (fabs(all->items[i].value - value) < assumed_law[unknown].steps[LAW_STEPS - 1] / 2) return;
+    if (value < least || value > most || all->count == TRIED_MAX) return;
+    jm__law_values values = s->values;
+    values.of[unknown] = value;
+    jm__power_law_set(s->law, &values, s->pass.design->cursor.pieces);
     double evidence = s->kept > 0 ? s->kept * evidence_of(s, s->at) : 0;
-    all->items[all->count++] = (exponent){value, evidence - off * off / 2};
+    all->items[all->count++] = (trial){value, evidence - off * off / 2};
 }
 
-static double likeliest(const exponents *all)
+static double likeliest(const trials *all)
 {
     size_t best = 0;
     for (size_t i = 0; i < all->count; i++)
@@ -504,24 +518,26 @@ static double likeliest(const exponents *all)
 }
 
 /* Leaves the pieces with the likeliest. */
-static void find_exponents(search *s, exponents *all, const jm__clock_law *law)
+static void find_unknown(search *s, trials *all, jm__law_unknown unknown)
 {
+    const double *steps = assumed_law[unknown].steps;
     all->count = 0;
-    for (double value = 0; value <= JM_CLOCK_EXPONENT_MOST; value += exponent_steps[0])
-        try_exponent(s, all, law, value);
-    for (int level = 1; level < EXPONENT_STEPS; level++) {
-        double around = likeliest(all), reach = exponent_steps[level - 1];
-        for (double off = exponent_steps[level]; off < reach - 1e-9; off += exponent_steps[level]) {
-            try_exponent(s, all, law, around - off);
-            try_exponent(s, all, law, around + off);
+    for (double value = assumed_law[unknown].least; value <= assumed_law[unknown].most; value += steps[0])
+        try_value(s, all, unknown, value);
+    for (int level = 1; level < LAW_STEPS; level++) {
+        double around = likeliest(all);
+        for (double off = steps[level]; off < steps[level - 1] - 1e-9; off += steps[level]) {
+            try_value(s, all, unknown, around - off);
+            try_value(s, all, unknown, around + off);
         }
     }
-    jm__clock_law_set(law, likeliest(all), s->pass.design->cursor.pieces);
+    s->values.of[unknown] = likeliest(all);
+    jm__power_law_set(s->law, &s->values, s->pass.design->cursor.pieces);
     qsort(all->items, all->count, sizeof *all->items, smallest_first);
 }
 
 /* Each stands for what lies nearer to it than to its neighbours. */
-static double weight_of(const exponents *all, size_t i, double best)
+static double weight_of(const trials *all, size_t i, double best)
 {
     double before = i > 0 ? all->items[i - 1].value : all->items[i].value;
     double after = i + 1 < all->count ? all->items[i + 1].value : all->items[i].value;
@@ -529,9 +545,10 @@ static double weight_of(const exponents *all, size_t i, double best)
 }
 
 /* Equally likely ones, in an order that goes with no other. */
-static void take_exponents(jm__calibration *out, const exponents *all)
+static void take_values(jm__calibration *out, const trials *all, jm__law_unknown unknown)
 {
-    static const size_t order[JM_RESPONSE_POINTS] = {3, 6, 1, 4, 0, 7, 2, 5};
+    static const size_t order[JM_LAW_UNKNOWNS][JM_RESPONSE_POINTS] = {{3, 6, 1, 4, 0, 7, 2, 5},
+                                                                      {5, 1, 7, 2, 6, 3, 0, 4}};
     double best = -INFINITY, sum = 0, so_far = 0;
     for (size_t i = 0; i < all->count; i++)
         best = fmax(best, all->items[i].log_weight);
@@ -541,9 +558,24 @@ static void take_exponents(jm__calibration *out, const exponents *all)
     for (size_t i = 0; i < all->count; i++) {
         so_far += weight_of(all, i, best) / sum;
         while (taken < JM_RESPONSE_POINTS && ((double)taken + 0.5) / JM_RESPONSE_POINTS < so_far)
-            out->exponents[order[taken++]] = all->items[i].value;
+            out->values_of[order[unknown][taken++]].of[unknown] = all->items[i].value;
     }
-    out->exponent = likeliest(all);
+    out->values.of[unknown] = likeliest(all);
+}
+
+/* All unknowns of the law at the response s->at. True if none moved by more than its middle step. */
+static bool find_law(search *s, jm__calibration *out)
+{
+    bool settled = true;
+    for (jm__law_unknown i = 0; s->law != NULL && i < JM_LAW_UNKNOWNS; i++) {
+        trials all;
+        double before = s->values.of[i];
+        if (!s->law->asked[i]) continue;
+        find_unknown(s, &all, i);
+        take_values(out, &all, i);
+        settled = settled && fabs(s->values.of[i] - before) < assumed_law[i].steps[1];
+    }
+    return settled;
 }
 
 typedef struct spread {
@@ -611,25 +643,24 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
 }
 
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
-                        const jm__joint_prior *joint_prior, const jm__clock_law *law, jm_error *err)
+                        const jm__joint_prior *joint_prior, const jm__power_law *law, jm_error *err)
 {
     *calibration = jm__calibration_of(sensor);
     if (calibration->lag_variance <= 0 && calibration->width_variance <= 0 && law == NULL) return JM_OK;
-    exponents tried;
     search *s = calloc(1, sizeof *s);
     if (s == NULL) return jm__no_memory(err, "jm__calibrate");
     s->joint_prior = joint_prior;
+    s->law = law;
+    for (jm__law_unknown i = 0; i < JM_LAW_UNKNOWNS; i++)
+        s->values.of[i] = assumed_law[i].mean;
     jm_status status = search_init(s, sensor, pass, err);
-    if (status == JM_OK && law != NULL) find_exponents(s, &tried, law);
+    if (status == JM_OK) (void)find_law(s, calibration);
     for (int round = 0; status == JM_OK && round < ROUNDS; round++) {
-        double before = law != NULL ? likeliest(&tried) : 0;
         s->count = 0;
         status = find(s, err);
         if (status == JM_OK) take(calibration, s);
-        if (status == JM_OK && law != NULL) find_exponents(s, &tried, law);
-        if (law == NULL || fabs(likeliest(&tried) - before) < exponent_steps[1]) break;
+        if (status == JM_OK && find_law(s, calibration)) break;
     }
-    if (status == JM_OK && law != NULL) take_exponents(calibration, &tried);
     free(s->row);
     free(s);
     return status;
@@ -670,7 +701,9 @@ jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, co
         bool is_long = now->to_ns - now->from_ns > long_window * memory_ns;
         if (t_ns < now->from_ns + (is_long ? memory_ns : 0)) continue;
         if (!isfinite(reading.value) || reading.value < 0) continue;
-        if (unknown != NULL && jm__intervals_overlap_ns(unknown, t_ns - long_ns - late_ns, t_ns + late_ns) > 0) continue;
+        if (unknown != NULL &&
+            jm__intervals_overlap_ns(unknown, t_ns - long_ns - late_ns, t_ns + late_ns) > 0)
+            continue;
         if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
         if (!jm__vec_push(out, reading)) return jm__no_memory(err, "jm__readings_choose");
     }

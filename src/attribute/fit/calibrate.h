@@ -3,7 +3,7 @@
 #ifndef JM_ATTRIBUTE_FIT_CALIBRATE_H
 #define JM_ATTRIBUTE_FIT_CALIBRATE_H
 
-#include "attribute/fit/clock_law.h"
+#include "attribute/fit/power_law.h"
 #include "attribute/fit/prior.h"
 #include "attribute/fit/qr.h"
 #include "attribute/input/window.h"
@@ -85,13 +85,13 @@ enum { JM_CALIBRATE_READINGS = 1500 };
 enum { JM_RESPONSE_POINTS = 8 };
 
 typedef struct jm__calibration {
-    jm__response response;                   /* the most likely */
-    jm__response points[JM_RESPONSE_POINTS]; /* equally likely ones, which stand for all that may be */
-    size_t count;                            /* of points; 1: nothing is unsure */
-    double exponent;                         /* of the clock, the most likely */
-    double exponents[JM_RESPONSE_POINTS];    /* of each point */
-    double lag_variance, width_variance;     /* ns^2 */
-    bool taught;                             /* the readings tell more of it than the profile does */
+    jm__response response;                        /* the most likely */
+    jm__response points[JM_RESPONSE_POINTS];      /* equally likely ones, which stand for all that may be */
+    size_t count;                                 /* of points; 1: nothing is unsure */
+    jm__law_values values;                        /* of the law of powers, the most likely */
+    jm__law_values values_of[JM_RESPONSE_POINTS]; /* of each point */
+    double lag_variance, width_variance;          /* ns^2 */
+    bool taught;                                  /* the readings tell more of it than the profile does */
 } jm__calibration;
 
 /* The response as the sensor's row has it, with its calibrated uncertainty. */
@@ -104,7 +104,7 @@ jm__noise_prior jm__noise_of(const jm_sensor *sensor);
 /* The response by the sensor's profile and the readings of `pass` (grouped columns), and how power goes with
  * the clock, by a law; NULL: it does not. Leaves the pieces with the most likely exponent. */
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
-                        const jm__joint_prior *joint_prior, const jm__clock_law *law, jm_error *err);
+                        const jm__joint_prior *joint_prior, const jm__power_law *law, jm_error *err);
 
 /* Which readings of a sensor a fit works on. */
 

@@ -39,7 +39,7 @@ typedef struct jm__fit_input {
     const double *most_w;               /* [columns]: what the board can draw; NULL: not known */
     const jm__calibration *calibration; /* of the response, as a fit of these readings found it; NULL: to be
                                            found */
-    const jm__clock_law *law;           /* NULL: power does not go with the clock */
+    const jm__power_law *law;           /* NULL: none */
     const jm__prior *const *priors;     /* beside the weakest, which the readings give */
     size_t prior_count;
 } jm__fit_input;
@@ -81,7 +81,7 @@ typedef struct jm__fit {
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 void jm__fit_free(jm__fit *fit);
 
-/* The response of the sensor and the clock's exponent, for input->calibration; as the profile has them where
+/* The response of the sensor and the law of powers, for input->calibration; as the profile has them where
  * there is no reading. */
 jm_status jm__fit_respond(jm__calibration *calibration, const jm__fit_input *input, jm_error *err);
 

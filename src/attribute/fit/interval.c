@@ -294,9 +294,9 @@ static jm_status powers_at(likely *l, jm__response response, const double *shift
     return jm__posterior_powers(l->power_w, l->information, l->moment, l->input->joint_prior, shift, err);
 }
 
-/* Seconds are counted with the likeliest exponent: a column's power becomes what gives with these seconds the
- * joules that it has with the exponent of point p. */
-static void to_other_exponent(double *power_w, const jm__fit_interval_input *input, size_t p, size_t columns)
+/* Seconds are counted with the likeliest law: a column's power becomes what gives with these seconds the
+ * joules that it has with the law of point p. */
+static void to_usual_seconds(double *power_w, const jm__fit_interval_input *input, size_t p, size_t columns)
 {
     double gap_w = power_w[input->law->gap_column];
     for (size_t k = 0; k < columns; k++)
@@ -314,13 +314,13 @@ static jm_status find_shifts(jm__fit_interval *out, likely *l, jm_error *err)
     memcpy(here, l->power_w, n * sizeof *here);
     for (size_t p = 0; status == JM_OK && p < c->count; p++) {
         const double *moved = l->input->prior_shift != NULL ? l->input->prior_shift + p * n : NULL;
-        jm__clock_law_set(l->input->law, c->exponents[p], pieces);
+        jm__power_law_set(l->input->law, &c->values_of[p], pieces);
         status = powers_at(l, c->points[p], moved, err);
-        if (l->input->law != NULL) to_other_exponent(l->power_w, l->input, p, n);
+        if (l->input->law != NULL) to_usual_seconds(l->power_w, l->input, p, n);
         for (size_t k = 0; status == JM_OK && k < n; k++)
             out->shift[p * n + k] = l->power_w[k] - here[k];
     }
-    jm__clock_law_set(l->input->law, c->exponent, pieces);
+    jm__power_law_set(l->input->law, &c->values, pieces);
     free(here);
     return status;
 }

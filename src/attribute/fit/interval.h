@@ -24,7 +24,7 @@ typedef struct jm__fit_interval_input {
     const jm__joint_prior *joint_prior;
     const double *prior_shift; /* [points * columns]: of the prior's mean, see jm__fit_interval.shift; NULL:
                                   none */
-    const jm__clock_law *law;  /* NULL: the clock stood still */
+    const jm__power_law *law;  /* NULL: none */
     const jm__noise *noise;    /* as found elsewhere, if these are too few to tell; NULL: they are not */
 } jm__fit_interval_input;
 
@@ -77,7 +77,7 @@ typedef struct jm__respond_input {
     size_t class_columns;  /* the first idle column */
     const double *seconds; /* [columns]: how long each ran while the readings were taken */
     const jm__joint_prior *joint_prior;
-    const jm__clock_law *law; /* see jm__calibrate */
+    const jm__power_law *law; /* see jm__calibrate */
 } jm__respond_input;
 jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, const jm__reading_list *learn,
                       jm_error *err);

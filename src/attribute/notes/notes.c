@@ -214,11 +214,11 @@ static void say_fit(note_writer *w, const jm__board_part *part)
     if (part->work->columns.merged_count > 0)
         say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are weak.", w->label,
             part->work->columns.merged_count);
-    if (part->law.moved && part->calibration.exponent > 0)
+    if (part->law.asked[JM_LAW_CLOCK] && part->calibration.values.of[JM_LAW_CLOCK] > 0)
         say(w,
             "%s: its clock moved, and what work adds to its power goes with the clock to the power of "
             "%.1f, as the readings show; rows take it into account.",
-            w->label, part->calibration.exponent);
+            w->label, part->calibration.values.of[JM_LAW_CLOCK]);
     if (split_count(&part->work->columns) > 0)
         say(w,
             "%s: some kinds of work draw otherwise in one layer or phase than in another; %zu have a "

@@ -429,7 +429,7 @@ static const double joint_u = 0.2;
 static bool is_joint(const jm__work_set *work, const jm__columns *columns, size_t column)
 {
     for (size_t c = work->classes.count; c-- > 0 && work->classes.items[c].joint;) /* the last ones */
-        if (columns->of_class[c] == column) return true;
+        if (columns->of_class[c] == column && !work->classes.items[c].crowded) return true;
     return false;
 }
 

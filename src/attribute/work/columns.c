@@ -191,7 +191,7 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const
     for (uint32_t c = 0; c < classes->count; c++) {
         if (!classes->items[c].joint) continue;
         columns->of_class[c] = columns->of_class[column_class(classes, c)];
-        columns->merged[c] = true; /* with the other one */
+        columns->merged[c] = !classes->items[c].crowded || columns->merged[column_class(classes, c)];
     }
     columns->count = columns->class_columns + JM_IDLE_STATES;
     status = take_uses(columns, uses, err);

@@ -269,6 +269,23 @@ static int longest_first(const void *a, const void *b)
     return (left->pair > right->pair) - (left->pair < right->pair);
 }
 
+/* What runs beside others without a class of its own with them: one class a kind. */
+static bool crowd(const jm__pair *pair, uint32_t *crowded_of, jm__classes *classes, uint32_t *final_of)
+{
+    for (size_t side = 0; side < 2; side++) {
+        uint32_t alone = pair->class_index[side];
+        if (crowded_of[alone] == 0) {
+            jm__class crowded = classes->items[alone];
+            crowded.joint = crowded.crowded = true;
+            crowded.alone = crowded.column_with = alone;
+            crowded_of[alone] = (uint32_t)classes->count;
+            if (!jm__vec_push(classes, crowded)) return false;
+        }
+        final_of[pair->provisional[side]] = crowded_of[alone];
+    }
+    return true;
+}
+
 static bool give_classes(const jm__pair *pair, jm__classes *classes, uint32_t *final_of)
 {
     uint32_t first = (uint32_t)classes->count;
@@ -290,18 +307,21 @@ bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, s
     if (pairs->items.count == 0) return true;
     double *ran_s = calloc(pairs->groups->next + 1, sizeof *ran_s);
     ranked *rank = calloc(pairs->items.count, sizeof *rank);
-    bool fine = ran_s != NULL && rank != NULL;
+    uint32_t *crowded_of = calloc(pairs->groups->next + 1, sizeof *crowded_of);
+    bool fine = ran_s != NULL && rank != NULL && crowded_of != NULL;
     if (fine) add_up(ran_s, pairs, tallies, count);
     for (size_t i = 0; fine && i < pairs->items.count; i++) {
         const jm__pair *pair = &pairs->items.items[i];
         rank[i] = (ranked){ran_s[1 + pair->provisional[0]], i};
-        for (size_t side = 0; side < 2; side++)
-            final_of[pair->provisional[side]] = pair->class_index[side];
     }
     if (fine) qsort(rank, pairs->items.count, sizeof *rank, longest_first);
-    for (size_t i = 0; fine && i < pairs->items.count && i < JM_JOINT_MAX; i++)
-        if (rank[i].seconds >= least_s && rank[i].seconds >= least_share * ran_s[0])
-            fine = give_classes(&pairs->items.items[rank[i].pair], classes, final_of);
+    for (size_t i = 0; fine && i < pairs->items.count; i++) {
+        bool own =
+            i < JM_JOINT_MAX && rank[i].seconds >= least_s && rank[i].seconds >= least_share * ran_s[0];
+        const jm__pair *pair = &pairs->items.items[rank[i].pair];
+        fine = own ? give_classes(pair, classes, final_of) : crowd(pair, crowded_of, classes, final_of);
+    }
+    free(crowded_of);
     free(ran_s);
     free(rank);
     return fine;
