@@ -49,10 +49,11 @@ typedef struct jm__board_part {
 /* Joules of a second of a use at the clock that it ran at, by the fit. */
 static inline double jm__use_power_w(const jm__board_part *part, size_t use)
 {
-    const jm__board_work *work = part->work;
-    double scale = jm__use_scale(work, use);
-    return scale * part->fit.power_w[work->columns.of_use[use]] +
-           (scale != 1 ? (1 - scale) * part->fit.power_w[jm__gap_column(work)] : 0);
+    jm__use_part parts[JM_USE_PARTS];
+    double power_w = 0;
+    for (size_t i = jm__use_parts(part->work, use, parts); i-- > 0;)
+        power_w += parts[i].share * part->fit.power_w[parts[i].column];
+    return power_w;
 }
 
 /* The readings of each board's power sensors and energy counter, as totals and fits take them. */

@@ -334,10 +334,10 @@ static double seconds_of(double *row, const jm__prior_scene *scene, const pass *
         const jm__use_sum *sum = &scene->work->tally.uses.items[u];
         if (sum->ran_s < 0 || place->kind != (int64_t)requested->kind) continue;
         if (!is_of(requested, jm__dataset_text(d, place->layer))) continue;
-        double seconds = sum->inside.learn_s, scale = jm__use_scale(scene->work, u);
-        row[scene->columns->of_use[u]] += scale * seconds;
-        row[jm__gap_column(scene->work)] += (1 - scale) * seconds;
-        sum_s += seconds;
+        jm__use_part parts[JM_USE_PARTS];
+        for (size_t i = jm__use_parts(scene->work, u, parts); i-- > 0;)
+            row[parts[i].column] += parts[i].share * sum->inside.learn_s;
+        sum_s += sum->inside.learn_s;
     }
     return sum_s;
 }

@@ -158,18 +158,16 @@ static void add_time(jm__views *v, size_t b, size_t node, const rated_cell *rate
     const jm__attribution *a = v->a;
     const jm__work_cell *cell = rated->cell;
     const jm__board_part *part = &a->boards[b];
-    const jm__columns *columns = &part->work->columns;
     jm__node *row = &v->tree->nodes.items[node];
     double seconds = share * cell->seconds;
     add_spent(&row->spent, a, b, cell->use, seconds);
     if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
     row->boards |= jm__board_bit(b);
     if (a->options.by == JM_BY_BOARD) return;
-    double scale = jm__use_scale(part->work, cell->use);
-    jm__tree_add(v->tree, node, (uint32_t)(part->first_column + columns->of_use[cell->use]), scale * seconds);
-    if (scale != 1)
-        jm__tree_add(v->tree, node, (uint32_t)(part->first_column + jm__gap_column(part->work)),
-                     (1 - scale) * seconds);
+    jm__use_part parts[JM_USE_PARTS];
+    for (size_t i = jm__use_parts(part->work, cell->use, parts); i-- > 0;)
+        jm__tree_add(v->tree, node, (uint32_t)(part->first_column + parts[i].column),
+                     parts[i].share * seconds);
     jm__draws_add(v->tree, node, b, rated->off_s, share * joules_of(part, cell->use, 1));
 }
 
@@ -179,9 +177,8 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
     const jm__attribution *a = v->a;
     const jm__board_part *board = &a->boards[b];
     bool own_time = !board->work->from_host || first_of_host(a, b);
-    uint32_t column = (uint32_t)(board->first_column + board->work->columns.of_use[cell->use]);
-    uint32_t gap_column = (uint32_t)(board->first_column + jm__gap_column(board->work));
-    double scale = jm__use_scale(board->work, cell->use);
+    jm__use_part parts[JM_USE_PARTS];
+    size_t count = jm__use_parts(board->work, cell->use, parts);
     size_t up = v->tree->nodes.items[part].parent, section = v->tree->nodes.items[part].part;
     while ((section = jm__view_next_beside(v, section, &up)) != JM__NO_SPAN) {
         size_t row = jm__view_span_node(v, section);
@@ -189,10 +186,11 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
         v->tree->nodes.items[row].shared_s += own_time ? cell->seconds : 0;
         if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, row, cell->start_ns, cell->end_ns, b);
         v->tree->nodes.items[row].boards |= jm__board_bit(b);
-        const jm__cell too[] = {{(uint32_t)row, column, scale * cell->seconds, part},
-                                {(uint32_t)row, gap_column, (1 - scale) * cell->seconds, part}};
-        for (size_t i = 0; i < (scale != 1 ? 2 : 1); i++)
-            if (!jm__vec_push(&v->tree->shared, too[i])) v->tree->failed = true;
+        for (size_t i = 0; i < count; i++) {
+            const jm__cell too = {(uint32_t)row, (uint32_t)(board->first_column + parts[i].column),
+                                  parts[i].share * cell->seconds, part};
+            if (!jm__vec_push(&v->tree->shared, too)) v->tree->failed = true;
+        }
     }
 }
 
@@ -202,18 +200,19 @@ static bool add_batch_time(jm__rollup *rollup, size_t b, const rated_cell *rated
     const jm__attribution *a = rollup->views.a;
     const jm__work_cell *cell = rated->cell;
     const jm__board_part *part = &a->boards[b];
-    const jm__columns *columns = &part->work->columns;
     uint32_t batch = cell->row - JM_REQUESTS_FIRST;
     jm__batch_sum *sum = &rollup->requests.sums[batch];
     add_spent(&sum->spent, a, b, cell->use, cell->seconds);
     sum->boards |= jm__board_bit(b);
     jm__request_off_add(&rollup->requests, &rollup->views, batch, b, rated->off_s,
                         joules_of(part, cell->use, 1));
-    double scale = jm__use_scale(part->work, cell->use);
-    uint32_t own = (uint32_t)(part->first_column + columns->of_use[cell->use]),
-             gap = (uint32_t)(part->first_column + jm__gap_column(part->work));
-    return jm__request_rows_add(&rollup->requests, batch, own, scale * cell->seconds) &&
-           jm__request_rows_add(&rollup->requests, batch, gap, (1 - scale) * cell->seconds);
+    jm__use_part parts[JM_USE_PARTS];
+    bool fine = true;
+    for (size_t i = jm__use_parts(part->work, cell->use, parts); fine && i-- > 0;)
+        fine =
+            jm__request_rows_add(&rollup->requests, batch, (uint32_t)(part->first_column + parts[i].column),
+                                 parts[i].share * cell->seconds);
+    return fine;
 }
 
 /* A kernel's shapes are calls of the kernel; the waits of a rank are waits, and no calls of the collective.

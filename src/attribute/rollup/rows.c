@@ -419,9 +419,10 @@ static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_pa
         cells[count++] = (jm__cell){.column = (uint32_t)(part->first_column + k)};
     for (size_t u = 0; u < work->tally.uses.count; u++) {
         if (work->tally.uses.items[u].ran_s < 0) continue;
-        double steady_s = work->tally.uses.items[u].inside.steady_s, scale = jm__use_scale(work, u);
-        cells[first + work->columns.of_use[u]].seconds += scale * steady_s;
-        cells[first + jm__gap_column(work)].seconds += (1 - scale) * steady_s;
+        jm__use_part parts[JM_USE_PARTS];
+        for (size_t i = jm__use_parts(work, u, parts); i-- > 0;)
+            cells[first + parts[i].column].seconds +=
+                parts[i].share * work->tally.uses.items[u].inside.steady_s;
     }
     for (size_t s = 0; s < JM_IDLE_STATES; s++)
         cells[first + work->columns.class_columns + s].seconds +=

@@ -58,7 +58,9 @@ typedef struct jm__class {
     bool joint;           /* beside work of another class (joint.h): */
     uint32_t alone;       /* the class that it is when alone, */
     uint32_t column_with; /* the first of the two classes that share a column: itself, or the other one */
-    bool crowded; /* a joint class of all other work that runs beside it: its column is that of `alone` */
+    bool crowded;         /* joint, without a column for the two: its own is that of `alone` */
+    uint32_t beside;      /* crowded: the other class, and the part of both that is on its multiprocessors; */
+    double beside_part;   /* 0: many others */
 } jm__class;
 
 /* A grid's blocks go to empty multiprocessors first, so a kernel is on as many as it has blocks, at most on

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Pairs that are told apart while kernels pass, and those that get a column. */
-enum { JM_PAIRS_MAX = 4096, JM_JOINT_MAX = 16 };
+enum { JM_PAIRS_MAX = 4096, JM_JOINT_MAX = 16, CROWDED_MAX = 512 };
 
 enum {
     BINS_PER_OCTAVE = 4,
@@ -199,9 +199,9 @@ static const double least_s = 0.2;
 
 static const double least_share = 0.01;
 
-void jm__pairs_begin(jm__pairs *pairs, jm__uses *uses, jm__duration_groups *groups)
+void jm__pairs_begin(jm__pairs *pairs, jm__uses *uses, jm__duration_groups *groups, uint32_t multiprocessors)
 {
-    *pairs = (jm__pairs){.uses = uses, .groups = groups};
+    *pairs = (jm__pairs){.uses = uses, .groups = groups, .multiprocessors = multiprocessors};
     pairs->numbers.key_size = 2 * sizeof(uint32_t);
 }
 
@@ -269,19 +269,27 @@ static int longest_first(const void *a, const void *b)
     return (left->pair > right->pair) - (left->pair < right->pair);
 }
 
-/* What runs beside others without a class of its own with them: one class a kind. */
-static bool crowd(const jm__pair *pair, uint32_t *crowded_of, jm__classes *classes, uint32_t *final_of)
+/* What runs beside others without a column for both: each pair, of seldom ones all of a kind. */
+static bool crowd(const jm__pair *pair, const jm__pairs *pairs, bool seldom, uint32_t *crowded_of,
+                  jm__classes *classes, uint32_t *final_of)
 {
+    float weights[2];
+    for (size_t side = 0; side < 2; side++)
+        weights[side] =
+            jm__multiprocessors_of(&classes->items[pair->class_index[side]], pairs->multiprocessors);
     for (size_t side = 0; side < 2; side++) {
         uint32_t alone = pair->class_index[side];
-        if (crowded_of[alone] == 0) {
+        if (!seldom || crowded_of[alone] == 0) {
             jm__class crowded = classes->items[alone];
             crowded.joint = crowded.crowded = true;
             crowded.alone = crowded.column_with = alone;
-            crowded_of[alone] = (uint32_t)classes->count;
+            crowded.beside = pair->class_index[!side];
+            crowded.beside_part = seldom ? 0 : (double)(weights[!side] / (weights[0] + weights[1]));
+            final_of[pair->provisional[side]] = (uint32_t)classes->count;
+            if (seldom) crowded_of[alone] = (uint32_t)classes->count;
             if (!jm__vec_push(classes, crowded)) return false;
-        }
-        final_of[pair->provisional[side]] = crowded_of[alone];
+        } else
+            final_of[pair->provisional[side]] = crowded_of[alone];
     }
     return true;
 }
@@ -319,7 +327,8 @@ bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, s
         bool own =
             i < JM_JOINT_MAX && rank[i].seconds >= least_s && rank[i].seconds >= least_share * ran_s[0];
         const jm__pair *pair = &pairs->items.items[rank[i].pair];
-        fine = own ? give_classes(pair, classes, final_of) : crowd(pair, crowded_of, classes, final_of);
+        fine = own ? give_classes(pair, classes, final_of)
+                   : crowd(pair, pairs, i >= CROWDED_MAX, crowded_of, classes, final_of);
     }
     free(crowded_of);
     free(ran_s);

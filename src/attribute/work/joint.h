@@ -48,10 +48,12 @@ typedef struct jm__pair {
 typedef struct jm__pairs {
     jm__uses *uses;
     jm__duration_groups *groups; /* which number provisional classes */
+    uint32_t multiprocessors;
     JM_VEC(jm__pair) items;
     jm__map numbers;
 } jm__pairs;
-void jm__pairs_begin(jm__pairs *pairs, jm__uses *uses, jm__duration_groups *groups);
+/* `multiprocessors`: of the boards. */
+void jm__pairs_begin(jm__pairs *pairs, jm__uses *uses, jm__duration_groups *groups, uint32_t multiprocessors);
 void jm__pairs_free(jm__pairs *pairs);
 
 /* For jm__sweep.beside. */

@@ -339,7 +339,8 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
 {
     const jm__kernel_source *kernels = &p->dataset->kernels;
     if (!jm__duration_groups_begin(&p->groups, &p->work->classes)) return jm__no_memory(err, "jm__work_pass");
-    jm__pairs_begin(&p->pairs, &p->work->uses, &p->groups);
+    jm__pairs_begin(&p->pairs, &p->work->uses, &p->groups,
+                    p->work->board_count > 0 ? jm__multiprocessors_on(&p->dataset->boards[0]) : 1);
     for (size_t b = 0; b < p->work->board_count; b++) {
         p->boards[b] = (board_pass){.work = &p->work->boards[b],
                                     .pass = p,
@@ -379,6 +380,19 @@ static void end_walk(pass *p)
     }
 }
 
+static bool find_beside(const jm__work_set *work, jm__board_work *board)
+{
+    free(board->beside);
+    board->beside = calloc(work->uses.items.count + 1, sizeof *board->beside);
+    for (size_t u = 0; board->beside != NULL && u < work->uses.items.count; u++) {
+        const jm__class *class = &work->classes.items[work->uses.items.items[u].class_index];
+        if (!class->crowded || class->beside_part == 0) continue;
+        uint32_t column = board->columns.of_class[class->beside];
+        if (column != JM_NO_COLUMN) board->beside[u] = (jm__use_beside){column, class->beside_part};
+    }
+    return board->beside != NULL;
+}
+
 /* What follows from the columns of uses: those of pieces, and how long each ran. */
 static jm_status count_columns(const jm__work_set *work, jm__board_work *board, jm_error *err)
 {
@@ -389,7 +403,8 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
     free(board->column_of);
     board->seconds = seconds;
     board->pieces.column_of = board->column_of = column_of;
-    if (seconds == NULL || column_of == NULL) return jm__no_memory(err, "jm__work_pass");
+    if (seconds == NULL || column_of == NULL || !find_beside(work, board))
+        return jm__no_memory(err, "jm__work_pass");
     board->pieces.rest_column = jm__gap_column(board);
     board->learn_seconds = seconds + columns->count;
     board->extrapolated_seconds = seconds + 2 * columns->count;
@@ -561,6 +576,7 @@ void jm__work_free(jm__work_set *work)
         jm__columns_free(&work->boards[b].columns);
         free(work->boards[b].seconds);
         free(work->boards[b].use_scale);
+        free(work->boards[b].beside);
     }
     free(work->boards);
     jm__vec_free(&work->classes);

@@ -24,6 +24,12 @@ typedef struct jm__row_of {
 #define JM__NO_ROW    UINT32_MAX
 #define JM__WAITS_NOT SIZE_MAX
 
+/* What a use ran beside, if the two have no column together; part: 0: nothing, or many kinds. */
+typedef struct jm__use_beside {
+    uint32_t column;
+    double part;
+} jm__use_beside;
+
 typedef struct jm__board_work {
     /* To be set before the pass. */
     bool requested;
@@ -40,11 +46,12 @@ typedef struct jm__board_work {
     jm__tally tally;
     jm__pieces pieces;
     jm__columns columns;
-    uint32_t *column_of;   /* [piece code] */
-    double *scale_of;      /* [piece code]: see jm__work_scale; NULL: all 1 */
-    double *use_scale;     /* [uses]; NULL: all 1 */
-    double *seconds;       /* [columns.count]: inside the windows of the report, times the scale */
-    double *learn_seconds; /* [columns.count]: behind them */
+    uint32_t *column_of;    /* [piece code] */
+    double *scale_of;       /* [piece code]: see jm__work_scale; NULL: all 1 */
+    double *use_scale;      /* [uses]; NULL: all 1 */
+    jm__use_beside *beside; /* [uses] */
+    double *seconds;        /* [columns.count]: inside the windows of the report, times the scale */
+    double *learn_seconds;  /* [columns.count]: behind them */
     double
         *extrapolated_seconds; /* [columns.count]: behind those; of `seconds`, what traced steps stand for */
 } jm__board_work;
@@ -74,12 +81,6 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
 jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
                          jm_error *err);
 
-/* Gaps whose power is what work does not change: those between kernels. */
-static inline uint32_t jm__gap_column(const jm__board_work *board)
-{
-    return (uint32_t)board->columns.class_columns + JM_IDLE_50_US;
-}
-
 /* A second of a use counts for so much of a second of its column, and for the rest as such a gap: its clock
  * was below the highest. */
 jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double *use_scale, jm_error *err);
@@ -87,6 +88,32 @@ jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double
 static inline double jm__use_scale(const jm__board_work *board, size_t use)
 {
     return board->use_scale != NULL ? board->use_scale[use] : 1;
+}
+
+/* Gaps whose power is what work does not change: those between kernels. */
+static inline uint32_t jm__gap_column(const jm__board_work *board)
+{
+    return (uint32_t)board->columns.class_columns + JM_IDLE_50_US;
+}
+
+/* What a second of a use is made of: so much of seconds of these columns. Kernels that run together share
+ * their joules by their multiprocessors, whatever each would draw alone. */
+enum { JM_USE_PARTS = 3 };
+
+typedef struct jm__use_part {
+    uint32_t column;
+    double share;
+} jm__use_part;
+
+/* Returns how many parts there are. */
+static inline size_t jm__use_parts(const jm__board_work *board, size_t use, jm__use_part parts[JM_USE_PARTS])
+{
+    double scale = jm__use_scale(board, use), beside = board->beside[use].part;
+    size_t count = 0;
+    parts[count++] = (jm__use_part){board->columns.of_use[use], scale * (1 - beside)};
+    if (beside > 0) parts[count++] = (jm__use_part){board->beside[use].column, scale * beside};
+    if (scale != 1) parts[count++] = (jm__use_part){jm__gap_column(board), 1 - scale};
+    return count;
 }
 
 /* Where a use ran. */
