@@ -420,6 +420,22 @@ static void check_fit(double *figures, const jm_report_totals *totals)
     figures[JM_CHECK_unresolved] = share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
 }
 
+/* Of the time of work: beside other work, without a power for the two. */
+static double crowded_share(const jm__attribution *a)
+{
+    double crowded_s = 0, all_s = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__tally *tally = &a->work.boards[b].tally;
+        for (size_t u = 0; a->boards[b].counted && u < tally->uses.count; u++) {
+            const jm__class *class = &a->work.classes.items[a->work.uses.items.items[u].class_index];
+            if (tally->uses.items[u].ran_s < 0) continue;
+            all_s += tally->uses.items[u].inside.report_s;
+            if (class->crowded) crowded_s += tally->uses.items[u].inside.report_s;
+        }
+    }
+    return share_of(crowded_s, all_s);
+}
+
 static double weak_share(const jm__rows *rows, double total_j)
 {
     double weak_j = 0;
@@ -470,6 +486,7 @@ static jm__facts facts_find(const jm__attribution *a, const jm__rows *rows, cons
     facts.total_is_measured = total_is_measured(a);
     facts.figures[JM_CHECK_gaps] = gap_share(a, quality);
     facts.figures[JM_CHECK_weak] = weak_share(rows, totals->total_energy_j);
+    facts.figures[JM_CHECK_overlap] = crowded_share(a);
     facts.figures[JM_CHECK_throttled] = quality->throttled_share;
     return facts;
 }
