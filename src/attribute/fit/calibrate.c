@@ -230,11 +230,14 @@ jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const 
  */
 
 /* Choices. The lattice goes as far as the profile may be off (once in 370 boards more), by steps of which a
- * box holds eight, halved LEVELS times at most. Cells WORTH below the best have no weight. ENOUGH cells, if
- * they share it, are a sum that does for an integral. */
+ * box holds eight, halved LEVELS times at most. A coarse cell may lie beside a
+ * maximum that is narrower than it: so worth looking around are, in nats below the best, WORTH of each level.
+ * ENOUGH cells, if they share it, are a sum that does for an integral. */
 enum { LEVELS = 5, LAGS_MOST = 64, CELLS_MAX = 800, REFINED_MAX = 12, RANGE_LAG_U = 3, RANGE_WIDTH_U = 2 };
 
-static const double least_step_ns = JM_NS_PER_MS, worth = 12, enough = 10, correlation_most = 0.95;
+static const double least_step_ns = JM_NS_PER_MS, enough = 10, correlation_most = 0.95;
+
+static const double worth[LEVELS] = {30, 20, 12, 12, 12};
 
 typedef struct cell {
     int lag, width;  /* in finest steps from the profile */
@@ -402,14 +405,15 @@ static int shortest_lag_first(const void *a, const void *b)
 }
 
 /* Finer around the cells that have weight. */
-static void refine(search *s, int step)
+static void refine(search *s, int level)
 {
+    int step = (1 << LEVELS) >> (level + 1);
     qsort(s->cells, s->count, sizeof *s->cells, heaviest_first);
     size_t count = s->count < REFINED_MAX ? s->count : REFINED_MAX;
     cell near[REFINED_MAX];
     memcpy(near, s->cells, count * sizeof *near);
     for (size_t i = 0; i < count; i++) {
-        if (near[i].weight < exp(-worth) * near[0].weight) break;
+        if (near[i].weight < exp(-worth[level]) * near[0].weight) break;
         for (int lag = s->lag_u > 0 ? -1 : 0; lag <= (s->lag_u > 0); lag++)
             for (int width = s->width_u > 0 ? -1 : 0; width <= (s->width_u > 0); width++)
                 look(s, near[i].lag + lag * step, near[i].width + width * step);
@@ -455,8 +459,8 @@ static jm_status find(search *s, jm_error *err)
         for (int width = -widths; width <= widths; width++)
             look(s, lag * FIRST, width * FIRST);
     if (s->kept > 0) JM_TRY(find_correlation(s, err));
-    for (int step = FIRST / 2; weigh(s) < enough && step > 0; step /= 2)
-        refine(s, step);
+    for (int level = 0; weigh(s) < enough && level < LEVELS; level++)
+        refine(s, level);
     (void)weigh(s);
     return JM_OK;
 }

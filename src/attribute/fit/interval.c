@@ -419,10 +419,10 @@ static int weakest_first(const void *a, const void *b)
 
 /* Classes of about the same power, each group with about the same share of the time: what is lost by
  * fitting them as one is little, and does not look like another response. */
-static void group_by_power(uint32_t *group, const jm__respond_input *input, const double *power_w,
-                           power_rank *ranks)
+static void group_by_power(uint32_t *group, double *scale, const jm__respond_input *input,
+                           const double *power_w, power_rank *ranks)
 {
-    double all_s = 0, sum_s = 0;
+    double all_s = 0, sum_s = 0, group_s[GROUPS] = {0}, group_j[GROUPS] = {0};
     for (size_t k = 0; k < input->class_columns; k++) {
         ranks[k] = (power_rank){power_w[k], k};
         all_s += input->seconds[k];
@@ -434,7 +434,11 @@ static void group_by_power(uint32_t *group, const jm__respond_input *input, cons
         size_t number = all_s > 0 ? (size_t)(middle_s / all_s * GROUPS) : 0;
         group[k] = (uint32_t)(number < GROUPS ? number : GROUPS - 1);
         sum_s += input->seconds[k];
+        group_s[group[k]] += input->seconds[k];
+        group_j[group[k]] += input->seconds[k] * power_w[k];
     }
+    for (size_t k = 0; k < input->class_columns; k++)
+        if (group_j[group[k]] > 0) scale[k] = power_w[k] * group_s[group[k]] / group_j[group[k]];
 }
 
 static jm__pass pass_of(const jm__respond_input *input, const jm__reading_list *readings)
@@ -465,21 +469,24 @@ static jm_status first_fit(jm__posterior *powers, const jm__respond_input *input
     return status;
 }
 
-/* group[k] of each column; idle states stay alone. Returns the number of groups through `groups`. */
-static jm_status make_groups(uint32_t *group, size_t *groups, const jm__respond_input *input,
+/* group[k] of each column, and its power over that of the group; idle states stay alone. Returns the number
+ * of groups through `groups`. */
+static jm_status make_groups(uint32_t *group, double *scale, size_t *groups, const jm__respond_input *input,
                              const jm__reading_list *learn, jm_error *err)
 {
     size_t columns = input->joint_prior->columns;
     *groups = input->class_columns;
     for (size_t k = 0; k < columns; k++)
         group[k] = (uint32_t)k;
+    for (size_t k = 0; k < columns; k++)
+        scale[k] = 1;
     if (input->class_columns > GROUPS) {
         jm__posterior powers = {0};
         power_rank *ranks = calloc(input->class_columns, sizeof *ranks);
         jm_status status = jm__posterior_init(&powers, columns, err);
         if (status == JM_OK && ranks == NULL) status = jm__no_memory(err, "jm__respond");
         if (status == JM_OK) status = first_fit(&powers, input, learn, err);
-        if (status == JM_OK) group_by_power(group, input, powers.power_w, ranks);
+        if (status == JM_OK) group_by_power(group, scale, input, powers.power_w, ranks);
         free(ranks);
         jm__posterior_free(&powers);
         if (status != JM_OK) return status;
@@ -515,16 +522,19 @@ jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, cons
     jm__joint_prior grouped = {0};
     size_t groups = 0;
     uint32_t *group = calloc(input->joint_prior->columns + 1, sizeof *group);
-    jm_status status = group == NULL ? jm__no_memory(err, "jm__respond") : JM_OK;
-    if (status == JM_OK) status = make_groups(group, &groups, input, learn, err);
+    double *scale = calloc(input->joint_prior->columns + 1, sizeof *scale);
+    jm_status status = group == NULL || scale == NULL ? jm__no_memory(err, "jm__respond") : JM_OK;
+    if (status == JM_OK) status = make_groups(group, scale, &groups, input, learn, err);
     if (status == JM_OK) status = group_prior(&grouped, group, groups, input->joint_prior, err);
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, JM_CALIBRATE_READINGS, err);
     jm__pass pass = pass_of(input, &sample);
     pass.group = group;
+    pass.scale = scale;
     pass.columns = groups;
     if (status == JM_OK) status = jm__calibrate(out, input->sensor, &pass, &grouped, input->law, err);
     jm__joint_prior_free(&grouped);
     jm__vec_free(&sample);
     free(group);
+    free(scale);
     return status;
 }
