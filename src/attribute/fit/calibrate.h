@@ -77,9 +77,9 @@ jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const 
 /* A width of nothing cannot be divided by: what is narrower counts as instant. */
 #define JM_WIDTH_LEAST_NS 1000.0
 
-/* Readings on which lag and width are looked for: half a minute of the ring, each summed up some fifty times.
+/* Readings on which lag and width are looked for: 20 s of the ring, each summed up some hundred times.
  */
-enum { JM_CALIBRATE_READINGS = 1500 };
+enum { JM_CALIBRATE_READINGS = 1000 };
 
 /* Points that a posterior of the response is summed up by. */
 enum { JM_RESPONSE_POINTS = 8 };

@@ -481,7 +481,7 @@ enum { LEAST_READINGS = 100 };
  */
 static const double cost = 5e8;
 
-enum { MOST_READINGS = 1600 };
+enum { MOST_READINGS = 1400 };
 
 size_t jm__replicates_most(size_t columns)
 {
