@@ -29,17 +29,17 @@ typedef struct jm__fit_input {
         *unknown;         /* nobody knows what ran then: outside of `learn`; NULL: there is no such time */
     size_t class_columns; /* the first idle column */
     size_t columns;
-    const jm__columns *split;        /* which of them belong to one class; NULL: each is its own */
-    const double *learn_seconds;     /* [columns]: time of each within `learn` */
-    const double *seconds;           /* [columns]: time of each within `report` */
-    jm__total total;                 /* of `report`, and of time of which no reading is fitted: */
-    const double *apart_seconds;     /* [columns]: of `seconds`, work in that time; NULL: there is none */
-    const jm__expectation *expected; /* [class_columns]: see jm__levels_input */
-    const jm__idle_known *idle;      /* see jm__levels_input */
-    const double *most_w;            /* [columns]: what the board can draw; NULL: not known */
+    const jm__columns *split;           /* which of them belong to one class; NULL: each is its own */
+    const double *learn_seconds;        /* [columns]: time of each within `learn` */
+    const double *seconds;              /* [columns]: time of each within `report` */
+    jm__total total;                    /* of `report`, and of time of which no reading is fitted: */
+    const double *apart_seconds;        /* [columns]: of `seconds`, work in that time; NULL: there is none */
+    const jm__expectation *expected;    /* [class_columns]: see jm__levels_input */
+    const jm__idle_known *idle;         /* see jm__levels_input */
+    const double *most_w;               /* [columns]: what the board can draw; NULL: not known */
     const jm__calibration *calibration; /* of the response, as a fit of these readings found it; NULL: to be
                                            found */
-    const jm__prior *const *priors;  /* beside the weakest, which the readings give */
+    const jm__prior *const *priors;     /* beside the weakest, which the readings give */
     size_t prior_count;
 } jm__fit_input;
 
@@ -56,12 +56,12 @@ typedef struct jm__fit {
     jm__joint_prior joint_prior; /* all priors, but not the rest of the run */
     double quantile;             /* of Student's t, for 95 % on both sides */
     jm__calibration calibration; /* of the response */
-    bool fitted;       /* false: no reading to fit; powers are shares of the total by time */
-    bool known;        /* false: neither readings nor a total; powers are 0 and mean nothing */
-    size_t readings;   /* of the time reported */
-    size_t learnt;     /* readings of the rest of the run that powers were learnt from */
-    double residual_w; /* NAN without a fit */
-    double chi2_n;     /* against the sensor's own noise; NAN if unknown */
+    bool fitted;                 /* false: no reading to fit; powers are shares of the total by time */
+    bool known;                  /* false: neither readings nor a total; powers are 0 and mean nothing */
+    size_t readings;             /* of the time reported */
+    size_t learnt;               /* readings of the rest of the run that powers were learnt from */
+    double residual_w;           /* NAN without a fit */
+    double chi2_n;               /* against the sensor's own noise; NAN if unknown */
     double noise_w;
     double correlation; /* of neighbouring residuals */
     double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
