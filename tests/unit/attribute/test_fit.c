@@ -372,7 +372,7 @@ static void test_without_readings_a_interval_leaves_the_priors_as_they_are(void 
 static void test_the_rest_teaches_as_surely_as_kinds_are_alike(void **state)
 {
     (void)state;
-    double power_w[] = {500, 0, 90}, covariance[COLUMNS * COLUMNS] = {0}, none_w[COLUMNS] = {0};
+    double power_w[] = {500, 0, 90}, covariance[COLUMNS * COLUMNS] = {0};
     const double difference_w[] = {25, 1, 9};
     for (size_t k = 0; k < COLUMNS; k++)
         covariance[k * COLUMNS + k] = 36;
@@ -389,12 +389,8 @@ static void test_the_rest_teaches_as_surely_as_kinds_are_alike(void **state)
                                          .readings = &none,
                                          .calibration = &calibration,
                                          .joint_prior = &weak};
-    const jm__fit_interval rest = {.columns = COLUMNS,
-                                   .power_w = power_w,
-                                   .covariance = covariance,
-                                   .shift = {none_w, none_w},
-                                   .readings = 1000,
-                                   .noise_w = 4};
+    const jm__fit_interval rest = {
+        .columns = COLUMNS, .power_w = power_w, .covariance = covariance, .readings = 1000, .noise_w = 4};
     const jm__transfer_input input = {
         .rest = &rest, .here = &here, .relative_u = (double[]){0.05, 0.05, 0.1}};
     assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
@@ -468,82 +464,19 @@ static void test_a_interval_tells_how_neighbours_hang_together(void **state)
     }
 }
 
-/* Priors may hang together with an error of the sensor's lag, or with one of its width: each counts for
- * itself. Two kinds in turn, each for 50 ms, seen by a box of 30 ms. */
-static void test_priors_that_know_of_an_error_of_the_response_say_of_which(void **state)
-{
-    (void)state;
-    static const jm_sensor box = {.name = "power",
-                                  .response = JM_RESPONSE_BOX,
-                                  .noise = 5,
-                                  .period_ns = 20000000,
-                                  .lag_u_ns = 5000000,
-                                  .window_ns = 30000000,
-                                  .tau_u_ns = 9000000};
-    static const uint32_t column_of[] = {0, 1};
-    static const double moved_w[] = {30, -20};
-    double u_w[4];
-    blank b;
-    jm__reading_list readings = {0};
-    jm__pieces_begin(&b.pieces, 0, SIZE_MAX);
-    for (int64_t i = 0; i < 240; i++)
-        assert_true(jm__pieces_add(&b.pieces, (i + 1) * 50000000, (uint32_t)i % 2, 1, false));
-    assert_true(jm__pieces_end(&b.pieces));
-    b.pieces.column_of = column_of;
-    assert_int_equal(jm__design_init(&b.design, &b.pieces, 2, NULL), JM_OK);
-    const jm__calibration calibration = jm__calibration_of(&box);
-    jm__design_start(&b.design, calibration.response);
-    for (int64_t t_ns = 100000000; t_ns < 12000000000; t_ns += 20000000) {
-        const double *row = jm__design_row(&b.design, t_ns);
-        jm_reading reading = {1, t_ns, 520 * row[0] + 95 * row[1] + 5 * normal()};
-        assert_true(jm__vec_push(&readings, reading));
-    }
-    jm__prior prior;
-    const jm__prior *all = &prior;
-    jm__joint_prior joint_prior;
-    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, 2, NULL), JM_OK);
-    assert_int_equal(jm__prior_add_power(&prior, 0, 500, 60, NULL), JM_OK);
-    assert_int_equal(jm__prior_add_power(&prior, 1, 100, 50, NULL), JM_OK);
-    assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
-    for (int way = 0; way < 4; way++) { /* of none, of the first, of the second, of both */
-        jm__fit_interval interval;
-        const jm__fit_interval_input input = {
-            .sensor = &box,
-            .design = &b.design,
-            .readings = &readings,
-            .calibration = &calibration,
-            .joint_prior = &joint_prior,
-            .prior_shift = {way & 1 ? moved_w : NULL, way & 2 ? moved_w : NULL}};
-        assert_int_equal(jm__fit_interval_solve(&interval, &input, NULL), JM_OK);
-        u_w[way] = sqrt(interval.covariance[0]);
-        jm__fit_interval_free(&interval);
-    }
-    for (int one = 0; one < 4; one++)
-        for (int other = 0; other < one; other++)
-            if (fabs(u_w[one] / u_w[other] - 1) < 1e-4) fail_msg("%d as %d: %.9g W", one, other, u_w[one]);
-    jm__joint_prior_free(&joint_prior);
-    jm__prior_free(&prior);
-    jm__vec_free(&readings);
-    blank_free(&b);
-}
-
 /* One kind, 500 W in the rest to 20 W, and here to about a watt at 500 + d: the same differences as below,
  * but what the rest was unsure of takes its part of d. Six rounds of expectation and maximisation for one
  * number. */
 static void test_what_the_rest_was_unsure_of_is_no_difference(void **state)
 {
     (void)state;
-    double power_w[] = {500}, covariance[] = {400}, none_w[] = {0};
+    double power_w[] = {500}, covariance[] = {400};
     for (double d = 0; d <= 100; d += 50) {
         seen s;
         jm__joint_prior taught;
         seen_make(&s, d, 1);
-        const jm__fit_interval rest = {.columns = 1,
-                                       .power_w = power_w,
-                                       .covariance = covariance,
-                                       .shift = {none_w, none_w},
-                                       .readings = 1000,
-                                       .noise_w = 5};
+        const jm__fit_interval rest = {
+            .columns = 1, .power_w = power_w, .covariance = covariance, .readings = 1000, .noise_w = 5};
         const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
         assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
         double q = 625;
@@ -565,18 +498,14 @@ static void test_a_kind_seen_to_draw_otherwise_is_assumed_less(void **state)
 {
     (void)state;
     static const double differences_w[] = {0, 25, 100};
-    double power_w[] = {500}, covariance[] = {1e-6}, none_w[] = {0};
+    double power_w[] = {500}, covariance[] = {1e-6};
     for (size_t i = 0; i < sizeof differences_w / sizeof *differences_w; i++) {
         double d = differences_w[i];
         jm__joint_prior taught;
         seen s;
         seen_make(&s, d, 1);
-        const jm__fit_interval rest = {.columns = 1,
-                                       .power_w = power_w,
-                                       .covariance = covariance,
-                                       .shift = {none_w, none_w},
-                                       .readings = 1000,
-                                       .noise_w = 5};
+        const jm__fit_interval rest = {
+            .columns = 1, .power_w = power_w, .covariance = covariance, .readings = 1000, .noise_w = 5};
         const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
         assert_int_equal(jm__transfer_prior(&taught, &input, NULL), JM_OK);
         double truth = (3 * 625 + d * d) / 4;
@@ -818,7 +747,6 @@ int main(void)
         cmocka_unit_test(test_without_readings_a_interval_leaves_the_priors_as_they_are),
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),
         cmocka_unit_test(test_a_interval_tells_how_neighbours_hang_together),
-        cmocka_unit_test(test_priors_that_know_of_an_error_of_the_response_say_of_which),
         cmocka_unit_test(test_what_the_rest_was_unsure_of_is_no_difference),
         cmocka_unit_test(test_a_kind_seen_to_draw_otherwise_is_assumed_less),
         cmocka_unit_test(test_a_total_makes_powers_surer_by_what_it_tells_of_them),

@@ -1,13 +1,13 @@
 /* The powers of an interval of time against the same put down in full: readings with noise and drift, a model
- * discrepancy, errors of lag and width, and a prior, of which a thousandth goes with the readings. What
- * noise.c, model discrepancy.c and posterior.c say by themselves has tests of its own, so it is asked of them
- * here. */
+ * discrepancy, and a prior, of which a thousandth goes with the readings; then by how much they are others at
+ * each response that may be. What noise.c, discrepancy.c and prior.c say by themselves has tests of its own,
+ * so it is asked of them here. */
 #include "attribute/fit/discrepancy.h"
 #include "attribute/fit/interval.h"
 #include "base/clock.h"
 #include "dense.h"
 
-enum { COLUMNS = 4, MOST = 600 };
+enum { COLUMNS = 4, MOST = 600, POINTS = 3 };
 
 static const double lent = 1e-3; /* of the prior */
 
@@ -111,7 +111,7 @@ static double residual_of(const program *p, const jm__posterior *first, size_t i
 static double larger_than_noise(const program *p, const jm__posterior *first, const double *scores)
 {
     size_t count = p->readings.count, length = count / 20 < 50 ? count / 20 : 50; /* a second at most */
-    double observed[COLUMNS * COLUMNS] = {0}, square = 0, sum = 0;
+    double observed[COLUMNS * COLUMNS] = {0}, square = 0, sum = 0, powers = 0;
     for (size_t from = 0; from < count; from += length) {
         double block[COLUMNS] = {0};
         for (size_t i = from; i < from + length && i < count; i++) {
@@ -129,14 +129,14 @@ static double larger_than_noise(const program *p, const jm__posterior *first, co
             column[m] = first->covariance[k * COLUMNS + m];
         dense_around(seen, column, observed, COLUMNS, 1);
         dense_around(expected, column, scores, COLUMNS, 1);
-        sum += seen[0] / expected[0] / COLUMNS;
+        if (!(expected[0] > 0)) continue; /* no reading saw it */
+        sum += seen[0] / expected[0];
+        powers++;
     }
-    return fmax(1, pow(first->noise_w, 2) / square * sum);
+    return fmax(1, pow(first->noise_w, 2) / square * sum / powers);
 }
 
-/* Neighbours that err alike tell less of the response than a likelihood of independent ones assumed: fewer
- * by this ratio, though never less than the profile knew. */
-static double fewer_by(const program *p, const jm__posterior *first)
+static double correlation_of(const program *p, const jm__posterior *first)
 {
     double product = 0, square = 0;
     for (size_t i = 1; i < p->readings.count; i++) {
@@ -144,14 +144,13 @@ static double fewer_by(const program *p, const jm__posterior *first)
         product += here * before;
         square += (here * here + before * before) / 2;
     }
-    return (1 + fmax(0, product / square)) / (1 - fmax(0, product / square));
+    return product / square;
 }
 
-/* What errors there may be, as scores. */
+/* What errors there may be, as scores: of noise and model discrepancy. */
 typedef struct errors {
-    double scores[COLUMNS * COLUMNS];           /* of noise and model discrepancy */
-    double response[JM_RESPONSE_AXES][COLUMNS]; /* per standard uncertainty of the response */
-    double larger;                              /* than the noise explains */
+    double scores[COLUMNS * COLUMNS];
+    double larger; /* than the noise explains */
 } errors;
 
 static errors errors_of(program *p, const jm__posterior *first, const jm__calibration *c,
@@ -160,7 +159,7 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
     errors e;
     size_t count = p->readings.count;
     jm__noise noise;
-    double u, moved[MOST * COLUMNS];
+    double u;
     const jm__pass pass = {.design = &p->design,
                            .readings = p->readings.items,
                            .count = count,
@@ -183,28 +182,6 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
                                    .readings = (double)count,
                                    .seen = seen};
     assert_int_equal(jm__discrepancy_add(e.scores, &u, &of, NULL), JM_OK);
-    /* Along the lag, with the width that goes with it; then what of the width is its own. */
-    double lag_u = sqrt(c->lag_variance), along = c->covariance / lag_u;
-    const jm__response responses[] = {
-        {JM_RESPONSE_FIRST_ORDER, c->response.lag_ns + lag_u, c->response.width_ns + along},
-        {JM_RESPONSE_FIRST_ORDER, c->response.lag_ns,
-         c->response.width_ns + sqrt(c->width_variance - along * along)}};
-    const jm__calibration profile = jm__calibration_of(&ring);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        double taught =
-            axis == 0 ? profile.lag_variance / c->lag_variance : profile.width_variance / c->width_variance;
-        double wider = sqrt(fmin(fewer_by(p, first), taught));
-        weigh_rows(p, responses[axis], moved);
-        for (size_t k = 0; k < COLUMNS; k++)
-            e.response[axis][k] = 0;
-        for (size_t i = 0; i < count; i++) {
-            double change = 0;
-            for (size_t k = 0; k < COLUMNS; k++)
-                change += (moved[i * COLUMNS + k] - p->rows[i * COLUMNS + k]) * first->power_w[k];
-            for (size_t k = 0; k < COLUMNS; k++)
-                e.response[axis][k] += wider * p->rows[i * COLUMNS + k] * change;
-        }
-    }
     return e;
 }
 
@@ -212,116 +189,110 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
 typedef struct queried {
     const jm__noise *noise; /* found elsewhere */
     bool larger;            /* than the noise: errors that last */
-    double lag_taught;      /* how much surer of it the readings have made the response, in variance */
-    double width_taught;
-    const double *shift[JM_RESPONSE_AXES]; /* what the prior's powers have in common with the response */
+    const double *shift;    /* [POINTS * COLUMNS]: of the prior's mean at each response */
 } queried;
 
-/* The interval's own equations: z = H x + errors of covariance R, and what of the response the prior does not
- * know. */
-typedef struct full {
-    double h[COLUMNS * COLUMNS], r[COLUMNS * COLUMNS], z[COLUMNS];
-    double known[JM_RESPONSE_AXES][COLUMNS];         /* W */
-    double rest[JM_RESPONSE_AXES][JM_RESPONSE_AXES]; /* of the response */
-} full;
-
-static full in_full(const program *p, const jm__posterior *first, const errors *e, const queried *a)
+/* Powers of the interval's own equations: z = A'y = A'A x + errors of covariance S. What is lent of the prior
+ * is as good as a reading with the first fit's noise. */
+static void check_powers(const program *p, const jm__posterior *first, const errors *e,
+                         const jm__fit_interval *said)
 {
-    full f = {0};
-    double square = pow(first->noise_w, 2);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        for (size_t k = 0; k < COLUMNS; k++)
-            for (size_t m = 0; m < COLUMNS && a->shift[axis] != NULL; m++)
-                f.known[axis][k] += p->joint_prior.information[k * COLUMNS + m] * a->shift[axis][m];
-    for (int one = 0; one < JM_RESPONSE_AXES; one++)
-        for (int other = 0; other < JM_RESPONSE_AXES; other++) {
-            f.rest[one][other] = one == other;
-            for (size_t k = 0; k < COLUMNS && a->shift[one] != NULL; k++)
-                f.rest[one][other] -= a->shift[one][k] * f.known[other][k];
-        }
-    for (size_t k = 0; k < COLUMNS; k++) {
-        for (size_t i = 0; i < p->readings.count; i++) {
-            f.z[k] += p->rows[i * COLUMNS + k] * p->readings.items[i].value;
-            for (size_t m = 0; m < COLUMNS; m++)
-                f.h[k * COLUMNS + m] += p->rows[i * COLUMNS + k] * p->rows[i * COLUMNS + m];
-        }
-        for (size_t m = 0; m < COLUMNS; m++) {
-            /* What is lent is as good as a reading with the first fit's noise. */
-            double information = p->joint_prior.information[k * COLUMNS + m];
-            f.h[k * COLUMNS + m] += lent * square * information;
-            f.z[k] += lent * square * information * p->joint_prior.power_w[m];
-            f.r[k * COLUMNS + m] = e->scores[k * COLUMNS + m] + lent * square * square * information;
-            for (int one = 0; one < JM_RESPONSE_AXES; one++) {
-                f.h[k * COLUMNS + m] += e->response[one][k] * f.known[one][m];
-                f.z[k] += e->response[one][k] * f.known[one][m] * p->joint_prior.power_w[m];
-                for (int other = 0; other < JM_RESPONSE_AXES; other++)
-                    f.r[k * COLUMNS + m] += f.rest[one][other] * e->response[one][k] * e->response[other][m];
-            }
-        }
+    double h[COLUMNS * COLUMNS], r[COLUMNS * COLUMNS], z[COLUMNS] = {0}, square = pow(first->noise_w, 2);
+    double mean[COLUMNS], covariance[COLUMNS * COLUMNS];
+    for (size_t i = 0; i < COLUMNS * COLUMNS; i++) {
+        size_t k = i / COLUMNS, m = i % COLUMNS;
+        double information = p->joint_prior.information[i];
+        h[i] = lent * square * information;
+        z[k] += h[i] * p->joint_prior.power_w[m];
+        r[i] = e->scores[i] + square * h[i];
+        covariance[i] = p->joint_prior.covariance[i] / (1 - lent);
+        for (size_t n = 0; n < p->readings.count; n++)
+            h[i] += p->rows[n * COLUMNS + k] * p->rows[n * COLUMNS + m];
     }
-    return f;
+    for (size_t n = 0; n < p->readings.count; n++)
+        for (size_t k = 0; k < COLUMNS; k++)
+            z[k] += p->rows[n * COLUMNS + k] * p->readings.items[n].value;
+    memcpy(mean, p->joint_prior.power_w, sizeof mean);
+    dense_condition(mean, covariance, COLUMNS, h, z, r, COLUMNS);
+    for (size_t k = 0; k < COLUMNS; k++)
+        if (!(fabs(said->power_w[k] - mean[k]) < 1e-4))
+            fail_msg("%zu: %.8g W, not %.8g", k, said->power_w[k], mean[k]);
+    dense_assert_covariance("powers", said->covariance, covariance, COLUMNS, 1e-5);
 }
 
-/* cov(x, t) = C (W - H' R^-1 B rest) */
-static void check_shift(const jm__fit_interval *said, const full *f, const errors *e,
-                        const double *covariance)
+/* Powers of readings of one response with white noise, by normal equations; moved: of the prior. */
+static void powers_at(program *p, jm__response response, const double *moved, double noise_w, double *power_w)
 {
-    double inverse[COLUMNS * COLUMNS], turned[COLUMNS * COLUMNS], marked[COLUMNS * COLUMNS];
-    memcpy(inverse, f->r, sizeof inverse);
+    static double rows[MOST * COLUMNS];
+    double weight = 1 / (noise_w * noise_w), inverse[COLUMNS * COLUMNS], right[COLUMNS] = {0};
+    weigh_rows(p, response, rows);
+    memcpy(inverse, p->joint_prior.covariance, sizeof inverse);
     dense_invert(inverse, COLUMNS);
-    dense_transpose(turned, f->h, COLUMNS, COLUMNS);
-    dense_multiply(marked, turned, inverse, COLUMNS, COLUMNS, COLUMNS);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        double rest[COLUMNS] = {0}, by[COLUMNS], shift[COLUMNS];
-        for (int other = 0; other < JM_RESPONSE_AXES; other++)
-            for (size_t k = 0; k < COLUMNS; k++)
-                rest[k] += f->rest[axis][other] * e->response[other][k];
-        dense_multiply(by, marked, rest, COLUMNS, COLUMNS, 1);
+    for (size_t i = 0; i < COLUMNS * COLUMNS; i++) {
+        size_t k = i / COLUMNS, m = i % COLUMNS;
+        right[k] += inverse[i] * (p->joint_prior.power_w[m] + (moved != NULL ? moved[m] : 0));
+        for (size_t n = 0; n < p->readings.count; n++)
+            inverse[i] += weight * rows[n * COLUMNS + k] * rows[n * COLUMNS + m];
+    }
+    for (size_t n = 0; n < p->readings.count; n++)
         for (size_t k = 0; k < COLUMNS; k++)
-            by[k] = f->known[axis][k] - by[k];
-        dense_multiply(shift, covariance, by, COLUMNS, COLUMNS, 1);
-        for (size_t k = 0; k < COLUMNS; k++)
-            if (!(fabs(said->shift[axis][k] - shift[k]) < 1e-4))
-                fail_msg("axis %d, %zu: %.8g W, not %.8g", axis, k, said->shift[axis][k], shift[k]);
-        assert_true(fabs(shift[0]) > 0.02); /* there is something to see */
+            right[k] += weight * rows[n * COLUMNS + k] * p->readings.items[n].value;
+    dense_invert(inverse, COLUMNS);
+    dense_multiply(power_w, inverse, right, COLUMNS, COLUMNS, 1);
+}
+
+/* The noise that makes scores as unsure, on the whole, as they are; and the powers with it. */
+static void check_shift(program *p, const jm__posterior *first, const errors *e, const jm__calibration *c,
+                        const double *shift, const jm__fit_interval *said)
+{
+    double here[COLUMNS], there[COLUMNS], seen = 0, white = 0;
+    for (size_t k = 0; k < COLUMNS; k++) {
+        seen += e->scores[k * COLUMNS + k];
+        for (size_t i = 0; i < p->readings.count; i++)
+            white += pow(first->noise_w * p->rows[i * COLUMNS + k], 2);
+    }
+    assert_true(fabs(said->inflation / fmax(1, seen / white) - 1) < 1e-9);
+    double noise_w = first->noise_w * sqrt(said->inflation);
+    powers_at(p, c->response, NULL, noise_w, here);
+    for (size_t point = 0; point < c->count; point++) {
+        powers_at(p, c->points[point], shift != NULL ? shift + point * COLUMNS : NULL, noise_w, there);
+        for (size_t k = 0; k < COLUMNS; k++) {
+            double is = said->shift[point * COLUMNS + k], truth = there[k] - here[k];
+            if (!(fabs(is - truth) < 1e-4)) fail_msg("%zu, %zu: %.8g W, not %.8g", point, k, is, truth);
+            assert_true(k > 0 || fabs(truth) > 0.02); /* there is something to see */
+        }
     }
 }
 
 static void check(program *p, const queried *a)
 {
     jm__calibration c = jm__calibration_of(&ring);
-    c.lag_variance /= a->lag_taught;
-    c.width_variance /= a->width_taught;
-    c.covariance = 0.4 * sqrt(c.lag_variance * c.width_variance);
+    c.count = POINTS;
+    for (int i = 0; i < POINTS; i++)
+        c.points[i] = (jm__response){c.response.kind, (double)ring.lag_ns + (i - 0.7) * (double)ring.lag_u_ns,
+                                     (double)ring.tau_ns + (0.5 - i * i) * (double)ring.tau_u_ns};
     jm__posterior first = first_of(p);
     const errors e = errors_of(p, &first, &c, a->noise);
-    const full f = in_full(p, &first, &e, a);
-    assert_true(a->larger == (e.larger > 1.2));
-    double mean[COLUMNS], covariance[COLUMNS * COLUMNS], square = 0;
-    memcpy(mean, p->joint_prior.power_w, sizeof mean);
-    for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-        covariance[k] = p->joint_prior.covariance[k] / (1 - lent);
-    dense_condition(mean, covariance, COLUMNS, f.h, f.z, f.r, COLUMNS);
+    assert_true(!a->larger || e.larger > 2);
     const jm__fit_interval_input input = {.sensor = &ring,
                                           .design = &p->design,
                                           .readings = &p->readings,
                                           .calibration = &c,
                                           .joint_prior = &p->joint_prior,
-                                          .prior_shift = {a->shift[0], a->shift[1]},
+                                          .prior_shift = a->shift,
                                           .noise = a->noise};
     jm__fit_interval said;
     assert_int_equal(jm__fit_interval_solve(&said, &input, NULL), JM_OK);
-    for (size_t k = 0; k < COLUMNS; k++)
-        if (!(fabs(said.power_w[k] - mean[k]) < 1e-4))
-            fail_msg("%zu: %.8g W, not %.8g", k, said.power_w[k], mean[k]);
-    dense_assert_covariance("powers", said.covariance, covariance, COLUMNS, 1e-5);
-    check_shift(&said, &f, &e, covariance);
+    assert_int_equal(said.points, POINTS);
+    check_powers(p, &first, &e, &said);
+    check_shift(p, &first, &e, &c, a->shift, &said);
+    double square = 0;
     for (size_t i = 0; i < p->readings.count; i++)
         square += pow(residual_of(p, &first, i), 2) / (double)p->readings.count;
     assert_int_equal(said.readings, p->readings.count);
     assert_true(said.noise_w == first.noise_w && said.freedom == first.freedom);
     assert_true(fabs(said.residual_w / sqrt(square) - 1) < 1e-9);
-    assert_true(fabs((1 + said.correlation) / (1 - said.correlation) / fewer_by(p, &first) - 1) < 1e-9);
+    assert_true(fabs(said.correlation - correlation_of(p, &first)) < 1e-9);
     jm__fit_interval_free(&said);
     jm__posterior_free(&first);
 }
@@ -331,8 +302,7 @@ static void test_few_readings_are_weighed_by_the_noise_found_elsewhere(void **st
     (void)state;
     const jm__noise elsewhere = {.white = 16, .drift = 60, .keep = 0.8};
     program *p = make(150, COLUMNS, 0);
-    check(p,
-          &(queried){.noise = &elsewhere, .lag_taught = 1, .width_taught = 1}); /* nothing to believe less */
+    check(p, &(queried){.noise = &elsewhere});
     release(p);
 }
 
@@ -340,7 +310,7 @@ static void test_many_readings_are_weighed_by_what_their_residuals_show(void **s
 {
     (void)state;
     program *p = make(MOST, COLUMNS, 0);
-    check(p, &(queried){.lag_taught = 20, .width_taught = 1.3});
+    check(p, &(queried){0});
     release(p);
 }
 
@@ -349,18 +319,17 @@ static void test_errors_that_last_for_a_second_make_the_noise_larger(void **stat
     (void)state;
     const jm__noise white = {.white = 40};
     program *p = make(MOST, COLUMNS, 30);
-    check(p, &(queried){.noise = &white, .larger = true, .lag_taught = 1.2, .width_taught = 30});
+    check(p, &(queried){.noise = &white, .larger = true});
     release(p);
 }
 
-/* The powers were learnt with the same response elsewhere. */
-static void test_what_the_prior_knows_of_the_response_is_marked(void **state)
+/* The powers were learnt with the same response elsewhere: with each other one they had been others. */
+static void test_what_the_prior_knows_of_the_response_goes_with_each_point(void **state)
 {
     (void)state;
-    const double lag_w[COLUMNS] = {60, -30, 10, 0}, width_w[COLUMNS] = {-20, 50, 0, 10};
+    const double moved_w[POINTS * COLUMNS] = {60, -30, 10, 0, -20, 50, 0, 10, 5, 5, 5, -40};
     program *p = make(MOST, COLUMNS, 0);
-    check(p, &(queried){.lag_taught = 2, .width_taught = 2, .shift = {lag_w, width_w}});
-    check(p, &(queried){.lag_taught = 2, .width_taught = 2, .shift = {NULL, width_w}});
+    check(p, &(queried){.shift = moved_w});
     release(p);
 }
 
@@ -369,8 +338,59 @@ static void test_a_kind_that_no_reading_saw_stays_as_it_was_assumed(void **state
 {
     (void)state;
     program *p = make(MOST, COLUMNS - 1, 0);
-    check(p, &(queried){.lag_taught = 2, .width_taught = 2});
+    check(p, &(queried){0});
     release(p);
+}
+
+/* A response that is sure moves nothing. */
+static void test_a_response_that_is_known_leaves_powers_as_they_are(void **state)
+{
+    (void)state;
+    program *p = make(150, COLUMNS, 0);
+    const jm__calibration c = jm__calibration_of(&ring);
+    const jm__fit_interval_input input = {.sensor = &ring,
+                                          .design = &p->design,
+                                          .readings = &p->readings,
+                                          .calibration = &c,
+                                          .joint_prior = &p->joint_prior};
+    jm__fit_interval said;
+    double power_w[COLUMNS], covariance[COLUMNS * COLUMNS];
+    assert_int_equal(jm__fit_interval_solve(&said, &input, NULL), JM_OK);
+    memcpy(power_w, said.power_w, sizeof power_w);
+    memcpy(covariance, said.covariance, sizeof covariance);
+    jm__fit_interval_mix(&said);
+    assert_memory_equal(power_w, said.power_w, sizeof power_w);
+    assert_memory_equal(covariance, said.covariance, sizeof covariance);
+    jm__fit_interval_free(&said);
+    release(p);
+}
+
+/* Each point is as likely, and as sure around its own powers. */
+static void test_powers_of_all_points_become_one_mean_and_covariance(void **state)
+{
+    (void)state;
+    const double power_w[] = {500, 200}, covariance[] = {40, -6, -6, 9};
+    const double shift_w[POINTS][2] = {{3, -1}, {-8, 4}, {2, 6}};
+    jm__fit_interval interval;
+    double mean[2] = {0}, second[4] = {0};
+    assert_int_equal(jm__fit_interval_init(&interval, 2, POINTS, NULL), JM_OK);
+    memcpy(interval.power_w, power_w, sizeof power_w);
+    memcpy(interval.covariance, covariance, sizeof covariance);
+    memcpy(interval.shift, shift_w, sizeof shift_w);
+    for (int i = 0; i < POINTS * 2; i++)
+        mean[i % 2] += (power_w[i % 2] + shift_w[i / 2][i % 2]) / POINTS;
+    for (int i = 0; i < POINTS * 4; i++) {
+        const double *moved = shift_w[i / 4];
+        int k = i / 2 % 2, m = i % 2;
+        second[i % 4] +=
+            (covariance[i % 4] + (power_w[k] + moved[k] - mean[k]) * (power_w[m] + moved[m] - mean[m])) /
+            POINTS;
+    }
+    jm__fit_interval_mix(&interval);
+    for (int k = 0; k < 2; k++)
+        assert_true(fabs(interval.power_w[k] - mean[k]) < 1e-9);
+    dense_assert_covariance("mixture", interval.covariance, second, 2, 1e-9);
+    jm__fit_interval_free(&interval);
 }
 
 static void test_a_sample_is_as_large_as_its_step_may_cost(void **state)
@@ -386,10 +406,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_readings_are_weighed_by_the_noise_found_elsewhere),
         cmocka_unit_test(test_many_readings_are_weighed_by_what_their_residuals_show),
-        cmocka_unit_test(test_what_the_prior_knows_of_the_response_is_marked),
-        cmocka_unit_test(test_a_kind_that_no_reading_saw_stays_as_it_was_assumed),
-        cmocka_unit_test(test_a_sample_is_as_large_as_its_step_may_cost),
         cmocka_unit_test(test_errors_that_last_for_a_second_make_the_noise_larger),
+        cmocka_unit_test(test_what_the_prior_knows_of_the_response_goes_with_each_point),
+        cmocka_unit_test(test_a_kind_that_no_reading_saw_stays_as_it_was_assumed),
+        cmocka_unit_test(test_a_response_that_is_known_leaves_powers_as_they_are),
+        cmocka_unit_test(test_powers_of_all_points_become_one_mean_and_covariance),
+        cmocka_unit_test(test_a_sample_is_as_large_as_its_step_may_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

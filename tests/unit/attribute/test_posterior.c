@@ -129,6 +129,53 @@ static void test_powers_and_noise_are_found_by_bursts(void **state)
     }
 }
 
+/* Powers alone, of A'A and A'y in units of the noise's variance, with a prior whose mean is another: normal
+ * equations; and one whose power would be above its limit is at it, the others as if it were known. */
+static void test_powers_alone_are_those_of_normal_equations_within_limits(void **state)
+{
+    (void)state;
+    problem p = make(READINGS_MOST);
+    const double shift_w[COLUMNS] = {20, -10, 0, 5}, variance = 25;
+    double truth_w[COLUMNS], y[READINGS_MOST], before[COLUMNS * COLUMNS];
+    double gained[COLUMNS * COLUMNS] = {0}, moment[COLUMNS] = {0}, all[COLUMNS * COLUMNS], right[COLUMNS];
+    double power_w[COLUMNS], said_w[COLUMNS], most_w[COLUMNS] = {INFINITY, INFINITY, INFINITY, INFINITY};
+    draw(&p, 5, truth_w, y);
+    memcpy(before, p.joint_prior.covariance, sizeof before);
+    dense_invert(before, COLUMNS);
+    for (size_t i = 0; i < p.readings * COLUMNS; i++) {
+        const double *row = p.rows + i / COLUMNS * COLUMNS;
+        size_t k = i % COLUMNS;
+        moment[k] += row[k] * y[i / COLUMNS] / variance;
+        for (size_t m = 0; m < COLUMNS; m++)
+            gained[k * COLUMNS + m] += row[k] * row[m] / variance;
+    }
+    memcpy(right, moment, sizeof right);
+    for (size_t i = 0; i < COLUMNS * COLUMNS; i++) {
+        all[i] = before[i] + gained[i];
+        right[i / COLUMNS] += before[i] * (expected_w[i % COLUMNS] + shift_w[i % COLUMNS]);
+        if (i % COLUMNS > i / COLUMNS) gained[i] = NAN; /* the lower half is all that is read */
+    }
+    for (int limited = 0; limited < 2; limited++) {
+        double inverse[COLUMNS * COLUMNS], rest[COLUMNS];
+        memcpy(inverse, all, sizeof inverse);
+        memcpy(rest, right, sizeof rest);
+        for (size_t k = 0; k < COLUMNS && limited == 1; k++) { /* the last one is what it may be at most */
+            rest[k] = k < COLUMNS - 1 ? rest[k] - all[k * COLUMNS + COLUMNS - 1] * most_w[COLUMNS - 1]
+                                      : most_w[COLUMNS - 1];
+            inverse[k * COLUMNS + COLUMNS - 1] = inverse[(COLUMNS - 1) * COLUMNS + k] = k == COLUMNS - 1;
+        }
+        dense_invert(inverse, COLUMNS);
+        dense_multiply(power_w, inverse, rest, COLUMNS, COLUMNS, 1);
+        assert_int_equal(jm__posterior_powers(said_w, gained, moment, &p.joint_prior, shift_w, NULL), JM_OK);
+        for (size_t k = 0; k < COLUMNS; k++)
+            if (!(fabs(said_w[k] - power_w[k]) < 1e-5))
+                fail_msg("%zu: %.9g W, not %.9g", k, said_w[k], power_w[k]);
+        most_w[COLUMNS - 1] = said_w[COLUMNS - 1] - 20;
+        if (limited == 0) assert_int_equal(jm__joint_prior_limit(&p.joint_prior, most_w, NULL), JM_OK);
+    }
+    jm__joint_prior_free(&p.joint_prior);
+}
+
 /* Truths of the prior, readings with a noise that is not the prior's: 95 % intervals by Student's t hold 95
  * %. */
 static void test_intervals_of_drawn_powers_hold_as_often_as_they_say(void **state)
@@ -165,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_powers_and_noise_are_found_by_bursts),
+        cmocka_unit_test(test_powers_alone_are_those_of_normal_equations_within_limits),
         cmocka_unit_test(test_intervals_of_drawn_powers_hold_as_often_as_they_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
