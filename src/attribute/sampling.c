@@ -1,7 +1,7 @@
 /* Steps in order and their kinds, the turns of traced ones, and who stands for whom. */
 #include "attribute/sampling.h"
 
-#include "base/alike.h"
+#include "base/count_class.h"
 #include "base/order.h"
 #include "base/search.h"
 #include "base/status.h"
@@ -497,8 +497,8 @@ static bool push_step_interval(collecting *c, size_t span, size_t process)
                     c->row_of[span],
                     (int64_t)step->kind,
                     step->name_id,
-                    jm__alike_count(step->samples),
-                    jm__alike_count(step->tokens)};
+                    jm__count_class(step->samples),
+                    jm__count_class(step->tokens)};
     uint32_t kind = number_of(&c->kinds, &key);
     if (kind == 0) return false;
     if (kind > c->out->loose_of.count) { /* a new one: kinds have numbers from 1 */

@@ -1,4 +1,4 @@
-/* jansson refuses what is not UTF-8 and what is not finite: both are replaced first. */
+/* jansson refuses invalid UTF-8 and non-finite numbers: both are replaced first. */
 #include "base/json_value.h"
 
 #include "base/utf8.h"

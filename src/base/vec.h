@@ -14,7 +14,7 @@
         size_t capacity;                                                                                     \
     }
 
-/* Room for `count` items in all; false if memory is out. */
+/* Reserve room for `requested` items in total; false if memory is out. */
 #define jm__vec_reserve(vec, requested)                                                                      \
     jm__vec_grow((void **)&(vec)->items, &(vec)->capacity, (requested), sizeof *(vec)->items)
 

@@ -64,7 +64,7 @@ static void take_nothing(void *context, const jm__counter_block *block)
 static void await(trial *t, int64_t until_ns)
 {
     while (t->helper.state == JM_COUNTERS_PREPARING && jm__now_ns() < until_ns) {
-        jm__counter_helper_hear(&t->helper, take_nothing, NULL);
+        jm__counter_helper_receive(&t->helper, take_nothing, NULL);
         jm__sleep_ns(2 * JM_NS_PER_MS);
     }
 }
@@ -81,7 +81,7 @@ static void note(jm__findings *findings, trial *t, bool alone)
         jm__finding_add(findings, subject, false, "", "trying them took longer than %.3g s",
                         (double)COUNTERS_LIMIT_NS / (double)JM_NS_PER_S);
     else
-        jm__finding_add(findings, subject, false, helper->cure, "%s", helper->fault);
+        jm__finding_add(findings, subject, false, helper->cure, "%s", helper->error);
     if (findings->count > 0)
         findings->items[findings->count - 1].lacks_right = strcmp(helper->cure, JM_COUNTERS_RIGHT_CURE) == 0;
 }
@@ -95,7 +95,7 @@ static void doctor_counters(jm__findings *findings, const jm_inventory *inventor
     jm__counter_launch way = {0};
     for (size_t i = 0; trials != NULL && i < jm_inventory_board_count(inventory) && count < BOARDS_MAX; i++) {
         const jm_board *board = jm_inventory_board(inventory, i);
-        if (!jm__counter_board_has_them(board)) continue;
+        if (!jm__board_has_counters(board)) continue;
         if (count == 0) jm__counter_launch_find(&way, NULL, board->simulated ? sim : NULL, NULL);
         trials[count].board = board;
         jm__counter_helper_start(&trials[count++].helper, &way, "try", board);

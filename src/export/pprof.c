@@ -114,7 +114,7 @@ static int64_t number_of(profile *p, const char *text)
     const jm__map_value *known = jm__map_find(&p->numbers, &text);
     if (known != NULL) return known->id;
     size_t size = strlen(text) + 1;
-    char *kept = jm__text_store_room(&p->texts, size);
+    char *kept = jm__text_store_reserve(&p->texts, size);
     const jm__map_value number = {.id = (int64_t)p->numbers.count};
     if (kept != NULL) memcpy(kept, text, size);
     const char *key = kept;

@@ -121,8 +121,7 @@ static int64_t unix_offset(const jm_recording *recording)
 }
 
 /* `requested`: its readings alone; NULL: everything. */
-static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__fit_interval_requested *requested,
-                      jm_error *err)
+static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__row_filter *requested, jm_error *err)
 {
     if (requested != NULL) JM_TRY(jm__dataset_load_readings(&t->dataset, recording, requested, err));
     if (requested == NULL) JM_TRY(jm__dataset_load(&t->dataset, recording, err));
@@ -133,8 +132,8 @@ static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__fit_int
     return tell_spans(t, err);
 }
 
-static jm_status create(jm_timeline **out, jm_recording *recording,
-                        const jm__fit_interval_requested *requested, jm_error *err)
+static jm_status create(jm_timeline **out, jm_recording *recording, const jm__row_filter *requested,
+                        jm_error *err)
 {
     *out = NULL;
     jm_timeline *t = calloc(1, sizeof *t);
@@ -152,8 +151,8 @@ jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_erro
     return create(out, recording, NULL, err);
 }
 
-static jm_status create_interval(jm_timeline **out, jm_recording *recording,
-                                 const jm__fit_interval_requested *requested, jm_error *err)
+static jm_status create_interval(jm_timeline **out, jm_recording *recording, const jm__row_filter *requested,
+                                 jm_error *err)
 {
     *out = NULL;
     if (requested->to_ns < requested->from_ns)
@@ -164,7 +163,7 @@ static jm_status create_interval(jm_timeline **out, jm_recording *recording,
 jm_status jm_timeline_create_spans(jm_timeline **out, jm_recording *recording, jm_span_kind kind,
                                    const char *name, int64_t from_ns, int64_t to_ns, jm_error *err)
 {
-    const jm__fit_interval_requested requested = {
+    const jm__row_filter requested = {
         .from_ns = from_ns, .to_ns = to_ns, .spans = true, .kind = kind, .name = name};
     return create_interval(out, recording, &requested, err);
 }
@@ -172,7 +171,7 @@ jm_status jm_timeline_create_spans(jm_timeline **out, jm_recording *recording, j
 jm_status jm_timeline_create_readings(jm_timeline **out, jm_recording *recording, int64_t from_ns,
                                       int64_t to_ns, jm_error *err)
 {
-    const jm__fit_interval_requested requested = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
+    const jm__row_filter requested = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
     return create_interval(out, recording, &requested, err);
 }
 

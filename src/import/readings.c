@@ -21,13 +21,13 @@ static jm_status take_reading(jm__import *im, jm__csv *csv, const size_t column[
 {
     const jm_sensor *sensor = jm__profile_sensor(&im->profile, jm__csv_text(csv, column[SENSOR]));
     if (sensor == NULL) return no_such_sensor(&im->profile, csv, column[SENSOR], err);
-    const jm__import_place at = {.sensor = (size_t)(sensor - im->profile.sensors), .stamp = column[STAMP]};
+    const jm__import_target at = {.sensor = (size_t)(sensor - im->profile.sensors), .stamp = column[STAMP]};
     int64_t t_ns;
     double value;
     JM_TRY(jm__csv_scaled(csv, column[STAMP], 9, &t_ns, err));
     if (jm__csv_missing(csv, column[VALUE])) return JM_OK; /* a gap */
     JM_TRY(jm__csv_number(csv, column[VALUE], &value, err));
-    jm__import_seen(im, t_ns, t_ns);
+    jm__import_extend_time(im, t_ns, t_ns);
     return jm__import_add_reading(im, csv, &at, value, err);
 }
 

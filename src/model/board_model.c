@@ -326,7 +326,7 @@ jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size,
                           jm_error *err)
 {
     json_error_t fault;
-    size_t mark = jm__mark_length(text, size);
+    size_t mark = jm__bom_length(text, size);
     return take_root(model, json_loadb(text + mark, size - mark, 0, &fault), &fault, name, err);
 }
 
@@ -343,7 +343,7 @@ jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err
         fclose(file);
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is larger than any model of a board", path);
     }
-    bool readable = jm__pass_mark(file);
+    bool readable = jm__skip_bom(file);
     json_t *root = readable ? json_loadf(file, 0, &fault) : NULL;
     fclose(file);
     if (!readable) return jm__in_utf16(path, err);

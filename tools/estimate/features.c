@@ -56,15 +56,16 @@ static jm_status find_columns(jm__features *to, csv_columns *c, const jm__csv *c
     for (size_t i = 0; i < count; i++) {
         const char *name = jm__csv_column_name(csv, i);
         c->features[i] = NONE;
-        if (jm__same_letters(name, "kernel") || jm__same_letters(name, "id") || jm__csv_unnamed(csv, i))
+        if (jm__equal_ignoring_case(name, "kernel") || jm__equal_ignoring_case(name, "id") ||
+            jm__csv_unnamed(csv, i))
             continue;
-        if (jm__same_letters(name, "family")) {
+        if (jm__equal_ignoring_case(name, "family")) {
             c->family = (long)i;
-        } else if (jm__same_letters(name, "duration_s")) {
+        } else if (jm__equal_ignoring_case(name, "duration_s")) {
             c->duration = (long)i;
-        } else if (jm__same_letters(name, "power_w")) {
+        } else if (jm__equal_ignoring_case(name, "power_w")) {
             c->power = (long)i;
-        } else if (jm__same_letters(name, "u_w")) {
+        } else if (jm__equal_ignoring_case(name, "u_w")) {
             c->u = (long)i;
         } else {
             c->features[i] = (long)to->columns;

@@ -102,14 +102,14 @@ jm_status jm_estimate_profile(const jm_estimate_profile_options *queried, int *e
     JM_TRY(check_profile(&options, err));
     JM_TRY(jm__ncu_find(ncu, sizeof ncu, "", err));
     JM_TRY(jm_estimate_metrics(options.model, &metrics, err));
-    const jm__ncu_given given = {.command = options.command,
-                                 .options = options.arguments,
-                                 .page = options.page != NULL ? options.page : "raw",
-                                 .metrics = metrics,
-                                 .csv = options.csv,
-                                 .timeout_s = options.timeout_s,
-                                 .goes_on = options.goes_on,
-                                 .context = options.context};
+    const jm__ncu_job given = {.command = options.command,
+                               .options = options.arguments,
+                               .page = options.page != NULL ? options.page : "raw",
+                               .metrics = metrics,
+                               .csv = options.csv,
+                               .timeout_s = options.timeout_s,
+                               .goes_on = options.goes_on,
+                               .context = options.context};
     jm_status status = jm__ncu_run(ncu, &given, exit_code, err);
     free(metrics);
     return status;

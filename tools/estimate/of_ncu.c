@@ -354,7 +354,7 @@ static jm_status read_file(ncu_estimate *m, jm_error *err)
 {
     jm__ncu tells;
     JM_TRY(jm__ncu_words_load(&m->words, 0, 0, err));
-    JM_TRY(jm__ncu_read(&tells, m->options->csv, jm__ncu_words_want, &m->words, err));
+    JM_TRY(jm__ncu_read(&tells, m->options->csv, jm__ncu_words_filter, &m->words, err));
     size_t k = 0;
     while (k + 1 < tells.count && tells.kernels[k].cc_major == 0)
         k++;

@@ -24,7 +24,7 @@ static jm_status load(json_t **root, const char *path, jm_error *err)
     *root = NULL;
     FILE *file = fopen(path, "re");
     if (file == NULL) return jm__fail(err, JM_NOT_FOUND, errno, "open", "%s: %s", path, strerror(errno));
-    bool readable = jm__pass_mark(file);
+    bool readable = jm__skip_bom(file);
     if (readable) *root = json_loadf(file, JSON_REJECT_DUPLICATES, &json_err);
     fclose(file);
     if (!readable) return jm__in_utf16(path, err);

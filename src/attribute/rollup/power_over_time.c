@@ -82,7 +82,7 @@ static jm_status energy(jm_recording *recording, int64_t board_id, int64_t from_
                         jm_sum *out, jm_error *err)
 {
     jm__dataset *dataset = NULL;
-    const jm__fit_interval_requested requested = {.from_ns = from_ns - around_ns, .to_ns = to_ns + around_ns};
+    const jm__row_filter requested = {.from_ns = from_ns - around_ns, .to_ns = to_ns + around_ns};
     JM_TRY(jm__dataset_load_readings(&dataset, recording, &requested, err));
     jm_status status = measure(dataset, board_id, from_ns, to_ns, out, err);
     jm__dataset_free(dataset);

@@ -36,7 +36,7 @@ const char *jm__tree_text(jm__tree *tree, const char *format, ...)
     va_start(args, format);
     va_copy(again, args);
     int length = jm__vprint(NULL, 0, format, args);
-    char *text = length < 0 ? NULL : jm__text_store_room(&tree->texts, (size_t)length + 1);
+    char *text = length < 0 ? NULL : jm__text_store_reserve(&tree->texts, (size_t)length + 1);
     if (text != NULL) jm__vprint(text, (size_t)length + 1, format, again);
     va_end(again);
     va_end(args);

@@ -1,4 +1,5 @@
-/* Reading the tables of ncu's words out of their embedded JSON; a kernel's values by name; what it did. */
+/* Reads the tables of ncu's names from their embedded JSON; looks up values of a kernel by name; converts
+ * them to model features. */
 #include "import/ncu/sheet.h"
 
 #include "base/status.h"
@@ -116,14 +117,14 @@ static jm_status words_read(jm__ncu_words *words, const jm__embedded *data, jm_e
     const json_t *capability = json_object_get(root, "capability");
     *words = (jm__ncu_words){.cc_major = (int)json_integer_value(json_array_get(capability, 0)),
                              .cc_minor = (int)json_integer_value(json_array_get(capability, 1))};
-    bool right = copy_text(words->chip, sizeof words->chip, json_object_get(root, "chip")) &&
-                 copy_text(words->title, sizeof words->title, json_object_get(root, "title")) &&
-                 words->cc_major > 0 && lists_read(words, root);
-#define X(member) right = right && places_read(&words->member, json_object_get(root, #member));
+    bool is_valid = copy_text(words->chip, sizeof words->chip, json_object_get(root, "chip")) &&
+                    copy_text(words->title, sizeof words->title, json_object_get(root, "title")) &&
+                    words->cc_major > 0 && lists_read(words, root);
+#define X(member) is_valid = is_valid && places_read(&words->member, json_object_get(root, #member));
     JM_NCU_FACTS_MAP(X)
 #undef X
     json_decref(root);
-    if (right) return JM_OK;
+    if (is_valid) return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, NULL, "ncu's words of chip %s: a key is missing or wrong",
                     data->name);
 }
@@ -139,10 +140,9 @@ jm_status jm__ncu_words_load(jm__ncu_words *words, int cc_major, int cc_minor, j
                              words->cc_major, words->cc_minor, words->title);
         used += added > 0 && (size_t)added < sizeof known - used ? (size_t)added : 0;
     }
-    jm__fail(
-        err, JM_NOT_SUPPORTED, 0, NULL,
-        "nobody has learnt what ncu's counters are worth on chips of compute capability %d.%d; known: %s",
-        cc_major, cc_minor, known);
+    jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
+             "ncu's counters are not mapped for chips of compute capability %d.%d, only for %s", cc_major,
+             cc_minor, known);
     return jm__hint(err, JM_NOT_SUPPORTED, "train a model of your own: joulemap estimate --train");
 }
 
@@ -161,7 +161,7 @@ const jm__ncu_word *jm__ncu_word_of(const jm__ncu_words *words, const char *metr
     return NULL;
 }
 
-static bool is_of(const char *name, const char *counter)
+static bool is_form_of(const char *name, const char *counter)
 {
     size_t length = strlen(counter);
     return length > 0 && strncmp(name, counter, length) == 0 && name[length] == '.';
@@ -176,17 +176,17 @@ static bool is_place(const jm__ncu_places *places, const char *section, const ch
     return false;
 }
 
-bool jm__ncu_words_want(const void *context, const char *section, const char *name, const char *unit)
+bool jm__ncu_words_filter(const void *context, const char *section, const char *name, const char *unit)
 {
     (void)unit;
     const jm__ncu_words *words = context;
     for (size_t w = 0; w < words->count; w++) {
         const jm__ncu_word *word = &words->words[w];
         for (size_t i = 0; i < word->counter_count; i++)
-            if (is_of(name, word->counters[i])) return true;
+            if (is_form_of(name, word->counters[i])) return true;
         for (size_t i = 0; i < word->percent_count; i++)
             if (strcmp(name, word->percents[i]) == 0) return true;
-        if (is_of(name, word->pair[0]) || is_of(name, word->pair[1])) return true;
+        if (is_form_of(name, word->pair[0]) || is_form_of(name, word->pair[1])) return true;
         if (is_place(&word->labels, section, name) || is_place(&word->times, section, name) ||
             is_place(&word->shares, section, name) || is_place(&word->shares_of_both, section, name) ||
             is_place(&word->shares_of_other, section, name))
@@ -203,17 +203,18 @@ bool jm__ncu_words_want(const void *context, const char *section, const char *na
 
 /* ---- a kernel's values by name ---- */
 
-/* Told twice, values may differ by what is printed of them. */
+/* Values of one metric may differ by rounding. */
 static const double same_within = 0.02;
 
-/* Names with two underscores are those of metrics and tell alone; others are labels of a section. */
+/* Metric names with two underscores are unique; others are labels of a section. */
 static void make_key(char *key, size_t size, const char *section, const char *name, const char *unit)
 {
     bool alone = strstr(name, "__") != NULL;
     snprintf(key, size, "%.180s\n%.240s\n%.24s", alone ? "" : section, name, unit);
 }
 
-/* "SM Frequency (smsp__cycles_elapsed.avg.per_second)": --print-metric-name label-name */
+/* Extracts the metric of "SM Frequency (smsp__cycles_elapsed.avg.per_second)", as printed with
+ * --print-metric-name label-name. */
 static const char *plain_name(const char *name, char *room, size_t size)
 {
     const char *open = strrchr(name, '('), *close = open != NULL ? strchr(open, ')') : NULL;
@@ -303,7 +304,7 @@ static const jm__map_value *find(const jm__ncu_sheet *sheet, const char *section
     return jm__map_find(&sheet->slots, &text);
 }
 
-/* Units that a metric may have: of counts the event's own, of which there are many. */
+/* The units that a metric may have. Counts have many: the event's own. */
 static const char *const count_units[] = {"inst",        "cycle", "",        "byte",     "sector",
                                           "thread_inst", "warp",  "request", "wavefront"};
 static const char *const rate_units[] = {"inst/second",     "cycle/second",       "",         "byte/second",
@@ -325,8 +326,8 @@ static double number_in(const jm__ncu_sheet *sheet, const char *name, const char
 
 #define IN(units) units, sizeof units / sizeof units[0]
 
-/* A metric whose name tells alone ("sm__inst_executed.sum"); NAN: it is not there. */
-static double metric_alone(const jm__ncu_sheet *sheet, const char *name)
+/* A metric with a unique name ("sm__inst_executed.sum"); NAN: missing. */
+static double unique_metric(const jm__ncu_sheet *sheet, const char *name)
 {
     bool percent = strstr(name, "pct_of_peak") != NULL;
     return percent ? number_in(sheet, name, IN(percent_units)) : number_in(sheet, name, IN(count_units));
@@ -387,7 +388,7 @@ double jm__ncu_sheet_total(const jm__ncu_sheet *sheet, const char *counter, doub
     return NAN;
 }
 
-/* ---- what a kernel did, in the units of a feature of a board's model ---- */
+/* ---- amounts of a kernel, in the units of model features ---- */
 
 static double counter_total(const jm__ncu_word *word, const jm__ncu_sheet *sheet, const jm__ncu_scale *scale)
 {
@@ -414,7 +415,7 @@ double jm__ncu_amount(const jm__ncu_word *word, const jm__ncu_board *board, cons
                       const jm__ncu_scale *scale)
 {
     for (size_t i = 0; i < word->percent_count; i++) {
-        double percent = metric_alone(sheet, word->percents[i]);
+        double percent = unique_metric(sheet, word->percents[i]);
         if (!isnan(percent)) return percent * scale->duration_s;
     }
     double total = counter_total(word, sheet, scale);

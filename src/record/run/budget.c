@@ -2,7 +2,7 @@
  * `kind` is NULL where it is not known. */
 #include "record/run/budget.h"
 
-#include "base/alike.h"
+#include "base/count_class.h"
 #include "base/private_file.h"
 
 #include <fcntl.h>
@@ -98,8 +98,8 @@ static jm__budget_step key_of(const jm__budget *b, const jm__budget_step *step)
 {
     return (jm__budget_step){.name = b->nameless ? 0 : step->name,
                              .phase = step->phase,
-                             .samples = jm__alike_count(step->samples),
-                             .tokens = jm__alike_count(step->tokens),
+                             .samples = jm__count_class(step->samples),
+                             .tokens = jm__count_class(step->tokens),
                              .whole = step->whole};
 }
 

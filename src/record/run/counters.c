@@ -51,7 +51,7 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
     bool queried = options->counters > 0;
     const jm__counter_options requested = {
         .seconds_a_minute = options->counters > 0 ? options->counters : JM_DUTY_CYCLE_DEFAULT_S,
-        .queried = queried,
+        .requested = queried,
         .traced = traced && !(queried && runs_spans(run)),
         .sim = sim,
         .run_dir = run->folder.path};
@@ -97,7 +97,7 @@ void jm__run_counters_saw_mark(jm_run *run, const jm__mark *mark)
 void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream)
 {
     if (run->counters != NULL && stream->board_id > 0)
-        jm__counter_source_works(run->counters, stream->process_id, stream->board_id);
+        jm__counter_source_runs_on(run->counters, stream->process_id, stream->board_id);
     /* Streams are numbered without holes. One that finds no memory here is of no board, and the next one's
      * number tells that it is missing. */
     if (run->counters == NULL || stream->id <= 0) return;

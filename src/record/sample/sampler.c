@@ -683,7 +683,7 @@ static void tell_who(jm__sampler *sampler)
         sampled_board *board = &sampler->boards[i];
         char who[sizeof board->who];
         if (board->id < 0 || board->lost) continue;
-        jm__who_else(who, sizeof who, sampler->devices, i);
+        jm__board_users(who, sizeof who, sampler->devices, i);
         if (strcmp(who, board->who) == 0) continue;
         memcpy(board->who, who, sizeof board->who);
         send_event(sampler, JM_EVENT_PROCESSES, board->id, jm__now_ns(), 0, who);

@@ -1,5 +1,5 @@
 /* Steps of other counts than the traced ones that stand for them. */
-#include "base/alike.h"
+#include "base/count_class.h"
 #include "duty.h"
 #include "proof.h"
 
@@ -98,7 +98,7 @@ static void mark(score *s, const duty_cycle *d)
 static void round_counts(duty_cycle *d)
 {
     for (size_t i = 0; i < d->s->dataset.span_count; i++)
-        d->s->spans[i].tokens = jm__alike_count(d->s->spans[i].tokens);
+        d->s->spans[i].tokens = jm__count_class(d->s->spans[i].tokens);
 }
 
 static double error_of(const score *s)
