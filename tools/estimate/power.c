@@ -391,7 +391,7 @@ static double squares(const jm__map *map)
 {
     double sum = 0;
     for (size_t i = 0; i < map->slots; i++)
-        if (map->marks[i] != 0) sum += pow(map->values[i].number, 2);
+        if (map->tags[i] != 0) sum += pow(map->values[i].number, 2);
     return sum;
 }
 

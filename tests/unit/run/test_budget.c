@@ -103,10 +103,10 @@ static outcome *run(const program *p, double share)
         int64_t soon_ns = o->budget.soon_ns;
         o->budget.lag_steps = p->leads ? JM_BURSTS_AHEAD : 0;
         level = jm__budget_begin(&o->budget, &told, zero_ns + (int64_t)(1e9 * t_s));
-        bool says = jm__bursts_comes_soon(&bursts, soon_ns == 0 && o->budget.soon_ns != 0);
+        bool says = jm__bursts_announce(&bursts, soon_ns == 0 && o->budget.soon_ns != 0);
         if (step.whole == 0) level = jm__bursts_agree(&bursts, o->budget.steps, before, level);
         note_told(o, says, before != JM_TRACING_ON && level == JM_TRACING_ON);
-        jm__budget_have(&o->budget, level);
+        jm__budget_set_level(&o->budget, level);
         if (level != before) {
             note_level(o, before, level, t_s, &on_since_s);
             if (level == JM_TRACING_STEPS) off_since_s = t_s;
@@ -458,7 +458,7 @@ static void test_a_long_phase_is_no_burst_because_one_is_on_its_way(void **state
         if (whole && phases > 0) traced += level == JM_TRACING_ON;
         phases += whole;
         /* The agreement holds two steps later; here it is on its way for good. */
-        jm__budget_have(&b, whole || before == JM_TRACING_ON ? level : before);
+        jm__budget_set_level(&b, whole || before == JM_TRACING_ON ? level : before);
         int64_t own_ns = (whole ? 200000 : 300) * MS;
         t_ns += b.level == JM_TRACING_STEPS ? own_ns : own_ns + own_ns / 20;
         if (whole) jm__budget_rest(&b, t_ns);
@@ -584,7 +584,7 @@ static void test_a_name_for_each_step_does_not_break_the_budget(void **state)
     for (uint32_t i = 0; i < 20000; i++) {
         const jm__budget_step step = {.name = i + 1};
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
-        jm__budget_have(&b, level);
+        jm__budget_set_level(&b, level);
         int64_t extra = level == JM_TRACING_STEPS ? 0 : 10 * MS;
         t_ns += 34 * MS + extra;
         extra_ns += extra;
@@ -604,7 +604,7 @@ static void test_samples_and_tokens_that_vary_are_kinds_by_powers_of_two(void **
     for (uint32_t i = 0; i < 20000; i++) {
         const jm__budget_step step = {.name = 1, .samples = 8};
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
-        jm__budget_have(&b, level);
+        jm__budget_set_level(&b, level);
         uint32_t tokens = 1024 + (uint32_t)(3000 * chance_uniform(&seed));
         int64_t own_ns = (int64_t)tokens * 20000;
         int64_t extra = level == JM_TRACING_STEPS ? 0 : own_ns / 3;

@@ -184,15 +184,15 @@ static void test_each_wish_to_flush_is_seen_once(void **state)
     jm__run_folder folder;
     jm_error err;
     assert_int_equal(jm__run_folder_create(&folder, RECORDING, 10000, &err), JM_OK);
-    assert_false(jm__run_folder_flush_queried(&folder));
-    jm__run_folder_ask_flush(&folder);
-    jm__run_folder_ask_flush(&folder);
-    assert_true(jm__run_folder_flush_queried(&folder));
-    assert_false(jm__run_folder_flush_queried(&folder));
+    assert_false(jm__run_folder_flush_requested(&folder));
+    jm__run_folder_request_flush(&folder);
+    jm__run_folder_request_flush(&folder);
+    assert_true(jm__run_folder_flush_requested(&folder));
+    assert_false(jm__run_folder_flush_requested(&folder));
     struct stat info;
     char path[JM_RUN_FOLDER_MAX];
     snprintf(path, sizeof path, "%s", folder.path);
-    jm__run_folder_ask_flush(&folder);
+    jm__run_folder_request_flush(&folder);
     jm__run_folder_remove(&folder);
     assert_int_equal(stat(path, &info), -1); /* with all that was in it */
 }

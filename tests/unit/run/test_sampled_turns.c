@@ -90,10 +90,10 @@ static simulation *simulate(double step_s, bool ranks)
         run_board(&s, t_ns, before);
         s.budget.lag_steps = ranks ? JM_BURSTS_AHEAD : 0;
         jm_tracing requested = jm__budget_begin(&s.budget, &step, t_ns);
-        if (jm__bursts_comes_soon(&s.bursts, soon_ns == 0 && s.budget.soon_ns != 0))
+        if (jm__bursts_announce(&s.bursts, soon_ns == 0 && s.budget.soon_ns != 0))
             jm__duty_cycle_note_burst(&s.duty_cycle, JM_DUTY_CYCLE_SOON, t_ns);
         level = jm__bursts_agree(&s.bursts, s.budget.steps, before, requested);
-        jm__budget_have(&s.budget, level);
+        jm__budget_set_level(&s.budget, level);
         if (level != before) {
             tell_level(&s, before, level, t_ns);
             jm__budget_switched(&s.budget, t_ns += 3 * MS);
