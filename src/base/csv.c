@@ -419,8 +419,8 @@ static void pass_line(jm__csv *csv, const char *line)
     jm__csv_skip(csv, more ? length + 1 : SIZE_MAX);
 }
 
-/* Spreadsheets separate fields by semicolons where the decimal sign is a comma. Empty lines before the
- * header are skipped. */
+/* Spreadsheets separate fields by semicolons where the decimal sign is a comma. Empty lines before the header
+ * are skipped. */
 static jm_status find_separator(jm__csv *csv, jm_error *err)
 {
     static const char separators[] = ",;\t";
@@ -467,8 +467,8 @@ static void note_signs(jm__csv *csv)
     }
 }
 
-/* Numbers further below may decide what 1.120 is, so a regular file is read twice. In a pipe only the
- * numbers so far decide. Errors are left to the second reading. */
+/* Numbers further below may decide what 1.120 is, so a regular file is read twice. In a pipe only the numbers
+ * so far decide. Errors are left to the second reading. */
 static jm_status learn_signs(jm__csv *csv, jm_error *err)
 {
     struct stat info;

@@ -1,11 +1,11 @@
 /* Reading CSV files with a header line, plain or gzipped: RFC 4180 and the variants of spreadsheets and
  * loggers. A byte order mark is skipped. Lines end in LF, CRLF or CR. Fields are separated by commas,
- * semicolons or tabs, whichever the header has most of; blanks around fields are dropped. If the separator
- * is not a comma, numbers may have a decimal comma ("1.234,5"). Ambiguous numbers are read like the other
+ * semicolons or tabs, whichever the header has most of; blanks around fields are dropped. If the separator is
+ * not a comma, numbers may have a decimal comma ("1.234,5"). Ambiguous numbers are read like the other
  * numbers of the column; if those do not decide, BAD_DATA.
  *
- * Bounded: a record of more than 1 MiB or 8192 fields is BAD_DATA. Every error names the file, the line
- * and, if there is one, the column. */
+ * Bounded: a record of more than 1 MiB or 8192 fields is BAD_DATA. Every error names the file, the line and,
+ * if there is one, the column. */
 #ifndef JM_BASE_CSV_H
 #define JM_BASE_CSV_H
 
@@ -25,8 +25,8 @@ void jm__csv_close(jm__csv *csv);
 jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err);
 
 /* The next line (at most 1 MiB of it), unparsed; NULL at the end of the file. Valid until the next call of
- * any function here. The line is read again except for the bytes that jm__csv_skip skips; more bytes than
- * it has skip the whole line. */
+ * any function here. The line is read again except for the bytes that jm__csv_skip skips; more bytes than it
+ * has skip the whole line. */
 jm_status jm__csv_peek(jm__csv *csv, const char **line, jm_error *err);
 void jm__csv_skip(jm__csv *csv, size_t bytes);
 
@@ -51,16 +51,16 @@ const char *jm__csv_column_name(const jm__csv *csv, size_t column);
 /* Has it no name? Spreadsheets leave such columns at the end; pandas writes its row numbers into one. */
 bool jm__csv_unnamed(const jm__csv *csv, size_t column);
 
-/* The next record; *more is false at the end. Empty lines are skipped. After jm__csv_open also rows of
- * empty fields and repeated header lines. */
+/* The next record; *more is false at the end. Empty lines are skipped. After jm__csv_open also rows of empty
+ * fields and repeated header lines. */
 jm_status jm__csv_next(jm__csv *csv, bool *more, jm_error *err);
 
 /* A field of the current record, valid until the next; "" past its end. */
 const char *jm__csv_text(const jm__csv *csv, size_t column);
 
 /* Spreadsheets run a text that begins with = + - @, a tab or a carriage return as a formula
- * (https://owasp.org/www-community/attacks/CSV_Injection). Our own CSV puts an apostrophe before such
- * names, also before those that begin with apostrophes; jm__csv_name removes it. */
+ * (https://owasp.org/www-community/attacks/CSV_Injection). Our own CSV puts an apostrophe before such names,
+ * also before those that begin with apostrophes; jm__csv_name removes it. */
 bool jm__csv_looks_like_a_formula(const char *text);
 const char *jm__csv_name(const jm__csv *csv, size_t column);
 
@@ -89,8 +89,8 @@ typedef enum jm__number_kind {
     JM_NUMBER_AMBIGUOUS, /* "1,234": other numbers of the file must decide */
 } jm__number_kind;
 
-/* `point`, `comma`: the value with that decimal sign, NAN if it cannot have it. Text in brackets behind
- * the number is ignored: "12 (5; 7)", the values of single units. */
+/* `point`, `comma`: the value with that decimal sign, NAN if it cannot have it. Text in brackets behind the
+ * number is ignored: "12 (5; 7)", the values of single units. */
 jm__number_kind jm__number_read(const char *text, double *point, double *comma);
 
 #endif

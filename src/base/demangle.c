@@ -1,5 +1,5 @@
-/* Demangled C++ names, by the C++ runtime if there is one. It is loaded on first use, so that C programs
- * do not depend on it. */
+/* Demangled C++ names, by the C++ runtime if there is one. It is loaded on first use, so that C programs do
+ * not depend on it. */
 #include "base/demangle.h"
 
 #include "base/no_fork.h"

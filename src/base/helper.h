@@ -1,5 +1,5 @@
-/* Finds programs and libraries beside our own library and on PATH, and starts helpers: processes of ours
- * for work that may crash, hang or use much CPU time, away from the measured program. */
+/* Finds programs and libraries beside our own library and on PATH, and starts helpers: processes of ours for
+ * work that may crash, hang or use much CPU time, away from the measured program. */
 #ifndef JM_BASE_HELPER_H
 #define JM_BASE_HELPER_H
 
@@ -27,10 +27,10 @@ typedef struct jm__helper {
     bool own_group;           /* in a process group of its own: no Ctrl-C from the terminal */
 } jm__helper;
 
-/* A copy of this process's environment without our own variables, so that nothing is recorded or injected
- * in a helper. `unset` (names) are left out, `variables` ("KEY=value") are added; both end with NULL and
- * may be NULL. Call it on the program's own thread: the program may change its environment at the same
- * time. Free the result with one free(); NULL: no memory. */
+/* A copy of this process's environment without our own variables, so that nothing is recorded or injected in
+ * a helper. `unset` (names) are left out, `variables` ("KEY=value") are added; both end with NULL and may be
+ * NULL. Call it on the program's own thread: the program may change its environment at the same time. Free
+ * the result with one free(); NULL: no memory. */
 char **jm__helper_environment(const char *const *unset, const char *const *variables);
 
 /* Start it with no signal blocked, ignored or handled, and stderr closed to /dev/null. It is never a plain

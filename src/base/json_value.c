@@ -11,9 +11,9 @@ json_t *jm__json_text(const char *value)
     if (value == NULL) return json_null();
     jm__strbuf clean = {0};
     jm__utf8_add(&clean, value, false);
-    char *whole = jm__strbuf_take(&clean);
-    json_t *string = whole != NULL ? json_string(whole) : NULL;
-    free(whole);
+    char *valid_text = jm__strbuf_take(&clean);
+    json_t *string = valid_text != NULL ? json_string(valid_text) : NULL;
+    free(valid_text);
     return string;
 }
 

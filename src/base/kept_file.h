@@ -1,10 +1,9 @@
-/* A file that stays open for long inside somebody else's program. The program may close descriptors that
- * are not its own (closefrom, a loop over all descriptors). The next file that it opens then gets our
- * number, and a blind write would end up in that file. So each use first checks device and inode. Needs
- * only libc.
+/* A file that stays open for long inside somebody else's program. The program may close descriptors that are
+ * not its own (closefrom, a loop over all descriptors). The next file that it opens then gets our number, and
+ * a blind write would end up in that file. So each use first checks device and inode. Needs only libc.
  *
- * Another thread may still close the descriptor between check and use: a window of microseconds that only
- * a separate process would avoid. */
+ * Another thread may still close the descriptor between check and use: a window of microseconds that only a
+ * separate process would avoid. */
 #ifndef JM_BASE_KEPT_FILE_H
 #define JM_BASE_KEPT_FILE_H
 

@@ -1,10 +1,10 @@
-/* A hash map from keys of a fixed size to an id, a number or an object. Needs only libc:
- * libjoulemap_inject contains it as well.
+/* A hash map from keys of a fixed size to an id, a number or an object. Needs only libc: libjoulemap_inject
+ * contains it as well.
  *
- * Zero-initialise with `.key_size` set; free with jm__map_free. Pointers to values are valid until the
- * next put. The map copies its keys. Keys are compared as bytes (zero the padding) unless `hash` and
- * `equal` are set. Then a key may be a struct with pointers to texts, which must outlive it. For a single
- * text use JM_MAP_OF_TEXTS: its key is the address of a `const char *`. */
+ * Zero-initialise with `.key_size` set; free with jm__map_free. Pointers to values are valid until the next
+ * put. The map copies its keys. Keys are compared as bytes (zero the padding) unless `hash` and `equal` are
+ * set. Then a key may be a struct with pointers to texts, which must outlive it. For a single text use
+ * JM_MAP_OF_TEXTS: its key is the address of a `const char *`. */
 #ifndef JM_BASE_MAP_H
 #define JM_BASE_MAP_H
 

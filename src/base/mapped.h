@@ -1,7 +1,7 @@
-/* Copies from and to a mapped file that another process may truncate at any time. The kernel makes the
- * copy, so missing pages are an error and not a SIGBUS. If a sandbox forbids process_vm_readv, a pipe does
- * the copy; without free descriptors, plain memcpy is left. Needs only libc: the simulated board contains
- * it as well. */
+/* Copies from and to a mapped file that another process may truncate at any time. The kernel makes the copy,
+ * so missing pages are an error and not a SIGBUS. If a sandbox forbids process_vm_readv, a pipe does the
+ * copy; without free descriptors, plain memcpy is left. Needs only libc: the simulated board contains it as
+ * well. */
 #ifndef JM_BASE_MAPPED_H
 #define JM_BASE_MAPPED_H
 

@@ -116,8 +116,8 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Registered after the handlers of track.c and so called before them: track.c's lock is not held while
- * this one waits. */
+/* Registered after the handlers of track.c and so called before them: track.c's lock is not held while this
+ * one waits. */
 static __attribute__((constructor)) void set_up_at_load(void)
 {
     make_condition();

@@ -1,11 +1,11 @@
-/* No-fork sections: code in which this process must not fork, because one of our threads is inside a
- * library with locks of its own (SQLite). A forked child would have the lock but not the thread that holds
- * it, and would wait for ever.
+/* No-fork sections: code in which this process must not fork, because one of our threads is inside a library
+ * with locks of its own (SQLite). A forked child would have the lock but not the thread that holds it, and
+ * would wait for ever.
  *
  * A fork waits until all threads have left their sections, and new sections wait for the fork. So keep
- * sections short, or let forks pass now and then. Inside one, never wait for a lock whose holder may begin
- * a section: take such a lock first. A fork waits at most five seconds, so that a hanging thread cannot
- * block the program. */
+ * sections short, or let forks pass now and then. Inside one, never wait for a lock whose holder may begin a
+ * section: take such a lock first. A fork waits at most five seconds, so that a hanging thread cannot block
+ * the program. */
 #ifndef JM_BASE_NO_FORK_H
 #define JM_BASE_NO_FORK_H
 

@@ -14,8 +14,8 @@ int jm__vprint(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 int jm__print_to(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Skip a UTF-8 byte order mark at the beginning of the file; false if the file is UTF-16. jm__bom_length:
- * the length of such a mark at the beginning of a text, 0 if there is none. */
+/* Skip a UTF-8 byte order mark at the beginning of the file; false if the file is UTF-16. jm__bom_length: the
+ * length of such a mark at the beginning of a text, 0 if there is none. */
 bool jm__skip_bom(FILE *file);
 size_t jm__bom_length(const char *text, size_t size);
 bool jm__is_utf16(const char *text, size_t size);

@@ -1,7 +1,7 @@
 /* Files in a folder that only this user may write to. The folder is checked after it was opened, and files
  * are opened relative to it, so nobody can swap a path in between. Symbolic links, non-regular files and
- * files with several hard links are refused: writing there would change a file that is not ours. Needs
- * only libc. */
+ * files with several hard links are refused: writing there would change a file that is not ours. Needs only
+ * libc. */
 #ifndef JM_BASE_PRIVATE_FILE_H
 #define JM_BASE_PRIVATE_FILE_H
 

@@ -28,8 +28,8 @@ size_t jm__utf8_character(const char *text)
     return 0;
 }
 
-/* C0, DEL, C1, and the bidirectional controls (U+202A to U+202E, U+2066 to U+2069), which can make one
- * name look like another. */
+/* C0, DEL, C1, and the bidirectional controls (U+202A to U+202E, U+2066 to U+2069), which can make one name
+ * look like another. */
 static bool is_control(const char *text)
 {
     const unsigned char *bytes = (const unsigned char *)text;

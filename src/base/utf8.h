@@ -1,5 +1,5 @@
-/* Text from outside the process: made valid UTF-8, measured and cut by characters. A character counts as
- * one column, which is wrong for East Asian wide characters. */
+/* Text from outside the process: made valid UTF-8, measured and cut by characters. A character counts as one
+ * column, which is wrong for East Asian wide characters. */
 #ifndef JM_BASE_UTF8_H
 #define JM_BASE_UTF8_H
 
@@ -28,8 +28,8 @@ static inline size_t jm__utf8_cut(const char *text, size_t most)
 /* The length in bytes of the character at `text`; 0 at the end of the text or if it is not valid UTF-8. */
 size_t jm__utf8_character(const char *text);
 
-/* Append `text` with U+FFFD for invalid bytes. With `printable` also for control characters, which could
- * move a terminal's cursor. */
+/* Append `text` with U+FFFD for invalid bytes. With `printable` also for control characters, which could move
+ * a terminal's cursor. */
 void jm__utf8_add(jm__strbuf *buffer, const char *text, bool printable);
 
 size_t jm__utf8_columns(const char *text); /* `text` must be valid UTF-8 */

@@ -1,5 +1,5 @@
-/* A growing array of any type: JM_VEC(int) v = {0}; if (!jm__vec_push(&v, 3)) out of memory.
- * Free with jm__vec_free. */
+/* A growing array of any type: JM_VEC(int) v = {0}; if (!jm__vec_push(&v, 3)) out of memory. Free with
+ * jm__vec_free. */
 #ifndef JM_BASE_VEC_H
 #define JM_BASE_VEC_H
 

@@ -382,19 +382,19 @@ static int find_traced_time(const process_chunk *p, intervals *traced)
     sqlite3_stmt *marks;
     int rc = prepare(c->internals.db, &marks, sql, 6, values);
     int64_t since_ns = p->chunk->from_ns, last_mark = p->level->last_mark;
-    bool fine = true;
+    bool has_memory = true;
     while (rc == SQLITE_OK && (rc = sqlite3_step(marks)) == SQLITE_ROW) {
         interval until = {since_ns, sqlite3_column_int64(marks, 0)};
-        if (is_traced(c, last_mark)) fine = fine && jm__vec_push(traced, until);
+        if (is_traced(c, last_mark)) has_memory = has_memory && jm__vec_push(traced, until);
         since_ns = until.to_ns;
         last_mark = sqlite3_column_int64(marks, 1);
         rc = SQLITE_OK;
     }
     sqlite3_finalize(marks);
     interval rest = {since_ns, p->chunk->to_ns};
-    if (is_traced(c, last_mark)) fine = fine && jm__vec_push(traced, rest);
+    if (is_traced(c, last_mark)) has_memory = has_memory && jm__vec_push(traced, rest);
     p->level->last_mark = last_mark;
-    return !fine ? SQLITE_NOMEM : rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return !has_memory ? SQLITE_NOMEM : rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* Steps in the order of time; batches if the process marks no steps. */

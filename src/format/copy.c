@@ -83,8 +83,8 @@ static jm_status copy_part(const jm__copy *copy, const char *path, size_t part, 
     return copy_file(from, to) == 0 ? JM_OK : fail(err, "copy", path);
 }
 
-/* The recorder may be writing, through a mount that is read-only here. A checkpoint during the copy does
- * no harm: the journal is copied after the file and has all its changes. But a journal that was restarted
+/* The recorder may be writing, through a mount that is read-only here. A checkpoint during the copy does no
+ * harm: the journal is copied after the file and has all its changes. But a journal that was restarted
  * meanwhile may lack changes of pages that were copied before: then copy again. */
 static jm_status copy_both(const jm__copy *copy, const char *path, jm_error *err)
 {

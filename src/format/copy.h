@@ -1,5 +1,5 @@
-/* A private copy of a recording and its journal, for files in a folder that cannot be written, or that
- * must not be locked. */
+/* A private copy of a recording and its journal, for files in a folder that cannot be written, or that must
+ * not be locked. */
 #ifndef JM_FORMAT_COPY_H
 #define JM_FORMAT_COPY_H
 

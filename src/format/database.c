@@ -30,8 +30,8 @@ static const char views_sql[] = {
 #include "views_sql.inc"
 };
 
-/* SQLite reports some writes that failed for lack of space as "I/O error", without an errno. It writes
- * pages of 4096 bytes, a few at a time. */
+/* SQLite reports some writes that failed for lack of space as "I/O error", without an errno. It writes pages
+ * of 4096 bytes, a few at a time. */
 #define ROOM_BYTES UINT64_C(65536)
 
 static bool disk_is_full(const char *path)
@@ -183,8 +183,8 @@ jm_status jm__format_check(const jm__file_format *format, const char *path, jm_e
     return JM_OK;
 }
 
-/* The highest descriptor number in use: below the usual limit of 1024 if necessary, and low enough that
- * the kernel's table stays within 32 KB. */
+/* The highest descriptor number in use: below the usual limit of 1024 if necessary, and low enough that the
+ * kernel's table stays within 32 KB. */
 #define GUARDED_HIGHEST 4096u
 #define GUARDED_ROOM    64u
 
@@ -270,8 +270,8 @@ static int open_high(const char *path, int flags, int mode)
 }
 
 /* Swaps the `open` call of SQLite's file system, which is meant to be replaceable:
- * https://www.sqlite.org/c3ref/vfs.html. Only while a recording is being opened, so other users of SQLite
- * in this process are not affected. */
+ * https://www.sqlite.org/c3ref/vfs.html. Only while a recording is being opened, so other users of SQLite in
+ * this process are not affected. */
 static void replace_open(bool replaced)
 {
     union {

@@ -24,8 +24,8 @@ jm_status jm__database_fail(jm_error *err, sqlite3 *db, int rc, const char *call
  * version. `path` NULL: in memory. The file must not exist or be empty. */
 jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_error *err);
 
-/* Opens an existing file read-only, hardened against hostile content. `immutable`: nobody writes to it and
- * it has no journal. */
+/* Opens an existing file read-only, hardened against hostile content. `immutable`: nobody writes to it and it
+ * has no journal. */
 jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err);
 
 void jm__database_close(sqlite3 *db);
@@ -58,8 +58,8 @@ jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const
  * The program may close descriptors that are not its own, and its next file then gets one of SQLite's
  * numbers: SQLite would write its pages into that file. So our descriptors get high numbers, which a
  * program's next file does not get, and they are checked before SQLite uses them. A closed one is reopened
- * under its number. If the number now belongs to another file, nothing is written or closed until it is
- * free again. */
+ * under its number. If the number now belongs to another file, nothing is written or closed until it is free
+ * again. */
 typedef struct jm__guard jm__guard;
 
 /* Call it before SQLite first opens the file, which must exist. NULL: no memory. */

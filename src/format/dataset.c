@@ -44,8 +44,8 @@ static jm_status note_strays(loading *l, int64_t count, const char *what, jm_err
 
 /* ---- streaming kernels */
 
-/* Without `bytes`: no user needs it, and ten million rows are faster without it. These columns exist in
- * all versions of the format. */
+/* Without `bytes`: no user needs it, and ten million rows are faster without it. These columns exist in all
+ * versions of the format. */
 #define COLUMNS                                                                                              \
     "SELECT start_ns, duration_ns, class_id, stream_id, span_id, calls, queued_ns FROM kernels WHERE rowid " \
     "<= ?1 "
@@ -213,8 +213,8 @@ static bool is_by_time(const jm_recording *recording)
     return jm_recording_meta(recording, "source") == NULL;
 }
 
-/* The stamp of a row or of the next existing one (condense.h leaves gaps); later than all others if there
- * is none. */
+/* The stamp of a row or of the next existing one (condense.h leaves gaps); later than all others if there is
+ * none. */
 static int64_t stamp_of(sqlite3_stmt *statement, size_t row)
 {
     sqlite3_reset(statement);
@@ -396,8 +396,8 @@ static jm_status copy_facts(loading *l, const jm_recording *recording, jm_error 
     l->view.budget_ppm = noted(recording, "budget_ppm");
     const char *ncu = jm_recording_meta(recording, "ncu");
     l->view.ncu = ncu != NULL ? jm__loading_keep(&l->rows, ncu) : NULL;
-    bool fine = (ncu == NULL || l->view.ncu != NULL) && copy_damage(l);
-    return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
+    bool has_memory = (ncu == NULL || l->view.ncu != NULL) && copy_damage(l);
+    return has_memory ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
 /* ---- loading */

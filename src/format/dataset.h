@@ -34,13 +34,13 @@ jm_status jm__kernels_bounds(const jm__kernel_source *source, int64_t *earliest_
 
 /* Hardware counters are streamed too: a day of them is a gigabyte. */
 
-/* Called with each block, which is valid and borrowed for the call; any status but JM_OK ends the pass,
- * which returns it. */
+/* Called with each block, which is valid and borrowed for the call; any status but JM_OK ends the pass, which
+ * returns it. */
 typedef jm_status (*jm__counter_taker)(void *taker, const jm__counter_block *block, jm_error *err);
 
-/* Sets are indexed by id - 1. Blocks come in the order in which they were written, which is by time within
- * a set. Each pass gives the same blocks; of a damaged file, those that can be read. `each` may be NULL:
- * there are none. */
+/* Sets are indexed by id - 1. Blocks come in the order in which they were written, which is by time within a
+ * set. Each pass gives the same blocks; of a damaged file, those that can be read. `each` may be NULL: there
+ * are none. */
 typedef struct jm__counter_source {
     const jm__counter_set *sets;
     size_t set_count;
@@ -48,8 +48,8 @@ typedef struct jm__counter_source {
     void *context;
 } jm__counter_source;
 
-/* Arrays are sorted by time, processes by id; boards, sensors, classes and streams are indexed by id - 1.
- * All texts live as long as the dataset. */
+/* Arrays are sorted by time, processes by id; boards, sensors, classes and streams are indexed by id - 1. All
+ * texts live as long as the dataset. */
 typedef struct jm__dataset {
     const jm_board *boards;
     size_t board_count;
@@ -85,8 +85,8 @@ typedef struct jm__dataset {
     int64_t budget_ppm; /* for tracing, of the programs' run time; 0: none was kept */
 } jm__dataset;
 
-/* Reads everything but kernels and counters, for which the recording must outlive the dataset. Of a
- * damaged file it reads what is left, and notes the damage in the recording. */
+/* Reads everything but kernels and counters, for which the recording must outlive the dataset. Of a damaged
+ * file it reads what is left, and notes the damage in the recording. */
 jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err);
 
 /* Selects readings by their stamps, of all sensors or of power and energy alone; or spans. */
@@ -107,8 +107,8 @@ void jm__dataset_free(jm__dataset *dataset);
 /* The process with a row id; NULL if a damaged file lost it. */
 const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id);
 
-/* Has the process this pid? Users name processes by pid; a reused pid is several rows. Always true for pid
- * 0, which means all. */
+/* Has the process this pid? Users name processes by pid; a reused pid is several rows. Always true for pid 0,
+ * which means all. */
 bool jm__dataset_process_has_pid(const jm__dataset *dataset, int64_t id, int64_t pid);
 
 /* A text of the recording by its id, "" for an unknown one. */

@@ -36,8 +36,8 @@ static inline bool jm__time_is_plausible(int64_t t_ns)
     return t_ns == jm__time_bounded(t_ns);
 }
 
-/* The tables that a dataset contains and the functions that load their rows; a row refers to rows of
- * earlier tables only. */
+/* The tables that a dataset contains and the functions that load their rows; a row refers to rows of earlier
+ * tables only. */
 typedef struct jm__dataset_table {
     jm__table_id table;
     jm__row_taker take;

@@ -1,5 +1,5 @@
-/* Creates the file of a new recording, and finds its writer: the recorder, if it is alive and has set no
- * end mark. */
+/* Creates the file of a new recording, and finds its writer: the recorder, if it is alive and has set no end
+ * mark. */
 #include "format/file_lock.h"
 
 #include "base/no_fork.h"
@@ -20,11 +20,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- writers. For this process the end mark is not enough: after a full disk it may live on without
- * having been able to write one. So it keeps a list of its files. */
+/* ---- writers. For this process the end mark is not enough: after a full disk it may live on without having
+ * been able to write one. So it keeps a list of its files. */
 
-/* Taken only in a no-fork section, so that a child finds it free. The child inherits the list: the files
- * of its ancestors. */
+/* Taken only in a no-fork section, so that a child finds it free. The child inherits the list: the files of
+ * its ancestors. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static JM_VEC(jm__file_writer) files_of_this_process;
 
@@ -177,8 +177,8 @@ static jm_status refuse_if_written(const char *path, jm_error *err)
 static const char *const parts[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
 enum { PARTS = sizeof parts / sizeof *parts, JOURNALS_END = PARTS - 1 };
 
-/* Needs no allocation: a replaced file is restored even if memory is out. False: the name is too long for
- * a file. */
+/* Needs no allocation: a replaced file is restored even if memory is out. False: the name is too long for a
+ * file. */
 static bool name_part(char name[PATH_MAX], const char *path, int part)
 {
     return (size_t)snprintf(name, PATH_MAX, "%s%s", path, parts[part]) < PATH_MAX;
@@ -191,8 +191,8 @@ static void remove_parts(const char *path, int first, int end)
         if (name_part(name, path, part)) unlink(name);
 }
 
-/* Moves the journals with their file: a killed recorder leaves its last seconds in them. The file itself
- * goes last, so that it never lies beside another one's journal. 0 or the errno of the file itself. */
+/* Moves the journals with their file: a killed recorder leaves its last seconds in them. The file itself goes
+ * last, so that it never lies beside another one's journal. 0 or the errno of the file itself. */
 static int move_parts(const char *from, const char *to)
 {
     char source[PATH_MAX], target[PATH_MAX];

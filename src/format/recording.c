@@ -211,8 +211,8 @@ static jm_status open_at(jm_recording *recording, const char *path, sqlite3 **ou
     return JM_OK;
 }
 
-/* A copy of a parent's file is made for each reading, so that it has the newest rows. Its names are
- * removed as soon as it is open: nothing is left behind however this process ends. */
+/* A copy of a parent's file is made for each reading, so that it has the newest rows. Its names are removed
+ * as soon as it is open: nothing is left behind however this process ends. */
 static jm_status try_open(jm_recording *recording, sqlite3 **out, jm_error *err)
 {
     jm__copy *copy = NULL;
@@ -245,8 +245,8 @@ static int size_it_should_have(sqlite3 *db, int64_t *size)
     return rc;
 }
 
-/* SQLite reads a truncated last page as if it was whole, with zeros. A file with a journal need not be
- * whole: the journal may have its end. */
+/* SQLite reads a truncated last page as if it was whole, with zeros. A file with a journal need not be whole:
+ * the journal may have its end. */
 static jm_status check_end(const jm_recording *recording, sqlite3 *db, jm_error *err)
 {
     struct stat info;
@@ -278,8 +278,8 @@ static jm_status open_any_way(jm_recording *recording, sqlite3 **db, jm_error *e
     return status;
 }
 
-/* Better error texts than SQLite's. The file is not opened here: if this process records it, closing a
- * second descriptor would drop the locks that SQLite holds. */
+/* Better error texts than SQLite's. The file is not opened here: if this process records it, closing a second
+ * descriptor would drop the locks that SQLite holds. */
 static jm_status check_file(const char *path, jm_error *err)
 {
     struct stat info;

@@ -20,9 +20,9 @@ jm_status jm__recording_share(jm_recording **out, sqlite3 *db, pthread_mutex_t *
 jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *err);
 void jm__recording_end(jm_recording *recording, sqlite3 *db);
 
-/* Call it when a reading failed with `failure`. OK: the file is damaged, and the recording now is what
- * could be recovered of it: read again. Otherwise an error: `failure`, which recovery does not cure, or
- * the failure of the recovery. */
+/* Call it when a reading failed with `failure`. OK: the file is damaged, and the recording now is what could
+ * be recovered of it: read again. Otherwise an error: `failure`, which recovery does not cure, or the failure
+ * of the recovery. */
 jm_status jm__recording_recover(jm_recording *recording, jm_status failure, jm_error *err);
 
 /* NULL for a recording in memory. */
@@ -41,8 +41,8 @@ jm_status jm__recording_last_row(const jm_recording *recording, sqlite3 *db, jm_
                                  jm_error *err);
 
 /* Calls `take` with each row as its struct, in the order in which they were written; never if the file is
- * older than the table. Texts are borrowed for the call. `take` returns false if memory is out. BAD_DATA:
- * the file is damaged. */
+ * older than the table. Texts are borrowed for the call. `take` returns false if memory is out. BAD_DATA: the
+ * file is damaged. */
 typedef bool (*jm__row_taker)(void *context, const void *row);
 jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__table_id table,
                              jm__row_taker take, void *context, jm_error *err);

@@ -285,8 +285,8 @@ static jm_status prepare_insert(scan *s, int table, jm_error *err)
     return status;
 }
 
-/* A temporary database with the tables of the damaged file's version; SQLite keeps it in memory and spills
- * to disk. */
+/* A temporary database with the tables of the damaged file's version; SQLite keeps it in memory and spills to
+ * disk. */
 static jm_status prepare(scan *s, jm_error *err)
 {
     int version = (int)s->recovery->format.version;

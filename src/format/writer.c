@@ -1,5 +1,5 @@
-/* Writing a recording from its first rows to its end. Rows collect in a batch until a commit writes them
- * into SQLite, on a full disk as many as fit. */
+/* Writing a recording from its first rows to its end. Rows collect in a batch until a commit writes them into
+ * SQLite, on a full disk as many as fit. */
 #include "format/writer.h"
 
 #include "base/clock.h"
@@ -464,8 +464,8 @@ static bool find_room(const jm__writer *writer, uint64_t *room, uint64_t *reserv
     return true;
 }
 
-/* Room for a part of rows other than readings? At the end the reserve is free: no more readings come, and
- * the losses must be recorded. */
+/* Room for a part of rows other than readings? At the end the reserve is free: no more readings come, and the
+ * losses must be recorded. */
 static bool has_room(const jm__writer *writer)
 {
     uint64_t room, reserve;
@@ -584,8 +584,8 @@ static bool is_low_on_room(const jm__writer *writer)
     return find_room(writer, &room, &reserve) && room < 2 * FLUSH_BYTES + 2 * RESERVE_BYTES;
 }
 
-/* Checkpoints from time to time, schema and boards at once: then a file whose journal is lost or cut is
- * still useful. If it fails, the journal keeps the data. */
+/* Checkpoints from time to time, schema and boards at once: then a file whose journal is lost or cut is still
+ * useful. If it fails, the journal keeps the data. */
 static void checkpoint_if_due(jm__writer *writer)
 {
     int64_t now_ns = jm__now_ns();

@@ -1,8 +1,8 @@
 /* Writing a recording into SQLite, in batches, from one thread.
  *
- * Rows collect in a bounded batch in memory (batch.h). jm__writer_commit writes them in one transaction
- * and so makes them safe against a kill of this process. After a file system error (DISK_FULL, IO) the
- * batch stays for the next commit; what no longer fits is counted as a loss. */
+ * Rows collect in a bounded batch in memory (batch.h). jm__writer_commit writes them in one transaction and
+ * so makes them safe against a kill of this process. After a file system error (DISK_FULL, IO) the batch
+ * stays for the next commit; what no longer fits is counted as a loss. */
 #ifndef JM_FORMAT_WRITER_H
 #define JM_FORMAT_WRITER_H
 

@@ -90,9 +90,9 @@ void jm__sample_blocks_free(jm__sample_blocks *blocks)
     free(blocks->samples);
 }
 
-/* ---- from CLOCK_REALTIME to the clock of a recording. Both clocks are slewed alike, so one anchor is
- * valid until the clock is set. Using the nearest anchor instead would add the noise of anchors to windows
- * of a millisecond. ---- */
+/* ---- from CLOCK_REALTIME to the clock of a recording. Both clocks are slewed alike, so one anchor is valid
+ * until the clock is set. Using the nearest anchor instead would add the noise of anchors to windows of a
+ * millisecond. ---- */
 
 static int64_t offset_of(const jm__anchor *anchor)
 {
@@ -148,8 +148,8 @@ static bool is_after_next_step(const clock_anchors *realtime, int64_t monotonic_
     return monotonic_ns < after_ns || monotonic_ns >= realtime->anchors.items[realtime->at + 1].monotonic_ns;
 }
 
-/* Converts times that must come in order: none is before `after_ns`. The order decides between two times
- * with one time of day after the clock was set back. False: not a time of the recording. */
+/* Converts times that must come in order: none is before `after_ns`. The order decides between two times with
+ * one time of day after the clock was set back. False: not a time of the recording. */
 static bool realtime_convert(clock_anchors *realtime, int64_t realtime_ns, int64_t after_ns,
                              int64_t *monotonic_ns)
 {
@@ -184,8 +184,8 @@ typedef struct importing {
     int64_t first_ns, last_ns;
 } importing;
 
-/* The unit by the lists of chips. For other metrics, a count grows with the window's length and a ratio
- * does not. */
+/* The unit by the lists of chips. For other metrics, a count grows with the window's length and a ratio does
+ * not. */
 static const char *unit_of(const char *metric, const char *const *names, size_t count)
 {
     const char *unit = jm__metric_unit(metric, names, count);

@@ -6,15 +6,15 @@
 #include "format/writer.h"
 #include "record/counters/chip.h"
 
-/* Reads "start_ns,end_ns,METRIC...": times of day, of windows within the recording. BAD_DATA names line
- * and column. */
+/* Reads "start_ns,end_ns,METRIC...": times of day, of windows within the recording. BAD_DATA names line and
+ * column. */
 jm_status jm__import_counters(jm__writer *writer, const jm__dataset *data, int64_t board_id, const char *path,
                               jm_recording *run, jm_error *err);
 
 /* Kernels are matched by name, launch shape and order: the n-th launch of a kernel in the recording is the
- * n-th in the file, which starts over after its last. Each matched launch becomes a counter window of its
- * own length, until its class was covered for long enough. NOT_FOUND: no kernel of the recording is in the
- * file. BAD_DATA: the file is not ncu's, or lacks counters, which the error names. */
+ * n-th in the file, which starts over after its last. Each matched launch becomes a counter window of its own
+ * length, until its class was covered for long enough. NOT_FOUND: no kernel of the recording is in the file.
+ * BAD_DATA: the file is not ncu's, or lacks counters, which the error names. */
 jm_status jm__import_ncu(jm__writer *writer, const jm__dataset *data, int64_t board_id, const char *path,
                          jm_error *err);
 

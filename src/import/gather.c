@@ -177,8 +177,8 @@ jm_status jm__import_add_board(jm__import *im, const jm_board *row, size_t *boar
 jm_status jm__import_add_sensor(jm__import *im, size_t board, const jm_sensor *row, jm_error *err)
 {
     jm__import_sensor next = {.row = *row};
-    bool fine = jm__vec_push(&im->boards.items[board].sensors, next);
-    return fine ? JM_OK : jm__no_memory(err, "jm_recording_import");
+    bool is_added = jm__vec_push(&im->boards.items[board].sensors, next);
+    return is_added ? JM_OK : jm__no_memory(err, "jm_recording_import");
 }
 
 /* Rings and buses deliver stamps a little late. */

@@ -1,5 +1,5 @@
-/* A meter outside the GPU, at the wall or on a supply line: t_s,power_w[,meter]. Each meter is a board of
- * its own, upstream of the others: it also measures their power. */
+/* A meter outside the GPU, at the wall or on a supply line: t_s,power_w[,meter]. Each meter is a board of its
+ * own, upstream of the others: it also measures their power. */
 #include "base/status.h"
 #include "import/gather.h"
 
@@ -55,8 +55,8 @@ static jm_status find_period(jm__import_sensor *sensor, jm_error *err)
     return JM_OK;
 }
 
-/* A meter often runs longer than the program, so it determines the time of the recording only if nothing
- * else does. */
+/* A meter often runs longer than the program, so it determines the time of the recording only if nothing else
+ * does. */
 static jm_status end_meter(jm__import *im, jm__import_sensor *sensor, bool alone, jm_error *err)
 {
     for (size_t i = 0; alone && i < sensor->readings.count; i++)

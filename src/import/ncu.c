@@ -186,9 +186,9 @@ static jm_status find_group(importing *all, size_t kernel, size_t *which, jm_err
         return JM_OK; /* this page has no shapes */
     make_key(key, k->name, grid, block);
     const char *text = key;
-    jm__map_value *known = jm__map_find(&all->keys, &text);
-    *which = known != NULL ? (size_t)known->id : all->group_count;
-    if (known != NULL) return JM_OK;
+    jm__map_value *group = jm__map_find(&all->keys, &text);
+    *which = group != NULL ? (size_t)group->id : all->group_count;
+    if (group != NULL) return JM_OK;
     text = jm__text_store_add(&all->texts, key, strlen(key));
     bool put =
         text != NULL && jm__map_put(&all->keys, &text, (jm__map_value){.id = (int64_t)all->group_count});
@@ -232,9 +232,9 @@ static jm_status match_class(importing *all, const jm__kernel_class *class, jm_e
     make_key(key, plain != NULL ? plain : name, class->grid, class->block);
     free(plain);
     const char *text = key;
-    const jm__map_value *known = jm__map_find(&all->keys, &text);
-    if (known == NULL || class->work != JM_WORK_KERNEL) return JM_OK;
-    all->group_of[class->id] = (size_t)known->id;
+    const jm__map_value *group = jm__map_find(&all->keys, &text);
+    if (group == NULL || class->work != JM_WORK_KERNEL) return JM_OK;
+    all->group_of[class->id] = (size_t)group->id;
     all->matched++;
     return JM_OK;
 }
@@ -291,12 +291,12 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *run, jm_error *e
     if (run->stream_id < 1 || (size_t)run->stream_id > all->data->stream_count ||
         !all->stream_is_ours[run->stream_id])
         return JM_OK;
-    group *group_ids = &all->groups[all->group_of[class_id]];
+    group *matched = &all->groups[all->group_of[class_id]];
     size_t kernel =
-        all->order[group_ids->first +
-                   group_ids->next++ % group_ids->count]; /* skipped launches advance the order, too */
+        all->order[matched->first +
+                   matched->next++ % matched->count]; /* skipped launches advance the order, too */
     bool enough = all->class_ns[class_id] >= CLASS_ENOUGH_NS || all->class_count[class_id] >= CLASS_WINDOWS;
-    if (enough && all->class_count[class_id] >= (int64_t)group_ids->count) return JM_OK;
+    if (enough && all->class_count[class_id] >= (int64_t)matched->count) return JM_OK;
     if (run->start_ns < all->last_ns || run->end_ns <= run->start_ns || run->calls != 1) return JM_OK;
     fill_window(all, jm__sample_blocks_next(&all->blocks), run, kernel);
     all->last_ns = run->end_ns;

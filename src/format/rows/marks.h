@@ -13,8 +13,8 @@
  * ones of their kind. Until JM_MARK_TRACED or JM_MARK_UNTRACED. */
 #define JM_MARK_STEPS "joulemap: steps alone from here"
 
-/* Of a process with a tracing budget: tracing starts in about half a second, so that a recorder can
- * prepare hardware counters. */
+/* Of a process with a tracing budget: tracing starts in about half a second, so that a recorder can prepare
+ * hardware counters. */
 #define JM_MARK_SOON "joulemap: to be traced soon"
 
 /* The prefix of all these marks except JM_MARK_COMPILED. */
@@ -30,8 +30,8 @@
 /* Of a process that launches graphs whose nodes were captured before the run, by the recorder. */
 #define JM_MARK_GRAPHS_BEFORE "joulemap: graphs captured before the run"
 
-/* Of a server (python/joulemap/request.py; docs/file-format.md describes the values): a request arrived;
- * it is done; what changed in the batch of a thread since its previous step. */
+/* Of a server (python/joulemap/request.py; docs/file-format.md describes the values): a request arrived; it
+ * is done; what changed in the batch of a thread since its previous step. */
 #define JM_MARK_REQUEST       "joulemap: request"
 #define JM_MARK_REQUEST_ENDED "joulemap: request ended"
 #define JM_MARK_BATCH         "joulemap: requests of a step"

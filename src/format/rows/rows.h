@@ -1,5 +1,5 @@
-/* The rows of a recording, as they pass from sampler and collector to writer, reader and attribution.
- * Boards, sensors and readings are in joulemap/board.h. Times are CLOCK_MONOTONIC. */
+/* The rows of a recording, as they pass from sampler and collector to writer, reader and attribution. Boards,
+ * sensors and readings are in joulemap/board.h. Times are CLOCK_MONOTONIC. */
 #ifndef JM_FORMAT_ROWS_ROWS_H
 #define JM_FORMAT_ROWS_ROWS_H
 
@@ -181,14 +181,12 @@ bool jm__event_has_value(jm_event_kind kind);
 
 /* Hardware counters: many values a second, stored as blocks of samples.
  *
- * A set is the metrics that are read together on one board. A block holds samples of one set, one after
- * the other:
+ * A set is the metrics that are read together on one board. A block holds samples of one set, one after the
+ * other:
  *
- * uint64  begin of the sample, ns after the block's start_ns
- *
- * uint64  its duration in ns
- *
- * float64 one value per metric, in the order of the set; NaN: not measured
+ *     uint64  begin of the sample, ns after the block's start_ns
+ *     uint64  its duration in ns
+ *     float64 one value per metric, in the order of the set; NaN: not measured
  *
  * All are little-endian: a block of n samples of m metrics has n * 8 * (2 + m) bytes. */
 /* Our units. Sets in other units hold rates. */

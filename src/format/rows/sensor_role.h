@@ -1,8 +1,8 @@
 /* The role of each sensor that joulemap records: one line per sensor.
  *
  * A sensor is identified by its name, in a recording as in a profile. A new one is a line here, a reading
- * function in src/record/device and its response in src/record/sample/profiles. Other names (in recordings
- * of other programs) are OTHER, and only their quantity and response are used. */
+ * function in src/record/device and its response in src/record/sample/profiles. Other names (in recordings of
+ * other programs) are OTHER, and only their quantity and response are used. */
 #ifndef JM_FORMAT_ROWS_SENSOR_ROLE_H
 #define JM_FORMAT_ROWS_SENSOR_ROLE_H
 

@@ -1,8 +1,8 @@
 /* The schema of a recording: one array of columns per table (tables.c), and no other source.
  *
- * CREATE TABLE, INSERT and SELECT, the conversion between structs and SQLite (format/row.h), and how rows
- * of a damaged file are recognised (format/recover.c) all follow from it. A new column is one line in
- * tables.c, a field of its struct and a line in docs/file-format.md. */
+ * CREATE TABLE, INSERT and SELECT, the conversion between structs and SQLite (format/row.h), and how rows of
+ * a damaged file are recognised (format/recover.c) all follow from it. A new column is one line in tables.c,
+ * a field of its struct and a line in docs/file-format.md. */
 #ifndef JM_FORMAT_ROWS_TABLE_H
 #define JM_FORMAT_ROWS_TABLE_H
 
@@ -12,8 +12,8 @@
 #define JM_RECORDING_APPLICATION_ID 0x4a4d4150 /* 'JMAP' */
 #define JM_RECORDING_VERSION        7          /* PRAGMA user_version; incremented with every new column */
 
-/* Constant, table, struct of a row, the format version that added it. A row refers to rows of earlier
- * tables only. */
+/* Constant, table, struct of a row, the format version that added it. A row refers to rows of earlier tables
+ * only. */
 #define JM_TABLE_MAP(X)                                                                                      \
     X(META, meta, jm__meta, 1)                                                                               \
     X(BOARDS, boards, jm_board, 1)                                                                           \

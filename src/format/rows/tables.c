@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* A column is a name and the type of its field; R is the struct of the table's rows. The compiler picks
- * the kind by the field's type and rejects other types. */
+/* A column is a name and the type of its field; R is the struct of the table's rows. The compiler picks the
+ * kind by the field's type and rejects other types. */
 #define FIELD(field)   .offset = offsetof(R, field)
 #define TYPE_OF(field) ((R *)0)->field
 

@@ -1,6 +1,6 @@
-/* Reads the output of Nsight Compute (ncu --csv): its details page (a row per metric), its raw page (a
- * column per metric, with units in the line below the header) and its summaries, as printed by versions
- * since 2020.
+/* Reads the output of Nsight Compute (ncu --csv), as printed by versions since 2020. Its details page has
+ * a row per metric, its raw page a column per metric with units in the line below the header. Summaries
+ * are read as well.
  *
  * Other text may surround a table: ncu's own lines ("==PROF== ...") and output of the program. Values are
  * converted to base units (second, byte, cycle/second, %). Numbers must be in the C or en_US locale,

@@ -24,9 +24,9 @@ typedef struct jm__ncu_job {
 } jm__ncu_job;
 
 /* Runs ncu in the foreground, with clocks and caches left alone. OK: `csv` has a table, and *exit_code is
- * ncu's, which is the program's (128 + signal if one ended it). On failure `csv` stays as it was. CHILD:
- * ncu cannot be started. BUSY: timeout or ended by `goes_on`; all started processes are killed. BAD_DATA:
- * nothing was counted, with ncu's reason. */
+ * ncu's, which is the program's (128 + signal if one ended it). On failure `csv` stays as it was. CHILD: ncu
+ * cannot be started. BUSY: timeout or ended by `goes_on`; all started processes are killed. BAD_DATA: nothing
+ * was counted, with ncu's reason. */
 jm_status jm__ncu_run(const char *ncu, const jm__ncu_job *job, int *exit_code, jm_error *err);
 
 #endif

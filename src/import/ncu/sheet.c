@@ -131,18 +131,18 @@ static jm_status words_read(jm__ncu_words *words, const jm__embedded *data, jm_e
 
 jm_status jm__ncu_words_load(jm__ncu_words *words, int cc_major, int cc_minor, jm_error *err)
 {
-    char known[256] = "";
+    char found[256] = "";
     size_t used = 0;
     for (const jm__embedded *data = jm__ncu_words_table; data->name != NULL; data++) {
         JM_TRY(words_read(words, data, err));
         if (cc_major == 0 || (words->cc_major == cc_major && words->cc_minor == cc_minor)) return JM_OK;
-        int added = snprintf(known + used, sizeof known - used, "%s%d.%d (%s)", used > 0 ? ", " : "",
+        int added = snprintf(found + used, sizeof found - used, "%s%d.%d (%s)", used > 0 ? ", " : "",
                              words->cc_major, words->cc_minor, words->title);
-        used += added > 0 && (size_t)added < sizeof known - used ? (size_t)added : 0;
+        used += added > 0 && (size_t)added < sizeof found - used ? (size_t)added : 0;
     }
     jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
              "ncu's counters are not mapped for chips of compute capability %d.%d, only for %s", cc_major,
-             cc_minor, known);
+             cc_minor, found);
     return jm__hint(err, JM_NOT_SUPPORTED, "train a model of your own: joulemap estimate --train");
 }
 
@@ -230,9 +230,9 @@ static jm_status add_slots(jm__ncu_sheet *sheet, jm_error *err)
         const jm__ncu_metric *metric = &sheet->ncu->metrics[i];
         make_key(key, sizeof key, metric->section, plain_name(metric->name, room, sizeof room), metric->unit);
         const char *text = key;
-        jm__map_value *known = jm__map_find(&sheet->slots, &text);
-        sheet->slot_of[i] = known != NULL ? (size_t)known->id : sheet->count;
-        if (known != NULL) continue;
+        jm__map_value *found = jm__map_find(&sheet->slots, &text);
+        sheet->slot_of[i] = found != NULL ? (size_t)found->id : sheet->count;
+        if (found != NULL) continue;
         text = jm__text_store_add(&sheet->texts, key, strlen(key));
         bool added =
             text != NULL && jm__map_put(&sheet->slots, &text, (jm__map_value){.id = (int64_t)sheet->count});

@@ -95,8 +95,8 @@ typedef struct jm__ncu_words {
 
 extern const jm__embedded jm__ncu_words_table[];
 
-/* The table for a compute capability; 0, 0: the first one. NOT_SUPPORTED: there is none, with a list of
- * the existing ones. */
+/* The table for a compute capability; 0, 0: the first one. NOT_SUPPORTED: there is none, with a list of the
+ * existing ones. */
 jm_status jm__ncu_words_load(jm__ncu_words *words, int cc_major, int cc_minor, jm_error *err);
 
 /* NULL: ncu has no such counter. */

@@ -28,15 +28,15 @@ extern const jm__embedded jm__chip_table[]; /* src/record/counters/chips */
 /* The list of a chip, else (also for "") the generic one. BAD_DATA: one of our files is wrong. */
 jm_status jm__chip_load(jm__chip *chip, const char *name, jm_error *err);
 
-/* The unit of a metric if it is sampled together with `names`: an incomplete set of slots are events.
- * NULL: no list has it. */
+/* The unit of a metric if it is sampled together with `names`: an incomplete set of slots are events. NULL:
+ * no list has it. */
 const char *jm__metric_unit(const char *name, const char *const *names, size_t count);
 
 /* Are these metrics known, and do they fit into one pass? */
 typedef bool jm__metrics_fit(void *context, const char *const *names, size_t count);
 
-/* Reduces `chip` to metrics that fit into one pass: all of them, or else group by group and metric by
- * metric, in order. Returns their number; 0: none fits. */
+/* Reduces `chip` to metrics that fit into one pass: all of them, or else group by group and metric by metric,
+ * in order. Returns their number; 0: none fits. */
 size_t jm__chip_choose(jm__chip *chip, jm__metrics_fit *fit, void *context);
 
 #endif

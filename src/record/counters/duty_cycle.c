@@ -146,8 +146,8 @@ static bool is_long_enough(const jm__duty_cycle *duty_cycle, int64_t start_ns, i
            elapsed_ns >= duty_cycle->requested_ns + JM_DUTY_CYCLE_SOON_NS;
 }
 
-/* Is the helper within its CPU budget? A new interval must be affordable as a whole: most of its cost is
- * its start. */
+/* Is the helper within its CPU budget? A new interval must be affordable as a whole: most of its cost is its
+ * start. */
 static bool is_affordable(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns)
 {
     double requested_share = duty_cycle->seconds_a_minute / 60, share = JM_DUTY_CYCLE_CPU_SHARE,

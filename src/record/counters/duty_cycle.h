@@ -1,10 +1,10 @@
-/* When to sample a board's counters: at first, then for a part of each minute, and again for new work that
- * no sample covers. A sample costs 0.5 ms of CPU time (bench/results/counters.txt), and kernels of one
- * class do the same from minute to minute.
+/* When to sample a board's counters: at first, then for a part of each minute, and again for new work that no
+ * sample covers. A sample costs 0.5 ms of CPU time (bench/results/counters.txt), and kernels of one class do
+ * the same from minute to minute.
  *
  * Samples are useless without traced work. If programs are traced in bursts, the bursts are sampled. The
- * sampler needs time to start, so it starts before a burst that was announced, or that is expected from
- * the distance of the last two.
+ * sampler needs time to start, so it starts before a burst that was announced, or that is expected from the
+ * distance of the last two.
  *
  * Pure functions of their inputs; all times are CLOCK_MONOTONIC. One thread at a time. */
 #ifndef JM_RECORD_COUNTERS_DUTY_CYCLE_H
@@ -134,8 +134,8 @@ typedef struct jm__burst_changes {
 jm__burst_changes jm__bursts_of_boards_runs_on(jm__bursts_of_boards *bursts, int64_t process_id,
                                                size_t board);
 
-/* The process marks a change; returns the boards on which it takes effect. Untraced takes effect only
- * where no other process is traced. */
+/* The process marks a change; returns the boards on which it takes effect. Untraced takes effect only where
+ * no other process is traced. */
 jm__burst_boards jm__bursts_of_boards_mark(jm__bursts_of_boards *bursts, int64_t process_id,
                                            jm__duty_cycle_burst what);
 

@@ -217,8 +217,8 @@ static void set_state(jm__counter_helper *helper, jm__counter_state state)
     helper->since_ns = jm__now_ns();
 }
 
-/* Reaps the started process, the helper's parent, and the helper itself if this process adopts orphans
- * (the first process of a container). */
+/* Reaps the started process, the helper's parent, and the helper itself if this process adopts orphans (the
+ * first process of a container). */
 static void reap(const jm__counter_helper *helper, int64_t until_ns)
 {
     while (helper->group > 0) {

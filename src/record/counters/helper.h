@@ -15,9 +15,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* ---- Frames. The link is a socket, the helper's standard input and output. Commands are one byte;
- * answers are frames of a head and `size` bytes. Both ends run on one machine from one build, so numbers
- * have the machine's layout. */
+/* ---- Frames. The link is a socket, the helper's standard input and output. Commands are one byte; answers
+ * are frames of a head and `size` bytes. Both ends run on one machine from one build, so numbers have the
+ * machine's layout. */
 
 /* Commands */
 #define JM_COUNTERS_START 'b'
@@ -85,11 +85,11 @@ void jm__counter_launch_find(jm__counter_launch *launch, const char *command, co
                              const char *run_dir);
 void jm__counter_launch_free(jm__counter_launch *launch);
 
-/* ---- The recorder's end of one joulemap-counters process. Everything that it sends is checked: it shares
- * a process with a driver and NVIDIA's libraries.
+/* ---- The recorder's end of one joulemap-counters process. Everything that it sends is checked: it shares a
+ * process with a driver and NVIDIA's libraries.
  *
- * After its start it is no child of this process (record/counters/process/serve.c): a program that waits
- * for all of its children would wait for it too. */
+ * After its start it is no child of this process (record/counters/process/serve.c): a program that waits for
+ * all of its children would wait for it too. */
 
 typedef enum jm__counter_state {
     JM_COUNTERS_PREPARING, /* starting CUDA, choosing counters */
@@ -121,8 +121,8 @@ typedef struct jm__counter_helper {
     char cure[160];     /* "": there is none */
 } jm__counter_helper;
 
-/* Starts it for a board. `task`: "serve", or "try": take the counters for a moment, send hello or an
- * error, and exit. Failures are in `error`. */
+/* Starts it for a board. `task`: "serve", or "try": take the counters for a moment, send hello or an error,
+ * and exit. Failures are in `error`. */
 void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_launch *launch, const char *task,
                               const jm_board *board);
 

@@ -1,5 +1,5 @@
-/* Hardware counters of a run's boards: a helper process per board, and a thread that controls the helpers
- * and passes their samples to the run.
+/* Hardware counters of a run's boards: a helper process per board, and a thread that controls the helpers and
+ * passes their samples to the run.
  *
  * No thread of the program ever waits for a board, a driver or the disk here. Failures are reported once;
  * everything else goes on. */
@@ -11,8 +11,8 @@
 #include "record/counters/duty_cycle.h"
 
 #define JM_COUNTER_BOARDS_MAX 64
-/* With at most this many boards, all helpers start with the run, so that the first second of the program
- * is sampled. With more, a helper starts when its board has kernels. */
+/* With at most this many boards, all helpers start with the run, so that the first second of the program is
+ * sampled. With more, a helper starts when its board has kernels. */
 #define JM_COUNTER_BOARDS_AT_ONCE 8
 
 /* Receives rows, on the source's thread. Rows are borrowed for the call. */

@@ -1,6 +1,6 @@
-/* The part of CUPTI that samples hardware counters (PM sampling, since CUDA 12.6), as far as it is used
- * here. These are our own declarations: headers of older toolkits lack them, and NVIDIA's profiler host
- * headers are C++ only. tests/fake_cupti/pm_abi_check.c checks them against the real headers.
+/* The part of CUPTI that samples hardware counters (PM sampling, since CUDA 12.6), as far as it is used here.
+ * These are our own declarations: headers of older toolkits lack them, and NVIDIA's profiler host headers are
+ * C++ only. tests/fake_cupti/pm_abi_check.c checks them against the real headers.
  *
  * Each call takes one struct, which begins with its size up to and including its last member. */
 #ifndef JM_RECORD_CUPTI_PM_ABI_H

@@ -34,23 +34,19 @@ typedef struct jm__cupti_candidates {
 } jm__cupti_candidates;
 
 /* Lists the candidates in the order in which they are tried:
- *
- * - JOULEMAP_CUPTI, and then no others;
- *
- * - a library that is already loaded: a second copy would not see the program's work;
- *
- * - packages beside loaded libraries, those of VIRTUAL_ENV, and those of `program` (an executable such as
- * /usr/bin/python3.11; NULL: unknown);
- *
- * - the toolkit, the loader's search path, packages of the user or the machine for any Python.
+ *   - JOULEMAP_CUPTI, and then no others;
+ *   - a library that is already loaded: a second copy would not see the program's work;
+ *   - packages beside loaded libraries, those of VIRTUAL_ENV, and those of `program` (an executable such as
+ *     /usr/bin/python3.11; NULL: unknown);
+ *   - the toolkit, the loader's search path, packages of the user or the machine for any Python.
  *
  * `past_loaded`: the list is for another process, so a library that is loaded here does not end the
  * search. */
 void jm__cupti_search(jm__cupti_candidates *all, const char *program, bool past_loaded);
 
-/* Loads a library and checks that it has the calls above and a version with known record layouts. Returns
- * the handle, which stays open, or NULL with half a sentence in `reason` ("PATH lacks cuptiSubscribe";
- * empty if there is no such file). */
+/* Loads a library and checks that it has the calls above and a version with known record layouts. Returns the
+ * handle, which stays open, or NULL with half a sentence in `reason` ("PATH lacks cuptiSubscribe"; empty if
+ * there is no such file). */
 void *jm__cupti_open(const char *path, uint32_t *version, char *reason, size_t reason_size);
 
 /* The Python whose packages are searched: this executable if it is a Python, else JOULEMAP_PYTHON or the

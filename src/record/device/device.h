@@ -1,7 +1,7 @@
 /* Boards and their sensors behind one small table of functions.
  *
- * A back end (NVML, RAPL) lists what it finds and why the rest is missing. Nothing here changes a setting
- * of a board. Used by one thread at a time. */
+ * A back end (NVML, RAPL) lists what it finds and why the rest is missing. Nothing here changes a setting of
+ * a board. Used by one thread at a time. */
 #ifndef JM_RECORD_DEVICE_DEVICE_H
 #define JM_RECORD_DEVICE_DEVICE_H
 

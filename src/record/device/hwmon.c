@@ -1,5 +1,5 @@
-/* The hwmon back end: ACPI power meters (acpi_power_meter), as NVIDIA Grace has them. Each socket is a
- * board. A module contains sockets and GPUs, and is a board upstream of them. */
+/* The hwmon back end: ACPI power meters (acpi_power_meter), as NVIDIA Grace has them. Each socket is a board.
+ * A module contains sockets and GPUs, and is a board upstream of them. */
 #include "base/clock.h"
 #include "base/status.h"
 #include "format/rows/rows.h"

@@ -568,8 +568,8 @@ static void library_note(const nvml_state *state, jm__findings *findings)
                     nvml->simulated ? "simulated: " : "", nvml->path, version, driver, state->board_count);
 }
 
-/* Moves the last finding, of the library, before those of its missing symbols; its versions are known only
- * at the end. */
+/* Moves the last finding, of the library, before those of its missing symbols; its versions are known only at
+ * the end. */
 static void finding_put_first(jm__findings *findings, size_t first)
 {
     if (findings->count <= first + 1) return;

@@ -98,8 +98,8 @@ _Static_assert(sizeof(jm__nvml_pci) == 68, "NVML layout");
 _Static_assert(sizeof(jm__nvml_utilisation) == 8, "NVML layout");
 _Static_assert(sizeof(jm__nvml_memory) == 24, "NVML layout");
 
-/* Slot, symbol, older symbol with the same signature ("" if none), what is unavailable without it,
- * arguments. Symbols marked "everything" are required. */
+/* Slot, symbol, older symbol with the same signature ("" if none), what is unavailable without it, arguments.
+ * Symbols marked "everything" are required. */
 #define JM_NVML_MAP(X)                                                                                       \
     X(init, "nvmlInit_v2", "", JM_NVML_EVERYTHING, (void))                                                   \
     X(shutdown, "nvmlShutdown", "", JM_NVML_EVERYTHING, (void))                                              \
@@ -206,9 +206,9 @@ typedef struct jm__cuda_board {
     size_t mig_count;
 } jm__cuda_board;
 
-/* `visible`: the value of the variable, NULL if unset. `indices[i]` is set to the CUDA index of board i,
- * or to -1 if CUDA does not see it. As in CUDA, the list ends at its first invalid entry. A MIG instance
- * counts as its board. */
+/* `visible`: the value of the variable, NULL if unset. `indices[i]` is set to the CUDA index of board i, or
+ * to -1 if CUDA does not see it. As in CUDA, the list ends at its first invalid entry. A MIG instance counts
+ * as its board. */
 void jm__cuda_visible_resolve(const char *visible, const jm__cuda_board *boards, size_t count, int *indices);
 
 #endif

@@ -106,8 +106,8 @@ static void add_domain_of_zone(powercap_search *found, const char *folder, const
 }
 
 /* Walks a zone and its inner zones. `package` is the text after "package-" of the outer zone, "" if none.
- * Core and uncore are parts of their package and psys contains everything: counting them would count
- * energy twice. */
+ * Core and uncore are parts of their package and psys contains everything: counting them would count energy
+ * twice. */
 static void walk_zone(powercap_search *found, const char *folder, const char *package, int depth)
 {
     char path[PATH_SIZE + 8], zone[32];

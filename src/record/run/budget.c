@@ -1,5 +1,5 @@
-/* The tracing budget: durations of steps by class, the cost of tracing, and the rules of bursts. `class`
- * is NULL if unknown. */
+/* The tracing budget: durations of steps by class, the cost of tracing, and the rules of bursts. `class` is
+ * NULL if unknown. */
 #include "record/run/budget.h"
 
 #include "base/count_class.h"
@@ -101,7 +101,7 @@ static jm__budget_step key_of(const jm__budget *b, const jm__budget_step *step)
                              .phase = step->phase,
                              .samples = jm__count_class(step->samples),
                              .tokens = jm__count_class(step->tokens),
-                             .whole = step->whole};
+                             .is_phase = step->is_phase};
 }
 
 static bool matches(const jm__step_class *class, const jm__budget_step *key)
@@ -115,7 +115,7 @@ static bool is_opened(const jm__budget *b, const jm__budget_step *key)
     for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
         const jm__step_class *class = &b->classes[i];
         bool same = class->steps > 0 && class->step.name == key->name && class->step.phase == key->phase &&
-                    class->step.whole == key->whole;
+                    class->step.is_phase == key->is_phase;
         if (same && class->opened) return true;
     }
     return false;
@@ -147,7 +147,7 @@ static const jm__step_class *guess_class(const jm__budget *b, const jm__budget_s
     for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
         const jm__step_class *class = &b->classes[i];
         if (class->steps == 0 || class->step.name != key.name || class->step.phase != key.phase) continue;
-        if (class->step.whole != key.whole) continue;
+        if (class->step.is_phase != key.is_phase) continue;
         if (key.samples != 0 && class->step.samples != key.samples) continue;
         if (key.tokens != 0 && class->step.tokens != key.tokens) continue;
         if (last == NULL || class->last > last->last) last = class;
@@ -164,8 +164,8 @@ static bool is_traced_from_its_beginning(const jm__budget *b, const jm__step_cla
 
 /* ---- cost */
 
-/* Charges the after-effect of a burst. Never negative, or a program that becomes faster would earn budget.
- * A step that takes twice as long is not slower because of launches. */
+/* Charges the after-effect of a burst. Never negative, or a program that becomes faster would earn budget. A
+ * step that takes twice as long is not slower because of launches. */
 static void charge_after(jm__budget *b, jm__step_class *class)
 {
     if (class->owed_after == 0 || class->untraced.count < COMPARED_LEAST) return;
@@ -274,7 +274,7 @@ static bool is_clean(const jm__budget *b, int64_t took_ns)
 static bool is_early(const jm__budget *b, const jm__step_class *class, int64_t took_ns)
 {
     bool is_first = b->level == JM_TRACING_WARM || (b->first_burst_done && b->level_steps == 0);
-    return is_first && class->step.whole == 0 && took_ns < JM_BUDGET_LONG_NS &&
+    return is_first && class->step.is_phase == 0 && took_ns < JM_BUDGET_LONG_NS &&
            class->untraced.count >= COMPARED_LEAST;
 }
 
@@ -297,7 +297,7 @@ static void end_step(jm__budget *b, int64_t t_ns)
             charge_early(b, class, took_ns);
         else
             class->owed++;
-        b->traced_steps += b->level == JM_TRACING_ON && class->step.whole == 0;
+        b->traced_steps += b->level == JM_TRACING_ON && class->step.is_phase == 0;
         if (!class->opened && b->level == JM_TRACING_ON) open_class(class, took_ns);
         if (class->settled || class->opened) add_duration(&class->traced, took_ns);
         if (class == b->awaited && b->level == JM_TRACING_ON) b->awaited = NULL;
@@ -348,7 +348,7 @@ static uint64_t warm_steps(const jm__step_class *class)
 /* Do its steps come so few at a time that none would be left after the warm-up? */
 static bool comes_singly(const jm__budget *b, const jm__step_class *class)
 {
-    bool is_whole = class != NULL && class->step.whole != 0;
+    bool is_whole = class != NULL && class->step.is_phase != 0;
     return class != NULL && !is_whole && class != b->class && class->gap > 0 &&
            class->stay <= warm_steps(class);
 }
@@ -359,7 +359,7 @@ static const jm__step_class *expected_class(const jm__budget *b)
 {
     for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
         const jm__step_class *class = &b->classes[i];
-        bool requested = class->steps > 0 && class->step.whole == 0 && class != b->class &&
+        bool requested = class->steps > 0 && class->step.is_phase == 0 && class != b->class &&
                          (!class->opened || class->traced.count == 0);
         if (requested && class->gap > 0 && b->steps + warm_steps(b->class) - class->entered >= class->gap)
             return class;
@@ -373,21 +373,21 @@ static int64_t last_ns(const jm__step_class *class)
 }
 
 /* The number of steps from choosing a burst to its first traced step. */
-static uint64_t steps_ahead(const jm__budget *b, const jm__step_class *class, bool whole)
+static uint64_t steps_ahead(const jm__budget *b, const jm__step_class *class, bool is_phase)
 {
-    return whole ? 0 : 2 * b->lag_steps + warm_steps(class);
+    return is_phase ? 0 : 2 * b->lag_steps + warm_steps(class);
 }
 
-static int64_t ahead_ns(const jm__budget *b, const jm__step_class *class, bool whole)
+static int64_t ahead_ns(const jm__budget *b, const jm__step_class *class, bool is_phase)
 {
-    return (int64_t)steps_ahead(b, class, whole) * last_ns(class);
+    return (int64_t)steps_ahead(b, class, is_phase) * last_ns(class);
 }
 
-/* How long a due burst waits after its announcement. 0 if it takes that long anyway, or if steps are so
- * long that it would come too late. */
-static int64_t wait_ns(const jm__budget *b, const jm__step_class *class, bool whole)
+/* How long a due burst waits after its announcement. 0 if it takes that long anyway, or if steps are so long
+ * that it would come too late. */
+static int64_t wait_ns(const jm__budget *b, const jm__step_class *class, bool is_phase)
 {
-    int64_t by_itself_ns = ahead_ns(b, class, whole);
+    int64_t by_itself_ns = ahead_ns(b, class, is_phase);
     int64_t in_steps_ns = (int64_t)steps_in(JM_BUDGET_AHEAD_NS, last_ns(class)) * last_ns(class);
     bool waits = by_itself_ns < JM_BUDGET_AHEAD_NS && in_steps_ns + by_itself_ns <= JM_BUDGET_AHEAD_MOST_NS;
     return waits ? JM_BUDGET_AHEAD_NS : 0;
@@ -403,12 +403,12 @@ static bool is_announced_due(jm__budget *b)
 }
 
 /* Only time calls for it, so it is announced before. */
-static bool is_regular_due(jm__budget *b, const jm__step_class *class, bool whole, double cost_ns)
+static bool is_regular_due(jm__budget *b, const jm__step_class *class, bool is_phase, double cost_ns)
 {
     if (b->soon_ns > 0) return is_announced_due(b);
     bool is_new = class == NULL || class->traced.count == 0;
     double part = is_new || has_changed(class) ? 1 : JM_BUDGET_REGULAR;
-    int64_t waits_ns = wait_ns(b, class, whole);
+    int64_t waits_ns = wait_ns(b, class, is_phase);
     bool is_apart = b->level_steps >= JM_BUDGET_APART_STEPS && b->level_ns + waits_ns >= JM_BUDGET_APART_NS;
     bool is_known = class == NULL || class->owed == 0 || has_known_time(class); /* else wait until it has */
     if (!is_apart || !is_known || left_at_ns(b, part, b->now_ns + waits_ns) < cost_ns) return false;
@@ -419,7 +419,7 @@ static bool is_regular_due(jm__budget *b, const jm__step_class *class, bool whol
 }
 
 /* At level STEPS. */
-static bool is_due(jm__budget *b, const jm__step_class *class, bool whole, bool opened)
+static bool is_due(jm__budget *b, const jm__step_class *class, bool is_phase, bool opened)
 {
     double cost_ns = burst_cost_ns(b, class);
     if (!opened && !comes_singly(b, class)) return left_ns(b, 1) + JM_BUDGET_DEBT_NS >= cost_ns;
@@ -428,7 +428,7 @@ static bool is_due(jm__budget *b, const jm__step_class *class, bool whole, bool 
         b->awaited = other;
         return true;
     }
-    return is_regular_due(b, class, whole, cost_ns);
+    return is_regular_due(b, class, is_phase, cost_ns);
 }
 
 static bool has_lasted(const jm__budget *b)
@@ -438,7 +438,7 @@ static bool has_lasted(const jm__budget *b)
     return b->level_ns >= least_ns && b->level_steps >= (is_long ? 1 : JM_BUDGET_BURST_STEPS);
 }
 
-/* Is the burst over? `looks`: the cost was just summed up. */
+/* Is the burst over? `is_summed_up`: the cost was just summed up. */
 static bool is_over(jm__budget *b, const jm__step_class *class, bool opened, bool is_summed_up)
 {
     if (!opened) return left_ns(b, 1) + JM_BUDGET_DEBT_NS < 0;
@@ -460,11 +460,11 @@ static void note_changes(jm__budget *b)
 }
 
 /* At level STEPS. */
-static void begin_burst(jm__budget *b, const jm__step_class *class, bool whole)
+static void begin_burst(jm__budget *b, const jm__step_class *class, bool is_phase)
 {
     note_changes(b);
-    b->on_step = b->steps + steps_ahead(b, class, whole);
-    b->is_announced = ahead_ns(b, class, whole) < JM_BUDGET_AHEAD_NS;
+    b->on_step = b->steps + steps_ahead(b, class, is_phase);
+    b->is_announced = ahead_ns(b, class, is_phase) < JM_BUDGET_AHEAD_NS;
 }
 
 /* Announces the next burst in time. */
@@ -479,7 +479,7 @@ static void announce_burst(jm__budget *b, const jm__step_class *class)
 
 static jm_tracing next_level(jm__budget *b, const jm__step_class *class, const jm__budget_step *step)
 {
-    bool whole = step->whole != 0;
+    bool is_phase = step->is_phase != 0;
     bool opened = is_traced_from_its_beginning(b, class, step);
     bool is_summed_up = b->now_ns >= b->look_ns;
     if (is_summed_up) {
@@ -487,17 +487,17 @@ static jm_tracing next_level(jm__budget *b, const jm__step_class *class, const j
         b->look_ns = b->now_ns + LOOK_NS;
     }
     if (b->level == JM_TRACING_WARM)
-        return !whole && b->level_ns < JM_BUDGET_WARM_NS ? JM_TRACING_WARM : JM_TRACING_ON;
+        return !is_phase && b->level_ns < JM_BUDGET_WARM_NS ? JM_TRACING_WARM : JM_TRACING_ON;
     if (b->level == JM_TRACING_ON) {
         if (!is_over(b, class, opened, is_summed_up)) return JM_TRACING_ON;
         b->first_burst_done = true;
         return JM_TRACING_STEPS;
     }
-    if (whole || b->on_step <= b->steps) {
-        if ((!is_summed_up && class != NULL) || !is_due(b, class, whole, opened)) return JM_TRACING_STEPS;
-        begin_burst(b, class, whole);
+    if (is_phase || b->on_step <= b->steps) {
+        if ((!is_summed_up && class != NULL) || !is_due(b, class, is_phase, opened)) return JM_TRACING_STEPS;
+        begin_burst(b, class, is_phase);
     }
-    return whole ? JM_TRACING_ON : JM_TRACING_WARM;
+    return is_phase ? JM_TRACING_ON : JM_TRACING_WARM;
 }
 
 jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t t_ns)
@@ -508,7 +508,7 @@ jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t 
     b->step = *step;
     b->step_ns = t_ns;
     b->steps++;
-    b->phase_totals += step->whole;
+    b->phase_steps += step->is_phase;
     const jm__step_class *class = guess_class(b, step);
     jm_tracing level = next_level(b, class, step);
     announce_burst(b, class);

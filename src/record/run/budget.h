@@ -1,10 +1,10 @@
 /* Chooses the steps to trace, so that tracing slows a program down by at most a share of its time.
  *
  * At first everything is traced, until a second of each class of steps is covered. Then tracing comes in
- * bursts of a few steps: WARM for one step, ON for some, STEPS in between. The extra time of a traced step
- * is the difference of the medians of recent traced and untraced steps of its class. These lie close
- * together, so a drifting host slows both alike. Bursts come as often as the budget pays for them. A fifth
- * of it is reserved for changes: steps of a new class, and steps whose duration changed.
+ * bursts of a few steps: WARM for one step, ON for some, STEPS in between. The extra time of a traced step is
+ * the difference of the medians of recent traced and untraced steps of its class. These lie close together,
+ * so a drifting host slows both alike. Bursts come as often as the budget pays for them. A fifth of it is
+ * reserved for changes: steps of a new class, and steps whose duration changed.
  *
  * Pure functions of their inputs; all times are CLOCK_MONOTONIC. One thread at a time. */
 #ifndef JM_RECORD_RUN_BUDGET_H
@@ -19,8 +19,8 @@
 
 /* The first burst, from the beginning. */
 #define JM_BUDGET_OPENING_NS JM_NS_PER_S
-/* The opening of a new class: this many steps, counted once they no longer become faster by a third from
- * one to the next. For steps of seconds two suffice. */
+/* The opening of a new class: this many steps, counted once they no longer become faster by a third from one
+ * to the next. For steps of seconds two suffice. */
 #define JM_BUDGET_OPENED_NS (5 * JM_NS_PER_S)
 enum { JM_BUDGET_OPENED_STEPS = 5, JM_BUDGET_OPENED_STEPS_LEAST = 2, JM_BUDGET_SETTLING_STEPS = 10 };
 
@@ -34,21 +34,21 @@ enum { JM_BUDGET_BURST_STEPS = 2 };
 /* The after-effect of tracing: CUPTI is released within this time (inject/cupti.h), and launches cost more
  * until then. Steps in it are not used for comparison, and their extra time is charged. */
 #define JM_BUDGET_AFTER_NS (300 * JM_NS_PER_MS)
-/* Untraced steps are used for comparison once they add up to this. While CUPTI is released a host waits
- * for its GPU, and then runs ahead of it for a step or two at half their duration. */
+/* Untraced steps are used for comparison once they add up to this. While CUPTI is released a host waits for
+ * its GPU, and then runs ahead of it for a step or two at half their duration. */
 #define JM_BUDGET_COMPARED_NS (500 * JM_NS_PER_MS)
-/* The first steps of a burst pay for setting up CUPTI, rings and hooks. Each is charged separately, since
- * a median would hide them, up to this limit: more is the program's own time. */
+/* The first steps of a burst pay for setting up CUPTI, rings and hooks. Each is charged separately, since a
+ * median would hide them, up to this limit: more is the program's own time. */
 #define JM_BUDGET_EARLY_NS (300 * JM_NS_PER_MS)
 /* The least untraced time between bursts. */
 #define JM_BUDGET_APART_NS (JM_BUDGET_AFTER_NS + JM_BUDGET_BURST_NS)
 enum { JM_BUDGET_APART_STEPS = 3 };
 
-/* A regular burst is announced this long before: hardware counters begin 0.2 s after their start (H100),
- * and rings may delay the announcement by as much. */
+/* A regular burst is announced this long before: hardware counters begin 0.2 s after their start (H100), and
+ * rings may delay the announcement by as much. */
 #define JM_BUDGET_AHEAD_NS (500 * JM_NS_PER_MS)
-/* Bursts that would begin later than this are not announced yet: counters would be sampled in vain and
- * given up (JM_DUTY_CYCLE_SOON_NS). Of steps this long the first one alone is enough for them. */
+/* Bursts that would begin later than this are not announced yet: counters would be sampled in vain and given
+ * up (JM_DUTY_CYCLE_SOON_NS). Of steps this long the first one alone is enough for them. */
 #define JM_BUDGET_AHEAD_MOST_NS (1500 * JM_NS_PER_MS)
 
 /* The debt allowed for openings; it is paid back before anything else. */
@@ -69,7 +69,7 @@ typedef struct jm__budget_step {
     uint32_t phase;
     uint32_t samples;
     uint32_t tokens;
-    uint32_t whole; /* 1: a phase without steps, treated as one step; no warm-up */
+    uint32_t is_phase; /* 1: a phase without steps, treated as one step; no warm-up */
 } jm__budget_step;
 
 /* The durations of the last steps. */
@@ -114,7 +114,7 @@ typedef struct jm__budget {
     double spent_ns;               /* on traced steps and on switching */
     double slower;                 /* relative extra time of the last traced step of any class */
     uint64_t steps;                /* begun, ... */
-    uint64_t phase_totals;         /* ... of which are phases treated as steps */
+    uint64_t phase_steps;          /* ... of which are phases treated as steps */
     uint64_t traced_steps;         /* finished steps at level ON */
     bool is_running;               /* a step is running */
     bool all;                      /* tracing everything costs less than the budget */
@@ -159,8 +159,8 @@ void jm__budget_rest(jm__budget *budget, int64_t t_ns);
 /* The cost of tracing so far, as measured by itself, as a share of the elapsed time. */
 double jm__budget_cost(jm__budget *budget, int64_t now_ns);
 
-/* ---- Bursts that the ranks of a job make together. They wait for each other in each step: separate
- * bursts would slow all of them down once per rank, and would rarely coincide in a report.
+/* ---- Bursts that the ranks of a job make together. They wait for each other in each step: separate bursts
+ * would slow all of them down once per rank, and would rarely coincide in a report.
  *
  * The first rank of this machine decides a few steps ahead and publishes it in a page of the run's folder.
  * The others follow when their step of that number begins. No rank waits. Ranks that were started dormant

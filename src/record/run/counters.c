@@ -99,8 +99,8 @@ void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream)
 {
     if (run->counters != NULL && stream->board_id > 0)
         jm__counter_source_runs_on(run->counters, stream->process_id, stream->board_id);
-    /* Stream ids have no gaps. A stream that finds no memory here has no board; the next id shows that one
-     * is missing. */
+    /* Stream ids have no gaps. A stream that finds no memory here has no board; the next id shows that one is
+     * missing. */
     if (run->counters == NULL || stream->id <= 0) return;
     while (run->boards_of_streams.count < (size_t)stream->id - 1)
         if (!jm__vec_push(&run->boards_of_streams, 0)) return;

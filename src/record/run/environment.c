@@ -29,8 +29,8 @@ static bool add_injection(jm_run *run, size_t *count, const char *name, const ch
     return add(run, count, &variable);
 }
 
-/* Kokkos programs find their tools there. An existing value, even an empty one, or the older variable,
- * with which Kokkos would get two settings, is kept. */
+/* Kokkos programs find their tools there. An existing value, even an empty one, or the older variable, with
+ * which Kokkos would get two settings, is kept. */
 static bool add_kokkos(jm_run *run, size_t *count, const char *library)
 {
     static const char name[] = "KOKKOS_TOOLS_LIBS";

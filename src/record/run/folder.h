@@ -1,7 +1,7 @@
 /* The folder that a recorder and its recorded processes share.
  *
- * Its file `run` names the recorder and the recording. The recorder holds a lock on it while it lives:
- * unlike a pid, a lock works across containers that share /dev/shm. */
+ * Its file `run` names the recorder and the recording. The recorder holds a lock on it while it lives: unlike
+ * a pid, a lock works across containers that share /dev/shm. */
 #ifndef JM_RECORD_RUN_FOLDER_H
 #define JM_RECORD_RUN_FOLDER_H
 

@@ -143,8 +143,8 @@ static jm_status explain_silence(int64_t pid, jm_following *out, jm_error *err)
 
 /* ---- calling */
 
-/* -1 with errno: ECONNREFUSED, nothing listens; EAGAIN, too many callers are waiting. Checks that the peer
- * is that process: any process may take such a name. */
+/* -1 with errno: ECONNREFUSED, nothing listens; EAGAIN, too many callers are waiting. Checks that the peer is
+ * that process: any process may take such a name. */
 static int call_at(const struct sockaddr_un *address, socklen_t address_size, pid_t pid)
 {
     struct ucred peer;
@@ -359,7 +359,7 @@ static bool has_pid(const jm__followed *one, pid_t pid)
     return one->pid == pid;
 }
 
-/* Closes the links of processes for which `goes` holds, which ends their recording. */
+/* Closes the links of processes for which `should_close` is true, which ends their recording. */
 static void close_links(jm_run *run, bool (*should_close)(const jm__followed *one, pid_t pid), pid_t pid)
 {
     size_t kept = 0;

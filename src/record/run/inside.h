@@ -16,8 +16,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* ---- Rows from the samplers' threads to the writer's thread: bounded, so that a hanging disk does not
- * use up memory. Off the program's path, so a mutex held for a copy is enough. */
+/* ---- Rows from the samplers' threads to the writer's thread: bounded, so that a hanging disk does not use
+ * up memory. Off the program's path, so a mutex held for a copy is enough. */
 
 /* Eight boards with 150 readings a second each (docs/sensors.md) fill it in 14 minutes: 25 MB. */
 #define JM_QUEUE_READINGS_MAX ((size_t)1 << 20)
@@ -170,8 +170,8 @@ void jm__budget_leave(jm_run *run);
 /* The same at the end of a run, with a mark of the result. */
 void jm__budget_end(jm_run *run);
 
-/* Samples the boards' hardware counters as requested. Obstacles become an event if counters were requested
- * or needed. */
+/* Samples the boards' hardware counters as requested. Obstacles become an event if counters were requested or
+ * needed. */
 void jm__run_counters_start(jm_run *run, const jm_run_options *options);
 
 /* Writes an event of one process; with writer_lock held. */

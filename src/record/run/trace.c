@@ -1,5 +1,5 @@
-/* What is recorded of this process, and when: everything, at times that the program sets, or steps within
- * a budget. */
+/* What is recorded of this process, and when: everything, at times that the program sets, or steps within a
+ * budget. */
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/no_fork.h"
@@ -241,8 +241,8 @@ typedef struct phase {
     jm_name name;
 } phase;
 
-/* One per process, like the rings. `taken` gives access. Two threads whose steps begin at once do not wait
- * for each other: the second one only records its span. */
+/* One per process, like the rings. `locked_by` gives access. Two threads whose steps begin at once do not
+ * wait for each other: the second one only records its span. */
 static struct {
     _Atomic pid_t locked_by; /* by a thread of that process, 0: none; a forked child finds its parent's pid */
     jm_run *run;             /* NULL: no budget */
@@ -257,8 +257,8 @@ static struct {
     _Atomic size_t phase_count;
     jm_name stepped[PHASES_KNOWN]; /* the last phases that contained steps */
     size_t stepped_count;
-    jm_span_id whole;  /* the running phase that is treated as a step; 0: none */
-    uint32_t recorded; /* in a dormant run: jm__track_run at the last step */
+    jm_span_id phase_step; /* the running phase that is treated as a step; 0: none */
+    uint32_t recorded;     /* in a dormant run: jm__track_run at the last step */
 } controller;
 
 static bool try_lock_controller(void)
@@ -312,8 +312,8 @@ static void note_steps(jm_name name)
         controller.stepped[controller.stepped_count++ % PHASES_KNOWN] = name;
 }
 
-/* A step within a step is part of it. One of the same name is the next one, and the end of the previous
- * one was lost. */
+/* A step within a step is part of it. One of the same name is the next one, and the end of the previous one
+ * was lost. */
 static bool is_step(jm_span_kind kind, jm_name name)
 {
     if (kind == JM_SPAN_BATCH && controller.has_steps) return false;
@@ -350,17 +350,17 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
     int64_t now_ns = jm__now_ns();
     if (controller.run->dormant && !has_recorder(now_ns)) return;
     jm_tracing before = controller.budget.level;
-    bool whole = kind == JM_SPAN_PHASE;
+    bool is_phase = kind == JM_SPAN_PHASE;
     const jm__budget_step step = {
-        .name = whole ? 0 : name,
-        .phase = whole                        ? name
+        .name = is_phase ? 0 : name,
+        .phase = is_phase                     ? name
                  : controller.phase_count > 0 ? controller.phases[controller.phase_count - 1].name
                                               : 0,
         .samples = samples,
-        .whole = whole,
+        .is_phase = is_phase,
     };
-    controller.whole = 0;
-    if (!whole) {
+    controller.phase_step = 0;
+    if (!is_phase) {
         controller.has_steps = controller.has_steps || kind == JM_SPAN_STEP;
         controller.name = name;
         note_steps(step.phase);
@@ -370,8 +370,9 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
     jm_tracing requested = jm__budget_begin(&controller.budget, &step, now_ns);
     if (jm__bursts_announce(&controller.bursts, controller.budget.soon_ns != 0 && !was_soon))
         jm_mark(JM_MARK_SOON, NULL);
-    jm_tracing level =
-        whole ? requested : jm__bursts_agree(&controller.bursts, controller.budget.steps, before, requested);
+    jm_tracing level = is_phase
+                           ? requested
+                           : jm__bursts_agree(&controller.bursts, controller.budget.steps, before, requested);
     jm__budget_set_level(&controller.budget, level);
     if (level != before) {
         trace(controller.run, level);
@@ -393,12 +394,12 @@ static uint64_t begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t sa
     if (!try_lock_controller()) return jm__track_begin_with((uint8_t)kind, name, type, samples, payload);
     bool is_ours = controller.run != NULL && controller.pid == getpid();
     bool inside = atomic_load_explicit(&controller.open, memory_order_relaxed) != 0;
-    bool whole = is_ours && kind == JM_SPAN_PHASE && !inside && !has_had_steps(name);
+    bool is_phase = is_ours && kind == JM_SPAN_PHASE && !inside && !has_had_steps(name);
     bool steps = is_ours && kind != JM_SPAN_PHASE && is_step(kind, name);
-    if (steps || whole) begin_step(kind, name, samples);
+    if (steps || is_phase) begin_step(kind, name, samples);
     uint64_t id = jm__track_begin_with((uint8_t)kind, name, type, samples, payload);
     if (steps) atomic_store_explicit(&controller.open, id, memory_order_relaxed);
-    if (whole) controller.whole = id;
+    if (is_phase) controller.phase_step = id;
     if (is_ours && kind == JM_SPAN_PHASE) begin_phase(id, name);
     unlock_controller();
     return id;
@@ -422,7 +423,7 @@ static void end(uint64_t span, uint32_t samples, uint32_t tokens)
         jm__budget_count(&controller.budget, samples, tokens);
         atomic_store_explicit(&controller.open, 0, memory_order_relaxed);
     } else {
-        if (span == controller.whole) jm__budget_rest(&controller.budget, jm__now_ns());
+        if (span == controller.phase_step) jm__budget_rest(&controller.budget, jm__now_ns());
         end_phase(span);
     }
     unlock_controller();
@@ -447,7 +448,7 @@ void jm__budget_start(jm_run *run, double share)
     controller.name = 0;
     controller.phase_count = 0;
     controller.stepped_count = 0;
-    controller.whole = 0;
+    controller.phase_step = 0;
     atomic_store(&controller.open, 0);
     controller.repeated_ns = jm__now_ns();
     jm__budget_init(&controller.budget, share, controller.repeated_ns);
@@ -502,7 +503,7 @@ bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
     bool is_ours = controller.run == run;
     if (is_ours)
         *cost = (jm_tracing_cost){.share = jm__budget_cost(&controller.budget, counted_until_ns()),
-                                  .steps = controller.budget.steps - controller.budget.phase_totals,
+                                  .steps = controller.budget.steps - controller.budget.phase_steps,
                                   .traced_steps = controller.budget.traced_steps};
     unlock_controller();
     return is_ours;
@@ -516,7 +517,7 @@ void jm__budget_end(jm_run *run)
     long cost_ppm = lround(1e6 * jm__budget_cost(&last, jm__now_ns()));
     snprintf(text, sizeof text,
              "{\"budget_ppm\":%ld,\"cost_ppm\":%ld,\"steps\":%" PRIu64 ",\"traced_steps\":%" PRIu64 "}",
-             lround(1e6 * last.share), cost_ppm, last.steps - last.phase_totals, last.traced_steps);
+             lround(1e6 * last.share), cost_ppm, last.steps - last.phase_steps, last.traced_steps);
     bool is_foreign =
         run->dormant && controller.recorded != jm__track_run(); /* the current recorder has seen no step */
     if (!is_foreign) jm_mark(JM_MARK_BUDGET, text);

@@ -4,8 +4,8 @@
 
 #include <time.h>
 
-/* At this interval a ring of 65536 spans, an eighth of it kept for ends, takes 1.1 million records a
- * second. A module's hooks give at most 0.8 million (two in 2.6 us: docs/architecture.md). */
+/* At this interval a ring of 65536 spans, an eighth of it kept for ends, takes 1.1 million records a second.
+ * A module's hooks give at most 0.8 million (two in 2.6 us: docs/architecture.md). */
 #define POLL_NS (50 * JM_NS_PER_MS)
 /* What a killed recorder may lose, besides a second of the sensor's ring. */
 #define COMMIT_NS (500 * JM_NS_PER_MS)

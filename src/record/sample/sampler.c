@@ -20,14 +20,11 @@
 /* ---- a channel: one sensor while it is sampled: when it is due, how it is read, what it has cost
  *
  * Three modes:
- *
- * buffered  everything since the last read (the ring), once a second;
- *
- * polled    one value at regular times. `ticked` ones are the board's main power sensor if it has no ring:
- * polled five times a period and stamped with the instant of their update;
- *
- * counter   an energy counter with slow updates: read around its update only, on request and every few
- * seconds. */
+ *   buffered  everything since the last read (the ring), once a second;
+ *   polled    one value at regular times. `ticked` ones are the board's main power sensor if it has no
+ *             ring: polled five times a period and stamped with the instant of their update;
+ *   counter   an energy counter with slow updates: read near its update only, on request and every few
+ *             seconds. */
 
 typedef enum channel_mode { CHANNEL_BUFFERED, CHANNEL_POLLED, CHANNEL_COUNTER } channel_mode;
 
@@ -104,14 +101,14 @@ struct jm__sampler {
 #define POLL_MIN_NS (INT64_C(4) * JM_NS_PER_MS)
 #define LIMIT_NS    (INT64_C(5) * JM_NS_PER_S)
 #define COUNTER_NS  (INT64_C(5) * JM_NS_PER_S) /* with a ring */
-/* With a sensor that covers some of the time, and with only a mean over a second. A read costs 6 ms of
- * driver time. */
+/* With a sensor that covers some of the time, and with only a mean over a second. A read costs 6 ms of driver
+ * time. */
 #define COUNTER_OFTEN_NS      (INT64_C(1) * JM_NS_PER_S)
 #define COUNTER_MOST_OFTEN_NS (INT64_C(500) * JM_NS_PER_MS)
 #define COUNTER_STEP_NS       (INT64_C(4) * JM_NS_PER_MS)
-#define COUNTER_SLOW_NS       (INT64_C(20) * JM_NS_PER_MS) /* with slower updates than this, reads wait for one */
+#define COUNTER_SLOW_NS       (INT64_C(20) * JM_NS_PER_MS) /* slower updates are awaited */
 #define FAILED_MAX_NS         (INT64_C(10) * JM_NS_PER_S)
-#define TAIL_MAX_NS           (INT64_C(200) * JM_NS_PER_MS) /* the tail of a mean over a second is not awaited */
+#define TAIL_MAX_NS           (INT64_C(200) * JM_NS_PER_MS) /* longer tails are not awaited */
 #define STUCK_PERIODS         5
 #define SHARP_DIVISOR         4  /* an update is dated within a quarter of the period if possible, */
 #define BLURRED_DIVISOR       2  /* and not at all if it takes more than half */
@@ -790,8 +787,8 @@ static void take_requests(jm__sampler *sampler)
     sampler->kick_ns = sampler->kick_edge_ns = 0;
 }
 
-/* The sampler's thread. Processes on boards are first looked for after the first readings, which nothing
- * may delay. */
+/* The sampler's thread. Processes on boards are first looked for after the first readings, which nothing may
+ * delay. */
 static void *thread_main(void *argument)
 {
     jm__sampler *sampler = argument;

@@ -1,8 +1,8 @@
 /* The sampler: one thread that reads the boards and passes rows to a sink.
  *
- * It owns the inventory's open back ends while it runs. It never blocks the program. A board that fails is
- * an event, and is tried again from time to time. A forked child has no sampler: a pthread_atfork handler
- * marks it. */
+ * It owns the inventory's open back ends while it runs. It never blocks the program. A board that fails is an
+ * event, and is tried again from time to time. A forked child has no sampler: a pthread_atfork handler marks
+ * it. */
 #ifndef JM_RECORD_SAMPLE_SAMPLER_H
 #define JM_RECORD_SAMPLE_SAMPLER_H
 
@@ -34,12 +34,12 @@ typedef struct jm__sampler_options {
 jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *options,
                              const jm__sampler_sink *sink, jm_error *err);
 
-/* Requests an immediate read of the rings and, with `edge`, of the counters at their next update; returns
- * at once. jm__sampler_fresh_ns shows when it is done. */
+/* Requests an immediate read of the rings and, with `edge`, of the counters at their next update; returns at
+ * once. jm__sampler_fresh_ns shows when it is done. */
 void jm__sampler_kick(jm__sampler *sampler, bool edge);
 
-/* All power and energy readings stamped before this time have reached the sink. Sensors that have been
- * silent for seconds do not count. */
+/* All power and energy readings stamped before this time have reached the sink. Sensors that have been silent
+ * for seconds do not count. */
 int64_t jm__sampler_fresh_ns(const jm__sampler *sampler);
 
 jm__sampler_cost jm__sampler_cost_get(const jm__sampler *sampler);

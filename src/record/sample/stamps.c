@@ -11,7 +11,7 @@ static int64_t distance(int64_t a, int64_t b)
 }
 
 /* The index of the first new sample. The driver sometimes restamps the whole ring with a small shift (seen
- * on the H200, once in ten reads), so the last known sample is the one with the nearest stamp. If none is
+ * on the H200, once in ten reads). So the last known sample is the one with the nearest stamp. If none is
  * near, all later ones are new. If all are earlier, the clock was set back and everything is new. */
 static size_t first_new(const jm__ring_stream *stream, const jm__samples *samples)
 {
@@ -30,8 +30,8 @@ static size_t first_new(const jm__ring_stream *stream, const jm__samples *sample
     return first_later < samples->count ? first_later : 0;
 }
 
-/* The offset with which the sample best continues the grid. Candidates are the current one, that one moved
- * by a step of CLOCK_REALTIME, and CLOCK_REALTIME's own. */
+/* The offset with which the sample best continues the grid. Candidates are the current one, that one moved by
+ * a step of CLOCK_REALTIME, and CLOCK_REALTIME's own. */
 static int64_t choose_offset(const jm__ring_stream *stream, int64_t raw_ns, int64_t anchor_offset_ns,
                              int64_t now_ns)
 {

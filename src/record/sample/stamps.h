@@ -10,8 +10,8 @@
 
 /* ---- A buffered sensor as a stream: which samples are new, and their times in CLOCK_MONOTONIC.
  *
- * The stamps are CLOCK_REALTIME, which may be set while samples wait in the board's ring. Then older ones
- * are converted by the old offset and newer ones by the new offset, whichever continues the grid. */
+ * The stamps are CLOCK_REALTIME, which may be set while samples wait in the board's ring. Then older ones are
+ * converted by the old offset and newer ones by the new offset, whichever continues the grid. */
 
 #define JM_RING_GAPS_MAX 8 /* per push; more are added to the last */
 
@@ -60,8 +60,8 @@ typedef struct jm__tick {
 /* The value changed in (low_ns, high_ns]. Returns the best estimate of the time. */
 int64_t jm__tick_observe(jm__tick *tick, int64_t low_ns, int64_t high_ns);
 
-/* The window of the first update that ends after `after_ns`; false if none was observed yet or the period
- * is too uncertain. */
+/* The window of the first update that ends after `after_ns`; false if none was observed yet or the period is
+ * too uncertain. */
 bool jm__tick_next(const jm__tick *tick, int64_t after_ns, int64_t *low_ns, int64_t *high_ns);
 
 #endif

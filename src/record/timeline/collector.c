@@ -63,8 +63,8 @@ static bool map_ring(collector_reader *reader, int folder, jm_ring_header *first
     return true;
 }
 
-/* Converts CLOCK_MONOTONIC of the program's time namespace to ours. The stamp may be garbage; wrapping
- * does no harm. */
+/* Converts CLOCK_MONOTONIC of the program's time namespace to ours. The stamp may be garbage; wrapping does
+ * no harm. */
 static int64_t time_here(const collector_reader *reader, int64_t t_ns)
 {
     return (int64_t)((uint64_t)t_ns + reader->clock_shift_ns);
@@ -234,8 +234,8 @@ static void update_clock(jm__collector *collector)
     collector->clock_checked_ns = anchor.monotonic_ns;
 }
 
-/* A stamp belongs to the newest segment that makes it possible: neither before the last poll of the
- * previous segment nor in the future. */
+/* A stamp belongs to the newest segment that makes it possible: neither before the last poll of the previous
+ * segment nor in the future. */
 int64_t jm__collector_clock_convert(const jm__collector *collector, int64_t realtime_ns)
 {
     size_t last = collector->segment_count - 1;
@@ -314,8 +314,8 @@ static uint64_t node_of(const jm_ring_kernel *record)
     return record->op == JM_RING_KERNEL ? record->bytes : (uint64_t)record->grid[1] << 32 | record->grid[0];
 }
 
-/* Sends a kernel to the sink. Its times are CLOCK_MONOTONIC, `taken` as when it was read. With `wait`,
- * false means that its launch is not known yet. */
+/* Sends a kernel to the sink. Its times are CLOCK_MONOTONIC, `taken` as when it was read. With `wait`, false
+ * means that its launch is not known yet. */
 static bool send_kernel(jm__collector *collector, collector_process *process, collector_names *names,
                         const jm_ring_kernel *record, uint32_t taken, bool wait)
 {

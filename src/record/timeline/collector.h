@@ -1,8 +1,8 @@
 /* The collector: empties all rings of a run's folder and passes rows to a sink.
  *
- * It finds new rings and names, pairs begins and ends, and assigns each kernel by its launch to the
- * innermost span of the launching thread, else to the innermost process-wide span then open in that
- * process. It counts losses. One thread at a time. */
+ * It finds new rings and names, pairs begins and ends, and counts losses. Each kernel gets, by its launch,
+ * the innermost span of the launching thread. Without one it gets the innermost process-wide span of its
+ * process. One thread at a time. */
 #ifndef JM_RECORD_TIMELINE_COLLECTOR_H
 #define JM_RECORD_TIMELINE_COLLECTOR_H
 

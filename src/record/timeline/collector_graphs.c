@@ -96,7 +96,7 @@ static uint32_t bind_captured(jm__collector *collector, collector_process *proce
     captured_key key = {
         .name_id = span->name_id, .type_id = span->type_id, .parent = parent, .kind = span->kind};
     uint32_t index = 0;
-    for (; key.repeat < JM_CAPTURED_ALIKE_MAX; key.repeat++) {
+    for (; key.repeat < JM_CAPTURED_REPEATS_MAX; key.repeat++) {
         const jm__map_value *found = jm__map_find(&graphs->captured_by_key, &key);
         index = found != NULL ? (uint32_t)found->id : add_captured(collector, graphs, &key);
         if (index == 0) break;
@@ -458,8 +458,8 @@ void jm__collector_graphs_prune(jm__collector *collector, collector_process *pro
 /* Is an equal span open at the launch? Then the work belongs to the innermost span there. */
 static bool is_open_at_launch(const collector_graphs *graphs, const collector_captured *captured)
 {
-    for (size_t i = 0; i < graphs->around_count; i++) {
-        const collector_recent *span = &graphs->around[i];
+    for (size_t i = 0; i < graphs->launch_chain_count; i++) {
+        const collector_recent *span = &graphs->launch_chain[i];
         if (span->kind == captured->kind && span->name_id == captured->name_id &&
             span->type_id == captured->type_id)
             return true;
@@ -467,14 +467,15 @@ static bool is_open_at_launch(const collector_graphs *graphs, const collector_ca
     return false;
 }
 
-static void look_around(const jm__collector *collector, collector_graphs *graphs, int64_t around_id)
+static void load_launch_chain(const jm__collector *collector, collector_graphs *graphs,
+                              int64_t launch_span_id)
 {
     const collector_recent *chain[JM_CAPTURED_DEPTH];
-    if (graphs->around_id == around_id) return;
-    graphs->around_id = around_id;
-    graphs->around_count = recent_chain(collector, around_id, chain);
-    for (size_t i = 0; i < graphs->around_count; i++)
-        graphs->around[i] = *chain[i];
+    if (graphs->launch_span_id == launch_span_id) return;
+    graphs->launch_span_id = launch_span_id;
+    graphs->launch_chain_count = recent_chain(collector, launch_span_id, chain);
+    for (size_t i = 0; i < graphs->launch_chain_count; i++)
+        graphs->launch_chain[i] = *chain[i];
 }
 
 /* The span of this launch for this captured span; 0: none yet. */
@@ -510,8 +511,8 @@ static bool is_within_rate(jm__collector *collector)
 /* The shortest launch of a graph. */
 #define CALL_NS 3000
 
-/* Spans follow each other within the time of the call, 1 ns each, so that viewers show them side by side.
- * A span with children lasts at least as long as the call. */
+/* Spans follow each other within the time of the call, 1 ns each, so that viewers show them side by side. A
+ * span with children lasts at least as long as the call. */
 static int64_t make_span(jm__collector *collector, const collector_process *process, collector_launch *launch,
                          const collector_captured *captured, int64_t parent_id, bool has_children)
 {
@@ -552,8 +553,8 @@ static void key_of(uint64_t key[2], const collector_launch *launch, uint32_t cap
     key[1] = (uint64_t)launch->t_ns;
 }
 
-/* From `captured` outwards: the captured spans that have no span in this launch yet. `span_id` is set to
- * the span around them. Returns their number. */
+/* From `captured` outwards: the captured spans that have no span in this launch yet. `span_id` is set to the
+ * span around them. Returns their number. */
 static size_t find_missing(const collector_graphs *graphs, const collector_launch *launch, uint32_t captured,
                            uint32_t missing[JM_CAPTURED_DEPTH], int64_t *span_id)
 {
@@ -571,15 +572,15 @@ static size_t find_missing(const collector_graphs *graphs, const collector_launc
 }
 
 static int64_t replayed_span(jm__collector *collector, collector_process *process, collector_launch *launch,
-                             uint32_t captured, int64_t around_id)
+                             uint32_t captured, int64_t launch_span_id)
 {
     collector_graphs *graphs = process->graphs;
     uint64_t key[2];
     key_of(key, launch, captured);
     if (memcmp(key, graphs->last_replayed, sizeof key) == 0) return graphs->last_replayed_id;
     uint32_t missing[JM_CAPTURED_DEPTH];
-    int64_t span_id = around_id;
-    look_around(collector, graphs, around_id);
+    int64_t span_id = launch_span_id;
+    load_launch_chain(collector, graphs, launch_span_id);
     for (size_t i = find_missing(graphs, launch, captured, missing, &span_id); i > 0; i--) {
         uint64_t made_key[2];
         key_of(made_key, launch, missing[i - 1]);
@@ -603,11 +604,11 @@ static void mark_graphs_before(jm__collector *collector, collector_process *proc
 }
 
 int64_t jm__collector_replayed(jm__collector *collector, collector_process *process, collector_launch *launch,
-                               uint64_t node, int64_t around_id)
+                               uint64_t node, int64_t launch_span_id)
 {
     uint32_t captured = node_captured(collector, process, node);
     if (captured == NODE_BEFORE) mark_graphs_before(collector, process, launch);
     if (captured == NODE_UNMARKED && process->reports_graphs) process->unmarked_nodes++;
     bool known = captured != NODE_BEFORE && captured != NODE_UNMARKED && captured != 0;
-    return known ? replayed_span(collector, process, launch, captured, around_id) : around_id;
+    return known ? replayed_span(collector, process, launch, captured, launch_span_id) : launch_span_id;
 }

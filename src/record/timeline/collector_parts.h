@@ -30,14 +30,14 @@
 /* CUDA graphs: */
 #define JM_RECENT_SPANS                                                                                      \
     (1u << 19) /* 20 MiB, allocated when a program has a graph: three seconds at 150,000 a second */
-#define JM_INNER_GRAPHS_MAX   (1u << 16) /* inner graphs destroyed while executable graphs are made */
-#define JM_GRAPH_NODES_MAX    (1u << 20) /* per process, 48 MiB: vLLM's 67 graphs have 400,000 */
-#define JM_CAPTURED_MAX       (1u << 18) /* per process: distinct spans that were open at captures */
-#define JM_CAPTURED_ALIKE_MAX 256u /* per parent, of equal kind, name and type; more share the last one */
-#define JM_CAPTURED_DEPTH     64   /* innermost levels of a chain of captured spans */
-#define JM_REPLAYED_MAX       (1u << 16) /* newest spans of replays that can be looked up, in each of two maps */
-#define JM_REPLAY_SPAN_NS     (JM_NS_PER_S / 100000) /* 100,000 such spans a second */
-#define JM_REPLAY_BURST_NS    (4 * JM_NS_PER_S)
+#define JM_INNER_GRAPHS_MAX     (1u << 16) /* inner graphs destroyed while executable graphs are made */
+#define JM_GRAPH_NODES_MAX      (1u << 20) /* per process, 48 MiB: vLLM's 67 graphs have 400,000 */
+#define JM_CAPTURED_MAX         (1u << 18) /* per process: distinct spans that were open at captures */
+#define JM_CAPTURED_REPEATS_MAX 256u /* per parent, of equal kind, name and type; more share the last one */
+#define JM_CAPTURED_DEPTH       64   /* innermost levels of a chain of captured spans */
+#define JM_REPLAYED_MAX         (1u << 16)             /* newest spans of replays, in each of two maps */
+#define JM_REPLAY_SPAN_NS       (JM_NS_PER_S / 100000) /* 100,000 such spans a second */
+#define JM_REPLAY_BURST_NS      (4 * JM_NS_PER_S)
 
 typedef struct collector_transition {
     int64_t t_ns;
@@ -145,9 +145,9 @@ typedef struct collector_graphs {
     jm__map replayed, replayed_before;   /* spans of replays by launch and captured span */
     uint64_t last_replayed[2];
     int64_t last_replayed_id;
-    int64_t around_id; /* the span whose chain is in `around` */
-    size_t around_count;
-    collector_recent around[JM_CAPTURED_DEPTH];
+    int64_t launch_span_id; /* the span whose chain is in `launch_chain` */
+    size_t launch_chain_count;
+    collector_recent launch_chain[JM_CAPTURED_DEPTH];
 } collector_graphs;
 
 struct collector_process {
@@ -273,9 +273,9 @@ static inline bool jm__collector_is_stamp(int64_t t_ns)
 void jm__collector_recent_put(jm__collector *collector, const collector_recent *recent);
 void jm__collector_graph_record(jm__collector *collector, collector_reader *reader, int64_t span_id,
                                 const jm_ring_span *record);
-/* The span of work of this node, in a graph that was launched in the span `around_id`. */
+/* The span of work of this node, in a graph that was launched in the span `launch_span_id`. */
 int64_t jm__collector_replayed(jm__collector *collector, collector_process *process, collector_launch *launch,
-                               uint64_t node, int64_t around_id);
+                               uint64_t node, int64_t launch_span_id);
 void jm__collector_graphs_prune(jm__collector *collector,
                                 collector_process *process); /* forgets destroyed graphs */
 void jm__collector_graphs_free(collector_process *process);

@@ -1,5 +1,5 @@
-/* The processes of a run: their identity and life, threads, names, and spans: stacks of open spans,
- * histories and launches for kernels. */
+/* The processes of a run: their identity and life, threads, names, and spans: stacks of open spans, histories
+ * and launches for kernels. */
 #include "base/private_file.h"
 #include "base/search.h"
 #include "format/rows/marks.h"
@@ -514,9 +514,8 @@ static void launch(jm__collector *collector, collector_reader *reader, const jm_
         collector->out_of_memory = true;
         return;
     }
-    /* Correlation ids count up, so the newest million never collide. All kernels of a graph share one
-     * launch, which stays. Nested calls share an id, too: the outer one, which began first, is the
-     * program's. */
+    /* Correlation ids count up, so the newest million never collide. All kernels of a graph share one launch,
+     * which stays. Nested calls share an id, too: the outer one, which began first, is the program's. */
     collector_launch *slot = slot_of(process, correlation, record->samples);
     bool same = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == record->samples;
     if (same && slot->t_ns <= record->t_ns && record->t_ns - slot->t_ns < NESTED_CALL_NS) return;

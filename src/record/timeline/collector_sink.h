@@ -4,8 +4,8 @@
 
 #include "format/rows/rows.h"
 
-/* The sink assigns ids (> 0; negative: refused), except those of processes and spans. Texts are borrowed
- * for the call. */
+/* The sink assigns ids (> 0; negative: refused), except those of processes and spans. Texts are borrowed for
+ * the call. */
 typedef struct jm__collector_sink {
     void *context;
     int64_t (*name)(void *context, const char *text);

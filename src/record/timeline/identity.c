@@ -75,8 +75,8 @@ uint64_t jm__namespace_of(pid_t pid, const char *kind)
     return stat(path, &info) == 0 ? info.st_ino : 0;
 }
 
-/* The first line is "monotonic SECONDS NANOSECONDS": time_namespaces(7). It describes the namespace of
- * future children, which is this process's own unless it has just created another. */
+/* The first line is "monotonic SECONDS NANOSECONDS": time_namespaces(7). It describes the namespace of future
+ * children, which is this process's own unless it has just created another. */
 int64_t jm__clock_ahead_ns(void)
 {
     static const int64_t second_ns = INT64_C(1000000000);

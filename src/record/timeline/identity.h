@@ -16,8 +16,8 @@ bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_tic
 /* The start time: together with the pid it identifies a process for ever. -1: no such process. */
 int64_t jm__process_start_ticks(pid_t pid);
 
-/* The inode of a namespace of a pid or JM_SELF; `kind` is "pid", "time" or "time_for_children". 0: unknown
- * or not permitted. */
+/* The inode of a namespace of a pid or JM_SELF; `kind` is "pid", "time" or "time_for_children". 0: unknown or
+ * not permitted. */
 uint64_t jm__namespace_of(pid_t pid, const char *kind);
 
 /* By how much CLOCK_MONOTONIC of this process's time namespace is ahead of the first namespace. */
@@ -30,9 +30,9 @@ pid_t jm__process_here(pid_t pid, const jm_ring_identity *identity);
 /* Is it the first pid namespace, which contains all processes of the machine? */
 bool jm__namespace_is_first(uint64_t pid_namespace);
 
-/* Reads the identity of JM_SELF, or of another pid (then without namespaces). False if it fails: all
- * zeros, with rank -1. Allocates nothing, needs little stack (threads may have 16 KiB) and keeps errno,
- * since it also runs inside programs. */
+/* Reads the identity of JM_SELF, or of another pid (then without namespaces). False if it fails: all zeros,
+ * with rank -1. Allocates nothing, needs little stack (threads may have 16 KiB) and keeps errno, since it
+ * also runs inside programs. */
 bool jm__identity_read(pid_t pid, jm_ring_identity *identity);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a writer stores in the run's folder: ring files, interned texts with their names file, and the page
- * of records that had no ring. */
+/* What a writer stores in the run's folder: ring files, interned texts with their names file, and the page of
+ * records that had no ring. */
 #include "record/timeline/ring.h"
 
 #include "base/clock.h"
@@ -348,8 +348,8 @@ const char *jm__names_text(const jm__names *names, uint32_t number)
 
 /* ---- the page `lost` */
 
-/* The address of the page never changes during the life of the process, only its mapping does, so counting
- * is safe at any time. Without memory for a page: `nowhere`. */
+/* The address of the page never changes during the life of the process, only its mapping does, so counting is
+ * safe at any time. Without memory for a page: `nowhere`. */
 static jm_lost_counts nowhere;
 static jm_lost_counts *_Atomic page = &nowhere;
 static bool in_run;
@@ -376,7 +376,7 @@ bool jm__lost_read(const char *run_dir, uint64_t counts[JM_LOST_KINDS])
     return whole;
 }
 
-/* Maps another page at the address; with `hand_on` the counts so far are added to it. */
+/* Maps another page at the address; with `transfers` the counts so far are added to it. */
 static bool change_page(int fd, bool transfers)
 {
     jm_lost_counts *now = atomic_load(&page);

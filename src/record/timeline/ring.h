@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The ring of kernel records: 64 MiB, half a second at a million kernels and launches a second, in case
- * the recorder waits for its disk. Less if /dev/shm is small. */
+/* The ring of kernel records: 64 MiB, half a second at a million kernels and launches a second, in case the
+ * recorder waits for its disk. Less if /dev/shm is small. */
 #define JM_KERNELS_CAPACITY       (1u << 20)
 #define JM_KERNELS_CAPACITY_LEAST 1024u
 #define JM_KERNELS_SHARE          8u
@@ -126,11 +126,11 @@ const char *jm__names_text(const jm__names *names, uint32_t number);
 void jm__names_close(jm__names *names); /* closes the file; texts stay */
 void jm__names_free(jm__names *names);
 
-/* ---- Counts of records that had no ring: the page `lost` of the run's folder (ring_format.h), shared by
- * all processes of the run.
+/* ---- Counts of records that had no ring: the page `lost` of the run's folder (ring_format.h), shared by all
+ * processes of the run.
  *
- * Counting never locks and never fails: without a run or before its page is available, a page of this
- * process collects the counts, and joining a run transfers them. */
+ * Counting never locks and never fails: without a run or before its page is available, a page of this process
+ * collects the counts, and joining a run transfers them. */
 
 /* For the recorder: creates the page with its space reserved. 0 or an errno. */
 int jm__lost_create(const char *run_dir);

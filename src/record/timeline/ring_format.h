@@ -1,15 +1,15 @@
 /* The layout of a ring file: how spans and kernels leave the profiled process.
  *
- * One file per writer thread, in the run's folder, shared by its writer, by the recorder, which consumes
- * it, and by the simulated board, which only reads it. The file survives a crash of either side. One
- * producer, one consumer: the producer publishes `head` and the consumer `tail`, both with release order.
- * Both count records since the start and never wrap; slot = count & (capacity - 1). A full ring drops the
- * new record and counts it in `lost`.
+ * One file per writer thread, in the run's folder, shared by its writer, by the recorder, which consumes it,
+ * and by the simulated board, which only reads it. The file survives a crash of either side. One producer,
+ * one consumer: the producer publishes `head` and the consumer `tail`, both with release order. Both count
+ * records since the start and never wrap; slot = count & (capacity - 1). A full ring drops the new record and
+ * counts it in `lost`.
  *
- * Names: the file `<pid>-<writer>.names` beside the rings of a writer is append-only, with entries {
- * uint32 number, uint32 length, bytes }. Each entry is written with one write(2) before a record may use
- * its number. Numbers start at 1. After exec a program keeps its pid but not its numbers: it finds the
- * existing file and writes `<pid>-<writer>-<k>.names`, k from 1; the ring's header has its k.
+ * Names: the file `<pid>-<writer>.names` beside the rings of a writer is append-only, with entries { uint32
+ * number, uint32 length, bytes }. Each entry is written with one write(2) before a record may use its number.
+ * Numbers start at 1. After exec a program keeps its pid but not its numbers: it finds the existing file and
+ * writes `<pid>-<writer>-<k>.names`, k from 1; the ring's header has its k.
  *
  * This header is plain data for any user and includes nothing else of joulemap. */
 #ifndef JM_RECORD_TIMELINE_RING_FORMAT_H
@@ -24,9 +24,7 @@
 #define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
 #define JM_NAME_MAX         65535u   /* bytes of an entry in the names file */
 
-#define JM_COMMUNICATOR                                                                                      \
-    "communicator " /* prefix of the type of a collective whose group has no other name                      \
-                     */
+#define JM_COMMUNICATOR "communicator " /* prefix of a collective's type if its group has no other name */
 
 /* The library that wrote it: one letter, as in the file name. */
 #define JM_WRITER_CORE   'c' /* libjoulemap: spans and marks of C and Python */

@@ -53,8 +53,8 @@ static _Thread_local uint32_t own_misses; /* records of this thread that had no 
 
 static _Atomic uint32_t kept_kinds = JM_TRACK_ALL;
 
-/* Protects everything below. Taken by the first record of a thread in a run, by names and marks, but never
- * by begin and end. */
+/* Protects everything below. Taken by the first record of a thread in a run, by names and marks, but never by
+ * begin and end. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t last_generation = GENERATION_UNKNOWN;
 static char run_path[PATH_MAX];

@@ -1,7 +1,7 @@
 /* The spans of this process: a ring per thread, and the names. Needs only libc.
  *
- * Compiled into libjoulemap (writer 'c') and into libjoulemap_inject (writer 'n'), each with its own
- * state. Without a run, begin and end cost a load and a branch. */
+ * Compiled into libjoulemap (writer 'c') and into libjoulemap_inject (writer 'n'), each with its own state.
+ * Without a run, begin and end cost a load and a branch. */
 #ifndef JM_RECORD_TIMELINE_TRACK_H
 #define JM_RECORD_TIMELINE_TRACK_H
 
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The library and its reaction to a recorder's call (which_run.h); set it before the first span. The
- * default is libjoulemap. */
+/* The library and its reaction to a recorder's call (which_run.h); set it before the first span. The default
+ * is libjoulemap. */
 struct jm__dormant_part;
 void jm__track_part_set(const struct jm__dormant_part *other);
 
@@ -38,8 +38,8 @@ uint32_t jm__track_intern(const char *text, size_t most);
 /* The same, also without a run: the number stays valid in later ones. */
 uint32_t jm__track_register(const char *text, size_t most);
 
-/* Records only spans of the kinds whose bits are set; ends and marks are always recorded. A run begins
- * with all kinds. */
+/* Records only spans of the kinds whose bits are set; ends and marks are always recorded. A run begins with
+ * all kinds. */
 #define JM_TRACK_ALL UINT32_MAX
 void jm__track_keep(uint32_t kinds);
 
@@ -57,8 +57,8 @@ typedef struct jm__track_number {
 uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples,
                               const jm__track_number *payload);
 
-/* For callbacks inside the driver's calls, for CUDA graphs: waits for locks only briefly; records without
- * a ring are counted in JM_LOST_NODES. `original`: the node that it clones, 0: none. */
+/* For callbacks inside the driver's calls, for CUDA graphs: waits for locks only briefly; records without a
+ * ring are counted in JM_LOST_NODES. `original`: the node that it clones, 0: none. */
 void jm__track_node(uint64_t node, uint64_t original, uint32_t graph);
 /* JM_RING_GRAPH_GONE, JM_RING_EXEC_BEGUN (`graph` 0) or JM_RING_EXEC_MADE. */
 void jm__track_graph(uint8_t op, uint32_t graph);
@@ -74,8 +74,8 @@ void jm__track_mark_with(uint32_t name, const char *meta);
 /* The text of a number, NULL if unknown; valid for ever. */
 const char *jm__track_text(uint32_t number);
 
-/* ---- The run of this process's spans. A child of `joulemap record` needs none of this: its first span
- * reads JOULEMAP_RUN. */
+/* ---- The run of this process's spans. A child of `joulemap record` needs none of this: its first span reads
+ * JOULEMAP_RUN. */
 
 /* Writes spans into `run_dir` from now on, also in forked children. */
 jm_status jm__timeline_open(const char *run_dir, jm_error *err);

@@ -198,8 +198,8 @@ void jm__door_knock(const char *run_dir)
 /* How late we notice that the program has closed our sockets; until then poll may look at other files with
  * their numbers. */
 #define LOOK_MS 1000
-/* Limits how often spans look for a caller and read the clock. A recorder calls once a second; a thread
- * that found no caller still exists then. */
+/* Limits how often spans look for a caller and read the clock. A recorder calls once a second; a thread that
+ * found no caller still exists then. */
 #define SPANS_LOOK_NS (100 * JM_NS_PER_MS)
 #define SPANS_MOST    16
 #define LINGER_NS     (3 * JM_NS_PER_S)
@@ -531,12 +531,11 @@ void jm__dormant_needs_thread(bool needed)
 
 void jm__dormant_begin(const jm__dormant_part *own, const char *run_dir)
 {
-    part = own; /* first: who finds that it was begun starts a thread that needs it */
+    part = own; /* first: a thread that is_listening permits needs it */
     if (atomic_exchange(&is_listening, true)) return;
-    must_notify = true; /* that somebody has come, or nobody yet */
+    must_notify = true; /* about the initial state */
     if (run_dir != NULL) snprintf(run_path, sizeof run_path, "%s", run_dir);
-    (void)
-        start_listening(); /* at once: whoever calls from here on is heard; if it fails, it is tried again */
+    (void)start_listening(); /* at once, to hear calls from here on; retried on failure */
     if (run_path[0] != '\0' || needs_thread || has_threads(0))
         start_waiting();
     else

@@ -12,12 +12,12 @@
 
 typedef enum jm__start_name { JM_START_RUN, JM_START_DORMANT, JM_START_NAMES } jm__start_name;
 
-/* The value of the variable: in the environment now, else when this library was loaded, else at the start
- * of the program. NULL: unset, or too long for `buffer`, into which it is copied. */
+/* The value of the variable: in the environment now, else when this library was loaded, else at the start of
+ * the program. NULL: unset, or too long for `buffer`, into which it is copied. */
 const char *jm__start_variable(jm__start_name name, char *buffer, size_t size);
 
-/* ---- A recorder that is attached to a process above this one: a program that was started dormant enters
- * its run at once. The recorder looks for processes once a second, too late for short ones. */
+/* ---- A recorder that is attached to a process above this one: a program that was started dormant enters its
+ * run at once. The recorder looks for processes once a second, too late for short ones. */
 
 /* Written by the recorder into the run's folder: the process above, the namespace of this pid, and whether
  * kernels are requested. */
@@ -32,9 +32,9 @@ bool jm__run_above(char *run_dir, size_t size, bool *kernels);
 /* Is its recorder alive? Not for a run of this process itself, whose lock this would drop. */
 bool jm__run_is_alive(const char *run_dir);
 
-/* ---- The door of a run's folder: a process of another user may not enter the folder, so it knocks, and
- * the recorder reports that it is not recorded. The door is an abstract socket named after the folder; the
- * kernel identifies the caller. */
+/* ---- The door of a run's folder: a process of another user may not enter the folder, so it knocks, and the
+ * recorder reports that it is not recorded. The door is an abstract socket named after the folder; the kernel
+ * identifies the caller. */
 
 /* For the recorder: a listening descriptor; -1: none. */
 int jm__door_make(const char *run_dir);
@@ -47,13 +47,13 @@ void jm__door_knock(const char *run_dir);
 /* ---- A program that was started dormant (`joulemap dormant`) waits for a recorder (`joulemap attach`).
  *
  * libjoulemap and libjoulemap_inject each listen at an abstract socket of their own. A program with one
- * thread gets no second one, as some calls require (unshare, setns): its spans look for callers from time
- * to time. If there are other threads, a recorder, or possibly no spans (CUDA, a dormant run), a thread
- * waits for calls and checks once a second that its socket still exists.
+ * thread gets no second one, as some calls require (unshare, setns): its spans look for callers from time to
+ * time. If there are other threads, a recorder, or possibly no spans (CUDA, a dormant run), a thread waits
+ * for calls and checks once a second that its socket still exists.
  *
  * A connection is a recording. The recorder's first message begins it; its second one or the end of the
- * connection ends it, so a killed recorder is one that left. Only the same user may call. Nothing is
- * stored in files. Needs only libc. */
+ * connection ends it, so a killed recorder is one that left. Only the same user may call. Nothing is stored
+ * in files. Needs only libc. */
 
 #define JM_DORMANT_VARIABLE    "JOULEMAP_DORMANT"
 #define JM_DORMANT_MESSAGE_MAX 4608 /* a path and a few words */
@@ -92,9 +92,9 @@ socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char write
 /* Was this program started dormant? True if the variable is set and neither empty nor 0. */
 bool jm__dormant_requested(void);
 
-/* Starts listening, for programs that were started dormant; again in a forked child. No effect if there is
- * no socket or thread available. `run_dir`: the run above that this library has joined on its own, until
- * its recorder calls or it ends; NULL: none. */
+/* Starts listening, for programs that were started dormant; again in a forked child. No effect if there is no
+ * socket or thread available. `run_dir`: the run above that this library has joined on its own, until its
+ * recorder calls or it ends; NULL: none. */
 void jm__dormant_begin(const jm__dormant_part *part, const char *run_dir);
 
 /* Requires a listening thread, since spans may be rare or absent; false: no longer. */

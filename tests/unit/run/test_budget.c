@@ -98,13 +98,13 @@ static outcome *run(const program *p, double share)
         jm__budget_step step = {.name = 1};
         double step_s = p->step(i, t_s, &step);
         jm__budget_step told = {
-            .name = step.name, .phase = step.phase, .samples = step.samples, .whole = step.whole};
+            .name = step.name, .phase = step.phase, .samples = step.samples, .is_phase = step.is_phase};
         jm_tracing before = level;
         int64_t soon_ns = o->budget.soon_ns;
         o->budget.lag_steps = p->leads ? JM_BURSTS_AHEAD : 0;
         level = jm__budget_begin(&o->budget, &told, zero_ns + (int64_t)(1e9 * t_s));
         bool says = jm__bursts_announce(&bursts, soon_ns == 0 && o->budget.soon_ns != 0);
-        if (step.whole == 0) level = jm__bursts_agree(&bursts, o->budget.steps, before, level);
+        if (step.is_phase == 0) level = jm__bursts_agree(&bursts, o->budget.steps, before, level);
         note_told(o, says, before != JM_TRACING_ON && level == JM_TRACING_ON);
         jm__budget_set_level(&o->budget, level);
         if (level != before) {
@@ -229,7 +229,7 @@ static double with_phases(uint64_t number, double t_s, jm__budget_step *step)
     bool whole = (int)(t_s / 60) % 11 == 10;
     step->phase = whole ? 2 : 1;
     step->name = whole ? 2 : 1;
-    step->whole = whole;
+    step->is_phase = whole;
     return whole ? 60 : 0.034;
 }
 
@@ -451,7 +451,7 @@ static void test_a_long_phase_is_no_burst_because_one_is_on_its_way(void **state
     jm__budget_init(&b, 0.01, zero_ns);
     for (int i = 0; i < 20000 && phases < 3; i++) {
         bool whole = phases == 0 ? i == 100 : b.on_step > b.steps && b.level == JM_TRACING_STEPS;
-        const jm__budget_step step = {.name = whole ? 0 : 1, .phase = whole ? 2 : 0, .whole = whole};
+        const jm__budget_step step = {.name = whole ? 0 : 1, .phase = whole ? 2 : 0, .is_phase = whole};
         jm_tracing before = b.level;
         b.lag_steps = JM_BURSTS_AHEAD;
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
@@ -555,7 +555,7 @@ static void test_a_phase_without_steps_is_traced_from_its_beginning(void **state
     outcome *o = run(&p, 0.01);
     assert_int_equal(o->on[2], 1);
     assert_false(o->straight); /* it was not warm before */
-    assert_true(o->budget.phase_totals == 1 && o->budget.traced_steps < o->budget.steps / 10);
+    assert_true(o->budget.phase_steps == 1 && o->budget.traced_steps < o->budget.steps / 10);
     free(o);
 }
 

@@ -74,8 +74,8 @@ typedef struct jm__pm_image {
 /* Chooses the counters. The board is not touched and stays free for other tools. */
 bool jm__pm_open(jm__pm *pm, const jm__pm_library *library, size_t device, jm__pm_error *error);
 
-/* Takes the board's counters, which excludes other tools, and starts. They stay taken after a stop and
- * after a failed start. */
+/* Takes the board's counters, which excludes other tools, and starts. They stay taken after a stop and after
+ * a failed start. */
 bool jm__pm_start(jm__pm *pm, jm__pm_error *error);
 bool jm__pm_stop(jm__pm *pm, jm__pm_error *error);
 

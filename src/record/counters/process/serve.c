@@ -1,6 +1,6 @@
 /* The process joulemap-counters: obeys commands, decodes on time, evaluates in between.
  *
- * joulemap-counters serve|try PARENT_PID UUID LIBCUPTI... */
+ *     joulemap-counters serve|try PARENT_PID UUID LIBCUPTI... */
 #include "base/helper.h"
 #include "record/counters/helper.h"
 #include "record/counters/process/pm.h"
@@ -152,8 +152,8 @@ static bool evaluate_one(server *s)
 }
 
 /* Restarts after a full buffer, which stops recording. A sampler whose buffer was full can be stopped and
- * started, but may then give no samples and fail the next start (H100, driver 580: CUPTI_ERROR_UNKNOWN).
- * So a new one is made. */
+ * started, but may then give no samples and fail the next start (H100, driver 580: CUPTI_ERROR_UNKNOWN). So a
+ * new one is made. */
 static bool restart(server *s, jm__pm_error *error)
 {
     const int64_t one = 1;
@@ -191,8 +191,8 @@ static bool decode(server *s, jm__pm_error *error)
 
 /* ---- commands */
 
-/* If it has sampled before, another tool may have taken the counters meanwhile: release them and report
- * that it did not start. */
+/* If it has sampled before, another tool may have taken the counters meanwhile: release them and report that
+ * it did not start. */
 static bool report_refusal(server *s, jm__pm_error *error)
 {
     if (!s->has_sampled || ++s->refusals > REFUSALS) return false;
@@ -268,8 +268,8 @@ static void serve(server *s, jm__pm_error *error)
 
 /* ---- starting and exiting */
 
-/* Forks, so that the recorder has no child: a program that waits for all of its children would wait for
- * this process too. False in the parent, which must exit, or if the recorder is gone. */
+/* Forks, so that the recorder has no child: a program that waits for all of its children would wait for this
+ * process too. False in the parent, which must exit, or if the recorder is gone. */
 static bool detach(server *s, pid_t recorder)
 {
     bool gone = getppid() != recorder;
