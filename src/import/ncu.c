@@ -186,9 +186,9 @@ static jm_status find_group(importing *all, size_t kernel, size_t *which, jm_err
         return JM_OK; /* this page has no shapes */
     make_key(key, k->name, grid, block);
     const char *text = key;
-    jm__map_value *group = jm__map_find(&all->keys, &text);
-    *which = group != NULL ? (size_t)group->id : all->group_count;
-    if (group != NULL) return JM_OK;
+    jm__map_value *match = jm__map_find(&all->keys, &text);
+    *which = match != NULL ? (size_t)match->id : all->group_count;
+    if (match != NULL) return JM_OK;
     text = jm__text_store_add(&all->texts, key, strlen(key));
     bool put =
         text != NULL && jm__map_put(&all->keys, &text, (jm__map_value){.id = (int64_t)all->group_count});
@@ -232,9 +232,9 @@ static jm_status match_class(importing *all, const jm__kernel_class *class, jm_e
     make_key(key, plain != NULL ? plain : name, class->grid, class->block);
     free(plain);
     const char *text = key;
-    const jm__map_value *group = jm__map_find(&all->keys, &text);
-    if (group == NULL || class->work != JM_WORK_KERNEL) return JM_OK;
-    all->group_of[class->id] = (size_t)group->id;
+    const jm__map_value *match = jm__map_find(&all->keys, &text);
+    if (match == NULL || class->work != JM_WORK_KERNEL) return JM_OK;
+    all->group_of[class->id] = (size_t)match->id;
     all->matched++;
     return JM_OK;
 }
