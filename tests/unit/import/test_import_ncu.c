@@ -248,7 +248,7 @@ static void test_what_does_not_fit_is_refused_with_its_cause(void **state)
           csv);
     fclose(csv);
     assert_int_equal(add(run_path, "0"), JM_NOT_SUPPORTED);
-    assert_non_null(strstr(err.text, "of which chip"));
+    assert_non_null(strstr(err.text, "does not state its chip"));
 }
 
 static void test_a_recording_with_counters_of_its_own_keeps_them(void **state)
