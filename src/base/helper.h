@@ -33,7 +33,7 @@ typedef struct jm__helper {
  * the result with one free(); NULL: no memory. */
 char **jm__helper_environment(const char *const *unset, const char *const *variables);
 
-/* Start it with no signal blocked, ignored or handled, and stderr closed to /dev/null. It is never a plain
+/* Start it with no signal blocked, ignored or handled, and stderr on /dev/null. It is never a plain
  * fork: in the forked child of a program with threads, or with a driver of its own, the driver may fail or
  * hang. Returns 0 or an errno. */
 int jm__helper_start(pid_t *child, const jm__helper *helper);

@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 json_t *jm__json_text(const char *value)
@@ -15,6 +16,14 @@ json_t *jm__json_text(const char *value)
     json_t *string = valid_text != NULL ? json_string(valid_text) : NULL;
     free(valid_text);
     return string;
+}
+
+bool jm__json_copy_text(char *out, size_t size, const json_t *text)
+{
+    const char *value = json_string_value(text);
+    if (value == NULL) return false;
+    int length = snprintf(out, size, "%s", value);
+    return length >= 0 && (size_t)length < size;
 }
 
 json_t *jm__json_real(double value)

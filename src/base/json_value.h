@@ -3,9 +3,13 @@
 #define JM_BASE_JSON_VALUE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* Invalid UTF-8 is replaced (base/utf8.h); NULL becomes null. Returns NULL if memory is out. */
 json_t *jm__json_text(const char *value);
+
+/* Copies a string; false if `text` is none or does not fit. */
+bool jm__json_copy_text(char *out, size_t size, const json_t *text);
 
 /* NaN and infinities become null. */
 json_t *jm__json_real(double value);

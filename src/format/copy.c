@@ -10,9 +10,8 @@
 
 static const char *const beside[] = {"", "-wal", "-shm"}; /* the last is rebuilt by SQLite */
 
-#define ATTEMPTS                                                                                             \
-    8 /* a recorder checkpoints its journal every 5 s: more attempts only matter for one that does so all    \
-         the time */
+/* A recorder checkpoints its journal every 5 s: one that does so all the time needs more attempts. */
+#define ATTEMPTS 8
 
 struct jm__copy {
     pid_t owner; /* a forked child must not remove it */

@@ -30,13 +30,11 @@
 #define CLOSE_WAIT_NS  (50 * JM_NS_PER_MS)
 
 /* Limits for a full disk. */
-#define RESERVE_BYTES ((size_t)1 << 20) /* reserved for readings: some minutes of two boards */
-#define RESERVE_SHARE 8                 /* or this fraction of a small disk */
-#define ROWS_LEAST    64                /* fewer rows are not tried: two or three pages of readings */
-#define WORK_ROWS                                                                                            \
-    256 /* spans, kernels and the like are written in parts of this many rows, some ten pages                \
-         */
-#define PART_BYTES ((size_t)32 << 10) /* the most space such a part takes */
+#define RESERVE_BYTES ((size_t)1 << 20)  /* reserved for readings: some minutes of two boards */
+#define RESERVE_SHARE 8                  /* or this fraction of a small disk */
+#define ROWS_LEAST    64                 /* fewer rows are not tried: two or three pages of readings */
+#define WORK_ROWS     256                /* of spans, kernels and the like per part, some ten pages */
+#define PART_BYTES    ((size_t)32 << 10) /* the most space such a part takes */
 
 /* Rows that get their ids here stay in memory: they are few, and their ids must survive a failed commit. */
 struct jm__writer {
@@ -286,8 +284,8 @@ jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *
     bool known = index >= 0 && index < (int64_t)writer->counter_sets.count;
     if (!known || !jm__counter_block_is_sound(block, writer->counter_sets.items[index].metric_count))
         return jm__fail(err, JM_BAD_DATA, 0, "jm__writer_counter_block",
-                        "a block of %lld samples in %zu bytes is none of set %lld", (long long)block->count,
-                        block->data.size, (long long)block->set_id);
+                        "a block of %lld samples in %zu bytes does not belong to set %lld",
+                        (long long)block->count, block->data.size, (long long)block->set_id);
     jm__batch_add_counter_block(&writer->batch, block);
     flush_if_large(writer);
     return JM_OK;

@@ -1,5 +1,6 @@
 /* `joulemap import`: a recording from CSV files. */
 #include "base/options.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/status.h"
 #include "format/writer.h"
@@ -133,15 +134,6 @@ static int reading_by_time(const void *a, const void *b)
     return (left->t_ns > right->t_ns) - (left->t_ns < right->t_ns);
 }
 
-static void sort_readings(jm_reading *readings, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        if (readings[i - 1].t_ns <= readings[i].t_ns) continue;
-        qsort(readings, count, sizeof *readings, reading_by_time);
-        return;
-    }
-}
-
 static void write_meta(jm__writer *writer, const jm__import *im)
 {
     char number[32];
@@ -162,7 +154,7 @@ static jm_status write_readings(jm__writer *writer, jm__import_board *board, jm_
         sensor->row.board_id = board->row.id;
         snprintf(sensor->row.source, sizeof sensor->row.source, "imported");
         JM_TRY(jm__writer_sensor(writer, &sensor->row, err));
-        sort_readings(readings, count);
+        jm__sort(readings, count, sizeof *readings, reading_by_time);
         for (size_t r = 0; r < count; r++)
             readings[r].sensor_id = sensor->row.id;
         jm__writer_readings(writer, readings, count);

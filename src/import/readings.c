@@ -10,9 +10,9 @@ static jm_status no_such_sensor(const jm__profile *profile, const jm__csv *csv, 
     jm__strbuf names = {0};
     for (size_t i = 0; i < profile->sensor_count; i++)
         jm__strbuf_format(&names, "%s%s", i > 0 ? ", " : "", profile->sensors[i].name);
-    jm__csv_bad(csv, column, err, "profile %s knows no sensor \"%.60s\"", profile->name,
+    jm__csv_bad(csv, column, err, "profile %s has no sensor \"%.60s\"", profile->name,
                 jm__csv_text(csv, column));
-    if (!names.failed) jm__hint(err, JM_BAD_DATA, "it knows %.400s", names.text);
+    if (!names.failed) jm__hint(err, JM_BAD_DATA, "it has %.400s", names.text);
     jm__strbuf_free(&names);
     return JM_BAD_DATA;
 }

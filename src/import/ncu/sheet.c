@@ -2,6 +2,7 @@
  * them to model features. */
 #include "import/ncu/sheet.h"
 
+#include "base/json_value.h"
 #include "base/status.h"
 
 #include <jansson.h>
@@ -10,14 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool copy_text(char *out, size_t size, const json_t *text)
-{
-    const char *value = json_string_value(text);
-    if (value == NULL) return false;
-    int length = snprintf(out, size, "%s", value);
-    return length >= 0 && (size_t)length < size;
-}
-
 static bool places_read(jm__ncu_places *places, const json_t *list)
 {
     places->count = json_array_size(list);
@@ -25,9 +18,9 @@ static bool places_read(jm__ncu_places *places, const json_t *list)
     for (size_t i = 0; i < places->count; i++) {
         const json_t *entry = json_array_get(list, i);
         jm__ncu_place *place = &places->items[i];
-        if (!copy_text(place->section, sizeof place->section, json_array_get(entry, 0)) ||
-            !copy_text(place->name, sizeof place->name, json_array_get(entry, 1)) ||
-            !copy_text(place->unit, sizeof place->unit, json_array_get(entry, 2)))
+        if (!jm__json_copy_text(place->section, sizeof place->section, json_array_get(entry, 0)) ||
+            !jm__json_copy_text(place->name, sizeof place->name, json_array_get(entry, 1)) ||
+            !jm__json_copy_text(place->unit, sizeof place->unit, json_array_get(entry, 2)))
             return false;
     }
     return true;
@@ -51,18 +44,18 @@ static bool word_read(jm__ncu_word *word, const json_t *entry)
                            .percent_count = json_array_size(percents)};
     if (word->counter_count > JM_NAMES_MAX || word->percent_count > JM_NAMES_MAX) return false;
     for (size_t i = 0; i < word->counter_count; i++)
-        if (!copy_text(word->counters[i], sizeof word->counters[i], json_array_get(counters, i)))
+        if (!jm__json_copy_text(word->counters[i], sizeof word->counters[i], json_array_get(counters, i)))
             return false;
     for (size_t i = 0; i < word->percent_count; i++)
-        if (!copy_text(word->percents[i], sizeof word->percents[i], json_array_get(percents, i)))
+        if (!jm__json_copy_text(word->percents[i], sizeof word->percents[i], json_array_get(percents, i)))
             return false;
     for (size_t i = 0; i < json_array_size(pair) && i < 2; i++)
-        if (!copy_text(word->pair[i], sizeof word->pair[i], json_array_get(pair, i))) return false;
+        if (!jm__json_copy_text(word->pair[i], sizeof word->pair[i], json_array_get(pair, i))) return false;
     word->peak = json_number_value(json_object_get(entry, "peak"));
     word->of_dram = json_object_get(entry, "peak_of") != NULL;
     word->always = json_is_true(json_object_get(entry, "always"));
     word->within = part_of(json_string_value(json_object_get(entry, "within")));
-    return copy_text(word->feature, sizeof word->feature, json_object_get(entry, "feature")) &&
+    return jm__json_copy_text(word->feature, sizeof word->feature, json_object_get(entry, "feature")) &&
            places_read(&word->labels, json_object_get(entry, "labels")) &&
            places_read(&word->times, json_object_get(entry, "times")) &&
            places_read(&word->shares, json_object_get(entry, "shares")) &&
@@ -81,9 +74,9 @@ static bool board_read(jm__ncu_board *board, const json_t *entry)
     board->clock_mhz = json_number_value(json_object_get(entry, "clock_mhz"));
     const json_t *match = json_object_get(entry, "match");
     board->match[0] = '\0';
-    return copy_text(board->name, sizeof board->name, json_object_get(entry, "name")) &&
-           copy_text(board->profile, sizeof board->profile, json_object_get(entry, "profile")) &&
-           (match == NULL || copy_text(board->match, sizeof board->match, match)) &&
+    return jm__json_copy_text(board->name, sizeof board->name, json_object_get(entry, "name")) &&
+           jm__json_copy_text(board->profile, sizeof board->profile, json_object_get(entry, "profile")) &&
+           (match == NULL || jm__json_copy_text(board->match, sizeof board->match, match)) &&
            board->multiprocessors > 0 && board->dram_hz > 0 && board->dram_bytes_per_second > 0 &&
            board->limit_w > 0 && board->clock_mhz > 0;
 }
@@ -117,8 +110,8 @@ static jm_status words_read(jm__ncu_words *words, const jm__embedded *data, jm_e
     const json_t *capability = json_object_get(root, "capability");
     *words = (jm__ncu_words){.cc_major = (int)json_integer_value(json_array_get(capability, 0)),
                              .cc_minor = (int)json_integer_value(json_array_get(capability, 1))};
-    bool is_valid = copy_text(words->chip, sizeof words->chip, json_object_get(root, "chip")) &&
-                    copy_text(words->title, sizeof words->title, json_object_get(root, "title")) &&
+    bool is_valid = jm__json_copy_text(words->chip, sizeof words->chip, json_object_get(root, "chip")) &&
+                    jm__json_copy_text(words->title, sizeof words->title, json_object_get(root, "title")) &&
                     words->cc_major > 0 && lists_read(words, root);
 #define X(member) is_valid = is_valid && places_read(&words->member, json_object_get(root, #member));
     JM_NCU_FACTS_MAP(X)

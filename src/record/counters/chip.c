@@ -1,17 +1,11 @@
 /* Reads the lists of counters from their embedded JSON. */
 #include "record/counters/chip.h"
 
+#include "base/json_value.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-
-static bool copy_text(char *out, size_t size, const json_t *text)
-{
-    const char *value = json_string_value(text);
-    if (value == NULL) return false;
-    int length = snprintf(out, size, "%s", value);
-    return length >= 0 && (size_t)length < size;
-}
 
 static bool is_unit(const char *unit)
 {
@@ -24,8 +18,8 @@ static bool metric_read(jm__chip *chip, const json_t *entry, size_t group)
     if (chip->metric_count == JM_COUNTER_METRICS_MAX) return false;
     jm__metric *metric = &chip->metrics[chip->metric_count++];
     metric->group = group;
-    return copy_text(metric->name, sizeof metric->name, json_object_get(entry, "name")) &&
-           copy_text(metric->unit, sizeof metric->unit, json_object_get(entry, "unit")) &&
+    return jm__json_copy_text(metric->name, sizeof metric->name, json_object_get(entry, "name")) &&
+           jm__json_copy_text(metric->unit, sizeof metric->unit, json_object_get(entry, "unit")) &&
            is_unit(metric->unit);
 }
 
@@ -51,7 +45,7 @@ static jm_status chip_read(jm__chip *chip, const jm__embedded *data, jm_error *e
                         json_err.line, json_err.text);
     *chip = (jm__chip){.interval_ns = json_integer_value(json_object_get(root, "interval_ns")),
                        .interval_cycles = json_integer_value(json_object_get(root, "interval_cycles"))};
-    bool is_valid = copy_text(chip->name, sizeof chip->name, json_object_get(root, "chip")) &&
+    bool is_valid = jm__json_copy_text(chip->name, sizeof chip->name, json_object_get(root, "chip")) &&
                     groups_read(chip, json_object_get(root, "groups")) &&
                     (chip->interval_ns > 0) != (chip->interval_cycles > 0);
     json_decref(root);

@@ -105,7 +105,7 @@ void jm__duty_cycle_note_burst(jm__duty_cycle *duty_cycle, jm__duty_cycle_burst 
 }
 
 /* Kernels arrive outside bursts, so another process is traced all the time. */
-static bool is_reported_on(const jm__duty_cycle *duty_cycle)
+static bool another_is_traced(const jm__duty_cycle *duty_cycle)
 {
     return !duty_cycle->in_burst && !duty_cycle->was_silent &&
            duty_cycle->covered_ns - duty_cycle->untraced_ns > JM_DUTY_CYCLE_LATE_NS;
@@ -123,7 +123,7 @@ static bool is_expected_soon(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 static bool is_traced(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     return is_always(duty_cycle) || !duty_cycle->in_bursts || duty_cycle->in_burst ||
-           is_expected_soon(duty_cycle, now_ns) || is_reported_on(duty_cycle);
+           is_expected_soon(duty_cycle, now_ns) || another_is_traced(duty_cycle);
 }
 
 /* Kernels were reported recently or are about to be. Continuous sampling also goes on between bursts, when
@@ -141,7 +141,8 @@ static bool is_active(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 static bool is_long_enough(const jm__duty_cycle *duty_cycle, int64_t start_ns, int64_t now_ns)
 {
     int64_t elapsed_ns = now_ns - start_ns;
-    if (!duty_cycle->in_bursts || is_reported_on(duty_cycle)) return elapsed_ns >= duty_cycle->requested_ns;
+    if (!duty_cycle->in_bursts || another_is_traced(duty_cycle))
+        return elapsed_ns >= duty_cycle->requested_ns;
     return duty_cycle->bursts_ns + in_burst_ns(duty_cycle, start_ns, now_ns) >= duty_cycle->requested_ns ||
            elapsed_ns >= duty_cycle->requested_ns + JM_DUTY_CYCLE_SOON_NS;
 }
@@ -218,7 +219,7 @@ void jm__duty_cycle_ended(jm__duty_cycle *duty_cycle, int64_t t_ns)
     if (!is_open(last)) return;
     last->end_ns = t_ns > last->start_ns ? t_ns : last->start_ns;
     bool saw_burst = duty_cycle->bursts_ns + in_burst_ns(duty_cycle, last->start_ns, t_ns) > 0;
-    if (!duty_cycle->in_bursts || saw_burst || is_reported_on(duty_cycle)) return;
+    if (!duty_cycle->in_bursts || saw_burst || another_is_traced(duty_cycle)) return;
     *last = (jm__duty_cycle_interval){0}; /* it saw no traced work */
     duty_cycle->interval_count--;
 }

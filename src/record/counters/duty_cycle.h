@@ -40,7 +40,7 @@
 #define JM_DUTY_CYCLE_CPU_START_NS (5 * JM_NS_PER_S)
 
 #define JM_DUTY_CYCLE_DEFAULT_S 2.0   /* per minute */
-#define JM_DUTY_CYCLE_MIN_S     0.001 /* treated as the minimum */
+#define JM_DUTY_CYCLE_MIN_S     0.001 /* less counts as this */
 #define JM_DUTY_CYCLE_ALWAYS_S  60.0  /* all the time, at any cost */
 
 enum { JM_DUTY_CYCLE_CLASSES = 8192, JM_DUTY_CYCLE_INTERVALS = 16 };

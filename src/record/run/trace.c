@@ -129,9 +129,8 @@ static bool trace_kernels(jm_run *run, bool on)
     return !run->kernel_switch_failed;
 }
 
-#define REPEAT_NS                                                                                            \
-    JM_NS_PER_S /* interval of repeating a level for a CUDA that started meanwhile, and of looking for a     \
-                   first rank */
+/* A level is repeated for a CUDA that started meanwhile, and a first rank is looked for. */
+#define REPEAT_NS JM_NS_PER_S
 enum { PHASES_DEEP = 16, PHASES_KNOWN = 64 };
 
 /* ---- levels set by the program */

@@ -21,9 +21,8 @@
 
 /* ---- one ring: mapped, but read by copying, since its file may be truncated at any time */
 
-#define TAIL_EVERY 4096u /* records between two updates of the producer's free space */
-#define CHUNK_BYTES                                                                                          \
-    16384u /* bytes per copy: larger is not faster, and this is little even for a thousand rings */
+#define TAIL_EVERY  4096u  /* records between two updates of the producer's free space */
+#define CHUNK_BYTES 16384u /* per copy: more is not faster; little even for a thousand rings */
 
 static bool header_makes_sense(const jm_ring_header *header, off_t file_bytes)
 {
@@ -314,12 +313,12 @@ static uint64_t node_of(const jm_ring_kernel *record)
     return record->op == JM_RING_KERNEL ? record->bytes : (uint64_t)record->grid[1] << 32 | record->grid[0];
 }
 
-/* Sends a kernel to the sink. Its times are CLOCK_MONOTONIC, `taken` as when it was read. With `wait`, false
- * means that its launch is not known yet. */
+/* Sends a kernel to the sink. Its times are CLOCK_MONOTONIC, `subscription` as when it was read. With `wait`,
+ * false means that its launch is not known yet. */
 static bool send_kernel(jm__collector *collector, collector_process *process, collector_names *names,
-                        const jm_ring_kernel *record, uint32_t taken, bool wait)
+                        const jm_ring_kernel *record, uint32_t subscription, bool wait)
 {
-    collector_launch *launch = jm__collector_launch_find(process, record->correlation, taken);
+    collector_launch *launch = jm__collector_launch_find(process, record->correlation, subscription);
     if (wait && (launch == NULL || process->board_uuids[record->device] == NULL)) return false;
     if (wait && launch->t_ns >= collector->spans_done_ns) return false;
     jm__kernel row = {.start_ns = record->start_ns,
@@ -355,11 +354,11 @@ static void work_record(jm__collector *collector, collector_reader *reader, cons
         return;
     }
     jm__collector_process_saw(process, record->start_ns, record->end_ns);
-    uint32_t taken = process->taken;
-    if (send_kernel(collector, process, reader->names, record, taken, !collector->final)) return;
-    collector_waiting waiting = {*record, taken, collector->now_ns, process, reader->names};
+    uint32_t subscription = process->subscription;
+    if (send_kernel(collector, process, reader->names, record, subscription, !collector->final)) return;
+    collector_waiting waiting = {*record, subscription, collector->now_ns, process, reader->names};
     if (collector->waiting.count < JM_WAITING_MAX && jm__vec_push(&collector->waiting, waiting)) return;
-    send_kernel(collector, process, reader->names, record, taken,
+    send_kernel(collector, process, reader->names, record, subscription,
                 false); /* the queue is full: send it without its launch */
 }
 
@@ -413,7 +412,7 @@ static void take_kernel(jm__collector *collector, collector_reader *reader, cons
         note_record(collector, reader, &converted);
         break;
     case JM_RING_AGAIN:
-        reader->process->taken = (uint32_t)converted.bytes;
+        reader->process->subscription = (uint32_t)converted.bytes;
         break;
     case JM_RING_GRAPHS:
         reader->process->reports_graphs = true;
@@ -432,7 +431,8 @@ static void retry_waiting(jm__collector *collector)
         bool over = collector->final || collector->now_ns - waiting.since_ns > JM_WAITING_NS ||
                     (waiting.process->dead && waiting.process->readers == 0) ||
                     waiting.record.end_ns + LAUNCH_LATE_NS < waiting.process->flushed_ns;
-        if (!send_kernel(collector, waiting.process, waiting.names, &waiting.record, waiting.taken, !over))
+        if (!send_kernel(collector, waiting.process, waiting.names, &waiting.record, waiting.subscription,
+                         !over))
             collector->waiting.items[kept++] = waiting;
     }
     collector->waiting.count = kept;

@@ -101,9 +101,9 @@ static uint32_t bind_captured(jm__collector *collector, collector_process *proce
         index = found != NULL ? (uint32_t)found->id : add_captured(collector, graphs, &key);
         if (index == 0) break;
         const collector_captured *captured = &graphs->captured.items[index];
-        bool taken =
+        bool is_bound =
             found != NULL && captured->last_parent_id == span->parent_id && captured->last_graph == graph;
-        if (!taken) break;
+        if (!is_bound) break;
     }
     if (index == 0) {
         process->refused_captures++;
@@ -131,8 +131,8 @@ static uint32_t capture(jm__collector *collector, collector_process *process, in
 
 /* ---- nodes: a clone belongs to the captured span of its original */
 
-#define NODE_BEFORE   UINT32_MAX       /* captured before the recording */
-#define NODE_UNMARKED (UINT32_MAX - 1) /* unknown captured span */
+#define NODE_BEFORE  UINT32_MAX       /* captured before the recording */
+#define NODE_UNKNOWN (UINT32_MAX - 1) /* unknown captured span */
 
 /* A node in one number: captured span, slot of its graph, and whether it is a clone. */
 #define CLONE (INT64_C(1) << 62)
@@ -296,7 +296,7 @@ static uint32_t captured_unknown(const jm__collector *collector, const collector
     const collector_graphs *graphs = process->graphs;
     bool lost = collector->lost_reported[JM_LOST_NODES] > 0 || (graphs != NULL && graphs->forgot);
     bool before = process->reports_graphs && !lost && (graphs == NULL || node < graphs->first_node);
-    return before ? NODE_BEFORE : NODE_UNMARKED;
+    return before ? NODE_BEFORE : NODE_UNKNOWN;
 }
 
 /* CUPTI reports a clone twice: as a new node, within any span, and as a clone. */
@@ -376,7 +376,7 @@ static bool inline_graph(const jm__collector *collector, collector_graphs *graph
     const collector_graph *inner = find_graph(graphs, graph);
     for (size_t i = 0; inner != NULL && i < inner->nodes.count; i++) {
         const jm__map_value *node = jm__map_find(&graphs->nodes, &inner->nodes.items[i]);
-        uint32_t captured = node == NULL ? NODE_UNMARKED : captured_of(node->id);
+        uint32_t captured = node == NULL ? NODE_UNKNOWN : captured_of(node->id);
         uint64_t id = exec << 32 | ++*last;
         if (!put_node(graphs, id, (uint32_t)exec, captured, true, collector->now_ns)) return false;
         inner = find_graph(graphs, graph);
@@ -608,7 +608,7 @@ int64_t jm__collector_replayed(jm__collector *collector, collector_process *proc
 {
     uint32_t captured = node_captured(collector, process, node);
     if (captured == NODE_BEFORE) mark_graphs_before(collector, process, launch);
-    if (captured == NODE_UNMARKED && process->reports_graphs) process->unmarked_nodes++;
-    bool known = captured != NODE_BEFORE && captured != NODE_UNMARKED && captured != 0;
+    if (captured == NODE_UNKNOWN && process->reports_graphs) process->unreported_nodes++;
+    bool known = captured != NODE_BEFORE && captured != NODE_UNKNOWN && captured != 0;
     return known ? replayed_span(collector, process, launch, captured, launch_span_id) : launch_span_id;
 }

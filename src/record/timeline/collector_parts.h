@@ -28,8 +28,7 @@
 #define JM_DEVICES_MAX        256 /* jm_ring_kernel.device is one byte */
 
 /* CUDA graphs: */
-#define JM_RECENT_SPANS                                                                                      \
-    (1u << 19) /* 20 MiB, allocated when a program has a graph: three seconds at 150,000 a second */
+#define JM_RECENT_SPANS         (1u << 19) /* 20 MiB once there is a graph: 3 s at 150,000 a second */
 #define JM_INNER_GRAPHS_MAX     (1u << 16) /* inner graphs destroyed while executable graphs are made */
 #define JM_GRAPH_NODES_MAX      (1u << 20) /* per process, 48 MiB: vLLM's 67 graphs have 400,000 */
 #define JM_CAPTURED_MAX         (1u << 18) /* per process: distinct spans that were open at captures */
@@ -98,8 +97,8 @@ typedef struct collector_launch {
     int64_t t_ns; /* 0: unused slot */
     uint32_t correlation;
     int32_t tid;
-    uint32_t replayed; /* number of spans made for its replay */
-    uint32_t taken;    /* collector_process.taken at that time */
+    uint32_t replayed;     /* number of spans made for its replay */
+    uint32_t subscription; /* collector_process.subscription at that time */
 } collector_launch;
 
 /* A span that was open when graph nodes were made. Equal chains of spans in several captures are one. */
@@ -174,7 +173,7 @@ struct collector_process {
     JM_VEC(collector_names *) names;
     collector_launch *launches; /* [JM_LAUNCHES], allocated at the first launch */
     collector_graphs *graphs;   /* NULL: it reported none */
-    uint32_t taken;             /* how often it has subscribed to CUPTI again */
+    uint32_t subscription;      /* how often it has subscribed to CUPTI again */
     bool reports_graphs;
     bool graphs_before; /* it replays graphs that were captured before the recording */
     char *board_uuids[JM_DEVICES_MAX];
@@ -184,7 +183,7 @@ struct collector_process {
     uint64_t refused_spans;
     uint64_t refused_names;   /* refused by the sink: their records have no name */
     uint64_t unwritten_names; /* numbers missing in the names file */
-    uint64_t unmarked_nodes;
+    uint64_t unreported_nodes;
     uint64_t shared_replays;
     uint64_t refused_captures;
     uint64_t malformed;
@@ -218,7 +217,7 @@ typedef struct collector_reader {
 
 typedef struct collector_waiting {
     jm_ring_kernel record; /* times in CLOCK_MONOTONIC */
-    uint32_t taken;        /* collector_process.taken when it was read */
+    uint32_t subscription; /* collector_process.subscription when it was read */
     int64_t since_ns;
     collector_process *process;
     collector_names *names;
@@ -306,9 +305,9 @@ static inline void jm__collector_process_saw(collector_process *process, int64_t
 
 void jm__collector_span_record(jm__collector *collector, collector_reader *reader,
                                const jm_ring_span *record);
-/* NULL: unknown. `taken`: of the process when its work was read. */
+/* NULL: unknown. `subscription`: of the process when its work was read. */
 collector_launch *jm__collector_launch_find(const collector_process *process, uint32_t correlation,
-                                            uint32_t taken);
+                                            uint32_t subscription);
 bool jm__collector_innermost(const collector_process *process, int32_t tid, int64_t t_ns, int64_t *span_id);
 void jm__collector_histories_prune(jm__collector *collector);
 

@@ -315,7 +315,7 @@ static void report_losses(jm__collector *collector, collector_process *process)
         {&process->refused_names, "recorder", "there were too many different names: these go without theirs"},
         {&process->unwritten_names, "recorder",
          "a name or note of these could not be written by their program: no room in the run's folder"},
-        {&process->unmarked_nodes, "cupti",
+        {&process->unreported_nodes, "cupti",
          "the nodes of these kernels' CUDA graphs were not reported: they belong to what was open when the "
          "graph "
          "was "
@@ -500,9 +500,10 @@ bool jm__collector_innermost(const collector_process *process, int32_t tid, int6
 }
 
 /* Ids restart when CUPTI is subscribed to again; earlier launches keep their slots. */
-static collector_launch *slot_of(const collector_process *process, uint32_t correlation, uint32_t taken)
+static collector_launch *slot_of(const collector_process *process, uint32_t correlation,
+                                 uint32_t subscription)
 {
-    return &process->launches[(correlation + taken * 2654435761u) & (JM_LAUNCHES - 1)];
+    return &process->launches[(correlation + subscription * 2654435761u) & (JM_LAUNCHES - 1)];
 }
 
 static void launch(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
@@ -517,20 +518,20 @@ static void launch(jm__collector *collector, collector_reader *reader, const jm_
     /* Correlation ids count up, so the newest million never collide. All kernels of a graph share one launch,
      * which stays. Nested calls share an id, too: the outer one, which began first, is the program's. */
     collector_launch *slot = slot_of(process, correlation, record->samples);
-    bool same = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == record->samples;
+    bool same = slot->t_ns != 0 && slot->correlation == correlation && slot->subscription == record->samples;
     if (same && slot->t_ns <= record->t_ns && record->t_ns - slot->t_ns < NESTED_CALL_NS) return;
     *slot = (collector_launch){.t_ns = record->t_ns,
                                .correlation = correlation,
                                .tid = reader->thread->tid,
-                               .taken = record->samples};
+                               .subscription = record->samples};
 }
 
 collector_launch *jm__collector_launch_find(const collector_process *process, uint32_t correlation,
-                                            uint32_t taken)
+                                            uint32_t subscription)
 {
     if (process->launches == NULL) return NULL;
-    collector_launch *slot = slot_of(process, correlation, taken);
-    bool is_it = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == taken;
+    collector_launch *slot = slot_of(process, correlation, subscription);
+    bool is_it = slot->t_ns != 0 && slot->correlation == correlation && slot->subscription == subscription;
     return is_it ? slot : NULL;
 }
 

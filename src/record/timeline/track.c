@@ -18,9 +18,8 @@
 #define SPAN_CAPACITY       65536u  /* 2 MiB */
 #define LAUNCH_CAPACITY     262144u /* with launches, up to 250,000 a second */
 #define SPAN_CAPACITY_LEAST 256u
-#define SPAN_SHARE          16u /* of /dev/shm, since many threads must fit */
-#define MISSES_BETWEEN                                                                                       \
-    1024u /* records of a thread without a ring between attempts to get one, which take 20 us */
+#define SPAN_SHARE          16u   /* of /dev/shm, since many threads must fit */
+#define MISSES_BETWEEN      1024u /* between attempts to get a ring, which take 20 us */
 /* When a recorder leaves, threads that are writing have finished after this time; it still reads. */
 #define LEAVING_NS   (2 * JM_NS_PER_MS)
 #define LOCK_WAIT_NS (100 * JM_NS_PER_MS)

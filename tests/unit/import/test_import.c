@@ -302,7 +302,7 @@ static void test_what_is_wrong_with_a_file_is_told_by_file_line_and_column(void 
          "line 3, column \"t_s\": \"x\" is no number"},
         {"sensor,t_s,value\npower_ring_w,1,inf\n", NULL, NULL, "line 2, column \"value\""},
         {"sensor,t_s,value\npower_ring_w,1,nan\n", NULL, NULL, "no rows with a value"},
-        {"sensor,t_s,value\nvolts,1,80\n", NULL, NULL, "knows no sensor \"volts\""},
+        {"sensor,t_s,value\nvolts,1,80\n", NULL, NULL, "has no sensor \"volts\""},
         {"sensor,t,value\n", NULL, NULL, "no column \"t_s\"; this file has: sensor, t, value"},
         {"", NULL, NULL, "line 1: the file is empty"},
         {"sensor,t_s,value\n", NULL, NULL, "no rows"},
