@@ -65,7 +65,7 @@ static void tell_why(const cli_args *args, jm_recording *recording)
     jm_report *report;
     if (jm_report_create(&report, recording, &options, NULL) != JM_OK) return;
     const char *why = jm_report_quality_get(report)->counters_missing;
-    if (why != NULL) cli_tell(args, "hardware counters were not sampled: %s", why);
+    if (why != NULL) cli_message(args, "hardware counters were not sampled: %s", why);
     jm_report_free(report);
 }
 
@@ -214,9 +214,10 @@ static void keep(const cli_args *args, const char *path)
         return;
     }
     cli_scratch_keep();
-    cli_tell(args, "the recording is kept: %s", path);
+    cli_message(args, "the recording is kept: %s", path);
     char *typed = cli_typed_path(path);
-    if (typed != NULL) cli_words("  joulemap calibrate --from %s --phase %s learns from it", typed, PHASE);
+    if (typed != NULL)
+        cli_message_part("  joulemap calibrate --from %s --phase %s learns from it", typed, PHASE);
     free(typed);
     fputc('\n', stderr);
 }

@@ -7,7 +7,7 @@
 static int restore(const cli_args *args)
 {
     size_t failed, count = cli_put_back_lost(args, &failed);
-    if (count == 0) cli_tell(args, "no lease was lost: nothing is to be put back");
+    if (count == 0) cli_message(args, "no lease was lost: nothing is to be put back");
     return failed > 0 ? jm_status_exit_code(JM_BUSY) : 0;
 }
 

@@ -79,6 +79,6 @@ const cli_verb cli_verb_cap = {
     .options = options_table,
     .min_operands = 1,
     .max_operands = 2,
-    .words = "show|set|reset|restore|search",
+    .subcommands = "show|set|reset|restore|search",
     .may_take_command = true,
 };

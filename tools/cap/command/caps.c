@@ -257,12 +257,12 @@ static jm_status set(jm_cap_lease **lease, const cli_args *args, const jm_cap_bo
     if (status != JM_OK) return status;
     char left[32] = "";
     if (what->for_ns > 0) time_text(left, sizeof left, what->for_ns);
-    cli_tell(args, "GPU %d: %.4g W, found %.4g W; put back %s%s", (int)board->index, enforced_w,
-             jm_cap_lease_board(*lease)->cap_w,
-             what->for_ns > 0            ? "after "
-             : cli_command(args) != NULL ? "when the command ends"
-                                         : "by `joulemap cap reset`",
-             left);
+    cli_message(args, "GPU %d: %.4g W, found %.4g W; put back %s%s", (int)board->index, enforced_w,
+                jm_cap_lease_board(*lease)->cap_w,
+                what->for_ns > 0            ? "after "
+                : cli_command(args) != NULL ? "when the command ends"
+                                            : "by `joulemap cap reset`",
+                left);
     return JM_OK;
 }
 
@@ -334,11 +334,11 @@ static bool reset(const cli_args *args, const jm_cap_board *board, int *code)
     }
     cli_cap_holder_text(holder, sizeof holder, &back.lease);
     if (isnan(back.left_w))
-        cli_tell(args, "put GPU %d back to %.4g W: the lease of %s is over", (int)board->index,
-                 back.lease.found_w, holder);
+        cli_message(args, "put GPU %d back to %.4g W: the lease of %s is over", (int)board->index,
+                    back.lease.found_w, holder);
     else
-        cli_tell(args, "GPU %d keeps %.4g W, which somebody else set: the lease of %s is over",
-                 (int)board->index, back.left_w, holder);
+        cli_message(args, "GPU %d keeps %.4g W, which somebody else set: the lease of %s is over",
+                    (int)board->index, back.left_w, holder);
     return true;
 }
 
@@ -359,8 +359,8 @@ int cli_cap_reset(const cli_args *args)
         count++;
     }
     if (count == 0)
-        cli_tell(args, "no lease%s: nothing is to be put back",
-                 cli_has(args, "--board") ? " on this GPU" : "");
+        cli_message(args, "no lease%s: nothing is to be put back",
+                    cli_has(args, "--board") ? " on this GPU" : "");
     jm_cap_boards_free(boards);
     return code;
 }

@@ -274,8 +274,8 @@ static void tell_trial(const cap_live *live, const jm_cap_trial *trial, const jm
 {
     char clock[32] = "";
     if (trial->clock_mhz > 0) snprintf(clock, sizeof clock, ", %g MHz", trial->clock_mhz);
-    cli_tell(live->args, "%zu %s: %g W%s: %.4g ms a step, %.4g W", trial->number,
-             jm_cap_stage_text(trial->stage), trial->cap_w, clock, 1e3 * probe->time_s, probe->power_w);
+    cli_message(live->args, "%zu %s: %g W%s: %.4g ms a step, %.4g W", trial->number,
+                jm_cap_stage_text(trial->stage), trial->cap_w, clock, 1e3 * probe->time_s, probe->power_w);
 }
 
 static outcome try_out(cap_live *live, const jm_cap_trial *trial)
@@ -777,7 +777,7 @@ static jm_status create_search(cap_live *live, jm_cap_plan_options plan, size_t 
                                            .simulated = board->simulated};
     live->board = board->index;
     if (cli_has(live->args, "--clocks") && options.clock_count == 0)
-        cli_tell(live->args, "the GPU does not tell its highest clock, so no bounds of it are tried");
+        cli_message(live->args, "the GPU does not tell its highest clock, so no bounds of it are tried");
     return jm_cap_search_create(&live->search, &options, err);
 }
 
