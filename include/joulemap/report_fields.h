@@ -1,14 +1,14 @@
-/* The fields of a report, each told once. What follows from these tables: the structs of joulemap/report.h,
- * the objects of JSON, the columns of CSV, the classes Row, Totals and Quality in Python with their types and
- * documentation; docs/report.md is held to them by a test.
+/* The fields of a report, each defined once. Derived from these tables: the structs of joulemap/report.h,
+ * JSON objects, CSV columns, and the Python classes Row, Totals and Quality with types and documentation. A
+ * test checks docs/report.md against them.
  *
  *     X(kind, name, key, place, doc)
  *
- * kind   how it is kept and how it may be missing, one of JM_FIELD_KIND_MAP
- * name   the struct's member, Python's attribute
+ * kind   type, and how a value can be missing: one of JM_FIELD_KIND_MAP
+ * name   the struct's member and Python's attribute
  * key    in JSON and CSV
- * place  where it stands in JSON: a sum of JM_IN_...; CSV and Python have all fields of a row
- * doc    what it says, and its unit */
+ * place  in JSON: a sum of JM_IN_...; CSV and Python have all fields of a row
+ * doc    the meaning and its unit */
 #ifndef JOULEMAP_REPORT_FIELDS_H
 #define JOULEMAP_REPORT_FIELDS_H
 
@@ -16,7 +16,7 @@
 #define JM_FIELD_KIND_MAP(X)                                                                                 \
     X(TEXT, const char *, "str")                                                                             \
     X(TEXT_OR_NONE, const char *, "str | None") /* missing: NULL */                                          \
-    X(TEXTS, const char *const *, "list[str]")  /* ends with NULL; NULL if there are none; not in rows */    \
+    X(TEXTS, const char *const *, "list[str]")  /* NULL-terminated; NULL if there are none; not in rows */   \
     X(INT32, int32_t, "int")                                                                                 \
     X(INT64, int64_t, "int")                                                                                 \
     X(COUNT_OR_NONE, int64_t, "int | None") /* missing: less than 0 */                                       \
@@ -25,8 +25,7 @@
     X(FLAG, bool, "bool")                                                                                    \
     X(PROVENANCE, jm_provenance, "str")
 
-/* What a field is before anybody has set it: missing, where it can be.
- * `(jm_row){JM_ROW_FIELDS(JM_NOTHING_YET)}` */
+/* Initial values: missing, if the kind can be missing. `(jm_row){JM_ROW_FIELDS(JM_NOTHING_YET)}` */
 #define JM_NOTHING_TEXT          ""
 #define JM_NOTHING_TEXT_OR_NONE  NULL
 #define JM_NOTHING_TEXTS         NULL
@@ -49,8 +48,8 @@
 
 #define JM_QUOTED(name, text) " \"" text "\""
 
-/* Means, over the time of a row's work, of something that is known of each kind of work. One more is a line
- * here and src/attribute/rollup/NAME.c, which gives jm__mean_NAME; all are REAL_OR_NONE. */
+/* Means over the time of a row's work of a property of each kind of work. A new one is a line here and
+ * src/attribute/rollup/NAME.c with jm__mean_NAME; all are REAL_OR_NONE. */
 #define JM_ROW_MEANS(X)                                                                                      \
     X(REAL_OR_NONE, clock_limit_share, "clock_limit_share", JM_IN_ROW,                                       \
       "Mean clock while its kernels ran, of the highest that the GPU allows; missing where not recorded")
@@ -110,8 +109,8 @@
     X(REAL_OR_NONE, exposed_s, "exposed_s", JM_IN_ROW,                                                       \
       "Seconds of a collective's busy_s in which no other kernel ran beside; missing for other rows")
 
-/* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
- * order, JSON's: its objects mix the two. */
+/* Totals (T: jm_report_totals) and quality of the data (Q: jm_report_quality), in the order of JSON, whose
+ * objects mix the two. */
 #define JM_SUMMARY_FIELDS(T, Q)                                                                              \
     T(FLAG, simulated, "simulated", JM_IN_REPORT, "Any board was a simulated one")                           \
     T(REAL_OR_NONE, duration_s, "duration_s", JM_IN_REPORT,                                                  \

@@ -61,7 +61,6 @@ typedef struct cli_recorder {
 /* Call these in order. Each returns CLI_GO_ON (cli/verb.h), or the exit code of a failure that was reported;
  * then nothing is left to end.
  *
- *
  * Start reading the boards. */
 int cli_recorder_start(cli_recorder *recorder, const cli_args *args);
 

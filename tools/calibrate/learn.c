@@ -325,7 +325,7 @@ static jm_status keep(const jm__board_model *model, jm_learnt *learnt, const jm_
     learnt->simulated = l->board->simulated;
     if (path == NULL && learnt->simulated) return JM_OK;
     if (path == NULL)
-        JM_TRY(jm__model_make_room(learnt->path, sizeof learnt->path, l->board, err));
+        JM_TRY(jm__model_make_folder(learnt->path, sizeof learnt->path, l->board, err));
     else if ((size_t)snprintf(learnt->path, sizeof learnt->path, "%s", path) >= sizeof learnt->path)
         return jm__fail(err, JM_USAGE, 0, "jm_model_learn", "%s is too long a path", path);
     return jm__model_write(model, learnt->path, err);

@@ -143,7 +143,7 @@ static jm_status choose(search *s, jm_error *err)
     for (size_t i = 0; i < s->found.count; i++)
         if (s->here == 0 || s->found.items[i].here) chosen = &s->found.items[i];
     JM_TRY(jm__model_read(&s->out->model, chosen->path, err));
-    if (!own) jm__model_is_of_another(&s->out->model);
+    if (!own) jm__model_mark_other_board(&s->out->model);
     memcpy(s->out->path, chosen->path, sizeof s->out->path);
     s->out->why =
         own ? "what calibration learnt of this machine's board, the only one that the file can be of"
@@ -159,7 +159,7 @@ static jm_status kept_model_find(jm__kept_model *out, const jm__ncu_words *words
 {
     search s = {.out = out, .words = words, .board = board, .fits = fits};
     *out = (jm__kept_model){.why = ""};
-    jm_status status = jm__model_each_kept(take, &s, err);
+    jm_status status = jm__model_each_own(take, &s, err);
     if (status == JM_OK && s.found.count > 0) status = look_around(&s, sheet, err);
     if (status == JM_OK) status = choose(&s, err);
     jm__vec_free(&s.found);

@@ -58,7 +58,7 @@ static jm__board_model make(void)
 {
     jm__board_model m;
     assert_int_equal(jm__model_init(&m, 2, NULL), JM_OK);
-    assert_true(isnan(m.lag_ns) && isnan(m.width_ns) && isnan(m.noise_w) && !jm__model_knows_idle(&m));
+    assert_true(isnan(m.lag_ns) && isnan(m.width_ns) && isnan(m.noise_w) && !jm__model_has_idle(&m));
     m.board = strdup("NVIDIA \"H200\" \xc3\xa9");
     m.uuid = strdup("GPU-1");
     m.driver = strdup("");
@@ -603,7 +603,7 @@ static void test_folders_of_a_model_are_made_where_they_can_be(void **state)
     snprintf(data, sizeof data, "%s/new/data", folder);
     set_homes(data, NULL);
     for (int times = 0; times < 2; times++)
-        assert_int_equal(jm__model_make_room(said, sizeof said, &board, &err), JM_OK);
+        assert_int_equal(jm__model_make_folder(said, sizeof said, &board, &err), JM_OK);
     snprintf(made, sizeof made, "%s/joulemap/models/GPU-1.json", data);
     assert_string_equal(said, made);
     *strrchr(made, '/') = '\0';
@@ -612,7 +612,7 @@ static void test_folders_of_a_model_are_made_where_they_can_be(void **state)
     assert_true(S_ISDIR(facts.st_mode));
     put("a file", 6);
     set_homes(path, NULL); /* where a folder would have to be */
-    assert_int_equal(jm__model_make_room(said, sizeof said, &board, &err), JM_IO);
+    assert_int_equal(jm__model_make_folder(said, sizeof said, &board, &err), JM_IO);
     assert_non_null(strstr(err.text, "cannot be made"));
 }
 
@@ -626,7 +626,7 @@ static void test_a_board_has_its_own_model_and_the_one_of_its_kind(void **state)
                    unknown = board_of("GPU-3", "generic");
     snprintf(data, sizeof data, "%s/own", folder);
     set_homes(data, NULL);
-    assert_int_equal(jm__model_make_room(own, sizeof own, &board, &err), JM_OK);
+    assert_int_equal(jm__model_make_folder(own, sizeof own, &board, &err), JM_OK);
     assert_int_equal(jm__model_write(&model, own, &err), JM_OK);
     assert_int_equal(jm__model_own(&found, &board, &err), JM_OK);
     assert_same(&model, &found);

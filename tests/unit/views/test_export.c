@@ -114,7 +114,7 @@ static void test_rows_that_no_sensor_saw_leave_the_total_to_the_others(void **st
     jm_error err;
     fake_report.totals.total_energy_j = NAN;
     assert_int_equal(export("folded", rows + 1, 2, &text, &err), JM_NOT_FOUND);
-    assert_string_equal(err.text, "no sensor tells of any joules, so there are no stacks");
+    assert_string_equal(err.text, "no sensor recorded any energy, so there are no stacks");
     assert_string_equal(text, "");
     free(text);
 }
