@@ -88,7 +88,7 @@ static void mark_parents(bool *chosen, const jm__fold *fold)
     }
 }
 
-static void leave_out(jm__page_lines *lines, const jm__part *part)
+static void skip_part(jm__page_lines *lines, const jm__part *part)
 {
     jm__page_line areas = {0};
     add_areas(&areas, lines, part);
@@ -105,7 +105,7 @@ static jm_status add_lines(jm__page_lines *lines, const bool *chosen, jm_error *
     for (size_t i = 0; i < fold->parts.count; i++) {
         jm__part *part = &fold->parts.items[i];
         if (!chosen[i]) {
-            leave_out(lines, part);
+            skip_part(lines, part);
             continue;
         }
         if (!add_line(lines, part)) return jm__no_memory(err, "jm__page_lines_make");
