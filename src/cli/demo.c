@@ -178,7 +178,7 @@ static const cli_option options_table[] = {
 const cli_verb cli_verb_demo = {
     .name = "demo",
     .usage = "[options]",
-    .summary = "record an example program and compare the report with the known truth",
+    .summary = "record an example program, compare the report with the truth",
     .description =
         "Records a small transformer that trains and validates, and shows the joules of its "
         "layers. On a simulated "
