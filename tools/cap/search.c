@@ -480,9 +480,9 @@ static jm_status next_probe(jm_cap_search *search, jm_cap_trial *trial, jm_error
 /* After the sweep, the best cap by the model, if the sweep lacked it and a proof follows. */
 static jm_status next_in_sweep(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
 {
-    size_t result = search->result_count;
-    if (result < search->sweep_length) trial->cap_w = search->sweep_w[result];
-    if (result != search->sweep_length || search->options.no_proof) return JM_OK;
+    size_t done = search->result_count;
+    if (done < search->sweep_length) trial->cap_w = search->sweep_w[done];
+    if (done != search->sweep_length || search->options.no_proof) return JM_OK;
     if (search->plan->probe_count == JM_CAP_MOST_PROBES) return JM_OK;
     JM_TRY(jm__cap_plan_update(search->plan, err));
     size_t best = jm__cap_plan_best_probe(search->plan);

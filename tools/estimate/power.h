@@ -45,7 +45,7 @@ typedef struct jm__kernel_power {
     double data_w; /* reduction with constant data */
     double beyond_w, missing_w;
     double missing_u_w, flushed_u_w,
-        unbounded_w; /* unbounded_w: part of missing_w that no unit's use bounds */
+        unbounded_w; /* the last: part of missing_w without a bound from a unit */
     double dram_bytes;
     bool no_clock;      /* the file has no clock of ncu's */
     size_t missing;     /* features with a weight that the file lacks */

@@ -444,7 +444,7 @@ static void test_what_is_told_of_errors_is_of_kernels_in_the_weights(void **stat
         model.kernels[k].left_out = true;
     jm_error err = {0};
     assert_int_equal(jm__cross_validate(&model, &learnt, &err), JM_BAD_DATA);
-    assert_string_equal(err.text, "no kernel ran long enough to tell its power");
+    assert_string_equal(err.text, "no kernel ran long enough to measure its power");
     jm__model_free(&model);
 }
 

@@ -345,9 +345,9 @@ static void test_lists_and_groups_that_are_none_are_named(void **state)
         {"idle", "{}", "\"idle\""},
         {"idle", "\"x\"", "\"idle\""},
         {"idle/1", "5", "\"gap\""},
-        {"format", NULL, "does not say so"},
-        {"format", "\"else\"", "does not say so"},
-        {"format", "5", "does not say so"},
+        {"format", NULL, "\"format\" is another"},
+        {"format", "\"else\"", "\"format\" is another"},
+        {"format", "5", "\"format\" is another"},
         {"version", "2", "newer joulemap"},
         {"version", "0", "\"version\""},
     };
@@ -444,9 +444,9 @@ static void test_a_file_that_is_no_json_is_refused_by_its_line(void **state)
                                         "{\"board\": \"a\\u0000b\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         expect_refused(texts[i], strlen(texts[i]), "line ");
-    expect_refused("{}", 2, "does not say so");
-    expect_refused("[]", 2, "does not say so");
-    expect_refused("\xef\xbb\xbf{}", 5, "does not say so"); /* who edits it may leave a byte order mark */
+    expect_refused("{}", 2, "\"format\" is another");
+    expect_refused("[]", 2, "\"format\" is another");
+    expect_refused("\xef\xbb\xbf{}", 5, "\"format\" is another"); /* who edits it may leave a byte order mark */
     static char deep[100000];
     memset(deep, '[', sizeof deep);
     expect_refused(deep, sizeof deep, "line 1");

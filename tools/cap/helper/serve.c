@@ -214,7 +214,7 @@ static bool fits_state(const char *name)
     return value == NULL || strlen(value) < JM_STATE_SIM_MAX;
 }
 
-/* The requesting user. A helper of root's learns it from sudo, pkexec or doas. -1: unknown user. */
+/* The requesting user. A helper that runs as root learns it from sudo, pkexec or doas. -1: unknown user. */
 static int64_t requesting_user(void)
 {
     if (geteuid() != 0) return (int64_t)getuid();
@@ -241,7 +241,7 @@ static jm_status fill_state(lease_server *server, const jm__request *request, jm
                                         .since_unix_ns = now_ns,
                                         .found_w = NAN,
                                         .cap_w = NAN}};
-    if (request->detached) state->info.pid = state->holder_start = 0; /* the lease outlives this process */
+    if (request->detached) state->info.pid = state->holder_start = 0; /* the lease outlives its holder */
     if (request->for_ns > 0) {
         state->info.until_unix_ns = now_ns + request->for_ns;
         server->deadline_ns = jm__now_ns() + request->for_ns;

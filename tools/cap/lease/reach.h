@@ -31,7 +31,7 @@ jm_status jm__lease_link_call(jm__lease_link *link, const jm__request *request, 
 
 /* Start a helper for one request: JM_REQUEST_RESTORE (put back after a lost lease) or JM_REQUEST_RESET (end a
  * lease of this user). `index`: NVML's, -1: no such board. */
-jm_status jm__lease_call_once(jm__request_kind ask, const char *uuid, int32_t *index, jm_error *err);
+jm_status jm__lease_call_once(jm__request_kind kind, const char *uuid, int32_t *index, jm_error *err);
 
 /* A guard starts at once; a board may need a second, or be lost for a while. */
 #define JM_LEASE_RESTORE_NS INT64_C(20000000000)
