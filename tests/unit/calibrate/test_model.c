@@ -446,7 +446,8 @@ static void test_a_file_that_is_no_json_is_refused_by_its_line(void **state)
         expect_refused(texts[i], strlen(texts[i]), "line ");
     expect_refused("{}", 2, "\"format\" is another");
     expect_refused("[]", 2, "\"format\" is another");
-    expect_refused("\xef\xbb\xbf{}", 5, "\"format\" is another"); /* who edits it may leave a byte order mark */
+    expect_refused("\xef\xbb\xbf{}", 5,
+                   "\"format\" is another"); /* who edits it may leave a byte order mark */
     static char deep[100000];
     memset(deep, '[', sizeof deep);
     expect_refused(deep, sizeof deep, "line 1");
