@@ -322,7 +322,7 @@ jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, co
     if (queried != NULL && strcmp(queried, JM_MODEL_NONE) == 0) return JM_OK;
     JM_TRY(queried != NULL ? jm__model_read(model, queried, err) : find(part, err));
     if (model->count == 0) return JM_OK;
-    if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_is_of_another(model);
+    if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_mark_other_board(model);
     return fit_counters(part, dataset, queried, err);
 }
 

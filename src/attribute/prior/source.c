@@ -274,7 +274,7 @@ bool jm__idle_of_model(jm__idle_known *known, const jm__board_model *model)
         known->power_w[s] = idle->u_w > 0 ? idle->power_w : NAN;
         known->u_w[s] = hypot(idle->u_w, length_u * idle->power_w);
     }
-    return jm__model_knows_idle(model);
+    return jm__model_has_idle(model);
 }
 
 /* Energy of a call of a layer that ran alone (joulemap.torch.isolate): what all kernels of such a call spend

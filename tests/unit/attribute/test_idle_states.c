@@ -52,7 +52,7 @@ static void test_states_are_as_sure_as_the_model_and_what_another_run_has_otherw
     assert_true(fabs(known.u_w[JM_IDLE_LONG] - sqrt(0.5 * 0.5 + 9.6 * 9.6)) < 1e-9);
     assert_true(known.together_u == 0.25);
     assert_true(isnan(known.power_w[JM_IDLE_BEFORE]) && isnan(known.power_w[JM_IDLE_50_US]));
-    jm__model_is_of_another(&model);
+    jm__model_mark_other_board(&model);
     assert_true(jm__idle_of_model(&known, &model));
     assert_true(known.together_u == 0.35);
     jm__model_free(&model);
@@ -259,7 +259,7 @@ static void test_a_boards_own_model_tells_its_gaps_without_counters(void **state
     jm__board_model model = model_of(160, 1, 0, 0);
     double before_j = idle_of_synthetic_j(s, NULL);
     assert_true(before_j == idle_of_synthetic_j(s, JM_MODEL_NONE));
-    assert_int_equal(jm__model_make_room(own, sizeof own, &s->boards[0], &err), JM_OK);
+    assert_int_equal(jm__model_make_folder(own, sizeof own, &s->boards[0], &err), JM_OK);
     assert_int_equal(jm__model_write(&model, own, &err), JM_OK);
     assert_int_equal(jm__model_write(&model, path_of("same.json"), &err), JM_OK);
     double after_j = idle_of_synthetic_j(s, NULL);

@@ -206,7 +206,7 @@ static const bool constant[KERNELS] = {false, true, false, false, false, false, 
 typedef struct school {
     sheet *sheet;
     jm__training_set training_set;
-    jm__taught kernels[KERNELS];
+    jm__suite_kernel kernels[KERNELS];
     double rates[KERNELS][FEATURES];
 } school;
 
@@ -219,7 +219,7 @@ static school *make_school(void)
     s->sheet = make_sheet(0);
     for (size_t k = 0; k < KERNELS; k++) {
         own_w[k] = 30 * dense_normal();
-        s->kernels[k] = (jm__taught){
+        s->kernels[k] = (jm__suite_kernel){
             .name = names[0], .family = names[family_of[k]], .data = "", .left_out = constant[k]};
         s->kernels[k].rate = s->rates[k];
         for (size_t m = 0; m + 1 < FEATURES; m++)
@@ -444,7 +444,7 @@ static void test_what_is_told_of_errors_is_of_kernels_in_the_weights(void **stat
         model.kernels[k].left_out = true;
     jm_error err = {0};
     assert_int_equal(jm__cross_validate(&model, &learnt, &err), JM_BAD_DATA);
-    assert_string_equal(err.text, "no kernel ran long enough to tell its power");
+    assert_string_equal(err.text, "no kernel ran long enough to measure its power");
     jm__model_free(&model);
 }
 
@@ -585,7 +585,7 @@ static void test_kernels_have_a_family_and_their_data(void **state)
     for (size_t p = 0; p < PARTS; p++) {
         size_t found = 0;
         for (size_t k = 0; k < training_set.kernels.count; k++) {
-            const jm__taught *kernel = &training_set.kernels.items[k];
+            const jm__suite_kernel *kernel = &training_set.kernels.items[k];
             if (strcmp(kernel->name, parts[p].name) != 0 || strcmp(kernel->data, parts[p].data) != 0)
                 continue;
             assert_string_equal(kernel->family, parts[p].family);
@@ -622,7 +622,7 @@ static void test_rates_of_kernels_are_those_of_windows_within_bursts(void **stat
     assert_true(fabs(training_set.reference[0] / 8e9 - 1) < 1e-9);
     assert_true(fabs(training_set.reference[1] / 7e9 - 1) < 1e-9);
     for (size_t k = 0; k < PARTS; k++) {
-        const jm__taught *kernel = &training_set.kernels.items[k];
+        const jm__suite_kernel *kernel = &training_set.kernels.items[k];
         const part *p = parts;
         while (strcmp(p->name, kernel->name) != 0 || strcmp(p->data, kernel->data) != 0)
             p++;

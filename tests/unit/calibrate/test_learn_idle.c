@@ -169,7 +169,7 @@ static void test_without_readings_nothing_is_told(void **state)
     scene *made = make(3, true, true);
     made->training_set.recorded_count = 0;
     jm__board_model model = learn(made);
-    assert_false(jm__model_knows_idle(&model));
+    assert_false(jm__model_has_idle(&model));
     assert_true(isnan(model.noise_w));
     drop(made);
 }

@@ -118,7 +118,7 @@ static void test_garbage_in_a_state_is_an_error_that_names_the_file_and_the_cure
         assert_int_equal(jm_cap_reset(uuid_of(0), NULL, &err), JM_BAD_DATA);
         must(jm_cap_restore(&restored, 1, &count, &err), &err);
         assert_int_equal(count, 1);
-        assert_non_null(strstr(restored.fault, "is no state of a power cap"));
+        assert_non_null(strstr(restored.fault, "is not the state of a power cap"));
         assert_int_equal(restored.index, -1);
         assert_int_equal(access(state_path(0), F_OK), 0); /* it is the user's to look at */
     }
@@ -223,7 +223,7 @@ static void lose_a_lease(double watts)
     kill((pid_t)helper, SIGKILL);
     kill(program, SIGKILL);
     assert_int_equal(waitpid(program, &status, 0), program);
-    while (jm__lease_is_kept(&written, &caps))
+    while (jm__lease_is_held(&written, &caps))
         jm__sleep_ns(JM_NS_PER_MS);
 }
 
@@ -349,22 +349,23 @@ static void test_what_is_still_to_be_put_back_is_told_with_its_cause(void **stat
     int lock;
     jm__lease_state kept = a_state();
     const int64_t pid = kept.helper_pid, start = kept.helper_start;
-    must(jm__lease_await_back(&caps, kept.uuid, pid, start, 1, &err), &err); /* nothing is to be put back */
+    must(jm__lease_wait_restored(&caps, kept.uuid, pid, start, 1, &err),
+         &err); /* nothing is to be put back */
     must(jm__lease_state_write(&kept, &caps, &err), &err);
     must(jm__lease_lock_take(&lock, &caps, kept.uuid, &err), &err);
-    assert_int_equal(jm__lease_await_back(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
-    assert_string_equal(err.text, "what was found on GPU 0, 650.1 W, is still to be put back");
+    assert_int_equal(jm__lease_wait_restored(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
+    assert_string_equal(err.text, "GPU 0 must still be put back to 650.1 W");
     assert_string_equal(err.hint, "`joulemap cap restore`");
     assert_int_equal(err.code, 0);
     snprintf(kept.fault, sizeof kept.fault, "the GPU is lost");
     kept.index = 3;
     kept.info.found_w = 300;
     must(jm__lease_state_write(&kept, &caps, &err), &err);
-    assert_int_equal(jm__lease_await_back(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
-    assert_string_equal(err.text, "what was found on GPU 3, 300 W, is still to be put back: the GPU is lost");
+    assert_int_equal(jm__lease_wait_restored(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
+    assert_string_equal(err.text, "GPU 3 must still be put back to 300 W: the GPU is lost");
     /* What another helper wrote since is its own to put back. */
-    must(jm__lease_await_back(&caps, kept.uuid, pid + 1, start, 1, &err), &err);
-    must(jm__lease_await_back(&caps, kept.uuid, pid, start + 1, 1, &err), &err);
+    must(jm__lease_wait_restored(&caps, kept.uuid, pid + 1, start, 1, &err), &err);
+    must(jm__lease_wait_restored(&caps, kept.uuid, pid, start + 1, 1, &err), &err);
     must(jm__lease_state_remove(&caps, kept.uuid, &err), &err);
     close(lock);
 }

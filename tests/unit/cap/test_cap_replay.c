@@ -174,7 +174,7 @@ static void test_caps_in_milliwatts_are_named(void **state)
         snprintf(text, sizeof text, "cap_w,time_s,power_w\n%s", wrong[i]);
         assert_int_equal(replay_text(text, &search, &err), JM_BAD_DATA);
         assert_non_null(strstr(err.text, i == 0 ? "300000 W is more" : "280000 W is more"));
-        assert_non_null(strstr(err.hint, "divided by 1000"));
+        assert_non_null(strstr(err.hint, "divide milliwatts by 1000"));
     }
 }
 

@@ -271,7 +271,7 @@ static void test_what_cannot_be_told_is_refused_with_its_cause(void **state)
     expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"n/a\""), &usual, JM_BAD_DATA,
                    "line 3");
     expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"0\""), &usual, JM_BAD_DATA,
-                   "its duration is none");
+                   "its duration is invalid");
     expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"10.5\""), &nobody, JM_NOT_FOUND,
                    "gx999");
     expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"10.5\""), &usual, JM_BAD_DATA,

@@ -114,7 +114,7 @@ static void test_what_the_data_cannot_tell_apart_is_said(void **state)
     assert_non_null(strstr(text, "tensor and twin go together"));
     assert_non_null(strstr(text, "same is the same for all kernels"));
     assert_null(strstr(text, "tensor and memory go together"));
-    assert_null(strstr(text, "told by the other features"));
+    assert_null(strstr(text, "follows from the other features"));
     free(text);
     jm_training_free(training);
 }
@@ -199,9 +199,9 @@ static void test_what_is_wrong_with_a_table_is_named_with_its_line(void **state)
     expect_bad("kernel,x\na,1\nb,two\n", watts, "line 3, column \"x\"");
     expect_bad("kernel,x\na,1\nb,-2\n", watts, "line 3, column \"x\"");
     expect_bad("kernel,x\na,1\nb,2\nc,3\n", watts, "3 kernels with a power");
-    expect_bad("kernel,x\na,1\na,2\nc,3\nd,4\n", watts, "stands twice");
+    expect_bad("kernel,x\na,1\na,2\nc,3\nd,4\n", watts, "is twice");
     expect_bad("kernel,x\na,1\nb,2\nc,3\nd,4\n", "kernel,power_w\na,100\na,120\n", "has a power already");
-    expect_bad("kernel,x\na,1\nb,2\nc,3\nd,4\n", "kernel,power_w\na,0\n", "no power of a kernel");
+    expect_bad("kernel,x\na,1\nb,2\nc,3\nd,4\n", "kernel,power_w\na,0\n", "not a power of a kernel");
 }
 
 static void put(const char *path, const char *text)
