@@ -57,13 +57,13 @@ static counted counted_of(const jm__step_interval *step_interval, const jm__stra
 
 static bool collect_steps(parts *out, const jm__strata *strata, const jm__strata_requested *w)
 {
-    size_t kinds = strata->loose_of.count, count = 0;
+    size_t kinds = strata->free_kind_of.count, count = 0;
     out->items.items = calloc(kinds + 1, sizeof *out->items.items);
     if (out->items.items == NULL) return false;
     out->items.count = kinds;
     out->items.capacity = kinds + 1;
     for (size_t i = 0; i < strata->step_intervals.count; i++)
-        if (jm__step_interval_strata(&strata->step_intervals.items[i]))
+        if (jm__step_interval_is_sampled(&strata->step_intervals.items[i]))
             out->items.items[strata->step_intervals.items[i].kind - 1].end++;
     for (size_t k = 0; k < kinds; k++) {
         size_t of_kind = out->items.items[k].end;
@@ -73,7 +73,7 @@ static bool collect_steps(parts *out, const jm__strata *strata, const jm__strata
     out->traced = malloc((count + 1) * sizeof *out->traced);
     for (size_t i = 0; out->traced != NULL && i < strata->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        if (jm__step_interval_strata(step_interval))
+        if (jm__step_interval_is_sampled(step_interval))
             out->traced[out->items.items[step_interval->kind - 1].end++] = counted_of(step_interval, w);
     }
     return out->traced != NULL;
@@ -154,8 +154,8 @@ static bool halve_all(parts *all, jm__strata *strata)
         for (int i = 0; fine && i < COUNTS && all->items.count == count; i++)
             fine = halve(all, n, order[i]);
         for (; fine && count < all->items.count; count++)
-            fine = jm__vec_push(&strata->loose_of, strata->loose_of.items[n]) &&
-                   jm__vec_push(&strata->whole_of, strata->whole_of.items[n]);
+            fine = jm__vec_push(&strata->free_kind_of, strata->free_kind_of.items[n]) &&
+                   jm__vec_push(&strata->unsplit_kind_of, strata->unsplit_kind_of.items[n]);
     }
     return fine;
 }
@@ -177,8 +177,8 @@ static bool counts_part(jm__strata *out, const jm__strata_requested *w)
 {
     parts all = {0};
     bool fine = true;
-    for (size_t k = 0; fine && k < out->loose_of.count; k++)
-        fine = jm__vec_push(&out->whole_of, (uint32_t)k + 1);
+    for (size_t k = 0; fine && k < out->free_kind_of.count; k++)
+        fine = jm__vec_push(&out->unsplit_kind_of, (uint32_t)k + 1);
     fine = fine && collect_steps(&all, out, w) && halve_all(&all, out);
     for (size_t i = 0; fine && i < out->step_intervals.count; i++)
         out->step_intervals.items[i].kind = part_of(&all, &out->step_intervals.items[i], w);
@@ -220,7 +220,7 @@ static bool add_to_burst(jm__strata *out, jm__map *numbers, size_t step_interval
     size_t number = known != NULL ? (size_t)known->id : out->bursts.count;
     const jm__traced_burst fresh = {.process = now->process,
                                     .kind = now->kind,
-                                    .loose_kind = out->loose_of.items[now->kind - 1],
+                                    .free_kind = out->free_kind_of.items[now->kind - 1],
                                     .interval = (uint32_t)interval,
                                     .span = now->span,
                                     .from_ns = now->start_ns,
@@ -230,7 +230,7 @@ static bool add_to_burst(jm__strata *out, jm__map *numbers, size_t step_interval
         return false;
     jm__traced_burst *burst = &out->bursts.items[number];
     now->stratum = (uint32_t)number;
-    now->burst_place = burst->step_intervals++;
+    now->burst_index = burst->step_intervals++;
     burst->step_s += 1e-9 * (double)(end_ns - now->start_ns);
     if (end_ns > burst->to_ns) burst->to_ns = end_ns;
     return true;
@@ -241,8 +241,8 @@ static int by_kind_and_time(const void *a, const void *b, void *context)
     const shelf *on = context;
     const jm__traced_burst *left = &on->of->bursts.items[*(const uint32_t *)a],
                            *right = &on->of->bursts.items[*(const uint32_t *)b];
-    uint32_t left_kind = on->loose ? left->loose_kind : left->kind,
-             right_kind = on->loose ? right->loose_kind : right->kind;
+    uint32_t left_kind = on->loose ? left->free_kind : left->kind,
+             right_kind = on->loose ? right->free_kind : right->kind;
     if (left_kind != right_kind) return left_kind < right_kind ? -1 : 1;
     return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
 }
@@ -273,7 +273,7 @@ static bool sort_bursts(jm__strata *out, shelf *strict)
         strict->bursts[i] = (uint32_t)i;
     }
     for (size_t i = 0; fine && i < out->step_intervals.count; i++)
-        if (jm__step_interval_strata(&out->step_intervals.items[i]))
+        if (jm__step_interval_is_sampled(&out->step_intervals.items[i]))
             out->step_intervals.items[i].stratum = number[out->step_intervals.items[i].stratum];
     free(sorted);
     free(number);
@@ -288,7 +288,7 @@ static const jm__traced_burst *burst_at(const shelf *on, size_t at)
 /* That it is looked for by. */
 static uint32_t kind_at(const shelf *on, size_t at)
 {
-    return on->loose ? burst_at(on, at)->loose_kind : burst_at(on, at)->kind;
+    return on->loose ? burst_at(on, at)->free_kind : burst_at(on, at)->kind;
 }
 
 static int64_t distance_ns(const jm__traced_burst *burst, int64_t t_ns)
@@ -366,7 +366,7 @@ static bool find_stratum(jm__strata *out, jm__map *others, const shelf shelves[2
         now->stratum = shelves[0].bursts[place];
         return true;
     }
-    place = nearest(&shelves[1], out->loose_of.items[now->kind - 1], now->start_ns);
+    place = nearest(&shelves[1], out->free_kind_of.items[now->kind - 1], now->start_ns);
     out->missing += place == NOWHERE;
     return place == NOWHERE ||
            stand_in(out, others, most_like(&shelves[1], place, &spans[now->span], spans), now);
@@ -398,7 +398,7 @@ static bool find_of_process(jm__strata *out, jm__map *others, const shelf shelve
     size_t at = 0;
     for (size_t i = out->step_intervals_of[process]; fine && i < out->step_intervals_of[process + 1]; i++) {
         const jm__step_interval *step_interval = &out->step_intervals.items[i];
-        if (jm__step_interval_strata(step_interval))
+        if (jm__step_interval_is_sampled(step_interval))
             out->items.items[step_interval->stratum].span = step_interval->span;
         else if (!step_interval->traced && jm__intervals_next_overlap_ns(steps, &at, step_interval->start_ns,
                                                                          step_interval->end_ns) > 0)
@@ -426,7 +426,7 @@ static bool bursts_find(jm__strata *out, const jm__strata_requested *w)
     shelf shelves[2] = {{0}};
     bool fine = true;
     for (size_t i = 0; fine && i < out->step_intervals.count; i++)
-        if (jm__step_interval_strata(&out->step_intervals.items[i])) fine = add_to_burst(out, &numbers, i, w);
+        if (jm__step_interval_is_sampled(&out->step_intervals.items[i])) fine = add_to_burst(out, &numbers, i, w);
     out->extrapolated = calloc(out->processes + 1, sizeof *out->extrapolated);
     fine = fine && out->extrapolated != NULL && fill(&shelves[0], out, false) &&
            find_strata(out, shelves, w) && find_extrapolated(out, w);
@@ -501,10 +501,10 @@ static bool push_step_interval(collecting *c, size_t span, size_t process)
                     jm__alike_count(step->tokens)};
     uint32_t kind = number_of(&c->kinds, &key);
     if (kind == 0) return false;
-    if (kind > c->out->loose_of.count) { /* a new one: kinds have numbers from 1 */
+    if (kind > c->out->free_kind_of.count) { /* a new one: kinds have numbers from 1 */
         key.row = 0;
         uint32_t loose = number_of(&c->loose_kinds, &key);
-        if (loose == 0 || !jm__vec_push(&c->out->loose_of, loose)) return false;
+        if (loose == 0 || !jm__vec_push(&c->out->free_kind_of, loose)) return false;
     }
     const jm__step_interval step_interval = {.start_ns = step->start_ns,
                                              .step_end_ns = jm__span_end_ns(c->w->spans->dataset, step),
@@ -591,7 +591,7 @@ static bool sort(jm__strata *out, size_t spans)
 static bool is_traced(const jm__step_interval *step_interval, const jm__intervals *on, size_t *at)
 {
     int64_t length_ns = step_interval->step_end_ns - step_interval->start_ns;
-    if (length_ns <= 0) return jm__intervals_hold(on, step_interval->start_ns);
+    if (length_ns <= 0) return jm__intervals_contain(on, step_interval->start_ns);
     return (double)jm__intervals_next_overlap_ns(on, at, step_interval->start_ns,
                                                  step_interval->step_end_ns) >=
            traced_share * (double)length_ns;
@@ -817,7 +817,7 @@ typedef struct kind_sum {
 
 static size_t kind_of(const jm__strata *strata, size_t burst)
 {
-    return strata->whole_of.items[strata->bursts.items[burst].kind - 1] - 1;
+    return strata->unsplit_kind_of.items[strata->bursts.items[burst].kind - 1] - 1;
 }
 
 static void add_burst(kind_sum *sum, const jm__traced_burst *burst, const middles *of)
@@ -845,7 +845,7 @@ static void find_all(jm__strata *out, const middles *of, kind_sum *kinds)
         add_burst(&kinds[kind_of(out, t)], &out->bursts.items[t], &of[t]);
     for (size_t t = 0; t < out->bursts.count; t++)
         share_out(&out->bursts.items[t], &of[t], &kinds[kind_of(out, t)]);
-    for (size_t k = 0; k < out->whole_of.count; k++) {
+    for (size_t k = 0; k < out->unsplit_kind_of.count; k++) {
         more_s += kinds[k].more_s;
         less_s += kinds[k].less_s;
     }
@@ -858,7 +858,7 @@ static bool slowed_find(jm__strata *out, const jm__strata_requested *w)
     step_interval_lengths all = {0};
     size_t bursts = out->bursts.count;
     middles *of = calloc(bursts + 1, sizeof *of);
-    kind_sum *kinds = calloc(out->whole_of.count + 1, sizeof *kinds);
+    kind_sum *kinds = calloc(out->unsplit_kind_of.count + 1, sizeof *kinds);
     mark_recorded(out, w->spans->dataset);
     bool fine = of != NULL && kinds != NULL && collect_slowed(&all, out, w);
     for (size_t t = 0; fine && t < bursts; t++) {

@@ -653,7 +653,7 @@ static traced_steps count_steps(const jm__attribution *a)
         const jm__step_interval *step_interval = &a->strata.step_intervals.items[i];
         bool is_step = jm__marked_is_step(
             &a->marked, &a->dataset->spans[step_interval->span]); /* or a phase without any */
-        if (!is_step || !jm__intervals_hold(&a->windows, step_interval->start_ns)) continue;
+        if (!is_step || !jm__intervals_contain(&a->windows, step_interval->start_ns)) continue;
         count.traced += step_interval->traced;
         count.all++;
     }

@@ -42,7 +42,7 @@ bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
     const jm_report_options *o = &a->options;
     bool all_time = o->phase == NULL && o->from_ns == 0 && o->to_ns == 0;
     if (!is_of_requested_board(a, event->board_id)) return false;
-    if (all_time || lasts(event->kind) || jm__intervals_hold(&a->windows, event->t_ns)) return true;
+    if (all_time || lasts(event->kind) || jm__intervals_contain(&a->windows, event->t_ns)) return true;
     return jm__intervals_overlap_ns(&a->windows, event->t_ns, event->t_ns + event_gap_ns(event)) > 0;
 }
 

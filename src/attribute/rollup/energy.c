@@ -299,15 +299,15 @@ static int64_t amount_of(const jm__attribution *a, size_t span, jm__amount amoun
 {
     const jm__span *step = &a->dataset->spans[span];
     int64_t count = jm__marked_amount(&a->marked, step, amount);
-    if (count == 0 || !jm__intervals_hold(&a->windows, step->start_ns)) return 0;
+    if (count == 0 || !jm__intervals_contain(&a->windows, step->start_ns)) return 0;
     return jm__dataset_process_has_pid(a->dataset, step->process_id, a->options.process_id) ? count : 0;
 }
 
 static bool is_part_of_another(const jm__attribution *a, size_t span, jm__amount amount)
 {
     const jm__span *all = a->dataset->spans;
-    for (size_t s = jm__span_around(&a->spans, span, span); s != JM__NO_SPAN;
-         s = jm__span_around(&a->spans, span, s))
+    for (size_t s = jm__span_enclosing(&a->spans, span, span); s != JM__NO_SPAN;
+         s = jm__span_enclosing(&a->spans, span, s))
         if (jm__step_has_part(&all[s], &all[span]) && amount_of(a, s, amount) > 0) return true;
     return false;
 }

@@ -181,7 +181,7 @@ void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
 {
     const jm__extrapolated *extrapolated = &v->a->extrapolated;
     uint32_t number = extrapolated->strata == NULL ? 0 : extrapolated->strata->step_interval_of_span[span];
-    if (number == 0 || !jm__step_interval_strata(&extrapolated->strata->step_intervals.items[number - 1]))
+    if (number == 0 || !jm__step_interval_is_sampled(&extrapolated->strata->step_intervals.items[number - 1]))
         return;
     const jm__strata *strata = extrapolated->strata;
     uint32_t burst = strata->step_intervals.items[number - 1].stratum;
@@ -221,7 +221,7 @@ static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
     const jm__strata *strata = part->extrapolated.strata;
     uint32_t kind =
-        strata->whole_of.items[strata->bursts.items[burst].kind - 1]; /* errors of its turns are as one */
+        strata->unsplit_kind_of.items[strata->bursts.items[burst].kind - 1]; /* errors of its turns are as one */
     for (size_t r = 0; r < JM_DRAWS; r++)
         off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.bursts[burst].tracing_u_s;
     jm__draws_add(v->tree, node, b, off_s, power_w);

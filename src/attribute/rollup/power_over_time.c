@@ -170,7 +170,7 @@ static void find_spread(jm_power_bin *bins, size_t count, const jm__board_part *
         const jm_reading *reading = &series->readings[i];
         int64_t t_ns = reading->t_ns - jm__power_delay_ns(series->sensor);
         size_t at = bin_at(bins, count, t_ns);
-        if (at == count || isnan(bins[at].mean_w) || !jm__intervals_hold(&part->windows, t_ns)) continue;
+        if (at == count || isnan(bins[at].mean_w) || !jm__intervals_contain(&part->windows, t_ns)) continue;
         bins[at].least_w = fmin(bins[at].least_w, reading->value);
         bins[at].most_w = fmax(bins[at].most_w, reading->value);
     }
@@ -185,7 +185,7 @@ static void find_clock(jm_power_bin *bins, size_t count, const jm__dataset *d, c
         const jm_reading *reading = &d->readings[i];
         if (reading->sensor_id != sensor->id) continue;
         size_t at = bin_at(bins, count, reading->t_ns);
-        if (at == count || !isfinite(reading->value) || !jm__intervals_hold(&part->windows, reading->t_ns))
+        if (at == count || !isfinite(reading->value) || !jm__intervals_contain(&part->windows, reading->t_ns))
             continue;
         readings = at == here ? readings + 1 : 1;
         here = at;

@@ -153,7 +153,7 @@ static bool part_tracing(const idle_target *to)
     bool fine = true;
     for (size_t i = 0; fine && i < strata->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        if (!jm__step_interval_strata(step_interval)) continue;
+        if (!jm__step_interval_is_sampled(step_interval)) continue;
         double each = 1 / (double)strata->bursts.items[step_interval->stratum].step_intervals;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
             double made_s = each * part->work->tally.bursts[step_interval->stratum].tracing_s[state];
@@ -185,7 +185,7 @@ static void count_steps(jm__request_rows *rows, const jm__attribution *a)
     const jm__dataset *d = a->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *step = &d->spans[i];
-        if (rows->batches->of_step[i] == 0 || !jm__intervals_hold(&a->windows, step->start_ns)) continue;
+        if (rows->batches->of_step[i] == 0 || !jm__intervals_contain(&a->windows, step->start_ns)) continue;
         if (!jm__dataset_process_has_pid(d, step->process_id, a->options.process_id)) continue;
         jm__batch_sum *sum = &rows->sums[rows->batches->of_step[i] - 1];
         int64_t end_ns = jm__span_end_ns(d, step);

@@ -322,9 +322,9 @@ static bool holds_steps(const jm__attribution *a, const jm__span *span)
 static bool counts(const jm__attribution *a, const jm__span *span)
 {
     const jm__process *process = jm__dataset_process(a->dataset, span->process_id);
-    if (!jm__intervals_hold(holds_steps(a, span) ? &a->queried : &a->windows, span->start_ns)) return false;
+    if (!jm__intervals_contain(holds_steps(a, span) ? &a->queried : &a->windows, span->start_ns)) return false;
     if (a->extrapolated.strata == NULL || process == NULL || is_always_recorded(span)) return true;
-    return !jm__strata_hide(&a->strata, (size_t)(process - a->dataset->processes), span->start_ns);
+    return !jm__strata_exclude(&a->strata, (size_t)(process - a->dataset->processes), span->start_ns);
 }
 
 /* Does it stand for others? */
@@ -335,8 +335,8 @@ static bool strata(const jm__attribution *a, size_t i)
         return false;
     uint32_t step_interval = a->strata.step_interval_of_span[i];
     return step_interval != 0 &&
-           jm__step_interval_strata(&a->strata.step_intervals.items[step_interval - 1]) &&
-           a->extrapolated.of_burst[a->strata.step_intervals.items[step_interval - 1].stratum] > 0;
+           jm__step_interval_is_sampled(&a->strata.step_intervals.items[step_interval - 1]) &&
+           a->extrapolated.burst_steps[a->strata.step_intervals.items[step_interval - 1].stratum] > 0;
 }
 
 static void count_span(jm__views *v, size_t i, bool own)
@@ -380,7 +380,7 @@ static void add_extrapolated_calls(jm__tree *tree)
         jm__node *node = &tree->nodes.items[n];
         int64_t own = node->calls; /* kernels, as extrapolated_calls are: a call may be several */
         node->calls += llround(node->extrapolated_calls);
-        if (node->marked + node->unmarked == 0 || own == 0 || !(node->extrapolated_calls > 0)) continue;
+        if (node->with_bytes + node->without_bytes == 0 || own == 0 || !(node->extrapolated_calls > 0)) continue;
         double more = 1 + node->extrapolated_calls / (double)own;
         node->bytes *= more;
         node->ran_s *= more;
@@ -397,8 +397,8 @@ static void add_collectives(jm__views *v, size_t b)
     if (v->a->boards[b].work->from_host && !first_of_host(v->a, b)) return;
     for (size_t i = 0; i < sums->count; i++) {
         jm__node *node = &v->tree->nodes.items[sums->items[i].row];
-        node->marked += sums->items[i].marked;
-        node->unmarked += sums->items[i].unmarked;
+        node->with_bytes += sums->items[i].with_bytes;
+        node->without_bytes += sums->items[i].without_bytes;
         node->bytes += sums->items[i].bytes;
         node->ran_s += sums->items[i].ran_s;
         node->exposed_s += sums->items[i].exposed_s;

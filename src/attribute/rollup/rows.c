@@ -479,7 +479,7 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
         bool is_step = jm__marked_is_step(
             &a->marked, &a->dataset->spans[step_interval->span]); /* or a phase without any */
         t->traced_steps += mine && is_step && step_interval->traced &&
-                           jm__intervals_hold(&a->windows, step_interval->start_ns);
+                           jm__intervals_contain(&a->windows, step_interval->start_ns);
     }
     t->unmatched_steps = (int64_t)strata->missing;
     t->tracing_slow_down = strata->slow_down;
@@ -771,9 +771,9 @@ static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *s
 /* A part of the bytes is not told as if it were all. */
 static void fill_collective(jm_row *row, const jm__node *node)
 {
-    if (node->marked + node->unmarked == 0) return;
+    if (node->with_bytes + node->without_bytes == 0) return;
     if (node->overlaps) row->exposed_s = node->exposed_s;
-    if (node->unmarked > 0) return;
+    if (node->without_bytes > 0) return;
     row->bytes = (int64_t)node->bytes;
     if (node->ran_s > 0) row->bytes_per_s = node->bytes / node->ran_s;
 }

@@ -56,7 +56,7 @@ typedef struct jm__node {
     double shared_s;             /* busy time of its that is in rows beside it: cells in `shared` */
     const char *mostly_at;       /* see energy.h; NULL: nowhere */
     double mostly_share;         /* of its time */
-    int64_t marked, unmarked;    /* calls of a collective whose bytes are known, or not */
+    int64_t with_bytes, without_bytes;    /* calls of a collective whose bytes are known, or not */
     double bytes;
     double ran_s;          /* of these calls, without waiting */
     double exposed_s;      /* of busy_s: no other kernel ran beside the collective */

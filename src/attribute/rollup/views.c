@@ -56,7 +56,7 @@ static bool *forward_names(const jm__dataset *d)
 static bool find_roots(jm__views *v)
 {
     const jm__dataset *d = v->a->dataset;
-    size_t *top_of = jm__span_speakers(&v->a->spans, outermost_layer);
+    size_t *top_of = jm__section_owners(&v->a->spans, outermost_layer);
     bool *forward = forward_names(d);
     bool fine = top_of != NULL && forward != NULL;
     for (size_t i = 0; fine && i < d->span_count; i++) {
@@ -208,7 +208,7 @@ static size_t layer_view_row(jm__views *v, size_t section)
     const char *name = name_of(v, section);
     if (jm__span_kind_is_layer(kind)) return layer_row(v, section);
     if (kind == JM_SPAN_OPTIMIZER) return jm__tree_top(v->tree, name, "optimizer");
-    if (!jm__span_kind_is_range(kind)) return no_layer_row(v, v->speaker_of[section]);
+    if (!jm__span_kind_is_range(kind)) return no_layer_row(v, v->owner_of[section]);
     size_t outer = around_range(v, section);
     if (outer == JM__NO_SPAN) return jm__tree_top(v->tree, name, "nvtx");
     return jm__view_node_under(v, v->of_span[outer] - 1, name, "nvtx");
@@ -252,7 +252,7 @@ static size_t innermost_type(const jm__span_index *spans, size_t section, size_t
 
 size_t jm__view_type_node(jm__views *v, size_t section)
 {
-    size_t speaker = v->speaker_of[section];
+    size_t speaker = v->owner_of[section];
     const jm__span *row = span_of(v, speaker);
     const char *text = stands_alone(row) ? name_of(v, speaker) : NULL;
     if (has_type(row)) {
@@ -392,7 +392,7 @@ static size_t innermost_work(const jm__span_index *spans, size_t section, size_t
 /* Under its phase: forward, backward, recompute, optimizer or other. */
 size_t jm__view_phase_node(jm__views *v, size_t section)
 {
-    size_t work = v->speaker_of[section], container = jm__view_container_node(v, section);
+    size_t work = v->owner_of[section], container = jm__view_container_node(v, section);
     const char *leaf = work == JM__NO_SPAN ? "other" : jm_span_kind_text(span_of(v, work)->kind);
     return jm__view_node_under(v, container, leaf, leaf);
 }
@@ -405,7 +405,7 @@ size_t jm__view_extrapolated_node(jm__views *v, size_t node, size_t step)
     if (v->a->options.by == JM_BY_PHASE)
         return jm__view_node_under(v, jm__view_container_node(v, step), name, kind);
     bool layerless = length >= sizeof none && strcmp(name + length + 1 - sizeof none, none) == 0;
-    return layerless && v->speaker_of != NULL ? no_layer_row(v, v->speaker_of[step]) : node;
+    return layerless && v->owner_of != NULL ? no_layer_row(v, v->owner_of[step]) : node;
 }
 
 /* One row an occurrence, inside the row of the first span around it that holds all of it. */
@@ -414,7 +414,7 @@ size_t jm__view_span_node(jm__views *v, size_t section)
     const jm__span_index *spans = &v->a->spans;
     size_t node = JM__NO_NODE;
     v->chain.count = 0;
-    for (size_t s = jm__section_span(spans, section); s != JM__NO_SPAN; s = jm__span_around(spans, s, s)) {
+    for (size_t s = jm__section_span(spans, section); s != JM__NO_SPAN; s = jm__span_enclosing(spans, s, s)) {
         if (v->of_span[s] != 0) {
             node = v->of_span[s] - 1;
             break;
@@ -565,7 +565,7 @@ size_t jm__view_node_inside(jm__views *v, size_t around, const char *name, const
                                 : keep_in(&v->inside, key, v, new_inside(v, around, name, kind, by_path));
 }
 
-static jm__span_choice *choice_of(jm_by by)
+static jm__section_owner *choice_of(jm_by by)
 {
     if (by == JM_BY_LAYER) return container_around;
     if (by == JM_BY_TYPE) return innermost_type;
@@ -588,10 +588,10 @@ jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a,
     v->part_of = calloc(sections + 1, sizeof *v->part_of);
     bool fine = v->of_span != NULL && v->part_of != NULL && v->container_of != NULL && v->of_name != NULL &&
                 v->root_of != NULL;
-    jm__span_choice *choice = choice_of(a->options.by);
-    if (fine && choice != NULL) fine = (v->speaker_of = jm__span_speakers(&a->spans, choice)) != NULL;
+    jm__section_owner *choice = choice_of(a->options.by);
+    if (fine && choice != NULL) fine = (v->owner_of = jm__section_owners(&a->spans, choice)) != NULL;
     if (fine && a->options.by == JM_BY_PHASE)
-        fine = (v->beside_of = jm__span_speakers(&a->spans, find_beside)) != NULL;
+        fine = (v->beside_of = jm__section_owners(&a->spans, find_beside)) != NULL;
     if (fine && a->options.by == JM_BY_LAYER) fine = find_roots(v);
     return fine ? JM_OK : jm__no_memory(err, "jm__views_init");
 }
@@ -600,7 +600,7 @@ void jm__views_free(jm__views *v)
 {
     free(v->of_span);
     free(v->container_of);
-    free(v->speaker_of);
+    free(v->owner_of);
     free(v->beside_of);
     free(v->part_of);
     free(v->of_name);
@@ -648,7 +648,7 @@ static size_t innermost_container(const jm__views *v, size_t section)
 static const jm__collective *one_of(const jm__views *v, uint32_t collective)
 {
     const jm__collective *items = v->a->work.ranks.collectives.items.items;
-    return &items[items[collective].same_as];
+    return &items[items[collective].alias_of];
 }
 
 /* Rows of single spans have no path of their own, so those inside them are found by the node around them. */
@@ -685,7 +685,7 @@ static bool several_waited(const jm__views *v, uint32_t collective)
     const jm__collective_wait *first = NULL;
     for (size_t i = 0; i < ranks->waits.count; i++) {
         const jm__collective_wait *wait = &ranks->waits.items[i];
-        if (items[wait->collective].same_as != items[collective].same_as || !(wait->wait_s > 0)) continue;
+        if (items[wait->collective].alias_of != items[collective].alias_of || !(wait->wait_s > 0)) continue;
         if (!jm__dataset_process_has_pid(v->a->dataset, wait->process_id, v->a->options.process_id)) continue;
         if (first == NULL) first = wait;
         if (wait->process_id != first->process_id || wait->board != first->board) return true;

@@ -12,7 +12,7 @@ typedef struct jm__views {
     size_t *of_span; /* [sections]: node + 1; 0: not yet asked for */
     size_t *
         container_of; /* [sections]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
-    size_t *speaker_of;   /* [sections]: the one around it that its row is named after; JM__NO_SPAN: none */
+    size_t *owner_of;   /* [sections]: the one around it that its row is named after; JM__NO_SPAN: none */
     size_t *part_of;      /* [sections]: by span: see jm__view_span_part; node + 1, 0: not yet asked for */
     size_t *beside_of;    /* [sections]: by phase, see find_beside; JM__NO_SPAN: none */
     size_t *of_name;      /* [names]: node + 1 of the layer of this name */

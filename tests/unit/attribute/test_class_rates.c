@@ -466,13 +466,13 @@ static void test_sets_are_read_by_the_names_of_their_metrics(void **state)
     jm__class_rates_free(&one);
     jm__class_rates_free(&several);
     bool known;
-    assert_int_equal(jm__rates_known(&known, &t->dataset, 1, &choice, NULL), JM_OK);
+    assert_int_equal(jm__rates_available(&known, &t->dataset, 1, &choice, NULL), JM_OK);
     assert_true(known);
-    assert_int_equal(jm__rates_known(&known, &t->dataset, 2, &choice, NULL), JM_OK);
+    assert_int_equal(jm__rates_available(&known, &t->dataset, 2, &choice, NULL), JM_OK);
     assert_true(known);
     static const char *const unknown[] = {"a", "d"};
     const jm__rate_choice none = {unknown, 2, NAN, 0, 0};
-    assert_int_equal(jm__rates_known(&known, &t->dataset, 1, &none, NULL), JM_OK);
+    assert_int_equal(jm__rates_available(&known, &t->dataset, 1, &none, NULL), JM_OK);
     assert_false(known);
     end(s);
     end(t);

@@ -275,7 +275,7 @@ static void add(calls_of_names *c, uint32_t name, size_t rank, int64_t from_ns, 
 {
     const jm__item item = {
         .start_ns = from_ns, .end_ns = to_ns, .process_id = 100 + (int64_t)rank, .calls = count};
-    jm__collective_marked marked;
+    jm__collective_info marked;
     assert_true(jm__collective_of(&c->collectives, JM__NO_SPAN, name, &marked));
     assert_true(jm__collective_calls_add(&c->calls, &c->collectives, marked.collective,
                                          c->classes.items[name].name, &item, rank));

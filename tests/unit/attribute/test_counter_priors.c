@@ -21,7 +21,7 @@ typedef struct scene {
     jm__feature features[METRICS];
     jm__expectation expected[CLASSES];
     double weights[FEATURES * FEATURES], rate[COLUMNS * METRICS], seen_s[COLUMNS];
-    double made_up[COLUMNS], inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
+    double ridge_share[COLUMNS], inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
 } scene;
 
 /* A covariance of n numbers. */
@@ -58,7 +58,7 @@ static void make(scene *s)
             s->covariance[a * METRICS + b] *= 1e-2 * s->features[a].reference * s->features[b].reference;
     for (size_t k = 0; k < COLUMNS; k++) {
         s->seen_s[k] = 1 + dense_uniform();
-        s->made_up[k] = 0.1 * dense_uniform();
+        s->ridge_share[k] = 0.1 * dense_uniform();
         for (size_t m = 0; m < METRICS; m++)
             s->rate[k * METRICS + m] = dense_uniform() * s->features[m].reference;
     }
@@ -72,7 +72,7 @@ static void make(scene *s)
                                  .windows = 1000,
                                  .rate = s->rate,
                                  .seen_s = s->seen_s,
-                                 .made_up = s->made_up,
+                                 .ridge_share = s->ridge_share,
                                  .inverse = s->inverse,
                                  .covariance = s->covariance};
 }
@@ -128,7 +128,7 @@ static double own_u(const scene *s, size_t column)
     double relative = pow(s->model.relative_u, 2);
     if (s->expected[column].family_u == 0) relative += pow(s->model.family_u, 2);
     double own = sqrt(relative * pow(power_of(s, column), 2) + pow(beyond_w / 2, 2) +
-                      pow(s->made_up[column] * mean_w(s), 2));
+                      pow(s->ridge_share[column] * mean_w(s), 2));
     return own > JM_POWER_LEAST_W ? own : JM_POWER_LEAST_W;
 }
 

@@ -67,7 +67,7 @@ static void test_of_a_board_nobody_measured_nothing_is_taken_off(void **state)
     assert_int_equal(jm__sampler_draw_find(&found, &dataset, &other, NAN, NAN, NULL), JM_OK);
     jm_reading reading = {.t_ns = 500, .value = 100};
     const jm_sensor ring = {.response = JM_RESPONSE_INSTANT};
-    jm__sampler_draw_take_off(&found, &ring, &reading, 1);
+    jm__sampler_draw_subtract(&found, &ring, &reading, 1);
     assert_near(reading.value, 100, 0);
     jm__sampler_draw_free(&found);
 }
@@ -81,7 +81,7 @@ static double seen_w(const jm_sensor *sensor, const jm__sampler_draw *draw, int6
     int64_t width_ns = first_order ? sensor->tau_ns : sensor->window_ns, step_ns = 10000;
     for (int64_t back_ns = step_ns / 2; back_ns < (first_order ? 40 : 1) * width_ns; back_ns += step_ns) {
         double w = first_order ? exp(-(double)back_ns / (double)width_ns) : 1;
-        bool on = jm__intervals_hold(&draw->windows, t_ns - sensor->lag_ns - back_ns);
+        bool on = jm__intervals_contain(&draw->windows, t_ns - sensor->lag_ns - back_ns);
         sum += w * (150 + (on ? draw->power_w : 0));
         weight += w;
     }
@@ -100,7 +100,7 @@ static void check_power(const jm_sensor *sensor)
         readings[i].value = seen_w(sensor, &draw, readings[i].t_ns);
     }
     assert_true(readings[COUNT - 1].value > 180); /* there was something to take off */
-    jm__sampler_draw_take_off(&draw, sensor, readings, COUNT);
+    jm__sampler_draw_subtract(&draw, sensor, readings, COUNT);
     for (int i = 0; i < COUNT; i++)
         assert_near(readings[i].value, 150, 0.1);
     jm__sampler_draw_free(&draw);
@@ -122,7 +122,7 @@ static void test_the_energy_counter_is_without_it(void **state)
     jm_reading readings[] = {{.t_ns = 0, .value = 1000},
                              {.t_ns = 2 * JM_NS_PER_S, .value = 1300 + draw.power_w},
                              {.t_ns = 5 * JM_NS_PER_S, .value = 1750 + 3 * draw.power_w}};
-    jm__sampler_draw_take_off(&draw, &counter, readings, 3);
+    jm__sampler_draw_subtract(&draw, &counter, readings, 3);
     assert_near(readings[0].value, 1000, 1e-9);
     assert_near(readings[1].value, 1300, 1e-9);
     assert_near(readings[2].value, 1750, 1e-9);

@@ -47,7 +47,7 @@ static void test_what_goes_on_after_its_parent_is_in_the_one_around_that(void **
     assert_string_equal(around(&index, 4, 50), "step train all");
     assert_string_equal(around(&index, 4, 0), "step train all");
     assert_int_equal(jm__span_parent(&index, 2), 1);
-    assert_int_equal(jm__span_around(&index, 2, 2), JM__NO_SPAN); /* none holds all of it */
+    assert_int_equal(jm__span_enclosing(&index, 2, 2), JM__NO_SPAN); /* none holds all of it */
     assert_int_equal(jm__section_start_ns(&index, jm__section_at(&index, 2, 50)), 40);
     assert_int_equal(jm__section_end_ns(&index, jm__section_at(&index, 2, 50)), 100);
     jm__span_index_free(&index);
@@ -70,7 +70,7 @@ static void test_what_is_open_at_a_time_is_around_one(void **state)
     assert_string_equal(around(&index, 3, 30), "job job job train");
     assert_string_equal(around(&index, 3, 40), "job job train");
     assert_string_equal(around(&index, 3, 50), "job train");
-    assert_int_equal(jm__span_around(&index, 3, 3), 0); /* by index: train holds all of it */
+    assert_int_equal(jm__span_enclosing(&index, 3, 3), 0); /* by index: train holds all of it */
     jm__span_index_free(&index);
     syn_free(s);
 }

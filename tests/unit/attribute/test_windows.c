@@ -75,8 +75,8 @@ static void test_windows_are_sets_of_time(void **state)
         int64_t from = up_to(UNITS), to = from + up_to(UNITS - from);
         assert_int_equal(jm__intervals_overlap_ns(&windows, from, to), count_of(set & bits(from, to)));
         for (int64_t unit = 0; unit < UNITS; unit++)
-            assert_int_equal(jm__intervals_hold(&windows, unit), (set >> unit) & 1);
-        assert_false(jm__intervals_hold(&windows, UNITS));
+            assert_int_equal(jm__intervals_contain(&windows, unit), (set >> unit) & 1);
+        assert_false(jm__intervals_contain(&windows, UNITS));
         jm__intervals within = {0};
         assert_true(jm__intervals_add_within(&within, &windows, from, to));
         check_windows(&within, set & bits(from, to), true);
