@@ -110,12 +110,12 @@ static double sum_of(const made *m, size_t of)
 static void measure(made *m, size_t of, double off_j, double u_j)
 {
     jm__node *phase = &m->tree.nodes.items[of];
-    phase->whole_j = sum_of(m, of) + off_j;
-    phase->whole_u_j = u_j;
-    phase->whole_s = 0;
+    phase->phase_j = sum_of(m, of) + off_j;
+    phase->phase_u_j = u_j;
+    phase->phase_s = 0;
     for (size_t n = 0; n < NODES; n++)
         for (size_t k = 0; k < ALL_COLUMNS && is_within(n, of); k++)
-            phase->whole_s += cell_s[n][k];
+            phase->phase_s += cell_s[n][k];
 }
 
 static void make_rows(made *m)

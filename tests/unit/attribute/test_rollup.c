@@ -63,10 +63,10 @@ static void test_a_row_says_how_it_is_known(void **state)
                                   .spent.busy_s = 2,
                                   .energy = {.known = true, .decided = true, .assumed = JM_PROVENANCE_GIVEN}};
     jm__subtotal sub = decided;
-    const jm__node plain = {0}, measured = {.measured = true}, whole = {.whole = true};
+    const jm__node plain = {0}, measured = {.measured = true}, total = {.is_phase_total = true};
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_FITTED);
     assert_int_equal(jm__row_provenance(&measured, &sub), JM_PROVENANCE_FITTED); /* a part of it was fitted */
-    assert_int_equal(jm__row_provenance(&whole, &sub), JM_PROVENANCE_MEASURED);
+    assert_int_equal(jm__row_provenance(&total, &sub), JM_PROVENANCE_MEASURED);
     sub.energy.decided = false; /* by its prior, then */
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_GIVEN);
     sub = decided;
@@ -74,7 +74,7 @@ static void test_a_row_says_how_it_is_known(void **state)
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_FITTED);
     sub.spent.merged_s = 1.01;
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_WEAK);
-    assert_int_equal(jm__row_provenance(&whole, &sub), JM_PROVENANCE_MEASURED);
+    assert_int_equal(jm__row_provenance(&total, &sub), JM_PROVENANCE_MEASURED);
     sub.energy.known = false;
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_UNRESOLVED);
     sub = (jm__subtotal){0}; /* nothing of it needs a fit */
@@ -210,7 +210,7 @@ static void test_a_row_without_work_has_the_time_of_its_span(void **state)
 }
 
 /* The parts of a phase take columns 1, 2 and 4; together as many seconds as the phase was measured over. */
-static jm__rows phase_of(jm__tree *tree, double whole_s)
+static jm__rows phase_of(jm__tree *tree, double phase_s)
 {
     jm__tree_init(tree);
     size_t phase = add(tree, JM__NO_NODE, "phase", "phase");
@@ -224,9 +224,9 @@ static jm__rows phase_of(jm__tree *tree, double whole_s)
     jm__tree_add(tree, phase, 4, 1);
     tree->nodes.items[forward].measured_j = 40;
     jm__node *item = &tree->nodes.items[phase];
-    item->whole_j = 100;
-    item->whole_u_j = 5;
-    item->whole_s = whole_s;
+    item->phase_j = 100;
+    item->phase_u_j = 5;
+    item->phase_s = phase_s;
     return rows_of(tree);
 }
 
@@ -309,7 +309,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
     jm__tree_init(&tree);
     const struct {
         const char *path, *kind;
-        size_t transfer[2]; /* which cell it is like, by column */
+        size_t group[2]; /* which cell it is like, by column */
     } calls[] = {{"net.one", "forward", {0, 1}},
                  {"net.two", "forward", {2, 3}},
                  {"net.one", "forward", {0, 1}},
@@ -320,7 +320,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
         assert_int_equal(node, i);
         for (uint32_t column = 0; column < 2; column++) {
             jm__tree_add(&tree, node, column, 1);
-            assert_int_equal(tree.cells.items[2 * i + column].transfer, calls[i].transfer[column]);
+            assert_int_equal(tree.cells.items[2 * i + column].group, calls[i].group[column]);
         }
     }
     assert_false(tree.failed);

@@ -381,7 +381,7 @@ static void test_steps_like_no_traced_one_are_left_out_and_marked(void **state)
     assert_adds_up(report);
     assert_int_equal(totals->unmatched_steps, d->odd);
     assert_int_equal(totals->steps, d->steps - d->odd);
-    assert_true(says(report, "Of 20 steps none like them"));
+    assert_true(says(report, "For 20 steps, no step of their kind"));
     assert_near(d->all_j - totals->total_energy_j, (double)d->odd_ns * 1e-9 * d->all_j / 120, 0.2);
     jm_report_free(report);
     duty_cycle_free(d);
@@ -421,7 +421,7 @@ static void test_what_tracing_made_is_no_steps(void **state)
     assert_near(totals->tracing_energy_j, d->tracing_s * d->s->idle_w, 0.1);
     assert_near(totals->steady_step_j, (d->all_j - d->s->idle_w * (d->tracing_s + 0.1)) / (double)d->steps,
                 0.005);
-    assert_true(says(report, "of the steps were traced, and stand for the others of their kind"));
+    assert_true(says(report, "of the steps were traced, and represent the others of their kind"));
     char *text;
     assert_int_equal(jm_report_text(report, NULL, &text, NULL), JM_OK);
     assert_non_null(strstr(text, " % of the steps, which stand for the others, and took 2"));
@@ -456,7 +456,7 @@ static void test_the_note_on_tracing_says_what_it_cost_in_time_and_joules(void *
     assert_non_null(note);
     assert_int_equal(
         sscanf(note,
-               "%lf %% of the steps were traced, and stand for the others of their kind; a traced "
+               "%lf %% of the steps were traced, and represent the others of their kind; a traced "
                "step took %lf %% longer: that cost %lf %% of the time and %lf J.",
                &traced, &longer, &time, &energy_j),
         4);
@@ -586,7 +586,7 @@ static void test_a_single_burst_says_that_drift_is_unknown(void **state)
     duty_cycle *d = duty_cycle_create(of);
     jm_report *report = report_of(d, JM_BY_LAYER);
     assert_adds_up(report);
-    assert_true(says(report, "told by a single interval of traced ones"));
+    assert_true(says(report, "extrapolated from a single interval of traced ones"));
     const jm_row *row = duty_cycle_row(report, layers[0], "layer");
     assert_true(half(row) > 0.02 * row->energy_j);
     jm_report_free(report);
