@@ -623,8 +623,8 @@ static void say_requests(note_writer *w)
     const jm__batches *batches = &w->a->batches;
     if (w->a->options.by != JM_BY_REQUEST) return;
     if (batches->items.count == 0)
-        warn(w, "No step tells which requests it worked on: run.step(requests={request: tokens}) does, "
-                "where joulemap.request(ID) has made them.");
+        warn(w, "No step states the requests that it worked on: use run.step(requests={request: tokens}), "
+                "with requests of joulemap.request(ID).");
     else
         say(w, "Requests share the joules of each step they were in, including its idle time, in "
                "proportion to their tokens in it; in equal parts if the tokens of any of them are unknown.");

@@ -62,7 +62,7 @@ const char *jm__throttle_reason_text(int bit);
       " of the mean power: single parts are indicative")                                                     \
     X(closure, 0.01, 0.05, "the fit and the total are ", PERCENT,                                            \
       " apart, more than 3 standard uncertainties: the parts do not add up to what was measured")            \
-    X(unresolved, 0.02, 0.1, "", PERCENT, " of the energy could not be told apart: it is in no row")         \
+    X(unresolved, 0.02, 0.1, "", PERCENT, " of the energy could not be assigned: it is in no row")           \
     X(no_layer, 0.05, 0.5, "", PERCENT, " of the kernels' energy is in no layer")                            \
     X(gaps, 0.05, 0.5, "", PERCENT,                                                                          \
       " of the time is without readings of power: what ran there has the powers of other times")             \

@@ -221,7 +221,7 @@ static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
     const jm__strata *strata = part->extrapolated.strata;
     uint32_t kind = strata->unsplit_kind_of
-                        .items[strata->bursts.items[burst].kind - 1]; /* errors of its turns are as one */
+                        .items[strata->bursts.items[burst].kind - 1]; /* one error for all its bursts */
     for (size_t r = 0; r < JM_DRAWS; r++)
         off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.bursts[burst].tracing_u_s;
     jm__draws_add(v->tree, node, b, off_s, power_w);

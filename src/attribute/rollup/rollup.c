@@ -324,8 +324,7 @@ static bool is_counted(const jm__attribution *a, const jm__span *span)
     if (!jm__intervals_contain(encloses_steps(a, span) ? &a->queried : &a->windows, span->start_ns))
         return false;
     if (a->extrapolated.strata == NULL || process == NULL || is_always_recorded(span)) return true;
-    return !jm__strata_exclude(&a->strata, (size_t)(process - a->dataset->processes),
-                               span->start_ns);
+    return !jm__strata_exclude(&a->strata, (size_t)(process - a->dataset->processes), span->start_ns);
 }
 
 /* Whether it lies in a traced step that represents others. */
@@ -337,8 +336,7 @@ static bool represents_others(const jm__attribution *a, size_t i)
     uint32_t step_interval = a->strata.step_interval_of_span[i];
     return step_interval != 0 &&
            jm__step_interval_is_sampled(&a->strata.step_intervals.items[step_interval - 1]) &&
-           a->extrapolated.burst_steps[a->strata.step_intervals.items[step_interval - 1].stratum] >
-               0;
+           a->extrapolated.burst_steps[a->strata.step_intervals.items[step_interval - 1].stratum] > 0;
 }
 
 static void count_span(jm__views *v, size_t i, bool own)
