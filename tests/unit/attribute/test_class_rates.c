@@ -1,5 +1,5 @@
-/* Counters of each kind of work out of windows that hold several: against least squares put down in full, and
- * against drawn noise. */
+/* Counter rates of each class from windows with several classes: against dense least squares, and against
+ * drawn noise. */
 #include "attribute/prior/counters.h"
 #include "base/clock.h"
 #include "counter_samples.h"
@@ -10,7 +10,7 @@
 
 enum { CLASSES = 4, COLUMNS = 6, METRICS = 3, WINDOWS = 600, PIECES_MAX = 20000 };
 
-/* class_rates.c: what keeps a column that hardly ran from taking any rate; neighbours count for half. */
+/* counters.c: the ridge, and the correlation of neighbouring windows */
 static const double ridge = 1e-3, transfer = 2;
 
 static const int64_t window_ns = JM_NS_PER_MS;
@@ -211,7 +211,7 @@ static void assert_is_least(const double *gram, const double *products, const do
         }
 }
 
-/* alike * (what is left of metric a) . (of metric b) / freedom */
+/* correlation_factor * (residual of metric a) . (of metric b) / freedom */
 static void assert_left_over(const design *d, const jm__class_rates *rates)
 {
     double freedom = fmax((double)d->rows - COLUMNS, (double)d->rows / 10 + 1), said[METRICS * METRICS] = {0};
@@ -270,7 +270,7 @@ static void test_rates_are_those_of_least_squares_in_full(void **state)
     check_against_dense(800, 0); /* pieces in a file */
 }
 
-/* Without noise, each class gets what it really counts, beside others or alone. */
+/* Without noise, each class gets its true rates, beside others or alone. */
 static void test_kernels_beside_each_other_get_their_own_counts(void **state)
 {
     (void)state;
@@ -290,8 +290,8 @@ static void test_kernels_beside_each_other_get_their_own_counts(void **state)
 
 /* ---- noise */
 
-/* The errors of the rates over many draws are what `inverse` says, and `covariance` is twice the noise, as
- * neighbours count for half. No rate is near 0, where none can be drawn below it. */
+/* The errors of the rates over many draws are as `inverse` states, and `covariance` is twice the noise, by
+ * the correlation factor. No rate is near 0, where the limit would bias it. */
 static void test_errors_of_rates_are_what_draws_of_noise_give(void **state)
 {
     (void)state;
@@ -380,7 +380,7 @@ static void test_windows_that_tell_nothing_are_left_out(void **state)
     const jm__rate_choice choice = usual_choice();
     scene *s = make_even(), *t = make_even();
     size_t set = usual_set(s), same = usual_set(t);
-    samples_add(&t->samples, same, -5 * window_ns, -4 * window_ns, absurd); /* before anything is known */
+    samples_add(&t->samples, same, -5 * window_ns, -4 * window_ns, absurd); /* before all pieces */
     samples_add(&t->samples, same, -window_ns / 2, window_ns / 2, absurd);
     for (int64_t at = 10; at < 100; at++) {
         double usual[METRICS] = {5 + (double)at, 7, 40};
@@ -399,8 +399,7 @@ static void test_windows_that_tell_nothing_are_left_out(void **state)
     static const double *const wrong[] = {gap, minus, endless, broken};
     for (int64_t at = 100; at < 106; at++)
         add_even(t, same, at, wrong[at % 4]);
-    samples_add(&t->samples, same, 117 * window_ns + 1, 118 * window_ns + 1,
-                absurd); /* beyond what is known */
+    samples_add(&t->samples, same, 117 * window_ns + 1, 118 * window_ns + 1, absurd); /* beyond all pieces */
     samples_add(&t->samples, same, 500 * window_ns, 501 * window_ns, absurd);
     find(&clean, s, &choice);
     find(&spoilt, t, &choice);
@@ -563,7 +562,7 @@ static void test_rates_go_with_the_clock_that_slots_tell(void **state)
     }
 }
 
-/* Less than 0.3 of the clock that weights were learnt at, or more than 1.2: not all was counted. */
+/* Less than 0.3 of the model's clock, or more than 1.2: a counter is missing. */
 static void test_a_clock_that_no_board_has_is_not_assumed(void **state)
 {
     (void)state;
@@ -589,7 +588,7 @@ static void test_without_slots_the_clock_is_nvmls_and_without_that_none(void **s
         assert_true(isnan(seen.items[i].clock_mhz));
         assert_true(fabs(seen.rates[i] / 1e3 - 1) < 1e-12);
     }
-    seen = clocked(1, SLOTS, false, mhz, 5); /* slots need no NVML */
+    seen = clocked(1, SLOTS, false, mhz, 5); /* slots do not need NVML's clock */
     assert_true(fabs(seen.rates[0] / (1e3 * 1500 / 1980) - 1) < 1e-12);
 }
 

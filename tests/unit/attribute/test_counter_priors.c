@@ -1,12 +1,12 @@
-/* What counters tell of powers, against its formulas put down in full:
+/* Priors from counters, against their formulas written out:
  *
  *     x_k = constant + sum_m w_m c_km / reference_m
- *     own^2 = max((relative x_k)^2 + (beyond / 2)^2 + (made_up_k mean)^2, least^2)
+ *     own^2 = max((relative x_k)^2 + (beyond / 2)^2 + (ridge_share_k mean)^2, least^2)
  *     beyond = sum_m w_m (c_km - most_m)+ / reference_m
  *     cov = f_k' W f_l + v inverse_kl + (gain^2 + [one family] family^2) x_k x_l, f_k = (c_k / reference, 1)
  *     v = (w / reference)' covariance (w / reference)
  *
- * and for a kind of no known family, relative^2 + family^2 instead of relative^2. */
+ * and for a kernel of unknown family, relative^2 + family^2 instead of relative^2. */
 #include "attribute/prior/counters.h"
 #include "base/status.h"
 #include "dense.h"
@@ -63,7 +63,7 @@ static void make(scene *s)
             s->rate[k * METRICS + m] = dense_uniform() * s->features[m].reference;
     }
     static const uint32_t families[CLASSES] = {3, 8, 3, 0, 3};
-    for (size_t k = 0; k < CLASSES; k++) /* the last is of none, though its number says 3 */
+    for (size_t k = 0; k < CLASSES; k++) /* the last has no family, though its number is 3 */
         s->expected[k] = (jm__expectation){.family = families[k], .family_u = k + 1 < CLASSES ? 0.1 : 0};
     s->model.features = s->features;
     s->model.covariance = s->weights;
@@ -185,13 +185,13 @@ static void test_powers_and_their_errors_are_those_of_the_formulas(void **state)
         scene s;
         make(&s);
         jm__prior prior = assume(&s);
-        assert_int_equal(prior.rows, CLASSES); /* idle states are none of its business */
+        assert_int_equal(prior.rows, CLASSES); /* idle states get no prior */
         assert_formulas(&s, &prior);
         jm__prior_free(&prior);
     }
 }
 
-/* Beyond the rates that weights were learnt from, half of what goes beyond may be wrong. */
+/* Power from rates beyond the model's range has an uncertainty of a half. */
 static void test_rates_beyond_those_learnt_from_are_less_sure(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void test_rates_beyond_those_learnt_from_are_less_sure(void **state)
     jm__prior_free(&at);
 }
 
-/* A tenth of a millisecond of a column is the least that windows tell of. */
+/* A column needs a tenth of a millisecond in the windows. */
 static void test_what_the_windows_did_not_see_is_not_marked_of(void **state)
 {
     (void)state;
@@ -235,7 +235,7 @@ static void test_what_the_windows_did_not_see_is_not_marked_of(void **state)
     assert_null(prior.row); /* nothing to free */
 }
 
-/* A model that is sure of itself, of a board that draws nothing: still a prior. */
+/* A model without uncertainty, of a board that draws nothing: still a prior. */
 static void test_a_power_of_nothing_is_not_known_exactly(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void test_a_power_of_nothing_is_not_known_exactly(void **state)
     jm__prior_free(&prior);
 }
 
-/* What is left of many metrics may come out below zero by rounding: no variance is. */
+/* The residual variance of many metrics may be below zero by rounding: it counts as zero. */
 static void test_windows_without_any_noise_add_no_variance(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void test_windows_without_any_noise_add_no_variance(void **state)
     jm__prior_free(&prior);
 }
 
-/* Drawn weights, rates and gains spread powers as the prior says. */
+/* Drawn weights, rates and gains spread powers as the prior states. */
 static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What of the noise of a fit the context of kernels are charged with. */
+/* How much of the noise of a fit is attributed to the context of kernels. */
 #include "attribute/fit/discrepancy.h"
 #include "base/clock.h"
 #include "dense.h"
@@ -114,8 +114,8 @@ static void leverage(double *out, const program *p, size_t g)
                 p->squares[g][k * COLUMNS + l] - p->whole[k * COLUMNS + l] * p->share[g][l];
 }
 
-/* The mean of u^2 after what was seen, over u by its usual spread and the ways that it may hide: by
- * context, layers and calls, with the powers or without. */
+/* The mean of u^2 given the residuals, over u by its usual spread and the ways that it may hide: by context,
+ * layers and calls, with the powers or without. */
 static double mean_u(const program *p, double shown, double seen_square, double doubt)
 {
     double parts[3] = {0}, all = 0, sum = 0, usual = 0, nothing = 0;
@@ -226,7 +226,7 @@ static void test_the_page_is_right_about_powers_that_are_drawn(void **state)
     program_free(p);
 }
 
-/* What the powers take of it is not in the residuals, so as much of it is seen for a larger u. */
+/* The part that the powers absorb is not in the residuals, so u is larger for the same residuals. */
 static void test_what_powers_may_have_taken_makes_the_same_residuals_tell_of_more(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void test_what_powers_may_have_taken_makes_the_same_residuals_tell_of_mor
         }
     double truth = mean_u(p, 1 - taken / all, 10, 0.15 * 25);
     assert_true(taken / all > 0.1 && taken / all < 0.9);
-    /* The estimator takes the mean of 16 draws of signs: as good as a tenth. */
+    /* The estimator takes the mean of 16 draws of signs, with an error of a tenth. */
     if (!(fabs(u / truth - 1) < 0.12)) fail_msg("u is %.6g, should be %.6g", u, truth);
     program_free(p);
 }

@@ -84,7 +84,7 @@ static void release(program *p)
     free(p);
 }
 
-/* As if the noise were white: where the search for all that is wrong begins. */
+/* As if the noise were white: the start of the search. */
 static jm__posterior first_of(const program *p)
 {
     jm__qr qr;
@@ -134,8 +134,8 @@ static double larger_than_noise(const program *p, const jm__posterior *first, co
     return fmax(1, pow(first->noise_w, 2) / square * sum);
 }
 
-/* Neighbours that err alike tell less of the response than a likelihood of independent ones assumed: fewer
- * by this ratio, though never less than the profile knew. */
+/* Correlated neighbours determine the response less than a likelihood of independent ones assumes: by this
+ * ratio, but never less than the profile does. */
 static double fewer_by(const program *p, const jm__posterior *first)
 {
     double product = 0, square = 0;
@@ -208,7 +208,7 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
     return e;
 }
 
-/* What is asked of an interval. */
+/* Options of an interval. */
 typedef struct queried {
     const jm__noise *noise; /* found elsewhere */
     bool larger;            /* than the noise: errors that last */
@@ -246,7 +246,7 @@ static full in_full(const program *p, const jm__posterior *first, const errors *
                 f.h[k * COLUMNS + m] += p->rows[i * COLUMNS + k] * p->rows[i * COLUMNS + m];
         }
         for (size_t m = 0; m < COLUMNS; m++) {
-            /* What is lent is as good as a reading with the first fit's noise. */
+            /* A lent row counts as a reading with the first fit's noise. */
             double information = p->joint_prior.information[k * COLUMNS + m];
             f.h[k * COLUMNS + m] += lent * square * information;
             f.z[k] += lent * square * information * p->joint_prior.power_w[m];
@@ -364,7 +364,7 @@ static void test_what_the_prior_knows_of_the_response_is_marked(void **state)
     release(p);
 }
 
-/* The last kind never ran: nothing but what it is trusted to have in common with the others tells of it. */
+/* The last kind never ran: only its common prior with the others determines it. */
 static void test_a_kind_that_no_reading_saw_stays_as_it_was_assumed(void **state)
 {
     (void)state;

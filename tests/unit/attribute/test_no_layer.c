@@ -1,4 +1,4 @@
-/* Kernels in no layer: how much of the energy is theirs, and why, in the first lines of a report. */
+/* Kernels in no layer: their share of the energy, and the reason, in the first lines of a report. */
 #include "format/rows/marks.h"
 #include "synthetic_report.h"
 
@@ -11,7 +11,7 @@
 
 static const int64_t second = 1000000000;
 
-/* How the kernels that are in no layer were launched. */
+/* How the kernels outside of layers were launched. */
 typedef enum launched { ONE_BY_ONE, BY_GRAPHS, UNSEEN } launched;
 
 /* 20 s of kernels of 5 ms, every `nth` of them in a step but in no layer; the others in spans of this kind.
@@ -46,7 +46,7 @@ static jm_report *report_of(const synthetic *s, jm_by by, int64_t process_id)
     return syn_report(s, (jm_report_options){.by = by, .process_id = process_id});
 }
 
-/* What the verdict says of it, its reason or what comes after; NULL: nothing. */
+/* The verdict's sentence about it, as reason or after it; NULL: none. */
 static const char *said(const jm_report *report)
 {
     const jm_report_quality *quality = jm_report_quality_get(report);

@@ -1,4 +1,4 @@
-/* Noise and drift of readings, and what they do to the scores of a fit, against dense covariances and draws.
+/* Noise and drift of readings, and their effect on the scores of a fit, against dense covariances and draws.
  */
 #include "attribute/fit/calibrate.h"
 #include "attribute/fit/discrepancy.h"
@@ -9,7 +9,7 @@
 
 enum { COLUMNS = 3 };
 
-/* Work of three columns in turn, seen by a sensor without memory to speak of. */
+/* Work of three alternating columns, seen by a sensor with a very short response. */
 typedef struct bench {
     jm__pieces pieces;
     jm__design design;
@@ -226,7 +226,8 @@ static void test_readings_of_a_window_are_those_that_speak_of_it(void **state)
     jm__intervals windows = {0};
     for (size_t i = 0; i < COUNT; i++)
         readings[i] = (jm_reading){1, (int64_t)i * 20 * MS + 3 * MS, 100}; /* of 0, 20, 40 ms ... */
-    /* A short window takes both of its ends; one longer than 20 memories of 30 ms leaves its first 30 ms. */
+    /* A short window uses both of its ends; one longer than 20 time constants of 30 ms omits its first 30 ms.
+     */
     assert_true(jm__intervals_add(&windows, 100 * MS, 700 * MS));
     assert_true(jm__intervals_add(&windows, 1000 * MS, 1620 * MS));
     choose(&list, readings, COUNT, &windows);
@@ -235,7 +236,7 @@ static void test_readings_of_a_window_are_those_that_speak_of_it(void **state)
     assert_int_equal(list.items[30].t_ns, 703 * MS);
     assert_int_equal(list.items[31].t_ns, 1043 * MS);
     assert_int_equal(list.items[60].t_ns, 1623 * MS);
-    /* None that no sensor gives, none twice. */
+    /* None of unknown sensors, none twice. */
     readings[10].value = -1;
     readings[11].value = NAN;
     readings[12].value = INFINITY;

@@ -70,10 +70,8 @@ static jm__posterior solve(const problem *p, const double *y)
     return out;
 }
 
-/* Four turns: powers for a noise, C = (A'A / v + P^-1)^-1; then the noise that they leave, over as many
- * degrees of freedom as readings are not used up, tr(1 - C P^-1) being what is used up; the prior's noise
- * counts as two readings.
- */
+/* Four iterations: powers for a noise, C = (A'A / v + P^-1)^-1; then the noise of the residuals, over as many
+ * degrees of freedom as remain, the powers using tr(1 - C P^-1); the prior's noise counts as two readings. */
 static void test_powers_and_noise_are_found_by_bursts(void **state)
 {
     (void)state;
@@ -129,8 +127,8 @@ static void test_powers_and_noise_are_found_by_bursts(void **state)
     }
 }
 
-/* Truths of the prior, readings with a noise that is not the prior's: 95 % intervals by Student's t hold 95
- * %. */
+/* Truths of the prior, readings with a noise that differs from the prior's: 95 % intervals by Student's t
+ * contain 95 %. */
 static void test_intervals_of_drawn_powers_hold_as_often_as_they_say(void **state)
 {
     (void)state;

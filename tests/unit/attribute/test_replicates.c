@@ -1,4 +1,4 @@
-/* Residuals that come again where the same work comes again, against what was put into them. */
+/* Repeated residuals of repeated work, against the values put into them. */
 #include "attribute/fit/discrepancy.h"
 #include "dense.h"
 
@@ -7,8 +7,7 @@ enum { COLUMNS = 12, READINGS = 1200, TAU_NS = 13000000, PERIOD_NS = 20000000, P
 static const jm__response response = {.kind = JM_RESPONSE_FIRST_ORDER, .width_ns = TAU_NS};
 static const double power_w[COLUMNS] = {900, 600, 450, 700, 120, 810, 520, 380, 640, 990, 470, 750};
 
-/* A step of parts, each of a kind, after the other for ever: what a kind draws there is off[part] more,
- * relative. */
+/* A step of parts, each of a kind, repeated forever: part i draws off[i] more, relative. */
 typedef struct program {
     jm__pieces pieces;
     jm__design design;
@@ -132,8 +131,8 @@ static void test_noise_and_drift_do_not_come_again(void **state)
     }
 }
 
-/* Powers that are fitted to nothing but noise take what of it comes with their columns: replicates then
- * differ from them alike. */
+/* Powers fitted to pure noise absorb the part of it along their columns, so replicates differ from them in
+ * the same way. */
 static void test_noise_that_powers_took_is_no_discrepancy(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What work a reading saw: cursors over pieces against a plain list of moments, shares of a reading against
- * the integral of the sensor's response. */
+/* The weights of work in a reading: cursors over pieces against a plain list of moments, shares of a reading
+ * against the integral of the sensor's response. */
 #include "attribute/fit/calibrate.h"
 #include "base/clock.h"
 #include "chance.h"
@@ -54,8 +54,8 @@ static void add_moment(jm__pieces *pieces, int64_t length_ns)
 static uint32_t column_of[2 * COLUMNS];
 static double scale_of[2 * COLUMNS];
 
-/* Work of 0.01 to 30 ms, now and then the same again; one moment of more than 2^32 ns. `room`: as in
- * pieces.h. */
+/* Work of 0.01 to 30 ms, now and then the same again; one moment of more than 2^32 ns. `room`: bytes in
+ * memory, as in pieces.h. */
 static void make_pieces(jm__pieces *pieces, int count, int64_t start_ns, size_t room, int64_t long_ns)
 {
     moment_count = 0;
@@ -203,7 +203,7 @@ static void test_a_reading_has_the_shares_of_its_response(void **state)
     assert_int_equal(jm__design_init(&design, &pieces, COLUMNS, NULL), JM_OK);
     for (size_t r = 0; r < sizeof responses / sizeof *responses; r++) {
         jm__design_start(&design, responses[r]);
-        /* From before all work to after it, with pauses that are forgotten and such as are not. */
+        /* From before all work to after it, with short pauses and pauses longer than the response. */
         int64_t end_ns = pieces.end_ns + 30 * MS;
         for (int64_t t_ns = start_ns - 50 * MS; t_ns < end_ns;) {
             check_row(jm__design_row(&design, t_ns), responses[r], t_ns);

@@ -1,5 +1,5 @@
-/* From a tree to rows: what is added up, in which order it stands, how it is known. Trees are made by hand,
- * and what they have needs no fit, so that each figure can be reckoned by hand, too. */
+/* From a tree to rows: sums, order, provenance. Trees are made by hand with measured energy, so that each
+ * figure can be computed by hand. */
 #include "attribute/rollup/rows.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ static const jm_row *row_of(const jm__rows *rows, const char *name)
     return NULL;
 }
 
-/* ---- how a figure is known */
+/* ---- provenance */
 
 static void test_a_row_says_how_it_is_known(void **state)
 {
@@ -77,14 +77,14 @@ static void test_a_row_says_how_it_is_known(void **state)
     assert_int_equal(jm__row_provenance(&total, &sub), JM_PROVENANCE_MEASURED);
     sub.energy.known = false;
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_UNRESOLVED);
-    sub = (jm__subtotal){0}; /* nothing of it needs a fit */
+    sub = (jm__subtotal){0}; /* all of it is measured */
     assert_int_equal(jm__row_provenance(&measured, &sub), JM_PROVENANCE_MEASURED);
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_FITTED);
     sub.measured = true;
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_MEASURED);
 }
 
-/* A meter whose clamp is the wrong way round; one that is hardly known. */
+/* A meter with a reversed clamp; a row with a wide interval. */
 static void test_an_interval_holds_its_figure_also_below_zero(void **state)
 {
     (void)state;
@@ -295,13 +295,15 @@ static void test_rows_stratum_as_the_program_ran_or_by_their_energy(void **state
     check_order(&tree, subtotals, JM_BY_SPAN, "0early 1e1 1e2 1e3 0late 1l1 0(outside) 0(idle) ");
     check_order(&tree, subtotals, JM_BY_KERNEL, "0early 1e3 1e1 1e2 0late 1l1 0(outside) 0(idle) ");
     check_order(&tree, subtotals, JM_BY_TYPE, "0early 1e3 1e1 1e2 0late 1l1 0(outside) 0(idle) ");
-    subtotals[6].energy.energy_j = subtotals[3].energy.energy_j = NAN; /* e1 and early: not known */
+    subtotals[6].energy.energy_j = subtotals[3].energy.energy_j = NAN; /* e1 and early: unknown */
     check_order(&tree, subtotals, JM_BY_KERNEL, "0late 1l1 0early 1e3 1e2 1e1 0(outside) 0(idle) ");
     check_order(&tree, subtotals, JM_BY_BOARD, "0late 1l1 0early 1e2 1e1 1e3 0(outside) 0(idle) ");
     jm__tree_free(&tree);
 }
 
-/* Calls of one layer are nodes of their own; what they draw otherwise in a column they all do alike. */
+/* In the span view calls of one layer are nodes of their own, whose power differs from the column in the same
+ * way.
+ */
 static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
 {
     (void)state;
@@ -309,7 +311,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
     jm__tree_init(&tree);
     const struct {
         const char *path, *kind;
-        size_t group[2]; /* which cell it is like, by column */
+        size_t group[2]; /* the first cell of its group, by column */
     } calls[] = {{"net.one", "forward", {0, 1}},
                  {"net.two", "forward", {2, 3}},
                  {"net.one", "forward", {0, 1}},

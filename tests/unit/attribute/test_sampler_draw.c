@@ -1,5 +1,5 @@
-/* What a sampler of counters draws: readings from which it was taken off, against the sensor's response put
- * down by hand, and the windows in which there was one. */
+/* The draw of a counter sampler: corrected readings against the sensor's response written out, and the
+ * windows with a sampler. */
 #include "attribute/prior/rate_windows.h"
 
 #include "base/clock.h"
@@ -72,8 +72,9 @@ static void test_of_a_board_nobody_measured_nothing_is_taken_off(void **state)
     jm__sampler_draw_free(&found);
 }
 
-/* A board that draws 150 W, and the sampler's beside it, as a sensor of this response sees it: integrated in
- * steps. */
+/* A board that draws 150 W, and the sampler beside it, as a sensor of this response sees it: integrated in
+ * steps.
+ */
 static double seen_w(const jm_sensor *sensor, const jm__sampler_draw *draw, int64_t t_ns)
 {
     double sum = 0, weight = 0;
@@ -99,7 +100,7 @@ static void check_power(const jm_sensor *sensor)
         readings[i].t_ns = i * 20 * MS;
         readings[i].value = seen_w(sensor, &draw, readings[i].t_ns);
     }
-    assert_true(readings[COUNT - 1].value > 180); /* there was something to take off */
+    assert_true(readings[COUNT - 1].value > 180); /* the correction is not zero */
     jm__sampler_draw_subtract(&draw, sensor, readings, COUNT);
     for (int i = 0; i < COUNT; i++)
         assert_near(readings[i].value, 150, 0.1);

@@ -1,6 +1,5 @@
-/* Sets of parts that draw otherwise, picked one by one, against the same normal distributions put down in
- * full: readings y = A x + W d + e, x the powers of which nothing is known, d ~ N(0, q) of each picked set.
- */
+/* Forward selection of groups of parts that draw different power, against the same normal distributions
+ * written out: readings y = A x + W d + e, x the powers without prior, d ~ N(0, q) of each selected group. */
 #include "attribute/fit/levels.h"
 #include "attribute/fit/refine.h"
 #include "dense.h"
@@ -83,7 +82,7 @@ static const jm__part_set sets[SETS] = {
     {.first = 0, .bits = 5}, {.first = 3, .bits = 1}, {.first = 3, .bits = 14}};
 static const double q[SETS] = {900, 50, 200};
 
-/* By how much more a set weighs in a part: 0 or 1. */
+/* The weight of a group in a part: 0 or 1. */
 static double in_set(const jm__part_set *set, size_t part)
 {
     return part >= set->first && part - set->first < 64 && (set->bits >> (part - set->first) & 1) ? 1 : 0;
@@ -115,7 +114,7 @@ static void pick(problem *p, size_t count)
     assert_int_equal(p->selection.count, count);
 }
 
-/* (I + v / q)^-1 of the first picks. */
+/* (I + v / q)^-1 of the first selections. */
 static void dense_selection(const problem *p, double *inverse, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -125,7 +124,7 @@ static void dense_selection(const problem *p, double *inverse, size_t count)
     dense_invert(inverse, count);
 }
 
-/* What is left of I and g of a set beside the first picks. */
+/* I and g of a group after the first selections. */
 static void dense_seen(const problem *p, const jm__part_set *set, size_t count, double *information,
                        double *score)
 {
@@ -171,8 +170,8 @@ static void test_of_a_set_that_is_left_which_the_selection_do_not_explain(void *
     drop(p);
 }
 
-/* The likelihood of what a set leaves, with d ~ N(0, q) and without, less what the tail of q costs; and q is
- * where expectation and maximisation agree. */
+/* The gain in likelihood by a group, with d ~ N(0, q) and without, less the cost of q's tail; q is the fixed
+ * point of expectation and maximisation. */
 static void test_a_set_gains_what_it_makes_the_readings_likelier(void **state)
 {
     (void)state;
@@ -219,7 +218,7 @@ static void test_picked_sets_differ_by_what_the_readings_say(void **state)
         for (size_t part = 0; part < PARTS; part++)
             assert_near(found[part], truth[part]);
     }
-    /* A part differs from its class by what is usual, and by the picks that it is in. */
+    /* A part differs from its class by the usual spread, and by the groups that it is in. */
     assert_near(jm__selection_differ_w(&p->selection, 0, 0), 30);
     assert_near(jm__selection_differ_w(&p->selection, 0, 5), sqrt(900 + q[0] + q[2]));
     assert_near(jm__selection_differ_w(&p->selection, 1, 2), sqrt(1 + q[1]));

@@ -1,4 +1,4 @@
-/* The verdict on a report: the worst of what is known against its figures. */
+/* The verdict on a report: the worst of its checks. */
 #include "attribute/notes/quality.h"
 
 #include <setjmp.h>

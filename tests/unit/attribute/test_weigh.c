@@ -87,7 +87,7 @@ static jm__joint_prior prior_of(const problem *p)
     return joint_prior;
 }
 
-/* What the estimator makes of readings. */
+/* By the estimator. */
 typedef struct answer {
     double power_w[COLUMNS];
     double covariance[COLUMNS * COLUMNS];

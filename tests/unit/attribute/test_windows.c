@@ -1,4 +1,4 @@
-/* Sets of intervals of time, against the same on a strip of 64 units, a bit each. */
+/* Sets of intervals of time, against sets of 64 bits. */
 #include "attribute/input/window.h"
 #include "attribute/work/tally.h"
 
@@ -48,7 +48,7 @@ static uint64_t draw(jm__intervals *windows)
     return set;
 }
 
-/* Sorted, none empty; apart, unless they may touch. */
+/* Sorted, none empty; disjoint, unless they may touch. */
 static void check_windows(const jm__intervals *windows, uint64_t requested, bool apart)
 {
     uint64_t set = 0;
@@ -105,7 +105,7 @@ static void test_windows_are_sets_of_time(void **state)
     }
 }
 
-/* ---- sums that are given other numbers */
+/* ---- sums that are renumbered */
 
 static void add_cell(jm__tally *tally, uint32_t row, uint32_t use, double seconds, int64_t start_ns,
                      int64_t end_ns)

@@ -1,5 +1,5 @@
-/* What the pass adds up, against the same reckoned tick by tick: who shared which time, which classes have a
- * column, what lengths of calls tell of shapes, the clock around some work. */
+/* The sums of the pass, against a computation tick by tick: shares of time, columns of classes, groups of
+ * durations, the clock around some work. */
 #include "attribute/work/clock_track.h"
 #include "attribute/work/columns.h"
 #include "attribute/work/joint.h"
@@ -121,7 +121,7 @@ static void reckon(marked *uses, jm__seconds *idle, const jm__intervals *report,
             if (running[r] % 3 == 0) use->cell_s += report_s * share;
         }
         if (count > 0) continue;
-        /* A gap: to the next item, of no length too, which parts it. */
+        /* A gap: to the next item; an item of no length splits it. */
         int64_t first = tick, end = TICKS;
         for (size_t i = 0; i < ITEMS; i++) {
             int64_t start = items[i].start_ns / TICK_NS;
@@ -464,7 +464,7 @@ static void test_calls_of_plainly_different_length_are_classes_of_their_own(void
     uint32_t few = count_calls(&groups, 2, 24, 10), many = count_calls(&groups, 2, 25, 1000);
     jm__item merged = {.end_ns = 7, .class_index = 1, .calls = 2};
     assert_true(jm__duration_groups_count(&groups, &merged));
-    assert_int_equal(merged.class_index, 1); /* of several calls nobody knows the lengths */
+    assert_int_equal(merged.class_index, 1); /* records of several calls do not show their lengths */
     assert_true(brief >= 4 && lengthy >= 4 && stray >= 4 && brief != lengthy && stray != brief);
     assert_true(jm__duration_groups_split(&groups, &classes, &final_of, &count));
     assert_int_equal(classes.count, 5);
@@ -475,7 +475,7 @@ static void test_calls_of_plainly_different_length_are_classes_of_their_own(void
     assert_int_equal(final_of[lengthy], 4);
     assert_int_equal(final_of[stray], 1); /* 90 us are nearer to 10 than to 1000, on a scale of octaves */
     assert_int_equal(final_of[late], 4);
-    assert_int_equal(final_of[few], 2); /* 49 calls tell nothing */
+    assert_int_equal(final_of[few], 2); /* 49 calls are too few */
     assert_int_equal(final_of[many], 2);
     assert_true(classes.items[0].typical_us == 0 && classes.items[2].typical_us == 0);
     assert_near(log2(classes.items[1].typical_us / 10), 0, 0.25); /* a bin is a quarter of an octave */
@@ -569,8 +569,8 @@ static void test_items_go_out_in_order_and_what_is_too_late_is_marked(void **sta
         assert_int_equal(jm__time_order_add(&order, &item, &late, NULL), JM_OK);
         assert_false(late);
     }
-    /* The buffer is full: the next one makes room first, and is late if it began before what went out for it.
-     */
+    /* The buffer is full: the next one empties half of it first, and is late if it began before an emitted
+     * one. */
     assert_int_equal(t.count, COUNT - 2 * JM_ORDER_REACH);
     jm__item item = {.start_ns = t.last_ns, .end_ns = t.last_ns};
     assert_int_equal(jm__time_order_add(&order, &item, &late, NULL), JM_OK);
