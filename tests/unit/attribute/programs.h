@@ -143,22 +143,22 @@ static inline void prog_draw_causes(program_run *p)
     }
 }
 
-typedef struct prog_wish {
+typedef struct prog_options {
     const prog_kind *which;
     double spread;      /* of a kind's power, relative */
     double idle_spread; /* of the board's idle power, from one half second to the next; relative */
     double seconds;     /* of the program */
     double rest_s;      /* after it */
     uint64_t seed;
-} prog_wish;
+} prog_options;
 
 /* The sensor's response differs from its profile by 1.2 of the profile's uncertainty; its noise drifts. */
-static inline synthetic *prog_make(prog_wish wish)
+static inline synthetic *prog_make(prog_options options)
 {
-    const prog_kind *which = wish.which;
-    double seconds = wish.seconds;
-    synthetic *s = syn_create(wish.seed, 1, (size_t)(seconds * 12000));
-    program_run p = {.s = s, .spread = wish.spread, .kinds = which->kinds, .layers = which->layers};
+    const prog_kind *which = options.which;
+    double seconds = options.seconds;
+    synthetic *s = syn_create(options.seed, 1, (size_t)(seconds * 12000));
+    program_run p = {.s = s, .spread = options.spread, .kinds = which->kinds, .layers = which->layers};
     int64_t start = 10 * JM_NS_PER_S;
     s->lag_ns += 1.2 * 0.5e6 * syn_normal(s);
     s->tau_ns += 1.2 * 1e6 * syn_normal(s);
@@ -182,9 +182,9 @@ static inline synthetic *prog_make(prog_wish wish)
     prog_draw_causes(&p);
     while (p.now < p.end)
         which->round(&p);
-    for (int i = 0; i < SYN_IDLE_STEPS && wish.idle_spread > 0; i++)
-        s->idle_off_w[i] = s->idle_w * wish.idle_spread * fmax(-3, fmin(3, syn_normal(s)));
-    syn_measure(s, 0, start, p.end + (int64_t)(wish.rest_s * 1e9));
+    for (int i = 0; i < SYN_IDLE_STEPS && options.idle_spread > 0; i++)
+        s->idle_off_w[i] = s->idle_w * options.idle_spread * fmax(-3, fmin(3, syn_normal(s)));
+    syn_measure(s, 0, start, p.end + (int64_t)(options.rest_s * 1e9));
     double gain = 1 + 0.003 * syn_normal(s); /* of the counter against the ring: docs/accuracy.md */
     for (size_t i = 0; i < s->dataset.reading_count; i++)
         if (s->readings[i].sensor_id == 2) s->readings[i].value *= gain;
@@ -195,7 +195,7 @@ static inline synthetic *prog_make(prog_wish wish)
 static inline synthetic *prog_record(const prog_kind *which, double spread, uint64_t seed, double seconds)
 {
     return prog_make(
-        (prog_wish){.which = which, .spread = spread, .seconds = seconds, .rest_s = 1, .seed = seed});
+        (prog_options){.which = which, .spread = spread, .seconds = seconds, .rest_s = 1, .seed = seed});
 }
 
 /* True energy of a kind (0: any) in a layer's span (0: any). */

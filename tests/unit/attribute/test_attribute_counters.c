@@ -235,11 +235,11 @@ static void test_counters_tell_kernels_apart_that_the_sensor_cannot(void **state
         assert_true((int)seeing.inside >= proof_least((int)seeing.count, 0.9));
 }
 
-static void expect_learn(const jm_learn_options *options, jm_status requested, const char *words)
+static void expect_learn(const jm_learn_options *options, jm_status expected, const char *words)
 {
     jm_error err = {0};
     jm_recording *recording = open_run("with.joulemap");
-    assert_int_equal(jm_model_learn(recording, options, NULL, &err), requested);
+    assert_int_equal(jm_model_learn(recording, options, NULL, &err), expected);
     if (strstr(err.text, words) == NULL) fail_msg("\"%s\" is not in: %s", words, err.text);
     jm_recording_close(recording);
 }

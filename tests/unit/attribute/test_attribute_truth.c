@@ -843,14 +843,14 @@ static void test_a_pid_names_every_process_that_had_it(void **state)
 {
     (void)state;
     synthetic *s = two_ranks();
-    jm_report_options wish = {.by = JM_BY_LAYER, .process_id = 101};
-    jm_report *one = syn_report(s, wish);
+    jm_report_options options = {.by = JM_BY_LAYER, .process_id = 101};
+    jm_report *one = syn_report(s, options);
     assert_true(has_row(one, "(other processes)"));
     s->processes[0].pid = 101; /* as if the system had given it again */
-    jm_report *both = syn_report(s, wish);
+    jm_report *both = syn_report(s, options);
     assert_false(has_row(both, "(other processes)"));
-    wish.process_id = 0;
-    jm_report *all = syn_report(s, wish);
+    options.process_id = 0;
+    jm_report *all = syn_report(s, options);
     assert_int_equal(jm_report_row_count(both), jm_report_row_count(all));
     jm_report_free(one);
     jm_report_free(both);
@@ -882,13 +882,13 @@ static void test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for
     jm_error err;
     struct {
         jm_report_options known;
-        int64_t wish;
+        int64_t extra;
     } newer = {.known = {.size = sizeof newer, .by = JM_BY_PHASE}};
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &newer.known, &err), JM_OK);
     figures_kept(__BASE_FILE__, report);
     assert_int_equal(jm_report_options_get(report)->by, JM_BY_PHASE);
     jm_report_free(report);
-    newer.wish = 1;
+    newer.extra = 1;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &newer.known, &err), JM_USAGE);
     assert_non_null(strstr(err.text, "made for a newer joulemap"));
     syn_free(s);

@@ -104,7 +104,7 @@ static void add_recording(outcome of[LENGTHS], int number, bool resting)
 {
     static const double spreads[] = {0, 0.03, 0.08};
     double spread = spreads[number / PROGRAMS % 3];
-    synthetic *s = prog_make((prog_wish){
+    synthetic *s = prog_make((prog_options){
         .which = &programs[number % PROGRAMS],
         .spread = spread,
         .idle_spread = spread,
@@ -260,12 +260,12 @@ static void test_a_window_without_a_reading_says_where_its_powers_are_from(void 
     double truth = syn_total_j(s, 0, from_ns, to_ns);
     assert_int_equal(totals->readings, 0);
     assert_true(totals->total_low_j <= truth && truth <= totals->total_high_j);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++) {
-        marked = marked || strstr(jm_report_note(report, i), "no reading of power_ring falls into") != NULL;
+        found = found || strstr(jm_report_note(report, i), "no reading of power_ring falls into") != NULL;
         assert_null(strstr(jm_report_note(report, i), "nan"));
     }
-    assert_true(marked);
+    assert_true(found);
     jm_report_free(report);
     syn_free(s);
 }
@@ -307,7 +307,8 @@ static void test_few_readings_for_many_powers_teach_no_response(void **state)
 {
     (void)state;
     for (uint64_t seed = 61; seed < 61 + (uint64_t)proof_seeds(2); seed++) {
-        synthetic *s = prog_make((prog_wish){.which = &programs[2], .seconds = 6, .rest_s = 1, .seed = seed});
+        synthetic *s =
+            prog_make((prog_options){.which = &programs[2], .seconds = 6, .rest_s = 1, .seed = seed});
         double run_ms = marked_ms(s, "time constant ", 0, 0);
         for (int64_t from_ns = 12 * JM_NS_PER_S; from_ns < 15 * JM_NS_PER_S;
              from_ns += proof_some(500, 1500) * JM_NS_PER_MS)

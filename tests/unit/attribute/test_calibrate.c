@@ -196,9 +196,9 @@ static void test_a_response_found_in_drawn_readings_is_off_as_it_says(void **sta
 static void test_steady_work_leaves_the_profile_as_it_was(void **state)
 {
     (void)state;
-    static const uint32_t transfer[] = {1, 1, 1};
+    static const uint32_t columns[] = {1, 1, 1};
     program *p = make(60);
-    p->pieces.column_of = transfer;
+    p->pieces.column_of = columns;
     measure(p, 1, 1, 4);
     found f = calibrate(p);
     assert_near("lag", f.lag, 0, 1e-9);

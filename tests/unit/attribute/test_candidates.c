@@ -150,11 +150,11 @@ static void test_sets_are_what_parts_have_in_common(void **state)
     assert_true(jm__parts_list_sets(&sets, &parts, &p.work));
     /* type in phase: 01, 2, 3; type: 012; layer: 02, 1; phase: 23; each alone: 0. All of them is the class.
      */
-    static const uint64_t requested[] = {1, 2, 4, 8, 3, 7, 5, 12};
-    for (size_t i = 0; i < sizeof requested / sizeof *requested; i++)
-        if (count_of(&sets, requested[i]) != 1)
-            fail_msg("%d times the set %d", (int)count_of(&sets, requested[i]), (int)requested[i]);
-    assert_int_equal(sets.count, sizeof requested / sizeof *requested);
+    static const uint64_t expected[] = {1, 2, 4, 8, 3, 7, 5, 12};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        if (count_of(&sets, expected[i]) != 1)
+            fail_msg("%d times the set %d", (int)count_of(&sets, expected[i]), (int)expected[i]);
+    assert_int_equal(sets.count, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < sets.count; i++) {
         uint64_t bits = sets.items[i].bits;
         assert_int_equal(sets.items[i].whole, 15);

@@ -11,7 +11,7 @@
 enum { CLASSES = 4, COLUMNS = 6, METRICS = 3, WINDOWS = 600, PIECES_MAX = 20000 };
 
 /* counters.c: the ridge, and the correlation of neighbouring windows */
-static const double ridge = 1e-3, transfer = 2;
+static const double ridge = 1e-3, correlation_factor = 2;
 
 static const int64_t window_ns = JM_NS_PER_MS;
 static const char *const metrics[METRICS] = {"a", "b", "c"};
@@ -214,7 +214,8 @@ static void assert_is_least(const double *gram, const double *products, const do
 /* correlation_factor * (residual of metric a) . (of metric b) / freedom */
 static void assert_left_over(const design *d, const jm__class_rates *rates)
 {
-    double freedom = fmax((double)d->rows - COLUMNS, (double)d->rows / 10 + 1), said[METRICS * METRICS] = {0};
+    double freedom = fmax((double)d->rows - COLUMNS, (double)d->rows / 10 + 1),
+           stated[METRICS * METRICS] = {0};
     for (size_t i = 0; i < d->rows; i++) {
         double rest[METRICS];
         for (size_t m = 0; m < METRICS; m++) {
@@ -224,9 +225,9 @@ static void assert_left_over(const design *d, const jm__class_rates *rates)
         }
         for (size_t a = 0; a < METRICS; a++)
             for (size_t b = 0; b < METRICS; b++)
-                said[a * METRICS + b] += transfer * rest[a] * rest[b] / freedom;
+                stated[a * METRICS + b] += correlation_factor * rest[a] * rest[b] / freedom;
     }
-    dense_assert_covariance("what is left", rates->covariance, said, METRICS, 1e-6);
+    dense_assert_covariance("what is left", rates->covariance, stated, METRICS, 1e-6);
 }
 
 static void check_against_dense(double noise, size_t room)
@@ -281,8 +282,8 @@ static void test_kernels_beside_each_other_get_their_own_counts(void **state)
     find(&rates, s, &choice);
     for (size_t k = 0; k < COLUMNS; k++)
         for (size_t m = 0; m < METRICS; m++) {
-            double truth = s->truth[k * METRICS + m], said = rates.rate[k * METRICS + m];
-            assert_true(fabs(said - truth) <= 1e-3 * 7e3); /* the ridge: a thousandth of a window */
+            double truth = s->truth[k * METRICS + m], stated = rates.rate[k * METRICS + m];
+            assert_true(fabs(stated - truth) <= 1e-3 * 7e3); /* the ridge: a thousandth of a window */
         }
     jm__class_rates_free(&rates);
     end(s);
@@ -337,8 +338,8 @@ static void test_errors_of_rates_are_what_draws_of_noise_give(void **state)
         assert_true(fabs(mean[k]) < 0.2 * wider * noise * sqrt(inverse[k * COLUMNS + k]) + 1);
     /* a variance of 1000 draws is known to 4.5 %: 4 of those */
     dense_assert_covariance("drawn", spread, inverse, COLUMNS, 0.18 * wider);
-    assert_true(fabs(square / (transfer * noise * noise) - 1) < 0.02 * wider);
-    assert_true(fabs(between / (transfer * 0.6 * noise * noise) - 1) < 0.03 * wider);
+    assert_true(fabs(square / (correlation_factor * noise * noise) - 1) < 0.02 * wider);
+    assert_true(fabs(between / (correlation_factor * 0.6 * noise * noise) - 1) < 0.03 * wider);
     free(kept);
     end(s);
 }

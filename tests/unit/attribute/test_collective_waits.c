@@ -16,14 +16,14 @@ typedef struct truth {
 
 /* Steps in which each rank works, 10 ms and its delay, and then reduces with the other one, 5 ms from the
  * start of the last. In every `burst`-th step rank 0 is late; 0: never. */
-static synthetic *make_ddp(truth *t, int burst)
+static synthetic *make_ddp(truth *t, int late_every)
 {
     synthetic *s = syn_create(3, 2, 4000);
     int64_t work = syn_class(s, "gemm", 1, 600), all_reduce = syn_class(s, ALL_REDUCE, 24, 220),
             other_shape = syn_class(s, ALL_REDUCE, 16, 220), now = 1000 * MS;
     *t = (truth){.start_ns = now};
     for (int i = 0; i < STEPS; i++) {
-        int late = burst > 0 && i % burst == 0 ? 0 : 1;
+        int late = late_every > 0 && i % late_every == 0 ? 0 : 1;
         int64_t by_ns = 2 * MS + i % 7 * MS, start_ns[2] = {now + 10 * MS, now + 10 * MS};
         start_ns[late] += by_ns;
         for (int rank = 0; rank < 2; rank++) {
@@ -48,9 +48,9 @@ static const jm_row *row_of_kind(const jm_report *report, const char *kind)
     return NULL;
 }
 
-static void assert_near(double value, double requested, double within)
+static void assert_near(double value, double expected, double within)
 {
-    if (!(fabs(value - requested) <= within)) fail_msg("%.9g, not %.9g", value, requested);
+    if (!(fabs(value - expected) <= within)) fail_msg("%.9g, not %.9g", value, expected);
 }
 
 static void assert_adds_up(const jm_report *report)
@@ -275,9 +275,9 @@ static void add(calls_of_names *c, uint32_t name, size_t rank, int64_t from_ns, 
 {
     const jm__item item = {
         .start_ns = from_ns, .end_ns = to_ns, .process_id = 100 + (int64_t)rank, .calls = count};
-    jm__collective_info marked;
-    assert_true(jm__collective_of(&c->collectives, JM__NO_SPAN, name, &marked));
-    assert_true(jm__collective_calls_add(&c->calls, &c->collectives, marked.collective,
+    jm__collective_info found;
+    assert_true(jm__collective_of(&c->collectives, JM__NO_SPAN, name, &found));
+    assert_true(jm__collective_calls_add(&c->calls, &c->collectives, found.collective,
                                          c->classes.items[name].name, &item, rank));
 }
 
@@ -519,10 +519,10 @@ static void test_ranks_that_both_waited_have_a_row_each(void **state)
     assert_int_equal(first->calls, STEPS / 2);
     assert_near(first->busy_s, STEPS / 2 * 4e-3, 1e-6);
     assert_near(first->energy_j, waits->energy_j / 2, 0.05 * waits->energy_j);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        marked = marked || strstr(jm_report_note(report, i), "rank 5 (GPU 1) in ") != NULL;
-    assert_true(marked);
+        found = found || strstr(jm_report_note(report, i), "rank 5 (GPU 1) in ") != NULL;
+    assert_true(found);
     jm_report_free(report);
     syn_free(s);
 }

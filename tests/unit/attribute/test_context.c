@@ -12,7 +12,7 @@ typedef struct program {
     jm_reading readings[READINGS];
     double rows[READINGS * COLUMNS];
     double power_w[COLUMNS], length_s[COLUMNS];
-    size_t around[READINGS]; /* context of each reading */
+    size_t context_of[READINGS]; /* context of each reading */
     double covariance[COLUMNS * COLUMNS];
 } program;
 
@@ -36,7 +36,7 @@ static void name_context(program *p)
             rank[k] += often[m] > often[k] || (often[m] == often[k] && m < k);
     }
     for (size_t i = 0; i < READINGS; i++)
-        p->around[i] = rank[largest[i]] < CONTEXT ? rank[largest[i]] : CONTEXT - 1;
+        p->context_of[i] = rank[largest[i]] < CONTEXT ? rank[largest[i]] : CONTEXT - 1;
 }
 
 /* `call_ns`: of the first kind; the others take longer and longer. */
@@ -114,7 +114,7 @@ static void score_of(const program *p, const double *d, double *score)
     double mean[COLUMNS] = {0}, time[COLUMNS] = {0};
     for (size_t i = 0; i < READINGS; i++)
         for (size_t k = 0; k < COLUMNS; k++) {
-            mean[k] += p->rows[i * COLUMNS + k] * d[p->around[i] * COLUMNS + k];
+            mean[k] += p->rows[i * COLUMNS + k] * d[p->context_of[i] * COLUMNS + k];
             time[k] += p->rows[i * COLUMNS + k];
         }
     memset(score, 0, COLUMNS * sizeof *score);
@@ -122,7 +122,7 @@ static void score_of(const program *p, const double *d, double *score)
         const double *row = p->rows + i * COLUMNS;
         double off = 0;
         for (size_t k = 0; k < COLUMNS; k++)
-            off += row[k] * (d[p->around[i] * COLUMNS + k] - (time[k] > 0 ? mean[k] / time[k] : 0));
+            off += row[k] * (d[p->context_of[i] * COLUMNS + k] - (time[k] > 0 ? mean[k] / time[k] : 0));
         for (size_t k = 0; k < COLUMNS; k++)
             score[k] += row[k] * off;
     }

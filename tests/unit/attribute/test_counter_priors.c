@@ -153,15 +153,15 @@ static double shared(const scene *s, size_t left, size_t right)
         for (size_t b = 0; b < METRICS; b++)
             window_w2 += s->features[a].weight_w / s->features[a].reference * s->covariance[a * METRICS + b] *
                          s->features[b].weight_w / s->features[b].reference;
-    double transfer = pow(s->model.gain_u, 2);
-    if (are_family(s, left, right)) transfer += pow(s->model.family_u, 2);
+    double common = pow(s->model.gain_u, 2);
+    if (are_family(s, left, right)) common += pow(s->model.family_u, 2);
     return sum + window_w2 * s->inverse[left * COLUMNS + right] +
-           transfer * power_of(s, left) * power_of(s, right);
+           common * power_of(s, left) * power_of(s, right);
 }
 
-static void assert_close(double said, double truth)
+static void assert_close(double stated, double truth)
 {
-    if (!(fabs(said - truth) <= 1e-10 * fabs(truth))) fail_msg("%.15g, not %.15g", said, truth);
+    if (!(fabs(stated - truth) <= 1e-10 * fabs(truth))) fail_msg("%.15g, not %.15g", stated, truth);
 }
 
 static void assert_formulas(const scene *s, const jm__prior *prior)
@@ -277,7 +277,7 @@ static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
     s.model.gain_u = 0.02;
     jm__prior prior = assume(&s);
     double weights[FEATURES * FEATURES], inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
-    double spread[CLASSES * CLASSES] = {0}, said[CLASSES * CLASSES];
+    double spread[CLASSES * CLASSES] = {0}, stated[CLASSES * CLASSES];
     memcpy(weights, s.weights, sizeof weights);
     memcpy(inverse, s.inverse, sizeof inverse);
     memcpy(covariance, s.covariance, sizeof covariance);
@@ -293,8 +293,8 @@ static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
         for (size_t m = 0; m < METRICS; m++)
             dense_draw(in_metric[m], NULL, inverse, COLUMNS);
         for (size_t k = 0; k < CLASSES; k++) {
-            double transfer = are_family(&s, k, k) ? gain + of_family[s.expected[k].family] : gain;
-            off_w[k] = off[METRICS] + transfer * power_of(&s, k) + prior.u[k] * dense_normal();
+            double common = are_family(&s, k, k) ? gain + of_family[s.expected[k].family] : gain;
+            off_w[k] = off[METRICS] + common * power_of(&s, k) + prior.u[k] * dense_normal();
             for (size_t m = 0; m < METRICS; m++) {
                 double rate_off = 0; /* covariance of metrics, one after the other of columns */
                 for (size_t b = 0; b <= m; b++)
@@ -306,10 +306,10 @@ static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
         for (size_t i = 0; i < CLASSES * CLASSES; i++)
             spread[i] += off_w[i / CLASSES] * off_w[i % CLASSES] / DRAWS;
     }
-    memcpy(said, prior.covariance, sizeof said);
+    memcpy(stated, prior.covariance, sizeof stated);
     for (size_t k = 0; k < CLASSES; k++)
-        said[k * CLASSES + k] += pow(prior.u[k], 2);
-    dense_assert_covariance("drawn", spread, said, CLASSES, 0.03); /* 4 of its errors */
+        stated[k * CLASSES + k] += pow(prior.u[k], 2);
+    dense_assert_covariance("drawn", spread, stated, CLASSES, 0.03); /* 4 of its errors */
     jm__prior_free(&prior);
 }
 

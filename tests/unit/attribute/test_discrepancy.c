@@ -158,10 +158,10 @@ static void test_class_variance_powers_do_to_the_scores_what_the_page_says(void 
     const double sure[COLUMNS * COLUMNS] = {0};
     program *p = program_make();
     for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
-        double scores[COLUMNS * COLUMNS], requested[COLUMNS * COLUMNS], u;
+        double scores[COLUMNS * COLUMNS], expected[COLUMNS * COLUMNS], u;
         const jm__discrepancy_of of = discrepancy_of(p, sure, seen[i]);
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-            scores[k] = requested[k] = 1000; /* of the noise: it stays */
+            scores[k] = expected[k] = 1000; /* of the noise: it stays */
         assert_int_equal(jm__discrepancy_add(scores, &u, &of, NULL), JM_OK);
         double truth = mean_u(p, 1, seen[i], 0.15 * 25);
         if (!(fabs(u / truth - 1) < 0.01)) fail_msg("u is %.6g, should be %.6g", u, truth);
@@ -174,11 +174,11 @@ static void test_class_variance_powers_do_to_the_scores_what_the_page_says(void 
             double added[COLUMNS * COLUMNS];
             dense_around(added, turned, q, COLUMNS, COLUMNS);
             for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-                requested[k] += added[k];
+                expected[k] += added[k];
         }
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-            if (!(fabs(scores[k] - requested[k]) < 1e-9 * fabs(requested[0])))
-                fail_msg("score %zu is %.9g, should be %.9g", k, scores[k], requested[k]);
+            if (!(fabs(scores[k] - expected[k]) < 1e-9 * fabs(expected[0])))
+                fail_msg("score %zu is %.9g, should be %.9g", k, scores[k], expected[k]);
     }
     program_free(p);
 }
@@ -189,7 +189,7 @@ static void test_the_page_is_right_about_powers_that_are_drawn(void **state)
     (void)state;
     enum { DRAWS = 4000 };
     program *p = program_make();
-    double found[COLUMNS * COLUMNS] = {0}, requested[COLUMNS * COLUMNS] = {0}, u = 0.05;
+    double found[COLUMNS * COLUMNS] = {0}, expected[COLUMNS * COLUMNS] = {0}, u = 0.05;
     for (int draw = 0; draw < DRAWS; draw++) {
         double d[COLUMNS][COLUMNS], mean[COLUMNS], error[COLUMNS] = {0};
         for (size_t l = 0; l < COLUMNS; l++) {
@@ -216,11 +216,11 @@ static void test_the_page_is_right_about_powers_that_are_drawn(void **state)
         for (size_t k = 0; k < COLUMNS; k++)
             for (size_t m = 0; m < COLUMNS; m++)
                 for (size_t l = 0; l < COLUMNS; l++)
-                    requested[k * COLUMNS + m] +=
+                    expected[k * COLUMNS + m] +=
                         one[k * COLUMNS + l] * one[m * COLUMNS + l] * pow(u * power_w[l], 2);
     }
     for (size_t k = 0; k < COLUMNS; k++) { /* a variance of 4000 draws: 2 % */
-        double ratio = found[k * COLUMNS + k] / requested[k * COLUMNS + k];
+        double ratio = found[k * COLUMNS + k] / expected[k * COLUMNS + k];
         if (!(fabs(ratio - 1) < 0.1)) fail_msg("column %zu: %.3f of what the page says", k, ratio);
     }
     program_free(p);

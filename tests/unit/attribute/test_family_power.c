@@ -126,8 +126,8 @@ static void test_a_family_draws_what_was_measured_of_its_members(void **state)
         jm__expectation *e = expect(&s);
         assert_near(e[0].share / e[1].share * matrix_w, sum_w / count, 1);
         double spread = sqrt(square / fmax(1, count - 1)) / (sum_w / count),
-               said = hypot(e[0].own_u, e[0].kin_u);
-        assert_true(said >
+               stated = hypot(e[0].own_u, e[0].kin_u);
+        assert_true(stated >
                     0.9 * spread); /* three measurements determine a spread to no better than a tenth */
         free(e);
     }

@@ -62,10 +62,9 @@ static const jm_row *row_called(const jm_report *report, const char *name)
     return NULL;
 }
 
-static void assert_near(double value, double requested, double within)
+static void assert_near(double value, double expected, double within)
 {
-    if (!(fabs(value - requested) <= within))
-        fail_msg("%.6g, not %.6g within %.3g", value, requested, within);
+    if (!(fabs(value - expected) <= within)) fail_msg("%.6g, not %.6g within %.3g", value, expected, within);
 }
 
 static void assert_adds_up(const jm_report *report)
@@ -144,9 +143,9 @@ static void test_a_window_has_its_part_of_joint_time(void **state)
 static void test_a_kernel_is_on_as_many_multiprocessors_as_it_has_blocks(void **state)
 {
     (void)state;
-    const jm_board marked = {.multiprocessors = 108}, unmarked = {.multiprocessors = 0};
-    assert_int_equal(jm__multiprocessors_on(&marked), 108);
-    assert_int_equal(jm__multiprocessors_on(&unmarked), 132);
+    const jm_board recorded = {.multiprocessors = 108}, unrecorded = {.multiprocessors = 0};
+    assert_int_equal(jm__multiprocessors_on(&recorded), 108);
+    assert_int_equal(jm__multiprocessors_on(&unrecorded), 132);
     const jm__class some = {.name = "k", .grid = {4, 3, 2}},
                     many = {.name = "k", .grid = {65535, 65535, 65535}},
                     copy = {.name = "[memcpy HtoD]", .copy = JM_COPY},

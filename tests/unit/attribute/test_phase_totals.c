@@ -187,7 +187,7 @@ static void rows_in_full(const double *own, double *rows)
 /* After e + g (E - 1'e) of a phase's nodes, E being off by u: errors (1 - g 1') e + g u. Returns g. */
 static void measured_in_full(double *own, size_t of, double u_j, double *g)
 {
-    double sum = 0, burst[NODES * NODES], after[NODES * NODES];
+    double sum = 0, residual_map[NODES * NODES], after[NODES * NODES];
     memset(g, 0, NODES * sizeof *g);
     for (size_t n = 0; n < NODES; n++)
         for (size_t j = 0; j < NODES; j++)
@@ -201,8 +201,8 @@ static void measured_in_full(double *own, size_t of, double u_j, double *g)
     }
     for (size_t n = 0; n < NODES; n++) /* the transpose of 1 - g 1' */
         for (size_t j = 0; j < NODES; j++)
-            burst[j * NODES + n] = (n == j) - (is_within(j, of) ? g[n] : 0);
-    dense_around(after, burst, own, NODES, NODES);
+            residual_map[j * NODES + n] = (n == j) - (is_within(j, of) ? g[n] : 0);
+    dense_around(after, residual_map, own, NODES, NODES);
     for (size_t n = 0; n < NODES; n++)
         for (size_t j = 0; j < NODES; j++)
             own[n * NODES + j] = after[n * NODES + j] + g[n] * g[j] * u_j * u_j;
@@ -218,12 +218,12 @@ static void check_report(const made *m, const double *own)
     rows_in_full(own, rows);
     for (size_t i = 0; i < NODES; i++) {
         size_t row = row_of(m, i);
-        const jm_row *said = &m->rows.items[row];
+        const jm_row *stated = &m->rows.items[row];
         jm_sum sum;
         assert_int_equal(jm__sums_add(&sums, &row, 1, &sum, NULL), JM_OK);
-        assert_near(names[i], sum.energy_j, said->energy_j);
-        assert_near(names[i], sum.high_j, said->energy_high_j);
-        assert_near(names[i], sum.low_j, said->energy_low_j);
+        assert_near(names[i], sum.energy_j, stated->energy_j);
+        assert_near(names[i], sum.high_j, stated->energy_high_j);
+        assert_near(names[i], sum.low_j, stated->energy_low_j);
         for (size_t j = 0; j < NODES; j++) {
             double j2 = 0;
             char both[32];
@@ -402,7 +402,7 @@ static void test_rows_of_measured_phases_are_off_as_they_say(void **state)
     (void)state;
     const int draws = proof_some(8000, 500);
     const double u_j = 9;
-    double factor[BOARDS][COLUMNS * COLUMNS], square[NODES] = {0}, said[NODES] = {0};
+    double factor[BOARDS][COLUMNS * COLUMNS], square[NODES] = {0}, stated[NODES] = {0};
     for (int draw = 0; draw < draws; draw++) {
         made m;
         double truth_w[ALL_COLUMNS], truth_j[NODES] = {0};
@@ -428,14 +428,14 @@ static void test_rows_of_measured_phases_are_off_as_they_say(void **state)
             size_t row = row_of(&m, n);
             square[n] += pow(m.rows.items[row].energy_j - truth_j[n], 2) / draws;
             assert_int_equal(jm__sums_covariance(&sums, row, row, &j2, NULL), JM_OK);
-            said[n] = j2;
+            stated[n] = j2;
         }
         release(&m);
     }
     /* 3.8 standard deviations of a variance from this many draws: 8,000 give 1.6 %. */
     for (size_t n = 0; n < NODES; n++)
-        if (!(fabs(square[n] / said[n] - 1) < 0.06 * sqrt(8000.0 / draws)))
-            fail_msg("%s: %g J^2, said %g", names[n], square[n], said[n]);
+        if (!(fabs(square[n] / stated[n] - 1) < 0.06 * sqrt(8000.0 / draws)))
+            fail_msg("%s: %g J^2, said %g", names[n], square[n], stated[n]);
 }
 
 /* How the rows of a phase share the difference to its measured energy. */

@@ -166,13 +166,13 @@ static void test_a_sensor_that_looks_now_and_then_misses_what_lies_between(void 
         readings[i] = (jm_reading){1, (int64_t)i * 100 * MS, i % 2 == 0 ? 100 : 300};
     const jm__power_series series = {&instant, readings, 12}, quick = {&ring, readings, 12};
     /* Readings 2 to 8 and a neighbour each: nine, whose differences of 200 W are a variance of 20,000 W^2. */
-    double seconds = 0.673, requested = 0.76 * 20000 * seconds * seconds / 9;
+    double seconds = 0.673, expected = 0.76 * 20000 * seconds * seconds / 9;
     double found = jm__power_missed_variance(&series, 200 * MS, 873 * MS);
-    if (!(fabs(found - requested) < 1e-9 * requested)) fail_msg("%.6f, should be %.6f", found, requested);
+    if (!(fabs(found - expected) < 1e-9 * expected)) fail_msg("%.6f, should be %.6f", found, expected);
     /* All of them, at both ends. */
-    requested = 0.76 * 20000 * 4 / 12;
+    expected = 0.76 * 20000 * 4 / 12;
     found = jm__power_missed_variance(&series, -500 * MS, 1500 * MS);
-    if (!(fabs(found - requested) < 1e-9 * requested)) fail_msg("%.6f, should be %.6f", found, requested);
+    if (!(fabs(found - expected) < 1e-9 * expected)) fail_msg("%.6f, should be %.6f", found, expected);
     assert_true(jm__power_missed_variance(&quick, 200 * MS, 873 * MS) == 0);
     const jm__power_series one = {&instant, readings, 1};
     assert_true(jm__power_missed_variance(&one, 200 * MS, 873 * MS) == 0);

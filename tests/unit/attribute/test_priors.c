@@ -95,10 +95,10 @@ static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(v
     assert_int_equal(row_of(with, "first")->provenance, JM_PROVENANCE_GIVEN);
     assert_true(fabs(row_of(with, "first")->power_w - 800) < 6);
     assert_int_equal(row_of(with, "other")->provenance, row_of(without, "other")->provenance);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(with); i++)
-        marked = marked || strstr(jm_report_note(with, i), "1 of the 2 lines") != NULL;
-    assert_true(marked);
+        found = found || strstr(jm_report_note(with, i), "1 of the 2 lines") != NULL;
+    assert_true(found);
     jm_report_free(without);
     jm_report_free(with);
     syn_free(s);
@@ -125,10 +125,10 @@ static void test_a_layer_that_ran_alone_is_known_in_the_run(void **state)
     assert_true(fabs(up->power_w - 800) < half_w(up));
     assert_true(fabs(down->power_w - 400) < half_w(down));
     assert_true(half_w(down) < 70);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(with); i++)
-        marked = marked || strstr(jm_report_note(with, i), "1 of the 3 lines") != NULL;
-    assert_true(marked);
+        found = found || strstr(jm_report_note(with, i), "1 of the 3 lines") != NULL;
+    assert_true(found);
     jm_report_free(without);
     jm_report_free(with);
     syn_free(s);

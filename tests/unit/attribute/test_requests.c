@@ -364,11 +364,12 @@ static void test_a_lost_mark_is_noticed_and_said(void **state)
     jm_report *report = finish(v);
     assert_true(fabs(ratio(report, "a", "b") - 1) < 1e-9);
     assert_true(fabs(ratio(report, "(no request)", "b") - 2) < 1e-9);
-    bool said = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        said = said || (strncmp(jm_report_note(report, i), "The requests of 2 steps are unknown", 35) == 0 &&
-                        jm_report_note_is_essential(report, i));
-    assert_true(said);
+        found =
+            found || (strncmp(jm_report_note(report, i), "The requests of 2 steps are unknown", 35) == 0 &&
+                      jm_report_note_is_essential(report, i));
+    assert_true(found);
     jm_report_free(report);
     leave(v);
 }

@@ -113,13 +113,13 @@ static void test_a_cursor_gives_all_moments_in_order_from_memory_or_a_file(void 
         assert_int_equal(block_end, moment_count - 1);
         /* From any time on: the first moment that ends after it. */
         for (int i = 0; i < 300; i++) {
-            int requested = (int)dice((uint32_t)moment_count);
-            int64_t t_ns = moments[requested].from_ns + (int64_t)dice(10000);
+            int expected = (int)dice((uint32_t)moment_count);
+            int64_t t_ns = moments[expected].from_ns + (int64_t)dice(10000);
             jm__cursor_seek(&cursor, t_ns);
             assert_true(cursor.now.start_ns <= t_ns && t_ns < cursor.now.end_ns);
-            assert_int_equal(jm__cursor_column(&cursor, 0), column_of[moments[requested].codes[0]]);
-            jm__cursor_seek(&cursor, moments[requested].from_ns - 1);
-            assert_true(requested == 0 || cursor.now.end_ns >= moments[requested].from_ns);
+            assert_int_equal(jm__cursor_column(&cursor, 0), column_of[moments[expected].codes[0]]);
+            jm__cursor_seek(&cursor, moments[expected].from_ns - 1);
+            assert_true(expected == 0 || cursor.now.end_ns >= moments[expected].from_ns);
         }
         jm__cursor_seek(&cursor, pieces.end_ns);
         assert_true(jm__cursor_at_end(&cursor));
@@ -174,18 +174,18 @@ static double weight(jm__response response, double near, double far)
 
 static void check_row(const double *row, jm__response response, int64_t t_ns)
 {
-    double requested[COLUMNS] = {0};
+    double expected[COLUMNS] = {0};
     double seen_ns = (double)t_ns - response.lag_ns;
     for (int i = 0; i < moment_count && (double)moments[i].from_ns < seen_ns; i++) {
         double near = fmax(0, seen_ns - (double)moments[i].to_ns);
         double one = weight(response, near, seen_ns - (double)moments[i].from_ns);
         for (int k = 0; k < moments[i].count; k++)
-            requested[column_of[moments[i].codes[k]]] +=
+            expected[column_of[moments[i].codes[k]]] +=
                 one * moments[i].shares[k] * scale_of[moments[i].codes[k]];
     }
     for (size_t k = 0; k < COLUMNS; k++)
-        if (fabs(row[k] - requested[k]) > 1e-9)
-            fail_msg("at %lld column %zu: %.12f, should be %.12f", (long long)t_ns, k, row[k], requested[k]);
+        if (fabs(row[k] - expected[k]) > 1e-9)
+            fail_msg("at %lld column %zu: %.12f, should be %.12f", (long long)t_ns, k, row[k], expected[k]);
 }
 
 static void test_a_reading_has_the_shares_of_its_response(void **state)

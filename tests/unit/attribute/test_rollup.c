@@ -13,9 +13,9 @@
 static const jm__dataset nothing = {0};
 static const jm__attribution no_boards = {.dataset = &nothing, .options = {.by = JM_BY_LAYER}, .columns = 8};
 
-static void check_near(double is, double requested)
+static void check_near(double is, double expected)
 {
-    if (!(fabs(is - requested) < 1e-6)) fail_msg("%.9g is not %.9g", is, requested);
+    if (!(fabs(is - expected) < 1e-6)) fail_msg("%.9g is not %.9g", is, expected);
 }
 
 static size_t add(jm__tree *tree, size_t parent, const char *name, const char *kind)
@@ -258,7 +258,7 @@ static void test_what_was_measured_as_a_whole_is_marked_as_such_if_its_parts_are
 
 /* ---- order */
 
-static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_by by, const char *requested)
+static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_by by, const char *expected)
 {
     jm__row_order order = {0};
     jm_error err;
@@ -267,7 +267,7 @@ static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_
     for (size_t i = 0; i < tree->nodes.count; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%d%s ", order.depth[order.nodes[i]],
                  tree->nodes.items[order.nodes[i]].name);
-    assert_string_equal(text, requested);
+    assert_string_equal(text, expected);
     jm__row_order_free(&order);
 }
 

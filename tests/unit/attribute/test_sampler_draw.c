@@ -19,9 +19,9 @@
 
 static jm_board board = {.id = 1, .profile = "h100"};
 
-static void assert_near(double value, double requested, double apart)
+static void assert_near(double value, double expected, double apart)
 {
-    if (!(fabs(value - requested) <= apart)) fail_msg("%.9g is not %.9g", value, requested);
+    if (!(fabs(value - expected) <= apart)) fail_msg("%.9g is not %.9g", value, expected);
 }
 
 static jm__event event(int64_t t_ns, double value)

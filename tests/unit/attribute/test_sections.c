@@ -16,7 +16,7 @@ static jm__span_index index_of(const synthetic *s)
 }
 
 /* The names of the enclosing sections, innermost first: "b a". */
-static const char *around(const jm__span_index *index, size_t span, int64_t t_ns)
+static const char *names_at(const jm__span_index *index, size_t span, int64_t t_ns)
 {
     static char text[200];
     text[0] = '\0';
@@ -38,14 +38,14 @@ static void test_what_goes_on_after_its_parent_is_in_the_one_around_that(void **
     syn_span(s, JM_SPAN_FORWARD, "layer", "", train, 30, 130, 100);
     syn_span(s, JM_SPAN_STEP, "step", "", train, 50, 60, 100);
     jm__span_index index = index_of(s);
-    assert_string_equal(around(&index, 2, 39), "train load all");
-    assert_string_equal(around(&index, 2, 40), "train all");
-    assert_string_equal(around(&index, 2, 110), "train");
-    assert_string_equal(around(&index, 3, 39), "layer train load all");
-    assert_string_equal(around(&index, 3, 119), "layer train");
-    assert_string_equal(around(&index, 3, 1000), "layer");
-    assert_string_equal(around(&index, 4, 50), "step train all");
-    assert_string_equal(around(&index, 4, 0), "step train all");
+    assert_string_equal(names_at(&index, 2, 39), "train load all");
+    assert_string_equal(names_at(&index, 2, 40), "train all");
+    assert_string_equal(names_at(&index, 2, 110), "train");
+    assert_string_equal(names_at(&index, 3, 39), "layer train load all");
+    assert_string_equal(names_at(&index, 3, 119), "layer train");
+    assert_string_equal(names_at(&index, 3, 1000), "layer");
+    assert_string_equal(names_at(&index, 4, 50), "step train all");
+    assert_string_equal(names_at(&index, 4, 0), "step train all");
     assert_int_equal(jm__span_parent(&index, 2), 1);
     assert_int_equal(jm__span_enclosing(&index, 2, 2), JM__NO_SPAN); /* none lasts as long */
     assert_int_equal(jm__section_start_ns(&index, jm__section_at(&index, 2, 50)), 40);
@@ -66,10 +66,10 @@ static void test_what_is_open_at_a_time_is_around_one(void **state)
     syn_span(s, JM_SPAN_WINDOW, "job", "", other, 30, 60, 100); /* on that one: a task */
     s->spans[3].thread_id = 7;
     jm__span_index index = index_of(s);
-    assert_string_equal(around(&index, 2, 20), "job job train");
-    assert_string_equal(around(&index, 3, 30), "job job job train");
-    assert_string_equal(around(&index, 3, 40), "job job train");
-    assert_string_equal(around(&index, 3, 50), "job train");
+    assert_string_equal(names_at(&index, 2, 20), "job job train");
+    assert_string_equal(names_at(&index, 3, 30), "job job job train");
+    assert_string_equal(names_at(&index, 3, 40), "job job train");
+    assert_string_equal(names_at(&index, 3, 50), "job train");
     assert_int_equal(jm__span_enclosing(&index, 3, 3), 0); /* by index: train lasts as long */
     jm__span_index_free(&index);
     syn_free(s);
@@ -122,7 +122,7 @@ static void test_thirty_tasks_at_a_time_are_all_around_what_outlasts_them(void *
         section = jm__section_parent(&index, section);
         assert_int_equal(jm__section_span(&index, section), i);
     }
-    assert_string_equal(around(&index, TASKS + 1, 500), "last serve");
+    assert_string_equal(names_at(&index, TASKS + 1, 500), "last serve");
     jm__span_index_free(&index);
     syn_free(s);
 }

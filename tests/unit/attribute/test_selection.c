@@ -156,15 +156,14 @@ static void test_what_readings_tell_of_parts_is_what_classes_leave(void **state)
 static void test_of_a_set_that_is_left_which_the_selection_do_not_explain(void **state)
 {
     (void)state;
-    const jm__part_set queried[] = {
-        {.first = 0, .bits = 2}, {.first = 3, .bits = 6}, {.first = 0, .bits = 5}};
+    const jm__part_set groups[] = {{.first = 0, .bits = 2}, {.first = 3, .bits = 6}, {.first = 0, .bits = 5}};
     problem *p = make();
     for (size_t count = 0; count <= SETS; count++) {
         pick(p, count);
-        for (size_t i = 0; i < sizeof queried / sizeof *queried; i++) {
+        for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
             double information, score;
-            dense_seen(p, &queried[i], count, &information, &score);
-            assert_near(jm__selection_information(&p->selection, &queried[i]), information);
+            dense_seen(p, &groups[i], count, &information, &score);
+            assert_near(jm__selection_information(&p->selection, &groups[i]), information);
         }
     }
     drop(p);
@@ -175,16 +174,16 @@ static void test_of_a_set_that_is_left_which_the_selection_do_not_explain(void *
 static void test_a_set_gains_what_it_makes_the_readings_likelier(void **state)
 {
     (void)state;
-    const jm__part_set queried[] = {{.first = 0, .bits = 2}, {.first = 3, .bits = 6}};
+    const jm__part_set groups[] = {{.first = 0, .bits = 2}, {.first = 3, .bits = 6}};
     problem *p = make();
-    assert_near(jm__selection_usual_square(&p->selection, &queried[0]), 2 * 30 * 30);
-    assert_near(jm__selection_usual_square(&p->selection, &queried[1]), 2); /* no less than 1 W each */
+    assert_near(jm__selection_usual_square(&p->selection, &groups[0]), 2 * 30 * 30);
+    assert_near(jm__selection_usual_square(&p->selection, &groups[1]), 2); /* no less than 1 W each */
     for (size_t count = 0; count <= SETS; count++) {
         pick(p, count);
         for (size_t i = 0; i < 2; i++) {
-            double information, score, found, usual = jm__selection_usual_square(&p->selection, &queried[i]);
-            double gain = jm__selection_gain(&p->selection, &queried[i], VARIANCE, &found);
-            dense_seen(p, &queried[i], count, &information, &score);
+            double information, score, found, usual = jm__selection_usual_square(&p->selection, &groups[i]);
+            double gain = jm__selection_gain(&p->selection, &groups[i], VARIANCE, &found);
+            dense_seen(p, &groups[i], count, &information, &score);
             /* g ~ N(0, v I) without the set, N(0, v I + I q I) with it. */
             double without = VARIANCE * information, with = without + information * information * found;
             double likelier = -(log(with / without) + score * score * (1 / with - 1 / without)) / 2;

@@ -127,8 +127,8 @@ static void test_the_covariance_is_lapacks(void **state)
 static void test_no_power_is_negative_and_none_wants_to_rise_from_zero(void **state)
 {
     (void)state;
-    for (int burst = 0; burst < 20; burst++) {
-        problem p = make(burst % 2 ? 0.05 : 1, true);
+    for (int round = 0; round < 20; round++) {
+        problem p = make(round % 2 ? 0.05 : 1, true);
         jm__qr qr = fold(p);
         double x[COLUMNS], scale = 0;
         bool is_free[COLUMNS];
@@ -197,16 +197,16 @@ static void test_between_limits_the_solution_is_the_best_of_all_ways_to_keep_the
     double rows[ROWS * FEW], rhs[ROWS], most[FEW], x[FEW], best[FEW], tried[FEW];
     bool is_free[FEW];
     size_t at_most = 0, at_zero = 0;
-    for (int burst = 0; burst < 40; burst++) {
+    for (int round = 0; round < 40; round++) {
         jm__qr qr;
         assert_int_equal(jm__qr_init(&qr, FEW, NULL), JM_OK);
         for (size_t k = 0; k < FEW; k++)
-            most[k] = burst % 4 == 3 && k == 2 ? INFINITY : 5 + 10 * uniform();
+            most[k] = round % 4 == 3 && k == 2 ? INFINITY : 5 + 10 * uniform();
         for (size_t i = 0; i < ROWS; i++) {
             rhs[i] = 4 * (uniform() - 0.5);
             for (size_t k = 0; k < FEW; k++) {
                 rows[i * FEW + k] = k % 2 == 1 ? rows[i * FEW + k - 1] + 0.1 * uniform() : uniform();
-                rhs[i] += rows[i * FEW + k] * (double)((burst * 7 + (int)k * 11) % 31 - 8);
+                rhs[i] += rows[i * FEW + k] * (double)((round * 7 + (int)k * 11) % 31 - 8);
             }
             jm__qr_add(&qr, rows + i * FEW, rhs[i]);
         }
@@ -238,8 +238,8 @@ static void test_the_unit_does_not_matter(void **state)
 {
     (void)state;
     const double unit = 3e12;
-    for (int burst = 0; burst < 20; burst++) {
-        problem p = make(burst % 2 ? 0.02 : 0.3, true);
+    for (int round = 0; round < 20; round++) {
+        problem p = make(round % 2 ? 0.02 : 0.3, true);
         jm__qr small = fold(p);
         for (size_t i = 0; i < ROWS; i++)
             p.rhs[i] *= unit;
@@ -262,8 +262,8 @@ static void test_the_unit_does_not_matter(void **state)
 static void test_no_power_is_above_its_limit_and_none_wants_to_fall_from_it(void **state)
 {
     (void)state;
-    for (int burst = 0; burst < 20; burst++) {
-        problem p = make(burst % 2 ? 0.05 : 1, true);
+    for (int round = 0; round < 20; round++) {
+        problem p = make(round % 2 ? 0.05 : 1, true);
         jm__qr qr = fold(p);
         double x[COLUMNS], most[COLUMNS], scale = 0;
         bool is_free[COLUMNS];
@@ -337,10 +337,10 @@ static void check_spread(const double *rows, const double *rhs, const double *mo
     assert_true(kept > 20000);
     for (size_t k = 0; k < N; k++)
         for (size_t m = 0; m < N; m++) {
-            double said = noise * noise * covariance[k * N + m], seen = drawn[k * N + m] / kept;
+            double stated = noise * noise * covariance[k * N + m], seen = drawn[k * N + m] / kept;
             double scale = noise * noise * sqrt(covariance[k * N + k] * covariance[m * N + m]);
-            if (fabs(said - seen) > 0.04 * scale) /* 20,000 draws give a variance to 1 % */
-                fail_msg("%zu, %zu: said %.4g, drawn %.4g", k, m, said, seen);
+            if (fabs(stated - seen) > 0.04 * scale) /* 20,000 draws give a variance to 1 % */
+                fail_msg("%zu, %zu: said %.4g, drawn %.4g", k, m, stated, seen);
         }
     jm__qr_free(&qr);
 }

@@ -77,7 +77,7 @@ static void test_the_worst_is_the_reason_and_the_others_are_marked_too(void **st
     facts.figures[JM_CHECK_closure] = 0.08;
     facts.figures[JM_CHECK_throttled] = 0.99;
     jm__verdict verdict = verdict_on(&facts);
-    static const char *const marked[] = {
+    static const char *const expected[] = {
         "the fit misses the readings by more than noise, chi2/n 39 (1 is ideal): single parts are "
         "indicative, "
         "the total is sound",
@@ -88,9 +88,9 @@ static void test_the_worst_is_the_reason_and_the_others_are_marked_too(void **st
         "99 % of the time the GPU throttled: the same work may draw another power below its limit",
     };
     assert_int_equal(verdict.grade, JM_GRADE_POOR);
-    assert_int_equal(verdict.sentences.count, sizeof marked / sizeof *marked);
+    assert_int_equal(verdict.sentences.count, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < verdict.sentences.count; i++)
-        assert_string_equal(verdict.sentences.items[i], marked[i]);
+        assert_string_equal(verdict.sentences.items[i], expected[i]);
     jm__verdict_free(&verdict);
 }
 

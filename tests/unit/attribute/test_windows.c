@@ -49,7 +49,7 @@ static uint64_t draw(jm__intervals *windows)
 }
 
 /* Sorted, none empty; disjoint, unless they may touch. */
-static void check_windows(const jm__intervals *windows, uint64_t requested, bool apart)
+static void check_windows(const jm__intervals *windows, uint64_t expected, bool apart)
 {
     uint64_t set = 0;
     for (size_t i = 0; i < windows->count; i++) {
@@ -58,8 +58,8 @@ static void check_windows(const jm__intervals *windows, uint64_t requested, bool
         if (i > 0) assert_true(window[-1].to_ns + (apart ? 1 : 0) <= window->from_ns);
         set |= bits(window->from_ns, window->to_ns);
     }
-    if (set != requested)
-        fail_msg("%016llx is not %016llx", (unsigned long long)set, (unsigned long long)requested);
+    if (set != expected)
+        fail_msg("%016llx is not %016llx", (unsigned long long)set, (unsigned long long)expected);
 }
 
 static void test_windows_are_sets_of_time(void **state)

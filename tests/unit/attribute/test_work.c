@@ -166,10 +166,10 @@ static void test_damage_among_kernels_costs_some_of_them_and_is_marked(void **st
     assert_non_null(strstr(jm_recording_damage(recording), "parts of the file are damaged"));
     /* Three pages of some 200 rows each. */
     assert_in_range(row_of(report, "gemm")->calls, KERNELS - 1000, KERNELS - 100);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        marked = marked || strstr(jm_report_note(report, i), "parts of the file are damaged") != NULL;
-    assert_true(marked);
+        found = found || strstr(jm_report_note(report, i), "parts of the file are damaged") != NULL;
+    assert_true(found);
     jm_report_free(report);
     jm_recording_close(recording);
     unlink(file_path);
@@ -414,18 +414,18 @@ static void test_idle_time_is_marked_by_its_gaps(void **state)
             const char *path;
             int64_t gaps;
             double seconds;
-        } requested[] = {{"(idle)/between kernels, < 50 us", 2, 50e-6},
-                         {"(idle)/launch or host late, < 1 ms", 1, 500e-6},
-                         {"(idle)/waiting, 1 ms and more", 2, 0.105},
-                         {"(idle)/before and after", 2, 0.5 + 0.79445}};
+        } expected[] = {{"(idle)/between kernels, < 50 us", 2, 50e-6},
+                        {"(idle)/launch or host late, < 1 ms", 1, 500e-6},
+                        {"(idle)/waiting, 1 ms and more", 2, 0.105},
+                        {"(idle)/before and after", 2, 0.5 + 0.79445}};
         const jm_row *idle = row_of(report, "(idle)");
         double energy_j = 0, seconds = 0;
-        for (size_t i = 0; i < sizeof requested / sizeof *requested; i++) {
-            const jm_row *gap = row_of(report, requested[i].path);
+        for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+            const jm_row *gap = row_of(report, expected[i].path);
             assert_string_equal(gap->kind, "gap");
             assert_int_equal(gap->depth, 1);
-            assert_int_equal(gap->calls, requested[i].gaps);
-            assert_true(fabs(gap->busy_s - requested[i].seconds) < 1e-6);
+            assert_int_equal(gap->calls, expected[i].gaps);
+            assert_true(fabs(gap->busy_s - expected[i].seconds) < 1e-6);
             energy_j += gap->energy_j;
             seconds += gap->busy_s;
         }
