@@ -460,8 +460,8 @@ typedef struct collector {
     jm__strata *out;
     const jm__strata_requested *w;
     kind_numbers rows, kinds, free_kinds;
-    bool *encloses_step; /* [spans]: a step or a phase lies in it */
-    uint32_t *row_of;    /* [spans]: number of the row of the innermost container at or around it, 0: none */
+    bool *encloses_step; /* [spans]: it encloses a step or a phase */
+    uint32_t *row_of;    /* [spans]: row number of the innermost container, or itself; 0: none */
 } collector;
 
 /* The number of a key, from 1; 0 if memory is out. Most steps are of the same kind as the one before. */

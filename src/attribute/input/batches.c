@@ -210,13 +210,14 @@ static bool append_batch(mark_reader *r, thread_state *t)
     jm__batches *to = r->to;
     jm__batch batch = {to->members.count, t->entries.count};
     double tokens = 0;
-    bool marked = true;
+    bool all_known = true;
     for (size_t i = 0; i < t->entries.count; i++) {
-        marked = marked && t->entries.items[i].prefill >= 0 && t->entries.items[i].decode >= 0;
+        all_known = all_known && t->entries.items[i].prefill >= 0 && t->entries.items[i].decode >= 0;
         tokens += (double)t->entries.items[i].prefill + (double)t->entries.items[i].decode;
     }
     for (size_t i = 0; i < t->entries.count; i++)
-        if (!jm__vec_push(&to->members, make_member(&t->entries.items[i], marked ? tokens : 0, batch.count)))
+        if (!jm__vec_push(&to->members,
+                          make_member(&t->entries.items[i], all_known ? tokens : 0, batch.count)))
             return false;
     if (!jm__vec_push(&to->items, batch)) return false;
     t->batch = (uint32_t)to->items.count;

@@ -32,16 +32,16 @@ static double grid_from(const int64_t *stamps_ns, size_t i, size_t first, size_t
     }
     if (count < NEIGHBOURS_MIN) return NAN;
     qsort(off_ns, count, sizeof *off_ns, jm__compare_doubles);
-    size_t best = 0, most = 0;
+    size_t best = 0, best_count = 0;
     for (size_t low = 0, high = 0; low < count; low++) {
         while (high < count && off_ns[high] - off_ns[low] <= 2 * tolerance_share * period_ns)
             high++;
-        if (high - low > most) {
-            most = high - low;
+        if (high - low > best_count) {
+            best_count = high - low;
             best = low;
         }
     }
-    return (double)most < agreement_min * (double)count ? NAN : off_ns[best + most / 2];
+    return (double)best_count < agreement_min * (double)count ? NAN : off_ns[best + best_count / 2];
 }
 
 /* How late the stamp is, in (latest - 1, latest] periods; grid_ns is on the grid. */

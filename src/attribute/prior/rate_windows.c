@@ -255,9 +255,9 @@ static jm_status take_slot(void *context, const jm__rate_window *window, jm_erro
 {
     ratios *r = context;
     double ratio = window->slot_mhz / window->clock_mhz;
-    bool marked =
+    bool counts =
         isfinite(ratio) && (r->within == NULL || jm__intervals_contain(r->within, window->start_ns));
-    return !marked || jm__vec_push(&r->items, ratio) ? JM_OK : jm__no_memory(err, "jm__slots_find");
+    return !counts || jm__vec_push(&r->items, ratio) ? JM_OK : jm__no_memory(err, "jm__slots_find");
 }
 
 jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t board_id,

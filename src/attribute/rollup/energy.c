@@ -479,7 +479,7 @@ static bool is_same_layer(const jm__spot *a, const jm__spot *b, size_t depth)
 static const jm__spot_time *find_largest(const jm__dominant *m, const jm__spot_time *spot_times, size_t count,
                                          size_t depth, double *most_s)
 {
-    const jm__spot_time *most = spot_times;
+    const jm__spot_time *dominant = spot_times;
     *most_s = 0;
     for (size_t i = 0, end; i < count; i = end) {
         double seconds = 0;
@@ -489,9 +489,9 @@ static const jm__spot_time *find_largest(const jm__dominant *m, const jm__spot_t
             seconds += spot_times[end].seconds;
         if (seconds <= *most_s) continue;
         *most_s = seconds;
-        most = &spot_times[i];
+        dominant = &spot_times[i];
     }
-    return most;
+    return dominant;
 }
 
 static void set_place(jm__dominant *m, jm__node *node, const jm__spot *spot, size_t depth)
@@ -511,16 +511,16 @@ static void set_dominant(jm__dominant *m, const jm__spot_time *spot_times, size_
     double all_s = 0, most_s = 0;
     size_t depth = 1;
     for (size_t i = 0; i < count; i++) {
-        size_t mine = depth_of(m->spots.items[spot_times[i].spot].path);
+        size_t own_depth = depth_of(m->spots.items[spot_times[i].spot].path);
         all_s += spot_times[i].seconds;
-        depth = mine > depth ? mine : depth;
+        depth = own_depth > depth ? own_depth : depth;
     }
-    const jm__spot_time *most = find_largest(m, spot_times, count, depth, &most_s);
+    const jm__spot_time *dominant = find_largest(m, spot_times, count, depth, &most_s);
     while (most_s < half_of_time * all_s && depth > 1)
-        most = find_largest(m, spot_times, count, --depth, &most_s);
+        dominant = find_largest(m, spot_times, count, --depth, &most_s);
     jm__node *node = &m->tree->nodes.items[spot_times->node];
     node->mostly_share = most_s / all_s;
-    set_place(m, node, &m->spots.items[most->spot], depth);
+    set_place(m, node, &m->spots.items[dominant->spot], depth);
 }
 
 void jm__dominant_finish(jm__dominant *m)

@@ -47,15 +47,17 @@ static bool row_of_step(jm__views *v, const jm__step_interval *step_interval, ui
     const jm__attribution *a = v->a;
     const jm__dataset *d = a->dataset;
     bool requests = a->options.by == JM_BY_REQUEST;
-    bool mine =
+    bool requested =
         jm__dataset_process_has_pid(d, d->processes[step_interval->process].id, a->options.process_id);
     if (requests) {
         uint32_t batch = a->batches.of_step[step_interval->span];
-        *row = !mine ? JM_REQUESTS_OTHERS : batch == 0 ? JM_REQUESTS_NONE : JM_REQUESTS_FIRST + batch - 1;
+        *row = !requested   ? JM_REQUESTS_OTHERS
+               : batch == 0 ? JM_REQUESTS_NONE
+                            : JM_REQUESTS_FIRST + batch - 1;
         return true;
     }
-    size_t node = mine ? jm__view_span_node(v, step_interval->span)
-                       : jm__tree_top(v->tree, "(other processes)", "outside");
+    size_t node = requested ? jm__view_span_node(v, step_interval->span)
+                            : jm__tree_top(v->tree, "(other processes)", "outside");
     *row = (uint32_t)node;
     return node != JM__NO_NODE;
 }
@@ -81,21 +83,21 @@ static void emit_cell(const lent_walk *l, size_t cell, uint32_t of, uint32_t row
 {
     const jm__extrapolated *extrapolated = l->extrapolated;
     const jm__traced_burst *bursts = extrapolated->strata->bursts.items;
-    jm__work_cell mine = l->tally->lent.items.items[cell];
-    uint32_t burst = l->tally->lent_rows.items[mine.row].burst;
+    jm__work_cell emitted = l->tally->lent.items.items[cell];
+    uint32_t burst = l->tally->lent_rows.items[emitted.row].burst;
     const double *parts = extrapolated->parts + (size_t)of * JM_DRAWS,
                  *alone = l->tally->lent.off_s.items + cell * JM_DRAWS;
     double off_s[JM_DRAWS],
         share = of == burst ? -steps : steps * bursts[of].step_intervals / bursts[burst].step_intervals;
     for (size_t r = 0; r < JM_DRAWS; r++)
-        off_s[r] = share * parts[r] * mine.seconds + (of == burst ? steps * alone[r] : 0);
-    mine.row = row;
-    mine.calls = 0;
-    mine.seconds *= of == burst ? steps : 0;
-    mine.extrapolated_calls *= of == burst ? steps : 0;
-    mine.start_ns = INT64_MAX;
-    mine.end_ns = INT64_MIN;
-    l->sink(l->context, l->board, &mine, off_s);
+        off_s[r] = share * parts[r] * emitted.seconds + (of == burst ? steps * alone[r] : 0);
+    emitted.row = row;
+    emitted.calls = 0;
+    emitted.seconds *= of == burst ? steps : 0;
+    emitted.extrapolated_calls *= of == burst ? steps : 0;
+    emitted.start_ns = INT64_MAX;
+    emitted.end_ns = INT64_MIN;
+    l->sink(l->context, l->board, &emitted, off_s);
 }
 
 /* The burst itself and the bursts whose partner it is. */
@@ -265,7 +267,7 @@ static bool find_edges(span_edges *edges, const jm__idle_walk *walk, const jm__s
     return true;
 }
 
-/* Add the idle pieces of [from, to], which lie in one section of a span, from the cursor on. */
+/* Add the idle pieces of [from, to], which is in one section of a span, from the cursor on. */
 static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *part, size_t section,
                              jm__piece_cursor *cursor, int64_t from_ns, int64_t to_ns)
 {

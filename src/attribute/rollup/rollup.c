@@ -64,19 +64,19 @@ static size_t board_node(jm__views *v, size_t b)
 }
 
 /* Rows of the pass in the views by class or board, which only distinguish processes. */
-enum { ROW_MINE, ROW_OTHERS };
+enum { ROW_REQUESTED, ROW_OTHERS };
 
 static uint32_t row_of(void *context, size_t section, int64_t process_id)
 {
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
     const jm_report_options *o = &v->a->options;
-    bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
-    if (o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return mine ? ROW_MINE : ROW_OTHERS;
+    bool requested = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
+    if (o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return requested ? ROW_REQUESTED : ROW_OTHERS;
     if (o->by == JM_BY_REQUEST)
-        return mine ? jm__request_row_of(&rollup->requests, section) : JM_REQUESTS_OTHERS;
+        return requested ? jm__request_row_of(&rollup->requests, section) : JM_REQUESTS_OTHERS;
     size_t node;
-    if (!mine)
+    if (!requested)
         node = jm__tree_top(v->tree, "(other processes)", "outside");
     else if (section == JM__NO_SPAN)
         node = outside_node(v);
@@ -91,9 +91,9 @@ static uint32_t row_of_collective(void *context, size_t section, int64_t process
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
     const jm_report_options *o = &v->a->options;
-    bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
+    bool requested = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
     bool by_row = o->by != JM_BY_BOARD && o->by != JM_BY_KERNEL && o->by != JM_BY_REQUEST;
-    if (!mine || !by_row) return row_of(context, section, process_id);
+    if (!requested || !by_row) return row_of(context, section, process_id);
     size_t node = jm__view_collective_node(v, section, process_id, collective, waits_on);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
@@ -300,8 +300,8 @@ static bool is_part_of_a_call(const jm__attribution *a, size_t i)
     const jm__span *span = &a->dataset->spans[i];
     if (span->kind == JM_SPAN_BACKWARD || span->kind == JM_SPAN_RECOMPUTE) return true;
     size_t parent = jm__span_parent(&a->spans, i);
-    const jm__span *around = parent == JM__NO_SPAN ? NULL : &a->dataset->spans[parent];
-    return around != NULL && around->kind == JM_SPAN_FUNCTION && around->name_id == span->name_id;
+    const jm__span *outer = parent == JM__NO_SPAN ? NULL : &a->dataset->spans[parent];
+    return outer != NULL && outer->kind == JM_SPAN_FUNCTION && outer->name_id == span->name_id;
 }
 
 /* Whether it is recorded in untraced steps too. */

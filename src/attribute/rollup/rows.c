@@ -213,16 +213,16 @@ typedef struct reconciliation {
     jm__subtotal *subtotals;
     jm__tree *tree;
     const jm__attribution *a;
-    size_t *members;    /* [nodes]: of one whole after the other, parents before their children */
+    size_t *members;    /* [nodes]: by phase, parents before their children */
     size_t *first_cell; /* [nodes + 1]: cells are sorted by node */
-    size_t first, end;  /* members of the whole, which is the first of them */
-    double *seconds;    /* [columns of all boards]: of the whole */
-    double *covariance; /* [columns of all boards]: of a second of each with the whole */
-    double *max_w;      /* [columns of all boards]: that the board can draw */
-    double *shared;     /* [nodes]: covariance of a node's own energy with the whole; then with all below */
-    double *max_j;      /* [nodes]: that the boards can draw in a node's own time */
+    size_t first, end;  /* members of the current phase, which is the first of them */
+    double *seconds;    /* [columns of all boards]: of the phase */
+    double *covariance; /* [columns of all boards]: of a second of each with the sum */
+    double *max_w;      /* [columns of all boards]: limit of the board */
+    double *shared;     /* [nodes]: covariance of a node's own energy with the sum; then with all below */
+    double *max_j;      /* [nodes]: limit of the boards in a node's own time */
     double *gain;       /* [nodes]: g of a node's own energy; then with all below */
-    double variance;    /* of the sum over the whole */
+    double variance;    /* of the sum over the phase */
 } reconciliation;
 
 typedef double weight_of(const reconciliation *s, size_t node);
@@ -267,10 +267,10 @@ static double by_energy(const reconciliation *s, size_t node)
 
 static void find_gains(reconciliation *s, double rest_j)
 {
-    bool sure = !set_gains(s, by_covariance);
-    if (!sure && keeps_limits(s, rest_j)) return;
-    if (!sure && rest_j > 0 && set_gains(s, by_headroom) && keeps_limits(s, rest_j)) return;
-    if ((!sure || rest_j < 0) && set_gains(s, by_energy)) return;
+    bool certain = !set_gains(s, by_covariance);
+    if (!certain && keeps_limits(s, rest_j)) return;
+    if (!certain && rest_j > 0 && set_gains(s, by_headroom) && keeps_limits(s, rest_j)) return;
+    if ((!certain || rest_j < 0) && set_gains(s, by_energy)) return;
     for (size_t m = s->first; m < s->end; m++)
         s->gain[s->members[m]] = m == s->first;
 }
@@ -472,10 +472,10 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
     for (size_t i = 0; i < strata->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &strata->step_intervals.items[i];
         const jm__process *process = &a->dataset->processes[step_interval->process];
-        bool mine = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
+        bool requested = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
         bool is_step = jm__marked_is_step(
             &a->marked, &a->dataset->spans[step_interval->span]); /* or a phase without any */
-        t->traced_steps += mine && is_step && step_interval->traced &&
+        t->traced_steps += requested && is_step && step_interval->traced &&
                            jm__intervals_contain(&a->windows, step_interval->start_ns);
     }
     t->unmatched_steps = (int64_t)strata->missing;

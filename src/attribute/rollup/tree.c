@@ -123,8 +123,8 @@ size_t jm__tree_node(jm__tree *tree, size_t parent, const char *name, const char
         tree->failed = true;
         return JM__NO_NODE;
     }
-    size_t known = jm__tree_find(tree, path, kind), node;
-    if (known != JM__NO_NODE) return known;
+    size_t found = jm__tree_find(tree, path, kind), node;
+    if (found != JM__NO_NODE) return found;
     const node_key key = {path, kind};
     node = push_node(tree, parent, name, path, kind);
     if (node != JM__NO_NODE && !jm__map_put(&tree->by_path, &key, (jm__map_value){.id = (int64_t)node}))

@@ -64,10 +64,10 @@ static bool find_roots(jm__views *v)
         if ((size_t)d->spans[i].name_id >= d->name_count || v->root_of[d->spans[i].name_id] != 0) continue;
         if (d->spans[i].kind != JM_SPAN_FORWARD && forward[d->spans[i].name_id]) continue;
         size_t top = top_of[i];
-        const char *mine = name_of(v, i), *root = name_of(v, top);
+        const char *path = name_of(v, i), *root = name_of(v, top);
         size_t length = first_segment(root);
-        bool apart = strncmp(mine, root, length) != 0 || (mine[length] != '.' && mine[length] != '\0');
-        if (top != i && root[length] == '\0' && apart) v->root_of[d->spans[i].name_id] = top + 1;
+        bool outside = strncmp(path, root, length) != 0 || (path[length] != '.' && path[length] != '\0');
+        if (top != i && root[length] == '\0' && outside) v->root_of[d->spans[i].name_id] = top + 1;
     }
     free(forward);
     free(top_of);

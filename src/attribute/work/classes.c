@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The functor of an elementwise kernel stands within the first few hundred bytes of its name. */
+/* The functor of an elementwise kernel is within the first few hundred bytes of its name. */
 enum { NAME_PREFIX = 1000 };
 
 /* Matches names that contain `with` and any of the words. Words are in lower case; case is ignored. */

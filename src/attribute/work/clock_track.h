@@ -1,4 +1,4 @@
-/* The clock of a board over time, in steps: at which of them a piece of work ran. */
+/* The clock of a board over time, in steps. */
 #ifndef JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
 #define JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
 

@@ -378,18 +378,18 @@ static size_t count_calls(const matching *m, bool max)
 /* Returns how many calls are unmatched, of the rank that has the fewest. */
 static size_t match_calls(matching *m)
 {
-    size_t least = count_calls(m, false), matched = 0;
-    bool even = least == count_calls(m, true);
+    size_t fewest = count_calls(m, false), matched = 0;
+    bool equal_counts = fewest == count_calls(m, true);
     while (all_have_call(m)) {
         const meeting all = find_meeting(m);
         bool fit = all.last_begin_ns < all.first_end_ns && all.same_kernel;
-        if (fit && !even) fit = !next_fits_better(m, &all);
+        if (fit && !equal_counts) fit = !next_fits_better(m, &all);
         if (fit) set_together(m, all.last_begin_ns);
         matched += fit;
         for (size_t r = 0; r < m->ranks.count; r++)
-            m->at.items[r] += fit || even || r == all.first_out;
+            m->at.items[r] += fit || equal_counts || r == all.first_out;
     }
-    return least - matched;
+    return fewest - matched;
 }
 
 static bool gather_ranks(matching *m, jm__collective_calls *calls, size_t channel)
@@ -408,9 +408,9 @@ static void match_channel(matching *m, const jm__channel *channel)
 {
     size_t ranks = m->ranks.count;
     if (ranks < 2 || (channel->pair && ranks != 2)) return;
-    size_t least = count_calls(m, false), unmatched = match_calls(m);
+    size_t fewest = count_calls(m, false), unmatched = match_calls(m);
     double max = channel->by_name ? unmatched_max : unmatched_max_in_one;
-    if ((double)unmatched <= max * (double)least) return;
+    if ((double)unmatched <= max * (double)fewest) return;
     for (size_t r = 0; r < ranks; r++)
         for (size_t i = 0; i < m->ranks.items[r]->calls.count; i++)
             m->ranks.items[r]->calls.items[i].all_ns = JM__ALONE;

@@ -91,8 +91,8 @@ static size_t count_kept(const ranked *rank, size_t count, double total_s)
     while (kept > 1 && tail_s + rank[kept - 1].seconds < tail_share * total_s)
         tail_s += rank[--kept].seconds;
     /* The tail needs a tenth of the columns for merged names and one for the rest. */
-    size_t most = JM_COLUMNS_MAX - JM_COLUMNS_MAX / 10 - 1;
-    if (kept < count || kept > JM_COLUMNS_MAX) kept = kept < most ? kept : most;
+    size_t own_max = JM_COLUMNS_MAX - JM_COLUMNS_MAX / 10 - 1;
+    if (kept < count || kept > JM_COLUMNS_MAX) kept = kept < own_max ? kept : own_max;
     return kept == count - 1 ? count : kept; /* one alone needs no merging */
 }
 

@@ -42,8 +42,8 @@ static int make_file(void)
 /* Exceeding the file size limit raises SIGXFSZ, which kills the process. */
 static bool may_grow_to(int64_t size)
 {
-    struct rlimit most;
-    return getrlimit(RLIMIT_FSIZE, &most) != 0 || (rlim_t)size <= most.rlim_cur;
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || (rlim_t)size <= limit.rlim_cur;
 }
 
 /* Write the open block to the file; false: it must stay in memory. */

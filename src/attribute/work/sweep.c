@@ -51,8 +51,8 @@ jm_status jm__time_order_add(jm__time_order *order, const jm__item *item, bool *
     if (*late) return JM_OK;
     if (!jm__vec_push(&order->items, *item)) return jm__no_memory(err, "jm__time_order_add");
     jm__item *items = order->items.items;
-    size_t at = order->items.count - 1, least = at > MOVE_MAX ? at - MOVE_MAX : 0;
-    for (; at > least && by_start(&items[at - 1], item) > 0; at--)
+    size_t at = order->items.count - 1, first_place = at > MOVE_MAX ? at - MOVE_MAX : 0;
+    for (; at > first_place && by_start(&items[at - 1], item) > 0; at--)
         items[at] = items[at - 1];
     items[at] = *item;
     order->unsorted = order->unsorted || (at > 0 && by_start(&items[at - 1], item) > 0);
@@ -217,30 +217,31 @@ static void count_in_bursts(jm__sweep *s, int64_t to_ns, jm__idle_state state, j
 }
 
 /* The next edge of extrapolated time: within it, gaps between the board's records mean nothing. */
-static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *marked)
+static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *extrapolated_time)
 {
-    *marked = false;
+    *extrapolated_time = false;
     if (s->extrapolated == NULL) return to_ns;
     const jm__intervals *time = &s->extrapolated->time;
     while (s->extrapolated_at < time->count && time->items[s->extrapolated_at].to_ns <= s->now_ns)
         s->extrapolated_at++;
     if (s->extrapolated_at == time->count) return to_ns;
     const jm__interval *next = &time->items[s->extrapolated_at];
-    *marked = next->from_ns <= s->now_ns;
-    int64_t edge_ns = *marked ? next->to_ns : next->from_ns;
+    *extrapolated_time = next->from_ns <= s->now_ns;
+    int64_t edge_ns = *extrapolated_time ? next->to_ns : next->from_ns;
     return edge_ns < to_ns ? edge_ns : to_ns;
 }
 
-static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool marked)
+static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool extrapolated_time)
 {
-    jm__idle_state state = marked && !s->nothing_ran ? JM_IDLE_LONG : idle_state(s, to_ns - s->now_ns);
+    jm__idle_state state =
+        extrapolated_time && !s->nothing_ran ? JM_IDLE_LONG : idle_state(s, to_ns - s->now_ns);
     pass_views(s, to_ns);
     jm__seconds seconds = idle_now(s);
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
-    if (s->extrapolated != NULL && !marked) count_in_bursts(s, to_ns, state, seconds);
+    if (s->extrapolated != NULL && !extrapolated_time) count_in_bursts(s, to_ns, state, seconds);
     if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
-    bool rests = !marked && to_ns - s->now_ns >= rest_min_ns;
+    bool rests = !extrapolated_time && to_ns - s->now_ns >= rest_min_ns;
     if (rests && !jm__intervals_add(&s->tally->rests, s->now_ns, to_ns)) return false;
     s->now_ns = to_ns;
     return true;
@@ -250,9 +251,9 @@ static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool mark
 static bool pass_idle(jm__sweep *s, int64_t to_ns, const uint32_t *use)
 {
     while (s->now_ns < to_ns) {
-        bool marked;
-        int64_t until_ns = next_edge(s, to_ns, &marked);
-        if (!pass_gap(s, until_ns, use, marked)) return false;
+        bool extrapolated_time;
+        int64_t until_ns = next_edge(s, to_ns, &extrapolated_time);
+        if (!pass_gap(s, until_ns, use, extrapolated_time)) return false;
     }
     return true;
 }
@@ -366,15 +367,15 @@ static bool end_item(jm__sweep *s, jm__running *item)
 static void count_collectives(jm__sweep *s, int64_t to_ns)
 {
     if (s->collectives == 0) return;
-    double report_s = s->crowded ? s->whole.now.report_s : 0, strata = 0;
+    double report_s = s->crowded ? s->whole.now.report_s : 0, represented = 0;
     for (size_t i = 0; !s->crowded && i < s->running.count; i++) {
         const jm__running *item = &s->running.items[i];
         if (!item->collective) continue;
         report_s = fmax(report_s, in_view(s, item->as.view).report_s);
         if (item->as.step_interval != NULL)
-            strata = fmax(strata, s->extrapolated->burst_steps[item->as.step_interval->stratum]);
+            represented = fmax(represented, s->extrapolated->burst_steps[item->as.step_interval->stratum]);
     }
-    report_s += strata * 1e-9 * (double)(to_ns - s->now_ns);
+    report_s += represented * 1e-9 * (double)(to_ns - s->now_ns);
     s->tally->collective_s += report_s;
     if (s->kernels == s->collectives) s->tally->exposed_s += report_s;
 }

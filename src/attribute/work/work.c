@@ -145,8 +145,8 @@ static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
     const jm__extrapolated *extrapolated = extrapolated_of(b);
     if (as->step_interval == NULL || !extrapolated->lends[as->step_interval->stratum]) return true;
     bool by_step = extrapolated->rows == JM_EXTRAPOLATED_BY_STEP;
-    bool mine = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
-    const jm__lent_row row = {as->step_interval->stratum, by_step ? mine : find_row(b, item)};
+    bool requested = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
+    const jm__lent_row row = {as->step_interval->stratum, by_step ? requested : find_row(b, item)};
     if (row.row == JM__NO_ROW) return true;
     as->lent = jm__tally_lend(&b->work->tally, row, as->use, item->calls);
     return as->lent != JM__NO_CELL;
@@ -178,12 +178,13 @@ static bool count_collective(board_pass *b, const jm__item *item, uint32_t row, 
 /* Count the item in its row; as->cell is JM__NO_CELL if it is not in the report. False if memory is out. */
 static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
-    const jm__intervals *mine = counted_windows(b, as, b->work->report);
+    const jm__intervals *counted = counted_windows(b, as, b->work->report);
     bool starts = jm__intervals_contain(counted_windows(b, as, b->pass->windows), item->start_ns);
-    double strata = as->step_interval == NULL ? 0 : extrapolated_of(b)->in_row[as->step_interval->stratum];
+    double represented =
+        as->step_interval == NULL ? 0 : extrapolated_of(b)->in_row[as->step_interval->stratum];
     as->cell = JM__NO_CELL;
     as->sum = SIZE_MAX;
-    if (!starts && strata <= 0 && jm__intervals_overlap_ns(mine, item->start_ns, item->end_ns) == 0)
+    if (!starts && represented <= 0 && jm__intervals_overlap_ns(counted, item->start_ns, item->end_ns) == 0)
         return true;
     uint32_t row = find_row(b, item);
     if (row == JM__NO_ROW) return true;
@@ -191,7 +192,7 @@ static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as
     if (as->cell == JM__NO_CELL || !count_collective(b, item, row, starts, &as->sum)) return false;
     jm__work_cell *sums = &b->work->tally.work.items.items[as->cell];
     if (starts) sums->calls += item->calls;
-    sums->extrapolated_calls += strata * item->calls;
+    sums->extrapolated_calls += represented * item->calls;
     if (item->start_ns < sums->start_ns) sums->start_ns = item->start_ns;
     if (item->end_ns > sums->end_ns) sums->end_ns = item->end_ns;
     return true;
@@ -299,8 +300,8 @@ static jm_status take_host_item(board_pass *b, jm__item item, jm_error *err)
         jm__collective_info info;
         if (!jm__collective_of(&b->pass->work->ranks.collectives, span, item.class_index, &info))
             return jm__no_memory(err, "jm__work_pass");
-        bool known = info.collective != JM__NO_COLLECTIVE;
-        if (known) item.collective = info.collective + 1;
+        bool found = info.collective != JM__NO_COLLECTIVE;
+        if (found) item.collective = info.collective + 1;
         item.bytes = info.bytes;
         item.again = item.calls == 0;
     }
