@@ -130,7 +130,7 @@ static bool is_whole_run(const walk *w)
 static bool is_in_time(const walk *w, int64_t start_ns, int64_t end_ns)
 {
     const jm__intervals *windows = jm__report_windows(w->report);
-    return is_whole_run(w) || jm__intervals_hold(windows, start_ns) ||
+    return is_whole_run(w) || jm__intervals_contain(windows, start_ns) ||
            jm__intervals_overlap_ns(windows, start_ns, end_ns) > 0;
 }
 

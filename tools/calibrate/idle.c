@@ -83,7 +83,7 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
 {
     item_builder *f = taker;
     if (!jm__training_set_has_kernel(f->training_set, kernel)) return JM_OK;
-    if (!jm__intervals_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
+    if (!jm__intervals_contain(&f->gaps->known, kernel->start_ns)) return JM_OK;
     f->too_many = f->too_many || f->items.count == KERNELS_MAX;
     if (f->too_many) return JM_OK;
     size_t burst = burst_at(f->training_set, kernel->start_ns), column = JM__OUTSIDE_SUITE;
@@ -205,7 +205,7 @@ static jm_status choose_rest_readings(jm__reading_list *out, const jm__training_
     if (status == JM_OK) jm__design_start(&design, response);
     for (size_t i = 0; status == JM_OK && i < l->recorded_count; i++) {
         jm_reading reading = l->recorded[i];
-        if (!jm__intervals_hold(&gaps->known, reading.t_ns) || !isfinite(reading.value)) continue;
+        if (!jm__intervals_contain(&gaps->known, reading.t_ns) || !isfinite(reading.value)) continue;
         if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
         if (jm__design_row(&design, reading.t_ns)[rest] < 1 - awake_max) continue;
         if (!jm__vec_push(out, reading)) status = jm__no_memory(err, "jm_model_learn");

@@ -104,7 +104,7 @@ jm_status jm__suite_bursts(jm__training_set *l, const char *phase, jm_error *err
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind != JM_SPAN_WINDOW || span->end_ns <= span->start_ns ||
-            !jm__intervals_hold(&l->phase, span->start_ns))
+            !jm__intervals_contain(&l->phase, span->start_ns))
             continue;
         if (l->bursts.count > 0 && span->start_ns < l->bursts.items[l->bursts.count - 1].end_ns)
             continue; /* nested spans: the outer one is the burst */
@@ -272,11 +272,11 @@ static jm_status collect_readings(jm__training_set *l, jm_error *err)
     jm__sampler_draw sampler;
     JM_TRY(jm__sampler_step_find(&l->sampler_w, &l->sampler_u_w, l, err));
     jm_status status = jm__sampler_draw_find(&sampler, d, l->board, l->sampler_w, l->sampler_u_w, err);
-    jm__sampler_draw_take_off(&sampler, l->sensor, l->recorded, l->recorded_count);
+    jm__sampler_draw_subtract(&sampler, l->sensor, l->recorded, l->recorded_count);
     jm__sampler_draw_free(&sampler);
     if (status != JM_OK) return status;
     for (size_t i = 0; i < l->recorded_count; i++)
-        if (jm__intervals_hold(&l->phase, l->recorded[i].t_ns))
+        if (jm__intervals_contain(&l->phase, l->recorded[i].t_ns))
             l->readings[l->reading_count++] = l->recorded[i];
     return JM_OK;
 }
@@ -298,7 +298,7 @@ static jm_status add_moments(void *taker, const jm__rate_window *window, jm_erro
     moments *m = taker;
     jm__training_set *l = m->training_set;
     (void)err;
-    if (!jm__intervals_hold(&l->phase, window->start_ns)) return JM_OK;
+    if (!jm__intervals_contain(&l->phase, window->start_ns)) return JM_OK;
     m->windows++;
     if (!(window->clock_mhz <= l->clock_mhz)) l->clock_mhz = window->clock_mhz;
     for (size_t i = 0; i < l->count; i++) {

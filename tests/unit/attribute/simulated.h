@@ -1,4 +1,4 @@
-/* Recordings of joulemap-simulate in a folder of the test's own, and what is learnt from them. */
+/* Recordings of joulemap-simulate in a folder of the test's own, and models learnt from them. */
 #ifndef JM_TESTS_SIMULATED_H
 #define JM_TESTS_SIMULATED_H
 
@@ -11,7 +11,7 @@
 
 static char simulated_folder[] = "/tmp/joulemap-test-XXXXXX";
 
-/* Of a file in the folder; valid until eight more were asked for. */
+/* A path in the folder; valid until eight more calls. */
 static inline const char *path_of(const char *name)
 {
     static char paths[8][96];
@@ -61,7 +61,7 @@ static inline void simulate(int seed, const char *options, const char *name)
     if (jm_recording_import(&run, &err) != JM_OK) fail_msg("%s", err.text);
 }
 
-/* The same with the counters that were simulated beside it. */
+/* The same with its simulated counters. */
 static inline void add_counters(const char *onto, const char *name)
 {
     jm_error err = {0};
@@ -81,7 +81,7 @@ static inline jm_recording *open_run(const char *name)
     return recording;
 }
 
-/* From its phase `suite`, into model.json. */
+/* Learn from its phase `suite`, into model.json. */
 static inline jm_learnt learn_from(const char *name)
 {
     jm_error err = {0};
