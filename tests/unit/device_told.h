@@ -3,9 +3,9 @@
 #define TEST_DEVICE_TOLD_H
 
 #include "base/strbuf.h"
+#include "files_open.h"
 #include "record/device/device.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,17 +65,6 @@ static inline void assert_told(const jm__devices *devices, const char *backend, 
         fail_msg("told:\n%s\nexpected:\n%s", without_root.text, expected);
     jm__strbuf_free(&out);
     jm__strbuf_free(&without_root);
-}
-
-static inline size_t files_open(void)
-{
-    size_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
 }
 
 #endif

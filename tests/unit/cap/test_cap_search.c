@@ -281,9 +281,12 @@ static void test_parts_have_choices_of_their_own(void **unused)
         assert_int_equal(jm_cap_search_next(search, &trial, NULL), JM_OK);
         if (trial.stage == JM_CAP_STAGE_OVER) break;
         jm_cap_probe whole = job_window(&cap_jobs[MIXED], trial.cap_w, 0, &state),
-                     part = job_window(&cap_jobs[COMPUTE], trial.cap_w, 0, &state);
+                     part = job_window(&cap_jobs[COMPUTE], trial.cap_w, 0, &state),
+                     waiting = job_window(&cap_jobs[INERT], trial.cap_w, 0, &state);
         assert_int_equal(jm_cap_search_tell(search, &whole, NULL), JM_OK);
         bool of_cap = trial.stage == JM_CAP_STAGE_SWEEP || trial.stage == JM_CAP_STAGE_PROBE;
+        assert_int_equal(jm_cap_search_tell_part(search, trial.number, "waiting", &waiting, NULL),
+                         of_cap ? JM_OK : JM_USAGE);
         assert_int_equal(jm_cap_search_tell_part(search, trial.number, "prefill", &part, NULL),
                          of_cap ? JM_OK : JM_USAGE);
         assert_int_equal(jm_cap_search_tell_part(search, trial.number, "prefill", &part, NULL),
