@@ -88,6 +88,8 @@ static jm_training *train(void)
     figures_keep(__BASE_FILE__, NULL, values, sizeof values / sizeof *values, (uint32_t)r->families);
     char *text;
     assert_int_equal(jm_training_text(training, &text, &err), JM_OK);
+    for (char *path; (path = strstr(text, "/tmp/")) != NULL;) /* its name has this process in it */
+        memmove(path, path + strcspn(path, " ,\n"), strlen(path + strcspn(path, " ,\n")) + 1);
     text_kept(__BASE_FILE__, text);
     free(text);
     return training;
