@@ -22,15 +22,22 @@ static inline void told_boards_of(jm__strbuf *out, const jm__devices *devices, c
         if (strcmp(board->backend, backend) != 0) continue;
         jm__strbuf_format(out, "%s, %" PRId32 "%s\n", board->name, board->index,
                           board->upstream ? ", upstream" : "");
+        if (board->pci[0] != '\0')
+            jm__strbuf_format(out, "  %s %s %s %s cuda %d%s%s, %g W of %g to %g, %g MHz, %d\n", board->uuid,
+                              board->pci, board->driver, board->profile, (int)board->cuda_index,
+                              board->mig ? " mig" : "", board->simulated ? " simulated" : "",
+                              board->power_limit_w, board->power_limit_min_w, board->power_limit_max_w,
+                              board->clock_limit_mhz, (int)board->multiprocessors);
         for (size_t k = 0; k < jm__devices_sensor_count(devices, i); k++) {
             const jm__device_sensor *sensor = jm__devices_sensor(devices, i, k);
             const jm_sensor *row = &sensor->row;
             jm__strbuf_format(out, "  %s by %s%s", row->name, row->source,
                               sensor->buffered ? ", buffered" : "");
-            if (row->window_ns != 0)
-                jm__strbuf_format(out, ", %d %d %g %g %g %g %g", (int)row->quantity, (int)row->response,
-                                  (double)row->period_ns, (double)row->window_ns, (double)row->lag_u_ns,
-                                  row->noise, row->gain_u);
+            if (row->period_ns != 0)
+                jm__strbuf_format(out, ", %d %d %g %g %g %g %g %g %g %g", (int)row->quantity,
+                                  (int)row->response, (double)row->period_ns, (double)row->lag_ns,
+                                  (double)row->lag_u_ns, (double)row->window_ns, (double)row->tau_ns,
+                                  (double)row->tau_u_ns, row->noise, row->gain_u);
             /* Why it is missing depends on the machine behind its last colon. */
             const char *colon = strrchr(row->missing, ':');
             size_t length = colon != NULL ? (size_t)(colon - row->missing) : strlen(row->missing);
@@ -40,10 +47,10 @@ static inline void told_boards_of(jm__strbuf *out, const jm__devices *devices, c
     }
 }
 
-/* Of the boards of one back end, and the findings whose subject begins with `subject`; "~" stands for `root`.
- */
-static inline void assert_told(const jm__devices *devices, const char *backend, const char *subject,
-                               const char *root, const char *expected)
+/* Of the boards of one back end, and the findings whose subject begins with `subject`, in which "~" stands
+ * for `root`; free() it. */
+static inline char *device_told(const jm__devices *devices, const char *backend, const char *subject,
+                                const char *root)
 {
     jm__strbuf out = {0}, without_root = {0};
     told_boards_of(&out, devices, backend);
@@ -54,6 +61,8 @@ static inline void assert_told(const jm__devices *devices, const char *backend, 
             jm__strbuf_format(&out, "%s %s: %s%s%s\n", f->works ? "+" : "-", f->subject, f->detail,
                               f->cure[0] != '\0' ? " | " : "", f->cure);
     }
+    for (size_t i = 0; i < findings->absent_count; i++)
+        jm__strbuf_format(&out, "absent %s\n", findings->absent[i]);
     jm__strbuf_add(&out, "");
     const char *rest = out.text;
     for (const char *at = NULL; (at = strstr(rest, root)) != NULL; rest = at + strlen(root)) {
@@ -61,10 +70,16 @@ static inline void assert_told(const jm__devices *devices, const char *backend, 
         jm__strbuf_add(&without_root, "~");
     }
     jm__strbuf_add(&without_root, rest);
-    if (strcmp(without_root.text, expected) != 0)
-        fail_msg("told:\n%s\nexpected:\n%s", without_root.text, expected);
     jm__strbuf_free(&out);
-    jm__strbuf_free(&without_root);
+    return jm__strbuf_take(&without_root);
+}
+
+static inline void assert_told(const jm__devices *devices, const char *backend, const char *subject,
+                               const char *root, const char *expected)
+{
+    char *text = device_told(devices, backend, subject, root);
+    if (strcmp(text, expected) != 0) fail_msg("told:\n%s\nexpected:\n%s", text, expected);
+    free(text);
 }
 
 #endif

@@ -131,13 +131,15 @@ static void test_all_meters_are_told_with_what_is_known_of_them(void **state)
     assert_told(
         devices, "hwmon", "Grace", root,
         "Module Power Socket 0, -1, upstream\n"
-        "  power_meter by ~/sys/class/hwmon/hwmon0/device/power1_average, 0 1 1e+09 1e+09 5e+08 0.5 0.05\n"
+        "  power_meter by ~/sys/class/hwmon/hwmon0/device/power1_average, 0 1 1e+09 0 5e+08 1e+09 0 0 0.5 "
+        "0.05\n"
         "Grace Power Socket 0, 0\n"
-        "  power_meter by ~/sys/class/hwmon/hwmon1/device/power1_average, 0 1 5e+07 5e+07 2.5e+07 0.5 0.05\n"
+        "  power_meter by ~/sys/class/hwmon/hwmon1/device/power1_average, 0 1 5e+07 0 2.5e+07 5e+07 0 0 0.5 "
+        "0.05\n"
         "CPU Power Socket 1, 1\n"
-        "  power_meter by ~/sys/class/hwmon/hwmon4/power1_average, 0 1 5e+07 5e+07 2.5e+07 0.5 0.05\n"
+        "  power_meter by ~/sys/class/hwmon/hwmon4/power1_average, 0 1 5e+07 0 2.5e+07 5e+07 0 0 0.5 0.05\n"
         "SysIO Power Socket 1, 1\n"
-        "  power_meter by ~/sys/class/hwmon/hwmon10/power1_average, 0 1 5e+07 5e+07 2.5e+07 0.5 0.05\n"
+        "  power_meter by ~/sys/class/hwmon/hwmon10/power1_average, 0 1 5e+07 0 2.5e+07 5e+07 0 0 0.5 0.05\n"
         "+ Grace (hwmon): 6 meters in ~/sys/class/hwmon\n");
     jm__devices_close(devices);
     assert_int_equal(files_open(), files);
