@@ -159,6 +159,18 @@ static void test_all_domains_are_told_with_what_is_read(void **state)
                 "virtual machines have no RAPL at all\n");
     assert_near(energy_read(devices, "dram-15"), 5.0, 1e-9);
     assert_int_equal(jm__devices_sensor(devices, 0, 0)->row.quantity, JM_QUANTITY_ENERGY);
+    assert_null(jm__devices_sensor(devices, 0, 1));
+    size_t package = board_find(devices, "package-1"), pids = 7;
+    int32_t pid;
+    jm_board_memory memory;
+    jm_error err = {0};
+    assert_int_equal(jm__devices_memory(devices, package, &memory, &err), JM_NOT_SUPPORTED);
+    assert_string_equal(err.text, "package-1 has no memory of its own");
+    assert_int_equal(err.code, 0);
+    assert_int_equal(jm__devices_processes(devices, package, &pid, 1, &pids, &err), JM_NOT_SUPPORTED);
+    assert_string_equal(err.text, "package-1 has no processes of its own");
+    assert_int_equal(err.code, 0);
+    assert_int_equal(pids, 0);
     jm__devices_close(devices);
     assert_int_equal(files_open(), files);
     snprintf(path, sizeof path, "cd %s/sys/class/powercap && rm -r intel-rapl:3* dtpm:0 intel-rapl", root);
