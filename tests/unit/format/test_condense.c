@@ -72,9 +72,9 @@ static void rows_kept(void)
         "count(*), sum(t_ns / 1e9), sum(name_id), sum(name_id * (t_ns / 1e9)), sum(process_id) FROM marks",
         "count(*), sum(start_ns / 1e9), sum(rowid), sum(duration_ns / 1e6), count(span_id) FROM kernels",
         "count(*), sum(start_ns / 1e9), sum(id), sum(kind_id), count(parent_id) FROM spans",
-        "count(*), sum(period_ns / 1e9), sum(lag_ns / 1e6), sum(window_ns / 1e9), sum(response_id) FROM "
+        "count(*), sum(period_ns / 1e9), sum(lag_ns / 1e6), sum(window_ns / 1e9), sum(noise) FROM "
         "sensors",
-        "count(*), sum(t_ns / 1e9), sum(length(text)), sum(kind_id), 0 FROM events",
+        "count(*), sum(t_ns / 1e9), sum(length(text)), count(board_id), 0 FROM events",
         "count(*), sum(value / 1e9), 0, 0, 0 FROM meta WHERE key = 'condensed_until_ns'",
     };
     sqlite3 *db;
