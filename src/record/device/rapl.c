@@ -41,7 +41,6 @@ static bool raw_read(const rapl_domain *domain, uint64_t *count)
     if (length <= 0) return false;
     text[length] = '\0';
     char *end;
-    errno = 0;
     *count = strtoull(text, &end, 10);
     return end != text && errno == 0;
 }

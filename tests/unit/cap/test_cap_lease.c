@@ -552,6 +552,7 @@ static void test_a_helper_that_hangs_is_killed_and_the_board_put_back(void **sta
     assert_int_equal(jm_cap_lease_set(lease, 300, NULL, &err), JM_DEVICE_LOST);
     assert_non_null(strstr(err.text, "has not answered"));
     assert_non_null(strstr(err.text, "was put back to 700 W"));
+    assert_int_equal(err.code, 0);
     assert_float_equal(limit_w(0), 700, 1e-3);
     end(lease);
     jm__lease_call_ns = 15 * JM_NS_PER_S;
@@ -572,6 +573,13 @@ static void test_boards_tell_caps_ranges_rights_and_leases(void **state)
     assert_null(jm_cap_boards_board(boards, 2));
     assert_false(first->has_lease);
     assert_float_equal(first->cap_w, 700, 1e-3);
+    assert_float_equal(first->default_w, 700, 1e-3);
+    assert_float_equal(first->low_w, 200, 1e-3);
+    assert_float_equal(first->high_w, 700, 1e-3);
+    assert_string_equal(first->name, "NVIDIA H200");
+    assert_string_equal(first->uuid, uuid_of(0));
+    assert_int_equal(second->index, 1);
+    assert_true(first->simulated);
     assert_true(second->has_lease);
     assert_false(second->lease.lost);
     assert_float_equal(second->lease.found_w, 700, 1e-3);

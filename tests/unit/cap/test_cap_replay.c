@@ -208,6 +208,7 @@ static void test_what_was_measured_with_a_spread_is_told_with_it(void **state)
         assert_true((strstr(text, "of what was not") == NULL) == (repeats > 1));
         assert_non_null(strstr(text, "95"));
         assert_non_null(strstr(json, "\"time_u_s\""));
+        said_kept(__BASE_FILE__, search, 80);
         assert_true((strstr(json, "\"time_u_s\": 0.0,") == NULL) == (repeats > 1));
         free(text);
         free(json);

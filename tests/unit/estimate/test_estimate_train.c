@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "figures.h"
+
 #define assert_near(value, truth, within) assert_true(fabs((value) - (truth)) <= (within))
 
 static char features[80], power[80], model[80];
@@ -80,6 +82,16 @@ static jm_training *train(void)
     const jm_train_options options = {
         .size = sizeof options, .features = features, .power = power, .path = model};
     if (jm_estimate_train(&training, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    const jm_trained *r = jm_training_result(training);
+    const double values[] = {r->exponent,       r->error_by_kernel, r->error_by_family,
+                             r->constant_error, r->coverage,        (double)r->kernels};
+    figures_keep(__BASE_FILE__, NULL, values, sizeof values / sizeof *values, (uint32_t)r->families);
+    char *text;
+    assert_int_equal(jm_training_text(training, &text, &err), JM_OK);
+    for (char *path; (path = strstr(text, "/tmp/")) != NULL;) /* its name has this process in it */
+        memmove(path, path + strcspn(path, " ,\n"), strlen(path + strcspn(path, " ,\n")) + 1);
+    text_kept(__BASE_FILE__, text);
+    free(text);
     return training;
 }
 

@@ -225,7 +225,6 @@ static void fill(jm__lease_state *state, const json_t *object)
 jm_status jm__lease_state_parse(jm__lease_state *state, const char *bytes, size_t count, const char *path,
                                 jm_error *err)
 {
-    *state = (jm__lease_state){0};
     json_t *object = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(object)) {
         json_decref(object);
