@@ -547,7 +547,7 @@ static jm__training_set begin(const recorded *scene)
         fail_msg("%s", err.text);
     const jm__training_set *l = &training_set;
     for (size_t k = 0; k < l->kernels.count; k++) {
-        const jm__taught *kernel = &l->kernels.items[k];
+        const jm__suite_kernel *kernel = &l->kernels.items[k];
         figures_keep(__BASE_FILE__, NULL, kernel->rate, kernel->rate != NULL ? l->count : 0, 0);
         figures_keep(__BASE_FILE__, NULL, &kernel->seconds, 1, kernel->left_out);
     }

@@ -346,28 +346,28 @@ static void test_what_a_state_cannot_be_read_or_written_for_is_told(void **state
     int lock = -1, second = -1;
     assert_int_equal(jm__lease_lock_take(&lock, &caps, "../x", &err), JM_USAGE);
     assert_int_equal(jm__lease_lock_take(&lock, &nowhere, "GPU-x", &err), JM_NOT_FOUND);
-    assert_false(jm__lease_is_kept(&written, &caps)); /* by nobody who could be asked */
+    assert_false(jm__lease_is_held(&written, &caps)); /* by nobody who could be asked */
     snprintf(written.uuid, sizeof written.uuid, "GPU-x");
     written.helper_pid = getpid();
     written.helper_start = jm__process_start(getpid());
-    assert_false(jm__lease_is_kept(&written, &caps)); /* there is no lock */
+    assert_false(jm__lease_is_held(&written, &caps)); /* there is no lock */
     must(jm__lease_lock_take(&lock, &caps, "GPU-x", &err), &err);
     struct stat info;
     assert_int_equal(stat(path_of("GPU-x.lock"), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     assert_true((fcntl(lock, F_GETFD) & FD_CLOEXEC) != 0);
-    assert_true(jm__lease_is_kept(&written, &caps));
+    assert_true(jm__lease_is_held(&written, &caps));
     assert_int_equal(jm__lease_lock_take(&second, &caps, "GPU-x", &err), JM_BUSY);
     assert_string_equal(err.text, "GPU-x has a lease already");
     assert_int_equal(err.code, 0);
     assert_int_equal(second, -1);
     close(lock);
-    assert_false(jm__lease_is_kept(&written, &caps));
+    assert_false(jm__lease_is_held(&written, &caps));
     unlink(path_of("GPU-x.lock"));
     assert_int_equal(mkdir(path_of("GPU-x.lock"), 0755), 0);
-    assert_true(jm__lease_is_kept(&written, &caps)); /* no look at it: as long as the process lives */
+    assert_true(jm__lease_is_held(&written, &caps)); /* no look at it: as long as the process lives */
     written.helper_start++;
-    assert_false(jm__lease_is_kept(&written, &caps));
+    assert_false(jm__lease_is_held(&written, &caps));
     rmdir(path_of("GPU-x.lock"));
 }
 

@@ -24,17 +24,17 @@ static void test_a_request_says_what_is_asked(void **state)
         jm__request request;
         const char *text;
     } cases[] = {
-        {{.ask = JM_ASK_TAKE, .uuid = "G", .who = "me", .for_ns = 7, .detached = true, .pid = 9},
+        {{.kind = JM_REQUEST_TAKE, .uuid = "G", .who = "me", .for_ns = 7, .detached = true, .pid = 9},
          "{\"take\": {\"board\": \"G\", \"who\": \"me\", \"for_ns\": 7, \"detached\": true, \"pid\": 9}}"},
-        {{.ask = JM_ASK_TAKE, .index = 3, .pid = INT32_MAX},
+        {{.kind = JM_REQUEST_TAKE, .index = 3, .pid = INT32_MAX},
          "{\"take\": {\"board\": 3, \"who\": \"\", \"for_ns\": 0, \"detached\": false, \"pid\": "
          "2147483647}}"},
-        {{.ask = JM_ASK_SET, .number = 400.5}, "{\"set_w\": 400.5}"},
-        {{.ask = JM_ASK_SET, .number = 1e-3}, "{\"set_w\": 0.001}"},
-        {{.ask = JM_ASK_CLOCK}, "{\"clock_mhz\": 0.0}"},
-        {{.ask = JM_ASK_END}, "{\"end\": true}"},
-        {{.ask = JM_ASK_RESTORE, .uuid = "GPU-1"}, "{\"restore\": \"GPU-1\"}"},
-        {{.ask = JM_ASK_RESET, .uuid = "GPU-2"}, "{\"reset\": \"GPU-2\"}"},
+        {{.kind = JM_REQUEST_SET, .number = 400.5}, "{\"set_w\": 400.5}"},
+        {{.kind = JM_REQUEST_SET, .number = 1e-3}, "{\"set_w\": 0.001}"},
+        {{.kind = JM_REQUEST_CLOCK}, "{\"clock_mhz\": 0.0}"},
+        {{.kind = JM_REQUEST_END}, "{\"end\": true}"},
+        {{.kind = JM_REQUEST_RESTORE, .uuid = "GPU-1"}, "{\"restore\": \"GPU-1\"}"},
+        {{.kind = JM_REQUEST_RESET, .uuid = "GPU-2"}, "{\"reset\": \"GPU-2\"}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *object = jm__request_json(&cases[i].request);
