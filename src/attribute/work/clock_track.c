@@ -1,4 +1,4 @@
-/* Readings of the clock, and the mean of those around some work. */
+/* Readings of the clock, and their mean around some work. */
 #include "attribute/work/clock_track.h"
 
 #include "base/clock.h"
@@ -14,10 +14,9 @@ static const double step_size = 0.002;
 /* Of the logarithm, a choice: power goes with the clock to the power of 1 to 3, and so by 2 to 6 %. */
 static const double least_move = 0.02;
 
-/* A power limit moves the clock within a few kernels, faster than it is read: what a kind does to the clock
- * is part of the kind's own power. What lasts half a second is the board's: its warmth, what is asked of it.
- */
-static const int64_t around_ns = 250 * JM_NS_PER_MS;
+/* A power limit moves the clock within a few kernels, faster than it is read: this effect of a class is part
+ * of its own power. Changes over half a second are the board's: temperature, load. */
+static const int64_t context_ns = 250 * JM_NS_PER_MS;
 
 /* Of the logarithm, from one reading to the next. A choice: a limit moves the clock by a few percent at a
  * time, whoever sets it by more. */
@@ -62,22 +61,22 @@ static double smoothed(const jm__clock_track *track, size_t i)
     const jm_reading *r = track->readings;
     double sum = r[i].value;
     size_t first = i, last = i;
-    while (first > 0 && r[i].t_ns - r[first - 1].t_ns <= around_ns && !jumps(track, first - 1))
+    while (first > 0 && r[i].t_ns - r[first - 1].t_ns <= context_ns && !jumps(track, first - 1))
         sum += r[--first].value;
-    while (last + 1 < track->count && r[last + 1].t_ns - r[i].t_ns <= around_ns && !jumps(track, last))
+    while (last + 1 < track->count && r[last + 1].t_ns - r[i].t_ns <= context_ns && !jumps(track, last))
         sum += r[++last].value;
     return sum / (double)(last + 1 - first);
 }
 
 bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)
 {
-    double least = INFINITY, most = 0;
+    double lowest = INFINITY, highest = 0;
     if (!jm__clock_readings_begin(track, dataset, board)) return false;
     for (size_t i = 0; i < track->count; i++) {
-        least = fmin(least, track->readings[i].value);
-        most = fmax(most, track->readings[i].value);
+        lowest = fmin(lowest, track->readings[i].value);
+        highest = fmax(highest, track->readings[i].value);
     }
-    if (track->count == 0 || most < least * exp(least_move)) return true;
+    if (track->count == 0 || highest < lowest * exp(least_move)) return true;
     track->steps = malloc(track->count * sizeof *track->steps);
     for (size_t i = 0; track->steps != NULL && i < track->count; i++)
         track->steps[i] = 1 + llround(log(smoothed(track, i)) / step_size);
@@ -91,8 +90,8 @@ double jm__clock_between_at(jm__clock_track *clock, int64_t t_ns)
         clock->at++;
     const jm_reading *before = &clock->readings[clock->at], *after = before + 1;
     if (clock->at + 1 == clock->count || t_ns <= before->t_ns) return before->value;
-    double part = (double)(t_ns - before->t_ns) / (double)(after->t_ns - before->t_ns);
-    return before->value + part * (after->value - before->value);
+    double fraction = (double)(t_ns - before->t_ns) / (double)(after->t_ns - before->t_ns);
+    return before->value + fraction * (after->value - before->value);
 }
 
 void jm__clock_track_free(jm__clock_track *track)

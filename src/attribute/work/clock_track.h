@@ -1,4 +1,4 @@
-/* The clock of a board over time, in steps: at which of them a piece of work ran. */
+/* The clock of a board over time, in steps. */
 #ifndef JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
 #define JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
 
@@ -27,10 +27,10 @@ bool jm__clock_jumps(const jm__clock_track *track, jm__intervals *out);
 /* The middle of a step. */
 double jm__clock_step_mhz(int64_t step);
 
-/* The same without steps, whether the clock moved or not. False if memory is out. */
+/* For jm__clock_between_at: keeps the readings even if the clock did not move. False if memory is out. */
 bool jm__clock_readings_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board);
 
-/* MHz, on the line between the readings around it; NAN: none is recorded. Times must not go back. */
+/* MHz, interpolated between readings; NAN: none is recorded. t_ns must not decrease from call to call. */
 double jm__clock_between_at(jm__clock_track *track, int64_t t_ns);
 
 /* The sensor of a board's clock; NULL: none is recorded. */

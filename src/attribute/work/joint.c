@@ -1,4 +1,4 @@
-/* Gaps in the histogram of a kernel's durations, and pairs that matter. */
+/* Groups in the histogram of a kernel's durations, and the choice of pairs. */
 #include "attribute/work/joint.h"
 
 #include "base/status.h"
@@ -7,21 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pairs that are told apart while kernels pass, and those that get a column. */
+/* Pairs that are counted in the pass, that get a column, and whose joules are shared one by one. */
 enum { JM_PAIRS_MAX = 4096, JM_JOINT_MAX = 16, CROWDED_MAX = 512 };
 
 enum {
     BINS_PER_OCTAVE = 4,
     BINS = 40 * BINS_PER_OCTAVE, /* up to 2^40 ns, 18 minutes */
-    LEAST_CALLS = 50,
+    CALLS_MIN = 50,
     GROUPS_MAX = 8
 };
 
 static const double valley_share = 0.005; /* a bin with fewer of the calls lies between groups */
-
-static const double group_share = 0.02; /* a group has at least this many */
-
-static const double chance_most = 1e-3; /* of a valley in calls of any length */
+static const double group_share = 0.02;   /* of the calls: the smallest group */
+static const double chance_max = 1e-3;    /* that evenly distributed calls leave such a valley */
 
 /* Calls by duration: in time, and in clock cycles. */
 enum { BY_TIME, BY_CYCLES, WAYS };
@@ -59,7 +57,7 @@ static size_t bin_of(double duration)
     return bin >= BINS ? BINS - 1 : (size_t)bin;
 }
 
-static size_t range_of(const histogram *h)
+static size_t bin_range(const histogram *h)
 {
     size_t first = BINS, last = 0;
     for (size_t bin = 0; bin < BINS; bin++) {
@@ -70,7 +68,7 @@ static size_t range_of(const histogram *h)
     return first == BINS ? 0 : last - first + 1;
 }
 
-/* How often so wide a valley would be somewhere among calls that lie anywhere in the range. */
+/* The expected number of valleys of that width among calls evenly distributed over the range. */
 static double chance_of(size_t width, size_t range, double calls)
 {
     return (double)range * pow(1 - (double)width / (double)range, calls);
@@ -79,14 +77,14 @@ static double chance_of(size_t width, size_t range, double calls)
 /* Bounds of groups: [first[g], first[g + 1]). Returns how many. */
 static size_t find_groups(const histogram *h, size_t first[GROUPS_MAX + 1])
 {
-    size_t groups = 0, start = 0, valley = 0; /* valley: where the last group ended, 0: inside one */
-    size_t range = range_of(h);
+    size_t groups = 0, start = 0, valley = 0; /* valley: where the last group ended, 0: within a group */
+    size_t range = bin_range(h);
     double calls = 0, all = h->calls;
     for (size_t bin = 0; bin < BINS; bin++) {
         bool low = h->count[bin] < valley_share * all || h->count[bin] == 0;
         if (low && calls >= group_share * all && valley == 0) valley = bin;
         if (!low && valley != 0 && groups + 1 < GROUPS_MAX &&
-            chance_of(bin - valley, range, all) < chance_most) {
+            chance_of(bin - valley, range, all) < chance_max) {
             first[groups++] = start;
             start = (valley + bin) / 2; /* stray calls go to the nearer group */
             calls = 0;
@@ -122,7 +120,7 @@ static bool split_class(const used_bins *used, uint32_t class_index, jm__classes
     size_t first[WAYS][GROUPS_MAX + 1], groups[WAYS];
     for (int way = 0; way < WAYS; way++) {
         const histogram h = histogram_of(used, way);
-        groups[way] = h.calls >= LEAST_CALLS ? find_groups(&h, first[way]) : 1;
+        groups[way] = h.calls >= CALLS_MIN ? find_groups(&h, first[way]) : 1;
         if (groups[way] > 1) continue;
         first[way][0] = 0;
         first[way][1] = BINS;
@@ -169,8 +167,8 @@ bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item, doub
            (used->bins.items[at].bin[BY_TIME] != time || used->bins.items[at].bin[BY_CYCLES] != cycles))
         at++;
     if (at == used->bins.count) {
-        const used_bin fresh = {.provisional = (uint32_t)groups->next, .bin = {time, cycles}};
-        if (!jm__vec_push(&used->bins, fresh)) return false;
+        const used_bin new_item = {.provisional = (uint32_t)groups->next, .bin = {time, cycles}};
+        if (!jm__vec_push(&used->bins, new_item)) return false;
         groups->next++;
     }
     used->bins.items[at].count++;
@@ -194,10 +192,9 @@ bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *c
     return fine;
 }
 
-/* Ten readings of a ring and more: with less a power of its own would be no better known than the mean. */
-static const double least_s = 0.2;
-
-static const double least_share = 0.01;
+/* Ten readings of a sample ring: with fewer, a fitted power is no better than the mean of the two. */
+static const double joint_min_s = 0.2;
+static const double joint_min_share = 0.01;
 
 void jm__pairs_begin(jm__pairs *pairs, jm__uses *uses, jm__duration_groups *groups, uint32_t multiprocessors)
 {
@@ -211,23 +208,23 @@ void jm__pairs_free(jm__pairs *pairs)
     jm__map_free(&pairs->numbers);
 }
 
-/* False if memory is out; NULL: there are too many. */
+/* False if memory is out; *pair is NULL if there are too many. */
 static bool pair_of(jm__pairs *pairs, const uint32_t key[2], const jm__pair **pair)
 {
-    const jm__map_value *known = jm__map_find(&pairs->numbers, key);
+    const jm__map_value *found = jm__map_find(&pairs->numbers, key);
     *pair = NULL;
-    if (known == NULL && pairs->items.count == JM_PAIRS_MAX) return true;
-    if (known == NULL) {
+    if (found == NULL && pairs->items.count == JM_PAIRS_MAX) return true;
+    if (found == NULL) {
         uint32_t next = (uint32_t)pairs->groups->next;
-        const jm__pair fresh = {{key[0], key[1]}, {next, next + 1}};
+        const jm__pair new_item = {{key[0], key[1]}, {next, next + 1}};
         if (!jm__map_put(&pairs->numbers, key, (jm__map_value){.id = (int64_t)pairs->items.count}) ||
-            !jm__vec_push(&pairs->items, fresh))
+            !jm__vec_push(&pairs->items, new_item))
             return false;
         pairs->groups->next += 2;
         *pair = &pairs->items.items[pairs->items.count - 1];
         return true;
     }
-    *pair = &pairs->items.items[known->id];
+    *pair = &pairs->items.items[found->id];
     return true;
 }
 
@@ -294,7 +291,7 @@ static bool crowd(const jm__pair *pair, const jm__pairs *pairs, bool seldom, uin
     return true;
 }
 
-static bool give_classes(const jm__pair *pair, jm__classes *classes, uint32_t *final_of)
+static bool add_joint_classes(const jm__pair *pair, jm__classes *classes, uint32_t *final_of)
 {
     uint32_t first = (uint32_t)classes->count;
     for (size_t side = 0; side < 2; side++) {
@@ -324,10 +321,10 @@ bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, s
     }
     if (fine) qsort(rank, pairs->items.count, sizeof *rank, longest_first);
     for (size_t i = 0; fine && i < pairs->items.count; i++) {
-        bool own =
-            i < JM_JOINT_MAX && rank[i].seconds >= least_s && rank[i].seconds >= least_share * ran_s[0];
+        bool own = i < JM_JOINT_MAX && rank[i].seconds >= joint_min_s &&
+                   rank[i].seconds >= joint_min_share * ran_s[0];
         const jm__pair *pair = &pairs->items.items[rank[i].pair];
-        fine = own ? give_classes(pair, classes, final_of)
+        fine = own ? add_joint_classes(pair, classes, final_of)
                    : crowd(pair, pairs, i >= CROWDED_MAX, crowded_of, classes, final_of);
     }
     free(crowded_of);
