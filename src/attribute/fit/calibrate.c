@@ -471,7 +471,13 @@ static jm_status find(search *s, jm_error *err)
  * likeliest one, as far as the last step. The exponent lies between f alone and f^3, where voltage follows
  * the clock, rather nearer to the first: an H200 near its highest clock drew 5 % less at 8 % less
  * (docs/accuracy.md). Kernels that run together draw between the mean of both and their sum: a choice, rather
- * less than half of it. */
+ * less than half of it.
+ *
+ * Either may be just 0: a board at its power limit lowers its clock because work draws much, and kernels that
+ * take turns draw their mean. Readings that do not make anything else twenty times likelier leave it at that.
+ */
+static const double nothing_odds = 20;
+
 enum { LAW_STEPS = 3, TRIED_MAX = 17 + 2 * 8 + 2 };
 
 static const struct {
@@ -521,6 +527,31 @@ static double likeliest(const trials *all)
     return all->items[best].value;
 }
 
+/* Each stands for what lies nearer to it than to its neighbours. */
+static double weight_of(const trials *all, size_t i, double best)
+{
+    double before = i > 0 ? all->items[i - 1].value : all->items[i].value;
+    double after = i + 1 < all->count ? all->items[i + 1].value : all->items[i].value;
+    return (after - before) / 2 * exp(all->items[i].log_weight - best);
+}
+
+/* Weights of all, which add up to 1; the one at 0 has that of nothing, too. */
+static void weigh_trials(const trials *all, jm__law_unknown unknown, double weights[TRIED_MAX])
+{
+    double best = -INFINITY, sum = 0, u = assumed_law[unknown].u;
+    for (size_t i = 0; i < all->count; i++)
+        best = fmax(best, all->items[i].log_weight);
+    for (size_t i = 0; i < all->count; i++) {
+        double off = assumed_law[unknown].mean / u;
+        weights[i] = weight_of(all, i, best) / (u * sqrt(2 * M_PI));
+        if (fabs(all->items[i].value) < assumed_law[unknown].steps[LAW_STEPS - 1] / 2)
+            weights[i] += nothing_odds * exp(all->items[i].log_weight + off * off / 2 - best);
+        sum += weights[i];
+    }
+    for (size_t i = 0; i < all->count; i++)
+        weights[i] /= sum;
+}
+
 /* Leaves the pieces with the likeliest. */
 static void find_unknown(search *s, trials *all, jm__law_unknown unknown)
 {
@@ -535,17 +566,13 @@ static void find_unknown(search *s, trials *all, jm__law_unknown unknown)
             try_value(s, all, unknown, around + off);
         }
     }
-    s->values.of[unknown] = likeliest(all);
-    jm__power_law_set(s->law, &s->values, s->pass.design->cursor.pieces);
     qsort(all->items, all->count, sizeof *all->items, smallest_first);
-}
-
-/* Each stands for what lies nearer to it than to its neighbours. */
-static double weight_of(const trials *all, size_t i, double best)
-{
-    double before = i > 0 ? all->items[i - 1].value : all->items[i].value;
-    double after = i + 1 < all->count ? all->items[i + 1].value : all->items[i].value;
-    return (after - before) * exp(all->items[i].log_weight - best);
+    double weights[TRIED_MAX];
+    weigh_trials(all, unknown, weights);
+    s->values.of[unknown] = likeliest(all);
+    for (size_t i = 0; i < all->count; i++)
+        if (weights[i] > 0.5) s->values.of[unknown] = all->items[i].value;
+    jm__power_law_set(s->law, &s->values, s->pass.design->cursor.pieces);
 }
 
 /* Equally likely ones, in an order that goes with no other. */
@@ -553,18 +580,14 @@ static void take_values(jm__calibration *out, const trials *all, jm__law_unknown
 {
     static const size_t order[JM_LAW_UNKNOWNS][JM_RESPONSE_POINTS] = {{3, 6, 1, 4, 0, 7, 2, 5},
                                                                       {5, 1, 7, 2, 6, 3, 0, 4}};
-    double best = -INFINITY, sum = 0, so_far = 0;
-    for (size_t i = 0; i < all->count; i++)
-        best = fmax(best, all->items[i].log_weight);
-    for (size_t i = 0; i < all->count; i++)
-        sum += weight_of(all, i, best);
+    double weights[TRIED_MAX], so_far = 0;
+    weigh_trials(all, unknown, weights);
     size_t taken = 0;
     for (size_t i = 0; i < all->count; i++) {
-        so_far += weight_of(all, i, best) / sum;
+        so_far += weights[i];
         while (taken < JM_RESPONSE_POINTS && ((double)taken + 0.5) / JM_RESPONSE_POINTS < so_far)
             out->values_of[order[unknown][taken++]].of[unknown] = all->items[i].value;
     }
-    out->values.of[unknown] = likeliest(all);
 }
 
 /* All unknowns of the law at the response s->at. True if none moved by more than its middle step. */
@@ -577,6 +600,7 @@ static bool find_law(search *s, jm__calibration *out)
         if (!s->law->asked[i]) continue;
         find_unknown(s, &all, i);
         take_values(out, &all, i);
+        out->values.of[i] = s->values.of[i];
         settled = settled && fabs(s->values.of[i] - before) < assumed_law[i].steps[1];
     }
     return settled;

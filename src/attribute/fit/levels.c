@@ -61,6 +61,9 @@ static const double idle_over_least = 1.4, idle_share = 0.3, idle_u_share = 0.15
 /* Where the fit of two columns starts, so loosely (by all of the mean) that a second of readings decides. */
 static const double idle_of_mean = 0.4;
 
+/* Two minutes of the ring, in blocks from all over the run: kinds that run at one end of it count as well. */
+enum { LEVEL_READINGS = 6000 };
+
 /* A busy level below this share of the mean is none: nothing was busy, or nothing told the two apart. */
 static const double busy_least_of_mean = 0.1;
 
@@ -259,7 +262,7 @@ jm_status jm__levels_prior(jm__prior *prior, const jm__levels_input *input, cons
     bool fine = r.group != NULL && r.scale != NULL && r.error != NULL;
     jm_status status = jm__prior_init(prior, JM_PROVENANCE_WEAK, input->columns, err);
     if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__levels_prior");
-    if (status == JM_OK) status = jm__readings_sample(&sample, learn, JM_CALIBRATE_READINGS, err);
+    if (status == JM_OK) status = jm__readings_sample(&sample, learn, LEVEL_READINGS, err);
     if (status == JM_OK) status = assume(prior, input, &sample, &r, &levels, err);
     jm__posterior_free(&levels);
     jm__vec_free(&sample);

@@ -22,19 +22,18 @@ static double learnt_s(const jm__board_work *board, size_t use)
 /* Fills log_clock; false if the clock did not move while work ran. */
 static bool find_clocks(jm__power_law *law, const jm__work_set *set, const jm__board_work *board)
 {
-    double weight = 0, sum = 0, square = 0, most = -INFINITY;
+    double weight = 0, sum = 0, square = 0;
     for (size_t u = 0; u < law->uses; u++) {
         int64_t step = jm__use_context(set, u)->clock;
         double seconds = learnt_s(board, u);
         if (step == 0 || u >= board->tally.uses.count || board->tally.uses.items[u].ran_s < 0) continue;
         law->log_clock[u] = log(jm__clock_step_mhz(step));
-        most = fmax(most, law->log_clock[u]);
         weight += seconds;
         sum += seconds * law->log_clock[u];
         square += seconds * law->log_clock[u] * law->log_clock[u];
     }
-    for (size_t u = 0; u < law->uses; u++)
-        if (law->log_clock[u] != 0) law->log_clock[u] -= most;
+    for (size_t u = 0; weight > 0 && u < law->uses; u++)
+        if (law->log_clock[u] != 0) law->log_clock[u] -= sum / weight;
     return weight > 0 && square / weight - pow(sum / weight, 2) > least_spread * least_spread;
 }
 

@@ -3,10 +3,10 @@
  * What work draws beyond the power of the shortest gaps goes with the clock to one power b of it, for all
  * kinds alike: f V^2, where V follows f. Of kernels that run together each has a share of the time, and draws
  * in it 1 + k times what it draws alone: k is 0 where they take turns, and 1 where two leave each other
- * alone. So a second at clock c counts for (c / c0)^b seconds of its kind, c0 being the highest clock of the
- * run, a second beside others for 1 + k, and for the rest of it as such a gap. b and k are unknown, and found
- * with the sensor's response (calibrate.h). On a board that holds its power at a limit by its clock, b comes
- * out as 0. */
+ * alone. So a second at clock c counts for (c / c0)^b seconds of its kind, c0 being the mean clock of
+ * work in the run, a second beside others for 1 + k, and for the rest of it, which may be below 0, as such a
+ * gap. b and k are unknown, and found with the sensor's response (calibrate.h). On a board that holds its
+ * power at a limit by its clock, b comes out as 0. */
 #ifndef JM_ATTRIBUTE_FIT_POWER_LAW_H
 #define JM_ATTRIBUTE_FIT_POWER_LAW_H
 

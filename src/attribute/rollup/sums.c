@@ -446,7 +446,10 @@ static jm_status find_board(jm__board_part *part, const jm__work_set *work, cons
     }
     for (size_t k = 0; k < fit->columns; k++) {
         jm__class_variance *column = &fit->class_variance[k];
-        double share_square = column->seconds > 0 ? column->square / pow(column->seconds, 2) : 0;
+        /* Of gaps, kernels at another clock have parts that may be below 0: no shares of a whole. */
+        bool shared =
+            column->seconds > 0 && (part->work->use_scale == NULL || k != jm__gap_column(part->work));
+        double share_square = shared ? column->square / pow(column->seconds, 2) : 0;
         double u =
             is_joint(work, &part->work->columns, k) ? hypot(fit->discrepancy, joint_u) : fit->discrepancy;
         column->square = pow(u * fit->power_w[k], 2) * share_square;

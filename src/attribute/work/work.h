@@ -79,8 +79,8 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
 jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
                          jm_error *err);
 
-/* A second of a use counts for so much of a second of its column, and for the rest as such a gap: its clock
- * was below the highest. */
+/* A second of a use counts for so much of a second of its column, and for the rest as such a gap: its
+ * clock was another than usual, or it ran beside other work. */
 jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double *use_scale, jm_error *err);
 
 static inline double jm__use_scale(const jm__board_work *board, size_t use)

@@ -246,7 +246,7 @@ static const struct {
 } gpt_truths[] = {
     {"train", "comp_block", 232, 0.000683900, 744, 0.03},
     {"train", "comp_head", 80, 0.001815340, 925, 0.06},
-    {"train", "comp_mlp", 488, 0.000279884, 924, 0.06},
+    {"train", "comp_mlp", 488, 0.000279884, 924, 0.07},
     {"train", "comp_attn", 680, 0.000204190, 878, 0.08},
     {"train", "comp_ln", 3648, 0.000036694, 544, 0.10},
     {"excited", "comp_block", 232, 0.000683900, 744, 0.04},

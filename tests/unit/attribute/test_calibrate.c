@@ -284,7 +284,7 @@ static found calibrate(program *p)
     const jm__response profile = jm__calibration_of(p->sensor).response;
     double lag_u = (double)p->sensor->lag_u_ns,
            width_u = p->sensor->tau_u_ns > 0 ? (double)p->sensor->tau_u_ns : 1;
-    assert_int_equal(jm__calibrate(&f.c, p->sensor, &p->pass, &p->joint_prior, NULL), JM_OK);
+    assert_int_equal(jm__calibrate(&f.c, p->sensor, &p->pass, &p->joint_prior, NULL, NULL), JM_OK);
     assert_int_equal(f.c.count, JM_RESPONSE_POINTS);
     for (int i = 0; i < JM_RESPONSE_POINTS; i++) {
         f.lag[i] = (f.c.points[i].lag_ns - profile.lag_ns) / lag_u;
@@ -457,7 +457,7 @@ static void test_what_is_sure_stays(void **state)
     program *p = make(&sensor, 60, 0);
     jm__calibration c;
     measure(p, 0, 0, 4, 0);
-    assert_int_equal(jm__calibrate(&c, &sensor, &p->pass, &p->joint_prior, NULL), JM_OK);
+    assert_int_equal(jm__calibrate(&c, &sensor, &p->pass, &p->joint_prior, NULL, NULL), JM_OK);
     assert_int_equal(c.count, 1);
     assert_true(c.points[0].lag_ns == 3.5e6 && c.points[0].width_ns == 13e6 && !c.taught);
     assert_true(c.lag_variance == 0 && c.width_variance == 0);

@@ -166,7 +166,7 @@ static void test_noise_that_powers_took_is_no_discrepancy(void **state)
             for (size_t k = 0; k < COLUMNS; k++)
                 p->readings[i].value -= rows[i * COLUMNS + k] * moved[k];
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-            covariance[k] *= 1600; /* the noise's variance */
+            covariance[k] *= 1400; /* the noise's variance */
         jm__discrepancy_seen seen = find(p, covariance), blind = find(p, exact);
         assert_true(seen.square < 4 * seen.u);
         sum += seen.square - blind.square;
@@ -205,9 +205,9 @@ static void test_readings_of_which_no_two_are_alike_tell_nothing(void **state)
 static void test_more_columns_leave_room_for_fewer_readings(void **state)
 {
     (void)state;
-    assert_int_equal(jm__replicates_most(10), 1600);
+    assert_int_equal(jm__replicates_most(10), 1400);
     assert_int_equal(jm__replicates_most(999), 500);
-    assert_true(jm__replicates_most(99) < 1600 * 2 && jm__replicates_most(99) >= 1600);
+    assert_true(jm__replicates_most(99) < 1400 * 2 && jm__replicates_most(99) >= 1400);
 }
 
 int main(void)

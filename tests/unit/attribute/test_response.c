@@ -78,11 +78,16 @@ static void check_moment(const jm__piece_cursor *cursor, int first, int last)
     assert_int_equal(cursor->now.start_ns, moments[first].from_ns);
     assert_int_equal(cursor->now.end_ns, moments[last].to_ns);
     assert_int_equal(cursor->now.count, moments[first].count);
+    double added[COLUMNS] = {0}, expected[COLUMNS] = {0};
     for (int i = 0; i < moments[first].count; i++) {
+        double share = 3 * (double)moments[first].shares[i], scale = scale_of[moments[first].codes[i]];
         assert_int_equal(jm__cursor_column(cursor, (size_t)i), column_of[moments[first].codes[i]]);
-        assert_true(jm__cursor_share(cursor, (size_t)i) ==
-                    moments[first].shares[i] * scale_of[moments[first].codes[i]]);
+        expected[column_of[moments[first].codes[i]]] += scale * share;
+        expected[cursor->pieces->rest_column] += (1 - scale) * share;
     }
+    jm__cursor_add(cursor, 3, added);
+    for (int k = 0; k < COLUMNS; k++)
+        assert_true(fabs(added[k] - expected[k]) < 1e-12);
 }
 
 static bool goes_on(int at)
@@ -179,9 +184,11 @@ static void check_row(const double *row, jm__response response, int64_t t_ns)
     for (int i = 0; i < moment_count && (double)moments[i].from_ns < seen_ns; i++) {
         double near = fmax(0, seen_ns - (double)moments[i].to_ns);
         double one = weight(response, near, seen_ns - (double)moments[i].from_ns);
-        for (int k = 0; k < moments[i].count; k++)
-            expected[column_of[moments[i].codes[k]]] +=
-                one * moments[i].shares[k] * scale_of[moments[i].codes[k]];
+        for (int k = 0; k < moments[i].count; k++) {
+            double share = one * moments[i].shares[k], scale = scale_of[moments[i].codes[k]];
+            expected[column_of[moments[i].codes[k]]] += scale * share;
+            expected[0] += (1 - scale) * share; /* rest_column */
+        }
     }
     for (size_t k = 0; k < COLUMNS; k++)
         if (fabs(row[k] - expected[k]) > 1e-9)
