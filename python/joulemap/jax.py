@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from joulemap import _arguments, _core
-from joulemap._annotations import is_eager
+from joulemap._jax_annotations import is_eager
 
 __all__ = ["Watched", "watch"]
 

@@ -9,7 +9,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from joulemap import _batch
+from joulemap import _batch_counts
 from joulemap._energy_hooks import EnergyHooks, harmless
 from joulemap._training import PREDICT, SANITY_CHECK, TEST, TRAIN, VALIDATE
 
@@ -120,7 +120,7 @@ class EnergyCallback(EnergyHooks, _Callback):
         """Begin a step, unless its gradients come on top of those of the batch before."""
         if not self._training.has_step:
             self._training.begin_step()
-        self._training.count(*_batch.count(batch))
+        self._training.count(*_batch_counts.count(batch))
 
     @harmless
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
@@ -129,7 +129,7 @@ class EnergyCallback(EnergyHooks, _Callback):
             return
         self._steps_before = trainer.global_step
         self._training.end_step()
-        if self._training.tells and trainer._logger_connector.should_update_logs:
+        if self._training.logs and trainer._logger_connector.should_update_logs:
             self._log(pl_module, {**self._training.step_figures()}, on_step=True)
 
     # ---- the rest ----
@@ -182,7 +182,7 @@ class EnergyCallback(EnergyHooks, _Callback):
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
         """Begin a step."""
-        self._training.begin_step(*_batch.count(batch))
+        self._training.begin_step(*_batch_counts.count(batch))
 
     @harmless
     def on_validation_batch_end(

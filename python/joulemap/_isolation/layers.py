@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from joulemap import Session, _core, current_session
-from joulemap._bar import Bar
 from joulemap._burst import Player, first_line, player_of
 from joulemap._describe import describe
 from joulemap._isolation.given import Given, copied, mapped, take, tensors_of
@@ -21,6 +20,7 @@ from joulemap._isolation.kept import kept
 from joulemap._isolation.measure import LEAST_ROUNDS, Board, Part, Quantity, make_ready, measure
 from joulemap._isolation.result import IsolatedLayer, IsolatedLayers
 from joulemap._isolation.settings import SETTINGS, Duty
+from joulemap._progress_bar import Bar
 from joulemap._session import MeasuringSession
 
 NEVER_CALLED = "the pass never calls it"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, overload
 
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap._report import frame, written
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from types import FrameType
 import torch
 
 import joulemap
-from joulemap._bar import Bar
 from joulemap._burst import player_of
+from joulemap._progress_bar import Bar
 from joulemap._session import MeasuringSession
 from joulemap.calibration.play import Played, play, square_wave
 from joulemap.calibration.ready import Entry, Ready, chosen, make_ready, scale_of

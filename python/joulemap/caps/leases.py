@@ -181,5 +181,5 @@ def lease(
     session = current_session()
     run_dir = None if session is None else session.environment().get("JOULEMAP_RUN")  # whose simulated GPU it is
     if sim is None and session is not None:
-        sim = session._asked.sim
+        sim = session._options.sim
     return Lease(_core.Lease(nvml_index(gpu), sim, named, for_ns, run_dir))

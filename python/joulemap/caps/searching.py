@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from joulemap import _arguments, _core
-from joulemap._bar import Bar
 from joulemap._gpu import find_gpu
+from joulemap._progress_bar import Bar
 from joulemap._session import MeasuringSession, Session, current_session
 from joulemap.caps import leases
 from joulemap.caps.leases import Lease, nvml_index

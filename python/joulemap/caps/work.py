@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
-from joulemap._inputs import loss_of, move, split
+from joulemap._model_inputs import loss_of, move, split
 
 if TYPE_CHECKING:
     import torch

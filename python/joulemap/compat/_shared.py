@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from joulemap import _arguments
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap._locks import Lock
 from joulemap._machine import boards, doctor
 from joulemap._session import MeasuringSession, Session, current_session

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from joulemap import Error, _core
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap.ncu import Estimate, estimate
 
 DATA = "extracted_data.csv"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap._gpu import find_gpu, synchronize
 from joulemap._report import Row, import_pandas
 from joulemap.compat._shared import shared

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from joulemap import _core
-from joulemap._found import found
+from joulemap._found_steps import found_steps
 from joulemap._locks import Lock
 from joulemap._threads import task
 
@@ -45,7 +45,7 @@ class _Steps:
 
     def _tell(self, span: _core.Span) -> None:
         if span.end_ns is None:
-            if span.kind == _BATCH and found.told:
+            if span.kind == _BATCH and found_steps.marked:
                 return
             here = self._open.setdefault(threading.get_ident(), [])
             here.append((task(), span))
@@ -54,7 +54,7 @@ class _Steps:
         else:
             if not self._take_out(span):
                 return
-            if span.kind == _BATCH and found.told:  # the program's own first step has just begun in it
+            if span.kind == _BATCH and found_steps.marked:  # the program's own first step has just begun in it
                 return
         for follower in self._followers:
             follower(span)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from joulemap import _arguments
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap.plots import style
 
 _SIZE_IN = (10.0, 4.8)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap._isolation.given import mapped
 from joulemap._isolation.layers import device_of
 from joulemap.compat.layer_energy_profiler.int8 import to_int8

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap._timeline import Timeline
 from joulemap.compat.powerdl.samples import Mark, Sample, Window, tell_marks, tell_samples
 

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
-from joulemap._inputs import loss_of, move, split
+from joulemap._model_inputs import loss_of, move, split
 from joulemap.compat.powerdl.profile import Profile
 from joulemap.compat.powerdl.settings import TorchRunConfig
 from joulemap.compat.powerdl.torch_input import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from joulemap._inputs import split, tensors
+from joulemap._model_inputs import split, tensors
 
 if TYPE_CHECKING:
     import torch
