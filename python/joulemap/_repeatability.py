@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from joulemap import _arguments, _core
 from joulemap._gpu import synchronize
 from joulemap._recording import Recording
 from joulemap._report import Report
-from joulemap._session import MeasuringSession, Session, current_session
+from joulemap._session import Session, energy_session
 
 if TYPE_CHECKING:
     import torch
@@ -169,17 +168,6 @@ def repeatability(runs: Iterable[Any], *, gpu: int | str | torch.device | None =
     return Repeatability(joules, **numbers, outliers=outliers, **{f"{key}_j": value for key, value in figures.items()})
 
 
-@contextmanager
-def _session() -> Iterator[Session]:
-    """Yield the open session, else a new one that only reads GPUs."""
-    session = current_session()
-    if session is not None:
-        yield session
-        return
-    with MeasuringSession(kernels=False, cpu=False, counters=False) as own:
-        yield own
-
-
 def repeat(
     function: Callable[[], object], runs: int = 10, *, gpu: int | str | torch.device | None = None
 ) -> Repeatability:
@@ -215,7 +203,7 @@ def repeat(
         raise ValueError("runs is 0: one at least")
     name = getattr(function, "__name__", type(function).__name__)
     windows = []
-    with _session() as session:
+    with energy_session() as session:
         for _ in range(runs):
             synchronize()
             with session.window(name) as window:

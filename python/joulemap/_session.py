@@ -8,7 +8,8 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -599,6 +600,17 @@ class MeasuringSession(Session):
     """The session of a tool that needs figures: in a dormant process it records, and does not wait."""
 
     _may_wait = False
+
+
+@contextmanager
+def energy_session() -> Iterator[Session]:
+    """Yield the open session, else a temporary one that only reads GPUs."""
+    session = current_session()
+    if session is not None:
+        yield session
+        return
+    with MeasuringSession(kernels=False, cpu=False, counters=False) as own:
+        yield own
 
 
 class _Current:

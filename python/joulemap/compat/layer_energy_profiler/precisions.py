@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from joulemap._csv import cell
-from joulemap._isolation.given import mapped
+from joulemap._isolation.layer_inputs import map_tensors
 from joulemap._isolation.layers import device_of
 from joulemap.compat.layer_energy_profiler.int8 import to_int8
 from joulemap.compat.layer_energy_profiler.pictures import rounded_shares
@@ -129,4 +129,4 @@ def _cast(model: nn.Module, inputs: Any, name: str) -> tuple[nn.Module, Any]:
         return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
     given = dict(inputs) if isinstance(inputs, Mapping) else inputs
-    return model.to(dtype), mapped(given, cast)
+    return model.to(dtype), map_tensors(given, cast)

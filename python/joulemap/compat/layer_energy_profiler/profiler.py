@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from joulemap import _arguments, _core, compat
-from joulemap._isolation.given import mapped, tensors_of
+from joulemap._isolation.layer_inputs import map_tensors, tensors_of
 from joulemap._isolation.layers import chosen_layers
 from joulemap._isolation.result import IsolatedLayer, IsolatedLayers
 from joulemap._timeline import Timeline
@@ -97,8 +97,10 @@ class LayerEnergyProfiler:
         if rows < wanted:
             warnings.warn(f"the input has {rows} rows: a batch of {rows}, not {wanted}", RuntimeWarning, stacklevel=2)
         batch = min(rows, wanted)
-        inputs = mapped(inputs, lambda tensor: tensor[:batch] if tensor.dim() > 0 and len(tensor) == rows else tensor)
-        inputs = mapped(inputs, lambda tensor: tensor.to(self.device))
+        inputs = map_tensors(
+            inputs, lambda tensor: tensor[:batch] if tensor.dim() > 0 and len(tensor) == rows else tensor
+        )
+        inputs = map_tensors(inputs, lambda tensor: tensor.to(self.device))
         alone, samples = self._isolate(inputs, compat.isolation_s if seconds is None else seconds, progress)
         for path, why in alone.left_out.items():
             warnings.warn(f"layer {path} is left out: {why}", RuntimeWarning, stacklevel=2)
