@@ -235,7 +235,7 @@ def _report_of(what: str, run: Any, options: dict[str, Any]) -> tuple[Report, st
     """Return the report of a run, and the run's name."""
     if isinstance(run, Report):
         if options:
-            raise TypeError(f"{what} is a Report, so {', '.join(options)} cannot be asked for: give the run itself")
+            raise TypeError(f"{what} is a Report, so {', '.join(options)} cannot apply to it: give the run itself")
         return run, None
     if isinstance(run, Session):
         return run.report(**options), None

@@ -122,7 +122,7 @@ def _joules_of(run: Any, gpu: Any) -> float:
     elif hasattr(run, "energy_j"):  # a Scope, a Sum, a row
         run = run.energy_j
     if run is None:
-        raise ValueError("the energy of a run is not known: no sensor told it")
+        raise ValueError("the energy of a run is not known: no sensor measured it")
     if isinstance(run, str | bytes | bool):
         raise TypeError(f"a run is its joules, a recording, a session or a report, not {run!r}")
     value = float(run)
@@ -273,7 +273,7 @@ class SamplingSensitivity:
         """
         lines = [
             f"{self.energy_j:.6g} J in {self.duration_s:.4g} s by all readings, one each {1e3 * self.period_s:.3g} ms",
-            f"{'asked every':>12} {'J':>12} {'least':>12} {'most':>12} {'error':>9} {'worst':>9}",
+            f"{'read every':>12} {'J':>12} {'least':>12} {'most':>12} {'error':>9} {'worst':>9}",
         ]
         lines += [
             f"{row.interval_s:>10.4g} s {row.energy_j:12.6g} {row.least_j:12.6g} {row.most_j:12.6g} "

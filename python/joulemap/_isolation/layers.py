@@ -222,5 +222,5 @@ def isolate(
         )
     bar.end()
     rows = [(target, target.row()) for target in targets]
-    left_out.update({target.inputs.path: "its windows tell no energy of a call" for target, row in rows if row is None})
+    left_out.update({target.inputs.path: "its windows give no energy of a call" for target, row in rows if row is None})
     return IsolatedLayers([row for _, row in rows if row is not None], left_out, board.simulated)

@@ -38,7 +38,7 @@ def why_no_gpu() -> str:
     if torch.version.cuda is None:
         return f"PyTorch {torch.__version__} is built without CUDA: install a build with it"
     if not torch.cuda.is_available():
-        return f"PyTorch {torch.__version__} (CUDA {torch.version.cuda}) finds no GPU: `joulemap doctor` may tell why"
+        return f"PyTorch {torch.__version__} (CUDA {torch.version.cuda}) finds no GPU: `joulemap doctor` may show why"
     return ""
 
 

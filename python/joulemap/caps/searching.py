@@ -92,9 +92,7 @@ def _reference_w(held: Lease) -> float:
     """
     reference_w = held.found.cap_w if held.cap_w is None else held.cap_w
     if reference_w is None or held.found.low_w is None or held.found.high_w is None:
-        raise _core.Error(
-            f"GPU {held.found.index} does not tell its cap and the range of it: there is nothing to search"
-        )
+        raise _core.Error(f"GPU {held.found.index} does not report its cap and range: there is nothing to search")
     return reference_w
 
 

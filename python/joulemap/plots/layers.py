@@ -27,7 +27,7 @@ def total_of(report: Report) -> float:
     """
     total = report.totals.total_energy_j
     if total is None:
-        raise CannotDrawError(f"no sensor told the energy of this run: {report.quality.verdict_reason}")
+        raise CannotDrawError(f"no sensor measured the energy of this run: {report.quality.verdict_reason}")
     return total
 
 

@@ -70,7 +70,7 @@ def step_energy(ax: Axes, looks: Look, report: Report) -> str:
     found, each = points(report)
     t, energy, low, high = (array(column) for column in zip(*found, strict=True))
     if not np.isfinite(energy).any():
-        raise CannotDrawError("no sensor told the energy of any step")
+        raise CannotDrawError("no sensor measured the energy of any step")
     factor, unit = joules(float(np.nanmax(energy)))
     band = ax.fill_between(t, factor * low, factor * high, color=looks.series[0], alpha=0.25, linewidth=0)
     band.set(label="95 % interval", gid="intervals")
