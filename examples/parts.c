@@ -1,4 +1,5 @@
-/* Joules of the parts of a C program, marked by the program itself. Without a GPU, JOULEMAP_SIM=h200 simulates one.
+/* Joules of the parts of a C program, marked by the program itself. Without a GPU, JOULEMAP_SIM=h200
+ * simulates one.
  *
  *     cc parts.c $(pkg-config --cflags --libs joulemap) -o parts
  *     JOULEMAP_SIM=h200 ./parts
