@@ -38,9 +38,9 @@ static void obey(jm__counter_helper *helper)
 {
     if (helper->state == JM_COUNTERS_IDLE) {
         check_names(helper);
-        jm__counter_helper_tell(helper, JM_COUNTERS_START);
+        jm__counter_helper_command(helper, JM_COUNTERS_START);
     } else if (helper->state == JM_COUNTERS_SAMPLING && helper->samples > 2) {
-        jm__counter_helper_tell(helper, JM_COUNTERS_STOP);
+        jm__counter_helper_command(helper, JM_COUNTERS_STOP);
     }
 }
 
@@ -55,12 +55,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_PROMISE(sent > 0);
         data += sent;
         size -= (size_t)sent;
-        jm__counter_helper_hear(&helper, take, &helper);
+        jm__counter_helper_receive(&helper, take, &helper);
         obey(&helper);
     }
     close(ends[1]);
-    jm__counter_helper_hear(&helper, take, &helper);
-    FUZZ_PROMISE(helper.state != JM_COUNTERS_OVER || helper.fault[0] != '\0');
+    jm__counter_helper_receive(&helper, take, &helper);
+    FUZZ_PROMISE(helper.state != JM_COUNTERS_OVER || helper.error[0] != '\0');
     jm__counter_helper_end(&helper, 0);
     return 0;
 }

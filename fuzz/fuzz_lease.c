@@ -37,11 +37,11 @@ static void check_request(const json_t *object)
         FUZZ_PROMISE(err.status == JM_BAD_DATA && err.text[0] != '\0');
         return;
     }
-    FUZZ_PROMISE(request.ask != JM_ASK_SET || request.number > 0);
+    FUZZ_PROMISE(request.kind != JM_REQUEST_SET || request.number > 0);
     FUZZ_PROMISE(request.for_ns >= 0);
     json_t *said = jm__request_json(&request);
     FUZZ_PROMISE(said != NULL && jm__request_read(&again, said, &err) == JM_OK);
-    FUZZ_PROMISE(again.ask == request.ask && again.for_ns == request.for_ns && again.pid == request.pid);
+    FUZZ_PROMISE(again.kind == request.kind && again.for_ns == request.for_ns && again.pid == request.pid);
     FUZZ_PROMISE(strcmp(again.uuid, request.uuid) == 0 && strcmp(again.who, request.who) == 0);
     json_decref(said);
 }
@@ -63,19 +63,19 @@ static void check_lines(const uint8_t *data, size_t size)
 {
     int ends[2];
     json_t *object;
-    jm__transport_is is;
+    jm__transport_result result;
     FUZZ_PROMISE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     size_t most = size < 60000 ? size : 60000; /* what a socket holds */
     FUZZ_PROMISE(send(ends[1], data, most, MSG_NOSIGNAL) == (ssize_t)most);
     close(ends[1]);
     jm__transport transport = {.fd = ends[0]};
-    while ((is = jm__transport_receive(&transport, &object, 0)) == JM_TRANSPORT_LINE) {
+    while ((result = jm__transport_receive(&transport, &object, 0)) == JM_TRANSPORT_LINE) {
         FUZZ_PROMISE(json_is_object(object));
         check_request(object);
         check_answer(object);
         json_decref(object);
     }
-    FUZZ_PROMISE(is == JM_TRANSPORT_CLOSED || is == JM_TRANSPORT_GARBAGE);
+    FUZZ_PROMISE(result == JM_TRANSPORT_CLOSED || result == JM_TRANSPORT_GARBAGE);
     FUZZ_PROMISE(object == NULL && transport.count <= sizeof transport.bytes);
     close(ends[0]);
 }

@@ -1,8 +1,7 @@
-/* Boards, their sensors and what those returned: plain rows, as they stand in
- * a recording.
+/* Boards, sensors and readings: plain rows, as in a recording.
  *
- * A value that is missing is absent with its reason, never 0: integers that
- * can be missing have a `has_` bit or are negative by contract below. */
+ * A missing value is marked as missing and has a reason; it is never just 0. Integers that can be missing
+ * have a `has_` bit, or are negative as described below. */
 #ifndef JOULEMAP_BOARD_H
 #define JOULEMAP_BOARD_H
 
@@ -35,7 +34,7 @@ typedef enum jm_quantity {
         JM_QUANTITY_COUNT
 } jm_quantity;
 
-/* How a sensor answers to the true power P: see docs/sensors.md */
+/* How a sensor's value follows the true power P; see docs/sensors.md */
 #define JM_RESPONSE_MAP(X)                                                                                   \
     X(INSTANT, "instant")         /* P(t - lag) */                                                           \
     X(BOX, "box")                 /* mean of P over [t - lag - window, t - lag] */                           \
@@ -49,7 +48,7 @@ typedef enum jm_response {
         JM_RESPONSE_COUNT
 } jm_response;
 
-/* What a board is. What a meter measures flows on into the others. */
+/* The kind of a board. What a meter measures goes on into other boards. */
 #define JM_BOARD_KIND_MAP(X)                                                                                 \
     X(GPU, "gpu")                                                                                            \
     X(CPU, "cpu") /* a package, its DRAM, a socket */                                                        \
@@ -83,8 +82,8 @@ typedef struct jm_board {
     int32_t multiprocessors;  /* 0 if unknown */
     bool simulated;
     bool mig;      /* power is that of the whole board */
-    bool upstream; /* what it measures flows on into other boards of the recording (a meter at the wall): its
-                      joules are a row of their own and in no total */
+    bool upstream; /* its energy flows on into other boards of the recording (a meter at the wall): it is a
+                      row of its own and in no total */
 } jm_board;
 
 /* One sensor of a board. Present, or missing with the reason. */
@@ -119,12 +118,11 @@ JM_API const char *jm_quantity_text(jm_quantity quantity);
 JM_API const char *jm_quantity_unit(jm_quantity quantity);
 JM_API const char *jm_response_text(jm_response response);
 
-/* What there is on this machine, as a snapshot. */
+/* A snapshot of the boards of this machine. */
 typedef struct jm_inventory jm_inventory;
 
-/* `sim`: profile name or path for the simulated board, NULL to follow
- * JOULEMAP_SIM or, without it, use the real ones. Never fails for want of a
- * board: jm_doctor_create tells why there is none. No process is started. */
+/* `sim`: profile name or path for the simulated board; NULL: JOULEMAP_SIM, or without it the real boards. A
+ * machine without boards is no failure: jm_doctor_create shows why there are none. No process is started. */
 JM_API jm_status jm_inventory_create(jm_inventory **out, const char *sim, jm_error *err);
 JM_API void jm_inventory_free(jm_inventory *inventory);
 JM_API size_t jm_inventory_board_count(const jm_inventory *inventory);
@@ -137,7 +135,7 @@ typedef struct jm_board_memory {
     int64_t free_bytes; /* at the time of the call */
 } jm_board_memory;
 
-/* A GPU's memory now. NOT_SUPPORTED: the board has none of its own, or its driver does not tell. */
+/* A GPU's memory now. NOT_SUPPORTED: the board has no memory of its own, or its driver does not report it. */
 JM_API jm_status jm_inventory_memory(jm_inventory *inventory, size_t board, jm_board_memory *out,
                                      jm_error *err);
 

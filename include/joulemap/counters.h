@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* For the command joulemap-counters alone, with the arguments of its main: samples the counters of one board
- * for the recorder at the other end of its standard input and output, until that is gone. Returns the exit
- * code of wrong usage; else it does not return. */
+/* For the command joulemap-counters only, with the arguments of its main. Samples the counters of one board
+ * for the recorder at its standard input and output, until the recorder is gone. Returns the exit code of
+ * wrong usage; else it does not return. */
 JM_API int jm_counters_serve(int argc, char **argv);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* A finding: one line of what works on this machine and what does not. */
+/* One finding: something on this machine that works or does not. */
 #ifndef JOULEMAP_FINDING_H
 #define JOULEMAP_FINDING_H
 
@@ -8,11 +8,11 @@
 extern "C" {
 #endif
 
-/* What was looked for, whether it works, why not, the cure. */
+/* The subject, whether it works, the reason and the cure. */
 typedef struct jm_finding {
     char subject[64]; /* "NVML", "NVML: nvmlDeviceGetSamples", "RAPL (powercap)", "CUPTI" */
     bool works;
-    bool lacks_right; /* it does not work, as this user may not */
+    bool lacks_right; /* it does not work because this user lacks the permission */
     char detail[256]; /* the path and version found, or the cause */
     char cure[256];   /* "" if it works or there is none */
 } jm_finding;

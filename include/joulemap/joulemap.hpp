@@ -1,17 +1,17 @@
-// joulemap for C++11 and newer: spans, recordings and reports that end by themselves. Header only, over the C
-// interface (joulemap/joulemap.h), which stays the reference: link libjoulemap.
+// joulemap for C++11 and newer: RAII classes for spans, recordings and reports. Header only, over the C
+// interface (joulemap/joulemap.h), which is the reference. Link libjoulemap.
 //
 //     joulemap::run run;                        // boards are read from here on; throws joulemap::error
 //     for (...) {
-//         joulemap::step step(batch_size);      // what ends with its scope
+//         joulemap::step step(batch_size);      // ends with its scope
 //         joulemap::forward layer("net.conv1", "Conv");
 //         launch_kernels();
 //     }
-//     std::cout << run.report().text();         // joules a layer
+//     std::cout << run.report().text();         // joules per layer
 //
 // Units: times are CLOCK_MONOTONIC in nanoseconds, energies joules, powers watts.
-// Errors: what can fail throws joulemap::error (with -fno-exceptions it aborts: use the forms that take a
-// jm_error, which never throw). Spans, marks and all destructors are noexcept: a span that does not fit into
+// Errors: functions throw joulemap::error (with -fno-exceptions they abort: use the forms with a jm_error,
+// which never throw). Spans, marks and all destructors are noexcept: a span that does not fit into
 // its ring is counted in the recording, and without a recording a span is a load and a branch.
 // Threads: a span belongs to the thread that made it, and may end in another one. A run, a recording and a
 // report are used by one thread at a time; names by any.
@@ -32,7 +32,7 @@
 namespace joulemap
 {
 
-// What failed: what() is the sentence with its cure. The code of the other library (errno, NVML, SQLite) and
+// A failure: what() is the sentence with its cure. The code of the other library (errno, NVML, SQLite) and
 // the call are in detail().
 class error : public std::runtime_error
 {
@@ -110,8 +110,8 @@ class c_text
 
 // ---- spans
 
-// A name that is looked up once: keep it (`static const joulemap::name conv("net.conv1");`) where a span
-// begins often. UTF-8; what is longer than 4095 bytes is cut. It may be made before there is a run.
+// A name that is looked up once: keep one (`static const joulemap::name conv("net.conv1");`) for spans that
+// begin often. UTF-8, cut at 4095 bytes. It may be made before a run.
 class name
 {
   public:
@@ -135,12 +135,12 @@ class name
     mutable std::atomic<jm_name> number_;
 };
 
-// What ends with its scope. A default one is none.
+// A span that ends with its scope. A default-constructed one is none.
 class span
 {
   public:
     span() noexcept : id_(0) {}
-    // `text`, `type`: looked up at each call (a lock); of a hot loop take the other form. nullptr is "".
+    // `text`, `type`: looked up at each call (a lock); in a hot loop use the other form. nullptr is "".
     // `samples`: of a step, 0 if unknown.
     explicit span(jm_span_kind kind, const char *text, const char *type = nullptr,
                   std::uint32_t samples = 0) noexcept
@@ -170,26 +170,26 @@ class span
     span &operator=(const span &) = delete;
     ~span() { end(); }
 
-    // Before its scope does. A second time nothing happens.
+    // End before the scope does. A second call does nothing.
     void end() noexcept
     {
         jm_span_end(id_);
         id_ = 0;
     }
-    // The same of a step whose samples or tokens are known at its end alone; 0: unknown.
+    // The same for a step whose samples or tokens are known only at its end; 0: unknown.
     void end(std::uint32_t samples, std::uint32_t tokens = 0) noexcept
     {
         jm_span_end_counted(id_, samples, tokens);
         id_ = 0;
     }
-    // 0: nothing is recorded.
+    // 0: not recorded.
     jm_span_id id() const noexcept { return id_; }
 
   private:
     jm_span_id id_;
 };
 
-// An interval of the program: "train", "evaluate". It holds the work of all threads.
+// A phase of the program: "train", "evaluate". It contains the work of all threads.
 class phase : public span
 {
   public:
@@ -197,7 +197,7 @@ class phase : public span
     explicit phase(const name &text) noexcept : span(JM_SPAN_PHASE, text) {}
 };
 
-// One turn of the main loop, of `samples` samples (0: unknown): reports are then a step and a sample.
+// An iteration of the main loop, of `samples` samples (0: unknown): reports are then per step and sample.
 class step : public span
 {
   public:
@@ -205,8 +205,8 @@ class step : public span
     explicit step(const name &text, std::uint32_t samples = 0) noexcept : span(JM_SPAN_STEP, text, samples) {}
 };
 
-// A part of the program. `text`: its path, with dots between ("solver.factor"); `type`: what is alike
-// wherever it is called ("Factor"), the unit whose power is learnt where kernels are not traced.
+// A part of the program. `text`: its path, with dots ("solver.factor"); `type`: its class of work ("Factor"),
+// for which power is fitted if kernels are not traced.
 class forward : public span
 {
   public:
@@ -243,7 +243,7 @@ inline std::int64_t now_ns() noexcept
 
 // ---- reports and recordings
 
-// Options of a report; those that are not set are as in C. Texts must live as long as the call.
+// Options of a report; defaults are as in C. Texts must outlive the call.
 struct report_options : jm_report_options {
     report_options() noexcept : jm_report_options() { size = sizeof(jm_report_options); }
 };
@@ -262,12 +262,12 @@ class report
     }
 
     std::size_t size() const noexcept { return jm_report_row_count(at_.get()); }
-    // Parents stand before their children. They live as long as the report. `row` must be below size().
+    // Parents come before their children. Rows live as long as the report. `row` must be below size().
     const jm_row &operator[](std::size_t row) const noexcept { return *jm_report_row(at_.get(), row); }
     const jm_report_totals &totals() const noexcept { return *jm_report_totals_get(at_.get()); }
     const jm_report_quality &quality() const noexcept { return *jm_report_quality_get(at_.get()); }
 
-    // Joules of all rows that a pattern matches ("*.self_attn"), with their 95 % interval.
+    // Joules of all rows that match a pattern ("*.self_attn"), with their 95 % interval.
     jm_sum sum(const char *pattern) const
     {
         jm_error err = jm_error();
@@ -320,7 +320,7 @@ class recording
         at_ = owner(opened);
         detail::check(status, err);
     }
-    // What is missing of it, a sentence; nullptr if it is whole.
+    // A sentence on what is missing; nullptr if it is complete.
     const char *damage() const noexcept { return jm_recording_damage(at_.get()); }
     joulemap::report report(const report_options &options = report_options()) const
     {
@@ -333,7 +333,7 @@ class recording
     owner at_;
 };
 
-// Options of a run; kernels are traced unless told not to. Texts must live as long as the call.
+// Options of a run; kernels are traced by default. Texts must outlive the call.
 struct run_options : jm_run_options {
     run_options() noexcept : jm_run_options()
     {
@@ -342,17 +342,17 @@ struct run_options : jm_run_options {
     }
 };
 
-// Recording, from here to the end of its scope. Under `joulemap record` it joins that recording.
+// Records until the end of its scope. Under `joulemap record` it joins that recording.
 class run
 {
   public:
-    // In memory, or into options.path. NO_DEVICE: there is no board, and none was simulated.
+    // In memory, or into options.path. NO_DEVICE: there is no board, and none is simulated.
     explicit run(const run_options &options = run_options())
     {
         jm_error err = jm_error();
         detail::check(start(options, err), err);
     }
-    // Never throws: `err.status` says how it went, and a run that did not start is false.
+    // Never throws: `err.status` is the result, and a run that did not start is false.
     run(const run_options &options, jm_error &err) noexcept
     {
         err = jm_error();
@@ -360,20 +360,20 @@ class run
     }
 
     explicit operator bool() const noexcept { return at_.get() != nullptr; }
-    // It belongs to a recorder above, which has the boards.
+    // It belongs to a recorder in a parent process, which reads the boards.
     bool attached() const noexcept { return jm_run_attached(at_.get()); }
-    // Why kernels are not traced, a sentence; nullptr if they are.
+    // A sentence on why kernels are not traced; nullptr if they are.
     const char *kernels_missing() const noexcept { return jm_run_kernels_missing(at_.get()); }
-    // What is recorded from now on (joulemap/run.h).
+    // Set what is recorded from now on (joulemap/run.h).
     void trace(jm_tracing tracing) noexcept { jm_run_trace(at_.get(), tracing); }
 
-    // Wait until all that happened before this call is in the recording. BUSY if it takes longer.
+    // Wait until everything before this call is in the recording. BUSY: timeout.
     void flush(std::chrono::milliseconds timeout = std::chrono::milliseconds(2000))
     {
         jm_error err = jm_error();
         detail::check(jm_run_flush(at_.get(), static_cast<int>(timeout.count()), &err), err);
     }
-    // Joules of all that happened so far: flushes first.
+    // Joules of everything so far: flushes first.
     joulemap::report report(const report_options &options = report_options())
     {
         flush();
@@ -382,7 +382,7 @@ class run
         detail::check(jm_run_recording(at_.get(), &recording, &err), err);
         return joulemap::report(recording, options);
     }
-    // Last readings, close the file. The destructor does it too, and says nothing of what went wrong.
+    // Take last readings and close the file. The destructor does it too, but ignores errors.
     void stop()
     {
         jm_error err = jm_error();

@@ -1,8 +1,9 @@
-/* Power caps that are set for a while and put back, whatever happens.
+/* Temporary power caps that are always put back.
  *
- * Nothing in this library sets anything on a board. `joulemap-cap`, a program beside it, does: one process a
- * lease, which writes down what it found before it changes anything, and puts it back when the lease ends,
- * its holder exits or is killed. A lease whose helper was killed too is found by the next use of joulemap. */
+ * This library never changes settings of a board. The program `joulemap-cap` beside it does: one process per
+ * lease saves the present state, sets the cap, and restores the state when the lease ends or its holder exits
+ * or is killed. If that process was killed too, the next use of joulemap finds the lost lease and restores
+ * it. */
 #ifndef JOULEMAP_LEASE_H
 #define JOULEMAP_LEASE_H
 
@@ -12,41 +13,42 @@
 extern "C" {
 #endif
 
-/* ---- what there is */
+/* ---- boards and their leases */
 
 #define JM_LEASE_TEXT  160
 #define JM_LEASE_FAULT 800
 
 typedef struct jm_cap_lease_info {
     char who[JM_LEASE_TEXT]; /* "joulemap cap search -- python train.py" */
-    int64_t pid;             /* of its holder; 0: nobody's, it stands until it is reset */
-    int64_t uid;             /* whose it is */
+    int64_t pid;             /* process of its holder; 0: none, it stays until it is reset */
+    int64_t uid;             /* user of its holder */
     int64_t since_unix_ns;
-    int64_t until_unix_ns; /* 0: until it is ended */
-    double found_w;        /* what is put back; NAN: what was written down cannot be read, nor the rest */
-    double cap_w;          /* what was set last; NAN: nothing yet */
-    bool lost;             /* its helper died: what it found is still to be put back */
+    int64_t until_unix_ns; /* 0: no time limit */
+    double found_w;        /* the cap to put back; NAN: the saved state cannot be read, nor the rest */
+    double cap_w;          /* the cap set last; NAN: none yet */
+    bool lost;             /* its helper died, so the cap must still be put back */
 } jm_cap_lease_info;
 
-/* A board's cap as it stands. Watts are NAN where the board does not tell. */
+/* A board's present cap. Watts are NAN if the board does not report them. */
 typedef struct jm_cap_board {
-    int32_t index;            /* NVML's */
+    int32_t index;            /* NVML's index */
     char uuid[JM_BOARD_TEXT]; /* "GPU-..." */
     char name[JM_BOARD_TEXT];
     bool simulated;
     double cap_w;      /* as set */
-    double enforced_w; /* what the board keeps to: also other limits of the machine */
+    double enforced_w; /* the limit in effect, with other limits of the machine */
     double default_w;
-    double low_w, high_w;            /* what can be set */
-    char may_set[JM_LEASE_TEXT];     /* how this process may: "root", "sudo", "simulated"; "": not */
-    char may_not_set[JM_LEASE_TEXT]; /* else why not, and how to get the right */
+    double low_w, high_w; /* range that can be set */
+    char
+        may_set[JM_LEASE_TEXT]; /* how this process may set it: "root", "sudo", "simulated"; "": not at all */
+    char may_not_set[JM_LEASE_TEXT]; /* why not, and how to get the permission */
     bool has_lease;
     jm_cap_lease_info lease;
 } jm_cap_board;
 
 typedef struct jm_cap_boards jm_cap_boards;
 
-/* GPUs with a cap that can be read. `sim` as in jm_inventory_create. Sets nothing and starts no process. */
+/* GPUs with a readable cap. `sim` as in jm_inventory_create. Sets nothing and starts no process. */
 JM_API jm_status jm_cap_boards_create(jm_cap_boards **out, const char *sim, jm_error *err);
 JM_API void jm_cap_boards_free(jm_cap_boards *boards);
 JM_API size_t jm_cap_boards_count(const jm_cap_boards *boards);
@@ -59,57 +61,55 @@ typedef struct jm_cap_lease_options {
     const char *sim;     /* as in jm_inventory_create */
     const char *run_dir; /* simulated: folder of the run whose board it is; NULL: JOULEMAP_RUN, or no run */
     int32_t board;       /* NVML's index */
-    const char *uuid;    /* NULL: by `board` */
-    const char *who; /* what the holder is called, for others that find the board taken; NULL: its command */
-    int64_t for_ns;  /* ends by itself after so long; 0: it does not */
-    bool detached;   /* once a cap is set it outlives this process: until for_ns, jm_cap_reset or the
-                      * machine's end */
+    const char *uuid;    /* NULL: use `board` */
+    const char *who;     /* name of the holder, for others that find the board in use; NULL: its command */
+    int64_t for_ns;      /* time limit; 0: none */
+    bool detached; /* once a cap is set, the lease outlives this process: until for_ns, jm_cap_reset or a
+                      reboot */
 } jm_cap_lease_options;
 
 typedef struct jm_cap_lease jm_cap_lease;
 
-/* Take a board: nothing is set yet. BUSY: another has it, who is named; NO_PERMISSION: no right, and how to
- * get it; NOT_SUPPORTED: this board's cap cannot be set; NOT_FOUND: no such board. A lost lease on the board
- * is put back first. */
+/* Take a lease on a board; nothing is set yet. BUSY: in use, with the holder's name; NO_PERMISSION: and how
+ * to get it; NOT_SUPPORTED: this board's cap cannot be set; NOT_FOUND: no such board. A lost lease on the
+ * board is restored first. */
 JM_API jm_status jm_cap_lease_take(jm_cap_lease **out, const jm_cap_lease_options *options, jm_error *err);
 
-/* Set a cap, and read back what the board keeps to from now on. USAGE: out of the board's range. NOT_FOUND:
- * the lease is over (its time was up, somebody reset it), and what was found has been put back. DEVICE_LOST:
- * the helper or the board is gone; what can be put back has been. One thread at a time. */
+/* Set a cap and read back the limit in effect. USAGE: out of the board's range. NOT_FOUND: the lease has
+ * ended (time limit, reset), and the cap was put back. DEVICE_LOST: the helper or the board is gone; what
+ * could be put back was. One thread at a time. */
 JM_API jm_status jm_cap_lease_set(jm_cap_lease *lease, double cap_w, double *enforced_w, jm_error *err);
 
-/* Hold the SM clock at no more than this; 0: at no bound of ours. NOT_SUPPORTED: this board's clock cannot be
- * held, or one may not. NVML does not tell whether a clock was held before: the end of a lease that held one
- * lets go of all bounds. */
+/* Bound the SM clock; 0: no bound. NOT_SUPPORTED: this board's clock cannot be bound, or without permission.
+ * NVML does not report bounds set before, so the end of a lease with a bound removes all bounds. */
 JM_API jm_status jm_cap_lease_clock(jm_cap_lease *lease, double clock_mhz, jm_error *err);
 
 JM_API const jm_cap_board *jm_cap_lease_board(const jm_cap_lease *lease); /* as it was found */
 
-/* Put back what was found, wait until that is done, and free, also where it fails. A cap that somebody else
- * has set since the lease's last is theirs, and stays. A detached lease on which
- * a cap was set stays. A lease that is over has been put back: OK. In the child of a fork it frees, and ends
- * nothing. NULL is fine. */
+/* Put the cap back, wait until that is done, and free the lease, also on failure. A cap that somebody else
+ * set after the lease's last one stays. A detached lease with a cap stays. OK if the lease has ended already.
+ * In the child of a fork it only frees. NULL is allowed. */
 JM_API jm_status jm_cap_lease_end(jm_cap_lease *lease, jm_error *err);
 
-/* ---- leases of others */
+/* ---- leases of other processes */
 
-/* What was put back, or could not be. */
+/* A lease that was ended, and whether its cap was put back. */
 typedef struct jm_cap_restored {
     char uuid[JM_BOARD_TEXT];
-    int32_t index; /* -1: the board is not there */
+    int32_t index; /* -1: the board is missing */
     jm_cap_lease_info lease;
-    double left_w; /* what somebody else set meanwhile and was left as it is; NAN: found_w was put back */
-    char fault[JM_LEASE_FAULT]; /* ""; else why it could not be put back, and the cure */
+    double left_w; /* a cap that somebody else set meanwhile and that stays; NAN: found_w was put back */
+    char fault[JM_LEASE_FAULT]; /* why it could not be put back, and the cure; "": it was */
 } jm_cap_restored;
 
-/* End the lease on a board, whoever holds it (this user's; root: anybody's): what was found is put back.
- * NOT_FOUND: there is none. `out` may be NULL. */
+/* End the lease on a board of any process (of this user; root: of any user) and put the cap back. NOT_FOUND:
+ * there is none. `out` may be NULL. */
 JM_API jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err);
 
-/* Put back what lost leases found: after a power cut, or where holder and helper were killed at once. Every
- * verb that looks at boards, and every run, asks this first; with no lease it is one look at a folder.
- * `out` [capacity], may be NULL with 0; `count` of all of them, may be NULL. Fails only where it cannot look:
- * what cannot be put back is in `fault`. */
+/* Restore lost leases: after a power cut, or if holder and helper were killed together. Every run and every
+ * verb that looks at boards does this first; without leases it only looks into a folder. `out` [capacity] may
+ * be NULL with 0; `count` of all lost leases, may be NULL. Fails only if leases cannot be listed; failures of
+ * single leases are in `fault`. */
 JM_API jm_status jm_cap_restore(jm_cap_restored *out, size_t capacity, size_t *count, jm_error *err);
 
 #ifdef __cplusplus

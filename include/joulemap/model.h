@@ -1,5 +1,5 @@
-/* What hardware counters are worth on a board, in watts, and what it draws idle: learnt once, used by every
- * report of a run of it (jm_report_options.model). docs/board-model.md tells of the file. */
+/* Models of boards: energy per hardware counter event, and idle power. Learnt once and used by all reports of
+ * the board (jm_report_options.model). docs/board-model.md describes the file. */
 #ifndef JOULEMAP_MODEL_H
 #define JOULEMAP_MODEL_H
 
@@ -14,37 +14,37 @@ extern "C" {
 
 typedef struct jm_learn_options {
     uint32_t size;     /* sizeof(jm_learn_options): lets it grow */
-    const char *phase; /* in which kernels ran in bursts, each burst a span of kind `window` with the kernel's
-                          name (FAMILY/WHAT, else the part before the first _ is the family; where there is
-                          but one, each kernel is a family of its own) */
-    int64_t board_id;  /* 0: the one board that has counters */
-    const char *path;  /* of the model to write; NULL: where the board's own is kept, by its UUID below
-                          $XDG_DATA_HOME/joulemap/models, for every report of it from then on; a model of a
-                         simulated board is not written then */
+    const char *phase; /* phase of the training program, in which kernels run in bursts, each burst a span of
+                          kind `window` with the kernel's name (FAMILY/WHAT, else the part before the first _
+                          is the family; if there is only one family, each kernel is its own) */
+    int64_t board_id;  /* 0: the only board with counters */
+    const char *
+        path; /* path of the model to write; NULL: the board's own, by UUID in $XDG_DATA_HOME/joulemap/models,
+                 for all later reports of it; not written for a simulated board */
 } jm_learn_options;
 
-/* How well a model tells powers. Errors are relative. */
+/* The accuracy of a model. Errors are relative. */
 typedef struct jm_learnt {
     size_t features, kernels, families, left_out; /* left_out: kernels on constant data */
     size_t readings, readings_used;
     double residual_w;
-    double median_error, mean_error, p95_error; /* of kernels, by models that know none of their family */
+    double median_error, mean_error, p95_error; /* of kernels, predicted by models without their family */
     double worst_error;                         /* of all kernels of one family together */
     char worst_family[64];
-    char path[4096]; /* of the model that was written; "": none was */
+    char path[4096]; /* path of the model written; "": none */
     char board[JM_BOARD_TEXT];
     bool simulated;
-    /* With a program on the board, W, and standard uncertainty; NAN: the recording does not show it. */
+    /* Idle power with a program on the board and its standard uncertainty, W; NAN: not in the recording. */
     double idle_w, idle_u_w;       /* at rest, for longer than 20 ms */
     double gap_w, gap_u_w;         /* in gaps of 1 to 20 ms */
-    double noise_w;                /* of one reading of the sensor at rest, standard, W; NAN likewise */
-    double sampler_w, sampler_u_w; /* what sampling its counters makes the board draw; NAN likewise */
+    double noise_w;                /* standard deviation of one reading at rest, W; NAN likewise */
+    double sampler_w, sampler_u_w; /* power drawn by sampling counters; NAN likewise */
 } jm_learnt;
 
-/* Learn a model from a phase of a recording that has counters, kernels in bursts, and a power sensor. Bursts
- * whose type (or, without one, name) has the word zeros or constant are left out of the weights: at equal
- * counters constant numbers draw up to a third less. NOT_FOUND: no such phase, board, counters, or sensor;
- * BAD_DATA: they tell too little. `learnt` may be NULL. */
+/* Learn a model from a phase of a recording with counters, kernels in bursts, and a power sensor. Bursts
+ * whose type (or else name) has the word zeros or constant are left out of the weights: at equal counters
+ * constant data draw up to a third less. NOT_FOUND: no such phase, board, counters or sensor; BAD_DATA: too
+ * little data. `learnt` may be NULL. */
 JM_API jm_status jm_model_learn(jm_recording *recording, const jm_learn_options *options, jm_learnt *learnt,
                                 jm_error *err);
 

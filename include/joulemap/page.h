@@ -12,28 +12,27 @@ extern "C" {
 /* A run that a page shows. */
 typedef struct jm_page_run {
     uint32_t size;                 /* sizeof(jm_page_run) */
-    const char *name;              /* of the run, for people; NULL: it has none */
-    const jm_recording *recording; /* where, when and on what it ran; NULL: the page does not say */
-    const jm_report *report;       /* by any key but single spans: table and flame graph */
-    const jm_report *kernels;      /* the same by kernel; NULL: the page has none */
-    const jm_report *spans;        /* the same by span: what each step took; NULL: the page does not say */
+    const char *name;              /* name of the run for display; NULL: none */
+    const jm_recording *recording; /* for the machine and time of the run; NULL: not shown */
+    const jm_report *report;       /* by any key except span: table and flame graph */
+    const jm_report *kernels;      /* the same by kernel; NULL: not shown */
+    const jm_report *spans;        /* the same by span, for the energy of each step; NULL: not shown */
 } jm_page_run;
 
-/* Whether a page of this report says more with one by span: the run has steps, and not so many spans that
- * reporting on each of them takes long. */
+/* Whether a page of this report needs one by span: the run has steps, and not too many spans. */
 JM_API bool jm_page_wants_spans(const jm_report *report);
 
-/* Write the page, at most 5 MB however long the run was: kernels by class, power in bins, the rows that took
- * most. It is made before the first byte of it is written. NOT_SUPPORTED: this joulemap was built without the
- * page. An error of the stream is an error here. */
+/* Write the page, at most 5 MB for a run of any length: kernels by class, power in bins, the rows with the
+ * most energy. The first byte is written when the page is complete. NOT_SUPPORTED: this joulemap was built
+ * without the page. Errors of the stream are returned. */
 JM_API jm_status jm_page_write(const jm_page_run *run, FILE *out, jm_error *err);
 
-/* The page of two runs beside each other; `a` and `b` are those that the diff is of. */
+/* The page of two runs side by side; `a` and `b` are the runs of the diff. */
 JM_API jm_status jm_page_write_diff(const jm_diff *diff, const jm_page_run *a, const jm_page_run *b,
                                     FILE *out, jm_error *err);
 
-/* A report as a fragment of HTML without scripts, for notebooks: the sentences above the table, and its
- * `limit` rows that took most. The caller frees *out with free(). */
+/* A report as an HTML fragment without scripts, for notebooks: the sentences above the table, and the `limit`
+ * rows with the most energy. The caller frees *out with free(). */
 JM_API jm_status jm_report_fragment(const jm_report *report, size_t limit, char **out, jm_error *err);
 
 #ifdef __cplusplus

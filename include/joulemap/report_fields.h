@@ -1,14 +1,14 @@
-/* The fields of a report, each told once. What follows from these tables: the structs of joulemap/report.h,
- * the objects of JSON, the columns of CSV, the classes Row, Totals and Quality in Python with their types and
- * documentation; docs/report.md is held to them by a test.
+/* The fields of a report, each defined once. Derived from these tables: the structs of joulemap/report.h,
+ * JSON objects, CSV columns, and the Python classes Row, Totals and Quality with types and documentation. A
+ * test checks docs/report.md against them.
  *
  *     X(kind, name, key, place, doc)
  *
- * kind   how it is kept and how it may be missing, one of JM_FIELD_KIND_MAP
- * name   the struct's member, Python's attribute
+ * kind   type, and how a value can be missing: one of JM_FIELD_KIND_MAP
+ * name   the struct's member and Python's attribute
  * key    in JSON and CSV
- * place  where it stands in JSON: a sum of JM_IN_...; CSV and Python have all fields of a row
- * doc    what it says, and its unit */
+ * place  in JSON: a sum of JM_IN_...; CSV and Python have all fields of a row
+ * doc    the meaning and its unit */
 #ifndef JOULEMAP_REPORT_FIELDS_H
 #define JOULEMAP_REPORT_FIELDS_H
 
@@ -16,7 +16,7 @@
 #define JM_FIELD_KIND_MAP(X)                                                                                 \
     X(TEXT, const char *, "str")                                                                             \
     X(TEXT_OR_NONE, const char *, "str | None") /* missing: NULL */                                          \
-    X(TEXTS, const char *const *, "list[str]")  /* ends with NULL; NULL if there are none; not in rows */    \
+    X(TEXTS, const char *const *, "list[str]")  /* NULL-terminated; NULL if there are none; not in rows */   \
     X(INT32, int32_t, "int")                                                                                 \
     X(INT64, int64_t, "int")                                                                                 \
     X(COUNT_OR_NONE, int64_t, "int | None") /* missing: less than 0 */                                       \
@@ -25,8 +25,7 @@
     X(FLAG, bool, "bool")                                                                                    \
     X(PROVENANCE, jm_provenance, "str")
 
-/* What a field is before anybody has set it: missing, where it can be.
- * `(jm_row){JM_ROW_FIELDS(JM_NOTHING_YET)}` */
+/* Initial values: missing, if the kind can be missing. `(jm_row){JM_ROW_FIELDS(JM_NOTHING_YET)}` */
 #define JM_NOTHING_TEXT          ""
 #define JM_NOTHING_TEXT_OR_NONE  NULL
 #define JM_NOTHING_TEXTS         NULL
@@ -49,8 +48,8 @@
 
 #define JM_QUOTED(name, text) " \"" text "\""
 
-/* Means, over the time of a row's work, of something that is known of each kind of work. One more is a line
- * here and src/attribute/rollup/NAME.c, which gives jm__mean_NAME; all are REAL_OR_NONE. */
+/* Means over the time of a row's work of a property of each kind of work. A new one is a line here and
+ * src/attribute/rollup/NAME.c with jm__mean_NAME; all are REAL_OR_NONE. */
 #define JM_ROW_MEANS(X)                                                                                      \
     X(REAL_OR_NONE, clock_limit_share, "clock_limit_share", JM_IN_ROW,                                       \
       "Mean clock while its kernels ran, of the highest that the GPU allows; missing where not recorded")
@@ -59,7 +58,7 @@
     X(TEXT, name, "name", JM_IN_ROW, "\"attn\"")                                                             \
     X(TEXT, path, "path", JM_IN_ROW,                                                                         \
       "\"blocks.0.attn\"; with kind unique in a report, but for by=\"span\"; far inside others a number "    \
-      "stands for its beginning: \".../8c6f3ab2d10f9e47/attn\"")                                             \
+      "replaces its beginning: \".../8c6f3ab2d10f9e47/attn\"")                                               \
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
       "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"collective\", \"kernel\", \"phase\", "     \
       "\"gpu\", \"idle\", \"gap\", \"wait\", \"request\", \"outside\", \"unresolved\" and others")           \
@@ -70,8 +69,7 @@
     X(REAL, busy_s, "busy_s", JM_IN_ROW,                                                                     \
       "Seconds that its kernels (without a GPU: its spans) took, children included; kernels that overlap "   \
       "share them")                                                                                          \
-    X(REAL_OR_NONE, energy_j, "energy_j", JM_IN_ROW,                                                         \
-      "Joules with all children; missing where no sensor tells")                                             \
+    X(REAL_OR_NONE, energy_j, "energy_j", JM_IN_ROW, "Joules with all children; missing without a sensor")   \
     X(REAL_OR_NONE, energy_low_j, "energy_low_j", JM_IN_ROW,                                                 \
       "Lower end of the 95 % interval of energy_j, relative to the board's own sensor")                      \
     X(REAL_OR_NONE, energy_high_j, "energy_high_j", JM_IN_ROW, "Upper end of it")                            \
@@ -90,7 +88,7 @@
     X(INT64, end_ns, "end_ns", JM_IN_OCCURRENCE, "The end of it")                                            \
     JM_ROW_MEANS(X)                                                                                          \
     X(COUNT_OR_NONE, samples, "samples", JM_IN_ROW,                                                          \
-      "Samples of the steps in it, told or found (by=\"phase\" and \"span\"); missing where none")           \
+      "Samples of the steps in it, marked or found (by=\"phase\" and \"span\"); missing where none")         \
     X(REAL_OR_NONE, forward_share, "forward_share", JM_IN_ROW,                                               \
       "Share of its kernels' energy that forward passes of layers took; missing where no pass did")          \
     X(REAL_OR_NONE, backward_share, "backward_share", JM_IN_ROW, "The same of backward passes")              \
@@ -110,26 +108,26 @@
     X(REAL_OR_NONE, exposed_s, "exposed_s", JM_IN_ROW,                                                       \
       "Seconds of a collective's busy_s in which no other kernel ran beside; missing for other rows")
 
-/* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
- * order, JSON's: its objects mix the two. */
+/* Totals (T: jm_report_totals) and quality of the data (Q: jm_report_quality), in the order of JSON, whose
+ * objects mix the two. */
 #define JM_SUMMARY_FIELDS(T, Q)                                                                              \
     T(FLAG, simulated, "simulated", JM_IN_REPORT, "Any board was a simulated one")                           \
     T(REAL_OR_NONE, duration_s, "duration_s", JM_IN_REPORT,                                                  \
-      "Seconds that the total is of: without the time in which the boards were lost")                        \
+      "Seconds of the total, without the time in which the boards were lost")                                \
     T(COUNT_OR_NONE, steps, "steps", JM_IN_REPORT,                                                           \
       "Steps of all processes, one inside another not counted; missing where none")                          \
     T(COUNT_OR_NONE, traced_steps, "traced_steps", JM_IN_REPORT,                                             \
-      "Steps of those that were traced in full, and stand for the others, of which only the edges were "     \
+      "Steps of those that were traced in full, and represent the others, with only their edges "            \
       "recorded; missing where all of what counts was traced")                                               \
     T(COUNT_OR_NONE, unmatched_steps, "unmatched_steps", JM_IN_REPORT,                                       \
       "Steps that are in no figure, since none like them was traced; missing as traced_steps")               \
     T(TEXT_OR_NONE, steps_found, "steps_found", JM_IN_REPORT,                                                \
-      "What each step is where the program told none and they were found: \"batch of a DataLoader\"; "       \
-      "missing where told")                                                                                  \
+      "What each step is where the program marked none and they were found: \"batch of a DataLoader\"; "     \
+      "missing where marked")                                                                                \
     T(COUNT_OR_NONE, samples, "samples", JM_IN_REPORT,                                                       \
-      "Samples of all steps, told or found; missing where none")                                             \
+      "Samples of all steps, marked or found; missing where none")                                           \
     T(COUNT_OR_NONE, tokens, "tokens", JM_IN_REPORT,                                                         \
-      "Tokens of all steps, told or found; missing where none")                                              \
+      "Tokens of all steps, marked or found; missing where none")                                            \
     T(COUNT_OR_NONE, requests, "requests", JM_IN_REPORT,                                                     \
       "Requests of a server that were in a step (by=\"request\", as what follows of them); missing "         \
       "elsewhere")                                                                                           \
@@ -137,13 +135,13 @@
       "Joules that half of them stay below")                                                                 \
     T(REAL_OR_NONE, request_p95_j, "request_p95_j", JM_IN_REPORT, "Joules that 95 % of them stay below")     \
     T(COUNT_OR_NONE, prefill_tokens, "prefill_tokens", JM_IN_REPORT,                                         \
-      "Tokens of their prompts that they were fed; missing where not told")                                  \
+      "Tokens of their prompts that they were fed; missing where not reported")                              \
     T(REAL_OR_NONE, prefill_j, "prefill_energy_j", JM_IN_REPORT,                                             \
       "Joules of their prefill; missing where none")                                                         \
     T(REAL_OR_NONE, prefill_low_j, "prefill_energy_low_j", JM_IN_REPORT, "Lower end of its 95 % interval")   \
     T(REAL_OR_NONE, prefill_high_j, "prefill_energy_high_j", JM_IN_REPORT, "Upper end of it")                \
     T(COUNT_OR_NONE, decode_tokens, "decode_tokens", JM_IN_REPORT,                                           \
-      "Tokens that they were fed after that, or those that they made; missing where not told")               \
+      "Tokens that they were fed after that, or those that they made; missing where not reported")           \
     T(REAL_OR_NONE, decode_j, "decode_energy_j", JM_IN_REPORT, "Joules of their decode; missing where none") \
     T(REAL_OR_NONE, decode_low_j, "decode_energy_low_j", JM_IN_REPORT, "Lower end of its 95 % interval")     \
     T(REAL_OR_NONE, decode_high_j, "decode_energy_high_j", JM_IN_REPORT, "Upper end of it")                  \
@@ -154,7 +152,7 @@
     T(REAL_OR_NONE, steady_step_low_j, "steady_step_low_j", JM_IN_REPORT, "Lower end of its 95 % interval")  \
     T(REAL_OR_NONE, steady_step_high_j, "steady_step_high_j", JM_IN_REPORT, "Upper end of it")               \
     T(REAL_OR_NONE, total_energy_j, "total_energy_j", JM_IN_REPORT,                                          \
-      "Joules of all boards; missing if no sensor tells")                                                    \
+      "Joules of all boards; missing without a sensor")                                                      \
     T(REAL_OR_NONE, total_low_j, "total_energy_low_j", JM_IN_REPORT,                                         \
       "Lower end of its 95 % interval, relative to the boards' own sensors")                                 \
     T(REAL_OR_NONE, total_high_j, "total_energy_high_j", JM_IN_REPORT, "Upper end of it")                    \
@@ -189,8 +187,8 @@
     Q(TEXT, verdict, "verdict", JM_IN_QUALITY,                                                               \
       "\"good\": the parts can be printed with their intervals; \"fair\": with verdict_reason beside them; " \
       "\"poor\": not the parts, and the total only if verdict_reason spares it")                             \
-    Q(TEXT, verdict_reason, "verdict_reason", JM_IN_QUALITY, "The worst that stands against the figures")    \
-    Q(TEXTS, verdict_more, "verdict_more", JM_IN_QUALITY, "What else stands against them, worst first")      \
+    Q(TEXT, verdict_reason, "verdict_reason", JM_IN_QUALITY, "The most serious objection to the figures")    \
+    Q(TEXTS, verdict_more, "verdict_more", JM_IN_QUALITY, "Other objections, most serious first")            \
     Q(TEXTS, sensors, "sensors", JM_IN_QUALITY, "What the fit used, one a board: \"0: power_ring\"")         \
     T(INT64, readings, "readings", JM_IN_QUALITY, "Readings of sensors that were used")                      \
     Q(INT64, gaps, "gaps", JM_IN_QUALITY, "Intervals without readings")                                      \
@@ -208,11 +206,11 @@
     Q(REAL_OR_NONE, power_limit_w, "power_limit_w", JM_IN_QUALITY,                                           \
       "Power limit of a board, the mean of all, watts; missing where not recorded")                          \
     Q(COUNT_OR_NONE, counter_windows, "counter_windows", JM_IN_QUALITY,                                      \
-      "Windows of hardware counters that told of powers; missing where none did")                            \
+      "Windows of hardware counters used for powers; missing where none were")                               \
     Q(TEXT_OR_NONE, counters_missing, "counters_missing", JM_IN_QUALITY,                                     \
-      "Why hardware counters were not sampled; missing if they were, or nobody wanted them")                 \
+      "Why hardware counters were not sampled; missing if they were, or were not requested")                 \
     Q(TEXT_OR_NONE, counters_of_ncu, "counters_of_ncu", JM_IN_QUALITY,                                       \
-      "File of Nsight Compute whose counts, of another run of the program, stand for sampled ones; missing " \
+      "File of Nsight Compute whose counts, of another run of the program, replace sampled ones; missing "   \
       "where none was imported")                                                                             \
     Q(REAL_OR_NONE, sampler_energy_j, "sampler_energy_j", JM_IN_QUALITY,                                     \
       "Joules that sampling hardware counters made the boards draw, an estimate; in no other figure; "       \

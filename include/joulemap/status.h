@@ -46,12 +46,12 @@ typedef enum jm_status {
         JM_STATUS_COUNT
 } jm_status;
 
-/* What failed, in words. Owned by the caller, valid until it is reused. */
+/* A failure. Owned by the caller, valid until it is reused. */
 typedef struct jm_error {
     jm_status status;
     int64_t code;   /* the other library's own code (errno, NVML, SQLite, CUPTI), 0 if none */
     char call[64];  /* the call that failed, "" if none */
-    char text[512]; /* a whole sentence without the hint: cause, and what it concerns */
+    char text[512]; /* a full sentence without the hint: the cause and its subject */
     char hint[256]; /* the cure; "" if none is known */
 } jm_error;
 
@@ -59,12 +59,12 @@ JM_API const char *jm_status_name(jm_status status); /* "DISK_FULL"; never NULL 
 JM_API const char *jm_status_text(jm_status status); /* "disk full"; never NULL */
 JM_API const char *jm_status_hint(jm_status status); /* the cure or ""; never NULL */
 JM_API int jm_status_exit_code(jm_status status);    /* for a command line */
-JM_API jm_status jm_status_of_errno(int code); /* of a failed call on files; IO where nothing says more */
-JM_API const char *jm_version(void);           /* "0.1.0" */
+JM_API jm_status jm_status_of_errno(int code);       /* for a failed call on files; IO for other codes */
+JM_API const char *jm_version(void);                 /* "0.1.0" */
 
-/* `text` as a terminal may have it, into `out` of `size` bytes: control characters, which could move its
- * cursor or worse, and what is no UTF-8 become U+FFFD. Whole characters, as many as fit. Texts of errors,
- * names of files and what programs call their phases come from anywhere. Returns `out`. */
+/* Copy `text` to `out` (`size` bytes) so that it is safe for a terminal: control characters and invalid UTF-8
+ * become U+FFFD. Cut at a whole character. For texts from outside, such as file names and phase names.
+ * Returns `out`. */
 JM_API char *jm_text_printable(char *out, size_t size, const char *text);
 
 #ifdef __cplusplus

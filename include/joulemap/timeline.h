@@ -1,5 +1,5 @@
-/* What a recording holds, as it was recorded and in order of time: readings of each sensor, spans, marks.
- * What it means (whose joules) is a report's (joulemap/report.h). */
+/* The data of a recording as recorded, in order of time: readings of each sensor, spans, marks. Reports
+ * (joulemap/report.h) assign energy to them. */
 #ifndef JOULEMAP_TIMELINE_H
 #define JOULEMAP_TIMELINE_H
 
@@ -12,13 +12,13 @@ extern "C" {
 
 typedef struct jm_timeline jm_timeline;
 
-/* The readings of one sensor, with their own stamps (CLOCK_MONOTONIC): a sensor tells of a power that was
- * there `lag_ns` before, and of BOX and COUNTER sensors of the time before that (docs/sensors.md). */
+/* The readings of one sensor with its own timestamps (CLOCK_MONOTONIC). A reading is the power of `lag_ns`
+ * before, and of BOX and COUNTER sensors that of the time before that (docs/sensors.md). */
 typedef struct jm_series {
     const jm_board *board;
     const jm_sensor *sensor; /* its `missing` says why there are no readings */
     size_t count;
-    const int64_t *t_ns;  /* [count], never falling */
+    const int64_t *t_ns;  /* [count], non-decreasing */
     const double *values; /* [count], in jm_quantity_unit(sensor->quantity) */
 } jm_series;
 
@@ -31,11 +31,11 @@ typedef struct jm_timeline_span {
     int64_t rank; /* of a parallel program; -1: none */
     int64_t thread_id;
     int64_t start_ns;
-    int64_t end_ns;           /* of one that never ended, where its process or the recording ends */
-    size_t parent;            /* the span around it; SIZE_MAX: none */
-    uint32_t samples, tokens; /* 0: not told */
+    int64_t end_ns;           /* if it never ended, the end of its process or of the recording */
+    size_t parent;            /* the enclosing span; SIZE_MAX: none */
+    uint32_t samples, tokens; /* 0: unknown */
     bool ended;
-    jm_payload_kind payload_kind; /* of a range: JM_PAYLOAD_NONE: it has none */
+    jm_payload_kind payload_kind; /* of a range; JM_PAYLOAD_NONE: none */
     jm_payload payload;
 } jm_timeline_span;
 
@@ -48,37 +48,38 @@ typedef struct jm_timeline_mark {
     int64_t t_ns;
 } jm_timeline_mark;
 
-/* Read all of it into memory, kernels and hardware counters aside. It keeps nothing of the recording. A
- * damaged file gives what it still has (jm_recording_damage). */
+/* Read everything into memory except kernels and hardware counters. The recording may be closed afterwards.
+ * Of a damaged file what is left is read (jm_recording_damage). */
 JM_API jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_error *err);
 
-/* The readings of an interval of time alone, without spans and marks: in a run of days it takes no longer.
- * Start and end are those of the interval. A damaged file is an error. */
+/* Only the readings of an interval of time, without spans and marks, which is as fast in a run of days. Start
+ * and end are those of the interval. A damaged file is an error. */
 JM_API jm_status jm_timeline_create_readings(jm_timeline **out, jm_recording *recording, int64_t from_ns,
                                              int64_t to_ns, jm_error *err);
 
-/* The spans that began in an interval of time alone, of one kind (JM_SPAN_NONE: of all, and marks) and one
- * name (NULL: of all), without readings; parents are those among them. Otherwise as above. */
+/* Only the spans that began in an interval of time, of one kind (JM_SPAN_NONE: all, and marks) and one name
+ * (NULL: all), without readings. Parents are found among them. Otherwise as above. */
 JM_API jm_status jm_timeline_create_spans(jm_timeline **out, jm_recording *recording, jm_span_kind kind,
                                           const char *name, int64_t from_ns, int64_t to_ns, jm_error *err);
 JM_API void jm_timeline_free(jm_timeline *timeline);
 
 JM_API int64_t jm_timeline_start_ns(const jm_timeline *timeline);
-JM_API int64_t jm_timeline_end_ns(const jm_timeline *timeline); /* of a run that goes on: complete up to it */
+JM_API int64_t
+jm_timeline_end_ns(const jm_timeline *timeline); /* of a run that goes on: data are complete up to it */
 
-/* What CLOCK_REALTIME was ahead of CLOCK_MONOTONIC at the start, nanoseconds; 0 where the recording does not
- * say (an import). */
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC at the start, nanoseconds; 0 if the recording does not have it (an
+ * import). */
 JM_API int64_t jm_timeline_unix_offset_ns(const jm_timeline *timeline);
 
-/* One a sensor, boards in order; out of range: NULL. */
+/* One series per sensor, boards in order; out of range: NULL. */
 JM_API size_t jm_timeline_series_count(const jm_timeline *timeline);
 JM_API const jm_series *jm_timeline_series(const jm_timeline *timeline, size_t series);
 
-/* By start. */
+/* Sorted by start. */
 JM_API size_t jm_timeline_span_count(const jm_timeline *timeline);
 JM_API const jm_timeline_span *jm_timeline_span_get(const jm_timeline *timeline, size_t span);
 
-/* By time; without those of the recorder itself, that a process has ended. */
+/* Sorted by time; without the recorder's own marks of ended processes. */
 JM_API size_t jm_timeline_mark_count(const jm_timeline *timeline);
 JM_API const jm_timeline_mark *jm_timeline_mark_get(const jm_timeline *timeline, size_t mark);
 

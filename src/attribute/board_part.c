@@ -113,10 +113,10 @@ static jm_status take_sampler_off(jm__board_part *part, const jm__dataset *datas
     for (size_t k = 0; k < part->power_count; k++) {
         const jm__power_series *series = &part->powers[k];
         jm_reading *first = part->readings + (series->readings - part->readings);
-        jm__sampler_draw_take_off(&part->sampler, series->sensor, first, series->count);
+        jm__sampler_draw_subtract(&part->sampler, series->sensor, first, series->count);
     }
     if (part->counter != NULL)
-        jm__sampler_draw_take_off(&part->sampler, part->counter, part->counts, part->count_count);
+        jm__sampler_draw_subtract(&part->sampler, part->counter, part->counts, part->count_count);
     return JM_OK;
 }
 
@@ -230,11 +230,12 @@ static jm_status find_shares(double *mhz, const jm__board_part *part, const jm__
     if (status == JM_OK) jm__design_start(&design, (jm__response){JM_RESPONSE_BOX, 0, window_ns});
     for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {
         const jm_reading *reading = &d->readings[i];
-        if (reading->sensor_id != sensor->id || jm__intervals_hold(&part->extrapolated.time, reading->t_ns))
+        if (reading->sensor_id != sensor->id ||
+            jm__intervals_contain(&part->extrapolated.time, reading->t_ns))
             continue;
         const double *row = jm__design_row(&design, reading->t_ns);
         add_reading(&all, row, reading->value, columns);
-        if (jm__intervals_hold(&part->windows, reading->t_ns))
+        if (jm__intervals_contain(&part->windows, reading->t_ns))
             add_reading(&here, row, reading->value, columns);
     }
     for (size_t k = 0; status == JM_OK && k < columns; k++) {
@@ -305,7 +306,8 @@ static jm_status fit_counters(jm__board_part *part, const jm__dataset *dataset, 
     jm__board_model *model = &part->model;
     bool known = false;
     const jm__rate_choice choice = choice_of(model, metrics);
-    if (part->counted_by_hardware) JM_TRY(jm__rates_known(&known, dataset, part->board->id, &choice, err));
+    if (part->counted_by_hardware)
+        JM_TRY(jm__rates_available(&known, dataset, part->board->id, &choice, err));
     if (known) return model->shipped ? fit_slots(part, dataset, &choice, err) : JM_OK;
     if (part->counted_by_hardware && (queried != NULL || !model->shipped))
         snprintf(part->model_fault, sizeof part->model_fault,
@@ -322,7 +324,7 @@ jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, co
     if (queried != NULL && strcmp(queried, JM_MODEL_NONE) == 0) return JM_OK;
     JM_TRY(queried != NULL ? jm__model_read(model, queried, err) : find(part, err));
     if (model->count == 0) return JM_OK;
-    if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_is_of_another(model);
+    if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_mark_other_board(model);
     return fit_counters(part, dataset, queried, err);
 }
 

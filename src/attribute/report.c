@@ -1,4 +1,4 @@
-/* The report as an object: made once, read often. */
+/* The report object: it is complete once created. */
 #include "attribute/report.h"
 
 #include "attribute/attribution.h"
@@ -23,7 +23,7 @@ struct jm_report {
     jm__notes notes;
     jm_report_totals totals;
     jm__quality quality;
-    jm_report_options options; /* its texts are those below */
+    jm_report_options options; /* its texts are copied below */
     char *phase;
     char *prior;
     char *model;
@@ -38,8 +38,7 @@ static jm_status copy_options(jm_report_options *to, const jm_report_options *fr
     return JM_OK;
 }
 
-/* The report's own copy of a text of its options. */
-static jm_status keep(char **own, const char **text, jm_error *err)
+static jm_status copy_text(char **own, const char **text, jm_error *err)
 {
     if (*text == NULL) return JM_OK;
     *own = strdup(*text);
@@ -58,9 +57,9 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     jm_report_options given;
     JM_TRY(copy_options(&given, options, err));
     report->options = given;
-    JM_TRY(keep(&report->phase, &report->options.phase, err));
-    JM_TRY(keep(&report->prior, &report->options.prior, err));
-    JM_TRY(keep(&report->model, &report->options.model, err));
+    JM_TRY(copy_text(&report->phase, &report->options.phase, err));
+    JM_TRY(copy_text(&report->prior, &report->options.prior, err));
+    JM_TRY(copy_text(&report->model, &report->options.model, err));
     jm__attribution *a = &report->attribution;
     jm__rollup rollup = {0};
     jm_status status = jm__attribution_begin(a, dataset, &given, err);
@@ -113,7 +112,7 @@ jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_re
     *out = NULL;
     jm_status status = create(out, recording, options, err);
     if (status == JM_OK) return JM_OK;
-    /* Kernels are read last: only then is it known that the file is damaged. */
+    /* Damage may only show when the kernels are read. */
     JM_TRY(jm__recording_recover(recording, status, err));
     return create(out, recording, options, err);
 }

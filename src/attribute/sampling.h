@@ -1,4 +1,4 @@
-/* Which traced steps stand for those of which only the edges were recorded. */
+/* Which traced steps represent those whose edges alone were recorded. */
 #ifndef JM_ATTRIBUTE_SAMPLING_H
 #define JM_ATTRIBUTE_SAMPLING_H
 
@@ -9,16 +9,14 @@
 
 typedef struct jm__strata_requested {
     const jm__span_index *spans;
-    const jm__marked *marked; /* of all the run: what a step is */
+    const jm__marked *marked; /* of the whole run */
     const jm__traced *traced;
 } jm__strata_requested;
 
-/* Without any process that records steps alone at times: nothing. Free it in any case. */
+/* Empty if no process has untraced steps. Free it in any case. */
 jm_status jm__strata_find(jm__strata *out, const jm__strata_requested *requested, jm_error *err);
 
-/* In this order. False if memory is out. */
-
-/* Kinds with a single turn. */
+/* Find the kinds with a single burst; part of jm__strata_find. False if memory is out. */
 bool jm__single_burst_find(jm__strata *out);
 
 #endif

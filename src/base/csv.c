@@ -1,4 +1,4 @@
-/* Bytes of a file to records, records to fields, fields to numbers. */
+/* From bytes of a file to records, fields and numbers. */
 #include "base/csv.h"
 
 #include "base/plain.h"
@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-/* ---- numbers: one pass finds runs of digits and what stands between them; both readings are tried on those
- */
+/* ---- numbers: one pass finds the runs of digits and the signs between them; then both decimal signs are
+ * tried ---- */
 
 enum {
     RUNS_MAX = 24,
     DIGITS_MAX = 64,
-    NUMBER_BYTES = DIGITS_MAX + 16 /* a sign, a point, an exponent, the end */
+    NUMBER_BYTES = DIGITS_MAX + 16 /* sign, point, exponent, NUL */
 };
 
 typedef struct runs {
@@ -28,11 +28,12 @@ typedef struct runs {
     size_t count;
     const char *digits[RUNS_MAX];
     size_t lengths[RUNS_MAX];
-    char between[RUNS_MAX]; /* [i]: what stands behind run i: '.', ',', or ' ' for all that only groups */
+    char between[RUNS_MAX]; /* [i]: the sign behind run i: '.', ',', or ' ' for any sign that only groups
+                               digits */
     const char *exponent;   /* "e-05"; NULL: none */
 } runs;
 
-/* Bytes of a sign that only ever groups digits, 0 for none. */
+/* The length in bytes of a sign that only groups digits; 0: it is none. */
 static size_t group_sign(const char *text)
 {
     static const char *const signs[] = {" ", "'", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89", "\xe2\x80\x99"};
@@ -94,34 +95,34 @@ static bool find_runs(const char *text, runs *r)
     }
 }
 
-/* false if it cannot be read so. */
+/* False if the number cannot have this decimal sign. */
 static bool write_plain(const runs *r, char decimal, char plain[NUMBER_BYTES])
 {
     size_t used = 0;
-    size_t whole = r->count; /* runs before the decimal sign */
+    size_t integer_runs = r->count; /* runs in the integer part */
     for (size_t i = 0; i + 1 < r->count; i++) {
         if (r->between[i] != decimal) continue;
-        if (i + 2 != r->count) return false; /* it comes once, and last */
-        whole = i + 1;
+        if (i + 2 != r->count) return false; /* a decimal sign occurs once, as the last one */
+        integer_runs = i + 1;
     }
     char grouped = '\0';
-    for (size_t i = 0; i < whole; i++) {
-        bool last = i + 1 == whole;
+    for (size_t i = 0; i < integer_runs; i++) {
+        bool last = i + 1 == integer_runs;
         if (!last && grouped != '\0' && r->between[i] != grouped)
-            return false; /* one sign groups all of them */
+            return false; /* all grouping signs are equal */
         if (!last) grouped = r->between[i];
-        if (whole == 1) break;
+        if (integer_runs == 1) break;
         if (i == 0 && (r->lengths[0] == 0 || r->lengths[0] > 3 || r->digits[0][0] == '0')) return false;
         if (i > 0 && last && r->lengths[i] != 3) return false;
         if (i > 0 && !last && r->lengths[i] != 3 && r->lengths[i] != 2) return false; /* 12,34,567 of India */
     }
     plain[used++] = r->negative ? '-' : '+';
     for (size_t i = 0; i < r->count; i++) {
-        if (i == whole) plain[used++] = '.';
+        if (i == integer_runs) plain[used++] = '.';
         memcpy(plain + used, r->digits[i], r->lengths[i]);
         used += r->lengths[i];
     }
-    if (whole < r->count && r->lengths[whole] == 0 && r->lengths[0] == 0) return false;
+    if (integer_runs < r->count && r->lengths[integer_runs] == 0 && r->lengths[0] == 0) return false;
     if (r->exponent != NULL) {
         size_t length = strcspn(r->exponent, " \t(");
         memcpy(plain + used, r->exponent, length);
@@ -131,7 +132,7 @@ static bool write_plain(const runs *r, char decimal, char plain[NUMBER_BYTES])
     return true;
 }
 
-/* NAN if it cannot be read so. */
+/* NAN if the number cannot have this decimal sign. */
 static double read_as(const runs *r, char decimal)
 {
     char plain[NUMBER_BYTES], *end;
@@ -145,7 +146,7 @@ static bool is_missing(const char *text)
     static const char *const words[] = {"",     "n/a",  "na",   "nan",     "-nan", "-nan(ind)", "inf",
                                         "-inf", "none", "null", "no data", "-",    "(!) n/a",   "<n/a>"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (jm__same_letters(text, words[i])) return true;
+        if (jm__equal_ignoring_case(text, words[i])) return true;
     return false;
 }
 
@@ -164,7 +165,7 @@ jm__number_kind jm__number_read(const char *text, double *point, double *comma)
     return *point == *comma ? JM_NUMBER_PLAIN : JM_NUMBER_AMBIGUOUS;
 }
 
-/* As C writes it, "1234.5", every digit kept; false if `decimal`, '.' or ',', cannot be its decimal sign. */
+/* Writes the number as C does, "1234.5", with all digits; false if it cannot have this decimal sign. */
 static bool number_plain(const char *text, char decimal, char out[NUMBER_BYTES])
 {
     runs r;
@@ -176,7 +177,7 @@ static bool number_plain(const char *text, char decimal, char out[NUMBER_BYTES])
 enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 8192, CHUNK = 1 << 16 };
 
 typedef struct record {
-    char *text; /* [RECORD_MAX + 1], fields one after the other, each ended by NUL */
+    char *text; /* [RECORD_MAX + 1], NUL-terminated fields one after the other */
     size_t starts[FIELDS_MAX];
     size_t fields;
 } record;
@@ -189,16 +190,15 @@ struct jm__csv {
     record now;
     unsigned char *chunk;
     size_t chunk_size, chunk_used;
-    char *back; /* [RECORD_MAX + 1], bytes of a line that somebody looked at and that are read again; NULL:
-                   none */
+    char *back; /* [RECORD_MAX + 1], a line that was peeked at and is read again; NULL: none */
     size_t back_size, back_used;
-    bool back_line_end;   /* and the line's end behind them */
-    int64_t line;         /* of the reading position, from 1 */
-    int64_t record_at;    /* line where the current record began */
-    int64_t header_at;    /* and the header line */
-    bool is_table;        /* nothing but a header line and its records */
-    unsigned char *signs; /* [FIELDS_MAX]: of each column, which decimal signs its numbers show; NULL: all
-                             have points */
+    bool back_line_end; /* a line end follows */
+    int64_t line;       /* at the reading position, from 1 */
+    int64_t record_at;  /* line of the current record */
+    int64_t header_at;  /* line of the header */
+    bool is_table;      /* the file has only a header line and records */
+    unsigned char
+        *signs; /* [FIELDS_MAX] per column: which decimal signs its numbers show; NULL: all are points */
     unsigned char all_signs;
 };
 
@@ -228,7 +228,7 @@ static int file_byte(jm__csv *csv)
     return csv->chunk[csv->chunk_used++];
 }
 
-/* Likewise, what was looked at before the file. */
+/* The next byte: of the peeked line first, then of the file. */
 static int next_byte(jm__csv *csv)
 {
     if (csv->back_used < csv->back_size) return (unsigned char)csv->back[csv->back_used++];
@@ -237,7 +237,6 @@ static int next_byte(jm__csv *csv)
     return '\n';
 }
 
-/* What the next byte will be. */
 static int peek_byte(jm__csv *csv)
 {
     if (csv->back_used < csv->back_size) return (unsigned char)csv->back[csv->back_used];
@@ -253,15 +252,15 @@ static jm_status bad_line(const jm__csv *csv, jm_error *err, const char *what)
                     what);
 }
 
-/* Decimal signs that numbers show. */
+/* Bits of `signs`. */
 enum { POINT = 1, COMMA = 2 };
 
 typedef struct reader {
     record *to;
     size_t length;
     bool quoted;      /* inside quotes */
-    bool was_quoted;  /* this field had them */
-    bool field_empty; /* nothing of this field was seen but blanks */
+    bool was_quoted;  /* this field has quotes */
+    bool field_empty; /* only blanks so far */
 } reader;
 
 static bool is_blank(int byte)
@@ -276,7 +275,7 @@ static bool put(reader *r, char byte)
     return true;
 }
 
-/* Blanks around a field are none of it, but for those in quotes. */
+/* Trailing blanks are dropped unless the field is quoted. */
 static bool end_field(reader *r)
 {
     size_t start = r->to->starts[r->to->fields];
@@ -314,10 +313,10 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
                 if (!put(&r, '"')) break;
                 continue;
             }
-            r.quoted = false; /* and what follows the quote is looked at below */
+            r.quoted = false; /* the byte after the quote is handled below */
             if (byte == -2) return read_failed(csv, err);
         }
-        if (byte == '\r') { /* by itself or with LF, a line's end */
+        if (byte == '\r') { /* CR or CRLF ends a line */
             if (peek_byte(csv) == '\n') next_byte(csv);
             byte = '\n';
         }
@@ -348,12 +347,12 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
     return bad_line(csv, err, "the record is longer than 1 MiB or has more than 8192 fields");
 }
 
-/* A byte order mark, which is no part of the text. */
+/* Skip a byte order mark. */
 static jm_status pass_mark(jm__csv *csv, jm_error *err)
 {
     if (file_byte(csv) == -2) return read_failed(csv, err);
     const char *bytes = (const char *)csv->chunk;
-    csv->chunk_used = jm__mark_length(bytes, csv->chunk_size);
+    csv->chunk_used = jm__bom_length(bytes, csv->chunk_size);
     return jm__is_utf16(bytes, csv->chunk_size) ? jm__in_utf16(csv->path, err) : JM_OK;
 }
 
@@ -386,13 +385,13 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
     return JM_OK;
 }
 
-static size_t count_outside_quotes(const char *line, char requested)
+static size_t count_outside_quotes(const char *line, char sign)
 {
     size_t count = 0;
     bool quoted = false;
     for (; *line != '\0' && *line != '\r'; line++) {
         if (*line == '"') quoted = !quoted;
-        count += !quoted && *line == requested;
+        count += !quoted && *line == sign;
     }
     return count;
 }
@@ -402,36 +401,36 @@ size_t jm__csv_fields_of(const jm__csv *csv, const char *line)
     return count_outside_quotes(line, csv->separator) + 1;
 }
 
-/* "sep=;", as spreadsheets say which it is in a line of its own; '\0': the line is another. */
-static char told_separator(const char *line)
+/* The separator that spreadsheets declare in a first line "sep=;"; '\0': the line is another. */
+static char declared_separator(const char *line)
 {
     size_t length = strcspn(line, "\r"), quote = line[0] == '"';
-    bool told = length == 5 + 2 * quote && strncmp(line + quote, "sep=", 4) == 0 &&
-                (!quote || line[length - 1] == '"');
-    return told ? line[quote + 4] : '\0';
+    bool declared = length == 5 + 2 * quote && strncmp(line + quote, "sep=", 4) == 0 &&
+                    (!quote || line[length - 1] == '"');
+    return declared ? line[quote + 4] : '\0';
 }
 
-/* A line's end may be CR alone: then the line that was looked at has others behind it. */
+/* Skip a peeked line. If lines end in CR alone, the peeked text holds several. */
 static void pass_line(jm__csv *csv, const char *line)
 {
     size_t length = strcspn(line, "\r");
     bool more = line[length] == '\r' && line[length + 1] != '\0';
     if (more) csv->line++;
-    jm__csv_pass(csv, more ? length + 1 : SIZE_MAX);
+    jm__csv_skip(csv, more ? length + 1 : SIZE_MAX);
 }
 
-/* Where decimals have a comma, spreadsheets put semicolons between fields. What is empty before the header
- * line is passed over. */
+/* Spreadsheets separate fields by semicolons where the decimal sign is a comma. Empty lines before the header
+ * are skipped. */
 static jm_status find_separator(jm__csv *csv, jm_error *err)
 {
-    static const char known[] = ",;\t";
+    static const char separators[] = ",;\t";
     const char *line;
     size_t most = 0;
     for (;;) {
         JM_TRY(jm__csv_peek(csv, &line, err));
         if (line == NULL) return JM_OK;
-        if (told_separator(line) != '\0') {
-            csv->separator = told_separator(line);
+        if (declared_separator(line) != '\0') {
+            csv->separator = declared_separator(line);
             pass_line(csv, line);
             return JM_OK;
         }
@@ -439,9 +438,9 @@ static jm_status find_separator(jm__csv *csv, jm_error *err)
         if (line[empty] != '\0' && line[empty] != '\r') break;
         pass_line(csv, line);
     }
-    for (const char *each = known; *each != '\0'; each++) {
-        size_t count = count_outside_quotes(line, *each);
-        if (count > most) csv->separator = *each;
+    for (const char *candidate = separators; *candidate != '\0'; candidate++) {
+        size_t count = count_outside_quotes(line, *candidate);
+        if (count > most) csv->separator = *candidate;
         if (count > most) most = count;
     }
     return JM_OK;
@@ -468,16 +467,16 @@ static void note_signs(jm__csv *csv)
     }
 }
 
-/* What 1.120 is, numbers further below may tell: a file is read twice for it. What cannot be, as a pipe,
- * tells it by what came so far; and what is wrong with the file is told when it is read in earnest. */
-static jm_status weigh_signs(jm__csv *csv, jm_error *err)
+/* Numbers further below may decide what 1.120 is, so a regular file is read twice. In a pipe only the numbers
+ * so far decide. Errors are left to the second reading. */
+static jm_status learn_signs(jm__csv *csv, jm_error *err)
 {
-    struct stat about;
+    struct stat info;
     bool more = true;
     if (csv->separator == ',') return JM_OK;
     csv->signs = calloc(FIELDS_MAX, sizeof *csv->signs);
     if (csv->signs == NULL) return jm__no_memory(err, "jm__csv_open");
-    if (stat(csv->path, &about) != 0 || !S_ISREG(about.st_mode)) return JM_OK;
+    if (stat(csv->path, &info) != 0 || !S_ISREG(info.st_mode)) return JM_OK;
     size_t unread = csv->chunk_size - csv->chunk_used + csv->back_size - csv->back_used + csv->back_line_end;
     z_off_t start = gztell(csv->file) - (z_off_t)unread;
     int64_t line = csv->line;
@@ -498,7 +497,7 @@ jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err)
     JM_TRY(jm__csv_open_text(out, path, err));
     (*out)->is_table = true;
     jm_status status = jm__csv_header(*out, err);
-    if (status == JM_OK) status = weigh_signs(*out, err);
+    if (status == JM_OK) status = learn_signs(*out, err);
     if (status == JM_OK) return JM_OK;
     jm__csv_close(*out);
     *out = NULL;
@@ -525,7 +524,7 @@ jm_status jm__csv_peek(jm__csv *csv, const char **line, jm_error *err)
     return JM_OK;
 }
 
-void jm__csv_pass(jm__csv *csv, size_t bytes)
+void jm__csv_skip(jm__csv *csv, size_t bytes)
 {
     size_t left = csv->back_size - csv->back_used;
     if (bytes < left) {
@@ -570,7 +569,7 @@ static size_t find_column(const jm__csv *csv, const char *name)
     for (size_t i = 0; i < csv->header.fields; i++)
         if (strcmp(header_text(csv, i), name) == 0) return i;
     for (size_t i = 0; i < csv->header.fields; i++)
-        if (jm__same_letters(header_text(csv, i), name)) return i;
+        if (jm__equal_ignoring_case(header_text(csv, i), name)) return i;
     return csv->header.fields;
 }
 
@@ -597,7 +596,7 @@ static bool looks_like_a_date(const char *text)
     return dashed || (digits > 0 && strchr(text, ':') != NULL);
 }
 
-/* A header line that is none. */
+/* Is the header line a line of values? */
 static bool header_has_a_value(const jm__csv *csv)
 {
     for (size_t i = 0; i < csv->header.fields; i++) {
@@ -630,9 +629,8 @@ jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, j
                     header_has_a_value(csv) ? ": values, and no header line above them" : "");
 }
 
-/* Rows without anything, which spreadsheets leave, and header lines that come again where files were put
- * together. */
-static bool tells_nothing(const jm__csv *csv)
+/* Empty rows, which spreadsheets leave, and repeated header lines of concatenated files. */
+static bool is_skipped(const jm__csv *csv)
 {
     const record *now = &csv->now, *header = &csv->header;
     size_t fields = now->fields;
@@ -646,7 +644,7 @@ jm_status jm__csv_next(jm__csv *csv, bool *more, jm_error *err)
 {
     do
         JM_TRY(read_record(csv, &csv->now, more, err));
-    while (*more && tells_nothing(csv));
+    while (*more && is_skipped(csv));
     if (*more) note_signs(csv);
     return JM_OK;
 }
@@ -692,19 +690,18 @@ bool jm__csv_missing(const jm__csv *csv, size_t column)
     bool bracketed = text[0] == '[' && text[length - 1] == ']'; /* nvidia-smi: "[N/A]" */
     if (bracketed) memcpy(word, text + 1, length - 2);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (jm__same_letters(bracketed ? word : text, words[i])) return true;
+        if (jm__equal_ignoring_case(bracketed ? word : text, words[i])) return true;
     return false;
 }
 
-/* Which decimal sign a column's numbers have, or those of all; '\0': they do not tell, or tell both. */
+/* The decimal sign of the column's numbers, else of all numbers of the file; '\0': undecided. */
 static char decimal_of(const jm__csv *csv, size_t column)
 {
     unsigned char signs = csv->signs[column] != 0 ? csv->signs[column] : csv->all_signs;
     return signs == POINT ? '.' : signs == COMMA ? ',' : '\0';
 }
 
-/* As C writes it: where the comma is no separator, numbers may be of any country. NULL: of which, nothing
- * tells. */
+/* The number in C notation. NULL: its decimal sign is undecided. */
 static const char *plain_number(const jm__csv *csv, size_t column, char out[NUMBER_BYTES])
 {
     const char *text = jm__csv_text(csv, column);
@@ -718,7 +715,7 @@ static const char *plain_number(const jm__csv *csv, size_t column, char out[NUMB
     return decimal != '\0' && number_plain(text, decimal, out) ? out : NULL;
 }
 
-/* What is wrong with a number, and what to change. */
+/* An error that explains why the field is no number, with a hint if there is one. */
 static jm_status no_number(const jm__csv *csv, size_t column, const char *what, jm_error *err)
 {
     const char *text = jm__csv_text(csv, column);
@@ -729,8 +726,9 @@ static jm_status no_number(const jm__csv *csv, size_t column, const char *what, 
     bool is_number = kind != JM_NUMBER_NONE && kind != JM_NUMBER_MISSING && strchr(text, '(') == NULL;
     double value = jm__real_of(text, &end);
     if (kind == JM_NUMBER_AMBIGUOUS && csv->signs != NULL) {
-        jm__csv_bad(csv, column, err, "\"%.60s\" is %.9g or %.9g, and no other number tells which", text,
-                    point, comma);
+        jm__csv_bad(csv, column, err,
+                    "\"%.60s\" is %.9g or %.9g, and no other number of the column decides which", text, point,
+                    comma);
         return jm__hint(err, JM_BAD_DATA, "write it without a sign between thousands, or with two decimals");
     }
     if (jm__csv_missing(csv, column) || kind == JM_NUMBER_MISSING || (*end == '\0' && !isfinite(value)))
@@ -738,11 +736,11 @@ static jm_status no_number(const jm__csv *csv, size_t column, const char *what, 
     else if (strncmp(text, "\xe2\x88\x92", 3) == 0 || strncmp(text, "\xe2\x80\x93", 3) == 0)
         hint = "a minus is the sign on the keyboard, -";
     else if (is_number && (strpbrk(text, ", '") != NULL || kind == JM_NUMBER_AMBIGUOUS || *end != '\0'))
-        hint = "decimals stand behind a point, and nothing stands between thousands";
+        hint = "write decimals with a point and no sign between thousands";
     else if (looks_like_a_date(text))
         hint = "times are seconds since any moment; `date -d STAMP +%s.%N` makes them of a date";
     else if (end != text && *end != '\0')
-        hint = "numbers go without their unit, which the column's name tells";
+        hint = "write numbers without a unit: the column's name states it";
     jm__csv_bad(csv, column, err, "\"%.60s\" is no %s", text, what);
     return hint == NULL ? JM_BAD_DATA : jm__hint(err, JM_BAD_DATA, "%s", hint);
 }
@@ -763,18 +761,18 @@ jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_
     errno = 0;
     *value = text == NULL ? 0 : strtoll(text, &end, 10);
     if (text != NULL && end != text && *end == '.')
-        end += 1 + strspn(end + 1, "0"); /* "3.0", of a column with gaps */
+        end += 1 + strspn(end + 1, "0"); /* "3.0": pandas writes integers of a column with gaps so */
     if (text != NULL && end != text && *end == '\0' && errno == 0) return JM_OK;
     return no_number(csv, column, "whole number", err);
 }
 
-/* Digits only: false for exponents and anything else, which strtod may still know. */
+/* Digits and a point only; false for exponents and everything else that strtod accepts. */
 static bool parse_decimal(const char *text, int digits, int64_t *value)
 {
     bool negative = *text == '-';
     if (*text == '-' || *text == '+') text++;
     int64_t sum = 0;
-    int after = -1, seen = 0; /* digits after the point; -1: before it */
+    int after = -1, seen = 0; /* digits after the point; -1: no point yet */
     for (; *text != '\0'; text++) {
         if (*text == '.' && after < 0) {
             after = 0;
@@ -782,7 +780,7 @@ static bool parse_decimal(const char *text, int digits, int64_t *value)
         }
         if (*text < '0' || *text > '9') return false;
         seen++;
-        if (after >= digits) continue; /* finer than asked for */
+        if (after >= digits) continue; /* finer than `digits` */
         if (sum > (INT64_MAX - 9) / 10) return false;
         sum = 10 * sum + (*text - '0');
         after += after >= 0;
@@ -795,7 +793,7 @@ static bool parse_decimal(const char *text, int digits, int64_t *value)
     return seen > 0;
 }
 
-/* A time of today in other units than seconds is too large for one. */
+/* Hints at the unit: a present time in another unit than seconds is out of range. */
 static jm_status out_of_range(const jm__csv *csv, size_t column, double number, int digits, jm_error *err)
 {
     jm__csv_bad(csv, column, err, "%g is out of range", number);

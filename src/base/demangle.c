@@ -1,5 +1,5 @@
-/* C++ names as people write them, by the C++ runtime where there is one: loaded when
- * first needed, so that a C program is not tied to it. */
+/* Demangled C++ names, by the C++ runtime if there is one. It is loaded on first use, so that C programs do
+ * not depend on it. */
 #include "base/demangle.h"
 
 #include "base/no_fork.h"
@@ -19,7 +19,7 @@ static void load(void)
 {
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
     for (size_t i = 0; demangle == NULL && i < sizeof libraries / sizeof *libraries; i++) {
-        void *library = jm__library_open(libraries[i], RTLD_NOW | RTLD_LOCAL); /* stays for good */
+        void *library = jm__library_open(libraries[i], RTLD_NOW | RTLD_LOCAL); /* never unloaded */
         void *symbol = library != NULL ? dlsym(library, "__cxa_demangle") : NULL;
         if (symbol != NULL) memcpy(&demangle, &symbol, sizeof demangle);
     }
@@ -31,7 +31,7 @@ bool jm__demangle(char **plain, const char *name)
     int status = 0;
     *plain = NULL;
     if (strncmp(name, "_Z", 2) != 0) return true;
-    jm__no_fork_begin(); /* `once` is a lock, too */
+    jm__no_fork_begin(); /* pthread_once is a lock, too */
     pthread_once(&once, load);
     jm__no_fork_end();
     if (demangle != NULL) *plain = demangle(name, NULL, NULL, &status);

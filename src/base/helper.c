@@ -1,4 +1,4 @@
-/* Where our own library lies, and what lies beside it; programs on PATH; helper processes. */
+/* Paths beside our own library, programs on PATH, helper processes. */
 #include "base/helper.h"
 
 #include "base/clock.h"
@@ -26,7 +26,7 @@ bool jm__own_folder(char *folder, size_t size)
     char path[PATH_MAX];
     if (dladdr(&here, &info) == 0 || info.dli_fname == NULL) return false;
     if (strchr(info.dli_fname, '/') == NULL || realpath(info.dli_fname, path) == NULL) {
-        /* An executable found by way of PATH carries a bare name, which is nothing in this folder. */
+        /* An executable that was found on PATH reports its bare name. */
         ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
         if (length <= 0) return false;
         path[length] = '\0';
@@ -73,7 +73,7 @@ bool jm__on_path(const char *name, char *path, size_t size)
 
 #define DEATH_NS (INT64_C(1) * JM_NS_PER_S) /* a process that hangs in the kernel may outlive its SIGKILL */
 
-/* `variable` ("KEY=value") is that of this name, or of this "KEY=..." */
+/* Does `variable` ("KEY=value") have this name? `name` may itself be a "KEY=...". */
 static bool is_called(const char *variable, const char *name)
 {
     size_t length = strcspn(name, "=");
@@ -87,7 +87,7 @@ static bool is_among(const char *variable, const char *const *names)
     return false;
 }
 
-/* Nothing of a run shall begin in the helper, and nothing be traced. */
+/* Variables that would record or trace the helper. */
 static bool is_ours(const char *variable)
 {
     static const char *const names[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "JOULEMAP_RUN",
@@ -96,8 +96,8 @@ static bool is_ours(const char *variable)
     return strncmp(variable, "LD_PRELOAD=", 11) == 0 && strstr(variable, "libjoulemap") != NULL;
 }
 
-/* The texts follow the array, which has room for `count` of them. */
-static char **lay_down(const char *const *texts, size_t count, size_t bytes)
+/* One allocation: an array of `count` pointers, and the texts behind it. */
+static char **pack_texts(const char *const *texts, size_t count, size_t bytes)
 {
     char **array = malloc((count + 1) * sizeof *array + bytes);
     if (array == NULL) return NULL;
@@ -115,15 +115,15 @@ char **jm__helper_environment(const char *const *unset, const char *const *varia
 {
     JM_VEC(const char *) texts = {0};
     size_t bytes = 0;
-    bool whole = true;
-    for (char **at = environ; at != NULL && *at != NULL && whole; at++)
+    bool has_memory = true;
+    for (char **at = environ; at != NULL && *at != NULL && has_memory; at++)
         if (!is_ours(*at) && !is_among(*at, unset) && !is_among(*at, variables))
-            whole = jm__vec_push(&texts, *at);
-    for (; variables != NULL && *variables != NULL && whole; variables++)
-        whole = jm__vec_push(&texts, *variables);
+            has_memory = jm__vec_push(&texts, *at);
+    for (; variables != NULL && *variables != NULL && has_memory; variables++)
+        has_memory = jm__vec_push(&texts, *variables);
     for (size_t i = 0; i < texts.count; i++)
         bytes += strlen(texts.items[i]) + 1;
-    char **environment = whole ? lay_down(texts.items, texts.count, bytes) : NULL;
+    char **environment = has_memory ? pack_texts(texts.items, texts.count, bytes) : NULL;
     jm__vec_free(&texts);
     return environment;
 }
@@ -161,13 +161,13 @@ int jm__helper_start(pid_t *child, const jm__helper *helper)
 
 bool jm__helper_reap(pid_t child, int *status, int64_t until_ns)
 {
-    const struct timespec moment = {.tv_nsec = 2 * JM_NS_PER_MS};
+    const struct timespec poll_interval = {.tv_nsec = 2 * JM_NS_PER_MS};
     *status = 0;
     for (;;) {
         pid_t got = waitpid(child, status, WNOHANG);
         if (got == child || (got < 0 && errno == ECHILD)) return true;
         if (jm__now_ns() >= until_ns) return false;
-        nanosleep(&moment, NULL);
+        nanosleep(&poll_interval, NULL);
     }
 }
 

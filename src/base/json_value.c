@@ -1,9 +1,10 @@
-/* jansson refuses what is not UTF-8 and what is not finite: both are replaced first. */
+/* jansson refuses invalid UTF-8 and non-finite numbers: both are replaced first. */
 #include "base/json_value.h"
 
 #include "base/utf8.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 json_t *jm__json_text(const char *value)
@@ -11,10 +12,18 @@ json_t *jm__json_text(const char *value)
     if (value == NULL) return json_null();
     jm__strbuf clean = {0};
     jm__utf8_add(&clean, value, false);
-    char *whole = jm__strbuf_take(&clean);
-    json_t *string = whole != NULL ? json_string(whole) : NULL;
-    free(whole);
+    char *valid_text = jm__strbuf_take(&clean);
+    json_t *string = valid_text != NULL ? json_string(valid_text) : NULL;
+    free(valid_text);
     return string;
+}
+
+bool jm__json_copy_text(char *out, size_t size, const json_t *text)
+{
+    const char *value = json_string_value(text);
+    if (value == NULL) return false;
+    int length = snprintf(out, size, "%s", value);
+    return length >= 0 && (size_t)length < size;
 }
 
 json_t *jm__json_real(double value)

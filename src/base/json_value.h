@@ -1,19 +1,23 @@
-/* Values of JSON out of ours. */
+/* C values as JSON. */
 #ifndef JM_BASE_JSON_VALUE_H
 #define JM_BASE_JSON_VALUE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
-/* A text of any bytes, whole UTF-8 (base/utf8.h); null for NULL. NULL if memory is out. */
+/* Invalid UTF-8 is replaced (base/utf8.h); NULL becomes null. Returns NULL if memory is out. */
 json_t *jm__json_text(const char *value);
 
-/* null for what is not finite. */
+/* Copies a string; false if `text` is none or does not fit. */
+bool jm__json_copy_text(char *out, size_t size, const json_t *text);
+
+/* NaN and infinities become null. */
 json_t *jm__json_real(double value);
 
-/* Of count values; NULL if memory is out, as that of one. */
+/* An array of `count` values from `item`; NULL if memory is out, also if `item` returns NULL. */
 json_t *jm__json_array(size_t count, json_t *(*item)(const void *context, size_t i), const void *context);
 
-/* A table: an array a column. */
+/* A table: one array per column. */
 typedef struct jm__json_column {
     const char *key;
     json_t *(*cell)(const void *context, size_t i); /* NULL: memory is out */

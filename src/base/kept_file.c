@@ -29,10 +29,11 @@ int jm__kept_file_fd(jm__kept_file *file, const char *path, int flags)
     if (file->fd_plus_one == 0) return -1;
     if (jm__kept_file_is_ours(file)) return file->fd_plus_one - 1;
     jm__kept_file again = *file;
-    int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* it may be anything by now */
+    int fd =
+        open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* the path may lead to anything by now */
     if (fd < 0) return -1;
     again.fd_plus_one = fd + 1;
-    if (!jm__kept_file_is_ours(&again)) { /* another file has its name */
+    if (!jm__kept_file_is_ours(&again)) {
         close(fd);
         return -1;
     }

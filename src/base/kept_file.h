@@ -1,9 +1,9 @@
-/* A file that stays open for long inside somebody else's program. A program may close what is not its own
- * (closefrom, a loop over all descriptors), and what it opens next then has our number: whoever writes
- * without a look writes into its file. Libc alone.
+/* A file that stays open for long inside somebody else's program. The program may close descriptors that are
+ * not its own (closefrom, a loop over all descriptors). The next file that it opens then gets our number, and
+ * a blind write would end up in that file. So each use first checks device and inode. Needs only libc.
  *
- * Between the look and the use another thread may still close: a matter of microseconds, which nothing but a
- * process of our own would shut out. */
+ * Another thread may still close the descriptor between check and use: a window of microseconds that only a
+ * separate process would avoid. */
 #ifndef JM_BASE_KEPT_FILE_H
 #define JM_BASE_KEPT_FILE_H
 
@@ -16,16 +16,17 @@ typedef struct jm__kept_file { /* zeroed: none */
     ino_t inode;
 } jm__kept_file;
 
-/* Keep an open descriptor; of one that cannot be looked at, none is kept, and it is closed. */
+/* Takes an open descriptor. False: fstat failed, and the descriptor was closed. */
 bool jm__kept_file_set(jm__kept_file *file, int fd);
 
-/* The descriptor is there and still that of the file. */
+/* The descriptor is open and still refers to this file. */
 bool jm__kept_file_is_ours(const jm__kept_file *file);
 
-/* The descriptor, opened again by its path if it was lost and the same file is still there; -1: it is not. */
+/* Returns the descriptor, reopened by its path if the program closed it; -1 if the path no longer leads to
+ * the same file. */
 int jm__kept_file_fd(jm__kept_file *file, const char *path, int flags);
 
-/* Closes nobody else's. */
+/* Closes the descriptor only if it is still ours. */
 void jm__kept_file_close(jm__kept_file *file);
 
 #endif

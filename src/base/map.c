@@ -6,8 +6,9 @@
 
 #define USED UINT32_C(0x80000000)
 
-/* Eight bytes at a time: a word is mixed in by a multiplication with 2^64 divided by the golden ratio (Knuth,
- * The Art of Computer Programming 3, 6.4), and the upper half, the better one, is folded down. */
+/* Eight bytes at a time: each word is mixed in by a multiplication with 2^64 divided by the golden ratio
+ * (Knuth, The Art of Computer Programming 3, 6.4). Then the better upper half is folded into the lower
+ * one. */
 uint64_t jm__map_hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
     for (size_t at = 0; at < count; at += sizeof hash) {
@@ -37,8 +38,9 @@ bool jm__map_text_equal(const void *key, const void *another)
     return strcmp(text_of(key), text_of(another)) == 0;
 }
 
-/* What a slot keeps of its key's hash: enough to pass over most others, and to grow without the keys. */
-static uint32_t mark_of(const jm__map *map, const void *key)
+/* The part of the hash that a slot stores: it skips most unequal keys and lets the map grow without
+ * rehashing. */
+static uint32_t tag_of(const jm__map *map, const void *key)
 {
     uint64_t hash = map->hash != NULL ? map->hash(key) : jm__map_hash_bytes(0, key, map->key_size);
     return (uint32_t)hash | USED;
@@ -49,17 +51,17 @@ static bool is_equal(const jm__map *map, const void *key, const void *another)
     return map->equal != NULL ? map->equal(key, another) : memcmp(key, another, map->key_size) == 0;
 }
 
-static size_t home_of(const jm__map *map, uint32_t mark)
+static size_t home_of(const jm__map *map, uint32_t tag)
 {
-    return (mark & ~USED) & (map->slots - 1);
+    return (tag & ~USED) & (map->slots - 1);
 }
 
-/* The key's slot, or the free one where it would go. */
-static size_t probe(const jm__map *map, const void *key, uint32_t mark)
+/* The slot of the key, or the free slot where it belongs. */
+static size_t probe(const jm__map *map, const void *key, uint32_t tag)
 {
-    size_t at = home_of(map, mark);
-    while (map->marks[at] != 0 &&
-           (map->marks[at] != mark || !is_equal(map, map->keys + at * map->key_size, key)))
+    size_t at = home_of(map, tag);
+    while (map->tags[at] != 0 &&
+           (map->tags[at] != tag || !is_equal(map, map->keys + at * map->key_size, key)))
         at = (at + 1) & (map->slots - 1);
     return at;
 }
@@ -67,21 +69,21 @@ static size_t probe(const jm__map *map, const void *key, uint32_t mark)
 jm__map_value *jm__map_find(const jm__map *map, const void *key)
 {
     if (map->count == 0) return NULL;
-    size_t at = probe(map, key, mark_of(map, key));
-    return map->marks[at] != 0 ? &map->values[at] : NULL;
+    size_t at = probe(map, key, tag_of(map, key));
+    return map->tags[at] != 0 ? &map->values[at] : NULL;
 }
 
-static void set(jm__map *map, size_t at, uint32_t mark, const void *key, jm__map_value value)
+static void set(jm__map *map, size_t at, uint32_t tag, const void *key, jm__map_value value)
 {
-    map->marks[at] = mark;
+    map->tags[at] = tag;
     memcpy(map->keys + at * map->key_size, key, map->key_size);
     map->values[at] = value;
 }
 
-static size_t free_slot(const jm__map *map, uint32_t mark)
+static size_t free_slot(const jm__map *map, uint32_t tag)
 {
-    size_t at = home_of(map, mark);
-    while (map->marks[at] != 0)
+    size_t at = home_of(map, tag);
+    while (map->tags[at] != 0)
         at = (at + 1) & (map->slots - 1);
     return at;
 }
@@ -91,17 +93,17 @@ static bool grow(jm__map *map)
     if (map->slots > map->count * 2) return true;
     jm__map larger = *map;
     larger.slots = map->slots == 0 ? 32 : map->slots * 2;
-    larger.marks = calloc(larger.slots, sizeof *larger.marks);
+    larger.tags = calloc(larger.slots, sizeof *larger.tags);
     larger.keys = malloc(larger.slots * larger.key_size);
     larger.values = malloc(larger.slots * sizeof *larger.values);
-    if (larger.marks == NULL || larger.keys == NULL || larger.values == NULL) {
+    if (larger.tags == NULL || larger.keys == NULL || larger.values == NULL) {
         jm__map_free(&larger);
         return false;
     }
     for (size_t i = 0; i < map->slots; i++) {
-        uint32_t mark = map->marks[i];
+        uint32_t tag = map->tags[i];
         const unsigned char *key = map->keys + i * map->key_size;
-        if (mark != 0) set(&larger, free_slot(&larger, mark), mark, key, map->values[i]);
+        if (tag != 0) set(&larger, free_slot(&larger, tag), tag, key, map->values[i]);
     }
     jm__map_free(map);
     *map = larger;
@@ -111,33 +113,33 @@ static bool grow(jm__map *map)
 bool jm__map_put(jm__map *map, const void *key, jm__map_value value)
 {
     if (!grow(map)) return false;
-    uint32_t mark = mark_of(map, key);
-    size_t at = probe(map, key, mark);
-    if (map->marks[at] == 0) map->count++;
-    set(map, at, mark, key, value);
+    uint32_t tag = tag_of(map, key);
+    size_t at = probe(map, key, tag);
+    if (map->tags[at] == 0) map->count++;
+    set(map, at, tag, key, value);
     return true;
 }
 
 void jm__map_remove(jm__map *map, const void *key)
 {
     if (map->count == 0) return;
-    size_t hole = probe(map, key, mark_of(map, key));
-    if (map->marks[hole] == 0) return;
+    size_t hole = probe(map, key, tag_of(map, key));
+    if (map->tags[hole] == 0) return;
     map->count--;
-    map->marks[hole] = 0;
-    /* Move up what a probe would no longer find past the hole. */
-    for (size_t at = (hole + 1) & (map->slots - 1); map->marks[at] != 0; at = (at + 1) & (map->slots - 1)) {
-        size_t home = home_of(map, map->marks[at]);
+    map->tags[hole] = 0;
+    /* Move up entries that a probe would no longer find past the hole. */
+    for (size_t at = (hole + 1) & (map->slots - 1); map->tags[at] != 0; at = (at + 1) & (map->slots - 1)) {
+        size_t home = home_of(map, map->tags[at]);
         if (((at - home) & (map->slots - 1)) < ((at - hole) & (map->slots - 1))) continue;
-        set(map, hole, map->marks[at], map->keys + at * map->key_size, map->values[at]);
-        map->marks[at] = 0;
+        set(map, hole, map->tags[at], map->keys + at * map->key_size, map->values[at]);
+        map->tags[at] = 0;
         hole = at;
     }
 }
 
 void jm__map_free(jm__map *map)
 {
-    free(map->marks);
+    free(map->tags);
     free(map->keys);
     free(map->values);
     *map = (jm__map){.key_size = map->key_size, .hash = map->hash, .equal = map->equal};

@@ -1,10 +1,10 @@
-/* A hash map from keys of one size to an id, a number or an object. Libc alone: also part of
- * libjoulemap_inject.
+/* A hash map from keys of a fixed size to an id, a number or an object. Needs only libc: libjoulemap_inject
+ * contains it as well.
  *
  * Zero-initialise with `.key_size` set; free with jm__map_free. Pointers to values are valid until the next
- * put. The map holds copies of its keys. A key is its bytes (padding zeroed), unless `hash` and `equal` say
- * otherwise: then it may be a struct with pointers to texts, which the owner keeps alive as long as they are
- * in the map. For one text use JM_MAP_OF_TEXTS, whose key is the address of a `const char *`. */
+ * put. The map copies its keys. Keys are compared as bytes (zero the padding) unless `hash` and `equal` are
+ * set. Then a key may be a struct with pointers to texts, which must outlive it. For a single text use
+ * JM_MAP_OF_TEXTS: its key is the address of a `const char *`. */
 #ifndef JM_BASE_MAP_H
 #define JM_BASE_MAP_H
 
@@ -20,11 +20,11 @@ typedef union jm__map_value {
 
 typedef struct jm__map {
     size_t key_size;
-    uint64_t (*hash)(const void *key);                   /* NULL: of its bytes */
-    bool (*equal)(const void *key, const void *another); /* NULL: the same bytes; set both or none */
+    uint64_t (*hash)(const void *key);                   /* NULL: hash the bytes */
+    bool (*equal)(const void *key, const void *another); /* NULL: compare the bytes; set both or none */
     size_t count;
-    size_t slots;    /* a power of two, or 0 */
-    uint32_t *marks; /* 0: a free slot; else some of its key's hash */
+    size_t slots;   /* a power of two, or 0 */
+    uint32_t *tags; /* per slot, 0: free; else 31 bits of its key's hash */
     unsigned char *keys;
     jm__map_value *values;
 } jm__map;
@@ -34,22 +34,21 @@ typedef struct jm__map {
         .key_size = sizeof(const char *), .hash = jm__map_text_hash, .equal = jm__map_text_equal             \
     }
 
-/* NULL if the key is not there. */
 jm__map_value *jm__map_find(const jm__map *map, const void *key);
 
-/* Insert or replace; false if memory is out. */
+/* Insert or replace. False if memory is out. */
 bool jm__map_put(jm__map *map, const void *key, jm__map_value value);
 
-/* The same without a value, for who asks only whether a key is there. */
+/* Use the map as a set. */
 static inline bool jm__map_add(jm__map *map, const void *key)
 {
     return jm__map_put(map, key, (jm__map_value){0});
 }
 
 void jm__map_remove(jm__map *map, const void *key);
-void jm__map_free(jm__map *map); /* not the objects, nor texts that keys point to */
+void jm__map_free(jm__map *map); /* frees neither the objects nor texts that keys point to */
 
-/* Continue a hash by some bytes; the first one starts from 0. For a `hash` over several texts. */
+/* Hash more bytes into `hash`, which starts at 0. For a `hash` of several texts. */
 uint64_t jm__map_hash_bytes(uint64_t hash, const void *bytes, size_t count);
 
 uint64_t jm__map_text_hash(const void *key);

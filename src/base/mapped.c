@@ -1,4 +1,4 @@
-/* Copies out of and into a mapped file that somebody else may cut short at any time. */
+/* Copies from and to a mapped file that another process may truncate at any time. */
 #include "base/mapped.h"
 
 #include <errno.h>
@@ -8,14 +8,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define AT_ONCE 4096 /* what any pipe takes: pipe(7) */
+#define CHUNK_BYTES 4096 /* PIPE_BUF: a write of that size fits into any pipe, pipe(7) */
 
 typedef ssize_t copy_call(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
                           unsigned long);
 
 typedef enum outcome { COPIED, GONE, FORBIDDEN } outcome;
 
-/* process_vm_readv and process_vm_writev on this very process. */
+/* process_vm_readv or process_vm_writev on our own process. */
 static outcome copy_by(copy_call *call, void *own, void *mapped, size_t size)
 {
     struct iovec local = {own, size}, remote = {mapped, size};
@@ -24,14 +24,14 @@ static outcome copy_by(copy_call *call, void *own, void *mapped, size_t size)
     return copied == (ssize_t)size ? COPIED : GONE;
 }
 
-/* Where a sandbox forbids them: any call that copies tells what is gone. */
+/* The fallback where a sandbox forbids them: any system call that copies reports missing pages. */
 static outcome copy_by_pipe(char *to, const char *from, size_t size)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return FORBIDDEN;
     size_t done = 0, part;
     do {
-        part = size - done < AT_ONCE ? size - done : AT_ONCE;
+        part = size - done < CHUNK_BYTES ? size - done : CHUNK_BYTES;
         if (write(ends[1], from + done, part) != (ssize_t)part ||
             read(ends[0], to + done, part) != (ssize_t)part)
             break;
@@ -68,7 +68,8 @@ bool jm__mapped_write(void *mapped, const void *from, size_t size)
     return copy(process_vm_writev, own.address, mapped, mapped, from, size);
 }
 
-/* Copied, it may be read while it changes: one that is not beyond the next was published. */
+/* The copy may be torn while the writer changes it. A value that is not above the next one read was
+ * published. */
 bool jm__mapped_read_head(uint64_t *to, const _Atomic uint64_t *mapped)
 {
     uint64_t next;

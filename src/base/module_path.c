@@ -1,4 +1,4 @@
-/* Numbers in paths of layers. */
+/* Numbers in module paths. */
 #include "base/module_path.h"
 
 #include <string.h>

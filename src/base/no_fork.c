@@ -1,4 +1,4 @@
-/* Intervals without a fork. */
+/* No-fork sections. */
 #include "base/no_fork.h"
 
 #include "base/clock.h"
@@ -6,23 +6,23 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#define WAIT_MOST_NS (5 * JM_NS_PER_S)
+#define FORK_WAIT_MAX_NS (5 * JM_NS_PER_S)
 
-/* Guards all below; held while the process forks. */
+/* Protects everything below; held during a fork. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
-static unsigned inside; /* threads */
-static bool is_late;    /* a fork has waited in vain: the next does not, until all are out */
+static unsigned inside; /* threads that are in a section */
+static bool is_late;    /* a fork timed out: later ones do not wait until all sections are left */
 static _Atomic unsigned forking;
 static _Thread_local unsigned depth;
 
-static void enter(unsigned as_deep)
+static void enter(unsigned nesting)
 {
     pthread_mutex_lock(&mutex);
     while (forking > 0)
         pthread_cond_wait(&changed, &mutex);
     inside++;
-    depth = as_deep;
+    depth = nesting;
     pthread_mutex_unlock(&mutex);
 }
 
@@ -53,14 +53,14 @@ void jm__no_fork_end(void)
 
 unsigned jm__no_fork_leave(void)
 {
-    unsigned deep = depth;
-    if (deep > 0) leave();
-    return deep;
+    unsigned left_depth = depth;
+    if (left_depth > 0) leave();
+    return left_depth;
 }
 
-void jm__no_fork_return(unsigned deep)
+void jm__no_fork_return(unsigned left_depth)
 {
-    if (deep > 0) enter(deep);
+    if (left_depth > 0) enter(left_depth);
 }
 
 void jm__no_fork_pass(void)
@@ -84,18 +84,19 @@ static void make_condition(void)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Who forks may be in an interval itself (a callback of that library): it goes on in the child. */
-static unsigned own(void)
+/* The forking thread may itself be in a section (in a callback of that library), which goes on in the
+ * child. */
+static unsigned own_sections(void)
 {
     return depth > 0;
 }
 
 static void before_fork(void)
 {
-    const struct timespec until = jm__clock_after(CLOCK_MONOTONIC, WAIT_MOST_NS);
+    const struct timespec until = jm__clock_after(CLOCK_MONOTONIC, FORK_WAIT_MAX_NS);
     pthread_mutex_lock(&mutex);
     forking++;
-    while (inside > own() && !is_late)
+    while (inside > own_sections() && !is_late)
         is_late = pthread_cond_timedwait(&changed, &mutex, &until) != 0;
 }
 
@@ -109,13 +110,14 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     forking = 0;
-    inside = own();
+    inside = own_sections();
     is_late = false;
-    make_condition(); /* those who waited are not here */
+    make_condition(); /* its waiters are not in the child */
     pthread_mutex_unlock(&mutex);
 }
 
-/* After that of track.c: called before it, whose lock is not held as long as this waits. */
+/* Registered after the handlers of track.c and so called before them: track.c's lock is not held while this
+ * one waits. */
 static __attribute__((constructor)) void set_up_at_load(void)
 {
     make_condition();
@@ -134,7 +136,7 @@ void jm__no_fork_unlock(pthread_mutex_t *lock)
     jm__no_fork_end();
 }
 
-/* ---- dlopen and dlclose, and no fork meanwhile ---- */
+/* ---- dlopen and dlclose ---- */
 
 void *jm__library_open(const char *path, int flags)
 {

@@ -1,4 +1,4 @@
-/* Things in order. */
+/* Sorting and comparing. */
 #ifndef JM_BASE_ORDER_H
 #define JM_BASE_ORDER_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* As qsort; what a recording tells is mostly in order already. */
+/* Like qsort, but first checks whether the items are sorted: rows of a recording mostly are. */
 static inline void jm__sort(void *items, size_t count, size_t size,
                             int (*compare)(const void *, const void *))
 {
@@ -18,15 +18,14 @@ static inline void jm__sort(void *items, size_t count, size_t size,
     }
 }
 
-/* Of doubles, none of them NaN. */
+/* For qsort of doubles without NaN. */
 static inline int jm__compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
-/* The larger first, what is missing (NAN) last: all numbers have an order, which `a < b` does not give them.
- */
+/* Descending, NAN last. A plain `a < b` gives no total order when there are NANs. */
 static inline int jm__largest_first(double a, double b)
 {
     int a_missing = isnan(a) ? 1 : 0, b_missing = isnan(b) ? 1 : 0;

@@ -1,4 +1,4 @@
-/* The calls that look at the locale, in the one of C. */
+/* Locale-dependent calls, made in the C locale. */
 #include "base/plain.h"
 
 #include <locale.h>
@@ -7,14 +7,14 @@
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static locale_t plain; /* 0 without memory: uselocale then leaves things as they are */
+static locale_t plain; /* 0 if memory is out: uselocale then changes nothing */
 
 static void make_plain(void)
 {
     plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* Of this thread alone; returns what it had. */
+/* Sets the locale of this thread; returns the previous one. */
 static locale_t enter(void)
 {
     pthread_once(&once, make_plain);
@@ -49,7 +49,7 @@ int jm__print_to(FILE *out, const char *format, ...)
     return length;
 }
 
-size_t jm__mark_length(const char *text, size_t size)
+size_t jm__bom_length(const char *text, size_t size)
 {
     return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
@@ -59,11 +59,11 @@ bool jm__is_utf16(const char *text, size_t size)
     return size >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0);
 }
 
-bool jm__pass_mark(FILE *file)
+bool jm__skip_bom(FILE *file)
 {
     char mark[3];
     size_t size = fread(mark, 1, sizeof mark, file);
-    if (jm__mark_length(mark, size) == 0) rewind(file);
+    if (jm__bom_length(mark, size) == 0) rewind(file);
     return !jm__is_utf16(mark, size);
 }
 
@@ -80,7 +80,7 @@ char jm__lower(char letter)
     return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
-bool jm__same_letters(const char *a, const char *b)
+bool jm__equal_ignoring_case(const char *a, const char *b)
 {
     while (*a != '\0' && jm__lower(*a) == jm__lower(*b))
         a++, b++;

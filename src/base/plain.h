@@ -1,5 +1,5 @@
-/* Text in and out that is the same in every locale: a program that we are part of may have set one with a
- * decimal comma, or one in which "I" is no capital "i". */
+/* Text input and output that does not depend on the locale. The program around us may have set one with a
+ * decimal comma, or one in which "i" is not the lower case of "I". */
 #ifndef JM_BASE_PLAIN_H
 #define JM_BASE_PLAIN_H
 
@@ -8,23 +8,23 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* As snprintf, vsnprintf and fprintf. */
+/* Like snprintf, vsnprintf and fprintf. */
 int jm__print(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int jm__vprint(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 int jm__print_to(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Past a byte order mark, if the file begins with one (false: it is one of UTF-16); and how many bytes one
- * takes of a text, 0 for none. */
-bool jm__pass_mark(FILE *file);
-size_t jm__mark_length(const char *text, size_t size);
+/* Skip a UTF-8 byte order mark at the beginning of the file; false if the file is UTF-16. jm__bom_length: the
+ * length of such a mark at the beginning of a text, 0 if there is none. */
+bool jm__skip_bom(FILE *file);
+size_t jm__bom_length(const char *text, size_t size);
 bool jm__is_utf16(const char *text, size_t size);
 
-/* As strtod. */
+/* Like strtod. */
 double jm__real_of(const char *text, char **end);
 
-/* Of ASCII alone. */
+/* ASCII only. */
 char jm__lower(char letter);
-bool jm__same_letters(const char *a, const char *b);
+bool jm__equal_ignoring_case(const char *a, const char *b);
 
 #endif

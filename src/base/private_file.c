@@ -23,7 +23,7 @@ int jm__private_folder(const char *path)
     return ours ? fd : refuse(fd, EPERM);
 }
 
-/* Without O_NONBLOCK a pipe of that name would be waited for. */
+/* O_NONBLOCK: opening a FIFO of that name would block. */
 int jm__private_file_at(int folder, const char *name, int flags)
 {
     struct stat info;

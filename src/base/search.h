@@ -1,11 +1,11 @@
-/* The one binary search. */
+/* Binary search. */
 #ifndef JM_BASE_SEARCH_H
 #define JM_BASE_SEARCH_H
 
 #include <stddef.h>
 
-/* Sets `at`, a size_t of the caller's, to the first index of [0, count) for which `before` is false, `count`
- * if there is none. `before` is an expression of `at`, true for the first few and false for all others:
+/* Sets `at` (a size_t variable of the caller) to the first index of [0, count) for which `before` is false,
+ * or to `count`. `before` is an expression of `at`, true up to some index and false from there on:
  *
  *     size_t at;
  *     jm__search(at, count, readings[at].t_ns < t_ns);   the first reading at or after t

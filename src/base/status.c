@@ -1,4 +1,4 @@
-/* Status codes as text, and the one way to fill an error. */
+/* Status codes as text, and filling errors. */
 #include "base/status.h"
 
 #include "base/plain.h"
@@ -57,7 +57,7 @@ jm_status jm_status_of_errno(int code)
         return JM_NOT_FOUND;
     case ENOSPC:
     case EDQUOT:
-    case EFBIG: /* `ulimit -f`: no room for this file */
+    case EFBIG: /* above `ulimit -f` */
         return JM_DISK_FULL;
     case ENOMEM:
         return JM_NO_MEMORY;

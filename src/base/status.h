@@ -1,25 +1,25 @@
-/* Filling a jm_error. Internal side of joulemap/status.h. */
+/* Filling a jm_error. The internal side of joulemap/status.h. */
 #ifndef JM_BASE_STATUS_H
 #define JM_BASE_STATUS_H
 
 #include <joulemap/status.h>
 
-/* Fill `err` (may be NULL) and return `status`, so that a function can
- * `return jm__fail(...)`. The hint is the status's own; jm__hint replaces it. */
+/* Fill `err` (may be NULL) and return `status`: `return jm__fail(...)`. The hint is the default one of the
+ * status; jm__hint replaces it. */
 jm_status jm__fail(jm_error *err, jm_status status, int64_t code, const char *call, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Replace the hint of an error just filled; returns `status`. */
+/* Replace the hint of an error that was just filled; returns `status`. */
 jm_status jm__hint(jm_error *err, jm_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 jm_status jm__no_memory(jm_error *err, const char *call);
 
-/* BAD_DATA, as what is saved as "Unicode" on Windows is. */
+/* BAD_DATA for a file in UTF-16, which Windows calls "Unicode". */
 jm_status jm__in_utf16(const char *path, jm_error *err);
 
-/* With JM_TRACE_ERRORS (CMake: -DJM_TRACE_ERRORS=ON; a debug build has it) each error writes its path to
- * stderr: where it was made, then each JM_TRY that passed it on. Else neither costs anything. */
+/* With JM_TRACE_ERRORS (CMake: -DJM_TRACE_ERRORS=ON, on in debug builds) each error writes its path to
+ * stderr: where it was made, then each JM_TRY that passed it on. Otherwise this costs nothing. */
 #ifdef JM_TRACE_ERRORS
 void jm__trace(const char *file, int line, const char *function, jm_status status, const char *what);
 #define JM_TRACE(status, what)     jm__trace(__FILE__, __LINE__, __func__, (status), (what))
@@ -29,7 +29,7 @@ void jm__trace(const char *file, int line, const char *function, jm_status statu
 #define JM_TRACE(status, what) ((void)0)
 #endif
 
-/* Pass an error on. */
+/* Return an error to the caller. */
 #define JM_TRY(expression)                                                                                   \
     do {                                                                                                     \
         jm_status jm_try_status_ = (expression);                                                             \

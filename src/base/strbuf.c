@@ -76,9 +76,9 @@ void jm__strbuf_drop_spaces(jm__strbuf *buffer)
         buffer->text[--buffer->length] = '\0';
 }
 
-/* ---- blocks that are filled one after the other ---- */
+/* ---- text arena ---- */
 
-enum { BLOCK_BYTES = 32768 }; /* the rest of a block that the next text does not fit in is lost */
+enum { BLOCK_BYTES = 32768 }; /* what is left of a block when the next text does not fit is wasted */
 
 typedef struct jm__text_block {
     struct jm__text_block *older;
@@ -86,7 +86,7 @@ typedef struct jm__text_block {
     char bytes[];
 } block;
 
-char *jm__text_store_room(jm__text_store *store, size_t bytes)
+char *jm__text_store_reserve(jm__text_store *store, size_t bytes)
 {
     block *newest = store->newest;
     if (newest == NULL || newest->size - newest->used < bytes) {
@@ -103,7 +103,7 @@ char *jm__text_store_room(jm__text_store *store, size_t bytes)
 
 const char *jm__text_store_add(jm__text_store *store, const char *text, size_t length)
 {
-    char *copy = jm__text_store_room(store, length + 1);
+    char *copy = jm__text_store_reserve(store, length + 1);
     if (copy == NULL) return NULL;
     memcpy(copy, text, length);
     copy[length] = '\0';

@@ -1,4 +1,4 @@
-/* Whole UTF-8 out of any bytes, and cuts between characters. */
+/* Valid UTF-8 from any bytes, and cuts between characters. */
 #include "base/utf8.h"
 
 #include <joulemap/status.h>
@@ -14,13 +14,13 @@ size_t jm__utf8_character(const char *text)
     unsigned char second = (unsigned char)text[1];
     if (first >= 0xC2 && first <= 0xDF) return jm__utf8_continues(text + 1) ? 2 : 0;
     if (first >= 0xE0 && first <= 0xEF) {
-        if (first == 0xE0 && second < 0xA0) return 0;  /* longer than need be */
-        if (first == 0xED && second >= 0xA0) return 0; /* half of a UTF-16 pair */
+        if (first == 0xE0 && second < 0xA0) return 0;  /* overlong */
+        if (first == 0xED && second >= 0xA0) return 0; /* a surrogate */
         return jm__utf8_continues(text + 1) && jm__utf8_continues(text + 2) ? 3 : 0;
     }
     if (first >= 0xF0 && first <= 0xF4) {
         if (first == 0xF0 && second < 0x90) return 0;
-        if (first == 0xF4 && second >= 0x90) return 0; /* past U+10FFFF */
+        if (first == 0xF4 && second >= 0x90) return 0; /* above U+10FFFF */
         return jm__utf8_continues(text + 1) && jm__utf8_continues(text + 2) && jm__utf8_continues(text + 3)
                    ? 4
                    : 0;
@@ -28,8 +28,8 @@ size_t jm__utf8_character(const char *text)
     return 0;
 }
 
-/* C0, DEL, the two-byte C1 controls, and what turns the order of letters around (U+202A to U+202E, U+2066 to
- * U+2069), so that a name looks like another one. */
+/* C0, DEL, C1, and the bidirectional controls (U+202A to U+202E, U+2066 to U+2069), which can make one name
+ * look like another. */
 static bool is_control(const char *text)
 {
     const unsigned char *bytes = (const unsigned char *)text;

@@ -1,5 +1,5 @@
-/* Texts that came from somewhere else: whole UTF-8 without surprises, measured and cut by characters.
- * A character counts as one column; that is true of names in practice, not of East Asian ones. */
+/* Text from outside the process: made valid UTF-8, measured and cut by characters. A character counts as one
+ * column, which is wrong for East Asian wide characters. */
 #ifndef JM_BASE_UTF8_H
 #define JM_BASE_UTF8_H
 
@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-/* A byte inside a character, not the first of it. */
+/* Is it a continuation byte? */
 static inline bool jm__utf8_continues(const char *text)
 {
     return ((unsigned char)*text & 0xC0) == 0x80;
 }
 
-/* Bytes of the beginning of `text`, at most `most`, that split no character. Here, so that the injected
- * library has it without the rest. */
+/* The length of the longest prefix of `text` of at most `most` bytes that splits no character. Inline,
+ * because the injected library needs only this function. */
 static inline size_t jm__utf8_cut(const char *text, size_t most)
 {
     size_t length = strnlen(text, most + 1);
@@ -25,20 +25,19 @@ static inline size_t jm__utf8_cut(const char *text, size_t most)
     return length;
 }
 
-/* Bytes of the valid character at `text`, 0 at its end or where it is not UTF-8. */
+/* The length in bytes of the character at `text`; 0 at the end of the text or if it is not valid UTF-8. */
 size_t jm__utf8_character(const char *text);
 
-/* Add `text`; what is not UTF-8 becomes U+FFFD, and so do control characters if `printable`
- * (a name must not move the cursor of a terminal). */
+/* Append `text` with U+FFFD for invalid bytes. With `printable` also for control characters, which could move
+ * a terminal's cursor. */
 void jm__utf8_add(jm__strbuf *buffer, const char *text, bool printable);
 
-size_t jm__utf8_columns(const char *text); /* of valid UTF-8 */
+size_t jm__utf8_columns(const char *text); /* `text` must be valid UTF-8 */
 
-/* Add `text` (valid UTF-8), at most `columns` wide: what is too much goes out of the
- * middle, and an ellipsis takes its place. */
+/* Append `text` (valid UTF-8) in at most `columns`; if it is longer, an ellipsis replaces its middle. */
 void jm__utf8_add_cut(jm__strbuf *buffer, const char *text, size_t columns);
 
-/* Add at most `columns` of the beginning of `text`, an ellipsis for what is left out. */
+/* Append at most `columns` of `text`; an ellipsis replaces the cut end. */
 void jm__utf8_add_head(jm__strbuf *buffer, const char *text, size_t columns);
 
 #endif

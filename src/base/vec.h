@@ -1,5 +1,5 @@
-/* A growing array of any type: JM_VEC(int) v = {0}; if (!jm__vec_push(&v, 3)) out of memory.
- * Free with jm__vec_free. */
+/* A growing array of any type: JM_VEC(int) v = {0}; if (!jm__vec_push(&v, 3)) out of memory. Free with
+ * jm__vec_free. */
 #ifndef JM_BASE_VEC_H
 #define JM_BASE_VEC_H
 
@@ -14,7 +14,7 @@
         size_t capacity;                                                                                     \
     }
 
-/* Room for `count` items in all; false if memory is out. */
+/* Reserve room for `requested` items in total; false if memory is out. */
 #define jm__vec_reserve(vec, requested)                                                                      \
     jm__vec_grow((void **)&(vec)->items, &(vec)->capacity, (requested), sizeof *(vec)->items)
 

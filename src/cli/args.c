@@ -1,4 +1,4 @@
-/* Words of a command line: which verb is meant, and its options and operands after its table. */
+/* Parses a command line: finds the verb, then reads its options and operands by the verb's table. */
 #include "cli/verb.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- names: which one is meant, and which may have been */
+/* ---- names, and the nearest one to a mistyped name */
 
 enum { NAME_MAX_LENGTH = 32 };
 
@@ -44,10 +44,10 @@ const char *cli_nearest(const char *wrong, const char *(*name)(const void *conte
 {
     const char *nearest = NULL;
     size_t length = strlen(wrong);
-    int least = length < 5 ? 2 : 3; /* only what is nearer than this */
+    int least = length < 5 ? 2 : 3; /* a candidate must be nearer than this */
     for (int i = 0; i < count; i++) {
         const char *candidate = name(context, i);
-        /* The beginning of a name is as near as a slip of one key. */
+        /* A prefix of a name counts as one typing error. */
         int distance = strncmp(candidate, wrong, length) == 0 ? 1 : edit_distance(wrong, candidate);
         if (distance < least) {
             least = distance;
@@ -95,7 +95,7 @@ size_t cli_choice_next(const char **list, const char **choice)
     return length;
 }
 
-static bool is_choice(const char *list, const char *value)
+static bool list_has_choice(const char *list, const char *value)
 {
     const char *choice;
     for (size_t length; (length = cli_choice_next(&list, &choice)) > 0;) {
@@ -109,7 +109,7 @@ static const char *option_name(const void *context, int index)
     return ((const cli_option *)context)[index].name;
 }
 
-static int unknown_option(const cli_args *args, const char *name)
+static int report_unknown_option(const cli_args *args, const char *name)
 {
     int count = 0;
     while (args->verb->options != NULL && args->verb->options[count].name != NULL)
@@ -132,7 +132,7 @@ static const char *choice_name(const void *context, int index)
     return ((const choices *)context)->names[index];
 }
 
-static int wrong_choice(const cli_args *args, const cli_option *option, const char *value)
+static int report_wrong_choice(const cli_args *args, const cli_option *option, const char *value)
 {
     choices all = {0};
     snprintf(all.text, sizeof all.text, "%s", option->choices);
@@ -158,14 +158,14 @@ static int accept(cli_args *args, const cli_option *option, const char *value)
     if (option->argument != NULL && value[0] == '\0') {
         return cli_usage_error(args, "option \"%s\" needs an argument (%s)", option->name, option->argument);
     }
-    if (option->choices != NULL && !is_choice(option->choices, value))
-        return wrong_choice(args, option, value);
+    if (option->choices != NULL && !list_has_choice(option->choices, value))
+        return report_wrong_choice(args, option, value);
     args->given[args->given_count++] = (cli_given){option, value};
     return CLI_GO_ON;
 }
 
-/* The argument of an option that stands in a word of its own: argv[*i + 1]. What
- * looks like another option is not one; write --name=--value to mean it. */
+/* Take the next word, argv[*i + 1], as the option's argument. A word that begins with "--" is never an
+ * argument; --name=--value passes one. */
 static int accept_next(cli_args *args, const cli_option *option, int argc, char **argv, int *i)
 {
     if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) return accept(args, option, "");
@@ -194,7 +194,7 @@ static int parse_long(cli_args *args, int argc, char **argv, int *i)
     }
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
-    return unknown_option(args, name);
+    return report_unknown_option(args, name);
 }
 
 /* "-o value", "-ovalue", "-abc" for three flags */
@@ -217,14 +217,16 @@ static int parse_letters(cli_args *args, int argc, char **argv, int *i)
     return CLI_GO_ON;
 }
 
-static int unknown_word(const cli_args *args)
+static int report_unknown_subcommand(const cli_args *args)
 {
-    char known[256] = "";
+    char subcommands[256] = "";
     size_t used = 0;
-    const char *list = args->verb->words, *word, *separator = "";
-    for (size_t length; (length = cli_choice_next(&list, &word)) > 0 && used < sizeof known; separator = ", ")
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%.*s", separator, (int)length, word);
-    return cli_usage_error(args, "unknown word \"%s\"; there are: %s", args->operands[0], known);
+    const char *list = args->verb->subcommands, *word, *separator = "";
+    for (size_t length; (length = cli_choice_next(&list, &word)) > 0 && used < sizeof subcommands;
+         separator = ", ")
+        used += (size_t)snprintf(subcommands + used, sizeof subcommands - used, "%s%.*s", separator,
+                                 (int)length, word);
+    return cli_usage_error(args, "unknown word \"%s\"; there are: %s", args->operands[0], subcommands);
 }
 
 static int check_operands(const cli_args *args)
@@ -248,13 +250,14 @@ static int check_operands(const cli_args *args)
             return cli_usage_error(args, "option \"%s %s\" is missing", option->name, option->argument);
         }
     }
-    if (verb->words != NULL && !is_choice(verb->words, args->operands[0])) return unknown_word(args);
+    if (verb->subcommands != NULL && !list_has_choice(verb->subcommands, args->operands[0]))
+        return report_unknown_subcommand(args);
     return CLI_GO_ON;
 }
 
 int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
 {
-    /* One word gives at most one operand, or as many options as it has letters. */
+    /* A word holds at most one operand, or one option per letter. */
     size_t most = 1;
     for (int i = 0; i < argc; i++)
         most += strlen(argv[i]) + 1;
@@ -380,7 +383,7 @@ typedef struct suffix {
     double factor;
 } suffix;
 
-static bool parse(const char *text, const suffix *suffixes, size_t count, double *out)
+static bool parse_with_suffix(const char *text, const suffix *suffixes, size_t count, double *out)
 {
     char *end;
     double value = strtod(text, &end);
@@ -399,7 +402,7 @@ bool cli_get_duration(const cli_args *args, const char *name, double least_s, do
     const char *text = cli_get(args, name);
     double value;
     if (text == NULL) return true;
-    if (parse(text, suffixes, sizeof suffixes / sizeof *suffixes, &value) && value >= least_s &&
+    if (parse_with_suffix(text, suffixes, sizeof suffixes / sizeof *suffixes, &value) && value >= least_s &&
         value < 1e9) {
         *out_s = value;
         return true;
@@ -419,8 +422,8 @@ bool cli_get_size(const cli_args *args, const char *name, double least_bytes, in
     const char *text = cli_get(args, name);
     double value;
     if (text == NULL) return true;
-    if (parse(text, suffixes, sizeof suffixes / sizeof *suffixes, &value) && value >= least_bytes &&
-        value < 1e15) {
+    if (parse_with_suffix(text, suffixes, sizeof suffixes / sizeof *suffixes, &value) &&
+        value >= least_bytes && value < 1e15) {
         *out_bytes = (int64_t)value;
         return true;
     }

@@ -1,4 +1,5 @@
-/* The command that `record` and `stat` run: in the foreground, its end is ours. */
+/* Starts the command of `record` and `stat` in the foreground, waits for its end and passes signals on to it.
+ */
 #include "cli/child.h"
 
 #include <dirent.h>
@@ -34,10 +35,10 @@ static void handled_set(sigset_t *set)
 void cli_child_prepare(void)
 {
     sigset_t set;
-    signal(SIGCHLD, SIG_DFL); /* if it was inherited as ignored, the kernel would tell us of no end */
+    signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide the end of children */
     handled_set(&set);
     sigprocmask(SIG_BLOCK, &set, &mask_before);
-    /* Orphans of the command become our children, so that we know of them. */
+    /* Orphans of the command become our children, so that cli_child_release sees them. */
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
@@ -49,7 +50,7 @@ static bool same_key(const char *a, const char *b)
     return strncmp(a, b, length) == 0 && b[length] == '=';
 }
 
-/* Ours first, then what it does not replace. Only the array is allocated. */
+/* `ours`, then the variables of environ that it does not replace. Only the array is allocated. */
 static char **merge(const char *const *ours)
 {
     size_t count = 0, our_count = 0;
@@ -89,10 +90,10 @@ jm_status cli_child_start(cli_child *child, char **command, const char *const *e
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    sigset_t as_before;
-    sigemptyset(&as_before);
-    if (file_limit_kills) sigaddset(&as_before, SIGXFSZ);
-    posix_spawnattr_setsigdefault(&attributes, &as_before);
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    if (file_limit_kills) sigaddset(&defaults, SIGXFSZ);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setsigmask(&attributes, &mask_before);
     child->start_ns = jm_now_ns();
     int code = posix_spawnp(&child->pid, command[0], NULL, &attributes, command, merged);
@@ -119,7 +120,7 @@ static void note_end(cli_child *child, int status)
     child->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Reap whoever ended; true if the command did. */
+/* Reap all children that ended; true if the command is one of them. */
 static bool reap(cli_child *child)
 {
     bool ended = false;
@@ -133,7 +134,7 @@ static bool reap(cli_child *child)
     return ended;
 }
 
-/* The terminal tells the whole group itself. */
+/* A signal from the kernel is a key on the terminal, which the whole foreground group gets anyway. */
 static void pass_on(pid_t command, int number, const siginfo_t *info)
 {
     if (info->si_code != SI_KERNEL) kill(command, number);
@@ -171,8 +172,8 @@ void cli_child_wait(cli_child *child)
     }
 }
 
-/* The beginning of a file of /proc/PID; "" if it is gone. */
-static void read_about(const char *pid, const char *file, char *out, size_t size)
+/* The beginning of /proc/PID/`file`; "" if the process is gone. */
+static void read_proc_file(const char *pid, const char *file, char *out, size_t size)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%.20s/%s", pid, file);
@@ -182,27 +183,27 @@ static void read_about(const char *pid, const char *file, char *out, size_t size
     out[count] = '\0';
 }
 
-/* "PID (NAME) STATE PARENT ...": a name may hold anything. */
+/* Parse "PID (NAME) STATE PARENT ..."; NAME may contain any character, parentheses too. */
 static bool is_child(const char *pid)
 {
     char text[512], state;
     int parent;
-    read_about(pid, "stat", text, sizeof text);
+    read_proc_file(pid, "stat", text, sizeof text);
     const char *end = strrchr(text, ')');
     return end != NULL && sscanf(end + 1, " %c %d", &state, &parent) == 2 && parent == (int)getpid() &&
            state != 'Z';
 }
 
-/* A guard of a lease outlives it by seconds where the GPU is lost. */
+/* The guard of a cap lease lives some seconds longer than the lease if the GPU is lost. */
 static bool is_helper_of_ours(const char *pid)
 {
     char name[32];
-    read_about(pid, "cmdline", name, sizeof name); /* up to the end of its first word */
+    read_proc_file(pid, "cmdline", name, sizeof name); /* up to the end of its first word */
     return strcmp(name, "joulemap-cap") == 0 || strcmp(name, "joulemap-counters") == 0;
 }
 
-/* One that the command started, or that came of those; where nobody tells, any child is. */
-static bool one_is_the_commands(void)
+/* Whether a child exists that is not a helper of ours. Without /proc every child counts. */
+static bool command_has_children(void)
 {
     DIR *folder = opendir("/proc");
     if (folder == NULL) return true;
@@ -215,8 +216,8 @@ static bool one_is_the_commands(void)
     return found;
 }
 
-/* All that is left, orphans too; what is just ending gets a moment. */
-static bool some_are_left(void)
+/* Whether processes of the command still run, orphans too. A process that is just ending gets up to 50 ms. */
+static bool processes_are_left(void)
 {
     const struct timespec moment = {.tv_nsec = 5000000};
     pid_t pid = 0;
@@ -225,7 +226,7 @@ static bool some_are_left(void)
         }
         if (pid == 0) nanosleep(&moment, NULL);
     }
-    return pid == 0 && one_is_the_commands();
+    return pid == 0 && command_has_children();
 }
 
 void cli_child_release(cli_child *child)
@@ -233,13 +234,13 @@ void cli_child_release(cli_child *child)
     sigset_t set;
     handled_set(&set);
     const struct timespec at_once = {0};
-    child->left_some = some_are_left();
+    child->left_processes = processes_are_left();
     while (sigtimedwait(&set, NULL, &at_once) > 0 || errno == EINTR) {
     }
     sigprocmask(SIG_SETMASK, &mask_before, NULL);
 }
 
-/* ---- words */
+/* ---- command lines as text */
 
 static bool is_plain(const char *word)
 {

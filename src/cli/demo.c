@@ -1,4 +1,4 @@
-/* `joulemap demo`: a program of ours, recorded, attributed, and compared with what is known to be true. */
+/* `joulemap demo`: records an example program and compares the report with the simulated board's truth. */
 #include "cli/child.h"
 #include "cli/program.h"
 #include "cli/recorder.h"
@@ -14,75 +14,75 @@
 enum { USUAL_SECONDS = 20 };
 #define USUAL_SIM "h200"
 
-typedef struct demo {
+typedef struct demo_state {
     const cli_args *args;
     const char *sim; /* NULL: on the real GPU */
     const char *recording;
     char truth[PATH_MAX];
-} demo;
+} demo_state;
 
-/* Real GPU, or which simulated board? CLI_GO_ON, or the exit code. */
-static int choose_board(demo *this)
+/* Set demo->sim. CLI_GO_ON, or the exit code. */
+static int choose_board(demo_state *demo)
 {
-    this->sim = cli_get(this->args, "--sim");
-    if (this->sim == NULL) this->sim = getenv("JOULEMAP_SIM");
-    if (this->sim != NULL && this->sim[0] != '\0') return CLI_GO_ON;
-    this->sim = USUAL_SIM;
+    demo->sim = cli_get(demo->args, "--sim");
+    if (demo->sim == NULL) demo->sim = getenv("JOULEMAP_SIM");
+    if (demo->sim != NULL && demo->sim[0] != '\0') return CLI_GO_ON;
+    demo->sim = USUAL_SIM;
     jm_inventory *inventory;
     jm_error err = {0};
-    if (jm_inventory_create(&inventory, NULL, &err) != JM_OK) return cli_fail(this->args, &err);
+    if (jm_inventory_create(&inventory, NULL, &err) != JM_OK) return cli_fail(demo->args, &err);
     for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
         const jm_board *board = jm_inventory_board(inventory, i);
-        if (jm_board_kind_of(board) == JM_BOARD_GPU && !board->simulated) this->sim = NULL;
+        if (jm_board_kind_of(board) == JM_BOARD_GPU && !board->simulated) demo->sim = NULL;
     }
     jm_inventory_free(inventory);
-    if (this->sim != NULL) fprintf(stderr, "No GPU here: the demo runs on the simulated %s.\n", this->sim);
+    if (demo->sim != NULL) fprintf(stderr, "No GPU here: the demo runs on the simulated %s.\n", demo->sim);
     return CLI_GO_ON;
 }
 
-static int choose_files(demo *this)
+static int choose_files(demo_state *demo)
 {
-    const char *keep = cli_get(this->args, "--keep");
+    const char *keep = cli_get(demo->args, "--keep");
     if (keep == NULL) {
-        int code = cli_scratch_make(this->args);
+        int code = cli_scratch_make(demo->args);
         if (code != CLI_GO_ON) return code;
-        this->recording = cli_scratch_recording();
+        demo->recording = cli_scratch_recording();
     } else {
-        this->recording = keep;
+        demo->recording = keep;
     }
-    int length = snprintf(this->truth, sizeof this->truth, "%s.truth.csv", this->recording);
+    int length = snprintf(demo->truth, sizeof demo->truth, "%s.truth.csv", demo->recording);
     if (length < PATH_MAX) return CLI_GO_ON;
-    return cli_error(this->args, JM_LIMIT, "", "the name of the recording is too long");
+    return cli_error(demo->args, JM_LIMIT, "", "the name of the recording is too long");
 }
 
-/* `joulemap record` around the program, as anybody would write it. */
-static int record(const demo *this, long long seconds)
+/* Run `joulemap record` on the program. */
+static int record(const demo_state *demo, long long seconds)
 {
     unsetenv("JOULEMAP_SIM_TRUTH"); /* the truth goes beside the recording */
     cli_line line = {0};
-    cli_line_add_all(&line, (const char *const[]){"record", "--output", this->recording, NULL});
-    if (cli_has(this->args, "--force")) cli_line_add(&line, "--force");
-    if (this->sim != NULL) cli_line_add_all(&line, (const char *const[]){"--sim", this->sim, NULL});
+    cli_line_add_all(&line, (const char *const[]){"record", "--output", demo->recording, NULL});
+    if (cli_has(demo->args, "--force")) cli_line_add(&line, "--force");
+    if (demo->sim != NULL) cli_line_add_all(&line, (const char *const[]){"--sim", demo->sim, NULL});
     cli_line_add_all(&line, (const char *const[]){"--", cli_python(), "-m", "joulemap.demo_program", NULL});
     cli_line_add_number(&line, "--seconds", seconds);
-    cli_line_add_all(&line, (const char *const[]){"--device", this->sim != NULL ? "cpu" : "cuda", NULL});
-    int code = cli_run(this->args->verbs, line.count, line.words);
+    cli_line_add_all(&line, (const char *const[]){"--device", demo->sim != NULL ? "cpu" : "cuda", NULL});
+    int code = cli_run(demo->args->verbs, line.count, line.words);
     cli_line_free(&line);
     return code;
 }
 
-static int compare_with_truth(const demo *this, const jm_report *report)
+static int compare_with_truth(const demo_state *demo, const jm_report *report)
 {
     cli_truth truth;
     jm_error err = {0};
-    if (cli_truth_read(&truth, this->truth, &err) != JM_OK) return cli_fail(this->args, &err);
+    if (cli_truth_read(&truth, demo->truth, &err) != JM_OK) return cli_fail(demo->args, &err);
     int code = cli_truth_compare(&truth, report, &err) == JM_OK ? cli_truth_print(&truth)
-                                                                : cli_fail(this->args, &err);
+                                                                : cli_fail(demo->args, &err);
     cli_truth_free(&truth);
     return code;
 }
 
-/* On a real board nobody knows the truth of a layer; the board's own counter knows the total. */
+/* On a real board only the total is known, from its energy counter. */
 static int compare_with_total(const jm_report *report)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
@@ -94,7 +94,7 @@ static int compare_with_total(const jm_report *report)
     printf("\n%s: the rows add up to the total (%s) within %.3f %% (%.1f %% promised).\n",
            missed ? "MISSED" : "ok", totals->total_source, fabs(sum) * 100, CLI_TOTAL_WITHIN * 100);
     if (isfinite(totals->closure)) {
-        printf("The fit alone, before it was held to that total, came to %.2f %% %s.\n",
+        printf("Before it was scaled to that total, the fit alone came to %.2f %% %s.\n",
                fabs(totals->closure) * 100, totals->closure < 0 ? "less" : "more");
     }
     printf("On a real GPU the truth of a layer is not known, only the total. For layers beside their truth:\n"
@@ -102,18 +102,18 @@ static int compare_with_total(const jm_report *report)
     return missed ? CLI_EXIT_MISSED : 0;
 }
 
-static int show(const demo *this)
+static int show(const demo_state *demo)
 {
     jm_recording *recording;
     jm_error err = {0};
-    if (jm_recording_open(&recording, this->recording, &err) != JM_OK) return cli_fail(this->args, &err);
+    if (jm_recording_open(&recording, demo->recording, &err) != JM_OK) return cli_fail(demo->args, &err);
     cli_progress("fitting power to layers");
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_LAYER};
     jm_report *report;
     char *text = NULL;
     int code;
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) {
-        code = cli_fail(this->args, &err);
+        code = cli_fail(demo->args, &err);
     } else {
         const jm_text_options shown = {.size = sizeof shown,
                                        .width = cli_terminal_width(STDOUT_FILENO),
@@ -122,9 +122,9 @@ static int show(const demo *this)
             cli_progress(NULL);
             cli_write(text);
             cli_write("\n");
-            code = this->sim != NULL ? compare_with_truth(this, report) : compare_with_total(report);
+            code = demo->sim != NULL ? compare_with_truth(demo, report) : compare_with_total(report);
         } else {
-            code = cli_fail(this->args, &err);
+            code = cli_fail(demo->args, &err);
         }
         free(text);
         jm_report_free(report);
@@ -145,20 +145,20 @@ static void print_next(const char *path)
 
 static int run(const cli_args *args)
 {
-    demo this = {.args = args};
+    demo_state demo = {.args = args};
     long long seconds = USUAL_SECONDS;
     if (!cli_get_number(args, "--seconds", 5, 3600, &seconds)) return jm_status_exit_code(JM_USAGE);
     int code = cli_python_check(args, "the demo's program is", false);
-    if (code == CLI_GO_ON) code = choose_board(&this);
-    if (code == CLI_GO_ON) code = choose_files(&this);
+    if (code == CLI_GO_ON) code = choose_board(&demo);
+    if (code == CLI_GO_ON) code = choose_files(&demo);
     if (code != CLI_GO_ON) return code;
     fprintf(stderr, "Training a small transformer for %lld s.\n", seconds);
     cli_progress("training and recording");
-    code = record(&this, seconds);
+    code = record(&demo, seconds);
     if (code == 0) {
-        code = show(&this);
+        code = show(&demo);
         if (cli_has(args, "--keep"))
-            print_next(this.recording);
+            print_next(demo.recording);
         else
             fputs("`joulemap demo --keep FILE` keeps the recording.\n", stderr);
     }
@@ -178,20 +178,21 @@ static const cli_option options_table[] = {
 const cli_verb cli_verb_demo = {
     .name = "demo",
     .usage = "[options]",
-    .summary = "record a program of ours and compare with what is known to be true",
-    .description = "Records a small transformer that trains and validates, and shows the joules of its "
-                   "layers. On a simulated "
-                   "GPU, taken where there is no real one, it trains on the CPU; the simulated GPU knows how "
-                   "much each layer truly took, and the "
-                   "table puts that beside what joulemap found. On a real GPU only the total is known, "
-                   "from its energy counter.\n"
-                   "\n"
-                   "Exit code 0 says: every layer with more than 2 % of the energy is within 5 % of the "
-                   "truth, and all rows add up to "
-                   "the GPU's total within 0.5 %. 1 says that this was missed.\n"
-                   "\n"
-                   "Needs Python with PyTorch and joulemap: that of the installed package, or "
-                   "JOULEMAP_PYTHON, or python3.\n",
+    .summary = "record an example program, compare the report with the truth",
+    .description =
+        "Records a small transformer that trains and validates, and shows the joules of its "
+        "layers. On a simulated "
+        "GPU, the default where there is no real one, it trains on the CPU; the simulated GPU knows how "
+        "much each layer truly took, and the "
+        "table puts that beside what joulemap found. On a real GPU only the total is known, "
+        "from its energy counter.\n"
+        "\n"
+        "Exit code 0 says: every layer with more than 2 % of the energy is within 5 % of the "
+        "truth, and all rows add up to "
+        "the GPU's total within 0.5 %. 1 says that this was missed.\n"
+        "\n"
+        "Needs Python with PyTorch and joulemap: that of the installed package, or "
+        "JOULEMAP_PYTHON, or python3.\n",
     .options = options_table,
     .run = run,
 };

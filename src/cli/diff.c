@@ -1,4 +1,4 @@
-/* `joulemap diff`: what got dearer from one recording to another, and what nobody can tell. */
+/* `joulemap diff`: compares the energy of recordings, with the interval of each change. */
 #include "cli/verb.h"
 #include "cli/view.h"
 
@@ -8,23 +8,23 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { USUAL_ROWS = 50, OVER = 1 };
+enum { USUAL_ROWS = 50, EXIT_OVER = 1 };
 
-enum { NAME = 128 };
+enum { NAME_SIZE = 128 };
 
-/* The recordings, those of A before those of B. */
+/* The recordings of both sides, those of A first. */
 typedef struct runs {
-    int count, of_a;
-    char (*names)[NAME];       /* [count] */
+    int count, a_count;
+    char (*names)[NAME_SIZE];  /* [count] */
     jm_recording **recordings; /* [count], open as long as the reports */
     jm_report **reports;       /* [count] */
 } runs;
 
-typedef struct given {
+typedef struct diff_args {
     jm_diff_options options;
     long long limit;
-    double fail_over; /* NAN: not asked for */
-} given;
+    double fail_over; /* NAN: option not given */
+} diff_args;
 
 static const char per_choices[] =
 #define X(name, text) "|" text
@@ -40,16 +40,16 @@ static jm_per parse_per(const char *text)
     return (jm_per)per; /* the table of options lets nothing else through */
 }
 
-/* Where the recordings of B begin: after "--", of two the second. */
-static int find_sides(const cli_args *args, int *of_a)
+/* Find where the recordings of B begin: after "--", or with the second of two. */
+static int find_sides(const cli_args *args, int *a_count)
 {
     int count = args->operand_count, dashes = args->before_dashes;
-    *of_a = dashes > 0 ? dashes : 1;
+    *a_count = dashes > 0 ? dashes : 1;
     if (dashes <= 0 && count > 2)
-        return cli_usage_error(
-            args, "which of the %d recordings are A, which are B? \"--\" goes between them", count);
+        return cli_usage_error(args, "which of the %d recordings are A, which are B? put \"--\" between them",
+                               count);
     if (dashes == count) return cli_usage_error(args, "no recordings of B after \"--\"");
-    for (int i = *of_a; dashes > 0 && i < count; i++) {
+    for (int i = *a_count; dashes > 0 && i < count; i++) {
         const char *path = cli_operand(args, i);
         if (path[0] == '-' && access(path, F_OK) != 0)
             return cli_usage_error(args, "\"%s\" after \"--\" is no recording; options go before it", path);
@@ -57,7 +57,7 @@ static int find_sides(const cli_args *args, int *of_a)
     return CLI_GO_ON;
 }
 
-static bool any_alike(const runs *all)
+static bool any_equal_names(const runs *all)
 {
     for (int i = 0; i < all->count; i++)
         for (int j = 0; j < i; j++)
@@ -65,24 +65,24 @@ static bool any_alike(const runs *all)
     return false;
 }
 
-/* By the names of their files, with as many folders as it takes to tell them apart. */
+/* Name the runs after their files, with as many parent folders as make the names differ. */
 static void name_runs(const cli_args *args, runs *all)
 {
     enum { MOST_FOLDERS = 8 };
-    for (int folders = 0; folders == 0 || (any_alike(all) && folders <= MOST_FOLDERS); folders++)
+    for (int folders = 0; folders == 0 || (any_equal_names(all) && folders <= MOST_FOLDERS); folders++)
         for (int i = 0; i < all->count; i++)
             cli_view_long_name(all->names[i], sizeof all->names[i], cli_operand(args, i), folders);
 }
 
-static int read_given(const cli_args *args, given *w)
+static int read_options(const cli_args *args, diff_args *given)
 {
-    *w = (given){.options = {.size = sizeof w->options,
-                             .per = parse_per(cli_get(args, "--per")),
-                             .expand = cli_has(args, "--expand")},
-                 .limit = USUAL_ROWS,
-                 .fail_over = NAN};
-    if (!cli_get_number(args, "--limit", 0, INT_MAX, &w->limit) ||
-        !cli_get_share(args, "--fail-over", 0, &w->fail_over))
+    *given = (diff_args){.options = {.size = sizeof given->options,
+                                     .per = parse_per(cli_get(args, "--per")),
+                                     .expand = cli_has(args, "--expand")},
+                         .limit = USUAL_ROWS,
+                         .fail_over = NAN};
+    if (!cli_get_number(args, "--limit", 0, INT_MAX, &given->limit) ||
+        !cli_get_share(args, "--fail-over", 0, &given->fail_over))
         return jm_status_exit_code(JM_USAGE);
     if (cli_has(args, "--json") + cli_has(args, "--markdown") + cli_has(args, "--html") > 1)
         return cli_usage_error(args, "\"--json\", \"--markdown\" and \"--html\" exclude each other");
@@ -126,22 +126,22 @@ static int print_diff(const cli_args *args, const jm_diff *diff, size_t limit)
     return 0;
 }
 
-/* Over only where chance does not reach: the lower end of the interval of the total's change decides. */
-static int judge(const cli_args *args, const jm_diff *diff, double threshold)
+/* Fails only if the lower end of the interval of the total's change is over the threshold. */
+static int check_threshold(const cli_args *args, const jm_diff *diff, double threshold)
 {
     const jm_diff_row *total = jm_diff_total(diff);
     const char *per = jm_per_text(jm_diff_per(diff));
     double most = threshold * 100, half = 50 * (total->change_high - total->change_low);
     if (isnan(threshold)) return 0;
     if (!isfinite(total->change_low)) {
-        cli_tell(args, "the change of the joules a %s is not known: not failed", per);
+        cli_message(args, "the change of the joules a %s is not known: not failed", per);
     } else if (total->change_low > threshold) {
-        cli_tell(args, "a %s takes %.1f ±%.1f %% more joules: surely over %g %%", per, 100 * total->change,
-                 half, most);
-        return OVER;
+        cli_message(args, "a %s takes %.1f ±%.1f %% more joules: surely over %g %%", per, 100 * total->change,
+                    half, most);
+        return EXIT_OVER;
     } else if (total->change_high > threshold) {
-        cli_tell(args, "a %s takes %+.1f ±%.1f %% joules: not surely over %g %%, not failed", per,
-                 100 * total->change, half, most);
+        cli_message(args, "a %s takes %+.1f ±%.1f %% joules: not surely over %g %%, not failed", per,
+                    100 * total->change, half, most);
     }
     return 0;
 }
@@ -159,7 +159,7 @@ static int write_page(const cli_args *args, const runs *all, const jm_diff *diff
     return code;
 }
 
-static jm_status make_diff(jm_diff **diff, const given *w, const runs *all, jm_error *err)
+static jm_status make_diff(jm_diff **diff, const diff_args *given, const runs *all, jm_error *err)
 {
     const char **names = calloc((size_t)all->count, sizeof *names);
     if (names == NULL) {
@@ -169,32 +169,33 @@ static jm_status make_diff(jm_diff **diff, const given *w, const runs *all, jm_e
     for (int i = 0; i < all->count; i++)
         names[i] = all->names[i];
     const jm_report *const *reports = (const jm_report *const *)all->reports;
-    const jm_diff_side a = {reports, names, (size_t)all->of_a},
-                       b = {reports + all->of_a, names + all->of_a, (size_t)(all->count - all->of_a)};
-    jm_status status = jm_diff_create_many(diff, &a, &b, &w->options, err);
+    const jm_diff_side a = {reports, names, (size_t)all->a_count},
+                       b = {reports + all->a_count, names + all->a_count,
+                            (size_t)(all->count - all->a_count)};
+    jm_status status = jm_diff_create_many(diff, &a, &b, &given->options, err);
     free(names);
     return status;
 }
 
-static int compare(const cli_args *args, const given *w, const runs *all)
+static int compare(const cli_args *args, const diff_args *given, const runs *all)
 {
     jm_diff *diff;
     jm_error err = {0};
-    if (make_diff(&diff, w, all, &err) != JM_OK) return cli_fail(args, &err);
+    if (make_diff(&diff, given, all, &err) != JM_OK) return cli_fail(args, &err);
     int code =
-        cli_has(args, "--html") ? write_page(args, all, diff) : print_diff(args, diff, (size_t)w->limit);
-    if (code == 0) code = judge(args, diff, w->fail_over);
+        cli_has(args, "--html") ? write_page(args, all, diff) : print_diff(args, diff, (size_t)given->limit);
+    if (code == 0) code = check_threshold(args, diff, given->fail_over);
     jm_diff_free(diff);
     return code;
 }
 
-static int compare_all(const cli_args *args, const given *w, runs *all)
+static int compare_all(const cli_args *args, const diff_args *given, runs *all)
 {
     int code = CLI_GO_ON;
     name_runs(args, all);
     for (int i = 0; code == CLI_GO_ON && i < all->count; i++)
         code = make_report(args, i, all);
-    if (code == CLI_GO_ON) code = compare(args, w, all);
+    if (code == CLI_GO_ON) code = compare(args, given, all);
     for (int i = 0; i < all->count; i++) {
         jm_report_free(all->reports[i]);
         jm_recording_close(all->recordings[i]);
@@ -204,16 +205,16 @@ static int compare_all(const cli_args *args, const given *w, runs *all)
 
 static int run(const cli_args *args)
 {
-    given w;
+    diff_args given;
     runs all = {.count = args->operand_count};
-    int code = read_given(args, &w);
-    if (code == CLI_GO_ON) code = find_sides(args, &all.of_a);
+    int code = read_options(args, &given);
+    if (code == CLI_GO_ON) code = find_sides(args, &all.a_count);
     if (code != CLI_GO_ON) return code;
     all.names = calloc((size_t)all.count, sizeof *all.names);
     all.recordings = calloc((size_t)all.count, sizeof(jm_recording *));
     all.reports = calloc((size_t)all.count, sizeof(jm_report *));
     if (all.names != NULL && all.recordings != NULL && all.reports != NULL)
-        code = compare_all(args, &w, &all);
+        code = compare_all(args, &given, &all);
     else
         code = cli_error(args, JM_NO_MEMORY, "", "out of memory");
     free(all.names);
@@ -227,7 +228,7 @@ static const cli_option options_table[] = {
     {"--per", 0, "UNIT", "what joules are divided by (default: step if all runs have steps, else run)",
      per_choices + 1, false},
     {"--fail-over", 0, "SHARE",
-     "exit 1 if the total a unit is surely more than SHARE (3%, 0.03) dearer in B: with all of its 95 % "
+     "exit 1 if the total a unit is surely more than SHARE (3%, 0.03) higher in B: with all of its 95 % "
      "interval",
      NULL, false},
     {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50)", NULL, false},
@@ -241,7 +242,7 @@ static const cli_option options_table[] = {
 const cli_verb cli_verb_diff = {
     .name = "diff",
     .usage = "A B [options]  or  A1 A2 ... [options] -- B1 B2 ...",
-    .summary = "tell what changed between recordings, and what nobody can tell",
+    .summary = "compare recordings: what changed, and what is within the noise",
     .description =
         "Prints the total and the rows of two recordings beside each other, in joules a step, a sample or a "
         "run: less, more, or no difference seen, by whether the 95 % interval of the difference leaves out "
@@ -250,11 +251,11 @@ const cli_verb cli_verb_diff = {
         "on both sides are counted, not shown. Equal layers that changed alike share a row.\n"
         "\n"
         "Of several recordings a side, those of A before \"--\" and those of B after it, each figure is the "
-        "mean over the runs of its side, and the intervals hold the spread from run to run. What changes "
-        "from run to run no single run can tell: three of each side or more are better than two.\n"
+        "mean over the runs of its side, and the intervals hold the spread from run to run. A single "
+        "run does not show how much runs vary: three or more of each side are better than two.\n"
         "\n"
-        "Of one GPU the gain of its sensor is the same in all runs and cancels; of two GPUs the changes "
-        "hold the gains of both.\n"
+        "On one GPU the sensor's gain error is the same in all runs and cancels; between two GPUs the "
+        "intervals hold the gain errors of both.\n"
         "\n"
         "Exit code: 0, and with --fail-over 1 if B is surely over; else as in all verbs.\n"
         "\n"

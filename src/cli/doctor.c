@@ -1,9 +1,9 @@
-/* `joulemap doctor`: what works here, what does not, why, and how to get it. */
+/* `joulemap doctor`: shows what works on this machine, what does not, why, and the cure. */
 #include "cli/verb.h"
 
 #include <string.h>
 
-/* What a user came for. */
+/* The summary at the top of the output. */
 typedef struct abilities {
     size_t gpu_count; /* boards whose power can be read */
     size_t cpu_count; /* CPU domains whose energy can be read */
@@ -12,7 +12,7 @@ typedef struct abilities {
     bool kernels;
 } abilities;
 
-static const char *power_sensor(const jm_inventory *inventory, size_t board)
+static const char *find_power_sensor(const jm_inventory *inventory, size_t board)
 {
     for (size_t i = 0; i < jm_inventory_sensor_count(inventory, board); i++) {
         const jm_sensor *sensor = jm_inventory_sensor(inventory, board, i);
@@ -31,13 +31,13 @@ static bool finding_works(const jm_doctor *doctor, const char *subject)
     return false;
 }
 
-static abilities abilities_find(const jm_doctor *doctor)
+static abilities find_abilities(const jm_doctor *doctor)
 {
     const jm_inventory *inventory = jm_doctor_inventory(doctor);
     abilities found = {0};
     for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
         const jm_board *board = jm_inventory_board(inventory, i);
-        const char *sensor = power_sensor(inventory, i);
+        const char *sensor = find_power_sensor(inventory, i);
         if (sensor == NULL) continue;
         found.cpu_count += jm_board_kind_of(board) == JM_BOARD_CPU;
         if (jm_board_kind_of(board) != JM_BOARD_GPU) continue;
@@ -93,7 +93,7 @@ static int run(const cli_args *args)
     jm_error err;
     cli_progress("looking at GPUs, drivers and libraries");
     if (jm_doctor_create(&doctor, cli_get(args, "--sim"), &err) != JM_OK) return cli_fail(args, &err);
-    abilities found = abilities_find(doctor);
+    abilities found = find_abilities(doctor);
     cli_progress(NULL);
     int code = 0;
     if (cli_has(args, "--json"))
@@ -114,7 +114,7 @@ static const cli_option options[] = {
 const cli_verb cli_verb_doctor = {
     .name = "doctor",
     .usage = "[options]",
-    .summary = "tell what works on this machine, what does not, and the cure",
+    .summary = "show what works on this machine, what does not, and the cure",
     .description =
         "Looks for NVML and each of its calls, for CPU energy (RAPL), CUDA, CUPTI, hardware counters, "
         "shared memory and SQLite. Nothing is changed. CUDA, CUPTI and counters are tried in processes of "

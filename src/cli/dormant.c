@@ -10,8 +10,7 @@
 
 static const cli_option options[] = {
     {"--print", 0, "FORM",
-     "run nothing: print the environment that makes programs dormant, as commands of a shell (for eval) or "
-     "as "
+     "run nothing: print the environment that makes programs dormant, as shell commands (for eval) or as "
      "lines of a file (systemd's EnvironmentFile, docker's --env-file)",
      "shell|file", false},
     {NULL, 0, NULL, NULL, NULL, false},
@@ -19,8 +18,8 @@ static const cli_option options[] = {
 
 typedef struct variable {
     const char *name, *value;
-    const char *what;  /* is not seen where another tool has taken the place */
-    const char *older; /* another name for the same, which then counts; NULL: none */
+    const char *what;  /* what another tool's value hides from us; NULL: never set by other tools */
+    const char *older; /* an older name of the variable that takes precedence; NULL: none */
 } variable;
 
 static bool is_set(const char *name)
@@ -29,27 +28,27 @@ static bool is_set(const char *name)
     return value != NULL && value[0] != '\0';
 }
 
-/* Another tool's injection stays: taking its place would break what the user asked for. */
-static bool is_taken(const cli_args *args, const variable *it)
+/* Another tool's injection stays: replacing it would break what the user set up. */
+static bool is_taken(const cli_args *args, const variable *var)
 {
-    bool taken = is_set(it->older) || (is_set(it->name) && it->what != NULL &&
-                                       strstr(getenv(it->name), "libjoulemap_inject.so") == NULL);
+    bool taken = is_set(var->older) || (is_set(var->name) && var->what != NULL &&
+                                        strstr(getenv(var->name), "libjoulemap_inject.so") == NULL);
     if (taken)
-        cli_tell(args, "%s is set to %s already: %s cannot be traced later; unset it to trace them",
-                 is_set(it->older) ? it->older : it->name, getenv(is_set(it->older) ? it->older : it->name),
-                 it->what);
+        cli_message(args, "%s is set to %s already: %s cannot be traced later; unset it to trace them",
+                    is_set(var->older) ? var->older : var->name,
+                    getenv(is_set(var->older) ? var->older : var->name), var->what);
     return taken;
 }
 
-static void print(const char *form, const variable *it)
+static void print(const char *form, const variable *var)
 {
-    char *words[] = {(char *)(uintptr_t)it->value, NULL};
+    char *words[] = {(char *)(uintptr_t)var->value, NULL};
     char *quoted = cli_child_text(words);
     if (quoted == NULL) return;
     if (strcmp(form, "shell") == 0)
-        printf("export %s=%s\n", it->name, quoted);
+        printf("export %s=%s\n", var->name, quoted);
     else
-        printf("%s=%s\n", it->name, it->value);
+        printf("%s=%s\n", var->name, var->value);
     free(quoted);
 }
 
@@ -71,7 +70,7 @@ static int run_dormant(const cli_args *args)
     };
     bool there = access(library, R_OK) == 0;
     if (!there)
-        cli_tell(args, "%s is not there: kernels cannot be traced later, spans of joulemap can", library);
+        cli_message(args, "%s is not there: kernels cannot be traced later, spans of joulemap can", library);
     for (size_t i = 0; i < (there ? sizeof all / sizeof *all : 1); i++) {
         if (is_taken(args, &all[i])) continue;
         if (form != NULL)

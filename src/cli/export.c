@@ -38,12 +38,12 @@ static int export_to_file(const cli_args *args, jm_recording *recording, const j
     return status == JM_OK ? 0 : cli_fail(args, &err);
 }
 
-/* Bytes would do to a terminal what nobody wants. */
+/* Binary data can put a terminal into an odd state. */
 static bool refuse_terminal(const cli_args *args)
 {
     const char *format = cli_get(args, "--format");
     if (!jm_export_is_binary(format) || !isatty(STDOUT_FILENO)) return false;
-    cli_tell(args, "%s is bytes, not text for a terminal: give a file, -o FILE", format);
+    cli_message(args, "%s is bytes, not text for a terminal: give a file, -o FILE", format);
     return true;
 }
 

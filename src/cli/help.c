@@ -1,11 +1,11 @@
-/* --help, the man page and shell completion: texts made from the tables of verb.h. */
+/* --help, the man page and shell completion, made from the tables of verb.h. */
 #include "cli/verb.h"
 
 #include <string.h>
 #include <unistd.h>
 
-/* Print `text` word by word up to column `width`; `column` is where the cursor stands and
- * new lines begin at `indent`. */
+/* Print `text` wrapped at column `width`. `column` is the cursor's present column; new lines are indented by
+ * `indent`. */
 static void print_wrapped(FILE *out, const char *text, size_t length, int indent, int column, int width)
 {
     const char *end = text + length;
@@ -104,15 +104,15 @@ void cli_help_print(FILE *out, const cli_verb *const *verbs)
         int column = fprintf(out, "  %-10s ", (*verb)->name);
         print_wrapped(out, (*verb)->summary, strlen((*verb)->summary), column, column, width);
     }
-    fputs("\njoulemap VERB --help tells what a verb does and which options it has.\n"
-          "joulemap --version prints the version, joulemap --pkgconfigdir where joulemap.pc lies\n"
-          "(for pkg-config, to compile C programs with).\n",
+    fputs("\njoulemap VERB --help explains a verb and its options.\n"
+          "joulemap --version prints the version, joulemap --pkgconfigdir the folder of\n"
+          "joulemap.pc (for pkg-config, to compile C programs).\n",
           out);
 }
 
-/* ---- joulemap.1 in roff, made from the tables of verb.h. */
+/* ---- the man page, in roff */
 
-/* Text where nothing is an instruction to roff. `line_start`: a leading dot needs a guard. */
+/* Print text without roff's markup. `line_start`: a leading dot is escaped too. */
 static void print_escaped(FILE *out, const char *text, size_t length, bool line_start)
 {
     if (line_start && length > 0 && (text[0] == '.' || text[0] == '\'')) fputs("\\&", out);
@@ -198,15 +198,14 @@ static void print_exit_codes(FILE *out)
 static void man_print(FILE *out, const cli_verb *const *verbs)
 {
     fprintf(out, ".TH JOULEMAP 1 \"\" \"joulemap %s\" \"User Commands\"\n", jm_version());
-    fputs(
-        ".SH NAME\njoulemap \\- where every joule of a GPU program goes\n"
-        ".SH SYNOPSIS\n.B joulemap\n.I VERB\n[\\fIoptions\\fR] [\\fB\\-\\-\\fR \\fICOMMAND\\fR ...]\n"
-        ".SH DESCRIPTION\n"
-        "joulemap measures the energy of GPU programs and tells to which phase, layer and kernel each joule\n"
-        "belongs. Every figure comes with its 95 % interval and a word for how it is known.\n"
-        "Results go to standard output, words to standard error.\n"
-        ".SH VERBS\n",
-        out);
+    fputs(".SH NAME\njoulemap \\- where every joule of a GPU program goes\n"
+          ".SH SYNOPSIS\n.B joulemap\n.I VERB\n[\\fIoptions\\fR] [\\fB\\-\\-\\fR \\fICOMMAND\\fR ...]\n"
+          ".SH DESCRIPTION\n"
+          "joulemap measures the energy of GPU programs and assigns each joule to a phase, layer and\n"
+          "kernel. Every figure comes with its 95 % interval and its source.\n"
+          "Results go to standard output, messages to standard error.\n"
+          ".SH VERBS\n",
+          out);
     for (const cli_verb *const *verb = verbs; *verb != NULL; verb++)
         roff_verb(out, *verb);
     fputs(".SH EXIT STATUS\nA verb that runs a command exits with the status of that command. Else:\n", out);
@@ -221,10 +220,10 @@ static void man_print(FILE *out, const cli_verb *const *verbs)
           out);
 }
 
-/* ---- Completion for bash, zsh and fish, made from the tables of verb.h. */
+/* ---- completion for bash, zsh and fish */
 
-/* Does this option take the name of a file? Told by the word for its argument. */
-static bool wants_file(const cli_option *option)
+/* Whether the option takes a file name, by the word that names its argument. */
+static bool takes_file(const cli_option *option)
 {
     static const char *const words[] = {"FILE", "OUT", "CSV", "PATH"};
     for (size_t i = 0; option->argument != NULL && i < sizeof words / sizeof *words; i++) {
@@ -246,8 +245,7 @@ static void print_verb_names(FILE *out, const cli_verb *const *verbs)
         fprintf(out, "%s%s", verb == verbs ? "" : " ", (*verb)->name);
 }
 
-/* bash: three questions, each a case: the options of a verb, the choices of an option, whether it wants a
- * file. */
+/* Three `case` statements: the argument of an option, the options of a verb, the operands of a verb. */
 static void print_bash(FILE *out, const cli_verb *const *verbs)
 {
     fputs("# bash completion of joulemap, made by `joulemap help --completion bash`\n"
@@ -284,7 +282,7 @@ static void print_bash(FILE *out, const cli_verb *const *verbs)
                 fputs("COMPREPLY=($(compgen -W '", out);
                 print_choices(out, option->choices);
                 fputs("' -- \"$current\")); ", out);
-            } else if (wants_file(option)) {
+            } else if (takes_file(option)) {
                 fputs("compopt -o default; ", out);
             }
             fputs("return ;;\n", out);
@@ -310,7 +308,7 @@ static void print_bash(FILE *out, const cli_verb *const *verbs)
     fputs("    esac\n}\ncomplete -F _joulemap joulemap\n", out);
 }
 
-/* Text inside '...' of a shell, without what _arguments of zsh takes as syntax. */
+/* Print text for a shell's '...', with the syntax of zsh's _arguments escaped. */
 static void print_zsh_quoted(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -346,7 +344,7 @@ static void print_zsh_option(FILE *out, const cli_option *option)
             fputc('(', out);
             print_choices(out, option->choices);
             fputc(')', out);
-        } else if (wants_file(option)) {
+        } else if (takes_file(option)) {
             fputs("_files", out);
         }
     }
@@ -396,7 +394,7 @@ static void print_zsh(FILE *out, const cli_verb *const *verbs)
           out);
 }
 
-/* fish takes backslash and quote inside '...' only escaped. */
+/* Inside '...' fish has escapes for backslash and quote only. */
 static void print_fish_quoted(FILE *out, const char *text)
 {
     fputc('\'', out);
@@ -417,7 +415,7 @@ static void print_fish_option(FILE *out, const cli_verb *verb, const cli_option 
         print_choices(out, option->choices);
         fputc('\'', out);
     } else if (cli_takes_word(option)) {
-        fputs(wants_file(option) ? " -r -F" : " -x", out);
+        fputs(takes_file(option) ? " -r -F" : " -x", out);
     }
     fputs(" -d ", out);
     print_fish_quoted(out, option->help);
@@ -447,7 +445,7 @@ static void print_fish(FILE *out, const cli_verb *const *verbs)
     }
 }
 
-/* `shell`: the table of options lets no other through. */
+/* `shell`: one of the choices in the table of options. */
 static void print_completion(FILE *out, const cli_verb *const *verbs, const char *shell)
 {
     void (*print)(FILE *, const cli_verb *const *) = strcmp(shell, "bash") == 0  ? print_bash
@@ -486,8 +484,8 @@ static const cli_option options[] = {
 const cli_verb cli_verb_help = {
     .name = "help",
     .usage = "[VERB] [options]",
-    .summary = "tell what a verb does; manual page, shell completion",
-    .description = "Without anything: all verbs. With a verb: what it does and its options.\n"
+    .summary = "explain a verb; print the manual page or shell completion",
+    .description = "Without operands: all verbs. With a verb: what it does and its options.\n"
                    "\n"
                    "Man page and completion are made from the same tables as this text:\n"
                    "  joulemap help --man | man -l -\n"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 static const struct {
-    const char *option, *between; /* between it and the one before, in a list of all */
+    const char *option, *separator; /* before it, in a sentence that lists all of them */
 } sources[JM_IMPORT_COUNT] = {
 #define X(name, option, text)                                                                                \
     {"--" #option, JM_IMPORT_##name == 0 ? "" : JM_IMPORT_##name + 1 == JM_IMPORT_COUNT ? " and " : ", "},
@@ -12,17 +12,17 @@ static const struct {
 #undef X
 };
 
-static int say_what_to_give(const cli_args *args)
+static int report_no_source(const cli_args *args)
 {
     char all[256];
     size_t used = 0;
     for (size_t i = 0; i < JM_IMPORT_COUNT && used < sizeof all; i++)
         used +=
-            (size_t)snprintf(all + used, sizeof all - used, "%s%s", sources[i].between, sources[i].option);
+            (size_t)snprintf(all + used, sizeof all - used, "%s%s", sources[i].separator, sources[i].option);
     return cli_usage_error(args, "give at least one of %s", all);
 }
 
-/* A recording, and what was read beside it. */
+/* Copy a recording and add counters that were read beside it. */
 static int add_counters(const cli_args *args, size_t other_sources)
 {
     const jm_counters_options counters = {
@@ -60,7 +60,7 @@ static int run(const cli_args *args)
     }
     if (cli_has(args, "--onto") || cli_has(args, "--counters") || cli_has(args, "--ncu"))
         return add_counters(args, given);
-    if (given == 0) return say_what_to_give(args);
+    if (given == 0) return report_no_source(args);
     jm_error err;
     cli_progress("reading and writing");
     jm_status status = jm_recording_import(&import_options, &err);
@@ -72,7 +72,7 @@ static const cli_option options[] = {
     {"--output", 'o', "FILE", "the recording to write", NULL, true},
     {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     {"--board", 'b', "PROFILE",
-     "profile of the GPU that knows the sensors: h200, h100, ... (default: generic); with --onto, the "
+     "profile of the GPU, which describes its sensors: h200, h100, ... (default: generic); with --onto, the "
      "number of the GPU, where there is more than one",
      NULL, false},
 #define X(name, option, text) {"--" #option, 0, "CSV", text, NULL, false},
@@ -91,30 +91,26 @@ const cli_verb cli_verb_import = {
     .description =
         "Files may be plain or gzipped; other columns are ignored; times are seconds from any common zero, "
         "of "
-        "a clock that is never set back. Commas, semicolons or tabs part fields; where it is no comma, "
-        "decimals "
-        "may have one. A reading without a value (N/A) is a gap.\n"
+        "a clock that is never set back. Commas, semicolons or tabs separate fields; with the latter two, "
+        "decimals may have a comma. A reading without a value (N/A) is a gap.\n"
         "\n"
         "Sensors go by their names in the profile. Rows of the same part that follow each other make "
-        "a phase of that name: see `joulemap report --phase`. A part that has a text in the column phase is "
-        "a "
-        "window of that phase instead, each row one of its own. A segment counts as one kernel row that "
-        "stands for kernel_launches calls; with --kernels beside it, segments only tell phases and windows.\n"
+        "a phase of that name: see `joulemap report --phase`. A row with a text in the column phase is a "
+        "window of that phase instead. A segment counts as one kernel row that "
+        "represents kernel_launches calls; with --kernels, segments only mark phases and windows.\n"
         "\n"
-        "Stamps are kept as read; reports put late ones of the sample ring right.\n"
+        "Timestamps are kept as read; reports correct late ones of the sample ring.\n"
         "\n"
         "Counters that were read beside a recording are added to a copy of it:\n"
         "\n"
         "  joulemap import --onto run.joulemap --counters counters.csv.gz -o all.joulemap\n"
         "\n"
         "A line is a window, from start_ns to end_ns of CLOCK_REALTIME, with what was counted in it; an "
-        "empty "
-        "field was not measured. Windows are sorted and do not overlap. Onto a recording that came from CSV "
-        "itself, times are on the clock of those files.\n"
+        "empty field was not measured. Windows are sorted and do not overlap. For a recording that came from "
+        "CSV itself, times are on the clock of those files.\n"
         "\n"
-        "Where counters may not be sampled, but Nsight Compute once could run the same program, its kernels "
-        "get what was "
-        "counted of theirs, by name, launch shape and order:\n"
+        "Where counters may not be sampled, but Nsight Compute could once run the same program, its counts "
+        "are assigned to the kernels by name, launch shape and order:\n"
         "\n"
         "  ncu --csv --page raw --metrics \"$(joulemap estimate --metrics)\" ./program >counters.csv\n"
         "  joulemap import --onto run.joulemap --ncu counters.csv -o all.joulemap\n",

@@ -1,4 +1,4 @@
-/* `joulemap list`: which boards there are, and what each of their sensors tells. */
+/* `joulemap list`: the boards of this machine and what each of their sensors measures. */
 #include "cli/verb.h"
 
 #include <math.h>
@@ -33,11 +33,11 @@ static void response_text(char *text, size_t size, const jm_sensor *sensor)
         snprintf(text, size, "sum since an unknown start");
         break;
     default:
-        snprintf(text, size, "value of the moment");
+        snprintf(text, size, "present value");
     }
 }
 
-static void sensor_print(const jm_sensor *sensor)
+static void print_sensor(const jm_sensor *sensor)
 {
     char period[24] = "?", cost[24] = "?", response[64];
     if (sensor->missing[0] != '\0') {
@@ -54,7 +54,7 @@ static void sensor_print(const jm_sensor *sensor)
            response, cost);
 }
 
-static void limits_print(const jm_board *board)
+static void print_limits(const jm_board *board)
 {
     if (isnan(board->power_limit_w)) return;
     printf("  power limit %.0f W", board->power_limit_w);
@@ -63,7 +63,7 @@ static void limits_print(const jm_board *board)
     printf("\n");
 }
 
-static void board_print(const jm_inventory *inventory, size_t number)
+static void print_board(const jm_inventory *inventory, size_t number)
 {
     const jm_board *board = jm_inventory_board(inventory, number);
     static const char *const titles[] = {
@@ -83,10 +83,11 @@ static void board_print(const jm_inventory *inventory, size_t number)
                board->profile);
     }
     if (board->mig) printf("  cut into MIG instances: power is that of the whole GPU\n");
-    limits_print(board);
-    printf("    %-19s %-5s %-13s %-34s %s\n", "sensor", "unit", "updates every", "tells", "cost of a read");
+    print_limits(board);
+    printf("    %-19s %-5s %-13s %-34s %s\n", "sensor", "unit", "updates every", "measures",
+           "cost of a read");
     for (size_t i = 0; i < jm_inventory_sensor_count(inventory, number); i++)
-        sensor_print(jm_inventory_sensor(inventory, number, i));
+        print_sensor(jm_inventory_sensor(inventory, number, i));
 }
 
 static json_t *text_or_null(const char *text)
@@ -164,11 +165,11 @@ static int run(const cli_args *args)
     if (cli_has(args, "--json")) {
         code = print_json(args, inventory);
     } else if (count == 0) {
-        code = cli_error(args, JM_NO_DEVICE, "`joulemap doctor` tells why; `--sim h200` simulates a GPU",
+        code = cli_error(args, JM_NO_DEVICE, "`joulemap doctor` shows why; `--sim h200` simulates a GPU",
                          "no GPU found, and no CPU whose energy can be read");
     } else {
         for (size_t i = 0; i < count; i++)
-            board_print(inventory, i);
+            print_board(inventory, i);
     }
     jm_inventory_free(inventory);
     return code;
@@ -187,7 +188,7 @@ const cli_verb cli_verb_list = {
     .description =
         "GPUs and, where the kernel lets us read them, CPU packages and their memory. Of each sensor: how "
         "often its value updates, how it answers to the true power, and what a read cost just now. What a "
-        "sensor tells comes from the GPU's profile (docs/sensors.md).\n"
+        "sensor measures comes from the GPU's profile (docs/sensors.md).\n"
         "\n"
         "The CUDA index is the number that a CUDA program would use, after CUDA_VISIBLE_DEVICES.\n"
         "\n"

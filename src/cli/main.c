@@ -1,4 +1,4 @@
-/* The command's entry, and the table of verbs, in the order of --help. Only what works stands here. */
+/* The command's entry, and the table of verbs in the order of --help. */
 #include "cli/child.h"
 #include "cli/verb.h"
 
@@ -28,7 +28,7 @@ const cli_verb *const cli_verbs[] = {
 
 int main(int argc, char **argv)
 {
-    /* Not a verb: what doctor starts to try a driver's library, for no person to type. */
+    /* Not a verb: `joulemap doctor` starts it to load a driver's library in a process of its own. */
     if (argc == 4 && strcmp(argv[1], "probe") == 0) return jm_doctor_probe(argv[2], argv[3]);
     cli_child_spare_file_limit();
     int code = cli_run(cli_verbs, argc > 0 ? argc - 1 : 0, argv + 1);

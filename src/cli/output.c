@@ -1,4 +1,4 @@
-/* All that reaches people and programs: stdout and its end, words on stderr, progress, JSON. */
+/* Output: stdout and its failures, messages on stderr, the progress line, JSON. */
 #include "cli/verb.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- the end of stdout: was all of it written? And how wide is the terminal? */
+/* ---- stdout: failed writes, and the terminal's width */
 
-/* A reader that went away (`| head`) is no fault of anybody. */
+/* A reader that went away (`| head`) is no error. */
 static bool reader_is_gone(int error)
 {
     if (error == EPIPE) return true;
@@ -24,7 +24,7 @@ static bool reader_is_gone(int error)
     return poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
 }
 
-/* The first error of stdout, as it is only known when it happens. */
+/* errno of the first failed write; ferror keeps no reason. 0: none, or unknown. */
 static int first_error;
 
 void cli_write_failed(int error)
@@ -38,11 +38,11 @@ void cli_write(const char *text)
     if (fputs(text, stdout) == EOF) cli_write_failed(errno);
 }
 
-/* ---- data, which a terminal shows and does not obey */
+/* ---- data whose control characters a terminal must not get */
 
 static bool data_is_cut;
 
-/* What of a line has come. */
+/* A stream that removes control characters; `line` is the beginning of an incomplete line. */
 typedef struct cleaner {
     FILE *to;
     char *line;
@@ -51,15 +51,15 @@ typedef struct cleaner {
 
 static bool put_line(cleaner *c)
 {
-    size_t size = 3 * c->length + 1; /* what replaces a byte has three */
+    size_t size = 3 * c->length + 1; /* a byte is replaced by at most three */
     char *clean = malloc(size);
     if (clean == NULL) return false;
     c->line[c->length] = '\0';
-    for (char *part = c->line, *end; part != NULL; part = end) {
-        end = strchr(part, '\t');
-        if (end != NULL) *end++ = '\0';
+    for (char *part = c->line, *stop_progress; part != NULL; part = stop_progress) {
+        stop_progress = strchr(part, '\t');
+        if (stop_progress != NULL) *stop_progress++ = '\0';
         fputs(jm_text_printable(clean, size, part), c->to);
-        if (end != NULL) fputc('\t', c->to);
+        if (stop_progress != NULL) fputc('\t', c->to);
     }
     free(clean);
     c->length = 0;
@@ -132,14 +132,14 @@ int cli_output_finish(int code)
         failed = true;
     }
     if (!failed) return code;
-    enum { KILLED_BY_SIGPIPE = 128 + 13 }; /* what the shell reports where SIGPIPE is not ignored */
+    enum { KILLED_BY_SIGPIPE = 128 + 13 }; /* the shell's exit code of a process that SIGPIPE killed */
     if (reader_is_gone(first_error)) return code != 0 ? code : KILLED_BY_SIGPIPE;
     fprintf(stderr, "joulemap: cannot write the output%s%s\n", first_error != 0 ? ": " : "",
             first_error != 0 ? strerror(first_error) : "");
     return code != 0 ? code : jm_status_exit_code(JM_IO);
 }
 
-/* As other tools have it: https://no-color.org, https://bixense.com/clicolors */
+/* Conventions: https://no-color.org, https://bixense.com/clicolors */
 bool cli_has_colour(int fd)
 {
     const char *no = getenv("NO_COLOR"), *forced = getenv("CLICOLOR_FORCE"), *terminal = getenv("TERM");
@@ -159,8 +159,7 @@ int cli_terminal_width(int fd)
     return (int)(width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : width);
 }
 
-/* ---- Words on stderr: failures, wrong usage, and what else is worth a line. Here alone texts from elsewhere
- * are cleaned. */
+/* ---- Messages on stderr: failures, wrong usage, notices. Texts from elsewhere are cleaned only here. */
 
 static void print_clean(const char *text)
 {
@@ -168,10 +167,10 @@ static void print_clean(const char *text)
     fputs(jm_text_printable(clean, sizeof clean, text), stderr);
 }
 
-static void print_who(const cli_args *args)
+static void print_prefix(const cli_args *args)
 {
     cli_progress(NULL);
-    fflush(stdout); /* results and words keep their order on a terminal */
+    fflush(stdout); /* results and messages keep their order on a terminal */
     fputs("joulemap", stderr);
     if (args != NULL && args->verb != NULL) fprintf(stderr, " %s", args->verb->name);
     fputs(": ", stderr);
@@ -184,7 +183,7 @@ __attribute__((format(printf, 1, 0))) static void print_formatted(const char *fo
     print_clean(text);
 }
 
-void cli_words(const char *format, ...)
+void cli_message_part(const char *format, ...)
 {
     va_list values;
     va_start(values, format);
@@ -192,9 +191,9 @@ void cli_words(const char *format, ...)
     va_end(values);
 }
 
-void cli_tell(const cli_args *args, const char *format, ...)
+void cli_message(const cli_args *args, const char *format, ...)
 {
-    print_who(args);
+    print_prefix(args);
     va_list values;
     va_start(values, format);
     print_formatted(format, values);
@@ -204,7 +203,7 @@ void cli_tell(const cli_args *args, const char *format, ...)
 
 int cli_fail(const cli_args *args, const jm_error *err)
 {
-    print_who(args);
+    print_prefix(args);
     print_clean(err->text[0] != '\0' ? err->text : jm_status_text(err->status));
     fputc('\n', stderr);
     if (err->hint[0] != '\0') {
@@ -228,7 +227,7 @@ int cli_error(const cli_args *args, jm_status status, const char *hint, const ch
 
 int cli_usage_error(const cli_args *args, const char *format, ...)
 {
-    print_who(args);
+    print_prefix(args);
     va_list values;
     va_start(values, format);
     print_formatted(format, values);
@@ -238,7 +237,7 @@ int cli_usage_error(const cli_args *args, const char *format, ...)
     return jm_status_exit_code(JM_USAGE);
 }
 
-/* ---- One line on the terminal that says what takes so long, and for how long. */
+/* ---- The progress line on the terminal: what takes so long, and for how long. */
 
 static struct {
     pthread_mutex_t lock;
@@ -267,7 +266,7 @@ static struct timespec later(struct timespec t, long ms)
     return t;
 }
 
-static void *show(void *unused)
+static void *show_progress(void *unused)
 {
     (void)unused;
     bool shown = false;
@@ -278,8 +277,8 @@ static void *show(void *unused)
         while (!progress.stop && pthread_cond_timedwait(&progress.changed, &progress.lock, &next) == 0) {
         }
         if (progress.stop) break;
-        int room = cli_terminal_width(STDERR_FILENO) - 12;
-        fprintf(stderr, "\r\033[K%.*s ... %lld s", room, progress.text,
+        int width = cli_terminal_width(STDERR_FILENO) - 12;
+        fprintf(stderr, "\r\033[K%.*s ... %lld s", width, progress.text,
                 (long long)(now().tv_sec - progress.start.tv_sec));
         fflush(stderr);
         shown = true;
@@ -289,7 +288,7 @@ static void *show(void *unused)
     return NULL;
 }
 
-static void end(void)
+static void stop_progress(void)
 {
     pthread_mutex_lock(&progress.lock);
     progress.stop = true;
@@ -303,7 +302,7 @@ static void end(void)
 void cli_progress(const char *text)
 {
     if (text == NULL) {
-        if (progress.running) end();
+        if (progress.running) stop_progress();
         return;
     }
     if (!progress.running && !isatty(STDERR_FILENO)) return;
@@ -319,11 +318,12 @@ void cli_progress(const char *text)
     pthread_cond_init(&progress.changed, &clock);
     pthread_condattr_destroy(&clock);
     progress.stop = false;
-    /* Signals are for the thread that works. Without this one the work goes on, only silently. */
+    /* Signals are handled by the working thread. If the progress thread cannot start, the work goes on
+     * silently. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    progress.running = pthread_create(&progress.thread, NULL, show, NULL) == 0;
+    progress.running = pthread_create(&progress.thread, NULL, show_progress, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -338,10 +338,10 @@ static int write_bytes(const char *bytes, size_t count, void *context)
 {
     errno = 0;
     if (fwrite(bytes, 1, count, context) != count) cli_write_failed(errno);
-    return 0; /* stdout remembers */
+    return 0; /* stdout keeps the error */
 }
 
-/* As it is made: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14). */
+/* Write while encoding: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14). */
 static int write_document(const cli_args *args, json_t *document_take, size_t flags)
 {
     FILE *out = cli_data_open(stdout);
@@ -362,6 +362,6 @@ int cli_json_write(const cli_args *args, json_t *document_take)
 int cli_json_write_line(const cli_args *args, json_t *document_take)
 {
     int code = write_document(args, document_take, JSON_COMPACT);
-    fflush(stdout); /* an error of it stays there for the end */
+    fflush(stdout); /* stdout keeps an error until cli_output_finish */
     return code;
 }

@@ -1,4 +1,4 @@
-/* `joulemap plot`: a figure of a recording, or of two. The package's Python draws it, with Matplotlib. */
+/* `joulemap plot`: draws a figure of one or two recordings, with the package's Python and Matplotlib. */
 #include "cli/child.h"
 #include "cli/program.h"
 #include "cli/verb.h"
@@ -7,35 +7,37 @@
 #include <string.h>
 
 #define TWO_RUNS  "two_runs"  /* the only figure of two recordings */
-#define ROOFLINE  "roofline"  /* the only one that needs more than recordings tell */
-#define POWER_CAP "power_cap" /* the only one that may be drawn of the JSON of a search */
+#define ROOFLINE  "roofline"  /* the only figure that needs more than recordings */
+#define POWER_CAP "power_cap" /* the only figure that may be drawn from the JSON of a search */
 
-/* Wrong usage is told before anything is started. */
+/* Wrong usage is reported before anything is started. */
 static int check_usage(const cli_args *args)
 {
-    static const char *const of_figure[] = {"--figure", "--output", "--counts", "--gpu",
-                                            "--dpi",    "--smooth", "--dark"};
+    static const char *const figure_options[] = {"--figure", "--output", "--counts", "--gpu",
+                                                 "--dpi",    "--smooth", "--dark"};
     const char *figure = cli_get(args, "--figure");
     if (cli_has(args, "--list")) {
-        for (size_t i = 0; i < sizeof of_figure / sizeof *of_figure; i++)
-            if (cli_has(args, of_figure[i]))
-                return cli_usage_error(args, "--list goes without %s", of_figure[i]);
+        for (size_t i = 0; i < sizeof figure_options / sizeof *figure_options; i++)
+            if (cli_has(args, figure_options[i]))
+                return cli_usage_error(args, "--list goes without %s", figure_options[i]);
         return args->operand_count == 0 ? CLI_GO_ON
                                         : cli_usage_error(args, "--list goes without a recording");
     }
-    if (figure == NULL) return cli_usage_error(args, "which figure? --figure KEY says it; --list has them");
-    if (cli_get(args, "--output") == NULL) return cli_usage_error(args, "-o FILE says where the figure goes");
-    const int requested = strcmp(figure, TWO_RUNS) == 0 ? 2 : 1;
-    if (args->operand_count != requested)
-        return cli_usage_error(args, "%s is drawn of %s", figure,
-                               requested == 1 ? "one recording" : "two recordings");
+    if (figure == NULL)
+        return cli_usage_error(args, "which figure? give --figure KEY; --list shows the keys");
+    if (cli_get(args, "--output") == NULL)
+        return cli_usage_error(args, "give the file of the figure: -o FILE");
+    const int recordings_needed = strcmp(figure, TWO_RUNS) == 0 ? 2 : 1;
+    if (args->operand_count != recordings_needed)
+        return cli_usage_error(args, "%s is drawn from %s", figure,
+                               recordings_needed == 1 ? "one recording" : "two recordings");
     if ((strcmp(figure, ROOFLINE) == 0) != cli_has(args, "--counts"))
         return cli_usage_error(args, "--counts, the FLOPs and bytes of layers, and --figure " ROOFLINE
                                      " need each other; joulemap.plots.count(model, *inputs) counts them");
     return CLI_GO_ON;
 }
 
-/* Recordings that cannot be read, and GPUs that are not there, are told as every verb does. */
+/* Report unreadable recordings and missing GPUs as every verb does. */
 static int check_recording(const cli_args *args, int operand, long long gpu)
 {
     jm_recording *recording;
@@ -44,7 +46,7 @@ static int check_recording(const cli_args *args, int operand, long long gpu)
     if (jm_recording_open(&recording, cli_operand(args, operand), &err) != JM_OK) return cli_fail(args, &err);
     jm_status status = gpu < 0 ? JM_OK : jm_recording_board_id(recording, (int)gpu, &id, &err);
     const char *damage = jm_recording_damage(recording);
-    if (damage != NULL) cli_tell(args, "%s: %s", cli_operand(args, operand), damage);
+    if (damage != NULL) cli_message(args, "%s: %s", cli_operand(args, operand), damage);
     jm_recording_close(recording);
     return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
@@ -56,10 +58,10 @@ typedef struct numbers {
 static int get_numbers(const cli_args *args, numbers *n)
 {
     *n = (numbers){-1, -1, -1};
-    bool good = cli_get_number(args, "--gpu", 0, INT_MAX, &n->gpu) &&
-                cli_get_number(args, "--dpi", 10, 2400, &n->dpi) &&
-                cli_get_number(args, "--smooth", 1, 1000000, &n->smooth);
-    return good ? CLI_GO_ON : jm_status_exit_code(JM_USAGE);
+    bool valid = cli_get_number(args, "--gpu", 0, INT_MAX, &n->gpu) &&
+                 cli_get_number(args, "--dpi", 10, 2400, &n->dpi) &&
+                 cli_get_number(args, "--smooth", 1, 1000000, &n->smooth);
+    return valid ? CLI_GO_ON : jm_status_exit_code(JM_USAGE);
 }
 
 static void make_line(cli_line *line, const cli_args *args, const numbers *n)
@@ -95,8 +97,8 @@ static int draw(const cli_args *args, const numbers *n)
     return status == JM_OK ? child.exit_code : cli_fail(args, &err);
 }
 
-/* A search's JSON is no recording: Python tells what is wrong with it. */
-static bool is_of_search(const cli_args *args)
+/* A search's JSON is no recording: Python reports what is wrong with it. */
+static bool takes_search_json(const cli_args *args)
 {
     const char *figure = cli_get(args, "--figure");
     return figure != NULL && strcmp(figure, POWER_CAP) == 0;
@@ -107,7 +109,7 @@ static int run(const cli_args *args)
     numbers n;
     int code = check_usage(args);
     if (code == CLI_GO_ON) code = get_numbers(args, &n);
-    for (int i = 0; code == CLI_GO_ON && i < args->operand_count && !is_of_search(args); i++)
+    for (int i = 0; code == CLI_GO_ON && i < args->operand_count && !takes_search_json(args); i++)
         code = check_recording(args, i, n.gpu);
     if (code == CLI_GO_ON) code = cli_python_check(args, NULL, false);
     return code == CLI_GO_ON ? draw(args, &n) : code;
@@ -125,8 +127,8 @@ static const cli_option options[] = {
     {"--output", 'o', "FILE", "the figure, PNG, SVG or PDF by its ending; it appears only when it is whole",
      NULL, false},
     {"--gpu", 0, "N",
-     "one GPU, by its index, as `joulemap list` counts (default: readings of GPU 0, layers and steps of all)",
-     NULL, false},
+     "one GPU, by its index in `joulemap list` (default: readings of GPU 0, layers and steps of all)", NULL,
+     false},
     {"--dpi", 0, "N", "dots per inch of PNG (default: 300)", NULL, false},
     {"--smooth", 0, "N", "over time: the mean of N neighbours in place of each reading", NULL, false},
     {"--dark", 0, NULL, "light on dark, for screens", NULL, false},
@@ -145,9 +147,8 @@ const cli_verb cli_verb_plot = {
         "Draws power, utilisation and energy over time, their distributions, phases, layers, steps, a flame "
         "graph of joules, a roofline of joules, two runs beside each other, or a search for a power cap "
         "(its JSON does), for a paper or a screen. "
-        "Phases are shaded, intervals are those of 95 % that reports have, and what a simulated GPU drew "
-        "says "
-        "so. A figure that cannot be drawn is an error with the reason.\n"
+        "Phases are shaded, intervals are the 95 % intervals of reports, and figures of a simulated GPU are "
+        "marked as such. A figure that cannot be drawn is an error with the reason.\n"
         "\n"
         "Needs Python with joulemap and Matplotlib (pip install 'joulemap[plot]'): that of the installed "
         "package, or JOULEMAP_PYTHON, or python3. joulemap.plots has the same figures with more options.\n"

@@ -18,9 +18,9 @@ const char *cli_python(void)
     return own != NULL && own[0] != '\0' ? own : "python3";
 }
 
-/* Bits of the exit code above BASE; torch/version.py says of what kind PyTorch is. */
-enum { BASE = 100, NO_TORCH = 1, NO_JOULEMAP = 2, NO_CUDA = 4 };
-static const char question[] =
+/* Bits of the exit code above EXIT_BASE. torch/version.py says whether PyTorch is built with CUDA. */
+enum { EXIT_BASE = 100, NO_TORCH = 1, NO_JOULEMAP = 2, NO_CUDA = 4 };
+static const char probe_script[] =
     "import importlib.util as u, runpy, sys\n"
     "torch, joulemap, cuda = u.find_spec('torch'), u.find_spec('joulemap'), ''\n"
     "try: cuda = runpy.run_path(torch.submodule_search_locations[0] + '/version.py').get('cuda', '')\n"
@@ -28,37 +28,37 @@ static const char question[] =
     "sys.exit(100 + (torch is None) + 2 * (joulemap is None) + 4 * (cuda is None))\n";
 
 typedef struct python_state {
-    int error;  /* errno: it cannot be run; 0 */
-    bool works; /* it answered; else nothing below is known */
+    int error;  /* errno if Python cannot be run, else 0 */
+    bool works; /* the script ran; else the members below are unknown */
     bool joulemap, torch;
-    bool cuda; /* PyTorch's build; true where it cannot be told */
+    bool cuda; /* PyTorch is built with CUDA; true if unknown */
 } python_state;
 
-static void ask(python_state *state)
+static void probe_python(python_state *state)
 {
-    char name[PATH_MAX], words[sizeof question];
+    char name[PATH_MAX], words[sizeof probe_script];
     char *argv[] = {name, (char[]){"-c"}, words, NULL};
     pid_t pid;
     int status = 0;
     snprintf(name, sizeof name, "%s", cli_python());
-    memcpy(words, question, sizeof question);
+    memcpy(words, probe_script, sizeof probe_script);
     *state = (python_state){.error = posix_spawnp(&pid, name, NULL, NULL, argv, environ)};
     if (state->error != 0) return;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    const int lacks = WIFEXITED(status) ? WEXITSTATUS(status) - BASE : -1;
-    if (lacks < 0 || lacks > (NO_TORCH | NO_JOULEMAP | NO_CUDA)) return;
+    const int missing = WIFEXITED(status) ? WEXITSTATUS(status) - EXIT_BASE : -1;
+    if (missing < 0 || missing > (NO_TORCH | NO_JOULEMAP | NO_CUDA)) return;
     state->works = true;
-    state->torch = (lacks & NO_TORCH) == 0;
-    state->joulemap = (lacks & NO_JOULEMAP) == 0;
-    state->cuda = (lacks & NO_CUDA) == 0;
+    state->torch = (missing & NO_TORCH) == 0;
+    state->joulemap = (missing & NO_JOULEMAP) == 0;
+    state->cuda = (missing & NO_CUDA) == 0;
 }
 
 int cli_python_check(const cli_args *args, const char *what, bool cuda)
 {
     python_state state;
     const char *name = cli_python();
-    ask(&state);
+    probe_python(&state);
     if (state.error != 0)
         return cli_error(args, JM_CHILD, "install Python 3.10 or newer, or set JOULEMAP_PYTHON to one",
                          "cannot run %s: %s", name, strerror(state.error));

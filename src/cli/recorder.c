@@ -1,4 +1,4 @@
-/* A command that is started, recorded and ended as `joulemap record` does it. */
+/* Starts, records and ends a command as `joulemap record` does, and reports the energy of the run. */
 #include "cli/recorder.h"
 
 #include "cli/verb.h"
@@ -15,14 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUDGET_LEAST 1e-4 /* less is as good as none: a second of tracing an hour */
-#define COUNTERS_S   2    /* of a minute: what --counters alone asks for */
+#define BUDGET_LEAST 1e-4 /* below this, tracing gets less than a second an hour */
+#define COUNTERS_S   2    /* seconds of each minute, for --counters without an argument */
 
-/* As the options say. */
-typedef struct cli_measures {
+/* Values of the options. */
+typedef struct recorder_options {
     double counters, budget, keep_s;
     int64_t max_bytes;
-} cli_measures;
+} recorder_options;
 
 static const char *output_name(const cli_args *args, char *name, size_t size)
 {
@@ -36,17 +36,17 @@ static const char *output_name(const cli_args *args, char *name, size_t size)
     return name;
 }
 
-/* Another tool's injection stays, and with it our kernels stay away: say so. */
-static void tell_of_other_tool(const cli_args *args, const char *variable, const char *what)
+/* Another tool's injection stays, so our library is not loaded: report it. */
+static void report_other_tool(const cli_args *args, const char *variable, const char *what)
 {
     const char *present = getenv(variable);
     if (present == NULL || present[0] == '\0' || strstr(present, "libjoulemap_inject.so") != NULL) return;
-    cli_tell(args, "%s is set to %s already: %s are not traced; unset it to trace them", variable, present,
-             what);
+    cli_message(args, "%s is set to %s already: %s are not traced; unset it to trace them", variable, present,
+                what);
 }
 
-/* Of jm_run_options; what is asked for with neither option is for the run to know. False after a usage error
- * was reported. */
+/* For jm_run_options.counters; with neither option the run decides (0). False after a usage error was
+ * reported. */
 static bool get_counters(const cli_args *args, double *seconds_a_minute)
 {
     if (cli_has(args, "--counters") && cli_has(args, "--no-counters")) {
@@ -57,14 +57,14 @@ static bool get_counters(const cli_args *args, double *seconds_a_minute)
     return cli_get_real(args, "--counters", 0, 60, seconds_a_minute);
 }
 
-/* Of jm_run_options, as above. The sampler alone takes 1 MB an hour, condensed. */
+/* For jm_run_options. 10 MB: the sampler alone takes 1 MB an hour, condensed. False after a usage error. */
 static bool get_bounds(const cli_args *args, double *keep_s, int64_t *max_bytes)
 {
     return cli_get_duration(args, "--keep", 60, keep_s) && cli_get_size(args, "--max-size", 10e6, max_bytes);
 }
 
 static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
-                           const cli_measures *measures, jm_error *err)
+                           const recorder_options *measures, jm_error *err)
 {
     jm_run_options run_options = {.size = sizeof run_options,
                                   .path = path,
@@ -90,7 +90,7 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
     return JM_BUSY;
 }
 
-/* As the library in the command's processes reads it (src/inject/nvtx.c). */
+/* The injected library reads this variable (src/inject/nvtx.c). */
 static bool set_domains(const cli_args *args)
 {
     const char *list = cli_get(args, "--nvtx-domain");
@@ -108,7 +108,7 @@ static void note_number(jm_run *run, const char *key, int64_t value)
     jm_run_note(run, key, text, NULL);
 }
 
-/* "child_pid" and the like. */
+/* Note ROLE_WHAT, such as "child_pid". */
 static void note(const cli_recorder *r, const char *what, int64_t value)
 {
     char key[64];
@@ -116,7 +116,7 @@ static void note(const cli_recorder *r, const char *what, int64_t value)
     note_number(r->run, key, value);
 }
 
-static bool is_ours(const cli_recorder *r)
+static bool is_child(const cli_recorder *r)
 {
     return strcmp(r->role, "child") == 0;
 }
@@ -124,18 +124,18 @@ static bool is_ours(const cli_recorder *r)
 static void note_end(const cli_recorder *r)
 {
     note(r, "end_ns", r->child.end_ns);
-    if (is_ours(r)) note(r, "exit_code", r->child.exit_code);
+    if (is_child(r)) note(r, "exit_code", r->child.exit_code);
     if (r->child.signal != 0) note(r, "signal", r->child.signal);
 }
 
-static void tell_how_it_ended(const cli_args *args, const cli_child *child)
+static void report_end(const cli_args *args, const cli_child *child)
 {
     if (child->signal != 0)
-        cli_tell(args, "the command was ended by signal %d (%s); all up to then is recorded", child->signal,
-                 strsignal(child->signal));
-    if (child->left_some)
-        cli_tell(args,
-                 "processes that the command started still run; what they do from now on is not recorded");
+        cli_message(args, "the command was ended by signal %d (%s); all up to then is recorded",
+                    child->signal, strsignal(child->signal));
+    if (child->left_processes)
+        cli_message(args,
+                    "processes that the command started still run; what they do from now on is not recorded");
 }
 
 static void print_size(double bytes)
@@ -146,11 +146,10 @@ static void print_size(double bytes)
         fprintf(stderr, "%.1f MB", bytes / 1e6);
 }
 
-/* A simulated board runs none. */
 int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
 {
     jm_error err;
-    cli_measures measures = {0};
+    recorder_options measures = {0};
     *r = (cli_recorder){.args = args};
     if (!get_counters(args, &measures.counters) || !set_domains(args) ||
         !cli_get_share(args, "--budget", BUDGET_LEAST, &measures.budget) ||
@@ -162,12 +161,12 @@ int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *co
     return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
 
-static void tell_of_other_tools(const cli_args *args)
+static void report_other_tools(const cli_args *args)
 {
-    if (!cli_has(args, "--no-kernels")) tell_of_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
-    tell_of_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
-    if (cli_has(args, "--openacc")) tell_of_other_tool(args, "ACC_PROFLIB", "regions of OpenACC");
-    tell_of_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
+    if (!cli_has(args, "--no-kernels")) report_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
+    report_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
+    if (cli_has(args, "--openacc")) report_other_tool(args, "ACC_PROFLIB", "regions of OpenACC");
+    report_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
 }
 
 int cli_recorder_start(cli_recorder *r, const cli_args *args)
@@ -175,17 +174,17 @@ int cli_recorder_start(cli_recorder *r, const cli_args *args)
     char *command = cli_child_text(cli_command(args));
     int code = cli_recorder_start_for(r, args, command);
     free(command);
-    if (code == CLI_GO_ON) tell_of_other_tools(args);
+    if (code == CLI_GO_ON) report_other_tools(args);
     return code;
 }
 
 void cli_recorder_discard(cli_recorder *r)
 {
-    jm_run_discard(r->run); /* nothing was measured */
+    jm_run_discard(r->run);
     r->run = NULL;
 }
 
-/* At once: it must be in the file also if this process is killed. */
+/* Note the process at once, so that the file has it even if this process is killed. */
 static void keep(cli_recorder *r, const char *role)
 {
     r->role = role;
@@ -215,11 +214,11 @@ int cli_recorder_run(cli_recorder *r)
 int cli_recorder_end(cli_recorder *r)
 {
     jm_error err;
-    if (!is_ours(r)) r->child.end_ns = jm_now_ns();
+    if (!is_child(r)) r->child.end_ns = jm_now_ns();
     note_end(r);
     jm_status status = jm_run_stop(r->run, &err);
     cli_child_release(&r->child);
-    if (is_ours(r)) tell_how_it_ended(r->args, &r->child);
+    if (is_child(r)) report_end(r->args, &r->child);
     int code = r->child.exit_code;
     if (status != JM_OK) {
         int failure_code = cli_fail(r->args, &err);
@@ -234,11 +233,10 @@ int cli_recorder_end(cli_recorder *r)
 static void print_next(const char *path)
 {
     char *typed = cli_typed_path(path);
-    if (typed != NULL) cli_words("; next: joulemap report %s", typed);
+    if (typed != NULL) cli_message_part("; next: joulemap report %s", typed);
     free(typed);
 }
 
-/* The one line after the end: how long, how much, where it is, what to do next. */
 void cli_recorder_print_summary(const cli_recorder *r)
 {
     if (!r->has_file) return;
@@ -257,11 +255,11 @@ void cli_recorder_print_summary(const cli_recorder *r)
     if (status == JM_OK)
         cli_energy_print_total(stderr, jm_report_totals_get(report), duration_s);
     else
-        cli_words("joules unknown (%s)", err.text);
+        cli_message_part("joules unknown (%s)", err.text);
     fputs(", ", stderr);
     print_size(stat(path, &info) == 0 ? (double)info.st_size : 0);
-    if (strcmp(path, cli_scratch_recording()) != 0) { /* which is gone when the verb ends */
-        cli_words(" in %s", path);
+    if (strcmp(path, cli_scratch_recording()) != 0) { /* a scratch recording is removed at the end */
+        cli_message_part(" in %s", path);
         print_next(path);
     }
     fputc('\n', stderr);
@@ -269,7 +267,7 @@ void cli_recorder_print_summary(const cli_recorder *r)
     jm_recording_close(recording);
 }
 
-/* ---- What a run took, in one line. */
+/* ---- the energy of a run, in one line */
 
 jm_status cli_energy_report(jm_report **out, jm_recording *recording, int64_t from_ns, int64_t to_ns,
                             jm_error *err)
@@ -279,7 +277,7 @@ jm_status cli_energy_report(jm_report **out, jm_recording *recording, int64_t fr
     return jm_report_create(out, recording, &options, err);
 }
 
-/* So many that the uncertainty shows one or two digits. */
+/* As many decimals as show one or two digits of the uncertainty. */
 static int decimals_for(double half_width)
 {
     if (!(half_width > 0)) return 1;
@@ -308,52 +306,52 @@ void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double re
     if (totals->simulated) fputs(" (simulated GPU)", out);
 }
 
-/* ---- The folder, and the handler that may remove it: so what it needs stands here beforehand. */
+/* ---- The scratch folder. Its paths are made beforehand, as a signal handler may remove it. */
 
-/* What a recorder keeps beside its file (format/file_lock.c). */
-static const char *const beside[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
-enum { BESIDE = sizeof beside / sizeof *beside };
+/* Suffixes of the files that a recorder keeps beside its recording (format/file_lock.c). */
+static const char *const suffixes[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
+enum { SUFFIX_COUNT = sizeof suffixes / sizeof *suffixes };
 
-static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-enum { ENDS = sizeof ends / sizeof *ends };
+static const int end_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { END_SIGNAL_COUNT = sizeof end_signals / sizeof *end_signals };
 
 static char folder[PATH_MAX / 2];
 
 static struct {
-    char paths[BESIDE][PATH_MAX];
-    volatile sig_atomic_t there;
-    struct sigaction before[ENDS];
+    char paths[SUFFIX_COUNT][PATH_MAX];
+    volatile sig_atomic_t exists;
+    struct sigaction before[END_SIGNAL_COUNT];
 } scratch;
 
 static void remove_all(void)
 {
-    for (int i = 0; i < BESIDE; i++)
+    for (int i = 0; i < SUFFIX_COUNT; i++)
         unlink(scratch.paths[i]);
     rmdir(folder);
 }
 
 static void on_end(int number)
 {
-    if (scratch.there) remove_all();
+    if (scratch.exists) remove_all();
     signal(number, SIG_DFL);
-    raise(number); /* comes once this returns */
+    raise(number); /* delivered once this handler returns */
 }
 
 static void watch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_end};
     sigemptyset(&action.sa_mask);
-    for (int i = 0; i < ENDS; i++) {
-        sigaction(ends[i], NULL, &scratch.before[i]);
-        if (scratch.before[i].sa_handler != SIG_IGN) sigaction(ends[i], &action, NULL);
+    for (int i = 0; i < END_SIGNAL_COUNT; i++) {
+        sigaction(end_signals[i], NULL, &scratch.before[i]);
+        if (scratch.before[i].sa_handler != SIG_IGN) sigaction(end_signals[i], &action, NULL);
     }
 }
 
-static void forget(void)
+static void stop_watching(void)
 {
-    scratch.there = 0;
-    for (int i = 0; i < ENDS; i++)
-        sigaction(ends[i], &scratch.before[i], NULL);
+    scratch.exists = 0;
+    for (int i = 0; i < END_SIGNAL_COUNT; i++)
+        sigaction(end_signals[i], &scratch.before[i], NULL);
 }
 
 int cli_scratch_make(const cli_args *args)
@@ -367,10 +365,10 @@ int cli_scratch_make(const cli_args *args)
         return cli_error(args, JM_IO, "set TMPDIR to a folder that can be written",
                          "cannot make a folder %s: %s", folder, strerror(errno));
     }
-    for (int i = 0; i < BESIDE; i++)
-        snprintf(scratch.paths[i], PATH_MAX, "%s/%s.joulemap%s", folder, args->verb->name, beside[i]);
+    for (int i = 0; i < SUFFIX_COUNT; i++)
+        snprintf(scratch.paths[i], PATH_MAX, "%s/%s.joulemap%s", folder, args->verb->name, suffixes[i]);
     watch_signals();
-    scratch.there = 1;
+    scratch.exists = 1;
     return CLI_GO_ON;
 }
 
@@ -381,12 +379,12 @@ const char *cli_scratch_recording(void)
 
 void cli_scratch_remove(void)
 {
-    if (!scratch.there) return;
+    if (!scratch.exists) return;
     remove_all();
-    forget();
+    stop_watching();
 }
 
 void cli_scratch_keep(void)
 {
-    if (scratch.there) forget();
+    if (scratch.exists) stop_watching();
 }

@@ -1,4 +1,4 @@
-/* A command that is recorded into a file: what `record` does, and whoever does more meanwhile. */
+/* A command that is recorded into a file: shared by `record`, `attach`, `demo` and `cap search`. */
 #ifndef CLI_RECORDER_H
 #define CLI_RECORDER_H
 
@@ -15,11 +15,11 @@ typedef struct cli_recorder {
     char name[64];
     jm_run *run;
     cli_child child;
-    const char *role; /* "child": it is ours; its exit code is then the command's */
-    bool has_file;    /* once it has ended: the recording is there */
+    const char *role; /* "child": we started the process, so its exit code is known; "attached": we did not */
+    bool has_file;    /* after cli_recorder_end: whether the recording exists */
 } cli_recorder;
 
-/* The options that all who record have; -o, --force and the verb's own stand beside them. */
+/* Options of all verbs that record. -o, --force and the verb's own come beside them. */
 #define CLI_RECORDER_MEASURES                                                                                \
     {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL, false},                                      \
         {"--counters",                                                                                       \
@@ -31,7 +31,7 @@ typedef struct cli_recorder {
          false},                                                                                             \
         {"--no-counters", 0, NULL, "do not sample hardware counters", NULL, false},                          \
         {"--keep", 0,                                                                                        \
-         "TIME",   "condense what is older (2h, 30m, 1d): a traced step a minute, means over a second",      \
+         "TIME",   "condense older data (2h, 30m, 1d): a traced step a minute, means over a second",         \
          NULL,     false},                                                                                   \
         {"--max-size", 0,                                                                                    \
          "SIZE",       "condense more, and sooner, so that the recording stays below it (200M, 2G)",         \
@@ -40,74 +40,75 @@ typedef struct cli_recorder {
         "--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false                                     \
     }
 
-/* ... and those for which the command is started by us. */
+/* Also the options of verbs that start the command themselves. */
 #define CLI_RECORDER_OPTIONS                                                                                 \
     {"--openacc", 0, NULL, "record regions of OpenACC (sets ACC_PROFLIB)", NULL, false},                     \
         {"--nvtx-domain",                                                                                    \
          0,                                                                                                  \
          "LIST",                                                                                             \
-         "NVTX ranges of these domains alone, commas between (default: the one without a name); with - "     \
-         "before: of all but those (-CCCL,-NCCL)",                                                           \
+         "only NVTX ranges of these domains, with commas between (default: the unnamed one); with a - "      \
+         "before each name: all but those (-CCCL,-NCCL)",                                                    \
          NULL,                                                                                               \
          false},                                                                                             \
         {"--budget",                                                                                         \
          0,                                                                                                  \
          "SHARE",                                                                                            \
-         "trace some steps now and then, such that it slows the command's sessions down by no more than "    \
-         "that (1%)",                                                                                        \
+         "trace only some steps, so that the command's sessions slow down by at most this share (1%)",       \
          NULL,                                                                                               \
          false},                                                                                             \
         CLI_RECORDER_MEASURES
 
-/* In this order. Each returns CLI_GO_ON (cli/verb.h) or the exit code of a failure that was reported, after
- * which there is nothing to end. First the boards are read ... */
+/* Call these in order. Each returns CLI_GO_ON (cli/verb.h), or the exit code of a failure that was reported;
+ * then nothing is left to end.
+ *
+ * Start reading the boards. */
 int cli_recorder_start(cli_recorder *recorder, const cli_args *args);
 
-/* The same for a command that runs already; `command` is its text, NULL: unknown. */
+/* The same for a command that runs already. `command`: its command line as text; NULL: unknown. */
 int cli_recorder_start_for(cli_recorder *recorder, const cli_args *args, const char *command);
 
-/* ... then the command runs. */
+/* Start the command. */
 int cli_recorder_run(cli_recorder *recorder);
 
-/* ... or runs already: from here on it is recorded. `role` begins the facts that are noted of it. */
+/* Or record a process that runs already. `role` is the prefix of the notes about it. */
 void cli_recorder_keep(cli_recorder *recorder, const char *role, pid_t pid);
 
-/* In place of that: nothing is wanted of it. */
+/* Or give up: stop reading and remove the recording. */
 void cli_recorder_discard(cli_recorder *recorder);
 
-/* The command has ended (cli_child_wait): whole the recording. Returns the command's exit code, or that of a
- * failure where it is 0. */
+/* Complete the recording after the command has ended (cli_child_wait). Returns the command's exit code, or
+ * that of a failure if it is 0. */
 int cli_recorder_end(cli_recorder *recorder);
 
-/* One line: how long, how much, where it is, what to do next. */
+/* Print one line: duration, energy, the recording's path and size, and the next command to type. */
 void cli_recorder_print_summary(const cli_recorder *recorder);
 
-/* ---- What a run took, in one line. */
+/* ---- the energy of a run, in one line */
 
-/* The boards' totals between two times of a recording. */
+/* A report of the boards' totals between two times of a recording. */
 jm_status cli_energy_report(jm_report **out, jm_recording *recording, int64_t from_ns, int64_t to_ns,
                             jm_error *err);
 
-/* "144.1 J (±0.9), 28.7 W": energy with half of its 95 % interval, mean power over `duration_s`: the time
- * that is recorded, which a lost board or a full disk may have cut short. */
+/* Print "144.1 J (±0.9), 28.7 W": energy with half of its 95 % interval, and mean power over `duration_s`,
+ * the recorded time. A lost board or a full disk may have cut that time short. */
 void cli_energy_print(FILE *out, double energy_j, double low_j, double high_j, double duration_s);
 
-/* The same of a report's total, and how much of the time asked for it is of, if not all. */
+/* The same for a report's total. If less than `requested_s` was recorded, the recorded time is printed too.
+ */
 void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double requested_s);
 
-/* ---- A recording that nobody keeps, in a folder of its own. A signal that ends this program takes it away
- * too. */
+/* ---- A scratch recording in a folder of its own. A signal that ends this program removes it too. */
 
-/* TMPDIR/joulemap-VERB-XXXXXX, for one recording; one at a time. CLI_GO_ON, or the exit code. */
+/* Make the folder TMPDIR/joulemap-VERB-XXXXXX; only one at a time. CLI_GO_ON, or the exit code. */
 int cli_scratch_make(const cli_args *args);
 
-/* Where the recording is to be: VERB.joulemap in that folder. */
+/* The path for the recording: VERB.joulemap in that folder. */
 const char *cli_scratch_recording(void);
 
-/* All of it; nothing where no folder was made. */
+/* Remove the folder and its files, if there is one. */
 void cli_scratch_remove(void);
 
-/* From now on it stays. */
+/* Keep the folder. */
 void cli_scratch_keep(void);
 
 #endif

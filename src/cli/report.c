@@ -84,7 +84,7 @@ static int write_page(const cli_args *args, jm_recording *recording, const jm_re
     return code;
 }
 
-/* One of the things that a report can come as. */
+/* Show the report as a sum, a page, a table or JSON. */
 static int show(const cli_args *args, jm_recording *recording, const jm_report *report,
                 const jm_text_options *shown)
 {
@@ -107,8 +107,8 @@ static jm_sort parse_sort(const char *text)
     return (jm_sort)sort; /* the table of options lets nothing else through */
 }
 
-/* A kernel by name, or by the number that a table shows beside names that look alike. */
-static void take_kernel(jm_text_options *shown, const char *kernel)
+/* A kernel by name, or by the number that a table shows beside similar names. */
+static void select_kernel(jm_text_options *shown, const char *kernel)
 {
     const char *digits = kernel + (kernel[0] == '#');
     if (digits[0] == '\0' || digits[strspn(digits, "0123456789")] != '\0')
@@ -117,22 +117,22 @@ static void take_kernel(jm_text_options *shown, const char *kernel)
         shown->row = strtoull(digits, NULL, 10);
 }
 
-/* What a table obeys, and something else than a table does not. */
+/* Options that only a table obeys. */
 #define ROW_OPTIONS "--layer", "--kernel", "--sort", "--depth", "--limit"
 
 static int check_view(const cli_args *args)
 {
     static const char *const rows[] = {ROW_OPTIONS, NULL};
-    static const char *const looks[] = {ROW_OPTIONS, "--expand", "--total", NULL};
+    static const char *const presentation[] = {ROW_OPTIONS, "--expand", "--total", NULL};
     int code = CLI_GO_ON;
     if (cli_has(args, "--html") && (cli_has(args, "--json") || cli_has(args, "--sum") || is_by_time(args)))
         return cli_usage_error(args, "\"--html\" excludes \"--json\", \"--sum\" and \"--by time\"");
     if (cli_has(args, "--sum") && is_by_time(args))
         return cli_usage_error(args, "\"--sum\" excludes \"--by time\"");
     if (cli_has(args, "--html"))
-        code = cli_view_refuse(args, "--html", "a page sorts and opens its rows itself", looks);
+        code = cli_view_refuse(args, "--html", "a page sorts and opens its rows itself", presentation);
     else if (is_by_time(args))
-        code = cli_view_refuse(args, "--by time", "it has no rows", looks);
+        code = cli_view_refuse(args, "--by time", "it has no rows", presentation);
     else if (cli_has(args, "--sum"))
         code = cli_view_refuse(args, "--sum", "its pattern says which rows", rows);
     else if (cli_has(args, "--json"))
@@ -161,7 +161,7 @@ static int read_shown(const cli_args *args, jm_text_options *shown)
                                .colour = cli_has_colour(STDOUT_FILENO),
                                .sort = parse_sort(cli_get(args, "--sort")),
                                .match = cli_get(args, "--layer")};
-    if (kernel != NULL) take_kernel(shown, kernel);
+    if (kernel != NULL) select_kernel(shown, kernel);
     return CLI_GO_ON;
 }
 
@@ -174,7 +174,7 @@ static int run(const cli_args *args)
     if (code == CLI_GO_ON) code = cli_view_open(args, 0, &recording, &options);
     if (code != CLI_GO_ON) return code;
     if (cli_has(args, "--kernel")) options.by = JM_BY_KERNEL;
-    if (is_by_time(args)) options.by = JM_BY_BOARD; /* its rows are the fewest */
+    if (is_by_time(args)) options.by = JM_BY_BOARD; /* has the fewest rows */
 
     cli_progress("fitting power to kernels");
     jm_report *report;
@@ -191,15 +191,17 @@ static int run(const cli_args *args)
 
 static const cli_option options_table[] = {
     CLI_VIEW_OPTIONS(by_keys + 1),
-    {"--limit", 'n', "N", "only N rows, the top and those that took most, 0: all (default: 25)", NULL, false},
-    {"--depth", 0, "N", "only N levels of rows in each other (default: all)", NULL, false},
-    {"--sort", 0, "KEY", "order of the rows in a row, the largest first (default: as they ran)",
+    {"--limit", 'n', "N", "only N rows: the top levels and those with the most energy, 0: all (default: 25)",
+     NULL, false},
+    {"--depth", 0, "N", "only N levels of nested rows (default: all)", NULL, false},
+    {"--sort", 0, "KEY", "order of the rows inside a row, largest first (default: as they ran)",
      sort_texts + 1, false},
     {"--layer", 0, "PATTERN", "only these rows and what is in them: `attn`, the end of a path, or '*.attn.*'",
      NULL, false},
-    {"--kernel", 0, "NAME", "only kernels with this in their name, or of this number ([#4])", NULL, false},
-    {"--total", 0, NULL, "joules of the run, where a table would show those of a step", NULL, false},
-    {"--expand", 'e', NULL, "equal layers one by one, which otherwise share a row", NULL, false},
+    {"--kernel", 0, "NAME", "only kernels whose name contains NAME, or the kernel with this number ([#4])",
+     NULL, false},
+    {"--total", 0, NULL, "joules of the whole run, not of a step", NULL, false},
+    {"--expand", 'e', NULL, "equal layers one by one; otherwise they share a row", NULL, false},
     {"--sum", 's', "PATTERN", "one figure for all rows whose path matches, such as '*.self_attn'", NULL,
      false},
     {"--wide", 'w', NULL, "cut no name, leave out no column", NULL, false},
@@ -221,12 +223,10 @@ const cli_verb cli_verb_report = {
         "and what the data cannot separate are rows of their own, so that nothing is missing from "
         "the total.\n"
         "\n"
-        "The column \"known\" tells how: measured, fitted (found by the fit of the sensor's "
-        "readings to what ran), "
-        "counters (hardware counters times what each is worth on this GPU), isolated, given (by --prior), "
-        "weak (the data say less than what was assumed before), "
-        "or unresolved (the data cannot tell it from its "
-        "neighbours).\n"
+        "The column \"known\" shows the source: measured, fitted (by the fit of the sensor's readings to "
+        "what ran), counters (hardware counters times their weights on this GPU), isolated, given (by "
+        "--prior), weak (the data say less than what was assumed before), or unresolved (the data cannot "
+        "separate it from its neighbours).\n"
         "\n"
         "  joulemap report gpt.joulemap\n"
         "  joulemap report gpt.joulemap --by kernel --phase train --limit 20\n"

@@ -1,4 +1,4 @@
-/* One command line: find the verb, parse its options, run it, or the program that it is. */
+/* Runs one command line: finds the verb, parses its options, and runs it or the program joulemap-VERB. */
 #include "cli/child.h"
 #include "cli/program.h"
 #include "cli/verb.h"
@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- lost leases of power caps: put back, and said so, before anybody looks at a GPU */
+/* ---- leases of power caps whose holder died: GPUs get back their former cap before a verb looks at them */
 
 const char *cli_cap_holder_text(char *text, size_t size, const jm_cap_lease_info *lease)
 {
-    char who[44]; /* with the rest a line of 80 columns */
+    char who[44]; /* short enough for a message of 80 columns */
     const char *name = lease->who[0] != '\0' ? lease->who : "a program";
     jm_text_printable(who, sizeof who, name);
     if (strlen(who) < strlen(name) && strlen(who) + 4 > sizeof who - 3)
@@ -26,9 +26,9 @@ const char *cli_cap_holder_text(char *text, size_t size, const jm_cap_lease_info
     return text;
 }
 
-enum { TOLD_MAX = 64 };
+enum { RESTORED_MAX = 64 };
 
-static void tell_restored(const cli_args *args, const jm_cap_restored *one)
+static void report_restored(const cli_args *args, const jm_cap_restored *one)
 {
     const jm_cap_lease_info *lease = &one->lease;
     char board[JM_BOARD_TEXT + 16], holder[JM_LEASE_TEXT + 64];
@@ -37,52 +37,52 @@ static void tell_restored(const cli_args *args, const jm_cap_restored *one)
     else
         snprintf(board, sizeof board, "%s", one->uuid);
     if (one->fault[0] != '\0' && lease->found_w > 0)
-        cli_tell(args, "%s is still to be put back to %.4g W, which %s found: %s", board, lease->found_w,
-                 cli_cap_holder_text(holder, sizeof holder, lease), one->fault);
+        cli_message(args, "%s must still be put back to %.4g W, its cap before %s: %s", board, lease->found_w,
+                    cli_cap_holder_text(holder, sizeof holder, lease), one->fault);
     else if (one->fault[0] != '\0')
-        cli_tell(args, "a power cap may have been left on %s: %s", board, one->fault);
+        cli_message(args, "a power cap may have been left on %s: %s", board, one->fault);
     else if (!isnan(one->left_w))
-        cli_tell(args, "%s keeps %.4g W, which somebody else set after %s: nothing was put back", board,
-                 one->left_w, cli_cap_holder_text(holder, sizeof holder, lease));
+        cli_message(args, "%s keeps %.4g W, which somebody else set after %s: nothing was put back", board,
+                    one->left_w, cli_cap_holder_text(holder, sizeof holder, lease));
     else
-        cli_tell(args, "put %s back to %.4g W: %s was killed together with what should have done it", board,
-                 lease->found_w, cli_cap_holder_text(holder, sizeof holder, lease));
+        cli_message(args, "put %s back to %.4g W: %s was killed together with what should have done it",
+                    board, lease->found_w, cli_cap_holder_text(holder, sizeof holder, lease));
 }
 
 size_t cli_put_back_lost(const cli_args *args, size_t *failed)
 {
-    static jm_cap_restored all[TOLD_MAX];
+    static jm_cap_restored all[RESTORED_MAX];
     size_t count;
     jm_error err;
     *failed = 0;
-    if (jm_cap_restore(all, TOLD_MAX, &count, &err) != JM_OK) {
+    if (jm_cap_restore(all, RESTORED_MAX, &count, &err) != JM_OK) {
         cli_fail(args, &err);
         *failed = 1;
         return 1;
     }
-    for (size_t i = 0; i < count && i < TOLD_MAX; i++) {
-        tell_restored(args, &all[i]);
+    for (size_t i = 0; i < count && i < RESTORED_MAX; i++) {
+        report_restored(args, &all[i]);
         *failed += all[i].fault[0] != '\0';
     }
     return count;
 }
 
-/* ---- where joulemap.pc lies, for C programs that are compiled against an installed joulemap */
+/* ---- the folder of joulemap.pc, for compiling C programs against an installed joulemap */
 
-/* Seen from the command's folder: in a wheel, and in a system (cmake/install.cmake). */
-static const char *const places[] = {"pkgconfig", "../pkgconfig"};
+/* Relative to the command's folder: in a wheel, and in a system (cmake/install.cmake). */
+static const char *const pkgconfig_folders[] = {"pkgconfig", "../pkgconfig"};
 
 static int print_pkgconfig_folder(void)
 {
-    char self[PATH_MAX], folder[PATH_MAX + 64], file[PATH_MAX + 80], whole[PATH_MAX];
+    char self[PATH_MAX], folder[PATH_MAX + 64], file[PATH_MAX + 80], resolved[PATH_MAX];
     if (realpath("/proc/self/exe", self) == NULL)
         return cli_error(NULL, JM_NOT_SUPPORTED, "mount /proc", "/proc/self/exe: %s", strerror(errno));
     *strrchr(self, '/') = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(folder, sizeof folder, "%s/%s", self, places[i]);
+    for (size_t i = 0; i < sizeof pkgconfig_folders / sizeof *pkgconfig_folders; i++) {
+        snprintf(folder, sizeof folder, "%s/%s", self, pkgconfig_folders[i]);
         snprintf(file, sizeof file, "%s/joulemap.pc", folder);
-        if (access(file, R_OK) != 0 || realpath(folder, whole) == NULL) continue;
-        printf("%s\n", whole);
+        if (access(file, R_OK) != 0 || realpath(folder, resolved) == NULL) continue;
+        printf("%s\n", resolved);
         return 0;
     }
     return cli_error(NULL, JM_NOT_FOUND, "make install PREFIX=DIR; or pip install a wheel",
@@ -102,7 +102,7 @@ static bool find_tool(const char *verb, char *path, size_t size)
     return access(path, X_OK) == 0 || cli_find_on_path(name, path, size);
 }
 
-/* It gets the words after the verb, and is called `name`. Returns only where that fails. */
+/* Replace this process by the tool, with `name` as argv[0]. Returns only on failure. */
 static int become_tool(const char *path, char *name, char **argv)
 {
     jm_error err;
@@ -122,8 +122,8 @@ static int run_tool(const cli_args *args, char **argv)
 
 /* ---- a command line */
 
-/* Is there a --help before the command? Then nothing else is looked at. */
-static bool asks_for_help(int argc, char **argv)
+/* Whether --help comes before "--". Then the rest of the line is ignored. */
+static bool requests_help(int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
@@ -133,7 +133,7 @@ static bool asks_for_help(int argc, char **argv)
 
 static int run_verb(const cli_verb *const *verbs, const cli_verb *verb, int argc, char **argv)
 {
-    if (asks_for_help(argc - 1, argv + 1)) {
+    if (requests_help(argc - 1, argv + 1)) {
         cli_help_print_verb(stdout, verb);
         return 0;
     }

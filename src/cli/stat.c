@@ -1,4 +1,4 @@
-/* `joulemap stat`: run a command, once or several times, and say what it took. */
+/* `joulemap stat`: runs a command once or several times and prints the energy it took. */
 #include "cli/child.h"
 #include "cli/recorder.h"
 #include "cli/verb.h"
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A board in it; texts live as long as the run. */
+/* Energy of one board in one run. The texts are owned. */
 typedef struct stat_board {
-    char *name; /* for people: with its index where the run had several of that name, "NVIDIA H200 1" */
+    char *name; /* for display; with its index if the run had several of that name: "NVIDIA H200 1" */
     char *kind, *path, *boards;
-    char *plain_name; /* as the report has it */
+    char *plain_name; /* the name in the report */
     double energy_j, low_j, high_j;
 } stat_board;
 
@@ -22,12 +22,12 @@ typedef struct stat_note {
     bool essential;
 } stat_note;
 
-/* Numbers and a few words, however long it took: thousands of runs are kept until the last one has ended. */
+/* The results of one run. They are small: thousands of runs are kept until the last one ends. */
 typedef struct stat_run {
     double duration_s;
     int exit_code;
-    jm_report_totals totals; /* its text is `source` */
-    char *source;            /* of the energy, "": not known */
+    jm_report_totals totals; /* its text points to `source` */
+    char *source;            /* source of the energy; "": unknown */
     double temperature_c;    /* NAN: not read */
     stat_board *boards;
     size_t board_count;
@@ -35,15 +35,15 @@ typedef struct stat_run {
     size_t note_count;
 } stat_run;
 
-/* ---- What one run took: a line, a line a board, and the notes that matter. */
+/* ---- the result of one run: a line, a line per board, and the essential notes */
 
-/* A row that is a board; the others (idle time, what is unresolved) are shares of them. */
+/* Whether a row is a board. Other rows (idle time, unresolved energy) are shares of boards. */
 static bool is_board(const jm_row *row)
 {
     return row->depth == 0 && (strcmp(row->kind, "gpu") == 0 || strcmp(row->kind, "cpu") == 0);
 }
 
-static char *name_for_people(const jm_report *report, const jm_row *board)
+static char *display_name(const jm_report *report, const jm_row *board)
 {
     size_t namesakes = 0;
     char *name = NULL;
@@ -58,7 +58,7 @@ static char *name_for_people(const jm_report *report, const jm_row *board)
 static bool keep_board(stat_run *run, const jm_report *report, const jm_row *row)
 {
     stat_board *board = &run->boards[run->board_count++];
-    *board = (stat_board){.name = name_for_people(report, row),
+    *board = (stat_board){.name = display_name(report, row),
                           .kind = strdup(row->kind),
                           .path = strdup(row->path),
                           .boards = strdup(row->boards),
@@ -76,23 +76,23 @@ static bool keep_rows(stat_run *run, const jm_report *report)
     for (size_t i = 0; i < rows; i++)
         count += is_board(jm_report_row(report, i));
     run->boards = calloc(count + 1, sizeof *run->boards);
-    bool fine = run->boards != NULL;
-    for (size_t i = 0; fine && i < rows; i++)
-        if (is_board(jm_report_row(report, i))) fine = keep_board(run, report, jm_report_row(report, i));
-    return fine;
+    bool ok = run->boards != NULL;
+    for (size_t i = 0; ok && i < rows; i++)
+        if (is_board(jm_report_row(report, i))) ok = keep_board(run, report, jm_report_row(report, i));
+    return ok;
 }
 
 static bool keep_notes(stat_run *run, const jm_report *report)
 {
     size_t count = jm_report_note_count(report);
     run->notes = calloc(count + 1, sizeof *run->notes);
-    bool fine = run->notes != NULL;
-    for (size_t i = 0; fine && i < count; i++) {
+    bool ok = run->notes != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
         stat_note *note = &run->notes[run->note_count++];
         *note = (stat_note){strdup(jm_report_note(report, i)), jm_report_note_is_essential(report, i)};
-        fine = note->text != NULL;
+        ok = note->text != NULL;
     }
-    return fine;
+    return ok;
 }
 
 static bool keep_report(stat_run *run, const jm_report *report)
@@ -144,13 +144,13 @@ static void print_run(const stat_run *run)
     fputc('\n', stderr);
     for (size_t i = 0; i < run->board_count; i++) {
         const stat_board *board = &run->boards[i];
-        cli_words("  %-24s ", board->name);
+        cli_message_part("  %-24s ", board->name);
         cli_energy_print(stderr, board->energy_j, board->low_j, board->high_j, run->totals.duration_s);
         fputc('\n', stderr);
     }
-    for (size_t i = 0; i < run->note_count; i++) /* `report` tells all of them */
+    for (size_t i = 0; i < run->note_count; i++) /* `joulemap report` shows all of them */
         if (run->notes[i].essential) {
-            cli_words("  note: %s", run->notes[i].text);
+            cli_message_part("  note: %s", run->notes[i].text);
             fputc('\n', stderr);
         }
 }
@@ -181,9 +181,9 @@ static json_t *run_json(const stat_run *run)
                      cli_json_number(run->temperature_c), "boards", boards, "notes", notes);
 }
 
-/* ---- Mean and spread of several runs, without their warm-up; outliers and drift by name. */
+/* ---- mean and spread of several runs without their warm-up, outliers and drift */
 
-/* What is told of each run: name, unit, key in JSON. */
+/* The figures of a run: name, unit, key in JSON. */
 #define FIGURES(X)                                                                                           \
     X(ENERGY, "energy", "J", "energy_j")                                                                     \
     X(TIME, "time", "s", "time_s")                                                                           \
@@ -206,13 +206,13 @@ static const struct {
 
 typedef struct repeats {
     const stat_run *runs;
-    size_t count;     /* all of them */
-    size_t requested; /* so many were to be */
+    size_t count;     /* runs that ended well */
+    size_t requested; /* runs requested */
     const char *why_fewer;
-    size_t warm_up;               /* so many of the first are in no figure */
-    double *values[FIGURE_COUNT]; /* [count] */
-    jm_repeats of[FIGURE_COUNT];  /* count 0: energy is not known of all */
-    bool *outlier;                /* [count] */
+    size_t warm_up;                 /* the first runs, which are in no figure */
+    double *values[FIGURE_COUNT];   /* [count] */
+    jm_repeats stats[FIGURE_COUNT]; /* .count is 0 if the energy of a run is unknown */
+    bool *outlier;                  /* [count] */
 } repeats;
 
 static double value_of(const stat_run *run, int figure)
@@ -234,7 +234,7 @@ static bool is_known(const double *values, size_t count)
     return true;
 }
 
-static jm_status find(repeats *r, jm_error *err)
+static jm_status find_stats(repeats *r, jm_error *err)
 {
     r->outlier = calloc(r->count, sizeof *r->outlier);
     for (int f = 0; f < FIGURE_COUNT; f++) {
@@ -252,48 +252,48 @@ static jm_status find(repeats *r, jm_error *err)
     size_t steady = r->count - r->warm_up, found;
     jm_status status = JM_OK;
     for (int f = 0; status == JM_OK && f < FIGURE_COUNT; f++)
-        if (known || f == TIME) status = jm_repeats_of(r->values[f] + r->warm_up, steady, &r->of[f], err);
+        if (known || f == TIME) status = jm_repeats_of(r->values[f] + r->warm_up, steady, &r->stats[f], err);
     if (status == JM_OK)
         status = jm_repeats_outliers(r->values[known ? ENERGY : TIME] + r->warm_up, steady,
                                      r->outlier + r->warm_up, &found, err);
     return status;
 }
 
-static void forget(repeats *r)
+static void free_stats(repeats *r)
 {
     for (int f = 0; f < FIGURE_COUNT; f++)
         free(r->values[f]);
     free(r->outlier);
 }
 
-/* ---- text */
+/* ---- several runs as text */
 
-static double percent(double part, double whole)
+static double percent(double part, double succeeded)
 {
-    return 100 * part / whole;
+    return 100 * part / succeeded;
 }
 
-/* As many decimals as make a difference beside the spread. */
+/* As many decimals as show two digits of the spread. */
 static int decimals_beside(double spread)
 {
     int decimals = spread > 0 ? 1 - (int)floor(log10(spread)) : 3;
     return decimals < 0 ? 0 : decimals > 6 ? 6 : decimals;
 }
 
-static void print_figure(const jm_repeats *of, const char *name, const char *unit)
+static void print_figure(const jm_repeats *stats, const char *name, const char *unit)
 {
-    double half = (of->high - of->low) / 2;
-    int decimals = decimals_beside(isfinite(half) ? half : of->mean / 1000);
-    cli_words("  %-14s", name);
-    fprintf(stderr, " %.*f", decimals, of->mean);
+    double half = (stats->high - stats->low) / 2;
+    int decimals = decimals_beside(isfinite(half) ? half : stats->mean / 1000);
+    cli_message_part("  %-14s", name);
+    fprintf(stderr, " %.*f", decimals, stats->mean);
     if (isfinite(half)) fprintf(stderr, " \302\261%.*f", decimals, half);
     fprintf(stderr, " %s", unit);
     if (isfinite(half)) {
-        fprintf(stderr, " (%.2g %%)", percent(half, of->mean));
-        fprintf(stderr, ", standard deviation %.2g %%", percent(of->deviation, of->mean));
+        fprintf(stderr, " (%.2g %%)", percent(half, stats->mean));
+        fprintf(stderr, ", standard deviation %.2g %%", percent(stats->deviation, stats->mean));
     }
-    fprintf(stderr, ", median %.*f, %.*f to %.*f\n", decimals, of->median, decimals, of->least, decimals,
-            of->most);
+    fprintf(stderr, ", median %.*f, %.*f to %.*f\n", decimals, stats->median, decimals, stats->least,
+            decimals, stats->most);
 }
 
 static void print_head(const repeats *r)
@@ -309,16 +309,16 @@ static void print_head(const repeats *r)
     fputc('\n', stderr);
 }
 
-/* What runs are judged by: their energy, or their time where that is not known of all. */
+/* The figure that outliers and drift are judged by: energy, or time if the energy of a run is unknown. */
 static int judged_by(const repeats *r)
 {
-    return r->of[ENERGY].count > 0 ? ENERGY : TIME;
+    return r->stats[ENERGY].count > 0 ? ENERGY : TIME;
 }
 
 static void print_outliers(const repeats *r)
 {
     int by = judged_by(r);
-    double median = r->of[by].median;
+    double median = r->stats[by].median;
     for (size_t i = r->warm_up; i < r->count; i++)
         if (r->outlier[i])
             fprintf(
@@ -327,27 +327,27 @@ static void print_outliers(const repeats *r)
                 i + 1, r->values[by][i], figures[by].unit, percent(r->values[by][i] - median, median));
 }
 
-static bool drifts(const jm_repeats *of)
+static bool drifts(const jm_repeats *stats)
 {
-    return of->slope_low > 0 || of->slope_high < 0;
+    return stats->slope_low > 0 || stats->slope_high < 0;
 }
 
-/* Runs are to be alike: what changes from one to the next is an order effect, mostly of warmth. */
+/* Runs should be equal. A trend from run to run is an order effect, mostly of the GPU's warming up. */
 static void print_drift(const repeats *r)
 {
     int by = judged_by(r);
-    const jm_repeats *of = &r->of[by];
+    const jm_repeats *stats = &r->stats[by];
     double first_c = r->runs[r->warm_up].temperature_c, last_c = r->runs[r->count - 1].temperature_c;
-    if (!drifts(of)) return;
+    if (!drifts(stats)) return;
     fprintf(stderr, "  %s %s by %.2g \302\261%.2g %% a run", figures[by].text,
-            of->slope > 0 ? "rises" : "falls", percent(fabs(of->slope), of->mean),
-            percent((of->slope_high - of->slope_low) / 2, of->mean));
+            stats->slope > 0 ? "rises" : "falls", percent(fabs(stats->slope), stats->mean),
+            percent((stats->slope_high - stats->slope_low) / 2, stats->mean));
     if (isfinite(first_c) && isfinite(last_c))
         fprintf(stderr, ", the GPU's temperature from %.0f to %.0f \302\260C", first_c, last_c);
-    fputs(": runs are not alike, and the interval of the mean does not hold that\n", stderr);
+    fputs(": the interval of the mean does not include this drift\n", stderr);
 }
 
-/* A line a board, where there are several: those of the total are in one order in all runs. */
+/* A line per board if there are several. Boards are matched by their position and path in the first run. */
 static jm_status print_boards(const repeats *r, jm_error *err)
 {
     const stat_run *first = &r->runs[0];
@@ -356,15 +356,15 @@ static jm_status print_boards(const repeats *r, jm_error *err)
     jm_status status = JM_OK;
     for (size_t i = 0;
          energy_j != NULL && status == JM_OK && first->board_count > 1 && i < first->board_count; i++) {
-        jm_repeats of;
+        jm_repeats stats;
         for (size_t k = 0; k < steady; k++) {
             const stat_run *run = &r->runs[r->warm_up + k];
             bool same = i < run->board_count && strcmp(run->boards[i].path, first->boards[i].path) == 0;
             energy_j[k] = same ? run->boards[i].energy_j : NAN;
         }
         if (!is_known(energy_j, steady)) continue;
-        status = jm_repeats_of(energy_j, steady, &of, err);
-        if (status == JM_OK) print_figure(&of, first->boards[i].name, "J");
+        status = jm_repeats_of(energy_j, steady, &stats, err);
+        if (status == JM_OK) print_figure(&stats, first->boards[i].name, "J");
     }
     free(energy_j);
     return status;
@@ -377,7 +377,7 @@ static void print_unknown(const repeats *r)
         unknown += isfinite(r->values[ENERGY][i]) ? 0 : 1;
     if (unknown == r->count - r->warm_up)
         fputs("  energy         not known\n", stderr);
-    else if (r->of[ENERGY].count == 0)
+    else if (r->stats[ENERGY].count == 0)
         fprintf(stderr, "  energy         not known of %zu of the runs\n", unknown);
 }
 
@@ -385,25 +385,25 @@ static jm_status print_text(const repeats *r, jm_error *err)
 {
     print_head(r);
     for (int f = 0; f < FIGURE_COUNT; f++)
-        if (r->of[f].count > 0) print_figure(&r->of[f], figures[f].text, figures[f].unit);
+        if (r->stats[f].count > 0) print_figure(&r->stats[f], figures[f].text, figures[f].unit);
     print_unknown(r);
-    jm_status status = r->of[ENERGY].count > 0 ? print_boards(r, err) : JM_OK;
+    jm_status status = r->stats[ENERGY].count > 0 ? print_boards(r, err) : JM_OK;
     print_outliers(r);
     print_drift(r);
     fputs("  \302\261 is half of the 95 % interval of the mean, by the spread of the runs\n", stderr);
     return status;
 }
 
-/* ---- JSON */
+/* ---- several runs as JSON */
 
-static json_t *figure_json(const jm_repeats *of)
+static json_t *figure_json(const jm_repeats *stats)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mean", cli_json_number(of->mean),
-                     "low", cli_json_number(of->low), "high", cli_json_number(of->high), "deviation",
-                     cli_json_number(of->deviation), "median", cli_json_number(of->median), "least",
-                     cli_json_number(of->least), "most", cli_json_number(of->most), "slope",
-                     cli_json_number(of->slope), "slope_low", cli_json_number(of->slope_low), "slope_high",
-                     cli_json_number(of->slope_high));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mean",
+                     cli_json_number(stats->mean), "low", cli_json_number(stats->low), "high",
+                     cli_json_number(stats->high), "deviation", cli_json_number(stats->deviation), "median",
+                     cli_json_number(stats->median), "least", cli_json_number(stats->least), "most",
+                     cli_json_number(stats->most), "slope", cli_json_number(stats->slope), "slope_low",
+                     cli_json_number(stats->slope_low), "slope_high", cli_json_number(stats->slope_high));
 }
 
 static json_t *numbers_of_outliers(const repeats *r)
@@ -422,7 +422,8 @@ static int print_json(const cli_args *args, const repeats *r)
     json_t *all = json_pack("{s:I, s:I, s:o}", "wanted", (json_int_t)r->requested, "warm_up",
                             (json_int_t)r->warm_up, "outliers", numbers_of_outliers(r));
     for (int f = 0; all != NULL && f < FIGURE_COUNT; f++)
-        json_object_set_new(all, figures[f].key, r->of[f].count > 0 ? figure_json(&r->of[f]) : json_null());
+        json_object_set_new(all, figures[f].key,
+                            r->stats[f].count > 0 ? figure_json(&r->stats[f]) : json_null());
     if (all != NULL) json_object_set(all, "runs", runs);
     json_decref(runs);
     return cli_json_write(args, all);
@@ -434,21 +435,22 @@ static int print_repeats(const cli_args *args, const stat_run *runs, size_t coun
     repeats r = {.runs = runs, .count = count, .requested = requested, .why_fewer = why_fewer};
     jm_error err = {0};
     int code = 0;
-    jm_status status = find(&r, &err);
+    jm_status status = find_stats(&r, &err);
     bool json = cli_has(args, "--json");
     if (status == JM_OK && json) code = print_json(args, &r);
     if (status == JM_OK && !json) status = print_text(&r, &err);
     if (status != JM_OK) code = cli_fail(args, &err);
-    forget(&r);
+    free_stats(&r);
     return code;
 }
 
-/* ---- A line every so often: when, mean power, energy since the line before. */
+/* ---- --interval: a line every S seconds, with mean power and energy since the line before */
 
-/* The sensor's newest readings are some ms old; a board that answers no more is not waited for. */
+/* How long a line waits for the newest readings, which are some ms late; a lost board never answers. */
 enum { LINE_TIMEOUT_MS = 1000 };
 
-static jm_status find_energy(jm_sum *energy, jm_run *run, int64_t from_ns, int64_t to_ns, jm_error *err)
+static jm_status flush_and_find_energy(jm_sum *energy, jm_run *run, int64_t from_ns, int64_t to_ns,
+                                       jm_error *err)
 {
     jm_recording *recording;
     jm_status status = jm_run_flush(run, LINE_TIMEOUT_MS, err);
@@ -479,47 +481,47 @@ static void wait_in_intervals(const cli_args *args, jm_run *run, cli_child *chil
         if (cli_child_wait_until(child, to_ns)) return;
         jm_sum energy = {NAN, NAN, NAN};
         jm_error err;
-        if (find_energy(&energy, run, from_ns, to_ns, &err) != JM_OK) cli_tell(args, "%s", err.text);
+        if (flush_and_find_energy(&energy, run, from_ns, to_ns, &err) != JM_OK)
+            cli_message(args, "%s", err.text);
         print_interval(args, (double)(to_ns - child->start_ns) * 1e-9, (double)(to_ns - from_ns) * 1e-9,
                        &energy);
         from_ns = to_ns;
     }
 }
 
-/* ---- running it */
+/* ---- running the command */
 
 enum { MOST_RUNS = 10000 };
 
-/* A sensor answers ten times a second: of less time nothing is told. */
+/* Sensors update about ten times a second: shorter intervals have no reading. */
 #define LEAST_INTERVAL_S 0.1
 
-#define FLUSH_TIMEOUT_MS 5000 /* a recorder commits twice a second: that late, it stands still */
+#define FLUSH_TIMEOUT_MS 5000 /* a recorder commits twice a second: after 5 s it hangs */
 
 static const cli_option options[] = {
-    {"--repeat", 'r', "N", "run it N times, and say what they take together", NULL, false},
+    {"--repeat", 'r', "N", "run it N times and print mean and spread", NULL, false},
     {"--interval", 'i', "S",
-     "while it runs, every S seconds (0.1 or more) a line of what was taken since the line before", NULL,
-     false},
+     "while it runs, print the energy since the last line every S seconds (0.1 or more)", NULL, false},
     {"--json", 0, NULL, "print a JSON object on stdout", NULL, false},
     CLI_SIM_OPTION,
     {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
     {NULL, 0, NULL, NULL, NULL, false},
 };
 
-/* The command, once or several times, while the boards are read. */
+/* The runs of the command while the boards are read. */
 typedef struct session {
     const cli_args *args;
     jm_run *run;
-    cli_child *children; /* [wanted] */
+    cli_child *children; /* [requested] */
     size_t requested;
-    double interval_s; /* 0: nothing is said on the way */
-    size_t count;      /* that ran */
-    bool vanished;     /* the one after them could not be started */
-    int exit_code;     /* of the last one, or why it could not be started */
+    double interval_s; /* 0: no lines while it runs */
+    size_t count;      /* runs that ended */
+    bool start_failed; /* the run after them could not be started */
+    int exit_code;     /* of the last run, or of the failure to start it */
 } session;
 
-/* Said at once: what was measured before may take a moment. */
-static void tell_vanished(session *s, jm_error *err)
+/* Report it before the results, which may take a moment to add up. */
+static void report_start_failure(session *s, jm_error *err)
 {
     char text[sizeof err->text];
     snprintf(text, sizeof text, "%s", err->text);
@@ -527,17 +529,17 @@ static void tell_vanished(session *s, jm_error *err)
         snprintf(err->text, sizeof err->text, "run %zu of %zu: %.400s", s->count + 1, s->requested, text);
     cli_fail(s->args, err);
     s->exit_code = s->children[s->count].exit_code;
-    s->vanished = true;
+    s->start_failed = true;
 }
 
-/* One that fails, or cannot be started, is the last. */
+/* Run the command until all runs are done or one fails. */
 static void run_all(session *s)
 {
     jm_error err;
     while (s->count < s->requested && s->exit_code == 0) {
         cli_child *child = &s->children[s->count];
         if (cli_child_start(child, cli_command(s->args), jm_run_environment(s->run), &err) != JM_OK) {
-            tell_vanished(s, &err);
+            report_start_failure(s, &err);
             return;
         }
         if (s->interval_s > 0)
@@ -551,12 +553,12 @@ static void run_all(session *s)
 
 static int print_runs(const session *s, const stat_run *runs)
 {
-    size_t whole = s->count - (s->exit_code != 0 && !s->vanished ? 1 : 0);
-    if (s->requested > 1 && whole > 0)
-        return print_repeats(s->args, runs, whole, s->requested,
-                             s->vanished ? "could not be started" : "failed");
+    size_t succeeded = s->count - (s->exit_code != 0 && !s->start_failed ? 1 : 0);
+    if (s->requested > 1 && succeeded > 0)
+        return print_repeats(s->args, runs, succeeded, s->requested,
+                             s->start_failed ? "could not be started" : "failed");
     if (s->requested > 1)
-        cli_tell(s->args, "the first of %zu runs failed, so there is no other", s->requested);
+        cli_message(s->args, "the first of %zu runs failed, so there is no other", s->requested);
     if (cli_has(s->args, "--json") && s->interval_s > 0)
         return cli_json_write_line(s->args, run_json(&runs[0]));
     if (cli_has(s->args, "--json")) return cli_json_write(s->args, run_json(&runs[0]));
@@ -585,7 +587,7 @@ static int measure(session *s)
     jm_error err;
     run_all(s);
     if (s->count == 0) return s->exit_code;
-    /* Under another recorder its newest readings are asked for; our own come with the stop. */
+    /* Another recorder must flush its newest readings; our own are complete after the stop. */
     jm_status status =
         jm_run_attached(s->run) ? jm_run_flush(s->run, FLUSH_TIMEOUT_MS, &err) : jm_run_stop(s->run, &err);
     cli_child_release(&s->children[s->count - 1]);
@@ -606,7 +608,7 @@ static int run_stat(const cli_args *args)
     if (!cli_get_real(args, "--interval", 0, 86400, &interval_s)) return jm_status_exit_code(JM_USAGE);
     if (interval_s > 0 && interval_s < LEAST_INTERVAL_S)
         return cli_usage_error(
-            args, "option \"--interval\" cannot be \"%s\": of less than %g s no sensor tells anything",
+            args, "option \"--interval\" cannot be \"%s\": sensors have no reading in less than %g s",
             cli_get(args, "--interval"), LEAST_INTERVAL_S);
     if (interval_s > 0 && requested > 1)
         return cli_usage_error(args, "--interval is for one run, so there is no place for --repeat");
@@ -629,19 +631,14 @@ const cli_verb cli_verb_stat = {
         "GPU and, if it can be read, the CPU. Nothing is written to disk. The exit code is COMMAND's.\n\n"
         "The line goes to stderr, as COMMAND's output may go to stdout; with --json an object goes to "
         "stdout.\n\n"
-        "With --repeat N it runs N times, and the mean of energy, time and power is told with its 95 % "
-        "interval, by "
-        "the spread of the runs, standard deviation and median. First runs that are not like those after "
-        "them "
-        "(a warm-up) are in no figure; outliers are named, and so is a drift from run to run, as a GPU that "
-        "gets "
-        "warm has it. A run that fails is the last.\n\n"
-        "With --interval S a line every S seconds says what was taken since the line before; with --json "
-        "each is "
-        "an object on a line of its own, and so is the last one, of the whole run.\n\n"
-        "The interval of a single run is relative to the GPU's own sensor; how true that sensor is in itself "
-        "is told in "
-        "docs/accuracy.md.\n\n"
+        "With --repeat N it runs N times and prints the mean of energy, time and power with its 95 % "
+        "interval from the spread of the runs, standard deviation and median. First runs that differ from "
+        "those after them (a warm-up) are left out; outliers are named, and so is a drift from run to run, "
+        "as of a GPU that warms up. A run that fails is the last.\n\n"
+        "With --interval S a line every S seconds shows the energy since the line before; with --json "
+        "each is an object on a line of its own, and so is the last one, of the whole run.\n\n"
+        "The interval of a single run is relative to the GPU's own sensor; docs/accuracy.md has the accuracy "
+        "of the sensors themselves.\n\n"
         "  joulemap stat -- python train.py\n"
         "  joulemap stat -r 10 -- python train.py\n"
         "  joulemap stat -i 1 -- python serve.py",

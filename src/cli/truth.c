@@ -1,4 +1,4 @@
-/* What the simulated board says was true, beside what a report found, and the verdict. */
+/* Compares a report with the true energies that the simulated board wrote, and prints the verdict. */
 #include "cli/truth.h"
 
 #include "cli/verb.h"
@@ -18,7 +18,7 @@ static jm_status fail(jm_error *err, jm_status status, const char *what, const c
 }
 
 /* Linear search: a model has hundreds of layers, not millions. */
-static cli_layer *layer_of(cli_truth *truth, const char *path)
+static cli_layer *find_or_add_layer(cli_truth *truth, const char *path)
 {
     for (size_t i = 0; i < truth->count; i++) {
         if (strcmp(truth->layers[i].path, path) == 0) return &truth->layers[i];
@@ -32,7 +32,7 @@ static cli_layer *layer_of(cli_truth *truth, const char *path)
     return &grown[truth->count++];
 }
 
-/* Cut the next field of a line of CSV out, in place; quotes are taken away. */
+/* Cut the next field off a line of CSV, in place, without its quotes. */
 static char *next_field(char **rest)
 {
     char *from = *rest, *field = *rest, *to = *rest;
@@ -56,7 +56,7 @@ static char *next_field(char **rest)
 }
 
 /* board,name,type,kind,calls,busy_s,energy_j */
-static jm_status take_line(cli_truth *truth, char *line, jm_error *err)
+static jm_status read_line(cli_truth *truth, char *line, jm_error *err)
 {
     enum { NAME = 1, BUSY = 5, ENERGY = 6, FIELDS = 7 };
     char *fields[FIELDS], *rest = line;
@@ -66,7 +66,7 @@ static jm_status take_line(cli_truth *truth, char *line, jm_error *err)
         if (fields[i] == NULL) return fail(err, JM_BAD_DATA, "a line is too short: ", line);
     }
     if (fields[ENERGY][0] == '\0')
-        return fail(err, JM_BAD_DATA, "the simulated GPU lost track: ", fields[NAME]);
+        return fail(err, JM_BAD_DATA, "the simulated GPU has no energy for ", fields[NAME]);
     char *end;
     double energy_j = strtod(fields[ENERGY], &end);
     if (*end != '\0' || !isfinite(energy_j)) return fail(err, JM_BAD_DATA, "no energy: ", fields[ENERGY]);
@@ -76,7 +76,7 @@ static jm_status take_line(cli_truth *truth, char *line, jm_error *err)
         return JM_OK;
     }
     bool idle = strcmp(fields[NAME], "(idle)") == 0;
-    cli_layer *layer = layer_of(truth, idle ? CLI_NO_LAYER : fields[NAME]);
+    cli_layer *layer = find_or_add_layer(truth, idle ? CLI_NO_LAYER : fields[NAME]);
     if (layer == NULL) return fail(err, JM_NO_MEMORY, "out of memory", "");
     layer->truth_j += energy_j;
     double busy_s = strtod(fields[BUSY], NULL);
@@ -97,7 +97,7 @@ jm_status cli_truth_read(cli_truth *truth, const char *path, jm_error *err)
     jm_status status = JM_OK;
     bool header = true;
     while (status == JM_OK && getline(&line, &size, in) > 0) {
-        if (!header) status = take_line(truth, line, err);
+        if (!header) status = read_line(truth, line, err);
         header = false;
     }
     free(line);
@@ -114,8 +114,8 @@ static int by_energy(const void *left, const void *right)
     return a_j < b_j ? 1 : a_j > b_j ? -1 : strcmp(a->path, b->path);
 }
 
-/* The board knows work and idle time. What the program did in a phase or step but in no layer is
- * idle time to it, so these rows stand together. */
+/* The simulated board distinguishes only work and idle time. Time of a phase or step outside all layers is
+ * idle to it, so these rows are compared together. */
 static const char *path_in_truth(const jm_row *row)
 {
     static const char *const no_work[] = {"idle", "outside", "gap",   "phase", "epoch",
@@ -129,7 +129,7 @@ static const char *path_in_truth(const jm_row *row)
 static jm_status leave_edges_out(cli_truth *truth, jm_error *err)
 {
     double outside_s = fmin(fmax(truth->total_s - truth->found_s, 0), truth->idle_s);
-    cli_layer *idle = layer_of(truth, CLI_NO_LAYER);
+    cli_layer *idle = find_or_add_layer(truth, CLI_NO_LAYER);
     if (idle == NULL) return fail(err, JM_NO_MEMORY, "out of memory", "");
     truth->edges_j = fmin(outside_s * truth->idle_w, idle->truth_j);
     idle->truth_j -= truth->edges_j;
@@ -141,7 +141,7 @@ jm_status cli_truth_compare(cli_truth *truth, const jm_report *report, jm_error 
 {
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
-        cli_layer *layer = layer_of(truth, path_in_truth(row));
+        cli_layer *layer = find_or_add_layer(truth, path_in_truth(row));
         if (layer == NULL) return fail(err, JM_NO_MEMORY, "out of memory", "");
         layer->found_j += row->energy_self_j;
         truth->found_j += row->energy_self_j;
@@ -161,20 +161,19 @@ void cli_truth_free(cli_truth *truth)
     *truth = (cli_truth){0};
 }
 
-/* ---- What was found beside what was true, and the verdict. */
+/* ---- the comparison as text */
 
 typedef struct tally {
-    int large;  /* rows with much of the energy */
-    int missed; /* of them, too far from the truth */
+    int large;  /* layers over CLI_LARGE_SHARE */
+    int missed; /* of those, not within CLI_LAYER_WITHIN */
     const cli_layer *worst;
-    cli_layer small; /* all others together */
+    cli_layer small; /* sum of all smaller rows */
     size_t small_count;
 } tally;
 
 enum { FIGURES = 46, NARROWEST = 20, WIDEST = 110 };
 
-/* Columns for the name. */
-static int name_room(void)
+static int name_width(void)
 {
     int width = cli_terminal_width(STDOUT_FILENO);
     if (width > WIDEST) width = WIDEST;
@@ -189,8 +188,8 @@ static double deviation(const cli_layer *layer)
 
 static void print_layer(const cli_layer *layer, double total_j)
 {
-    int room = name_room();
-    printf("%-*.*s %10.1f J %10.1f J", room, room, layer->path, layer->found_j, layer->truth_j);
+    int width = name_width();
+    printf("%-*.*s %10.1f J %10.1f J", width, width, layer->path, layer->found_j, layer->truth_j);
     if (isfinite(deviation(layer))) {
         printf(" %+8.2f %%", deviation(layer) * 100);
     } else {
@@ -199,8 +198,8 @@ static void print_layer(const cli_layer *layer, double total_j)
     printf(" %6.1f %%\n", layer->truth_j / total_j * 100);
 }
 
-/* What takes much by either account must agree: energy that was never there is a miss too. */
-static void judge(tally *all, const cli_layer *layer, double total_j)
+/* A row that is large in either account must agree: energy that was never there is a miss too. */
+static void check_layer(tally *all, const cli_layer *layer, double total_j)
 {
     if (fmax(layer->truth_j, layer->found_j) <= CLI_LARGE_SHARE * total_j) {
         all->small_count++;
@@ -209,7 +208,7 @@ static void judge(tally *all, const cli_layer *layer, double total_j)
         return;
     }
     print_layer(layer, total_j);
-    /* Not a layer: what was idle before and after the recording is known by its mean power alone. */
+    /* No layer: the energy before and after the recording is estimated from mean idle power only. */
     if (strcmp(layer->path, CLI_NO_LAYER) == 0) return;
     all->large++;
     all->missed += !(fabs(deviation(layer)) <= CLI_LAYER_WITHIN);
@@ -220,30 +219,29 @@ int cli_truth_print(const cli_truth *truth)
 {
     char small_name[48], total_name[] = "all rows, and the GPU's total";
     tally all = {.small = {.path = small_name}};
-    printf("%-*s %12s %12s %10s %8s\n", name_room(), "layer, its own energy", "joulemap", "truth",
+    printf("%-*s %12s %12s %10s %8s\n", name_width(), "layer, its own energy", "joulemap", "truth",
            "deviation", "share");
     for (size_t i = 0; i < truth->count; i++)
-        judge(&all, &truth->layers[i], truth->total_j);
+        check_layer(&all, &truth->layers[i], truth->total_j);
     snprintf(small_name, sizeof small_name, "%zu smaller ones", all.small_count);
     if (all.small_count > 0) print_layer(&all.small, truth->total_j);
     const cli_layer total = {.path = total_name, .found_j = truth->found_j, .truth_j = truth->total_j};
     print_layer(&total, truth->total_j);
 
-    bool layers_kept = all.large > 0 && all.missed == 0;
-    bool total_kept = fabs(deviation(&total)) <= CLI_TOTAL_WITHIN;
+    bool layers_ok = all.large > 0 && all.missed == 0;
+    bool total_ok = fabs(deviation(&total)) <= CLI_TOTAL_WITHIN;
     printf("\n%s: %d of %d layers with more than %.0f %% of the energy are within %.0f %% of the truth",
-           layers_kept ? "ok" : "MISSED", all.large - all.missed, all.large, CLI_LARGE_SHARE * 100,
+           layers_ok ? "ok" : "MISSED", all.large - all.missed, all.large, CLI_LARGE_SHARE * 100,
            CLI_LAYER_WITHIN * 100);
     if (all.worst != NULL && isfinite(deviation(all.worst))) {
         printf("; furthest: %s, %+.2f %%", all.worst->path, deviation(all.worst) * 100);
     } else if (all.worst != NULL) {
-        printf("; furthest: %s, which only one of them knows", all.worst->path);
+        printf("; furthest: %s, which only one of the two has", all.worst->path);
     }
-    printf("\n%s: the rows add up to the GPU's total within %.1f %% (%+.3f %%)\n",
-           total_kept ? "ok" : "MISSED", CLI_TOTAL_WITHIN * 100, deviation(&total) * 100);
-    printf(
-        "    (the GPU was watched for %.2f s, of which the recording holds %.2f s; the %.1f J that it drew "
-        "at idle before and after are left out)\n",
-        truth->total_s, truth->found_s, truth->edges_j);
-    return layers_kept && total_kept ? 0 : CLI_EXIT_MISSED;
+    printf("\n%s: the rows add up to the GPU's total within %.1f %% (%+.3f %%)\n", total_ok ? "ok" : "MISSED",
+           CLI_TOTAL_WITHIN * 100, deviation(&total) * 100);
+    printf("    (the GPU was simulated for %.2f s and recorded for %.2f s; the %.1f J that it drew "
+           "at idle before and after the recording are left out)\n",
+           truth->total_s, truth->found_s, truth->edges_j);
+    return layers_ok && total_ok ? 0 : CLI_EXIT_MISSED;
 }

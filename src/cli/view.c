@@ -1,4 +1,4 @@
-/* What verbs that look at a recording share: their options, the page, files that appear whole. */
+/* Shared by verbs that read a recording: their options, the page, and files written atomically. */
 #include "cli/view.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- from the options of a view to a recording and a report's options */
+/* ---- options of a view */
 
 const char cli_view_keys[] =
 #define X(name, text) "|" text
@@ -58,7 +58,7 @@ int cli_view_refuse(const cli_args *args, const char *view, const char *why, con
 void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recording *recording)
 {
     const char *damage = jm_recording_damage(recording);
-    if (damage != NULL) cli_tell(args, "%s: %s", cli_operand(args, operand), damage);
+    if (damage != NULL) cli_message(args, "%s: %s", cli_operand(args, operand), damage);
 }
 
 void cli_view_long_name(char *out, size_t size, const char *path, int folders)
@@ -80,10 +80,10 @@ void cli_view_name(char *out, size_t size, const char *path)
     cli_view_long_name(out, size, path, 0);
 }
 
-/* ---- From runs to the page in a file. */
+/* ---- the page */
 
-static jm_status make_report(jm_report **out, jm_recording *recording, const jm_report *like, jm_by by,
-                             jm_error *err)
+static jm_status make_report_by(jm_report **out, jm_recording *recording, const jm_report *like, jm_by by,
+                                jm_error *err)
 {
     jm_report_options options = *jm_report_options_get(like);
     options.by = by;
@@ -97,9 +97,9 @@ jm_status cli_page_run_make(cli_page_run *page, const char *name, jm_recording *
     *page = (cli_page_run){
         .run = {.size = sizeof page->run, .name = name, .recording = recording, .report = report}};
     if (jm_report_options_get(report)->by != JM_BY_KERNEL)
-        status = make_report(&page->kernels, recording, report, JM_BY_KERNEL, err);
+        status = make_report_by(&page->kernels, recording, report, JM_BY_KERNEL, err);
     if (status == JM_OK && jm_page_wants_spans(report))
-        status = make_report(&page->spans, recording, report, JM_BY_SPAN, err);
+        status = make_report_by(&page->spans, recording, report, JM_BY_SPAN, err);
     page->run.kernels = page->kernels;
     page->run.spans = page->spans;
     return status;
@@ -139,7 +139,7 @@ int cli_page_write(const cli_args *args, const cli_page_run *page, const cli_pag
     return status == JM_OK ? 0 : cli_fail(args, &err);
 }
 
-/* ---- Files that appear whole or not at all. */
+/* ---- files that appear only when they are complete */
 
 static jm_status fail(jm_error *err, const char *call, const char *path)
 {
@@ -156,7 +156,7 @@ static jm_status open_temporary(cli_whole_file *file, jm_error *err)
     if (fd < 0) return fail(err, "mkostemp", file->path);
     mode_t mask = umask(0);
     umask(mask);
-    fchmod(fd, 0666 & ~mask); /* as any new file, not as a secret one */
+    fchmod(fd, 0666 & ~mask); /* as any new file; mkostemp makes it private */
     file->stream = fdopen(fd, "w");
     if (file->stream != NULL) return JM_OK;
     jm_status status = fail(err, "fdopen", file->path);
@@ -167,9 +167,9 @@ static jm_status open_temporary(cli_whole_file *file, jm_error *err)
 
 jm_status cli_whole_file_open(cli_whole_file *file, const char *path, jm_error *err)
 {
-    struct stat there;
+    struct stat present;
     *file = (cli_whole_file){.path = path};
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+    if (stat(path, &present) == 0 && !S_ISREG(present.st_mode)) {
         file->stream = fopen(path, "we");
         return file->stream != NULL ? JM_OK : fail(err, "fopen", path);
     }

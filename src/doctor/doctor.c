@@ -1,5 +1,5 @@
-/* All findings in one list: those of the back ends, then those of the machine: CUDA and CUPTI, hardware
- * counters, shared memory, SQLite. */
+/* Collects findings: those of the back ends, then CUDA and CUPTI, hardware counters, shared memory, SQLite.
+ */
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/status.h"
@@ -21,7 +21,7 @@
 
 #define SHM_FREE_MIN (UINT64_C(64) << 20)
 
-/* The rings of a run live in shared memory. */
+/* A run's ring buffers are in shared memory. */
 static void note_shm(jm__findings *findings)
 {
     struct statvfs space;
@@ -35,15 +35,14 @@ static void note_shm(jm__findings *findings)
                     (unsigned long long)(free_bytes >> 20));
 }
 
-/* "shared memory", "SQLite". */
-static void doctor_machine(jm__findings *findings)
+/* Adds the findings "shared memory" and "SQLite". */
+static void add_machine(jm__findings *findings)
 {
     note_shm(findings);
     jm__finding_add(findings, "SQLite", true, "", "version %s", sqlite3_libversion());
 }
 
-/* ---- trying to sample counters, by the process that a recording would have do it: all boards at once ----
- */
+/* ---- hardware counters: a trial by the helper process of a recording, all boards at once */
 
 #define COUNTERS_LIMIT_NS (INT64_C(10) * JM_NS_PER_S)
 
@@ -54,17 +53,17 @@ typedef struct trial {
     jm__counter_helper helper;
 } trial;
 
-static void take_nothing(void *context, const jm__counter_block *block)
+static void ignore_block(void *context, const jm__counter_block *block)
 {
     (void)context;
     (void)block;
 }
 
-/* It has said how it went, or will not any more. */
-static void await(trial *t, int64_t until_ns)
+/* Wait until the helper has answered, or until `until_ns`. */
+static void wait_for_answer(trial *t, int64_t until_ns)
 {
     while (t->helper.state == JM_COUNTERS_PREPARING && jm__now_ns() < until_ns) {
-        jm__counter_helper_hear(&t->helper, take_nothing, NULL);
+        jm__counter_helper_receive(&t->helper, ignore_block, NULL);
         jm__sleep_ns(2 * JM_NS_PER_MS);
     }
 }
@@ -81,37 +80,37 @@ static void note(jm__findings *findings, trial *t, bool alone)
         jm__finding_add(findings, subject, false, "", "trying them took longer than %.3g s",
                         (double)COUNTERS_LIMIT_NS / (double)JM_NS_PER_S);
     else
-        jm__finding_add(findings, subject, false, helper->cure, "%s", helper->fault);
+        jm__finding_add(findings, subject, false, helper->cure, "%s", helper->error);
     if (findings->count > 0)
         findings->items[findings->count - 1].lacks_right = strcmp(helper->cure, JM_COUNTERS_RIGHT_CURE) == 0;
 }
 
-/* "hardware counters" of each GPU ("hardware counters: GPU 1" where there are several): its counters are
- * taken for a moment, and given back. `sim`: the simulated board's profile, NULL: real boards. */
-static void doctor_counters(jm__findings *findings, const jm_inventory *inventory, const char *sim)
+/* Adds the finding "hardware counters" of each GPU ("hardware counters: GPU 1" if there are several). The
+ * counters are reserved for a moment. `sim`: the simulated board's profile, NULL: real boards. */
+static void add_counters(jm__findings *findings, const jm_inventory *inventory, const char *sim)
 {
     size_t count = 0;
     trial *trials = calloc(BOARDS_MAX, sizeof *trials);
-    jm__counter_launch way = {0};
+    jm__counter_launch launch = {0};
     for (size_t i = 0; trials != NULL && i < jm_inventory_board_count(inventory) && count < BOARDS_MAX; i++) {
         const jm_board *board = jm_inventory_board(inventory, i);
-        if (!jm__counter_board_has_them(board)) continue;
-        if (count == 0) jm__counter_launch_find(&way, NULL, board->simulated ? sim : NULL, NULL);
+        if (!jm__board_has_counters(board)) continue;
+        if (count == 0) jm__counter_launch_find(&launch, NULL, board->simulated ? sim : NULL, NULL);
         trials[count].board = board;
-        jm__counter_helper_start(&trials[count++].helper, &way, "try", board);
+        jm__counter_helper_start(&trials[count++].helper, &launch, "try", board);
     }
     int64_t until_ns = jm__now_ns() + COUNTERS_LIMIT_NS;
     for (size_t i = 0; i < count; i++)
-        await(&trials[i], until_ns);
+        wait_for_answer(&trials[i], until_ns);
     for (size_t i = 0; i < count; i++) {
         note(findings, &trials[i], count == 1);
         jm__counter_helper_end(&trials[i].helper, jm__now_ns() + JM_NS_PER_S / 5);
     }
-    jm__counter_launch_free(&way);
+    jm__counter_launch_free(&launch);
     free(trials);
 }
 
-/* ---- CUDA tried, and the search of the injected library made for a program that is not running yet ---- */
+/* ---- CUDA and CUPTI, as the injected library will find them in a program */
 
 #define LIMIT_NS             (INT64_C(10) * JM_NS_PER_S)
 #define CUDA_ERROR_NO_DEVICE 100
@@ -146,13 +145,13 @@ static void note_injected(jm__findings *findings)
         "%.200s%s", path, there ? "" : " is not there: it was built without CUPTI's headers");
 }
 
-/* Each candidate that was tried and will not do. */
+/* A candidate that was tried and rejected. */
 static void note_refusal(jm__findings *findings, const jm__cupti_candidate *candidate, const char *why)
 {
     jm__finding_add(findings, "CUPTI: not taken", false, "", "%.60s: %.180s", candidate->where, why);
 }
 
-/* Files that come later in the search; the loader's names are no files. */
+/* Files that come later in the search; bare names for the loader are skipped. */
 static void note_rest(jm__findings *findings, const jm__cupti_candidates *all, size_t first)
 {
     for (size_t i = first; i < all->count; i++)
@@ -180,15 +179,14 @@ static void note_cupti(jm__findings *findings, const jm__cupti_candidates *all)
     }
     if (first_fault[0] != '\0')
         jm__finding_add(findings, "CUPTI", false, cupti_cure,
-                        "none that was found will do; the first: %.190s", first_fault);
+                        "none that was found can be used; the first: %.190s", first_fault);
     else
         jm__finding_add(findings, "CUPTI", false, cupti_cure, "no libcupti was found");
 }
 
-/* "CUDA". "injected library": ours, without which no kernel is recorded. "CUPTI": the file that would be
- * taken, or why there is none; "CUPTI: not taken" and "CUPTI: not needed": each other file that the search
- * found, before and after it. */
-static void doctor_kernels(jm__findings *findings)
+/* Adds the findings "CUDA", "injected library" (required for recording kernels) and "CUPTI": the file that
+ * would be used, or why there is none. Other candidates become "CUPTI: not taken" and "CUPTI: not needed". */
+static void add_kernel_tracing(jm__findings *findings)
 {
     char program[PATH_MAX];
     jm__cupti_candidates *all = calloc(1, sizeof *all);
@@ -200,7 +198,7 @@ static void doctor_kernels(jm__findings *findings)
     free(all);
 }
 
-/* ---- all findings in one list: those of the back ends, then those of the machine ---- */
+/* ---- the list of findings */
 
 struct jm_doctor {
     jm_inventory *inventory;
@@ -220,9 +218,9 @@ jm_status jm_doctor_create(jm_doctor **out, const char *sim, jm_error *err)
     const jm__findings *devices = jm__devices_findings(jm__inventory_devices(doctor->inventory));
     for (size_t i = 0; i < devices->count; i++)
         (void)jm__vec_push(&doctor->findings, devices->items[i]);
-    doctor_kernels(&doctor->findings);
-    doctor_counters(&doctor->findings, doctor->inventory, sim != NULL ? sim : getenv("JOULEMAP_SIM"));
-    doctor_machine(&doctor->findings);
+    add_kernel_tracing(&doctor->findings);
+    add_counters(&doctor->findings, doctor->inventory, sim != NULL ? sim : getenv("JOULEMAP_SIM"));
+    add_machine(&doctor->findings);
     *out = doctor;
     return JM_OK;
 }

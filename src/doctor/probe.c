@@ -1,5 +1,5 @@
-/* Trying a library that may crash or hang: the asking end of a probe, and the answering end, in a process
- * that exists for this alone. */
+/* Tries a library that may crash or hang, in a separate process: the side that starts it, and the process
+ * itself. */
 #include "doctor/probe.h"
 
 #include "base/clock.h"
@@ -20,13 +20,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the answering process prints: one of these words, a blank, the rest. */
+/* The process prints one line: one of these words, a blank, the rest. */
 #define JM_PROBE_WORD_CALLED "called" /* NUMBER */
 #define JM_PROBE_WORD_FAULT  "fault"  /* TEXT */
-#define JM_PROBE_WORD_ABSENT "absent" /* nothing: there is no such file */
+#define JM_PROBE_WORD_ABSENT "absent" /* no rest; the file does not exist */
 
-/* 0 or an errno. */
-static int start(pid_t *child, const char *command, const char *what, const char *library, int answer_fd)
+/* Start the process. 0, or an errno. */
+static int start_process(pid_t *child, const char *command, const char *what, const char *library,
+                         int answer_fd)
 {
     char *const arguments[] = {(char[]){"joulemap"}, (char[]){"probe"}, strdup(what), strdup(library), NULL};
     char **environment = jm__helper_environment(NULL, NULL);
@@ -44,16 +45,16 @@ static int start(pid_t *child, const char *command, const char *what, const char
     return code;
 }
 
-/* One line, without its end. False if the time is over first. */
+/* Read one line without its newline. False at the time limit. */
 static bool read_line(int fd, char *line, size_t size, int64_t until_ns)
 {
     size_t length = 0;
     line[0] = '\0';
     for (;;) {
         int64_t left_ns = until_ns - jm__now_ns();
-        struct pollfd requested = {.fd = fd, .events = POLLIN};
+        struct pollfd readable = {.fd = fd, .events = POLLIN};
         if (left_ns <= 0) return false;
-        int ready = poll(&requested, 1, (int)(left_ns / JM_NS_PER_MS) + 1);
+        int ready = poll(&readable, 1, (int)(left_ns / JM_NS_PER_MS) + 1);
         if (ready < 0 && errno != EINTR) return true;
         if (ready <= 0) continue;
         ssize_t count = read(fd, line + length, size - 1 - length);
@@ -67,7 +68,7 @@ static bool read_line(int fd, char *line, size_t size, int64_t until_ns)
     }
 }
 
-static void understand(jm__probe_answer *answer, const char *line, const char *library, int status)
+static void parse_answer(jm__probe_answer *answer, const char *line, const char *library, int status)
 {
     if (sscanf(line, JM_PROBE_WORD_CALLED " %u", &answer->number) == 1)
         answer->called = true;
@@ -97,7 +98,7 @@ void jm__probe_run(jm__probe_answer *answer, const char *what, const char *libra
     int64_t until_ns = jm__now_ns() + limit_ns;
     int code = pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
     if (code == 0) {
-        code = start(&child, command, what, library, ends[1]);
+        code = start_process(&child, command, what, library, ends[1]);
         close(ends[1]);
         if (code != 0) close(ends[0]);
     }
@@ -110,21 +111,21 @@ void jm__probe_run(jm__probe_answer *answer, const char *what, const char *libra
     in_time = in_time && (line[0] != '\0' || jm__helper_reap(child, &status, until_ns));
     close(ends[0]);
     if (in_time && line[0] == '\0') {
-        understand(answer, line, library, status);
+        parse_answer(answer, line, library, status);
         return;
     }
-    /* It has answered, or never will. */
+    /* It has answered or timed out. */
     jm__helper_kill(child);
     if (in_time)
-        understand(answer, line, library, 0);
+        parse_answer(answer, line, library, 0);
     else
         jm__print(answer->why, sizeof answer->why, "trying %.160s took longer than %.3g s", library,
                   (double)limit_ns / (double)JM_NS_PER_S);
 }
 
-/* ---- the answering end of a probe, in a process that exists for this alone ---- */
+/* ---- the process that tries the library */
 
-#define LIFE_MAX_S 60 /* if the process that asked is gone */
+#define LIFE_MAX_S 60 /* in case the process that started it is gone */
 
 static void try_cuda(const char *library, char *line, size_t size)
 {
@@ -156,7 +157,7 @@ int jm_doctor_probe(const char *what, const char *library)
 {
     char line[512];
     const struct rlimit no_core = {0};
-    /* What a library prints of itself goes nowhere. */
+    /* Drop what the library itself prints. */
     int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), nowhere = open("/dev/null", O_WRONLY);
     if (out < 0 || nowhere < 0) return jm_status_exit_code(JM_IO);
     dup2(nowhere, STDOUT_FILENO);
@@ -173,5 +174,5 @@ int jm_doctor_probe(const char *what, const char *library)
     size_t length = strlen(line);
     line[length++] = '\n';
     bool written = write(out, line, length) == (ssize_t)length;
-    _exit(written ? 0 : jm_status_exit_code(JM_IO)); /* a driver may hang in what it does at exit */
+    _exit(written ? 0 : jm_status_exit_code(JM_IO)); /* skip exit handlers, in which a driver may hang */
 }

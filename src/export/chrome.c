@@ -1,5 +1,4 @@
-/* Trace events in JSON, which Perfetto and chrome://tracing show, on a time line that begins with the
- * recording.
+/* JSON trace events for Perfetto and chrome://tracing; time 0 is the start of the recording.
  * https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU */
 #include "base/status.h"
 #include "base/utf8.h"
@@ -13,14 +12,14 @@
 typedef struct events {
     FILE *out;
     int64_t start_ns;
-    const char *before; /* what parts the next event from what was written */
+    const char *separator; /* before the next event */
 } events;
 
 static bool put(events *e, json_t *event)
 {
-    bool whole = jm__json_put(e->out, e->before, event);
-    e->before = ",\n";
-    return whole;
+    bool ok = jm__json_put(e->out, e->separator, event);
+    e->separator = ",\n";
+    return ok;
 }
 
 static json_t *us(int64_t t_ns)
@@ -28,7 +27,7 @@ static json_t *us(int64_t t_ns)
     return json_real((double)t_ns * 1e-3);
 }
 
-/* A group has no thread: Perfetto takes 0 for the idle one. Counters are known by the names of their events.
+/* Name a track. A group has no thread: Perfetto uses 0 for the idle one. Counters are named by their events.
  */
 static bool put_track(void *to, const jm__trace_track *track)
 {
@@ -49,17 +48,16 @@ static json_t *figures(const jm_row *row)
                   jm__json_real(row->energy_low_j), "energy_high_j", jm__json_real(row->energy_high_j),
                   "energy_self_j", jm__json_real(row->energy_self_j), "busy_s", jm__json_real(row->busy_s),
                   "provenance", jm_provenance_text(row->provenance));
-    bool whole = args != NULL;
-    if (row->samples >= 0)
-        whole = whole && json_object_set_new(args, "samples", json_integer(row->samples)) == 0;
-    if (row->tokens >= 0)
-        whole = whole && json_object_set_new(args, "tokens", json_integer(row->tokens)) == 0;
-    if (whole) return args;
+    bool ok = args != NULL;
+    if (row->samples >= 0) ok = ok && json_object_set_new(args, "samples", json_integer(row->samples)) == 0;
+    if (row->tokens >= 0) ok = ok && json_object_set_new(args, "tokens", json_integer(row->tokens)) == 0;
+    if (ok) return args;
     json_decref(args);
     return NULL;
 }
 
-/* JSON has no naturals beyond INT64_MAX: those are digits in quotes. NULL if memory is out. */
+/* JSON readers have no integers above INT64_MAX: unsigned payloads are quoted digits. NULL if memory is out.
+ */
 static json_t *payload_of(const jm__trace_slice *slice)
 {
     char digits[24];
@@ -74,24 +72,24 @@ static json_t *payload_of(const jm__trace_slice *slice)
     }
 }
 
-/* The same of a span, with what its program told of it. */
-static json_t *marked(const jm__trace_slice *slice)
+/* The figures of a span, and its type and payload. */
+static json_t *span_arguments(const jm__trace_slice *slice)
 {
     json_t *args = figures(slice->row);
     bool typed = slice->type != NULL && slice->type[0] != '\0';
-    bool whole = args != NULL;
-    if (typed) whole = whole && json_object_set_new(args, "type", jm__json_text(slice->type)) == 0;
+    bool ok = args != NULL;
+    if (typed) ok = ok && json_object_set_new(args, "type", jm__json_text(slice->type)) == 0;
     if (slice->payload_kind != JM_PAYLOAD_NONE)
-        whole = whole && json_object_set_new(args, "payload", payload_of(slice)) == 0;
-    if (whole) return args;
+        ok = ok && json_object_set_new(args, "payload", payload_of(slice)) == 0;
+    if (ok) return args;
     json_decref(args);
     return NULL;
 }
 
-/* What is known of it beside its time; NULL if memory is out. */
+/* NULL if memory is out. */
 static json_t *arguments(const jm__trace_slice *slice)
 {
-    if (slice->row != NULL) return marked(slice);
+    if (slice->row != NULL) return span_arguments(slice);
     return slice->calls > 1 ? json_pack("{sI}", "calls", (json_int_t)slice->calls) : json_object();
 }
 
@@ -110,14 +108,14 @@ static bool put_value(void *to, const jm__trace_track *track, int64_t t_ns, doub
     json_t *args = json_object();
     jm__strbuf unit = {0};
     jm__utf8_add(&unit, track->unit[0] != '\0' ? track->unit : "value", false);
-    bool whole = !unit.failed && json_object_set_new(args, unit.text, json_real(value)) == 0;
+    bool ok = !unit.failed && json_object_set_new(args, unit.text, json_real(value)) == 0;
     jm__strbuf_free(&unit);
-    if (!whole) json_decref(args);
-    return whole && put(e, json_pack("{ss so sI so so}", "ph", "C", "name", jm__json_text(track->name), "pid",
-                                     (json_int_t)track->group, "ts", us(t_ns - e->start_ns), "args", args));
+    if (!ok) json_decref(args);
+    return ok && put(e, json_pack("{ss so sI so so}", "ph", "C", "name", jm__json_text(track->name), "pid",
+                                  (json_int_t)track->group, "ts", us(t_ns - e->start_ns), "args", args));
 }
 
-/* What is not in the events: the energy of all, and when time 0 is. */
+/* Data of the whole file: version, total energy, and the clock's time at 0. */
 static json_t *other_data(const jm_report *report, int64_t start_ns)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
@@ -128,7 +126,7 @@ static json_t *other_data(const jm_report *report, int64_t start_ns)
 
 static jm_status write_chrome(const jm_report *report, FILE *out, jm_error *err)
 {
-    events e = {.out = out, .start_ns = jm__report_dataset(report)->start_ns, .before = "\n"};
+    events e = {.out = out, .start_ns = jm__report_dataset(report)->start_ns, .separator = "\n"};
     const jm__trace_writer writer = {put_track, put_slice, put_value, &e};
     if (!jm__json_put(out, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":", other_data(report, e.start_ns)))
         return jm__no_memory(err, "jm_export");

@@ -1,6 +1,8 @@
-/* The rows as CSV (RFC 4180, lines end in "\n"): a header with units in names, an empty field
- * where there is no figure. A name that a spreadsheet would take for a formula has an apostrophe before it.
- * Each row says if its board is simulated: rows travel without their header. */
+/* The rows as CSV (RFC 4180, lines end in "
+ *
+ * "): a header with units in names, an empty field for an unknown figure. A name that a spreadsheet would
+ * read as a formula gets an apostrophe. Each row marks a simulated board, as rows get separated from their
+ * header. */
 #include "base/plain.h"
 #include "base/status.h"
 #include "export/format.h"
@@ -79,7 +81,8 @@ jm_status jm_report_csv(const jm_report *report, char **out, jm_error *err)
     if (text == NULL) return jm__no_memory(err, "jm_report_csv");
     write_rows(text, report);
     bool whole = ferror(text) == 0;
-    if (fclose(text) == 0 && whole && *out != NULL) return JM_OK; /* glibc may close well without memory */
+    if (fclose(text) == 0 && whole && *out != NULL)
+        return JM_OK; /* glibc may close successfully without memory */
     free(*out);
     *out = NULL;
     return jm__no_memory(err, "jm_report_csv");

@@ -1,4 +1,4 @@
-/* Choosing the format, and whether all of it reached the stream; JSON, which the report writes. */
+/* Chooses the export format and checks the stream for write errors; also the JSON format. */
 #include "base/options.h"
 #include "base/status.h"
 #include "export/format.h"
@@ -13,8 +13,8 @@ static const jm__export_format *const formats[] = {
 #undef X
         NULL};
 
-/* 0: all of it is out; else an errno. What failed in an earlier write fails again. */
-static int find_fault(FILE *out)
+/* 0: all was written; else an errno. After an earlier failure a further write repeats its errno. */
+static int find_error(FILE *out)
 {
     errno = 0;
     if (ferror(out)) fputc('\n', out);
@@ -22,7 +22,7 @@ static int find_fault(FILE *out)
     return errno != 0 ? errno : EIO;
 }
 
-static const jm__export_format *find(const char *name)
+static const jm__export_format *find_format(const char *name)
 {
     for (const jm__export_format *const *each = formats; *each != NULL; each++)
         if (strcmp((*each)->name, name) == 0) return *each;
@@ -31,7 +31,7 @@ static const jm__export_format *find(const char *name)
 
 bool jm_export_is_binary(const char *name)
 {
-    const jm__export_format *format = find(name);
+    const jm__export_format *format = find_format(name);
     return format != NULL && format->binary;
 }
 
@@ -60,21 +60,21 @@ jm_status jm_export(jm_recording *recording, const char *name, const jm_report_o
                     jm_error *err)
 {
     jm_report *report;
-    jm_report_options queried;
-    const jm__export_format *format = find(name);
+    jm_report_options own_options;
+    const jm__export_format *format = find_format(name);
     if (format == NULL) return jm__fail(err, JM_USAGE, 0, NULL, "there is no export format \"%s\"", name);
     if (format->by_span || format->with_kernels) {
-        JM_TRY(jm__options_copy(&queried, sizeof queried, options, "jm_export", err));
-        if (format->by_span) queried.by = JM_BY_SPAN;
-        if (format->with_kernels) queried.kernels = true;
-        options = &queried;
+        JM_TRY(jm__options_copy(&own_options, sizeof own_options, options, "jm_export", err));
+        if (format->by_span) own_options.by = JM_BY_SPAN;
+        if (format->with_kernels) own_options.kernels = true;
+        options = &own_options;
     }
     JM_TRY(jm_report_create(&report, recording, options, err));
     jm_status status =
         format->write != NULL ? format->write(report, out, err) : write_stacks(format, report, out, err);
     jm_report_free(report);
     if (status != JM_OK) return status;
-    int code = find_fault(out);
+    int code = find_error(out);
     if (code == 0) return JM_OK;
     return jm__fail(err, jm_status_of_errno(code), code, "fwrite", "cannot write the export: %s",
                     strerror(code));

@@ -1,5 +1,5 @@
-/* Folded stacks, which flame graph programs read: "outer;inner;innermost 1234", a line a row, in microjoules
- * of the row alone. https://www.brendangregg.com/FlameGraphs/cpuflamegraphs.html#FoldedFormat */
+/* Folded stacks for flame graph programs: "outer;inner;innermost 1234", a line per row, in microjoules
+ * without child rows. https://www.brendangregg.com/FlameGraphs/cpuflamegraphs.html#FoldedFormat */
 #include "base/status.h"
 #include "export/format.h"
 #include "export/stacks.h"
@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* A semicolon parts frames. */
+/* Add a frame; a semicolon would separate frames, so it becomes a comma. */
 static void add_frame(const jm__stacks *stacks, size_t row, jm__strbuf *line)
 {
     size_t start = line->length;
@@ -40,7 +40,7 @@ static jm_status write_rows(const jm__stacks *stacks, FILE *out, jm_error *err)
         any = true;
     }
     if (any) return JM_OK;
-    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no sensor tells of any joules, so there are no stacks");
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no sensor recorded any energy, so there are no stacks");
 }
 
 const jm__export_format jm__export_folded = {"folded", .write_stacks = write_rows};

@@ -6,12 +6,12 @@
 
 #include <joulemap/report.h>
 
-/* `write`, or `write_stacks`, writes all of it; an error of the stream is the caller's to find. */
+/* `write` or `write_stacks` writes the whole export. The caller checks the stream for errors. */
 typedef struct jm__export_format {
     const char *name;  /* "csv" */
-    bool binary;       /* bytes, not text: nothing for a terminal */
-    bool by_span;      /* a row a span, whatever is asked for: an event is an occurrence */
-    bool with_kernels; /* also where they are not asked for */
+    bool binary;       /* binary data, not for a terminal */
+    bool by_span;      /* always by span, as an event is one occurrence */
+    bool with_kernels; /* always with kernels */
     jm_status (*write)(const jm_report *report, FILE *out, jm_error *err);
     jm_status (*write_stacks)(const jm__stacks *stacks, FILE *out, jm_error *err);
 } jm__export_format;

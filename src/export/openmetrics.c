@@ -1,5 +1,5 @@
-/* OpenMetrics text, for Prometheus and what reads its format: a counter a row, of the row alone, so that
- * sum() is the total. https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md */
+/* OpenMetrics text, for Prometheus and other readers: a counter per row without its child rows, so that sum()
+ * is the total. https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md */
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* key="value", after a comma if it is not the first; whole UTF-8. */
+/* Add key="value" in valid UTF-8, after a comma unless it is the first. */
 static void add_label(jm__strbuf *out, const char *key, const char *value)
 {
     jm__strbuf clean = {0};
@@ -30,7 +30,7 @@ static void add_label(jm__strbuf *out, const char *key, const char *value)
     jm__strbuf_free(&clean);
 }
 
-/* A metric's description; its name has the unit at its end, as the format wants it. */
+/* Begin a metric. Its name ends with the unit, as the format requires. */
 static void begin(FILE *out, const char *name, const char *type, const char *unit, const char *help)
 {
     fprintf(out, "# TYPE %s %s\n", name, type);
@@ -38,15 +38,15 @@ static void begin(FILE *out, const char *name, const char *type, const char *uni
     fprintf(out, "# HELP %s %s\n", name, help);
 }
 
-/* A sample for each frame (a set of labels may come only once) with the sum of what its rows have. None for
- * 0: it may be that nothing is known. */
+/* Write a sample per frame with the sum of its rows, as a set of labels may occur only once. A sum of 0 may
+ * be unknown and is left out. */
 static bool write_rows(const jm__stacks *s, const char *name, const double *values, FILE *out)
 {
     double *sums = calloc(s->count + 1, sizeof *sums);
-    bool whole = sums != NULL;
-    for (size_t i = 0; whole && i < s->count; i++)
+    bool ok = sums != NULL;
+    for (size_t i = 0; ok && i < s->count; i++)
         sums[s->frame[i]] += values[i];
-    for (size_t i = 0; whole && i < s->count; i++) {
+    for (size_t i = 0; ok && i < s->count; i++) {
         const jm_row *row = jm_report_row(s->report, i);
         jm__strbuf labels = {0};
         if (sums[i] == 0) continue;
@@ -54,12 +54,12 @@ static bool write_rows(const jm__stacks *s, const char *name, const double *valu
         add_label(&labels, "path", row->path);
         add_label(&labels, "kind", row->kind);
         add_label(&labels, "boards", row->boards);
-        whole = !labels.failed;
-        if (whole) jm__print_to(out, "%s_total{%s} %.15g\n", name, labels.text, sums[i]);
+        ok = !labels.failed;
+        if (ok) jm__print_to(out, "%s_total{%s} %.15g\n", name, labels.text, sums[i]);
         jm__strbuf_free(&labels);
     }
     free(sums);
-    return whole;
+    return ok;
 }
 
 static void write_total(const char *name, const char *unit, const char *help, double value, FILE *out)
@@ -72,18 +72,18 @@ static void write_total(const char *name, const char *unit, const char *help, do
 static jm_status write_metrics(const jm__stacks *s, FILE *out, jm_error *err)
 {
     const jm_report_totals *totals = jm_report_totals_get(s->report);
-    begin(out, "joulemap", "info", NULL, "What wrote this, of which rows.");
+    begin(out, "joulemap", "info", NULL, "The writer, and the key of the rows.");
     fprintf(out, "joulemap_info{version=\"%s\",by=\"%s\",simulated=\"%s\"} 1\n", jm_version(),
             jm_by_text(jm_report_options_get(s->report)->by), totals->simulated ? "true" : "false");
     write_total("joulemap_recording_energy_joules", "joules", "Joules of all boards.", totals->total_energy_j,
                 out);
-    write_total("joulemap_recording_duration_seconds", "seconds", "Seconds that the joules are of.",
+    write_total("joulemap_recording_duration_seconds", "seconds", "Seconds of the recording.",
                 totals->duration_s, out);
     begin(out, "joulemap_energy_joules", "counter", "joules",
-          "Joules of a row without the rows inside it; all together are those of the recording.");
+          "Joules of a row without its child rows; all rows sum up to the recording.");
     if (!write_rows(s, "joulemap_energy_joules", s->energy_j, out)) return jm__no_memory(err, "jm_export");
     begin(out, "joulemap_busy_seconds", "counter", "seconds",
-          "Seconds of a row's work without the rows inside it.");
+          "Seconds of a row's work without its child rows.");
     if (!write_rows(s, "joulemap_busy_seconds", s->busy_s, out)) return jm__no_memory(err, "jm_export");
     fputs("# EOF\n", out);
     return JM_OK;

@@ -1,5 +1,5 @@
-/* Perfetto's trace: packets of track events, one after the other. Names are told once and then meant by their
- * numbers. https://perfetto.dev/docs/reference/trace-packet-proto */
+/* Perfetto's trace: a sequence of packets with track events. Names are interned: defined once, then referred
+ * to by number. https://perfetto.dev/docs/reference/trace-packet-proto */
 #include "base/map.h"
 #include "base/status.h"
 #include "export/format.h"
@@ -9,7 +9,7 @@
 #include <joulemap/joulemap.h>
 #include <math.h>
 
-/* Fields by their numbers in perfetto_trace.proto. */
+/* Field numbers of perfetto_trace.proto. */
 enum { TRACE_PACKET = 1 };
 enum {
     PACKET_TIMESTAMP = 8,
@@ -43,7 +43,7 @@ enum {
 enum { INTERNED_CATEGORY = 1, INTERNED_NAME = 2, INTERNED_ANNOTATION = 3, INTERNED_TEXT = 29 };
 enum { ENTRY_NUMBER = 1, ENTRY_TEXT = 2 };
 
-/* What is said of slices and of the file, by their numbers in the order of this list. */
+/* Keys of annotations of slices and of the file; their interned number is their position here. */
 #define ANNOTATION_MAP(X)                                                                                    \
     X(energy_j)                                                                                              \
     X(energy_low_j)                                                                                          \
@@ -61,29 +61,29 @@ enum { ENTRY_NUMBER = 1, ENTRY_TEXT = 2 };
     X(payload)
 
 enum annotation {
-    NONE_IS_0,
-#define X(name) SAYS_##name,
+    KEY_NONE,
+#define X(name) KEY_##name,
     ANNOTATION_MAP(X)
 #undef X
-        ANNOTATION_END
+        KEY_END
 };
 
-static const char *const annotation_names[ANNOTATION_END] = {
-#define X(name) [SAYS_##name] = #name,
+static const char *const annotation_names[KEY_END] = {
+#define X(name) [KEY_##name] = #name,
     ANNOTATION_MAP(X)
 #undef X
 };
 
 typedef struct packets {
     FILE *out;
-    int64_t zero_ns;     /* time 0 of the file, which has none before it */
-    jm__map names;       /* of slices: their numbers */
-    jm__map kinds;       /* likewise */
-    jm__strbuf interned; /* what the next packet has to tell of them */
-    jm__strbuf packet, event, part, whole;
+    int64_t zero_ns;     /* time 0 of the file, as it cannot hold negative times */
+    jm__map names;       /* interned numbers of slice names */
+    jm__map kinds;       /* interned numbers of categories */
+    jm__strbuf interned; /* new names, for the next packet */
+    jm__strbuf packet, event, part, trace;
 } packets;
 
-/* No track of the walk has it: those begin at 4. */
+/* Not the UUID of any track of the walk: those begin at 4. */
 enum { FILE_TRACK = 1, FIRST_UUID = 4 };
 
 static int64_t uuid(jm__trace_track_kind kind, int64_t number)
@@ -91,17 +91,17 @@ static int64_t uuid(jm__trace_track_kind kind, int64_t number)
     return FIRST_UUID * number + (int64_t)kind;
 }
 
-/* All that is in `packet`, as a packet of our only sequence. */
+/* Write `packet` as a packet of our only sequence. */
 static bool put_packet(packets *p, int64_t flags)
 {
     jm__pb_int(&p->packet, PACKET_SEQUENCE, 1);
     jm__pb_int(&p->packet, PACKET_FLAGS, flags);
     if (p->interned.length > 0 || p->interned.failed)
         jm__pb_message(&p->packet, PACKET_INTERNED, &p->interned);
-    jm__pb_message(&p->whole, TRACE_PACKET, &p->packet);
-    if (p->whole.failed) return false;
-    fwrite(p->whole.text, 1, p->whole.length, p->out);
-    p->whole.length = 0;
+    jm__pb_message(&p->trace, TRACE_PACKET, &p->packet);
+    if (p->trace.failed) return false;
+    fwrite(p->trace.text, 1, p->trace.length, p->out);
+    p->trace.length = 0;
     return true;
 }
 
@@ -119,8 +119,8 @@ static void intern(packets *p, uint32_t table, int64_t number, const char *text)
     jm__pb_message(&p->interned, table, &p->part);
 }
 
-/* The number of a text in a table, told with the next packet if it is new. 0: no memory. */
-static int64_t number_of(packets *p, jm__map *map, uint32_t table, const char *text)
+/* The interned number of a text. A new text is defined in the next packet. 0: no memory. */
+static int64_t intern_text(packets *p, jm__map *map, uint32_t table, const char *text)
 {
     const jm__map_value *known = jm__map_find(map, &text);
     if (known != NULL) return known->id;
@@ -145,70 +145,70 @@ static bool put_track(void *to, const jm__trace_track *track)
     return put_packet(p, FLAG_NEEDS_STATE);
 }
 
-static void annotate(packets *p)
+static void end_annotation(packets *p)
 {
     jm__pb_message(&p->event, EVENT_ANNOTATION, &p->part);
 }
 
-/* What is not known is not said. */
-static void say_real(packets *p, enum annotation name, double value)
+/* Unknown values are left out. */
+static void annotate_real(packets *p, enum annotation name, double value)
 {
     if (!isfinite(value)) return;
     jm__pb_int(&p->part, ANNOTATION_NAME, name);
     jm__pb_double(&p->part, ANNOTATION_REAL, value);
-    annotate(p);
+    end_annotation(p);
 }
 
-static void say_int(packets *p, enum annotation name, uint32_t kind, int64_t value)
+static void annotate_int(packets *p, enum annotation name, uint32_t kind, int64_t value)
 {
     jm__pb_int(&p->part, ANNOTATION_NAME, name);
     jm__pb_int(&p->part, kind, value);
-    annotate(p);
+    end_annotation(p);
 }
 
-static void say_figures(packets *p, const jm_row *row)
+static void annotate_figures(packets *p, const jm_row *row)
 {
-    say_real(p, SAYS_energy_j, row->energy_j);
-    say_real(p, SAYS_energy_low_j, row->energy_low_j);
-    say_real(p, SAYS_energy_high_j, row->energy_high_j);
-    say_real(p, SAYS_energy_self_j, row->energy_self_j);
-    say_real(p, SAYS_busy_s, row->busy_s);
-    say_int(p, SAYS_provenance, ANNOTATION_TEXT_NUMBER, (int64_t)row->provenance + 1);
-    if (row->samples >= 0) say_int(p, SAYS_samples, ANNOTATION_INT, row->samples);
-    if (row->tokens >= 0) say_int(p, SAYS_tokens, ANNOTATION_INT, row->tokens);
+    annotate_real(p, KEY_energy_j, row->energy_j);
+    annotate_real(p, KEY_energy_low_j, row->energy_low_j);
+    annotate_real(p, KEY_energy_high_j, row->energy_high_j);
+    annotate_real(p, KEY_energy_self_j, row->energy_self_j);
+    annotate_real(p, KEY_busy_s, row->busy_s);
+    annotate_int(p, KEY_provenance, ANNOTATION_TEXT_NUMBER, (int64_t)row->provenance + 1);
+    if (row->samples >= 0) annotate_int(p, KEY_samples, ANNOTATION_INT, row->samples);
+    if (row->tokens >= 0) annotate_int(p, KEY_tokens, ANNOTATION_INT, row->tokens);
 }
 
-/* Of a range, as its program told it. */
-static void say_range(packets *p, const jm__trace_slice *slice)
+/* The type and payload that the program gave a range. */
+static void annotate_range(packets *p, const jm__trace_slice *slice)
 {
     if (slice->type != NULL && slice->type[0] != '\0') {
-        jm__pb_int(&p->part, ANNOTATION_NAME, SAYS_type);
+        jm__pb_int(&p->part, ANNOTATION_NAME, KEY_type);
         jm__pb_text(&p->part, ANNOTATION_TEXT, slice->type);
-        annotate(p);
+        end_annotation(p);
     }
     if (slice->payload_kind == JM_PAYLOAD_REAL)
-        say_real(p, SAYS_payload, slice->payload.real);
+        annotate_real(p, KEY_payload, slice->payload.real);
     else if (slice->payload_kind != JM_PAYLOAD_NONE)
-        say_int(p, SAYS_payload,
-                slice->payload_kind == JM_PAYLOAD_NATURAL ? ANNOTATION_NATURAL : ANNOTATION_INT,
-                slice->payload.integer);
+        annotate_int(p, KEY_payload,
+                     slice->payload_kind == JM_PAYLOAD_NATURAL ? ANNOTATION_NATURAL : ANNOTATION_INT,
+                     slice->payload.integer);
 }
 
-/* Its end follows at once: readers put events in the order of their times. */
+/* The end event follows directly: readers sort events by time. */
 static bool put_slice(void *to, const jm__trace_slice *slice)
 {
     packets *p = to;
     int64_t track = uuid(JM_TRACE_LINE, slice->track->number);
-    int64_t name = number_of(p, &p->names, INTERNED_NAME, slice->name);
-    int64_t kind = number_of(p, &p->kinds, INTERNED_CATEGORY, slice->kind);
+    int64_t name = intern_text(p, &p->names, INTERNED_NAME, slice->name);
+    int64_t kind = intern_text(p, &p->kinds, INTERNED_CATEGORY, slice->kind);
     if (name == 0 || kind == 0) return false;
     jm__pb_int(&p->event, EVENT_TYPE, TYPE_BEGIN);
     jm__pb_int(&p->event, EVENT_TRACK, track);
     jm__pb_int(&p->event, EVENT_NAME, name);
     jm__pb_int(&p->event, EVENT_CATEGORY, kind);
-    if (slice->row != NULL) say_figures(p, slice->row);
-    say_range(p, slice);
-    if (slice->calls > 1) say_int(p, SAYS_calls, ANNOTATION_INT, slice->calls);
+    if (slice->row != NULL) annotate_figures(p, slice->row);
+    annotate_range(p, slice);
+    if (slice->calls > 1) annotate_int(p, KEY_calls, ANNOTATION_INT, slice->calls);
     if (!put_event(p, slice->start_ns)) return false;
     jm__pb_int(&p->event, EVENT_TYPE, TYPE_END);
     jm__pb_int(&p->event, EVENT_TRACK, track);
@@ -224,28 +224,28 @@ static bool put_value(void *to, const jm__trace_track *track, int64_t t_ns, doub
     return put_event(p, t_ns);
 }
 
-/* A line that says what all of it took, and the texts that everybody means by number. */
+/* Define all fixed names, and add an event with the total energy. */
 static bool put_head(packets *p, const jm_report *report)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
     jm__pb_int(&p->event, TRACK_UUID, FILE_TRACK);
     jm__pb_text(&p->event, TRACK_NAME, "joulemap");
     jm__pb_message(&p->packet, PACKET_TRACK, &p->event);
-    for (int i = NONE_IS_0 + 1; i < ANNOTATION_END; i++)
+    for (int i = KEY_NONE + 1; i < KEY_END; i++)
         intern(p, INTERNED_ANNOTATION, i, annotation_names[i]);
     for (int i = 0; i < JM_PROVENANCE_COUNT; i++)
         intern(p, INTERNED_TEXT, i + 1, jm_provenance_text((jm_provenance)i));
     if (!put_packet(p, FLAG_STATE_CLEARED)) return false;
-    int64_t name = number_of(p, &p->names, INTERNED_NAME, "joulemap");
+    int64_t name = intern_text(p, &p->names, INTERNED_NAME, "joulemap");
     if (name == 0) return false;
     jm__pb_int(&p->event, EVENT_TYPE, TYPE_INSTANT);
     jm__pb_int(&p->event, EVENT_TRACK, FILE_TRACK);
     jm__pb_int(&p->event, EVENT_NAME, name);
-    say_real(p, SAYS_total_energy_j, totals->total_energy_j);
-    say_int(p, SAYS_simulated, ANNOTATION_FLAG, totals->simulated);
-    jm__pb_int(&p->part, ANNOTATION_NAME, SAYS_version);
+    annotate_real(p, KEY_total_energy_j, totals->total_energy_j);
+    annotate_int(p, KEY_simulated, ANNOTATION_FLAG, totals->simulated);
+    jm__pb_int(&p->part, ANNOTATION_NAME, KEY_version);
     jm__pb_text(&p->part, ANNOTATION_TEXT, jm_version());
-    annotate(p);
+    end_annotation(p);
     return put_event(p, jm__report_dataset(report)->start_ns);
 }
 
@@ -260,7 +260,7 @@ static jm_status write_perfetto(const jm_report *report, FILE *out, jm_error *er
 {
     packets p = {.out = out, .names = JM_MAP_OF_TEXTS, .kinds = JM_MAP_OF_TEXTS};
     int64_t start_ns = jm__report_dataset(report)->start_ns;
-    if (start_ns < 0) p.zero_ns = start_ns; /* imported; what was recorded has CLOCK_MONOTONIC */
+    if (start_ns < 0) p.zero_ns = start_ns; /* only imported recordings: CLOCK_MONOTONIC is not negative */
     jm_status status = put_file(&p, report, err);
     jm__map_free(&p.names);
     jm__map_free(&p.kinds);
@@ -268,7 +268,7 @@ static jm_status write_perfetto(const jm_report *report, FILE *out, jm_error *er
     jm__strbuf_free(&p.packet);
     jm__strbuf_free(&p.event);
     jm__strbuf_free(&p.part);
-    jm__strbuf_free(&p.whole);
+    jm__strbuf_free(&p.trace);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* Power over time as CSV: a line a bit of time and board, for spreadsheets and pandas. `energy_j` of all
- * lines is what the sensors saw of the report's time. */
+/* Power over time as CSV, a line per interval and board, for spreadsheets and pandas. The sum of `energy_j`
+ * is the energy that the sensors saw. */
 #include "attribute/rollup/power_over_time.h"
 #include "base/plain.h"
 #include "base/status.h"
@@ -11,16 +11,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Ten lines a second; of a day it is one in nine seconds. */
-enum { BINS_A_SECOND = 10, BINS_LEAST = 10, BINS_MOST = 10000 };
+/* Ten lines per second; for a day one in nine seconds. */
+enum { BINS_PER_SECOND = 10, BINS_MIN = 10, BINS_MAX = 10000 };
 
 static size_t count_bins(const jm_report *report)
 {
-    double requested = BINS_A_SECOND * jm_report_totals_get(report)->duration_s;
-    return requested > BINS_LEAST ? (size_t)fmin(requested, BINS_MOST) : BINS_LEAST;
+    double bin_count = BINS_PER_SECOND * jm_report_totals_get(report)->duration_s;
+    return bin_count > BINS_MIN ? (size_t)fmin(bin_count, BINS_MAX) : BINS_MIN;
 }
 
-/* Empty where nothing is known. */
+/* Empty if unknown. */
 static void write_real(FILE *out, double value)
 {
     fputc(',', out);

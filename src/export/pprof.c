@@ -1,6 +1,6 @@
-/* pprof's profile, gzipped: each row of a report a sample with its stack, in microjoules and nanoseconds.
+/* pprof's profile, gzipped: each row of a report is a sample with its stack, in microjoules and nanoseconds.
  * https://github.com/google/pprof/blob/main/proto/profile.proto */
-#define ZLIB_CONST /* what it reads is const */
+#define ZLIB_CONST /* so that zlib's input is const */
 #include "base/map.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -23,10 +23,10 @@ typedef struct gzip_stream {
     z_stream stream;
 } gzip_stream;
 
-/* zlib's own choice of window, and 16 for gzip's header. */
+/* zlib's default window, and 16 for the gzip header. */
 enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 8 };
 
-/* False: no memory, and nothing is open. The same bytes give the same file: it has no time in it. */
+/* False: no memory; nothing is open. The header has no time, so that equal data give equal files. */
 static bool gzip_begin(gzip_stream *gzip, FILE *out)
 {
     *gzip = (gzip_stream){.out = out};
@@ -45,7 +45,7 @@ static void deflate_on(gzip_stream *gzip, int flush)
     } while (gzip->stream.avail_out == 0);
 }
 
-/* Less than 4 GiB. An error of the stream is for whoever has it. */
+/* `count`: less than 4 GiB. The caller checks the stream for errors. */
 static void gzip_put(gzip_stream *gzip, const void *bytes, size_t count)
 {
     gzip->stream.next_in = bytes;
@@ -53,17 +53,16 @@ static void gzip_put(gzip_stream *gzip, const void *bytes, size_t count)
     deflate_on(gzip, Z_NO_FLUSH);
 }
 
-/* What is left goes out, if `whole`; all memory is given back. */
-static void gzip_end(gzip_stream *gzip, bool whole)
+/* Write the rest if `complete`, and free zlib's memory. */
+static void gzip_end(gzip_stream *gzip, bool complete)
 {
-    if (whole) deflate_on(gzip, Z_FINISH);
+    if (complete) deflate_on(gzip, Z_FINISH);
     deflateEnd(&gzip->stream);
 }
 
-/* ---- pprof's profile, gzipped: each row of a report a sample with its stack, in microjoules and
- * nanoseconds. https://github.com/google/pprof/blob/main/proto/profile.proto ---- */
+/* ---- the profile */
 
-/* Fields by their numbers in profile.proto. */
+/* Field numbers of profile.proto. */
 enum {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -83,38 +82,38 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 typedef struct profile {
     const jm__stacks *stacks;
     gzip_stream gzip;
-    jm__text_store texts; /* of the table that samples and functions mean by number */
+    jm__text_store texts; /* text of the string table, which samples and functions index */
     jm__map numbers;
-    jm__strbuf message, part, whole;
-    bool failed; /* memory is out: checked once, at the end */
+    jm__strbuf message, part, encoded;
+    bool failed; /* memory is out; checked once, at the end */
 } profile;
 
-static void put_whole(profile *p)
+static void flush_encoded(profile *p)
 {
-    p->failed |= p->whole.failed;
-    if (!p->failed) gzip_put(&p->gzip, p->whole.text, p->whole.length);
-    p->whole.length = 0;
+    p->failed |= p->encoded.failed;
+    if (!p->failed) gzip_put(&p->gzip, p->encoded.text, p->encoded.length);
+    p->encoded.length = 0;
 }
 
 static void put_message(profile *p, uint32_t field)
 {
-    jm__pb_message(&p->whole, field, &p->message);
-    put_whole(p);
+    jm__pb_message(&p->encoded, field, &p->message);
+    flush_encoded(p);
 }
 
 static void put_int(profile *p, uint32_t field, int64_t value)
 {
-    jm__pb_int(&p->whole, field, value);
-    put_whole(p);
+    jm__pb_int(&p->encoded, field, value);
+    flush_encoded(p);
 }
 
-/* The number of a text; a new one goes out at once, before what means it. */
-static int64_t number_of(profile *p, const char *text)
+/* The index of a text in the string table. A new text is written at once, before its first use. */
+static int64_t string_index(profile *p, const char *text)
 {
     const jm__map_value *known = jm__map_find(&p->numbers, &text);
     if (known != NULL) return known->id;
     size_t size = strlen(text) + 1;
-    char *kept = jm__text_store_room(&p->texts, size);
+    char *kept = jm__text_store_reserve(&p->texts, size);
     const jm__map_value number = {.id = (int64_t)p->numbers.count};
     if (kept != NULL) memcpy(kept, text, size);
     const char *key = kept;
@@ -122,14 +121,14 @@ static int64_t number_of(profile *p, const char *text)
         p->failed = true;
         return 0;
     }
-    jm__pb_text(&p->whole, PROFILE_STRING, text);
-    put_whole(p);
+    jm__pb_text(&p->encoded, PROFILE_STRING, text);
+    flush_encoded(p);
     return number.id;
 }
 
 static void put_sample_type(profile *p, const char *type, const char *unit)
 {
-    int64_t type_number = number_of(p, type), unit_number = number_of(p, unit);
+    int64_t type_number = string_index(p, type), unit_number = string_index(p, unit);
     jm__pb_int(&p->message, VALUE_TYPE, type_number);
     jm__pb_int(&p->message, VALUE_UNIT, unit_number);
     put_message(p, PROFILE_SAMPLE_TYPE);
@@ -138,10 +137,10 @@ static void put_sample_type(profile *p, const char *type, const char *unit)
 static void put_comment(profile *p, const jm__strbuf *text)
 {
     if (text->failed) p->failed = true;
-    if (!p->failed) put_int(p, PROFILE_COMMENT, number_of(p, text->text));
+    if (!p->failed) put_int(p, PROFILE_COMMENT, string_index(p, text->text));
 }
 
-/* What pprof -comments says: of which report it is, its total and what a reader must know. */
+/* Comments for `pprof -comments`: the report's key, its total and its notes. */
 static void put_comments(profile *p)
 {
     const jm_report *report = p->stacks->report;
@@ -158,29 +157,29 @@ static void put_comments(profile *p)
     }
     jm__strbuf_free(&text);
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        put_int(p, PROFILE_COMMENT, number_of(p, jm_report_note(report, i)));
+        put_int(p, PROFILE_COMMENT, string_index(p, jm_report_note(report, i)));
 }
 
 static void put_head(profile *p)
 {
     const jm_report_totals *totals = jm_report_totals_get(p->stacks->report);
-    number_of(p, ""); /* the format wants it to be the first */
+    string_index(p, ""); /* the format requires "" to be the first */
     put_sample_type(p, "energy", "microjoules");
     put_sample_type(p, "time", "nanoseconds");
-    put_int(p, PROFILE_DEFAULT_TYPE, number_of(p, "energy"));
+    put_int(p, PROFILE_DEFAULT_TYPE, string_index(p, "energy"));
     if (isfinite(totals->duration_s)) put_int(p, PROFILE_DURATION, llround(totals->duration_s * 1e9));
     put_comments(p);
 }
 
 static void add_label(profile *p, const char *key, const char *text)
 {
-    int64_t key_number = number_of(p, key), text_number = number_of(p, text);
+    int64_t key_number = string_index(p, key), text_number = string_index(p, text);
     jm__pb_int(&p->part, LABEL_KEY, key_number);
     jm__pb_int(&p->part, LABEL_TEXT, text_number);
     jm__pb_message(&p->message, SAMPLE_LABEL, &p->part);
 }
 
-/* The innermost first. A row's frame is its location. */
+/* Write a sample; locations are innermost first. A row's frame is its location. */
 static void put_sample(profile *p, size_t row)
 {
     const jm__stacks *s = p->stacks;
@@ -208,7 +207,7 @@ static bool is_kernel(const jm_row *row)
     return false;
 }
 
-/* Functions of one name are one to pprof: a kernel is, wherever it runs; a layer is told by its path. */
+/* pprof merges functions of one name: right for kernels, while layers are distinguished by their path. */
 static void add_function_name(const jm__stacks *s, size_t row, jm__strbuf *out)
 {
     const jm_row *mine = jm_report_row(s->report, row);
@@ -218,11 +217,11 @@ static void add_function_name(const jm__stacks *s, size_t row, jm__strbuf *out)
         return;
     }
     jm__utf8_add(out, mine->path, true);
-    if (s->says_kind[row]) jm__strbuf_format(out, " (%s)", mine->kind);
+    if (s->show_kind[row]) jm__strbuf_format(out, " (%s)", mine->kind);
 }
 
-/* Its file is what kind of thing it is, so that `pprof -files` sums up by type of layer. A name that the
- * system has too would be taken for C++ and lose what is in brackets. */
+/* The file is the row's type or kind, so that `pprof -files` sums up by type of layer. A system name equal to
+ * the name would be demangled as C++ and lose its brackets. */
 static void put_function(profile *p, size_t row)
 {
     const jm_row *mine = jm_report_row(p->stacks->report, row);
@@ -230,8 +229,9 @@ static void put_function(profile *p, size_t row)
     jm__strbuf name = {0};
     add_function_name(p->stacks, row, &name);
     p->failed |= name.failed;
-    int64_t name_number = name.failed ? 0 : number_of(p, name.text), path_number = number_of(p, mine->path);
-    int64_t file_number = number_of(p, mine->type[0] != '\0' ? mine->type : mine->kind);
+    int64_t name_number = name.failed ? 0 : string_index(p, name.text),
+            path_number = string_index(p, mine->path);
+    int64_t file_number = string_index(p, mine->type[0] != '\0' ? mine->type : mine->kind);
     jm__strbuf_free(&name);
     jm__pb_int(&p->message, FUNCTION_ID, id);
     jm__pb_int(&p->message, FUNCTION_NAME, name_number);
@@ -264,7 +264,7 @@ static jm_status write_stacks(const jm__stacks *stacks, FILE *out, jm_error *err
     jm__map_free(&p.numbers);
     jm__strbuf_free(&p.message);
     jm__strbuf_free(&p.part);
-    jm__strbuf_free(&p.whole);
+    jm__strbuf_free(&p.encoded);
     return p.failed ? jm__no_memory(err, "jm_export") : JM_OK;
 }
 

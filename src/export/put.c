@@ -1,4 +1,4 @@
-/* Cells of CSV; values of JSON; varints, numbers of eight bytes and what has a length. */
+/* Writes CSV cells, JSON values, and protocol buffers. */
 #include "export/put.h"
 
 #include "base/csv.h"
@@ -9,14 +9,14 @@
 
 void jm__csv_put(FILE *out, const char *text)
 {
-    const char *guard = jm__csv_looks_like_a_formula(text) ? "'" : "";
-    size_t length = strlen(text); /* a reader may take blanks at the ends for none of it */
-    bool blank = length > 0 && (text[0] == ' ' || text[length - 1] == ' ' || text[length - 1] == '\t');
-    if (!blank && text[strcspn(text, ",\"\r\n")] == '\0') {
-        fprintf(out, "%s%s", guard, text);
+    const char *apostrophe = jm__csv_looks_like_a_formula(text) ? "'" : "";
+    size_t length = strlen(text); /* readers may strip blanks at the ends */
+    bool blank_at_end = length > 0 && (text[0] == ' ' || text[length - 1] == ' ' || text[length - 1] == '\t');
+    if (!blank_at_end && text[strcspn(text, ",\"\r\n")] == '\0') {
+        fprintf(out, "%s%s", apostrophe, text);
         return;
     }
-    fprintf(out, "\"%s", guard);
+    fprintf(out, "\"%s", apostrophe);
     for (; *text != '\0'; text++) {
         if (*text == '"') fputc('"', out);
         fputc(*text, out);
@@ -24,18 +24,18 @@ void jm__csv_put(FILE *out, const char *text)
     fputc('"', out);
 }
 
-bool jm__json_put(FILE *out, const char *before, json_t *value)
+bool jm__json_put(FILE *out, const char *prefix, json_t *value)
 {
     enum { DIGITS = 15 };
     const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS);
     if (value == NULL) return false;
-    fputs(before, out);
-    bool whole = json_dumpf(value, out, flags) == 0 || ferror(out);
+    fputs(prefix, out);
+    bool ok = json_dumpf(value, out, flags) == 0 || ferror(out);
     json_decref(value);
-    return whole;
+    return ok;
 }
 
-/* ---- varints, numbers of eight bytes and what has a length ---- */
+/* ---- protocol buffers */
 
 /* Wire types. */
 enum { VARINT = 0, EIGHT_BYTES = 1, LENGTH = 2 };

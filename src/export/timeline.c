@@ -1,4 +1,4 @@
-/* What was recorded, for who wants it row by row. */
+/* The recorded data row by row: readings, spans and marks. */
 #include "attribute/input/span_index.h"
 #include "base/status.h"
 #include "format/rows/marks.h"
@@ -11,14 +11,14 @@ struct jm_timeline {
     jm__dataset *dataset;
     int64_t start_ns, end_ns, unix_offset_ns;
     jm_series *series; /* [dataset->sensor_count] */
-    int64_t *stamps;   /* [dataset->reading_count], one sensor after another; both */
+    int64_t *stamps;   /* [dataset->reading_count], grouped by sensor, as `values` */
     double *values;
     jm_timeline_span *spans; /* [dataset->span_count] */
     jm_timeline_mark *marks;
     size_t mark_count;
 };
 
-/* Sensors are numbered from 1 without holes, and each reading has one (format/dataset_rows.c). */
+/* Sensor numbers are 1, 2, ... without gaps, and each reading has one (format/dataset_rows.c). */
 static bool sort_readings(jm_timeline *t)
 {
     const jm__dataset *d = t->dataset;
@@ -26,10 +26,10 @@ static bool sort_readings(jm_timeline *t)
     t->series = calloc(d->sensor_count + 1, sizeof *t->series);
     t->stamps = calloc(d->reading_count + 1, sizeof *t->stamps);
     t->values = calloc(d->reading_count + 1, sizeof *t->values);
-    bool fine = next != NULL && t->series != NULL && t->stamps != NULL && t->values != NULL;
-    for (size_t i = 0; fine && i < d->reading_count; i++)
+    bool ok = next != NULL && t->series != NULL && t->stamps != NULL && t->values != NULL;
+    for (size_t i = 0; ok && i < d->reading_count; i++)
         next[d->readings[i].sensor_id + 1]++;
-    for (size_t s = 0; fine && s < d->sensor_count; s++) {
+    for (size_t s = 0; ok && s < d->sensor_count; s++) {
         size_t first = next[s + 1];
         next[s + 2] += first;
         t->series[s] = (jm_series){.board = &d->boards[d->sensors[s].board_id - 1],
@@ -38,13 +38,13 @@ static bool sort_readings(jm_timeline *t)
                                    .t_ns = t->stamps + first,
                                    .values = t->values + first};
     }
-    for (size_t i = 0; fine && i < d->reading_count; i++) {
+    for (size_t i = 0; ok && i < d->reading_count; i++) {
         size_t at = next[d->readings[i].sensor_id]++;
         t->stamps[at] = d->readings[i].t_ns;
         t->values[at] = d->readings[i].value;
     }
     free(next);
-    return fine;
+    return ok;
 }
 
 static int64_t pid_of(const jm__process *process)
@@ -78,7 +78,7 @@ static jm_timeline_span span_of(const jm__span_index *index, size_t s)
                               .payload = span->payload};
 }
 
-static jm_status tell_spans(jm_timeline *t, jm_error *err)
+static jm_status list_spans(jm_timeline *t, jm_error *err)
 {
     jm__span_index index;
     t->spans = calloc(t->dataset->span_count + 1, sizeof *t->spans);
@@ -90,8 +90,8 @@ static jm_status tell_spans(jm_timeline *t, jm_error *err)
     return status;
 }
 
-/* All but what the recorder itself noted of processes. */
-static bool tell_marks(jm_timeline *t)
+/* All marks but the recorder's own notes on processes. */
+static bool list_marks(jm_timeline *t)
 {
     const jm__dataset *d = t->dataset;
     t->marks = calloc(d->mark_count + 1, sizeof *t->marks);
@@ -110,7 +110,7 @@ static bool tell_marks(jm_timeline *t)
     return t->marks != NULL;
 }
 
-/* Both clocks were noted at the start. */
+/* The recorder noted both clocks at its start. */
 static int64_t unix_offset(const jm_recording *recording)
 {
     const char *unix_ns = jm_recording_meta(recording, "start_unix_ns");
@@ -120,21 +120,20 @@ static int64_t unix_offset(const jm_recording *recording)
     return __builtin_sub_overflow(wall, monotonic, &offset) ? 0 : offset;
 }
 
-/* `requested`: its readings alone; NULL: everything. */
-static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__fit_interval_requested *requested,
-                      jm_error *err)
+/* `requested`: only readings of this time; NULL: everything. */
+static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__row_filter *requested, jm_error *err)
 {
     if (requested != NULL) JM_TRY(jm__dataset_load_readings(&t->dataset, recording, requested, err));
     if (requested == NULL) JM_TRY(jm__dataset_load(&t->dataset, recording, err));
     t->start_ns = requested != NULL ? requested->from_ns : t->dataset->start_ns;
     t->end_ns = requested != NULL ? requested->to_ns : t->dataset->end_ns;
     t->unix_offset_ns = unix_offset(recording);
-    if (!sort_readings(t) || !tell_marks(t)) return jm__no_memory(err, "jm_timeline_create");
-    return tell_spans(t, err);
+    if (!sort_readings(t) || !list_marks(t)) return jm__no_memory(err, "jm_timeline_create");
+    return list_spans(t, err);
 }
 
-static jm_status create(jm_timeline **out, jm_recording *recording,
-                        const jm__fit_interval_requested *requested, jm_error *err)
+static jm_status create(jm_timeline **out, jm_recording *recording, const jm__row_filter *requested,
+                        jm_error *err)
 {
     *out = NULL;
     jm_timeline *t = calloc(1, sizeof *t);
@@ -152,19 +151,19 @@ jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_erro
     return create(out, recording, NULL, err);
 }
 
-static jm_status create_interval(jm_timeline **out, jm_recording *recording,
-                                 const jm__fit_interval_requested *requested, jm_error *err)
+static jm_status create_interval(jm_timeline **out, jm_recording *recording, const jm__row_filter *requested,
+                                 jm_error *err)
 {
     *out = NULL;
     if (requested->to_ns < requested->from_ns)
-        return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
+        return jm__fail(err, JM_USAGE, 0, NULL, "the end of the requested time is before its start");
     return create(out, recording, requested, err);
 }
 
 jm_status jm_timeline_create_spans(jm_timeline **out, jm_recording *recording, jm_span_kind kind,
                                    const char *name, int64_t from_ns, int64_t to_ns, jm_error *err)
 {
-    const jm__fit_interval_requested requested = {
+    const jm__row_filter requested = {
         .from_ns = from_ns, .to_ns = to_ns, .spans = true, .kind = kind, .name = name};
     return create_interval(out, recording, &requested, err);
 }
@@ -172,7 +171,7 @@ jm_status jm_timeline_create_spans(jm_timeline **out, jm_recording *recording, j
 jm_status jm_timeline_create_readings(jm_timeline **out, jm_recording *recording, int64_t from_ns,
                                       int64_t to_ns, jm_error *err)
 {
-    const jm__fit_interval_requested requested = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
+    const jm__row_filter requested = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
     return create_interval(out, recording, &requested, err);
 }
 

@@ -1,4 +1,4 @@
-/* Rows that wait for the next commit, bounded: what does not fit is counted. */
+/* Rows that wait for the next commit, in bounded memory. */
 #include "format/batch.h"
 
 #include "base/search.h"
@@ -13,18 +13,18 @@ static void drop(jm__batch *batch, jm__batch_row row, size_t count)
     batch->dropped[row] += (int64_t)count;
 }
 
-/* How many of `requested` rows still fit; the others are dropped here. */
-static size_t admit(jm__batch *batch, jm__batch_row row, size_t requested, size_t row_bytes)
+/* How many of `offered` rows still fit; the others are counted as dropped. */
+static size_t admit(jm__batch *batch, jm__batch_row row, size_t offered, size_t row_bytes)
 {
     size_t most = JM_BATCH_BYTES_MAX - (row == JM_BATCH_READINGS ? 0 : JM_BATCH_READINGS_BYTES);
     size_t room = batch->bytes < most ? (most - batch->bytes) / row_bytes : 0;
-    size_t fits = requested < room ? requested : room;
-    if (fits < requested) drop(batch, row, requested - fits);
+    size_t fits = offered < room ? offered : room;
+    if (fits < offered) drop(batch, row, offered - fits);
     batch->bytes += fits * row_bytes;
     return fits;
 }
 
-/* Take one row, of `extra_bytes` of texts. */
+/* Add one row that owns `extra_bytes` of text. */
 #define PUSH_ONE(batch, vec, row, item, extra_bytes)                                                         \
     (admit((batch), (row), 1, sizeof(item) + (extra_bytes)) == 1 &&                                          \
      (jm__vec_push(&(batch)->vec, (item)) || (drop((batch), (row), 1), false)))
@@ -59,7 +59,7 @@ void jm__batch_add_span(jm__batch *batch, const jm__span *span)
     (void)PUSH_ONE(batch, spans, JM_BATCH_SPANS, row, 0);
 }
 
-/* Most spans end before they are committed: their row is then written once. */
+/* Most spans end before they are committed: then their row is written only once. */
 static jm__span *find_span(jm__batch *batch, int64_t span_id)
 {
     const jm__span *spans = batch->spans.items;
@@ -80,7 +80,7 @@ void jm__batch_end_span(jm__batch *batch, const jm__span_end *end)
     (void)PUSH_ONE(batch, span_ends, JM_BATCH_SPANS, *end, 0);
 }
 
-/* A copy of a text that may be NULL; false if memory is out. */
+/* Copies a text that may be NULL; false if memory is out. */
 static bool copy_text(const char *text, char **copy)
 {
     *copy = text == NULL ? NULL : strdup(text);
@@ -120,7 +120,7 @@ void jm__batch_add_event(jm__batch *batch, const jm__event *event)
     (void)PUSH_ONE(batch, events, JM_BATCH_OTHERS, row, 0);
 }
 
-/* A row that owns two texts, of which it gets copies. */
+/* Add a row with copies of its two texts. */
 #define PUSH_WITH_TEXTS(batch, vec, row, first, second)                                                      \
     do {                                                                                                     \
         char *a_ = NULL, *b_ = NULL;                                                                         \
@@ -171,8 +171,7 @@ void jm__batch_add_anchor(jm__batch *batch, const jm__anchor *anchor)
     (void)PUSH_ONE(batch, anchors, JM_BATCH_OTHERS, row, 0);
 }
 
-/* A copy; of a text longer than a reader would take (jm__database_open), its beginning and how long it was.
- */
+/* A copy; a text that is longer than a reader accepts (jm__database_open) is cut and its length appended. */
 static char *copy_bounded(const char *text)
 {
     size_t length = strlen(text);
@@ -195,7 +194,7 @@ void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value)
     free(own_value);
 }
 
-/* ---- what has been written goes */
+/* ---- removing written rows */
 
 #define BORROW(vec_, most_)                                                                                  \
     (part->vec_.items = batch->vec_.items,                                                                   \
@@ -224,7 +223,7 @@ size_t jm__batch_first(const jm__batch *batch, jm__batch_row row, size_t most, j
     return 0;
 }
 
-/* What a batch holds. */
+/* The vectors of a batch. */
 #define VECTORS(X)                                                                                           \
     X(readings)                                                                                              \
     X(spans)                                                                                                 \
@@ -238,25 +237,25 @@ size_t jm__batch_first(const jm__batch *batch, jm__batch_row row, size_t most, j
     X(meta)                                                                                                  \
     X(counter_blocks)
 
-static size_t release(const char *text)
+static size_t free_text(const char *text)
 {
     size_t size = size_of(text);
     jm__owned_free(text);
     return size;
 }
 
-/* Texts and data that the rows own go, and are told in bytes. */
+/* Frees texts and data that the rows own; returns their size in bytes. */
 static size_t free_owned(const jm__batch *part)
 {
     size_t freed = 0;
     for (size_t i = 0; i < part->marks.count; i++)
-        freed += release(part->marks.items[i].meta);
+        freed += free_text(part->marks.items[i].meta);
     for (size_t i = 0; i < part->losses.count; i++)
-        freed += release(part->losses.items[i].source) + release(part->losses.items[i].reason);
+        freed += free_text(part->losses.items[i].source) + free_text(part->losses.items[i].reason);
     for (size_t i = 0; i < part->processes.count; i++)
-        freed += release(part->processes.items[i].host) + release(part->processes.items[i].command);
+        freed += free_text(part->processes.items[i].host) + free_text(part->processes.items[i].command);
     for (size_t i = 0; i < part->meta.count; i++)
-        freed += release(part->meta.items[i].key) + release(part->meta.items[i].value);
+        freed += free_text(part->meta.items[i].key) + free_text(part->meta.items[i].value);
     for (size_t i = 0; i < part->counter_blocks.count; i++) {
         freed += part->counter_blocks.items[i].data.size;
         jm__owned_free(part->counter_blocks.items[i].data.at);

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const beside[] = {"", "-wal", "-shm"}; /* what SQLite may keep: the last is made anew */
+static const char *const beside[] = {"", "-wal", "-shm"}; /* the last is rebuilt by SQLite */
 
-#define ATTEMPTS                                                                                             \
-    8 /* a recorder empties its journal every 5 s: more than one is for those who do so all the time */
+/* A recorder checkpoints its journal every 5 s: one that does so all the time needs more attempts. */
+#define ATTEMPTS 8
 
 struct jm__copy {
-    pid_t owner; /* a forked child leaves it where it is */
+    pid_t owner; /* a forked child must not remove it */
     char folder[1024];
     char path[1100];
 };
@@ -54,10 +54,10 @@ static int copy_file(const char *from, const char *to)
     return count == 0 ? 0 : -1;
 }
 
-/* The header of a journal, which changes whenever the journal begins anew:
+/* The header of a journal changes whenever the journal is restarted:
  * https://www.sqlite.org/walformat.html. */
 typedef struct journal_header {
-    ssize_t size; /* of what is there of it; -1: no journal */
+    ssize_t size; /* bytes read; -1: no journal */
     char bytes[32];
 } journal_header;
 
@@ -82,10 +82,9 @@ static jm_status copy_part(const jm__copy *copy, const char *path, size_t part, 
     return copy_file(from, to) == 0 ? JM_OK : fail(err, "copy", path);
 }
 
-/* Its recorder may be at work, on the other side of a mount that is read-only here. A checkpoint that writes
- * into the file while it is copied does no harm: the journal, copied after it, has all that it changes. But a
- * journal that begins anew in between has no longer what a page copied before should have had: then once
- * more. */
+/* The recorder may be writing, through a mount that is read-only here. A checkpoint during the copy does no
+ * harm: the journal is copied after the file and has all its changes. But a journal that was restarted
+ * meanwhile may lack changes of pages that were copied before: then copy again. */
 static jm_status copy_both(const jm__copy *copy, const char *path, jm_error *err)
 {
     for (int i = 0; i < ATTEMPTS; i++) {

@@ -1,4 +1,4 @@
-/* SQLite as joulemap uses it: opening, the schema, errors in our words. */
+/* SQLite as joulemap uses it: opening, the schema, error texts. */
 #include "format/database.h"
 
 #include "base/clock.h"
@@ -21,17 +21,17 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define TEXT_MAX     (1 << 20) /* longest text or row that a file may make us take */
+#define TEXT_MAX     (1 << 20) /* the longest text or row that is read from a file */
 #define BUSY_STEP_MS 5
-#define BUSY_MOST_MS 2000 /* so long a connection waits for others */
-#define PASS_STEPS   1000 /* of SQLite's machine between two looks whether somebody forks: 0.1 ms at most */
+#define BUSY_MOST_MS 2000 /* for how long a connection waits for others */
+#define PASS_STEPS   1000 /* SQLite instructions between two checks for a waiting fork: 0.1 ms at most */
 
 static const char views_sql[] = {
 #include "views_sql.inc"
 };
 
-/* SQLite says "I/O error" for some writes that failed for want of room, and has forgotten the errno. A write
- * of its is a page of 4096 bytes, or some of them. */
+/* SQLite reports some writes that failed for lack of space as "I/O error", without an errno. It writes pages
+ * of 4096 bytes, a few at a time. */
 #define ROOM_BYTES UINT64_C(65536)
 
 static bool disk_is_full(const char *path)
@@ -41,19 +41,19 @@ static bool disk_is_full(const char *path)
     return (uint64_t)fs.f_bavail * fs.f_frsize < ROOM_BYTES;
 }
 
-/* A file cannot grow for the limit of this process (`ulimit -f`): the database or its journal. */
+/* Has the database or its journal reached the file size limit of this process (`ulimit -f`)? */
 static bool limit_is_reached(const char *path)
 {
     static const char *const journals[] = {"", "-wal", "-journal"};
-    struct rlimit most;
-    if (path == NULL || getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return false;
+    struct rlimit limit;
+    if (path == NULL || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
     for (size_t i = 0; i < sizeof journals / sizeof *journals; i++) {
         char name[4096];
         struct stat info;
         if ((size_t)snprintf(name, sizeof name, "%s%s", path, journals[i]) >= sizeof name) continue;
         if (stat(name, &info) != 0) continue;
         uint64_t size = (uint64_t)info.st_size;
-        if (size <= most.rlim_cur && size + ROOM_BYTES > most.rlim_cur) return true;
+        if (size <= limit.rlim_cur && size + ROOM_BYTES > limit.rlim_cur) return true;
     }
     return false;
 }
@@ -77,7 +77,8 @@ static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
     case SQLITE_NOTADB:
     case SQLITE_TOOBIG:
         return JM_BAD_DATA;
-    case SQLITE_ERROR: /* our questions are fine: a file that is only read is not what its header says */
+    case SQLITE_ERROR: /* our SQL is valid: a read-only file does not have the schema that its header claims
+                        */
         return db != NULL && sqlite3_db_readonly(db, "main") == 1 ? JM_BAD_DATA : JM_INTERNAL;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -132,7 +133,7 @@ jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const
 
 _Static_assert(JM_TABLE_COUNT <= 32, "a set of tables is a uint32_t");
 
-/* The bit of a table of ours in a set of them, 0 for any other one. */
+/* The bit of one of our tables in a set of them; 0 for any other table. */
 static uint32_t bit_of(const char *name)
 {
     for (int table = 0; name != NULL && table < JM_TABLE_COUNT; table++)
@@ -167,29 +168,29 @@ jm_status jm__database_check_table(uint32_t tables, jm__table_id table, const ch
                     jm__tables[table].name);
 }
 
-jm_status jm__marks_check(const jm__marks *marks, const char *path, jm_error *err)
+jm_status jm__format_check(const jm__file_format *format, const char *path, jm_error *err)
 {
-    if (marks->application_id != JM_RECORDING_APPLICATION_ID)
-        return jm__fail(err, JM_BAD_DATA, marks->application_id, "",
+    if (format->application_id != JM_RECORDING_APPLICATION_ID)
+        return jm__fail(err, JM_BAD_DATA, format->application_id, "",
                         "%s is a database, but not a recording of joulemap", path);
-    if (marks->version > JM_RECORDING_VERSION)
-        return jm__fail(err, JM_UNKNOWN_VERSION, marks->version, "",
-                        "%s has format %" PRId64 "; this joulemap (%s) reads up to %d", path, marks->version,
+    if (format->version > JM_RECORDING_VERSION)
+        return jm__fail(err, JM_UNKNOWN_VERSION, format->version, "",
+                        "%s has format %" PRId64 "; this joulemap (%s) reads up to %d", path, format->version,
                         jm_version(), JM_RECORDING_VERSION);
-    if (marks->version < 1)
-        return jm__fail(err, JM_BAD_DATA, marks->version, "", "%s is a recording that was never begun", path);
+    if (format->version < 1)
+        return jm__fail(err, JM_BAD_DATA, format->version, "", "%s is a recording that was never begun",
+                        path);
     return JM_OK;
 }
 
-/* Where they lie: below the usual limit of 1024 if need be, and no higher than what costs the kernel a table
- * of 32 KB.
- */
+/* The highest descriptor number in use: below the usual limit of 1024 if necessary, and low enough that the
+ * kernel's table stays within 32 KB. */
 #define GUARDED_HIGHEST 4096u
 #define GUARDED_ROOM    64u
 
-/* What SQLite locks for as long as a connection is open, by its file format and os_unix.c: the shared range
- * of the database (https://www.sqlite.org/fileformat2.html#the_lock_byte_page), and the dead man's switch of
- * the -shm. */
+/* What SQLite locks while a connection is open, by its file format and os_unix.c: the shared range of the
+ * database (https://www.sqlite.org/fileformat2.html#the_lock_byte_page) and the dead man's switch of the
+ * -shm. */
 static const struct flock shared_range = {
     .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0x40000002, .l_len = 510};
 static const struct flock dead_mans_switch = {
@@ -197,18 +198,18 @@ static const struct flock dead_mans_switch = {
 
 typedef struct guarded_file {
     jm__kept_file file;
-    const char *suffix; /* of its name */
+    const char *suffix; /* of its path */
     int flags;
 } guarded_file;
 
 struct jm__guard {
-    char *path; /* as SQLite sees it: without symbolic links */
+    char *path; /* as SQLite uses it: without symbolic links */
     JM_VEC(guarded_file) files;
 };
 
 typedef int open_call(const char *path, int flags, int mode);
 
-/* Only in an interval without a fork: a child finds it free, and SQLite's `open` in its place. */
+/* Taken only in a no-fork section, so that a child finds it free, and SQLite's `open` restored. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static JM_VEC(jm__guard *) guards;
 static open_call *real_open;
@@ -218,7 +219,7 @@ static _Thread_local bool opening;
 
 static const char *const suffixes[] = {"", "-wal", "-shm"};
 
-/* The guard of a file of a recording; NULL: it is not one of ours. */
+/* The guard of a recording's file; NULL: the file is not guarded. */
 static jm__guard *find_guard(const char *path, const char **suffix)
 {
     for (size_t i = 0; i < guards.count; i++) {
@@ -233,11 +234,11 @@ static jm__guard *find_guard(const char *path, const char **suffix)
     return NULL;
 }
 
-static unsigned lowest_of_ours(void)
+static unsigned lowest_guarded(void)
 {
-    struct rlimit most;
-    if (getrlimit(RLIMIT_NOFILE, &most) != 0) return 0;
-    return (unsigned)(most.rlim_cur < GUARDED_HIGHEST ? most.rlim_cur : GUARDED_HIGHEST) - GUARDED_ROOM;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    return (unsigned)(limit.rlim_cur < GUARDED_HIGHEST ? limit.rlim_cur : GUARDED_HIGHEST) - GUARDED_ROOM;
 }
 
 static void note_file(jm__guard *guard, int fd, const char *suffix, int flags)
@@ -245,22 +246,22 @@ static void note_file(jm__guard *guard, int fd, const char *suffix, int flags)
     guarded_file file = {.suffix = suffix, .flags = flags & O_ACCMODE};
     if (!jm__kept_file_set(&file.file, fd)) return;
     for (size_t i = 0; i < guard->files.count; i++)
-        if (guard->files.items[i].file.fd_plus_one == fd + 1) { /* that one is closed by now */
+        if (guard->files.items[i].file.fd_plus_one == fd + 1) { /* SQLite has closed that one */
             guard->files.items[i] = file;
             return;
         }
     (void)jm__vec_push(&guard->files, file);
 }
 
-/* In SQLite's place, of all its threads; `opening` is the one that holds the lock. */
+/* Replaces SQLite's `open` for all threads; `opening` is true in the thread that holds the lock. */
 static int open_high(const char *path, int flags, int mode)
 {
     const char *suffix;
     int fd = real_open(path, flags, mode);
     jm__guard *guard = fd < 0 || !opening ? NULL : find_guard(path, &suffix);
     if (guard == NULL) return fd;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, (int)lowest_of_ours());
-    if (high >= 0) { /* nothing of the file is locked yet, so nothing is unlocked */
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, (int)lowest_guarded());
+    if (high >= 0) { /* nothing is locked yet, so closing unlocks nothing */
         close(fd);
         fd = high;
     }
@@ -268,9 +269,9 @@ static int open_high(const char *path, int flags, int mode)
     return fd;
 }
 
-/* How SQLite opens files, a call that its file system lets others replace:
- * https://www.sqlite.org/c3ref/vfs.html. Only while a recording is being opened: other users of SQLite in
- * this process see nothing of it. */
+/* Swaps the `open` call of SQLite's file system, which is meant to be replaceable:
+ * https://www.sqlite.org/c3ref/vfs.html. Only while a recording is being opened, so other users of SQLite in
+ * this process are not affected. */
 static void replace_open(bool replaced)
 {
     union {
@@ -286,7 +287,7 @@ static void replace_open(bool replaced)
     files->xSetSystemCall(files, "open", next.any);
 }
 
-/* Around SQLite's opening of any file: those of guarded recordings are put high and noted. */
+/* Brackets SQLite's opening of any file: descriptors of guarded recordings get high numbers and are noted. */
 static void guard_opening(void)
 {
     jm__no_fork_lock(&lock);
@@ -301,9 +302,9 @@ static void guard_opened(void)
     jm__no_fork_unlock(&lock);
 }
 
-/* ---- guarded descriptors: looking */
+/* ---- guarded descriptors: checking */
 
-/* Under its old number, which SQLite knows. False: somebody else has it, or the file is gone. */
+/* Reopens a file under its old number, which SQLite uses. False: the number is taken, or the file is gone. */
 static bool open_again(const jm__guard *guard, guarded_file *lost)
 {
     char path[PATH_MAX + 8];
@@ -313,14 +314,14 @@ static bool open_again(const jm__guard *guard, guarded_file *lost)
     int fd = jm__kept_file_fd(&again, path, lost->flags);
     if (fd < 0) return false;
     if (fd != number) {
-        int high = fcntl(fd, F_DUPFD_CLOEXEC, number); /* never in another's place */
+        int high = fcntl(fd, F_DUPFD_CLOEXEC, number); /* never replaces another descriptor */
         close(fd);
         if (high != number) {
             if (high >= 0) close(high);
             return false;
         }
     }
-    if (strcmp(lost->suffix, "-wal") != 0) /* closing has unlocked it */
+    if (strcmp(lost->suffix, "-wal") != 0) /* closing dropped the lock */
         fcntl(number, F_SETLK, lost->suffix[0] == '\0' ? &shared_range : &dead_mans_switch);
     return true;
 }
@@ -344,7 +345,7 @@ jm_status jm__guard_check(jm__guard *guard, jm_error *err)
                     "`joulemap record`");
 }
 
-/* The same of a path that this process may be writing. */
+/* The same for a path that this process may be writing. */
 static jm_status guard_check_path(const char *path, jm_error *err)
 {
     char resolved[PATH_MAX];
@@ -367,7 +368,7 @@ void jm__guard_forget_journal(jm__guard *guard)
     jm__no_fork_unlock(&lock);
 }
 
-/* ---- guarded descriptors: life */
+/* ---- guarded descriptors: create and free */
 
 jm__guard *jm__guard_create(const char *path)
 {
@@ -401,7 +402,7 @@ static int let_fork_pass(void *unused)
 {
     (void)unused;
     jm__no_fork_pass();
-    return 0; /* go on */
+    return 0; /* continue the statement */
 }
 
 static int wait_for_others(void *unused, int before)
@@ -414,17 +415,17 @@ static int wait_for_others(void *unused, int before)
     return 1;
 }
 
-/* Not while its files are being opened, which is under a lock (jm__guard). */
+/* Set only after the files were opened, since that happens under a lock (jm__guard). */
 static void let_forks_pass(sqlite3 *db)
 {
     sqlite3_busy_handler(db, wait_for_others, NULL);
     sqlite3_progress_handler(db, PASS_STEPS, let_fork_pass, NULL);
 }
 
-/* How SQLite uses a file of a recording that is written: as it would, but out of the interval without a fork
- * while it waits for the disk. No lock of SQLite's is held around these calls but those of the connection. */
+/* File methods that leave the no-fork section while SQLite writes to the disk. During these calls SQLite
+ * holds no lock but that of the connection. */
 typedef struct written_file {
-    sqlite3_io_methods methods; /* first: SQLite knows this struct by it */
+    sqlite3_io_methods methods; /* first: SQLite casts to it */
     const sqlite3_io_methods *real;
 } written_file;
 
@@ -449,8 +450,8 @@ static int sync_file(sqlite3_file *file, int flags)
     return rc;
 }
 
-/* `control`: of which of the connection's files. Called by one thread at a time (jm__guard); SQLite has few
- * kinds of files, and those kept here are for good. */
+/* `control` selects the file of the connection. Called by one thread at a time (jm__guard). SQLite has few
+ * kinds of files; their entries here are never freed. */
 static void leave_for_disk(sqlite3 *db, int control)
 {
     static written_file kinds[4];
@@ -466,14 +467,15 @@ static void leave_for_disk(sqlite3 *db, int control)
         kinds[count++] = (written_file){*file->pMethods, file->pMethods};
         kinds[i].methods.xWrite = write_file;
         kinds[i].methods.xSync = sync_file;
-        if (kinds[i].methods.iVersion > 3) kinds[i].methods.iVersion = 3; /* what was copied */
+        if (kinds[i].methods.iVersion > 3)
+            kinds[i].methods.iVersion = 3; /* the version of the struct that was copied */
     }
     file->pMethods = &kinds[i].methods;
 }
 
-/* WAL: readers see a recording while it is written, and a killed recorder leaves whole commits behind.
- * NORMAL: whole after a power cut as well; one fsync a checkpoint, in a thread that nobody waits for. What is
- * deleted (condense.h) is overwritten: else recover.h would find it. */
+/* WAL: a recording can be read while it is written, and a killed recorder leaves complete commits. NORMAL:
+ * consistent after a power failure, too, with one fsync per checkpoint in a thread that nobody waits for.
+ * secure_delete: deleted rows (condense.h) are overwritten, or recover.h would find them. */
 static const char writing_pragmas[] = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL;"
                                       "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384;"
                                       "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;"
@@ -503,7 +505,7 @@ static jm_status create(sqlite3 **db, const char *path, int version, jm_error *e
     JM_TRY(jm__database_run(*db, writing_pragmas, path, err));
     JM_TRY(create_schema(*db, version, path, err));
     if (path != NULL) leave_for_disk(*db, SQLITE_FCNTL_FILE_POINTER);
-    if (path != NULL) leave_for_disk(*db, SQLITE_FCNTL_JOURNAL_POINTER); /* of WAL mode */
+    if (path != NULL) leave_for_disk(*db, SQLITE_FCNTL_JOURNAL_POINTER); /* the -wal file */
     return JM_OK;
 }
 
@@ -511,7 +513,7 @@ jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_e
 {
     sqlite3 *db = NULL;
     jm__no_fork_begin();
-    if (path != NULL) guard_opening(); /* the schema opens journal and index */
+    if (path != NULL) guard_opening(); /* creating the schema opens journal and index */
     jm_status status = create(&db, path, version, err);
     if (path != NULL) guard_opened();
     if (status == JM_OK)
@@ -523,7 +525,7 @@ jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_e
     return status;
 }
 
-/* "file:PATH?mode=ro..." with what a URI cannot hold escaped. */
+/* "file:PATH?mode=ro..." with special characters escaped. */
 static char *uri_of(const char *path, bool immutable)
 {
     jm__strbuf uri = {0};

@@ -1,5 +1,5 @@
-/* A recording into memory: every table, sorted by time; kernels and hardware counters as they pass by; of an
- * interval of time its readings or spans alone. */
+/* Loads a recording into memory: all tables, sorted by time, or only the readings or spans of an interval.
+ * Kernels and hardware counters are streamed. */
 #include "format/dataset.h"
 
 #include "base/clock.h"
@@ -17,35 +17,34 @@
 #include <sys/stat.h>
 
 typedef struct loading {
-    jm__dataset view; /* what the caller sees: pointers into what follows */
+    jm__dataset view; /* what the caller gets: pointers into the members below */
     jm__loading rows;
     jm_recording *recording;
-    int64_t last_kernel; /* rows of kernels that are written later are none of the dataset's */
-    dev_t device;        /* of the file, which kernels are read from later: another of its name is another
-                          * recording */
+    int64_t last_kernel; /* kernels with higher rowids were written later and are ignored */
+    dev_t device; /* of the file: kernels are read from it later, when another file may have its name */
     ino_t inode;
 } loading;
 
 /* False if memory is out. */
 static bool copy_damage(loading *l)
 {
-    const char *damage = jm_recording_damage(l->recording), *told = l->view.damage;
-    if (damage == NULL || (told != NULL && strcmp(told, damage) == 0)) return true;
+    const char *damage = jm_recording_damage(l->recording), *current = l->view.damage;
+    if (damage == NULL || (current != NULL && strcmp(current, damage) == 0)) return true;
     l->view.damage = jm__loading_keep(&l->rows, damage);
     return l->view.damage != NULL;
 }
 
-/* What turned out as rows passed by. */
-static jm_status tell_strays(loading *l, int64_t count, const char *what, jm_error *err)
+/* Notes rows that had to be skipped. */
+static jm_status note_strays(loading *l, int64_t count, const char *what, jm_error *err)
 {
     if (count == 0) return JM_OK;
     JM_TRY(jm__recording_note_damage(l->recording, err, "%" PRId64 " %s and are left out", count, what));
     return copy_damage(l) ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
-/* ---- kernels of a file, row by row */
+/* ---- streaming kernels */
 
-/* Without `bytes`, which nothing here needs: of ten million rows that is felt. They are the same in all
+/* Without `bytes`: no user needs it, and ten million rows are faster without it. These columns exist in all
  * versions of the format. */
 #define COLUMNS                                                                                              \
     "SELECT start_ns, duration_ns, class_id, stream_id, span_id, calls, queued_ns FROM kernels WHERE rowid " \
@@ -54,12 +53,12 @@ static jm_status tell_strays(loading *l, int64_t count, const char *what, jm_err
 static int64_t launch_ns(sqlite3_stmt *row, int64_t start_ns)
 {
     int64_t queued_ns = sqlite3_column_int64(row, 6);
-    bool known =
+    bool is_known =
         sqlite3_column_type(row, 6) != SQLITE_NULL && queued_ns >= -start_ns && queued_ns <= start_ns;
-    return known ? start_ns - queued_ns : -1;
+    return is_known ? start_ns - queued_ns : -1;
 }
 
-/* False: it names what is not there, or no clock gave its times. */
+/* False: it refers to missing rows or has impossible times. */
 static bool read_kernel(jm__kernel_run *kernel, const jm__loading *rows, sqlite3_stmt *row)
 {
     int64_t duration_ns = sqlite3_column_int64(row, 1);
@@ -78,7 +77,7 @@ static bool read_kernel(jm__kernel_run *kernel, const jm__loading *rows, sqlite3
            (uint64_t)kernel->stream_id <= rows->streams.count;
 }
 
-/* Of the file that its name leads to now; 0 in memory. */
+/* Of the file that the path leads to now; 0 in memory. */
 static void find_file(const jm_recording *recording, dev_t *device, ino_t *inode)
 {
     struct stat info;
@@ -98,15 +97,15 @@ static jm_status check_same_file(const loading *l, jm_error *err)
                     jm__recording_path(l->recording));
 }
 
-static jm_status pass_kernels(const loading *l, sqlite3 *db, bool by_time, jm__kernel_taker take, void *taker,
-                              int64_t *strays, jm_error *err)
+static jm_status stream_kernels(const loading *l, sqlite3 *db, bool by_time, jm__kernel_taker take,
+                                void *taker, int64_t *strays, jm_error *err)
 {
     const char *path = jm__recording_path(l->recording);
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(
         db, by_time ? COLUMNS "ORDER BY start_ns, duration_ns, rowid" : COLUMNS "ORDER BY rowid", -1,
         &statement, NULL);
-    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* a column is not there */
+    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* a column is missing */
     if (rc != SQLITE_OK) return jm__database_fail(err, db, rc, "sqlite3_prepare_v2", path);
     sqlite3_bind_int64(statement, 1, l->last_kernel);
     jm_status status = JM_OK;
@@ -130,9 +129,9 @@ static jm_status each_kernel(void *context, bool by_time, jm__kernel_taker take,
     int64_t strays = 0;
     JM_TRY(jm__recording_begin(l->recording, &db, err));
     jm_status status = check_same_file(l, err);
-    if (status == JM_OK) status = pass_kernels(l, db, by_time, take, taker, &strays, err);
+    if (status == JM_OK) status = stream_kernels(l, db, by_time, take, taker, &strays, err);
     jm__recording_end(l->recording, db);
-    return status == JM_OK ? tell_strays(l, strays, "kernels refer to what is not there", err) : status;
+    return status == JM_OK ? note_strays(l, strays, "kernels refer to what is not there", err) : status;
 }
 
 typedef struct bounds {
@@ -158,26 +157,25 @@ jm_status jm__kernels_bounds(const jm__kernel_source *source, int64_t *earliest_
     return JM_OK;
 }
 
-/* ---- blocks of counters of a file, one after the other */
+/* ---- streaming counter blocks */
 
-typedef struct passing {
+typedef struct counter_pass {
     const loading *l;
     jm__counter_taker take;
     void *taker;
-    jm_status status; /* of the taker */
+    jm_status status; /* returned by `take` */
     jm_error *err;
     int64_t strays;
-} passing;
+} counter_pass;
 
-/* False ends the pass. */
 static bool take_block(void *context, const void *row)
 {
-    passing *p = context;
+    counter_pass *p = context;
     const jm__counter_block *block = row;
     const jm__loading *rows = &p->l->rows;
-    bool known = block->set_id >= 1 && (size_t)block->set_id <= rows->counter_sets.count;
+    bool is_known = block->set_id >= 1 && (size_t)block->set_id <= rows->counter_sets.count;
     bool timed = jm__time_is_plausible(block->start_ns) && jm__time_is_plausible(block->end_ns);
-    if (!known || !timed ||
+    if (!is_known || !timed ||
         !jm__counter_block_is_sound(block, rows->counter_sets.items[block->set_id - 1].metric_count)) {
         p->strays++;
         return true;
@@ -190,32 +188,33 @@ static jm_status each_counter_block(void *context, jm__counter_taker take, void 
 {
     sqlite3 *db;
     loading *l = context;
-    passing p = {.l = l, .take = take, .taker = taker, .err = err};
+    counter_pass p = {.l = l, .take = take, .taker = taker, .err = err};
     jm_error rows_err = {0};
     JM_TRY(jm__recording_begin(l->recording, &db, err));
     jm_status status =
         jm__recording_rows(l->recording, db, JM_TABLE_COUNTER_BLOCKS, take_block, &p, &rows_err);
     jm__recording_end(l->recording, db);
     if (p.status != JM_OK) return p.status;
-    if (status == JM_OK) return tell_strays(l, p.strays, "blocks of counters are not what they say", err);
+    if (status == JM_OK) return note_strays(l, p.strays, "blocks of counters are not what they say", err);
     if (err != NULL) *err = rows_err;
     return status;
 }
 
-/* ---- an interval of time, without a walk through all that a long run has: rows of a run stand nearly in the
- * order of their stamps, and the first is searched for by halves */
+/* ---- reading an interval without scanning a long run: rows are nearly in the order of their stamps, so a
+ * binary search finds the first */
 
-/* How far a stamp may lie before those of rows above it: rings bring in the last seconds. A choice, with
- * room. */
+/* How much earlier a row's stamp may be than that of a row before it: rings deliver the last seconds. A
+ * generous choice. */
 static const int64_t disorder_ns = 3 * JM_NS_PER_S;
 
-/* What is no run's (an import) stands one sensor after another. */
+/* Imports are written sensor by sensor, not by time. */
 static bool is_by_time(const jm_recording *recording)
 {
     return jm_recording_meta(recording, "source") == NULL;
 }
 
-/* Of a row, or the next one that is there (condense.h leaves gaps); after all others if there is none. */
+/* The stamp of a row or of the next existing one (condense.h leaves gaps); later than all others if there is
+ * none. */
 static int64_t stamp_of(sqlite3_stmt *statement, size_t row)
 {
     sqlite3_reset(statement);
@@ -224,7 +223,7 @@ static int64_t stamp_of(sqlite3_stmt *statement, size_t row)
                                                  : INT64_MAX - disorder_ns;
 }
 
-/* What a table calls the time of a row. */
+/* A table and its column of times. */
 typedef struct timed_table {
     jm__table_id table;
     const char *stamp_sql;
@@ -235,55 +234,55 @@ static const timed_table timed_readings = {
 static const timed_table timed_spans = {JM_TABLE_SPANS,
                                         "SELECT start_ns FROM spans WHERE rowid >= ? ORDER BY rowid LIMIT 1"};
 
-static int64_t stamp_in(const timed_table *of, const jm__any_row *row)
+static int64_t stamp_in(const timed_table *timed, const jm__any_row *row)
 {
-    return of->table == JM_TABLE_SPANS ? row->spans.start_ns : row->readings.t_ns;
+    return timed->table == JM_TABLE_SPANS ? row->spans.start_ns : row->readings.t_ns;
 }
 
-/* A row before all that have stamps of t or later. */
-static jm_status find_first(jm_recording *recording, sqlite3 *db, const timed_table *of, int64_t t_ns,
+/* The rowid after which all rows with stamps of `t_ns` or later come. */
+static jm_status find_first(jm_recording *recording, sqlite3 *db, const timed_table *timed, int64_t t_ns,
                             size_t *row, jm_error *err)
 {
     int64_t last = 0;
     sqlite3_stmt *statement;
     *row = 0;
     if (!is_by_time(recording)) return JM_OK;
-    JM_TRY(jm__recording_last_row(recording, db, of->table, &last, err));
-    JM_TRY(jm__database_prepare(db, &statement, of->stamp_sql, NULL, err));
+    JM_TRY(jm__recording_last_row(recording, db, timed->table, &last, err));
+    JM_TRY(jm__database_prepare(db, &statement, timed->stamp_sql, NULL, err));
     jm__search(*row, (size_t)last, stamp_of(statement, *row + 1) + disorder_ns < t_ns);
     sqlite3_finalize(statement);
     return JM_OK;
 }
 
-static jm_status take_interval(const jm_recording *recording, sqlite3 *db, const timed_table *of,
-                               sqlite3_stmt *statement, const jm__fit_interval_requested *requested,
-                               jm__row_taker take, void *context, jm_error *err)
+static jm_status take_interval(const jm_recording *recording, sqlite3 *db, const timed_table *timed,
+                               sqlite3_stmt *statement, const jm__row_filter *filter, jm__row_taker take,
+                               void *context, jm_error *err)
 {
     int rc;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
         jm__any_row row;
-        jm__row_read(statement, &jm__tables[of->table], &row);
-        int64_t t_ns = stamp_in(of, &row);
-        if (is_by_time(recording) && jm__time_bounded(t_ns) - disorder_ns > requested->to_ns)
-            return JM_OK; /* it may be INT64_MAX */
-        if (t_ns >= requested->from_ns && t_ns <= requested->to_ns && !take(context, &row))
+        jm__row_read(statement, &jm__tables[timed->table], &row);
+        int64_t t_ns = stamp_in(timed, &row);
+        if (is_by_time(recording) && jm__time_bounded(t_ns) - disorder_ns > filter->to_ns)
+            return JM_OK; /* to_ns may be INT64_MAX */
+        if (t_ns >= filter->from_ns && t_ns <= filter->to_ns && !take(context, &row))
             return jm__no_memory(err, "jm__dataset_load_readings");
     }
     if (rc == SQLITE_DONE) return JM_OK;
     return jm__database_fail(err, db, rc, "sqlite3_step", jm__recording_path(recording));
 }
 
-static jm_status interval(jm_recording *recording, sqlite3 *db, const timed_table *of, const char *condition,
-                          const jm__fit_interval_requested *requested, jm__row_taker take, void *context,
-                          jm_error *err)
+static jm_status read_interval(jm_recording *recording, sqlite3 *db, const timed_table *timed,
+                               const char *condition, const jm__row_filter *filter, jm__row_taker take,
+                               void *context, jm_error *err)
 {
     char tail[200];
     size_t before;
     sqlite3_stmt *statement = NULL;
-    JM_TRY(find_first(recording, db, of, requested->from_ns, &before, err));
+    JM_TRY(find_first(recording, db, timed, filter->from_ns, &before, err));
     snprintf(tail, sizeof tail, "WHERE rowid > %zu %s ORDER BY rowid", before, condition);
-    JM_TRY(jm__recording_select(recording, db, of->table, tail, &statement, err));
-    jm_status status = take_interval(recording, db, of, statement, requested, take, context, err);
+    JM_TRY(jm__recording_select(recording, db, timed->table, tail, &statement, err));
+    jm_status status = take_interval(recording, db, timed, statement, filter, take, context, err);
     sqlite3_finalize(statement);
     return status;
 }
@@ -342,7 +341,7 @@ static int64_t earliest_ns(const loading *l)
     return earliest;
 }
 
-/* `otherwise`: there is none. */
+/* `otherwise` if it is missing or impossible. */
 static int64_t fact_ns(const jm_recording *recording, const char *key, int64_t otherwise)
 {
     const char *value = jm_recording_meta(recording, key);
@@ -350,15 +349,16 @@ static int64_t fact_ns(const jm_recording *recording, const char *key, int64_t o
     return jm__time_is_plausible(t_ns) ? t_ns : otherwise;
 }
 
-/* INT64_MIN: it is lost. */
+/* INT64_MIN: unknown. */
 static int64_t noted_end_ns(const jm_recording *recording)
 {
     int64_t complete_ns = fact_ns(recording, "complete_ns", INT64_MIN);
-    int64_t readings_ns = fact_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
+    int64_t readings_ns =
+        fact_ns(recording, "readings_ns", INT64_MIN); /* later than complete_ns if the disk was full */
     return fact_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
 }
 
-/* As noted; where that is lost, as far as rows go. */
+/* As stored in `meta`, else as far as the rows go. */
 static jm_status set_bounds(loading *l, const jm_recording *recording, jm_error *err)
 {
     jm__dataset *view = &l->view;
@@ -377,7 +377,7 @@ static jm_status set_bounds(loading *l, const jm_recording *recording, jm_error 
     return JM_OK;
 }
 
-/* A killed recorder could not note it. */
+/* A number of `meta`; -1 if a killed recorder could not store it. */
 static int64_t noted(const jm_recording *recording, const char *key)
 {
     const char *text = jm_recording_meta(recording, key);
@@ -386,7 +386,7 @@ static int64_t noted(const jm_recording *recording, const char *key)
     return end != text && end != NULL && *end == '\0' ? value : -1;
 }
 
-/* What the recording knows of itself. */
+/* Copies what `meta` says about the recording. */
 static jm_status copy_facts(loading *l, const jm_recording *recording, jm_error *err)
 {
     JM_TRY(set_bounds(l, recording, err));
@@ -396,25 +396,25 @@ static jm_status copy_facts(loading *l, const jm_recording *recording, jm_error 
     l->view.budget_ppm = noted(recording, "budget_ppm");
     const char *ncu = jm_recording_meta(recording, "ncu");
     l->view.ncu = ncu != NULL ? jm__loading_keep(&l->rows, ncu) : NULL;
-    bool fine = (ncu == NULL || l->view.ncu != NULL) && copy_damage(l);
-    return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
+    bool has_memory = (ncu == NULL || l->view.ncu != NULL) && copy_damage(l);
+    return has_memory ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
 /* ---- loading */
 
-#define SHOW(field, vec) (view->field##s = l->rows.vec.items, view->field##_count = l->rows.vec.count)
+#define VIEW(field, vec) (view->field##s = l->rows.vec.items, view->field##_count = l->rows.vec.count)
 
-static void show(loading *l)
+static void set_view(loading *l)
 {
     jm__dataset *view = &l->view;
-    SHOW(board, boards);
-    SHOW(sensor, sensors);
-    SHOW(reading, readings);
-    SHOW(span, spans);
-    SHOW(stream, streams);
-    SHOW(mark, marks);
-    SHOW(event, events);
-    SHOW(name, names);
+    VIEW(board, boards);
+    VIEW(sensor, sensors);
+    VIEW(reading, readings);
+    VIEW(span, spans);
+    VIEW(stream, streams);
+    VIEW(mark, marks);
+    VIEW(event, events);
+    VIEW(name, names);
     view->processes = l->rows.processes.items;
     view->process_count = l->rows.processes.count;
     view->kernels = (jm__kernel_source){each_kernel, l};
@@ -430,25 +430,26 @@ static void show(loading *l)
     view->loss_count = l->rows.losses.count;
 }
 
-static jm_status load_readings(loading *l, jm_recording *recording, sqlite3 *db,
-                               const jm__fit_interval_requested *requested, jm_error *err)
+static jm_status load_readings(loading *l, jm_recording *recording, sqlite3 *db, const jm__row_filter *filter,
+                               jm_error *err)
 {
     char sensors[128] = "";
-    if (!requested->all_sensors)
+    if (!filter->all_sensors)
         snprintf(sensors, sizeof sensors,
                  "AND sensor_id IN (SELECT id FROM sensors WHERE quantity IN ('%s', '%s'))",
                  jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
-    for (size_t i = 0; i < jm__taken_table_count; i++) {
-        const jm__taken_table *taken = &jm__taken_tables[i];
-        if (taken->for_readings)
-            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
-        else if (taken->table == JM_TABLE_READINGS)
-            JM_TRY(interval(recording, db, &timed_readings, sensors, requested, taken->take, &l->rows, err));
+    for (size_t i = 0; i < jm__dataset_table_count; i++) {
+        const jm__dataset_table *table = &jm__dataset_tables[i];
+        if (table->for_readings)
+            JM_TRY(jm__recording_rows(recording, db, table->table, table->take, &l->rows, err));
+        else if (table->table == JM_TABLE_READINGS)
+            JM_TRY(
+                read_interval(recording, db, &timed_readings, sensors, filter, table->take, &l->rows, err));
     }
     return JM_OK;
 }
 
-/* What a span refers to. */
+/* Tables that spans refer to. */
 static bool is_of_spans(jm__table_id table)
 {
     return table == JM_TABLE_NAMES || table == JM_TABLE_SPAN_KINDS || table == JM_TABLE_PROCESSES;
@@ -456,29 +457,29 @@ static bool is_of_spans(jm__table_id table)
 
 typedef struct span_filter {
     loading *loading;
-    const jm__fit_interval_requested *requested;
+    const jm__row_filter *filter;
     jm__row_taker take;
 } span_filter;
 
-/* Its kind is known once it is taken. */
-static bool take_requested_span(void *context, const void *row)
+/* The name and the kind are checked on the loaded row. */
+static bool take_span(void *context, const void *row)
 {
     const span_filter *f = context;
     loading *l = f->loading;
-    const jm__fit_interval_requested *w = f->requested;
+    const jm__row_filter *filter = f->filter;
     size_t before = l->rows.spans.count;
     if (!f->take(&l->rows, row)) return false;
     if (l->rows.spans.count == before) return true;
     const jm__span *span = &l->rows.spans.items[before];
     const char *name = span->name_id > 0 ? l->rows.names.items[span->name_id] : "";
-    bool requested =
-        (w->kind == JM_SPAN_NONE || span->kind == w->kind) && (w->name == NULL || strcmp(name, w->name) == 0);
-    if (!requested) l->rows.spans.count--;
+    bool matches = (filter->kind == JM_SPAN_NONE || span->kind == filter->kind) &&
+                   (filter->name == NULL || strcmp(name, filter->name) == 0);
+    if (!matches) l->rows.spans.count--;
     return true;
 }
 
-/* The recorder marks it as it finds out, and notes it of its own command. */
-static jm_status find_gone(loading *l, const jm_recording *recording, jm_error *err)
+/* The recorder marks the end of a process, and stores that of its own command in `meta`. */
+static jm_status find_process_ends(loading *l, const jm_recording *recording, jm_error *err)
 {
     jm__dataset *view = &l->view;
     int64_t pid = noted(recording, "child_pid"), ended_ns = fact_ns(recording, "child_end_ns", INT64_MAX);
@@ -497,15 +498,15 @@ static jm_status find_gone(loading *l, const jm_recording *recording, jm_error *
     return JM_OK;
 }
 
-/* Marks are few. */
-static void keep_requested_marks(loading *l, const jm__fit_interval_requested *requested)
+/* There are few marks, so all were loaded. */
+static void filter_marks(loading *l, const jm__row_filter *filter)
 {
     size_t kept = 0;
-    for (size_t i = 0; requested->kind == JM_SPAN_NONE && i < l->rows.marks.count; i++) {
+    for (size_t i = 0; filter->kind == JM_SPAN_NONE && i < l->rows.marks.count; i++) {
         jm__mark mark = l->rows.marks.items[i];
         const char *name = mark.name_id > 0 ? l->rows.names.items[mark.name_id] : "";
-        if (mark.t_ns < requested->from_ns || mark.t_ns > requested->to_ns) continue;
-        if (requested->name == NULL || strcmp(name, requested->name) == 0) l->rows.marks.items[kept++] = mark;
+        if (mark.t_ns < filter->from_ns || mark.t_ns > filter->to_ns) continue;
+        if (filter->name == NULL || strcmp(name, filter->name) == 0) l->rows.marks.items[kept++] = mark;
     }
     l->rows.marks.count = kept;
 }
@@ -517,37 +518,36 @@ static bool any_is_open(const loading *l)
     return false;
 }
 
-/* Marks also tell of an open span when its process ended. */
-static jm_status load_spans(loading *l, jm_recording *recording, sqlite3 *db,
-                            const jm__fit_interval_requested *requested, jm_error *err)
+/* Marks are needed for open spans: they mark the end of a process. */
+static jm_status load_spans(loading *l, jm_recording *recording, sqlite3 *db, const jm__row_filter *filter,
+                            jm_error *err)
 {
-    for (size_t i = 0; i < jm__taken_table_count; i++) {
-        const jm__taken_table *taken = &jm__taken_tables[i];
-        span_filter filter = {l, requested, taken->take};
-        if (is_of_spans(taken->table))
-            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
-        else if (taken->table == JM_TABLE_SPANS)
-            JM_TRY(interval(recording, db, &timed_spans, "", requested, take_requested_span, &filter, err));
-        else if (taken->table == JM_TABLE_MARKS && (requested->kind == JM_SPAN_NONE || any_is_open(l)))
-            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
+    for (size_t i = 0; i < jm__dataset_table_count; i++) {
+        const jm__dataset_table *table = &jm__dataset_tables[i];
+        span_filter taker = {l, filter, table->take};
+        if (is_of_spans(table->table))
+            JM_TRY(jm__recording_rows(recording, db, table->table, table->take, &l->rows, err));
+        else if (table->table == JM_TABLE_SPANS)
+            JM_TRY(read_interval(recording, db, &timed_spans, "", filter, take_span, &taker, err));
+        else if (table->table == JM_TABLE_MARKS && (filter->kind == JM_SPAN_NONE || any_is_open(l)))
+            JM_TRY(jm__recording_rows(recording, db, table->table, table->take, &l->rows, err));
     }
     return JM_OK;
 }
 
 static jm_status load_tables(loading *l, jm_recording *recording, sqlite3 *db, jm_error *err)
 {
-    for (size_t i = 0; i < jm__taken_table_count; i++) {
-        const jm__taken_table *taken = &jm__taken_tables[i];
-        JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, &l->rows, err));
+    for (size_t i = 0; i < jm__dataset_table_count; i++) {
+        const jm__dataset_table *table = &jm__dataset_tables[i];
+        JM_TRY(jm__recording_rows(recording, db, table->table, table->take, &l->rows, err));
     }
     find_file(recording, &l->device, &l->inode);
     JM_TRY(jm__recording_last_row(recording, db, JM_TABLE_KERNELS, &l->last_kernel, err));
-    return tell_strays(l, l->rows.strays, "rows refer to what is not there", err);
+    return note_strays(l, l->rows.strays, "rows refer to what is not there", err);
 }
 
-/* `requested`: readings of this time; NULL: everything. */
-static jm_status load(jm__dataset **out, jm_recording *recording, const jm__fit_interval_requested *requested,
-                      jm_error *err)
+/* `filter`: load these rows only; NULL: everything. */
+static jm_status load(jm__dataset **out, jm_recording *recording, const jm__row_filter *filter, jm_error *err)
 {
     loading *l = calloc(1, sizeof *l);
     if (l == NULL || !jm__vec_push(&l->rows.names, "")) {
@@ -558,22 +558,22 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const jm__fit_
     sqlite3 *db;
     jm_status status = jm__recording_begin(recording, &db, err);
     if (status == JM_OK) {
-        status = requested == NULL  ? load_tables(l, recording, db, err)
-                 : requested->spans ? load_spans(l, recording, db, requested, err)
-                                    : load_readings(l, recording, db, requested, err);
+        status = filter == NULL  ? load_tables(l, recording, db, err)
+                 : filter->spans ? load_spans(l, recording, db, filter, err)
+                                 : load_readings(l, recording, db, filter, err);
         jm__recording_end(recording, db);
     }
     if (status == JM_OK) {
         sort_all(l);
-        show(l);
-        if (requested == NULL) status = copy_facts(l, recording, err);
+        set_view(l);
+        if (filter == NULL) status = copy_facts(l, recording, err);
     }
-    if (status == JM_OK) status = find_gone(l, recording, err);
-    if (status == JM_OK && requested != NULL && requested->spans) {
+    if (status == JM_OK) status = find_process_ends(l, recording, err);
+    if (status == JM_OK && filter != NULL && filter->spans) {
         int64_t end_ns = noted_end_ns(recording);
         l->view.end_ns = end_ns > 0 ? end_ns : 0;
-        keep_requested_marks(l, requested);
-        show(l);
+        filter_marks(l, filter);
+        set_view(l);
     }
     if (status != JM_OK) {
         jm__dataset_free(&l->view);
@@ -591,16 +591,16 @@ jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error 
     return load(out, recording, NULL, err);
 }
 
-jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
-                                    const jm__fit_interval_requested *requested, jm_error *err)
+jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording, const jm__row_filter *filter,
+                                    jm_error *err)
 {
-    return load(out, recording, requested, err);
+    return load(out, recording, filter, err);
 }
 
 void jm__dataset_free(jm__dataset *dataset)
 {
     if (dataset == NULL) return;
-    loading *l = (loading *)dataset; /* `view` is its first member */
+    loading *l = (loading *)dataset; /* `view` is the first member */
     jm__text_store_free(&l->rows.texts);
     jm__vec_free(&l->rows.boards);
     jm__vec_free(&l->rows.sensors);

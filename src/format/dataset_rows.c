@@ -1,4 +1,4 @@
-/* Rows of a file into rows of a dataset. A file may hold anything: each number that is later used as an
+/* Rows of a file into rows of a dataset. A file may hold anything, so each number that is later used as an
  * index is checked here. */
 #include "format/dataset_rows.h"
 
@@ -7,7 +7,7 @@
 
 #define BOARDS_MAX  1024
 #define SENSORS_MAX 65536
-#define VALUE_MAX   1e20 /* of any reading, in any unit of ours; bits of throttle reasons fit too */
+#define VALUE_MAX   1e20 /* of any reading in any of our units, bits of throttle reasons included */
 
 const char *jm__loading_keep(jm__loading *loading, const char *value)
 {
@@ -15,7 +15,7 @@ const char *jm__loading_keep(jm__loading *loading, const char *value)
     return jm__text_store_add(&loading->texts, value, strlen(value));
 }
 
-static bool stray(jm__loading *loading)
+static bool skip_stray(jm__loading *loading)
 {
     loading->strays++;
     return true;
@@ -26,8 +26,8 @@ static bool in_range(int64_t id, size_t count)
     return id >= 1 && id <= (int64_t)count;
 }
 
-/* A sensor's lag, window or time constant: up to an hour. */
-static bool plausible_span(int64_t duration_ns)
+/* Of a sensor's lag, window or time constant: up to an hour. */
+static bool is_plausible_duration(int64_t duration_ns)
 {
     return duration_ns >= 0 && duration_ns <= 3600 * JM_NS_PER_S;
 }
@@ -37,10 +37,10 @@ static int64_t name_or_none(const jm__loading *loading, int64_t id)
     return id > 0 && id < (int64_t)loading->names.count ? id : 0;
 }
 
-/* Put a row at index id - 1. Rows that a damaged file lost before it become copies of `blank`. */
+/* Store a row at index id - 1. Rows before it that a damaged file lost become copies of `blank`. */
 #define PLACE(vec, item, blank, maximum)                                                                     \
     do {                                                                                                     \
-        if ((item).id < 1 || (item).id > (int64_t)(maximum)) return stray(loading);                          \
+        if ((item).id < 1 || (item).id > (int64_t)(maximum)) return skip_stray(loading);                     \
         while ((int64_t)(vec).count < (item).id) {                                                           \
             (blank).id = (int64_t)(vec).count + 1;                                                           \
             if (!jm__vec_push(&(vec), (blank))) return false;                                                \
@@ -49,7 +49,7 @@ static int64_t name_or_none(const jm__loading *loading, int64_t id)
         return true;                                                                                         \
     } while (0)
 
-/* ---- tables: a row as jm__row_read made it, its texts borrowed */
+/* ---- tables: rows as jm__row_read gives them, with borrowed texts */
 
 static bool take_board(void *context, const void *row)
 {
@@ -64,14 +64,15 @@ static bool take_sensor(void *context, const void *row)
     jm__loading *loading = context;
     const jm_sensor *sensor = row;
     jm_sensor blank = {.missing = "lost with a part of the file", .board_id = sensor->board_id};
-    if (!in_range(sensor->board_id, loading->boards.count)) return stray(loading);
-    if (sensor->quantity >= JM_QUANTITY_COUNT || sensor->response >= JM_RESPONSE_COUNT) return stray(loading);
-    if (!plausible_span(sensor->period_ns) ||
-        (!plausible_span(sensor->lag_ns) &&
-         !(sensor->lag_ns > INT64_MIN && plausible_span(-sensor->lag_ns))) ||
-        !plausible_span(sensor->lag_u_ns) || !plausible_span(sensor->window_ns) ||
-        !plausible_span(sensor->tau_ns) || !plausible_span(sensor->tau_u_ns))
-        return stray(loading);
+    if (!in_range(sensor->board_id, loading->boards.count)) return skip_stray(loading);
+    if (sensor->quantity >= JM_QUANTITY_COUNT || sensor->response >= JM_RESPONSE_COUNT)
+        return skip_stray(loading);
+    if (!is_plausible_duration(sensor->period_ns) ||
+        (!is_plausible_duration(sensor->lag_ns) &&
+         !(sensor->lag_ns > INT64_MIN && is_plausible_duration(-sensor->lag_ns))) ||
+        !is_plausible_duration(sensor->lag_u_ns) || !is_plausible_duration(sensor->window_ns) ||
+        !is_plausible_duration(sensor->tau_ns) || !is_plausible_duration(sensor->tau_u_ns))
+        return skip_stray(loading);
     PLACE(loading->sensors, *sensor, blank, SENSORS_MAX);
 }
 
@@ -79,7 +80,7 @@ static bool take_name(void *context, const void *row)
 {
     jm__loading *loading = context;
     const jm__name *name = row;
-    if (name->id < 1 || name->id > JM_NUMBERED_MAX) return stray(loading);
+    if (name->id < 1 || name->id > JM_NUMBERED_MAX) return skip_stray(loading);
     while ((int64_t)loading->names.count <= name->id)
         if (!jm__vec_push(&loading->names, "")) return false;
     const char *text = jm__loading_keep(loading, name->text);
@@ -88,7 +89,7 @@ static bool take_name(void *context, const void *row)
     return true;
 }
 
-/* Our kind of a number in this file. */
+/* The slot for our kind of a kind id in the file. */
 static jm_span_kind *kind_slot(jm__loading *loading, int64_t number)
 {
     bool known = number >= 1 && number < (int64_t)(sizeof loading->kinds / sizeof *loading->kinds);
@@ -100,7 +101,7 @@ static bool take_span_kind(void *context, const void *row)
     jm__loading *loading = context;
     const jm__span_kind_row *named = row;
     jm_span_kind *slot = kind_slot(loading, named->id);
-    if (slot == NULL) return stray(loading);
+    if (slot == NULL) return skip_stray(loading);
     for (int kind = 1; kind < JM_SPAN_KIND_COUNT; kind++)
         if (strcmp(jm_span_kind_text((jm_span_kind)kind), named->text) == 0) *slot = (jm_span_kind)kind;
     return true;
@@ -122,9 +123,10 @@ static bool take_span(void *context, const void *row)
     jm__loading *loading = context;
     jm__span span = *(const jm__span *)row;
     const jm_span_kind *kind = kind_slot(loading, (int64_t)span.kind);
-    if (kind == NULL || *kind == JM_SPAN_NONE || !jm__time_is_plausible(span.start_ns)) return stray(loading);
+    if (kind == NULL || *kind == JM_SPAN_NONE || !jm__time_is_plausible(span.start_ns))
+        return skip_stray(loading);
     if (span.end_ns != -1 && (!jm__time_is_plausible(span.end_ns) || span.end_ns < span.start_ns))
-        return stray(loading);
+        return skip_stray(loading);
     span.kind = *kind;
     span.name_id = name_or_none(loading, span.name_id);
     span.type_id = name_or_none(loading, span.type_id);
@@ -153,8 +155,8 @@ static bool take_reading(void *context, const void *row)
     jm__loading *loading = context;
     const jm_reading *reading = row;
     if (!in_range(reading->sensor_id, loading->sensors.count) || !jm__time_is_plausible(reading->t_ns) ||
-        !(fabs(reading->value) <= VALUE_MAX)) /* NAN is none either */
-        return stray(loading);
+        !(fabs(reading->value) <= VALUE_MAX)) /* rejects NAN as well */
+        return skip_stray(loading);
     return jm__vec_push(&loading->readings, *reading);
 }
 
@@ -162,7 +164,7 @@ static bool take_mark(void *context, const void *row)
 {
     jm__loading *loading = context;
     jm__mark mark = *(const jm__mark *)row;
-    if (!jm__time_is_plausible(mark.t_ns)) return stray(loading);
+    if (!jm__time_is_plausible(mark.t_ns)) return skip_stray(loading);
     mark.name_id = name_or_none(loading, mark.name_id);
     if (mark.meta != NULL) {
         mark.meta = jm__loading_keep(loading, mark.meta);
@@ -175,7 +177,7 @@ static bool take_loss(void *context, const void *row)
 {
     jm__loading *loading = context;
     jm__loss loss = *(const jm__loss *)row;
-    if (loss.count < 0 || !jm__time_is_plausible(loss.t_ns)) return stray(loading);
+    if (loss.count < 0 || !jm__time_is_plausible(loss.t_ns)) return skip_stray(loading);
     if (loss.count > INT64_MAX - loading->lost) loss.count = INT64_MAX - loading->lost;
     loading->lost += loss.count;
     loss.source = jm__loading_keep(loading, loss.source);
@@ -187,7 +189,7 @@ static bool take_event(void *context, const void *row)
 {
     jm__loading *loading = context;
     jm__event event = *(const jm__event *)row;
-    if (event.kind >= JM_EVENT_COUNT || !jm__time_is_plausible(event.t_ns)) return stray(loading);
+    if (event.kind >= JM_EVENT_COUNT || !jm__time_is_plausible(event.t_ns)) return skip_stray(loading);
     if (!in_range(event.board_id, loading->boards.count)) event.board_id = 0;
     return jm__vec_push(&loading->events, event);
 }
@@ -198,14 +200,14 @@ static bool take_counter_set(void *context, const void *row)
     jm__counter_set set = *(const jm__counter_set *)row, blank = {.metrics = "[]", .units = "[]"};
     if (!in_range(set.board_id, loading->boards.count) || set.metric_count < 1 ||
         set.metric_count > JM_COUNTER_METRICS_MAX)
-        return stray(loading);
+        return skip_stray(loading);
     set.metrics = jm__loading_keep(loading, set.metrics);
     set.units = jm__loading_keep(loading, set.units);
     if (set.metrics == NULL || set.units == NULL) return false;
     PLACE(loading->counter_sets, set, blank, JM_NUMBERED_MAX);
 }
 
-const jm__taken_table jm__taken_tables[] = {
+const jm__dataset_table jm__dataset_tables[] = {
     {JM_TABLE_BOARDS, take_board, true},
     {JM_TABLE_SENSORS, take_sensor, true},
     {JM_TABLE_NAMES, take_name, false},
@@ -221,4 +223,4 @@ const jm__taken_table jm__taken_tables[] = {
     {JM_TABLE_COUNTER_SETS, take_counter_set, false},
 };
 
-const size_t jm__taken_table_count = sizeof jm__taken_tables / sizeof *jm__taken_tables;
+const size_t jm__dataset_table_count = sizeof jm__dataset_tables / sizeof *jm__dataset_tables;

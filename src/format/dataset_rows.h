@@ -1,4 +1,4 @@
-/* A dataset while it is read: one function a table. */
+/* A dataset while it is loaded: one function per table. */
 #ifndef JM_FORMAT_DATASET_ROWS_H
 #define JM_FORMAT_DATASET_ROWS_H
 
@@ -22,29 +22,29 @@ typedef struct jm__loading {
     JM_VEC(jm__event) events;
     JM_VEC(const char *) names;
     jm__text_store texts;
-    jm_span_kind kinds[2 * JM_SPAN_KIND_COUNT]; /* number in the file -> ours */
-    int64_t lost;                               /* sum of the losses' counts */
-    int64_t strays;                             /* rows left out: they name a row that is not there */
+    jm_span_kind kinds[2 * JM_SPAN_KIND_COUNT]; /* by id in the file */
+    int64_t lost;                               /* sum of the counts of losses */
+    int64_t strays;                             /* number of skipped rows, which refer to missing rows */
 } jm__loading;
 
-/* A text that lives as long as the dataset, "" for NULL; NULL if memory is out. */
+/* Copies a text into the dataset, "" for NULL; NULL if memory is out. */
 const char *jm__loading_keep(jm__loading *loading, const char *value);
 
-/* A time that a clock can have given (an import may begin before its zero). */
+/* Within what a clock can give; an import may begin before its zero. */
 static inline bool jm__time_is_plausible(int64_t t_ns)
 {
     return t_ns == jm__time_bounded(t_ns);
 }
 
-/* The tables that a dataset holds and what takes their rows, in an order in which a row only names rows of
- * earlier tables. */
-typedef struct jm__taken_table {
+/* The tables that a dataset contains and the functions that load their rows; a row refers to rows of earlier
+ * tables only. */
+typedef struct jm__dataset_table {
     jm__table_id table;
     jm__row_taker take;
-    bool for_readings; /* they are nothing without it */
-} jm__taken_table;
+    bool for_readings; /* loaded with readings: they are meaningless without it */
+} jm__dataset_table;
 
-extern const jm__taken_table jm__taken_tables[];
-extern const size_t jm__taken_table_count;
+extern const jm__dataset_table jm__dataset_tables[];
+extern const size_t jm__dataset_table_count;
 
 #endif

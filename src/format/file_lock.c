@@ -1,5 +1,5 @@
-/* The file of a new recording: made, or refused with words; and who writes one just now: its recorder, if
- * that still lives and has set no end mark. */
+/* Creates the file of a new recording, and finds its writer: the recorder, if it is alive and has set no end
+ * mark. */
 #include "format/file_lock.h"
 
 #include "base/no_fork.h"
@@ -20,74 +20,78 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- who writes it. Of this very process no end mark says nothing: it may live on after a disk was full,
- * and none could be written. So it keeps a list. */
+/* ---- writers. For this process the end mark is not enough: after a full disk it may live on without having
+ * been able to write one. So it keeps a list of its files. */
 
-/* Only in an interval without a fork: a child finds it free. It has the list, too: files of its forebears. */
+/* Taken only in a no-fork section, so that a child finds it free. The child inherits the list: the files of
+ * its ancestors. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static JM_VEC(jm__liveness) written_here;
+static JM_VEC(jm__file_writer) files_of_this_process;
 
-/* Its index in the list, the length of the list if it is not there. Under the lock. */
-static size_t find_written(jm__liveness file)
+/* Its index in the list, or the length of the list. Under the lock. */
+static size_t find_writer(jm__file_writer file)
 {
     size_t at = 0;
-    for (; at < written_here.count; at++) {
-        const jm__liveness *each = &written_here.items[at];
+    for (; at < files_of_this_process.count; at++) {
+        const jm__file_writer *each = &files_of_this_process.items[at];
         if (each->pid == file.pid && each->device == file.device && each->inode == file.inode) break;
     }
     return at;
 }
 
-/* From now on this process writes the open file; false if memory is out. */
-static bool add_written(jm__liveness *written, int file)
+/* Adds the open file to the list; false if memory is out. */
+static bool add_writer(jm__file_writer *writer, int file)
 {
     struct stat info;
-    *written = (jm__liveness){0};
+    *writer = (jm__file_writer){0};
     if (fstat(file, &info) != 0) return true;
-    jm__liveness own = {getpid(), info.st_dev, info.st_ino};
+    jm__file_writer own = {getpid(), info.st_dev, info.st_ino};
     jm__no_fork_lock(&lock);
-    bool added = jm__vec_push(&written_here, own);
+    bool added = jm__vec_push(&files_of_this_process, own);
     jm__no_fork_unlock(&lock);
-    if (added) *written = own;
+    if (added) *writer = own;
     return added;
 }
 
-static void remove_written(jm__liveness *written)
+static void remove_writer(jm__file_writer *writer)
 {
-    if (written->pid == 0) return;
+    if (writer->pid == 0) return;
     jm__no_fork_lock(&lock);
-    size_t at = find_written(*written);
-    if (at < written_here.count) written_here.items[at] = written_here.items[--written_here.count];
-    if (written_here.count == 0) jm__vec_free(&written_here);
+    size_t at = find_writer(*writer);
+    if (at < files_of_this_process.count)
+        files_of_this_process.items[at] = files_of_this_process.items[--files_of_this_process.count];
+    if (files_of_this_process.count == 0) jm__vec_free(&files_of_this_process);
     jm__no_fork_unlock(&lock);
-    *written = (jm__liveness){0};
+    *writer = (jm__file_writer){0};
 }
 
-/* This very process writes the file. */
+/* Does this process write the file? */
 static bool is_own(const char *path)
 {
     struct stat info;
     if (stat(path, &info) != 0) return false;
     jm__no_fork_lock(&lock);
-    bool own = find_written((jm__liveness){getpid(), info.st_dev, info.st_ino}) < written_here.count;
+    bool own =
+        find_writer((jm__file_writer){getpid(), info.st_dev, info.st_ino}) < files_of_this_process.count;
     jm__no_fork_unlock(&lock);
     return own;
 }
 
-bool jm__liveness_by_forebear(const char *path)
+bool jm__file_written_by_ancestor(const char *path)
 {
     struct stat info;
     bool found = false;
     if (stat(path, &info) != 0) return false;
     jm__no_fork_lock(&lock);
-    for (size_t i = 0; !found && i < written_here.count; i++)
-        found = written_here.items[i].pid != getpid() && written_here.items[i].device == info.st_dev &&
-                written_here.items[i].inode == info.st_ino;
+    for (size_t i = 0; !found && i < files_of_this_process.count; i++)
+        found = files_of_this_process.items[i].pid != getpid() &&
+                files_of_this_process.items[i].device == info.st_dev &&
+                files_of_this_process.items[i].inode == info.st_ino;
     jm__no_fork_unlock(&lock);
     return found;
 }
 
-bool jm__liveness_goes_on(const char *path, const char *recorder_pid, const char *recorder_start_ticks)
+bool jm__recorder_is_alive(const char *path, const char *recorder_pid, const char *recorder_start_ticks)
 {
     if (is_own(path)) return true;
     if (recorder_pid == NULL || recorder_start_ticks == NULL) return false;
@@ -96,7 +100,7 @@ bool jm__liveness_goes_on(const char *path, const char *recorder_pid, const char
            jm__process_start_ticks((pid_t)pid) == strtoll(recorder_start_ticks, NULL, 10);
 }
 
-/* A value of `meta`, "" if there is none. */
+/* A value of `meta`, "" if it is missing. */
 static void read_meta(sqlite3 *db, const char *key, char *value, size_t size)
 {
     sqlite3_stmt *row = NULL;
@@ -108,7 +112,7 @@ static void read_meta(sqlite3 *db, const char *key, char *value, size_t size)
     sqlite3_finalize(row);
 }
 
-int64_t jm__liveness_by(const char *path, char *command, size_t size)
+int64_t jm__recorder_of(const char *path, char *command, size_t size)
 {
     char pid[24], ticks[24], closed[8];
     struct stat info;
@@ -130,10 +134,10 @@ int64_t jm__liveness_by(const char *path, char *command, size_t size)
     jm__database_close(db);
     jm__no_fork_end();
     if (!readable) return 0;
-    return closed[0] == '\0' && jm__liveness_goes_on(path, pid, ticks) ? strtoll(pid, NULL, 10) : 0;
+    return closed[0] == '\0' && jm__recorder_is_alive(path, pid, ticks) ? strtoll(pid, NULL, 10) : 0;
 }
 
-/* ---- the file of a new one */
+/* ---- the file of a new recording */
 
 static jm_status refuse_existing(const char *path, jm_error *err)
 {
@@ -156,10 +160,10 @@ static jm_status fail_to_create(const char *path, int code, jm_error *err)
     return jm__fail(err, status, code, "open", "%s cannot be created: %s", path, strerror(code));
 }
 
-static jm_status refuse_written(const char *path, jm_error *err)
+static jm_status refuse_if_written(const char *path, jm_error *err)
 {
     char command[160];
-    int64_t writer = jm__liveness_by(path, command, sizeof command);
+    int64_t writer = jm__recorder_of(path, command, sizeof command);
     if (writer == 0) return JM_OK;
     command[jm__utf8_cut(command, 80)] = '\0';
     bool own = writer == getpid();
@@ -169,12 +173,12 @@ static jm_status refuse_written(const char *path, jm_error *err)
     return jm__hint(err, status, "let that run end first, or choose another name");
 }
 
-/* Of a recording: the file, its journals, and what a simulated board says of it. */
+/* The files of a recording: itself, its journals, and the true energies of a simulated board. */
 static const char *const parts[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
 enum { PARTS = sizeof parts / sizeof *parts, JOURNALS_END = PARTS - 1 };
 
-/* Without asking for memory: what stood there comes back also when that is out. False: no file has a name
- * that long. */
+/* Needs no allocation: a replaced file is restored even if memory is out. False: the name is too long for a
+ * file. */
 static bool name_part(char name[PATH_MAX], const char *path, int part)
 {
     return (size_t)snprintf(name, PATH_MAX, "%s%s", path, parts[part]) < PATH_MAX;
@@ -187,8 +191,8 @@ static void remove_parts(const char *path, int first, int end)
         if (name_part(name, path, part)) unlink(name);
 }
 
-/* The journals with their file: a recorder that was killed leaves the last seconds there. 0 or an errno: of
- * the file itself, which goes last, so that there is no moment with a file and another one's journal. */
+/* Moves the journals with their file: a killed recorder leaves its last seconds in them. The file itself goes
+ * last, so that it never lies beside another one's journal. 0 or the errno of the file itself. */
 static int move_parts(const char *from, const char *to)
 {
     char source[PATH_MAX], target[PATH_MAX];
@@ -202,12 +206,12 @@ static int move_parts(const char *from, const char *to)
     return error;
 }
 
-static jm_status put_aside(jm__file_lock *file_lock, jm_error *err)
+static jm_status move_aside(jm__file_lock *file_lock, jm_error *err)
 {
     struct stat info;
     if (stat(file_lock->path, &info) == 0 && !S_ISREG(info.st_mode))
         return jm__fail(err, JM_IO, 0, "open", "%s is not a regular file", file_lock->path);
-    JM_TRY(refuse_written(file_lock->path, err));
+    JM_TRY(refuse_if_written(file_lock->path, err));
     jm__strbuf aside = {0};
     jm__strbuf_format(&aside, "%s.replaced-%d", file_lock->path, (int)getpid());
     file_lock->aside = jm__strbuf_take(&aside);
@@ -227,16 +231,16 @@ jm_status jm__file_lock_make(jm__file_lock *file_lock, const char *path, bool ov
     jm_status status = JM_OK;
     int file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
     if (file < 0 && errno == EEXIST) {
-        status = overwrite ? put_aside(file_lock, err) : refuse_existing(path, err);
+        status = overwrite ? move_aside(file_lock, err) : refuse_existing(path, err);
         if (status == JM_OK) file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
     }
     if (status == JM_OK && file < 0) {
         status = fail_to_create(path, errno, err);
         if (file_lock->aside != NULL) move_parts(file_lock->aside, path);
     }
-    if (status == JM_OK && !add_written(&file_lock->file, file))
+    if (status == JM_OK && !add_writer(&file_lock->file, file))
         status = jm__no_memory(err, "jm__file_lock_make");
-    if (file >= 0) close(file); /* before SQLite opens it: closing it would drop SQLite's locks */
+    if (file >= 0) close(file); /* before SQLite opens it: a later close would drop SQLite's locks */
     if (status != JM_OK) {
         if (file >= 0)
             jm__file_lock_undo(file_lock);
@@ -244,7 +248,7 @@ jm_status jm__file_lock_make(jm__file_lock *file_lock, const char *path, bool ov
             jm__file_lock_free(file_lock);
         return status;
     }
-    remove_parts(path, 1, JOURNALS_END); /* left by a recording of that name that somebody removed */
+    remove_parts(path, 1, JOURNALS_END); /* journals of a deleted recording of that name */
     return JM_OK;
 }
 
@@ -258,15 +262,15 @@ void jm__file_lock_keep(jm__file_lock *file_lock)
 bool jm__file_lock_is_there(const jm__file_lock *file_lock)
 {
     struct stat info;
-    const jm__liveness *file = &file_lock->file;
-    if (file->pid == 0) return true; /* not known */
+    const jm__file_writer *file = &file_lock->file;
+    if (file->pid == 0) return true; /* unknown */
     return stat(file_lock->path, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode;
 }
 
 void jm__file_lock_undo(jm__file_lock *file_lock)
 {
     if (file_lock->path == NULL) return;
-    /* Not what somebody has put there since. */
+    /* Leaves a file that somebody else has put there since. */
     bool ours = jm__file_lock_is_there(file_lock);
     if (ours) remove_parts(file_lock->path, 0, PARTS);
     if (file_lock->aside != NULL && (ours || access(file_lock->path, F_OK) != 0))
@@ -276,7 +280,7 @@ void jm__file_lock_undo(jm__file_lock *file_lock)
 
 void jm__file_lock_free(jm__file_lock *file_lock)
 {
-    remove_written(&file_lock->file);
+    remove_writer(&file_lock->file);
     free(file_lock->path);
     free(file_lock->aside);
     *file_lock = (jm__file_lock){0};

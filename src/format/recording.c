@@ -1,4 +1,4 @@
-/* Opening a recording, what is wrong with it, and its table `meta`. */
+/* Opening a recording, detecting damage, and the table `meta`. */
 #include "format/recording.h"
 
 #include "base/no_fork.h"
@@ -25,19 +25,19 @@ typedef struct meta_entry {
 } meta_entry;
 
 struct jm_recording {
-    char *path;            /* NULL: in memory */
-    jm__copy *copy;        /* read in its place (copy.h), else NULL */
-    bool immutable;        /* read as it lies, without locks */
-    bool cut;              /* its end is missing */
-    jm__marks marks;       /* of the file; in memory, of what we write */
-    uint32_t tables;       /* jm__database_tables, of the database that is read */
-    sqlite3 *recovered;    /* what a damaged file gave */
-    sqlite3 *shared;       /* in memory: the writer's */
-    pthread_mutex_t *lock; /* in memory: the writer's */
-    pid_t owner;           /* in memory: of whose process */
+    char *path;             /* NULL: in memory */
+    jm__copy *copy;         /* read instead (copy.h), else NULL */
+    bool immutable;         /* read without locks */
+    bool cut;               /* cut short */
+    jm__file_format format; /* of the file; in memory, what this version writes */
+    uint32_t tables;        /* jm__database_tables of the database being read */
+    sqlite3 *recovered;     /* the rows recovered from a damaged file */
+    sqlite3 *shared;        /* in memory: the writer's */
+    pthread_mutex_t *lock;  /* in memory: the writer's */
+    pid_t owner;            /* in memory: the process that it belongs to */
     jm__strbuf damage;
     JM_VEC(meta_entry) meta;
-    JM_VEC(char *) retired; /* values handed out before they changed */
+    JM_VEC(char *) retired; /* replaced values that callers may still use */
 };
 
 jm_status jm__recording_note_damage(jm_recording *recording, jm_error *err, const char *format, ...)
@@ -51,7 +51,7 @@ jm_status jm__recording_note_damage(jm_recording *recording, jm_error *err, cons
     if (damage->text != NULL && strstr(damage->text, sentence) != NULL) return JM_OK;
     jm__strbuf_format(damage, "%s%s", damage->length > 0 ? "; " : "", sentence);
     if (!damage->failed) return JM_OK;
-    damage->failed = false; /* what is there stays, and the next one may find memory */
+    damage->failed = false; /* the next note may find memory */
     return jm__no_memory(err, "jm__recording_note_damage");
 }
 
@@ -70,7 +70,7 @@ static bool set_meta(jm_recording *recording, const char *key, const char *value
     if (entry != NULL && strcmp(entry->value, value) == 0) return true;
     char *copy = strdup(value);
     if (copy == NULL) return false;
-    if (entry != NULL) { /* somebody may still hold the old one */
+    if (entry != NULL) { /* a caller may still use the old value */
         if (!jm__vec_push(&recording->retired, entry->value)) {
             free(copy);
             return false;
@@ -97,11 +97,11 @@ static jm_status prepare(const jm_recording *recording, sqlite3 *db, jm__strbuf 
 {
     int rc = sql->failed ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql->text, -1, statement, NULL);
     jm__strbuf_free(sql);
-    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* a column is not there */
+    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* a column is missing */
     return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_prepare_v2", recording->path);
 }
 
-/* BAD_DATA if the database of the reading that goes on has no such table. */
+/* BAD_DATA if the database of the current reading has no such table. */
 static jm_status check_table(const jm_recording *recording, jm__table_id table, jm_error *err)
 {
     return jm__database_check_table(recording->tables, table, recording->path, err);
@@ -112,7 +112,7 @@ jm_status jm__recording_select(const jm_recording *recording, sqlite3 *db, jm__t
 {
     jm__strbuf sql = {0};
     JM_TRY(check_table(recording, table, err));
-    jm__table_sql_select(&sql, &jm__tables[table], (int)recording->marks.version);
+    jm__table_sql_select(&sql, &jm__tables[table], (int)recording->format.version);
     jm__strbuf_format(&sql, " %s", tail);
     return prepare(recording, db, &sql, statement, err);
 }
@@ -126,25 +126,27 @@ jm_status jm__recording_last_row(const jm_recording *recording, sqlite3 *db, jm_
     jm__strbuf_format(&sql, "SELECT max(rowid) FROM %s", jm__tables[table].name);
     JM_TRY(prepare(recording, db, &sql, &statement, err));
     int rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW) *row = sqlite3_column_int64(statement, 0); /* 0 of none */
+    if (rc == SQLITE_ROW)
+        *row = sqlite3_column_int64(statement, 0); /* NULL, read as 0, if the table is empty */
     jm_status status =
         rc == SQLITE_ROW ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_step", recording->path);
     sqlite3_finalize(statement);
     return status;
 }
 
-jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__table_id id, jm__row_taker take,
-                             void *context, jm_error *err)
+jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__table_id id,
+                             jm__row_taker enter_reading, void *context, jm_error *err)
 {
     const jm__table *table = &jm__tables[id];
-    if (table->since > (int)recording->marks.version) return JM_OK;
+    if (table->since > (int)recording->format.version) return JM_OK;
     jm__any_row row;
     sqlite3_stmt *statement = NULL;
     JM_TRY(jm__recording_select(recording, db, id, "ORDER BY rowid", &statement, err));
     int rc;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
         jm__row_read(statement, table, &row);
-        if (sqlite3_errcode(db) == SQLITE_NOMEM || !take(context, &row)) break; /* a text may be missing */
+        if (sqlite3_errcode(db) == SQLITE_NOMEM || !enter_reading(context, &row))
+            break; /* with NOMEM a text may be missing */
     }
     jm_status status = JM_OK;
     if (rc == SQLITE_ROW)
@@ -155,9 +157,8 @@ jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__tab
     return status;
 }
 
-/* A file is opened anew for each reading, and may be another one; what we write in memory stays what it is.
- */
-static jm_status look_at_tables(jm_recording *recording, sqlite3 *db, jm_error *err)
+/* The file is opened anew for each reading and may be another one; tables in memory do not change. */
+static jm_status load_tables(jm_recording *recording, sqlite3 *db, jm_error *err)
 {
     if (recording->shared != NULL && recording->tables != 0) return JM_OK;
     return jm__database_tables(db, &recording->tables, recording->path, err);
@@ -165,7 +166,7 @@ static jm_status look_at_tables(jm_recording *recording, sqlite3 *db, jm_error *
 
 static jm_status load_meta(jm_recording *recording, sqlite3 *db, jm_error *err)
 {
-    JM_TRY(look_at_tables(recording, db, err));
+    JM_TRY(load_tables(recording, db, err));
     return jm__recording_rows(recording, db, JM_TABLE_META, take_meta, recording, err);
 }
 
@@ -182,25 +183,26 @@ static const char *path_in_use(const jm_recording *recording)
     return recording->copy != NULL ? jm__copy_path(recording->copy) : recording->path;
 }
 
-/* A forked child has a copy of what SQLite knew of a file that its parent writes: it would trust locks
- * that it does not have, and wait for those that nobody gives back. So it reads another file. */
-static jm_status leave_to_parent(const jm_recording *recording, jm__copy **copy, jm_error *err)
+/* A forked child inherits SQLite's state of a file that its parent writes: it would rely on locks that it
+ * does not hold, and wait for locks that nobody releases. So it reads a copy. */
+static jm_status copy_from_parent(const jm_recording *recording, jm__copy **copy, jm_error *err)
 {
-    if (recording->copy != NULL || !jm__liveness_by_forebear(recording->path)) return JM_OK;
+    if (recording->copy != NULL || !jm__file_written_by_ancestor(recording->path)) return JM_OK;
     unsigned depth = jm__no_fork_leave();
     jm_status status = jm__copy_create(copy, recording->path, err);
     jm__no_fork_return(depth);
     return status;
 }
 
-/* Open what lies there, and make sure that pages can be read. */
+/* Opens the file and checks that pages can be read. */
 static jm_status open_at(jm_recording *recording, const char *path, sqlite3 **out, jm_error *err)
 {
     sqlite3 *db = NULL;
     JM_TRY(jm__database_open(&db, path, recording->immutable, err));
-    jm__marks *marks = &recording->marks;
-    jm_status status = jm__database_integer(db, "PRAGMA application_id", &marks->application_id, path, err);
-    if (status == JM_OK) status = jm__database_integer(db, "PRAGMA user_version", &marks->version, path, err);
+    jm__file_format *format = &recording->format;
+    jm_status status = jm__database_integer(db, "PRAGMA application_id", &format->application_id, path, err);
+    if (status == JM_OK)
+        status = jm__database_integer(db, "PRAGMA user_version", &format->version, path, err);
     if (status != JM_OK) {
         jm__database_close(db);
         return status;
@@ -209,12 +211,12 @@ static jm_status open_at(jm_recording *recording, const char *path, sqlite3 **ou
     return JM_OK;
 }
 
-/* A copy of a parent's file is one for each reading, which so has what is new; it loses its names as soon as
- * it is open, so that nothing is left behind however this process ends. */
+/* A copy of a parent's file is made for each reading, so that it has the newest rows. Its names are removed
+ * as soon as it is open: nothing is left behind however this process ends. */
 static jm_status try_open(jm_recording *recording, sqlite3 **out, jm_error *err)
 {
     jm__copy *copy = NULL;
-    JM_TRY(leave_to_parent(recording, &copy, err));
+    JM_TRY(copy_from_parent(recording, &copy, err));
     jm_status status =
         open_at(recording, copy != NULL ? jm__copy_path(copy) : path_in_use(recording), out, err);
     jm__copy_free(copy);
@@ -229,7 +231,7 @@ static bool journal_has_content(const char *path)
     return stat(name, &info) == 0 && info.st_size > 0;
 }
 
-/* Bytes 28..31 of an SQLite file: its size in pages; 16..17: the size of a page. */
+/* The size by the header of an SQLite file: bytes 28..31 are its pages, 16..17 the size of a page. */
 static int size_it_should_have(sqlite3 *db, int64_t *size)
 {
     unsigned char header[32];
@@ -243,8 +245,8 @@ static int size_it_should_have(sqlite3 *db, int64_t *size)
     return rc;
 }
 
-/* SQLite takes a last page that is there in part for a whole one, and reads zeros. With a journal beside it
- * the file need not be whole: its end may still be in there. */
+/* SQLite reads a truncated last page as if it was whole, with zeros. A file with a journal need not be whole:
+ * the journal may have its end. */
 static jm_status check_end(const jm_recording *recording, sqlite3 *db, jm_error *err)
 {
     struct stat info;
@@ -257,8 +259,8 @@ static jm_status check_end(const jm_recording *recording, sqlite3 *db, jm_error 
     return jm__fail(err, JM_BAD_DATA, 0, "", "%s is cut short", recording->path);
 }
 
-/* A file in a folder that cannot be written: SQLite cannot read its journal in place. */
-static jm_status step_aside(jm_recording *recording, jm_error *err)
+/* For a file in a folder that is not writable: SQLite cannot read its journal there. */
+static jm_status read_without_locks(jm_recording *recording, jm_error *err)
 {
     if (recording->copy == NULL && journal_has_content(recording->path))
         return jm__copy_create(&recording->copy, recording->path, err);
@@ -266,18 +268,18 @@ static jm_status step_aside(jm_recording *recording, jm_error *err)
     return JM_OK;
 }
 
-static jm_status find_a_way_in(jm_recording *recording, sqlite3 **db, jm_error *err)
+static jm_status open_any_way(jm_recording *recording, sqlite3 **db, jm_error *err)
 {
     jm_status status = try_open(recording, db, err);
     if (status == JM_NO_PERMISSION || status == JM_IO || status == JM_NOT_FOUND || status == JM_DISK_FULL) {
-        JM_TRY(step_aside(recording, err));
+        JM_TRY(read_without_locks(recording, err));
         status = try_open(recording, db, err);
     }
     return status;
 }
 
-/* What SQLite would tell in less helpful words. The file is not opened here: if this process records it,
- * closing a second descriptor would drop the locks that SQLite holds on the first. */
+/* Better error texts than SQLite's. The file is not opened here: if this process records it, closing a second
+ * descriptor would drop the locks that SQLite holds. */
 static jm_status check_file(const char *path, jm_error *err)
 {
     struct stat info;
@@ -291,7 +293,7 @@ static jm_status check_file(const char *path, jm_error *err)
 
 /* ---- damage */
 
-/* From the start to what that fact says; 0: it says nothing. */
+/* From the start to the time stored under `key`; 0: unknown. */
 static double seconds_until(const jm_recording *recording, const char *key)
 {
     const char *start = jm_recording_meta(recording, "start_ns");
@@ -303,11 +305,11 @@ static double seconds_until(const jm_recording *recording, const char *key)
 static bool is_written(const jm_recording *recording)
 {
     if (jm_recording_meta(recording, "closed") != NULL) return false;
-    return jm__liveness_goes_on(recording->path, jm_recording_meta(recording, "recorder_pid"),
-                                jm_recording_meta(recording, "recorder_start_ticks"));
+    return jm__recorder_is_alive(recording->path, jm_recording_meta(recording, "recorder_pid"),
+                                 jm_recording_meta(recording, "recorder_start_ticks"));
 }
 
-/* A recording without its end mark: its recorder is still at work, or it was killed. */
+/* No end mark: the recorder still writes, or it was killed. */
 static jm_status note_missing_close(jm_recording *recording, jm_error *err)
 {
     if (jm_recording_meta(recording, "closed") != NULL || is_written(recording)) return JM_OK;
@@ -324,7 +326,7 @@ static jm_status note_missing_close(jm_recording *recording, jm_error *err)
         whole_s, but);
 }
 
-/* A copy has what the other one still gave, and what was missing there is missing here. */
+/* A copied recording lacks what its original lacked. */
 static jm_status note_copied_damage(jm_recording *recording, jm_error *err)
 {
     const char *damage = jm_recording_meta(recording, "damage");
@@ -364,7 +366,7 @@ static jm_status recover(jm_recording *recording, jm_error *err)
     jm__recovery recovery;
     sqlite3 *recovered;
     jm__copy *copy = NULL;
-    JM_TRY(leave_to_parent(recording, &copy, err));
+    JM_TRY(copy_from_parent(recording, &copy, err));
     const char *path = copy != NULL ? jm__copy_path(copy) : path_in_use(recording);
     jm_status status = jm__recover(&recovered, path, &recovery, err);
     jm__copy_free(copy);
@@ -375,7 +377,7 @@ static jm_status recover(jm_recording *recording, jm_error *err)
         return status;
     }
     recording->recovered = recovered;
-    recording->marks = recovery.marks;
+    recording->format = recovery.format;
     recording->cut = recovery.size < recovery.expected_size;
     return JM_OK;
 }
@@ -386,14 +388,14 @@ jm_status jm__recording_recover(jm_recording *recording, jm_status failure, jm_e
     return curable ? recover(recording, err) : failure;
 }
 
-/* ---- the public face */
+/* ---- public functions */
 
 static jm_status open_whole(jm_recording *recording, jm_error *err)
 {
     sqlite3 *db = NULL;
-    JM_TRY(find_a_way_in(recording, &db, err));
+    JM_TRY(open_any_way(recording, &db, err));
     jm__no_fork_begin();
-    jm_status status = jm__marks_check(&recording->marks, recording->path, err);
+    jm_status status = jm__format_check(&recording->format, recording->path, err);
     if (status == JM_OK) status = check_end(recording, db, err);
     if (status == JM_OK) status = load_meta(recording, db, err);
     jm__database_close(db);
@@ -418,9 +420,9 @@ jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
         free(recording);
         return jm__no_memory(err, "jm_recording_open");
     }
-    recording->marks.application_id = JM_RECORDING_APPLICATION_ID; /* unless it says otherwise */
+    recording->format.application_id = JM_RECORDING_APPLICATION_ID; /* until the header is read */
     jm_status status = open_whole(recording, err);
-    bool foreign = recording->marks.application_id != JM_RECORDING_APPLICATION_ID;
+    bool foreign = recording->format.application_id != JM_RECORDING_APPLICATION_ID;
     if (status == JM_BAD_DATA && !foreign) status = open_damaged(recording, err);
     if (status == JM_OK && !recording->cut) status = note_missing_close(recording, err);
     if (status == JM_OK) status = note_copied_damage(recording, err);
@@ -436,7 +438,7 @@ jm_status jm__recording_share(jm_recording **out, sqlite3 *db, pthread_mutex_t *
 {
     jm_recording *recording = calloc(1, sizeof *recording);
     if (recording == NULL) return jm__no_memory(err, "jm__recording_share");
-    recording->marks = (jm__marks){JM_RECORDING_APPLICATION_ID, JM_RECORDING_VERSION};
+    recording->format = (jm__file_format){JM_RECORDING_APPLICATION_ID, JM_RECORDING_VERSION};
     recording->shared = db;
     recording->lock = lock;
     recording->owner = getpid();
@@ -456,14 +458,14 @@ static jm_status begin(jm_recording *recording, sqlite3 **db, jm_error *err)
     return status;
 }
 
-/* The writer's lock first: who is in an interval without a fork waits for none. */
-static void take(const jm_recording *recording)
+/* The writer's lock comes first: it must not be awaited inside a no-fork section. */
+static void enter_reading(const jm_recording *recording)
 {
     if (recording->shared != NULL) pthread_mutex_lock(recording->lock);
     jm__no_fork_begin();
 }
 
-static void give_back(const jm_recording *recording)
+static void leave_reading(const jm_recording *recording)
 {
     jm__no_fork_end();
     if (recording->shared != NULL) pthread_mutex_unlock(recording->lock);
@@ -474,14 +476,15 @@ jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *e
     if (recording->shared != NULL && recording->owner != getpid())
         return jm__fail(
             err, JM_NOT_SUPPORTED, 0, "jm__recording_begin",
-            "a recording in memory is of the process that made it: a forked child cannot read it");
-    take(recording);
+            "a recording in memory belongs to the process that made it: a forked child cannot read it");
+    enter_reading(recording);
     jm_status status = begin(recording, db, err);
     if (status != JM_OK) {
-        give_back(recording);
+        leave_reading(recording);
         return status;
     }
-    status = jm__marks_check(&recording->marks, recording->path, err); /* it may be another by now */
+    status =
+        jm__format_check(&recording->format, recording->path, err); /* the file may be another one by now */
     if (status == JM_OK) status = load_meta(recording, *db, err);
     if (status != JM_OK) jm__recording_end(recording, *db);
     return status;
@@ -490,8 +493,8 @@ jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *e
 void jm__recording_end(jm_recording *recording, sqlite3 *db)
 {
     if (recording->shared == NULL && recording->recovered == NULL)
-        jm__database_close(db); /* ends the transaction, too */
-    give_back(recording);
+        jm__database_close(db); /* ends the transaction as well */
+    leave_reading(recording);
 }
 
 jm_status jm__recording_complete_ns(jm_recording *recording, int64_t *complete_ns, jm_error *err)
@@ -504,7 +507,8 @@ jm_status jm__recording_complete_ns(jm_recording *recording, int64_t *complete_n
     return JM_OK;
 }
 
-/* Which row of `boards` the GPU with an index is. `column`: of the index. `what`: what people call it. */
+/* The row of `boards` of the GPU with an index. `column`: holds the index. `what`: the term for the error
+ * text. */
 static jm_status find_board(const jm_recording *recording, sqlite3 *db, const char *column, const char *what,
                             int index, int64_t *id, jm_error *err)
 {

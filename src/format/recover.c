@@ -1,4 +1,4 @@
-/* The rows of a damaged file: page by page, as https://www.sqlite.org/fileformat2.html describes them. */
+/* Recovers the rows of a damaged file page by page: https://www.sqlite.org/fileformat2.html. */
 #include "format/recover.h"
 
 #include "base/no_fork.h"
@@ -20,7 +20,7 @@
 typedef struct scan {
     int file;
     uint32_t page_size;
-    uint32_t usable; /* of a page */
+    uint32_t usable; /* bytes of a page */
     sqlite3 *db;
     sqlite3_stmt *inserts[JM_TABLE_COUNT];
     unsigned char *payload; /* PAYLOAD_MAX */
@@ -65,7 +65,7 @@ static size_t size_of_type(uint64_t type)
 
 static int64_t integer_of(uint64_t type, const unsigned char *at)
 {
-    if (type >= 8) return (int64_t)type - 8; /* 0 and 1 have types of their own */
+    if (type >= 8) return (int64_t)type - 8; /* the constants 0 and 1 */
     size_t size = size_of_type(type);
     unsigned shift = 64 - 8 * (unsigned)size;
     return (int64_t)(big_endian(at, size) << shift) >> shift;
@@ -108,17 +108,17 @@ static bool read_record(const unsigned char *payload, uint64_t size, record *out
 static bool fits(const jm__column *column, uint64_t type)
 {
     bool null = type == 0, integer = (type >= 1 && type <= 6) || type == 8 || type == 9;
-    if (column->kind == JM_COLUMN_ROW_ID) return null; /* the number of the row stands beside the record */
+    if (column->kind == JM_COLUMN_ROW_ID) return null; /* the rowid is stored beside the record */
     if (null) return !column->required;
     switch (column->kind) {
-    case JM_COLUMN_REAL: /* whole numbers are stored as integers */
+    case JM_COLUMN_REAL: /* SQLite stores whole numbers as integers */
         return integer || type == 7;
     case JM_COLUMN_NUMBER:
         return integer || type == 7 || (type >= 13 && type % 2 == 1);
     case JM_COLUMN_CHARS:
     case JM_COLUMN_TEXT:
     case JM_COLUMN_WORD:
-    case JM_COLUMN_TOLD:
+    case JM_COLUMN_DERIVED:
         return type >= 13 && type % 2 == 1;
     case JM_COLUMN_BLOB:
         return type >= 12 && type % 2 == 0;
@@ -138,7 +138,7 @@ static bool is_row_of(const record *row, const jm__table *table, int version)
     return column == row->count;
 }
 
-/* JM_TABLE_COUNT: of none of our tables */
+/* JM_TABLE_COUNT: no table of ours */
 static int table_of(const record *row, int version)
 {
     int table = 0;
@@ -164,8 +164,8 @@ static void bind(sqlite3_stmt *insert, int column, uint64_t type, const unsigned
 
 static int insert_row(scan *s, int64_t rowid, const record *row)
 {
-    int table = table_of(row, (int)s->recovery->marks.version);
-    if (table == JM_TABLE_COUNT) return SQLITE_OK; /* SQLite's own */
+    int table = table_of(row, (int)s->recovery->format.version);
+    if (table == JM_TABLE_COUNT) return SQLITE_OK; /* a table of SQLite itself */
     sqlite3_stmt *insert = s->inserts[table];
     for (int column = 0; column < row->count; column++)
         bind(insert, column + 1, row->types[column], row->values[column]);
@@ -186,7 +186,7 @@ static bool read_page(const scan *s, uint64_t number, unsigned char *page)
            pread(s->file, page, s->page_size, (off_t)((number - 1) * s->page_size)) == (ssize_t)s->page_size;
 }
 
-/* What does not fit into a page goes on in others, each of which names the next. */
+/* A row that does not fit into its page continues in overflow pages, each of which points to the next. */
 static bool read_overflow(const scan *s, uint64_t next, uint64_t done, uint64_t size)
 {
     unsigned char page[PAGE_MAX];
@@ -200,7 +200,7 @@ static bool read_overflow(const scan *s, uint64_t next, uint64_t done, uint64_t 
     return true;
 }
 
-/* One row: its size, its number, its content. False if it is broken. */
+/* One row: its size, rowid and content. False if it is broken. */
 static bool read_cell(scan *s, const unsigned char *page, uint32_t offset, int *rc)
 {
     bytes from = {page + offset, page + s->usable};
@@ -234,7 +234,7 @@ static int read_leaf(scan *s, const unsigned char *page)
     return rc;
 }
 
-/* The first page holds the schema alone. */
+/* The first page holds only the schema. */
 static int read_pages(scan *s)
 {
     static const uint64_t first = 2;
@@ -267,29 +267,29 @@ static jm_status read_header(scan *s, const char *path, jm_error *err)
         return jm__fail(err, JM_BAD_DATA, 0, "", "%s is damaged at its very beginning", path);
     s->recovery->size = info.st_size;
     s->recovery->expected_size = (int64_t)(big_endian(header + 28, 4) * s->page_size);
-    s->recovery->marks.version = (int64_t)big_endian(header + 60, 4);
-    s->recovery->marks.application_id = (int64_t)big_endian(header + 68, 4);
-    return jm__marks_check(&s->recovery->marks, path, err);
+    s->recovery->format.version = (int64_t)big_endian(header + 60, 4);
+    s->recovery->format.application_id = (int64_t)big_endian(header + 68, 4);
+    return jm__format_check(&s->recovery->format, path, err);
 }
 
-/* Of two rows of one number the first stays, of two facts of one key the last. */
+/* Of two rows with one rowid the first stays, of two values of one key the last. */
 static jm_status prepare_insert(scan *s, int table, jm_error *err)
 {
     const jm__column *first = &jm__tables[table].columns[0];
     const char * or = first->kind == JM_COLUMN_ROW_ID ? "IGNORE" : first->is_key ? "REPLACE" : NULL;
     jm__strbuf sql = {0};
-    jm__table_sql_insert(&sql, &jm__tables[table], (int)s->recovery->marks.version, or);
+    jm__table_sql_insert(&sql, &jm__tables[table], (int)s->recovery->format.version, or);
     jm_status status = sql.failed ? jm__no_memory(err, "jm__recover")
                                   : jm__database_prepare(s->db, &s->inserts[table], sql.text, NULL, err);
     jm__strbuf_free(&sql);
     return status;
 }
 
-/* Temporary, with the tables of the damaged file's version: SQLite keeps it in memory and puts on disk what
- * does not fit there. */
+/* A temporary database with the tables of the damaged file's version; SQLite keeps it in memory and spills to
+ * disk. */
 static jm_status prepare(scan *s, jm_error *err)
 {
-    int version = (int)s->recovery->marks.version;
+    int version = (int)s->recovery->format.version;
     JM_TRY(jm__database_create(&s->db, "", version, err));
     for (int table = 0; table < JM_TABLE_COUNT; table++)
         if (jm__tables[table].since <= version) JM_TRY(prepare_insert(s, table, err));

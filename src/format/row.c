@@ -32,7 +32,7 @@ static int64_t integer_in(const void *row, const jm__column *column)
         return yes;
     case JM_COLUMN_UINT32:
     case JM_COLUMN_WORD:
-    case JM_COLUMN_TOLD:
+    case JM_COLUMN_DERIVED:
         GET(uint32_t, row, column, positive);
         return positive;
     default:
@@ -59,7 +59,7 @@ static void bind_integer(sqlite3_stmt *insert, int at, const jm__column *column,
         sqlite3_bind_int64(insert, at, value);
 }
 
-/* What kernels are made of, a million a second: without a look at what else an integer can be. */
+/* The fast path for most columns of kernels, up to a million rows a second. */
 static void bind_int64(sqlite3_stmt *insert, int at, const jm__column *column, const void *row)
 {
     int64_t value;
@@ -84,7 +84,7 @@ static void bind_real(sqlite3_stmt *insert, int at, const jm__column *column, co
         sqlite3_bind_double(insert, at, value);
 }
 
-/* "" means not known, where a text need not be there. */
+/* In optional columns "" means unknown. */
 static void bind_text(sqlite3_stmt *insert, int at, const jm__column *column, const char *text)
 {
     bool none = text == NULL || text[0] == '\0';
@@ -147,7 +147,7 @@ static void bind_column(sqlite3_stmt *insert, int at, const jm__column *column, 
         bind_text(insert, at, column, text);
         break;
     case JM_COLUMN_WORD:
-    case JM_COLUMN_TOLD:
+    case JM_COLUMN_DERIVED:
         bind_word(insert, at, column, row);
         break;
     case JM_COLUMN_BLOB:
@@ -161,8 +161,8 @@ static void bind_column(sqlite3_stmt *insert, int at, const jm__column *column, 
     }
 }
 
-/* Texts and bytes are borrowed until the statement is reset. Binding can only fail for want of memory, and
- * the step that follows reports it. */
+/* Texts and bytes are borrowed until the statement is reset. Binding fails only if memory is out, and the
+ * step that follows reports that. */
 static void bind_row(sqlite3_stmt *insert, const jm__table *table, const void *row)
 {
     int at = 0;
@@ -225,7 +225,7 @@ static int insert_span_end(jm__inserter *inserter, const jm__span_end *end)
     return finish(inserter->span_end);
 }
 
-/* Every row of one vector of the batch. */
+/* All rows of one vector of the batch. */
 #define INSERT_ALL(vec, table)                                                                               \
     for (size_t i = 0; rc == SQLITE_OK && i < batch->vec.count; i++)                                         \
     rc = jm__insert(inserter, table, &batch->vec.items[i])
@@ -261,7 +261,7 @@ int jm__insert_number(jm__inserter *inserter, const char *key, int64_t value)
     return jm__insert_meta(inserter, key, number);
 }
 
-/* ---- out of the file: NULL reads as 0, so only that need be looked at twice */
+/* ---- out of the file: NULL reads as 0, so the type is checked only for 0 */
 
 static void read_integer(sqlite3_stmt *select, int at, const jm__column *column, void *row)
 {
@@ -282,7 +282,7 @@ static void read_integer(sqlite3_stmt *select, int at, const jm__column *column,
     }
 }
 
-/* A sum that no clock can give becomes one that is refused as such. */
+/* On overflow the time becomes INT64_MIN, which is rejected as implausible later. */
 static void read_distance(sqlite3_stmt *select, int at, const jm__column *column, void *row)
 {
     int64_t distance_ns = sqlite3_column_int64(select, at), t_ns;
@@ -325,7 +325,7 @@ static void read_blob(sqlite3_stmt *select, int at, const jm__column *column, vo
     PUT(jm__bytes, row, column, bytes);
 }
 
-/* A text that is no such number is none. */
+/* A text that is no natural number reads as none. */
 static void read_number(sqlite3_stmt *select, int at, const jm__column *column, void *row)
 {
     jm_payload_kind kind = JM_PAYLOAD_NONE;
@@ -381,7 +381,7 @@ static void read_column(sqlite3_stmt *select, int at, const jm__column *column, 
     case JM_COLUMN_NUMBER:
         read_number(select, at, column, row);
         break;
-    case JM_COLUMN_TOLD:
+    case JM_COLUMN_DERIVED:
         break;
     default:
         read_integer(select, at, column, row);

@@ -1,5 +1,5 @@
-/* Writing a recording, from its first rows to its end: rows gather in a batch until a commit puts them into
- * SQLite, on a full disk as far as they fit. */
+/* Writing a recording from its first rows to its end. Rows collect in a batch until a commit writes them into
+ * SQLite, on a full disk as many as fit. */
 #include "format/writer.h"
 
 #include "base/clock.h"
@@ -24,23 +24,23 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define FLUSH_BYTES    ((size_t)1 << 20) /* a batch this large goes to SQLite before the next commit */
+#define FLUSH_BYTES    ((size_t)1 << 20) /* a batch of this size is written before the next commit */
 #define CHECKPOINT_NS  (5 * JM_NS_PER_S)
 #define CLOSE_ATTEMPTS 20
 #define CLOSE_WAIT_NS  (50 * JM_NS_PER_MS)
 
-/* On a full disk. */
-#define RESERVE_BYTES ((size_t)1 << 20)  /* for readings alone: some minutes of two boards */
-#define RESERVE_SHARE 8                  /* of a small disk */
-#define ROWS_LEAST    64                 /* fewer are not tried: two or three pages of readings */
-#define WORK_ROWS     256                /* of spans, kernels and the like at once: some ten pages */
-#define PART_BYTES    ((size_t)32 << 10) /* what those take at most */
+/* Limits for a full disk. */
+#define RESERVE_BYTES ((size_t)1 << 20)  /* reserved for readings: some minutes of two boards */
+#define RESERVE_SHARE 8                  /* or this fraction of a small disk */
+#define ROWS_LEAST    64                 /* fewer rows are not tried: two or three pages of readings */
+#define WORK_ROWS     256                /* of spans, kernels and the like per part, some ten pages */
+#define PART_BYTES    ((size_t)32 << 10) /* the most space such a part takes */
 
-/* Rows that are numbered here stay in memory: few, and their numbers must outlive a failed commit. */
+/* Rows that get their ids here stay in memory: they are few, and their ids must survive a failed commit. */
 struct jm__writer {
     sqlite3 *db;
     jm__file_lock file_lock;
-    const char *path; /* the claim's; NULL: in memory */
+    const char *path; /* in file_lock; NULL: in memory */
     jm__guard *guard;
     jm__inserter inserter;
     jm__batch batch;
@@ -52,27 +52,27 @@ struct jm__writer {
     JM_VEC(jm__counter_set) counter_sets; /* own their texts */
     struct {
         size_t names, boards, sensors, streams, classes, counter_sets;
-    } written;                   /* how many of them are in the file */
-    int64_t counter_sets_copied; /* with numbers below those of counter_sets */
-    int64_t complete_ns;         /* of the last commit that worked, 0: none */
-    int64_t checkpoint_ns;       /* when the journal was last emptied into the file, 0: never */
+    } written;                   /* how many are in the file */
+    int64_t counter_sets_copied; /* the highest id of copied sets; those of counter_sets follow */
+    int64_t complete_ns;         /* of the last successful commit, 0: none */
+    int64_t checkpoint_ns;       /* of the last checkpoint, 0: never */
     bool closing;                /* the next commit sets the end mark */
-    jm_status failure;           /* of the last commit, JM_OK if it worked */
-    pthread_mutex_t lock;        /* the database, when a reader in this process shares it */
+    jm_status failure;           /* of the last commit, JM_OK on success */
+    pthread_mutex_t lock;        /* protects the database, which readers in this process share */
     jm_recording *recording;
     jm__writer_follower follower;
 };
 
-/* ---- a copy: the rows of a recording of any version, whole or damaged, into the tables of this one */
+/* ---- copying a recording of any version, complete or damaged, into the tables of this version */
 
 typedef struct copying {
     jm__writer *to;
     jm__table_id table;
-    int rc; /* of the new database */
+    int rc; /* of the copy */
 } copying;
 
-/* Not the end mark, and no row that cannot be one of its table (its number is taken, a value is missing):
- * only files that joulemap did not write have such. */
+/* Leaves out the end mark, and rows that violate a constraint (a taken id, a missing value): only files of
+ * other programs have such. */
 static bool copy_row(void *context, const void *row)
 {
     copying *c = context;
@@ -106,7 +106,7 @@ static jm_status copy_once(jm__writer *writer, jm_recording *from, jm_error *err
     jm_status status = jm__database_run(writer->db, "BEGIN", writer->path, err);
     if (status == JM_OK) status = copy_tables(writer, from, db, err);
     if (status == JM_OK) status = jm__database_run(writer->db, "COMMIT", writer->path, err);
-    if (status != JM_OK) sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* may not have begun */
+    if (status != JM_OK) sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* BEGIN may have failed */
     jm__recording_end(from, db);
     return status;
 }
@@ -119,7 +119,7 @@ static jm_status copy_rows(jm__writer *writer, jm_recording *from, jm_error *err
     return copy_once(writer, from, err);
 }
 
-/* ---- the begin */
+/* ---- beginning */
 
 static int insert_span_kinds(jm__inserter *inserter)
 {
@@ -132,7 +132,7 @@ static int insert_span_kinds(jm__inserter *inserter)
     return rc;
 }
 
-static int insert_maker(jm__inserter *inserter)
+static int insert_recorder(jm__inserter *inserter)
 {
     int rc = jm__insert_meta(inserter, "joulemap_version", jm_version());
     if (rc == SQLITE_OK) rc = jm__insert_number(inserter, "recorder_pid", getpid());
@@ -141,14 +141,14 @@ static int insert_maker(jm__inserter *inserter)
     return rc;
 }
 
-/* A copy has the kinds of spans of the other one. */
+/* A copy has the span kinds of its original. */
 static jm_status write_first_rows(jm__writer *writer, jm_recording *from, jm_error *err)
 {
     if (from != NULL) JM_TRY(copy_rows(writer, from, err));
     jm__no_fork_begin();
     int rc = sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL);
     if (rc == SQLITE_OK && from == NULL) rc = insert_span_kinds(&writer->inserter);
-    if (rc == SQLITE_OK) rc = insert_maker(&writer->inserter);
+    if (rc == SQLITE_OK) rc = insert_recorder(&writer->inserter);
     if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
     jm_status status =
         rc == SQLITE_OK ? JM_OK : jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
@@ -193,14 +193,15 @@ void jm__writer_follow(jm__writer *writer, const jm__writer_follower *follower)
     writer->follower = *follower;
 }
 
-jm__writer_inside jm__writer_look(jm__writer *writer)
+jm__writer_internals jm__writer_internals_of(jm__writer *writer)
 {
-    return (jm__writer_inside){writer->db, &writer->inserter, writer->sensors.items, writer->sensors.count};
+    return (jm__writer_internals){writer->db, &writer->inserter, writer->sensors.items,
+                                  writer->sensors.count};
 }
 
 /* ---- rows */
 
-/* Keeps the batch small. After a failure it may grow: only commits try again. */
+/* Keeps the batch small. After a failure it may grow: only commits retry. */
 static void flush_if_large(jm__writer *writer)
 {
     if (writer->batch.bytes >= FLUSH_BYTES && writer->failure == JM_OK)
@@ -224,7 +225,7 @@ void jm__writer_anchor(jm__writer *writer, const jm__anchor *anchor)
     jm__batch_add_anchor(&writer->batch, anchor);
 }
 
-/* Number a row and keep it until it is written. */
+/* Give the row an id and keep it until it is written. */
 #define ADD_NUMBERED(vec, row, call)                                                                         \
     do {                                                                                                     \
         if (writer->vec.count >= JM_NUMBERED_MAX)                                                            \
@@ -283,8 +284,8 @@ jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *
     bool known = index >= 0 && index < (int64_t)writer->counter_sets.count;
     if (!known || !jm__counter_block_is_sound(block, writer->counter_sets.items[index].metric_count))
         return jm__fail(err, JM_BAD_DATA, 0, "jm__writer_counter_block",
-                        "a block of %lld samples in %zu bytes is none of set %lld", (long long)block->count,
-                        block->data.size, (long long)block->set_id);
+                        "a block of %lld samples in %zu bytes does not belong to set %lld",
+                        (long long)block->count, block->data.size, (long long)block->set_id);
     jm__batch_add_counter_block(&writer->batch, block);
     flush_if_large(writer);
     return JM_OK;
@@ -292,9 +293,10 @@ jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *
 
 void jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t count)
 {
-    static const size_t most = FLUSH_BYTES / sizeof *readings; /* an import hands over all that it has */
+    static const size_t limit =
+        FLUSH_BYTES / sizeof *readings; /* an import may add all its readings at once */
     for (size_t done = 0; done < count;) {
-        size_t part = count - done < most ? count - done : most;
+        size_t part = count - done < limit ? count - done : limit;
         jm__batch_add_readings(&writer->batch, readings + done, part);
         flush_if_large(writer);
         done += part;
@@ -339,10 +341,10 @@ void jm__writer_loss(jm__writer *writer, const jm__loss *loss)
     jm__batch_add_loss(&writer->batch, loss);
 }
 
-/* ---- a commit */
+/* ---- committing */
 
-/* Rows that were dropped from the batch, as rows of `losses`: it was full as commits failed, or there was no
- * memory for them. */
+/* Adds the dropped rows to `losses`. They were dropped because the batch was full after failed commits, or
+ * memory was out. */
 static int insert_dropped(jm__writer *writer)
 {
     int rc = SQLITE_OK;
@@ -361,7 +363,7 @@ static int insert_dropped(jm__writer *writer)
     return rc;
 }
 
-/* Numbered rows that are not in the file yet. */
+/* Inserts rows with ids that are not in the file yet. */
 #define INSERT_NEW(vec, table)                                                                               \
     for (size_t i = writer->written.vec; rc == SQLITE_OK && i < writer->vec.count; i++)                      \
     rc = jm__insert(&writer->inserter, table, &writer->vec.items[i])
@@ -380,7 +382,7 @@ static void boards_are_written(jm__writer *writer)
     writer->written.sensors = writer->sensors.count;
 }
 
-/* What spans, kernels, marks and counters name. */
+/* Rows that spans, kernels, marks and counters refer to. */
 static int insert_work(jm__writer *writer)
 {
     int rc = SQLITE_OK;
@@ -423,7 +425,7 @@ static void forget_written(jm__writer *writer)
     writer->batch.dropped_since_ns = 0;
 }
 
-static jm_status put_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
+static jm_status write_all(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
     int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = insert_all(writer, complete_ns);
@@ -434,35 +436,34 @@ static jm_status put_batch(jm__writer *writer, int64_t complete_ns, jm_error *er
         return JM_OK;
     }
     jm_status status = jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
-    sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* may have happened by itself */
+    sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have rolled back already */
     return status;
 }
 
-/* ---- on a full disk: of a batch that is too large for what is left, what fits, the readings before all that
- * is large */
+/* ---- a full disk: write the part of the batch that fits, readings first */
 
-/* How far the file may still grow, on its file system and by the limit of this process (`ulimit -f`), when
- * what lies in the journal is in it; and how much of that is for readings alone. False: nobody knows. */
+/* `room`: by how many bytes the file may grow after a checkpoint, by free space and by `ulimit -f`.
+ * `reserve`: how much of that is reserved for readings. False: unknown. */
 static bool find_room(const jm__writer *writer, uint64_t *room, uint64_t *reserve)
 {
     struct statvfs fs;
     struct stat file;
-    struct rlimit most;
+    struct rlimit limit;
     int64_t pages = 0;
     const char *path = writer->path;
     if (path == NULL || statvfs(path, &fs) != 0 || stat(path, &file) != 0) return false;
     if (jm__database_integer(writer->db, "PRAGMA page_count", &pages, path, NULL) != JM_OK) return false;
     uint64_t all = (uint64_t)fs.f_blocks * fs.f_frsize, free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    uint64_t size = (uint64_t)file.st_size, requested = (uint64_t)pages * JM_PAGE_BYTES;
+    uint64_t size = (uint64_t)file.st_size, needed = (uint64_t)pages * JM_PAGE_BYTES;
     uint64_t most_size = size + free_bytes;
-    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < most_size) all = most_size = most.rlim_cur;
-    *room = requested < most_size ? most_size - requested : 0;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < most_size) all = most_size = limit.rlim_cur;
+    *room = needed < most_size ? most_size - needed : 0;
     *reserve = all / RESERVE_SHARE < RESERVE_BYTES ? all / RESERVE_SHARE : RESERVE_BYTES;
     return true;
 }
 
-/* For a part of what is no readings. At the end no readings come any more, but what is missing is to be told.
- */
+/* Room for a part of rows other than readings? At the end the reserve is free: no more readings come, and the
+ * losses must be recorded. */
 static bool has_room(const jm__writer *writer)
 {
     uint64_t room, reserve;
@@ -470,14 +471,14 @@ static bool has_room(const jm__writer *writer)
            room >= PART_BYTES + (writer->closing ? PART_BYTES : reserve);
 }
 
-/* A batch needs its room in the journal and in the file. */
+/* A batch takes space in the journal and again in the file. */
 static bool is_short_of_room(const jm__writer *writer)
 {
     uint64_t room, reserve;
     return !writer->closing && find_room(writer, &room, &reserve) && room < reserve + 2 * writer->batch.bytes;
 }
 
-/* Readings stand in the file up to there, whatever else of that time is missing. */
+/* Records how far the readings go, even if other rows of that time are missing. */
 static int note_readings(jm__writer *writer, const jm__batch *part)
 {
     int64_t latest_ns = 0;
@@ -486,8 +487,8 @@ static int note_readings(jm__writer *writer, const jm__batch *part)
     return latest_ns == 0 ? SQLITE_OK : jm__insert_number(&writer->inserter, "readings_ns", latest_ns);
 }
 
-/* In a transaction of its own, and into the file at once, so that the next has its room in the journal.
- * `insert_named`: of numbered rows that others name; NULL: the part alone. */
+/* Writes a part in its own transaction and checkpoints it, which frees its space in the journal.
+ * `insert_named`: inserts rows that others refer to; NULL: none. */
 static bool write_part(jm__writer *writer, int (*insert_named)(jm__writer *writer), const jm__batch *part)
 {
     int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
@@ -502,29 +503,29 @@ static bool write_part(jm__writer *writer, int (*insert_named)(jm__writer *write
     return rc == SQLITE_OK;
 }
 
-/* As many as fit, in parts that get smaller. */
-static void write_rows(jm__writer *writer, jm__batch_row row, size_t most)
+/* Writes as many as fit, in ever smaller parts. */
+static void write_rows(jm__writer *writer, jm__batch_row row, size_t limit)
 {
     jm__batch part;
     bool work = row != JM_BATCH_READINGS && row != JM_BATCH_OTHERS;
     size_t count;
-    while ((count = jm__batch_first(&writer->batch, row, most, &part)) > 0) {
+    while ((count = jm__batch_first(&writer->batch, row, limit, &part)) > 0) {
         if (work && !has_room(writer)) return;
         if (write_part(writer, NULL, &part))
             jm__batch_forget(&writer->batch, &part);
         else if (row != JM_BATCH_OTHERS && count > ROWS_LEAST)
-            most = count / 2;
+            limit = count / 2;
         else
             return;
     }
 }
 
-/* What fits goes out of the batch; the rest stays. */
+/* Rows that fit leave the batch; the rest stays. */
 static void write_what_fits(jm__writer *writer)
 {
     static const jm__batch_row work[] = {JM_BATCH_SPANS, JM_BATCH_KERNELS, JM_BATCH_MARKS, JM_BATCH_COUNTERS};
     static const jm__batch nothing;
-    write_rows(writer, JM_BATCH_OTHERS, SIZE_MAX); /* few, and what they say is of all the rest */
+    write_rows(writer, JM_BATCH_OTHERS, SIZE_MAX); /* few, and they concern all others */
     if (!write_part(writer, insert_boards, &nothing)) return;
     boards_are_written(writer);
     write_rows(writer, JM_BATCH_READINGS, SIZE_MAX);
@@ -544,20 +545,20 @@ static bool has_work(const jm__writer *writer)
     return false;
 }
 
-/* Before a disk is full, it is full for all but readings: what they tell nothing else does. */
-static jm_status put_rows(jm__writer *writer, int64_t complete_ns, jm_error *err)
+/* Short of space, only readings are written: no other data can replace them. */
+static jm_status write_as_fits(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
     if (!is_short_of_room(writer)) {
-        jm_status status = put_batch(writer, complete_ns, err);
+        jm_status status = write_all(writer, complete_ns, err);
         if (status != JM_DISK_FULL || writer->path == NULL) return status;
     }
     sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     write_what_fits(writer);
     if (has_work(writer)) return jm__database_fail(err, NULL, SQLITE_FULL, "statvfs", writer->path);
-    return put_batch(writer, complete_ns, err); /* the rest, and that it is all */
+    return write_all(writer, complete_ns, err); /* the rest, with complete_ns */
 }
 
-/* What may pass when there is room again, or the memory. */
+/* May it pass once there is space or memory again? */
 static bool may_recover(jm_status status)
 {
     return status == JM_DISK_FULL || status == JM_IO || status == JM_BUSY || status == JM_NO_MEMORY ||
@@ -567,28 +568,27 @@ static bool may_recover(jm_status status)
 static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
     jm_status status = jm__guard_check(writer->guard, err);
-    if (status == JM_OK) status = put_rows(writer, complete_ns, err);
+    if (status == JM_OK) status = write_as_fits(writer, complete_ns, err);
     if (status != JM_OK && !may_recover(status))
-        jm__batch_drop_all(&writer->batch); /* it would fail for ever */
+        jm__batch_drop_all(&writer->batch); /* it would fail every time */
     writer->failure = status;
     return status;
 }
 
-/* What is in the journal takes its room twice while it goes into the file: soon there may be no more of that.
- */
-static bool room_is_scarce(const jm__writer *writer)
+/* A checkpoint needs the space of the journal once more: do it before that is gone. */
+static bool is_low_on_room(const jm__writer *writer)
 {
     uint64_t room, reserve;
     return find_room(writer, &room, &reserve) && room < 2 * FLUSH_BYTES + 2 * RESERVE_BYTES;
 }
 
-/* Now and then what is in the journal goes into the file itself, the schema and the boards at once: a file
- * whose journal was lost or cut is then worth something, too. If it fails, the journal still has all. */
+/* Checkpoints from time to time, schema and boards at once: then a file whose journal is lost or cut is still
+ * useful. If it fails, the journal keeps the data. */
 static void checkpoint_if_due(jm__writer *writer)
 {
     int64_t now_ns = jm__now_ns();
     if (writer->path == NULL) return;
-    if (now_ns - writer->checkpoint_ns < CHECKPOINT_NS && !room_is_scarce(writer)) return;
+    if (now_ns - writer->checkpoint_ns < CHECKPOINT_NS && !is_low_on_room(writer)) return;
     sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     writer->checkpoint_ns = now_ns;
 }
@@ -607,10 +607,10 @@ jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *e
     return status;
 }
 
-/* ---- the end of the journal: into the file, and gone */
+/* ---- removing the journal */
 
-/* SQLite tells the mode that holds now in a row, which may be the old one without an error; and that it could
- * not be kept, in the step after that. */
+/* The first row is the resulting mode, which may be the old one without an error. The next step reports
+ * whether the change worked. */
 static jm_status set_mode(const jm__writer *writer, const char *mode, jm_error *err)
 {
     char sql[48];
@@ -627,7 +627,7 @@ static jm_status set_mode(const jm__writer *writer, const char *mode, jm_error *
     return status;
 }
 
-/* Once more after a failure: then the file has the old mode again, while SQLite believes in the new one. */
+/* Retries after a failure: then the file has the old mode again while SQLite assumes the new one. */
 static jm_status end_journal_once(const jm__writer *writer, jm_error *err)
 {
     jm__no_fork_begin();
@@ -638,11 +638,11 @@ static jm_status end_journal_once(const jm__writer *writer, jm_error *err)
     return status;
 }
 
-/* Somebody may be reading just now: that passes. */
+/* Waits for current readers to finish. */
 static jm_status leave_one_file(jm__writer *writer, jm_error *err)
 {
     jm_error cause = {0};
-    jm__inserter_free(&writer->inserter); /* no statement may stand in the way */
+    jm__inserter_free(&writer->inserter); /* open statements would block it */
     jm__guard_forget_journal(writer->guard);
     jm__no_fork_begin();
     sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -659,7 +659,7 @@ static jm_status leave_one_file(jm__writer *writer, jm_error *err)
     return jm__hint(err, status, "keep the two files together: whoever reads the first needs the second");
 }
 
-/* ---- the end */
+/* ---- closing */
 
 jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error *err)
 {
@@ -669,7 +669,7 @@ jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error 
     return JM_OK;
 }
 
-/* What the file lacks at the end, in words. */
+/* An error that lists what the file lacks. */
 static jm_status fail_incomplete(jm__writer *writer, const jm_error *cause, jm_error *err)
 {
     jm__strbuf lost = {0};
@@ -690,7 +690,7 @@ static jm_status fail_incomplete(jm__writer *writer, const jm_error *cause, jm_e
     return jm__hint(err, cause->status, "%s", cause->hint);
 }
 
-/* Somebody removed it, or put another in its place: what was recorded is in a file without a name. */
+/* The file was removed or replaced: the recording is in a file without a name. */
 static jm_status fail_gone(const jm__writer *writer, jm_error *err)
 {
     jm_status status = jm__fail(err, JM_NOT_FOUND, 0, "stat",
@@ -701,14 +701,14 @@ static jm_status fail_gone(const jm__writer *writer, jm_error *err)
 static void close_database(jm__writer *writer)
 {
     jm_recording_close(writer->recording);
-    if (jm__guard_check(writer->guard, NULL) == JM_OK) { /* else SQLite would close what is not its own */
+    if (jm__guard_check(writer->guard, NULL) == JM_OK) { /* else SQLite would close descriptors of others */
         jm__inserter_free(&writer->inserter);
         jm__database_close(writer->db);
     }
     jm__guard_free(writer->guard);
 }
 
-/* But for its files. */
+/* Frees all but the files. */
 static void free_writer(jm__writer *writer)
 {
     jm__batch_free(&writer->batch);
@@ -735,7 +735,7 @@ void jm__writer_keep(jm__writer *writer)
 void jm__writer_discard(jm__writer *writer)
 {
     if (writer == NULL) return;
-    close_database(writer); /* before the files move: SQLite looks for its journal by name */
+    close_database(writer); /* before the files move: SQLite finds its journal by name */
     jm__file_lock_undo(&writer->file_lock);
     free_writer(writer);
 }
@@ -749,7 +749,7 @@ jm_status jm__writer_close(jm__writer *writer, jm_error *err)
     if (status != JM_OK) {
         status = fail_incomplete(writer, &cause, err);
         jm__batch_drop_all(&writer->batch);
-        (void)jm__writer_commit(writer, 0, NULL); /* that they are missing may fit where they did not */
+        (void)jm__writer_commit(writer, 0, NULL); /* the record of the loss may fit where the rows did not */
     } else if (writer->path != NULL) {
         status = leave_one_file(writer, err);
     }

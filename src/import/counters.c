@@ -1,4 +1,4 @@
-/* Hardware counters: start_ns,end_ns,METRIC... by the time of day. */
+/* Hardware counters from CSV: start_ns,end_ns,METRIC... by time of day. */
 #include "import/counters.h"
 
 #include "base/clock.h"
@@ -15,11 +15,11 @@
 
 /* Zero-initialise. */
 typedef struct clock_anchors {
-    JM_VEC(jm__anchor) anchors; /* the first one after each time that somebody set the clock */
-    size_t at;                  /* the one that was used last */
+    JM_VEC(jm__anchor) anchors; /* the first one after each time that the clock was set */
+    size_t at;                  /* the last one that was used */
 } clock_anchors;
 
-enum { BLOCK_SAMPLES = 1000 /* a second of them, mostly */ };
+enum { BLOCK_SAMPLES = 1000 /* usually a second */ };
 
 static jm_status write_set(jm__sample_blocks *blocks, const char *const *names, const char *const *units,
                            jm_error *err)
@@ -90,9 +90,9 @@ void jm__sample_blocks_free(jm__sample_blocks *blocks)
     free(blocks->samples);
 }
 
-/* ---- from CLOCK_REALTIME to the clock of a recording. Both are slewed alike, so one anchor is as good as
- * another until somebody sets the clock: with the nearest one, windows of a millisecond would get the
- * anchors' noise ---- */
+/* ---- from CLOCK_REALTIME to the clock of a recording. Both clocks are slewed alike, so one anchor is valid
+ * until the clock is set. Using the nearest anchor instead would add the noise of anchors to windows of a
+ * millisecond. ---- */
 
 static int64_t offset_of(const jm__anchor *anchor)
 {
@@ -122,7 +122,8 @@ static jm_status load(clock_anchors *realtime, jm_recording *recording, jm_error
     return status;
 }
 
-/* A recording made from CSV has no anchors: what is added to it has its clock. BAD_DATA: others without. */
+/* A recording imported from CSV has no anchors: its clock is that of the file. BAD_DATA: another recording
+ * without anchors. */
 static jm_status realtime_load(clock_anchors *realtime, jm_recording *recording, jm_error *err)
 {
     static const jm__anchor own_clock = {0, 0};
@@ -136,25 +137,25 @@ static jm_status realtime_load(clock_anchors *realtime, jm_recording *recording,
     }
     if (realtime->anchors.count > 0) return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, NULL,
-                    "%s has no anchors: nothing says which time of day its times are",
+                    "%s has no anchors: its times cannot be converted to times of day",
                     jm__recording_path(recording));
 }
 
-/* Whether the clock was set before that time: it would come before others, or the next anchor was there. */
-static bool lies_behind(const clock_anchors *realtime, int64_t monotonic_ns, int64_t after_ns)
+/* Was the clock set before that time? Then it would precede earlier rows, or lie after the next anchor. */
+static bool is_after_next_step(const clock_anchors *realtime, int64_t monotonic_ns, int64_t after_ns)
 {
     if (realtime->at + 1 == realtime->anchors.count) return false;
     return monotonic_ns < after_ns || monotonic_ns >= realtime->anchors.items[realtime->at + 1].monotonic_ns;
 }
 
-/* Times come in their order: none lies before `after_ns`, which tells two apart that the time of day is the
- * same of, once the clock was set back. False: no such time. */
+/* Converts times that must come in order: none is before `after_ns`. The order decides between two times with
+ * one time of day after the clock was set back. False: not a time of the recording. */
 static bool realtime_convert(clock_anchors *realtime, int64_t realtime_ns, int64_t after_ns,
                              int64_t *monotonic_ns)
 {
     if (!jm__time_is_plausible(realtime_ns)) return false;
     *monotonic_ns = realtime_ns - offset_of(&realtime->anchors.items[realtime->at]);
-    while (lies_behind(realtime, *monotonic_ns, after_ns)) {
+    while (is_after_next_step(realtime, *monotonic_ns, after_ns)) {
         realtime->at++;
         *monotonic_ns = realtime_ns - offset_of(&realtime->anchors.items[realtime->at]);
     }
@@ -169,33 +170,34 @@ static void realtime_free(clock_anchors *realtime)
 /* ---- hardware counters: start_ns,end_ns,METRIC ---- */
 
 enum {
-    OVERLAP_NS = 1000, /* that stamps may be off by: 28 ns, once in a minute of an H200 */
-    METRIC_BYTES = 512 /* of a name: all together stay below what a reader takes of a text, 1 MiB */
+    OVERLAP_NS = 1000, /* by how much stamps may be off: 28 ns once a minute on an H200 */
+    METRIC_BYTES = 512 /* of a name: the JSON of all names stays below the reader's limit of 1 MiB */
 };
 
 typedef struct importing {
     jm__csv *csv;
     clock_anchors realtime;
     size_t start, end;                      /* columns */
-    size_t columns[JM_COUNTER_METRICS_MAX]; /* of the metrics */
+    size_t columns[JM_COUNTER_METRICS_MAX]; /* columns of the metrics */
     size_t metric_count;
     jm__sample_blocks blocks;
     int64_t first_ns, last_ns;
 } importing;
 
-/* As the lists of chips have it; of others, a count grows with the window's length and a share does not. */
+/* The unit by the lists of chips. For other metrics, a count grows with the window's length and a ratio does
+ * not. */
 static const char *unit_of(const char *metric, const char *const *names, size_t count)
 {
-    const char *known = jm__metric_unit(metric, names, count);
-    if (known != NULL) return known;
+    const char *unit = jm__metric_unit(metric, names, count);
+    if (unit != NULL) return unit;
     static const char ratio[] = ".ratio";
     size_t length = strlen(metric);
-    bool share = strstr(metric, "pct") != NULL ||
-                 (length >= sizeof ratio - 1 && strcmp(metric + length - (sizeof ratio - 1), ratio) == 0);
-    return share ? JM_COUNTER_PERCENT : JM_COUNTER_EVENTS;
+    bool is_ratio = strstr(metric, "pct") != NULL ||
+                    (length >= sizeof ratio - 1 && strcmp(metric + length - (sizeof ratio - 1), ratio) == 0);
+    return is_ratio ? JM_COUNTER_PERCENT : JM_COUNTER_EVENTS;
 }
 
-/* They become texts of JSON as they are. */
+/* Names are written into JSON without escaping. */
 static bool is_plain(const char *name)
 {
     for (const char *c = name; *c != '\0'; c++)

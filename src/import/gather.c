@@ -1,4 +1,4 @@
-/* What sources add to an import, and names of parts and kernels as numbers. */
+/* Adding rows to an import; ids for names of parts and kernels. */
 #include "import/gather.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXTS_MAX = 1000000 }; /* as many as a recording takes: JM_NAMES_MAX */
+enum { TEXTS_MAX = 1000000 }; /* as many as a recording allows: JM_NAMES_MAX */
 
 jm_status jm__texts_number(jm__texts *t, const char *text, size_t *number, jm_error *err)
 {
@@ -49,10 +49,9 @@ void jm__texts_free(jm__texts *t)
     jm__map_free(&t->numbers);
 }
 
-/* ---- what every file of an import adds to: time, parts, kernels, streams; boards, their sensors and
- * readings ---- */
+/* ---- time, parts, kernels, streams ---- */
 
-/* All rows are held in memory until they are written: 4.8 GB of kernels. Streams are found one by one. */
+/* All rows stay in memory until they are written: 4.8 GB of kernels. Streams are searched linearly. */
 enum { KERNELS_MAX = 100000000, STREAMS_MAX = 65536 };
 _Static_assert(sizeof(jm__import_kernel) == 48, "what the limit above says");
 
@@ -63,18 +62,18 @@ static bool has_word(const jm__csv *csv, const char *word)
     return false;
 }
 
-/* Whose log it is; NULL: nobody's that is known. */
-static const char *logger(const jm__csv *csv)
+/* The program that wrote the log; NULL: unknown. */
+static const char *program_of_log(const jm__csv *csv)
 {
     const struct {
         const char *word, *program;
-    } words[] = {{"power.draw", "nvidia-smi"},  {"utilization.gpu", "nvidia-smi"},
-                 {"# gpu", "nvidia-smi dmon"},  {"#Entity", "dcgmi dmon"},
-                 {"# Entity", "dcgmi dmon"},    {"#Time", "nvidia-smi dmon"},
-                 {"#Date", "nvidia-smi dmon"},  {"#gpu", "nvidia-smi dmon"},
-                 {"# HELP", "a DCGM exporter"}, {"DCGM_FI_", "a DCGM exporter"}};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (has_word(csv, words[i].word)) return words[i].program;
+    } signatures[] = {{"power.draw", "nvidia-smi"},  {"utilization.gpu", "nvidia-smi"},
+                      {"# gpu", "nvidia-smi dmon"},  {"#Entity", "dcgmi dmon"},
+                      {"# Entity", "dcgmi dmon"},    {"#Time", "nvidia-smi dmon"},
+                      {"#Date", "nvidia-smi dmon"},  {"#gpu", "nvidia-smi dmon"},
+                      {"# HELP", "a DCGM exporter"}, {"DCGM_FI_", "a DCGM exporter"}};
+    for (size_t i = 0; i < sizeof signatures / sizeof signatures[0]; i++)
+        if (has_word(csv, signatures[i].word)) return signatures[i].program;
     return NULL;
 }
 
@@ -88,11 +87,11 @@ jm_status jm__import_columns(const jm__csv *csv, const char *const *names, size_
     if (status == JM_OK) return JM_OK;
     for (size_t i = 0; i < count; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? "," : "", names[i]);
-    const char *program = logger(csv);
+    const char *program = program_of_log(csv);
     if (program != NULL && err != NULL) {
         char text[sizeof err->text];
         snprintf(text, sizeof text, "%s", err->text);
-        jm__fail(err, status, 0, NULL, "%.*s. It looks like a log of %s, which is to be converted",
+        jm__fail(err, status, 0, NULL, "%.*s. It looks like a log of %s: convert it first",
                  (int)(sizeof text / 2), text, program);
     }
     return jm__hint(
@@ -105,7 +104,7 @@ jm_status jm__import_columns(const jm__csv *csv, const char *const *names, size_
             : "");
 }
 
-void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns)
+void jm__import_extend_time(jm__import *im, int64_t start_ns, int64_t end_ns)
 {
     if (start_ns < im->first_ns) im->first_ns = start_ns;
     if (end_ns > im->last_ns) im->last_ns = end_ns;
@@ -150,7 +149,7 @@ jm_status jm__import_add_kernel(jm__import *im, jm__import_kernel row, jm_error 
 {
     if (im->rows.count >= KERNELS_MAX)
         return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d kernels", KERNELS_MAX);
-    jm__import_seen(im, row.start_ns, row.end_ns);
+    jm__import_extend_time(im, row.start_ns, row.end_ns);
     return jm__vec_push(&im->rows, row) ? JM_OK : jm__no_memory(err, "jm_recording_import");
 }
 
@@ -178,13 +177,13 @@ jm_status jm__import_add_board(jm__import *im, const jm_board *row, size_t *boar
 jm_status jm__import_add_sensor(jm__import *im, size_t board, const jm_sensor *row, jm_error *err)
 {
     jm__import_sensor next = {.row = *row};
-    bool fine = jm__vec_push(&im->boards.items[board].sensors, next);
-    return fine ? JM_OK : jm__no_memory(err, "jm_recording_import");
+    bool is_added = jm__vec_push(&im->boards.items[board].sensors, next);
+    return is_added ? JM_OK : jm__no_memory(err, "jm_recording_import");
 }
 
-/* Rings and buses give stamps that are a little late. */
+/* Rings and buses deliver stamps a little late. */
 static const int64_t back_most_ns = JM_NS_PER_S;
-static const double back_most_share = 0.01; /* of all the time */
+static const double back_most_share = 0.01; /* of the total time */
 
 static jm_status ran_backwards(jm_error *err)
 {
@@ -194,7 +193,7 @@ static jm_status ran_backwards(jm_error *err)
 }
 
 jm_status jm__import_clock_add(jm__import_clock *clock, const jm__csv *csv, size_t stamp, int64_t t_ns,
-                               const char *of, jm_error *err)
+                               const char *timed_sensor, jm_error *err)
 {
     if (clock->count++ == 0) clock->first_ns = clock->high_ns = clock->last_ns = t_ns;
     double back_s = ((double)clock->last_ns - (double)t_ns) * 1e-9;
@@ -204,34 +203,38 @@ jm_status jm__import_clock_add(jm__import_clock *clock, const jm__csv *csv, size
     if (t_ns > clock->high_ns) clock->high_ns = t_ns;
     if (t_ns < clock->first_ns) clock->first_ns = t_ns;
     if (back_s < (double)back_most_ns * 1e-9) return JM_OK;
-    jm__csv_bad(csv, stamp, err, "time runs backwards, by %.6g s since the line of %s before", back_s, of);
+    jm__csv_bad(csv, stamp, err, "time runs backwards, by %.6g s since the line of %s before", back_s,
+                timed_sensor);
     return ran_backwards(err);
 }
 
-jm_status jm__import_clock_end(const jm__import_clock *clock, const char *path, const char *of, jm_error *err)
+jm_status jm__import_clock_end(const jm__import_clock *clock, const char *path, const char *timed_sensor,
+                               jm_error *err)
 {
     double all_s = ((double)clock->high_ns - (double)clock->first_ns) * 1e-9;
     if (clock->back_s <= back_most_share * all_s) return JM_OK;
     jm__fail(err, JM_BAD_DATA, 0, NULL,
              "%s, line %lld: time runs backwards, of %s %lld times and by %.6g s of %.6g s together", path,
-             (long long)clock->back_line, of, (long long)clock->back_count, clock->back_s, all_s);
+             (long long)clock->back_line, timed_sensor, (long long)clock->back_count, clock->back_s, all_s);
     return ran_backwards(err);
 }
 
-jm_status jm__import_add_reading(jm__import *im, const jm__csv *csv, const jm__import_place *at, double value,
-                                 jm_error *err)
+jm_status jm__import_add_reading(jm__import *im, const jm__csv *csv, const jm__import_target *at,
+                                 double value, jm_error *err)
 {
-    jm__import_sensor *of = &im->boards.items[at->board].sensors.items[at->sensor];
+    jm__import_sensor *timed_sensor = &im->boards.items[at->board].sensors.items[at->sensor];
     jm_reading reading = {.value = value};
     JM_TRY(jm__csv_scaled(csv, at->stamp, 9, &reading.t_ns, err));
-    JM_TRY(jm__import_clock_add(&of->clock, csv, at->stamp, reading.t_ns, of->row.name, err));
-    if (of->readings.count >= READINGS_MAX)
-        return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d readings of %s", READINGS_MAX, of->row.name);
-    return jm__vec_push(&of->readings, reading) ? JM_OK : jm__no_memory(err, "jm_recording_import");
+    JM_TRY(jm__import_clock_add(&timed_sensor->clock, csv, at->stamp, reading.t_ns, timed_sensor->row.name,
+                                err));
+    if (timed_sensor->readings.count >= READINGS_MAX)
+        return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d readings of %s", READINGS_MAX,
+                        timed_sensor->row.name);
+    return jm__vec_push(&timed_sensor->readings, reading) ? JM_OK : jm__no_memory(err, "jm_recording_import");
 }
 
-/* Of one sensor there is one value at a time. Whole seconds may have been rounded: a few of them are let be.
- */
+/* Rejects a sensor with two values at one time. A few are accepted, since stamps may be rounded to
+ * seconds. */
 static jm_status check_sensor(const jm__import_sensor *sensor, bool meter, const char *path, jm_error *err)
 {
     static const double same_most_share = 0.01;
@@ -245,8 +248,8 @@ static jm_status check_sensor(const jm__import_sensor *sensor, bool meter, const
              sensor->row.name, r[first - 1].value, r[first].value, (double)r[first].t_ns * 1e-9, same,
              meter ? "meters" : "GPUs");
     return jm__hint(err, JM_BAD_DATA, "%s; if it is one, give stamps with more digits",
-                    meter ? "a column named meter tells them apart"
-                          : "give each a file of its own (nvidia-smi's column index tells them apart)");
+                    meter ? "a column named meter separates them"
+                          : "give each a file of its own (nvidia-smi's column index separates them)");
 }
 
 jm_status jm__import_check_readings(const jm__import *im, const char *path, jm_error *err)

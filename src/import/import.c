@@ -1,5 +1,6 @@
 /* `joulemap import`: a recording from CSV files. */
 #include "base/options.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/status.h"
 #include "format/writer.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is read */
+/* ---- reading */
 
 static void import_free(jm__import *im)
 {
@@ -33,7 +34,7 @@ static source_function *const sources[JM_IMPORT_COUNT] = {
 #undef X
 };
 
-/* What readings, segments and kernels are of: the profile tells. */
+/* The GPU of readings, segments and kernels, as its profile describes it. */
 static jm_status begin_gpu(jm__import *im, jm_error *err)
 {
     JM_TRY(jm__profile_load(&im->profile, im->options.board == NULL ? "generic" : im->options.board, err));
@@ -72,7 +73,7 @@ static jm_status check_options(const jm_import_options *options, jm_error *err)
     return jm__fail(err, JM_USAGE, 0, "jm_recording_import", "there is no file to import");
 }
 
-/* ---- which intervals of time each part of a program had */
+/* ---- intervals of each part of a program */
 
 static int by_part_and_start(const void *a, const void *b)
 {
@@ -88,9 +89,9 @@ static int by_start(const void *a, const void *b)
     return (left->end_ns < right->end_ns) - (left->end_ns > right->end_ns);
 }
 
-/* The same part out of two files, or with kernels of several streams, is one where it overlaps. Gives span
- * numbers; before span_of. */
-static void unite(jm__import *im)
+/* Merges overlapping occurrences of a part, which come from two files or from kernels of several streams.
+ * Assigns span ids; call it before span_of. */
+static void merge_occurrences(jm__import *im)
 {
     jm__occurrence *o = im->occurrences.items;
     size_t count = im->occurrences.count, last = 0;
@@ -110,7 +111,7 @@ static void unite(jm__import *im)
     qsort(o, im->occurrences.count, sizeof *o, by_part_and_start); /* for span_of */
 }
 
-/* The span of the occurrence of a part that something began in; 0: none. */
+/* The span of the last occurrence of a part that began by `start_ns`; 0: none. */
 static int64_t span_of(const jm__import *im, size_t part, int64_t start_ns)
 {
     const jm__occurrence *o = im->occurrences.items;
@@ -120,10 +121,10 @@ static int64_t span_of(const jm__import *im, size_t part, int64_t start_ns)
     return at == 0 || o[at - 1].part != part ? 0 : o[at - 1].span_id;
 }
 
-/* ---- as a recording */
+/* ---- writing the recording */
 
 enum {
-    IMPORT_PROCESS = 1, /* the program has no number of its own in a CSV */
+    IMPORT_PROCESS = 1, /* a CSV file has no pid */
     WRITE_BATCH = 4096
 };
 
@@ -131,15 +132,6 @@ static int reading_by_time(const void *a, const void *b)
 {
     const jm_reading *left = a, *right = b;
     return (left->t_ns > right->t_ns) - (left->t_ns < right->t_ns);
-}
-
-static void sort_readings(jm_reading *readings, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        if (readings[i - 1].t_ns <= readings[i].t_ns) continue;
-        qsort(readings, count, sizeof *readings, reading_by_time);
-        return;
-    }
 }
 
 static void write_meta(jm__writer *writer, const jm__import *im)
@@ -162,7 +154,7 @@ static jm_status write_readings(jm__writer *writer, jm__import_board *board, jm_
         sensor->row.board_id = board->row.id;
         snprintf(sensor->row.source, sizeof sensor->row.source, "imported");
         JM_TRY(jm__writer_sensor(writer, &sensor->row, err));
-        sort_readings(readings, count);
+        jm__sort(readings, count, sizeof *readings, reading_by_time);
         for (size_t r = 0; r < count; r++)
             readings[r].sensor_id = sensor->row.id;
         jm__writer_readings(writer, readings, count);
@@ -301,12 +293,12 @@ jm_status jm_recording_import(const jm_import_options *options, jm_error *err)
     if (status == JM_OK) status = read_files(im, err);
     if (status == JM_OK && im->last_ns < im->first_ns)
         status = jm__fail(err, JM_BAD_DATA, 0, NULL, "the files have header lines, but no rows with a value");
-    if (status == JM_OK && im->streams.count == 0) { /* segments do not tell */
+    if (status == JM_OK && im->streams.count == 0) { /* segments have no streams */
         size_t index;
         status = jm__import_stream_find(im, 0, &index, err);
     }
     if (status == JM_OK) {
-        unite(im);
+        merge_occurrences(im);
         status = write_recording(im, err);
     }
     import_free(im);

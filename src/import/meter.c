@@ -1,5 +1,5 @@
-/* A meter outside of the GPU, at the wall or on a supply line: t_s,power_w[,meter]. Each is a board of its
- * own, upstream of the others: what it measures they have used too. */
+/* A meter outside the GPU, at the wall or on a supply line: t_s,power_w[,meter]. Each meter is a board of its
+ * own, upstream of the others: it also measures their power. */
 #include "base/status.h"
 #include "import/gather.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { METERS_MAX = 16 }; /* a report tells at most 63 boards apart */
+enum { METERS_MAX = 16 }; /* reports distinguish at most 63 boards */
 
 static jm_status add_meter(jm__import *im, const char *name, size_t *board, jm_error *err)
 {
@@ -22,7 +22,7 @@ static jm_status add_meter(jm__import *im, const char *name, size_t *board, jm_e
     return jm__import_add_sensor(im, *board, &sensor, err);
 }
 
-/* The board of this meter, from `first` on, made if it is not there. */
+/* The board of this meter, from `first` on; added if it is new. */
 static jm_status find_meter(jm__import *im, size_t first, const char *name, size_t *board, jm_error *err)
 {
     for (*board = first; *board < im->boards.count; ++*board)
@@ -38,8 +38,7 @@ static int by_size(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
-/* How often a meter speaks is not told: the usual step from one stamp to the next, by which gaps are known.
- */
+/* The median step between stamps. The file does not state the period, and gaps are found by it. */
 static jm_status find_period(jm__import_sensor *sensor, jm_error *err)
 {
     size_t count = sensor->readings.count;
@@ -56,12 +55,12 @@ static jm_status find_period(jm__import_sensor *sensor, jm_error *err)
     return JM_OK;
 }
 
-/* A meter runs longer than what it is there for: it says when something was going on only if nothing else
+/* A meter often runs longer than the program, so it determines the time of the recording only if nothing else
  * does. */
 static jm_status end_meter(jm__import *im, jm__import_sensor *sensor, bool alone, jm_error *err)
 {
     for (size_t i = 0; alone && i < sensor->readings.count; i++)
-        jm__import_seen(im, sensor->readings.items[i].t_ns, sensor->readings.items[i].t_ns);
+        jm__import_extend_time(im, sensor->readings.items[i].t_ns, sensor->readings.items[i].t_ns);
     return find_period(sensor, err);
 }
 
@@ -76,7 +75,7 @@ jm_status jm__import_meter(jm__import *im, jm__csv *csv, jm_error *err)
     for (;;) {
         bool more;
         double power_w;
-        jm__import_place at = {.stamp = column[0]};
+        jm__import_target at = {.stamp = column[0]};
         JM_TRY(jm__csv_next(csv, &more, err));
         if (!more) break;
         if (jm__csv_missing(csv, column[1])) continue; /* a gap */

@@ -1,4 +1,4 @@
-/* ncu's kernels onto a recording's. */
+/* Matching ncu's kernels with those of a recording. */
 #include "import/counters.h"
 
 #include "base/demangle.h"
@@ -15,15 +15,15 @@
 #include <string.h>
 
 enum {
-    CLASS_WINDOWS = 1000,      /* of a class at most */
-    CLASS_ENOUGH_NS = 2000000, /* and no more once it was seen for so long: a prior needs 0.1 ms */
+    CLASS_WINDOWS = 1000,      /* at most per class */
+    CLASS_ENOUGH_NS = 2000000, /* and only until the class was covered for so long: a prior needs 0.1 ms */
     KEY_TEXT = 400
 };
 
-/* Kernels of the file that have one key. */
+/* Kernels of the file with one key. */
 typedef struct group {
     size_t first, count; /* in `order` */
-    size_t next;         /* of them, for the next launch in the recording */
+    size_t next;         /* which of them the next launch in the recording gets */
 } group;
 
 typedef struct importing {
@@ -40,13 +40,13 @@ typedef struct importing {
     const jm__ncu_word *metrics[JM_COUNTER_METRICS_MAX];
     const char *metric_names[JM_COUNTER_METRICS_MAX], *metric_units[JM_COUNTER_METRICS_MAX];
     double *amounts; /* [kernels * metrics]: events, or percent times seconds */
-    jm__map keys;    /* of kernels of the file -> group */
+    jm__map keys;    /* keys of kernels of the file -> group */
     jm__text_store texts;
     group *groups; /* [kernels] */
     size_t group_count;
-    size_t *order;        /* [kernels]: those of a group together, as they stand in the file */
-    size_t *group_of;     /* [classes]: which group; SIZE_MAX: none */
-    int64_t *class_ns;    /* [classes]: seen */
+    size_t *order;        /* [kernels]: grouped, in file order within a group */
+    size_t *group_of;     /* [classes]: the group; SIZE_MAX: none */
+    int64_t *class_ns;    /* [classes]: time covered */
     int64_t *class_count; /* [classes]: windows */
     bool *stream_is_ours; /* [streams] */
     jm__sample_blocks blocks;
@@ -56,8 +56,8 @@ typedef struct importing {
 
 /* ---- names and shapes */
 
-/* "void at::native::foo<float, 4>(T1 *)" and "_ZN2at6native3foo..." are foo: how the rest is written differs
- * from one tool, and one of its versions, to the next. Returns the bytes of it in *at. */
+/* The base name, in *at; returns its length. "void at::native::foo<float, 4>(T1 *)" and
+ * "_ZN2at6native3foo..." are foo: tools and their versions write the rest differently. */
 static size_t base_name(const char *name, const char **at)
 {
     size_t end = 0, depth = 0, start = 0;
@@ -84,7 +84,7 @@ static void make_key(char key[KEY_TEXT], const char *name, const uint32_t grid[3
              block[2]);
 }
 
-/* "(1,024, 1, 1)": grouping signs stand without a space behind them. */
+/* "(1,024, 1, 1)": no space follows a grouping sign. */
 static bool read_shape(const char *text, uint32_t out[3])
 {
     uint64_t value = 0;
@@ -133,17 +133,17 @@ static void find_amounts(importing *all, size_t kernel)
     }
 }
 
-/* Without one of them no model can be asked. */
+/* A board's model needs all of them. */
 static jm_status check_metrics(const importing *all, jm_error *err)
 {
     char missing[400] = "";
     size_t used = 0;
     for (size_t m = 0; m < all->metric_count; m++) {
-        bool there = false;
-        for (size_t k = 0; !there && k < all->ncu.count; k++)
-            there = !isnan(all->amounts[k * all->metric_count + m]);
+        bool is_counted = false;
+        for (size_t k = 0; !is_counted && k < all->ncu.count; k++)
+            is_counted = !isnan(all->amounts[k * all->metric_count + m]);
         const jm__ncu_word *word = all->metrics[m];
-        if (there || used + 1 >= sizeof missing) continue;
+        if (is_counted || used + 1 >= sizeof missing) continue;
         int added = snprintf(missing + used, sizeof missing - used, "%s%s", used > 0 ? ", " : "",
                              word->counter_count > 0 ? word->counters[0] : word->percents[0]);
         used += added > 0 ? (size_t)added : 0;
@@ -157,12 +157,11 @@ static jm_status check_metrics(const importing *all, jm_error *err)
 static jm_status read_file(importing *all, jm_error *err)
 {
     JM_TRY(jm__ncu_words_load(&all->words, 0, 0, err));
-    JM_TRY(jm__ncu_read(&all->ncu, all->path, jm__ncu_words_want, &all->words, err));
+    JM_TRY(jm__ncu_read(&all->ncu, all->path, jm__ncu_words_filter, &all->words, err));
     const jm__ncu_kernel *first = &all->ncu.kernels[0];
     if (first->cc_major == 0)
         return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
-                        "%s does not say of which chip it is; ncu does since 2022.3, in its column CC",
-                        all->path);
+                        "%s does not state its chip; ncu does since 2022.3, in its column CC", all->path);
     JM_TRY(jm__ncu_words_load(&all->words, first->cc_major, first->cc_minor, err));
     JM_TRY(jm__ncu_sheet_init(&all->sheet, &all->ncu, err));
     JM_TRY(choose_metrics(all, err));
@@ -176,19 +175,20 @@ static jm_status read_file(importing *all, jm_error *err)
     return check_metrics(all, err);
 }
 
-/* Which group a kernel of the file is of. */
+/* The group of a kernel of the file. */
 static jm_status find_group(importing *all, size_t kernel, size_t *which, jm_error *err)
 {
     char key[KEY_TEXT];
     uint32_t grid[3], block[3];
     const jm__ncu_kernel *k = &all->ncu.kernels[kernel];
     *which = SIZE_MAX;
-    if (!read_shape(k->grid, grid) || !read_shape(k->block, block)) return JM_OK; /* a form without shapes */
+    if (!read_shape(k->grid, grid) || !read_shape(k->block, block))
+        return JM_OK; /* this page has no shapes */
     make_key(key, k->name, grid, block);
     const char *text = key;
-    jm__map_value *known = jm__map_find(&all->keys, &text);
-    *which = known != NULL ? (size_t)known->id : all->group_count;
-    if (known != NULL) return JM_OK;
+    jm__map_value *match = jm__map_find(&all->keys, &text);
+    *which = match != NULL ? (size_t)match->id : all->group_count;
+    if (match != NULL) return JM_OK;
     text = jm__text_store_add(&all->texts, key, strlen(key));
     bool put =
         text != NULL && jm__map_put(&all->keys, &text, (jm__map_value){.id = (int64_t)all->group_count});
@@ -199,25 +199,26 @@ static jm_status find_group(importing *all, size_t kernel, size_t *which, jm_err
 static jm_status group_file(importing *all, jm_error *err)
 {
     size_t n = all->ncu.count, at = 0;
-    size_t *of = calloc(n, sizeof *of);
+    size_t *group_ids = calloc(n, sizeof *group_ids);
     all->groups = calloc(n, sizeof *all->groups);
     all->order = calloc(n, sizeof *all->order);
-    jm_status status = of != NULL && all->groups != NULL && all->order != NULL
+    jm_status status = group_ids != NULL && all->groups != NULL && all->order != NULL
                            ? JM_OK
                            : jm__no_memory(err, "jm__import_ncu");
     for (size_t k = 0; status == JM_OK && k < n; k++) {
-        status = find_group(all, k, &of[k], err);
-        if (status == JM_OK && of[k] != SIZE_MAX) all->groups[of[k]].count++;
+        status = find_group(all, k, &group_ids[k], err);
+        if (status == JM_OK && group_ids[k] != SIZE_MAX) all->groups[group_ids[k]].count++;
     }
     for (size_t g = 0; status == JM_OK && g < all->group_count; g++) {
         all->groups[g].first = at;
         at += all->groups[g].count;
     }
     for (size_t k = 0; status == JM_OK && k < n; k++)
-        if (of[k] != SIZE_MAX) all->order[all->groups[of[k]].first + all->groups[of[k]].next++] = k;
+        if (group_ids[k] != SIZE_MAX)
+            all->order[all->groups[group_ids[k]].first + all->groups[group_ids[k]].next++] = k;
     for (size_t g = 0; status == JM_OK && g < all->group_count; g++)
         all->groups[g].next = 0;
-    free(of);
+    free(group_ids);
     return status;
 }
 
@@ -231,9 +232,9 @@ static jm_status match_class(importing *all, const jm__kernel_class *class, jm_e
     make_key(key, plain != NULL ? plain : name, class->grid, class->block);
     free(plain);
     const char *text = key;
-    const jm__map_value *known = jm__map_find(&all->keys, &text);
-    if (known == NULL || class->work != JM_WORK_KERNEL) return JM_OK;
-    all->group_of[class->id] = (size_t)known->id;
+    const jm__map_value *match = jm__map_find(&all->keys, &text);
+    if (match == NULL || class->work != JM_WORK_KERNEL) return JM_OK;
+    all->group_of[class->id] = (size_t)match->id;
     all->matched++;
     return JM_OK;
 }
@@ -260,13 +261,14 @@ static jm_status match_classes(importing *all, jm_error *err)
     if (all->matched > 0) return JM_OK;
     jm__fail(err, JM_NOT_FOUND, 0, NULL, "none of the recording's %zu kinds of kernels is in %s", kernels,
              all->path);
-    return jm__hint(err, JM_NOT_FOUND,
-                    "kernels go by name, grid and block: profile the same program with the same sizes");
+    return jm__hint(
+        err, JM_NOT_FOUND,
+        "kernels are matched by name, grid and block: profile the same program with the same sizes");
 }
 
 /* ---- windows */
 
-/* A launch does what it does, however long it took here. */
+/* Amounts do not depend on how long the launch took here. */
 static void fill_window(const importing *all, jm__counter_sample *sample, const jm__kernel_run *run,
                         size_t kernel)
 {
@@ -289,11 +291,12 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *run, jm_error *e
     if (run->stream_id < 1 || (size_t)run->stream_id > all->data->stream_count ||
         !all->stream_is_ours[run->stream_id])
         return JM_OK;
-    group *of = &all->groups[all->group_of[class_id]];
+    group *matched = &all->groups[all->group_of[class_id]];
     size_t kernel =
-        all->order[of->first + of->next++ % of->count]; /* the order counts, also of those passed over */
+        all->order[matched->first +
+                   matched->next++ % matched->count]; /* skipped launches advance the order, too */
     bool enough = all->class_ns[class_id] >= CLASS_ENOUGH_NS || all->class_count[class_id] >= CLASS_WINDOWS;
-    if (enough && all->class_count[class_id] >= (int64_t)of->count) return JM_OK;
+    if (enough && all->class_count[class_id] >= (int64_t)matched->count) return JM_OK;
     if (run->start_ns < all->last_ns || run->end_ns <= run->start_ns || run->calls != 1) return JM_OK;
     fill_window(all, jm__sample_blocks_next(&all->blocks), run, kernel);
     all->last_ns = run->end_ns;

@@ -1,4 +1,4 @@
-/* `joulemap import --onto`: a recording again, with what was read beside it. */
+/* `joulemap import --onto`: a copy of a recording with hardware counters added. */
 #include "base/options.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -23,7 +23,7 @@ static jm_status check_options(const jm_counters_options *options, jm_error *err
     struct stat from, to;
     if (options->onto == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no recording to add to");
     if ((options->counters == NULL) == (options->ncu == NULL))
-        return jm__fail(err, JM_USAGE, 0, call, "one file to import is wanted, of counters or of ncu");
+        return jm__fail(err, JM_USAGE, 0, call, "import exactly one file, of counters or of ncu");
     if (options->path == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no path to write to");
     if (stat(options->onto, &from) != 0 || stat(options->path, &to) != 0) return JM_OK;
     if (from.st_dev != to.st_dev || from.st_ino != to.st_ino) return JM_OK;
@@ -34,7 +34,7 @@ static jm_status check_options(const jm_counters_options *options, jm_error *err
 static jm_status check_finished(const char *path, jm_error *err)
 {
     char command[80];
-    int64_t writer = jm__liveness_by(path, command, sizeof command);
+    int64_t writer = jm__recorder_of(path, command, sizeof command);
     if (writer == 0) return JM_OK;
     jm_status status =
         jm__fail(err, JM_BUSY, writer, call, "%s is still being recorded, by process %" PRId64, path, writer);
@@ -43,7 +43,7 @@ static jm_status check_finished(const char *path, jm_error *err)
 
 /* ---- the board */
 
-/* It may be said which only where there is more than one: an import's has a number too, a meter has none. */
+/* GPUs that --board can select: imported ones have an index too, meters have none. */
 static bool is_gpu(const jm_board *board)
 {
     return board->index >= 0 && jm_board_kind_of(board) == JM_BOARD_GPU;
@@ -63,7 +63,7 @@ static jm_status only_gpu(const jm__dataset *data, const char *onto, int64_t *id
     if (count == 0) status = jm__fail(err, JM_NOT_FOUND, 0, call, "%s has no GPU", onto);
     if (count > 1) {
         jm__fail(err, JM_USAGE, 0, call, "%s has %zu GPUs: %s", onto, count, all.failed ? "" : all.text);
-        status = jm__hint(err, JM_USAGE, "say whose counters they are, with --board NUMBER");
+        status = jm__hint(err, JM_USAGE, "select the GPU of the counters with --board NUMBER");
     }
     jm__strbuf_free(&all);
     return status;
@@ -83,7 +83,7 @@ static jm_status find_board(const jm_counters_options *options, jm_recording *ru
 
 /* ---- the counters */
 
-/* Its own say more than another run's. */
+/* Counters of the run itself are better than those of another run. */
 static jm_status refuse_if_counted(const jm__dataset *data, int64_t board, jm_error *err)
 {
     for (size_t i = 0; i < data->counters.set_count; i++)
@@ -92,14 +92,14 @@ static jm_status refuse_if_counted(const jm__dataset *data, int64_t board, jm_er
     return JM_OK;
 }
 
-/* What a copy of a damaged recording would not say by itself. */
-static void tell_damage(jm__writer *writer, jm_recording *run, const jm__dataset *data)
+/* Records in the copy what is damaged in the original. */
+static void write_damage(jm__writer *writer, jm_recording *run, const jm__dataset *data)
 {
     char number[24];
     const char *damage = jm_recording_damage(run);
     if (damage != NULL) jm__writer_meta(writer, "damage", damage);
     if (!jm__recording_is_cut(run)) return;
-    snprintf(number, sizeof number, "%" PRId64, data->end_ns); /* no longer what it once was */
+    snprintf(number, sizeof number, "%" PRId64, data->end_ns); /* of the rows that are left */
     jm__writer_meta(writer, "end_ns", number);
 }
 
@@ -113,7 +113,7 @@ static jm_status write_copy(const jm_counters_options *options, jm_recording *ru
         status = options->ncu != NULL ? jm__import_ncu(writer, data, board, options->ncu, err)
                                       : jm__import_counters(writer, data, board, options->counters, run, err);
     if (status == JM_OK) {
-        tell_damage(writer, run, data);
+        write_damage(writer, run, data);
         status = jm__writer_commit(writer, 0, err);
     }
     if (status == JM_OK) return jm__writer_close(writer, err);
@@ -132,11 +132,11 @@ static jm_status add_to(const jm_counters_options *options, jm_recording *run, j
     return status;
 }
 
-jm_status jm_recording_add_counters(const jm_counters_options *queried, jm_error *err)
+jm_status jm_recording_add_counters(const jm_counters_options *requested, jm_error *err)
 {
     jm_counters_options options;
     jm_recording *run;
-    JM_TRY(jm__options_copy(&options, sizeof options, queried, call, err));
+    JM_TRY(jm__options_copy(&options, sizeof options, requested, call, err));
     JM_TRY(check_options(&options, err));
     JM_TRY(check_finished(options.onto, err));
     JM_TRY(jm_recording_open(&run, options.onto, err));

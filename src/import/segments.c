@@ -8,7 +8,7 @@ static jm_status check_order(const jm__csv *csv, size_t column, const jm__import
     return jm__csv_bad(csv, column, err, "the end lies before the start");
 }
 
-/* A part is a phase, or a window of one and the same. */
+/* A part is a phase, or a window of always the same phase. */
 static jm_status take_window(jm__import *im, const jm__csv *csv, size_t column, const jm__import_kernel *row,
                              bool is_new, size_t *open_phase, jm_error *err)
 {
@@ -35,7 +35,7 @@ static jm_status take_part(jm__import *im, const jm__csv *csv, size_t column, co
     return jm__import_add_to_part(im, open, row->part, row->start_ns, row->end_ns, err);
 }
 
-/* Parts may stand one after the other; of each, time runs on. */
+/* Parts may follow each other in the file; the time of each must not run backwards. */
 static jm_status check_clock(jm__import *im, const jm__csv *csv, size_t column, const jm__import_kernel *row,
                              jm_error *err)
 {
@@ -65,7 +65,7 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
     if (has_calls) JM_TRY(jm__csv_column(csv, "kernel_launches", &calls, err));
     bool has_phase = jm__csv_has(csv, "phase");
     if (has_phase) JM_TRY(jm__csv_column(csv, "phase", &phase, err));
-    /* The same work must not count twice where true times of its kernels are there. */
+    /* With a file of kernels, segments must not count the same work twice. */
     bool as_kernels = im->options.files[JM_IMPORT_KERNELS] == NULL;
     for (;;) {
         bool more;
@@ -85,7 +85,7 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
             JM_TRY(take_window(im, csv, phase, &row, row.part > known_parts, &open, err));
         else
             JM_TRY(take_part(im, csv, part, &row, &open, err));
-        jm__import_seen(im, row.start_ns, row.end_ns);
+        jm__import_extend_time(im, row.start_ns, row.end_ns);
         if (as_kernels && row.name != 0) JM_TRY(jm__import_add_kernel(im, row, err));
     }
 }

@@ -1,5 +1,5 @@
-/* The libcupti in use: loading it, the buffers that it fills, its callbacks of launches and graphs, and
- * letting go of it. */
+/* The libcupti in use: loads it, manages its buffers, handles callbacks of launches and graphs, and detaches
+ * from it. */
 #include "inject/cupti.h"
 
 #include "base/clock.h"
@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ---- the first libcupti of the search that will do, and its calls */
+/* ---- loading the first usable libcupti of the search */
 
 static void resolve(jm__cupti *cupti, void *library)
 {
@@ -60,7 +60,7 @@ bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)
         char fault[480];
         library = jm__cupti_open(all->items[i].path, &cupti->version, fault, sizeof fault);
         if (library == NULL && fault[0] != '\0' && why[0] == '\0')
-            snprintf(why, why_size, "%s: kernels are not recorded.", fault); /* the first counts */
+            snprintf(why, why_size, "%s: kernels are not recorded.", fault); /* keep the first reason */
     }
     free(all);
     if (library != NULL)
@@ -75,7 +75,7 @@ bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)
 /* ---- the pool of activity buffers */
 
 typedef struct buffer {
-    uint8_t *memory;  /* NULL: not made yet */
+    uint8_t *memory;  /* NULL: not allocated yet */
     int64_t taken_ns; /* 0: free */
 } buffer;
 
@@ -121,8 +121,8 @@ void jm__buffers_return(const uint8_t *memory)
     pthread_mutex_unlock(&buffers_mutex);
 }
 
-/* CUPTI is gone, and with it its claim to all of them. How many it had. */
-static size_t forget_buffers(void)
+/* CUPTI is gone, so all buffers are free. Returns the number that it had. */
+static size_t free_all_buffers(void)
 {
     size_t taken = 0;
     pthread_mutex_lock(&buffers_mutex);
@@ -137,7 +137,7 @@ static size_t forget_buffers(void)
 void jm__buffers_forget_in_child(void)
 {
     pthread_mutex_init(&buffers_mutex, NULL);
-    forget_buffers();
+    free_all_buffers();
 }
 
 void jm__buffers_release(void)
@@ -160,17 +160,17 @@ int64_t jm__buffers_oldest_ns(void)
     return oldest_ns;
 }
 
-/* ---- callbacks of the calls that start work */
+/* ---- callbacks of driver calls that launch work */
 
 #define CALLBACK_IDS 2048
 
 _Static_assert(offsetof(CUpti_CallbackData, functionName) == 8, "CUPTI moved its data of calls");
 _Static_assert(offsetof(CUpti_CallbackData, correlationId) == 64, "CUPTI moved its data of calls");
 
-/* By callback id. What the runtime starts it starts by a call of the driver's with the same correlation id.
- */
-static enum { NO_WORK, WORK, GRAPH } starts[CALLBACK_IDS];
-static _Atomic uint32_t heard; /* 0: nothing is recorded; else one more than CUPTI was taken again */
+/* By callback id. The runtime launches work through a driver call with the same correlation id. */
+static enum { NO_WORK, WORK, GRAPH } call_kinds[CALLBACK_IDS];
+static _Atomic uint32_t
+    recording_round; /* 0: launches are not recorded; else 1 + the number of reattachments to CUPTI */
 
 static bool is_launch(const char *name)
 {
@@ -180,33 +180,33 @@ static bool is_launch(const char *name)
 
 static bool is_copy_or_set(const char *name)
 {
-    return strstr(name, "Graph") == NULL /* building one */ &&
+    return strstr(name, "Graph") == NULL /* building a graph launches nothing */ &&
            (strstr(name, "emcpy") != NULL || strstr(name, "emset") != NULL);
 }
 
-/* Asked of the library itself: so calls that are newer than our headers are found too. */
+/* The names come from the library itself, so that calls newer than our headers are found. */
 void jm__launches_find(const jm__cupti *cupti)
 {
     for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
         const char *name = NULL;
-        starts[id] = NO_WORK;
+        call_kinds[id] = NO_WORK;
         if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
         if (name == NULL || !(is_launch(name) || is_copy_or_set(name))) continue;
-        starts[id] = strstr(name, "Graph") != NULL ? GRAPH : WORK;
+        call_kinds[id] = strstr(name, "Graph") != NULL ? GRAPH : WORK;
     }
 }
 
-/* Of graphs in any case: one that was launched while CUPTI was there does not outlive cuptiFinalize. Fails if
- * none can be had: one that the library only knows the name of is no reason to go without the others. */
-static CUptiResult listen(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, bool on)
+/* Enable the callbacks of all launches, or only those of graphs: graphs launched under CUPTI do not survive
+ * cuptiFinalize. Fails only if no callback can be enabled, as the library may name calls that it does not
+ * support. */
+static CUptiResult enable_callbacks(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, bool on)
 {
     CUptiResult fault = CUPTI_SUCCESS;
     bool any = false;
     for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
-        if (starts[id] == NO_WORK) continue;
-        bool requested = on || starts[id] == GRAPH;
-        CUptiResult result =
-            cupti->cuptiEnableCallback(requested, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+        if (call_kinds[id] == NO_WORK) continue;
+        bool enable = on || call_kinds[id] == GRAPH;
+        CUptiResult result = cupti->cuptiEnableCallback(enable, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
         any |= result == CUPTI_SUCCESS;
         if (result != CUPTI_SUCCESS) fault = result;
     }
@@ -215,21 +215,21 @@ static CUptiResult listen(const jm__cupti *cupti, CUpti_SubscriberHandle subscri
 
 CUptiResult jm__launches_record(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, uint32_t again)
 {
-    heard = 1 + again;
-    return listen(cupti, subscriber, true);
+    recording_round = 1 + again;
+    return enable_callbacks(cupti, subscriber, true);
 }
 
-/* Be told of launches for the use of letting go, and record none. */
-static void call_launches(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+/* Enable callbacks of launches for detaching, without recording launches. */
+static void await_launch(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
-    heard = 0;
-    listen(cupti, subscriber, true);
+    recording_round = 0;
+    enable_callbacks(cupti, subscriber, true);
 }
 
 void jm__launches_ignore(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
-    heard = 0;
-    listen(cupti, subscriber, false);
+    recording_round = 0;
+    enable_callbacks(cupti, subscriber, false);
 }
 
 static bool is_call(CUpti_CallbackDomain domain, const CUpti_CallbackData *call)
@@ -237,26 +237,26 @@ static bool is_call(CUpti_CallbackDomain domain, const CUpti_CallbackData *call)
     return domain == CUPTI_CB_DOMAIN_DRIVER_API && call != NULL && call->callbackSite == CUPTI_API_ENTER;
 }
 
-bool jm__launches_is_of_graph(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+bool jm__launches_is_graph(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
-    return is_call(domain, data) && id < CALLBACK_IDS && starts[id] == GRAPH;
+    return is_call(domain, data) && id < CALLBACK_IDS && call_kinds[id] == GRAPH;
 }
 
-void jm__launches_hear(CUpti_CallbackDomain domain, const void *data)
+void jm__launches_on_callback(CUpti_CallbackDomain domain, const void *data)
 {
     const CUpti_CallbackData *call = data;
-    uint32_t now = atomic_load_explicit(&heard, memory_order_relaxed);
+    uint32_t now = atomic_load_explicit(&recording_round, memory_order_relaxed);
     if (is_call(domain, call) && now != 0) jm__track_launch(call->correlationId, now - 1);
 }
 
 void jm__launches_forget(void)
 {
-    heard = 0;
+    recording_round = 0;
 }
 
-/* ---- callbacks of CUDA graphs as records of the calling thread's ring */
+/* ---- callbacks of CUDA graphs, recorded in the calling thread's ring */
 
-/* The same from CUDA 11 to 13: that no header at hand says otherwise. */
+/* The values are the same from CUDA 11 to 13; check the headers at hand. */
 _Static_assert(CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING == 10, "CUPTI renumbered its callbacks");
 _Static_assert(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED == 13, "CUPTI renumbered its callbacks");
 _Static_assert(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING == 17, "CUPTI renumbered its callbacks");
@@ -267,7 +267,7 @@ _Static_assert(offsetof(CUpti_ResourceData, resourceDescriptor) == 16, "CUPTI mo
 _Static_assert(offsetof(CUpti_GraphData, node) == 16, "CUPTI moved its data of graphs");
 _Static_assert(offsetof(CUpti_GraphData, graphExec) == 48, "CUPTI moved its data of graphs");
 
-static const CUpti_CallbackId requested_of_graphs[] = {
+static const CUpti_CallbackId graph_callbacks[] = {
     CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,      CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
     CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING,
     CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,      CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
@@ -276,11 +276,11 @@ static const CUpti_CallbackId requested_of_graphs[] = {
 bool jm__graphs_follow(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
     if (cupti->cuptiGetGraphNodeId == NULL) return false;
-    for (size_t i = 0; i < sizeof requested_of_graphs / sizeof requested_of_graphs[0]; i++) {
+    for (size_t i = 0; i < sizeof graph_callbacks / sizeof graph_callbacks[0]; i++) {
         CUptiResult result =
-            cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, requested_of_graphs[i]);
-        bool needed = requested_of_graphs[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
-                      requested_of_graphs[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
+            cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, graph_callbacks[i]);
+        bool needed = graph_callbacks[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
+                      graph_callbacks[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
         if (needed && result != CUPTI_SUCCESS) return false;
     }
     return true;
@@ -301,8 +301,9 @@ static uint32_t exec_id(const jm__cupti *cupti, CUgraphExec graph)
     return cupti->cuptiGetGraphExecId(graph, &id) == CUPTI_SUCCESS ? id : 0;
 }
 
-/* Of any type: CUPTI 13.0 calls all of them kernels, and what lies inside an executable graph is counted. */
-static void hear_node(const jm__cupti *cupti, const CUpti_GraphData *data, bool cloned)
+/* Record a node of any type: CUPTI 13.0 calls all of them kernels, and nodes inside an executable graph are
+ * counted. */
+static void record_node(const jm__cupti *cupti, const CUpti_GraphData *data, bool cloned)
 {
     uint64_t node = 0, original = 0;
     if (data->node == NULL) return;
@@ -315,8 +316,8 @@ static void hear_node(const jm__cupti *cupti, const CUpti_GraphData *data, bool 
     jm__track_node(node, original, graph_id(cupti, data->graph));
 }
 
-void jm__graphs_hear(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                     const void *data)
+void jm__graphs_on_callback(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                            const void *data)
 {
     if (domain != CUPTI_CB_DOMAIN_RESOURCE || data == NULL) return;
     const CUpti_GraphData *graph = ((const CUpti_ResourceData *)data)->resourceDescriptor;
@@ -325,7 +326,7 @@ void jm__graphs_hear(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_
     switch (id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
-        hear_node(cupti, graph, id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+        record_node(cupti, graph, id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
         break;
     case CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING:
         gone = graph_id(cupti, graph->graph);
@@ -345,94 +346,94 @@ void jm__graphs_hear(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_
     if (gone != 0) jm__track_graph(JM_RING_GRAPH_GONE, gone);
 }
 
-/* ---- letting go of CUPTI while the program goes on */
+/* ---- detaching from CUPTI while the program goes on */
 
-/* The first CUPTI whose cuptiFinalize has no known harm: that of CUDA 12.6. */
-#define VERSION_LEAST 24
+/* The first CUPTI whose cuptiFinalize has no known defect, that of CUDA 12.6. */
+#define FINALIZE_VERSION_MIN 24
 
-#define HOLD_WAIT_NS (2 * JM_NS_PER_S)
+#define LOCK_WAIT_NS (2 * JM_NS_PER_S)
 
-/* It changes nothing. */
+/* A driver call without side effects. */
 static const CUpti_CallbackId own_call = CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion;
 
 static pthread_mutex_t detach_mutex = PTHREAD_MUTEX_INITIALIZER;
-static enum { ATTACHED, QUERIED, DONE } state; /* guarded by it */
-static const jm__cupti *in_use;                /* likewise */
+static enum { ATTACHED, REQUESTED, DETACHED } state; /* guarded by detach_mutex */
+static const jm__cupti *in_use;                      /* guarded by detach_mutex */
 static _Thread_local bool in_own_call;
-static _Atomic bool never;
+static _Atomic bool forbidden;
 static _Atomic size_t lost_buffers;
 
-void jm__detach_hold(void)
+void jm__detach_lock(void)
 {
     pthread_mutex_lock(&detach_mutex);
 }
 
-bool jm__detach_hold_for_a_while(void)
+bool jm__detach_lock_timed(void)
 {
     static _Atomic bool is_late;
-    return jm__lock_for(&detach_mutex, &is_late, HOLD_WAIT_NS);
+    return jm__lock_for(&detach_mutex, &is_late, LOCK_WAIT_NS);
 }
 
-void jm__detach_allow(void)
+void jm__detach_unlock(void)
 {
     pthread_mutex_unlock(&detach_mutex);
 }
 
-static bool may_ever_let_go(const jm__cupti *cupti)
+static bool can_detach(const jm__cupti *cupti)
 {
-    return !never && cupti->cuptiFinalize != NULL && cupti->version >= VERSION_LEAST;
+    return !forbidden && cupti->cuptiFinalize != NULL && cupti->version >= FINALIZE_VERSION_MIN;
 }
 
 void jm__detach_prepare(void)
 {
     const char *keep = getenv("JOULEMAP_KEEP_CUPTI");
-    if (keep != NULL && keep[0] != '\0') never = true;
+    if (keep != NULL && keep[0] != '\0') forbidden = true;
 }
 
-void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+void jm__detach_request(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
-    if (state != ATTACHED || !may_ever_let_go(cupti)) return;
+    if (state != ATTACHED || !can_detach(cupti)) return;
     in_use = cupti;
-    state = QUERIED;
-    call_launches(cupti, subscriber);
+    state = REQUESTED;
+    await_launch(cupti, subscriber);
 }
 
-bool jm__detach_is_to_come(const jm__cupti *cupti)
+bool jm__detach_is_possible(const jm__cupti *cupti)
 {
-    return state == ATTACHED && may_ever_let_go(cupti);
+    return state == ATTACHED && can_detach(cupti);
 }
 
 bool jm__detach_is_done(void)
 {
-    return state == DONE;
+    return state == DETACHED;
 }
 
-bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+bool jm__detach_cancel(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
-    bool attached = state != DONE;
-    if (state == QUERIED) jm__launches_ignore(cupti, subscriber);
+    bool attached = state != DETACHED;
+    if (state == REQUESTED) jm__launches_ignore(cupti, subscriber);
     state = ATTACHED;
     return attached;
 }
 
-void jm__detach_stay_away(void)
+void jm__detach_mark_lost(void)
 {
-    state = DONE;
+    state = DETACHED;
 }
 
-static void let_go(void)
+static void finalize(void)
 {
     if (in_use->cuptiFinalize() != CUPTI_SUCCESS) {
-        never = true; /* it is ours still */
+        forbidden = true; /* we are still attached */
         return;
     }
-    lost_buffers += forget_buffers();
-    state = DONE;
+    lost_buffers += free_all_buffers();
+    state = DETACHED;
 }
 
-bool jm__detach_at_once(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+bool jm__detach_now(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
-    if (!may_ever_let_go(cupti)) return false;
+    if (!can_detach(cupti)) return false;
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     CUresult(CUDAAPI * call)(int *) = NULL;
     if (driver != NULL) *(void **)&call = dlsym(driver, "cuDriverGetVersion");
@@ -445,22 +446,22 @@ bool jm__detach_at_once(const jm__cupti *cupti, CUpti_SubscriberHandle subscribe
         in_own_call = false;
     }
     if (driver != NULL) dlclose(driver);
-    bool done = state == DONE;
+    bool done = state == DETACHED;
     state = ATTACHED; /* for the next run */
     return done;
 }
 
-void jm__detach_hear(CUpti_CallbackDomain domain, const void *data)
+void jm__detach_on_callback(CUpti_CallbackDomain domain, const void *data)
 {
     const CUpti_CallbackData *call = data;
     if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call == NULL || call->callbackSite != CUPTI_API_EXIT) return;
-    if (in_own_call) { /* this thread holds the lock */
+    if (in_own_call) { /* this thread already holds the lock */
         in_own_call = false;
-        if (!never) let_go();
+        if (!forbidden) finalize();
         return;
     }
-    if (never || pthread_mutex_trylock(&detach_mutex) != 0) return; /* the next launch will do */
-    if (state == QUERIED && !never) let_go();
+    if (forbidden || pthread_mutex_trylock(&detach_mutex) != 0) return; /* the next launch will do it */
+    if (state == REQUESTED && !forbidden) finalize();
     pthread_mutex_unlock(&detach_mutex);
 }
 
@@ -469,13 +470,13 @@ size_t jm__detach_lost_buffers(void)
     return atomic_exchange(&lost_buffers, 0);
 }
 
-void jm__detach_never(void)
+void jm__detach_forbid(void)
 {
-    never = true;
+    forbidden = true;
 }
 
 void jm__detach_forget(void)
 {
     state = ATTACHED;
-    pthread_mutex_init(&detach_mutex, NULL); /* a thread may have held it */
+    pthread_mutex_init(&detach_mutex, NULL); /* a thread of the parent may have held it */
 }

@@ -1,5 +1,5 @@
-/* The life of the injected library: CUPTI's activity records into the ring of kernels, start, the end, and
- * what a fork changes. */
+/* The lifecycle of the injected library: start, CUPTI's activity records into the ring of kernels, end, and
+ * forks. */
 #include "inject/inject.h"
 
 #include "base/clock.h"
@@ -21,9 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- CUPTI's activity API: switched on, its buffers emptied into the ring, switched off */
+/* ---- CUPTI's activity API: enabling it, emptying its buffers into the ring, disabling it */
 
-#define RECORDS_AT_ONCE 256 /* under one lock */
+#define RECORDS_AT_ONCE 256 /* records per lock */
 
 static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -37,21 +37,21 @@ static bool cupti_loaded;
 static CUpti_SubscriberHandle subscriber;
 
 static _Atomic bool active;
-static bool tracing;          /* while active: kinds are switched on; guarded by jm__detach_hold */
-static int64_t off_ns;        /* since when they are not; likewise */
-static uint32_t again;        /* how often CUPTI was taken again in this run; likewise */
+static bool tracing;          /* while active: activity kinds are enabled; guarded by jm__detach_lock */
+static int64_t off_ns;        /* when tracing was switched off; guarded likewise */
+static uint32_t again;        /* number of reattachments to CUPTI in this run; guarded likewise */
 static _Atomic bool with_xla; /* copies are not traced */
-static char fault[512];       /* why it is not active; "": it is */
+static char fault[512];       /* why CUPTI is not active; "": it is */
 
 static const char no_copies[] =
     "Copies between host and GPU are not recorded in this process: with CUPTI's records of "
     "them, graphs that XLA launches fail (CUDA_ERROR_LAUNCH_FAILED).";
 
-static const char let_go_with[] = "CUPTI was let go with these buffers of records";
+static const char detach_loss[] = "joulemap detached from CUPTI while it had these buffers of records";
 
-static const char no_graphs[] =
-    "This CUPTI does not tell of the nodes of CUDA graphs: their kernels belong to what is open when a graph "
-    "is launched.";
+static const char no_graphs[] = "This CUPTI does not report the nodes of CUDA graphs: their kernels are "
+                                "assigned to the spans that are open "
+                                "when a graph is launched.";
 
 static void CUPTIAPI on_request(uint8_t **buffer, size_t *size, size_t *records_max)
 {
@@ -89,11 +89,12 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
 {
     (void)context;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE)
-        jm__detach_never(); /* graphs: what is captured in between would be nobody's */
-    if (active) jm__graphs_hear(&cupti, domain, id, data);
-    if (jm__launches_is_of_graph(domain, id, data)) jm__detach_never(); /* first: a ring may be waited for */
-    jm__launches_hear(domain, data);
-    jm__detach_hear(domain, data);
+        jm__detach_forbid(); /* graphs: nodes captured while detached would be unknown */
+    if (active) jm__graphs_on_callback(&cupti, domain, id, data);
+    if (jm__launches_is_graph(domain, id, data))
+        jm__detach_forbid(); /* first, as writing to a ring may wait */
+    jm__launches_on_callback(domain, data);
+    jm__detach_on_callback(domain, data);
 }
 
 static const char *result_text(CUptiResult result)
@@ -112,35 +113,35 @@ static void disable_all(void)
 
 /* ---- XLA */
 
-/* With copies traced beside kernels, a graph of XLA's that has copies fails at its launch
- * (CUDA_ERROR_LAUNCH_FAILED), and with it the program: CUPTI 13.0.85, jaxlib 0.11.2 and Keras on an H200, 6
- * of 6; without MEMCPY and MEMCPY2 it ran, 28 of 28. Sets do no harm. */
+/* If copies are traced beside kernels, a graph of XLA's with copies fails at its launch
+ * (CUDA_ERROR_LAUNCH_FAILED), and the program ends: 6 of 6 runs with CUPTI 13.0.85, jaxlib 0.11.2 and Keras
+ * on an H200. Without MEMCPY and MEMCPY2 28 of 28 ran. Memsets do no harm. */
 static bool is_copy(CUpti_ActivityKind kind)
 {
     return kind == CUPTI_ACTIVITY_KIND_MEMCPY || kind == CUPTI_ACTIVITY_KIND_MEMCPY2;
 }
 
-void jm__inject_meet_xla(void)
+void jm__inject_xla_found(void)
 {
-    jm__detach_never();
+    jm__detach_forbid();
     if (atomic_exchange(&with_xla, true) || !active) return;
-    jm__detach_hold();
+    jm__detach_lock();
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !jm__detach_is_done(); i++)
         if (is_copy(kinds[i])) cupti.cuptiActivityDisable(kinds[i]);
-    jm__detach_allow();
+    jm__detach_unlock();
     jm__outlet_note(no_copies);
 }
 
 static void look_for_xla(void)
 {
-    if (!with_xla && jm__xla_was_loaded()) jm__inject_meet_xla();
+    if (!with_xla && jm__xla_was_loaded()) jm__inject_xla_found();
 }
 
-/* False: what failed is in `call` and `result`. A copy or set that cannot be traced is no reason to go
- * without kernels. */
+/* On failure false, with the failed call in `call` and `result`. Without records of copies or memsets,
+ * kernels are still recorded. */
 static bool enable_kinds(const char **call, CUptiResult *result)
 {
-    *call = "cuptiEnableCallback"; /* first: no work without its launch */
+    *call = "cuptiEnableCallback"; /* first, so that all work has its launch */
     *result = jm__launches_record(&cupti, subscriber, again);
     if (*result != CUPTI_SUCCESS) return false;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -162,16 +163,16 @@ static bool enable_all(const char **call, CUptiResult *result)
     return *result == CUPTI_SUCCESS && enable_kinds(call, result);
 }
 
-static void say_failed(char *why, size_t why_size, const char *call, CUptiResult result)
+static void write_failure(char *why, size_t why_size, const char *call, CUptiResult result)
 {
     snprintf(why, why_size, "CUPTI failed in %s (%d, %s): kernels are not recorded, spans are.", call,
              (int)result, result_text(result));
 }
 
-/* False with a sentence in `why`. */
-static bool begin(char *why, size_t why_size)
+/* Subscribe and enable all. On failure false, with a sentence in `why`. */
+static bool attach(char *why, size_t why_size)
 {
-    /* Without it CUPTI is of no use, and 13.2 calls itself without end when it is asked for its version. */
+    /* Without a driver CUPTI is useless, and CUPTI 13.2 recurses for ever when asked for its version. */
     if (!cupti_loaded && dlopen("libcuda.so.1", RTLD_LAZY) == NULL) {
         snprintf(why, why_size,
                  "There is no CUDA driver (libcuda.so.1) here: kernels are not recorded, spans are.");
@@ -184,7 +185,7 @@ static bool begin(char *why, size_t why_size)
         jm__launches_find(&cupti);
         jm__devices_find_driver();
     }
-    /* Two tools that both register buffers would get each other's: whoever subscribes first has CUPTI. */
+    /* Two tools that both register buffers would get each other's: the first subscriber has CUPTI. */
     CUptiResult result = cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED ||
         result == CUPTI_ERROR_NOT_COMPATIBLE) {
@@ -201,7 +202,7 @@ static bool begin(char *why, size_t why_size)
         disable_all();
         cupti.cuptiUnsubscribe(subscriber);
     }
-    say_failed(why, why_size, call, result);
+    write_failure(why, why_size, call, result);
     return false;
 }
 
@@ -214,8 +215,8 @@ static void follow_graphs(void)
     jm__outlet_op(JM_RING_GRAPHS, 0);
 }
 
-/* Make the ring, load CUPTI, begin. 0, or an errno if there can be no ring. `recording` tells whether
- * kernels are recorded: if not, a note in the ring says why. */
+/* Create the ring, load CUPTI and start recording. 0, or an errno if the ring cannot be created. `recording`:
+ * whether kernels are recorded; if not, a note in the ring says why. */
 static int start_activity(const char *run_dir, bool *recording)
 {
     *recording = false;
@@ -227,11 +228,11 @@ static int start_activity(const char *run_dir, bool *recording)
         return error;
     }
     look_for_xla();
-    jm__detach_hold();
+    jm__detach_lock();
     again = 0;
-    jm__outlet_op(JM_RING_AGAIN, again); /* a program that took this one's place (exec) counts anew */
-    *recording = begin(fault, sizeof fault);
-    jm__detach_allow();
+    jm__outlet_op(JM_RING_AGAIN, again); /* after exec the count restarts */
+    *recording = attach(fault, sizeof fault);
+    jm__detach_unlock();
     active = tracing = *recording;
     if (*recording) follow_graphs();
     if (*recording && with_xla) jm__outlet_note(no_copies);
@@ -242,64 +243,65 @@ static int start_activity(const char *run_dir, bool *recording)
     return 0;
 }
 
-/* After so long, once the buffers are out that were with CUPTI when tracing stopped: what was launched last
- * may wait for others for seconds. And at last without them: what they hold is then counted as lost. */
-#define LET_GO_AFTER_NS (100 * JM_NS_PER_MS)
-#define LET_GO_LAST_NS  (60 * JM_NS_PER_S)
+/* Detach after this time, once CUPTI has returned the buffers that it had when tracing stopped. The last
+ * launches may wait seconds for others. At the latest time detach without them; their records count as lost.
+ */
+#define DETACH_AFTER_NS  (100 * JM_NS_PER_MS)
+#define DETACH_LATEST_NS (60 * JM_NS_PER_S)
 
-static bool may_let_go(int64_t now_ns)
+static bool is_time_to_detach(int64_t now_ns)
 {
     int64_t off_for_ns = now_ns - off_ns;
-    if (tracing || off_for_ns < LET_GO_AFTER_NS) return false;
-    return jm__buffers_oldest_ns() > off_ns || off_for_ns >= LET_GO_LAST_NS;
+    if (tracing || off_for_ns < DETACH_AFTER_NS) return false;
+    return jm__buffers_oldest_ns() > off_ns || off_for_ns >= DETACH_LATEST_NS;
 }
 
 /* False: CUPTI failed. */
 static bool flush_cupti(bool forced, int64_t now_ns)
 {
-    if (jm__detach_is_done()) return true; /* nothing is with it */
+    if (jm__detach_is_done()) return true; /* it has no buffers */
     CUptiResult result =
         cupti.cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
-    if (!forced && may_let_go(now_ns)) jm__detach_ask(&cupti, subscriber);
+    if (!forced && is_time_to_detach(now_ns)) jm__detach_request(&cupti, subscriber);
     return result == CUPTI_SUCCESS;
 }
 
-/* Bring out what is finished; `forced`: also what is not, at the very end. True: CUPTI waits to be let go, so
- * come again soon. */
+/* Flush finished records; `forced`: unfinished ones too, at the very end. True: detaching is pending, so
+ * flush again soon. */
 static bool flush_activity(bool forced)
 {
     if (!active) return false;
-    if (!forced) look_for_xla(); /* loaded meanwhile */
+    if (!forced) look_for_xla(); /* it may have been loaded meanwhile */
     int64_t now_ns = jm__now_ns();
-    if (!jm__detach_hold_for_a_while()) return false;
-    bool fine = flush_cupti(forced, now_ns);
-    bool waits = !tracing && jm__detach_is_to_come(&cupti);
-    jm__detach_allow();
+    if (!jm__detach_lock_timed()) return false;
+    bool ok = flush_cupti(forced, now_ns);
+    bool detach_pending = !tracing && jm__detach_is_possible(&cupti);
+    jm__detach_unlock();
     jm__outlet_devices();
-    jm__outlet_lost(jm__detach_lost_buffers(), let_go_with);
-    if (!fine) return waits;
-    /* What is still with CUPTI began after the oldest buffer there was handed out. */
+    jm__outlet_lost(jm__detach_lost_buffers(), detach_loss);
+    if (!ok) return detach_pending;
+    /* Records that CUPTI still has began after it got its oldest buffer. */
     int64_t oldest_ns = jm__buffers_oldest_ns();
     jm__outlet_flushed(oldest_ns < now_ns ? oldest_ns : now_ns);
-    return waits;
+    return detach_pending;
 }
 
-/* CUPTI may have been let go meanwhile. False with a sentence in `why`. */
+/* Enable tracing, reattaching if we have detached meanwhile. On failure false, with a sentence in `why`. */
 static bool switch_on(char *why, size_t why_size)
 {
     const char *call = "";
     CUptiResult result = CUPTI_SUCCESS;
-    if (!jm__detach_call_off(&cupti, subscriber)) {
+    if (!jm__detach_cancel(&cupti, subscriber)) {
         jm__outlet_op(JM_RING_AGAIN, ++again);
-        if (!begin(why, why_size)) {
-            jm__detach_stay_away();
+        if (!attach(why, why_size)) {
+            jm__detach_mark_lost();
             return false;
         }
         follow_graphs();
         return true;
     }
     if (enable_kinds(&call, &result)) return true;
-    say_failed(why, why_size, call, result);
+    write_failure(why, why_size, call, result);
     return false;
 }
 
@@ -309,48 +311,48 @@ static void switch_off(void)
     if (!jm__detach_is_done()) disable_all();
 }
 
-/* Switch kinds of records on or off; CUPTI may be let go meanwhile (cupti.h). What was launched before still
- * comes. False: it could not be taken again. */
+/* Switch tracing on or off; while off, we may detach from CUPTI (cupti.h). Work launched before is still
+ * recorded. False: reattaching failed. */
 static bool trace_activity(bool on)
 {
     char why[512] = "";
     if (!active) return true;
-    if (!jm__detach_hold_for_a_while()) return false;
+    if (!jm__detach_lock_timed()) return false;
     bool changes = on != tracing;
     tracing = on;
     if (changes && on) switch_on(why, sizeof why);
     if (changes && !on) switch_off();
     bool is_lost = on && jm__detach_is_done();
-    jm__detach_allow();
+    jm__detach_unlock();
     if (why[0] != '\0') jm__outlet_note(why);
     if (changes && !on && flush_activity(false)) jm__flusher_kick();
     return !is_lost;
 }
 
-/* The program goes on without us. */
-static void leave_cupti(void)
+/* Detach from CUPTI at the end of a run; the program goes on. */
+static void detach_cupti(void)
 {
-    jm__detach_hold(); /* at once: who comes next may be another profiler */
-    if (jm__detach_call_off(&cupti, subscriber) && !jm__detach_at_once(&cupti, subscriber))
+    jm__detach_lock(); /* at once, as another profiler may follow */
+    if (jm__detach_cancel(&cupti, subscriber) && !jm__detach_now(&cupti, subscriber))
         cupti.cuptiUnsubscribe(subscriber);
-    jm__detach_allow();
-    jm__buffers_release(); /* a server may work for weeks until the next recorder comes */
+    jm__detach_unlock();
+    jm__buffers_release(); /* a server may run for weeks until the next recorder */
 }
 
-/* `exiting`: the process ends, and CUPTI with it: leave it as it is. */
+/* `exiting`: the process ends, so CUPTI is left as it is. */
 static void stop_activity(bool exiting)
 {
     if (!active) return;
-    /* What came after the flush would stay with CUPTI, and go to the next run. */
+    /* Records after the flush would stay in CUPTI and go to the next run. */
     if (!exiting) trace_activity(false);
     flush_activity(true);
-    if (!exiting) leave_cupti();
-    jm__outlet_lost(jm__detach_lost_buffers(), let_go_with);
+    if (!exiting) detach_cupti();
+    jm__outlet_lost(jm__detach_lost_buffers(), detach_loss);
     active = false;
     jm__outlet_close();
 }
 
-/* In the child of a fork: CUDA does not work there, and nothing of this is ours any more. */
+/* In the child of a fork: CUDA does not work there, and all state belongs to the parent. */
 static void forget_activity(void)
 {
     active = false;
@@ -362,67 +364,69 @@ static void forget_activity(void)
 
 /* ---- start and end */
 
-/* Guards start and stop. The program waits no longer for it than this: who hangs in CUPTI may hold it. */
-#define HELD_MOST_NS (5 * JM_NS_PER_S)
+/* Guards start and stop. The program waits for it only this long, as a thread that hangs in CUPTI may hold
+ * it. */
+#define LOCK_WAIT_NS (5 * JM_NS_PER_S)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local bool forks_with_it;
+static _Thread_local bool fork_has_lock;
 static char run_path[PATH_MAX]; /* "": not started */
 static int last_result = JM_INJECT_NO_RUN;
 static bool registered;
-static bool reached_cupti; /* the last start came as far */
-/* The process ends: nothing is started any more, and CUPTI left alone by `recover`. */
-static _Atomic bool over;
-static bool hangs;          /* likewise, until the flusher is back out of CUPTI */
-static _Atomic pid_t owner; /* whose exit ends the run; a thread that waits for recorders may say so */
+static bool reached_cupti; /* the last start got that far */
+/* The process is exiting: nothing is started any more, and `recover` leaves CUPTI alone. */
+static _Atomic bool process_exits;
+static bool flusher_hangs; /* the flusher hangs in CUPTI; likewise nothing is started */
+static _Atomic pid_t
+    owner; /* the process whose exit ends the run; also written by the thread that waits for recorders */
 
-static bool hold(void)
+static bool lock_timed(void)
 {
     static _Atomic bool is_late;
-    return jm__lock_for(&mutex, &is_late, HELD_MOST_NS);
+    return jm__lock_for(&mutex, &is_late, LOCK_WAIT_NS);
 }
 
 static void before_fork(void)
 {
-    forks_with_it = hold();
+    fork_has_lock = lock_timed();
 }
 
 static void after_fork_in_parent(void)
 {
-    if (forks_with_it) pthread_mutex_unlock(&mutex);
+    if (fork_has_lock) pthread_mutex_unlock(&mutex);
 }
 
 static void after_fork_in_child(void)
 {
-    forget_activity(); /* also after a run: CUPTI may still be the parent's */
+    forget_activity(); /* also after a run, as CUPTI may still be the parent's */
     jm__flusher_forget();
     run_path[0] = '\0';
-    hangs = false;
-    pthread_mutex_init(&mutex, NULL); /* whoever holds it is not here, unless it is we */
+    flusher_hangs = false;
+    pthread_mutex_init(&mutex, NULL); /* its holder is not in this process, unless it is this thread */
 }
 
 static void stop_locked(bool exiting)
 {
     if (run_path[0] == '\0') return;
     run_path[0] = '\0';
-    hangs = !jm__flusher_stop();
-    if (hangs)
-        jm__outlet_note("CUPTI did not return: work since it last told of any is missing.");
+    flusher_hangs = !jm__flusher_stop();
+    if (flusher_hangs)
+        jm__outlet_note("CUPTI did not return: work after its last records is missing.");
     else
         stop_activity(exiting);
 }
 
-/* The thread that hung in CUPTI as its run ended is out of it: what was left behind is cleared away. */
+/* The flusher, which hung in CUPTI at the end of its run, has returned: clean up. */
 static void recover(void)
 {
     pthread_mutex_lock(&mutex);
-    if (hangs && !over) stop_activity(false);
-    hangs = false;
+    if (flusher_hangs && !process_exits) stop_activity(false);
+    flusher_hangs = false;
     pthread_mutex_unlock(&mutex);
 }
 
 static void stop(bool exiting)
 {
-    if (hold()) {
+    if (lock_timed()) {
         stop_locked(exiting);
         pthread_mutex_unlock(&mutex);
     }
@@ -432,10 +436,10 @@ static void stop(bool exiting)
 static void on_exit_of_process(void)
 {
     if (owner != getpid()) return;
-    over = true; /* first: who hangs in CUPTI may be let out by its end */
-    jm__detach_never();
-    if (!jm__detach_hold_for_a_while()) return; /* one that is under way ends first */
-    jm__detach_allow();
+    process_exits = true; /* first, as its end may release a thread that hangs in CUPTI */
+    jm__detach_forbid();
+    if (!jm__detach_lock_timed()) return; /* wait for a detach that is under way */
+    jm__detach_unlock();
     stop(true);
 }
 
@@ -447,15 +451,15 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
     if (length == 0 || length >= sizeof run_path) return JM_INJECT_NO_RUN;
     stop_locked(false);
     reached_cupti = false;
-    if (over || hangs) return JM_INJECT_NO_RUN;
+    if (process_exits || flusher_hangs) return JM_INJECT_NO_RUN;
     if (open(run_dir) != 0) {
         if (jm__lost_join(run_dir)) jm__lost_add(JM_LOST_PROGRAMS, 1);
         return JM_INJECT_NO_RUN;
     }
-    owner = getpid(); /* from here on: who exits meanwhile waits for the start, and ends it */
+    owner = getpid(); /* from here on an exit waits for the start, and ends the run */
     if (!registered) {
         registered = true;
-        /* After CUDA's own and CUPTI's: so it runs before theirs. */
+        /* Registered after CUDA's and CUPTI's handlers, so it runs before theirs. */
         atexit(on_exit_of_process);
     }
     bool recording;
@@ -469,7 +473,7 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
 
 int jm_inject_start(const char *run_dir)
 {
-    if (run_dir == NULL || !hold()) return JM_INJECT_NO_RUN;
+    if (run_dir == NULL || !lock_timed()) return JM_INJECT_NO_RUN;
     int result = start_locked(run_dir, jm__track_open);
     pthread_mutex_unlock(&mutex);
     return result;
@@ -480,17 +484,17 @@ int jm_inject_ranges(const char *run_dir)
     return run_dir != NULL && jm__track_open(run_dir) == 0 ? JM_INJECT_OK : JM_INJECT_NO_RUN;
 }
 
-/* "": nothing of this library's own. */
+/* "": this library has no reason. */
 static const char *reason_locked(void)
 {
-    if (over) return "it is ending";
-    if (hangs) return "a thread of the last recording still waits for CUPTI";
+    if (process_exits) return "it is ending";
+    if (flusher_hangs) return "a thread of the last recording still waits for CUPTI";
     return reached_cupti ? fault : "";
 }
 
 const char *jm_inject_reason(void)
 {
-    if (!hold()) return "CUPTI has not returned from the end of the last recording";
+    if (!lock_timed()) return "CUPTI has not returned from the end of the last recording";
     const char *reason = reason_locked();
     pthread_mutex_unlock(&mutex);
     return reason;
@@ -498,10 +502,10 @@ const char *jm_inject_reason(void)
 
 int jm_inject_trace(int on)
 {
-    bool held = hold(), fine = held && (run_path[0] == '\0' || trace_activity(on != 0));
+    bool held = lock_timed(), ok = held && (run_path[0] == '\0' || trace_activity(on != 0));
     if (held) pthread_mutex_unlock(&mutex);
     jm__track_keep(on != 0 ? JM_TRACK_ALL : 0);
-    return fine ? JM_INJECT_OK : JM_INJECT_NO_KERNELS;
+    return ok ? JM_INJECT_OK : JM_INJECT_NO_KERNELS;
 }
 
 int jm_inject_busy(void)
@@ -513,7 +517,7 @@ int jm_inject_busy(void)
 
 void jm_inject_flush(void)
 {
-    if (!hold()) return;
+    if (!lock_timed()) return;
     if (run_path[0] != '\0') flush_activity(false);
     pthread_mutex_unlock(&mutex);
 }
@@ -523,7 +527,7 @@ void jm_inject_stop(void)
     stop(false);
 }
 
-/* ---- where the program was started dormant */
+/* ---- programs that were started dormant */
 
 static jm__dormant_answer join_locked(const char *run_dir, bool kernels, char *why, size_t why_size)
 {
@@ -534,7 +538,7 @@ static jm__dormant_answer join_locked(const char *run_dir, bool kernels, char *w
     if (error == 0 && result == JM_INJECT_OK) return JM_DORMANT_RECORDING;
     if (kernels) snprintf(why, why_size, "%s", reason_locked());
     if (result == JM_INJECT_NO_KERNELS) return JM_DORMANT_NO_KERNELS;
-    if (kernels && hangs) return JM_DORMANT_LATER;
+    if (kernels && flusher_hangs) return JM_DORMANT_LATER;
     if (why[0] == '\0') snprintf(why, why_size, "it cannot write into %s", run_dir);
     jm__track_leave(run_dir);
     return JM_DORMANT_FAILED;
@@ -564,12 +568,12 @@ static __attribute__((constructor)) void set_up_at_load(void)
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* CUDA has threads, and work comes without ranges. */
+/* A dormant program has loaded CUDA: it needs a waiting thread, as work may come without ranges. */
 static void begin_dormant(void)
 {
     char above[PATH_MAX];
     bool kernels;
-    jm__track_look(); /* ranges enter the run above, if there is one */
+    jm__track_look(); /* ranges join the parent's run, if there is one */
     jm__dormant_needs_thread(true);
     if (!jm__run_above(above, sizeof above, &kernels) || !kernels || pthread_mutex_trylock(&mutex) != 0)
         return;
@@ -577,14 +581,14 @@ static void begin_dormant(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* The CUDA driver calls this in cuInit, before any module is loaded. It is told "all is well" in any case:
- * the program goes on with us or without. */
+/* The CUDA driver calls this in cuInit, before any module is loaded. It always gets "success": the program
+ * runs with or without us. */
 int InitializeInjection(void)
 {
     char buffer[PATH_MAX];
     const char *run_dir = jm__start_variable(JM_START_RUN, buffer, sizeof buffer);
     if (run_dir == NULL && jm__dormant_requested()) begin_dormant();
-    /* Held: a start is under way, perhaps on this very thread, and woke the driver. */
+    /* If locked, a start is under way, perhaps on this very thread, and loaded the driver. */
     if (run_dir == NULL || pthread_mutex_trylock(&mutex) != 0) return 1;
     start_locked(run_dir, jm__track_open);
     pthread_mutex_unlock(&mutex);

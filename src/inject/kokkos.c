@@ -1,5 +1,5 @@
-/* What a Kokkos program tells its tools, as spans of kind nvtx: ranges like those of NVTX, whose type says
- * what they are. Kernels go to them by their launch, so Kokkos need not wait for any. */
+/* Kokkos kernels, regions and sections as spans of kind nvtx, whose type says what they are. Kernels are
+ * assigned to them by their launch, so that Kokkos need not wait for the device. */
 #include "inject/ranges.h"
 #include "record/timeline/track.h"
 
@@ -10,53 +10,53 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* ---- Kokkos Tools' interface, in our own declarations: what a Kokkos program finds by dlsym in the library
- * of KOKKOS_TOOLS_LIBS and calls. Interface versions 20150628 to that of Kokkos 5.1 call these with the same
+/* ---- Kokkos Tools' interface, in our own declarations. A Kokkos program finds these functions by dlsym in
+ * the library of KOKKOS_TOOLS_LIBS. Interface versions 20150628 to that of Kokkos 5.1 call them with the same
  * arguments.
  *
- * Threads: any. Labels may be NULL, and are cut as all names are. Without a run nothing happens. */
+ * Threads: any. Labels may be NULL, and are cut as all names. Without a run nothing happens. */
 
-/* A memory space, by value. */
+/* A memory space, passed by value. */
 typedef struct kokkos_space {
     char name[64];
 } kokkos_space;
 
-/* What a tool wants of Kokkos: 256 flags, of which the first is known. */
+/* A tool's requirements: 256 flags, of which only the first is known. */
 typedef struct kokkos_tool_settings {
     bool requires_global_fencing;
     bool reserved[255];
 } kokkos_tool_settings;
 
-#define NAME_BYTES_MOST 4095u
-#define LABEL_BYTES     512 /* of a view, in the name of a copy */
-#define SECTIONS_MAX    4096u
-#define NO_SECTION      UINT32_MAX
+#define NAME_BYTES_MAX 4095u
+#define LABEL_BYTES    512 /* of a view, in the name of a copy */
+#define SECTIONS_MAX   4096u
+#define NO_SECTION     UINT32_MAX
 
-static uint32_t number_of(const char *text)
+static uint32_t intern(const char *text)
 {
-    return jm__track_intern(text, NAME_BYTES_MOST);
+    return jm__track_intern(text, NAME_BYTES_MAX);
 }
 
-/* What a range is, looked up once. */
-typedef struct what {
+/* The type of a range; its number is looked up once. */
+typedef struct range_type {
     const char *text;
     _Atomic uint32_t number;
-} what;
-static what parallel_for = {.text = "Kokkos parallel_for"},
-            parallel_reduce = {.text = "Kokkos parallel_reduce"},
-            parallel_scan = {.text = "Kokkos parallel_scan"}, fence = {.text = "Kokkos fence"},
-            region = {.text = "Kokkos region"}, deep_copy = {.text = "Kokkos deep_copy"},
-            profile_section = {.text = "Kokkos section"};
+} range_type;
+static range_type parallel_for = {.text = "Kokkos parallel_for"},
+                  parallel_reduce = {.text = "Kokkos parallel_reduce"},
+                  parallel_scan = {.text = "Kokkos parallel_scan"}, fence = {.text = "Kokkos fence"},
+                  region = {.text = "Kokkos region"}, deep_copy = {.text = "Kokkos deep_copy"},
+                  profile_section = {.text = "Kokkos section"};
 
-static uint32_t type_of(what *it)
+static uint32_t type_of(range_type *type)
 {
-    if (it->number == 0) it->number = jm__track_register(it->text, NAME_BYTES_MOST);
-    return it->number;
+    if (type->number == 0) type->number = jm__track_register(type->text, NAME_BYTES_MAX);
+    return type->number;
 }
 
-static void begin(what *it, const char *label, uint64_t *id)
+static void begin(range_type *type, const char *label, uint64_t *id)
 {
-    uint64_t span = jm__track_begin(JM_SPAN_NVTX, number_of(label), type_of(it), 0);
+    uint64_t span = jm__track_begin(JM_SPAN_NVTX, intern(label), type_of(type), 0);
     if (id != NULL)
         *id = span;
     else
@@ -70,13 +70,13 @@ JM_API void kokkosp_init_library(int sequence, uint64_t version, uint32_t device
 
 JM_API void kokkosp_finalize_library(void) {}
 
-/* Otherwise Kokkos waits for the device at each begin and end. */
+/* Otherwise Kokkos would wait for the device at each begin and end. */
 JM_API void kokkosp_request_tool_settings(uint32_t count, kokkos_tool_settings *settings)
 {
     if (count > 0 && settings != NULL) settings->requires_global_fencing = false;
 }
 
-/* What begins gives an id, by which it ends. */
+/* Ranges that are ended by the id that their begin returned. */
 #define KERNEL(call)                                                                                         \
     JM_API void kokkosp_begin_##call(const char *label, uint32_t device, uint64_t *id)                       \
     {                                                                                                        \
@@ -95,7 +95,7 @@ KERNEL(fence)
 
 JM_API void kokkosp_push_profile_region(const char *label)
 {
-    const jm__range range = {number_of(label), type_of(&region), {0}};
+    const jm__range range = {intern(label), type_of(&region), {0}};
     jm__ranges_push(&region, &range);
 }
 
@@ -114,7 +114,7 @@ JM_API void kokkosp_begin_deep_copy(kokkos_space to, const char *to_label, const
              to_label == NULL ? "" : to_label, (int)sizeof to.name, to.name, LABEL_BYTES,
              from_label == NULL ? "" : from_label, (int)sizeof from.name, from.name);
     const jm__range copy = {
-        number_of(name), type_of(&deep_copy), {.kind = JM_PAYLOAD_NATURAL, .value = {.natural = bytes}}};
+        intern(name), type_of(&deep_copy), {.kind = JM_PAYLOAD_NATURAL, .value = {.natural = bytes}}};
     jm__ranges_push(&deep_copy, &copy);
 }
 
@@ -125,15 +125,16 @@ JM_API void kokkosp_end_deep_copy(void)
 
 JM_API void kokkosp_profile_event(const char *label)
 {
-    jm__track_mark_number(number_of(label));
+    jm__track_mark_number(intern(label));
 }
 
-/* ---- sections, which may overlap and end in another thread: no lock, as a fork may come at any time */
+/* ---- sections, which may overlap and end in another thread. Without a lock, as a fork may come at any time.
+ */
 
 typedef struct section {
     _Atomic bool used;
     _Atomic uint32_t name;
-    _Atomic uint64_t span; /* 0: it is not open */
+    _Atomic uint64_t span; /* 0: not open */
 } section;
 
 static section sections[SECTIONS_MAX];
@@ -150,8 +151,8 @@ JM_API void kokkosp_create_profile_section(const char *label, uint32_t *id)
     uint32_t i = 0;
     while (i < SECTIONS_MAX && (sections[i].used || atomic_exchange(&sections[i].used, true)))
         i++;
-    *id = i < SECTIONS_MAX ? i : NO_SECTION; /* there are too many: nothing is told of it */
-    if (i < SECTIONS_MAX) sections[i].name = jm__track_register(label, NAME_BYTES_MOST);
+    *id = i < SECTIONS_MAX ? i : NO_SECTION; /* too many sections: this one is not recorded */
+    if (i < SECTIONS_MAX) sections[i].name = jm__track_register(label, NAME_BYTES_MAX);
 }
 
 JM_API void kokkosp_start_profile_section(uint32_t id)

@@ -1,4 +1,4 @@
-/* NVTX ranges and marks as spans and marks of this process's track. */
+/* NVTX ranges and marks as spans and marks of this process, and NCCL's ranges as collectives. */
 #include "base/plain.h"
 #include "base/utf8.h"
 #include "inject/inject.h"
@@ -19,18 +19,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Collectives as NCCL tells them by NVTX: which operation, on which communicator, how many bytes.
+/* ---- NCCL's collectives: operation, communicator and bytes, from its NVTX ranges.
  *
  * NCCL pushes a range around each of its calls in the domain "NCCL", from 2.26 on with the communicator's
- * hash and the bytes of the message (src/include/nvtx_payload_schemas.h there). Between ncclGroupStart and
- * ncclGroupEnd calls launch nothing: what they asked for is told of ncclGroupEnd, which does. PyTorch puts
- * all its calls into groups. */
+ * hash and the bytes of the message (its src/include/nvtx_payload_schemas.h). Between ncclGroupStart and
+ * ncclGroupEnd calls launch nothing; ncclGroupEnd launches them, so it gets their sum. PyTorch puts all its
+ * calls into groups. */
 
 #define NCCL_DOMAIN "NCCL"
 
-/* A call, what it is, and how long its payload is with a communicator before the bytes (from 2.26 on) and
- * without one (from 2.18 on). Other lengths are of a version that we do not know: no figure is taken from it.
- */
+/* A call, its operation, and the size of its payload with a communicator (from 2.26 on) and without (from
+ * 2.18 on). Payloads of other sizes are from an unknown version and are not read. */
 typedef struct operation {
     const char *call, *name;
     size_t with, without;
@@ -46,45 +45,46 @@ static const operation operations[] = {
 };
 enum { SEND = 4, RECV = 6, OPERATIONS = sizeof operations / sizeof *operations, PAIR = OPERATIONS, MIXED };
 
-typedef struct told {
-    uint64_t communicator; /* 0: not told */
+typedef struct collective {
+    uint64_t communicator; /* 0: unknown */
     uint64_t bytes;
     bool has_bytes;
-} told;
+} collective;
 
-/* nvtxPayloadData_t: what a payload of a schema points to. */
+/* nvtxPayloadData_t: the data of a payload with a schema. */
 typedef struct payload_data {
     uint64_t schema;
     size_t size;
     const void *bytes;
 } payload_data;
 
-#define PAYLOAD_OF_SCHEMA ((int32_t)0xDFBD0009) /* NVTX_PAYLOAD_TYPE_EXT; `reserved` is how many */
+#define PAYLOAD_WITH_SCHEMA                                                                                  \
+    ((int32_t)0xDFBD0009) /* NVTX_PAYLOAD_TYPE_EXT; `reserved` is the number of payloads */
 
-static told read_payload(const operation *op, const nvtx_event_attributes *a)
+static collective read_payload(const operation *op, const nvtx_event_attributes *a)
 {
-    told none = {0};
-    if (a->payload_type != PAYLOAD_OF_SCHEMA || a->reserved < 1 || a->payload.u64 == 0) return none;
+    collective none = {0};
+    if (a->payload_type != PAYLOAD_WITH_SCHEMA || a->reserved < 1 || a->payload.u64 == 0) return none;
     const payload_data *data = (const payload_data *)(uintptr_t)a->payload.u64;
     uint64_t words[2];
     if (data->bytes == NULL || (data->size != op->with && data->size != op->without)) return none;
     bool with = data->size == op->with;
     memcpy(words, data->bytes, with ? sizeof words : sizeof words[0]);
-    return with ? (told){words[0], words[1], true} : (told){0, words[0], true};
+    return with ? (collective){words[0], words[1], true} : (collective){0, words[0], true};
 }
 
-/* ---- numbers of names, which hold as long as the process */
+/* ---- interned names, which are valid for the life of the process */
 
-/* Few communicators a thread; of two that share a place the older one is told anew. */
-enum { KEPT = 16 };
+/* A thread uses few communicators. Two that share a slot replace each other. */
+enum { COMMUNICATORS_KEPT = 16 };
 static _Thread_local struct {
     uint64_t communicator;
     uint32_t name;
-} kept[KEPT];
+} kept[COMMUNICATORS_KEPT];
 
 static uint32_t name_of_communicator(uint64_t communicator)
 {
-    size_t at = (size_t)(communicator * UINT64_C(0x9E3779B97F4A7C15) >> 60) % KEPT;
+    size_t at = (size_t)(communicator * UINT64_C(0x9E3779B97F4A7C15) >> 60) % COMMUNICATORS_KEPT;
     if (communicator == 0) return 0;
     if (kept[at].communicator == communicator && kept[at].name != 0) return kept[at].name;
     char text[48];
@@ -94,7 +94,7 @@ static uint32_t name_of_communicator(uint64_t communicator)
     return kept[at].name;
 }
 
-/* Of an operation, or of a group of several kinds. */
+/* The name of an operation, or of a group of several operations. */
 static uint32_t name_of_kind(size_t kind)
 {
     static _Thread_local uint32_t names[MIXED + 1];
@@ -103,7 +103,7 @@ static uint32_t name_of_kind(size_t kind)
     return names[kind];
 }
 
-static uint64_t begin_collective(size_t kind, const told *what)
+static uint64_t begin_collective(size_t kind, const collective *what)
 {
     jm__track_number payload = {.kind = JM_PAYLOAD_NONE};
     if (what->has_bytes)
@@ -117,23 +117,23 @@ static uint64_t begin_collective(size_t kind, const told *what)
 static _Thread_local struct {
     unsigned depth;
     unsigned calls;
-    size_t first;    /* of `operations` */
-    bool pair_alone; /* sends and receives */
+    size_t first;    /* index in `operations` */
+    bool only_pairs; /* only sends and receives */
     bool one_kind, one_communicator;
-    told sum;
+    collective sum;
 } group;
 
-static void add_to_group(size_t op, const told *what)
+static void add_to_group(size_t op, const collective *what)
 {
     bool pair = op == SEND || op == RECV;
     if (group.calls++ == 0) {
         group.first = op;
         group.sum = *what;
-        group.pair_alone = pair;
+        group.only_pairs = pair;
         group.one_kind = group.one_communicator = true;
         return;
     }
-    group.pair_alone = group.pair_alone && pair;
+    group.only_pairs = group.only_pairs && pair;
     group.one_kind = group.one_kind && strcmp(operations[op].name, operations[group.first].name) == 0;
     group.one_communicator = group.one_communicator && what->communicator == group.sum.communicator;
     group.sum.has_bytes = group.sum.has_bytes && what->has_bytes;
@@ -142,14 +142,14 @@ static void add_to_group(size_t op, const told *what)
 
 static uint64_t begin_group(void)
 {
-    told sum = group.sum;
+    collective sum = group.sum;
     if (!group.one_communicator) sum.communicator = 0;
-    size_t kind = group.one_kind ? group.first : group.pair_alone ? PAIR : MIXED;
+    size_t kind = group.one_kind ? group.first : group.only_pairs ? PAIR : MIXED;
     group.calls = 0;
     return begin_collective(kind, &sum);
 }
 
-/* OPERATIONS: it is none. */
+/* OPERATIONS: no operation. */
 static size_t operation_of(const char *call)
 {
     size_t i = 0;
@@ -158,10 +158,10 @@ static size_t operation_of(const char *call)
     return i;
 }
 
-/* The span of a range that NCCL pushes; `text`: its name in the domain ("NCCL:ncclAllReduce"), `attributes`
- * are whole. False: it is none of a collective's calls, but a range like others. 0: nothing is launched in
- * it. */
-static bool begin_of_nccl(const char *text, const nvtx_event_attributes *attributes, uint64_t *span)
+/* Begin the span of a range that NCCL pushes. `text`: its name in the domain ("NCCL:ncclAllReduce");
+ * `attributes` are complete. False: no collective call, but an ordinary range. *span is 0 if the call
+ * launches nothing. */
+static bool begin_nccl(const char *text, const nvtx_event_attributes *attributes, uint64_t *span)
 {
     static const char prefix[] = NCCL_DOMAIN ":";
     *span = 0;
@@ -178,7 +178,7 @@ static bool begin_of_nccl(const char *text, const nvtx_event_attributes *attribu
     }
     size_t op = operation_of(call);
     if (op == OPERATIONS) return false;
-    const told what = read_payload(&operations[op], attributes);
+    const collective what = read_payload(&operations[op], attributes);
     if (group.depth > 0)
         add_to_group(op, &what);
     else
@@ -186,63 +186,63 @@ static bool begin_of_nccl(const char *text, const nvtx_event_attributes *attribu
     return true;
 }
 
-/* ---- NVTX's domains: whose ranges are recorded, what they and their categories are called.
+/* ---- NVTX's domains: which are recorded, and the names of domains and categories.
  *
- * A program knows a domain by a pointer of ours; the default one is NULL. Ranges of a named domain are called
- * "DOMAIN:NAME", as NVIDIA's own tools print them; a category is the type of a range. Nothing is locked, as a
+ * A program identifies a domain by a pointer of ours; the default one is NULL. Ranges of a named domain are
+ * called "DOMAIN:NAME", as in NVIDIA's own tools. A category is the type of a range. Nothing is locked, as a
  * fork may come at any time, and nothing allocated but names.
  *
- * JOULEMAP_NVTX_DOMAINS says which domains count: names with commas between, "default" for the default one;
- * with a minus before, all but those: "-CCCL,-NCCL". */
+ * JOULEMAP_NVTX_DOMAINS lists the domains to record, with commas between, "default" for the default one. With
+ * a minus before each name it lists those to leave out: "-CCCL,-NCCL". */
 
-#define NAME_BYTES_MOST 4095u
-#define DOMAIN_BYTES    120u /* of a domain's name; longer ones are cut */
-#define DOMAINS_MAX     256u
-#define CATEGORIES_MAX  4096u /* a power of two */
-#define PROBES_MAX      64u
+#define NAME_BYTES_MAX 4095u
+#define DOMAIN_BYTES   120u /* bytes of a domain's name; longer ones are cut */
+#define DOMAINS_MAX    256u
+#define CATEGORIES_MAX 4096u /* a power of two */
+#define PROBES_MAX     64u
 
 typedef struct nvtx_domain {
-    _Atomic uint32_t number; /* of its name; 0: free */
-    _Atomic bool ready;      /* what follows is written */
-    bool kept, xla, nccl;
+    _Atomic uint32_t number; /* number of its name; 0: free */
+    _Atomic bool ready;      /* the members below are written */
+    bool recorded, xla, nccl;
     uint32_t length;
     char name[DOMAIN_BYTES];
 } nvtx_domain;
 
-static nvtx_domain domains[DOMAINS_MAX]; /* the last one is of all for whom there was no room */
+static nvtx_domain domains[DOMAINS_MAX]; /* the last one is shared by all domains beyond */
 
-/* ---- which of them count */
+/* ---- which domains are recorded */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char requested[1024];
-static bool default_kept;
+static char domain_list[1024];
+static bool default_recorded;
 
 static bool is_word(const char *word, size_t length, const char *name)
 {
     return strlen(name) == length && strncmp(word, name, length) == 0;
 }
 
-static bool is_requested(const char *name)
+static bool is_listed(const char *name)
 {
-    bool some = false, hit = false;
-    for (const char *at = requested; *at != '\0';) {
+    bool any_included = false, hit = false;
+    for (const char *at = domain_list; *at != '\0';) {
         size_t length = strcspn(at, ",");
-        bool out = *at == '-';
-        bool same = is_word(at + out, length - out, name);
-        if (out && same) return false;
-        some = some || (!out && length > 0);
-        hit = hit || (!out && same);
+        bool excluded = *at == '-';
+        bool same = is_word(at + excluded, length - excluded, name);
+        if (excluded && same) return false;
+        any_included = any_included || (!excluded && length > 0);
+        hit = hit || (!excluded && same);
         at += length + (at[length] == ',');
     }
-    return hit || !some;
+    return hit || !any_included;
 }
 
-/* A list that is too long is none: a part of it would keep what it names further on out. */
-static void read_requested(void)
+/* A list that is too long is ignored, as a cut one could leave out wanted domains. */
+static void read_domain_list(void)
 {
     const char *value = getenv("JOULEMAP_NVTX_DOMAINS");
-    if (value != NULL && strlen(value) < sizeof requested) memcpy(requested, value, strlen(value) + 1);
-    default_kept = is_requested("default");
+    if (value != NULL && strlen(value) < sizeof domain_list) memcpy(domain_list, value, strlen(value) + 1);
+    default_recorded = is_listed("default");
 }
 
 /* ---- domains */
@@ -251,17 +251,18 @@ static const nvtx_domain *fill_domain(nvtx_domain *domain, const char *name)
 {
     domain->length = (uint32_t)jm__utf8_cut(name, DOMAIN_BYTES - 1);
     memcpy(domain->name, name, domain->length);
-    domain->kept = is_requested(name);
+    domain->recorded = is_listed(name);
     domain->xla = strcmp(name, JM_XLA_DOMAIN) == 0;
     domain->nccl = strcmp(name, NCCL_DOMAIN) == 0;
     atomic_store_explicit(&domain->ready, true, memory_order_release);
     return domain;
 }
 
-/* One that another thread still writes is passed by: two domains of a name do no harm. */
+/* Find or make a domain. A domain that another thread is writing is skipped: two entries of one name do no
+ * harm. */
 static const nvtx_domain *make_domain(const char *name)
 {
-    pthread_once(&once, read_requested);
+    pthread_once(&once, read_domain_list);
     uint32_t number = jm__track_register(name, DOMAIN_BYTES - 1);
     if (number == 0) return NULL;
     for (size_t i = 0; i < DOMAINS_MAX; i++) {
@@ -282,38 +283,39 @@ static const nvtx_domain *domain_of(const void *handle)
     return ours ? &domains[(at - first) / sizeof domains[0]] : NULL;
 }
 
-static bool is_kept(const nvtx_domain *domain)
+static bool is_recorded(const nvtx_domain *domain)
 {
-    if (domain != NULL) return domain->kept;
-    pthread_once(&once, read_requested);
-    return default_kept;
+    if (domain != NULL) return domain->recorded;
+    pthread_once(&once, read_domain_list);
+    return default_recorded;
 }
 
 static bool is_xla(const nvtx_domain *domain)
 {
-    return domain != NULL && domain->xla && domain->kept;
+    return domain != NULL && domain->xla && domain->recorded;
 }
 
 static bool is_nccl(const nvtx_domain *domain)
 {
-    return domain != NULL && domain->nccl && domain->kept;
+    return domain != NULL && domain->nccl && domain->recorded;
 }
 
 static uint32_t text_in(const nvtx_domain *domain, const char *text, bool registered)
 {
-    if (!is_kept(domain)) return 0;
-    char whole[NAME_BYTES_MOST + DOMAIN_BYTES + 8]; /* more than is kept: so it is cut at a character */
+    if (!is_recorded(domain)) return 0;
+    char prefixed[NAME_BYTES_MAX + DOMAIN_BYTES +
+                  8]; /* one longer than the limit, so that interning cuts it at a character */
     if (domain != NULL) {
-        size_t length = text == NULL ? 0 : strnlen(text, NAME_BYTES_MOST + 1), at = domain->length;
-        memcpy(whole, domain->name, at);
+        size_t length = text == NULL ? 0 : strnlen(text, NAME_BYTES_MAX + 1), at = domain->length;
+        memcpy(prefixed, domain->name, at);
         if (length > 0) {
-            whole[at++] = ':';
-            memcpy(whole + at, text, length);
+            prefixed[at++] = ':';
+            memcpy(prefixed + at, text, length);
         }
-        whole[at + length] = '\0';
-        text = whole;
+        prefixed[at + length] = '\0';
+        text = prefixed;
     }
-    return registered ? jm__track_register(text, NAME_BYTES_MOST) : jm__track_intern(text, NAME_BYTES_MOST);
+    return registered ? jm__track_register(text, NAME_BYTES_MAX) : jm__track_intern(text, NAME_BYTES_MAX);
 }
 
 /* ---- categories */
@@ -324,7 +326,7 @@ typedef struct category_slot {
 } category_slot;
 static category_slot categories[CATEGORIES_MAX];
 
-/* NULL: there is no room. */
+/* NULL: the table is full. */
 static category_slot *category_at(const nvtx_domain *domain, uint32_t id)
 {
     uint64_t place = domain == NULL ? 0 : (uint64_t)(domain - domains) + 1;
@@ -340,7 +342,7 @@ static category_slot *category_at(const nvtx_domain *domain, uint32_t id)
 
 static void name_category(const nvtx_domain *domain, uint32_t id, const char *name)
 {
-    if (id == 0 || !is_kept(domain)) return;
+    if (id == 0 || !is_recorded(domain)) return;
     category_slot *at = category_at(domain, id);
     uint32_t number = name == NULL || name[0] == '\0' ? 0 : text_in(domain, name, true);
     if (at != NULL && number != 0) at->name = number;
@@ -360,38 +362,38 @@ static uint32_t category_name(const nvtx_domain *domain, uint32_t id)
     return at->name;
 }
 
-/* ---- marks, and the JSON that goes with them. Not for a hot path: it is written at once */
+/* ---- marks with their JSON. Written at once, so not for hot paths */
 
-#define TEXT_BYTES 250u /* of a name in JSON; longer ones are cut */
+#define TEXT_BYTES 250u /* bytes of a name in JSON; longer ones are cut */
 #define META_BYTES (6 * TEXT_BYTES + 128)
 
-/* A text in quotes. */
-static void quote(char *out, size_t size, const char *text)
+/* Write a text as a JSON string. */
+static void quote(char *excluded, size_t size, const char *text)
 {
     size_t length = jm__utf8_cut(text, TEXT_BYTES), at = 0;
-    out[at++] = '"';
+    excluded[at++] = '"';
     for (size_t i = 0; i < length && at + 8 < size; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c >= 0x20 && c != '"' && c != '\\')
-            out[at++] = (char)c;
+            excluded[at++] = (char)c;
         else
-            at += (size_t)snprintf(out + at, size - at, "\\u%04x", c);
+            at += (size_t)snprintf(excluded + at, size - at, "\\u%04x", c);
     }
-    out[at++] = '"';
-    out[at] = '\0';
+    excluded[at++] = '"';
+    excluded[at] = '\0';
 }
 
-/* What is no write_number of JSON is null. */
-static void write_number(char *out, size_t size, const jm__track_number *payload)
+/* A number that JSON cannot write (NAN, infinity) becomes null. */
+static void write_number(char *excluded, size_t size, const jm__track_number *payload)
 {
     if (payload->kind == JM_PAYLOAD_INTEGER)
-        snprintf(out, size, "%" PRId64, payload->value.integer);
+        snprintf(excluded, size, "%" PRId64, payload->value.integer);
     else if (payload->kind == JM_PAYLOAD_NATURAL)
-        snprintf(out, size, "%" PRIu64, payload->value.natural);
+        snprintf(excluded, size, "%" PRIu64, payload->value.natural);
     else if (isfinite(payload->value.real))
-        jm__print(out, size, "%.17g", payload->value.real);
+        jm__print(excluded, size, "%.17g", payload->value.real);
     else
-        snprintf(out, size, "null");
+        snprintf(excluded, size, "null");
 }
 
 static void put_mark(const jm__range *range)
@@ -411,45 +413,45 @@ static void put_mark(const jm__range *range)
     jm__track_mark_with(range->name, meta);
 }
 
-static void mark_named(const char *of, uint64_t id, const char *name)
+static void mark_object_name(const char *kind, uint64_t id, const char *name)
 {
     static const char title[] = "NVTX name";
     char quoted[6 * TEXT_BYTES + 16], meta[META_BYTES];
     if (name == NULL || name[0] == '\0') return;
     quote(quoted, sizeof quoted, name);
-    snprintf(meta, sizeof meta, "{\"of\": \"%s\", \"id\": %" PRIu64 ", \"name\": %s}", of, id, quoted);
+    snprintf(meta, sizeof meta, "{\"of\": \"%s\", \"id\": %" PRIu64 ", \"name\": %s}", kind, id, quoted);
     jm__track_mark_with(jm__track_intern(title, sizeof title), meta);
 }
 
-/* ---- NVTX's calls */
+/* ---- NVTX's functions */
 
 JM_API int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table);
 
-/* UTF-8, cut to what fits: `out`. "" for none. */
-static const char *narrow(const wchar_t *text, char out[NAME_BYTES_MOST + 1])
+/* Convert to UTF-8, cut to the size of `out`. "" for NULL. */
+static const char *to_utf8(const wchar_t *text, char excluded[NAME_BYTES_MAX + 1])
 {
     size_t at = 0;
     for (; text != NULL && *text != L'\0'; text++) {
         uint32_t c = (uint32_t)*text;
         size_t bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-        if (c > 0x10FFFF || at + bytes > NAME_BYTES_MOST) break;
+        if (c > 0x10FFFF || at + bytes > NAME_BYTES_MAX) break;
         static const unsigned char leads[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
         for (size_t i = bytes; i > 1; i--, c >>= 6)
-            out[at + i - 1] = (char)(0x80u | (c & 0x3Fu));
-        out[at] = (char)(leads[bytes] | c);
+            excluded[at + i - 1] = (char)(0x80u | (c & 0x3Fu));
+        excluded[at] = (char)(leads[bytes] | c);
         at += bytes;
     }
-    out[at] = '\0';
-    return out;
+    excluded[at] = '\0';
+    return excluded;
 }
 
 static uint32_t text_of_wide(const nvtx_domain *domain, const wchar_t *text, bool registered)
 {
-    char narrowed[NAME_BYTES_MOST + 1];
-    return text_in(domain, narrow(text, narrowed), registered);
+    char narrowed[NAME_BYTES_MAX + 1];
+    return text_in(domain, to_utf8(text, narrowed), registered);
 }
 
-static bool is_whole(const nvtx_event_attributes *attributes)
+static bool is_complete(const nvtx_event_attributes *attributes)
 {
     return attributes != NULL && attributes->size >= sizeof *attributes;
 }
@@ -470,8 +472,9 @@ static uint32_t name_of(const nvtx_domain *domain, const nvtx_event_attributes *
 {
     if (is_xla(domain)) return jm__xla_name(attributes);
     const nvtx_message none = {NULL};
-    bool whole = is_whole(attributes);
-    return message_number(domain, whole ? attributes->message_type : 0, whole ? &attributes->message : &none);
+    bool prefixed = is_complete(attributes);
+    return message_number(domain, prefixed ? attributes->message_type : 0,
+                          prefixed ? &attributes->message : &none);
 }
 
 static jm__track_number payload_of(const nvtx_event_attributes *a)
@@ -489,16 +492,16 @@ static jm__track_number payload_of(const nvtx_event_attributes *a)
         return (jm__track_number){.kind = JM_PAYLOAD_REAL, .value = {.real = a->payload.f64}};
     case NVTX_PAYLOAD_F32:
         return (jm__track_number){.kind = JM_PAYLOAD_REAL, .value = {.real = (double)a->payload.f32}};
-    default: /* none, or one of a schema (NVTX's extension), which is in no attributes */
+    default: /* none, or a payload with a schema (NVTX's extension), which has no number */
         return (jm__track_number){.kind = JM_PAYLOAD_NONE};
     }
 }
 
 static jm__range range_of(const nvtx_domain *domain, const nvtx_event_attributes *attributes)
 {
-    if (!is_kept(domain)) return (jm__range){0};
+    if (!is_recorded(domain)) return (jm__range){0};
     jm__range range = {.name = name_of(domain, attributes)};
-    if (is_whole(attributes)) {
+    if (is_complete(attributes)) {
         range.type = category_name(domain, attributes->category);
         range.payload = payload_of(attributes);
     }
@@ -507,26 +510,26 @@ static jm__range range_of(const nvtx_domain *domain, const nvtx_event_attributes
 
 static uint64_t start(const nvtx_domain *domain, jm__range range)
 {
-    return is_kept(domain) ? jm__range_begin(&range) : 0;
+    return is_recorded(domain) ? jm__range_begin(&range) : 0;
 }
 
 static int push(const nvtx_domain *domain, jm__range range)
 {
-    return is_kept(domain) ? jm__ranges_push(domain, &range) : NVTX_NOT_TRACKED;
+    return is_recorded(domain) ? jm__ranges_push(domain, &range) : NVTX_NOT_TRACKED;
 }
 
 static int pop(const nvtx_domain *domain)
 {
-    return is_kept(domain) ? jm__ranges_pop(domain) : NVTX_NOT_TRACKED;
+    return is_recorded(domain) ? jm__ranges_pop(domain) : NVTX_NOT_TRACKED;
 }
 
 static void mark(const nvtx_domain *domain, jm__range range)
 {
-    if (is_kept(domain)) put_mark(&range);
+    if (is_recorded(domain)) put_mark(&range);
 }
 
-/* A call of the default domain in the three ways of naming it. */
-#define IN_THREE_WAYS(call, type, what)                                                                      \
+/* A function of the default domain in three forms: attributes, char and wchar_t. */
+#define IN_THREE_FORMS(call, type, what)                                                                     \
     static type call##_ex(const nvtx_event_attributes *attributes)                                           \
     {                                                                                                        \
         jm__range range = range_of(NULL, attributes);                                                        \
@@ -543,9 +546,9 @@ static void mark(const nvtx_domain *domain, jm__range range)
         what;                                                                                                \
     }
 
-IN_THREE_WAYS(mark, void, mark(NULL, range))
-IN_THREE_WAYS(range_start, uint64_t, return start(NULL, range))
-IN_THREE_WAYS(range_push, int, return push(NULL, range))
+IN_THREE_FORMS(mark, void, mark(NULL, range))
+IN_THREE_FORMS(range_start, uint64_t, return start(NULL, range))
+IN_THREE_FORMS(range_push, int, return push(NULL, range))
 
 static void range_end(uint64_t id)
 {
@@ -570,12 +573,12 @@ static void domain_range_end(const void *handle, uint64_t id)
     (void)handle;
     jm__track_end(id);
 }
-/* Its calls are collectives, its other ranges (a communicator is made) ranges. */
-static int push_of_nccl(const nvtx_domain *domain, const nvtx_event_attributes *attributes)
+/* NCCL's calls are collectives; its other ranges, such as making a communicator, are ordinary. */
+static int push_nccl(const nvtx_domain *domain, const nvtx_event_attributes *attributes)
 {
     uint64_t span;
     uint32_t name = name_of(domain, attributes);
-    if (is_whole(attributes) && begin_of_nccl(jm__track_text(name), attributes, &span))
+    if (is_complete(attributes) && begin_nccl(jm__track_text(name), attributes, &span))
         return jm__ranges_push_span(domain, span);
     return push(domain, range_of(domain, attributes));
 }
@@ -584,7 +587,7 @@ static int domain_range_push_ex(const void *handle, const nvtx_event_attributes 
 {
     const nvtx_domain *domain = domain_of(handle);
     if (is_xla(domain)) return jm__xla_push(attributes);
-    if (is_nccl(domain)) return push_of_nccl(domain, attributes);
+    if (is_nccl(domain)) return push_nccl(domain, attributes);
     return push(domain, range_of(domain, attributes));
 }
 static int domain_range_pop(const void *handle)
@@ -593,8 +596,7 @@ static int domain_range_pop(const void *handle)
     return is_xla(domain) ? jm__xla_pop() : pop(domain);
 }
 
-/* Registered strings are known to the program by a pointer that it never looks behind: the number of the
- * name, which holds for the life of the process. */
+/* The handle of a registered string is the number of its name. The program never dereferences it. */
 static const void *register_a(const void *handle, const char *text)
 {
     const nvtx_domain *domain = domain_of(handle);
@@ -603,19 +605,19 @@ static const void *register_a(const void *handle, const char *text)
 }
 static const void *register_w(const void *handle, const wchar_t *text)
 {
-    char narrowed[NAME_BYTES_MOST + 1];
-    return register_a(handle, narrow(text, narrowed));
+    char narrowed[NAME_BYTES_MAX + 1];
+    return register_a(handle, to_utf8(text, narrowed));
 }
 static const void *domain_create_a(const char *name)
 {
     const nvtx_domain *domain = make_domain(name);
-    if (name != NULL && strcmp(name, JM_XLA_DOMAIN) == 0) jm__inject_meet_xla();
+    if (name != NULL && strcmp(name, JM_XLA_DOMAIN) == 0) jm__inject_xla_found();
     return domain;
 }
 static const void *domain_create_w(const wchar_t *name)
 {
-    char narrowed[NAME_BYTES_MOST + 1];
-    return domain_create_a(narrow(name, narrowed));
+    char narrowed[NAME_BYTES_MAX + 1];
+    return domain_create_a(to_utf8(name, narrowed));
 }
 
 static void domain_name_category_a(const void *handle, uint32_t category, const char *name)
@@ -624,8 +626,8 @@ static void domain_name_category_a(const void *handle, uint32_t category, const 
 }
 static void domain_name_category_w(const void *handle, uint32_t category, const wchar_t *name)
 {
-    char narrowed[NAME_BYTES_MOST + 1];
-    domain_name_category_a(handle, category, narrow(name, narrowed));
+    char narrowed[NAME_BYTES_MAX + 1];
+    domain_name_category_a(handle, category, to_utf8(name, narrowed));
 }
 static void name_category_a(uint32_t category, const char *name)
 {
@@ -636,18 +638,18 @@ static void name_category_w(uint32_t category, const wchar_t *name)
     domain_name_category_w(NULL, category, name);
 }
 
-/* ---- names of what is no range */
+/* ---- names of threads, devices, streams and resources */
 
-/* For `call` with a name in either of C's kinds of text. */
-#define NAMED(call, of, type, number)                                                                        \
+/* Defines `call` for char and wchar_t names. */
+#define NAMED(call, kind, type, number)                                                                      \
     static void call##_a(type id, const char *name)                                                          \
     {                                                                                                        \
-        if (is_kept(NULL)) mark_named(of, number, name);                                                     \
+        if (is_recorded(NULL)) mark_object_name(kind, number, name);                                         \
     }                                                                                                        \
     static void call##_w(type id, const wchar_t *name)                                                       \
     {                                                                                                        \
-        char narrowed[NAME_BYTES_MOST + 1];                                                                  \
-        call##_a(id, narrow(name, narrowed));                                                                \
+        char narrowed[NAME_BYTES_MAX + 1];                                                                   \
+        call##_a(id, to_utf8(name, narrowed));                                                               \
     }
 
 NAMED(name_thread, "thread", uint32_t, id)
@@ -655,15 +657,15 @@ NAMED(name_device, "device", int, (uint64_t)id)
 NAMED(name_stream, "stream", const void *, (uintptr_t)id)
 NAMED(name_context, "context", const void *, (uintptr_t)id)
 
-/* A resource of any kind; what the program gets for it is looked behind by nobody. */
+/* A resource of any kind. The program never dereferences the handle. */
 static const void *domain_resource_create(const void *handle, const nvtx_resource_attributes *attributes)
 {
     static const char token;
     const nvtx_domain *domain = domain_of(handle);
-    if (attributes == NULL || attributes->size < sizeof *attributes || !is_kept(domain)) return NULL;
+    if (attributes == NULL || attributes->size < sizeof *attributes || !is_recorded(domain)) return NULL;
     uint32_t name = message_number(domain, attributes->message_type, &attributes->message);
-    bool named = name != text_in(domain, NULL, false); /* by more than its domain */
-    if (named) mark_named("resource", attributes->identifier, jm__track_text(name));
+    bool named = name != text_in(domain, NULL, false); /* not only by its domain */
+    if (named) mark_object_name("resource", attributes->identifier, jm__track_text(name));
     return &token;
 }
 
@@ -719,7 +721,8 @@ static void fill(const nvtx_callbacks_table *table, int module, const slot *ours
         if (ours[i].index < count && slots[ours[i].index] != NULL) *slots[ours[i].index] = ours[i].function;
 }
 
-/* Called once by each copy of NVTX in the program. 0 tells it that there is no tool: its calls stay empty. */
+/* Each copy of NVTX in the program calls this once. 0 means that there is no tool: its functions stay empty.
+ */
 int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table)
 {
     if (get_export_table == NULL) return 0;

@@ -1,7 +1,7 @@
 /* The part of NVTX 3's injection interface that we use, in our own declarations.
  *
- * A program's copy of NVTX loads the library of NVTX_INJECTION64_PATH and calls its InitializeInjectionNvtx2
- * with a function that gives out tables; into the function tables the tool writes its own functions. */
+ * A program's copy of NVTX loads the library of NVTX_INJECTION64_PATH and calls InitializeInjectionNvtx2 with
+ * a function that returns tables. The tool writes its own functions into the function tables. */
 #ifndef JM_INJECT_NVTX_ABI_H
 #define JM_INJECT_NVTX_ABI_H
 
@@ -47,7 +47,7 @@ enum nvtx_core2 {
 
 typedef void (*nvtx_function)(void);
 
-/* Of the CUDA driver's objects, and of the runtime's. */
+/* Names of objects of the CUDA driver, and of the runtime. */
 enum nvtx_cuda {
     NVTX_NameCuDeviceA = 1,
     NVTX_NameCuDeviceW = 2,
@@ -66,7 +66,7 @@ enum nvtx_cudart {
 
 typedef struct nvtx_callbacks_table {
     size_t struct_size;
-    /* An array of pointers to the slots of a module; slot 0 is not used. 1 if there is such a module. */
+    /* Sets *slots to an array of pointers to the module's slots; slot 0 is unused. 1 if the module exists. */
     int (*get_module_function_table)(int module, nvtx_function ***slots, unsigned *count);
 } nvtx_callbacks_table;
 
@@ -83,12 +83,12 @@ enum {
     NVTX_PAYLOAD_F32 = 6,
 };
 
-enum { NVTX_NOT_TRACKED = -2 }; /* the level of a range that nobody records */
+enum { NVTX_NOT_TRACKED = -2 }; /* the level of a range that is not recorded */
 
 typedef union nvtx_message {
     const char *ascii;
     const wchar_t *unicode;
-    const void *registered; /* what we gave for it */
+    const void *registered; /* the handle that we returned */
 } nvtx_message;
 
 typedef struct nvtx_resource_attributes {

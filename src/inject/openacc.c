@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- OpenACC's profiling interface (specification 2.6, chapter 5), in our own declarations: what a runtime
- * finds in the library of ACC_PROFLIB.
+/* ---- OpenACC's profiling interface (specification 2.6, chapter 5), in our own declarations. A runtime finds
+ * acc_register_library in the library of ACC_PROFLIB.
  *
  * Threads: any. A region's begin and end come from one thread. */
 
@@ -22,7 +22,7 @@ enum {
     ACC_EVENT_WAIT = 24,
 };
 
-/* `valid_bytes` of it are there. */
+/* Only its first `valid_bytes` are valid. */
 typedef struct acc_prof_info {
     int32_t event;
     int32_t valid_bytes;
@@ -31,13 +31,13 @@ typedef struct acc_prof_info {
     int32_t device_number;
     int32_t thread;
     int64_t async, async_queue;
-    const char *file; /* these: NULL, and lines 0 or -1, if not known */
+    const char *file; /* NULL, and lines 0 or -1, if unknown */
     const char *function;
     int32_t line, end_line;
     int32_t function_line, function_end_line;
 } acc_prof_info;
 
-typedef struct acc_event_info { /* what all kinds of it begin with */
+typedef struct acc_event_info { /* the common beginning of all event infos */
     int32_t event;
     int32_t valid_bytes;
     int32_t construct;
@@ -53,16 +53,16 @@ typedef void acc_register(int event, acc_callback *callback, int how);
 
 JM_API void acc_register_library(acc_register *enable, acc_register *disable, void *lookup);
 
-#define NAME_BYTES_MOST 4095u
+#define NAME_BYTES_MAX 4095u
 
 static const char *const constructs[] = {
     "parallel", "kernels",  "loop", "data",   "enter data", "exit data", "host_data", "atomic", "declare",
     "init",     "shutdown", "set",  "update", "routine",    "wait",      "runtime",   "serial"};
 
-/* Owners of pushed ranges, one a pair of events. */
+/* Pairs of events; each is the owner of its pushed ranges. */
 static const struct {
     int first;
-    const char *text; /* where no construct is known */
+    const char *text; /* type if the construct is unknown */
 } pairs[] = {
     {ACC_EVENT_COMPUTE, "compute"},     {ACC_EVENT_ENTER_DATA, "enter data"},
     {ACC_EVENT_EXIT_DATA, "exit data"}, {ACC_EVENT_UPDATE, "update"},
@@ -74,11 +74,11 @@ enum { PAIRS = sizeof pairs / sizeof pairs[0] };
     ((size_t)((info)->valid_bytes < 0 ? 0 : (info)->valid_bytes) >=                                          \
      offsetof(__typeof__(*(info)), field) + sizeof(info)->field)
 
-static const char *construct_of(const acc_event_info *event, const char *otherwise)
+static const char *construct_of(const acc_event_info *event, const char *fallback)
 {
     bool known = event != NULL && HAS(event, construct) && event->construct >= 0 &&
                  (size_t)event->construct < sizeof constructs / sizeof constructs[0];
-    return known ? constructs[event->construct] : otherwise;
+    return known ? constructs[event->construct] : fallback;
 }
 
 static const char *base_of(const char *path)
@@ -87,19 +87,19 @@ static const char *base_of(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* What the region is called: where it stands, else what it is. */
+/* The name of a region: its place in the source, else its construct. */
 static uint32_t name_of(const acc_prof_info *info, const char *construct)
 {
-    char name[NAME_BYTES_MOST + 32];
+    char name[NAME_BYTES_MAX + 32];
     const char *where = NULL;
     if (HAS(info, file) && info->file != NULL && info->file[0] != '\0') where = base_of(info->file);
     if (HAS(info, function) && info->function != NULL && info->function[0] != '\0') where = info->function;
-    bool lined = where != NULL && HAS(info, line) && info->line > 0;
-    if (lined)
-        snprintf(name, sizeof name, "%.*s:%d", (int)NAME_BYTES_MOST, where, info->line);
+    bool has_line = where != NULL && HAS(info, line) && info->line > 0;
+    if (has_line)
+        snprintf(name, sizeof name, "%.*s:%d", (int)NAME_BYTES_MAX, where, info->line);
     else
-        snprintf(name, sizeof name, "%.*s", (int)NAME_BYTES_MOST, where == NULL ? construct : where);
-    return jm__track_intern(name, NAME_BYTES_MOST);
+        snprintf(name, sizeof name, "%.*s", (int)NAME_BYTES_MAX, where == NULL ? construct : where);
+    return jm__track_intern(name, NAME_BYTES_MAX);
 }
 
 static void on_event(const acc_prof_info *info, const acc_event_info *event, const void *api)

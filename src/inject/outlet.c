@@ -1,5 +1,5 @@
-/* This process's ring of kernels: CUPTI's records converted, which boards they ran on, and the thread that
- * brings them out. */
+/* This process's ring of kernels: converts CUPTI's records, names their boards, and flushes them from a
+ * thread. */
 #include "inject/outlet.h"
 
 #include "base/clock.h"
@@ -12,7 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- the thread that brings out records twice a second, and more often while CUPTI is to be let go */
+/* ---- the flusher: a thread that flushes records twice a second, and more often while detaching is pending
+ */
 
 #define PERIOD_NS    (JM_NS_PER_S / 2)
 #define SOON_NS      (50 * JM_NS_PER_MS)
@@ -21,9 +22,9 @@
 static pthread_mutex_t flusher_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wakes;
 static pthread_t flusher;
-static bool running, ending, kicked, ended, given_up;
-static bool (*bring_out)(bool forced);
-static void (*back)(void);
+static bool running, ending, kicked, ended, abandoned;
+static bool (*flush_records)(bool forced);
+static void (*on_return)(void);
 
 static void wait_locked(int64_t for_ns)
 {
@@ -33,7 +34,7 @@ static void wait_locked(int64_t for_ns)
     kicked = false;
 }
 
-static void *flush_now_and_then(void *unused)
+static void *run_flusher(void *unused)
 {
     (void)unused;
     pthread_setname_np(pthread_self(), "joulemap");
@@ -42,31 +43,31 @@ static void *flush_now_and_then(void *unused)
         wait_locked(soon ? SOON_NS : PERIOD_NS);
         if (ending) break;
         pthread_mutex_unlock(&flusher_mutex);
-        soon = bring_out(false);
+        soon = flush_records(false);
         pthread_mutex_lock(&flusher_mutex);
     }
     ended = true;
-    bool late = given_up;
+    bool late = abandoned;
     pthread_mutex_unlock(&flusher_mutex);
-    if (late) back();
+    if (late) on_return();
     return NULL;
 }
 
-void jm__flusher_start(bool (*flush)(bool forced), void (*is_back)(void))
+void jm__flusher_start(bool (*flush)(bool forced), void (*return_handler)(void))
 {
     pthread_condattr_t attributes;
     sigset_t all, before;
     pthread_mutex_lock(&flusher_mutex);
-    ending = kicked = ended = given_up = false;
-    bring_out = flush;
-    back = is_back;
+    ending = kicked = ended = abandoned = false;
+    flush_records = flush;
+    on_return = return_handler;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&wakes, &attributes);
     pthread_condattr_destroy(&attributes);
-    sigfillset(&all); /* the program's signals are for the program's threads */
+    sigfillset(&all); /* the program's signals belong to its own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    running = pthread_create(&flusher, NULL, flush_now_and_then, NULL) == 0;
+    running = pthread_create(&flusher, NULL, run_flusher, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_mutex_unlock(&flusher_mutex);
 }
@@ -91,8 +92,8 @@ bool jm__flusher_stop(void)
     const struct timespec until = jm__clock_after(CLOCK_REALTIME, STOP_WAIT_NS);
     if (pthread_timedjoin_np(flusher, NULL, &until) == 0) return true;
     pthread_mutex_lock(&flusher_mutex);
-    bool late = ended; /* just now */
-    given_up = !late;
+    bool late = ended; /* it ended just now */
+    abandoned = !late;
     pthread_mutex_unlock(&flusher_mutex);
     if (late)
         pthread_join(flusher, NULL);
@@ -107,20 +108,20 @@ void jm__flusher_forget(void)
     running = false;
 }
 
-/* ---- CUDA ordinals and the boards behind them. The driver knows for sure, but must not be called out of
- * CUPTI's callbacks; so an ordinal is noted there and asked for at the next flush. CUPTI's own word is used
- * where the driver gives none. One thread at a time */
+/* ---- The boards behind CUDA ordinals. The driver knows them, but must not be called from CUPTI's callbacks.
+ * So an ordinal is only noted there and resolved at the next flush. Without the driver's answer CUPTI's UUID
+ * is used. One thread at a time. */
 
 #define ORDINALS    256
 #define DEVICE_TEXT 48
 
 static struct {
-    bool seen, told;
-    char from_cupti[DEVICE_TEXT]; /* "" if it said nothing */
+    bool seen, reported;
+    char from_cupti[DEVICE_TEXT]; /* ""; unknown */
 } devices[ORDINALS];
 
 typedef int get_uuid(unsigned char *uuid, int device);
-static get_uuid *uuid_of_board, *uuid_of_instance; /* NULL: this driver has none */
+static get_uuid *uuid_of_board, *uuid_of_instance; /* NULL: not in this driver */
 
 static void write_text(char text[DEVICE_TEXT], const unsigned char uuid[16], bool mig)
 {
@@ -138,8 +139,8 @@ void jm__devices_find_driver(void)
     *(void **)&uuid_of_instance = dlsym(driver, "cuDeviceGetUuid_v2");
 }
 
-/* cuDeviceGetUuid gives the board; its second version the MIG instance, where there is one. */
-static bool ask_driver(uint8_t ordinal, char text[DEVICE_TEXT])
+/* cuDeviceGetUuid returns the board, its second version the MIG instance if there is one. */
+static bool query_driver(uint8_t ordinal, char text[DEVICE_TEXT])
 {
     unsigned char board_uuid[16], uuid[16];
     if (uuid_of_board == NULL || uuid_of_board(board_uuid, ordinal) != 0) return false;
@@ -150,15 +151,15 @@ static bool ask_driver(uint8_t ordinal, char text[DEVICE_TEXT])
     return true;
 }
 
-static void heard_of_device(uint32_t ordinal, const unsigned char uuid[16], bool mig)
+static void note_device(uint32_t ordinal, const unsigned char uuid[16], bool mig)
 {
     if (ordinal < ORDINALS) write_text(devices[ordinal].from_cupti, uuid, mig);
 }
 
-static bool find_unmarked_device(unsigned *next, uint8_t *ordinal)
+static bool find_unreported_device(unsigned *next, uint8_t *ordinal)
 {
     for (; *next < ORDINALS; ++*next) {
-        if (!devices[*next].seen || devices[*next].told) continue;
+        if (!devices[*next].seen || devices[*next].reported) continue;
         *ordinal = (uint8_t)*next;
         ++*next;
         return true;
@@ -166,17 +167,17 @@ static bool find_unmarked_device(unsigned *next, uint8_t *ordinal)
     return false;
 }
 
-/* ---- CUPTI's activity records as records of the ring. Of each record only fields are read that lie in the
- * same place from CUDA 12.1 to 13.x: newer layouts only add behind them, which the assertions below hold
- * against the headers at hand */
+/* ---- Conversion of CUPTI's activity records. Only fields are read whose offset is the same from CUDA 12.1
+ * to 13.x. Newer layouts only add fields at the end, which the assertions below check for the headers at
+ * hand. */
 
 typedef enum conversion {
     CONVERTED,
-    NOT_REQUESTED, /* another kind */
-    UNFINISHED,    /* work without an end: CUPTI was asked for it too early */
+    IGNORED,    /* another kind of record */
+    UNFINISHED, /* work without an end time: CUPTI was flushed too early */
 } conversion;
 
-/* The oldest layouts of these, which all header versions know. */
+/* The oldest layouts, which all header versions define. */
 typedef CUpti_ActivityKernel9 kernel_record;
 typedef CUpti_ActivityMemcpy5 memcpy_record;
 typedef CUpti_ActivityMemcpyPtoP4 memcpy2_record;
@@ -234,8 +235,8 @@ static const char *const copy_names[] = {
     [CUPTI_ACTIVITY_MEMCPY_KIND_PTOP] = "[memcpy PtoP]",
 };
 
-/* A kernel's name lives as long as its module: the pointer finds the number at once, and the text, compared,
- * guards against a module unloaded and another in its place. */
+/* A kernel's name lives as long as its module. Its pointer is the cache key, and its text is compared in case
+ * another module was loaded at the same address. */
 static uint32_t kernel_name(jm__names *names, const char *text)
 {
     static struct {
@@ -257,7 +258,7 @@ static uint32_t kernel_name(jm__names *names, const char *text)
     return number;
 }
 
-static conversion finished(const jm_ring_kernel *out)
+static conversion check_times(const jm_ring_kernel *out)
 {
     return out->start_ns > 0 && out->end_ns >= out->start_ns ? CONVERTED : UNFINISHED;
 }
@@ -279,7 +280,7 @@ static conversion convert_kernel(jm_ring_kernel *out, const kernel_record *recor
     out->block[1] = (uint16_t)record->blockY;
     out->block[2] = (uint16_t)record->blockZ;
     out->name = kernel_name(names, record->name);
-    return finished(out);
+    return check_times(out);
 }
 
 static uint32_t copy_name(jm__names *names, uint8_t kind)
@@ -288,21 +289,22 @@ static uint32_t copy_name(jm__names *names, uint8_t kind)
     return kernel_name(names, copy_names[known ? kind : CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN]);
 }
 
-/* Copies within a board, to or from the host, between boards, and sets: the same fields under three types. */
+/* Copies within a board, between boards, to or from the host, and memsets: three types with the same fields.
+ */
 #define CONVERT_BYTES(out, record, op_, name_)                                                               \
     ((out)->op = (op_), (out)->start_ns = (int64_t)(record)->start, (out)->end_ns = (int64_t)(record)->end,  \
      (out)->bytes = (record)->bytes, (out)->correlation = (record)->correlationId,                           \
      (out)->context = (record)->contextId, (out)->stream = (record)->streamId,                               \
      (out)->device = (uint8_t)(record)->deviceId, (out)->grid[0] = (uint32_t)(record)->graphNodeId,          \
-     (out)->grid[1] = (uint32_t)((record)->graphNodeId >> 32), (out)->name = (name_), finished(out))
+     (out)->grid[1] = (uint32_t)((record)->graphNodeId >> 32), (out)->name = (name_), check_times(out))
 
-static conversion hear_device(const device_record *record)
+static conversion note_device_record(const device_record *record)
 {
     const CUuuid *uuid = record->isMigEnabled ? &record->migUuid : &record->uuid;
     unsigned char bytes[16];
     memcpy(bytes, uuid->bytes, sizeof bytes);
-    if (record->isCudaVisible) heard_of_device(record->id, bytes, record->isMigEnabled != 0);
-    return NOT_REQUESTED;
+    if (record->isCudaVisible) note_device(record->id, bytes, record->isMigEnabled != 0);
+    return IGNORED;
 }
 
 static conversion convert(jm_ring_kernel *out, const CUpti_Activity *record, jm__names *names)
@@ -326,15 +328,15 @@ static conversion convert(jm_ring_kernel *out, const CUpti_Activity *record, jm_
         return CONVERT_BYTES(out, set, JM_RING_MEMSET, kernel_name(names, "[memset]"));
     }
     case CUPTI_ACTIVITY_KIND_DEVICE:
-        return hear_device(any);
+        return note_device_record(any);
     default:
-        return NOT_REQUESTED;
+        return IGNORED;
     }
 }
 
 /* ---- the ring */
 
-/* Guards all below: CUPTI's worker, a flush and whoever hands back a buffer. */
+/* Guards all below against CUPTI's worker, a flush and callbacks that return a buffer. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static jm__ring ring;
 static jm__names names;
@@ -353,8 +355,8 @@ int jm__outlet_open(const char *run_dir)
                                     .share = JM_KERNELS_SHARE,
                                     .realtime = true};
         error = jm__ring_create(&ring, &options);
-        for (int i = 0; i < ORDINALS; i++) /* a new run wants to be told */
-            devices[i].seen = devices[i].told = false;
+        for (int i = 0; i < ORDINALS; i++) /* a new run has no devices yet */
+            devices[i].seen = devices[i].reported = false;
     }
     pthread_mutex_unlock(&mutex);
     return error;
@@ -368,8 +370,8 @@ void jm__outlet_close(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* A fork does not wait for the lock: the driver's own handlers may wait for a callback of CUPTI's that waits
- * for it. What somebody was at work on is left as it lies. */
+/* A fork does not wait for the lock, as the driver's own handlers may wait for a CUPTI callback that waits
+ * for it. State that a thread was changing is dropped. */
 void jm__outlet_forget(void)
 {
     if (pthread_mutex_trylock(&mutex) == 0) {
@@ -420,7 +422,7 @@ void jm__outlet_lost(size_t count, const char *reason)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Records that go without their name. */
+/* Count records without a name, as there was no space for it. */
 static void count_refused_locked(void)
 {
     if (ring.header != NULL) atomic_fetch_add(&ring.header->names_refused, names.refused);
@@ -437,7 +439,7 @@ void jm__outlet_records(CUpti_Activity *const *records, size_t count)
         if (result == UNFINISHED) unfinished++;
         if (result != CONVERTED) continue;
         jm__ring_push_kernel(&ring, &converted);
-        if (!devices[converted.device].seen) jm__flusher_kick(); /* somebody should ask which board it is */
+        if (!devices[converted.device].seen) jm__flusher_kick(); /* the flusher resolves the board */
         devices[converted.device].seen = true;
     }
     push_lost_locked(unfinished, "this work had not ended when its recording did");
@@ -452,15 +454,15 @@ void jm__outlet_devices(void)
         jm_ring_kernel record = {.op = JM_RING_DEVICE};
         char text[DEVICE_TEXT];
         pthread_mutex_lock(&mutex);
-        bool found = ring.header != NULL && find_unmarked_device(&next, &record.device);
+        bool found = ring.header != NULL && find_unreported_device(&next, &record.device);
         pthread_mutex_unlock(&mutex);
         if (!found) return;
-        bool known = ask_driver(record.device, text);
+        bool known = query_driver(record.device, text);
         pthread_mutex_lock(&mutex);
         if (!known) memcpy(text, devices[record.device].from_cupti, sizeof text);
         if (ring.header != NULL && text[0] != '\0') {
             record.name = text_number(text);
-            if (jm__ring_push_kernel(&ring, &record)) devices[record.device].told = true;
+            if (jm__ring_push_kernel(&ring, &record)) devices[record.device].reported = true;
         }
         pthread_mutex_unlock(&mutex);
     }

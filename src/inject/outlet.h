@@ -1,7 +1,7 @@
-/* The way out: this process's ring of kernels, and the names in it. Any thread.
+/* This process's ring of kernels and its names. Any thread.
  *
- * Its lock is never held while CUPTI or the driver is called: CUPTI may hold one of its own when it hands us
- * a buffer. Without a ring all of these do nothing. */
+ * Its lock is never held during a call of CUPTI or the driver, as CUPTI may hold its own lock when it hands
+ * us a buffer. Without a ring all of these do nothing. */
 #ifndef JM_INJECT_OUTLET_H
 #define JM_INJECT_OUTLET_H
 
@@ -14,44 +14,44 @@
 int jm__outlet_open(const char *run_dir);
 void jm__outlet_close(void);
 
-/* In the child of a fork: the ring is its parent's, and whoever held the lock is not there. */
+/* In the child of a fork: the ring belongs to the parent, and the holder of the lock is gone. */
 void jm__outlet_forget(void);
 
-/* A sentence for the user. */
+/* Write a sentence for the user. */
 void jm__outlet_note(const char *text);
 
-/* JM_RING_GRAPHS, or JM_RING_AGAIN and how often CUPTI was taken again. */
+/* Write JM_RING_GRAPHS, or JM_RING_AGAIN with the number of reattachments to CUPTI. */
 void jm__outlet_op(uint8_t op, uint32_t again);
 
-/* So many records are not there. */
+/* Note that `count` records are lost. */
 void jm__outlet_lost(size_t count, const char *reason);
 
-/* CUPTI's, converted. */
+/* Convert and write CUPTI's records. */
 void jm__outlet_records(CUpti_Activity *const *records, size_t count);
 
-/* Tell which boards work ran on since the last time. */
+/* Write which boards new CUDA ordinals are. */
 void jm__outlet_devices(void);
 
-/* Find the driver's calls that tell boards, once it is loaded: on the program's thread, as the loader has a
- * lock that the child of a fork beside it would wait for. */
+/* Find the driver's UUID calls, once it is loaded. Call it on the program's thread: the loader takes a lock,
+ * for which the child of a concurrent fork would wait. */
 void jm__devices_find_driver(void);
 
-/* What ended before this (CLOCK_MONOTONIC) is out. */
+/* Note that all work that ended before `flushed_ns` (CLOCK_MONOTONIC) is written. */
 void jm__outlet_flushed(int64_t flushed_ns);
 
-/* ---- The thread that brings out CUPTI's records twice a second. */
+/* ---- The flusher, a thread that flushes CUPTI's records twice a second. */
 
-/* `flush` brings out what is finished; called on that thread, as `is_back` is after jm__flusher_stop has
- * given it up: once it is out of CUPTI, as its last act. */
-void jm__flusher_start(bool (*flush)(bool forced), void (*is_back)(void));
+/* Start the flusher. `flush` writes finished records; true: call it again soon. `return_handler` is the
+ * thread's last act if jm__flusher_stop gave up on it because it hung in CUPTI. */
+void jm__flusher_start(bool (*flush)(bool forced), void (*return_handler)(void));
 
 /* Flush soon. From any thread, CUPTI's callbacks too. */
 void jm__flusher_kick(void);
 
-/* False: it hangs in CUPTI, and nothing of CUPTI may be touched until it is back. */
+/* Stop the flusher. False: it hangs in CUPTI, which must not be used until `return_handler` is called. */
 bool jm__flusher_stop(void);
 
-/* In the child of a fork, which has no such thread. */
+/* In the child of a fork, where the thread does not exist. */
 void jm__flusher_forget(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The stacks of pushed ranges. */
+/* Per-thread stacks of pushed ranges. */
 #include "inject/ranges.h"
 
 #include "record/timeline/track.h"
@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-#define DEPTH_MAX 256 /* open ranges of a thread; deeper ones are not recorded */
+#define DEPTH_MAX 256 /* open ranges per thread; deeper ones are not recorded */
 
 static _Thread_local struct {
     const void *owner;

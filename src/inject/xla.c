@@ -1,4 +1,4 @@
-/* XLA's ranges as spans. */
+/* XLA's ranges as spans: finds XLA's libraries, reads range titles, begins and ends spans. */
 #include "inject/xla.h"
 
 #include "record/timeline/track.h"
@@ -9,21 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- XLA by the names of libraries */
+/* ---- detecting XLA by the names of loaded libraries */
 
-/* How often the loader had loaded anything when it was asked last. */
+/* The loader's count of loads at the last search. */
 static _Atomic unsigned long long loads_seen;
 
-typedef struct look {
+typedef struct library_search {
     unsigned long long loads;
     bool found;
-} look;
+} library_search;
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+static int check_library(struct dl_phdr_info *info, size_t size, void *context)
 {
     static const char *const starts[] = {"xla_cuda", "xla_extension", "libtensorflow_cc"};
     const char *slash = strrchr(info->dlpi_name, '/'), *name = slash == NULL ? info->dlpi_name : slash + 1;
-    look *l = context;
+    library_search *l = context;
     (void)size;
     l->loads = info->dlpi_adds;
     if (l->loads == loads_seen) return 1;
@@ -34,16 +34,16 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 
 bool jm__xla_was_loaded(void)
 {
-    look l = {0};
-    dl_iterate_phdr(look_at, &l);
+    library_search l = {0};
+    dl_iterate_phdr(check_library, &l);
     loads_seen = l.loads;
     return l.found;
 }
 
-/* ---- titles. An operation's name is JAX's name stack: the function, the scopes around the operation, and
- * the primitive. What differentiates a function wraps the outermost scope: "jvp(block1)/attn/dot_general" is
- * forward, "transpose(jvp(block1))/attn/dot_general" its backward pass. A fusion of several operations has
- * what their names begin with, perhaps without a primitive */
+/* ---- Titles. An operation's name is JAX's name stack: the function, the scopes around the operation, and
+ * the primitive. Differentiation wraps the outermost scope: "jvp(block1)/attn/dot_general" is forward,
+ * "transpose(jvp(block1))/attn/dot_general" its backward pass. A fusion of several operations has the common
+ * beginning of their names, perhaps without a primitive. */
 
 typedef struct piece {
     const char *text;
@@ -60,7 +60,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The value of a key in "...:#key=value,key=value#": commas and '#' end it, but for those in brackets. */
+/* The value of a key in "...:#key=value,key=value#". A comma or '#' outside brackets ends it. */
 static piece value_of(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -77,13 +77,13 @@ static piece value_of(const char *text, const char *key)
     return (piece){NULL, 0};
 }
 
-static void keep(char out[JM_XLA_NAME_MAX], piece p)
+static void copy_piece(char out[JM_XLA_NAME_MAX], piece p)
 {
     snprintf(out, JM_XLA_NAME_MAX, "%.*s", (int)(p.length < JM_XLA_NAME_MAX ? p.length : JM_XLA_NAME_MAX - 1),
              p.text == NULL ? "" : p.text);
 }
 
-/* Up to the next '/' outside of brackets; moves on behind it. */
+/* The part up to the next '/' outside brackets. Advances *path behind it. */
 static piece next_part(const char **path)
 {
     piece part = {*path, 0};
@@ -97,10 +97,10 @@ static piece next_part(const char **path)
     return part;
 }
 
-/* Names of JAX's primitives: the last part of an operation's name, where no scope of the program is. In the
- * order of strcmp.
+/* Names of JAX's primitives, which are the last part of an operation's name and no scope of the program.
+ * Sorted as by strcmp.
  *
- * One that is missing here is a row of its own, inside of its scope's; python3 -c 'from jax._src.interpreters
+ * A primitive that is missing here gets its own row inside its scope. python3 -c 'from jax._src.interpreters
  * import mlir; print(sorted(p.name for p in mlir._lowerings))' lists them. */
 /* clang-format off */
 static const char *const primitives[] = {
@@ -140,28 +140,28 @@ static const char *const primitives[] = {
 
 static int compare(const void *key, const void *entry)
 {
-    const piece *requested = key;
+    const piece *name_piece = key;
     const char *known = *(const char *const *)entry;
-    int order = strncmp(requested->text, known, requested->length);
-    return order != 0 ? order : -(known[requested->length] != '\0');
+    int order = strncmp(name_piece->text, known, name_piece->length);
+    return order != 0 ? order : -(known[name_piece->length] != '\0');
 }
 
 bool jm__xla_is_primitive(const char *name, size_t length)
 {
-    const piece requested = {name, length};
-    return bsearch(&requested, primitives, sizeof primitives / sizeof primitives[0], sizeof primitives[0],
+    const piece name_piece = {name, length};
+    return bsearch(&name_piece, primitives, sizeof primitives / sizeof primitives[0], sizeof primitives[0],
                    compare) != NULL;
 }
 
-/* What transformations have made of it. */
+/* The transformations around a scope. */
 typedef struct wraps {
-    bool function; /* jit(f): another function inside, a part of this one */
+    bool function; /* jit(f): an inner function, which is part of this one */
     bool forward;
     bool backward;
     bool any;
 } wraps;
 
-/* "transpose(jvp(block1))" to "block1". */
+/* Unwrap "transpose(jvp(block1))" to "block1". */
 static piece unwrap(piece part, wraps *found)
 {
     for (;;) {
@@ -179,7 +179,7 @@ static piece unwrap(piece part, wraps *found)
     }
 }
 
-/* What JAX puts into the stack besides scopes. */
+/* Whether JAX itself put this part into the name stack. */
 static bool is_structure(piece p)
 {
     static const char *const words[] = {"main",
@@ -206,7 +206,7 @@ static bool is_structure(piece p)
     return p.length > 11 && begins(p.text, "branch_") && strncmp(p.text + p.length - 4, "_fun", 4) == 0;
 }
 
-/* Room for a dot and an end is left. */
+/* Append a scope, with a dot between. */
 static void add_scope(char name[JM_XLA_NAME_MAX], piece p)
 {
     size_t length = strlen(name);
@@ -216,25 +216,25 @@ static void add_scope(char name[JM_XLA_NAME_MAX], piece p)
 static void read_operation(jm__xla_title *title, const char *path)
 {
     wraps all = {0};
-    bool again = false;
-    size_t first = 0; /* bytes of the outermost scope */
+    bool recomputed = false;
+    size_t first = 0; /* length of the outermost scope */
     while (*path != '\0') {
-        wraps around = {0};
-        piece part = unwrap(next_part(&path), &around);
+        wraps wrapped = {0};
+        piece part = unwrap(next_part(&path), &wrapped);
         bool last = *path == '\0';
-        all.forward |= around.forward;
-        all.backward |= around.backward;
-        again |= is(part, "rematted_computation");
-        if (around.function || part.length == 0 || is_structure(part) || is(part, "rematted_computation"))
+        all.forward |= wrapped.forward;
+        all.backward |= wrapped.backward;
+        recomputed |= is(part, "rematted_computation");
+        if (wrapped.function || part.length == 0 || is_structure(part) || is(part, "rematted_computation"))
             continue;
-        if (last && !around.any && jm__xla_is_primitive(part.text, part.length)) continue;
-        /* What is differentiated twice has its scopes twice, the outermost one wrapped again. */
-        if (around.any && first == part.length && strncmp(title->name, part.text, first) == 0)
+        if (last && !wrapped.any && jm__xla_is_primitive(part.text, part.length)) continue;
+        /* Code differentiated twice has its scopes twice, the outermost one wrapped again. */
+        if (wrapped.any && first == part.length && strncmp(title->name, part.text, first) == 0)
             title->name[0] = '\0';
         if (title->name[0] == '\0') first = part.length;
         add_scope(title->name, part);
     }
-    title->span = again          ? JM_SPAN_RECOMPUTE
+    title->span = recomputed     ? JM_SPAN_RECOMPUTE
                   : all.backward ? JM_SPAN_BACKWARD
                   : all.forward  ? JM_SPAN_FORWARD
                                  : JM_SPAN_FUNCTION;
@@ -253,11 +253,11 @@ static void read_function(jm__xla_title *title, const char *text)
         module = (piece){module.text + length, module.length - length};
         break;
     }
-    keep(title->name, module);
-    keep(title->prefix, value_of(text, "prefix"));
+    copy_piece(title->name, module);
+    copy_piece(title->prefix, value_of(text, "prefix"));
 }
 
-/* Its range is none of XLA's, and is called as it says. */
+/* Not XLA's own range; it keeps its text as name. */
 static bool is_foreign(const char *text)
 {
     return !begins(text, "Xla") && !begins(text, "Thunk:#");
@@ -275,8 +275,9 @@ void jm__xla_title_read(jm__xla_title *title, const char *text, const char *pref
         char path[2 * JM_XLA_NAME_MAX];
         int before = snprintf(path, sizeof path, "%s%s", prefix, prefix[0] != '\0' ? "/" : "");
         if (name.text == NULL) return;
-        size_t room = sizeof path - (size_t)before - 1;
-        snprintf(path + before, room + 1, "%.*s", (int)(name.length < room ? name.length : room), name.text);
+        size_t available = sizeof path - (size_t)before - 1;
+        snprintf(path + before, available + 1, "%.*s",
+                 (int)(name.length < available ? name.length : available), name.text);
         read_operation(title, path);
     } else {
         title->kind = JM_XLA_COMPILER;
@@ -285,33 +286,32 @@ void jm__xla_title_read(jm__xla_title *title, const char *text, const char *pref
 
 /* ---- spans */
 
-#define DEPTH_MAX  64 /* open ranges of a thread; deeper ones are no spans */
+#define DEPTH_MAX  64 /* open ranges per thread; deeper ones get no span */
 #define NAME_BYTES 4095u
 
-/* What a range begins. */
+/* The span that a range begins. */
 typedef struct range_kind {
     jm_span_kind span;
-    uint32_t name; /* 0: no span, its work is that of the range around */
+    uint32_t name; /* 0: no span; its work belongs to the enclosing range */
     uint32_t type;
 } range_kind;
 
-/* XLA registers a function and then its operations, on one thread. */
+/* The function whose operations are being registered: XLA registers it first, on the same thread. */
 static _Thread_local char function[JM_XLA_NAME_MAX], prefix[JM_XLA_NAME_MAX];
 
-/* A range that has ended stays open as a span until something else begins: what follows may be of the same
- * scope. */
+/* An ended range stays open as a span until the next begin, which may be of the same scope. */
 typedef struct open_range {
-    uint64_t span; /* 0: none of its own */
-    uint32_t name; /* of the innermost span here */
+    uint64_t span; /* 0: no span of its own */
+    uint32_t name; /* name of the innermost span */
     jm_span_kind span_kind;
 } open_range;
 static _Thread_local open_range open_ranges[DEPTH_MAX + 1];
 static _Thread_local int open_count, too_deep;
-static _Thread_local bool lingers; /* open_ranges[open_count] has ended */
+static _Thread_local bool lingering; /* open_ranges[open_count] has ended */
 
 static const range_kind unnamed = {.span = JM_SPAN_NVTX};
 
-/* "Dense_0" is a Dense. */
+/* The type of a scope without its number: "Dense" for "Dense_0". */
 static uint32_t type_of(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -344,9 +344,8 @@ static range_kind read_text(const char *text)
     return (range_kind){title.span, name, name};
 }
 
-/* A handle is what the range begins, in its bits: nothing is kept for it, however many texts XLA registers.
- */
-#define NUMBER_BITS 30 /* of a name: there are fewer (ring.h) */
+/* A handle encodes the span in its bits. Nothing is stored, however many texts XLA registers. */
+#define NUMBER_BITS 30 /* bits of a name's number: there are fewer names (ring.h) */
 #define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
 _Static_assert(sizeof(void *) == sizeof(uint64_t) && JM_SPAN_KIND_COUNT <= 16, "a range fits into a handle");
 
@@ -356,14 +355,14 @@ static const void *handle_of(range_kind made)
     return (const void *)(uintptr_t)bits;
 }
 
-static range_kind of_handle(const void *handle)
+static range_kind range_kind_of_handle(const void *handle)
 {
     uint64_t bits = (uintptr_t)handle;
     return (range_kind){(jm_span_kind)(bits >> 2 * NUMBER_BITS), (uint32_t)(bits & NUMBER_MASK),
                         (uint32_t)(bits >> NUMBER_BITS & NUMBER_MASK)};
 }
 
-/* XLA also registers what its operations look like, by the page: nothing of it is a name. */
+/* XLA also registers long descriptions of its operations, which are not interned as names. */
 const void *jm__xla_register(const char *text)
 {
     return text == NULL ? NULL : handle_of(read_text(text));
@@ -372,7 +371,8 @@ const void *jm__xla_register(const char *text)
 static range_kind begun_by(const nvtx_event_attributes *attributes)
 {
     if (attributes == NULL || attributes->size < sizeof *attributes) return unnamed;
-    if (attributes->message_type == NVTX_MESSAGE_REGISTERED) return of_handle(attributes->message.registered);
+    if (attributes->message_type == NVTX_MESSAGE_REGISTERED)
+        return range_kind_of_handle(attributes->message.registered);
     const char *text = attributes->message.ascii;
     if (attributes->message_type != NVTX_MESSAGE_ASCII || text == NULL) return unnamed;
     if (is_foreign(text)) return (range_kind){JM_SPAN_NVTX, jm__track_intern(text, NAME_BYTES), 0};
@@ -386,28 +386,28 @@ uint32_t jm__xla_name(const nvtx_event_attributes *attributes)
 
 static void end_lingering(void)
 {
-    if (lingers) jm__track_end(open_ranges[open_count].span);
-    lingers = false;
+    if (lingering) jm__track_end(open_ranges[open_count].span);
+    lingering = false;
 }
 
 int jm__xla_push(const nvtx_event_attributes *attributes)
 {
     static const open_range none;
     if (open_count == DEPTH_MAX) return DEPTH_MAX + too_deep++;
-    const open_range *around = open_count > 0 ? &open_ranges[open_count - 1] : &none;
+    const open_range *wrapped = open_count > 0 ? &open_ranges[open_count - 1] : &none;
     open_range *range = &open_ranges[open_count];
     range_kind begun = begun_by(attributes);
-    bool inside_of_it = begun.name == around->name && begun.span == around->span_kind;
-    bool own = begun.name != 0 && !inside_of_it;
-    bool goes_on = lingers && own && range->name == begun.name && range->span_kind == begun.span;
-    if (!goes_on) {
+    bool same_as_outer = begun.name == wrapped->name && begun.span == wrapped->span_kind;
+    bool own = begun.name != 0 && !same_as_outer;
+    bool continues = lingering && own && range->name == begun.name && range->span_kind == begun.span;
+    if (!continues) {
         end_lingering();
-        *range = (open_range){0, around->name, around->span_kind};
+        *range = (open_range){0, wrapped->name, wrapped->span_kind};
         if (own)
             *range = (open_range){jm__track_begin((uint8_t)begun.span, begun.name, begun.type, 0), begun.name,
                                   begun.span};
     }
-    lingers = false;
+    lingering = false;
     return open_count++;
 }
 
@@ -417,7 +417,7 @@ int jm__xla_pop(void)
     if (open_count == 0) return -1;
     end_lingering();
     open_count--;
-    lingers = open_ranges[open_count].span != 0;
+    lingering = open_ranges[open_count].span != 0;
     if (open_count == 0) end_lingering();
     return open_count;
 }

@@ -1,4 +1,4 @@
-/* Models of boards: room, JSON, and where they lie. */
+/* Models of boards: memory, JSON, and the files they are kept in. */
 #include "model/board_model.h"
 
 #include "base/embedded.h"
@@ -33,13 +33,13 @@ jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err)
 /* On another board of the kind the weights were off by 1 to 4 % (shared/attribution.md). */
 static const double another_gain_u = 0.05;
 
-void jm__model_is_of_another(jm__board_model *model)
+void jm__model_mark_other_board(jm__board_model *model)
 {
     model->shipped = true;
     model->gain_u = fmax(model->gain_u, another_gain_u);
 }
 
-bool jm__model_knows_idle(const jm__board_model *model)
+bool jm__model_has_idle(const jm__board_model *model)
 {
     for (int s = JM_IDLE_FIRST_GAP; s < JM_IDLE_STATES; s++)
         if (model->idle[s].u_w > 0) return true;
@@ -73,21 +73,20 @@ void jm__model_free(jm__board_model *model)
     *model = (jm__board_model){0};
 }
 
-/* A board's model as JSON, and back. What is read was perhaps written by somebody else: every number is
- * looked at. */
+/* ---- Reading and writing JSON. Files may come from others, so every number is checked. */
 
 #define FORMAT "joulemap board model"
 
 enum { VERSION = 1, KERNELS_MAX = 100000, BYTES_MAX = 64 << 20 };
 
-/* Of anything: what is made of a model's numbers and of rates stays a number. */
-static const double number_most = 1e30, reference_least = 1e-30;
+/* Limits of all numbers, so that results computed from them stay finite. */
+static const double number_max = 1e30, reference_min = 1e-30;
 
-/* No board has a lower clock, and no law of power a higher exponent. */
-static const double clock_least_mhz = 1, exponent_most = 4;
+/* No board has a lower clock, and no power law a higher exponent. */
+static const double clock_min_mhz = 1, exponent_max = 4;
 
-/* No board draws more, and none less than a thousandth of a watt for sure. */
-static const double power_most_w = 1e5, power_least_u_w = 1e-3;
+/* No board draws more, and no power is known to a thousandth of a watt. */
+static const double power_max_w = 1e5, power_min_u_w = 1e-3;
 
 static const char *const gap_texts[JM_IDLE_STATES] = {
 #define X(name, text, below_ns) text,
@@ -95,34 +94,34 @@ static const char *const gap_texts[JM_IDLE_STATES] = {
 #undef X
 };
 
-/* While a model is read: the first thing that is wrong. */
+/* The state of reading a model, with the first error. */
 typedef struct reading {
     const char *name; /* of the file */
     jm_error *err;
     jm_status status;
 } reading;
 
-static bool wrong(reading *r, const char *what)
+static bool report_bad_file(reading *r, const char *what)
 {
     if (r->status == JM_OK)
-        r->status = jm__fail(r->err, JM_BAD_DATA, 0, NULL, "%s is no model of a board: %s", r->name, what);
+        r->status = jm__fail(r->err, JM_BAD_DATA, 0, NULL, "%s is not a model of a board: %s", r->name, what);
     return false;
 }
 
-static bool lacks(reading *r, const char *key)
+static bool report_bad_key(reading *r, const char *key)
 {
     if (r->status == JM_OK)
         r->status = jm__fail(r->err, JM_BAD_DATA, 0, NULL,
-                             "%s is no model of a board: \"%s\" is missing or wrong", r->name, key);
+                             "%s is not a model of a board: \"%s\" is missing or wrong", r->name, key);
     return false;
 }
 
 static bool read_number(reading *r, const json_t *object, const char *key, double least, double *out)
 {
     const json_t *value = json_object_get(object, key);
-    if (!json_is_number(value)) return lacks(r, key);
+    if (!json_is_number(value)) return report_bad_key(r, key);
     *out = json_number_value(value);
-    return (*out >= least && *out <= number_most) || lacks(r, key);
+    return (*out >= least && *out <= number_max) || report_bad_key(r, key);
 }
 
 static bool read_number_or_none(reading *r, const json_t *object, const char *key, double least, double *out)
@@ -134,15 +133,15 @@ static bool read_number_or_none(reading *r, const json_t *object, const char *ke
 
 static bool read_power(reading *r, const json_t *object, const char *key, double least, double *out)
 {
-    return read_number(r, object, key, least, out) && (*out <= power_most_w || lacks(r, key));
+    return read_number(r, object, key, least, out) && (*out <= power_max_w || report_bad_key(r, key));
 }
 
-/* "" where it may be missing. */
+/* "" if it is missing and not required. */
 static bool read_text(reading *r, const json_t *object, const char *key, bool required, char **out)
 {
     const json_t *value = json_object_get(object, key);
     const char *text = json_string_value(value);
-    if (text == NULL && (required || value != NULL)) return lacks(r, key);
+    if (text == NULL && (required || value != NULL)) return report_bad_key(r, key);
     *out = strdup(text != NULL ? text : "");
     if (*out == NULL) r->status = jm__no_memory(r->err, "jm__model_read");
     return *out != NULL;
@@ -151,7 +150,7 @@ static bool read_text(reading *r, const json_t *object, const char *key, bool re
 static bool read_feature(reading *r, const json_t *from, jm__feature *to)
 {
     return read_text(r, from, "metric", true, &to->metric) &&
-           read_number(r, from, "reference", reference_least, &to->reference) &&
+           read_number(r, from, "reference", reference_min, &to->reference) &&
            read_number(r, from, "weight_w", 0, &to->weight_w) && read_number(r, from, "most", 0, &to->most);
 }
 
@@ -162,8 +161,8 @@ static bool read_features(reading *r, const json_t *from, jm__board_model *model
     return true;
 }
 
-/* No sum of what it is of has a variance below zero, but for the digits of a file: it has a Cholesky factor.
- * `lower`: room for that. */
+/* Whether the matrix is a covariance: it has a Cholesky factor, up to the rounding of a file. `lower`: buffer
+ * for the factor. */
 static bool is_covariance(const double *covariance, double *lower, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -186,9 +185,9 @@ static bool check_covariance(reading *r, const jm__board_model *model)
         r->status = jm__no_memory(r->err, "jm__model_read");
         return false;
     }
-    bool sane = is_covariance(model->covariance, lower, n);
+    bool valid = is_covariance(model->covariance, lower, n);
     free(lower);
-    return sane || lacks(r, "covariance");
+    return valid || report_bad_key(r, "covariance");
 }
 
 static json_t *number(double value)
@@ -196,21 +195,21 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Symmetric. */
+/* The matrix must be symmetric. */
 static bool read_covariance(reading *r, const json_t *rows, jm__board_model *model)
 {
     size_t n = model->count + 1;
-    if (json_array_size(rows) != n) return lacks(r, "covariance");
+    if (json_array_size(rows) != n) return report_bad_key(r, "covariance");
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(rows, i);
-        if (json_array_size(row) != n) return lacks(r, "covariance");
+        if (json_array_size(row) != n) return report_bad_key(r, "covariance");
         for (size_t j = 0; j < n; j++) {
             const json_t *value = json_array_get(row, j);
             double number = json_number_value(value);
-            bool sane = json_is_number(value) && fabs(number) <= number_most && (i != j || number >= 0);
-            sane =
-                sane && (j >= i || fabs(number - model->covariance[j * n + i]) <= 1e-6 * fabs(number) + 1e-9);
-            if (!sane) return lacks(r, "covariance");
+            bool valid = json_is_number(value) && fabs(number) <= number_max && (i != j || number >= 0);
+            valid = valid &&
+                    (j >= i || fabs(number - model->covariance[j * n + i]) <= 1e-6 * fabs(number) + 1e-9);
+            if (!valid) return report_bad_key(r, "covariance");
             model->covariance[i * n + j] = j < i ? model->covariance[j * n + i] : number;
         }
     }
@@ -221,7 +220,7 @@ static bool read_kernel(reading *r, const json_t *from, jm__model_kernel *to)
 {
     const json_t *left_out = json_object_get(from, "left_out");
     to->left_out = json_is_true(left_out);
-    return (left_out == NULL || json_is_boolean(left_out) || lacks(r, "left_out")) &&
+    return (left_out == NULL || json_is_boolean(left_out) || report_bad_key(r, "left_out")) &&
            read_text(r, from, "name", true, &to->name) && read_text(r, from, "family", false, &to->family) &&
            read_text(r, from, "data", false, &to->data) && read_number(r, from, "seconds", 0, &to->seconds) &&
            read_number(r, from, "power_w", 0, &to->power_w) &&
@@ -231,7 +230,7 @@ static bool read_kernel(reading *r, const json_t *from, jm__model_kernel *to)
 static bool read_kernels(reading *r, const json_t *from, jm__board_model *model)
 {
     size_t count = json_array_size(from);
-    if (count > KERNELS_MAX || (from != NULL && !json_is_array(from))) return lacks(r, "kernels");
+    if (count > KERNELS_MAX || (from != NULL && !json_is_array(from))) return report_bad_key(r, "kernels");
     model->kernels = calloc(count + 1, sizeof *model->kernels);
     if (model->kernels == NULL) {
         r->status = jm__no_memory(r->err, "jm__model_read");
@@ -243,24 +242,24 @@ static bool read_kernels(reading *r, const json_t *from, jm__board_model *model)
     return true;
 }
 
-/* One state: none that there is not, and none twice. */
+/* One state. Unknown and repeated states are errors. */
 static bool read_state(reading *r, const json_t *from, jm__model_idle *idle)
 {
     const char *gap = json_string_value(json_object_get(from, "gap"));
     int s = JM_IDLE_FIRST_GAP;
     while (gap != NULL && s < JM_IDLE_STATES && strcmp(gap, gap_texts[s]) != 0)
         s++;
-    if (gap == NULL || s == JM_IDLE_STATES || idle[s].u_w > 0) return lacks(r, "gap");
+    if (gap == NULL || s == JM_IDLE_STATES || idle[s].u_w > 0) return report_bad_key(r, "gap");
     return read_power(r, from, "power_w", 0, &idle[s].power_w) &&
-           read_power(r, from, "u_w", power_least_u_w, &idle[s].u_w) &&
+           read_power(r, from, "u_w", power_min_u_w, &idle[s].u_w) &&
            read_number(r, from, "seconds", 0, &idle[s].seconds);
 }
 
-/* Older files have none. */
+/* Older files have no idle states. */
 static bool read_idle(reading *r, const json_t *from, jm__model_idle *idle)
 {
     size_t count = json_array_size(from);
-    if (from != NULL && !json_is_array(from)) return lacks(r, "idle");
+    if (from != NULL && !json_is_array(from)) return report_bad_key(r, "idle");
     for (size_t i = 0; i < count; i++)
         if (!read_state(r, json_array_get(from, i), idle)) return false;
     return true;
@@ -273,13 +272,13 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
     const json_t *errors = json_object_get(root, "errors"), *response = json_object_get(root, "response");
     const json_t *sampler = json_object_get(root, "sampler");
     double version;
-    if (format == NULL || strcmp(format, FORMAT) != 0) return wrong(r, "it does not say so of itself");
+    if (format == NULL || strcmp(format, FORMAT) != 0) return report_bad_file(r, "its \"format\" is another");
     if (!read_number(r, root, "version", 1, &version)) return false;
-    if (version > VERSION) return wrong(r, "a newer joulemap wrote it");
+    if (version > VERSION) return report_bad_file(r, "a newer joulemap wrote it");
     size_t count = json_array_size(features);
-    if (count < 1 || count > JM_MODEL_FEATURES_MAX) return lacks(r, "features");
-    if (response != NULL && !json_is_object(response)) return lacks(r, "response");
-    if (sampler != NULL && !json_is_object(sampler)) return lacks(r, "sampler");
+    if (count < 1 || count > JM_MODEL_FEATURES_MAX) return report_bad_key(r, "features");
+    if (response != NULL && !json_is_object(response)) return report_bad_key(r, "response");
+    if (sampler != NULL && !json_is_object(sampler)) return report_bad_key(r, "sampler");
     r->status = jm__model_init(model, count, r->err);
     return r->status == JM_OK && read_text(r, root, "board", false, &model->board) &&
            read_text(r, root, "uuid", false, &model->uuid) &&
@@ -287,28 +286,28 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
            read_text(r, root, "date", false, &model->date) && read_features(r, features, model) &&
            read_number(r, root, "constant_w", 0, &model->constant_w) &&
            read_covariance(r, json_object_get(root, "covariance"), model) &&
-           read_number_or_none(r, clock, "reference_mhz", clock_least_mhz, &model->clock_mhz) &&
+           read_number_or_none(r, clock, "reference_mhz", clock_min_mhz, &model->clock_mhz) &&
            read_number(r, clock, "exponent", 0, &model->clock_exponent) &&
-           (model->clock_exponent <= exponent_most || lacks(r, "exponent")) &&
+           (model->clock_exponent <= exponent_max || report_bad_key(r, "exponent")) &&
            read_number(r, clock, "slots", 0, &model->slots) &&
            read_number(r, errors, "kernel", 0, &model->relative_u) &&
            read_number(r, errors, "family", 0, &model->family_u) &&
            read_number(r, errors, "gain", 0, &model->gain_u) &&
            read_number(r, errors, "residual_w", 0, &model->residual_w) &&
-           read_number_or_none(r, response, "lag_ns", -number_most, &model->lag_ns) &&
+           read_number_or_none(r, response, "lag_ns", -number_max, &model->lag_ns) &&
            read_number_or_none(r, response, "width_ns", 0, &model->width_ns) &&
            read_idle(r, json_object_get(root, "idle"), model->idle) &&
            read_number_or_none(r, root, "noise_w", 0, &model->noise_w) &&
-           (!(model->noise_w > power_most_w) || lacks(r, "noise_w")) &&
+           (!(model->noise_w > power_max_w) || report_bad_key(r, "noise_w")) &&
            read_number_or_none(r, sampler, "power_w", 0, &model->sampler_w) &&
-           (!(model->sampler_w > power_most_w) || lacks(r, "power_w")) &&
+           (!(model->sampler_w > power_max_w) || report_bad_key(r, "power_w")) &&
            read_number_or_none(r, sampler, "u_w", 0, &model->sampler_u_w) &&
-           (isnan(model->sampler_w) == isnan(model->sampler_u_w) || lacks(r, "u_w")) &&
+           (isnan(model->sampler_w) == isnan(model->sampler_u_w) || report_bad_key(r, "u_w")) &&
            read_kernels(r, json_object_get(root, "kernels"), model);
 }
 
-static jm_status take_root(jm__board_model *model, json_t *root, const json_error_t *fault, const char *name,
-                           jm_error *err)
+static jm_status parse_root(jm__board_model *model, json_t *root, const json_error_t *fault, const char *name,
+                            jm_error *err)
 {
     reading r = {.name = name, .err = err};
     *model = (jm__board_model){0};
@@ -326,8 +325,8 @@ jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size,
                           jm_error *err)
 {
     json_error_t fault;
-    size_t mark = jm__mark_length(text, size);
-    return take_root(model, json_loadb(text + mark, size - mark, 0, &fault), &fault, name, err);
+    size_t mark = jm__bom_length(text, size);
+    return parse_root(model, json_loadb(text + mark, size - mark, 0, &fault), &fault, name, err);
 }
 
 jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err)
@@ -338,21 +337,21 @@ jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err
     if (file == NULL)
         return jm__fail(err, errno == ENOENT ? JM_NOT_FOUND : JM_IO, errno, "fopen", "%s: %s", path,
                         strerror(errno));
-    struct stat facts;
-    if (fstat(fileno(file), &facts) == 0 && facts.st_size > BYTES_MAX) {
+    struct stat info;
+    if (fstat(fileno(file), &info) == 0 && info.st_size > BYTES_MAX) {
         fclose(file);
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is larger than any model of a board", path);
     }
-    bool readable = jm__pass_mark(file);
+    bool readable = jm__skip_bom(file);
     json_t *root = readable ? json_loadf(file, 0, &fault) : NULL;
     fclose(file);
     if (!readable) return jm__in_utf16(path, err);
-    return take_root(model, root, &fault, path, err);
+    return parse_root(model, root, &fault, path, err);
 }
 
 /* ---- writing */
 
-/* At the end of an array that is there; else, and if it cannot be, there is none. */
+/* Append to an array. NULL if the array is NULL or memory is out; then the array is freed. */
 static json_t *append(json_t *array, json_t *value)
 {
     if (array == NULL) {
@@ -444,34 +443,34 @@ static jm_status cannot_write(const char *path, jm_error *err)
 
 jm_status jm__model_write(const jm__board_model *model, const char *path, jm_error *err)
 {
-    char beside[4096];
-    if ((size_t)snprintf(beside, sizeof beside, "%s.new-%d", path, (int)getpid()) >= sizeof beside)
+    char temporary[4096];
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.new-%d", path, (int)getpid()) >= sizeof temporary)
         return jm__fail(err, JM_USAGE, 0, NULL, "%s is too long a path", path);
     char *text = text_of(model);
     if (text == NULL) return jm__no_memory(err, "jm__model_write");
-    FILE *file = fopen(beside, "w");
-    bool fine = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) >= 0;
-    if (file != NULL) fine = fclose(file) == 0 && fine;
+    FILE *file = fopen(temporary, "w");
+    bool ok = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) >= 0;
+    if (file != NULL) ok = fclose(file) == 0 && ok;
     free(text);
-    if (fine && rename(beside, path) == 0) return JM_OK;
+    if (ok && rename(temporary, path) == 0) return JM_OK;
     jm_status status = cannot_write(path, err);
-    unlink(beside);
+    unlink(temporary);
     return status;
 }
 
-/* The user's data folder, and what lies in the library. */
+/* ---- the user's data folder, and models shipped with the library */
 
-/* Models as they lie in src/model/shipped, by profile of a board. */
+/* The files of src/model/shipped, by the profile of a board. */
 extern const jm__embedded jm__shipped_models[];
 
-/* It names a file, and nothing else. */
+/* Whether the UUID is safe as a file name. */
 static bool is_plain(const char *uuid)
 {
     size_t length = strspn(uuid, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
     return length > 0 && uuid[length] == '\0';
 }
 
-/* Of a board's model, or with "" of their folder, with a slash at its end. */
+/* The path of a board's model; for "" the path of the folder, with a slash at its end. */
 static jm_status path_of(char *path, size_t size, const char *uuid, jm_error *err)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -493,7 +492,7 @@ jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_
     return path_of(path, size, board->uuid, err);
 }
 
-jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm_error *err)
+jm_status jm__model_make_folder(char *path, size_t size, const jm_board *board, jm_error *err)
 {
     JM_TRY(jm__model_own_path(path, size, board, err));
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
@@ -512,7 +511,7 @@ jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_er
     for (const jm__embedded *known = jm__shipped_models; known->name != NULL; known++) {
         if (strcmp(known->name, board->profile) != 0) continue;
         JM_TRY(jm__model_parse(model, known->text, known->length, known->name, err));
-        jm__model_is_of_another(model);
+        jm__model_mark_other_board(model);
         return JM_OK;
     }
     return JM_OK;
@@ -527,7 +526,7 @@ jm_status jm__model_own(jm__board_model *model, const jm_board *board, jm_error 
 }
 
 /* "UUID.json" */
-static int is_kept(const struct dirent *entry)
+static int is_model_file(const struct dirent *entry)
 {
     static const char end[] = ".json";
     char uuid[JM_BOARD_TEXT];
@@ -537,14 +536,14 @@ static int is_kept(const struct dirent *entry)
     return is_plain(uuid);
 }
 
-jm_status jm__model_each_kept(jm_status (*take)(void *taker, const char *uuid, const char *path,
-                                                jm_error *err),
-                              void *taker, jm_error *err)
+jm_status jm__model_each_own(jm_status (*take)(void *taker, const char *uuid, const char *path,
+                                               jm_error *err),
+                             void *taker, jm_error *err)
 {
     char folder[4096], path[4096 + 256];
     struct dirent **found = NULL;
     if (path_of(folder, sizeof folder, "", NULL) != JM_OK) return JM_OK;
-    int count = scandir(folder, &found, is_kept, alphasort);
+    int count = scandir(folder, &found, is_model_file, alphasort);
     if (count < 0 && errno == ENOMEM) return jm__no_memory(err, "scandir");
     jm_status status = JM_OK;
     for (int i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
-/* What a board's counters say of its power, learnt on a board of its kind and kept as JSON
- * (docs/board-model.md), and what it draws in gaps. */
+/* A board's model: its power from hardware counters, learnt on a board of its kind, and its idle power;
+ * stored as JSON (docs/board-model.md). */
 #ifndef JM_MODEL_BOARD_MODEL_H
 #define JM_MODEL_BOARD_MODEL_H
 
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Name, words of a model's file, and how long its gaps are at most, ns. BEFORE: nothing has run on the board
- * yet, so there may be no context on it: that is a matter of the program, not of the board. */
+/* Name, text in the file, and upper bound of the gaps' length in ns. BEFORE: nothing has run yet, so the
+ * program may have no context on the board. That depends on the program, not on the board. */
 #define JM_IDLE_STATE_MAP(X)                                                                                 \
     X(BEFORE, "before the first work", 0)                                                                    \
     X(50_US, "under 50 us", INT64_C(50000))                                                                  \
@@ -25,10 +25,9 @@ typedef enum jm__idle_state {
         JM_IDLE_STATES
 } jm__idle_state;
 
-/* The first that is a gap. */
 enum { JM_IDLE_FIRST_GAP = JM_IDLE_BEFORE + 1 };
 
-/* Of a gap that is so long. */
+/* The state of a gap of this length. */
 static inline jm__idle_state jm__idle_state_of_gap(int64_t length_ns)
 {
 #define X(name, text, below_ns)                                                                              \
@@ -38,102 +37,102 @@ static inline jm__idle_state jm__idle_state_of_gap(int64_t length_ns)
     return JM_IDLE_LONG;
 }
 
-/* What a board's counters say of its power, learnt on a board of its kind and kept as JSON
- * (docs/board-model.md).
+/* Power from counter rates:
  *
  *     P = constant + sum over features of weight * rate / reference * (clock / clock_mhz) ^ clock_exponent */
 
 #define JM_MODEL_FEATURES_MAX 256
 
 typedef struct jm__feature {
-    char *metric;     /* of a counter */
+    char *metric;     /* name of the counter's metric */
     double reference; /* the rate (events a second, or percent) at which it adds weight_w */
     double weight_w;
-    double most; /* highest mean rate of a kernel that was learnt from; beyond it weights are not proven */
+    double most; /* highest mean rate of a kernel in the training set; above it the weight is untested */
 } jm__feature;
 
-/* One kernel that was learnt from, and how far off a model is that knows none of its family. */
+/* A kernel of the training set, and its power as predicted without its family. */
 typedef struct jm__model_kernel {
     char *name;
     char *family;
-    char *data; /* "random", "trained", "constant", "zeros"; "" if not said */
+    char *data; /* "random", "trained", "constant", "zeros"; "": unknown */
     double seconds;
     double power_w;     /* while it runs, by the power sensor */
-    double predicted_w; /* by a model that was learnt without its family */
-    bool left_out;      /* of the weights: its data are constant */
+    double predicted_w; /* by a model learnt without its family */
+    bool left_out;      /* not used for the weights, as its data are constant */
 } jm__model_kernel;
 
-/* What the board draws in gaps of one length, a program (CUDA context) being on it. */
+/* Power in gaps of one length, with a program (CUDA context) on the board. */
 typedef struct jm__model_idle {
     double power_w;
-    double u_w;     /* standard, of the mean over its gaps where it was learnt; 0: it was not seen there */
-    double seconds; /* of such gaps there */
+    double u_w;     /* standard uncertainty of the mean over the gaps it was learnt from; 0: not seen */
+    double seconds; /* total length of those gaps */
 } jm__model_idle;
 
 typedef struct jm__board_model {
-    char *board, *uuid, *driver, *date; /* whose it is; never NULL, may be "" */
+    char *board, *uuid, *driver, *date; /* of the board it was learnt on; never NULL, may be "" */
     jm__feature *features;
     size_t count;
     double constant_w;
-    double *covariance; /* [(count + 1)^2], W^2: of the weights, then the constant */
+    double *covariance; /* [(count + 1)^2], W^2: covariance of the weights, then the constant */
     double clock_mhz, clock_exponent;
-    double slots;      /* for warps, by which counters tell the clock (unit slot-cycle); 0: NVML tells it */
-    double relative_u; /* of a kernel that is not among those below: data, and what the weights cannot tell */
-    double family_u;   /* beside that, of all kernels of a family alike */
-    double gain_u;     /* of all kernels alike, on another board of the kind, or at another clock */
-    double residual_w; /* of the readings that it was learnt from */
-    double lag_ns, width_ns; /* of the sensor's response, as found there; NAN: not looked for */
+    double slots; /* warp slots, by which the clock follows from counters (unit slot-cycle); 0: the clock is
+                     NVML's */
+    double relative_u; /* relative error of a kernel outside the training set: its data, and what the weights
+                          miss */
+    double family_u;   /* further error, common to all kernels of a family */
+    double gain_u;     /* error common to all kernels, on another board of the kind or at another clock */
+    double residual_w; /* root mean square residual of the readings in training */
+    double lag_ns, width_ns; /* the sensor's response as found in training; NAN: not fitted */
     double sampler_w,
-        sampler_u_w; /* what a sampler of its counters draws, and standard uncertainty; NAN: not known */
-    double noise_w;  /* of one reading of the sensor at rest, its white part, standard; NAN: not known */
-    jm__model_idle idle[JM_IDLE_STATES]; /* never of JM_IDLE_BEFORE */
+        sampler_u_w; /* power drawn by sampling counters, and its standard uncertainty; NAN: unknown */
+    double noise_w;  /* standard deviation of the white noise of one reading at rest; NAN: unknown */
+    jm__model_idle idle[JM_IDLE_STATES]; /* JM_IDLE_BEFORE is unused */
     jm__model_kernel *kernels;
     size_t kernel_count;
     bool shipped; /* not learnt on this very board */
 } jm__board_model;
 
-/* Room for that many features; INTERNAL never. */
+/* Allocate a model with that many features. */
 jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err);
 void jm__model_free(jm__board_model *model);
 
-/* Some state of its gaps is known. */
-bool jm__model_knows_idle(const jm__board_model *model);
+/* Whether some idle state is known. */
+bool jm__model_has_idle(const jm__board_model *model);
 
-/* What it says of counters goes: `count` is 0. All else stays. */
+/* Remove all features, so that `count` is 0. All else stays. */
 void jm__model_drop_counters(jm__board_model *model);
 
-/* It was learnt on another board of the kind than the one it is used for: all of it may be off by more. */
-void jm__model_is_of_another(jm__board_model *model);
+/* Mark the model as learnt on another board of the kind, which adds uncertainty to all of it. */
+void jm__model_mark_other_board(jm__board_model *model);
 
-/* BAD_DATA says what of the file is wrong. */
+/* BAD_DATA says what is wrong with the file. */
 jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err);
 jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size, const char *name,
                           jm_error *err);
 
-/* Written beside it and moved into its place: a reader sees all of it or the old one. */
+/* Written to a temporary file and renamed, so a reader sees the old or the new file. */
 jm_status jm__model_write(const jm__board_model *model, const char *path, jm_error *err);
 
-/* Where models of boards are: learnt on this machine and kept by the board's UUID, or shipped for its kind.
- */
+/* ---- Finding models: learnt on this machine and kept by UUID, or shipped for the kind of board. */
 
-/* The path of a board's own model: $XDG_DATA_HOME/joulemap/models/UUID.json, without the variable below
- * ~/.local/share. NOT_FOUND: the board has no UUID, or the user no home. */
+/* The path of a board's own model: $XDG_DATA_HOME/joulemap/models/UUID.json; ~/.local/share if the variable
+ * is unset. NOT_FOUND: the board has no UUID, or the user no home. */
 jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_error *err);
 
-/* The same, with its folder made. */
-jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm_error *err);
+/* The same, and make its folder. */
+jm_status jm__model_make_folder(char *path, size_t size, const jm_board *board, jm_error *err);
 
-/* The board's own model; without one no features and OK. BAD_DATA, IO: it is there and cannot be read; then
+/* The board's own model; without one OK and no features. BAD_DATA, IO: it exists but cannot be read; then
  * there are no features either. */
 jm_status jm__model_own(jm__board_model *model, const jm_board *board, jm_error *err);
 
-/* All models that are kept, whosever they are, in the order of their boards' UUIDs; `take` gets one's UUID
- * and path, and ends it by what is not OK. None, or no folder: OK. */
-jm_status jm__model_each_kept(jm_status (*take)(void *taker, const char *uuid, const char *path,
-                                                jm_error *err),
-                              void *taker, jm_error *err);
+/* Call `take` with UUID and path of each kept model, sorted by UUID, until it returns anything but OK. No
+ * model, or no folder: OK. */
+jm_status jm__model_each_own(jm_status (*take)(void *taker, const char *uuid, const char *path,
+                                               jm_error *err),
+                             void *taker, jm_error *err);
 
-/* The one shipped for its profile; no features and OK if there is none. */
+/* The model shipped for the board's profile; without one OK and no features. */
 jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the page draws: power over time, what the program said of its time, what each step took. */
+/* Data of the page's charts: power over time, bands of phases, and the energy of each step. */
 #include "attribute/input/span_index.h"
 #include "attribute/report.h"
 #include "attribute/rollup/power_over_time.h"
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A zoom shows single readings, which come every 20 ms at best, of a minute and more; eight GPUs stay below a
- * megabyte. */
-enum { MOST_BINS = 4000, MOST_BINS_IN_ALL = 16000, LEAST_BINS = 500 };
-static const double finest_s = 0.01;
+/* A zoom shows single readings, which come every 20 ms at best, in a run of a minute and more. Eight GPUs
+ * stay below a megabyte. */
+enum { BINS_MAX = 4000, TOTAL_BINS_MAX = 16000, BINS_MIN = 500 };
+static const double shortest_bin_s = 0.01;
 
 #define REAL_OF(name, type, field)                                                                           \
     static json_t *name##_of(const void *context, size_t i)                                                  \
@@ -37,24 +37,24 @@ static size_t bins_for(const jm_report *report)
 {
     double seconds = jm_report_totals_get(report)->duration_s;
     size_t boards = jm_report_board_count(report);
-    size_t most = MOST_BINS_IN_ALL / (boards > 0 ? boards : 1);
-    if (most > MOST_BINS) most = MOST_BINS;
-    if (most < LEAST_BINS) most = LEAST_BINS;
-    double finest = seconds / finest_s;
-    return finest >= 1 && finest < (double)most ? (size_t)finest : most;
+    size_t most = TOTAL_BINS_MAX / (boards > 0 ? boards : 1);
+    if (most > BINS_MAX) most = BINS_MAX;
+    if (most < BINS_MIN) most = BINS_MIN;
+    double count = seconds / shortest_bin_s;
+    return count >= 1 && count < (double)most ? (size_t)count : most;
 }
 
-typedef struct queried {
+typedef struct power_query {
     const jm_report *report;
     jm__power_over_time *power;
     jm_power_bin *bins;
     size_t count;
     jm_error *err;
-} queried;
+} power_query;
 
 static json_t *board_power(const void *context, size_t board)
 {
-    const queried *a = context;
+    const power_query *a = context;
     jm_report_board info;
     if (jm_report_board_get(a->report, board, &info, a->err) != JM_OK ||
         jm__power_over_time_bins(a->power, board, a->bins, a->count, a->err) != JM_OK)
@@ -70,14 +70,14 @@ static json_t *board_power(const void *context, size_t board)
 
 json_t *jm__page_power(const jm_report *report, jm_error *err)
 {
-    enum { MOST_BOARDS = 16 };
+    enum { BOARDS_MAX = 16 };
     size_t boards = jm_report_board_count(report), bins = bins_for(report);
-    queried a = {.report = report, .bins = calloc(bins, sizeof *a.bins), .count = bins, .err = err};
-    json_t *list = NULL;
+    power_query a = {.report = report, .bins = calloc(bins, sizeof *a.bins), .count = bins, .err = err};
+    json_t *board_list = NULL;
     if (a.bins != NULL && jm__power_over_time_begin(&a.power, report, err) == JM_OK)
-        list = jm__json_array(boards < MOST_BOARDS ? boards : MOST_BOARDS, board_power, &a);
+        board_list = jm__json_array(boards < BOARDS_MAX ? boards : BOARDS_MAX, board_power, &a);
     jm__power_over_time_free(a.power);
-    if (list == NULL) {
+    if (board_list == NULL) {
         free(a.bins);
         return NULL;
     }
@@ -86,34 +86,34 @@ json_t *jm__page_power(const jm_report *report, jm_error *err)
     double to_s = boards > 0 ? ((double)a.bins[bins - 1].to_ns - start_ns) * 1e-9 : NAN;
     free(a.bins);
     return json_pack("{so so so}", "from_s", jm__json_real(from_s), "to_s", jm__json_real(to_s), "boards",
-                     list);
+                     board_list);
 }
 
-/* ---- what the program said of its time: bands behind the page's chart of power ---- */
+/* ---- bands behind the power chart, and step boundaries */
 
-enum { MOST_BANDS = 400, MOST_STEPS = 2000 };
+enum { BANDS_MAX = 400, STEPS_MAX = 2000 };
 
-typedef struct said {
+typedef struct span_list {
     const jm__dataset *dataset;
     JM_VEC(const jm__span *) spans;
-} said;
+} span_list;
 
 static bool is_requested(const jm__dataset *d, const jm__span *span, const jm_report_options *o)
 {
     const jm__process *process = jm__dataset_process(d, span->process_id);
     if (o->process_id != 0 && (process == NULL || process->pid != o->process_id)) return false;
-    bool whole = o->from_ns == 0 && o->to_ns == 0;
-    return whole || (jm__span_end_ns(d, span) > o->from_ns && span->start_ns < o->to_ns);
+    bool no_bounds = o->from_ns == 0 && o->to_ns == 0;
+    return no_bounds || (jm__span_end_ns(d, span) > o->from_ns && span->start_ns < o->to_ns);
 }
 
-/* All of them; false if memory is out. */
-static bool find(said *f, const jm_report *report, bool steps)
+/* False if memory is out. */
+static bool find_spans(span_list *f, const jm_report *report, bool steps)
 {
-    bool found_ones = jm_report_totals_get(report)->steps_found != NULL;
+    bool steps_were_found = jm_report_totals_get(report)->steps_found != NULL;
     f->dataset = jm__report_dataset(report);
     for (size_t i = 0; i < f->dataset->span_count; i++) {
         const jm__span *span = &f->dataset->spans[i];
-        bool step = span->kind == JM_SPAN_STEP || (found_ones && span->kind == JM_SPAN_BATCH);
+        bool step = span->kind == JM_SPAN_STEP || (steps_were_found && span->kind == JM_SPAN_BATCH);
         bool band =
             span->kind == JM_SPAN_PHASE || span->kind == JM_SPAN_EPOCH || span->kind == JM_SPAN_WINDOW;
         if (!(steps ? step : band) || !is_requested(f->dataset, span, jm_report_options_get(report)))
@@ -130,7 +130,7 @@ static json_t *seconds(const jm__dataset *d, int64_t t_ns)
 
 static json_t *band_at(const void *context, size_t i)
 {
-    const said *f = context;
+    const span_list *f = context;
     const jm__span *span = f->spans.items[i];
     int64_t from_ns = span->start_ns, to_ns = jm__span_end_ns(f->dataset, span);
     return json_pack("{so ss so so}", "name", jm__json_text(jm__dataset_text(f->dataset, span->name_id)),
@@ -140,17 +140,18 @@ static json_t *band_at(const void *context, size_t i)
 
 static json_t *step_at(const void *context, size_t i)
 {
-    const said *f = context;
+    const span_list *f = context;
     return seconds(f->dataset, f->spans.items[i]->start_ns);
 }
 
-/* More than a picture has room for are told by their number alone. */
-static json_t *list(const jm_report *report, bool steps, size_t most,
-                    json_t *(*item)(const void *context, size_t i))
+/* If there are more than `most`, only their number is given: a chart cannot show them. */
+static json_t *list_spans(const jm_report *report, bool steps, size_t most,
+                          json_t *(*item)(const void *context, size_t i))
 {
-    said f = {0};
+    span_list f = {0};
     json_t *array = NULL;
-    if (find(&f, report, steps)) array = jm__json_array(f.spans.count <= most ? f.spans.count : 0, item, &f);
+    if (find_spans(&f, report, steps))
+        array = jm__json_array(f.spans.count <= most ? f.spans.count : 0, item, &f);
     json_t *object = json_pack("{sI so}", "count", (json_int_t)f.spans.count, "items", array);
     jm__vec_free(&f.spans);
     return object;
@@ -158,16 +159,16 @@ static json_t *list(const jm_report *report, bool steps, size_t most,
 
 json_t *jm__page_spans(const jm_report *report)
 {
-    return json_pack("{so so}", "bands", list(report, false, MOST_BANDS, band_at), "steps",
-                     list(report, true, MOST_STEPS, step_at));
+    return json_pack("{so so}", "bands", list_spans(report, false, BANDS_MAX, band_at), "steps",
+                     list_spans(report, true, STEPS_MAX, step_at));
 }
 
-/* ---- what each step took, out of a report by span ---- */
+/* ---- energy of each step, from a report by span */
 
-/* The most points of the chart; where there are more steps each is the mean of several. */
-enum { MOST_POINTS = 2000, MOST_GROUPS = 400 };
+/* Points of the chart. With more steps each point is the mean of several. */
+enum { POINTS_MAX = 2000, GROUPS_MAX = 400 };
 
-static const int64_t most_spans = 100000; /* of each a report by span has 1.6 kB and takes 10 us */
+static const int64_t most_spans = 100000; /* a report by span needs 1.6 kB and 10 us for each */
 
 bool jm_page_wants_spans(const jm_report *report)
 {
@@ -178,12 +179,12 @@ bool jm_page_wants_spans(const jm_report *report)
     return totals->steps > 1 && calls <= most_spans && jm_report_options_get(report)->by != JM_BY_KERNEL;
 }
 
-/* Some steps one after the other, and what one of them took. */
+/* Consecutive steps, and the mean of one of them. */
 typedef struct point {
     size_t steps;
     double start_s, seconds;
     double energy_j, low_j, high_j;
-    int64_t samples; /* of one; -1: not told */
+    int64_t samples; /* of one step; -1: unknown */
 } point;
 
 typedef struct series {
@@ -226,7 +227,7 @@ static jm_status add_point(series *s, size_t first, size_t count, jm_error *err)
 static jm_status add_points(series *s, jm_error *err)
 {
     size_t count = s->rows.count;
-    size_t each = count <= MOST_POINTS ? 1 : (count + MOST_GROUPS - 1) / MOST_GROUPS;
+    size_t each = count <= POINTS_MAX ? 1 : (count + GROUPS_MAX - 1) / GROUPS_MAX;
     for (size_t i = 0; i < count; i += each)
         JM_TRY(add_point(s, i, count - i < each ? count - i : each, err));
     return JM_OK;

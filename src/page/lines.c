@@ -1,4 +1,4 @@
-/* Tables on the page: which lines one has, its columns, and the few lines of HTML for notebooks. */
+/* Tables of the page: which lines, which columns; and a short HTML table for notebooks. */
 #include "base/json_value.h"
 #include "base/order.h"
 #include "base/status.h"
@@ -21,7 +21,7 @@ static void add_areas(jm__page_line *line, const jm__page_lines *lines, const jm
     }
 }
 
-/* Without children; NAN if of one of them nothing is known. */
+/* Energy without children; NAN if unknown for a member. */
 static double own_energy_j(const jm__page_lines *lines, const jm__part *part)
 {
     double sum_j = 0;
@@ -36,7 +36,7 @@ static bool add_line(jm__page_lines *lines, jm__part *part)
                           .row = &part->sum,
                           .members = part->members,
                           .own_j = own_energy_j(lines, part),
-                          .says_kind = lines->stacks.says_kind[part->row]};
+                          .show_kind = lines->stacks.show_kind[part->row]};
     add_areas(&line, lines, part);
     if (jm__row_has_layer(&part->sum))
         *(jm__row_is_pause(&part->sum) ? &lines->before_layers : &lines->in_layers) = true;
@@ -44,7 +44,7 @@ static bool add_line(jm__page_lines *lines, jm__part *part)
 }
 
 typedef struct ranked {
-    double energy_j; /* as a magnitude; NAN: not known */
+    double energy_j; /* magnitude; NAN: unknown */
     double busy_s;
     size_t part;
 } ranked;
@@ -58,7 +58,7 @@ static int by_energy(const void *left, const void *right)
     return (a->part > b->part) - (a->part < b->part);
 }
 
-/* Those that took most; behind them, by time, those of which no energy is known. */
+/* Mark the parts with the most energy; parts of unknown energy follow, sorted by time. */
 static bool mark_largest(bool *chosen, const jm__fold *fold, size_t most)
 {
     size_t count = fold->parts.count;
@@ -75,20 +75,20 @@ static bool mark_largest(bool *chosen, const jm__fold *fold, size_t most)
     return true;
 }
 
-/* What is around a chosen part is chosen too: seen from the end, the next part that is less deep. */
+/* Mark ancestors of chosen parts: going backwards, the next part with a smaller depth. */
 static void mark_parents(bool *chosen, const jm__fold *fold)
 {
-    int32_t requested = 0; /* parts less deep than this that come next are around a chosen one */
+    int32_t child_depth = 0; /* depth of the last chosen part: the next part above it is its parent */
     for (size_t i = fold->parts.count; i-- > 0;) {
         int32_t depth = fold->parts.items[i].sum.depth;
-        if (chosen[i] || depth < requested) {
+        if (chosen[i] || depth < child_depth) {
             chosen[i] = true;
-            requested = depth;
+            child_depth = depth;
         }
     }
 }
 
-static void jackknife(jm__page_lines *lines, const jm__part *part)
+static void skip_part(jm__page_lines *lines, const jm__part *part)
 {
     jm__page_line areas = {0};
     add_areas(&areas, lines, part);
@@ -98,14 +98,14 @@ static void jackknife(jm__page_lines *lines, const jm__part *part)
     lines->left_out_j += own_energy_j(lines, part);
 }
 
-static jm_status take_lines(jm__page_lines *lines, const bool *chosen, jm_error *err)
+static jm_status add_lines(jm__page_lines *lines, const bool *chosen, jm_error *err)
 {
     jm__fold *fold = &lines->fold;
     JM_TRY(jm__fold_intervals(fold, lines->stacks.report, chosen, err));
     for (size_t i = 0; i < fold->parts.count; i++) {
         jm__part *part = &fold->parts.items[i];
         if (!chosen[i]) {
-            jackknife(lines, part);
+            skip_part(lines, part);
             continue;
         }
         if (!add_line(lines, part)) return jm__no_memory(err, "jm__page_lines_make");
@@ -123,7 +123,7 @@ jm_status jm__page_lines_make(jm__page_lines *lines, const jm_report *report, bo
     jm_status status = JM_OK;
     if (chosen != NULL && mark_largest(chosen, &lines->fold, most)) {
         mark_parents(chosen, &lines->fold);
-        status = take_lines(lines, chosen, err);
+        status = add_lines(lines, chosen, err);
     } else {
         status = jm__no_memory(err, "jm__page_lines_make");
     }
@@ -138,18 +138,18 @@ void jm__page_lines_free(jm__page_lines *lines)
     jm__stacks_free(&lines->stacks);
 }
 
-/* ---- the columns of a table on the page ---- */
+/* ---- the columns of a table */
 
 enum { LONGEST_NAME = 240 }; /* bytes: a C++ name may have thousands */
 
-static json_t *text_cut(const char *text)
+static json_t *cut_text(const char *text)
 {
-    jm__strbuf whole = {0};
+    jm__strbuf cut = {0};
     size_t length = jm__utf8_cut(text, LONGEST_NAME);
-    jm__strbuf_add_bytes(&whole, text, length);
-    if (text[length] != '\0') jm__strbuf_add(&whole, "\xe2\x80\xa6");
-    json_t *value = whole.failed ? NULL : jm__json_text(whole.text != NULL ? whole.text : "");
-    jm__strbuf_free(&whole);
+    jm__strbuf_add_bytes(&cut, text, length);
+    if (text[length] != '\0') jm__strbuf_add(&cut, "\xe2\x80\xa6");
+    json_t *value = cut.failed ? NULL : jm__json_text(cut.text != NULL ? cut.text : "");
+    jm__strbuf_free(&cut);
     return value;
 }
 
@@ -160,31 +160,31 @@ static const jm__page_line *line_at(const void *context, size_t i)
 
 static json_t *name_of(const void *context, size_t i)
 {
-    return text_cut(line_at(context, i)->name);
+    return cut_text(line_at(context, i)->name);
 }
 
-/* null: its name. */
+/* null: the same as its name. */
 static json_t *path_of(const void *context, size_t i)
 {
     const jm__page_line *line = line_at(context, i);
-    return strcmp(line->row->path, line->name) == 0 ? json_null() : text_cut(line->row->path);
+    return strcmp(line->row->path, line->name) == 0 ? json_null() : cut_text(line->row->path);
 }
 
-/* A C++ name as a table may have it; null: the name is short as it is. */
+/* A shortened C++ name; null: the name needs no shortening. */
 static json_t *short_of(const void *context, size_t i)
 {
     const char *name = line_at(context, i)->name;
     if (!jm__is_cpp_name(name)) return json_null();
     jm__strbuf text = {0};
     jm__kernel_name_add(&text, name, JM_BREVITY_INNER);
-    json_t *value = text.failed ? NULL : text_cut(text.text != NULL ? text.text : name);
+    json_t *value = text.failed ? NULL : cut_text(text.text != NULL ? text.text : name);
     jm__strbuf_free(&text);
     return value;
 }
 
 static json_t *says_kind_of(const void *context, size_t i)
 {
-    return json_boolean(line_at(context, i)->says_kind);
+    return json_boolean(line_at(context, i)->show_kind);
 }
 
 static json_t *members_of(const void *context, size_t i)
@@ -195,9 +195,9 @@ static json_t *members_of(const void *context, size_t i)
 #define TEXT_OF(field)                                                                                       \
     static json_t *field##_of(const void *context, size_t i)                                                 \
     {                                                                                                        \
-        return text_cut(line_at(context, i)->row->field);                                                    \
+        return cut_text(line_at(context, i)->row->field);                                                    \
     }
-#define WHOLE_OF(field)                                                                                      \
+#define INTEGER_OF(field)                                                                                    \
     static json_t *field##_of(const void *context, size_t i)                                                 \
     {                                                                                                        \
         return json_integer(line_at(context, i)->row->field);                                                \
@@ -216,8 +216,8 @@ static json_t *members_of(const void *context, size_t i)
 TEXT_OF(kind)
 TEXT_OF(type)
 TEXT_OF(boards)
-WHOLE_OF(depth)
-WHOLE_OF(calls)
+INTEGER_OF(depth)
+INTEGER_OF(calls)
 REAL_OF(busy_s)
 REAL_OF(energy_j)
 REAL_OF(energy_low_j)
@@ -231,15 +231,15 @@ REAL_OF_LINE(own_j)
 REAL_OF_LINE(area_j)
 REAL_OF_LINE(area_s)
 
-/* As tables have it: what no line of its sort says of a layer, none says. */
+/* The layer of a row, or the layer after a pause; null if no line of the table has one, as in text tables. */
 static json_t *place_of(const void *context, size_t i, bool of_pauses)
 {
     const jm__page_lines *lines = context;
     const jm_row *row = line_at(context, i)->row;
     const char *place = jm__row_place(row);
-    bool told = place != NULL && jm__row_is_pause(row) == of_pauses &&
-                (of_pauses ? lines->before_layers : lines->in_layers);
-    return told ? text_cut(place) : json_null();
+    bool shown = place != NULL && jm__row_is_pause(row) == of_pauses &&
+                 (of_pauses ? lines->before_layers : lines->in_layers);
+    return shown ? cut_text(place) : json_null();
 }
 
 static json_t *dominant_in_of(const void *context, size_t i)
@@ -252,7 +252,7 @@ static json_t *dominant_before_of(const void *context, size_t i)
     return place_of(context, i, true);
 }
 
-static json_t *known_of(const void *context, size_t i)
+static json_t *provenance_of(const void *context, size_t i)
 {
     return jm__json_text(jm_provenance_text(line_at(context, i)->row->provenance));
 }
@@ -280,7 +280,7 @@ static const jm__json_column columns[] = {
     {"mostly_in", dominant_in_of},
     {"mostly_before", dominant_before_of},
     {"mostly_share", mostly_share_of},
-    {"known", known_of},
+    {"known", provenance_of},
     {"area_j", area_j_of},
     {"area_s", area_s_of},
 };
@@ -291,14 +291,15 @@ json_t *jm__page_lines_json(const jm__page_lines *lines)
     json_t *rest = json_pack(
         "{sI so so so}", "rows", (json_int_t)lines->left_out, "energy_j", jm__json_real(lines->left_out_j),
         "area_j", jm__json_real(lines->left_out_area_j), "area_s", jm__json_real(lines->left_out_area_s));
-    if (json_object_set_new(table, "left_out", rest) == 0) return table; /* frees it without a table, too */
+    if (json_object_set_new(table, "left_out", rest) == 0)
+        return table; /* frees `rest` also if `table` is NULL */
     json_decref(table);
     return NULL;
 }
 
-/* ---- a report as a few lines of HTML, for notebooks ---- */
+/* ---- a report as a short HTML table, for notebooks */
 
-/* The title of a column of figures, which stand to the right. */
+/* The title of a column of figures, right-aligned. */
 #define NUMBERS "<th scope=\"col\" style=\"text-align:right\">"
 
 enum { NAME_COLUMNS = 48, MOST_FACT_BYTES = 400 };
@@ -328,7 +329,7 @@ static void add_escaped(jm__strbuf *out, const char *text)
     }
 }
 
-/* Isolated, so that a name written from right to left turns nothing beside it around. */
+/* In <bdi>, so that a right-to-left name does not reorder the text beside it. */
 static void add_name(jm__strbuf *out, const jm__page_line *line)
 {
     jm__strbuf name = {0}, cut = {0};
@@ -340,7 +341,7 @@ static void add_name(jm__strbuf *out, const jm__page_line *line)
     jm__strbuf_add(out, "<bdi>");
     add_escaped(out, cut.text != NULL ? cut.text : "");
     jm__strbuf_add(out, "</bdi>");
-    if (line->says_kind) {
+    if (line->show_kind) {
         jm__strbuf_add(out, " (");
         add_escaped(out, line->row->kind);
         jm__strbuf_add(out, ")");

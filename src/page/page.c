@@ -1,4 +1,4 @@
-/* The page: the template that npm made of web/, with the data in it. */
+/* Writes the page: the template that npm built from web/, with the data inserted. */
 #include "base/embedded.h"
 #include "base/json_value.h"
 #include "base/options.h"
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts of a recording that the page shows, and what it calls them. */
+/* Facts of a recording that the page shows, and their titles. */
 static const struct {
     const char *key;
     const char *title;
@@ -69,13 +69,13 @@ static json_t *page_machine(const jm_page_run *run)
                      jm__json_array(jm_report_board_count(run->report), board_at, run->report));
 }
 
-/* ---- the search for a power cap that a recording was made for: its JSON, as the recording has it, to what
- * the page shows. What a file says may be anything: what is not as expected is no search ---- */
+/* ---- The search for a power cap that a recording was made for, from its JSON in the recording. The file is
+ * not trusted: anything unexpected counts as no search. */
 
-/* Where a recording has it, as `joulemap cap search --json` prints it. */
+/* The note with the JSON of `joulemap cap search --json`. */
 #define META_KEY "cap_search"
 
-enum { MOST_CAPS = JM_CAP_MOST_CAPS, MOST_TRIALS = 512 };
+enum { CAPS_MAX = JM_CAP_MOST_CAPS, TRIALS_MAX = 512 };
 
 static bool is_figure(const json_t *value)
 {
@@ -83,7 +83,7 @@ static bool is_figure(const json_t *value)
            json_is_number(json_array_get(value, 1)) && json_is_number(json_array_get(value, 2));
 }
 
-/* ---- is it one */
+/* ---- validation */
 
 static bool are_all(const json_t *items, size_t most, bool (*is)(const json_t *item))
 {
@@ -121,33 +121,33 @@ static bool is_search(const json_t *search)
            json_is_string(json_object_get(search, "verdict")) &&
            json_is_number(json_object_get(search, "reference_cap_w")) &&
            json_is_number(json_object_get(search, "chosen_cap_w")) &&
-           are_all(caps_of(search), MOST_CAPS, is_cap) &&
-           are_all(json_object_get(search, "trials"), MOST_TRIALS, is_trial);
+           are_all(caps_of(search), CAPS_MAX, is_cap) &&
+           are_all(json_object_get(search, "trials"), TRIALS_MAX, is_trial);
 }
 
-/* ---- what is shown of it: false, or NULL, if memory is out */
+/* ---- the part that is shown. False, or NULL, if memory is out */
 
-static bool copy(json_t *to, const char *key, const json_t *from, const char *of)
+static bool copy_member(json_t *to, const char *key, const json_t *from, const char *from_key)
 {
-    return json_object_set(to, key, json_object_get(from, of)) == 0;
+    return json_object_set(to, key, json_object_get(from, from_key)) == 0;
 }
 
 static bool fill_cap(json_t *to, const json_t *item)
 {
     const json_t *relative = json_object_get(item, "relative");
-    bool whole = copy(to, "cap_w", item, "cap_w");
+    bool whole = copy_member(to, "cap_w", item, "cap_w");
     for (int o = 0; whole && o < JM_CAP_OBJECTIVE_COUNT; o++) {
         const char *key = jm_cap_objective_text((jm_cap_objective)o);
-        whole = copy(to, key, relative, key);
+        whole = copy_member(to, key, relative, key);
     }
     return whole;
 }
 
 static bool fill_trial(json_t *to, const json_t *item)
 {
-    bool whole = copy(to, "stage", item, "stage");
+    bool whole = copy_member(to, "stage", item, "stage");
     for (size_t i = 0; whole && i < sizeof trial_numbers / sizeof *trial_numbers; i++)
-        whole = copy(to, trial_numbers[i], item, trial_numbers[i]);
+        whole = copy_member(to, trial_numbers[i], item, trial_numbers[i]);
     return whole;
 }
 
@@ -165,8 +165,8 @@ static json_t *make_all(const json_t *items, bool (*fill)(json_t *to, const json
     return array;
 }
 
-/* What the proof measured of `what`: [value, low, high]; null: there was none. */
-static json_t *proof_figure(const char *what, const json_t *proof)
+/* The confirmed figure of `what`: [value, low, high]; null: not measured. */
+static json_t *confirmed_figure(const char *what, const json_t *proof)
 {
     char low[16], high[16];
     snprintf(low, sizeof low, "%s_low", what);
@@ -182,11 +182,12 @@ static json_t *proof_figure(const char *what, const json_t *proof)
 static bool fill_search(json_t *to, const json_t *search)
 {
     const json_t *proof = json_object_get(search, "proof");
-    return copy(to, "objective", search, "objective") && copy(to, "verdict", search, "verdict") &&
-           copy(to, "reference_w", search, "reference_cap_w") &&
-           copy(to, "chosen_w", search, "chosen_cap_w") &&
-           json_object_set_new(to, "saving", proof_figure("saving", proof)) == 0 &&
-           json_object_set_new(to, "slowdown", proof_figure("slowdown", proof)) == 0 &&
+    return copy_member(to, "objective", search, "objective") &&
+           copy_member(to, "verdict", search, "verdict") &&
+           copy_member(to, "reference_w", search, "reference_cap_w") &&
+           copy_member(to, "chosen_w", search, "chosen_cap_w") &&
+           json_object_set_new(to, "saving", confirmed_figure("saving", proof)) == 0 &&
+           json_object_set_new(to, "slowdown", confirmed_figure("slowdown", proof)) == 0 &&
            json_object_set_new(to, "caps", make_all(caps_of(search), fill_cap)) == 0 &&
            json_object_set_new(to, "trials", make_all(json_object_get(search, "trials"), fill_trial)) == 0;
 }
@@ -211,8 +212,7 @@ static json_t *page_cap(const jm_recording *recording)
     return shown;
 }
 
-/* ---- the first questions, answered in a sentence each: what costs most, how much is waiting and for what
- * ---- */
+/* ---- answers to the first questions: what takes the most energy, how much time is waiting, and why */
 
 /* "565 ±51 J, 8.2 % of the total" */
 static void add_figure(jm__strbuf *out, const jm_row *row)
@@ -228,27 +228,27 @@ static bool is_work(const jm_row *row)
     return row->name[0] != '('; /* not "(idle)", "(outside)", "(unresolved)" */
 }
 
-/* Is anything in this part: the next one stands deeper. */
+/* Whether the part has children: the next part is deeper. */
 static bool has_parts(const jm__fold *fold, size_t part)
 {
     size_t next = part + 1;
     return next < fold->parts.count && fold->parts.items[next].sum.depth > fold->parts.items[part].sum.depth;
 }
 
-/* The part without parts of its own, of work, that took most; SIZE_MAX: none took anything. Parts of a kernel
- * are its launch shapes: it stands for them. */
-static size_t find_dearest(const jm__fold *fold, jm_by by)
+/* The leaf part of work with the most energy; SIZE_MAX: none. A kernel's parts are its launch shapes, so the
+ * kernel itself counts. */
+static size_t find_largest(const jm__fold *fold, jm_by by)
 {
-    size_t dearest = (size_t)-1;
-    bool work = true; /* is what stands at the top of the tree here */
+    size_t largest = (size_t)-1;
+    bool work = true; /* whether the present top-level row is work */
     for (size_t i = 0; i < fold->parts.count; i++) {
         const jm_row *row = &fold->parts.items[i].sum;
         if (row->depth == 0) work = is_work(row);
-        bool stands_alone = by == JM_BY_KERNEL ? row->depth == 0 : !has_parts(fold, i);
-        if (!work || !stands_alone || !(row->energy_j > 0)) continue;
-        if (dearest == (size_t)-1 || row->energy_j > fold->parts.items[dearest].sum.energy_j) dearest = i;
+        bool counts = by == JM_BY_KERNEL ? row->depth == 0 : !has_parts(fold, i);
+        if (!work || !counts || !(row->energy_j > 0)) continue;
+        if (largest == (size_t)-1 || row->energy_j > fold->parts.items[largest].sum.energy_j) largest = i;
     }
-    return dearest;
+    return largest;
 }
 
 /* "model.layers.*.mlp", the name of a phase or a kernel. */
@@ -268,15 +268,15 @@ static void add_name(jm__strbuf *out, const jm_report *report, const jm__fold *f
     jm__strbuf_free(&path);
 }
 
-static jm_status add_dearest(jm__facts *facts, const char *question, const jm_report *report, jm_error *err)
+static jm_status add_largest(jm__facts *facts, const char *question, const jm_report *report, jm_error *err)
 {
     jm__fold fold = {0};
     jm__strbuf text = {0};
     jm_by by = jm_report_options_get(report)->by;
     jm_status status = jm__fold_make(&fold, report, false, NULL, err);
-    size_t dearest = status == JM_OK ? find_dearest(&fold, by) : (size_t)-1;
-    if (dearest != (size_t)-1) {
-        jm__part *part = &fold.parts.items[dearest];
+    size_t largest = status == JM_OK ? find_largest(&fold, by) : (size_t)-1;
+    if (largest != (size_t)-1) {
+        jm__part *part = &fold.parts.items[largest];
         status = jm__fold_interval(&fold, report, part, err);
         add_name(&text, report, &fold, part);
         if (part->members > 1) jm__strbuf_format(&text, " (%zu alike)", part->members);
@@ -289,7 +289,7 @@ static jm_status add_dearest(jm__facts *facts, const char *question, const jm_re
     return status;
 }
 
-/* The gap that took most, of those in the row of idle time. */
+/* The gap with the most energy inside the row of idle time. */
 static const jm_row *find_cause(const jm_report *report, size_t idle)
 {
     const jm_row *cause = NULL;
@@ -326,19 +326,19 @@ static jm_status add_waiting(jm__facts *facts, const jm_report *report, jm_error
     return JM_OK;
 }
 
-static jm_status page_answers(jm__facts *facts, const jm_page_run *run, jm_error *err)
+static jm_status add_answers(jm__facts *facts, const jm_page_run *run, jm_error *err)
 {
-    JM_TRY(add_dearest(facts, "costs most", run->report, err));
-    if (run->kernels != NULL) JM_TRY(add_dearest(facts, "kernel", run->kernels, err));
+    JM_TRY(add_largest(facts, "costs most", run->report, err));
+    if (run->kernels != NULL) JM_TRY(add_largest(facts, "kernel", run->kernels, err));
     return add_waiting(facts, run->report, err);
 }
 
-/* ---- the parts of a page's data together ---- */
+/* ---- the page's data */
 
-/* A line is some 150 bytes, with long names 700. */
-enum { MOST_ROWS = 2000, MOST_KERNELS = 1000, DIGITS = 7 };
+/* A line has about 150 bytes, with long names 700. */
+enum { ROWS_MAX = 2000, KERNELS_MAX = 1000, DIGITS = 7 };
 
-/* jansson takes what an object is given; NULL of a part, and it is no whole. */
+/* The object takes `part`. False if `part` is NULL. */
 static bool put(json_t *object, const char *key, json_t *part)
 {
     return json_object_set_new(object, key, part) == 0;
@@ -369,13 +369,13 @@ static json_t *facts(const jm_page_run *run, jm_error *err)
     jm__facts found = {0};
     json_t *json = NULL;
     jm_status status = jm__facts_make(&found, run->report, err);
-    if (status == JM_OK) status = page_answers(&found, run, err);
+    if (status == JM_OK) status = add_answers(&found, run, err);
     if (status == JM_OK) json = jm__json_array(found.count, fact_at, &found);
     jm__facts_free(&found);
     return json;
 }
 
-/* Waiting that is no idle time. */
+/* Waiting time that is part of other rows. */
 static json_t *waits(const jm_report *report, jm_error *err)
 {
     jm__facts found = {0};
@@ -385,11 +385,11 @@ static json_t *waits(const jm_report *report, jm_error *err)
     return json;
 }
 
-/* Equal layers are folded by layer alone; else the rows are all there is. */
+/* Only reports by layer are folded; null: the rows are complete. */
 static json_t *folded(const jm_report *report, jm_error *err)
 {
     if (jm_report_options_get(report)->by != JM_BY_LAYER) return json_null();
-    return lines(report, false, MOST_ROWS, err);
+    return lines(report, false, ROWS_MAX, err);
 }
 
 static json_t *run_object(const jm_page_run *run, jm_error *err)
@@ -400,10 +400,10 @@ static json_t *run_object(const jm_page_run *run, jm_error *err)
         put(object, "machine", page_machine(run)) && put(object, "cap", page_cap(run->recording)) &&
         put(object, "power", jm__page_power(run->report, err)) &&
         put(object, "spans", jm__page_spans(run->report)) &&
-        put(object, "rows", lines(run->report, true, MOST_ROWS, err)) &&
+        put(object, "rows", lines(run->report, true, ROWS_MAX, err)) &&
         put(object, "folded", folded(run->report, err)) &&
         put(object, "kernels",
-            run->kernels != NULL ? lines(run->kernels, true, MOST_KERNELS, err) : json_null()) &&
+            run->kernels != NULL ? lines(run->kernels, true, KERNELS_MAX, err) : json_null()) &&
         put(object, "waits", waits(run->report, err)) &&
         put(object, "steps", run->spans != NULL ? jm__page_steps(run->spans, err) : json_null()))
         return object;
@@ -421,7 +421,7 @@ static json_t *diff_object(const jm_diff *diff, jm_error *err)
     return object;
 }
 
-/* "<" could end the element that the data stand in. */
+/* Escape "<", which could end the element around the data. */
 static int add_escaped(const char *bytes, size_t count, void *to)
 {
     jm__strbuf *out = to;
@@ -435,7 +435,7 @@ static int add_escaped(const char *bytes, size_t count, void *to)
         jm__strbuf_add(out, "\\u003c");
         used++;
     }
-    return 0; /* the buffer remembers */
+    return 0; /* the buffer keeps the failure */
 }
 
 jm_status jm__page_document(jm__strbuf *out, const jm_page_run *run, const jm_page_run *other,
@@ -457,11 +457,11 @@ jm_status jm__page_document(jm__strbuf *out, const jm_page_run *run, const jm_pa
     return cause.status;
 }
 
-/* ---- the page: the template that npm made of web/, with the data in it ---- */
+/* ---- the template with the data */
 
 extern const jm__embedded jm__page_template[];
 
-/* Where the data go; web/page.html has it once. */
+/* Replaced by the data; web/page.html has it once. */
 static const char placeholder[] = "@JOULEMAP_DATA@";
 
 static jm_status find_template(const jm__embedded **page, size_t *before, jm_error *err)
@@ -473,7 +473,7 @@ static jm_status find_template(const jm__embedded **page, size_t *before, jm_err
     }
     const char *at = memmem((*page)->text, (*page)->length, placeholder, strlen(placeholder));
     if (at == NULL)
-        return jm__fail(err, JM_INTERNAL, 0, "jm_page_write", "the page has no place for its data");
+        return jm__fail(err, JM_INTERNAL, 0, "jm_page_write", "the page has no placeholder for its data");
     *before = (size_t)(at - (*page)->text);
     return JM_OK;
 }
@@ -510,10 +510,10 @@ static jm_status write(const jm_page_run *a, const jm_page_run *b, const jm_diff
 static jm_status copy_run(jm_page_run *to, const jm_page_run *from, jm_error *err)
 {
     JM_TRY(jm__options_copy(to, sizeof *to, from, "jm_page_write", err));
-    if (to->report == NULL) return jm__fail(err, JM_USAGE, 0, "jm_page_write", "a page is of a report");
+    if (to->report == NULL) return jm__fail(err, JM_USAGE, 0, "jm_page_write", "a page needs a report");
     if (jm_report_options_get(to->report)->by == JM_BY_SPAN) {
         jm__fail(err, JM_USAGE, 0, "jm_page_write", "a page has no rows by span");
-        return jm__hint(err, JM_USAGE, "take another key of rows, such as layer; steps are on each page");
+        return jm__hint(err, JM_USAGE, "use another key of rows, such as layer; steps are on each page");
     }
     return JM_OK;
 }

@@ -1,4 +1,4 @@
-/* Means over runs, between their own intervals and their spread; from two of them to their change. */
+/* The mean of an energy over runs with its interval, and the change between two means. */
 #include "report/change.h"
 
 #include "attribute/fit/student.h"
@@ -10,7 +10,7 @@ double jm__runs_student(size_t runs)
     return jm__student_quantile(0.95, (double)(runs - 1));
 }
 
-/* The lower end of an interval may have been cut at 0, so the wider side tells. */
+/* Standard uncertainty from the wider half of the interval, as its lower end may have been cut at 0. */
 static double own_u(const jm__run_figure *run)
 {
     return fmax(run->energy_j - run->low_j, run->high_j - run->energy_j) / JM_NORMAL_95;
@@ -21,7 +21,8 @@ static double square(double x)
     return x * x;
 }
 
-/* Half of the interval, and the deviation. `own_j2`: variance of one run by its own interval. */
+/* Half of the mean's interval; also sets the deviation. `own_j2`: mean variance by the runs' own intervals.
+ */
 static double half_of_mean(jm__runs_mean *mean, const jm__run_figure *runs, size_t count, double own_j2,
                            double t)
 {
@@ -57,9 +58,9 @@ jm__runs_mean jm__runs_mean_of(const jm__run_figure *runs, size_t count, const d
     return mean;
 }
 
-/* ---- from two energies that err independently to their change ---- */
+/* ---- the change between two energies with independent errors */
 
-/* Half of the interval. Its lower end may have been cut at 0, so the wider side tells. */
+/* Half of the interval, by its wider side, as its lower end may have been cut at 0. */
 static double half_j(jm__figure f)
 {
     double own_j = fmax(f.energy_j - f.low_j, f.high_j - f.energy_j);

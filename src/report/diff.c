@@ -1,4 +1,4 @@
-/* Two sides, row by row: which row is which, means over their runs, the change and the verdict. */
+/* Compares two sides row by row: matches rows, averages runs, finds the change and its verdict. */
 #include "report/diff.h"
 
 #include "base/map.h"
@@ -15,44 +15,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_ROW_OF_IT ((size_t)-1)
-/* A row of one report, for the others. */
+#define UNMATCHED ((size_t)-1)
+
+/* A row of one report, to be matched with rows of the others. */
 typedef struct matched_row {
-    char *key;     /* its kind and its path without wrappers */
-    bool left_out; /* a wrapper: the row around it, or those in it, stand for it */
-    int32_t depth; /* without them */
-    size_t row;    /* of all reports together; NO_ROW_OF_IT: left out */
+    char *key;     /* kind, newline, and path without wrappers */
+    bool left_out; /* a wrapper; its parent or its children represent it */
+    int32_t depth; /* without wrappers */
+    size_t row;    /* index among the matched rows of all reports; UNMATCHED: left out */
 } matched_row;
 
 typedef struct row_matching {
-    matched_row **rows; /* of each report, in its order */
+    matched_row **rows; /* [reports][rows of the report] */
     size_t *counts;
     size_t reports;
-    size_t row_count; /* of all together: those of the first report in its order, then what others have
-                         besides */
+    size_t row_count; /* matched rows of all reports: those of the first report in its order, then what others
+                         add */
 } row_matching;
 
-static bool is_nameless(const jm_board *board)
+static bool has_no_id(const jm_board *board)
 {
     return board->uuid[0] == '\0' && board->host[0] == '\0';
 }
 
-/* A CPU's package has no UUID, but it has a machine. */
-static bool is_same(const jm_board *a, const jm_board *b)
+/* A CPU package has no UUID; its host identifies it. */
+static bool is_same_board(const jm_board *a, const jm_board *b)
 {
     if (a->uuid[0] != '\0' || b->uuid[0] != '\0') return strcmp(a->uuid, b->uuid) == 0;
     return strcmp(a->host, b->host) == 0 && strcmp(a->backend, b->backend) == 0 &&
            strcmp(a->name, b->name) == 0 && a->index == b->index;
 }
 
-/* A nameless board may be the same in all runs or not. The worse is taken: one for a side, so that its gain
- * gets no smaller by the mean, and another one for the other side, so that it does not cancel. */
+/* A board without an identity may or may not be the same in all runs. Assume the worse: one board per side,
+ * so that the mean does not reduce its gain error, and another on the other side, so that it does not cancel.
+ */
 static bool find_gain(jm__gains *gains, const jm_report_board *board, int side, size_t *out)
 {
-    int only = is_nameless(board->board) ? side : -1;
+    int only = has_no_id(board->board) ? side : -1;
     size_t i = 0;
     while (i < gains->items.count &&
-           (gains->items.items[i].side != only || !is_same(gains->items.items[i].board, board->board)))
+           (gains->items.items[i].side != only || !is_same_board(gains->items.items[i].board, board->board)))
         i++;
     *out = i;
     if (i == gains->items.count &&
@@ -60,7 +62,7 @@ static bool find_gain(jm__gains *gains, const jm_report_board *board, int side, 
         return false;
     jm__gain *gain = &gains->items.items[i];
     gain->gain_u = fmax(gain->gain_u, board->gain_u);
-    gain->met[side] = true;
+    gain->present[side] = true;
     return true;
 }
 
@@ -99,7 +101,7 @@ static void find_sameness(jm__gains *gains)
 {
     for (size_t i = 0; i < gains->items.count; i++) {
         const jm__gain *gain = &gains->items.items[i];
-        if (gain->met[0] && gain->met[1]) continue;
+        if (gain->present[0] && gain->present[1]) continue;
         if (gains->sameness != JM_SAMENESS_DIFFERENT)
             gains->sameness = gain->side >= 0 ? JM_SAMENESS_UNKNOWN : JM_SAMENESS_DIFFERENT;
     }
@@ -122,11 +124,11 @@ static void gains_free(jm__gains *gains)
     *gains = (jm__gains){0};
 }
 
-/* Of shares. */
-static const double rounding_of_shares = 1e-12;
+/* Differences of shares below this are rounding. */
+static const double share_rounding = 1e-12;
 
-/* Relative standard uncertainty of each side's total by gains of boards that had more of its energy than of
- * the other side's; those of several boards are independent. */
+/* Relative standard uncertainty of each side's total from gain errors of boards that had more of its energy
+ * than of the other side's. Gains of different boards are independent. */
 static void gains_of_totals(const jm__gains *gains, double gain_u[2])
 {
     gain_u[0] = gain_u[1] = 0;
@@ -134,13 +136,13 @@ static void gains_of_totals(const jm__gains *gains, double gain_u[2])
         const jm__gain *gain = &gains->items.items[i];
         double more = gain->share[1] - gain->share[0];
         int side = more > 0;
-        if (fabs(more) < rounding_of_shares) continue;
+        if (fabs(more) < share_rounding) continue;
         gain_u[side] = hypot(gain_u[side], more * gain->gain_u);
     }
 }
 
-/* "0,12" names board 12. */
-static bool names(const char *boards, int32_t index)
+/* Whether `boards` lists the board: "0,12" lists 12. An empty list has all. */
+static bool lists_board(const char *boards, int32_t index)
 {
     if (boards[0] == '\0') return true;
     for (;;) {
@@ -151,8 +153,8 @@ static bool names(const char *boards, int32_t index)
     }
 }
 
-/* In how many of a side's runs, as a share of those that have the row, it may have run on a board. */
-static double reach_of(const jm__gains *gains, size_t gain, int side, const jm_row *const *rows)
+/* Share of a side's runs with the row in which the row may have run on the board. */
+static double run_share_on_board(const jm__gains *gains, size_t gain, int side, const jm_row *const *rows)
 {
     size_t first = side == 0 ? 0 : gains->runs[0], have = 0, on_it = 0;
     for (size_t r = first; r < first + gains->runs[side]; r++)
@@ -160,21 +162,22 @@ static double reach_of(const jm__gains *gains, size_t gain, int side, const jm_r
     for (size_t i = 0; i < gains->places.count; i++) {
         const jm__gain_place *place = &gains->places.items[i];
         if (place->gain != gain || place->run < first || place->run >= first + gains->runs[side]) continue;
-        on_it += rows[place->run] != NULL && names(rows[place->run]->boards, place->board.index);
+        on_it += rows[place->run] != NULL && lists_board(rows[place->run]->boards, place->board.index);
     }
     return have > 0 ? (double)on_it / (double)have : 0;
 }
 
-/* Of a row, whose row in each run is `rows[run]`, NULL where it has none: it ran on jm_row.boards ("": on
- * any). Of several the largest gain counts, since how a row is shared among them is not known. */
+/* Relative standard uncertainty of a row's energy on each side from gain errors. `rows`: the row in each run,
+ * NULL if missing. Of several boards the largest gain error counts, as the row's split among them is unknown.
+ */
 static void gains_of_rows(const jm__gains *gains, const jm_row *const *rows, double gain_u[2])
 {
     double more[2] = {0, 0};
     gain_u[0] = gain_u[1] = 0;
     for (size_t i = 0; i < gains->items.count; i++) {
-        double apart = reach_of(gains, i, 1, rows) - reach_of(gains, i, 0, rows);
+        double apart = run_share_on_board(gains, i, 1, rows) - run_share_on_board(gains, i, 0, rows);
         int side = apart > 0;
-        if (fabs(apart) < rounding_of_shares) continue;
+        if (fabs(apart) < share_rounding) continue;
         more[side] += fabs(apart);
         gain_u[side] = fmax(gain_u[side], gains->items.items[i].gain_u);
     }
@@ -182,10 +185,10 @@ static void gains_of_rows(const jm__gains *gains, const jm_row *const *rows, dou
         gain_u[side] *= fmin(1, more[side]);
 }
 
-/* ---- rows of reports by kind and path. Models that were wrapped in one of the runs have longer paths there:
- * "module.blocks.0" is "blocks.0" ---- */
+/* ---- matching rows by kind and path. A model that was wrapped has longer paths: "module.blocks.0" matches
+ * "blocks.0" */
 
-/* What DistributedDataParallel, DataParallel and torch.compile call the model in them. */
+/* The name of the model inside DistributedDataParallel and DataParallel, and inside torch.compile. */
 static const char *const wrappers[] = {"module", "_orig_mod"};
 
 static bool is_wrapper(const char *part, size_t length)
@@ -200,7 +203,7 @@ static bool is_layer(const jm_row *row)
     return strcmp(row->kind, "layer") == 0;
 }
 
-/* "blocks.0" of "module.blocks._orig_mod.0"; nothing of "module". */
+/* Add the path without wrappers: "blocks.0" for "module.blocks._orig_mod.0"; nothing for "module". */
 static void add_unwrapped(jm__strbuf *out, const char *path)
 {
     bool first = true;
@@ -216,15 +219,15 @@ static void add_unwrapped(jm__strbuf *out, const char *path)
     }
 }
 
-/* A wrapper that holds nothing is a layer that is called so. */
+/* A layer with a wrapper's name but without children is an ordinary layer. */
 static bool has_children(const jm_report *report, size_t row)
 {
     const jm_row *next = jm_report_row(report, row + 1);
     return next != NULL && next->depth > jm_report_row(report, row)->depth;
 }
 
-/* All of its path are wrappers, so what is in it stands for it. */
-static bool is_bare(const jm_report *report, size_t i)
+/* Whether all components of the path are wrappers, so that its children represent it. */
+static bool is_only_wrapper(const jm_report *report, size_t i)
 {
     const jm_row *row = jm_report_row(report, i);
     const char *part = row->path;
@@ -238,7 +241,7 @@ static bool is_bare(const jm_report *report, size_t i)
 }
 
 /* NULL if memory is out. */
-static char *key_of(const jm_report *report, size_t i, bool unwrapped)
+static char *make_key(const jm_report *report, size_t i, bool unwrapped)
 {
     const jm_row *row = jm_report_row(report, i);
     jm__strbuf key = {0};
@@ -249,62 +252,62 @@ static char *key_of(const jm_report *report, size_t i, bool unwrapped)
     return jm__strbuf_take(&key);
 }
 
-typedef struct row_around {
+typedef struct enclosing_row {
     size_t row;
-    int32_t depth, inside; /* its own in the report, that of the diff's rows in it */
-} row_around;
+    int32_t depth, inside; /* depth in the report, and of the diff's rows inside it */
+} enclosing_row;
 
-/* Those around the next row, from the outermost. */
-typedef JM_VEC(row_around) rows_around;
+/* The ancestors of the next row, outermost first. */
+typedef JM_VEC(enclosing_row) enclosing_rows;
 
-static void leave_rows(rows_around *around, int32_t depth)
+static void leave_rows(enclosing_rows *enclosing, int32_t depth)
 {
-    while (around->count > 0 && around->items[around->count - 1].depth >= depth)
-        around->count--;
+    while (enclosing->count > 0 && enclosing->items[enclosing->count - 1].depth >= depth)
+        enclosing->count--;
 }
 
-static bool enter_row(rows_around *around, size_t i, int32_t depth, matched_row *mine)
+static bool enter_row(enclosing_rows *enclosing, size_t i, int32_t depth, matched_row *mine)
 {
-    mine->depth = around->count > 0 ? around->items[around->count - 1].inside : 0;
-    return jm__vec_push(around, ((row_around){i, depth, mine->depth + (mine->left_out ? 0 : 1)}));
+    mine->depth = enclosing->count > 0 ? enclosing->items[enclosing->count - 1].inside : 0;
+    return jm__vec_push(enclosing, ((enclosing_row){i, depth, mine->depth + (mine->left_out ? 0 : 1)}));
 }
 
-static bool is_around(const rows_around *around, int64_t row)
+static bool encloses(const enclosing_rows *enclosing, int64_t row)
 {
-    for (size_t i = 0; i < around->count; i++)
-        if (around->items[i].row == (size_t)row) return true;
+    for (size_t i = 0; i < enclosing->count; i++)
+        if (enclosing->items[i].row == (size_t)row) return true;
     return false;
 }
 
-/* The row has its whole path for a key, in place of the one it has in the map. */
-static bool make_way(matched_row *row, jm__map *by_key, const jm_report *report, size_t i)
+/* Key the row by its full path in place of its unwrapped path. */
+static bool use_full_path(matched_row *row, jm__map *by_key, const jm_report *report, size_t i)
 {
     const char *key = row->key;
     jm__map_remove(by_key, &key);
     free(row->key);
-    row->key = key_of(report, i, false);
+    row->key = make_key(report, i, false);
     key = row->key;
     return key != NULL && jm__map_put(by_key, &key, (jm__map_value){.id = (int64_t)i});
 }
 
-/* Of rows inside each other that have one key the outermost stays. Elsewhere a model may be there twice, as
- * it is and wrapped: then the wrapped one, or else the second, has its whole path for a key. */
-static bool give_key(matched_row *rows, jm__map *by_key, const rows_around *around, const jm_report *report,
-                     size_t i)
+/* Of nested rows with the same key the outermost stays. Elsewhere a model may be present twice, plain and
+ * wrapped: then the wrapped one, or else the second, is keyed by its full path. */
+static bool assign_key(matched_row *rows, jm__map *by_key, const enclosing_rows *enclosing,
+                       const jm_report *report, size_t i)
 {
     matched_row *mine = &rows[i];
-    mine->key = key_of(report, i, true);
+    mine->key = make_key(report, i, true);
     if (mine->key == NULL) return false;
     const char *key = mine->key;
     const jm__map_value *before = jm__map_find(by_key, &key);
-    mine->left_out = is_bare(report, i) || (before != NULL && is_around(around, before->id));
+    mine->left_out = is_only_wrapper(report, i) || (before != NULL && encloses(enclosing, before->id));
     if (mine->left_out) return true;
     if (before != NULL) {
-        char *whole = key_of(report, i, false);
+        char *whole = make_key(report, i, false);
         if (whole == NULL) return false;
         bool wrapped = strcmp(whole, mine->key) != 0;
         size_t other = (size_t)before->id;
-        if (!wrapped && !make_way(&rows[other], by_key, report, other)) {
+        if (!wrapped && !use_full_path(&rows[other], by_key, report, other)) {
             free(whole);
             return false;
         }
@@ -317,59 +320,59 @@ static bool give_key(matched_row *rows, jm__map *by_key, const rows_around *arou
 
 static bool list_rows(matched_row *rows, jm__map *by_key, const jm_report *report)
 {
-    rows_around around = {0};
-    bool fine = true;
+    enclosing_rows enclosing = {0};
+    bool ok = true;
     for (size_t i = 0; i < jm_report_row_count(report); i++)
-        rows[i].row = NO_ROW_OF_IT;
-    for (size_t i = 0; fine && i < jm_report_row_count(report); i++) {
+        rows[i].row = UNMATCHED;
+    for (size_t i = 0; ok && i < jm_report_row_count(report); i++) {
         int32_t depth = jm_report_row(report, i)->depth;
-        leave_rows(&around, depth);
-        fine = give_key(rows, by_key, &around, report, i) && enter_row(&around, i, depth, &rows[i]);
+        leave_rows(&enclosing, depth);
+        ok = assign_key(rows, by_key, &enclosing, report, i) && enter_row(&enclosing, i, depth, &rows[i]);
     }
-    jm__vec_free(&around);
-    return fine;
+    jm__vec_free(&enclosing);
+    return ok;
 }
 
-/* The only layer at the top that has no counterpart among the keys of another report; NO_ROW_OF_IT: none,
- * or several. */
+/* The only top-level layer without a counterpart among the keys of another report; UNMATCHED: none, or
+ * several. */
 static size_t only_root(const matched_row *rows, const jm_report *report, const jm__map *others)
 {
-    size_t root = NO_ROW_OF_IT;
+    size_t root = UNMATCHED;
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
         const char *key = rows[i].key;
         if (row->depth != 0 || !is_layer(row) || rows[i].left_out || jm__map_find(others, &key) != NULL)
             continue;
-        if (root != NO_ROW_OF_IT) return NO_ROW_OF_IT;
+        if (root != UNMATCHED) return UNMATCHED;
         root = i;
     }
     return root;
 }
 
-/* The row below is nothing but a wrapper: "module" in "DistributedDataParallel". */
+/* Whether the first child is only a wrapper: "module" in "DistributedDataParallel". */
 static bool wraps(const jm_report *report, size_t root)
 {
-    return has_children(report, root) && is_bare(report, root + 1);
+    return has_children(report, root) && is_only_wrapper(report, root + 1);
 }
 
-/* A model has the name of its class, wrapped in DistributedDataParallel that of this one: if it is the only
- * one without a counterpart, it is that of the first report. */
+/* The root has the name of the model's class, or that of DistributedDataParallel around it. If it is the only
+ * root without a counterpart in both reports, the two match. */
 static void match_root(row_matching *match, const jm_report *const *reports, const jm__map *by_key, size_t r)
 {
     size_t first = only_root(match->rows[0], reports[0], &by_key[r]),
            mine = only_root(match->rows[r], reports[r], &by_key[0]);
-    if (first == NO_ROW_OF_IT || mine == NO_ROW_OF_IT) return;
+    if (first == UNMATCHED || mine == UNMATCHED) return;
     if (wraps(reports[0], first) || wraps(reports[r], mine))
         match->rows[r][mine].row = match->rows[0][first].row;
 }
 
-/* Give the rows of one report their rows of all. `all`: by key. */
+/* Number the rows of one report among the matched rows. `all`: numbers by key. */
 static bool number_rows(row_matching *match, size_t r, jm__map *all)
 {
     for (size_t i = 0; i < match->counts[r]; i++) {
         matched_row *mine = &match->rows[r][i];
         const char *key = mine->key;
-        if (mine->left_out || mine->row != NO_ROW_OF_IT) continue;
+        if (mine->left_out || mine->row != UNMATCHED) continue;
         const jm__map_value *known = jm__map_find(all, &key);
         mine->row = known != NULL ? (size_t)known->id : match->row_count++;
         if (known == NULL && !jm__map_put(all, &key, (jm__map_value){.id = (int64_t)mine->row})) return false;
@@ -380,17 +383,17 @@ static bool number_rows(row_matching *match, size_t r, jm__map *all)
 static bool match_all(row_matching *match, const jm_report *const *reports, jm__map *by_key)
 {
     jm__map all = JM_MAP_OF_TEXTS;
-    bool fine = true;
-    for (size_t r = 0; fine && r < match->reports; r++) {
+    bool ok = true;
+    for (size_t r = 0; ok && r < match->reports; r++) {
         by_key[r] = (jm__map)JM_MAP_OF_TEXTS;
         match->counts[r] = jm_report_row_count(reports[r]);
         match->rows[r] = calloc(match->counts[r] + 1, sizeof *match->rows[r]);
-        fine = match->rows[r] != NULL && list_rows(match->rows[r], &by_key[r], reports[r]);
-        if (fine && r > 0) match_root(match, reports, by_key, r);
-        fine = fine && number_rows(match, r, &all);
+        ok = match->rows[r] != NULL && list_rows(match->rows[r], &by_key[r], reports[r]);
+        if (ok && r > 0) match_root(match, reports, by_key, r);
+        ok = ok && number_rows(match, r, &all);
     }
     jm__map_free(&all);
-    return fine;
+    return ok;
 }
 
 static jm_status match_make(row_matching *match, const jm_report *const *reports, size_t count, jm_error *err)
@@ -399,12 +402,12 @@ static jm_status match_make(row_matching *match, const jm_report *const *reports
                             .counts = calloc(count, sizeof *match->counts),
                             .reports = count};
     jm__map *by_key = calloc(count, sizeof *by_key);
-    bool fine =
+    bool ok =
         match->rows != NULL && match->counts != NULL && by_key != NULL && match_all(match, reports, by_key);
     for (size_t r = 0; by_key != NULL && r < count; r++)
         jm__map_free(&by_key[r]);
     free(by_key);
-    return fine ? JM_OK : jm__no_memory(err, "jm_diff_create");
+    return ok ? JM_OK : jm__no_memory(err, "jm_diff_create");
 }
 
 static void match_free(row_matching *match)
@@ -419,15 +422,15 @@ static void match_free(row_matching *match)
     *match = (row_matching){0};
 }
 
-/* ---- how a diff calls its sides and runs ---- */
+/* ---- names of sides and runs */
 
-static bool keep_name(char **own, const char *requested, const char *usual)
+static bool copy_name(char **own, const char *requested, const char *fallback)
 {
-    *own = strdup(requested != NULL && requested[0] != '\0' ? requested : usual);
+    *own = strdup(requested != NULL && requested[0] != '\0' ? requested : fallback);
     return *own != NULL;
 }
 
-/* Bytes that all names of a side begin with, whole characters. */
+/* Length of the common prefix of a side's names, in bytes of complete characters. */
 static size_t common_length(const jm_diff_side *side)
 {
     const char *first = side->names[0];
@@ -448,7 +451,8 @@ static bool is_between_words(char byte)
     return byte == '\0' || strchr("0123456789-_./ ", byte) != NULL;
 }
 
-/* "base" of "base-1", "base-2" and "base-3"; NULL if they have no names, "" if no whole words in common. */
+/* The common name: "base" of "base-1", "base-2" and "base-3". NULL: the runs have no names; "": no words in
+ * common. */
 static char *common_name(const jm_diff_side *side)
 {
     if (side->names == NULL || side->names[0] == NULL) return NULL;
@@ -464,50 +468,50 @@ static char *common_name(const jm_diff_side *side)
     return strndup(first, length);
 }
 
-/* As wanted, else by the names of the runs; "A" and "B" say more than two that are `alike`. */
+/* Name the sides by the options, else by their runs. Sides with the same name become "A" and "B". */
 static bool name_sides(jm_diff *diff, const jm_diff_side *const sides[2], const jm_diff_options *options,
-                       bool *alike)
+                       bool *same_names)
 {
     char *common[2] = {common_name(sides[0]), common_name(sides[1])};
-    *alike = common[0] != NULL && common[1] != NULL && strcmp(common[0], common[1]) == 0;
+    *same_names = common[0] != NULL && common[1] != NULL && strcmp(common[0], common[1]) == 0;
     const char *requested[2] = {options->name_a, options->name_b};
-    bool fine = true;
+    bool ok = true;
     for (int s = 0; s < 2; s++) {
-        if (requested[s] == NULL && !*alike) requested[s] = common[s];
-        fine = fine && keep_name(&diff->names[s], requested[s], s == 0 ? "A" : "B");
+        if (requested[s] == NULL && !*same_names) requested[s] = common[s];
+        ok = ok && copy_name(&diff->names[s], requested[s], s == 0 ? "A" : "B");
     }
     free(common[0]);
     free(common[1]);
-    return fine;
+    return ok;
 }
 
-/* Without a name, or where both sides have one run of the same name, "A"; "A2" of several. */
-static bool name_runs(jm_diff *diff, int side, const jm_diff_side *requested, bool alike)
+/* Name the runs. One without a name, or whose name both single runs have, becomes "A"; of several, "A2". */
+static bool name_runs(jm_diff *diff, int side, const jm_diff_side *requested, bool same_names)
 {
-    bool named = requested->names != NULL && !(alike && jm__diff_run_count(diff) == 2);
+    bool named = requested->names != NULL && !(same_names && jm__diff_run_count(diff) == 2);
     jm__diff_run *runs = diff->runs + (side == 0 ? 0 : diff->counts[0]);
     for (size_t i = 0; i < requested->count; i++) {
-        char usual[32];
+        char fallback[32];
         if (requested->count == 1)
-            snprintf(usual, sizeof usual, "%s", diff->names[side]);
+            snprintf(fallback, sizeof fallback, "%s", diff->names[side]);
         else
-            snprintf(usual, sizeof usual, "%c%zu", "AB"[side], i + 1);
-        if (!keep_name(&runs[i].name, named ? requested->names[i] : NULL, usual)) return false;
+            snprintf(fallback, sizeof fallback, "%c%zu", "AB"[side], i + 1);
+        if (!copy_name(&runs[i].name, named ? requested->names[i] : NULL, fallback)) return false;
     }
     return true;
 }
 
-/* Names the sides and runs of a diff that has its runs; false if memory is out. */
+/* Name the sides and runs of a diff that has its runs. False if memory is out. */
 static bool diff_name(jm_diff *diff, const jm_diff_side *a, const jm_diff_side *b,
                       const jm_diff_options *options)
 {
     const jm_diff_side *const sides[2] = {a, b};
-    bool alike;
-    return name_sides(diff, sides, options, &alike) && name_runs(diff, 0, a, alike) &&
-           name_runs(diff, 1, b, alike);
+    bool same_names;
+    return name_sides(diff, sides, options, &same_names) && name_runs(diff, 0, a, same_names) &&
+           name_runs(diff, 1, b, same_names);
 }
 
-/* ---- two sides, row by row: means over their runs, the change and the verdict ---- */
+/* ---- means over the runs of a side, the change and the verdict */
 
 static const char *const per_texts[JM_PER_COUNT] = {"",
 #define X(name, text) text,
@@ -542,20 +546,20 @@ const char *jm_sameness_text(jm_sameness sameness)
     return (unsigned)sameness < JM_SAMENESS_COUNT ? sameness_texts[sameness] : "";
 }
 
-/* Of the total: what is less is rounding, as in `(unresolved)`. */
+/* Share of the total below which an energy is rounding, as in `(unresolved)`. */
 static const double rounding = 1e-9;
 
-static jm_change verdict_on(const jm_diff *diff, const jm_diff_row *row, int sign)
+static jm_change verdict_of(const jm_diff *diff, const jm_diff_row *row, int sign)
 {
     if (row->b_runs == 0) return JM_CHANGE_ONLY_IN_A;
     if (row->a_runs == 0) return JM_CHANGE_ONLY_IN_B;
     if (!isfinite(row->a_high_j + row->b_high_j)) return JM_CHANGE_NOT_KNOWN;
-    bool nothing = fabs(row->a_j) + fabs(row->b_j) < rounding * fabs(diff->total.a_j + diff->total.b_j);
-    if (sign == 0 || nothing) return JM_CHANGE_NOT_SEEN;
+    bool negligible = fabs(row->a_j) + fabs(row->b_j) < rounding * fabs(diff->total.a_j + diff->total.b_j);
+    if (sign == 0 || negligible) return JM_CHANGE_NOT_SEEN;
     return sign < 0 ? JM_CHANGE_LESS : JM_CHANGE_MORE;
 }
 
-/* `runs`: joules of each, which this divides by its units. `gain_u`: of each side. */
+/* Fill the row. `runs`: joules of each run, which are divided by its units here. `gain_u`: of each side. */
 static void compare(jm_diff_row *row, const jm_diff *diff, jm__run_figure *runs, const double gain_u[2])
 {
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
@@ -581,10 +585,10 @@ static void compare(jm_diff_row *row, const jm_diff *diff, jm__run_figure *runs,
     row->change = ratio.change;
     row->change_low = ratio.low;
     row->change_high = ratio.high;
-    row->verdict = verdict_on(diff, row, ratio.sign);
+    row->verdict = verdict_of(diff, row, ratio.sign);
 }
 
-/* The totals of all runs, and what of their change is the sensors' gains. */
+/* Compare the totals of all runs; also find the gain uncertainty of their change. */
 static jm_status compare_totals(jm_diff *diff, jm_error *err)
 {
     double gain_u[2];
@@ -603,9 +607,9 @@ static jm_status compare_totals(jm_diff *diff, jm_error *err)
     return JM_OK;
 }
 
-/* Some rows of one run together. */
-static jm_status figure_of(jm__run_figure *figure, const jm_diff *diff, size_t run, const size_t *members,
-                           size_t count, jm_error *err)
+/* The energy of some rows of one run together. */
+static jm_status sum_members(jm__run_figure *figure, const jm_diff *diff, size_t run, const size_t *members,
+                             size_t count, jm_error *err)
 {
     const jm_report *report = diff->runs[run].report;
     const jm_row *row = jm_report_row(report, jm__diff_place(diff, members[0], run));
@@ -635,7 +639,7 @@ jm_status jm__diff_compare_rows(jm_diff_row *row, const jm_diff *diff, const siz
     jm_status status = runs != NULL && rows != NULL ? JM_OK : jm__no_memory(err, "jm_diff_create");
     for (size_t r = 0; status == JM_OK && r < run_count; r++) {
         rows[r] = jm_report_row(diff->runs[r].report, jm__diff_place(diff, members[0], r));
-        status = figure_of(&runs[r], diff, r, members, count, err);
+        status = sum_members(&runs[r], diff, r, members, count, err);
     }
     if (status == JM_OK) {
         double gain_u[2];
@@ -647,7 +651,7 @@ jm_status jm__diff_compare_rows(jm_diff_row *row, const jm_diff *diff, const siz
     return status;
 }
 
-/* How many units a run has; less than 0: it does not tell. */
+/* Number of units of a run; below 0: unknown. */
 static int64_t units_of(const jm_report *report, jm_per per)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
@@ -682,7 +686,7 @@ static bool find_places(jm_diff *diff, const row_matching *match)
     size_t runs = jm__diff_run_count(diff), count = match->row_count * runs;
     diff->places = malloc((count + 1) * sizeof *diff->places);
     for (size_t i = 0; diff->places != NULL && i < count; i++)
-        diff->places[i] = JM__NOT_IN_IT;
+        diff->places[i] = JM__NO_PLACE;
     for (size_t r = 0; diff->places != NULL && r < runs; r++)
         for (size_t i = 0; i < match->counts[r]; i++)
             if (!match->rows[r][i].left_out) diff->places[match->rows[r][i].row * runs + r] = i;
@@ -692,50 +696,50 @@ static bool find_places(jm_diff *diff, const row_matching *match)
 static jm_status add_row(jm_diff *diff, const row_matching *match, size_t at, jm_error *err)
 {
     size_t r = 0;
-    while (jm__diff_place(diff, at, r) == JM__NOT_IN_IT)
+    while (jm__diff_place(diff, at, r) == JM__NO_PLACE)
         r++;
     size_t place = jm__diff_place(diff, at, r);
-    const jm_row *marked = jm_report_row(diff->runs[r].report, place);
-    jm_diff_row row = {.name = marked->name,
-                       .path = marked->path,
-                       .kind = marked->kind,
+    const jm_row *first = jm_report_row(diff->runs[r].report, place);
+    jm_diff_row row = {.name = first->name,
+                       .path = first->path,
+                       .kind = first->kind,
                        .depth = r == 0 ? match->rows[0][place].depth : 0};
     JM_TRY(jm__diff_compare_rows(&row, diff, &at, 1, err));
     return jm__vec_push(&diff->rows, row) ? JM_OK : jm__no_memory(err, "jm_diff_create");
 }
 
-/* Rows of one path are told apart by their kind. */
-static bool find_paths_again(jm_diff *diff)
+/* Mark rows that share their path with another row; views show their kind as well. */
+static bool mark_shared_paths(jm_diff *diff)
 {
     jm__map first = JM_MAP_OF_TEXTS;
-    bool fine = true;
-    for (size_t i = 0; fine && i < diff->rows.count; i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < diff->rows.count; i++) {
         jm_diff_row *row = &diff->rows.items[i];
         const jm__map_value *before = jm__map_find(&first, &row->path);
         if (before == NULL) {
-            fine = jm__map_put(&first, &row->path, (jm__map_value){.id = (int64_t)i});
+            ok = jm__map_put(&first, &row->path, (jm__map_value){.id = (int64_t)i});
         } else {
             diff->rows.items[before->id].path_again = row->path_again = true;
         }
     }
     jm__map_free(&first);
-    return fine;
+    return ok;
 }
 
-static jm_status check(const jm_diff *diff, const jm_diff_options *options, jm_error *err)
+static jm_status check_reports(const jm_diff *diff, const jm_diff_options *options, jm_error *err)
 {
     jm_by by = jm_report_options_get(diff->runs[0].report)->by;
-    bool alike = true;
+    bool same_names = true;
     for (size_t r = 1; r < jm__diff_run_count(diff); r++)
-        alike = alike && jm_report_options_get(diff->runs[r].report)->by == by;
-    if (!alike || by == JM_BY_SPAN) {
+        same_names = same_names && jm_report_options_get(diff->runs[r].report)->by == by;
+    if (!same_names || by == JM_BY_SPAN) {
         jm__fail(err, JM_USAGE, 0, "jm_diff_create",
-                 alike ? "single spans of one run have no counterpart in another"
-                       : "reports with other keys of rows cannot be compared");
-        return jm__hint(err, JM_USAGE, "compare by layer, or another key of rows that are sums");
+                 same_names ? "single spans of one run have no counterpart in another"
+                            : "reports by different keys cannot be compared");
+        return jm__hint(err, JM_USAGE, "compare by layer, or by another key whose rows are sums");
     }
     if ((unsigned)options->per >= JM_PER_COUNT)
-        return jm__fail(err, JM_USAGE, 0, "jm_diff_create", "%d is no unit", (int)options->per);
+        return jm__fail(err, JM_USAGE, 0, "jm_diff_create", "%d is not a unit", (int)options->per);
     return JM_OK;
 }
 
@@ -746,12 +750,12 @@ static jm_status compare_rows(jm_diff *diff, const jm_report *const *reports, jm
     if (status == JM_OK && !find_places(diff, &match)) status = jm__no_memory(err, "jm_diff_create");
     for (size_t i = 0; status == JM_OK && i < match.row_count; i++)
         status = add_row(diff, &match, i, err);
-    if (status == JM_OK && !find_paths_again(diff)) status = jm__no_memory(err, "jm_diff_create");
+    if (status == JM_OK && !mark_shared_paths(diff)) status = jm__no_memory(err, "jm_diff_create");
     match_free(&match);
     return status;
 }
 
-/* Once for all rows: each takes a while. */
+/* Computed once for all rows, as each quantile takes a while. */
 static bool find_student(jm_diff *diff)
 {
     size_t most = diff->counts[diff->counts[1] > diff->counts[0]];
@@ -764,7 +768,7 @@ static bool find_student(jm_diff *diff)
 static jm_status make(jm_diff *diff, const jm_report *const *reports, const jm_diff_options *options,
                       jm_error *err)
 {
-    JM_TRY(check(diff, options, err));
+    JM_TRY(check_reports(diff, options, err));
     JM_TRY(choose_unit(diff, options->per, err));
     JM_TRY(gains_find(&diff->gains, diff->runs, diff->counts, err));
     if (!find_student(diff)) return jm__no_memory(err, "jm_diff_create");
@@ -773,7 +777,7 @@ static jm_status make(jm_diff *diff, const jm_report *const *reports, const jm_d
     return compare_rows(diff, reports, err);
 }
 
-static void take_runs(jm_diff *diff, int side, const jm_diff_side *requested, const jm_report **reports)
+static void set_runs(jm_diff *diff, int side, const jm_diff_side *requested, const jm_report **reports)
 {
     size_t first = side == 0 ? 0 : diff->counts[0];
     for (size_t i = 0; i < requested->count; i++) {
@@ -789,13 +793,13 @@ static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side 
     diff->counts[1] = b->count;
     diff->runs = calloc(a->count + b->count, sizeof *diff->runs);
     const jm_report **reports = calloc(a->count + b->count, sizeof *reports);
-    bool fine = diff->runs != NULL && reports != NULL;
-    if (fine) {
-        take_runs(diff, 0, a, reports);
-        take_runs(diff, 1, b, reports);
-        fine = diff_name(diff, a, b, options);
+    bool ok = diff->runs != NULL && reports != NULL;
+    if (ok) {
+        set_runs(diff, 0, a, reports);
+        set_runs(diff, 1, b, reports);
+        ok = diff_name(diff, a, b, options);
     }
-    jm_status status = fine ? make(diff, reports, options, err) : jm__no_memory(err, "jm_diff_create");
+    jm_status status = ok ? make(diff, reports, options, err) : jm__no_memory(err, "jm_diff_create");
     free(reports);
     return status;
 }
@@ -803,14 +807,14 @@ static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side 
 jm_status jm_diff_create_many(jm_diff **out, const jm_diff_side *a, const jm_diff_side *b,
                               const jm_diff_options *options, jm_error *err)
 {
-    jm_diff_options given;
+    jm_diff_options own_options;
     *out = NULL;
-    JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_diff_create", err));
+    JM_TRY(jm__options_copy(&own_options, sizeof own_options, options, "jm_diff_create", err));
     if (a->count == 0 || b->count == 0)
         return jm__fail(err, JM_USAGE, 0, "jm_diff_create", "side %s has no runs", a->count == 0 ? "A" : "B");
     jm_diff *diff = calloc(1, sizeof *diff);
     if (diff == NULL) return jm__no_memory(err, "jm_diff_create");
-    jm_status status = build(diff, a, b, &given, err);
+    jm_status status = build(diff, a, b, &own_options, err);
     if (status == JM_OK)
         *out = diff;
     else

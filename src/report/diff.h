@@ -1,4 +1,4 @@
-/* What a diff is made of: for its views. */
+/* The inside of a diff, for its views. */
 #ifndef JM_REPORT_DIFF_H
 #define JM_REPORT_DIFF_H
 
@@ -6,7 +6,7 @@
 
 #include <joulemap/diff.h>
 
-#define JM__NOT_IN_IT ((size_t)-1)
+#define JM__NO_PLACE ((size_t)-1)
 
 typedef struct jm__diff_run {
     const jm_report *report;
@@ -19,22 +19,23 @@ typedef struct jm__diff_run {
 typedef struct jm__gain_place {
     size_t run;
     jm_report_board board;
-    size_t gain; /* whose it is */
+    size_t gain; /* index in jm__gains.items */
 } jm__gain_place;
 
-/* A board, wherever it is met. */
+/* A physical board and the gain uncertainty of its sensor. */
 typedef struct jm__gain {
     const jm_board *board;
     double gain_u;
-    int side; /* of a board that nobody can tell from another one: never that of the other side. -1: none */
-    double share[2]; /* of the energy of each side */
-    bool met[2];     /* by side */
+    int side; /* the only side of a board without identity, which never matches one of the other side; -1:
+                 both */
+    double share[2]; /* share of the energy of each side */
+    bool present[2]; /* whether the side has the board */
 } jm__gain;
 
 typedef struct jm__gains {
     JM_VEC(jm__gain_place) places;
     JM_VEC(jm__gain) items;
-    size_t runs[2]; /* a side */
+    size_t runs[2]; /* of each side */
     jm_sameness sameness;
 } jm__gains;
 
@@ -45,11 +46,11 @@ struct jm_diff {
     bool expand;
     jm_per per;
     jm__gains gains;
-    double *student; /* [runs of the larger side + 1]: jm__runs_student of so many */
-    double gain_u;   /* in the total's change */
+    double *student; /* [runs of the larger side + 1]: jm__runs_student by number of runs */
+    double gain_u;   /* relative standard uncertainty of the total's change from gains */
     jm_diff_row total;
     JM_VEC(jm_diff_row) rows;
-    size_t *places; /* [rows][runs]: the row in the report of that run, or JM__NOT_IN_IT */
+    size_t *places; /* [rows][runs]: row in the report of the run, or JM__NO_PLACE */
 };
 
 static inline size_t jm__diff_run_count(const jm_diff *diff)
@@ -57,14 +58,14 @@ static inline size_t jm__diff_run_count(const jm_diff *diff)
     return diff->counts[0] + diff->counts[1];
 }
 
-/* Where a run has a row, as its report counts; JM__NOT_IN_IT: nowhere. */
+/* Index of the diff's row in the report of a run; JM__NO_PLACE: missing. */
 static inline size_t jm__diff_place(const jm_diff *diff, size_t row, size_t run)
 {
     return diff->places[row * jm__diff_run_count(diff) + run];
 }
 
-/* `count` rows of the diff together: equal layers, or one row. All are in the same runs and ran on the same
- * boards; name, path and kind are those of the first. Errors that they have in common are counted as such. */
+/* Compare the sum of `count` rows of the diff: equal layers, or one row. All are in the same runs and ran on
+ * the same boards; name, path and kind are those of the first. Covariances within a run are included. */
 jm_status jm__diff_compare_rows(jm_diff_row *row, const jm_diff *diff, const size_t *members, size_t count,
                                 jm_error *err);
 

@@ -15,18 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Means over the runs of a side that tell them; NAN: none does. */
+/* Means over the runs of a side that have the value; NAN: none has. */
 typedef struct diff_conditions {
     double clock_mhz, temperature_c, throttled_share;
 } diff_conditions;
 
 /* One row of the diff, or equal ones together. */
 typedef struct diff_part {
-    jm_diff_row
-        row; /* of several the sums; interval, change and verdict are missing until diff_part_compare */
+    jm_diff_row row; /* of several the sums; interval, change and verdict only after diff_part_compare */
     const jm__part *part;
     char *path;    /* "model.layers.*.mlp"; owned */
-    bool in_first; /* the first run has it: `depth` says where; else its path does */
+    bool in_first; /* the first run has it, so that `depth` gives its place; else the path is shown */
 } diff_part;
 
 typedef struct diff_fold {
@@ -47,7 +46,7 @@ typedef struct mean {
     size_t count;
 } mean;
 
-static void see(mean *all, double value)
+static void add_value(mean *all, double value)
 {
     if (!isfinite(value)) return;
     all->sum += value;
@@ -65,9 +64,9 @@ static diff_conditions diff_conditions_of(const jm_diff *diff, int side)
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
         const jm_report_quality *quality = jm_report_quality_get(diff->runs[r].report);
         if (diff->runs[r].side != side) continue;
-        see(&clock, quality->clock_mhz);
-        see(&temperature, quality->temperature_c);
-        see(&throttled, quality->throttled_share);
+        add_value(&clock, quality->clock_mhz);
+        add_value(&temperature, quality->temperature_c);
+        add_value(&throttled, quality->throttled_share);
     }
     return (diff_conditions){mean_of(&clock), mean_of(&temperature), mean_of(&throttled)};
 }
@@ -91,14 +90,14 @@ static const jm__diff_run *diff_worst_run(const jm_diff *diff, int side)
     return worst;
 }
 
-/* ---- equal layers of a diff: they must be equal in all runs, and have changed alike ---- */
+/* ---- folding equal layers: they must be equal in all runs and have changed equally */
 
 static const double equal_share = 0.05, equal_deviations = 3; /* as in a report */
 
 typedef struct folder {
     const jm_diff *diff;
-    jm_row *rows;    /* those of the diff */
-    size_t *queried; /* [runs] */
+    jm_row *rows;    /* [rows of the diff] */
+    size_t *queries; /* [runs] covariances computed, see jm__fold_variance_apart */
 } folder;
 
 static const jm_row *row_at(void *context, size_t row)
@@ -116,8 +115,9 @@ static bool is_number(const char *text, size_t length)
     return length > 0 && strspn(text, "0123456789") >= length;
 }
 
-/* Nothing but numbers differs, "blocks.0.mlp" and "blocks.11.mlp", or what comes last. */
-static bool paths_alike(const char *a, const char *b)
+/* Whether the paths differ only in numbers, as "blocks.0.mlp" and "blocks.11.mlp", or in their last
+ * component. */
+static bool paths_correspond(const char *a, const char *b)
 {
     for (;; a++, b++) {
         size_t length_a = strcspn(a, "."), length_b = strcspn(b, ".");
@@ -131,7 +131,7 @@ static bool paths_alike(const char *a, const char *b)
     }
 }
 
-static bool alike_in_all_runs(const jm_diff *diff, size_t a, size_t b)
+static bool correspond_in_all_runs(const jm_diff *diff, size_t a, size_t b)
 {
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
         const jm_row *row_a = row_in(diff, a, r), *row_b = row_in(diff, b, r);
@@ -144,7 +144,7 @@ static bool alike_in_all_runs(const jm_diff *diff, size_t a, size_t b)
     return true;
 }
 
-/* Of the difference of two rows of one side, as one run has it. */
+/* Variance of the difference of two rows of one side, J^2 per unit, as a single run has it. */
 static double variance_apart(folder *f, int side, size_t a, size_t b)
 {
     const jm_diff *diff = f->diff;
@@ -152,15 +152,15 @@ static double variance_apart(folder *f, int side, size_t a, size_t b)
     size_t have = 0;
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
         size_t place_a = jm__diff_place(diff, a, r), place_b = jm__diff_place(diff, b, r);
-        if (diff->runs[r].side != side || place_a == JM__NOT_IN_IT) continue;
-        sum += jm__fold_variance_apart(diff->runs[r].report, place_a, place_b, &f->queried[r]) /
+        if (diff->runs[r].side != side || place_a == JM__NO_PLACE) continue;
+        sum += jm__fold_variance_apart(diff->runs[r].report, place_a, place_b, &f->queries[r]) /
                pow((double)diff->runs[r].units, 2);
         have++;
     }
     return have > 0 ? sum / (double)have : 0;
 }
 
-/* `side_a`, `side_b`: whose errors are in `apart_j`. */
+/* `side_a`, `side_b`: whose errors count in the difference `apart_j`. */
 static bool is_near(folder *f, double apart_j, double usual_j, bool side_a, bool side_b, size_t row,
                     size_t usual)
 {
@@ -175,7 +175,8 @@ static bool is_equal(void *context, size_t row, size_t usual)
     folder *f = context;
     const jm_diff_row *mine = &f->diff->rows.items[row], *its = &f->diff->rows.items[usual];
     double a_j = mine->a_j - its->a_j, b_j = mine->b_j - its->b_j;
-    if (!paths_alike(mine->path, its->path) || !alike_in_all_runs(f->diff, row, usual)) return false;
+    if (!paths_correspond(mine->path, its->path) || !correspond_in_all_runs(f->diff, row, usual))
+        return false;
     if (isnan(mine->a_j) != isnan(its->a_j) || isnan(mine->b_j) != isnan(its->b_j)) return false;
     if (!isnan(a_j) && !is_near(f, a_j, its->a_j, true, false, row, usual)) return false;
     if (!isnan(b_j) && !is_near(f, b_j, its->b_j, false, true, row, usual)) return false;
@@ -183,55 +184,56 @@ static bool is_equal(void *context, size_t row, size_t usual)
            is_near(f, b_j - a_j, fmax(fabs(its->a_j), fabs(its->b_j)), true, true, row, usual);
 }
 
-/* As known as in the run that tells most of it. */
-static jm_provenance best_known(const jm_diff *diff, size_t row)
+/* The best provenance of the row in any run. */
+static jm_provenance best_provenance(const jm_diff *diff, size_t row)
 {
     jm_provenance best = JM_PROVENANCE_UNRESOLVED;
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
-        const jm_row *marked = row_in(diff, row, r);
-        if (marked != NULL && marked->provenance < best) best = marked->provenance;
+        const jm_row *in_run = row_in(diff, row, r);
+        if (in_run != NULL && in_run->provenance < best) best = in_run->provenance;
     }
     return best;
 }
 
-/* As the first run that has it told the row, of both sides' energy. */
+/* The diff's rows as report rows: those of the first run that has them, with the energy of both sides. */
 static bool list_rows(folder *f)
 {
     const jm_diff *diff = f->diff;
     f->rows = calloc(diff->rows.count + 1, sizeof *f->rows);
-    f->queried = calloc(jm__diff_run_count(diff), sizeof *f->queried);
-    if (f->rows == NULL || f->queried == NULL) return false;
+    f->queries = calloc(jm__diff_run_count(diff), sizeof *f->queries);
+    if (f->rows == NULL || f->queries == NULL) return false;
     for (size_t i = 0; i < diff->rows.count; i++) {
         const jm_diff_row *row = &diff->rows.items[i];
         size_t r = 0;
-        while (jm__diff_place(diff, i, r) == JM__NOT_IN_IT)
+        while (jm__diff_place(diff, i, r) == JM__NO_PLACE)
             r++;
         f->rows[i] = *row_in(diff, i, r);
         f->rows[i].depth = row->depth;
-        f->rows[i].provenance = best_known(diff, i);
+        f->rows[i].provenance = best_provenance(diff, i);
         f->rows[i].energy_j = isnan(row->a_j) ? row->b_j : isnan(row->b_j) ? row->a_j : row->a_j + row->b_j;
     }
     return true;
 }
 
-/* ---- what they are called, and their sums */
+/* ---- names and sums of folded rows */
 
-enum { NAMED = 3 };
+enum { NUMBERS_SHOWN = 3 };
 
-/* A number of a path that is not the same in all: "*", or of lesser parts "1,3,5,..". `at`: in each path. */
-static void add_numbers(jm__strbuf *out, const char *const *at, size_t count, bool lesser)
+/* Add a path component that differs among members: "*", or of a minority "1,3,5,..". `at`: the component in
+ * each path. */
+static void add_numbers(jm__strbuf *out, const char *const *at, size_t count, bool minority)
 {
     const char *last = "";
     size_t written = 0;
-    if (!lesser) {
+    if (!minority) {
         jm__strbuf_add(out, "*");
         return;
     }
-    for (size_t i = 0; i < count && written <= NAMED; i++) {
+    for (size_t i = 0; i < count && written <= NUMBERS_SHOWN; i++) {
         size_t length = strcspn(at[i], ".");
         if (length == strcspn(last, ".") && strncmp(at[i], last, length) == 0) continue;
         jm__strbuf_add(out, written > 0 ? "," : "");
-        if (written < NAMED)
+        if (written < NUMBERS_SHOWN)
             jm__strbuf_add_bytes(out, at[i], length);
         else
             jm__strbuf_add(out, "..");
@@ -240,7 +242,7 @@ static void add_numbers(jm__strbuf *out, const char *const *at, size_t count, bo
     }
 }
 
-/* "model.layers.*.mlp". `at` points to all paths, and moves along. */
+/* The common path: "model.layers.*.mlp". `at` points to all paths and is advanced. */
 static char *common_path(const char **at, const jm__part *part)
 {
     size_t count = part->members;
@@ -253,7 +255,7 @@ static char *common_path(const char **at, const jm__part *part)
         if (same)
             jm__strbuf_add_bytes(&path, at[0], length);
         else
-            add_numbers(&path, at, count, part->lesser);
+            add_numbers(&path, at, count, part->minority);
         bool end = at[0][length] == '\0';
         for (size_t i = 0; i < count && !end; i++)
             at[i] += strcspn(at[i], ".") + 1;
@@ -275,7 +277,7 @@ static char *path_of(const jm_diff *diff, const jm__fold *fold, const jm__part *
     return path;
 }
 
-/* By adding up: intervals are found for the parts that are shown. */
+/* Only energies are summed; intervals are computed for the parts that are shown. */
 static jm_diff_row sum_of(const jm_diff *diff, const jm__fold *fold, const jm__part *part)
 {
     jm_diff_row sum = diff->rows.items[part->row];
@@ -296,7 +298,7 @@ static jm_status list_parts(diff_fold *fold, const jm_diff *diff, jm_error *err)
         diff_part mine = {.row = sum_of(diff, &fold->fold, part),
                           .part = part,
                           .path = path_of(diff, &fold->fold, part),
-                          .in_first = jm__diff_place(diff, part->row, 0) != JM__NOT_IN_IT};
+                          .in_first = jm__diff_place(diff, part->row, 0) != JM__NO_PLACE};
         if (mine.path != NULL && jm__vec_push(&fold->parts, mine)) continue;
         free(mine.path);
         return jm__no_memory(err, "jm_diff_text");
@@ -304,10 +306,10 @@ static jm_status list_parts(diff_fold *fold, const jm_diff *diff, jm_error *err)
     return JM_OK;
 }
 
-/* Layers are equal if in each run they have the same type, boards and number of calls, and neither their
- * energy on one side nor its change is off from the usual one by more than 5 % and three standard
- * uncertainties (of one run: errors may be the same in all). Of other keys than layers each row is a part of
- * its own, as with jm_diff_options.expand. Zero-initialise; free in any case. */
+/* Fold equal layers. In each run they have the same type, boards and number of calls. Neither their energy on
+ * a side nor its change differs from the median layer by more than 5 % and three standard uncertainties (of
+ * one run, as errors may be common to all). Other keys than layers, or jm_diff_options.expand: each row is
+ * its own part. Zero-initialise; free in any case. */
 static jm_status diff_fold_make(diff_fold *fold, const jm_diff *diff, jm_error *err)
 {
     folder f = {.diff = diff};
@@ -316,7 +318,7 @@ static jm_status diff_fold_make(diff_fold *fold, const jm_diff *diff, jm_error *
     jm_status status =
         list_rows(&f) ? jm__fold_rows(&fold->fold, &source, expand, err) : jm__no_memory(err, "jm_diff_text");
     free(f.rows);
-    free(f.queried);
+    free(f.queries);
     return status == JM_OK ? list_parts(fold, diff, err) : status;
 }
 
@@ -335,14 +337,14 @@ static jm_status diff_part_compare(diff_part *part, const diff_fold *fold, const
                                  err);
 }
 
-/* ---- below the table of a diff: the runs behind its sides, and what was not the same in them ---- */
+/* ---- notes below the table: the runs of each side, and how their conditions differ */
 
-/* A gain of less than this does not show in a change. */
+/* A smaller gain uncertainty does not show in a change. */
 static const double shown_gain = 0.0003;
 
 static void add_gpus(jm__strbuf *line, const jm_diff *diff)
 {
-    static const char *const words[JM_SAMENESS_COUNT] = {
+    static const char *const texts[JM_SAMENESS_COUNT] = {
         [JM_SAMENESS_SAME] = "same GPU: the sensor's gain cancels.",
         [JM_SAMENESS_DIFFERENT] = "different GPUs: changes hold the gains of their sensors,",
         [JM_SAMENESS_UNKNOWN] =
@@ -352,40 +354,40 @@ static void add_gpus(jm__strbuf *line, const jm_diff *diff)
     bool shifted = cancels && diff->gain_u >= shown_gain;
     jm__strbuf_add(
         line, shifted ? "same GPUs, with other shares of the energy: changes hold the gains of their sensors,"
-                      : words[diff->gains.sameness]);
+                      : texts[diff->gains.sameness]);
     if (!cancels || shifted)
         jm__strbuf_format(line, " \302\261%.1f %% of the total.", JM_NORMAL_95 * diff->gain_u * 100);
 }
 
-/* "clock 1965 / 1971 MHz, 61 / 64 C, throttled 12 / 0 % of the time"; "-": not recorded. */
+/* "clock 1965 / 1971 MHz, 61 / 64 °C, throttled 12 / 0 % of the time"; "-": not recorded. */
 static void add_conditions(jm__strbuf *line, const jm_diff *diff)
 {
     diff_conditions a = diff_conditions_of(diff, 0), b = diff_conditions_of(diff, 1);
     const struct {
         const char *before, *after;
         double values[2];
-    } facts[] = {{" clock ", " MHz", {a.clock_mhz, b.clock_mhz}},
-                 {" ", " \302\260C", {a.temperature_c, b.temperature_c}},
-                 {" throttled ", " % of the time", {100 * a.throttled_share, 100 * b.throttled_share}}};
+    } conditions[] = {{" clock ", " MHz", {a.clock_mhz, b.clock_mhz}},
+                      {" ", " \302\260C", {a.temperature_c, b.temperature_c}},
+                      {" throttled ", " % of the time", {100 * a.throttled_share, 100 * b.throttled_share}}};
     bool any = false;
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        if (!isfinite(facts[i].values[0]) && !isfinite(facts[i].values[1])) continue;
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        if (!isfinite(conditions[i].values[0]) && !isfinite(conditions[i].values[1])) continue;
         jm__strbuf_add(line, any ? "," : "");
-        jm__strbuf_add(line, facts[i].before);
+        jm__strbuf_add(line, conditions[i].before);
         for (int r = 0; r < 2; r++) {
             jm__strbuf_add(line, r == 1 ? " / " : "");
-            if (isfinite(facts[i].values[r]))
-                jm__strbuf_format(line, "%.0f", facts[i].values[r]);
+            if (isfinite(conditions[i].values[r]))
+                jm__strbuf_format(line, "%.0f", conditions[i].values[r]);
             else
                 jm__strbuf_add(line, "-");
         }
-        jm__strbuf_add(line, facts[i].after);
+        jm__strbuf_add(line, conditions[i].after);
         any = true;
     }
     jm__strbuf_add(line, any ? "." : "");
 }
 
-/* Where a run is poor: of two runs both, of several those that are. */
+/* Verdicts, if a run is poor: of two runs both, of more only the poor ones. */
 static void add_verdicts(jm__strbuf *out, const jm_diff *diff, size_t width)
 {
     bool any = false;
@@ -423,7 +425,7 @@ static void add_runs(jm__strbuf *out, const jm_diff *diff, int side, size_t widt
     jm__wrap_take(out, "", 0, &line, width);
 }
 
-/* `some_runs`: the table says of rows that only some runs have them. `width`: 0, not wrapped. */
+/* `some_runs`: the table marks rows that only some runs have. `width`: 0, not wrapped. */
 static void diff_notes(jm__strbuf *out, const jm_diff *diff, bool some_runs, size_t width)
 {
     jm__strbuf line = {0};
@@ -440,34 +442,34 @@ static void diff_notes(jm__strbuf *out, const jm_diff *diff, bool some_runs, siz
              "\302\261 is half of the 95 % interval, of energies relative to the GPU's own sensor.", width);
 }
 
-/* ---- a diff as a table, for a terminal or a pull request ---- */
+/* ---- a table, for a terminal or a pull request */
 
 /* Rows of less than this share of the total on both sides are counted, not shown. */
 static const double shown_share = 0.005;
 
-enum { NAME_OF_SIDE = 14, MOST_OF_SIDE = 40, NARROWEST_NAME = 17 };
+enum { SIDE_COLUMNS = 14, SIDE_COLUMNS_MAX = 40, NARROWEST_NAME = 17 };
 
-/* What decides which rows are shown first; 0 for those too small for any. */
+/* Order in which rows are shown; 0: too small to be shown. */
 static double weight_of(const jm_diff *diff, const jm_diff_row *row)
 {
     const jm_diff_row *total = &diff->total;
-    if (!isfinite(row->a_j) && !isfinite(row->b_j)) return shown_share; /* not known is not small */
+    if (!isfinite(row->a_j) && !isfinite(row->b_j)) return shown_share; /* unknown energy is not small */
     double a = fabs(row->a_j / total->a_j), b = fabs(row->b_j / total->b_j);
     double share = fmax(isfinite(a) ? a : 0, isfinite(b) ? b : 0);
     bool known = total->a_j > 0 || total->b_j > 0; /* else there are no shares: all are shown */
     return known && share < shown_share ? 0 : fmax(share, shown_share);
 }
 
-typedef struct weighed {
+typedef struct weighted_row {
     double weight;
     size_t row;
-} weighed;
+} weighted_row;
 
 static int by_weight(const void *left, const void *right)
 {
-    const weighed *a = left, *b = right;
+    const weighted_row *a = left, *b = right;
     if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
-    return a->row < b->row ? -1 : 1; /* a parent before a child that has all of it */
+    return a->row < b->row ? -1 : 1; /* a parent before a child with the same energy */
 }
 
 typedef struct choice {
@@ -478,14 +480,14 @@ typedef struct choice {
 static bool choose_rows(choice *chosen, const jm_diff *diff, const diff_fold *fold, size_t limit)
 {
     size_t count = fold->parts.count, large = 0;
-    weighed *order = calloc(count + 1, sizeof *order);
+    weighted_row *order = calloc(count + 1, sizeof *order);
     *chosen = (choice){.shown = calloc(count + 1, sizeof *chosen->shown)};
-    bool fine = order != NULL && chosen->shown != NULL;
-    for (size_t i = 0; fine && i < count; i++) {
-        order[i] = (weighed){weight_of(diff, &fold->parts.items[i].row), i};
+    bool ok = order != NULL && chosen->shown != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
+        order[i] = (weighted_row){weight_of(diff, &fold->parts.items[i].row), i};
         large += order[i].weight > 0;
     }
-    if (fine) {
+    if (ok) {
         qsort(order, count, sizeof *order, by_weight);
         size_t end = limit == 0 || limit > large ? large : limit;
         for (size_t i = 0; i < end; i++)
@@ -494,19 +496,19 @@ static bool choose_rows(choice *chosen, const jm_diff *diff, const diff_fold *fo
         chosen->past_limit = large - end;
     }
     free(order);
-    return fine;
+    return ok;
 }
 
-/* What is the same for all rows of a table. */
+/* Properties of the whole table. */
 typedef struct layout {
     const jm_diff *diff;
     jm__energy_scale scale;
-    bool whole_paths; /* of rows, in place of names in a tree */
-    bool several;     /* some rows are several layers: how many is the first column */
-    bool some_runs;   /* some rows are in some runs alone */
+    bool whole_paths; /* paths instead of names in a tree */
+    bool several;     /* some rows are several layers; their number is the first column */
+    bool some_runs;   /* some rows are missing in some runs */
 } layout;
 
-/* "less", "less, A 2/3" of a row that two of A's three runs have. */
+/* The verdict: "less", or "less, A 2/3" if two of A's three runs have the row. */
 static bool write_verdict(char out[JM_CELL], const jm_diff *diff, const jm_diff_row *row)
 {
     const size_t runs[2] = {row->a_runs, row->b_runs};
@@ -521,36 +523,36 @@ static bool write_verdict(char out[JM_CELL], const jm_diff *diff, const jm_diff_
     return some;
 }
 
-static void write_cells(jm__table_line *line, layout *of, const jm_diff_row *row, size_t members)
+static void write_cells(jm__table_line *line, layout *view, const jm_diff_row *row, size_t members)
 {
     size_t c = 0;
-    if (of->several && members > 0) snprintf(line->cells[c], JM_CELL, "%zu", members);
-    c += of->several;
-    jm__format_energy_in(line->cells[c++], &of->scale, row->a_j, row->a_low_j, row->a_high_j);
-    jm__format_energy_in(line->cells[c++], &of->scale, row->b_j, row->b_low_j, row->b_high_j);
+    if (view->several && members > 0) snprintf(line->cells[c], JM_CELL, "%zu", members);
+    c += view->several;
+    jm__format_energy_in(line->cells[c++], &view->scale, row->a_j, row->a_low_j, row->a_high_j);
+    jm__format_energy_in(line->cells[c++], &view->scale, row->b_j, row->b_low_j, row->b_high_j);
     jm__format_change(line->cells[c++], row->change, row->change_low, row->change_high);
-    of->some_runs = write_verdict(line->cells[c], of->diff, row) || of->some_runs;
+    view->some_runs = write_verdict(line->cells[c], view->diff, row) || view->some_runs;
 }
 
-static bool add_total(jm__table *table, layout *of)
+static bool add_total(jm__table *table, layout *view)
 {
     jm__table_line line = {0};
     jm__strbuf name = {0};
-    jm__strbuf_add(&name, of->diff->total.name);
-    write_cells(&line, of, &of->diff->total, 0);
+    jm__strbuf_add(&name, view->diff->total.name);
+    write_cells(&line, view, &view->diff->total, 0);
     return jm__table_push(table, line, &name);
 }
 
-static bool add_part(jm__table *table, layout *of, const diff_part *part)
+static bool add_part(jm__table *table, layout *view, const diff_part *part)
 {
     const jm_diff_row *row = &part->row;
-    const char *text = of->whole_paths || !part->in_first ? part->path : part->part->name;
+    const char *text = view->whole_paths || !part->in_first ? part->path : part->part->name;
     jm__table_line line = {
         .depth = row->depth + 1, .is_cpp = jm__is_cpp_name(text), .number = part->part->row + 1};
     jm__strbuf name = {0};
     jm__utf8_add(&name, text, true);
     if (row->path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
-    write_cells(&line, of, row, part->part->members);
+    write_cells(&line, view, row, part->part->members);
     return jm__table_push(table, line, &name);
 }
 
@@ -562,15 +564,15 @@ static bool add_count(jm__table *table, size_t count, const char *what)
     return jm__table_push(table, (jm__table_line){.depth = 1}, &name);
 }
 
-static jm_status fill_chosen(jm__table *table, layout *of, diff_fold *fold, const choice *chosen,
+static jm_status fill_chosen(jm__table *table, layout *view, diff_fold *fold, const choice *chosen,
                              jm_error *err)
 {
-    bool filled = add_total(table, of);
+    bool filled = add_total(table, view);
     for (size_t i = 0; filled && i < fold->parts.count; i++) {
         diff_part *part = &fold->parts.items[i];
         if (!chosen->shown[i]) continue;
-        JM_TRY(diff_part_compare(part, fold, of->diff, err));
-        filled = add_part(table, of, part);
+        JM_TRY(diff_part_compare(part, fold, view->diff, err));
+        filled = add_part(table, view, part);
     }
     filled = filled &&
              add_count(table, chosen->past_limit, chosen->past_limit == 1 ? "more row" : "more rows") &&
@@ -578,74 +580,74 @@ static jm_status fill_chosen(jm__table *table, layout *of, diff_fold *fold, cons
     return filled ? JM_OK : jm__no_memory(err, "jm_diff_text");
 }
 
-/* Titles that live as long as the table. */
+/* Titles, which must outlive the table. */
 typedef struct titles {
     char names[64];
     char sides[2][JM_TABLE_TITLE];
 } titles;
 
-static bool cut_sides(titles *to, const jm_diff *diff, size_t columns)
+static bool shorten_sides(titles *to, const jm_diff *diff, size_t columns)
 {
-    bool fine = true;
+    bool ok = true;
     for (int side = 0; side < 2; side++) {
         jm__strbuf clean = {0}, cut = {0};
         jm__utf8_add(&clean, diff->names[side], true);
         jm__utf8_add_cut(&cut, clean.text != NULL ? clean.text : "", columns);
-        fine = fine && !clean.failed && !cut.failed;
+        ok = ok && !clean.failed && !cut.failed;
         snprintf(to->sides[side], sizeof to->sides[side], "%s", cut.text != NULL ? cut.text : "");
         jm__strbuf_free(&clean);
         jm__strbuf_free(&cut);
     }
-    return fine;
+    return ok;
 }
 
-/* Names of sides are cut, but not so far that they are alike. */
-static bool write_titles(titles *to, const layout *of)
+/* Shorten the names of sides, but not so far that they become equal. */
+static bool write_titles(titles *to, const layout *view)
 {
-    const jm_diff *diff = of->diff;
+    const jm_diff *diff = view->diff;
     jm_by by = jm_report_options_get(diff->runs[0].report)->by;
-    snprintf(to->names, sizeof to->names, "%s, %s%s%s", jm_by_text(by), of->scale.unit,
+    snprintf(to->names, sizeof to->names, "%s, %s%s%s", jm_by_text(by), view->scale.unit,
              diff->per == JM_PER_RUN ? "" : "/", diff->per == JM_PER_RUN ? "" : jm_per_text(diff->per));
-    bool fine = true;
-    for (size_t columns = NAME_OF_SIDE; fine && columns <= MOST_OF_SIDE; columns++) {
-        fine = cut_sides(to, diff, columns);
+    bool ok = true;
+    for (size_t columns = SIDE_COLUMNS; ok && columns <= SIDE_COLUMNS_MAX; columns++) {
+        ok = shorten_sides(to, diff, columns);
         if (strcmp(to->sides[0], to->sides[1]) != 0) break;
     }
-    return fine;
+    return ok;
 }
 
-static void set_up_columns(jm__table *table, const titles *words, bool several)
+static void set_up_columns(jm__table *table, const titles *texts, bool several)
 {
-    *table = (jm__table){.title = words->names, .narrowest_name = NARROWEST_NAME};
+    *table = (jm__table){.title = texts->names, .narrowest_name = NARROWEST_NAME};
     if (several) table->columns[table->column_count++] = (jm__table_column){.title = "x"};
     for (int side = 0; side < 2; side++) {
         jm__table_column *column = &table->columns[table->column_count++];
-        snprintf(column->title, sizeof column->title, "%s", words->sides[side]);
+        snprintf(column->title, sizeof column->title, "%s", texts->sides[side]);
     }
     table->columns[table->column_count++] = (jm__table_column){.title = "change"};
     table->columns[table->column_count++] = (jm__table_column){.left = true};
 }
 
-static jm_status fill_table(jm__table *table, titles *words, layout *of, diff_fold *fold, size_t limit,
+static jm_status fill_table(jm__table *table, titles *texts, layout *view, diff_fold *fold, size_t limit,
                             jm_error *err)
 {
     choice chosen = {0};
-    bool fine = choose_rows(&chosen, of->diff, fold, limit) && write_titles(words, of);
-    for (size_t i = 0; fine && i < fold->parts.count; i++)
-        of->several = of->several || (chosen.shown[i] && fold->parts.items[i].part->members > 1);
-    set_up_columns(table, words, of->several);
-    jm_status status = fine ? fill_chosen(table, of, fold, &chosen, err) : jm__no_memory(err, "jm_diff_text");
+    bool ok = choose_rows(&chosen, view->diff, fold, limit) && write_titles(texts, view);
+    for (size_t i = 0; ok && i < fold->parts.count; i++)
+        view->several = view->several || (chosen.shown[i] && fold->parts.items[i].part->members > 1);
+    set_up_columns(table, texts, view->several);
+    jm_status status = ok ? fill_chosen(table, view, fold, &chosen, err) : jm__no_memory(err, "jm_diff_text");
     free(chosen.shown);
     return status;
 }
 
-static jm_status make_table(jm__table *table, titles *words, layout *of, size_t limit, jm_error *err)
+static jm_status make_table(jm__table *table, titles *texts, layout *view, size_t limit, jm_error *err)
 {
     diff_fold fold = {0};
     *table = (jm__table){0};
-    of->scale = jm__energy_scale_for(fmax(of->diff->total.a_j, of->diff->total.b_j));
-    jm_status status = diff_fold_make(&fold, of->diff, err);
-    if (status == JM_OK) status = fill_table(table, words, of, &fold, limit, err);
+    view->scale = jm__energy_scale_for(fmax(view->diff->total.a_j, view->diff->total.b_j));
+    jm_status status = diff_fold_make(&fold, view->diff, err);
+    if (status == JM_OK) status = fill_table(table, texts, view, &fold, limit, err);
     diff_fold_free(&fold);
     return status;
 }
@@ -653,21 +655,21 @@ static jm_status make_table(jm__table *table, titles *words, layout *of, size_t 
 jm_status jm_diff_text(const jm_diff *diff, int width, size_t limit, char **out, jm_error *err)
 {
     size_t columns = width > 0 ? (size_t)width : 0;
-    layout of = {.diff = diff};
+    layout view = {.diff = diff};
     jm__table table;
-    titles words;
+    titles texts;
     jm__strbuf text = {0};
-    jm_status status = make_table(&table, &words, &of, limit, err);
+    jm_status status = make_table(&table, &texts, &view, limit, err);
     if (status == JM_OK) {
         jm__table_print(&text, &table, columns);
         jm__strbuf_add(&text, "\n");
-        diff_notes(&text, diff, of.some_runs, columns);
+        diff_notes(&text, diff, view.some_runs, columns);
     }
     jm__table_free(&table);
     return jm__hand_over(out, &text, status, "jm_diff_text", err);
 }
 
-/* A name that Markdown shows as it is. */
+/* Add a name so that Markdown shows it literally. */
 static void add_name(jm__strbuf *out, const char *name)
 {
     jm__strbuf_add(out, "`");
@@ -691,35 +693,36 @@ static void add_markdown_line(jm__strbuf *out, const jm__table_line *line, size_
     jm__strbuf_add(out, "\n");
 }
 
-static void add_markdown_table(jm__strbuf *out, const jm__table *table, const titles *words, const layout *of)
+static void add_markdown_table(jm__strbuf *out, const jm__table *table, const titles *texts,
+                               const layout *view)
 {
-    jm__strbuf_format(out, "| %s |%s ", words->names, of->several ? " x |" : "");
-    add_name(out, words->sides[0]);
+    jm__strbuf_format(out, "| %s |%s ", texts->names, view->several ? " x |" : "");
+    add_name(out, texts->sides[0]);
     jm__strbuf_add(out, " | ");
-    add_name(out, words->sides[1]);
-    jm__strbuf_format(out, " | change | |\n|---|%s---:|---:|---:|---|\n", of->several ? "---:|" : "");
-    for (size_t i = 0; i < table->lines.count; i++) /* the total and the counts are no names */
+    add_name(out, texts->sides[1]);
+    jm__strbuf_format(out, " | change | |\n|---|%s---:|---:|---:|---|\n", view->several ? "---:|" : "");
+    for (size_t i = 0; i < table->lines.count; i++) /* the total and the counts are not names of rows */
         add_markdown_line(out, &table->lines.items[i], table->column_count,
-                          i > 0 && table->lines.items[i].cells[of->several][0] != '\0');
+                          i > 0 && table->lines.items[i].cells[view->several][0] != '\0');
     jm__strbuf_add(out, "\n");
 }
 
 jm_status jm_diff_markdown(const jm_diff *diff, size_t limit, char **out, jm_error *err)
 {
-    layout of = {.diff = diff, .whole_paths = true};
+    layout view = {.diff = diff, .whole_paths = true};
     jm__table table;
-    titles words;
+    titles texts;
     jm__strbuf text = {0};
-    jm_status status = make_table(&table, &words, &of, limit, err);
+    jm_status status = make_table(&table, &texts, &view, limit, err);
     if (status == JM_OK) {
-        add_markdown_table(&text, &table, &words, &of);
-        diff_notes(&text, diff, of.some_runs, 0);
+        add_markdown_table(&text, &table, &texts, &view);
+        diff_notes(&text, diff, view.some_runs, 0);
     }
     jm__table_free(&table);
     return jm__hand_over(out, &text, status, "jm_diff_text", err);
 }
 
-/* ---- a diff as JSON: all rows, every figure in full, null where there is none ---- */
+/* ---- JSON: all rows, every figure in full, null where there is none */
 
 static json_t *row_object(const jm_diff_row *row, bool is_total)
 {
@@ -738,16 +741,16 @@ static json_t *row_object(const jm_diff_row *row, bool is_total)
                    {"change_low", row->change_low},
                    {"change_high", row->change_high}};
     json_t *object = json_object();
-    bool whole = object != NULL;
+    bool ok = object != NULL;
     if (!is_total)
-        whole = json_object_set_new(object, "path", jm__json_text(row->path)) == 0 &&
-                json_object_set_new(object, "kind", jm__json_text(row->kind)) == 0;
-    for (size_t i = 0; whole && i < sizeof figures / sizeof *figures; i++)
-        whole = json_object_set_new(object, figures[i].key, jm__json_real(figures[i].value)) == 0;
-    whole = whole && json_object_set_new(object, "a_runs", json_integer((json_int_t)row->a_runs)) == 0 &&
-            json_object_set_new(object, "b_runs", json_integer((json_int_t)row->b_runs)) == 0;
-    whole = whole && json_object_set_new(object, "verdict", jm__json_text(jm_change_text(row->verdict))) == 0;
-    if (whole) return object;
+        ok = json_object_set_new(object, "path", jm__json_text(row->path)) == 0 &&
+             json_object_set_new(object, "kind", jm__json_text(row->kind)) == 0;
+    for (size_t i = 0; ok && i < sizeof figures / sizeof *figures; i++)
+        ok = json_object_set_new(object, figures[i].key, jm__json_real(figures[i].value)) == 0;
+    ok = ok && json_object_set_new(object, "a_runs", json_integer((json_int_t)row->a_runs)) == 0 &&
+         json_object_set_new(object, "b_runs", json_integer((json_int_t)row->b_runs)) == 0;
+    ok = ok && json_object_set_new(object, "verdict", jm__json_text(jm_change_text(row->verdict))) == 0;
+    if (ok) return object;
     json_decref(object);
     return NULL;
 }
@@ -763,7 +766,7 @@ static json_t *run_object(const void *runs, size_t i)
                      "verdict_reason", jm__json_text(quality->verdict_reason));
 }
 
-/* A side of one run says of itself what the run does. */
+/* The conditions and the worst verdict of a side; with one run those of the run. */
 static json_t *side_object(const jm_diff *diff, int side)
 {
     diff_conditions conditions = diff_conditions_of(diff, side);
@@ -799,8 +802,8 @@ jm_status jm_diff_json(const jm_diff *diff, char **out, jm_error *err)
 {
     json_t *root = diff_object(diff);
     jm__strbuf text = {0};
-    bool whole = jm__json_add(&text, root, 0);
+    bool ok = jm__json_add(&text, root, 0);
     json_decref(root);
     jm__strbuf_add(&text, "\n");
-    return jm__hand_over(out, &text, whole ? JM_OK : jm__no_memory(err, "jm_diff_json"), "jm_diff_json", err);
+    return jm__hand_over(out, &text, ok ? JM_OK : jm__no_memory(err, "jm_diff_json"), "jm_diff_json", err);
 }

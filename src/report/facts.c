@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* `text`: taken; NULL: memory was out. */
+/* `text` is taken; NULL: memory is out. */
 static jm_status add_take(jm__facts *facts, const char *name, char *text, jm_error *err)
 {
     const jm__fact fact = {name, text};
@@ -20,9 +20,9 @@ static jm_status add_take(jm__facts *facts, const char *name, char *text, jm_err
 
 jm_status jm__facts_add(jm__facts *facts, const char *name, jm__strbuf *text, jm_error *err)
 {
-    char *whole = jm__strbuf_take(text);
+    char *taken = jm__strbuf_take(text);
     jm__strbuf_free(text);
-    return add_take(facts, name, whole, err);
+    return add_take(facts, name, taken, err);
 }
 
 static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
@@ -37,19 +37,19 @@ static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_
     return jm__facts_add(facts, "total", &text, err);
 }
 
-/* What tracing took is no step's. */
+/* Energy of tracing, which belongs to no step. */
 static double tracing_j(const jm_report_totals *totals)
 {
     return isfinite(totals->tracing_energy_j) ? totals->tracing_energy_j : 0;
 }
 
-/* `found`: what each of them is, if nobody told them; else NULL. */
+/* `found`: what a step is if joulemap found the steps itself; NULL: they were marked. */
 static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char *what, int64_t count,
                     const char *found)
 {
     char each[JM_CELL];
     double n = (double)count, less_j = tracing_j(totals);
-    if (count <= 1) return; /* of a single one it is the total */
+    if (count <= 1) return; /* for a single one it is the total */
     jm__format_energy(each, (totals->total_energy_j - less_j) / n, (totals->total_low_j - less_j) / n,
                       (totals->total_high_j - less_j) / n);
     jm__strbuf_format(text, "%s%s a %s (%lld%s%s)", text->length > 0 ? ", " : "", each, what,
@@ -92,30 +92,30 @@ static jm_status add_requests(jm__facts *facts, const jm_report_totals *t, jm_er
     return jm__facts_add(facts, "requests", &text, err);
 }
 
-/* A program that warms up says little of a step by its mean. */
+/* With a warm-up the mean over all steps says little. */
 static jm_status add_steady(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
 {
     char each[JM_CELL];
     jm__strbuf text = {0};
     if (totals->warm_up_steps <= 0 || !isfinite(totals->steady_step_j)) return JM_OK;
     jm__format_energy(each, totals->steady_step_j, totals->steady_step_low_j, totals->steady_step_high_j);
-    jm__strbuf_format(&text, "%s a step after the first", each);
+    jm__strbuf_format(&text, "%s a step, without the first", each);
     if (totals->warm_up_steps > 1) jm__strbuf_format(&text, " %lld", (long long)totals->warm_up_steps);
-    jm__strbuf_add(&text, ", which took another time: a warm-up");
+    jm__strbuf_add(&text, " (warm-up)");
     return jm__facts_add(facts, "steady", &text, err);
 }
 
-/* What steps stand for others, and what their tracing cost. */
+/* Which share of the steps was traced, and what tracing cost. */
 static jm_status add_tracing(jm__facts *facts, const jm_report_totals *t, jm_error *err)
 {
     char energy[JM_CELL];
     jm__strbuf text = {0};
     if (t->traced_steps < 0 || t->steps <= 0) return JM_OK;
-    jm__strbuf_format(&text, "%.2g %% of the steps, which stand for the others",
+    jm__strbuf_format(&text, "%.2g %% of the steps; the others are extrapolated from them",
                       100 * (double)t->traced_steps / (double)t->steps);
     if (isfinite(t->tracing_slow_down)) {
         jm__format_energy(energy, t->tracing_energy_j, NAN, NAN);
-        jm__strbuf_format(&text, ", and took %.2g %% longer: %s, in no figure of a step",
+        jm__strbuf_format(&text, "; tracing made them %.2g %% longer (%s, in no figure of a step)",
                           100 * fmax(0, t->tracing_slow_down), energy);
     }
     return jm__facts_add(facts, "traced", &text, err);
@@ -149,9 +149,8 @@ void jm__facts_free(jm__facts *facts)
     jm__vec_free(facts);
 }
 
-/* ---- sentences on the waiting that is no idle time ---- */
+/* ---- waiting time that is part of other rows */
 
-/* Seconds of all GPUs together. */
 static double gpu_time_s(const jm_report *report)
 {
     double seconds = 0;
@@ -205,9 +204,9 @@ jm_status jm__waits_add(jm__facts *facts, const jm_report *report, jm_error *err
     return jm__facts_add(facts, "waits", &text, err);
 }
 
-/* ---- what stands above every view of a report in a terminal ---- */
+/* ---- the head of every view of a report in a terminal */
 
-/* "GPU 0: NVIDIA H100 80GB HBM3", "GPU 0, 1: NVIDIA H200"; what is no GPU has rows of its own. */
+/* "GPU 0: NVIDIA H100 80GB HBM3", "GPU 0, 1: NVIDIA H200". CPUs and meters have rows of their own. */
 static void add_boards(jm__strbuf *out, const jm_report *report)
 {
     const jm_board *first = NULL;
@@ -215,7 +214,7 @@ static void add_boards(jm__strbuf *out, const jm_report *report)
         jm_report_board at;
         if (jm_report_board_get(report, i, &at, NULL) != JM_OK ||
             jm_board_kind_of(at.board) != JM_BOARD_GPU ||
-            strcmp(at.board->backend, "import") == 0) /* which has the name of its profile */
+            strcmp(at.board->backend, "import") == 0) /* an imported board is named after its profile */
             continue;
         bool another = first != NULL && strcmp(first->name, at.board->name) != 0;
         if (another) jm__strbuf_format(out, ": %s", first->name);

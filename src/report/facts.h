@@ -1,4 +1,4 @@
-/* What a report says before its rows, in sentences: the same in every view. */
+/* The sentences at the top of a report, the same in every view. */
 #ifndef JM_REPORT_FACTS_H
 #define JM_REPORT_FACTS_H
 
@@ -14,24 +14,24 @@ typedef struct jm__fact {
 
 typedef JM_VEC(jm__fact) jm__facts;
 
-/* The total; what a step and a sample took, all of the run being theirs; how far the figures can be trusted,
- * and why no further. Free also after an error. */
+/* The total; the energy of a step, sample and token; the verdict and its reasons. Free also after an error.
+ */
 jm_status jm__facts_make(jm__facts *facts, const jm_report *report, jm_error *err);
 
-/* One more, whose text is taken out of the buffer, which is empty then. */
+/* Add one more. Its text is taken out of the buffer, which is left empty. */
 jm_status jm__facts_add(jm__facts *facts, const char *name, jm__strbuf *text, jm_error *err);
 
 void jm__facts_free(jm__facts *facts);
 
-/* Copies with no kernel beside them, and collectives that waited for a rank, where they took 0.5 % of the
- * GPUs' time or more. */
+/* Add sentences on copies without a concurrent kernel, and on collectives, if they took 0.5 % of the GPUs'
+ * time or more. */
 jm_status jm__waits_add(jm__facts *facts, const jm_report *report, jm_error *err);
 
-/* Add a title ("Energy by layer", and of what), the facts of the report, and an empty line. */
+/* Add a title ("Energy by layer", the boards), the facts of the report, and an empty line. */
 jm_status jm__head_add(jm__strbuf *out, const char *what, const jm_report *report, bool colour, size_t width,
                        jm_error *err);
 
-/* A line of it: "total     1.00 kJ". */
+/* Add one line: "total     1.00 kJ". */
 void jm__head_add_fact(jm__strbuf *out, const char *name, const char *text, size_t width);
 
 #endif

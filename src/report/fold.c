@@ -1,4 +1,4 @@
-/* What equal layers that are taken together are called. */
+/* Folds equal layers into one part and names it; groups and paths of parts. */
 #include "report/fold.h"
 
 #include "base/map.h"
@@ -11,27 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row among those that may be taken together. */
+/* A row that may be folded with its siblings. */
 typedef struct fold_candidate {
     size_t row;
-    uint64_t look; /* kinds, types and names in its subtree */
+    uint64_t signature; /* hash of kinds, types and names in its subtree */
     bool numbered;
 } fold_candidate;
 
-/* Those that are, in the order of their rows. */
+/* The rows of one part, in the order of the report. */
 typedef struct fold_members {
     const jm__fold_source *source;
-    const size_t *end; /* of each row of the source: the first behind its subtree */
+    const size_t *end; /* of each row of the source: the first row after its subtree */
     const fold_candidate *items;
     size_t count;
 } fold_members;
 
-typedef struct fold_manner {
-    bool most;        /* of those that look like it */
-    bool starred;     /* "*" says which: no other siblings that look alike differ in their number */
-    size_t names;     /* 0: called by them; else as so many of their class */
-    size_t differ_at; /* the component of their paths that tells them from others of their name; 0: none */
-} fold_manner;
+typedef struct part_naming {
+    bool majority;    /* more than half of the rows with its signature */
+    bool use_star;    /* "*" is unambiguous: no other siblings with one signature differ in their number */
+    size_t names;     /* 0: named by the members' names; else the number of names in "2 RMSNorm" */
+    size_t differ_at; /* the path component that distinguishes the part from others of its name; 0: none */
+} part_naming;
 
 static const jm_row *source_row(const jm__fold_source *source, size_t row)
 {
@@ -43,18 +43,18 @@ static const jm_row *member(const fold_members *m, size_t i)
     return source_row(m->source, m->items[i].row);
 }
 
-/* A component of a path, or all of a name. */
+/* A path component, or a whole name. */
 typedef struct piece {
     const char *text;
     size_t length;
 } piece;
 
-/* The component that stands there in the row's path, from 1; 0: the row's name. */
+/* Component number `component` of the member's path, from 1; 0: the row's name. */
 static piece piece_of(const fold_members *m, size_t i, size_t component)
 {
-    const jm_row *of = member(m, i);
-    if (component == 0) return (piece){of->name, strlen(of->name)};
-    const char *text = of->path;
+    const jm_row *row = member(m, i);
+    if (component == 0) return (piece){row->name, strlen(row->name)};
+    const char *text = row->path;
     while (--component > 0 && *text != '\0')
         text += strcspn(text, ".") + (text[strcspn(text, ".")] == '.');
     return (piece){text, strcspn(text, ".")};
@@ -65,8 +65,8 @@ static bool is_same(piece a, piece b)
     return a.length == b.length && strncmp(a.text, b.text, a.length) == 0;
 }
 
-/* Where the members' paths begin to differ, from 1; 0: nowhere. */
-static size_t fold_difference(const fold_members *m)
+/* The first component in which the members' paths differ, from 1; 0: none. */
+static size_t first_difference(const fold_members *m)
 {
     for (size_t component = 1;; component++) {
         piece first = piece_of(m, 0, component);
@@ -76,22 +76,22 @@ static size_t fold_difference(const fold_members *m)
     }
 }
 
-/* "1,3,5,..": what differs in the members. */
-static void add_different(jm__strbuf *out, const fold_members *m, size_t component)
+/* Add the members' different values of a component: "1,3,5,..". */
+static void list_values(jm__strbuf *out, const fold_members *m, size_t component)
 {
-    enum { NAMED = 3 };
-    piece said[NAMED];
+    enum { LISTED_MAX = 3 };
+    piece listed[LISTED_MAX];
     size_t different = 0;
-    for (size_t i = 0; i < m->count && different <= NAMED; i++) {
+    for (size_t i = 0; i < m->count && different <= LISTED_MAX; i++) {
         piece mine = piece_of(m, i, component);
         size_t same = 0;
-        while (same < different && !is_same(said[same], mine))
+        while (same < different && !is_same(listed[same], mine))
             same++;
         if (same < different) continue;
         jm__strbuf_add(out, different > 0 ? "," : "");
-        if (different < NAMED) {
+        if (different < LISTED_MAX) {
             jm__strbuf_add_bytes(out, mine.text, mine.length);
-            said[different] = mine;
+            listed[different] = mine;
         } else {
             jm__strbuf_add(out, "..");
         }
@@ -99,16 +99,16 @@ static void add_different(jm__strbuf *out, const fold_members *m, size_t compone
     }
 }
 
-/* Whether they have several: "0" of "1.0" and "2.0" is one. */
-static bool fold_has_names(const fold_members *m)
+/* Whether the members' names differ; "0" of "1.0" and "2.0" does not. */
+static bool names_differ(const fold_members *m)
 {
     for (size_t i = 1; i < m->count; i++)
         if (strcmp(member(m, 0)->name, member(m, i)->name) != 0) return true;
     return false;
 }
 
-/* A board beside others of its name: equal GPUs of one machine. */
-static bool has_namesake(const fold_members *m)
+/* Whether the part is a board with the name of another one: equal GPUs of one machine. */
+static bool is_board_with_namesake(const fold_members *m)
 {
     const jm_row *board = member(m, 0);
     if (board->depth > 0 || (strcmp(board->kind, "gpu") != 0 && strcmp(board->kind, "cpu") != 0))
@@ -118,67 +118,66 @@ static bool has_namesake(const fold_members *m)
     return false;
 }
 
-/* "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those, or where other siblings
- * would be "*", too; "attn", and "attn (1,3)" of a lesser part of those in layers 0 to 5; "NVIDIA H200 1". */
-static void add_names(jm__strbuf *out, const fold_members *m, const fold_manner *how)
+/* Add "*" for numbered layers; "1,3,5,.." for a minority of them, or if other siblings would be "*" as well;
+ * "attn", or "attn (1,3)" for a minority of those in layers 0 to 5; "NVIDIA H200 1". */
+static void add_names(jm__strbuf *out, const fold_members *m, const part_naming *naming)
 {
-    bool differ = fold_has_names(m), numbered = m->items[0].numbered;
-    if (differ && numbered && how->most && how->starred) {
+    bool differ = names_differ(m), numbered = m->items[0].numbered;
+    if (differ && numbered && naming->majority && naming->use_star) {
         jm__strbuf_add(out, "*");
     } else if (differ && numbered) {
-        add_different(out, m, 0);
+        list_values(out, m, 0);
     } else {
         jm__strbuf_add(out, member(m, 0)->name);
-        if (has_namesake(m)) jm__strbuf_format(out, " %s", member(m, 0)->boards);
-        if (how->differ_at == 0) return;
+        if (is_board_with_namesake(m)) jm__strbuf_format(out, " %s", member(m, 0)->boards);
+        if (naming->differ_at == 0) return;
         jm__strbuf_add(out, " (");
-        add_different(out, m, how->differ_at);
+        list_values(out, m, naming->differ_at);
         jm__strbuf_add(out, ")");
     }
 }
 
-/* Of "RMSNorm" in "RMSNorm(2048)". */
+/* Length of "RMSNorm" in "RMSNorm(2048)". */
 static size_t class_length(const char *type)
 {
     return strcspn(type, "(");
 }
 
-/* Names ("attn"; "*" of numbers), or of siblings that are not told apart their class: "2 RMSNorm". */
-static void fold_name(jm__strbuf *out, const fold_members *m, const fold_manner *how)
+/* The part's name: its members' names, or their class if the names do not matter: "2 RMSNorm". */
+static void add_part_name(jm__strbuf *out, const fold_members *m, const part_naming *naming)
 {
-    if (how->names == 0) {
-        add_names(out, m, how);
+    if (naming->names == 0) {
+        add_names(out, m, naming);
         return;
     }
     const char *type = member(m, 0)->type;
-    jm__strbuf_format(out, "%zu ", how->names);
+    jm__strbuf_format(out, "%zu ", naming->names);
     jm__strbuf_add_bytes(out, type, class_length(type));
 }
 
-/* ---- equal layers are siblings, numbered, whose subtrees look alike: PyTorch's ModuleList and Sequential.
- * Siblings with names are taken together if the sensor does not tell one from the other: the two norms of a
- * block ---- */
+/* ---- Equal layers are numbered siblings with the same signature, as in PyTorch's ModuleList and Sequential.
+ * Siblings with names are folded if the sensor cannot distinguish them, such as the two norms of a block. */
 
 static const double equal_share = 0.05, equal_deviations = 3;
 
-/* Candidates that belong together, of which a part is still to be made. */
+/* Rows that will become one part. */
 typedef struct task {
     size_t first; /* in the pool */
     size_t count;
-    fold_manner called;
-    bool lesser; /* not most of those that look like it, or in a part that is not */
+    part_naming naming;
+    bool minority; /* not the majority of the rows with its signature, or inside such a part */
     int32_t depth;
-    char *above; /* the name of the mere list around it, or NULL; owned */
+    char *prefix; /* prefix of the name, "layers": the plain list that it is in; NULL: none; owned */
 } task;
 
 typedef struct folder {
     const jm__fold_source *source;
     jm__fold *fold;
-    size_t *end;    /* of each row: the first behind its subtree */
-    uint64_t *look; /* of each row: kinds, types and names in its subtree */
+    size_t *end;         /* of each row: the first row after its subtree */
+    uint64_t *signature; /* of each row */
     bool expand;
-    JM_VEC(fold_candidate) pool; /* siblings stand together */
-    JM_VEC(task) tasks;          /* the next one last: layers may lie in each other by the ten thousand */
+    JM_VEC(fold_candidate) pool; /* siblings are contiguous */
+    JM_VEC(task) tasks;          /* a stack: layers may be nested ten thousand deep */
 } folder;
 
 static const jm_row *row_of(const folder *f, size_t row)
@@ -197,8 +196,8 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return jm__map_hash_bytes(hash, text, strlen(text) + 1);
 }
 
-/* Children stand in the order in which they first ran, which may differ: their looks are added up. */
-static void find_looks(folder *f)
+/* Children are in the order in which they first ran, which may vary: their signatures are added up. */
+static void find_signatures(folder *f)
 {
     for (size_t i = f->source->count; i-- > 0;) {
         const jm_row *row = row_of(f, i);
@@ -206,30 +205,31 @@ static void find_looks(folder *f)
         size_t child = i + 1;
         while (child < f->source->count && row_of(f, child)->depth > row->depth) {
             const char *name = row_of(f, child)->name;
-            below += hash_text(f->look[child], is_number(name) ? "*" : name);
+            below += hash_text(f->signature[child], is_number(name) ? "*" : name);
             child = f->end[child];
         }
         f->end[i] = child;
-        f->look[i] = jm__map_hash_bytes(hash_text(hash_text(0, row->kind), row->type), &below, sizeof below);
+        f->signature[i] =
+            jm__map_hash_bytes(hash_text(hash_text(0, row->kind), row->type), &below, sizeof below);
     }
 }
 
-/* ---- which belong together */
+/* ---- comparing siblings */
 
-/* 0: they belong together. */
-static int compare_looks(const folder *f, const fold_candidate *a, const fold_candidate *b)
+/* 0: they may be folded. */
+static int compare_signatures(const folder *f, const fold_candidate *a, const fold_candidate *b)
 {
     if (f->expand) return 0;
     if (a->numbered != b->numbered) return a->numbered ? 1 : -1;
-    if (a->look != b->look) return a->look > b->look ? 1 : -1;
+    if (a->signature != b->signature) return a->signature > b->signature ? 1 : -1;
     return a->numbered ? 0 : strcmp(row_of(f, a->row)->name, row_of(f, b->row)->name);
 }
 
-static int by_look(const void *left, const void *right, void *context)
+static int by_signature(const void *left, const void *right, void *context)
 {
     const fold_candidate *a = left, *b = right;
-    int looks = compare_looks(context, a, b);
-    return looks != 0 ? looks : (a->row > b->row) - (a->row < b->row);
+    int order = compare_signatures(context, a, b);
+    return order != 0 ? order : (a->row > b->row) - (a->row < b->row);
 }
 
 static int by_energy(const void *left, const void *right, void *context)
@@ -247,9 +247,9 @@ static int by_row(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Move those that differ from the one in the middle behind the others; returns how many are equal, one at
- * least. */
-static size_t part_equals(folder *f, fold_candidate *items, size_t count)
+/* Move the rows that differ from the median behind the others. Returns the number of equal rows, at least 1.
+ */
+static size_t partition_equals(folder *f, fold_candidate *items, size_t count)
 {
     if (count == 1) return 1;
     qsort_r(items, count, sizeof *items, by_energy, f);
@@ -265,9 +265,9 @@ static size_t part_equals(folder *f, fold_candidate *items, size_t count)
     return equal;
 }
 
-/* ---- a part of them */
+/* ---- making parts */
 
-/* By adding up: intervals are found for the parts that are shown. */
+/* Sum the members. Intervals are computed later, for the parts that are shown. */
 static void sum_up(const folder *f, const fold_candidate *items, size_t count, jm_row *sum)
 {
     *sum = *row_of(f, items[0].row);
@@ -291,46 +291,45 @@ static void sum_up(const folder *f, const fold_candidate *items, size_t count, j
     sum->backward_share /= sum->energy_j;
 }
 
-/* Children of all members, at the end of the pool. */
+/* Append the children of all members to the pool. */
 static jm_status find_children(folder *f, const task *t, jm_error *err)
 {
     for (size_t i = 0; i < t->count; i++) {
         size_t row = f->pool.items[t->first + i].row;
         for (size_t child = row + 1; child < f->end[row]; child = f->end[child]) {
-            fold_candidate next = {child, f->look[child], is_number(row_of(f, child)->name)};
+            fold_candidate next = {child, f->signature[child], is_number(row_of(f, child)->name)};
             if (!jm__vec_push(&f->pool, next)) return jm__no_memory(err, "jm__fold_make");
         }
     }
     return JM_OK;
 }
 
-/* A list that is never called and draws nothing itself, with one part in it, is no line of its own: "layers"
- * and "*" are "layers.*".
- */
-static bool is_mere_list(const folder *f, const task *t, const fold_candidate *children, size_t count)
+/* A list that is never called, draws no energy itself and has one part in it gets no line of its own:
+ * "layers" and "*" become "layers.*". */
+static bool is_plain_list(const folder *f, const task *t, const fold_candidate *children, size_t count)
 {
     if (f->expand || count == 0 || !children[0].numbered) return false;
     for (size_t i = 0; i < t->count; i++) {
         const jm_row *row = row_of(f, f->pool.items[t->first + i].row);
-        bool nothing_of_its_own = row->calls == 0 && row->energy_self_j == 0;
-        if (!nothing_of_its_own) return false;
+        bool empty = row->calls == 0 && row->energy_self_j == 0;
+        if (!empty) return false;
     }
     for (size_t i = 1; i < count; i++)
-        if (compare_looks(f, &children[0], &children[i]) != 0) return false;
+        if (compare_signatures(f, &children[0], &children[i]) != 0) return false;
     return true;
 }
 
-static jm_status push_task(folder *f, task next, const char *above, jm_error *err)
+static jm_status push_task(folder *f, task next, const char *prefix, jm_error *err)
 {
-    next.above = above != NULL ? strdup(above) : NULL;
-    if ((above == NULL || next.above != NULL) && jm__vec_push(&f->tasks, next)) return JM_OK;
-    free(next.above);
+    next.prefix = prefix != NULL ? strdup(prefix) : NULL;
+    if ((prefix == NULL || next.prefix != NULL) && jm__vec_push(&f->tasks, next)) return JM_OK;
+    free(next.prefix);
     return jm__no_memory(err, "jm__fold_make");
 }
 
-/* Whether others beside these `equal` from `done` on have the first one's name. */
-static bool has_namesakes(const folder *f, const fold_candidate *items, size_t count, size_t done,
-                          size_t equal)
+/* Whether rows other than the `equal` ones from `done` on have the first one's name. */
+static bool name_is_shared(const folder *f, const fold_candidate *items, size_t count, size_t done,
+                           size_t equal)
 {
     const char *name = row_of(f, items[done].row)->name;
     for (size_t i = 0; i < count; i++)
@@ -338,27 +337,28 @@ static bool has_namesakes(const folder *f, const fold_candidate *items, size_t c
     return false;
 }
 
-/* Some that look alike: those of equal energy together, then those of them that are left, and so on. */
-static jm_status push_alike(folder *f, size_t first, size_t count, const task *around, const char *above,
-                            jm_error *err)
+/* Push tasks for rows with one signature: first those of equal energy, then those equal among the rest, and
+ * so on. */
+static jm_status push_equals(folder *f, size_t first, size_t count, const task *parent, const char *prefix,
+                             jm_error *err)
 {
     size_t differ_at = 0;
     for (size_t done = 0; done < count;) {
-        size_t equal = part_equals(f, f->pool.items + first + done, count - done);
-        bool most = 2 * equal > count;
-        bool marked_apart = most || !has_namesakes(f, f->pool.items + first, count, done, equal);
-        if (!marked_apart && differ_at == 0) {
+        size_t equal = partition_equals(f, f->pool.items + first + done, count - done);
+        bool majority = 2 * equal > count;
+        bool unambiguous = majority || !name_is_shared(f, f->pool.items + first, count, done, equal);
+        if (!unambiguous && differ_at == 0) {
             const fold_members all = {f->source, f->end, f->pool.items + first, count};
-            differ_at = fold_difference(&all);
+            differ_at = first_difference(&all);
         }
         const task next = {.first = first + done,
                            .count = equal,
-                           .called = {.most = most,
-                                      .starred = around->called.starred,
-                                      .differ_at = marked_apart ? 0 : differ_at},
-                           .lesser = around->lesser || !most,
-                           .depth = around->depth};
-        JM_TRY(push_task(f, next, above, err));
+                           .naming = {.majority = majority,
+                                      .use_star = parent->naming.use_star,
+                                      .differ_at = unambiguous ? 0 : differ_at},
+                           .minority = parent->minority || !majority,
+                           .depth = parent->depth};
+        JM_TRY(push_task(f, next, prefix, err));
         done += equal;
     }
     return JM_OK;
@@ -372,8 +372,8 @@ static int last_row_first(const void *left, const void *right, void *context)
     return (a < b) - (a > b);
 }
 
-/* So many names, if they are of one class with nothing below, take the same time and are all only weakly
- * known; else 0. `items`: of one look, by their names. */
+/* The number of names if all rows are of one class without children, take the same time and are only weakly
+ * known; else 0. `items`: of one signature, sorted by name. */
 static size_t count_names(const folder *f, const fold_candidate *items, size_t count)
 {
     size_t names = 0;
@@ -393,105 +393,105 @@ static size_t count_names(const folder *f, const fold_candidate *items, size_t c
     return names > 1 && most_s - least_s <= equal_share * most_s ? names : 0;
 }
 
-/* No sibling, from `siblings` on in the pool, is of their class but looks otherwise: of linear layers, some
- * of another size, a reader wants each by name. */
+/* Whether no sibling, from `siblings` on in the pool, has the same class but another signature. A reader
+ * wants linear layers of different sizes by name. */
 static bool is_whole_class(const folder *f, size_t siblings, const fold_candidate *one)
 {
     const char *type = row_of(f, one->row)->type;
     size_t length = class_length(type);
     for (size_t i = siblings; i < f->pool.count; i++) {
         const fold_candidate *other = &f->pool.items[i];
-        const char *its = row_of(f, other->row)->type;
-        bool same_class = class_length(its) == length && strncmp(type, its, length) == 0;
-        if (same_class && (other->look != one->look || other->numbered)) return false;
+        const char *type_of_other = row_of(f, other->row)->type;
+        bool same_class = class_length(type_of_other) == length && strncmp(type, type_of_other, length) == 0;
+        if (same_class && (other->signature != one->signature || other->numbered)) return false;
     }
     return true;
 }
 
-/* Some of one look, of the siblings from there on in the pool: with names that say nothing which the sensor
- * tells all together, else by name. */
-static jm_status push_of_look(folder *f, size_t siblings, size_t first, size_t count, const task *around,
-                              const char *above, jm_error *err)
+/* Push tasks for siblings of one signature. Names that the sensor cannot distinguish become one part, others
+ * are pushed by name. */
+static jm_status push_signature(folder *f, size_t siblings, size_t first, size_t count, const task *parent,
+                                const char *prefix, jm_error *err)
 {
     fold_candidate *items = f->pool.items + first;
-    size_t names = around->depth > 0 ? count_names(f, items, count) : 0;
+    size_t names = parent->depth > 0 ? count_names(f, items, count) : 0;
     if (names > 0 && !is_whole_class(f, siblings, items)) names = 0;
-    if (names > 0 && part_equals(f, items, count) == count) {
-        task all = *around;
-        all.first = first, all.count = count, all.called = (fold_manner){.most = true, .names = names};
-        return push_task(f, all, above, err);
+    if (names > 0 && partition_equals(f, items, count) == count) {
+        task all = *parent;
+        all.first = first, all.count = count, all.naming = (part_naming){.majority = true, .names = names};
+        return push_task(f, all, prefix, err);
     }
-    if (names > 0) qsort_r(items, count, sizeof *items, by_look, f); /* as they were */
+    if (names > 0) qsort_r(items, count, sizeof *items, by_signature, f); /* restore the order */
     for (size_t i = 0, end; i < count; i = end) {
         end = i + 1;
-        while (end < count && compare_looks(f, &items[i], &items[end]) == 0)
+        while (end < count && compare_signatures(f, &items[i], &items[end]) == 0)
             end++;
-        JM_TRY(push_alike(f, first + i, end - i, around, above, err));
+        JM_TRY(push_equals(f, first + i, end - i, parent, prefix, err));
     }
     return JM_OK;
 }
 
-/* Where those of the look of `items[0]` end, of siblings by their looks. */
-static size_t end_of_look(const folder *f, const fold_candidate *items, size_t count)
+/* Number of siblings, sorted by signature, that have the signature of `items[0]`. */
+static size_t count_same_signature(const folder *f, const fold_candidate *items, size_t count)
 {
     size_t end = 1;
-    while (!f->expand && end < count && items[end].look == items[0].look &&
+    while (!f->expand && end < count && items[end].signature == items[0].signature &&
            items[end].numbered == items[0].numbered)
         end++;
     return end;
 }
 
-/* Whether at most one look, of siblings by their looks, has members that differ in their number. */
+/* Whether at most one signature among the siblings has members that differ in their number. */
 static bool have_one_list(const folder *f, const fold_candidate *items, size_t count)
 {
     size_t lists = 0;
-    for (size_t i = 0, of_look; i < count; i += of_look) {
-        of_look = end_of_look(f, items + i, count - i);
-        const fold_members of_it = {f->source, f->end, items + i, of_look};
-        if (items[i].numbered && fold_has_names(&of_it)) lists++;
+    for (size_t i = 0, same; i < count; i += same) {
+        same = count_same_signature(f, items + i, count - i);
+        const fold_members members = {f->source, f->end, items + i, same};
+        if (items[i].numbered && names_differ(&members)) lists++;
     }
     return lists <= 1;
 }
 
-/* The siblings from `first` on as tasks, by their first rows. `around`: their depth, and whether they are in
- * a lesser part. */
-static jm_status push_tasks(folder *f, size_t first, const task *around, const char *above, jm_error *err)
+/* Push the siblings from `first` on as tasks, ordered by their first rows. `parent`: their depth, and whether
+ * they are in a minority. */
+static jm_status push_tasks(folder *f, size_t first, const task *parent, const char *prefix, jm_error *err)
 {
     size_t count = f->pool.count - first, before = f->tasks.count;
     fold_candidate *items = f->pool.items + first;
-    if (count > 0) qsort_r(items, count, sizeof *items, by_look, f);
-    task like_them = *around;
-    like_them.called.starred = have_one_list(f, items, count);
-    for (size_t i = 0, of_look; i < count; i += of_look) {
-        of_look = end_of_look(f, items + i, count - i);
-        JM_TRY(push_of_look(f, first, first + i, of_look, &like_them, above, err));
+    if (count > 0) qsort_r(items, count, sizeof *items, by_signature, f);
+    task siblings_task = *parent;
+    siblings_task.naming.use_star = have_one_list(f, items, count);
+    for (size_t i = 0, same; i < count; i += same) {
+        same = count_same_signature(f, items + i, count - i);
+        JM_TRY(push_signature(f, first, first + i, same, &siblings_task, prefix, err));
     }
     task *pushed = f->tasks.items + before;
     if (f->tasks.count > before) qsort_r(pushed, f->tasks.count - before, sizeof *pushed, last_row_first, f);
     return JM_OK;
 }
 
-/* One part, and tasks for what is in it. */
+/* Make one part, and push tasks for its children. */
 static jm_status do_task(folder *f, const task *t, jm_error *err)
 {
     const fold_candidate *items = f->pool.items + t->first;
     const fold_members members = {f->source, f->end, items, t->count};
     jm__strbuf text = {0};
-    if (t->above != NULL) jm__strbuf_format(&text, "%s.", t->above);
-    fold_name(&text, &members, &t->called);
+    if (t->prefix != NULL) jm__strbuf_format(&text, "%s.", t->prefix);
+    add_part_name(&text, &members, &t->naming);
     jm__part part = {.name = jm__strbuf_take(&text),
                      .members = t->count,
-                     .by_type = t->called.names > 0,
-                     .lesser = t->lesser,
+                     .by_type = t->naming.names > 0,
+                     .minority = t->minority,
                      .row = items[0].row,
                      .first = t->first};
     if (part.name == NULL) return jm__no_memory(err, "jm__fold_make");
     size_t children = f->pool.count;
     jm_status status = find_children(f, t, err);
-    bool hidden = status == JM_OK && is_mere_list(f, t, f->pool.items + children, f->pool.count - children);
+    bool hidden = status == JM_OK && is_plain_list(f, t, f->pool.items + children, f->pool.count - children);
     sum_up(f, f->pool.items + t->first, t->count, &part.sum);
     part.sum.depth = t->depth;
-    const task inside = {.depth = t->depth + (hidden ? 0 : 1), .lesser = t->lesser};
+    const task inside = {.depth = t->depth + (hidden ? 0 : 1), .minority = t->minority};
     if (status == JM_OK) status = push_tasks(f, children, &inside, hidden ? part.name : NULL, err);
     if (status == JM_OK && !hidden && jm__vec_push(&f->fold->parts, part)) return JM_OK;
     free(part.name);
@@ -500,16 +500,16 @@ static jm_status do_task(folder *f, const task *t, jm_error *err)
 
 static jm_status do_all(folder *f, jm_error *err)
 {
-    find_looks(f);
+    find_signatures(f);
     for (size_t i = 0; i < f->source->count; i = f->end[i]) {
-        fold_candidate next = {i, f->look[i], is_number(row_of(f, i)->name)};
+        fold_candidate next = {i, f->signature[i], is_number(row_of(f, i)->name)};
         if (!jm__vec_push(&f->pool, next)) return jm__no_memory(err, "jm__fold_make");
     }
     JM_TRY(push_tasks(f, 0, &(const task){0}, NULL, err));
     while (f->tasks.count > 0) {
         task next = f->tasks.items[--f->tasks.count];
         jm_status status = do_task(f, &next, err);
-        free(next.above);
+        free(next.prefix);
         if (status != JM_OK) return status;
     }
     return JM_OK;
@@ -519,28 +519,28 @@ jm_status jm__fold_rows(jm__fold *fold, const jm__fold_source *source, bool expa
 {
     folder f = {.source = source, .fold = fold, .expand = expand};
     f.end = calloc(source->count + 1, sizeof *f.end);
-    f.look = calloc(source->count + 1, sizeof *f.look);
+    f.signature = calloc(source->count + 1, sizeof *f.signature);
     jm_status status =
-        f.end != NULL && f.look != NULL ? do_all(&f, err) : jm__no_memory(err, "jm__fold_make");
+        f.end != NULL && f.signature != NULL ? do_all(&f, err) : jm__no_memory(err, "jm__fold_make");
     fold->rows = calloc(f.pool.count + 1, sizeof *fold->rows);
     if (status == JM_OK && fold->rows == NULL) status = jm__no_memory(err, "jm__fold_make");
     for (size_t i = 0; fold->rows != NULL && i < f.pool.count; i++)
         fold->rows[i] = f.pool.items[i].row;
     for (size_t i = 0; i < f.tasks.count; i++)
-        free(f.tasks.items[i].above);
+        free(f.tasks.items[i].prefix);
     jm__vec_free(&f.tasks);
     jm__vec_free(&f.pool);
     free(f.end);
-    free(f.look);
+    free(f.signature);
     return status;
 }
 
-/* ---- of a report */
+/* ---- folding a report */
 
-double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *queried)
+double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *queries)
 {
-    enum { MOST_QUERIED = 1000 };
-    if ((*queried)++ >= MOST_QUERIED) return NAN;
+    enum { QUERIES_MAX = 1000 };
+    if ((*queries)++ >= QUERIES_MAX) return NAN;
     double own = 0, other = 0, common = 0;
     if (jm_report_covariance(report, a, a, &own, NULL) != JM_OK ||
         jm_report_covariance(report, b, b, &other, NULL) != JM_OK ||
@@ -549,39 +549,39 @@ double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size
     return fmax(0, own + other - 2 * common);
 }
 
-static bool is_equal(const jm_report *report, size_t row, size_t usual, size_t *queried)
+static bool is_equal(const jm_report *report, size_t row, size_t usual, size_t *queries)
 {
     double energy_j = jm_report_row(report, row)->energy_j, usual_j = jm_report_row(report, usual)->energy_j;
     double apart_j = fabs(energy_j - usual_j);
     if (jm_report_row(report, row)->calls != jm_report_row(report, usual)->calls) return false;
     if (!isfinite(apart_j)) return isfinite(energy_j) == isfinite(usual_j);
     if (apart_j <= equal_share * fabs(usual_j)) return true;
-    return apart_j <= equal_deviations * sqrt(jm__fold_variance_apart(report, row, usual, queried));
+    return apart_j <= equal_deviations * sqrt(jm__fold_variance_apart(report, row, usual, queries));
 }
 
-typedef struct of_report {
+typedef struct report_source {
     const jm_report *report;
-    const bool *queried; /* NULL: all, or none */
-    size_t variances;    /* asked for so far */
-} of_report;
+    const bool *selected; /* NULL: no selection */
+    size_t queries;       /* covariances computed so far */
+} report_source;
 
 static const jm_row *report_row(void *context, size_t row)
 {
-    return jm_report_row(((const of_report *)context)->report, row);
+    return jm_report_row(((const report_source *)context)->report, row);
 }
 
 static bool report_equal(void *context, size_t row, size_t usual)
 {
-    of_report *of = context;
-    if (of->queried != NULL && of->queried[row] != of->queried[usual]) return false;
-    return is_equal(of->report, row, usual, &of->variances);
+    report_source *source = context;
+    if (source->selected != NULL && source->selected[row] != source->selected[usual]) return false;
+    return is_equal(source->report, row, usual, &source->queries);
 }
 
-jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, const bool *queried,
+jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, const bool *selected,
                         jm_error *err)
 {
-    of_report of = {.report = report, .queried = queried};
-    const jm__fold_source source = {&of, jm_report_row_count(report), report_row, report_equal};
+    report_source rows = {.report = report, .selected = selected};
+    const jm__fold_source source = {&rows, jm_report_row_count(report), report_row, report_equal};
     return jm__fold_rows(fold, &source, expand || jm_report_options_get(report)->by != JM_BY_LAYER, err);
 }
 
@@ -613,15 +613,15 @@ void jm__fold_free(jm__fold *fold)
 
 /* ---- which parts of a fold get an interval ---- */
 
-/* An interval of several takes a walk through the whole report: so many, of those with most energy. A choice.
- */
-enum { INTERVALS_MOST = 500 };
+/* The interval of a folded part takes a walk through the whole report, so only the largest parts get one. The
+ * number is a choice. */
+enum { INTERVALS_MAX = 500 };
 
 static int by_sum(const void *left, const void *right)
 {
     const jm__part *a = *(jm__part *const *)left, *b = *(jm__part *const *)right;
     int order = jm__largest_first(a->sum.energy_j, b->sum.energy_j);
-    return order != 0 ? order : (a > b) - (a < b); /* as they stand */
+    return order != 0 ? order : (a > b) - (a < b); /* in their order */
 }
 
 jm_status jm__fold_intervals(jm__fold *fold, const jm_report *report, const bool *chosen, jm_error *err)
@@ -634,21 +634,21 @@ jm_status jm__fold_intervals(jm__fold *fold, const jm_report *report, const bool
             several[count++] = &fold->parts.items[i];
     if (count > 0) qsort(several, count, sizeof *several, by_sum);
     jm_status status = JM_OK;
-    for (size_t i = 0; status == JM_OK && i < count && i < INTERVALS_MOST; i++)
+    for (size_t i = 0; status == JM_OK && i < count && i < INTERVALS_MAX; i++)
         status = jm__fold_interval(fold, report, several[i], err);
     free(several);
     return status;
 }
 
-/* ---- paths of equal layers, side by side: where one of them differs stands a star ---- */
+/* ---- the common path of equal layers, with a star where they differ */
 
-/* Up to the end of a path's component. */
+/* Length of the path's first component. */
 static size_t component(const char *path)
 {
     return strcspn(path, "./");
 }
 
-/* The same component in all members' paths; `at` says where in each it begins. */
+/* Whether all members' paths have the same component at `at`. */
 static bool is_common(const char *const *at, size_t count, size_t length)
 {
     for (size_t i = 1; i < count; i++)
@@ -686,12 +686,12 @@ void jm__part_path_add(jm__strbuf *out, const jm_report *report, const jm__fold 
     free(at);
 }
 
-/* ---- groups: the parts of a fold for other people, with names, patterns of paths and intervals ---- */
+/* ---- groups: the public form of parts, with names, path patterns and intervals */
 
 struct jm_groups {
     jm__fold fold;
     jm_group *items;
-    char **paths; /* [count]: of those of several; NULL: the row's own */
+    char **paths; /* [count]: patterns of groups with several members; NULL: the row's own path */
 };
 
 static jm_status fill(jm_groups *groups, const jm_report *report, size_t number, jm_error *err)

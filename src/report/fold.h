@@ -1,5 +1,4 @@
-/* Rows, of a report or a diff, with equal layers taken together: the twelve blocks of a transformer are one
- * part. */
+/* Folds equal layers of a report or a diff: the twelve blocks of a transformer become one part. */
 #ifndef JM_REPORT_FOLD_H
 #define JM_REPORT_FOLD_H
 
@@ -8,62 +7,61 @@
 
 #include <joulemap/report.h>
 
-/* Parents stand before their children. */
+/* The rows to fold; parents come before their children. */
 typedef struct jm__fold_source {
     void *context;
     size_t count;
     const jm_row *(*row)(void *context, size_t row);
-    bool (*equal)(void *context, size_t row,
-                  size_t usual); /* of two that look alike: is `row` as the usual one? */
+    bool (*equal)(
+        void *context, size_t row,
+        size_t usual); /* whether `row` equals the median row `usual`; both have the same structure */
 } jm__fold_source;
 
-/* One row, or several that are the same part of equal layers. */
+/* One row, or several equal rows. */
 typedef struct jm__part {
-    char *name;     /* "attn"; "layers.*" of members that differ in their number alone; "2 RMSNorm" */
-    jm_row sum;     /* of all members: calls, time, energy, share; the rest is the first's. The interval of
-                       several is missing until jm__fold_interval */
-    size_t members; /* 1: it is that row */
-    bool by_type;   /* members of other names, called by their class */
-    bool lesser;    /* not most of those that look like it, or in a part that is not */
-    size_t row;     /* the first member's, among those of the report */
-    size_t first;   /* of the fold's rows: as many as there are members */
+    char *name; /* "attn"; "layers.*" if members differ only in their number; "2 RMSNorm" */
+    jm_row sum; /* calls, time, energy and share of all members; the rest is the first member's. With several
+                   members the interval is missing until jm__fold_interval */
+    size_t members; /* 1: a single row */
+    bool by_type;   /* members have different names and are named by their class */
+    bool minority;  /* not the majority of the rows with its structure, or inside such a part */
+    size_t row;     /* the first member's index in the report */
+    size_t first;   /* index of its members in jm__fold.rows */
 } jm__part;
 
 typedef struct jm__fold {
-    JM_VEC(jm__part) parts; /* parents before their children; sum.depth says where */
-    size_t *rows;           /* of the report, those of a part together */
+    JM_VEC(jm__part) parts; /* parents before their children; sum.depth is the depth */
+    size_t *rows;           /* rows of the report, those of a part contiguous */
 } jm__fold;
 
-/* `expand`: each row is a part of its own. Layers that lie beside each other and have the same types and
- * children below them are taken together as far as the source calls them equal: if they are numbered; or if
- * they are all that lie there of a class (its arguments aside), with nothing below them, take the same time
- * (5 %), and no row is known better than weakly. */
+/* `expand`: each row is its own part. Sibling layers with the same types and children are folded if the
+ * source finds them equal. They must be numbered, or be all siblings of a class (without its arguments), have
+ * no children, take the same time (5 %) and be at most weakly known. */
 jm_status jm__fold_rows(jm__fold *fold, const jm__fold_source *source, bool expand, jm_error *err);
 
-/* The same of a report's rows: equal if they were called equally often, and no member's energy is off by more
- * than 5 % and three standard uncertainties of the difference. `queried`: of each row whether a reader asked
- * for it, who wants to see it without the others; NULL: nobody did. */
-jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, const bool *queried,
+/* The same for a report. Rows are equal if they have the same number of calls and no member's energy differs
+ * by more than 5 % and three standard uncertainties of the difference. `selected`: rows that the user
+ * selected, which are never folded with others; NULL: no selection. */
+jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, const bool *selected,
                         jm_error *err);
 
-/* The variance of the difference of two rows' energies, J^2. NAN if it is not known, or too many were asked
- * for: each takes a walk through the whole report. `queried` counts them. */
-double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *queried);
+/* Variance of the difference of two rows' energies, J^2. NAN: unknown, or `queries` is over 1,000, as each
+ * query walks through the whole report. Increments `queries`. */
+double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *queries);
 
-/* Find the interval of a part, which walks through the whole report. */
+/* Compute the interval of a part, which walks through the whole report. */
 jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__part *part, jm_error *err);
 
-/* `path`: made of the members' paths. Of a part that is called by their class its last component is too:
- * "layers.*.2 RMSNorm". */
+/* If the part is named by class, replace the last component of `path` by its name: "layers.*.2 RMSNorm". */
 void jm__part_name_path(jm__strbuf *path, const jm__part *part);
-/* The same of all parts, or of those chosen: of the 500 with most energy, however many there are. */
+
+/* Compute the intervals of the chosen parts (NULL: all), at most of the 500 with the most energy. */
 jm_status jm__fold_intervals(jm__fold *fold, const jm_report *report, const bool *chosen, jm_error *err);
 
 void jm__fold_free(jm__fold *fold);
 
-/* Add the path of its row; of several members what their paths have in common, "blocks.*.attn" of
- * "blocks.0.attn" and "blocks.1.attn": a pattern that matches all of them; of one that is called by their
- * class, "blocks.*.2 LayerNorm". */
+/* Add the path of the part. With several members it is a pattern that matches all of them: "blocks.*.attn"
+ * for "blocks.0.attn" and "blocks.1.attn". If named by class: "blocks.*.2 LayerNorm". */
 void jm__part_path_add(jm__strbuf *out, const jm_report *report, const jm__fold *fold, const jm__part *part);
 
 #endif

@@ -1,4 +1,4 @@
-/* Figures, sentences and names for people. */
+/* Formats figures, sentences and kernel names for display. */
 #include "report/format.h"
 
 #include "base/plain.h"
@@ -27,7 +27,7 @@ static int first_digit(double value)
     return value > 0 ? (int)floor(log10(value)) : 0;
 }
 
-/* `value` as it reads with `digits` digits: 999.96 with four is 1000. */
+/* `value` rounded to `digits` digits: 999.96 with four is 1000. */
 static double rounded(double value, int digits)
 {
     double step = pow(10, first_digit(value) - digits + 1);
@@ -45,14 +45,14 @@ static const unit *unit_for(const unit *units, size_t count, double value)
 }
 #define UNIT_FOR(units, value) unit_for(units, sizeof(units) / sizeof *(units), value)
 
-/* Decimals that give `value` so many digits in all. */
+/* Decimals with which `value` has `digits` digits. */
 static int decimals_for(double value, int digits)
 {
     int decimals = digits - 1 - first_digit(value);
     return decimals > 0 ? decimals : 0;
 }
 
-/* What rounds to nothing has no sign. */
+/* Drop the sign of a figure that rounds to 0. */
 static void drop_sign_of_zero(char out[JM_CELL])
 {
     if (out[0] != '-') return;
@@ -180,7 +180,7 @@ void jm__format_count(char out[JM_CELL], int64_t count)
     }
 }
 
-/* ---- long C++ kernel names, made short enough for a table: first what says least goes ---- */
+/* ---- C++ kernel names, shortened for a table: the least informative parts go first */
 
 #define ANONYMOUS "(anonymous namespace)"
 
@@ -216,7 +216,7 @@ static size_t without_scope(const char *text, size_t length)
     return length;
 }
 
-/* A scope with template arguments ("Sum<int>::") stays: they tell which one it is. */
+/* A scope with template arguments ("Sum<int>::") stays, as it distinguishes kernels. */
 static void drop_namespaces(jm__strbuf *out, const char *name, size_t length)
 {
     size_t start = out->length;
@@ -236,7 +236,7 @@ static void drop_namespaces(jm__strbuf *out, const char *name, size_t length)
     }
 }
 
-/* Keep what stands inside fewer than `deep` brackets. */
+/* Keep text inside fewer than `deep` angle brackets. */
 static void drop_template_arguments(jm__strbuf *out, const char *name, size_t deep)
 {
     size_t depth = 0;
@@ -277,17 +277,17 @@ void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns)
         out->failed = out->failed || head.failed;
         return;
     }
-    size_t requested = jm__utf8_columns(arguments), least = columns * 2 / 5;
-    size_t room = columns > requested + least ? columns - requested : least;
+    size_t needed = jm__utf8_columns(arguments), least = columns * 2 / 5;
+    size_t available = columns > needed + least ? columns - needed : least;
     size_t start = out->length;
-    jm__utf8_add_cut(out, head.text, arguments[0] == '\0' ? columns : room);
+    jm__utf8_add_cut(out, head.text, arguments[0] == '\0' ? columns : available);
     if (out->text != NULL) jm__utf8_add_head(out, arguments, columns - jm__utf8_columns(out->text + start));
     jm__strbuf_free(&head);
 }
 
-/* ---- sentences in lines that fit the terminal ---- */
+/* ---- wrapping sentences */
 
-/* The word at `next` belongs to the figure before it, which ends at `end`: "\302\2610.5", "W", "%",
+/* Whether the word at `next` must stay on the line of the figure that ends at `end`: "\302\2610.5", "W", "%",
  * "\302\260C". */
 static bool is_bound(const char *end, const char *next)
 {
@@ -300,7 +300,7 @@ static bool is_bound(const char *end, const char *next)
     return wide > 0 && wide <= UNIT && strchr("0123456789", next[0]) == NULL;
 }
 
-/* Bytes up to the next space at which a line may end. */
+/* Bytes up to the next space where a line may break. */
 static size_t unit_length(const char *word)
 {
     size_t bytes = strcspn(word, " ");

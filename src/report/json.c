@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a value's text goes, and how deep inside others it stands. */
+/* Where a value's text goes, and its indentation. */
 typedef struct place {
     jm__strbuf *out;
     int spaces;
@@ -17,7 +17,7 @@ typedef struct place {
 
 enum { INDENT = 2 };
 
-/* A line's end stands for itself: in a text it is written as two characters. */
+/* A newline byte is always a line end of the layout: inside texts JSON escapes it. */
 static int add_bytes(const char *bytes, size_t count, void *to)
 {
     const place *at = to;
@@ -27,10 +27,10 @@ static int add_bytes(const char *bytes, size_t count, void *to)
         jm__strbuf_add_bytes(at->out, bytes + used, part);
         if (end != NULL) jm__strbuf_format(at->out, "%*s", at->spaces, "");
     }
-    return 0; /* the buffer remembers */
+    return 0; /* the buffer keeps the failure */
 }
 
-/* Into a buffer of our own: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14).
+/* Write into our own buffer: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14).
  */
 bool jm__json_add(jm__strbuf *out, const json_t *value, int depth)
 {
@@ -40,14 +40,12 @@ bool jm__json_add(jm__strbuf *out, const json_t *value, int depth)
            json_dump_callback(value, add_bytes, &at, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS)) == 0;
 }
 
-/* ---- the report as JSON: every figure in full, null where there is none ---- */
-
 static json_t *text_at(const void *values, size_t i)
 {
     return jm__json_text(((const char *const *)values)[i]);
 }
 
-/* An array; `values` ends with NULL, or is it. */
+/* `values`: NULL-terminated, or NULL. */
 static json_t *texts(const char *const *values)
 {
     size_t count = 0;
@@ -85,37 +83,37 @@ static json_t *field(jm_field_kind kind, const void *value)
     return NULL;
 }
 
-/* The fields with a place in `places`; NULL if memory is out. */
+/* The fields of a row that belong in `places`. NULL if memory is out. */
 static json_t *row_object(const jm_row *row, unsigned places)
 {
     json_t *object = json_object();
-    bool whole = object != NULL;
+    bool ok = object != NULL;
 #define X(kind, name, key, place, doc)                                                                       \
-    if (whole && (places & (place)) != 0)                                                                    \
-        whole = json_object_set_new(object, key, field(JM_FIELD_##kind, &row->name)) == 0;
+    if (ok && (places & (place)) != 0)                                                                       \
+        ok = json_object_set_new(object, key, field(JM_FIELD_##kind, &row->name)) == 0;
     JM_ROW_FIELDS(X)
 #undef X
-    if (whole) return object;
+    if (ok) return object;
     json_decref(object);
     return NULL;
 }
 
-/* Each row by itself: as JSON in memory, a row takes ten times as much as its text. */
+/* Write rows one by one: as a JSON tree in memory a row takes ten times its text. */
 static bool add_rows(jm__strbuf *out, const jm_report *report)
 {
     jm_by by = jm_report_options_get(report)->by;
-    bool one_by_one = by == JM_BY_SPAN || by == JM_BY_REQUEST, whole = true;
-    unsigned places = one_by_one ? JM_IN_ROW | JM_IN_OCCURRENCE : JM_IN_ROW;
+    bool is_occurrence = by == JM_BY_SPAN || by == JM_BY_REQUEST, ok = true;
+    unsigned places = is_occurrence ? JM_IN_ROW | JM_IN_OCCURRENCE : JM_IN_ROW;
     size_t count = jm_report_row_count(report);
     jm__strbuf_add(out, "[");
-    for (size_t i = 0; whole && i < count; i++) {
+    for (size_t i = 0; ok && i < count; i++) {
         json_t *row = row_object(jm_report_row(report, i), places);
         jm__strbuf_add(out, i == 0 ? "\n    " : ",\n    ");
-        whole = jm__json_add(out, row, 2);
+        ok = jm__json_add(out, row, 2);
         json_decref(row);
     }
     jm__strbuf_add(out, count > 0 ? "\n  ]" : "]");
-    return whole;
+    return ok;
 }
 
 static json_t *member_at(const void *rows, size_t i)
@@ -138,27 +136,27 @@ static json_t *group_object(const jm_group *group)
 
 static bool add_each_group(jm__strbuf *out, const jm_groups *groups)
 {
-    bool whole = true;
-    for (size_t i = 0; whole && i < jm_group_count(groups); i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < jm_group_count(groups); i++) {
         json_t *group = group_object(jm_group_get(groups, i));
         jm__strbuf_add(out, i == 0 ? "\n    " : ",\n    ");
-        whole = jm__json_add(out, group, 2);
+        ok = jm__json_add(out, group, 2);
         json_decref(group);
     }
-    return whole;
+    return ok;
 }
 
-/* Of rows by layer; by other keys each would be a group of its own. */
+/* Groups of layers; by other keys each row would be a group of its own. */
 static jm_status add_groups(jm__strbuf *out, const jm_report *report, jm_error *err)
 {
     if (jm_report_options_get(report)->by != JM_BY_LAYER) return JM_OK;
     jm_groups *groups = NULL;
     JM_TRY(jm_groups_create(&groups, report, err));
     jm__strbuf_add(out, ",\n  \"groups\": [");
-    bool whole = add_each_group(out, groups);
+    bool ok = add_each_group(out, groups);
     jm__strbuf_add(out, jm_group_count(groups) > 0 ? "\n  ]" : "]");
     jm_groups_free(groups);
-    return whole ? JM_OK : jm__no_memory(err, "jm_report_json");
+    return ok ? JM_OK : jm__no_memory(err, "jm_report_json");
 }
 
 static json_t *note_at(const void *report, size_t i)
@@ -166,22 +164,22 @@ static json_t *note_at(const void *report, size_t i)
     return jm__json_text(jm_report_note(report, i));
 }
 
-/* Add the totals and qualities that have their place here. */
+/* Add the totals and qualities that belong in `here`. */
 static bool add_summary(json_t *object, const jm_report *report, unsigned here)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
     const jm_report_quality *quality = jm_report_quality_get(report);
-    bool whole = true;
+    bool ok = true;
 #define T(kind, name, key, place, doc)                                                                       \
-    if (whole && (here & (place)) != 0)                                                                      \
-        whole = json_object_set_new(object, key, field(JM_FIELD_##kind, &totals->name)) == 0;
+    if (ok && (here & (place)) != 0)                                                                         \
+        ok = json_object_set_new(object, key, field(JM_FIELD_##kind, &totals->name)) == 0;
 #define Q(kind, name, key, place, doc)                                                                       \
-    if (whole && (here & (place)) != 0)                                                                      \
-        whole = json_object_set_new(object, key, field(JM_FIELD_##kind, &quality->name)) == 0;
+    if (ok && (here & (place)) != 0)                                                                         \
+        ok = json_object_set_new(object, key, field(JM_FIELD_##kind, &quality->name)) == 0;
     JM_SUMMARY_FIELDS(T, Q)
 #undef T
 #undef Q
-    return whole;
+    return ok;
 }
 
 json_t *jm__report_summary(const jm_report *report)
@@ -190,15 +188,15 @@ json_t *jm__report_summary(const jm_report *report)
     json_t *quality = json_object(), *overhead = json_object();
     json_t *object = json_pack("{ss ss so}", "version", jm_version(), "by", jm_by_text(options->by), "phase",
                                jm__json_text(options->phase));
-    bool whole = add_summary(object, report, JM_IN_REPORT) && add_summary(quality, report, JM_IN_QUALITY) &&
-                 add_summary(overhead, report, JM_IN_OVERHEAD) &&
-                 json_object_set_new(quality, "notes",
-                                     jm__json_array(jm_report_note_count(report), note_at, report)) == 0 &&
-                 json_object_set(object, "quality", quality) == 0 &&
-                 json_object_set(object, "overhead", overhead) == 0;
+    bool ok = add_summary(object, report, JM_IN_REPORT) && add_summary(quality, report, JM_IN_QUALITY) &&
+              add_summary(overhead, report, JM_IN_OVERHEAD) &&
+              json_object_set_new(quality, "notes",
+                                  jm__json_array(jm_report_note_count(report), note_at, report)) == 0 &&
+              json_object_set(object, "quality", quality) == 0 &&
+              json_object_set(object, "overhead", overhead) == 0;
     json_decref(quality);
     json_decref(overhead);
-    if (whole) return object;
+    if (ok) return object;
     json_decref(object);
     return NULL;
 }
@@ -207,10 +205,10 @@ static jm_status add_report(jm__strbuf *out, const jm_report *report, jm_error *
 {
     static const char end[] = "\n}";
     json_t *root = jm__report_summary(report);
-    bool whole = jm__json_add(out, root, 0) && !out->failed;
+    bool ok = jm__json_add(out, root, 0) && !out->failed;
     json_decref(root);
-    if (!whole) return jm__no_memory(err, "jm_report_json");
-    out->length -= strlen(end); /* its last members are still to come */
+    if (!ok) return jm__no_memory(err, "jm_report_json");
+    out->length -= strlen(end); /* the last members follow */
     jm__strbuf_add(out, ",\n  \"rows\": ");
     if (!add_rows(out, report)) return jm__no_memory(err, "jm_report_json");
     JM_TRY(add_groups(out, report, err));

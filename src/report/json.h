@@ -1,4 +1,4 @@
-/* A report as JSON, for other documents of JSON. */
+/* Parts of a report as JSON, for other JSON documents. */
 #ifndef JM_REPORT_JSON_H
 #define JM_REPORT_JSON_H
 
@@ -7,11 +7,11 @@
 
 #include <joulemap/report.h>
 
-/* Add a value that stands `depth` deep inside others. False: it is NULL, or memory is out; `out` remembers
- * too. */
+/* Add a value, indented for nesting depth `depth`. False: the value is NULL, or memory is out, which `out`
+ * keeps too. */
 bool jm__json_add(jm__strbuf *out, const json_t *value, int depth);
 
-/* What was asked for, totals, quality with its notes, overhead. NULL if memory is out. */
+/* The report's options, totals, quality with notes, and overhead. NULL if memory is out. */
 json_t *jm__report_summary(const jm_report *report);
 
 #endif

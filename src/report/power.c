@@ -1,4 +1,4 @@
-/* Power over time: as JSON, and in a terminal in blocks as high as the power, with its phases. */
+/* Power over time, as JSON and as a block chart for the terminal, with phases. */
 #include "attribute/report.h"
 #include "attribute/rollup/power_over_time.h"
 #include "attribute/work/work.h"
@@ -46,14 +46,15 @@ static jm_status list_boards(json_t *boards, const jm_report *report, const jm__
 
 jm_status jm_report_power_json(const jm_report *report, size_t bins, char **out, jm_error *err)
 {
-    jm_power_bin *room = calloc(bins + 1, sizeof *room);
+    jm_power_bin *power_bins = calloc(bins + 1, sizeof *power_bins);
     json_t *boards = json_array(), *root = NULL;
     *out = NULL;
     jm__power_over_time *power = NULL;
     jm_status status = jm__power_over_time_begin(&power, report, err);
     if (status == JM_OK)
-        status = room != NULL && boards != NULL ? list_boards(boards, report, power, room, bins, err)
-                                                : jm__no_memory(err, "jm_report_power_json");
+        status = power_bins != NULL && boards != NULL
+                     ? list_boards(boards, report, power, power_bins, bins, err)
+                     : jm__no_memory(err, "jm_report_power_json");
     jm__power_over_time_free(power);
     if (status == JM_OK) {
         root =
@@ -63,17 +64,17 @@ jm_status jm_report_power_json(const jm_report *report, size_t bins, char **out,
     }
     json_decref(root);
     json_decref(boards);
-    free(room);
+    free(power_bins);
     return status;
 }
 
-/* ---- power over time in a terminal: blocks as high as the power, and what phase it was ---- */
+/* ---- the chart in a terminal */
 
 enum {
-    USUAL_WIDTH = 100, /* where nothing cuts it */
+    USUAL_WIDTH = 100, /* without a width */
     TALL = 8,          /* lines of a chart */
     SEVERAL_BOARDS = 3,
-    MANY_BOARDS = 4, /* then a line each */
+    MANY_BOARDS = 4, /* from here on two lines each */
     LABEL = 8,
     LEVELS = 8, /* of a block */
 };
@@ -91,7 +92,7 @@ typedef struct chart {
 static const char *const blocks[LEVELS + 1] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
                                                "\u2585", "\u2586", "\u2587", "\u2588"};
 
-/* What the chart goes up to: 1, 2, 2.5 or 5 times a power of ten a step of a half. */
+/* Top of the power axis: a round number of at least the largest mean. */
 static double top_of(const jm_power_bin *bins, size_t count)
 {
     static const double steps[] = {1, 2, 2.5, 3, 4, 5, 6, 8, 10};
@@ -163,20 +164,20 @@ static void add_axis(const chart *c)
                       last);
 }
 
-/* ---- phases ---- */
+/* ---- phases */
 
 static int64_t middle_ns(const jm_power_bin *bin)
 {
     return bin->from_ns + (bin->to_ns - bin->from_ns) / 2;
 }
 
-/* The outermost phase at the middle of each column, as a span: those in it may be thousands. NULL if memory
- * is out. */
+/* The outermost phase at the middle of each column, as span index + 1; inner ones may be thousands. NULL if
+ * memory is out. */
 static size_t *find_phases(const chart *c, bool *any)
 {
     const jm__dataset *d = jm__report_dataset(c->report);
     const jm_report_options *o = jm_report_options_get(c->report);
-    size_t *phase_of = calloc(c->count + 1, sizeof *phase_of); /* + 1; 0: none */
+    size_t *phase_of = calloc(c->count + 1, sizeof *phase_of); /* 0: none */
     *any = false;
     for (size_t i = 0; phase_of != NULL && i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
@@ -224,7 +225,7 @@ static bool add_phases(const chart *c)
     return true;
 }
 
-/* ---- a board ---- */
+/* ---- a board */
 
 static void add_summary(const chart *c, const jm_report_board *at)
 {
@@ -288,8 +289,8 @@ static jm_status add_boards(chart *c, bool colour, jm_error *err)
         JM_TRY(add_board(c, b, err));
     jm__wrap(
         c->out, "", 0,
-        "A column is the mean of its time; least and most are readings of the sensor, which knows no faster "
-        "changes than it answers.",
+        "A column is the mean of its time; least and most are single readings, and the sensor does not show "
+        "faster changes than its response time.",
         c->width);
     return JM_OK;
 }
@@ -297,13 +298,14 @@ static jm_status add_boards(chart *c, bool colour, jm_error *err)
 jm_status jm_report_power_text(const jm_report *report, const jm_text_options *options, char **out,
                                jm_error *err)
 {
-    jm_text_options queried;
+    jm_text_options own_options;
     *out = NULL;
-    JM_TRY(jm__options_copy(&queried, sizeof queried, options, "jm_report_power_text", err));
+    JM_TRY(jm__options_copy(&own_options, sizeof own_options, options, "jm_report_power_text", err));
     jm__strbuf text = {0};
-    chart c = {
-        .out = &text, .report = report, .width = queried.width > 0 ? (size_t)queried.width : USUAL_WIDTH};
-    jm_status status = add_boards(&c, queried.colour, err);
+    chart c = {.out = &text,
+               .report = report,
+               .width = own_options.width > 0 ? (size_t)own_options.width : USUAL_WIDTH};
+    jm_status status = add_boards(&c, own_options.colour, err);
     jm__power_over_time_free(c.power);
     free(c.bins);
     return jm__hand_over(out, &text, status, "jm_report_power_text", err);

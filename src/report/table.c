@@ -1,4 +1,4 @@
-/* A table of text that fits the terminal. */
+/* Lays out a text table to fit the terminal. */
 #include "report/table.h"
 
 #include "base/utf8.h"
@@ -10,7 +10,7 @@ enum { GAP = 2, INDENT = 2, NARROWEST_NAME = 28, LEAST_NAME = 16, MOST_INDENT = 
 
 typedef struct layout {
     size_t name_width;
-    size_t indent;                   /* columns a level */
+    size_t indent;                   /* columns per level */
     size_t widths[JM_TABLE_COLUMNS]; /* 0: left out */
 } layout;
 
@@ -27,8 +27,8 @@ static size_t rest_width(const layout *at)
     return width;
 }
 
-/* The column to give up next, of those whose sacrifice is more than `above`; column_count if none is left. */
-static size_t victim_of(const layout *at, const jm__table *table, int above)
+/* The column to leave out next, among those with a sacrifice above `above`; column_count if none is left. */
+static size_t column_to_drop(const layout *at, const jm__table *table, int above)
 {
     size_t victim = table->column_count;
     for (size_t c = 0; c < table->column_count; c++) {
@@ -39,26 +39,26 @@ static size_t victim_of(const layout *at, const jm__table *table, int above)
     return victim;
 }
 
-/* Give up columns until the names have `requested` columns. */
-static void give_up(layout *at, const jm__table *table, size_t width, size_t requested, int above)
+/* Leave out columns until the names have `needed` columns. */
+static void drop_columns(layout *at, const jm__table *table, size_t width, size_t needed, int above)
 {
-    while (rest_width(at) + requested > width) {
-        size_t victim = victim_of(at, table, above);
+    while (rest_width(at) + needed > width) {
+        size_t victim = column_to_drop(at, table, above);
         if (victim == table->column_count) return;
         at->widths[victim] = 0;
     }
 }
 
-static void make_room(layout *at, const jm__table *table, size_t width)
+static void fit_width(layout *at, const jm__table *table, size_t width)
 {
     size_t narrowest = table->narrowest_name > 0 ? table->narrowest_name : NARROWEST_NAME;
-    size_t requested = at->name_width < narrowest ? at->name_width : narrowest;
-    give_up(at, table, width, requested, JM_TABLE_LAST_RESORT);
-    size_t least = requested < LEAST_NAME ? requested : LEAST_NAME;
-    give_up(at, table, width, least, 0);
+    size_t needed = at->name_width < narrowest ? at->name_width : narrowest;
+    drop_columns(at, table, width, needed, JM_TABLE_LAST_RESORT);
+    size_t least = needed < LEAST_NAME ? needed : LEAST_NAME;
+    drop_columns(at, table, width, least, 0);
     size_t rest = rest_width(at);
-    size_t room = width > rest + least ? width - rest : least;
-    if (at->name_width > room) at->name_width = room;
+    size_t available = width > rest + least ? width - rest : least;
+    if (at->name_width > available) at->name_width = available;
 }
 
 static size_t indent_of(const layout *at, const jm__table_line *line)
@@ -67,14 +67,14 @@ static size_t indent_of(const layout *at, const jm__table_line *line)
     return indent < MOST_INDENT ? indent : MOST_INDENT;
 }
 
-/* However deep the tree, half of the room is for a name that does not fit. */
+/* A name that does not fit gets at least half of the name column, however deep the tree. */
 static bool is_too_deep(const layout *at, const jm__table_line *line)
 {
-    size_t indent = indent_of(at, line), requested = jm__utf8_columns(line->name) + strlen(line->suffix);
-    return indent + requested > at->name_width && indent > at->name_width / 2;
+    size_t indent = indent_of(at, line), needed = jm__utf8_columns(line->name) + strlen(line->suffix);
+    return indent + needed > at->name_width && indent > at->name_width / 2;
 }
 
-/* A name that lost its indentation alone would stand beside its parent, so all levels are narrow first. */
+/* If one name had less indentation, it would seem to be its parent's sibling, so all levels get narrow. */
 static void choose_indent(layout *at, const jm__table *table)
 {
     for (size_t i = 0; i < table->lines.count; i++)
@@ -93,7 +93,7 @@ static layout lay_out(const jm__table *table, size_t width)
         for (size_t c = 0; c < table->column_count; c++)
             at.widths[c] = larger(at.widths[c], jm__utf8_columns(line->cells[c]));
     }
-    if (width > 0) make_room(&at, table, width);
+    if (width > 0) fit_width(&at, table, width);
     choose_indent(&at, table);
     return at;
 }
@@ -103,7 +103,7 @@ static void add_spaces(jm__strbuf *out, size_t count)
     jm__strbuf_format(out, "%*s", (int)count, "");
 }
 
-/* All C++ names at their shortest, sorted: where two are equal, neither may be used. */
+/* All C++ names in their shortest form, sorted. Two equal ones may not be used. */
 typedef JM_VEC(char *) short_names;
 
 static int by_text(const void *left, const void *right)
@@ -134,29 +134,29 @@ static void free_short_names(short_names *names)
     jm__vec_free(names);
 }
 
-static bool is_alone(const short_names *names, char *name)
+static bool is_unique(const short_names *names, char *name)
 {
     if (names->count == 0) return false;
     char **found = bsearch(&name, names->items, names->count, sizeof *names->items, by_text);
     if (found == NULL) return false;
-    bool as_before = found > names->items && strcmp(found[-1], name) == 0;
-    bool as_after = found + 1 < names->items + names->count && strcmp(found[1], name) == 0;
-    return !as_before && !as_after;
+    bool like_previous = found > names->items && strcmp(found[-1], name) == 0;
+    bool like_next = found + 1 < names->items + names->count && strcmp(found[1], name) == 0;
+    return !like_previous && !like_next;
 }
 
-/* A name that is too long loses what says least; template arguments only if no other
- * line would look the same; in the end, its middle. */
-static void add_name(jm__strbuf *out, const jm__table_line *line, const short_names *names, size_t room)
+/* Shorten a name that is too long: first the least informative parts, template arguments only if no other
+ * line would look the same, last its middle. */
+static void add_name(jm__strbuf *out, const jm__table_line *line, const short_names *names, size_t available)
 {
     jm__strbuf best = {0};
     jm__strbuf_add(&best, line->name);
     for (jm__brevity b = 0; line->is_cpp && b < JM_BREVITY_COUNT && best.text != NULL; b++) {
-        if (jm__utf8_columns(best.text) <= room) break;
+        if (jm__utf8_columns(best.text) <= available) break;
         jm__strbuf shorter = {0};
         jm__kernel_name_add(&shorter, line->name, b);
         out->failed = out->failed || shorter.failed;
         if (shorter.text != NULL && !shorter.failed &&
-            (b != JM_BREVITY_TEMPLATES || is_alone(names, shorter.text))) {
+            (b != JM_BREVITY_TEMPLATES || is_unique(names, shorter.text))) {
             jm__strbuf_free(&best);
             best = shorter;
         } else {
@@ -165,19 +165,19 @@ static void add_name(jm__strbuf *out, const jm__table_line *line, const short_na
     }
     if (best.text != NULL) {
         if (line->is_cpp)
-            jm__kernel_name_add_cut(out, best.text, room);
+            jm__kernel_name_add_cut(out, best.text, available);
         else
-            jm__utf8_add_cut(out, best.text, room);
+            jm__utf8_add_cut(out, best.text, available);
     }
     if (best.failed) out->failed = true;
     jm__strbuf_free(&best);
 }
 
-/* Lines whose names look alike at this width. */
+/* A name as shown, and whether another line shows the same. */
 typedef struct shown_name {
     char *text;
     size_t line;
-    bool alike;
+    bool ambiguous;
 } shown_name;
 
 static int by_shown_text(const void *left, const void *right)
@@ -199,46 +199,48 @@ static size_t name_room(const layout *at, const jm__table_line *line, size_t *in
     return at->name_width - *indent;
 }
 
-static char *text_of(const jm__table_line *line, const short_names *names, size_t room)
+static char *text_of(const jm__table_line *line, const short_names *names, size_t available)
 {
     jm__strbuf text = {0};
-    add_name(&text, line, names, room);
+    add_name(&text, line, names, available);
     return jm__strbuf_take(&text);
 }
 
-/* The name of each line as it fits; of C++ names that look alike, with their number. NULL: memory is out. */
+/* The name of each line as it fits. C++ names that would look the same get their number. NULL: memory is out.
+ */
 static shown_name *choose_names(const jm__table *table, const layout *at, const short_names *names)
 {
     size_t count = table->lines.count, indent;
     shown_name *shown = calloc(count + 1, sizeof *shown);
-    bool fine = shown != NULL;
-    for (size_t i = 0; fine && i < count; i++) {
+    bool ok = shown != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
         const jm__table_line *line = &table->lines.items[i];
-        size_t room = name_room(at, line, &indent), suffix = strlen(line->suffix);
+        size_t available = name_room(at, line, &indent), suffix = strlen(line->suffix);
         shown[i].line = i;
-        shown[i].text = text_of(line, names, room > suffix ? room - suffix : 0);
-        fine = shown[i].text != NULL;
+        shown[i].text = text_of(line, names, available > suffix ? available - suffix : 0);
+        ok = shown[i].text != NULL;
     }
-    if (fine && count > 0) {
+    if (ok && count > 0) {
         qsort(shown, count, sizeof *shown, by_shown_text);
         for (size_t i = 1; i < count; i++)
-            if (strcmp(shown[i - 1].text, shown[i].text) == 0) shown[i - 1].alike = shown[i].alike = true;
+            if (strcmp(shown[i - 1].text, shown[i].text) == 0)
+                shown[i - 1].ambiguous = shown[i].ambiguous = true;
         qsort(shown, count, sizeof *shown, by_line);
     }
-    for (size_t i = 0; fine && i < count; i++) {
+    for (size_t i = 0; ok && i < count; i++) {
         const jm__table_line *line = &table->lines.items[i];
-        if (!shown[i].alike || !line->is_cpp || line->number == 0) continue;
+        if (!shown[i].ambiguous || !line->is_cpp || line->number == 0) continue;
         jm__strbuf numbered = {0}, tag = {0};
         jm__strbuf_format(&tag, " [#%zu]", line->number);
-        size_t room = name_room(at, line, &indent), taken = tag.length + strlen(line->suffix);
-        add_name(&numbered, line, names, room > taken ? room - taken : 0);
+        size_t available = name_room(at, line, &indent), taken = tag.length + strlen(line->suffix);
+        add_name(&numbered, line, names, available > taken ? available - taken : 0);
         jm__strbuf_add(&numbered, tag.text != NULL ? tag.text : "");
         free(shown[i].text);
         shown[i].text = jm__strbuf_take(&numbered);
-        fine = shown[i].text != NULL && !tag.failed;
+        ok = shown[i].text != NULL && !tag.failed;
         jm__strbuf_free(&tag);
     }
-    if (fine) return shown;
+    if (ok) return shown;
     for (size_t i = 0; shown != NULL && i < count; i++)
         free(shown[i].text);
     free(shown);
@@ -265,10 +267,10 @@ static void add_cells(jm__strbuf *out, const jm__table *table, const layout *at,
 static void add_line(jm__strbuf *out, const jm__table *table, const layout *at, const jm__table_line *line,
                      const char *name)
 {
-    size_t indent, room = name_room(at, line, &indent), columns = jm__utf8_columns(name);
-    const char *suffix = room > strlen(line->suffix) ? line->suffix : "";
+    size_t indent, available = name_room(at, line, &indent), columns = jm__utf8_columns(name);
+    const char *suffix = available > strlen(line->suffix) ? line->suffix : "";
     size_t used = columns + strlen(suffix), hint = jm__utf8_columns(line->hint);
-    bool hinted = hint > 0 && used + hint <= room, faint = table->colour && line->faint;
+    bool hinted = hint > 0 && used + hint <= available, faint = table->colour && line->faint;
     if (faint) jm__strbuf_add(out, JM_COLOUR_FAINT);
     add_spaces(out, indent);
     jm__strbuf_format(out, "%s%s%s", name, suffix, hinted ? line->hint : "");

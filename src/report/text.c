@@ -1,4 +1,4 @@
-/* The report as a table that a stranger can read: which rows, in what order, what of each. */
+/* The report as a text table: which rows, in which order, with which columns. */
 #include "report/text.h"
 
 #include "base/options.h"
@@ -20,34 +20,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct picked {
-    size_t part;   /* of the fold's */
-    int32_t depth; /* in the table */
-    bool queried;  /* it was asked for itself, and not because of what it is in */
-} picked;
+typedef struct shown_part {
+    size_t part;   /* index in the fold */
+    int32_t depth; /* depth in the table */
+    bool selected; /* the user selected it, not only an ancestor */
+} shown_part;
 
-typedef JM_VEC(picked) picked_parts;
+typedef JM_VEC(shown_part) shown_parts;
 
 static bool ends_in(const char *path, const char *end)
 {
-    size_t length = strlen(path), requested = strlen(end);
-    return length > requested && path[length - requested - 1] == '.' &&
-           strcmp(path + length - requested, end) == 0;
+    size_t length = strlen(path), end_length = strlen(end);
+    return length > end_length && path[length - end_length - 1] == '.' &&
+           strcmp(path + length - end_length, end) == 0;
 }
 
 static bool matches(const jm_row *row, const char *pattern, jm_by by)
 {
-    bool of_kernels = by == JM_BY_KERNEL && strcmp(row->kind, "gap") != 0;
+    bool by_kernel = by == JM_BY_KERNEL && strcmp(row->kind, "gap") != 0;
     if (fnmatch(pattern, row->path, FNM_NOESCAPE) == 0) return true;
-    if (of_kernels && fnmatch(pattern, row->name, FNM_NOESCAPE) == 0) return true;
+    if (by_kernel && fnmatch(pattern, row->name, FNM_NOESCAPE) == 0) return true;
     if (strpbrk(pattern, "*?[") != NULL) return false;
-    return ends_in(row->path, pattern) || (of_kernels && strcasestr(row->name, pattern) != NULL);
+    return ends_in(row->path, pattern) || (by_kernel && strcasestr(row->name, pattern) != NULL);
 }
 
-static jm_status nothing_matches(const jm_report *report, const char *pattern, const char *operation,
+static jm_status report_no_match(const jm_report *report, const char *pattern, const char *operation,
                                  jm_error *err)
 {
-    size_t count = jm_report_row_count(report), inner = 0; /* which shows how paths are written */
+    size_t count = jm_report_row_count(report), inner = 0; /* a deep row, as an example of a path */
     for (size_t i = 0; i < count; i++) {
         const jm_row *row = jm_report_row(report, i);
         if (row->path[0] != '(' && row->depth > jm_report_row(report, inner)->depth) inner = i;
@@ -56,8 +56,8 @@ static jm_status nothing_matches(const jm_report *report, const char *pattern, c
                     pattern, count > 0 ? jm_report_row(report, inner)->path : "");
 }
 
-/* The rows that the pattern matches, which the caller frees. USAGE: none does; the words show what a path is
- * like. `operation`: who asks. */
+/* Find the rows that match the pattern; the caller frees them. USAGE: none does; the error shows an example
+ * of a path. `operation`: for the error. */
 static jm_status rows_match(size_t **rows, size_t *count, const jm_report *report, const char *pattern,
                             const char *operation, jm_error *err)
 {
@@ -71,10 +71,10 @@ static jm_status rows_match(size_t **rows, size_t *count, const jm_report *repor
     if (*count > 0) return JM_OK;
     free(*rows);
     *rows = NULL;
-    return nothing_matches(report, pattern, operation, err);
+    return report_no_match(report, pattern, operation, err);
 }
 
-/* ---- one figure for all rows that a pattern matches ---- */
+/* ---- the sum over all rows that match a pattern */
 
 jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_sum *out, size_t *rows,
                               jm_error *err)
@@ -87,20 +87,16 @@ jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_s
     return status;
 }
 
-/* ---- choosing by pattern or number, and sorting siblings ---- */
+/* ---- selecting rows by pattern or number */
 
-#define NO_PICK SIZE_MAX
-
-/* ---- what was asked for ---- */
-
-/* Of each row whether it, or what it is in, was asked for, which the caller frees; NULL if all are. USAGE:
- * nothing is what was asked for. */
-static jm_status queried_find(bool **queried, const jm_report *report, const jm_text_options *options,
-                              jm_error *err)
+/* Find which rows the options select, with their descendants; the caller frees the array. NULL: all rows.
+ * USAGE: no row is selected. */
+static jm_status find_selected(bool **selected, const jm_report *report, const jm_text_options *options,
+                               jm_error *err)
 {
     size_t rows = jm_report_row_count(report), count = 1, number = (size_t)options->row - 1;
     size_t *matching = NULL;
-    *queried = NULL;
+    *selected = NULL;
     if (options->row > rows)
         return jm__fail(err, JM_USAGE, 0, "jm_report_text", "there is no row #%llu; the last one is #%zu",
                         (unsigned long long)options->row, rows);
@@ -120,36 +116,36 @@ static jm_status queried_find(bool **queried, const jm_report *report, const jm_
         while (row < rows && jm_report_row(report, row)->depth > depth);
     }
     free(matching);
-    *queried = found;
+    *selected = found;
     return found != NULL ? JM_OK : jm__no_memory(err, "jm_report_text");
 }
 
-static bool take(picked_parts *picks, const jm__fold *fold, const bool *queried)
+static bool list_parts(shown_parts *picks, const jm__fold *fold, const bool *selected)
 {
-    int32_t outermost = -1; /* depth of the part asked for that this one is in; -1: none */
+    int32_t outermost = -1; /* depth of the selected part that contains this one; -1: none */
     for (size_t i = 0; i < fold->parts.count; i++) {
         const jm__part *part = &fold->parts.items[i];
         int32_t depth = part->sum.depth;
-        picked pick = {.part = i, .depth = depth};
-        if (queried != NULL && !queried[part->row]) {
+        shown_part shown = {.part = i, .depth = depth};
+        if (selected != NULL && !selected[part->row]) {
             if (depth <= outermost) outermost = -1;
             continue;
         }
-        if (queried != NULL) {
+        if (selected != NULL) {
             bool outside = outermost < 0 || depth <= outermost;
             if (outside) outermost = depth;
-            pick = (picked){i, depth - outermost, outside};
+            shown = (shown_part){i, depth - outermost, outside};
         }
-        if (!jm__vec_push(picks, pick)) return false;
+        if (!jm__vec_push(picks, shown)) return false;
     }
     return true;
 }
 
-/* ---- their order ---- */
+/* ---- sorting siblings */
 
 typedef struct sorter {
     const jm__fold *fold;
-    const picked *picks;
+    const shown_part *picks;
     const size_t *parent;
     jm_sort sort;
 } sorter;
@@ -163,7 +159,7 @@ static double weight_of(const jm__part *part, jm_sort sort)
     case JM_SORT_TIME:
         return row->busy_s;
     case JM_SORT_CALLS:
-        return (double)row->calls / (double)part->members; /* as a table tells them */
+        return (double)row->calls / (double)part->members; /* as the table shows them: calls of one member */
     case JM_SORT_USUAL:
     case JM_SORT_ENERGY:
     case JM_SORT_SHARE:
@@ -180,70 +176,75 @@ static int compare_parts(const jm__part *a, const jm__part *b, jm_sort sort)
     return jm__largest_first(weight_of(a, sort), weight_of(b, sort));
 }
 
-static int by_family(const void *left, const void *right, void *context)
+static int by_parent(const void *left, const void *right, void *context)
 {
     const sorter *s = context;
     size_t a = *(const size_t *)left, b = *(const size_t *)right;
-    if (s->parent[a] != s->parent[b]) /* the top first */
+    if (s->parent[a] != s->parent[b]) /* the top level first */
         return s->parent[a] + 1 < s->parent[b] + 1 ? -1 : 1;
     int order = compare_parts(&s->fold->parts.items[s->picks[a].part],
                               &s->fold->parts.items[s->picks[b].part], s->sort);
     return order != 0 ? order : (a > b) - (a < b);
 }
 
-/* The pick that each lies in. False if memory is out. */
-static bool find_parents(size_t *parent, const picked_parts *picks)
+#define NO_PARENT SIZE_MAX
+
+/* Find each part's parent among the shown parts; NO_PARENT: top level. False if memory is out. */
+static bool find_parents(size_t *parent, const shown_parts *picks)
 {
-    JM_VEC(size_t) around = {0};
-    bool fine = true;
-    for (size_t i = 0; fine && i < picks->count; i++) {
-        while (around.count > 0 &&
-               picks->items[around.items[around.count - 1]].depth >= picks->items[i].depth)
-            around.count--;
-        parent[i] = around.count > 0 ? around.items[around.count - 1] : NO_PICK;
-        fine = jm__vec_push(&around, i);
+    JM_VEC(size_t) ancestors = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < picks->count; i++) {
+        while (ancestors.count > 0 &&
+               picks->items[ancestors.items[ancestors.count - 1]].depth >= picks->items[i].depth)
+            ancestors.count--;
+        parent[i] = ancestors.count > 0 ? ancestors.items[ancestors.count - 1] : NO_PARENT;
+        ok = jm__vec_push(&ancestors, i);
     }
-    jm__vec_free(&around);
-    return fine;
+    jm__vec_free(&ancestors);
+    return ok;
 }
 
-/* Pre-order from families that lie together, each from the first of its parent on. */
-static bool list(picked_parts *sorted, const picked_parts *picks, const size_t *family, const size_t *parent)
+/* List the parts in pre-order from siblings that are contiguous in `family`. */
+static bool list_preorder(shown_parts *sorted, const shown_parts *picks, const size_t *family,
+                          const size_t *parent)
 {
     size_t count = picks->count;
-    size_t *first = malloc((count + 1) * sizeof *first); /* [0]: of the top, [p + 1]: in p */
-    JM_VEC(size_t) next = {0};                           /* places in `family`, the next one last */
-    bool fine = first != NULL && jm__vec_reserve(sorted, count);
-    for (size_t i = 0; fine && i <= count; i++)
+    size_t *first = malloc(
+        (count + 1) *
+        sizeof *first); /* [0]: first top-level part, [p + 1]: first child of p, as index in `family` */
+    JM_VEC(size_t) next = {0}; /* a stack of indices in `family` */
+    bool ok = first != NULL && jm__vec_reserve(sorted, count);
+    for (size_t i = 0; ok && i <= count; i++)
         first[i] = count;
-    for (size_t i = count; fine && i-- > 0;)
+    for (size_t i = count; ok && i-- > 0;)
         first[parent[family[i]] + 1] = i;
-    fine = fine && (count == 0 || jm__vec_push(&next, 0));
-    while (fine && next.count > 0) {
+    ok = ok && (count == 0 || jm__vec_push(&next, 0));
+    while (ok && next.count > 0) {
         size_t at = next.items[--next.count], mine = family[at];
         sorted->items[sorted->count++] = picks->items[mine];
-        if (at + 1 < count && parent[family[at + 1]] == parent[mine]) fine = jm__vec_push(&next, at + 1);
-        if (fine && first[mine + 1] < count) fine = jm__vec_push(&next, first[mine + 1]);
+        if (at + 1 < count && parent[family[at + 1]] == parent[mine]) ok = jm__vec_push(&next, at + 1);
+        if (ok && first[mine + 1] < count) ok = jm__vec_push(&next, first[mine + 1]);
     }
     free(first);
     jm__vec_free(&next);
-    return fine;
+    return ok;
 }
 
-static bool sort(picked_parts *picks, const jm__fold *fold, jm_sort by)
+static bool sort(shown_parts *picks, const jm__fold *fold, jm_sort by)
 {
     size_t *parent = calloc(picks->count + 1, sizeof *parent);
     size_t *family = calloc(picks->count + 1, sizeof *family);
-    picked_parts sorted = {0};
-    bool fine = parent != NULL && family != NULL && find_parents(parent, picks);
+    shown_parts sorted = {0};
+    bool ok = parent != NULL && family != NULL && find_parents(parent, picks);
     sorter s = {fold, picks->items, parent, by};
-    for (size_t i = 0; fine && i < picks->count; i++)
+    for (size_t i = 0; ok && i < picks->count; i++)
         family[i] = i;
-    if (fine && picks->count > 0) qsort_r(family, picks->count, sizeof *family, by_family, &s);
-    fine = fine && list(&sorted, picks, family, parent);
+    if (ok && picks->count > 0) qsort_r(family, picks->count, sizeof *family, by_parent, &s);
+    ok = ok && list_preorder(&sorted, picks, family, parent);
     free(parent);
     free(family);
-    if (!fine) {
+    if (!ok) {
         jm__vec_free(&sorted);
         return false;
     }
@@ -252,28 +253,28 @@ static bool sort(picked_parts *picks, const jm__fold *fold, jm_sort by)
     return true;
 }
 
-/* The parts asked for, of a fold that was made with `queried`: parents before their children, siblings as
- * they are to be sorted. */
-static jm_status picks_make(picked_parts *picks, const jm__fold *fold, const bool *queried, jm_sort order,
-                            jm_error *err)
+/* List the selected parts of a fold that was made with `selected`: parents before their children, siblings in
+ * `order`. */
+static jm_status list_and_sort(shown_parts *picks, const jm__fold *fold, const bool *selected, jm_sort order,
+                               jm_error *err)
 {
-    bool fine = take(picks, fold, queried);
-    if (fine && order != JM_SORT_USUAL) fine = sort(picks, fold, order);
-    return fine ? JM_OK : jm__no_memory(err, "jm_report_text");
+    bool ok = list_parts(picks, fold, selected);
+    if (ok && order != JM_SORT_USUAL) ok = sort(picks, fold, order);
+    return ok ? JM_OK : jm__no_memory(err, "jm_report_text");
 }
 
-/* ---- the cells of a table of rows ---- */
+/* ---- the cells of a row */
 
 static void write_members(char out[JM_CELL], const jm__part *part)
 {
     snprintf(out, JM_CELL, "%zu", part->members);
 }
 
-/* Of one member: equal layers are called equally often. */
+/* Calls of one member: equal layers have the same number of calls. */
 static void write_calls(char out[JM_CELL], const jm__part *part)
 {
     if (part->sum.calls == 0)
-        snprintf(out, JM_CELL, "-"); /* idle time is not called */
+        snprintf(out, JM_CELL, "-"); /* idle time has no calls */
     else
         jm__format_count(out, llround((double)part->sum.calls / (double)part->members));
 }
@@ -286,8 +287,8 @@ static void write_tokens(char out[JM_CELL], const jm__part *part)
         snprintf(out, JM_CELL, "-");
 }
 
-/* Of so many, in a unit of its own. */
-static void write_energy_of_one(char out[JM_CELL], const jm__part *part, int64_t count)
+/* Energy divided by `count`, in its own unit. */
+static void write_energy_per(char out[JM_CELL], const jm__part *part, int64_t count)
 {
     out[0] = '\0';
     if (count <= 0 || !isfinite(part->sum.energy_j)) return;
@@ -300,12 +301,12 @@ static void write_energy_of_one(char out[JM_CELL], const jm__part *part, int64_t
 
 static void write_per_token(char out[JM_CELL], const jm__part *part)
 {
-    write_energy_of_one(out, part, part->sum.tokens);
+    write_energy_per(out, part, part->sum.tokens);
 }
 
 static void write_per_call(char out[JM_CELL], const jm__part *part)
 {
-    write_energy_of_one(out, part, part->sum.calls);
+    write_energy_per(out, part, part->sum.calls);
 }
 
 static void write_time(char out[JM_CELL], const jm__part *part)
@@ -328,7 +329,7 @@ static void write_share(char out[JM_CELL], const jm__part *part)
     jm__format_share(out, part->sum.share);
 }
 
-static void write_known(char out[JM_CELL], const jm__part *part)
+static void write_provenance(char out[JM_CELL], const jm__part *part)
 {
     snprintf(out, JM_CELL, "%s", jm_provenance_text(part->sum.provenance));
 }
@@ -343,7 +344,7 @@ static void write_percent(char out[JM_CELL], double share)
     if (isfinite(share))
         jm__print(out, JM_CELL, "%.0f %%", 100 * share);
     else
-        out[0] = '\0'; /* nothing to say: an optimizer has no passes */
+        out[0] = '\0'; /* an optimizer has no passes */
 }
 
 static void write_forward(char out[JM_CELL], const jm__part *part)
@@ -390,13 +391,14 @@ static void add_place(jm__strbuf *out, const char *place, size_t columns)
     jm__strbuf_free(&plain);
 }
 
-/* Write the row's place in at most so many columns beside "bwd", and as many whole characters as have room:
- * "layer.*.ffn bwd". The end of a path says more than its beginning. False if memory is out. */
+/* Write the row's place, "layer.*.ffn bwd", in at most `columns` columns without "bwd", and in at most `size`
+ * bytes without splitting a character. The end of a path is kept, as it is more specific. False if memory is
+ * out. */
 static bool write_place(char *out, size_t size, const jm_row *row, size_t columns)
 {
     bool fits = false, failed = false;
     out[0] = '\0';
-    for (; !fits && !failed && columns > 0; columns--) { /* a character takes up to four bytes */
+    for (; !fits && !failed && columns > 0; columns--) { /* a character has up to four bytes */
         jm__strbuf text = {0};
         add_place(&text, jm__row_place(row), columns);
         failed = text.failed;
@@ -420,67 +422,67 @@ static bool write_dominant(char out[JM_CELL], const jm__part *part)
     return true;
 }
 
-typedef enum when {
+typedef enum column_condition {
     ALWAYS,
-    SOME_ARE_SEVERAL,
-    SOME_GO_BOTH_WAYS,
-    SOME_ARE_SOMEWHERE,
-    BY_KERNEL,
-    BY_REQUEST
-} when;
+    IF_SEVERAL,
+    IF_BOTH_PASSES,
+    IF_LAYER,
+    IF_BY_KERNEL,
+    IF_BY_REQUEST
+} column_condition;
 
-/* The columns after the name, in order: a new one is a line here and its function. */
+/* The columns after the name, in order. A new column is a line here and its function. */
 static const struct {
     jm__table_column shape;
     void (*write)(char out[JM_CELL], const jm__part *part);
-    when when;
-    bool adds_up;   /* can be said of several rows together */
-    bool is_energy; /* its title is the unit: of the table, as its figures */
-    bool (*write_text)(char out[JM_CELL], const jm__part *part); /* in place of `write`; false: no memory */
+    column_condition condition;
+    bool adds_up;   /* also shown for the sum of the rows left out */
+    bool is_energy; /* its title is the table's energy unit */
+    bool (*write_text)(char out[JM_CELL], const jm__part *part); /* instead of `write`; false: no memory */
 } columns[] = {
-    {.shape = {"x", false, 0}, write_members, SOME_ARE_SEVERAL},
+    {.shape = {"x", false, 0}, write_members, IF_SEVERAL},
     {.shape = {"calls", false, 3}, write_calls, ALWAYS},
-    {.shape = {"each", false, 0}, write_each, BY_KERNEL},
+    {.shape = {"each", false, 0}, write_each, IF_BY_KERNEL},
     {.shape = {"time", false, 5}, write_time, ALWAYS},
     {.shape = {"energy", false, 0}, .adds_up = true, .is_energy = true},
     {.shape = {"\302\261", false, 0}, write_half, ALWAYS},
-    {.shape = {"a call", false, 7}, write_per_call, BY_KERNEL},
-    {.shape = {"tokens", false, 0}, write_tokens, BY_REQUEST},
-    {.shape = {"a token", false, 0}, write_per_token, BY_REQUEST},
+    {.shape = {"a call", false, 7}, write_per_call, IF_BY_KERNEL},
+    {.shape = {"tokens", false, 0}, write_tokens, IF_BY_REQUEST},
+    {.shape = {"a token", false, 0}, write_per_token, IF_BY_REQUEST},
     {.shape = {"power", false, 6}, write_power, ALWAYS},
     {.shape = {"share", false, 1}, write_share, ALWAYS, .adds_up = true},
-    {.shape = {"fwd", false, 4}, write_forward, SOME_GO_BOTH_WAYS},
-    {.shape = {"bwd", false, 4}, write_backward, SOME_GO_BOTH_WAYS},
-    {.shape = {"mostly in", true, 4}, .write_text = write_dominant, .when = SOME_ARE_SOMEWHERE},
-    {.shape = {"known", true, 2}, write_known, ALWAYS},
+    {.shape = {"fwd", false, 4}, write_forward, IF_BOTH_PASSES},
+    {.shape = {"bwd", false, 4}, write_backward, IF_BOTH_PASSES},
+    {.shape = {"mostly in", true, 4}, .write_text = write_dominant, .condition = IF_LAYER},
+    {.shape = {"known", true, 2}, write_provenance, ALWAYS},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 _Static_assert((int)COLUMNS <= (int)JM_TABLE_COLUMNS, "a table has room for its columns");
 
-/* Rows of one pass alone, as of `--by type`, have its name: shares of 0 and 100 % say nothing beside it. */
+/* Rows of a single pass, as with `--by type`, are named so: shares of 0 and 100 % add nothing. */
 static const double least_share = 0.005;
 
-void jm__row_traits_see(jm__row_traits *traits, const jm__part *part)
+void jm__row_traits_add(jm__row_traits *traits, const jm__part *part)
 {
     const jm_row *row = &part->sum;
     traits->several = traits->several || part->members > 1;
-    bool both = row->backward_share > least_share && row->backward_share < 1 - least_share;
-    traits->goes_both_ways = traits->goes_both_ways || both;
-    traits->somewhere = traits->somewhere || (jm__row_has_layer(row) && !jm__row_is_pause(row));
+    bool in_both = row->backward_share > least_share && row->backward_share < 1 - least_share;
+    traits->both_passes = traits->both_passes || in_both;
+    traits->has_layer = traits->has_layer || (jm__row_has_layer(row) && !jm__row_is_pause(row));
 }
 
 static bool is_shown(const jm__row_traits *traits, size_t column)
 {
-    switch (columns[column].when) {
-    case SOME_ARE_SEVERAL:
+    switch (columns[column].condition) {
+    case IF_SEVERAL:
         return traits->several;
-    case SOME_GO_BOTH_WAYS:
-        return traits->goes_both_ways && !traits->by_kernel;
-    case SOME_ARE_SOMEWHERE:
-        return traits->somewhere;
-    case BY_KERNEL:
+    case IF_BOTH_PASSES:
+        return traits->both_passes && !traits->by_kernel;
+    case IF_LAYER:
+        return traits->has_layer;
+    case IF_BY_KERNEL:
         return traits->by_kernel;
-    case BY_REQUEST:
+    case IF_BY_REQUEST:
         return traits->by_request;
     case ALWAYS:
         break;
@@ -488,7 +490,7 @@ static bool is_shown(const jm__row_traits *traits, size_t column)
     return true;
 }
 
-/* Set up the table's columns; `unit`: the title of that of energies. */
+/* Set up the table's columns. `unit`: title of the energy column. */
 static void set_up_shown_columns(jm__table *table, const jm__row_traits *traits, const char *unit)
 {
     for (size_t c = 0; c < COLUMNS; c++) {
@@ -500,13 +502,13 @@ static void set_up_shown_columns(jm__table *table, const jm__row_traits *traits,
 }
 
 bool jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm__part *part,
-                   const jm__energy_scale *scale, bool sums_alone)
+                   const jm__energy_scale *scale, bool sums_only)
 {
     size_t written = 0;
     for (size_t c = 0; c < COLUMNS; c++) {
         if (!is_shown(traits, c)) continue;
         char *cell = cells[written++];
-        if (sums_alone && !columns[c].adds_up) continue;
+        if (sums_only && !columns[c].adds_up) continue;
         if (columns[c].is_energy)
             jm__format_scaled(cell, part->sum.energy_j, scale);
         else if (columns[c].write_text == NULL)
@@ -517,26 +519,25 @@ bool jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm
     return true;
 }
 
-/* ---- which rows of a report are shown, and what is said of each ---- */
+/* ---- which rows are shown */
 
-/* What is shown, and how. */
 typedef struct view {
     const jm_report *report;
     const jm_text_options *options;
     jm__fold fold;
-    picked_parts picks;
+    shown_parts picks;
     jm__energy_scale scale;
     jm__row_traits traits;
 } view;
 
-/* A row at the top with less than this of the total stands back behind the inner rows that take more. */
+/* A top-level row with less than this share of the total is ranked with the inner rows. */
 static const double top_share = 1e-3;
 static const double equal_within = 1.02;
 
 typedef struct ranked {
     bool top;
     double energy_j;
-    size_t pick;
+    size_t shown;
 } ranked;
 
 static int by_weight(const void *left, const void *right)
@@ -544,11 +545,11 @@ static int by_weight(const void *left, const void *right)
     const ranked *a = left, *b = right;
     if (a->top != b->top) return a->top ? -1 : 1;
     if (a->energy_j != b->energy_j) return a->energy_j > b->energy_j ? -1 : 1;
-    return a->pick < b->pick ? -1 : 1; /* a parent before the only child that has all of its energy */
+    return a->shown < b->shown ? -1 : 1; /* a parent before its only child with the same energy */
 }
 
-/* Twelve equal layers of which the limit takes eight look like a difference: rows equal to the first one left
- * out are left out too, unless they are many. */
+/* If a limit showed eight of twelve equal layers, they would look different. So rows equal to the first one
+ * left out are left out too, unless they are many. */
 static size_t keep_equals_together(const ranked *order, size_t count, size_t limit)
 {
     size_t end = limit;
@@ -558,13 +559,13 @@ static size_t keep_equals_together(const ranked *order, size_t count, size_t lim
     return limit - end <= limit / 4 ? end : limit;
 }
 
-static const jm__part *part_of(const view *v, size_t pick)
+static const jm__part *part_of(const view *v, size_t shown)
 {
-    return &v->fold.parts.items[v->picks.items[pick].part];
+    return &v->fold.parts.items[v->picks.items[shown].part];
 }
 
-/* Which picks are shown: what stands at the top and matters, then those that took most, `limit` in all. A
- * parent has at least the energy of each of its children, so it is there if they are. */
+/* Choose `limit` rows: important top-level rows, then those with the most energy. A parent has at least the
+ * energy of each child, so it is shown if they are. */
 static bool *choose_rows(const view *v)
 {
     size_t count = v->picks.count, limit = v->options->limit, deep = 0;
@@ -575,14 +576,14 @@ static bool *choose_rows(const view *v)
             const jm_row *row = &part_of(v, i)->sum;
             int32_t depth = v->picks.items[i].depth;
             if (v->options->depth > 0 && (uint64_t)depth >= v->options->depth) continue;
-            bool small = row->share < top_share; /* what is not known is not small */
+            bool small = row->share < top_share; /* false for unknown shares */
             double energy_j = isfinite(row->energy_j) ? row->energy_j : -INFINITY;
             order[deep++] = (ranked){depth == 0 && !small, energy_j, i};
         }
         if (deep > 0) qsort(order, deep, sizeof *order, by_weight);
         size_t end = limit == 0 || limit > deep ? deep : keep_equals_together(order, deep, limit);
         for (size_t i = 0; i < end; i++)
-            chosen[order[i].pick] = true;
+            chosen[order[i].shown] = true;
     } else {
         free(chosen);
         chosen = NULL;
@@ -608,19 +609,19 @@ static const char **sort_paths(const jm_report *report)
     return paths;
 }
 
-/* Is there another row of this path? It is of another kind (two rows never share both), so
- * the kind must be said, but for names that say what they are: "(idle)". */
-static bool kind_matters(const char **paths, size_t count, const jm_row *row, bool one_by_one)
+/* Whether the row's kind must be shown, because another row has the same path and a different kind. Not for
+ * self-explaining names such as "(idle)". */
+static bool needs_kind(const char **paths, size_t count, const jm_row *row, bool by_span)
 {
     if (row->name[0] == '(') return false;
-    if (one_by_one) return true;
+    if (by_span) return true;
     size_t at;
     jm__search(at, count, strcmp(paths[at], row->path) < 0);
     return at + 1 < count && strcmp(paths[at + 1], row->path) == 0;
 }
 
-/* "host late, < 1 ms, before layer.*": where somebody has to look. */
-static bool write_what_came(char *out, size_t size, const jm_row *row)
+/* The layer after a gap: "host late, < 1 ms, before layer.*". */
+static bool write_next_layer(char *out, size_t size, const jm_row *row)
 {
     enum { PATH = 12 };
     static const char before[] = ", before ";
@@ -630,11 +631,11 @@ static bool write_what_came(char *out, size_t size, const jm_row *row)
     return write_place(out + sizeof before - 1, size - sizeof before + 1, row, PATH);
 }
 
-/* What is shown without what it lies in needs its whole path. */
-static void add_name(jm__strbuf *name, const view *v, const jm__part *part, const picked *pick)
+/* A part that is shown without its ancestors needs its whole path. */
+static void add_name(jm__strbuf *name, const view *v, const jm__part *part, const shown_part *shown)
 {
     jm__strbuf path = {0};
-    if (!pick->queried || v->traits.by_kernel)
+    if (!shown->selected || v->traits.by_kernel)
         jm__strbuf_add(&path, part->name);
     else
         jm__part_path_add(&path, v->report, &v->fold, part);
@@ -643,23 +644,23 @@ static void add_name(jm__strbuf *name, const view *v, const jm__part *part, cons
     jm__strbuf_free(&path);
 }
 
-static bool add_line(jm__table *table, const view *v, const picked *pick, bool say_kind)
+static bool add_line(jm__table *table, const view *v, const shown_part *shown, bool show_kind)
 {
-    const jm__part *part = &v->fold.parts.items[pick->part];
+    const jm__part *part = &v->fold.parts.items[shown->part];
     const jm_row *row = &part->sum;
     jm__table_line line = {
-        .depth = pick->depth, .is_cpp = jm__is_cpp_name(part->name), .number = part->row + 1};
+        .depth = shown->depth, .is_cpp = jm__is_cpp_name(part->name), .number = part->row + 1};
     jm__strbuf name = {0};
-    add_name(&name, v, part, pick);
-    bool fine = strcmp(row->kind, "gap") != 0 || write_what_came(line.hint, sizeof line.hint, row);
+    add_name(&name, v, part, shown);
+    bool ok = strcmp(row->kind, "gap") != 0 || write_next_layer(line.hint, sizeof line.hint, row);
     line.faint = row->provenance >= JM_PROVENANCE_WEAK;
-    if (say_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
-    fine = jm__row_cells(line.cells, &v->traits, part, &v->scale, false) && fine;
-    return jm__table_push(table, line, &name) && fine;
+    if (show_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
+    ok = jm__row_cells(line.cells, &v->traits, part, &v->scale, false) && ok;
+    return jm__table_push(table, line, &name) && ok;
 }
 
-/* What the rows left out add up to, beyond the rows above: those inside a row that is shown are part of it,
- * and those inside a row left out are part of that. */
+/* Add a line with the sum of the rows left out. Rows inside a shown row, or inside another one left out, are
+ * not counted again. */
 static bool add_rest(jm__table *table, const view *v, const bool *chosen)
 {
     size_t hidden = 0;
@@ -673,29 +674,29 @@ static bool add_rest(jm__table *table, const view *v, const bool *chosen)
     if (hidden == 0) return true;
     jm__table_line line = {0};
     jm__strbuf name = {0};
-    bool inside = energy_j == 0, fine = true;
+    bool inside = energy_j == 0, ok = true;
     jm__strbuf_format(&name, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
     snprintf(line.hint, sizeof line.hint, inside ? ", in these" : ", beyond these");
     if (!inside) {
         const jm__part rest = {.members = 1,
                                .sum = {.energy_j = energy_j,
                                        .share = energy_j / jm_report_totals_get(v->report)->total_energy_j}};
-        fine = jm__row_cells(line.cells, &v->traits, &rest, &v->scale, true);
+        ok = jm__row_cells(line.cells, &v->traits, &rest, &v->scale, true);
     }
-    return jm__table_push(table, line, &name) && fine;
+    return jm__table_push(table, line, &name) && ok;
 }
 
 static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, const char **sorted,
                              jm_error *err)
 {
     size_t rows = jm_report_row_count(v->report);
-    bool one_by_one = jm_report_options_get(v->report)->by == JM_BY_SPAN;
+    bool by_span = jm_report_options_get(v->report)->by == JM_BY_SPAN;
     for (size_t i = 0; i < v->picks.count; i++) {
-        const picked *pick = &v->picks.items[i];
-        jm__part *part = &v->fold.parts.items[pick->part];
+        const shown_part *shown = &v->picks.items[i];
+        jm__part *part = &v->fold.parts.items[shown->part];
         if (!chosen[i]) continue;
         JM_TRY(jm__fold_interval(&v->fold, v->report, part, err));
-        if (!add_line(table, v, pick, kind_matters(sorted, rows, &part->sum, one_by_one)))
+        if (!add_line(table, v, shown, needs_kind(sorted, rows, &part->sum, by_span)))
             return jm__no_memory(err, "jm_report_text");
     }
     return add_rest(table, v, chosen) ? JM_OK : jm__no_memory(err, "jm_report_text");
@@ -712,8 +713,7 @@ static jm_status fill_table(jm__table *table, view *v, jm_error *err)
     return status;
 }
 
-/* Energies are of a step, if there are several, unless those of the run are asked for. A request has steps of
- * its own. */
+/* The number of steps that energies are divided by; 1 with --total. Requests have steps of their own. */
 static double steps_of(const view *v)
 {
     if (v->traits.by_request) return 1;
@@ -728,7 +728,7 @@ static void set_up_columns(jm__table *table, view *v)
     for (size_t i = 0; i < v->picks.count; i++) {
         const jm__part *part = part_of(v, i);
         if (isfinite(part->sum.energy_j)) largest_j = fmax(largest_j, fabs(part->sum.energy_j));
-        jm__row_traits_see(&v->traits, part);
+        jm__row_traits_add(&v->traits, part);
     }
     v->scale = jm__energy_scale_for(largest_j / steps);
     v->scale.size_j *= steps;
@@ -737,7 +737,7 @@ static void set_up_columns(jm__table *table, view *v)
     set_up_shown_columns(table, &v->traits, unit);
 }
 
-/* Fill an empty table, which the caller frees also after an error. */
+/* Fill an empty table, which the caller frees, also after an error. */
 static jm_status rows_table(jm__table *table, const jm_report *report, const jm_text_options *options,
                             jm_error *err)
 {
@@ -745,23 +745,23 @@ static jm_status rows_table(jm__table *table, const jm_report *report, const jm_
     v.traits.by_kernel = jm_report_options_get(report)->by == JM_BY_KERNEL;
     v.traits.by_request = jm_report_options_get(report)->by == JM_BY_REQUEST;
     *table = (jm__table){.title = jm_by_text(jm_report_options_get(report)->by), .colour = options->colour};
-    bool *queried;
-    JM_TRY(queried_find(&queried, report, options, err));
-    jm_status status = jm__fold_make(&v.fold, report, options->expand, queried, err);
-    if (status == JM_OK) status = picks_make(&v.picks, &v.fold, queried, options->sort, err);
+    bool *selected;
+    JM_TRY(find_selected(&selected, report, options, err));
+    jm_status status = jm__fold_make(&v.fold, report, options->expand, selected, err);
+    if (status == JM_OK) status = list_and_sort(&v.picks, &v.fold, selected, options->sort, err);
     if (status == JM_OK) {
         set_up_columns(table, &v);
         status = fill_table(table, &v, err);
     }
-    free(queried);
+    free(selected);
     jm__vec_free(&v.picks);
     jm__fold_free(&v.fold);
     return status;
 }
 
-/* ---- the report as a table that a stranger can read ---- */
+/* ---- the whole text */
 
-/* A part of the total; what is nothing beside it is 0. */
+/* Format a part of the total; a negligible one is shown as 0. */
 static void format_part(char out[JM_CELL], double energy_j, const jm_report_totals *totals)
 {
     bool tiny = fabs(energy_j) < 1e-4 * totals->total_energy_j;
@@ -799,7 +799,7 @@ static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t widt
     jm__head_add_fact(out, "closure", text, width);
 }
 
-/* Every note, or those that nobody may overlook and how many there are besides. */
+/* Add all notes, or only the essential ones and the number of the others. */
 static void add_notes(jm__strbuf *out, const jm_report *report, const jm_text_options *options, size_t width)
 {
     size_t left_out = 0;
@@ -817,7 +817,7 @@ static void add_notes(jm__strbuf *out, const jm_report *report, const jm_text_op
     jm__wrap_take(out, "", 0, &more, width);
 }
 
-/* A row that was asked for by its number has room for all of its name. */
+/* A row selected by its number is shown with its full name. */
 static void add_whole_name(jm__strbuf *out, const jm_report *report, uint64_t number, size_t width)
 {
     const jm_row *row = number > 0 ? jm_report_row(report, (size_t)number - 1) : NULL;
@@ -835,7 +835,7 @@ static jm_status add_head(jm__strbuf *out, const jm_report *report, const jm_tex
                         (size_t)(options->width > 0 ? options->width : 0), err);
 }
 
-/* What of the rows above was waiting, though it is no idle time. */
+/* Add sentences on waiting time that is part of the rows above. */
 static jm_status add_waits(jm__strbuf *out, const jm_report *report, size_t width, jm_error *err)
 {
     jm__facts waits = {0};
@@ -862,14 +862,14 @@ static jm_status write_text(jm__strbuf *out, const jm_report *report, const jm_t
 
 jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out, jm_error *err)
 {
-    jm_text_options queried;
+    jm_text_options selected;
     *out = NULL;
-    JM_TRY(jm__options_copy(&queried, sizeof queried, options, "jm_report_text", err));
+    JM_TRY(jm__options_copy(&selected, sizeof selected, options, "jm_report_text", err));
     jm__table table;
     jm__strbuf text = {0};
-    jm_status status = rows_table(&table, report, &queried, err);
-    if (status == JM_OK) status = add_head(&text, report, &queried, err);
-    if (status == JM_OK) status = write_text(&text, report, &queried, &table, err);
+    jm_status status = rows_table(&table, report, &selected, err);
+    if (status == JM_OK) status = add_head(&text, report, &selected, err);
+    if (status == JM_OK) status = write_text(&text, report, &selected, &table, err);
     jm__table_free(&table);
     return jm__hand_over(out, &text, status, "jm_report_text", err);
 }

@@ -1,33 +1,33 @@
-/* What a table says of a row, column by column. */
+/* The cells of a table row, column by column. */
 #ifndef JM_REPORT_TEXT_H
 #define JM_REPORT_TEXT_H
 
 #include "report/fold.h"
 #include "report/table.h"
 
-/* What some row of a table has: columns that none has anything for are left out. */
+/* What at least one row of a table has. Columns without content are left out. */
 typedef struct jm__row_traits {
     bool by_kernel;
     bool by_request;
-    bool several;        /* members */
-    bool goes_both_ways; /* energy in forward and in backward passes */
-    bool somewhere;      /* a layer that it is mostly in */
+    bool several;     /* some row has several members */
+    bool both_passes; /* some row has energy in forward and in backward passes */
+    bool has_layer;   /* some row is mostly in one layer */
 } jm__row_traits;
 
-/* Is the row a pause, so that its place is what came after it, not where it was? */
+/* Whether the row is idle time or a gap. Its place is then the layer after it. */
 bool jm__row_is_pause(const jm_row *row);
 
-/* Where most of the row was: at least half of it; NULL: nowhere. For tables and pages alike. */
+/* The layer with at least half of the row's energy; NULL: none. For tables and pages. */
 const char *jm__row_place(const jm_row *row);
 
-/* It was in a layer: a column of places is worth its room if some row's was. */
+/* Whether that place is a layer. The column of places is shown only if some row has one. */
 bool jm__row_has_layer(const jm_row *row);
 
-void jm__row_traits_see(jm__row_traits *traits, const jm__part *part);
+void jm__row_traits_add(jm__row_traits *traits, const jm__part *part);
 
-/* The cells of a line; `sums_alone`: only those that can be said of several rows together. False if memory
- * is out. */
+/* Write the cells of a line. `sums_only`: only columns that can be summed over rows. False if memory is out.
+ */
 bool jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm__part *part,
-                   const jm__energy_scale *scale, bool sums_alone);
+                   const jm__energy_scale *scale, bool sums_only);
 
 #endif

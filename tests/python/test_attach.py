@@ -290,7 +290,7 @@ sys.stdin.read()
     process.communicate(timeout=60)
     words = recorder.stderr.read()
     assert recorder.wait(timeout=60) == 0
-    assert words.count(f"not recorded is {process.pid}: ") == 1
+    assert words.count(f"{process.pid} is not recorded: ") == 1
     assert "it cannot" in words
 
 

@@ -24,4 +24,16 @@ static inline void found_kept(const char *source, const jm_cap_search *search, c
                  (uint32_t)(f->over + 2 * f->proven + 4 * f->proof.whole + 8 * f->proof.bound_kept));
 }
 
+/* All that is said of it, to people at this width and as JSON behind the version. */
+static inline void said_kept(const char *source, jm_cap_search *search, size_t width)
+{
+    char *text, *json;
+    assert_int_equal(jm_cap_search_text(search, width, &text, NULL), JM_OK);
+    assert_int_equal(jm_cap_search_json(search, &json, NULL), JM_OK);
+    text_kept(source, text);
+    text_kept(source, strstr(json, "\"simulated\""));
+    free(text);
+    free(json);
+}
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "proof.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <joulemap/report.h>
 #include <math.h>
@@ -134,6 +135,25 @@ static inline void figures_keep(const char *source, const char *const *names, co
     else if (strtoul(at, NULL, 16) != words)
         fail_msg("line %d of tests/golden/%s: counts, names or notes are not as before", number, name);
     if (writes) fflush(file);
+}
+
+/* All numbers of a text, and the words between them. */
+static inline void text_kept(const char *source, const char *text)
+{
+    enum { MOST = 40 };
+    double numbers[MOST];
+    size_t count = 0;
+    uint32_t words = 2166136261u;
+    for (const char *at = text, *before = " "; *at != '\0'; before = at - 1) {
+        bool number = isdigit((unsigned char)*at) && !isalnum((unsigned char)*before);
+        words = (words ^ (number ? '#' : (unsigned char)*at)) * 16777619u;
+        char *end = (char *)(uintptr_t)(at + 1);
+        if (number) numbers[count++] = strtod(at, &end);
+        at = end;
+        if (count < MOST && *at != '\0') continue;
+        figures_keep(source, NULL, numbers, count, words);
+        count = 0;
+    }
 }
 
 /* Of a report. */

@@ -108,11 +108,12 @@ static inline void told_names(jm__strbuf *out, const jm__dataset *d)
                           c->grid[0], c->block[0]);
     }
     for (size_t i = 0; i < d->stream_count; i++)
-        jm__strbuf_format(out, "stream %" PRId64 " %" PRId64 " %" PRId64 "\n", d->streams[i].id,
-                          d->streams[i].process_id, d->streams[i].board_id);
+        jm__strbuf_format(out, "stream %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu32 "\n", d->streams[i].id,
+                          d->streams[i].process_id, d->streams[i].board_id, d->streams[i].stream);
     for (size_t i = 0; i < d->process_count; i++) {
         const jm__process *p = &d->processes[i];
-        jm__strbuf_format(out, "process %" PRId64 " %" PRId64 " %s %s\n", p->id, p->pid, p->host, p->command);
+        jm__strbuf_format(out, "process %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %s %s\n",
+                          p->id, p->pid, (int64_t)p->rank, p->start_ns, p->end_ns, p->host, p->command);
     }
 }
 
@@ -171,8 +172,9 @@ static inline char *told_text(const told_file *file)
     told_counters(&out, &d->counters, &file->blocks);
     for (size_t i = 0; i < file->kernel_count; i++) {
         const jm__kernel_run *k = &file->kernels[i];
-        jm__strbuf_format(&out, "kernel %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
-                          k->start_ns, k->end_ns, k->class_id, k->stream_id, k->span_id);
+        jm__strbuf_format(&out,
+                          "kernel %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
+                          k->start_ns, k->end_ns, k->class_id, k->stream_id, k->span_id, k->calls);
     }
     return jm__strbuf_take(&out);
 }

@@ -1,4 +1,4 @@
-/* What a board draws in gaps, and how much its sensor's readings scatter at rest. */
+/* Learns idle powers of a board and the noise of its power sensor. */
 #include "calibrate/idle.h"
 
 #include "attribute/fit/calibrate.h"
@@ -17,61 +17,61 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kernels and bursts into the sweep line, and what nobody knows as work beside them */
+/* ---- kernels and bursts for the sweep; time outside the phase counts as unknown work */
 
-/* Columns of a fit: first JM__NOT_OF_SUITE, then the kernels of the suite, then the idle states. */
-enum { JM__NOT_OF_SUITE };
+/* Columns of the fit: JM__OUTSIDE_SUITE, then the kernels of the suite, then the idle states. */
+enum { JM__OUTSIDE_SUITE };
 
 typedef struct jm__gaps {
-    jm__intervals known; /* the phase, and what rest was recorded: there it is known what ran */
-    jm__tally tally;     /* of that time */
+    jm__intervals known; /* the phase and recorded rest: times when all work is known */
+    jm__tally tally;     /* of `known` */
     jm__pieces pieces;
     uint32_t *column_of;  /* [codes of pieces] */
-    double *seconds;      /* [columns], of `known` */
+    double *seconds;      /* [columns], seconds within `known` */
     size_t class_columns; /* the first idle column */
     size_t columns;
-    bool too_many; /* kernels, for so much memory: there are no pieces, and nothing can be learnt */
+    bool too_many; /* too many kernels for the memory: no pieces, and nothing is learnt */
 } jm__gaps;
-/* What the suite calls its rest, with a program on the board (joulemap.calibration). */
+/* The suite's name for rest with a program on the board (joulemap.calibration). */
 static const char rest_phase[] = "idle";
 
-/* Half a gigabyte of them: a suite has a million. */
+/* Half a gigabyte of items; a suite has a million. */
 enum { KERNELS_MAX = 8 << 20 };
 
-/* The longest memory of a sensor: the average over a second, several times over. */
+/* The longest memory of a sensor: several times its averaging over a second. */
 static const int64_t memory_ns = 5 * JM_NS_PER_S;
 
 static jm_status find_known(jm__intervals *known, const jm__training_set *l, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
-    bool fine = jm__intervals_add_all(known, &l->phase);
-    for (size_t i = 0; fine && i < d->span_count; i++) {
+    bool ok = jm__intervals_add_all(known, &l->phase);
+    for (size_t i = 0; ok && i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind == JM_SPAN_PHASE && strcmp(jm__dataset_text(d, span->name_id), rest_phase) == 0)
-            fine = jm__intervals_add(known, span->start_ns, jm__span_end_ns(d, span));
+            ok = jm__intervals_add(known, span->start_ns, jm__span_end_ns(d, span));
     }
     jm__intervals_normalise(known);
-    return fine ? JM_OK : jm__no_memory(err, "jm_model_learn");
+    return ok ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
-/* What lives while kernels pass. */
-typedef struct finding {
+/* State while kernels are read. */
+typedef struct item_builder {
     const jm__gaps *gaps;
     const jm__training_set *training_set;
     jm__items items; /* class_index: a column */
-    bool *traced;    /* [bursts]: a kernel was seen in it */
+    bool *traced;    /* [bursts]: a traced kernel is in it */
     bool too_many;
-} finding;
+} item_builder;
 
-static bool add(finding *f, int64_t start_ns, int64_t end_ns, size_t column)
+static bool add(item_builder *f, int64_t start_ns, int64_t end_ns, size_t column)
 {
     const jm__item item = {
         .start_ns = start_ns, .end_ns = end_ns, .class_index = (uint32_t)column, .calls = 1};
     return jm__vec_push(&f->items, item);
 }
 
-/* The burst that it begins in; their count if there is none. */
-static size_t burst_of(const jm__training_set *l, int64_t t_ns)
+/* The burst at t_ns; the count of bursts if there is none. */
+static size_t burst_at(const jm__training_set *l, int64_t t_ns)
 {
     const jm__burst *bursts = l->bursts.items;
     size_t at;
@@ -81,12 +81,12 @@ static size_t burst_of(const jm__training_set *l, int64_t t_ns)
 
 static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
-    finding *f = taker;
+    item_builder *f = taker;
     if (!jm__training_set_has_kernel(f->training_set, kernel)) return JM_OK;
-    if (!jm__intervals_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
+    if (!jm__intervals_contain(&f->gaps->known, kernel->start_ns)) return JM_OK;
     f->too_many = f->too_many || f->items.count == KERNELS_MAX;
     if (f->too_many) return JM_OK;
-    size_t burst = burst_of(f->training_set, kernel->start_ns), column = JM__NOT_OF_SUITE;
+    size_t burst = burst_at(f->training_set, kernel->start_ns), column = JM__OUTSIDE_SUITE;
     if (burst < f->training_set->bursts.count) {
         f->traced[burst] = true;
         column += 1 + f->training_set->bursts.items[burst].kernel;
@@ -95,57 +95,56 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     return add(f, kernel->start_ns, end_ns, column) ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
-static bool add_bursts(finding *f)
+static bool add_bursts(item_builder *f)
 {
-    bool fine = true;
-    for (size_t i = 0; fine && i < f->training_set->bursts.count; i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < f->training_set->bursts.count; i++) {
         const jm__burst *burst = &f->training_set->bursts.items[i];
-        if (!f->traced[i])
-            fine = add(f, burst->start_ns, burst->end_ns, JM__NOT_OF_SUITE + 1 + burst->kernel);
+        if (!f->traced[i]) ok = add(f, burst->start_ns, burst->end_ns, JM__OUTSIDE_SUITE + 1 + burst->kernel);
     }
-    return fine;
+    return ok;
 }
 
-static bool add_unknown(finding *f)
+static bool add_outside(item_builder *f)
 {
     const jm__intervals *known = &f->gaps->known;
     int64_t now_ns = known->items[0].from_ns - memory_ns;
-    bool fine = true;
-    for (size_t i = 0; fine && i < known->count; i++) {
-        fine = add(f, now_ns, known->items[i].from_ns, JM__NOT_OF_SUITE);
+    bool ok = true;
+    for (size_t i = 0; ok && i < known->count; i++) {
+        ok = add(f, now_ns, known->items[i].from_ns, JM__OUTSIDE_SUITE);
         now_ns = known->items[i].to_ns;
     }
-    return fine && add(f, now_ns, now_ns + memory_ns, JM__NOT_OF_SUITE);
+    return ok && add(f, now_ns, now_ns + memory_ns, JM__OUTSIDE_SUITE);
 }
 
-static jm_status find_items(finding *f, jm_error *err)
+static jm_status find_items(item_builder *f, jm_error *err)
 {
     const jm__kernel_source *kernels = &f->training_set->dataset->kernels;
     f->traced = calloc(f->training_set->bursts.count + 1, sizeof *f->traced);
     if (f->traced == NULL) return jm__no_memory(err, "jm_model_learn");
     if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, false, take_kernel, f, err));
-    if (!add_bursts(f) || !add_unknown(f)) return jm__no_memory(err, "jm_model_learn");
+    if (!add_bursts(f) || !add_outside(f)) return jm__no_memory(err, "jm_model_learn");
     jm__items_sort(&f->items);
     return JM_OK;
 }
 
-static bool walk(jm__gaps *g, const jm__items *items)
+static bool sweep_items(jm__gaps *g, const jm__items *items)
 {
     jm__sweep sweep;
     int64_t from_ns = items->items[0].start_ns;
     jm__pieces_begin(&g->pieces, from_ns, SIZE_MAX);
     jm__sweep_begin(&sweep, &g->pieces, &g->tally, &g->known, &g->known, &g->known, from_ns);
-    bool fine = true;
-    for (size_t i = 0; fine && i < items->count; i++)
-        fine = jm__sweep_take(&sweep, &items->items[i],
-                              &(jm__counted_as){.use = items->items[i].class_index,
-                                                .place = JM_PLACE_UNLAYERED,
-                                                .cell = JM__NO_CELL,
-                                                .sum = SIZE_MAX,
-                                                .lent = JM__NO_CELL});
-    fine = fine && jm__sweep_end(&sweep, from_ns) && jm__pieces_end(&g->pieces);
+    bool ok = true;
+    for (size_t i = 0; ok && i < items->count; i++)
+        ok = jm__sweep_take(&sweep, &items->items[i],
+                            &(jm__counted_as){.use = items->items[i].class_index,
+                                              .place = JM_PLACE_UNLAYERED,
+                                              .cell = JM__NO_CELL,
+                                              .sum = SIZE_MAX,
+                                              .lent = JM__NO_CELL});
+    ok = ok && jm__sweep_end(&sweep, from_ns) && jm__pieces_end(&g->pieces);
     jm__sweep_free(&sweep);
-    return fine;
+    return ok;
 }
 
 static jm_status find_columns(jm__gaps *g, jm_error *err)
@@ -165,17 +164,18 @@ static jm_status find_columns(jm__gaps *g, jm_error *err)
     return JM_OK;
 }
 
-/* Work is what kernels were seen of on the board, and bursts that none was seen in (none was traced, or the
- * board is simulated); what is outside of `known` is work that nobody knows. To be freed in any case. */
+/* Work is the traced kernels of the board, and bursts without traced kernels (no trace, or a simulated
+ * board). Time outside `known` is unknown work. Free the result also after a failure. */
 static jm_status gaps_find(jm__gaps *g, const jm__training_set *l, jm_error *err)
 {
     *g = (jm__gaps){.pieces = {.file = -1}, .class_columns = 1 + l->kernels.count};
     g->columns = g->class_columns + JM_IDLE_STATES;
-    finding f = {.gaps = g, .training_set = l};
+    item_builder f = {.gaps = g, .training_set = l};
     jm_status status = find_known(&g->known, l, err);
     if (status == JM_OK) status = find_items(&f, err);
     g->too_many = f.too_many;
-    if (status == JM_OK && !g->too_many && !walk(g, &f.items)) status = jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK && !g->too_many && !sweep_items(g, &f.items))
+        status = jm__no_memory(err, "jm_model_learn");
     jm__vec_free(&f.items);
     free(f.traced);
     return status == JM_OK && !g->too_many ? find_columns(g, err) : status;
@@ -191,13 +191,13 @@ static void gaps_free(jm__gaps *g)
     *g = (jm__gaps){.pieces = {.file = -1}};
 }
 
-/* ---- Readings at rest, each less the mean of its interval: a board that cooled in between is no noise */
+/* ---- noise at rest: readings minus the mean of their interval, as cooling between intervals is not noise */
 
-/* Of a reading's weight, what may lie in anything else: of 1000 W, a watt. */
-static const double awake_most = 1e-3;
+/* The largest part of a reading's weight outside rest: 1 W of 1000 W. */
+static const double awake_max = 1e-3;
 
-static jm_status choose(jm__reading_list *out, const jm__training_set *l, jm__gaps *gaps,
-                        jm__response response, jm_error *err)
+static jm_status choose_rest_readings(jm__reading_list *out, const jm__training_set *l, jm__gaps *gaps,
+                                      jm__response response, jm_error *err)
 {
     jm__design design = {0};
     size_t rest = gaps->class_columns + JM_IDLE_LONG;
@@ -205,17 +205,17 @@ static jm_status choose(jm__reading_list *out, const jm__training_set *l, jm__ga
     if (status == JM_OK) jm__design_start(&design, response);
     for (size_t i = 0; status == JM_OK && i < l->recorded_count; i++) {
         jm_reading reading = l->recorded[i];
-        if (!jm__intervals_hold(&gaps->known, reading.t_ns) || !isfinite(reading.value)) continue;
+        if (!jm__intervals_contain(&gaps->known, reading.t_ns) || !isfinite(reading.value)) continue;
         if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
-        if (jm__design_row(&design, reading.t_ns)[rest] < 1 - awake_most) continue;
+        if (jm__design_row(&design, reading.t_ns)[rest] < 1 - awake_max) continue;
         if (!jm__vec_push(out, reading)) status = jm__no_memory(err, "jm_model_learn");
     }
     jm__design_free(&design);
     return status;
 }
 
-/* Returns how many intervals of neighbours there are. */
-static size_t take_means(double *residual, const jm__pass *pass)
+/* Returns the number of intervals of neighbouring readings. */
+static size_t subtract_means(double *residual, const jm__pass *pass)
 {
     size_t intervals = 0;
     for (size_t from = 0, to; from < pass->count; from = to, intervals++) {
@@ -230,20 +230,20 @@ static size_t take_means(double *residual, const jm__pass *pass)
     return intervals;
 }
 
-/* The white part of the noise (fit/noise.h) of readings that remember nothing but long gaps, standard; NAN:
- * there are too few of them in a row to tell it from a drift. */
+/* The white part of the noise (fit/noise.h) of readings that remember only long gaps, standard. NAN: too few
+ * consecutive readings to separate noise from drift. */
 static jm_status rest_noise_find(double *noise_w, const jm__training_set *l, jm__gaps *gaps,
                                  jm__response response, jm_error *err)
 {
     jm__reading_list rest = {0};
-    jm_status status = choose(&rest, l, gaps, response, err);
+    jm_status status = choose_rest_readings(&rest, l, gaps, response, err);
     const jm__pass pass = {.readings = rest.items, .count = rest.count, .period_ns = l->sensor->period_ns};
     double *residual = calloc(rest.count + 1, sizeof *residual);
     *noise_w = NAN;
     if (status == JM_OK && residual == NULL) status = jm__no_memory(err, "jm_model_learn");
     if (status == JM_OK) {
         jm__noise noise;
-        size_t intervals = take_means(residual, &pass);
+        size_t intervals = subtract_means(residual, &pass);
         jm__noise_of_residuals(&noise, &pass, residual, (double)(rest.count - intervals));
         if (noise.white > 0) *noise_w = sqrt(noise.white);
     }
@@ -252,22 +252,22 @@ static jm_status rest_noise_find(double *noise_w, const jm__training_set *l, jm_
     return status;
 }
 
-/* ---- The suite fitted as a report fits a run, without counters: each kernel has a power, and each idle
- * state */
+/* ---- idle powers: the suite fitted as a report fits a run, without counters, with a power per kernel and
+ * per idle state */
 
-/* Readings have told a state, and not what is assumed of any (levels.c), where they leave a quarter of the
- * variance that it has by itself there. */
-static bool is_told(double power_w, double variance, double seconds)
+/* Readings determine a state, rather than the assumptions about gaps (levels.c), if they leave at most a
+ * quarter of its prior variance. */
+static bool is_resolved(double power_w, double variance, double seconds)
 {
     return seconds > 0 && power_w > 0 && variance > 0 && variance <= pow(JM_GAP_RELATIVE_U * power_w, 2) / 4;
 }
 
-static void take(jm__board_model *model, const jm__gaps *gaps, const jm__fit *fit)
+static void set_idle(jm__board_model *model, const jm__gaps *gaps, const jm__fit *fit)
 {
     for (int s = JM_IDLE_FIRST_GAP; s < JM_IDLE_STATES; s++) {
         size_t k = gaps->class_columns + (size_t)s;
         double variance = fit->covariance[k * fit->columns + k];
-        if (is_told(fit->power_w[k], variance, gaps->seconds[k]))
+        if (is_resolved(fit->power_w[k], variance, gaps->seconds[k]))
             model->idle[s] = (jm__model_idle){fit->power_w[k], sqrt(variance), gaps->seconds[k]};
     }
 }
@@ -289,7 +289,7 @@ static jm_status learn(jm__board_model *model, const jm__training_set *l, jm__ga
     jm__fit fit;
     jm_status status = jm__fit_run(&fit, &input, err);
     if (status == JM_OK && fit.fitted) {
-        take(model, gaps, &fit);
+        set_idle(model, gaps, &fit);
         status = rest_noise_find(&model->noise_w, l, gaps, fit.response, err);
     }
     jm__fit_free(&fit);

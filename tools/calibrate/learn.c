@@ -1,4 +1,4 @@
-/* A model of a board from a phase of a recording, and how well it tells powers. */
+/* Learns a board's model from a phase of a recording, and finds its errors. */
 #include "calibrate/learn.h"
 #include "attribute/fit/calibrate.h"
 #include "base/options.h"
@@ -16,19 +16,19 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- Kernels of a family are off alike: how much all of them together, and how much each by itself, are
- * variance components of the errors (one-way analysis of variance with unequal groups: Searle, Casella,
- * McCulloch, Variance Components, 1992, 3.6). */
+/* ---- errors: kernels of a family err alike. The errors of families and of single kernels are variance
+ * components (one-way analysis of variance with unequal groups: Searle, Casella, McCulloch, Variance
+ * Components, 1992, 3.6). */
 
-/* A kernel errs by this at least, however well all others do: the data that it works on (attribution.md). */
-static const double least_relative_u = 0.03;
+/* Lower bound of a kernel's error: the effect of the data it works on (attribution.md). */
+static const double relative_u_min = 0.03;
 
 static double error_of(const jm__model_kernel *kernel)
 {
     return kernel->predicted_w / kernel->power_w - 1;
 }
 
-/* Of one family, those kernels that are in the weights. */
+/* Sums over the kernels of one family that are in the weights. */
 typedef struct family {
     double count, sum, square;
 } family;
@@ -46,7 +46,7 @@ static family family_of(const jm__board_model *model, const char *name)
     return f;
 }
 
-/* Is it the first kernel of its family that is in the weights? */
+/* Whether it is the first kernel of its family in the weights. */
 static bool is_first(const jm__board_model *model, size_t kernel)
 {
     if (model->kernels[kernel].left_out) return false;
@@ -57,8 +57,8 @@ static bool is_first(const jm__board_model *model, size_t kernel)
     return true;
 }
 
-/* The root of the mean square of all errors, taken apart. */
-static void take_apart(jm__board_model *model)
+/* Splits the variance of all errors into families and kernels. */
+static void split_variance(jm__board_model *model)
 {
     double count = 0, sum = 0, square = 0, families = 0, counts = 0, means = 0;
     for (size_t k = 0; k < model->kernel_count; k++) {
@@ -76,8 +76,8 @@ static void take_apart(jm__board_model *model)
     if (families > 1 && spread > 0)
         between = ((means - sum * sum / count) / (families - 1) - within) * (families - 1) / spread;
     model->family_u = sqrt(fmax(between, 0));
-    model->relative_u = fmax(sqrt(within), least_relative_u);
-    model->gain_u = hypot(model->gain_u, sum / count); /* what all kernels have in common */
+    model->relative_u = fmax(sqrt(within), relative_u_min);
+    model->gain_u = hypot(model->gain_u, sum / count); /* the common error of all kernels */
 }
 
 static void find_worst(jm_learnt *learnt, const jm__board_model *model)
@@ -109,33 +109,33 @@ jm_status jm__cross_validate(jm__board_model *model, jm_learnt *learnt, jm_error
         learnt->median_error = errors[count / 2];
         learnt->p95_error = errors[(size_t)(0.95 * (double)(count - 1) + 0.5)];
         learnt->mean_error /= (double)count;
-        take_apart(model);
+        split_variance(model);
         find_worst(learnt, model);
     }
     free(errors);
     if (count > 0) return JM_OK;
-    return jm__fail(err, JM_BAD_DATA, 0, NULL, "no kernel ran long enough to tell its power");
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "no kernel ran long enough to measure its power");
 }
 
-/* ---- A model of a board from a phase of a recording */
+/* ---- the model of a board from a phase of a recording */
 
-/* A lower clock comes with a lower voltage, and an event's energy goes with its square. On an H200 in
- * training at 1830 of 1980 MHz, weights learnt at 1980 tell the sensor's mean within 0.2 % with an exponent
- * of 1, 6 % too much with 0, 5 % too little with 2 (bench/results/counters.txt). */
+/* A lower clock has a lower voltage, and an event's energy is proportional to its square. On an H200 in
+ * training at 1830 of 1980 MHz, weights learnt at 1980 match the sensor's mean within 0.2 % with an exponent
+ * of 1; it is 6 % too high with 0, 5 % too low with 2 (bench/results/counters.txt). */
 static const double clock_exponent = 1;
 
-/* All kernels alike, at another clock or another temperature than those learnt at: a choice, of the size of
- * what the clock's exponent is not known by. */
+/* The common error at another clock or temperature than in training: a choice, about the uncertainty of the
+ * clock's exponent. */
 static const double gain_u = 0.03;
 
 /* ---- the response */
 
-/* How far lag and width may be from the profile, in its standard uncertainties, and steps of the search. */
-static const double response_reach = 3;
-enum { BURSTS = 2, STEPS = 8 };
+/* The range of lag and width around the profile, in its standard uncertainties. */
+static const double response_range = 3;
+enum { ROUNDS = 2, STEPS = 8 };
 
-/* The spread of the residuals with this response. */
-static jm_status spread_with(double *spread_w, jm__training_set *l, jm__response response, jm_error *err)
+/* The mean square of the residuals with this response, over the share of rows used. */
+static jm_status residual_spread(double *spread_w, jm__training_set *l, jm__response response, jm_error *err)
 {
     jm__training_set_rows rows;
     jm__weights weights;
@@ -148,29 +148,29 @@ static jm_status spread_with(double *spread_w, jm__training_set *l, jm__response
     return JM_OK;
 }
 
-/* Golden section over one number of the response. */
-static jm_status search(jm__response *best, double *number, double low, double high, jm__training_set *l,
-                        jm_error *err)
+/* Golden section search over one parameter of the response. */
+static jm_status search_parameter(jm__response *best, double *parameter, double low, double high,
+                                  jm__training_set *l, jm_error *err)
 {
     const double golden = (sqrt(5) - 1) / 2;
-    double a = high - golden * (high - low), b = low + golden * (high - low), at_a, at_b;
-    *number = a;
-    JM_TRY(spread_with(&at_a, l, *best, err));
-    *number = b;
-    JM_TRY(spread_with(&at_b, l, *best, err));
+    double a = high - golden * (high - low), b = low + golden * (high - low), spread_a, spread_b;
+    *parameter = a;
+    JM_TRY(residual_spread(&spread_a, l, *best, err));
+    *parameter = b;
+    JM_TRY(residual_spread(&spread_b, l, *best, err));
     for (int step = 0; step < STEPS; step++) {
-        bool left = at_a < at_b;
+        bool left = spread_a < spread_b;
         if (left) {
-            high = b, b = a, at_b = at_a;
+            high = b, b = a, spread_b = spread_a;
             a = high - golden * (high - low);
         } else {
-            low = a, a = b, at_a = at_b;
+            low = a, a = b, spread_a = spread_b;
             b = low + golden * (high - low);
         }
-        *number = left ? a : b;
-        JM_TRY(spread_with(left ? &at_a : &at_b, l, *best, err));
+        *parameter = left ? a : b;
+        JM_TRY(residual_spread(left ? &spread_a : &spread_b, l, *best, err));
     }
-    *number = at_a < at_b ? a : b;
+    *parameter = spread_a < spread_b ? a : b;
     return JM_OK;
 }
 
@@ -178,15 +178,16 @@ static jm_status find_response(jm__response *out, jm__training_set *l, jm_error 
 {
     const jm__calibration known = jm__calibration_of(l->sensor);
     *out = known.response;
-    double lag_u = response_reach * sqrt(known.lag_variance),
-           width_u = response_reach * sqrt(known.width_variance);
-    for (int burst = 0; burst < BURSTS; burst++) {
+    double lag_u = response_range * sqrt(known.lag_variance),
+           width_u = response_range * sqrt(known.width_variance);
+    for (int round = 0; round < ROUNDS; round++) {
         if (lag_u > 0)
-            JM_TRY(search(out, &out->lag_ns, known.response.lag_ns - lag_u, known.response.lag_ns + lag_u, l,
-                          err));
+            JM_TRY(search_parameter(out, &out->lag_ns, known.response.lag_ns - lag_u,
+                                    known.response.lag_ns + lag_u, l, err));
         if (width_u > 0)
-            JM_TRY(search(out, &out->width_ns, fmax(known.response.width_ns - width_u, JM_WIDTH_LEAST_NS),
-                          known.response.width_ns + width_u, l, err));
+            JM_TRY(search_parameter(out, &out->width_ns,
+                                    fmax(known.response.width_ns - width_u, JM_WIDTH_LEAST_NS),
+                                    known.response.width_ns + width_u, l, err));
     }
     return JM_OK;
 }
@@ -202,7 +203,7 @@ static char *today(void)
     return strdup(text);
 }
 
-static jm_status describe(jm__board_model *model, const jm__training_set *l, jm_error *err)
+static jm_status set_description(jm__board_model *model, const jm__training_set *l, jm_error *err)
 {
     char board[JM_BOARD_TEXT + sizeof " (simulated)"];
     snprintf(board, sizeof board, "%s%s", l->board->name, l->board->simulated ? " (simulated)" : "");
@@ -210,10 +211,10 @@ static jm_status describe(jm__board_model *model, const jm__training_set *l, jm_
     model->uuid = strdup(l->board->uuid);
     model->driver = strdup(l->board->driver);
     model->date = today();
-    bool fine = model->board != NULL && model->uuid != NULL && model->driver != NULL && model->date != NULL;
-    for (size_t i = 0; fine && i < l->count; i++)
-        fine = (model->features[i].metric = strdup(l->metrics[i])) != NULL;
-    return fine ? JM_OK : jm__no_memory(err, "jm_model_learn");
+    bool ok = model->board != NULL && model->uuid != NULL && model->driver != NULL && model->date != NULL;
+    for (size_t i = 0; ok && i < l->count; i++)
+        ok = (model->features[i].metric = strdup(l->metrics[i])) != NULL;
+    return ok ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
 static void set_weights(jm__board_model *model, const jm__training_set *l, const jm__weights *weights,
@@ -225,7 +226,7 @@ static void set_weights(jm__board_model *model, const jm__training_set *l, const
         f->reference = l->reference[i];
         f->weight_w = weights->x[i];
         for (size_t k = 0; k < l->kernels.count; k++) {
-            const jm__taught *kernel = &l->kernels.items[k];
+            const jm__suite_kernel *kernel = &l->kernels.items[k];
             if (kernel->rate != NULL && !kernel->left_out)
                 f->most = fmax(f->most, kernel->rate[i] * l->reference[i]);
         }
@@ -247,7 +248,7 @@ static jm_status set_kernels(jm__board_model *model, const jm__training_set *l, 
     model->kernels = calloc(l->kernels.count + 1, sizeof *model->kernels);
     if (model->kernels == NULL) return jm__no_memory(err, "jm_model_learn");
     for (size_t k = 0; k < l->kernels.count; k++) {
-        const jm__taught *from = &l->kernels.items[k];
+        const jm__suite_kernel *from = &l->kernels.items[k];
         if (!isfinite(out->power_w[k]) || !(out->power_w[k] > 0)) continue;
         jm__model_kernel *to = &model->kernels[model->kernel_count++];
         *to = (jm__model_kernel){
@@ -272,7 +273,7 @@ static jm_status learn(jm__board_model *model, jm_learnt *learnt, jm__training_s
     jm__left_out out = {0};
     JM_TRY(jm__weights_find(&weights, rows, rows->usable, err));
     jm_status status = jm__left_out_find(&out, l, rows, &weights, err);
-    if (status == JM_OK) status = describe(model, l, err);
+    if (status == JM_OK) status = set_description(model, l, err);
     if (status == JM_OK) {
         set_weights(model, l, &weights, &out);
         status = set_kernels(model, l, &out, err);
@@ -306,26 +307,27 @@ static jm_status learn_from(jm__board_model *model, jm_learnt *learnt, jm__train
     return status;
 }
 
-static void tell_idle(double *power_w, double *u_w, const jm__model_idle *idle)
+static void copy_idle(double *power_w, double *u_w, const jm__model_idle *idle)
 {
     *power_w = idle->u_w > 0 ? idle->power_w : NAN;
     *u_w = idle->u_w > 0 ? idle->u_w : NAN;
 }
 
-/* Where it was asked for, else where reports look for it: there no simulated board has anything to say. */
-static jm_status keep(const jm__board_model *model, jm_learnt *learnt, const jm__training_set *l,
-                      const char *path, jm_error *err)
+/* To `path`, else where reports look for it; without a path, the model of a simulated board is not written.
+ */
+static jm_status write_model(const jm__board_model *model, jm_learnt *learnt, const jm__training_set *l,
+                             const char *path, jm_error *err)
 {
     snprintf(learnt->board, sizeof learnt->board, "%s", l->board->name);
-    tell_idle(&learnt->idle_w, &learnt->idle_u_w, &model->idle[JM_IDLE_LONG]);
-    tell_idle(&learnt->gap_w, &learnt->gap_u_w, &model->idle[JM_IDLE_20_MS]);
+    copy_idle(&learnt->idle_w, &learnt->idle_u_w, &model->idle[JM_IDLE_LONG]);
+    copy_idle(&learnt->gap_w, &learnt->gap_u_w, &model->idle[JM_IDLE_20_MS]);
     learnt->noise_w = model->noise_w;
     learnt->sampler_w = model->sampler_w;
     learnt->sampler_u_w = model->sampler_u_w;
     learnt->simulated = l->board->simulated;
     if (path == NULL && learnt->simulated) return JM_OK;
     if (path == NULL)
-        JM_TRY(jm__model_make_room(learnt->path, sizeof learnt->path, l->board, err));
+        JM_TRY(jm__model_make_folder(learnt->path, sizeof learnt->path, l->board, err));
     else if ((size_t)snprintf(learnt->path, sizeof learnt->path, "%s", path) >= sizeof learnt->path)
         return jm__fail(err, JM_USAGE, 0, "jm_model_learn", "%s is too long a path", path);
     return jm__model_write(model, learnt->path, err);
@@ -335,19 +337,19 @@ jm_status jm_model_learn(jm_recording *recording, const jm_learn_options *option
                          jm_error *err)
 {
     jm_learn_options given;
-    jm_learnt told = {0};
+    jm_learnt result = {0};
     jm__dataset *dataset = NULL;
     jm__training_set training_set = {.rates = {.file = -1}, .work = {.file = -1}};
     jm__board_model model = {0};
     JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_model_learn", err));
     if (given.phase == NULL || given.phase[0] == '\0')
-        return jm__fail(err, JM_USAGE, 0, "jm_model_learn", "which phase to learn from is not said");
+        return jm__fail(err, JM_USAGE, 0, "jm_model_learn", "no phase to learn from is given");
     JM_TRY(jm__dataset_load(&dataset, recording, err));
     jm_status status =
         jm__training_set_begin(&training_set, dataset, given.phase, given.board_id, clock_exponent, err);
-    if (status == JM_OK) status = learn_from(&model, &told, &training_set, err);
-    if (status == JM_OK) status = keep(&model, &told, &training_set, given.path, err);
-    if (status == JM_OK && learnt != NULL) *learnt = told;
+    if (status == JM_OK) status = learn_from(&model, &result, &training_set, err);
+    if (status == JM_OK) status = write_model(&model, &result, &training_set, given.path, err);
+    if (status == JM_OK && learnt != NULL) *learnt = result;
     jm__model_free(&model);
     jm__training_set_free(&training_set);
     jm__dataset_free(dataset);

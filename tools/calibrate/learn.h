@@ -1,5 +1,4 @@
-/* How well a model tells powers: from the kernels that it was learnt from, each told by the other families.
- */
+/* The errors of a model, from kernels predicted by the weights of other families. */
 #ifndef JM_CALIBRATE_LEARN_H
 #define JM_CALIBRATE_LEARN_H
 
@@ -7,8 +6,8 @@
 
 #include <joulemap/model.h>
 
-/* Sets the model's errors, of a family and of a kernel, adds to that of all kernels alike, and what `learnt`
- * says of them. BAD_DATA: there is no kernel to judge by. */
+/* Sets the model's errors of a family and of a kernel, adds to the common error, and fills in `learnt`.
+ * BAD_DATA: there is no usable kernel. */
 jm_status jm__cross_validate(jm__board_model *model, jm_learnt *learnt, jm_error *err);
 
 #endif

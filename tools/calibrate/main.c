@@ -1,4 +1,4 @@
-/* `joulemap calibrate`: what hardware counters are worth on a board. */
+/* `joulemap calibrate`: learns a board's power model from hardware counters. */
 #include "cli/child.h"
 #include "cli/program.h"
 #include "cli/recorder.h"
@@ -14,17 +14,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PHASE "suite" /* of the suite's own recording */
-enum { USUAL_SECONDS = 120 };
+#define PHASE "suite" /* phase of the suite's recording */
+enum { DEFAULT_SECONDS = 120 };
 
-/* `python -m joulemap.calibration`, and what it is told. */
-typedef struct suite {
+/* A run of `python -m joulemap.calibration`, with its options. */
+typedef struct suite_run {
     const char *sim; /* the profile of a simulated board; NULL: a real one */
-    long long board; /* its index; -1: the first that CUDA shows, known once it was looked for */
+    long long board; /* its index; -1: not chosen yet, the first CUDA device */
     char uuid[JM_BOARD_TEXT];
     long long seconds, seed;
-    bool replace; /* an existing recording */
-} suite;
+    bool replace; /* replace an existing recording */
+} suite_run;
 
 /* ---- learning */
 
@@ -32,7 +32,7 @@ static void print_idle(const jm_learnt *l)
 {
     bool rest = isfinite(l->idle_w), gap = isfinite(l->gap_w);
     if (!rest && !gap)
-        printf("idle power: this recording does not tell it\n");
+        printf("idle power: not in this recording\n");
     else
         printf("idle, with a program on it:");
     if (rest) printf(" %.0f W at rest%s", l->idle_w, gap ? "," : "\n");
@@ -41,7 +41,7 @@ static void print_idle(const jm_learnt *l)
         printf("sampling its counters draws %.0f W, which are taken off\n", l->sampler_w);
 }
 
-static void print(const jm_learnt *l)
+static void print_result(const jm_learnt *l)
 {
     printf("%s%s: %zu counters, %zu kernels of %zu families, %zu of %zu readings used, residual %.1f W\n",
            l->board, l->simulated ? ", SIMULATED" : "", l->features, l->kernels, l->families,
@@ -58,14 +58,14 @@ static void print(const jm_learnt *l)
         printf("not kept, as the GPU is simulated: -o FILE keeps the model\n");
 }
 
-/* Why there are no counters, where the recording knows. */
-static void tell_why(const cli_args *args, jm_recording *recording)
+/* Print why there are no counters, if the recording says so. */
+static void print_why_no_counters(const cli_args *args, jm_recording *recording)
 {
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_BOARD};
     jm_report *report;
     if (jm_report_create(&report, recording, &options, NULL) != JM_OK) return;
     const char *why = jm_report_quality_get(report)->counters_missing;
-    if (why != NULL) cli_tell(args, "hardware counters were not sampled: %s", why);
+    if (why != NULL) cli_message(args, "hardware counters were not sampled: %s", why);
     jm_report_free(report);
 }
 
@@ -80,18 +80,18 @@ static int learn(const cli_args *args, const char *file, const char *phase, long
     jm_status status =
         board < 0 ? JM_OK : jm_recording_board_id(recording, (int)board, &options.board_id, &err);
     if (status == JM_OK) {
-        cli_progress("learning what counters are worth");
+        cli_progress("learning the weights of counters");
         status = jm_model_learn(recording, &options, &learnt, &err);
         cli_progress(NULL);
     }
-    if (status == JM_NOT_FOUND) tell_why(args, recording);
+    if (status == JM_NOT_FOUND) print_why_no_counters(args, recording);
     jm_recording_close(recording);
     if (status != JM_OK) return cli_fail(args, &err);
-    print(&learnt);
+    print_result(&learnt);
     return 0;
 }
 
-/* ---- looking, as it takes seconds, and the suite minutes */
+/* ---- checks before the suite: they take seconds, the suite minutes */
 
 static const jm_board *find_board(const jm_inventory *inventory, long long index)
 {
@@ -103,94 +103,95 @@ static const jm_board *find_board(const jm_inventory *inventory, long long index
     return NULL;
 }
 
-/* What doctor found of its counters. */
+/* The doctor's finding about the board's counters; NULL: none. */
 static const jm_finding *find_counters(const jm_doctor *doctor, const jm_board *board)
 {
-    static const char alone[] = "hardware counters";
-    char of_board[64];
-    snprintf(of_board, sizeof of_board, "%s: GPU %d", alone, (int)board->index);
+    static const char subject[] = "hardware counters";
+    char board_subject[64];
+    snprintf(board_subject, sizeof board_subject, "%s: GPU %d", subject, (int)board->index);
     for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
         const jm_finding *finding = jm_doctor_finding(doctor, i);
-        if (strcmp(finding->subject, alone) == 0 || strcmp(finding->subject, of_board) == 0) return finding;
+        if (strcmp(finding->subject, subject) == 0 || strcmp(finding->subject, board_subject) == 0)
+            return finding;
     }
     return NULL;
 }
 
-static int look_at(const cli_args *args, const jm_doctor *doctor, const jm_board *board)
+static int check_counters(const cli_args *args, const jm_doctor *doctor, const jm_board *board)
 {
     const jm_finding *counters = find_counters(doctor, board);
     if (counters != NULL && counters->works) return CLI_GO_ON;
     const char *cure = board->mig                                      ? "nvidia-smi -mig 0 ends that mode"
                        : counters != NULL && counters->cure[0] != '\0' ? counters->cure
-                                                                       : "joulemap doctor may tell more";
+                                                                       : "joulemap doctor may show more";
     bool lacks_right = counters != NULL && counters->lacks_right;
     return cli_error(args, lacks_right ? JM_NO_PERMISSION : JM_NOT_SUPPORTED, cure,
                      "the hardware counters of GPU %d (%s) cannot be sampled: %s", (int)board->index,
                      board->name, counters != NULL ? counters->detail : "it has no UUID");
 }
 
-static int look_for_board(suite *with, const cli_args *args, const jm_doctor *doctor)
+static int choose_board(suite_run *suite, const cli_args *args, const jm_doctor *doctor)
 {
-    const jm_board *board = find_board(jm_doctor_inventory(doctor), with->board);
-    if (board == NULL && with->board >= 0)
-        return cli_error(args, JM_NO_DEVICE, "joulemap list shows those that are there",
-                         "there is no GPU %lld", with->board);
+    const jm_board *board = find_board(jm_doctor_inventory(doctor), suite->board);
+    if (board == NULL && suite->board >= 0)
+        return cli_error(args, JM_NO_DEVICE, "joulemap list shows the GPUs", "there is no GPU %lld",
+                         suite->board);
     if (board == NULL)
         return cli_error(
             args, JM_NO_DEVICE,
-            "joulemap doctor tells what is missing; joulemap calibrate --sim h200 shows how it goes",
+            "joulemap doctor shows what is missing; joulemap calibrate --sim h200 tries it without a GPU",
             "there is no GPU that CUDA shows");
-    with->board = board->index;
-    snprintf(with->uuid, sizeof with->uuid, "%s", board->uuid);
-    return look_at(args, doctor, board);
+    suite->board = board->index;
+    snprintf(suite->uuid, sizeof suite->uuid, "%s", board->uuid);
+    return check_counters(args, doctor, board);
 }
 
-/* Is what it needs there, and a GPU whose counters this user may read? */
-static int look(suite *with, const cli_args *args)
+/* Check that Python's packages exist, and a GPU with counters that this user may read. */
+static int check_requirements(suite_run *suite, const cli_args *args)
 {
     jm_doctor *doctor;
     jm_error err = {0};
-    int code = cli_python_check(args, "the suite's kernels are", with->sim == NULL);
+    int code = cli_python_check(args, "the suite's kernels are", suite->sim == NULL);
     if (code != CLI_GO_ON) return code;
     cli_progress("trying hardware counters");
-    if (jm_doctor_create(&doctor, with->sim, &err) != JM_OK) return cli_fail(args, &err);
+    if (jm_doctor_create(&doctor, suite->sim, &err) != JM_OK) return cli_fail(args, &err);
     cli_progress(NULL);
-    code = look_for_board(with, args, doctor);
+    code = choose_board(suite, args, doctor);
     jm_doctor_free(doctor);
     return code;
 }
 
-/* ---- running it */
+/* ---- running the suite */
 
-static void make_line(cli_line *line, const suite *with, const char *path)
+static void make_command(cli_line *line, const suite_run *suite, const char *path)
 {
-    /* Kernels of a simulated board run on the CPU, in small. It has nothing to warm up, and answers as it is
-     * told to. */
-    const char *const always[] = {cli_python(), "-m", "joulemap.calibration", "--quiet", "--output",
+    /* A simulated board's kernels run on the CPU, in small. It needs no warm-up and has no delayed response.
+     */
+    const char *const common[] = {cli_python(), "-m", "joulemap.calibration", "--quiet", "--output",
                                   path,         NULL};
-    const char *const simulated[] = {"--device", "cpu",        "--sim", with->sim, "--idle",
+    const char *const simulated[] = {"--device", "cpu",        "--sim", suite->sim, "--idle",
                                      "0.2",      "--response", "0",     NULL};
-    cli_line_add_all(line, always);
-    cli_line_add_number(line, "--seconds", with->seconds);
-    cli_line_add_number(line, "--seed", with->seed);
-    if (with->replace) cli_line_add(line, "--force");
-    if (with->sim != NULL) cli_line_add_all(line, simulated);
+    cli_line_add_all(line, common);
+    cli_line_add_number(line, "--seconds", suite->seconds);
+    cli_line_add_number(line, "--seed", suite->seed);
+    if (suite->replace) cli_line_add(line, "--force");
+    if (suite->sim != NULL) cli_line_add_all(line, simulated);
 }
 
-/* The suite records itself into `path`, with a bar on stderr. CLI_GO_ON, or the exit code: it said itself
- * what failed. */
-static int record(const suite *with, const cli_args *args, const char *path)
+/* The suite records itself into `path`, with a progress bar on stderr. Returns CLI_GO_ON, or the exit code of
+ * a failure that the suite reported. */
+static int record_suite(const suite_run *suite, const cli_args *args, const char *path)
 {
-    char sight[JM_BOARD_TEXT + 32]; /* which GPU it sees, as its first one */
-    const char *const environment[] = {sight, NULL};
+    char visible[JM_BOARD_TEXT + 32]; /* makes this GPU its first one */
+    const char *const environment[] = {visible, NULL};
     cli_child child;
     cli_line line = {0};
     jm_error err = {0};
-    if (with->sim != NULL)
-        snprintf(sight, sizeof sight, "JOULEMAP_SIM_BOARD=%lld", with->board);
+    if (suite->sim != NULL)
+        snprintf(visible, sizeof visible, "JOULEMAP_SIM_BOARD=%lld", suite->board);
     else
-        snprintf(sight, sizeof sight, "CUDA_VISIBLE_DEVICES=%s", with->uuid);
-    make_line(&line, with, path);
+        snprintf(visible, sizeof visible, "CUDA_VISIBLE_DEVICES=%s", suite->uuid);
+    make_command(&line, suite, path);
     cli_child_prepare();
     jm_status status = cli_child_start(&child, line.words, environment, &err);
     if (status == JM_OK) cli_child_wait(&child);
@@ -200,39 +201,41 @@ static int record(const suite *with, const cli_args *args, const char *path)
     return child.exit_code == 0 ? CLI_GO_ON : child.exit_code;
 }
 
-/* Somebody ended it. */
+/* Whether a signal of a user ended it. */
 static bool was_ended(int code)
 {
     return code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP || code == 128 + SIGQUIT;
 }
 
-/* A failure: what took minutes to record is not thrown away. */
-static void keep(const cli_args *args, const char *path)
+/* After a failure, keep the recording, which took minutes. */
+static void keep_recording(const cli_args *args, const char *path)
 {
     if (access(path, F_OK) != 0) {
         cli_scratch_remove();
         return;
     }
     cli_scratch_keep();
-    cli_tell(args, "the recording is kept: %s", path);
+    cli_message(args, "the recording is kept: %s", path);
     char *typed = cli_typed_path(path);
-    if (typed != NULL) cli_words("  joulemap calibrate --from %s --phase %s learns from it", typed, PHASE);
+    if (typed != NULL)
+        cli_message_part("  joulemap calibrate --from %s --phase %s learns from it", typed, PHASE);
     free(typed);
     fputc('\n', stderr);
 }
 
-static int play_and_learn(const cli_args *args, const suite *with, const char *path)
+static int record_and_learn(const cli_args *args, const suite_run *suite, const char *path)
 {
-    int code = record(with, args, path);
-    if (code == CLI_GO_ON) code = learn(args, path, PHASE, with->board);
+    int code = record_suite(suite, args, path);
+    if (code == CLI_GO_ON) code = learn(args, path, PHASE, suite->board);
     if (code == 0 || was_ended(code))
         cli_scratch_remove();
     else
-        keep(args, path);
+        keep_recording(args, path);
     return code;
 }
 
-/* What would fail after minutes, fails now: a recording that exists, a model's folder that does not. */
+/* Fail now rather than after minutes: on an existing recording, or a model's folder that cannot be written.
+ */
 static int check_files(const cli_args *args)
 {
     char folder[PATH_MAX];
@@ -248,15 +251,15 @@ static int check_files(const cli_args *args)
 
 static int run_suite(const cli_args *args, long long board)
 {
-    suite with = {.board = board, .seconds = USUAL_SECONDS, .replace = cli_has(args, "--force")};
-    if (!cli_get_number(args, "--seconds", 5, 3600, &with.seconds) ||
-        !cli_get_number(args, "--seed", 0, INT_MAX, &with.seed))
+    suite_run suite = {.board = board, .seconds = DEFAULT_SECONDS, .replace = cli_has(args, "--force")};
+    if (!cli_get_number(args, "--seconds", 5, 3600, &suite.seconds) ||
+        !cli_get_number(args, "--seed", 0, INT_MAX, &suite.seed))
         return jm_status_exit_code(JM_USAGE);
-    if (cli_has(args, "--phase")) return cli_usage_error(args, "--phase is of a recording: it needs --from");
-    with.sim = cli_has(args, "--sim") ? cli_get(args, "--sim") : getenv("JOULEMAP_SIM");
-    if (with.sim != NULL && with.sim[0] == '\0') with.sim = NULL;
+    if (cli_has(args, "--phase")) return cli_usage_error(args, "--phase needs --from");
+    suite.sim = cli_has(args, "--sim") ? cli_get(args, "--sim") : getenv("JOULEMAP_SIM");
+    if (suite.sim != NULL && suite.sim[0] == '\0') suite.sim = NULL;
     int code = check_files(args);
-    if (code == CLI_GO_ON) code = look(&with, args);
+    if (code == CLI_GO_ON) code = check_requirements(&suite, args);
     if (code != CLI_GO_ON) return code;
     const char *path = cli_get(args, "--keep-recording");
     if (path == NULL) {
@@ -264,20 +267,21 @@ static int run_suite(const cli_args *args, long long board)
         if (code != CLI_GO_ON) return code;
         path = cli_scratch_recording();
     }
-    fprintf(stderr, "Playing and recording kernels for %lld s.%s\n", with.seconds,
-            with.sim != NULL ? " The GPU is simulated." : "");
-    return play_and_learn(args, &with, path);
+    fprintf(stderr, "Playing and recording kernels for %lld s.%s\n", suite.seconds,
+            suite.sim != NULL ? " The GPU is simulated." : "");
+    return record_and_learn(args, &suite, path);
 }
 
 static int run(const cli_args *args)
 {
-    static const char *const of_suite[] = {"--seconds", "--seed", "--sim", "--keep-recording", "--force"};
+    static const char *const suite_options[] = {"--seconds", "--seed", "--sim", "--keep-recording",
+                                                "--force"};
     long long board = -1;
     if (!cli_get_number(args, "--board", 0, INT_MAX, &board)) return jm_status_exit_code(JM_USAGE);
     if (!cli_has(args, "--from")) return run_suite(args, board);
-    for (size_t i = 0; i < sizeof of_suite / sizeof *of_suite; i++)
-        if (cli_has(args, of_suite[i]))
-            return cli_usage_error(args, "%s is of the suite, which --from does without", of_suite[i]);
+    for (size_t i = 0; i < sizeof suite_options / sizeof *suite_options; i++)
+        if (cli_has(args, suite_options[i]))
+            return cli_usage_error(args, "%s is for the suite, and contradicts --from", suite_options[i]);
     if (!cli_has(args, "--phase")) return cli_usage_error(args, "--from needs --phase");
     return learn(args, cli_get(args, "--from"), cli_get(args, "--phase"), board);
 }

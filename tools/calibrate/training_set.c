@@ -1,5 +1,5 @@
-/* From a recording to what can be learnt from: which kernels ran when in the phase, what a sampler of
- * counters draws, readings and rates. */
+/* Builds a training set from a recording: kernels and bursts of the phase, the sampler's power, readings and
+ * rates. */
 #include "calibrate/training_set.h"
 
 #include "attribute/input/ring_grid.h"
@@ -28,18 +28,18 @@ static bool is_constant(const char *text)
     return has_word(text, "zeros") || has_word(text, "constant");
 }
 
-/* A copy that JSON can hold; NULL if memory is out. */
+/* A valid UTF-8 copy; NULL: no memory. */
 static char *clean_copy(const char *text, size_t length)
 {
     jm__strbuf cut = {0}, clean = {0};
     jm__strbuf_format(&cut, "%.*s", (int)length, text);
-    bool fine = !cut.failed && cut.text != NULL;
-    if (fine) jm__utf8_add(&clean, cut.text, false);
+    bool ok = !cut.failed && cut.text != NULL;
+    if (ok) jm__utf8_add(&clean, cut.text, false);
     jm__strbuf_free(&cut);
-    return fine ? jm__strbuf_take(&clean) : NULL;
+    return ok ? jm__strbuf_take(&clean) : NULL;
 }
 
-/* FAMILY/WHAT, else FAMILY_WHAT. */
+/* The length of FAMILY in FAMILY/WHAT, else in FAMILY_WHAT. */
 static size_t family_length(const char *name)
 {
     size_t slash = strcspn(name, "/");
@@ -49,24 +49,24 @@ static size_t family_length(const char *name)
 static jm_status find_kernel(jm__training_set *l, const char *name, const char *data, size_t *kernel,
                              jm_error *err)
 {
-    jm__taught taught = {.name = clean_copy(name, strlen(name)), .data = data};
-    taught.family = taught.name != NULL ? clean_copy(taught.name, family_length(taught.name)) : NULL;
-    taught.left_out = is_constant(data[0] != '\0' ? data : name);
-    if (taught.name == NULL || taught.family == NULL) {
-        free(taught.name);
-        free(taught.family);
+    jm__suite_kernel added = {.name = clean_copy(name, strlen(name)), .data = data};
+    added.family = added.name != NULL ? clean_copy(added.name, family_length(added.name)) : NULL;
+    added.left_out = is_constant(data[0] != '\0' ? data : name);
+    if (added.name == NULL || added.family == NULL) {
+        free(added.name);
+        free(added.family);
         return jm__no_memory(err, "jm_model_learn");
     }
     for (*kernel = 0; *kernel < l->kernels.count; (*kernel)++) {
-        const jm__taught *known = &l->kernels.items[*kernel];
-        if (strcmp(known->name, taught.name) != 0 || strcmp(known->data, data) != 0) continue;
-        free(taught.name);
-        free(taught.family);
+        const jm__suite_kernel *existing = &l->kernels.items[*kernel];
+        if (strcmp(existing->name, added.name) != 0 || strcmp(existing->data, data) != 0) continue;
+        free(added.name);
+        free(added.family);
         return JM_OK;
     }
-    if (jm__vec_push(&l->kernels, taught)) return JM_OK;
-    free(taught.name);
-    free(taught.family);
+    if (jm__vec_push(&l->kernels, added)) return JM_OK;
+    free(added.name);
+    free(added.family);
     return jm__no_memory(err, "jm_model_learn");
 }
 
@@ -84,8 +84,8 @@ jm_status jm__suite_phase(jm__training_set *l, const char *phase, jm_error *err)
     return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\" in this recording", phase);
 }
 
-/* Of a suite of one family nothing would be left to learn from without it: each kernel is one of its own. */
-static jm_status part_family(jm__training_set *l, jm_error *err)
+/* If all kernels are of one family, each becomes its own family: leaving it out must leave others. */
+static jm_status split_family(jm__training_set *l, jm_error *err)
 {
     for (size_t k = 1; k < l->kernels.count; k++)
         if (strcmp(l->kernels.items[k].family, l->kernels.items[0].family) != 0) return JM_OK;
@@ -104,21 +104,21 @@ jm_status jm__suite_bursts(jm__training_set *l, const char *phase, jm_error *err
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind != JM_SPAN_WINDOW || span->end_ns <= span->start_ns ||
-            !jm__intervals_hold(&l->phase, span->start_ns))
+            !jm__intervals_contain(&l->phase, span->start_ns))
             continue;
         if (l->bursts.count > 0 && span->start_ns < l->bursts.items[l->bursts.count - 1].end_ns)
-            continue; /* one inside another: the outer one is the burst */
+            continue; /* nested spans: the outer one is the burst */
         jm__burst burst = {.start_ns = span->start_ns, .end_ns = span->end_ns};
         JM_TRY(find_kernel(l, jm__dataset_text(d, span->name_id), jm__dataset_text(d, span->type_id),
                            &burst.kernel, err));
         if (!jm__vec_push(&l->bursts, burst)) return jm__no_memory(err, "jm_model_learn");
     }
-    if (l->bursts.count > 0) return part_family(l, err);
+    if (l->bursts.count > 0) return split_family(l, err);
     return jm__fail(err, JM_NOT_FOUND, 0, NULL,
-                    "the phase \"%s\" has no spans of kind window: what ran when is not known", phase);
+                    "the phase \"%s\" has no spans of kind window, so its kernels are unknown", phase);
 }
 
-/* ---- what a sampler draws: means of readings before and after each time that one went at rest */
+/* ---- the sampler's power: mean readings before and after each stop at rest */
 
 bool jm__training_set_has_kernel(const jm__training_set *l, const jm__kernel_run *kernel)
 {
@@ -127,52 +127,52 @@ bool jm__training_set_has_kernel(const jm__training_set *l, const jm__kernel_run
     return d->streams[kernel->stream_id - 1].board_id == l->board->id;
 }
 
-/* Readings from so long before the event to so long after it; near it, the sampler may be there or not (the
- * recorder hears of it a tenth of a second late), and the sensor remembers. */
+/* Readings this long before and after the stop are used, except near it: the recorder notices the stop a
+ * tenth of a second late, and the sensor has a memory. */
 #define AROUND_NS (600 * JM_NS_PER_MS)
 #define NEAR_NS   (200 * JM_NS_PER_MS)
 
-enum { LEAST_READINGS = 10 };
+enum { READINGS_MIN = 10 };
 
-/* A board that cools falls by a watt a second at most (seen on an H100 after work of 690 W). */
+/* A cooling board's power falls by at most 1 W/s (seen on an H100 after work of 690 W). */
 static const double cooling_u_w = 1;
 
-typedef struct going {
+typedef struct sampler_stop {
     int64_t t_ns;
     bool at_rest;
-} going;
+} sampler_stop;
 
-typedef struct finding {
+typedef struct stop_search {
     const jm__training_set *training_set;
-    JM_VEC(going) goings;
+    JM_VEC(sampler_stop) stops;
     bool traced;
-} finding;
+} stop_search;
 
 static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
-    finding *f = taker;
-    going *goings = f->goings.items;
+    stop_search *f = taker;
+    sampler_stop *stops = f->stops.items;
     size_t at;
     (void)err;
     if (!jm__training_set_has_kernel(f->training_set, kernel)) return JM_OK;
     f->traced = true;
-    jm__search(at, f->goings.count, goings[at].t_ns <= kernel->start_ns - AROUND_NS);
-    for (; at < f->goings.count && goings[at].t_ns < kernel->end_ns + AROUND_NS; at++)
-        goings[at].at_rest = false;
+    jm__search(at, f->stops.count, stops[at].t_ns <= kernel->start_ns - AROUND_NS);
+    for (; at < f->stops.count && stops[at].t_ns < kernel->end_ns + AROUND_NS; at++)
+        stops[at].at_rest = false;
     return JM_OK;
 }
 
-static bool find_goings(finding *f)
+static bool find_stops(stop_search *f)
 {
     const jm__dataset *d = f->training_set->dataset;
-    bool fine = true;
-    for (size_t i = 0; fine && i < d->event_count; i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < d->event_count; i++) {
         const jm__event *event = &d->events[i];
-        bool goes = event->kind == JM_EVENT_SAMPLING && event->value == 0;
-        if (goes && event->board_id == f->training_set->board->id)
-            fine = jm__vec_push(&f->goings, ((going){event->t_ns, true}));
+        bool is_stop = event->kind == JM_EVENT_SAMPLING && event->value == 0;
+        if (is_stop && event->board_id == f->training_set->board->id)
+            ok = jm__vec_push(&f->stops, ((sampler_stop){event->t_ns, true}));
     }
-    return fine;
+    return ok;
 }
 
 /* NAN: too few readings. */
@@ -187,17 +187,17 @@ static double mean_w(const jm__training_set *l, int64_t from_ns, int64_t to_ns)
         sum_w += readings[at].value;
         count++;
     }
-    return count < LEAST_READINGS ? NAN : sum_w / (double)count;
+    return count < READINGS_MIN ? NAN : sum_w / (double)count;
 }
 
-static void add_up(const finding *f, double *power_w, double *u_w)
+static void average_steps(const stop_search *f, double *power_w, double *u_w)
 {
     double sum = 0, square = 0, count = 0;
-    for (size_t i = 0; i < f->goings.count; i++) {
-        int64_t t_ns = f->goings.items[i].t_ns;
+    for (size_t i = 0; i < f->stops.count; i++) {
+        int64_t t_ns = f->stops.items[i].t_ns;
         double step = mean_w(f->training_set, t_ns - AROUND_NS, t_ns - NEAR_NS) -
                       mean_w(f->training_set, t_ns + NEAR_NS, t_ns + AROUND_NS);
-        if (!f->goings.items[i].at_rest || isnan(step)) continue;
+        if (!f->stops.items[i].at_rest || isnan(step)) continue;
         sum += step;
         square += step * step;
         count++;
@@ -210,22 +210,22 @@ static void add_up(const finding *f, double *power_w, double *u_w)
 jm_status jm__sampler_step_find(double *power_w, double *u_w, const jm__training_set *l, jm_error *err)
 {
     const jm__kernel_source *kernels = &l->dataset->kernels;
-    finding f = {.training_set = l};
+    stop_search f = {.training_set = l};
     *power_w = *u_w = NAN;
-    jm_status status = find_goings(&f) ? JM_OK : jm__no_memory(err, "jm_model_learn");
-    if (status == JM_OK && f.goings.count > 0 && kernels->each != NULL)
+    jm_status status = find_stops(&f) ? JM_OK : jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK && f.stops.count > 0 && kernels->each != NULL)
         status = kernels->each(kernels->context, false, take_kernel, &f, err);
-    if (status == JM_OK) add_up(&f, power_w, u_w);
-    jm__vec_free(&f.goings);
+    if (status == JM_OK) average_steps(&f, power_w, u_w);
+    jm__vec_free(&f.stops);
     return status;
 }
 
 /* ---- board, sensor, readings */
 
-/* A metric whose rate changes by less than this (relative standard deviation) is a clock: the constant. */
-static const double least_change = 0.02;
+/* A metric with a smaller relative standard deviation of its rate is a clock, and belongs to the constant. */
+static const double change_min = 0.02;
 
-/* The board that was asked for, else the only one with counters. */
+/* The requested board, else the only one with counters. */
 static jm_status find_board(jm__training_set *l, int64_t board_id, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
@@ -233,11 +233,11 @@ static jm_status find_board(jm__training_set *l, int64_t board_id, jm_error *err
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board number %lld; this recording has 1 to %zu",
                         (long long)board_id, d->board_count);
     for (size_t i = 0; i < d->counters.set_count; i++) {
-        if (d->counters.sets[i].board_id < 1) continue; /* a damaged file lost it */
+        if (d->counters.sets[i].board_id < 1) continue; /* lost in a damaged file */
         const jm_board *board = &d->boards[d->counters.sets[i].board_id - 1];
         if ((board_id != 0 && board->id != board_id) || board == l->board) continue;
         if (l->board != NULL)
-            return jm__fail(err, JM_NOT_FOUND, 0, NULL, "several boards have counters: say which");
+            return jm__fail(err, JM_NOT_FOUND, 0, NULL, "several boards have counters: select one");
         l->board = board;
     }
     if (l->board != NULL) return jm__metrics_of(&l->metrics, &l->count, d, l->board->id, err);
@@ -259,7 +259,7 @@ static jm_status find_sensor(jm__training_set *l, jm_error *err)
     return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no power sensor of %s was recorded", l->board->name);
 }
 
-static jm_status take_readings(jm__training_set *l, jm_error *err)
+static jm_status collect_readings(jm__training_set *l, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
     l->recorded = calloc(d->reading_count + 1, sizeof *l->recorded);
@@ -272,33 +272,33 @@ static jm_status take_readings(jm__training_set *l, jm_error *err)
     jm__sampler_draw sampler;
     JM_TRY(jm__sampler_step_find(&l->sampler_w, &l->sampler_u_w, l, err));
     jm_status status = jm__sampler_draw_find(&sampler, d, l->board, l->sampler_w, l->sampler_u_w, err);
-    jm__sampler_draw_take_off(&sampler, l->sensor, l->recorded, l->recorded_count);
+    jm__sampler_draw_subtract(&sampler, l->sensor, l->recorded, l->recorded_count);
     jm__sampler_draw_free(&sampler);
     if (status != JM_OK) return status;
     for (size_t i = 0; i < l->recorded_count; i++)
-        if (jm__intervals_hold(&l->phase, l->recorded[i].t_ns))
+        if (jm__intervals_contain(&l->phase, l->recorded[i].t_ns))
             l->readings[l->reading_count++] = l->recorded[i];
     return JM_OK;
 }
 
-/* Of all windows, this part at least is of light work. */
+/* At least this part of all windows is light work. */
 static const double slots_quantile = 0.75;
 
 /* ---- rates */
 
-/* Of each metric, over the windows of the phase. */
+/* Sums of each metric over the windows of the phase. */
 typedef struct moments {
     jm__training_set *training_set;
     double *sum, *square;
     size_t windows;
 } moments;
 
-static jm_status take_moments(void *taker, const jm__rate_window *window, jm_error *err)
+static jm_status add_moments(void *taker, const jm__rate_window *window, jm_error *err)
 {
     moments *m = taker;
     jm__training_set *l = m->training_set;
     (void)err;
-    if (!jm__intervals_hold(&l->phase, window->start_ns)) return JM_OK;
+    if (!jm__intervals_contain(&l->phase, window->start_ns)) return JM_OK;
     m->windows++;
     if (!(window->clock_mhz <= l->clock_mhz)) l->clock_mhz = window->clock_mhz;
     for (size_t i = 0; i < l->count; i++) {
@@ -322,10 +322,10 @@ static jm_status find_references(jm__training_set *l, jm_error *err)
         return jm__no_memory(err, "jm_model_learn");
     }
     m.square = m.sum + l->count;
-    jm_status status = jm__rates_each(l->dataset, l->board->id, &choice, take_moments, &m, err);
+    jm_status status = jm__rates_each(l->dataset, l->board->id, &choice, add_moments, &m, err);
     for (size_t i = 0; i < l->count && m.windows > 0; i++) {
         double mean = m.sum[i] / (double)m.windows, square = m.square[i] / (double)m.windows;
-        l->is_feature[i] = square - mean * mean > pow(least_change * mean, 2) && l->reference[i] > 0;
+        l->is_feature[i] = square - mean * mean > pow(change_min * mean, 2) && l->reference[i] > 0;
     }
     if (status == JM_OK)
         status = jm__slots_find(&l->slots, l->dataset, l->board->id, &choice, &l->phase, slots_quantile, err);
@@ -335,7 +335,7 @@ static jm_status find_references(jm__training_set *l, jm_error *err)
     return status;
 }
 
-/* Only metrics that change, in their order. */
+/* Keep only metrics that change, in their order. */
 static void drop_clocks(jm__training_set *l)
 {
     size_t kept = 0;
@@ -350,10 +350,10 @@ static void drop_clocks(jm__training_set *l)
     l->count = kept;
 }
 
-typedef struct filling {
+typedef struct rate_builder {
     jm__training_set *training_set;
-    size_t burst; /* the first that ends after the window begins */
-} filling;
+    size_t burst; /* the first burst that ends after the window's start */
+} rate_builder;
 
 static bool add_rates(jm__training_set *l, const jm__rate_window *window)
 {
@@ -367,8 +367,8 @@ static bool add_rates(jm__training_set *l, const jm__rate_window *window)
     return jm__pieces_add(p, window->end_ns, constant, 1, false);
 }
 
-/* A window within a burst tells what its kernel alone does. */
-static jm_status teach(filling *f, const jm__rate_window *window, jm_error *err)
+/* A window within a burst adds to the rates of the burst's kernel. */
+static jm_status add_kernel_rates(rate_builder *f, const jm__rate_window *window, jm_error *err)
 {
     jm__training_set *l = f->training_set;
     while (f->burst < l->bursts.count && l->bursts.items[f->burst].end_ns <= window->start_ns)
@@ -376,7 +376,7 @@ static jm_status teach(filling *f, const jm__rate_window *window, jm_error *err)
     if (f->burst == l->bursts.count) return JM_OK;
     const jm__burst *burst = &l->bursts.items[f->burst];
     if (burst->start_ns > window->start_ns || burst->end_ns < window->end_ns) return JM_OK;
-    jm__taught *kernel = &l->kernels.items[burst->kernel];
+    jm__suite_kernel *kernel = &l->kernels.items[burst->kernel];
     if (kernel->rate == NULL) kernel->rate = calloc(l->count + 1, sizeof *kernel->rate);
     if (kernel->rate == NULL) return jm__no_memory(err, "jm_model_learn");
     double seconds = (double)(window->end_ns - window->start_ns) * 1e-9;
@@ -386,27 +386,27 @@ static jm_status teach(filling *f, const jm__rate_window *window, jm_error *err)
     return JM_OK;
 }
 
-static jm_status take_rates(void *taker, const jm__rate_window *window, jm_error *err)
+static jm_status add_window(void *taker, const jm__rate_window *window, jm_error *err)
 {
-    filling *f = taker;
+    rate_builder *f = taker;
     const jm__training_set *l = f->training_set;
     bool near = window->start_ns >= l->rates.end_ns &&
                 window->start_ns <= l->phase.items[l->phase.count - 1].to_ns + JM_NS_PER_S;
-    if (!near) return JM_OK; /* nothing that the sensor remembers in the phase */
+    if (!near) return JM_OK; /* outside the sensor's memory of the phase */
     if (!add_rates(f->training_set, window)) return jm__no_memory(err, "jm_model_learn");
-    return teach(f, window, err);
+    return add_kernel_rates(f, window, err);
 }
 
 static jm_status fill_rates(jm__training_set *l, double clock_exponent, jm_error *err)
 {
-    filling f = {.training_set = l};
+    rate_builder f = {.training_set = l};
     const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, l->clock_mhz, clock_exponent,
                                     l->slots};
     jm__pieces_begin(&l->rates, l->phase.items[0].from_ns - JM_NS_PER_S, SIZE_MAX);
     l->rates.column_of = l->column_of;
-    JM_TRY(jm__rates_each(l->dataset, l->board->id, &choice, take_rates, &f, err));
+    JM_TRY(jm__rates_each(l->dataset, l->board->id, &choice, add_window, &f, err));
     for (size_t k = 0; k < l->kernels.count; k++) {
-        jm__taught *kernel = &l->kernels.items[k];
+        jm__suite_kernel *kernel = &l->kernels.items[k];
         for (size_t i = 0; kernel->rate != NULL && i < l->count; i++)
             kernel->rate[i] /= kernel->seconds;
     }
@@ -415,17 +415,17 @@ static jm_status fill_rates(jm__training_set *l, double clock_exponent, jm_error
 
 static jm_status fill_work(jm__training_set *l, jm_error *err)
 {
-    bool fine = true;
+    bool ok = true;
     jm__pieces_begin(&l->work, l->phase.items[0].from_ns - JM_NS_PER_S, SIZE_MAX);
     l->work.column_of = l->column_of;
-    for (size_t i = 0; fine && i < l->bursts.count; i++) {
+    for (size_t i = 0; ok && i < l->bursts.count; i++) {
         const jm__burst *burst = &l->bursts.items[i];
-        if (l->work.end_ns < burst->start_ns) fine = jm__pieces_add(&l->work, burst->start_ns, 0, 1, false);
-        fine = fine && jm__pieces_add(&l->work, burst->end_ns, (uint32_t)burst->kernel + 1, 1, false);
+        if (l->work.end_ns < burst->start_ns) ok = jm__pieces_add(&l->work, burst->start_ns, 0, 1, false);
+        ok = ok && jm__pieces_add(&l->work, burst->end_ns, (uint32_t)burst->kernel + 1, 1, false);
     }
     int64_t end_ns = l->phase.items[l->phase.count - 1].to_ns + JM_NS_PER_S;
-    if (fine && l->work.end_ns < end_ns) fine = jm__pieces_add(&l->work, end_ns, 0, 1, false);
-    return fine && jm__pieces_end(&l->work) ? JM_OK : jm__no_memory(err, "jm_model_learn");
+    if (ok && l->work.end_ns < end_ns) ok = jm__pieces_add(&l->work, end_ns, 0, 1, false);
+    return ok && jm__pieces_end(&l->work) ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
 jm_status jm__training_set_begin(jm__training_set *l, const jm__dataset *dataset, const char *phase,
@@ -436,7 +436,7 @@ jm_status jm__training_set_begin(jm__training_set *l, const jm__dataset *dataset
     JM_TRY(find_board(l, board_id, err));
     JM_TRY(find_sensor(l, err));
     JM_TRY(jm__suite_bursts(l, phase, err));
-    JM_TRY(take_readings(l, err));
+    JM_TRY(collect_readings(l, err));
     JM_TRY(find_references(l, err));
     drop_clocks(l);
     size_t codes = l->count > l->kernels.count ? l->count : l->kernels.count;

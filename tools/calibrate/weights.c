@@ -1,4 +1,4 @@
-/* Weights of features, none below zero, and how well they tell kernels that they were not learnt from. */
+/* Non-negative weights of features, and their predictions of families outside the training data. */
 #include "calibrate/weights.h"
 
 #include "attribute/fit/nnls.h"
@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the rows of a training set: each reading as what its sensor remembers */
+/* ---- the rows of a training set: each reading as a weighted sum over the sensor's memory */
 
-/* Of a reading's weight, what may lie where no counters were. */
-static const double uncovered_most = 1e-3;
+/* The largest part of a reading's weight without counters. */
+static const double uncovered_max = 1e-3;
 
 static bool is_usable(const jm__training_set_rows *rows, size_t i)
 {
-    return rows->feature[i * rows->features + rows->features - 1] >= 1 - uncovered_most &&
-           rows->left_out[i] <= JM_LEFT_OUT_MOST;
+    return rows->feature[i * rows->features + rows->features - 1] >= 1 - uncovered_max &&
+           rows->left_out[i] <= JM_LEFT_OUT_MAX;
 }
 
 static jm_status make_rows(jm__training_set_rows *rows, jm__training_set *l, jm__design *rates,
@@ -52,10 +52,10 @@ jm_status jm__training_set_rows_make(jm__training_set_rows *out, jm__training_se
     out->power_w = calloc(rows + 1, sizeof *out->power_w);
     out->left_out = calloc(rows + 1, sizeof *out->left_out);
     out->usable = calloc(rows + 1, sizeof *out->usable);
-    bool fine = out->feature != NULL && out->kernel != NULL && out->power_w != NULL &&
-                out->left_out != NULL && out->usable != NULL;
+    bool ok = out->feature != NULL && out->kernel != NULL && out->power_w != NULL && out->left_out != NULL &&
+              out->usable != NULL;
     jm_status status =
-        fine ? make_rows(out, l, &rates, &work, response, err) : jm__no_memory(err, "jm_model_learn");
+        ok ? make_rows(out, l, &rates, &work, response, err) : jm__no_memory(err, "jm_model_learn");
     jm__design_free(&rates);
     jm__design_free(&work);
     if (status != JM_OK) jm__training_set_rows_free(out);
@@ -72,36 +72,36 @@ void jm__training_set_rows_free(jm__training_set_rows *rows)
     *rows = (jm__training_set_rows){0};
 }
 
-/* ---- A kernel on unusual numbers, or one that the weights cannot describe, must not lead all others: what
- * is further off than three robust deviations is left out, and the fit made again */
+/* ---- the fit: rows whose residual is more than three robust deviations are rejected, and the fit repeated.
+ * Otherwise a kernel on unusual data, or one that the features do not describe, would distort all weights */
 
-/* Robust deviations at which a row is left out, and how often: it stands after three or four times
+/* The limit in robust deviations, and the number of repetitions: the rows settle after three or four
  * (shared/attribution.md). */
-static const double outlier = 3;
+static const double outlier_limit = 3;
 enum { ROUNDS = 6 };
 
-/* Twice as many rows as features at least: a choice. */
-static const size_t rows_a_feature = 2;
+/* The smallest ratio of rows to features: a choice. */
+static const size_t rows_per_feature = 2;
 
-/* Features that always go together share their weight: a thousandth of a reading's worth against any at all,
- * so 500 W cost as much as a reading that is 0.5 W off. */
+/* A small ridge lets features that always go together share their weight: 500 W cost as much as a residual of
+ * 0.5 W in one reading. */
 static const double ridge = 1e-3;
 
 static double residual_of(const jm__training_set_rows *rows, size_t i, const double *x)
 {
-    double rest = rows->power_w[i];
+    double residual = rows->power_w[i];
     for (size_t k = 0; k < rows->features; k++)
-        rest -= rows->feature[i * rows->features + k] * x[k];
-    return rest;
+        residual -= rows->feature[i * rows->features + k] * x[k];
+    return residual;
 }
 
-typedef struct room {
+typedef struct workspace {
     jm__qr qr;
     double *row, *sizes;
     bool *keep, *is_free;
-} room;
+} workspace;
 
-static jm_status solve(jm__weights *out, const jm__training_set_rows *rows, room *r, jm_error *err)
+static jm_status solve(jm__weights *out, const jm__training_set_rows *rows, workspace *r, jm_error *err)
 {
     jm__qr_reset(&r->qr);
     out->used = 0;
@@ -119,37 +119,37 @@ static jm_status solve(jm__weights *out, const jm__training_set_rows *rows, room
     return jm__nnls_solve(&r->qr, NULL, out->x, r->is_free, err);
 }
 
-/* Which rows are kept the next time. */
-static void cross_validate(jm__weights *out, const jm__training_set_rows *rows, const bool *use, room *r)
+/* Choose the rows for the next repetition, by their residuals. */
+static void select_rows(jm__weights *out, const jm__training_set_rows *rows, const bool *use, workspace *r)
 {
     size_t count = 0;
     double square = 0;
     for (size_t i = 0; i < rows->rows; i++) {
         if (!use[i]) continue;
-        double rest = residual_of(rows, i, out->x);
-        if (r->keep[i]) square += rest * rest;
-        r->sizes[count++] = fabs(rest);
+        double residual = residual_of(rows, i, out->x);
+        if (r->keep[i]) square += residual * residual;
+        r->sizes[count++] = fabs(residual);
     }
     qsort(r->sizes, count, sizeof *r->sizes, jm__compare_doubles);
     out->spread_w = 1.4826 * r->sizes[count / 2];
     out->rms_w = sqrt(square / (double)out->used);
     for (size_t i = 0; i < rows->rows; i++)
-        r->keep[i] = use[i] && fabs(residual_of(rows, i, out->x)) <= outlier * out->spread_w;
+        r->keep[i] = use[i] && fabs(residual_of(rows, i, out->x)) <= outlier_limit * out->spread_w;
 }
 
-static jm_status find(jm__weights *out, const jm__training_set_rows *rows, const bool *use, room *r,
-                      jm_error *err)
+static jm_status fit_robustly(jm__weights *out, const jm__training_set_rows *rows, const bool *use,
+                              workspace *r, jm_error *err)
 {
     size_t count = 0;
     for (size_t i = 0; i < rows->rows; i++)
         count += r->keep[i] = use[i];
-    if (count < rows_a_feature * rows->features)
+    if (count < rows_per_feature * rows->features)
         return jm__fail(err, JM_BAD_DATA, 0, NULL,
                         "%zu readings with counters are too few for the weights of %zu counters", count,
                         rows->features - 1);
     for (int round = 0; round < ROUNDS; round++) {
         JM_TRY(solve(out, rows, r, err));
-        cross_validate(out, rows, use, r);
+        select_rows(out, rows, use, r);
     }
     return JM_OK;
 }
@@ -158,15 +158,15 @@ jm_status jm__weights_find(jm__weights *out, const jm__training_set_rows *rows, 
                            jm_error *err)
 {
     *out = (jm__weights){.x = calloc(rows->features + 1, sizeof *out->x)};
-    room r = {
+    workspace r = {
         .row = calloc(rows->features + 1, sizeof *r.row),
         .sizes = calloc(rows->rows + 1, sizeof *r.sizes),
         .keep = calloc(rows->rows + 1, sizeof *r.keep),
         .is_free = calloc(rows->features + 1, sizeof *r.is_free),
     };
-    bool fine = out->x != NULL && r.row != NULL && r.sizes != NULL && r.keep != NULL && r.is_free != NULL;
-    jm_status status = fine ? jm__qr_init(&r.qr, rows->features, err) : jm__no_memory(err, "jm_model_learn");
-    if (status == JM_OK) status = find(out, rows, use, &r, err);
+    bool ok = out->x != NULL && r.row != NULL && r.sizes != NULL && r.keep != NULL && r.is_free != NULL;
+    jm_status status = ok ? jm__qr_init(&r.qr, rows->features, err) : jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK) status = fit_robustly(out, rows, use, &r, err);
     jm__qr_free(&r.qr);
     free(r.row);
     free(r.sizes);
@@ -182,24 +182,24 @@ void jm__weights_free(jm__weights *weights)
     *weights = (jm__weights){0};
 }
 
-/* ---- Weights without a family, and the jackknife that they make (Efron and Stein, Annals of Statistics 9,
- * 1981): kernels of a family are off alike, so families, not readings, are what is independent */
+/* ---- weights without a family, and their jackknife (Efron and Stein, Annals of Statistics 9, 1981): kernels
+ * of a family err alike, so families are independent, readings are not */
 
-/* Of a reading's weight, what may lie in kernels of the family that is left out. */
-static const double family_most = 0.05;
+/* The largest part of a reading's weight in kernels of the family that is left out. */
+static const double family_max = 0.05;
 
-/* A kernel's own power is told by readings of which it is this much. */
-static const double own_least = 0.2;
+/* Readings with at least this part in a kernel determine the kernel's own power. */
+static const double own_min = 0.2;
 
-/* Of such a reading's weight, what must lie where there are counters. */
-static const double covered_least = 0.99;
+/* The smallest part of such a reading's weight with counters. */
+static const double covered_min = 0.99;
 
 static bool is_family(const jm__training_set *l, size_t kernel, const char *family)
 {
     return strcmp(l->kernels.items[kernel].family, family) == 0;
 }
 
-/* The first kernel of its family, among those whose data are not constant? */
+/* Whether it is the first kernel of its family that is not on constant data. */
 static bool is_first(const jm__training_set *l, size_t kernel)
 {
     if (l->kernels.items[kernel].left_out) return false;
@@ -208,18 +208,18 @@ static bool is_first(const jm__training_set *l, size_t kernel)
     return true;
 }
 
-static void rows_without(bool *use, const jm__training_set *l, const jm__training_set_rows *rows,
-                         const char *family)
+static void use_rows_without(bool *use, const jm__training_set *l, const jm__training_set_rows *rows,
+                             const char *family)
 {
     for (size_t i = 0; i < rows->rows; i++) {
         double share = 0;
         for (size_t k = 0; k < rows->kernels; k++)
             if (is_family(l, k, family)) share += rows->kernel[i * rows->kernels + k];
-        use[i] = rows->usable[i] && share <= family_most;
+        use[i] = rows->usable[i] && share <= family_max;
     }
 }
 
-static double predict(const jm__taught *kernel, const double *x, size_t features)
+static double predict(const jm__suite_kernel *kernel, const double *x, size_t features)
 {
     double power_w = x[features - 1];
     for (size_t i = 0; kernel->rate != NULL && i + 1 < features; i++)
@@ -227,63 +227,64 @@ static double predict(const jm__taught *kernel, const double *x, size_t features
     return power_w;
 }
 
-/* What readings say beside these weights: how much more or less the kernel draws. NAN: too few of them. */
-static double correction(const jm__training_set_rows *rows, size_t kernel, bool left_out, const double *x)
+/* The difference between the readings and these weights: the kernel's additional power. NAN: too few
+ * readings. */
+static double power_correction(const jm__training_set_rows *rows, size_t kernel, bool left_out,
+                               const double *x)
 {
     double product = 0, square = 0;
     for (size_t i = 0; i < rows->rows; i++) {
         double share = rows->kernel[i * rows->kernels + kernel];
-        double others = rows->left_out[i] - (left_out ? share : 0); /* no weights tell of those */
-        if (share < own_least || others > JM_LEFT_OUT_MOST) continue;
-        if (rows->feature[(i + 1) * rows->features - 1] < covered_least) continue;
-        double rest = rows->power_w[i];
+        double others = rows->left_out[i] - (left_out ? share : 0); /* no weights describe those */
+        if (share < own_min || others > JM_LEFT_OUT_MAX) continue;
+        if (rows->feature[(i + 1) * rows->features - 1] < covered_min) continue;
+        double residual = rows->power_w[i];
         for (size_t k = 0; k < rows->features; k++)
-            rest -= rows->feature[i * rows->features + k] * x[k];
-        product += share * rest;
+            residual -= rows->feature[i * rows->features + k] * x[k];
+        product += share * residual;
         square += share * share;
     }
     return square >= 1 ? product / square : NAN;
 }
 
-static void cross_validate_kernels(jm__left_out *out, const jm__training_set *l,
-                                   const jm__training_set_rows *rows, const char *family, const double *x)
+static void predict_family(jm__left_out *out, const jm__training_set *l, const jm__training_set_rows *rows,
+                           const char *family, const double *x)
 {
     for (size_t k = 0; k < rows->kernels; k++) {
-        const jm__taught *kernel = &l->kernels.items[k];
+        const jm__suite_kernel *kernel = &l->kernels.items[k];
         if (!is_family(l, k, family) || kernel->rate == NULL) continue;
         out->predicted_w[k] = predict(kernel, x, rows->features);
-        out->power_w[k] = out->predicted_w[k] + correction(rows, k, kernel->left_out, x);
+        out->power_w[k] = out->predicted_w[k] + power_correction(rows, k, kernel->left_out, x);
     }
 }
 
-/* Room for the weights without each family. */
-typedef struct fold_room {
+/* Buffers for the weights without each family. */
+typedef struct fold_workspace {
     bool *use;
     double *x; /* [families * features] */
-} fold_room;
+} fold_workspace;
 
-static jm_status each_family(jm__left_out *out, const jm__training_set *l, const jm__training_set_rows *rows,
-                             fold_room *r, jm_error *err)
+static jm_status fit_without_families(jm__left_out *out, const jm__training_set *l,
+                                      const jm__training_set_rows *rows, fold_workspace *r, jm_error *err)
 {
     for (size_t k = 0; k < rows->kernels; k++) {
         if (!is_first(l, k)) continue;
         jm__weights without;
-        rows_without(r->use, l, rows, l->kernels.items[k].family);
+        use_rows_without(r->use, l, rows, l->kernels.items[k].family);
         JM_TRY(jm__weights_find(&without, rows, r->use, err));
         memcpy(r->x + out->families++ * rows->features, without.x, rows->features * sizeof *r->x);
-        cross_validate_kernels(out, l, rows, l->kernels.items[k].family, without.x);
+        predict_family(out, l, rows, l->kernels.items[k].family, without.x);
         jm__weights_free(&without);
     }
     return JM_OK;
 }
 
-/* Families of nothing but constant data are in no weights. */
-static void cross_validate_constants(jm__left_out *out, const jm__training_set *l,
-                                     const jm__training_set_rows *rows, const jm__weights *all)
+/* Families with only constant data are in no weights: predict them by all weights. */
+static void predict_constant_families(jm__left_out *out, const jm__training_set *l,
+                                      const jm__training_set_rows *rows, const jm__weights *all)
 {
     for (size_t k = 0; k < rows->kernels; k++)
-        if (isnan(out->predicted_w[k]))
-            cross_validate_kernels(out, l, rows, l->kernels.items[k].family, all->x);
+        if (isnan(out->predicted_w[k])) predict_family(out, l, rows, l->kernels.items[k].family, all->x);
 }
 
 static void find_covariance(jm__left_out *out, const double *x, size_t features)
@@ -304,7 +305,7 @@ static void find_covariance(jm__left_out *out, const double *x, size_t features)
     }
 }
 
-/* Of one family nothing is left to learn from when it is left out. */
+/* With only one family, leaving it out would leave no training data. */
 static jm_status check_families(const jm__training_set *l, jm_error *err)
 {
     const char *only = NULL;
@@ -316,7 +317,7 @@ static jm_status check_families(const jm__training_set *l, jm_error *err)
     jm_status status =
         only != NULL ? jm__fail(err, JM_BAD_DATA, 0, NULL, "all kernels are of one family, \"%s\"", only)
                      : jm__fail(err, JM_BAD_DATA, 0, NULL, "all kernels are on constant data");
-    return jm__hint(err, status, "name bursts FAMILY/WHAT, and play kernels of several families");
+    return jm__hint(err, status, "name bursts FAMILY/WHAT, and run kernels of several families");
 }
 
 jm_status jm__left_out_find(jm__left_out *out, const jm__training_set *training_set,
@@ -327,18 +328,18 @@ jm_status jm__left_out_find(jm__left_out *out, const jm__training_set *training_
         .predicted_w = malloc((rows->kernels + 1) * sizeof *out->predicted_w),
         .covariance = calloc(rows->features * rows->features + 1, sizeof *out->covariance),
     };
-    fold_room r = {
+    fold_workspace r = {
         .use = calloc(rows->rows + 1, sizeof *r.use),
         .x = calloc((rows->kernels + 1) * rows->features, sizeof *r.x),
     };
-    bool fine = out->power_w != NULL && out->predicted_w != NULL && out->covariance != NULL &&
-                r.use != NULL && r.x != NULL;
-    for (size_t k = 0; fine && k < rows->kernels; k++)
+    bool ok = out->power_w != NULL && out->predicted_w != NULL && out->covariance != NULL && r.use != NULL &&
+              r.x != NULL;
+    for (size_t k = 0; ok && k < rows->kernels; k++)
         out->power_w[k] = out->predicted_w[k] = NAN;
-    jm_status status = fine ? check_families(training_set, err) : jm__no_memory(err, "jm_model_learn");
-    if (status == JM_OK) status = each_family(out, training_set, rows, &r, err);
+    jm_status status = ok ? check_families(training_set, err) : jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK) status = fit_without_families(out, training_set, rows, &r, err);
     if (status == JM_OK) {
-        cross_validate_constants(out, training_set, rows, all);
+        predict_constant_families(out, training_set, rows, all);
         find_covariance(out, r.x, rows->features);
     } else {
         jm__left_out_free(out);

@@ -1,4 +1,5 @@
-/* Time and power over the cap: objectives, the model, what it says of caps, and what a probe may gain. */
+/* The response model: time and power as functions of the cap; objectives, posteriors, and the expected gain
+ * of a probe. */
 #include "cap/model.h"
 
 #include "base/status.h"
@@ -59,93 +60,96 @@ const char *jm__cap_objective_title(jm_cap_objective objective)
 
 /* ---- the model. No figure in it was fitted to sweeps (docs/caps.md) */
 
-/* The power knee is somewhat above the mean power without a cap, since power goes up and down. */
+/* The power knee is somewhat above the mean power without a cap, as power varies. */
 static const double knee_by_power = 1.1, knee_width = .25;
-static const double lowest_knee = .8, highest_knee = 1.2; /* of the lowest and the highest cap */
+static const double lowest_knee = .8, highest_knee = 1.2; /* relative to the lowest and the highest cap */
 
-/* Exponents of power and of time over the depth below the knee, and how much time bends beside that. */
+/* Exponents of power and time below the knee, and the share of the time that follows the clock; means and
+ * widths of their priors. */
 static const double watts_exponent = .9, watts_exponent_width = .2;
 static const double time_exponent = .2, time_exponent_width = .2;
 static const double bend = .5, bend_width = .5;
 
-/* Time bends below a knee of its own, a share of the power knee. */
+/* Time follows the clock below a knee of its own, a share of the power knee. */
 static const double time_knees[] = {.4, .65, .9}, floor_of_lowest = .6;
 
-/* The rough curve of the usual size: standard deviations of logarithms. Slower goes with less power. */
-static const double smooth = .02;   /* of what changes over `reach` of the range */
-static const double alone = .012;   /* of each cap by itself */
-static const double together = -.5; /* correlation of time and power */
-static const double reach = .2;     /* of the range of caps, in logarithms */
+/* The residual (Gaussian process) of usual roughness: standard deviations of logarithms. More time goes with
+ * less power. */
+static const double smooth_deviation = .02;       /* of the smooth part */
+static const double single_cap_deviation = .012;  /* of each cap, independent */
+static const double time_power_correlation = -.5; /* correlation of time and power */
+static const double correlation_length = .2;      /* correlation length, share of the log range of caps */
 
-static const double level = 1;     /* of the first probe, by which all is measured: wide */
-static const double jitter = 1e-9; /* keeps the factor from failing where probes are without noise */
+static const double level_deviation = 1; /* wide prior of the level of the first probe */
+static const double jitter = 1e-9;       /* keeps the Cholesky factor valid for probes without noise */
 
 enum {
     KNEES = 18,
-    SIZES = 4,
+    ROUGHNESS_LEVELS = 4,
     TIME_KNEES = 3,
-    PARTS = KNEES * SIZES * TIME_KNEES,
-    MOST = 2 * JM_CAP_MOST_PROBES
+    COMPONENTS = KNEES * ROUGHNESS_LEVELS * TIME_KNEES,
+    VALUES_MAX = 2 * JM_CAP_MOST_PROBES
 };
-static const double sizes[SIZES] = {.35, 1, 3, 8};
-static const double size_shares[SIZES] = {.15, .5, .25, .1};
+static const double roughness_levels[ROUGHNESS_LEVELS] = {.35, 1, 3, 8};
+static const double roughness_weights[ROUGHNESS_LEVELS] = {.15, .5, .25, .1};
 
-/* Parts of less than this, relative to the likeliest, would change no figure. */
+/* Components with less weight relative to the likeliest do not change any figure. */
 static const double least_weight = 1e-4;
 
 struct jm__cap_fit {
     jm__cap_data data;
-    double y[MOST];        /* logs of times, then of powers, of the first's */
-    double weights[PARTS]; /* they add up to 1 */
+    double y[VALUES_MAX];       /* logarithms of times, then of powers, relative to the first probe */
+    double weights[COMPONENTS]; /* their sum is 1 */
 };
 
-/* One part of the mixture, made ready. */
-typedef struct part {
-    double knee_w, time_knee_w, floor_w, size2;
-    double factor[MOST * MOST]; /* [2n][2n] lower triangle, by rows */
-    double white[MOST];         /* what the means leave of y */
-} part;
+/* One component of the mixture. */
+typedef struct component {
+    double knee_w, time_knee_w, floor_w, roughness2;
+    double factor[VALUES_MAX * VALUES_MAX]; /* [2n][2n] lower triangle, by rows */
+    double whitened[VALUES_MAX];            /* whitened residuals of y */
+} component;
 
-static double knee_at(const jm__cap_data *data, size_t part_number)
+static double knee_at(const jm__cap_data *data, size_t component_number)
 {
     double low = log(lowest_knee * data->low_w), high = log(highest_knee * data->high_w);
-    return exp(low + (high - low) * (double)(part_number / SIZES / TIME_KNEES) / (KNEES - 1));
+    return exp(low + (high - low) * (double)(component_number / ROUGHNESS_LEVELS / TIME_KNEES) / (KNEES - 1));
 }
 
-static double depth_of(const part *p, double cap_w)
+static double depth_of(const component *p, double cap_w)
 {
     return cap_w < p->knee_w ? log(cap_w / p->knee_w) : 0;
 }
 
-/* Logarithm of how much slower the clock is, which falls as the power above a floor does. */
-static double bend_of(const part *p, double cap_w)
+/* Logarithm of the slowdown of the clock, which is proportional to the power above a floor. */
+static double bend_of(const component *p, double cap_w)
 {
     return cap_w < p->time_knee_w ? log((p->time_knee_w - p->floor_w) / (cap_w - p->floor_w)) : 0;
 }
 
-static double mean_of(const part *p, bool watts, double cap_w)
+static double mean_of(const component *p, bool watts, double cap_w)
 {
     double d = depth_of(p, cap_w);
     return watts ? watts_exponent * d : -time_exponent * d + bend * bend_of(p, cap_w);
 }
 
-/* Of log time or log power at two caps. */
-static double covariance(const jm__cap_data *data, const part *p, bool a_watts, double a_w, bool b_watts,
+/* Covariance of log time or log power at two caps. */
+static double covariance(const jm__cap_data *data, const component *p, bool a_watts, double a_w, bool b_watts,
                          double b_w)
 {
-    double range = fmax(log(data->high_w / data->low_w), 1e-3), off = log(a_w / b_w) / (range * reach);
-    double curve =
-        p->size2 * (smooth * smooth * exp(-off * off / 2) + alone * alone * jm__cap_same(a_w, b_w));
-    if (a_watts != b_watts) return together * curve;
+    double range = fmax(log(data->high_w / data->low_w), 1e-3),
+           distance = log(a_w / b_w) / (range * correlation_length);
+    double curve = p->roughness2 * (smooth_deviation * smooth_deviation * exp(-distance * distance / 2) +
+                                    single_cap_deviation * single_cap_deviation * jm__cap_same(a_w, b_w));
+    if (a_watts != b_watts) return time_power_correlation * curve;
     double width = a_watts ? watts_exponent_width : time_exponent_width;
     double depths = depth_of(p, a_w) * depth_of(p, b_w);
     double bends = a_watts ? 0 : bend_width * bend_width * bend_of(p, a_w) * bend_of(p, b_w);
-    return level * level + width * width * depths + bends + curve;
+    return level_deviation * level_deviation + width * width * depths + bends + curve;
 }
 
-/* Of a question and a probe, or of two questions. */
-static double difference(const jm__cap_data *data, const part *p, bool a_watts, jm__cap_question a,
-                         bool b_watts, jm__cap_question b)
+/* Covariance of two queries, or of a query and a probe. */
+static double query_covariance(const jm__cap_data *data, const component *p, bool a_watts, jm__cap_query a,
+                               bool b_watts, jm__cap_query b)
 {
     double sum = covariance(data, p, a_watts, a.cap_w, b_watts, b.cap_w);
     if (!isnan(a.from_w)) sum -= covariance(data, p, a_watts, a.from_w, b_watts, b.cap_w);
@@ -155,7 +159,7 @@ static double difference(const jm__cap_data *data, const part *p, bool a_watts, 
     return sum;
 }
 
-static void whiten(const part *p, size_t size, double *values)
+static void whiten(const component *p, size_t size, double *values)
 {
     for (size_t i = 0; i < size; i++) {
         const double *row = p->factor + i * size;
@@ -166,7 +170,7 @@ static void whiten(const part *p, size_t size, double *values)
     }
 }
 
-/* Cholesky, in place, the lower triangle. The jitter keeps the diagonal positive. */
+/* Cholesky factorisation in place, lower triangle. The jitter keeps the diagonal positive. */
 static void factorise(double *m, size_t size)
 {
     for (size_t j = 0; j < size; j++)
@@ -178,14 +182,14 @@ static void factorise(double *m, size_t size)
         }
 }
 
-static void make_part(part *p, const jm__cap_fit *fit, size_t number)
+static void make_component(component *p, const jm__cap_fit *fit, size_t number)
 {
     const jm__cap_data *data = &fit->data;
     size_t n = data->count, size = 2 * n;
     p->knee_w = knee_at(data, number);
     p->floor_w = floor_of_lowest * data->low_w;
-    p->time_knee_w = fmax(time_knees[number / SIZES % TIME_KNEES] * p->knee_w, 1.05 * p->floor_w);
-    p->size2 = sizes[number % SIZES] * sizes[number % SIZES];
+    p->time_knee_w = fmax(time_knees[number / ROUGHNESS_LEVELS % TIME_KNEES] * p->knee_w, 1.05 * p->floor_w);
+    p->roughness2 = roughness_levels[number % ROUGHNESS_LEVELS] * roughness_levels[number % ROUGHNESS_LEVELS];
     for (size_t i = 0; i < size; i++) {
         const jm_cap_probe *probe = &data->probes[i % n];
         for (size_t j = 0; j <= i; j++) {
@@ -195,41 +199,41 @@ static void make_part(part *p, const jm__cap_fit *fit, size_t number)
         }
         double u = i < n ? probe->time_u_s / probe->time_s : probe->power_u_w / probe->power_w;
         p->factor[i * size + i] += jitter + u * u;
-        p->white[i] = fit->y[i] - mean_of(p, i >= n, probe->cap_w);
+        p->whitened[i] = fit->y[i] - mean_of(p, i >= n, probe->cap_w);
     }
     factorise(p->factor, size);
-    whiten(p, size, p->white);
+    whiten(p, size, p->whitened);
 }
 
-static double log_weight(const part *p, const jm__cap_fit *fit, size_t number)
+static double log_weight(const component *p, const jm__cap_fit *fit, size_t number)
 {
-    double off = log(p->knee_w / (knee_by_power * fit->data.probes[0].power_w)) / knee_width;
-    double sum = log(size_shares[number % SIZES]) - off * off / 2;
+    double distance = log(p->knee_w / (knee_by_power * fit->data.probes[0].power_w)) / knee_width;
+    double sum = log(roughness_weights[number % ROUGHNESS_LEVELS]) - distance * distance / 2;
     size_t size = 2 * fit->data.count;
     for (size_t i = 0; i < size; i++)
-        sum -= log(p->factor[i * size + i]) + p->white[i] * p->white[i] / 2;
+        sum -= log(p->factor[i * size + i]) + p->whitened[i] * p->whitened[i] / 2;
     return sum;
 }
 
-/* From logarithms to weights that add up to 1. */
+/* Convert log weights to weights with the sum 1. */
 static void normalise(double *w)
 {
     double largest = -INFINITY, sum = 0;
-    for (size_t i = 0; i < PARTS; i++)
+    for (size_t i = 0; i < COMPONENTS; i++)
         largest = fmax(largest, w[i]);
-    for (size_t i = 0; i < PARTS; i++) {
+    for (size_t i = 0; i < COMPONENTS; i++) {
         w[i] = exp(w[i] - largest);
         if (w[i] < least_weight) w[i] = 0;
         sum += w[i];
     }
-    for (size_t i = 0; i < PARTS; i++)
+    for (size_t i = 0; i < COMPONENTS; i++)
         w[i] /= sum;
 }
 
 jm_status jm__cap_fit_create(jm__cap_fit **out, const jm__cap_data *data, jm_error *err)
 {
     jm__cap_fit *fit = malloc(sizeof *fit);
-    part *p = malloc(sizeof *p);
+    component *p = malloc(sizeof *p);
     *out = fit;
     if (fit == NULL || p == NULL) {
         *out = NULL;
@@ -242,8 +246,8 @@ jm_status jm__cap_fit_create(jm__cap_fit **out, const jm__cap_data *data, jm_err
         fit->y[i] = log(data->probes[i].time_s / data->probes[0].time_s);
         fit->y[data->count + i] = log(data->probes[i].power_w / data->probes[0].power_w);
     }
-    for (size_t g = 0; g < PARTS; g++) {
-        make_part(p, fit, g);
+    for (size_t g = 0; g < COMPONENTS; g++) {
+        make_component(p, fit, g);
         fit->weights[g] = log_weight(p, fit, g);
     }
     normalise(fit->weights);
@@ -256,12 +260,12 @@ void jm__cap_fit_free(jm__cap_fit *fit)
     free(fit);
 }
 
-/* ---- questions */
+/* ---- posteriors of queries */
 
-typedef struct answer {
-    double time, watts;                /* means */
-    double time_var, watts_var, covar; /* of what is true, not of one more probe */
-} answer;
+typedef struct posterior_moments {
+    double time, watts;                /* posterior means */
+    double time_var, watts_var, covar; /* of the true values, without a probe's noise */
+} posterior_moments;
 
 static double dot(const double *a, const double *b, size_t count)
 {
@@ -271,55 +275,56 @@ static double dot(const double *a, const double *b, size_t count)
     return sum;
 }
 
-/* A question is of the moment of the first probe, so drift has not begun. */
-static answer answer_of(const part *p, const jm__cap_data *data, jm__cap_question q)
+/* A query is at the time of the first probe, so it has no drift. */
+static posterior_moments moments_of(const component *p, const jm__cap_data *data, jm__cap_query q)
 {
-    double reaching[2][MOST];
+    double cross_covariance[2][VALUES_MAX];
     size_t n = data->count, size = 2 * n;
     double mean[2];
     for (int w = 0; w < 2; w++) {
         for (size_t i = 0; i < size; i++)
-            reaching[w][i] =
-                difference(data, p, w, q, i >= n, (jm__cap_question){data->probes[i % n].cap_w, NAN});
-        whiten(p, size, reaching[w]);
+            cross_covariance[w][i] =
+                query_covariance(data, p, w, q, i >= n, (jm__cap_query){data->probes[i % n].cap_w, NAN});
+        whiten(p, size, cross_covariance[w]);
         mean[w] = mean_of(p, w, q.cap_w) - (isnan(q.from_w) ? 0 : mean_of(p, w, q.from_w)) +
-                  dot(reaching[w], p->white, size);
+                  dot(cross_covariance[w], p->whitened, size);
     }
-    return (answer){mean[0], mean[1],
-                    fmax(difference(data, p, 0, q, 0, q) - dot(reaching[0], reaching[0], size), 0),
-                    fmax(difference(data, p, 1, q, 1, q) - dot(reaching[1], reaching[1], size), 0),
-                    difference(data, p, 0, q, 1, q) - dot(reaching[0], reaching[1], size)};
+    return (posterior_moments){
+        mean[0], mean[1],
+        fmax(query_covariance(data, p, 0, q, 0, q) - dot(cross_covariance[0], cross_covariance[0], size), 0),
+        fmax(query_covariance(data, p, 1, q, 1, q) - dot(cross_covariance[1], cross_covariance[1], size), 0),
+        query_covariance(data, p, 0, q, 1, q) - dot(cross_covariance[0], cross_covariance[1], size)};
 }
 
-typedef void (*visit)(void *context, double weight, const answer *answers);
+typedef void (*component_visitor)(void *context, double weight, const posterior_moments *moments);
 
-/* Each part of the mixture that counts: its weight, and its answer[count]. */
-static jm_status ask(const jm__cap_fit *fit, const jm__cap_question *questions, size_t count, visit tell,
-                     void *context, jm_error *err)
+/* Call `visit` with the weight and the moments [count] of each component with weight. */
+static jm_status for_each_component(const jm__cap_fit *fit, const jm__cap_query *queries, size_t count,
+                                    component_visitor visit, void *context, jm_error *err)
 {
-    part *p = malloc(sizeof *p);
-    answer *answers = calloc(count, sizeof *answers);
-    bool all = p != NULL && answers != NULL;
-    for (size_t g = 0; all && g < PARTS; g++) {
+    component *p = malloc(sizeof *p);
+    posterior_moments *moments = calloc(count, sizeof *moments);
+    bool all = p != NULL && moments != NULL;
+    for (size_t g = 0; all && g < COMPONENTS; g++) {
         if (!(fit->weights[g] > 0)) continue;
-        make_part(p, fit, g);
+        make_component(p, fit, g);
         for (size_t q = 0; q < count; q++)
-            answers[q] = answer_of(p, &fit->data, questions[q]);
-        tell(context, fit->weights[g], answers);
+            moments[q] = moments_of(p, &fit->data, queries[q]);
+        visit(context, fit->weights[g], moments);
     }
     free(p);
-    free(answers);
+    free(moments);
     return all ? JM_OK : jm__no_memory(err, "jm__cap_fit_ask");
 }
 
-/* ---- what is assumed: moments of the mixture */
+/* ---- moments of the mixture */
 
-static double answer_mean(const answer *a, jm__cap_powers powers)
+static double mean_in(const posterior_moments *a, jm__cap_powers powers)
 {
     return powers.time * a->time + powers.watts * a->watts;
 }
 
-static double answer_variance(const answer *a, jm__cap_powers powers)
+static double variance_in(const posterior_moments *a, jm__cap_powers powers)
 {
     double v = powers.time * powers.time * a->time_var + powers.watts * powers.watts * a->watts_var +
                2 * powers.time * powers.watts * a->covar;
@@ -332,103 +337,104 @@ static jm__cap_powers powers_of(int quantity)
 }
 
 typedef struct sums {
-    jm__cap_prior *priors; /* second moments in place of variances */
+    jm__cap_posterior *posteriors; /* variance holds the second moment until the end */
     size_t count;
 } sums;
 
-static void add_response(void *context, double weight, const answer *answers)
+static void add_response(void *context, double weight, const posterior_moments *moments)
 {
     sums *s = context;
     for (size_t i = 0; i < s->count; i++)
         for (int q = 0; q < JM__CAP_QUANTITIES; q++) {
             jm__cap_powers powers = powers_of(q);
-            double mean = answer_mean(&answers[i], powers);
-            s->priors[i].mean[q] += weight * mean;
-            s->priors[i].variance[q] += weight * (answer_variance(&answers[i], powers) + mean * mean);
+            double mean = mean_in(&moments[i], powers);
+            s->posteriors[i].mean[q] += weight * mean;
+            s->posteriors[i].variance[q] += weight * (variance_in(&moments[i], powers) + mean * mean);
         }
 }
 
-jm_status jm__cap_prior_of(const jm__cap_fit *fit, const jm__cap_question *questions, size_t count,
-                           jm__cap_prior *out, jm_error *err)
+jm_status jm__cap_posterior_of(const jm__cap_fit *fit, const jm__cap_query *queries, size_t count,
+                               jm__cap_posterior *out, jm_error *err)
 {
     sums s = {out, count};
     memset(out, 0, count * sizeof *out);
-    jm_status status = ask(fit, questions, count, add_response, &s, err);
+    jm_status status = for_each_component(fit, queries, count, add_response, &s, err);
     for (size_t i = 0; i < count; i++)
         for (int q = 0; q < JM__CAP_QUANTITIES; q++)
             out[i].variance[q] = fmax(out[i].variance[q] - out[i].mean[q] * out[i].mean[q], 0);
     return status;
 }
 
-jm_cap_figure jm__cap_figure_of(const jm__cap_prior *prior, int quantity, double unit)
+jm_cap_figure jm__cap_figure_of(const jm__cap_posterior *posterior, int quantity, double unit)
 {
     static const double two_sided_95 = 1.959964; /* of the normal distribution */
-    double half = two_sided_95 * sqrt(prior->variance[quantity]);
-    return (jm_cap_figure){unit * exp(prior->mean[quantity]), unit * exp(prior->mean[quantity] - half),
-                           unit * exp(prior->mean[quantity] + half)};
+    double half = two_sided_95 * sqrt(posterior->variance[quantity]);
+    return (jm_cap_figure){unit * exp(posterior->mean[quantity]),
+                           unit * exp(posterior->mean[quantity] - half),
+                           unit * exp(posterior->mean[quantity] + half)};
 }
 
-/* ---- What a further probe is expected to gain */
+/* ---- the expected gain of a further probe */
 
-typedef struct hopes {
+typedef struct gain_sums {
     const jm__cap_aim *aim;
     jm__cap_powers powers;
     size_t count;
     double *gains;
-} hopes;
+} gain_sums;
 
-static double below(double z) /* of the normal distribution */
+static double normal_cdf(double z) /* of the normal distribution */
 {
     return erfc(-z / sqrt(2)) / 2;
 }
 
-/* Of a value with this mean and deviation: how far it is expected to be below 0. */
+/* Expected distance below 0 of a normal value. */
 static double expected_below(double mean, double deviation)
 {
     static const double density = 0.3989422804014327; /* 1 / sqrt(2 pi) */
     if (deviation <= 0) return fmax(-mean, 0);
     double z = -mean / deviation;
-    return deviation * density * exp(-z * z / 2) - mean * below(z);
+    return deviation * density * exp(-z * z / 2) - mean * normal_cdf(z);
 }
 
-static double keeps_bound(const answer *from_reference, double max_slowdown)
+static double probability_of_bound(const posterior_moments *from_reference, double max_slowdown)
 {
     if (max_slowdown <= 0) return 1;
-    double room = log1p(max_slowdown) - from_reference->time;
+    double margin = log1p(max_slowdown) - from_reference->time;
     double deviation = sqrt(from_reference->time_var);
-    return deviation > 0 ? below(room / deviation) : room >= 0;
+    return deviation > 0 ? normal_cdf(margin / deviation) : margin >= 0;
 }
 
-/* A probe of what is known as well as a probe tells little. */
-static double telling(double variance, double noise)
+/* Factor for the noise of a probe: a noisy probe of a well-known cap adds little. */
+static double noise_factor(double variance, double noise)
 {
     return noise > 0 ? 1 - noise / sqrt(noise * noise + variance) : 1;
 }
 
-/* Answers: caps against the incumbent, then caps against the reference. */
-static void add_gain(void *context, double weight, const answer *answers)
+/* Moments: caps relative to the incumbent, then caps relative to the reference. */
+static void add_gain(void *context, double weight, const posterior_moments *moments)
 {
-    const hopes *h = context;
+    const gain_sums *h = context;
     for (size_t i = 0; i < h->count; i++) {
-        double mean = answer_mean(&answers[i], h->powers);
-        double variance = answer_variance(&answers[i], h->powers);
-        h->gains[i] += weight * expected_below(mean, sqrt(variance)) * telling(variance, h->aim->noise) *
-                       keeps_bound(&answers[h->count + i], h->aim->max_slowdown);
+        double mean = mean_in(&moments[i], h->powers);
+        double variance = variance_in(&moments[i], h->powers);
+        h->gains[i] += weight * expected_below(mean, sqrt(variance)) * noise_factor(variance, h->aim->noise) *
+                       probability_of_bound(&moments[h->count + i], h->aim->max_slowdown);
     }
 }
 
 jm_status jm__cap_gains(const jm__cap_fit *fit, const jm__cap_aim *aim, const double *caps_w, size_t count,
                         double *gains, jm_error *err)
 {
-    jm__cap_question *questions = calloc(2 * count, sizeof *questions);
-    if (questions == NULL) return jm__no_memory(err, "jm__cap_gains");
+    jm__cap_query *queries = calloc(2 * count, sizeof *queries);
+    if (queries == NULL) return jm__no_memory(err, "jm__cap_gains");
     for (size_t i = 0; i < count; i++) {
-        questions[i] = (jm__cap_question){caps_w[i], aim->incumbent_w};
-        questions[count + i] = (jm__cap_question){caps_w[i], aim->reference_w};
+        queries[i] = (jm__cap_query){caps_w[i], aim->incumbent_w};
+        queries[count + i] = (jm__cap_query){caps_w[i], aim->reference_w};
     }
-    hopes h = {aim, jm__cap_powers_of(aim->objective), count, gains};
+    gain_sums h = {aim, jm__cap_powers_of(aim->objective), count, gains};
     memset(gains, 0, count * sizeof *gains);
-    jm_status status = ask(fit, questions, 2 * count, add_gain, &h, err);
-    free(questions);
+    jm_status status = for_each_component(fit, queries, 2 * count, add_gain, &h, err);
+    free(queries);
     return status;
 }

@@ -1,15 +1,17 @@
-/* Time and power over the cap, with what is not known of them.
+/* The response model: time and power as functions of the cap, with their uncertainty.
  *
- * Below its power knee p a GPU draws a power of the cap, above it the cap makes no difference:
- *     watts(c) = P x (min(c, p) / p)^g,                                    g about 0.9.
- * Time grows a little below the power knee, where the clock falls and other things than the clock hold the
- * work up, and from a knee t <= p of its own on as the clock falls, which is as c - f (f: what the GPU draws
- * without any work):
- *     time(c) = A x (p / min(c, p))^e x ((t - f) / (min(c, t) - f))^s
- * with e about 0.2, and s, the share of the time that waits for the clock, about 0.5. Beside that goes a
- * rough curve: a smooth part and one of each cap by itself. All of it is linear in logarithms and normally
- * distributed, given p, t and how rough the curve is; those are tried on a grid, and weighed by the probes.
- * So a job that follows the law is trusted between its probes, and one that jumps about is not. */
+ * Below its power knee p a GPU draws a power of the cap, above it the cap has no effect: watts(c) = P x
+ * (min(c, p) / p)^g, with g about 0.9.
+ *
+ * Time grows a little below the power knee, where the clock falls but other things limit the work. Below a
+ * knee t <= p of its own it grows with the clock period; the clock is proportional to c - f (f: power without
+ * any work): time(c) = A x (p / min(c, p))^e x ((t - f) / (min(c, t) - f))^s, with e about 0.2, and s, the
+ * share of the time that follows the clock, about 0.5.
+ *
+ * A residual is added: a smooth Gaussian process, and an independent part per cap. In logarithms all of it is
+ * linear and normal for given p, t and roughness. Those are a grid, weighted by the probes. So the model
+ * interpolates between the probes of a job that follows the response, and is uncertain for one that does not.
+ */
 #ifndef JM_CAP_MODEL_H
 #define JM_CAP_MODEL_H
 
@@ -17,7 +19,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* ---- what a cap is judged by: products of powers of time and watts, as sums of their logarithms */
+/* ---- objectives: products of powers of time and watts */
 
 /* log objective = time x log(seconds) + watts x log(watts) */
 typedef struct jm__cap_powers {
@@ -26,12 +28,12 @@ typedef struct jm__cap_powers {
 
 jm__cap_powers jm__cap_powers_of(jm_cap_objective objective);
 
-/* Of a measurement, in its unit. */
+/* The objective of a measurement, in its unit. */
 double jm__cap_objective_of(jm_cap_objective objective, double time_s, double power_w);
 
 const char *jm__cap_objective_title(jm_cap_objective objective); /* "ED2P" */
 
-/* Caps are whole milliwatts where they are set; sums of steps are not exact. */
+/* Caps this near are equal: set caps are whole milliwatts, and sums of steps are not exact. */
 static const double jm__cap_apart_w = 1e-6;
 
 static inline bool jm__cap_same(double a_w, double b_w)
@@ -41,8 +43,7 @@ static inline bool jm__cap_same(double a_w, double b_w)
 
 /* ---- the fit */
 
-/* What is known. All caps are within low_w to high_w; the first probe's time and power are what the others
- * are compared with. */
+/* The probes. All caps are within low_w to high_w; time and power are relative to the first probe. */
 typedef struct jm__cap_data {
     const jm_cap_probe *probes;
     size_t count; /* 1 to JM_CAP_MOST_PROBES */
@@ -52,40 +53,40 @@ typedef struct jm__cap_data {
 
 typedef struct jm__cap_fit jm__cap_fit;
 
-/* The probes stay the caller's and must stay. */
+/* The probes are the caller's and must outlive the fit. */
 jm_status jm__cap_fit_create(jm__cap_fit **out, const jm__cap_data *data, jm_error *err);
 void jm__cap_fit_free(jm__cap_fit *fit);
 
-/* log time and log power at a cap, as when the first probe was made, of the first probe's; or, where from_w
- * is not NAN, of those at that cap at the same moment. */
-typedef struct jm__cap_question {
+/* A query for log time and log power at a cap, without drift, relative to the first probe. If from_w is not
+ * NAN, relative to that cap. */
+typedef struct jm__cap_query {
     double cap_w, from_w;
-} jm__cap_question;
+} jm__cap_query;
 
-/* The quantities: each objective, energy and time among them, and power. */
+/* Quantities: each objective (energy and time among them), and power. */
 enum { JM__CAP_WATTS = JM_CAP_OBJECTIVE_COUNT, JM__CAP_QUANTITIES };
 
-/* Of logarithms. */
-typedef struct jm__cap_prior {
+/* Posterior moments of logarithms. */
+typedef struct jm__cap_posterior {
     double mean[JM__CAP_QUANTITIES], variance[JM__CAP_QUANTITIES];
-} jm__cap_prior;
+} jm__cap_posterior;
 
-/* A prior for each of `count` questions. */
-jm_status jm__cap_prior_of(const jm__cap_fit *fit, const jm__cap_question *questions, size_t count,
-                           jm__cap_prior *out, jm_error *err);
+/* The posterior of each of `count` queries. */
+jm_status jm__cap_posterior_of(const jm__cap_fit *fit, const jm__cap_query *queries, size_t count,
+                               jm__cap_posterior *out, jm_error *err);
 
-/* exp(prior) x unit, with its 95 % interval. */
-jm_cap_figure jm__cap_figure_of(const jm__cap_prior *prior, int quantity, double unit);
+/* exp(posterior) x unit, with its 95 % interval. */
+jm_cap_figure jm__cap_figure_of(const jm__cap_posterior *posterior, int quantity, double unit);
 
-/* How good a further probe is at each of `count` caps, in `gains`: what the objective is expected to fall by
- * below the incumbent's, as a share. After M. Schonlau's expected improvement of caps that keep the bound,
- * and D. Huang's (J. Global Optimization 34, 2006) of noisy probes, part by part of the mixture. */
+/* The value of a further probe at each of `count` caps, in `gains`: the expected fall of the objective below
+ * the incumbent's, as a share. M. Schonlau's expected improvement with a constraint, and D. Huang's for noisy
+ * probes (J. Global Optimization 34, 2006), for each component of the mixture. */
 typedef struct jm__cap_aim {
     jm_cap_objective objective;
-    double incumbent_w; /* the best so far */
+    double incumbent_w; /* the best cap so far */
     double reference_w;
     double max_slowdown; /* 0: no bound */
-    double noise;        /* standard deviation of log objective of one probe */
+    double noise;        /* standard deviation of the log objective of one probe */
 } jm__cap_aim;
 
 jm_status jm__cap_gains(const jm__cap_fit *fit, const jm__cap_aim *aim, const double *caps_w, size_t count,

@@ -1,5 +1,4 @@
-/* A plan: its options, its probes, which cap is next, and what the probes say: the incumbent, the choice and
- * its verdict, and what is thought of every cap. */
+/* A plan: options, probes, the next cap, the choice with its verdict, and predictions of all caps. */
 #include "cap/plan.h"
 
 #include "base/options.h"
@@ -10,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double most_w = 1e6, most_s = 1e9;
-enum { USUAL_PROBES = 5, USUAL_STEPS = 60, REFERENCE_EVERY = 4 };
-static const double usual_gain = .001;
-static bool positive(double value, double most)
+static const double max_w = 1e6, max_s = 1e9;
+enum { DEFAULT_PROBES = 5, DEFAULT_STEPS = 60, REFERENCE_EVERY = 4 };
+static const double default_gain = .001;
+
+static bool in_range(double value, double max)
 {
-    return value > 0 && value <= most;
+    return value > 0 && value <= max;
 }
 
 static int by_size(const void *a, const void *b)
@@ -24,7 +24,7 @@ static int by_size(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Sorted, each once. */
+/* Sort the caps and drop duplicates. */
 static void sort_caps(jm_cap_plan *plan)
 {
     qsort(plan->caps_w, plan->cap_count, sizeof *plan->caps_w, by_size);
@@ -40,7 +40,7 @@ static jm_status copy_caps(jm_cap_plan *plan, const jm_cap_plan_options *o, jm_e
     if (o->cap_count > JM_CAP_MOST_CAPS)
         return jm__fail(err, JM_LIMIT, 0, "jm_cap_plan_create", "more than %d caps", JM_CAP_MOST_CAPS);
     for (size_t i = 0; i < o->cap_count; i++) {
-        if (!positive(o->caps_w[i], most_w))
+        if (!in_range(o->caps_w[i], max_w))
             return jm__fail(err, JM_USAGE, 0, "jm_cap_plan_create", "a cap of %g W", o->caps_w[i]);
         plan->caps_w[i] = o->caps_w[i];
     }
@@ -48,12 +48,12 @@ static jm_status copy_caps(jm_cap_plan *plan, const jm_cap_plan_options *o, jm_e
     return JM_OK;
 }
 
-/* From the highest downwards in steps, and the lowest. */
+/* Caps from the highest down in steps, and the lowest. */
 static jm_status spread_caps(jm_cap_plan *plan, const jm_cap_plan_options *o, jm_error *err)
 {
     double width = o->high_w - o->low_w,
-           step = o->step_w > 0 ? o->step_w : fmax(width / USUAL_STEPS, jm__cap_apart_w);
-    if (!positive(o->low_w, most_w) || !positive(o->high_w, most_w) || width < 0 || !(o->step_w >= 0))
+           step = o->step_w > 0 ? o->step_w : fmax(width / DEFAULT_STEPS, jm__cap_apart_w);
+    if (!in_range(o->low_w, max_w) || !in_range(o->high_w, max_w) || width < 0 || !(o->step_w >= 0))
         return jm__fail(err, JM_USAGE, 0, "jm_cap_plan_create", "caps from %g to %g W by %g W", o->low_w,
                         o->high_w, o->step_w);
     if (width / step > JM_CAP_MOST_CAPS - 2)
@@ -82,22 +82,22 @@ static jm_status find_caps(jm_cap_plan *plan, jm_error *err)
     return JM_OK;
 }
 
-static jm_status check(const jm_cap_plan_options *o, jm_error *err)
+static jm_status check_options(const jm_cap_plan_options *o, jm_error *err)
 {
-    bool sane = o->objective < JM_CAP_OBJECTIVE_COUNT && o->most_probes <= JM_CAP_MOST_PROBES &&
-                o->max_slowdown >= 0 && o->max_slowdown <= most_w && o->reference_w >= 0 &&
-                o->least_gain >= 0 && o->drift >= 0 && o->drift <= 1;
-    if (sane) return JM_OK;
-    return jm__fail(err, JM_USAGE, 0, "jm_cap_plan_create", "an option of the plan cannot be");
+    bool valid = o->objective < JM_CAP_OBJECTIVE_COUNT && o->most_probes <= JM_CAP_MOST_PROBES &&
+                 o->max_slowdown >= 0 && o->max_slowdown <= max_w && o->reference_w >= 0 &&
+                 o->least_gain >= 0 && o->drift >= 0 && o->drift <= 1;
+    if (valid) return JM_OK;
+    return jm__fail(err, JM_USAGE, 0, "jm_cap_plan_create", "an option of the plan is invalid");
 }
 
 static jm_status set_up(jm_cap_plan *plan, const jm_cap_plan_options *options, jm_error *err)
 {
     jm_cap_plan_options *o = &plan->options;
     JM_TRY(jm__options_copy(o, sizeof *o, options, "jm_cap_plan_create", err));
-    JM_TRY(check(o, err));
-    if (o->most_probes == 0) o->most_probes = USUAL_PROBES;
-    if (o->least_gain == 0) o->least_gain = usual_gain;
+    JM_TRY(check_options(o, err));
+    if (o->most_probes == 0) o->most_probes = DEFAULT_PROBES;
+    if (o->least_gain == 0) o->least_gain = default_gain;
     plan->caps_w = calloc(JM_CAP_MOST_CAPS, sizeof *plan->caps_w);
     if (plan->caps_w == NULL) return jm__no_memory(err, "jm_cap_plan_create");
     JM_TRY(find_caps(plan, err));
@@ -135,8 +135,9 @@ static bool is_exact(const jm_cap_probe *probe)
     return !(probe->time_u_s > 0 && probe->power_u_w > 0);
 }
 
-/* Has a probe told all there is to know of that cap: exactly, or of a plan that hears of each once? */
-static bool is_done(const jm_cap_plan *plan, double cap_w)
+/* Whether another probe of the cap would add nothing: it was measured exactly, or the plan's data has each
+ * cap once. */
+static bool needs_no_probe(const jm_cap_plan *plan, double cap_w)
 {
     for (size_t i = 0; i < plan->probe_count; i++)
         if (jm__cap_same(plan->probes[i].cap_w, cap_w) && (plan->once || is_exact(&plan->probes[i])))
@@ -157,8 +158,7 @@ jm_status jm_cap_plan_tell(jm_cap_plan *plan, const jm_cap_probe *probe, jm_erro
     const jm_cap_plan_options *o = &plan->options;
     if (plan->probe_count == JM_CAP_MOST_PROBES)
         return jm__fail(err, JM_LIMIT, 0, call, "more than %d probes", JM_CAP_MOST_PROBES);
-    if (!positive(probe->cap_w, most_w) || !positive(probe->time_s, most_s) ||
-        !positive(probe->power_w, most_w))
+    if (!in_range(probe->cap_w, max_w) || !in_range(probe->time_s, max_s) || !in_range(probe->power_w, max_w))
         return jm__fail(err, JM_USAGE, 0, call, "%g s and %g W at a cap of %g W", probe->time_s,
                         probe->power_w, probe->cap_w);
     if (!(probe->time_u_s >= 0 && probe->time_u_s <= probe->time_s && probe->power_u_w >= 0 &&
@@ -171,7 +171,7 @@ jm_status jm_cap_plan_tell(jm_cap_plan *plan, const jm_cap_probe *probe, jm_erro
     if (plan->probe_count == 0 && !jm__cap_same(probe->cap_w, o->reference_w))
         return jm__fail(err, JM_USAGE, 0, call, "the first probe is at %g W, not at the reference's %g W",
                         probe->cap_w, o->reference_w);
-    if (is_done(plan, probe->cap_w) || (is_exact(probe) && was_tried(plan, probe->cap_w)))
+    if (needs_no_probe(plan, probe->cap_w) || (is_exact(probe) && was_tried(plan, probe->cap_w)))
         return jm__fail(err, JM_USAGE, 0, call, "%g W again, and no uncertainty of both probes",
                         probe->cap_w);
     plan->probes[plan->probe_count++] = *probe;
@@ -190,7 +190,7 @@ const jm_cap_probe *jm_cap_plan_probe(const jm_cap_plan *plan, size_t index)
     return index < plan->probe_count ? &plan->probes[index] : NULL;
 }
 
-/* Where things drift, the reference stands at the end of each round. */
+/* With drift the reference is repeated at the end of each round. */
 static bool reference_is_due(const jm_cap_plan *plan)
 {
     size_t others = 0;
@@ -201,7 +201,7 @@ static bool reference_is_due(const jm_cap_plan *plan)
                                        (others > 0 && plan->probe_count + 1 == plan->options.most_probes));
 }
 
-size_t jm__cap_plan_most_gain(const jm_cap_plan *plan)
+size_t jm__cap_plan_best_probe(const jm_cap_plan *plan)
 {
     size_t most = plan->cap_count - 1;
     for (size_t i = plan->cap_count; i-- > 0;)
@@ -218,19 +218,19 @@ jm_status jm_cap_plan_next(jm_cap_plan *plan, double *cap_w, jm_error *err)
         return JM_OK;
     }
     if (plan->probe_count >= o->most_probes) return JM_OK;
-    JM_TRY(jm__cap_plan_know(plan, err));
-    size_t best = jm__cap_plan_most_gain(plan);
+    JM_TRY(jm__cap_plan_update(plan, err));
+    size_t best = jm__cap_plan_best_probe(plan);
     if (plan->gains[best] < o->least_gain) return JM_OK;
-    bool reference = reference_is_due(plan) && !is_done(plan, o->reference_w);
+    bool reference = reference_is_due(plan) && !needs_no_probe(plan, o->reference_w);
     *cap_w = reference ? o->reference_w : plan->caps_w[best];
     return JM_OK;
 }
 
-/* A model through exact probes gives them back but for the jitter of its matrices. */
+/* The model reproduces exact probes up to the jitter of its matrices. */
 static const double rounding = 1e-4;
 
-/* A cap makes no difference where it changes time and energy by less than this, and surely by less than
- * three times it, wherever it is. */
+/* A cap has no effect if it changes time and energy by less than this, and surely by less than three times
+ * this. */
 static const double no_difference = .015;
 
 static jm__cap_data data_of(const jm_cap_plan *plan)
@@ -257,35 +257,36 @@ static void gather_tried(jm_cap_plan *plan)
     }
 }
 
-/* Both what was measured and what the fit makes of it; what drifts cannot be compared as it was measured. */
+/* Both the measurement and the fit must keep the bound. With drift, measurements cannot be compared directly.
+ */
 static bool keeps_bound(const jm_cap_plan *plan, const jm__cap_tried *tried)
 {
     double bound = plan->options.max_slowdown;
     if (bound == 0 || tried == &plan->tried[0]) return true;
     bool measured = plan->options.drift > 0 || tried->time_s <= (1 + bound) * plan->tried[0].time_s;
-    return measured && tried->prior.mean[JM_CAP_TIME] <= log1p(bound) + rounding;
+    return measured && tried->posterior.mean[JM_CAP_TIME] <= log1p(bound) + rounding;
 }
 
-static jm_status judge_tried(jm_cap_plan *plan, jm_error *err)
+static jm_status evaluate_tried(jm_cap_plan *plan, jm_error *err)
 {
-    jm__cap_question questions[JM_CAP_MOST_PROBES];
-    jm__cap_prior priors[JM_CAP_MOST_PROBES];
+    jm__cap_query queries[JM_CAP_MOST_PROBES];
+    jm__cap_posterior posteriors[JM_CAP_MOST_PROBES];
     gather_tried(plan);
     for (size_t t = 0; t < plan->tried_count; t++)
-        questions[t] = (jm__cap_question){plan->tried[t].cap_w, plan->options.reference_w};
-    JM_TRY(jm__cap_prior_of(plan->fit, questions, plan->tried_count, priors, err));
+        queries[t] = (jm__cap_query){plan->tried[t].cap_w, plan->options.reference_w};
+    JM_TRY(jm__cap_posterior_of(plan->fit, queries, plan->tried_count, posteriors, err));
     plan->best = 0;
     for (size_t t = 0; t < plan->tried_count; t++) {
-        plan->tried[t].prior = priors[t];
+        plan->tried[t].posterior = posteriors[t];
         plan->tried[t].keeps_bound = keeps_bound(plan, &plan->tried[t]);
-        const double *best = plan->tried[plan->best].prior.mean;
+        const double *best = plan->tried[plan->best].posterior.mean;
         int o = (int)plan->options.objective;
-        if (plan->tried[t].keeps_bound && priors[t].mean[o] < best[o]) plan->best = t;
+        if (plan->tried[t].keeps_bound && posteriors[t].mean[o] < best[o]) plan->best = t;
     }
     return JM_OK;
 }
 
-/* Standard deviation of log objective of one probe, of those so far. */
+/* Standard deviation of the log objective of one probe, from the probes so far. */
 static double probe_noise(const jm_cap_plan *plan)
 {
     jm__cap_powers powers = jm__cap_powers_of(plan->options.objective);
@@ -298,25 +299,25 @@ static double probe_noise(const jm_cap_plan *plan)
     return sqrt(sum / (double)plan->probe_count);
 }
 
-static jm_status know(jm_cap_plan *plan, jm_error *err)
+static jm_status update(jm_cap_plan *plan, jm_error *err)
 {
     const jm_cap_plan_options *o = &plan->options;
-    JM_TRY(judge_tried(plan, err));
+    JM_TRY(evaluate_tried(plan, err));
     const jm__cap_aim aim = {o->objective, plan->tried[plan->best].cap_w, o->reference_w, o->max_slowdown,
                              probe_noise(plan)};
     JM_TRY(jm__cap_gains(plan->fit, &aim, plan->caps_w, plan->cap_count, plan->gains, err));
     for (size_t i = 0; i < plan->cap_count; i++)
-        if (is_done(plan, plan->caps_w[i])) plan->gains[i] = 0;
+        if (needs_no_probe(plan, plan->caps_w[i])) plan->gains[i] = 0;
     return JM_OK;
 }
 
-jm_status jm__cap_plan_know(jm_cap_plan *plan, jm_error *err)
+jm_status jm__cap_plan_update(jm_cap_plan *plan, jm_error *err)
 {
     if (plan->fit != NULL) return JM_OK;
-    if (plan->probe_count == 0) return jm__fail(err, JM_USAGE, 0, "jm_cap_plan", "no probe was told");
+    if (plan->probe_count == 0) return jm__fail(err, JM_USAGE, 0, "jm_cap_plan", "no probe was reported");
     jm__cap_data data = data_of(plan);
     JM_TRY(jm__cap_fit_create(&plan->fit, &data, err));
-    jm_status status = know(plan, err);
+    jm_status status = update(plan, err);
     if (status != JM_OK) {
         jm__cap_fit_free(plan->fit);
         plan->fit = NULL;
@@ -332,14 +333,14 @@ static size_t probes_at(const jm_cap_plan *plan, double cap_w)
     return count;
 }
 
-/* Of priors: the cap by itself, in units of the fit's first probe, and the cap against the reference. */
-static jm_cap_prediction prediction_of(const jm__cap_prior *alone, const jm__cap_prior *relative,
+/* A prediction from posteriors: of the cap, in units of the first probe, and relative to the reference. */
+static jm_cap_prediction prediction_of(const jm__cap_posterior *absolute, const jm__cap_posterior *relative,
                                        const jm_cap_probe *first)
 {
-    jm_cap_prediction p = {.power_w = jm__cap_figure_of(alone, JM__CAP_WATTS, first->power_w)};
+    jm_cap_prediction p = {.power_w = jm__cap_figure_of(absolute, JM__CAP_WATTS, first->power_w)};
     for (int o = 0; o < JM_CAP_OBJECTIVE_COUNT; o++) {
         double unit = jm__cap_objective_of((jm_cap_objective)o, first->time_s, first->power_w);
-        p.objectives[o] = jm__cap_figure_of(alone, o, unit);
+        p.objectives[o] = jm__cap_figure_of(absolute, o, unit);
         p.relative[o] = jm__cap_figure_of(relative, o, 1);
     }
     p.time_s = p.objectives[JM_CAP_TIME];
@@ -350,22 +351,22 @@ static jm_cap_prediction prediction_of(const jm__cap_prior *alone, const jm__cap
 static jm_status predict(const jm_cap_plan *plan, const jm__cap_fit *fit, const double *caps_w, size_t count,
                          const jm_cap_probe *first, jm_cap_prediction *out, jm_error *err)
 {
-    jm__cap_question *questions = calloc(2 * count, sizeof *questions);
-    jm__cap_prior *priors = calloc(2 * count, sizeof *priors);
+    jm__cap_query *queries = calloc(2 * count, sizeof *queries);
+    jm__cap_posterior *posteriors = calloc(2 * count, sizeof *posteriors);
     jm_status status =
-        questions != NULL && priors != NULL ? JM_OK : jm__no_memory(err, "jm_cap_plan_predictions");
+        queries != NULL && posteriors != NULL ? JM_OK : jm__no_memory(err, "jm_cap_plan_predictions");
     for (size_t i = 0; status == JM_OK && i < count; i++) {
-        questions[2 * i] = (jm__cap_question){caps_w[i], NAN};
-        questions[2 * i + 1] = (jm__cap_question){caps_w[i], plan->options.reference_w};
+        queries[2 * i] = (jm__cap_query){caps_w[i], NAN};
+        queries[2 * i + 1] = (jm__cap_query){caps_w[i], plan->options.reference_w};
     }
-    if (status == JM_OK) status = jm__cap_prior_of(fit, questions, 2 * count, priors, err);
+    if (status == JM_OK) status = jm__cap_posterior_of(fit, queries, 2 * count, posteriors, err);
     for (size_t i = 0; status == JM_OK && i < count; i++) {
-        out[i] = prediction_of(&priors[2 * i], &priors[2 * i + 1], first);
+        out[i] = prediction_of(&posteriors[2 * i], &posteriors[2 * i + 1], first);
         out[i].cap_w = caps_w[i];
         out[i].probes = probes_at(plan, caps_w[i]);
     }
-    free(questions);
-    free(priors);
+    free(queries);
+    free(posteriors);
     return status;
 }
 
@@ -374,7 +375,7 @@ jm_status jm_cap_plan_predictions(jm_cap_plan *plan, const jm_cap_prediction **o
 {
     *out = NULL;
     *count = 0;
-    JM_TRY(jm__cap_plan_know(plan, err));
+    JM_TRY(jm__cap_plan_update(plan, err));
     JM_TRY(predict(plan, plan->fit, plan->caps_w, plan->cap_count, &plan->probes[0], plan->predictions, err));
     *out = plan->predictions;
     *count = plan->cap_count;
@@ -398,35 +399,34 @@ jm_status jm_cap_plan_without(jm_cap_plan *plan, double cap_w, jm_cap_prediction
     return status;
 }
 
-static bool hardly_changes(const jm_cap_figure *relative)
+static bool is_negligible(const jm_cap_figure *relative)
 {
     return fabs(relative->value - 1) < no_difference && relative->low > 1 - 3 * no_difference &&
            relative->high < 1 + 3 * no_difference;
 }
 
-/* Time and energy alike, at all caps. */
+/* Whether no cap changes time or energy. */
 static bool is_inert(const jm_cap_prediction *all, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!hardly_changes(&all[i].relative[JM_CAP_TIME]) ||
-            !hardly_changes(&all[i].relative[JM_CAP_ENERGY]))
+        if (!is_negligible(&all[i].relative[JM_CAP_TIME]) || !is_negligible(&all[i].relative[JM_CAP_ENERGY]))
             return false;
     return true;
 }
 
-/* 0.9 of the reference's is a gain of 0.1. */
-static jm_cap_figure gain_of(const jm__cap_prior *prior, int quantity)
+/* Gain from a relative figure: 0.9 of the reference is a gain of 0.1. */
+static jm_cap_figure gain_of(const jm__cap_posterior *posterior, int quantity)
 {
-    jm_cap_figure f = jm__cap_figure_of(prior, quantity, 1);
+    jm_cap_figure f = jm__cap_figure_of(posterior, quantity, 1);
     return (jm_cap_figure){1 - f.value, 1 - f.high, 1 - f.low};
 }
 
-static void describe(const jm_cap_plan *plan, const jm__cap_tried *tried, jm_cap_choice *out)
+static void set_choice(const jm_cap_plan *plan, const jm__cap_tried *tried, jm_cap_choice *out)
 {
-    jm_cap_figure time = jm__cap_figure_of(&tried->prior, JM_CAP_TIME, 1);
+    jm_cap_figure time = jm__cap_figure_of(&tried->posterior, JM_CAP_TIME, 1);
     out->cap_w = tried->cap_w;
-    out->saving = gain_of(&tried->prior, JM_CAP_ENERGY);
-    out->gain = gain_of(&tried->prior, (int)plan->options.objective);
+    out->saving = gain_of(&tried->posterior, JM_CAP_ENERGY);
+    out->gain = gain_of(&tried->posterior, (int)plan->options.objective);
     out->slowdown = (jm_cap_figure){time.value - 1, time.low - 1, time.high - 1};
 }
 
@@ -438,12 +438,12 @@ jm_status jm_cap_plan_choice(jm_cap_plan *plan, jm_cap_choice *out, jm_error *er
     JM_TRY(jm_cap_plan_predictions(plan, &all, &count, err));
     bool inert = plan->tried_count > 1 && is_inert(all, count);
     const jm__cap_tried *best = &plan->tried[inert ? 0 : plan->best];
-    describe(plan, best, out);
+    set_choice(plan, best, out);
     out->verdict = inert                     ? JM_CAP_INERT
                    : best == &plan->tried[0] ? JM_CAP_REFERENCE
                    : out->gain.low > 0       ? JM_CAP_BETTER
                                              : JM_CAP_MAYBE;
-    out->expected_gain = plan->gains[jm__cap_plan_most_gain(plan)];
+    out->expected_gain = plan->gains[jm__cap_plan_best_probe(plan)];
     for (size_t t = 0; t < plan->tried_count; t++)
         out->bound_broken += !plan->tried[t].keeps_bound;
     return JM_OK;

@@ -1,4 +1,4 @@
-/* A search that asks a recorded sweep. */
+/* Runs a search on a recorded sweep from CSV. */
 #include "base/csv.h"
 #include "base/options.h"
 #include "base/status.h"
@@ -12,22 +12,24 @@
 
 /* ---- reading a sweep from CSV */
 
-/* Where caps were measured several times, a row is the mean, and its uncertainties are what the spread of
- * repeats, of all caps together, makes of it; else these are 0. */
+/* A row per cap. With repeats it is their mean, and its uncertainties follow from the pooled spread of all
+ * repeats; without repeats they are 0. */
 typedef struct jm__cap_sweep {
     jm_cap_probe rows[JM_CAP_MOST_CAPS]; /* in the order of the file */
     size_t count;
 } jm__cap_sweep;
-static const double most = 1e6; /* seconds: eleven days */
+
+static const double max_value = 1e6; /* seconds: eleven days; watts */
+
 typedef struct columns {
     size_t cap, time, power;
 } columns;
 
-/* Repeats so far: of each row how many, and of all caps together how much they differ from their means. */
+/* Repeats so far: the number per row, and the pooled squared deviations. */
 typedef struct repeats {
-    size_t of[JM_CAP_MOST_CAPS];
-    double free; /* degrees of freedom of the sums, of relative squares */
-    double time, power;
+    size_t counts[JM_CAP_MOST_CAPS];
+    double freedom;     /* degrees of freedom */
+    double time, power; /* sums of squared relative deviations */
 } repeats;
 
 static jm_status find_columns(const jm__csv *csv, columns *c, jm_error *err)
@@ -40,8 +42,8 @@ static jm_status find_columns(const jm__csv *csv, columns *c, jm_error *err)
 static jm_status read_positive(const jm__csv *csv, size_t column, double *value, jm_error *err)
 {
     JM_TRY(jm__csv_number(csv, column, value, err));
-    if (*value >= 1 / most && *value <= most) return JM_OK;
-    return jm__csv_bad(csv, column, err, "%g is not between %g and %g", *value, 1 / most, most);
+    if (*value >= 1 / max_value && *value <= max_value) return JM_OK;
+    return jm__csv_bad(csv, column, err, "%g is not between %g and %g", *value, 1 / max_value, max_value);
 }
 
 static jm_status read_watts(const jm__csv *csv, size_t column, double *value, jm_error *err)
@@ -49,32 +51,33 @@ static jm_status read_watts(const jm__csv *csv, size_t column, double *value, jm
     JM_TRY(read_positive(csv, column, value, err));
     if (*value <= JM_BOARD_MOST_W) return JM_OK;
     jm__csv_bad(csv, column, err, "%.9g W is more than any board takes", *value);
-    return jm__hint(err, JM_BAD_DATA, "watts are asked for: milliwatts are to be divided by 1000");
+    return jm__hint(err, JM_BAD_DATA, "give watts: divide milliwatts by 1000");
 }
 
-/* Returns by how much the sum of squares about the mean grows, relative to the mean. */
-static double join(double *mean, double value, double count)
+/* Update a running mean. Returns the growth of the sum of squared deviations, relative to the mean. */
+static double update_mean(double *mean, double value, double count)
 {
-    double off = value - *mean;
-    *mean += off / count;
-    return off * (value - *mean) / (*mean * *mean);
+    double deviation = value - *mean;
+    *mean += deviation / count;
+    return deviation * (value - *mean) / (*mean * *mean);
 }
 
-static void join_row(jm_cap_probe *mean, const jm_cap_probe *row, repeats *r, size_t i)
+static void add_repeat(jm_cap_probe *mean, const jm_cap_probe *row, repeats *r, size_t i)
 {
-    double count = (double)++r->of[i];
-    r->time += join(&mean->time_s, row->time_s, count);
-    r->power += join(&mean->power_w, row->power_w, count);
-    r->free++;
+    double count = (double)++r->counts[i];
+    r->time += update_mean(&mean->time_s, row->time_s, count);
+    r->power += update_mean(&mean->power_w, row->power_w, count);
+    r->freedom++;
 }
 
-/* Nobody knows the spread of a cap from two or three repeats, so one is taken for all. */
+/* Two or three repeats do not give the spread of a cap, so one pooled spread is used for all. */
 static void find_uncertainties(jm__cap_sweep *sweep, const repeats *r)
 {
-    for (size_t i = 0; r->free > 0 && i < sweep->count; i++) {
+    for (size_t i = 0; r->freedom > 0 && i < sweep->count; i++) {
         jm_cap_probe *row = &sweep->rows[i];
-        row->time_u_s = fmin(row->time_s * sqrt(r->time / r->free / (double)r->of[i]), row->time_s);
-        row->power_u_w = fmin(row->power_w * sqrt(r->power / r->free / (double)r->of[i]), row->power_w);
+        row->time_u_s = fmin(row->time_s * sqrt(r->time / r->freedom / (double)r->counts[i]), row->time_s);
+        row->power_u_w =
+            fmin(row->power_w * sqrt(r->power / r->freedom / (double)r->counts[i]), row->power_w);
     }
 }
 
@@ -88,7 +91,7 @@ static jm_status read_row(const jm__csv *csv, const columns *c, jm__cap_sweep *s
     JM_TRY(read_watts(csv, c->power, &row.power_w, err));
     for (size_t i = 0; i < sweep->count; i++) {
         if (!jm__cap_same(sweep->rows[i].cap_w, row.cap_w)) continue;
-        join_row(&sweep->rows[i], &row, r, i);
+        add_repeat(&sweep->rows[i], &row, r, i);
         return JM_OK;
     }
     if (sweep->count == JM_CAP_MOST_CAPS) {
@@ -96,7 +99,7 @@ static jm_status read_row(const jm__csv *csv, const columns *c, jm__cap_sweep *s
         if (err != NULL) err->status = JM_LIMIT;
         return JM_LIMIT;
     }
-    r->of[sweep->count] = 1;
+    r->counts[sweep->count] = 1;
     sweep->rows[sweep->count++] = row;
     return JM_OK;
 }
@@ -118,7 +121,7 @@ static jm_status read_rows(jm__csv *csv, jm__cap_sweep *sweep, jm_error *err)
                        "no row with a value in each column: a sweep has a line for each cap");
 }
 
-/* CSV with the columns cap_w, time_s, power_w. BAD_DATA: a value that cannot be, no row. LIMIT. */
+/* Read CSV with the columns cap_w, time_s, power_w. BAD_DATA: an invalid value, no row. LIMIT. */
 static jm_status cap_sweep_read(jm__cap_sweep *sweep, const char *path, jm_error *err)
 {
     jm__csv *csv;
@@ -129,7 +132,7 @@ static jm_status cap_sweep_read(jm__cap_sweep *sweep, const char *path, jm_error
     return status;
 }
 
-/* ---- A search that asks a recorded sweep */
+/* ---- the search */
 
 static const jm_cap_probe *row_at(const jm__cap_sweep *sweep, double cap_w)
 {
@@ -138,7 +141,7 @@ static const jm_cap_probe *row_at(const jm__cap_sweep *sweep, double cap_w)
     return NULL;
 }
 
-static jm_status ask(jm_cap_search *search, const jm__cap_sweep *sweep, jm_error *err)
+static jm_status run_trials(jm_cap_search *search, const jm__cap_sweep *sweep, jm_error *err)
 {
     for (;;) {
         jm_cap_trial trial;
@@ -148,7 +151,7 @@ static jm_status ask(jm_cap_search *search, const jm__cap_sweep *sweep, jm_error
     }
 }
 
-/* What was recorded is what counts: there is nothing to prove. */
+/* Recorded data cannot be measured again, so there is no proof. */
 static jm_status replay(jm_cap_search **out, const jm__cap_sweep *sweep, jm_cap_plan_options plan,
                         jm_error *err)
 {
@@ -161,7 +164,7 @@ static jm_status replay(jm_cap_search **out, const jm__cap_sweep *sweep, jm_cap_
     jm_cap_search *search;
     JM_TRY(jm_cap_search_create(&search, &options, err));
     search->plan->once = true;
-    jm_status status = ask(search, sweep, err);
+    jm_status status = run_trials(search, sweep, err);
     if (status == JM_OK)
         *out = search;
     else

@@ -1,4 +1,4 @@
-/* A search: which trial is next, what it is told of them, the proof, and what was found. */
+/* A search: chooses trials, takes their results, runs the proof (confirmation), and gives the result. */
 #include "cap/search.h"
 
 #include "attribute/fit/student.h"
@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Blocks of four windows, their differences and Student's intervals.
+/* ---- The proof: blocks of four windows, their differences, and Student's intervals.
  *
- * In a block ABBA (or BAAB) a straight drift weighs as much on A as on B. Blocks are compared in logarithms.
- * How many: C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance
- * (1945). The spread of the first blocks says how many are needed, and stays the one that the interval is
- * made of: so it holds 95 % of the time, however many they become. */
+ * In a block ABBA (or BAAB) a linear drift has the same weight on A and B. Blocks are compared in logarithms.
+ * The number of blocks follows C. Stein, A two-sample test for a linear hypothesis whose power is independent
+ * of the variance (1945): the spread of the first blocks determines how many are needed, and the interval. So
+ * the interval keeps its 95 % for any number of blocks. */
 
 static size_t blocks_of(const jm__cap_proof *proof)
 {
     return proof->windows / JM__CAP_BLOCK;
 }
 
-/* Is the next window the reference's? */
-static bool cap_proof_is_reference(const jm__cap_proof *proof)
+/* Whether the next window measures the reference. */
+static bool proof_next_is_reference(const jm__cap_proof *proof)
 {
     size_t place = proof->windows % JM__CAP_BLOCK;
     bool choice_first = proof->choice_first != (blocks_of(proof) % 2 == 1);
@@ -37,17 +37,17 @@ static void close_block(jm__cap_proof *proof)
     double pairs = JM__CAP_BLOCK / 2;
     proof->time[block] = (proof->open_time[1] - proof->open_time[0]) / pairs;
     proof->watts[block] = (proof->open_watts[1] - proof->open_watts[0]) / pairs;
-    proof->from_time += proof->open_time[0];
-    proof->from_watts += proof->open_watts[0];
-    proof->at_time += proof->open_time[1];
-    proof->at_watts += proof->open_watts[1];
+    proof->reference_time += proof->open_time[0];
+    proof->reference_watts += proof->open_watts[0];
+    proof->choice_time += proof->open_time[1];
+    proof->choice_watts += proof->open_watts[1];
     for (int side = 0; side < 2; side++)
         proof->open_time[side] = proof->open_watts[side] = 0;
 }
 
-static void cap_proof_tell(jm__cap_proof *proof, const jm_cap_probe *probe)
+static void proof_add(jm__cap_proof *proof, const jm_cap_probe *probe)
 {
-    int side = cap_proof_is_reference(proof) ? 0 : 1;
+    int side = proof_next_is_reference(proof) ? 0 : 1;
     proof->open_time[side] += log(probe->time_s);
     proof->open_watts[side] += log(probe->power_w);
     proof->windows++;
@@ -55,7 +55,7 @@ static void cap_proof_tell(jm__cap_proof *proof, const jm_cap_probe *probe)
 }
 
 typedef struct moments {
-    double mean, deviation; /* the deviation is of the first blocks alone */
+    double mean, deviation; /* the deviation is from the first blocks only */
     size_t first;
 } moments;
 
@@ -68,9 +68,9 @@ static moments moments_of(const jm__cap_proof *proof, jm__cap_powers powers)
         double value = powers.time * proof->time[i] + powers.watts * proof->watts[i];
         m.mean += (value - m.mean) / (double)(i + 1);
         if (i >= m.first) continue;
-        double off = value - first_mean;
-        first_mean += off / (double)(i + 1);
-        squares += off * (value - first_mean);
+        double deviation = value - first_mean;
+        first_mean += deviation / (double)(i + 1);
+        squares += deviation * (value - first_mean);
     }
     m.deviation = m.first > 1 ? sqrt(squares / (double)(m.first - 1)) : 0;
     return m;
@@ -89,7 +89,7 @@ static jm_cap_figure change_of(const jm__cap_proof *proof, jm_cap_objective obje
     return (jm_cap_figure){expm1(m.mean), expm1(m.mean - half), expm1(m.mean + half)};
 }
 
-/* Neither surely kept nor surely broken. */
+/* Whether the interval of the slowdown includes the bound. */
 static bool bound_is_open(const jm__cap_proof *proof)
 {
     if (proof->max_slowdown == 0) return false;
@@ -97,7 +97,7 @@ static bool bound_is_open(const jm__cap_proof *proof)
     return slowdown.low <= proof->max_slowdown && slowdown.high > proof->max_slowdown;
 }
 
-static bool cap_proof_is_over(const jm__cap_proof *proof)
+static bool proof_is_complete(const jm__cap_proof *proof)
 {
     size_t blocks = blocks_of(proof);
     if (blocks < proof->first_blocks) return false;
@@ -107,21 +107,21 @@ static bool cap_proof_is_over(const jm__cap_proof *proof)
     return (double)blocks >= needed && !bound_is_open(proof);
 }
 
-static jm_cap_figure less_of(jm_cap_figure change)
+static jm_cap_figure negated(jm_cap_figure change)
 {
     return (jm_cap_figure){-change.value, -change.high, -change.low};
 }
 
-/* By the blocks so far. False: fewer than two. */
-static bool cap_proof_result(const jm__cap_proof *proof, jm_cap_objective objective, double max_slowdown,
-                             jm_cap_proof *out)
+/* The result of the blocks so far. False: fewer than two. */
+static bool proof_result(const jm__cap_proof *proof, jm_cap_objective objective, double max_slowdown,
+                         jm_cap_proof *out)
 {
     *out = (jm_cap_proof){.cap_w = proof->cap_w, .clock_mhz = proof->clock_mhz, .blocks = blocks_of(proof)};
     if (out->blocks < 2) return false;
     out->slowdown = change_of(proof, JM_CAP_TIME);
-    out->saving = less_of(change_of(proof, JM_CAP_ENERGY));
-    out->gain = less_of(change_of(proof, objective));
-    out->whole = cap_proof_is_over(proof);
+    out->saving = negated(change_of(proof, JM_CAP_ENERGY));
+    out->gain = negated(change_of(proof, objective));
+    out->whole = proof_is_complete(proof);
     out->bound_kept = max_slowdown == 0 || out->slowdown.value <= max_slowdown;
     out->bound_proven = max_slowdown == 0 || out->slowdown.high <= max_slowdown;
     return true;
@@ -129,7 +129,7 @@ static bool cap_proof_result(const jm__cap_proof *proof, jm_cap_objective object
 
 /* ---- the sweep: which caps, in which order */
 
-/* D. Lemire's and S. Vigna's splitmix64. */
+/* splitmix64 (D. Lemire, S. Vigna). */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -138,15 +138,16 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* The caps nearest to equal steps over the range, each once, the reference in place of the one next to it. */
+/* The caps nearest to equal steps over the range, without duplicates; the reference replaces its nearest cap.
+ */
 static size_t spread(const jm_cap_plan *plan, size_t count, double *caps_w)
 {
     double low_w = plan->caps_w[0], width = plan->caps_w[plan->cap_count - 1] - low_w;
     size_t kept = 0, at = 0, nearest = 0;
     for (size_t i = 0; i < count; i++) {
-        double requested = low_w + width * (double)i / (double)(count - 1);
+        double target = low_w + width * (double)i / (double)(count - 1);
         while (at + 1 < plan->cap_count &&
-               fabs(plan->caps_w[at + 1] - requested) <= fabs(plan->caps_w[at] - requested))
+               fabs(plan->caps_w[at + 1] - target) <= fabs(plan->caps_w[at] - target))
             at++;
         if (kept == 0 || !jm__cap_same(caps_w[kept - 1], plan->caps_w[at])) caps_w[kept++] = plan->caps_w[at];
     }
@@ -169,14 +170,14 @@ static void shuffle(double *caps_w, size_t count, uint64_t seed)
     }
 }
 
-/* The reference is first; what goes back ends there, so that each cap's mean place is the middle. */
+/* The reference comes first. The way back ends with it, so that the mean time of each cap is the middle. */
 static jm_status order_sweep(jm_cap_search *search, jm_error *err)
 {
-    size_t rounds = search->options.sweep_rounds, requested = search->options.sweep_count;
-    if (requested < 2 || requested > JM_CAP_MOST_PROBES / 2 || rounds > JM_CAP_MOST_PROBES / requested)
-        return jm__fail(err, JM_USAGE, 0, "jm_cap_search_create", "a sweep of %zu caps, %zu times", requested,
+    size_t rounds = search->options.sweep_rounds, target = search->options.sweep_count;
+    if (target < 2 || target > JM_CAP_MOST_PROBES / 2 || rounds > JM_CAP_MOST_PROBES / target)
+        return jm__fail(err, JM_USAGE, 0, "jm_cap_search_create", "a sweep of %zu caps, %zu times", target,
                         rounds);
-    size_t count = spread(search->plan, requested, search->sweep_w);
+    size_t count = spread(search->plan, target, search->sweep_w);
     shuffle(search->sweep_w + 1, count - 1, search->options.seed);
     for (size_t round = 1; round < rounds; round++)
         for (size_t i = 0; i < count; i++)
@@ -185,10 +186,10 @@ static jm_status order_sweep(jm_cap_search *search, jm_error *err)
     return JM_OK;
 }
 
-/* ---- its life */
+/* ---- creation */
 
-enum { USUAL_ROUNDS = 2, USUAL_BLOCKS = 4, USUAL_MOST_BLOCKS = 8 };
-static const double usual_width = .01;
+enum { DEFAULT_ROUNDS = 2, DEFAULT_BLOCKS = 4, DEFAULT_BLOCKS_MAX = 8 };
+static const double default_width = .01;
 
 static int by_size(const void *a, const void *b)
 {
@@ -220,30 +221,30 @@ static jm_status copy_clocks(jm_cap_search *search, jm_error *err)
     return JM_OK;
 }
 
-static jm_status check(const jm_cap_search_options *o, jm_error *err)
+static jm_status check_options(const jm_cap_search_options *o, jm_error *err)
 {
-    bool sane = o->plan != NULL && o->settle_s >= 0 && o->settle_s < INFINITY && o->window_s >= 0 &&
-                o->window_s < INFINITY && o->proof_blocks >= 2 && o->most_proof_blocks >= o->proof_blocks &&
-                o->most_proof_blocks <= JM__CAP_MOST_BLOCKS && o->proof_width > 0;
-    return sane ? JM_OK
-                : jm__fail(err, JM_USAGE, 0, "jm_cap_search_create", "an option of the search cannot be");
+    bool valid = o->plan != NULL && o->settle_s >= 0 && o->settle_s < INFINITY && o->window_s >= 0 &&
+                 o->window_s < INFINITY && o->proof_blocks >= 2 && o->most_proof_blocks >= o->proof_blocks &&
+                 o->most_proof_blocks <= JM__CAP_MOST_BLOCKS && o->proof_width > 0;
+    return valid ? JM_OK
+                 : jm__fail(err, JM_USAGE, 0, "jm_cap_search_create", "an option of the search is invalid");
 }
 
-static void set_usual(jm_cap_search_options *o)
+static void set_defaults(jm_cap_search_options *o)
 {
-    if (o->sweep_rounds == 0) o->sweep_rounds = USUAL_ROUNDS;
-    if (o->proof_blocks == 0) o->proof_blocks = USUAL_BLOCKS;
+    if (o->sweep_rounds == 0) o->sweep_rounds = DEFAULT_ROUNDS;
+    if (o->proof_blocks == 0) o->proof_blocks = DEFAULT_BLOCKS;
     if (o->most_proof_blocks == 0)
-        o->most_proof_blocks = o->proof_blocks > USUAL_MOST_BLOCKS ? o->proof_blocks : USUAL_MOST_BLOCKS;
-    if (o->proof_width == 0) o->proof_width = usual_width;
+        o->most_proof_blocks = o->proof_blocks > DEFAULT_BLOCKS_MAX ? o->proof_blocks : DEFAULT_BLOCKS_MAX;
+    if (o->proof_width == 0) o->proof_width = default_width;
 }
 
 static jm_status set_up(jm_cap_search *search, const jm_cap_search_options *options, jm_error *err)
 {
     jm_cap_search_options *o = &search->options;
     JM_TRY(jm__options_copy(o, sizeof *o, options, "jm_cap_search_create", err));
-    set_usual(o);
-    JM_TRY(check(o, err));
+    set_defaults(o);
+    JM_TRY(check_options(o, err));
     JM_TRY(jm_cap_plan_create(&search->plan, o->plan, err));
     JM_TRY(copy_clocks(search, err));
     search->stage = o->sweep_count > 0 ? JM_CAP_STAGE_SWEEP : JM_CAP_STAGE_PROBE;
@@ -276,17 +277,17 @@ void jm_cap_search_free(jm_cap_search *search)
     jm_cap_plan_free(search->plan);
     jm_cap_plan_free(search->clock_plan);
     free(search->clocks_mhz);
-    free(search->told);
+    free(search->results);
     free(search);
 }
 
-/* ---- the SM clock as a second knob: one coordinate after the other, by the same planner
+/* ---- the SM clock as a second parameter: coordinate search with the same planner
  *
- * A bound of the clock acts on work as a cap does: flat above what the work takes, slower and thriftier
- * below. So clocks are told to a plan as watts, the highest as what the board draws at the chosen cap. */
+ * A bound of the clock acts like a cap: no effect above the usual clock, slower and more efficient below. So
+ * a plan gets clocks as watts; the highest clock is the power at the chosen cap. */
 
-/* What is left of the bound once the cap is set. */
-static double bound_left(const jm_cap_search *search, const jm_cap_choice *choice)
+/* The slowdown that the bound still allows at the chosen cap. */
+static double remaining_bound(const jm_cap_search *search, const jm_cap_choice *choice)
 {
     double bound = search->plan->options.max_slowdown;
     return bound == 0 ? 0 : (1 + bound) / (1 + choice->slowdown.value) - 1;
@@ -316,21 +317,21 @@ static jm_status plan_clocks(jm_cap_search *search, double max_slowdown, jm_erro
     return jm_cap_plan_create(&search->clock_plan, &options, err);
 }
 
-/* Its plan, once the cap is chosen; none where there is nothing to try. */
+/* Make the plan for clocks at the chosen cap, unless there is nothing to try. */
 static jm_status begin_clock(jm_cap_search *search, jm_error *err)
 {
     static const double least_bound = 1e-3;
     jm_cap_choice choice;
     if (search->options.clock_count < 2) return JM_OK;
     JM_TRY(jm_cap_plan_choice(search->plan, &choice, err));
-    double bound = bound_left(search, &choice);
+    double bound = remaining_bound(search, &choice);
     if (search->plan->options.max_slowdown > 0 && bound < least_bound) return JM_OK;
     search->clock_cap_w = choice.cap_w;
     return plan_clocks(search, bound, err);
 }
 
-/* Watts of the plan as a bound: the highest is none. */
-static double clock_of(const jm_cap_search *search, double watts)
+/* The clock of the plan's watts; 0 (no bound) for the highest. */
+static double clock_of_watts(const jm_cap_search *search, double watts)
 {
     size_t last = search->options.clock_count - 1;
     for (size_t i = 0; i < last; i++)
@@ -346,17 +347,17 @@ static jm_status next_clock_bound(jm_cap_search *search, double *clock_mhz, jm_e
     *clock_mhz = NAN;
     if (search->clock_plan == NULL) return JM_OK;
     JM_TRY(jm_cap_plan_next(search->clock_plan, &watts, err));
-    if (!isnan(watts)) *clock_mhz = clock_of(search, watts);
+    if (!isnan(watts)) *clock_mhz = clock_of_watts(search, watts);
     return JM_OK;
 }
 
-static jm_status tell_clock(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
+static jm_status add_clock_result(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
 {
-    jm_cap_probe told = *probe;
+    jm_cap_probe result = *probe;
     double clock_mhz = search->trial.clock_mhz;
     if (clock_mhz == 0) clock_mhz = search->clocks_mhz[search->options.clock_count - 1];
-    told.cap_w = clock_mhz * search->clock_w_per_mhz;
-    return jm_cap_plan_tell(search->clock_plan, &told, err);
+    result.cap_w = clock_mhz * search->clock_w_per_mhz;
+    return jm_cap_plan_tell(search->clock_plan, &result, err);
 }
 
 static jm_status cap_clock_choice(jm_cap_search *search, double *clock_mhz, jm_cap_choice *choice,
@@ -365,11 +366,11 @@ static jm_status cap_clock_choice(jm_cap_search *search, double *clock_mhz, jm_c
     *clock_mhz = 0;
     if (search->clock_plan == NULL || search->clock_plan->probe_count < 2) return JM_OK;
     JM_TRY(jm_cap_plan_choice(search->clock_plan, choice, err));
-    *clock_mhz = clock_of(search, choice->cap_w);
+    *clock_mhz = clock_of_watts(search, choice->cap_w);
     return JM_OK;
 }
 
-/* ---- what is put to the proof: the best, and where a proof refuses that, the next best */
+/* ---- candidates for the proof: the best, and after a refusal (bound broken) the next best */
 
 static bool was_refused(const jm_cap_search *search, double cap_w, double clock_mhz)
 {
@@ -379,7 +380,7 @@ static bool was_refused(const jm_cap_search *search, double cap_w, double clock_
     return false;
 }
 
-/* The highest cap that a proof refused by itself; 0: none. What is below it is no faster. */
+/* The highest cap that a proof refused without a clock bound; 0: none. Lower caps are no faster. */
 static double refused_up_to_w(const jm_cap_search *search)
 {
     double most_w = 0;
@@ -388,28 +389,28 @@ static double refused_up_to_w(const jm_cap_search *search)
     return most_w;
 }
 
-/* By the model, which knows of the refusals: any cap above them, tried or not, since its proof will try it.
- */
+/* The best cap by the model, which includes the refusals: any cap above them, tried or not, as the proof will
+ * try it. */
 static jm_status next_best(jm_cap_search *search, bool *any, double *cap_w, jm_error *err)
 {
     const jm_cap_plan_options *o = &search->plan->options;
     const jm_cap_prediction *all;
     size_t count;
-    double least = 1, above_w = refused_up_to_w(search) + jm__cap_apart_w;
+    double best = 1, above_w = refused_up_to_w(search) + jm__cap_apart_w;
     JM_TRY(jm_cap_plan_predictions(search->plan, &all, &count, err));
     for (size_t i = 0; i < count; i++) {
         const jm_cap_figure *relative = all[i].relative;
         if (all[i].cap_w <= above_w || jm__cap_same(all[i].cap_w, o->reference_w)) continue;
         if (o->max_slowdown > 0 && relative[JM_CAP_TIME].value > 1 + o->max_slowdown) continue;
-        if (relative[o->objective].value >= least) continue;
-        least = relative[o->objective].value;
+        if (relative[o->objective].value >= best) continue;
+        best = relative[o->objective].value;
         *cap_w = all[i].cap_w;
         *any = true;
     }
     return JM_OK;
 }
 
-/* The next best that no proof has refused; *any is false where the reference is left. */
+/* The best candidate that no proof has refused. *any is false if only the reference is left. */
 static jm_status find_candidate(jm_cap_search *search, bool *any, double *cap_w, double *clock_mhz,
                                 jm_error *err)
 {
@@ -430,20 +431,20 @@ static jm_status find_candidate(jm_cap_search *search, bool *any, double *cap_w,
     return JM_OK;
 }
 
-/* A mean of many windows is never exact. */
-static const double least_share = 1e-4;
+/* Smallest relative uncertainty: a mean of many windows is never exact. */
+static const double uncertainty_min = 1e-4;
 
-static double standard(jm_cap_figure change)
+static double standard_uncertainty(jm_cap_figure change)
 {
-    return fmax((change.high - change.low) / (2 * 1.96), least_share);
+    return fmax((change.high - change.low) / (2 * 1.96), uncertainty_min);
 }
 
-static jm_status tell_refusal(jm_cap_plan *plan, double cap_w, double log_time, double log_watts,
-                              const jm_cap_proof *result, jm_error *err)
+static jm_status add_proof_mean(jm_cap_plan *plan, double cap_w, double log_time, double log_watts,
+                                const jm_cap_proof *result, jm_error *err)
 {
     jm_cap_probe probe = {.cap_w = cap_w, .time_s = exp(log_time), .power_w = exp(log_watts)};
-    probe.time_u_s = fmin(standard(result->slowdown), 1) * probe.time_s;
-    probe.power_u_w = fmin(standard(result->saving), 1) * probe.power_w;
+    probe.time_u_s = fmin(standard_uncertainty(result->slowdown), 1) * probe.time_s;
+    probe.power_u_w = fmin(standard_uncertainty(result->saving), 1) * probe.power_w;
     return jm_cap_plan_tell(plan, &probe, err);
 }
 
@@ -454,38 +455,37 @@ static bool has_exact_probe(const jm_cap_plan *plan)
     return false;
 }
 
-/* The last proof's choice does not keep the bound: two probes more for the plan. */
-static jm_status refuse(jm_cap_search *search, const jm_cap_proof *result, jm_error *err)
+/* The last proof's choice breaks the bound: give both its means to the plan as probes. */
+static jm_status add_refusal(jm_cap_search *search, const jm_cap_proof *result, jm_error *err)
 {
     const jm__cap_proof *p = &search->proofs[search->proof_count - 1];
     double windows = (double)(result->blocks * JM__CAP_BLOCK) / 2;
     jm_cap_plan *plan = search->plan;
     if (p->clock_mhz > 0 || plan->probe_count + 2 > JM_CAP_MOST_PROBES) return JM_OK;
-    if (has_exact_probe(plan)) return JM_OK; /* which nothing can be weighed against */
-    JM_TRY(tell_refusal(plan, plan->options.reference_w, p->from_time / windows, p->from_watts / windows,
-                        result, err));
-    return tell_refusal(plan, p->cap_w, p->at_time / windows, p->at_watts / windows, result, err);
+    if (has_exact_probe(plan)) return JM_OK; /* an exact probe outweighs all others */
+    JM_TRY(add_proof_mean(plan, plan->options.reference_w, p->reference_time / windows,
+                          p->reference_watts / windows, result, err));
+    return add_proof_mean(plan, p->cap_w, p->choice_time / windows, p->choice_watts / windows, result, err);
 }
 
-/* ---- next */
+/* ---- the next trial */
 
-/* Each of these fills a trial, or leaves its cap NAN: this stage is done. */
+/* Each of these fills a trial, or leaves its cap NAN if the stage is complete. */
 
 static jm_status next_probe(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
 {
     return jm_cap_plan_next(search->plan, &trial->cap_w, err);
 }
 
-/* At its end the cap that is best by the model, if it was not among those of the sweep and is to be proven.
- */
-static jm_status next_of_sweep(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
+/* After the sweep, the best cap by the model, if the sweep lacked it and a proof follows. */
+static jm_status next_in_sweep(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
 {
-    size_t told = search->told_count;
-    if (told < search->sweep_length) trial->cap_w = search->sweep_w[told];
-    if (told != search->sweep_length || search->options.no_proof) return JM_OK;
+    size_t done = search->result_count;
+    if (done < search->sweep_length) trial->cap_w = search->sweep_w[done];
+    if (done != search->sweep_length || search->options.no_proof) return JM_OK;
     if (search->plan->probe_count == JM_CAP_MOST_PROBES) return JM_OK;
-    JM_TRY(jm__cap_plan_know(search->plan, err));
-    size_t best = jm__cap_plan_most_gain(search->plan);
+    JM_TRY(jm__cap_plan_update(search->plan, err));
+    size_t best = jm__cap_plan_best_probe(search->plan);
     if (search->plan->gains[best] >= search->plan->options.least_gain) {
         trial->stage = JM_CAP_STAGE_PROBE;
         trial->cap_w = search->plan->caps_w[best];
@@ -520,25 +520,25 @@ static jm_status begin_proof(jm_cap_search *search, bool *any, jm_error *err)
     return JM_OK;
 }
 
-/* Goes on with the next best only where this one does not keep the bound. */
-static jm_status next_of_proof(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
+/* Continue with the next candidate only if this one breaks the bound. */
+static jm_status next_in_proof(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
 {
     const jm_cap_plan_options *o = &search->plan->options;
-    bool requested = search->proof_count == 0;
-    if (!requested && cap_proof_is_over(&search->proofs[search->proof_count - 1])) {
+    bool start_next = search->proof_count == 0;
+    if (!start_next && proof_is_complete(&search->proofs[search->proof_count - 1])) {
         jm_cap_proof result;
-        cap_proof_result(&search->proofs[search->proof_count - 1], o->objective, o->max_slowdown, &result);
+        proof_result(&search->proofs[search->proof_count - 1], o->objective, o->max_slowdown, &result);
         if (result.bound_kept || search->proof_count == JM__CAP_MOST_PROOFS) return JM_OK;
-        JM_TRY(refuse(search, &result, err));
-        requested = true;
+        JM_TRY(add_refusal(search, &result, err));
+        start_next = true;
     }
-    if (requested) {
+    if (start_next) {
         bool any;
         JM_TRY(begin_proof(search, &any, err));
         if (!any) return JM_OK;
     }
     const jm__cap_proof *proof = &search->proofs[search->proof_count - 1];
-    bool reference = cap_proof_is_reference(proof);
+    bool reference = proof_next_is_reference(proof);
     trial->cap_w = reference ? o->reference_w : proof->cap_w;
     trial->clock_mhz = reference ? 0 : proof->clock_mhz;
     return JM_OK;
@@ -551,11 +551,11 @@ static jm_status next_in_stage(jm_cap_search *search, jm_cap_trial *trial, jm_er
     case JM_CAP_STAGE_PROBE:
         return next_probe(search, trial, err);
     case JM_CAP_STAGE_SWEEP:
-        return next_of_sweep(search, trial, err);
+        return next_in_sweep(search, trial, err);
     case JM_CAP_STAGE_CLOCK:
         return next_clock(search, trial, err);
     case JM_CAP_STAGE_PROOF:
-        return next_of_proof(search, trial, err);
+        return next_in_proof(search, trial, err);
     case JM_CAP_STAGE_OVER:
     case JM_CAP_STAGE_COUNT:
     default:
@@ -583,22 +583,23 @@ static jm_status begin_stage_after(jm_cap_search *search, jm_error *err)
     }
 }
 
-/* Nothing settles where nothing changes. */
+/* Without a change there is nothing to settle. */
 static void set_times(const jm_cap_search *search, jm_cap_trial *trial)
 {
-    const jm_cap_trial *last = search->told_count > 0 ? &search->told[search->told_count - 1].trial : NULL;
+    const jm_cap_trial *last =
+        search->result_count > 0 ? &search->results[search->result_count - 1].trial : NULL;
     bool same =
         last != NULL && jm__cap_same(last->cap_w, trial->cap_w) && last->clock_mhz == trial->clock_mhz;
     trial->settle_s = same ? 0 : search->options.settle_s;
     trial->window_s = search->options.window_s;
     trial->reference = jm__cap_same(trial->cap_w, search->plan->options.reference_w) && trial->clock_mhz == 0;
-    trial->number = search->told_count + 1;
+    trial->number = search->result_count + 1;
 }
 
 jm_status jm_cap_search_next(jm_cap_search *search, jm_cap_trial *out, jm_error *err)
 {
     *out = (jm_cap_trial){.stage = JM_CAP_STAGE_OVER, .cap_w = NAN};
-    while (!search->queried && search->stage != JM_CAP_STAGE_OVER) {
+    while (!search->pending && search->stage != JM_CAP_STAGE_OVER) {
         jm_cap_trial trial;
         JM_TRY(next_in_stage(search, &trial, err));
         if (isnan(trial.cap_w)) {
@@ -607,67 +608,67 @@ jm_status jm_cap_search_next(jm_cap_search *search, jm_cap_trial *out, jm_error 
         }
         set_times(search, &trial);
         search->trial = trial;
-        search->queried = true;
+        search->pending = true;
     }
-    if (search->queried) *out = search->trial;
+    if (search->pending) *out = search->trial;
     return JM_OK;
 }
 
-/* ---- what it is told: of the whole work, and of its parts */
+/* ---- results of trials */
 
 static jm_status check_probe(const jm_cap_probe *probe, const char *call, jm_error *err)
 {
-    bool sane = probe->time_s > 0 && probe->time_s <= 1e9 && probe->power_w > 0 && probe->power_w <= 1e6 &&
-                probe->time_u_s >= 0 && probe->power_u_w >= 0;
-    return sane ? JM_OK
-                : jm__fail(err, JM_USAGE, 0, call, "%g s and %g W at a cap of %g W", probe->time_s,
-                           probe->power_w, probe->cap_w);
+    bool valid = probe->time_s > 0 && probe->time_s <= 1e9 && probe->power_w > 0 && probe->power_w <= 1e6 &&
+                 probe->time_u_s >= 0 && probe->power_u_w >= 0;
+    return valid ? JM_OK
+                 : jm__fail(err, JM_USAGE, 0, call, "%g s and %g W at a cap of %g W", probe->time_s,
+                            probe->power_w, probe->cap_w);
 }
 
-static jm_status make_room(jm_cap_search *search, jm_error *err)
+static jm_status grow_results(jm_cap_search *search, jm_error *err)
 {
-    if (search->told_count < search->told_capacity) return JM_OK;
-    size_t capacity = search->told_capacity == 0 ? 32 : 2 * search->told_capacity;
-    jm_cap_told *grown = realloc(search->told, capacity * sizeof *grown);
+    if (search->result_count < search->result_capacity) return JM_OK;
+    size_t capacity = search->result_capacity == 0 ? 32 : 2 * search->result_capacity;
+    jm_cap_told *grown = realloc(search->results, capacity * sizeof *grown);
     if (grown == NULL) return jm__no_memory(err, "jm_cap_search_tell");
-    search->told = grown;
-    search->told_capacity = capacity;
+    search->results = grown;
+    search->result_capacity = capacity;
     return JM_OK;
 }
 
-static jm_status tell_stage(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
+static jm_status add_stage_result(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
 {
-    if (search->trial.stage == JM_CAP_STAGE_CLOCK) return tell_clock(search, probe, err);
+    if (search->trial.stage == JM_CAP_STAGE_CLOCK) return add_clock_result(search, probe, err);
     if (search->trial.stage != JM_CAP_STAGE_PROOF) return jm_cap_plan_tell(search->plan, probe, err);
-    cap_proof_tell(&search->proofs[search->proof_count - 1], probe);
+    proof_add(&search->proofs[search->proof_count - 1], probe);
     return JM_OK;
 }
 
 jm_status jm_cap_search_tell(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
 {
     static const char call[] = "jm_cap_search_tell";
-    if (!search->queried) return jm__fail(err, JM_USAGE, 0, call, "no trial was asked for");
-    jm_cap_probe told = *probe;
-    told.cap_w = search->trial.cap_w;
-    JM_TRY(check_probe(&told, call, err));
-    JM_TRY(make_room(search, err));
-    JM_TRY(tell_stage(search, &told, err));
-    search->told[search->told_count++] = (jm_cap_told){search->trial, told};
-    search->queried = false;
+    if (!search->pending) return jm__fail(err, JM_USAGE, 0, call, "no trial is pending");
+    jm_cap_probe result = *probe;
+    result.cap_w = search->trial.cap_w;
+    JM_TRY(check_probe(&result, call, err));
+    JM_TRY(grow_results(search, err));
+    JM_TRY(add_stage_result(search, &result, err));
+    search->results[search->result_count++] = (jm_cap_told){search->trial, result};
+    search->pending = false;
     return JM_OK;
 }
 
 size_t jm_cap_search_told_count(const jm_cap_search *search)
 {
-    return search->told_count;
+    return search->result_count;
 }
 
 const jm_cap_told *jm_cap_search_told(const jm_cap_search *search, size_t index)
 {
-    return index < search->told_count ? &search->told[index] : NULL;
+    return index < search->result_count ? &search->results[index] : NULL;
 }
 
-/* ---- parts */
+/* ---- results of parts of the work */
 
 static jm_status new_part(jm_cap_search *search, const char *name, jm__cap_part **out, jm_error *err)
 {
@@ -691,30 +692,31 @@ jm_status jm_cap_search_tell_part(jm_cap_search *search, size_t number, const ch
                                   const jm_cap_probe *probe, jm_error *err)
 {
     static const char call[] = "jm_cap_search_tell_part";
-    const jm_cap_told *of = number > 0 ? jm_cap_search_told(search, number - 1) : NULL;
-    if (of == NULL || of->trial.stage == JM_CAP_STAGE_CLOCK || of->trial.stage == JM_CAP_STAGE_PROOF)
-        return jm__fail(err, JM_USAGE, 0, call, "%zu is no trial of the cap of which %s could be a part",
-                        number, name);
+    const jm_cap_told *trial_result = number > 0 ? jm_cap_search_told(search, number - 1) : NULL;
+    if (trial_result == NULL || trial_result->trial.stage == JM_CAP_STAGE_CLOCK ||
+        trial_result->trial.stage == JM_CAP_STAGE_PROOF)
+        return jm__fail(err, JM_USAGE, 0, call,
+                        "trial %zu is not a trial of a cap, so %s cannot be a part of it", number, name);
     jm__cap_part *part = NULL;
     for (size_t i = 0; i < search->part_count; i++)
         if (strcmp(search->parts[i].name, name) == 0) part = &search->parts[i];
     if (part != NULL && part->last >= number)
-        return jm__fail(err, JM_USAGE, 0, call, "%s was told of trial %zu already", name, part->last);
-    if (part == NULL && !of->trial.reference)
+        return jm__fail(err, JM_USAGE, 0, call, "%s has a result of trial %zu already", name, part->last);
+    if (part == NULL && !trial_result->trial.reference)
         return jm__fail(err, JM_USAGE, 0, call, "the first trial of %s is not the reference's", name);
-    jm_cap_probe told = *probe;
-    told.cap_w = of->trial.cap_w;
-    JM_TRY(check_probe(&told, call, err));
+    jm_cap_probe result = *probe;
+    result.cap_w = trial_result->trial.cap_w;
+    JM_TRY(check_probe(&result, call, err));
     if (part == NULL) JM_TRY(new_part(search, name, &part, err));
-    JM_TRY(jm_cap_plan_tell(part->plan, &told, err));
+    JM_TRY(jm_cap_plan_tell(part->plan, &result, err));
     part->last = number;
     return JM_OK;
 }
 
-/* ---- What a search found, at its end or as it stands */
+/* ---- the result of a search, at its end or before */
 
-/* A cap makes no difference where it changes time and energy by less than this, and surely by less than three
- * times it: as in plan.c. */
+/* A cap has no effect if it changes time and energy by less than this, and surely by less than three times
+ * this; as in plan.c. */
 static const double no_difference = .015;
 
 static jm_cap_probe mean_at(const jm_cap_plan *plan, double cap_w)
@@ -731,8 +733,9 @@ static jm_cap_probe mean_at(const jm_cap_plan *plan, double cap_w)
     return mean;
 }
 
-/* Shares of shares: 10 % less of what is 10 % less is 19 % less. Independent, so in quadrature. */
-static jm_cap_figure both(jm_cap_figure a, jm_cap_figure b, int sign)
+/* Combine two relative changes: 10 % less of 10 % less is 19 % less. They are independent, so their intervals
+ * add in quadrature. */
+static jm_cap_figure combined(jm_cap_figure a, jm_cap_figure b, int sign)
 {
     double value = log1p(sign * a.value) + log1p(sign * b.value);
     double half =
@@ -741,28 +744,28 @@ static jm_cap_figure both(jm_cap_figure a, jm_cap_figure b, int sign)
     return (jm_cap_figure){sign * expm1(value), fmin(low, high), fmax(low, high)};
 }
 
-/* The clock's choice is against no bound at the same cap. */
+/* Add the effect of the chosen clock, which is relative to the same cap without a bound. */
 static jm_status add_clock(jm_cap_search *search, jm_cap_found *found, jm_error *err)
 {
     jm_cap_choice by_clock;
     jm_cap_choice *c = &found->choice;
     JM_TRY(cap_clock_choice(search, &found->clock_mhz, &by_clock, err));
     if (found->clock_mhz == 0) return JM_OK;
-    c->saving = both(c->saving, by_clock.saving, -1);
-    c->gain = both(c->gain, by_clock.gain, -1);
-    c->slowdown = both(c->slowdown, by_clock.slowdown, 1);
+    c->saving = combined(c->saving, by_clock.saving, -1);
+    c->gain = combined(c->gain, by_clock.gain, -1);
+    c->slowdown = combined(c->slowdown, by_clock.slowdown, 1);
     c->verdict = c->gain.low > 0 ? JM_CAP_BETTER : JM_CAP_MAYBE;
     return JM_OK;
 }
 
-static bool hardly(const jm_cap_figure *change)
+static bool is_negligible(const jm_cap_figure *change)
 {
     return fabs(change->value) < no_difference && change->low > -3 * no_difference &&
            change->high < 3 * no_difference;
 }
 
-/* By what is likeliest alone: where a proof has looked, it has the say on how sure that is. */
-static bool seems_inert(const jm__cap_result *r)
+/* By the predicted values only; the proof provides the interval. */
+static bool is_predicted_inert(const jm__cap_result *r)
 {
     for (size_t i = 0; i < r->count; i++)
         if (fabs(r->all[i].relative[JM_CAP_TIME].value - 1) >= no_difference ||
@@ -771,7 +774,7 @@ static bool seems_inert(const jm__cap_result *r)
     return true;
 }
 
-static void take_reference(jm_cap_found *found, jm_cap_verdict verdict)
+static void choose_reference(jm_cap_found *found, jm_cap_verdict verdict)
 {
     static const jm_cap_figure none = {0, 0, 0};
     found->choice.verdict = verdict;
@@ -780,7 +783,7 @@ static void take_reference(jm_cap_found *found, jm_cap_verdict verdict)
     found->clock_mhz = 0;
 }
 
-static void judge_proof(jm__cap_result *r)
+static void apply_proof(jm__cap_result *r)
 {
     jm_cap_found *f = &r->found;
     const jm_cap_proof *p = &f->proof;
@@ -790,44 +793,45 @@ static void judge_proof(jm__cap_result *r)
     f->choice.slowdown = p->slowdown;
     f->choice.gain = p->gain;
     f->choice.verdict = p->gain.low > 0 ? JM_CAP_BETTER : JM_CAP_MAYBE;
-    if (hardly(&p->saving) && hardly(&p->slowdown) && p->clock_mhz == 0 && seems_inert(r))
-        take_reference(f, JM_CAP_INERT);
+    if (is_negligible(&p->saving) && is_negligible(&p->slowdown) && p->clock_mhz == 0 &&
+        is_predicted_inert(r))
+        choose_reference(f, JM_CAP_INERT);
     else if (!p->bound_kept || p->gain.value <= 0)
-        take_reference(f, JM_CAP_REFERENCE);
+        choose_reference(f, JM_CAP_REFERENCE);
 }
 
-static size_t refused(const jm_cap_search *search)
+static size_t count_refused(const jm_cap_search *search)
 {
     const jm_cap_plan_options *o = &search->plan->options;
     size_t count = 0;
     for (size_t i = 0; i < search->proof_count; i++) {
         jm_cap_proof p;
-        count += cap_proof_result(&search->proofs[i], o->objective, o->max_slowdown, &p) && p.whole &&
-                 !p.bound_kept;
+        count +=
+            proof_result(&search->proofs[i], o->objective, o->max_slowdown, &p) && p.whole && !p.bound_kept;
     }
     return count;
 }
 
-/* The last one; where that was broken off before it told anything, one before it whose slowdown was not over
- * the bound. */
+/* The last proof; if it was interrupted before its first result, an earlier one that kept the bound. */
 static void add_proof(const jm_cap_search *search, jm__cap_result *r)
 {
     const jm_cap_plan_options *o = &search->plan->options;
-    r->found.choice.bound_broken += refused(search);
+    r->found.choice.bound_broken += count_refused(search);
     for (size_t i = search->proof_count; r->proof == NULL && i-- > 0;) {
-        jm_cap_proof told;
+        jm_cap_proof result;
         bool last = i + 1 == search->proof_count;
-        if (!cap_proof_result(&search->proofs[i], o->objective, o->max_slowdown, &told)) continue;
-        if (!last && !told.bound_kept) continue;
+        if (!proof_result(&search->proofs[i], o->objective, o->max_slowdown, &result)) continue;
+        if (!last && !result.bound_kept) continue;
         r->proof = &search->proofs[i];
-        r->found.proof = told;
+        r->found.proof = result;
     }
     r->found.proven = r->proof != NULL;
-    if (r->found.proven) judge_proof(r);
+    if (r->found.proven) apply_proof(r);
 }
 
-/* What the proof measured, geometric means: their ratio is the proof's. */
-static void measure(jm_cap_search *search, jm__cap_result *r)
+/* Time and power at the choice and the reference. From a proof they are geometric means, whose ratio is the
+ * proof's result. */
+static void set_measurements(jm_cap_search *search, jm__cap_result *r)
 {
     const jm_cap_choice *c = &r->found.choice;
     r->at = mean_at(search->plan, c->cap_w);
@@ -842,11 +846,11 @@ static void measure(jm_cap_search *search, jm__cap_result *r)
     if (!r->found.proven) return;
     const jm__cap_proof *p = r->proof;
     double windows = (double)(r->found.proof.blocks * JM__CAP_BLOCK) / 2;
-    r->reference.time_s = exp(p->from_time / windows);
-    r->reference.power_w = exp(p->from_watts / windows);
+    r->reference.time_s = exp(p->reference_time / windows);
+    r->reference.power_w = exp(p->reference_watts / windows);
     bool is_reference = jm__cap_same(c->cap_w, c->reference_w) && r->found.clock_mhz == 0;
-    r->at.time_s = is_reference ? r->reference.time_s : exp(p->at_time / windows);
-    r->at.power_w = is_reference ? r->reference.power_w : exp(p->at_watts / windows);
+    r->at.time_s = is_reference ? r->reference.time_s : exp(p->choice_time / windows);
+    r->at.power_w = is_reference ? r->reference.power_w : exp(p->choice_watts / windows);
 }
 
 jm_status jm__cap_search_result(jm_cap_search *search, jm__cap_result *out, jm_error *err)
@@ -856,10 +860,11 @@ jm_status jm__cap_search_result(jm_cap_search *search, jm__cap_result *out, jm_e
     JM_TRY(jm_cap_plan_predictions(search->plan, &out->all, &out->count, err));
     JM_TRY(add_clock(search, &out->found, err));
     add_proof(search, out);
-    measure(search, out);
-    out->has_before = search->plan->tried_count > 1;
-    return out->has_before ? jm_cap_plan_without(search->plan, out->found.choice.cap_w, &out->before, err)
-                           : JM_OK;
+    set_measurements(search, out);
+    out->has_without_choice = search->plan->tried_count > 1;
+    return out->has_without_choice
+               ? jm_cap_plan_without(search->plan, out->found.choice.cap_w, &out->without_choice, err)
+               : JM_OK;
 }
 
 jm_status jm_cap_search_found(jm_cap_search *search, jm_cap_found *out, jm_error *err)

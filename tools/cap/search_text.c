@@ -1,4 +1,4 @@
-/* What a search found: a verdict, a picture and a table for people, and JSON. */
+/* The result of a search: verdict, chart and table as text, and JSON. */
 #include "base/json_value.h"
 #include "base/plain.h"
 #include "base/status.h"
@@ -12,43 +12,43 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the objective over the cap in dots of Braille, tried caps as o, the choice as X */
+/* ---- chart of the objective over the cap in Braille dots; tried caps as o, the choice as X */
 
 enum { ROWS = 8, MOST_COLUMNS = 56, LEAST_COLUMNS = 20, MARGIN = 10, DOTS_DOWN = 4, DOTS_ACROSS = 2 };
 
-/* Far above the least the curve leaves the picture: what matters is below. */
-static const double highest_share = 1.35;
+/* The chart cuts off values above the larger of 1 and the minimum, times this. */
+static const double chart_max_ratio = 1.35;
 
 typedef struct chart {
     const jm_cap_prediction *all;
     size_t count;
     jm_cap_objective objective;
     size_t columns;
-    double least, most;                     /* shares of the reference's, at bottom and top */
-    unsigned char dots[ROWS][MOST_COLUMNS]; /* Braille's bits */
+    double least, most;                     /* ratios to the reference, at bottom and top */
+    unsigned char dots[ROWS][MOST_COLUMNS]; /* Braille bits */
     char marks[ROWS][MOST_COLUMNS];         /* 0: none */
 } chart;
 
-static double share_of(const chart *c, size_t cap)
+static double ratio_of_cap(const chart *c, size_t cap)
 {
     return c->all[cap].relative[c->objective].value;
 }
 
-/* Between the caps in straight lines. */
-static double share_at(const chart *c, double cap_w)
+/* Linear interpolation between the caps. */
+static double ratio_at(const chart *c, double cap_w)
 {
     size_t i = 1;
     while (i + 1 < c->count && c->all[i].cap_w < cap_w)
         i++;
     double from_w = c->all[i - 1].cap_w, weight = (cap_w - from_w) / (c->all[i].cap_w - from_w);
-    return share_of(c, i - 1) + weight * (share_of(c, i) - share_of(c, i - 1));
+    return ratio_of_cap(c, i - 1) + weight * (ratio_of_cap(c, i) - ratio_of_cap(c, i - 1));
 }
 
-/* Counted from the top in dots; beyond the picture: negative. */
-static int line_of(const chart *c, double share)
+/* Dots from the top; negative: above the chart. */
+static int line_of(const chart *c, double ratio)
 {
-    double place = (c->most - share) / (c->most - c->least) * (ROWS * DOTS_DOWN - 1);
-    return share > c->most ? -1 : (int)lround(fmin(place, ROWS * DOTS_DOWN - 1));
+    double place = (c->most - ratio) / (c->most - c->least) * (ROWS * DOTS_DOWN - 1);
+    return ratio > c->most ? -1 : (int)lround(fmin(place, ROWS * DOTS_DOWN - 1));
 }
 
 static void set_dot(chart *c, int line, size_t across)
@@ -59,20 +59,20 @@ static void set_dot(chart *c, int line, size_t across)
     c->dots[line / DOTS_DOWN][across / DOTS_ACROSS] |= bits[line % DOTS_DOWN][across % DOTS_ACROSS];
 }
 
-/* Steep pieces are drawn through. */
+/* Steep pieces are filled, so that the curve has no gaps. */
 static void draw(chart *c)
 {
     double low_w = c->all[0].cap_w, width_w = c->all[c->count - 1].cap_w - low_w;
     size_t dots = c->columns * DOTS_ACROSS;
-    int before = -1;
+    int previous = -1;
     for (size_t x = 0; x < dots; x++) {
-        int line = line_of(c, share_at(c, low_w + width_w * (double)x / (double)(dots - 1)));
+        int line = line_of(c, ratio_at(c, low_w + width_w * (double)x / (double)(dots - 1)));
         set_dot(c, line, x);
-        for (int between = before + 1; before >= 0 && between < line; between++)
+        for (int between = previous + 1; previous >= 0 && between < line; between++)
             set_dot(c, between, x);
-        for (int between = line + 1; line >= 0 && between < before; between++)
+        for (int between = line + 1; line >= 0 && between < previous; between++)
             set_dot(c, between, x);
-        before = line;
+        previous = line;
     }
 }
 
@@ -81,7 +81,7 @@ static void mark(chart *c, double chosen_w)
     double low_w = c->all[0].cap_w, width_w = c->all[c->count - 1].cap_w - low_w;
     for (size_t i = 0; i < c->count; i++) {
         bool chosen = jm__cap_same(c->all[i].cap_w, chosen_w);
-        int line = line_of(c, share_of(c, i));
+        int line = line_of(c, ratio_of_cap(c, i));
         if (line < 0 || (c->all[i].probes == 0 && !chosen)) continue;
         size_t column = (size_t)lround((c->all[i].cap_w - low_w) / width_w * (double)(c->columns - 1));
         char *at = &c->marks[line / DOTS_DOWN][column];
@@ -94,13 +94,13 @@ static void find_range(chart *c)
     c->least = INFINITY;
     c->most = 0;
     for (size_t i = 0; i < c->count; i++) {
-        c->least = fmin(c->least, share_of(c, i));
-        c->most = fmax(c->most, share_of(c, i));
+        c->least = fmin(c->least, ratio_of_cap(c, i));
+        c->most = fmax(c->most, ratio_of_cap(c, i));
     }
-    c->most = fmin(c->most, fmax(1, c->least) * highest_share);
-    double air = fmax(.02, .05 * (c->most - c->least));
-    c->least -= air;
-    c->most += air;
+    c->most = fmin(c->most, fmax(1, c->least) * chart_max_ratio);
+    double margin = fmax(.02, .05 * (c->most - c->least));
+    c->least -= margin;
+    c->most += margin;
 }
 
 static void add_chart_cell(jm__strbuf *out, const chart *c, int row, size_t column)
@@ -116,12 +116,12 @@ static void add_chart_cell(jm__strbuf *out, const chart *c, int row, size_t colu
 
 static void add_chart_row(jm__strbuf *out, const chart *c, int row)
 {
-    double share = c->most - (c->most - c->least) * (row * DOTS_DOWN + 1.5) / (ROWS * DOTS_DOWN - 1);
+    double ratio = c->most - (c->most - c->least) * (row * DOTS_DOWN + 1.5) / (ROWS * DOTS_DOWN - 1);
     size_t last = c->columns;
     while (last > 0 && c->dots[row][last - 1] == 0 && c->marks[row][last - 1] == 0)
         last--;
     if (row % 2 == 0)
-        jm__strbuf_format(out, "  %4.0f %% ┤", 100 * share);
+        jm__strbuf_format(out, "  %4.0f %% ┤", 100 * ratio);
     else
         jm__strbuf_add(out, "         │");
     for (size_t column = 0; column < last; column++)
@@ -129,7 +129,7 @@ static void add_chart_row(jm__strbuf *out, const chart *c, int row)
     jm__strbuf_add(out, "\n");
 }
 
-/* An empty line and the picture; nothing where there are fewer than three caps. */
+/* An empty line and the chart; nothing for fewer than three caps. */
 static void cap_chart_add(jm__strbuf *out, const jm_cap_search *search, const jm__cap_result *result,
                           size_t width)
 {
@@ -149,13 +149,12 @@ static void cap_chart_add(jm__strbuf *out, const jm_cap_search *search, const jm
     jm__strbuf_format(out, "          %s%*s\n", low, (int)(c.columns - strlen(low)), high);
 }
 
-/* ---- A search for people: the verdict, then a table over the caps */
+/* ---- a search as text: the verdict, then a table of the caps */
 
-/* The order of the columns. */
 static const jm_cap_objective columns[] = {JM_CAP_TIME, JM_CAP_ENERGY, JM_CAP_EDP, JM_CAP_ED2P};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-/* "12.3 % less energy", "time unchanged"; `half` of an interval, 0: nothing is said of it. */
+/* "12.3 % less energy", "time unchanged"; `half`: half of the interval, 0: none. */
 static void add_change(jm__strbuf *out, const char *what, double ratio, double half)
 {
     double percent = 100 * (ratio - 1);
@@ -193,7 +192,7 @@ static void add_changes(const jm_cap_search *s, const jm__cap_result *r, jm__str
     jm__strbuf_format(out, " than at %g W", from->cap_w);
 }
 
-/* Chosen, and its interval reaches over the bound. */
+/* The choice's interval includes the bound. */
 static bool bound_is_open(const jm__cap_result *r)
 {
     const jm_cap_choice *c = &r->found.choice;
@@ -258,7 +257,8 @@ static void add_proof(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
 {
     const jm_cap_proof *p = &r->found.proof;
     if (!r->found.over) {
-        jm__strbuf_format(out, "broken off after %zu trials: this is what was known by then", s->told_count);
+        jm__strbuf_format(out, "broken off after %zu trials: this is what was known by then",
+                          s->result_count);
         if (r->found.proven) jm__strbuf_add(out, "; ");
     }
     if (!r->found.proven) return;
@@ -274,7 +274,7 @@ static void add_proof(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
                           100 * s->plan->options.max_slowdown);
 }
 
-/* "97.5 %", "98.1 ±4.0 %", "110 to 620 %", of the reference's. */
+/* "97.5 %", "98.1 ±4.0 %", "110 to 620 %": relative to the reference. */
 static void format_relative(char out[JM_CELL], const jm_cap_figure *f)
 {
     double percent = 100 * f->value, half = 50 * (f->high - f->low);
@@ -286,14 +286,14 @@ static void format_relative(char out[JM_CELL], const jm_cap_figure *f)
         jm__print(out, JM_CELL, "%.0f to %.0f %%", 100 * f->low, 100 * f->high);
 }
 
-/* In columns of a terminal "±" is one. */
+/* "±" has two bytes and one column. */
 static void add_cell(jm__strbuf *out, const char *cell, int width)
 {
-    int more = strstr(cell, "±") != NULL;
-    jm__strbuf_format(out, "%*s", width + more, cell);
+    int extra = strstr(cell, "±") != NULL;
+    jm__strbuf_format(out, "%*s", width + extra, cell);
 }
 
-/* "1", "2, 5": which probes were at this cap. */
+/* "1", "2,5": the probes at this cap. */
 static void format_probes(const jm_cap_search *s, double cap_w, char *out, size_t size)
 {
     size_t used = 0;
@@ -327,7 +327,7 @@ static void add_table(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
         add_row(s, &r->all[i], r->found.choice.cap_w, out);
 }
 
-/* Whether what was measured is itself known with an uncertainty. */
+/* Whether any probe has an uncertainty. */
 static bool is_uncertain(const jm_cap_plan *plan)
 {
     for (size_t i = 0; i < jm_cap_plan_probe_count(plan); i++)
@@ -396,7 +396,7 @@ jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, j
     return *text != NULL ? JM_OK : jm__no_memory(err, "jm_cap_search_text");
 }
 
-/* ---- A search as JSON: every figure in full, null where there is none */
+/* ---- a search as JSON: figures in full precision, null if absent */
 
 /* "time_s" with its interval: "time_low_s" and "time_high_s". */
 static bool set_figure(json_t *object, const char *name, const char *unit, const jm_cap_figure *f)
@@ -410,18 +410,18 @@ static bool set_figure(json_t *object, const char *name, const char *unit, const
            json_object_set_new(object, high, jm__json_real(f->high)) == 0;
 }
 
-/* What is thought of all objectives, each [value, low, high] as a share of the reference's. */
+/* All objectives, each [value, low, high] relative to the reference. */
 static json_t *relative_object(const jm_cap_prediction *p)
 {
     json_t *object = json_object();
-    bool whole = object != NULL;
-    for (int o = 0; whole && o < JM_CAP_OBJECTIVE_COUNT; o++) {
+    bool ok = object != NULL;
+    for (int o = 0; ok && o < JM_CAP_OBJECTIVE_COUNT; o++) {
         const jm_cap_figure *f = &p->relative[o];
         json_t *figure =
             json_pack("[o o o]", jm__json_real(f->value), jm__json_real(f->low), jm__json_real(f->high));
-        whole = json_object_set_new(object, jm_cap_objective_text((jm_cap_objective)o), figure) == 0;
+        ok = json_object_set_new(object, jm_cap_objective_text((jm_cap_objective)o), figure) == 0;
     }
-    if (whole) return object;
+    if (ok) return object;
     json_decref(object);
     return NULL;
 }
@@ -438,7 +438,7 @@ static json_t *prediction_object(const jm_cap_prediction *p, jm_cap_objective ob
     return NULL;
 }
 
-/* An item that is NULL, or has no room, leaves no array. */
+/* Takes over both. NULL if the item is NULL or memory is out. */
 static json_t *append(json_t *array, json_t *item)
 {
     if (array != NULL && json_array_append_new(array, item) == 0) return array;
@@ -465,13 +465,14 @@ static json_t *caps_array(const jm_cap_prediction *all, size_t count, jm_cap_obj
     return array;
 }
 
-/* At the choice, as the other probes have it; where there are none, as it was measured. */
+/* The prediction at the choice from the other probes, or from all if there are no others. */
 static json_t *predicted_object(const jm__cap_result *r, jm_cap_objective objective)
 {
     size_t chosen = 0;
     while (chosen + 1 < r->count && r->all[chosen].cap_w < r->found.choice.cap_w)
         chosen++;
-    json_t *object = prediction_object(r->has_before ? &r->before : &r->all[chosen], objective);
+    json_t *object =
+        prediction_object(r->has_without_choice ? &r->without_choice : &r->all[chosen], objective);
     if (object != NULL && json_object_del(object, "probes") == 0 &&
         json_object_set_new(object, "caps", caps_array(r->all, r->count, objective)) == 0)
         return object;
@@ -489,7 +490,7 @@ static json_t *found_object(const jm__cap_result *r, jm_cap_objective o)
                      "gain", 1 - objective / jm__cap_objective_of(o, from->time_s, from->power_w));
 }
 
-/* ---- what a search has that was not a replay */
+/* ---- parts of the JSON that only a search under a command fills */
 
 static json_t *clock_or_null(double clock_mhz)
 {
@@ -499,9 +500,9 @@ static json_t *clock_or_null(double clock_mhz)
 static json_t *trials_array(const jm_cap_search *s)
 {
     json_t *array = json_array();
-    for (size_t i = 0; array != NULL && i < s->told_count; i++) {
-        const jm_cap_trial *t = &s->told[i].trial;
-        const jm_cap_probe *p = &s->told[i].probe;
+    for (size_t i = 0; array != NULL && i < s->result_count; i++) {
+        const jm_cap_trial *t = &s->results[i].trial;
+        const jm_cap_probe *p = &s->results[i].probe;
         array = append(array,
                        json_pack("{sI ss sf so sb sf sf sf sf}", "number", (json_int_t)t->number, "stage",
                                  jm_cap_stage_text(t->stage), "cap_w", t->cap_w, "clock_mhz",
@@ -568,10 +569,10 @@ jm_status jm_cap_search_json(jm_cap_search *search, char **out, jm_error *err)
     JM_TRY(jm__cap_search_result(search, &result, err));
     json_t *root = search_object(search, &result, err);
     jm__strbuf text = {0};
-    bool whole = jm__json_add(&text, root, 0);
+    bool ok = jm__json_add(&text, root, 0);
     json_decref(root);
     jm__strbuf_add(&text, "\n");
-    if (whole) *out = jm__strbuf_take(&text);
+    if (ok) *out = jm__strbuf_take(&text);
     jm__strbuf_free(&text);
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_cap_search_json");
 }

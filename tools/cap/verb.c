@@ -1,4 +1,4 @@
-/* The words and options of `joulemap cap`: a table for joulemap and joulemap-cap. */
+/* Subcommands and options of `joulemap cap`, for joulemap and joulemap-cap. */
 #include "cli/verb.h"
 #include "cli/recorder.h"
 
@@ -9,22 +9,22 @@ static const char objectives[] =
 
 static const cli_option options_table[] = {
     {"--replay", 0, "CSV", "try the search on a recorded sweep: cap_w,time_s,power_w", NULL, false},
-    {"--objective", 0, "WHAT", "what is to be least (default: ed2p, energy times time squared)",
-     objectives + 1, false},
-    {"--max-slowdown", 0, "SHARE", "at most so much slower than at the reference: 5% or 0.05", NULL, false},
-    {"--probes", 'n', "N", "try at most N caps (default: 5; under a command 10)", NULL, false},
-    {"--json", 'j', NULL, "show, search: print JSON in place of a table", NULL, false},
-    {"--board", 0, "GPU", "show, set, reset: this one, by its index or UUID", NULL, false},
-    {"--for", 0, "TIME", "set: put back after 30s, 10m, 2h", NULL, false},
-    {"--clock", 0, "MHZ", "set: hold the SM clock at no more than this, too", NULL, false},
-    {"--settle", 0, "S", "search: seconds to wait after each change (default: 2)", NULL, false},
-    {"--window", 0, "S", "search: seconds to measure each time, longer where steps are (default: 5)", NULL,
+    {"--objective", 0, "WHAT", "what to minimise (default: ed2p, energy times time squared)", objectives + 1,
      false},
-    {"--sweep", 0, "N", "search: try N caps over the range, there and back, in place of a few chosen ones",
+    {"--max-slowdown", 0, "SHARE", "largest slowdown against the reference: 5% or 0.05", NULL, false},
+    {"--probes", 'n', "N", "try at most N caps (default: 5; under a command 10)", NULL, false},
+    {"--json", 'j', NULL, "show, search: print JSON instead of a table", NULL, false},
+    {"--board", 0, "GPU", "show, set, reset: this GPU, by its index or UUID", NULL, false},
+    {"--for", 0, "TIME", "set: put back after 30s, 10m, 2h", NULL, false},
+    {"--clock", 0, "MHZ", "set: limit the SM clock, too", NULL, false},
+    {"--settle", 0, "S", "search: seconds to wait after each change (default: 2)", NULL, false},
+    {"--window", 0, "S", "search: seconds of each measurement, more if steps are long (default: 5)", NULL,
+     false},
+    {"--sweep", 0, "N", "search: try N caps over the range, there and back, instead of a few chosen ones",
      NULL, false},
-    {"--clocks", 0, NULL, "search: try bounds of the SM clock, too, at the cap that is best", NULL, false},
-    {"--span", 0, "NAME", "search: a step is a span, range or mark of this name", NULL, false},
-    {"--phases", 0, NULL, "search: say what is best for each phase by itself, too", NULL, false},
+    {"--clocks", 0, NULL, "search: at the best cap, try limits of the SM clock, too", NULL, false},
+    {"--span", 0, "NAME", "search: a step is a span, range or mark with this name", NULL, false},
+    {"--phases", 0, NULL, "search: show the best cap of each phase, too", NULL, false},
     {"--wait", 0, "S", "search: seconds to wait for the first steps (default: 120)", NULL, false},
     {"--stop", 0, NULL, "search: end the command when the search is over", NULL, false},
     {"--output", 'o', "FILE", "search: the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL,
@@ -40,35 +40,30 @@ const cli_verb cli_verb_cap = {
     .usage = "show|set|reset|restore|search [WATTS] [options] [-- COMMAND [ARG...]]",
     .summary = "show and set power caps, find the one that saves most",
     .description =
-        "cap show tells each GPU's power cap, its default, what it keeps to, what can be set and by whom, "
+        "cap show prints each GPU's power cap, its default, the enforced limit, the range that can be set "
         "and "
-        "who holds it.\n"
+        "by whom, and who holds it.\n"
         "\n"
-        "cap set WATTS -- COMMAND runs COMMAND with the cap, and puts back what it found when that ends, "
-        "however it ends. Without a command the cap stands until --for has passed or `joulemap cap reset`. "
-        "With several GPUs --board says which.\n"
+        "cap set WATTS -- COMMAND runs COMMAND with the cap, and puts back the previous cap when COMMAND "
+        "ends, "
+        "however it ends. Without a command the cap holds until --for has passed or `joulemap cap reset`. "
+        "With several GPUs, --board selects one.\n"
         "\n"
-        "cap reset ends leases: what they found is put back. cap restore does so where a lease was lost, as "
-        "after a power cut; joulemap's verbs that look at GPUs do that by themselves, too, and say so.\n"
+        "cap reset ends leases and puts back the caps from before. cap restore does so for lost leases; "
+        "joulemap's verbs that read GPUs do that by themselves, too, and report it.\n"
         "\n"
-        "cap search -- COMMAND runs COMMAND, records it as `joulemap record` does, and looks meanwhile for "
-        "the "
-        "power cap at which a step of it has the least energy, EDP (energy times time), ED2P (energy times "
-        "time squared) or time. It begins with the cap as found, fits time and power over the cap, and goes "
-        "on "
-        "where another try is expected to gain most. Then reference and choice are measured in turns, which "
-        "gives the saving an interval; a cap that does not keep --max-slowdown is not chosen. The board gets "
-        "back what was found as soon as that is known, or COMMAND ends; its exit code is COMMAND's. A step "
-        "is "
-        "what the program tells as one (run.step() in Python), or what --span names.\n"
+        "cap search -- COMMAND runs COMMAND and records it like `joulemap record`. Meanwhile it searches the "
+        "power cap at which a step has the least energy, EDP (energy times time), ED2P (energy times time "
+        "squared) or time. It starts with the present cap, fits time and power over the cap, and continues "
+        "where another try has the largest expected gain. Then it measures reference and choice in turns, "
+        "which gives the saving an interval. A cap that exceeds --max-slowdown is not chosen. The previous "
+        "cap is put back when the search is over or COMMAND ends. The exit code is COMMAND's. A step is what "
+        "the program marks as one (run.step() in Python), or what --span names.\n"
         "\n"
-        "With --replay it looks in a sweep that was recorded before, and no GPU is asked for anything: a "
-        "CSV "
-        "file, plain or gzipped, with a line for each cap, the time of the same work at it in seconds and "
-        "its "
-        "mean power; other columns are ignored. The highest cap is the reference. JSON: `probes` in their "
-        "order, `chosen_cap_w`, `predicted` (by the other probes, and over all caps), `found`; "
-        "docs/caps.md.\n"
+        "With --replay it searches a recorded sweep and uses no GPU: a CSV file, plain or gzipped, with a "
+        "line for each cap: the cap, the time of the same work in seconds, and its mean power; other columns "
+        "are ignored. The highest cap is the reference. JSON: `probes` in their order, `chosen_cap_w`, "
+        "`predicted` (by the other probes, and over all caps), `found`; docs/caps.md.\n"
         "\n"
         "  joulemap cap show\n"
         "  joulemap cap set 400 -- python train.py\n"
@@ -79,6 +74,6 @@ const cli_verb cli_verb_cap = {
     .options = options_table,
     .min_operands = 1,
     .max_operands = 2,
-    .words = "show|set|reset|restore|search",
+    .subcommands = "show|set|reset|restore|search",
     .may_take_command = true,
 };

@@ -1,4 +1,4 @@
-/* What an estimate holds, and how it is shown. */
+/* The contents of an estimate, and its views as text, JSON and CSV. */
 #include "estimate/estimate.h"
 
 #include "base/csv.h"
@@ -35,7 +35,7 @@ const char *jm__estimate_text(jm_estimate *estimate, const char *text)
     return jm__text_store_add(&estimate->texts, text, strlen(text));
 }
 
-jm_estimated_kernel jm__estimated_nothing(void)
+jm_estimated_kernel jm__estimated_empty(void)
 {
     return (jm_estimated_kernel){.launches = 1,
                                  .kernel = "",
@@ -115,7 +115,7 @@ const char *jm_estimate_explain(const char *line)
     return jm__ncu_explain(line);
 }
 
-/* ---- An estimate for people */
+/* ---- an estimate as text */
 
 enum { COLUMNS = 6 };
 
@@ -140,21 +140,21 @@ typedef struct place {
     double energy_j;
 } place;
 
-static int dearer(const void *a, const void *b)
+static int by_energy(const void *a, const void *b)
 {
     const place *x = a, *y = b;
     if (x->energy_j != y->energy_j) return x->energy_j < y->energy_j ? 1 : -1;
     return (x->index > y->index) - (x->index < y->index);
 }
 
-static int earlier(const void *a, const void *b)
+static int by_index(const void *a, const void *b)
 {
     const place *x = a, *y = b;
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* The `limit` dearest, in the file's order. */
-static place *choose(const jm_estimate *e, size_t limit, size_t *count)
+/* The `limit` kernels of most energy, in the file's order. */
+static place *choose_kernels(const jm_estimate *e, size_t limit, size_t *count)
 {
     place *places = calloc(e->kernels.count + 1, sizeof *places);
     if (places == NULL) return NULL;
@@ -164,9 +164,9 @@ static place *choose(const jm_estimate *e, size_t limit, size_t *count)
     }
     *count = e->kernels.count;
     if (limit == 0 || limit >= *count) return places;
-    qsort(places, *count, sizeof *places, dearer);
+    qsort(places, *count, sizeof *places, by_energy);
     *count = limit;
-    qsort(places, *count, sizeof *places, earlier);
+    qsort(places, *count, sizeof *places, by_index);
     return places;
 }
 
@@ -199,16 +199,16 @@ static bool add_table(jm__strbuf *out, const jm_estimate *e, size_t width, size_
         snprintf(table.columns[c].title, JM_TABLE_TITLE, "%s", titles[c]);
     table.columns[3].sacrifice = table.columns[4].sacrifice = 5;
     table.columns[0].sacrifice = 4;
-    place *places = choose(e, limit, &count);
-    bool fine = places != NULL;
-    for (size_t i = 0; fine && i < count; i++)
-        fine = add_line(&table, &e->kernels.items[places[i].index]);
-    if (fine) jm__table_print(out, &table, width);
-    if (fine && count < e->kernels.count)
+    place *places = choose_kernels(e, limit, &count);
+    bool ok = places != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = add_line(&table, &e->kernels.items[places[i].index]);
+    if (ok) jm__table_print(out, &table, width);
+    if (ok && count < e->kernels.count)
         jm__strbuf_format(out, "... and %zu kernels of less energy\n", e->kernels.count - count);
     jm__table_free(&table);
     free(places);
-    return fine;
+    return ok;
 }
 
 static void add_totals(jm__strbuf *out, const jm_estimate *e)
@@ -257,7 +257,7 @@ jm_status jm_estimate_text(const jm_estimate *estimate, size_t width, size_t lim
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_text");
 }
 
-/* ---- An estimate for other programs: JSON whole, CSV a line a kernel */
+/* ---- an estimate as JSON, and as CSV with a line per kernel */
 
 static bool put(json_t *object, const char *key, json_t *value)
 {
@@ -267,7 +267,7 @@ static bool put(json_t *object, const char *key, json_t *value)
 static json_t *kernel_json(const jm_estimated_kernel *k)
 {
     json_t *row = json_object();
-    bool fine =
+    bool ok =
         row != NULL && put(row, "id", json_integer(k->id)) && put(row, "kernel", jm__json_text(k->kernel)) &&
         put(row, "duration_s", jm__json_real(k->duration_s)) &&
         put(row, "power_w", jm__json_real(k->power_w)) &&
@@ -287,7 +287,7 @@ static json_t *kernel_json(const jm_estimated_kernel *k)
         put(row, "missing_w", jm__json_real(k->missing_w)) &&
         put(row, "extrapolated", json_boolean(k->extrapolated)) &&
         put(row, "reason", jm__json_text(k->reason));
-    if (fine) return row;
+    if (ok) return row;
     json_decref(row);
     return NULL;
 }
@@ -296,11 +296,11 @@ static bool put_range(json_t *object, const char *name, const char *unit, const 
 {
     char key[64];
     snprintf(key, sizeof key, "%s_%s", name, unit);
-    bool fine = put(object, key, jm__json_real(range->value));
+    bool ok = put(object, key, jm__json_real(range->value));
     snprintf(key, sizeof key, "%s_low_%s", name, unit);
-    fine = fine && put(object, key, jm__json_real(range->low));
+    ok = ok && put(object, key, jm__json_real(range->low));
     snprintf(key, sizeof key, "%s_high_%s", name, unit);
-    return fine && put(object, key, jm__json_real(range->high));
+    return ok && put(object, key, jm__json_real(range->high));
 }
 
 static bool put_total(json_t *root, const jm_estimated_total *t)
@@ -324,30 +324,29 @@ static bool put_total(json_t *root, const jm_estimated_total *t)
 static bool put_lists(json_t *root, const jm_estimate *e)
 {
     json_t *rows = json_array(), *parts = json_array(), *notes = json_array();
-    bool fine = put(root, "rows", rows) && put(root, "parts", parts) && put(root, "notes", notes);
-    for (size_t i = 0; fine && i < e->kernels.count; i++)
-        fine = json_array_append_new(rows, kernel_json(&e->kernels.items[i])) == 0;
-    for (size_t i = 0; fine && i < e->part_count; i++) {
+    bool ok = put(root, "rows", rows) && put(root, "parts", parts) && put(root, "notes", notes);
+    for (size_t i = 0; ok && i < e->kernels.count; i++)
+        ok = json_array_append_new(rows, kernel_json(&e->kernels.items[i])) == 0;
+    for (size_t i = 0; ok && i < e->part_count; i++) {
         json_t *part = json_object();
-        fine = json_array_append_new(parts, part) == 0 &&
-               put(part, "name", jm__json_text(e->parts[i].name)) &&
-               put(part, "energy_j", jm__json_real(e->parts[i].energy_j)) &&
-               put(part, "share", jm__json_real(e->parts[i].share));
+        ok = json_array_append_new(parts, part) == 0 && put(part, "name", jm__json_text(e->parts[i].name)) &&
+             put(part, "energy_j", jm__json_real(e->parts[i].energy_j)) &&
+             put(part, "share", jm__json_real(e->parts[i].share));
     }
-    for (size_t i = 0; fine && i < e->notes.count; i++)
-        fine = json_array_append_new(notes, jm__json_text(e->notes.items[i])) == 0;
-    return fine;
+    for (size_t i = 0; ok && i < e->notes.count; i++)
+        ok = json_array_append_new(notes, jm__json_text(e->notes.items[i])) == 0;
+    return ok;
 }
 
 jm_status jm_estimate_json(const jm_estimate *estimate, char **out, jm_error *err)
 {
     json_t *root = json_object();
-    bool fine = put(root, "board", jm__json_text(estimate->board)) &&
-                put(root, "model", jm__json_text(estimate->model)) &&
-                put(root, "interval", jm__json_real(JM_ESTIMATE_COVERS)) &&
-                put_total(root, &estimate->total) && put_lists(root, estimate);
+    bool ok = put(root, "board", jm__json_text(estimate->board)) &&
+              put(root, "model", jm__json_text(estimate->model)) &&
+              put(root, "interval", jm__json_real(JM_ESTIMATE_COVERS)) && put_total(root, &estimate->total) &&
+              put_lists(root, estimate);
     jm__strbuf text = {0};
-    *out = fine && jm__json_add(&text, root, 0) ? jm__strbuf_take(&text) : NULL;
+    *out = ok && jm__json_add(&text, root, 0) ? jm__strbuf_take(&text) : NULL;
     jm__strbuf_free(&text);
     json_decref(root);
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_json");
@@ -361,7 +360,7 @@ static void add_text(jm__strbuf *out, const char *text)
     jm__strbuf_add(out, "\"");
 }
 
-/* An empty field where there is no figure. */
+/* An empty field for NAN. */
 static void add_number(jm__strbuf *out, double value)
 {
     if (isfinite(value))
@@ -401,7 +400,7 @@ jm_status jm_estimate_features_csv(const jm_estimate *estimate, char **out, jm_e
     *out = NULL;
     if (n == 0)
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_estimate_features_csv",
-                        "the estimate is of a table of features itself");
+                        "the estimate is from a table of features itself");
     jm__strbuf_add(&text, "id,kernel,duration_s");
     for (size_t f = 0; f < n; f++)
         jm__strbuf_format(&text, ",%s", estimate->features.items[f]);

@@ -1,4 +1,4 @@
-/* Inside of an estimate: made by one of its sources, shown by one of its views. */
+/* The inside of an estimate: made from one of its sources, shown by its views. */
 #ifndef JM_ESTIMATE_ESTIMATE_H
 #define JM_ESTIMATE_ESTIMATE_H
 
@@ -7,7 +7,7 @@
 
 #include <joulemap/estimate.h>
 
-/* How many standard deviations an interval of JM_ESTIMATE_COVERS has on each side. */
+/* Half the width of an interval of JM_ESTIMATE_COVERS, in standard deviations. */
 #define JM_ESTIMATE_Z 1.6448536269514722
 
 enum { JM_ESTIMATE_PARTS = 8 };
@@ -15,26 +15,26 @@ enum { JM_ESTIMATE_PARTS = 8 };
 struct jm_estimate {
     JM_VEC(jm_estimated_kernel) kernels;
     JM_VEC(const char *) notes;
-    JM_VEC(const char *) features; /* their names; none: from a table that has them */
-    JM_VEC(double) rates;          /* [kernels * features]: as they run; NAN: not estimated */
+    JM_VEC(const char *) features; /* feature names; none: the source is a table of features */
+    JM_VEC(double) rates;          /* [kernels * features]: at the estimated clock; NAN: not estimated */
     jm_estimate_part parts[JM_ESTIMATE_PARTS];
     size_t part_count;
     jm_estimated_total total;
     jm__text_store texts, ncu_texts;
     char board[128];
-    char model[512]; /* where it is from */
+    char model[512]; /* origin of the model */
 };
 
 jm_status jm__estimate_note(jm_estimate *estimate, jm_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A copy that lives as long as the estimate; NULL if memory is out. */
+/* A copy that lives as long as the estimate; NULL: no memory. */
 const char *jm__estimate_text(jm_estimate *estimate, const char *text);
 
-/* One launch of which nothing is known: figures are NAN, texts "". */
-jm_estimated_kernel jm__estimated_nothing(void);
+/* One launch without figures: NAN and "". */
+jm_estimated_kernel jm__estimated_empty(void);
 
-/* Its sources. */
+/* The sources. */
 jm_status jm__estimate_of_ncu(jm_estimate *estimate, const jm_estimate_options *options, jm_error *err);
 jm_status jm__estimate_of_features(jm_estimate *estimate, const jm_estimate_options *options, jm_error *err);
 

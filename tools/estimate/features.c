@@ -1,4 +1,4 @@
-/* Tables of features and watts, and an estimate from one, with a model that was trained on such. */
+/* Tables of features and watts, and an estimate from them with a trained model. */
 #include "estimate/features.h"
 
 #include "base/csv.h"
@@ -18,19 +18,19 @@
 
 enum { NONE = -1 };
 
-static const double power_most_w = 1e5;
+static const double power_max_w = 1e5;
 
 typedef struct csv_columns {
     long kernel, family, duration, power, u;
-    long *features; /* [csv columns]: which feature; NONE */
+    long *features; /* [csv columns]: index of the feature; NONE */
 } csv_columns;
 
-static const char *keep(jm__features *features, const char *text)
+static const char *store_text(jm__features *features, const char *text)
 {
     return jm__text_store_add(&features->texts, text, strlen(text));
 }
 
-/* "gemm/4096" and "gemm_k2" are of gemm. */
+/* The family of "gemm/4096" and "gemm_k2" is "gemm". */
 static const char *family_of(jm__features *features, const char *kernel)
 {
     size_t length = strcspn(kernel, "/");
@@ -56,29 +56,29 @@ static jm_status find_columns(jm__features *to, csv_columns *c, const jm__csv *c
     for (size_t i = 0; i < count; i++) {
         const char *name = jm__csv_column_name(csv, i);
         c->features[i] = NONE;
-        if (jm__same_letters(name, "kernel") || jm__same_letters(name, "id") || jm__csv_unnamed(csv, i))
+        if (jm__equal_ignoring_case(name, "kernel") || jm__equal_ignoring_case(name, "id") ||
+            jm__csv_unnamed(csv, i))
             continue;
-        if (jm__same_letters(name, "family")) {
+        if (jm__equal_ignoring_case(name, "family")) {
             c->family = (long)i;
-        } else if (jm__same_letters(name, "duration_s")) {
+        } else if (jm__equal_ignoring_case(name, "duration_s")) {
             c->duration = (long)i;
-        } else if (jm__same_letters(name, "power_w")) {
+        } else if (jm__equal_ignoring_case(name, "power_w")) {
             c->power = (long)i;
-        } else if (jm__same_letters(name, "u_w")) {
+        } else if (jm__equal_ignoring_case(name, "u_w")) {
             c->u = (long)i;
         } else {
             c->features[i] = (long)to->columns;
-            to->names[to->columns++] = keep(to, name);
+            to->names[to->columns++] = store_text(to, name);
             if (to->names[to->columns - 1] == NULL) return jm__no_memory(err, "jm__features_read");
         }
     }
     to->has_family = c->family != NONE;
     to->has_duration = c->duration != NONE;
-    return to->columns > 0 ? JM_OK
-                           : jm__csv_bad(csv, kernel, err, "there is no column with a feature beside it");
+    return to->columns > 0 ? JM_OK : jm__csv_bad(csv, kernel, err, "there is no column with a feature");
 }
 
-static jm_status number_or_none(const jm__csv *csv, long column, double *out, jm_error *err)
+static jm_status read_optional_number(const jm__csv *csv, long column, double *out, jm_error *err)
 {
     *out = NAN;
     if (column == NONE || jm__csv_missing(csv, (size_t)column)) return JM_OK;
@@ -87,8 +87,8 @@ static jm_status number_or_none(const jm__csv *csv, long column, double *out, jm
 
 static jm_status check_power(const jm__csv *csv, long column, double power_w, jm_error *err)
 {
-    if (isnan(power_w) || (power_w > 0 && power_w < power_most_w)) return JM_OK;
-    return jm__csv_bad(csv, (size_t)column, err, "%g W is no power of a kernel", power_w);
+    if (isnan(power_w) || (power_w > 0 && power_w < power_max_w)) return JM_OK;
+    return jm__csv_bad(csv, (size_t)column, err, "%g W is not a power of a kernel", power_w);
 }
 
 typedef JM_VEC(jm__feature_row) row_list;
@@ -98,20 +98,20 @@ static jm_status read_row(jm__features *to, const csv_columns *c, const jm__csv 
                           number_list *values, jm_error *err)
 {
     jm__feature_row row = {.line = jm__csv_line(csv),
-                           .kernel = keep(to, jm__csv_name(csv, (size_t)c->kernel))};
+                           .kernel = store_text(to, jm__csv_name(csv, (size_t)c->kernel))};
     if (row.kernel == NULL) return jm__no_memory(err, "jm__features_read");
     if (row.kernel[0] == '\0') return jm__csv_bad(csv, (size_t)c->kernel, err, "a kernel without a name");
     row.family =
-        c->family != NONE ? keep(to, jm__csv_name(csv, (size_t)c->family)) : family_of(to, row.kernel);
-    JM_TRY(number_or_none(csv, c->duration, &row.duration_s, err));
-    JM_TRY(number_or_none(csv, c->power, &row.power_w, err));
-    JM_TRY(number_or_none(csv, c->u, &row.u_w, err));
+        c->family != NONE ? store_text(to, jm__csv_name(csv, (size_t)c->family)) : family_of(to, row.kernel);
+    JM_TRY(read_optional_number(csv, c->duration, &row.duration_s, err));
+    JM_TRY(read_optional_number(csv, c->power, &row.power_w, err));
+    JM_TRY(read_optional_number(csv, c->u, &row.u_w, err));
     JM_TRY(check_power(csv, c->power, row.power_w, err));
     if (isnan(row.u_w)) row.u_w = 0;
     for (size_t i = 0; i < jm__csv_column_count(csv); i++) {
         double value;
         if (c->features[i] == NONE) continue;
-        JM_TRY(number_or_none(csv, (long)i, &value, err));
+        JM_TRY(read_optional_number(csv, (long)i, &value, err));
         if (value < 0)
             return jm__csv_bad(csv, i, err, "%g: a feature is a rate, a duty or a percentage, none below 0",
                                value);
@@ -172,11 +172,11 @@ static jm_status read_power(jm__features *features, const jm__map *rows, const j
     size_t u;
     double power_w, u_w = NAN;
     const char *name = jm__csv_name(csv, kernel);
-    JM_TRY(number_or_none(csv, (long)power, &power_w, err));
-    if (isnan(power_w)) return JM_OK; /* a gap */
+    JM_TRY(read_optional_number(csv, (long)power, &power_w, err));
+    if (isnan(power_w)) return JM_OK; /* an empty field */
     JM_TRY(check_power(csv, (long)power, power_w, err));
     if (jm__csv_has(csv, "u_w") && jm__csv_column(csv, "u_w", &u, NULL) == JM_OK)
-        JM_TRY(number_or_none(csv, (long)u, &u_w, err));
+        JM_TRY(read_optional_number(csv, (long)u, &u_w, err));
     const jm__map_value *row = jm__map_find(rows, &name);
     if (row == NULL) {
         (*unknown)++;
@@ -194,8 +194,8 @@ static jm_status map_rows(const jm__features *features, jm__map *rows, const cha
     for (size_t i = 0; i < features->count; i++) {
         if (jm__map_find(rows, &features->rows[i].kernel) != NULL)
             return jm__fail(err, JM_BAD_DATA, 0, NULL,
-                            "\"%.80s\" stands twice among the features (line %lld): powers in %s "
-                            "cannot tell which is meant",
+                            "\"%.80s\" is twice among the features (line %lld): powers in %s "
+                            "cannot be assigned",
                             features->rows[i].kernel, (long long)features->rows[i].line, path);
         if (!jm__map_put(rows, &features->rows[i].kernel, (jm__map_value){.id = (int64_t)i}))
             return jm__no_memory(err, "jm__powers_read");
@@ -227,9 +227,9 @@ jm_status jm__powers_read(jm__features *features, const char *path, size_t *unkn
     return status;
 }
 
-/* ---- An estimate from a table of features, with a model that was trained on such */
+/* ---- an estimate from a table of features, with a trained model */
 
-/* Of what lies beyond what was learnt from, this may be wrong. A choice, as with boards' models. */
+/* Relative uncertainty of the power beyond the training range. A choice, as with boards' models. */
 static const double beyond_u = 0.5;
 
 static jm_status match_columns(const jm__features *features, const jm__trained *model, const char *path,
@@ -248,8 +248,8 @@ static jm_status match_columns(const jm__features *features, const jm__trained *
     return JM_OK;
 }
 
-static void fill(jm_estimated_kernel *to, const jm__feature_row *row, const jm__trained *model,
-                 const size_t *columns)
+static void estimate_row(jm_estimated_kernel *to, const jm__feature_row *row, const jm__trained *model,
+                         const size_t *columns)
 {
     double values[JM_TRAINED_FEATURES_MAX], beyond_w;
     to->duration_s = row->duration_s;
@@ -270,16 +270,16 @@ static void fill(jm_estimated_kernel *to, const jm__feature_row *row, const jm__
     to->energy_high_j = to->power_high_w * row->duration_s;
 }
 
-static jm_status add(jm_estimate *estimate, const jm__feature_row *row, const jm__trained *model,
-                     const size_t *columns, size_t *beyond, jm_error *err)
+static jm_status add_kernel(jm_estimate *estimate, const jm__feature_row *row, const jm__trained *model,
+                            const size_t *columns, size_t *beyond, jm_error *err)
 {
     jm_estimated_total *t = &estimate->total;
-    jm_estimated_kernel k = jm__estimated_nothing();
+    jm_estimated_kernel k = jm__estimated_empty();
     k.id = (int64_t)t->kernels;
     k.line = row->line;
     k.kernel = jm__estimate_text(estimate, row->kernel);
     if (k.kernel == NULL) return jm__no_memory(err, "jm_estimate_make");
-    fill(&k, row, model, columns);
+    estimate_row(&k, row, model, columns);
     t->kernels++;
     if (isfinite(k.power_w)) {
         jm_estimated_range range = {k.power_w, k.power_low_w, k.power_high_w};
@@ -294,8 +294,8 @@ static jm_status add(jm_estimate *estimate, const jm__feature_row *row, const jm
     return jm__vec_push(&estimate->kernels, k) ? JM_OK : jm__no_memory(err, "jm_estimate_make");
 }
 
-/* Errors of a model are alike for kernels of a family; of a whole program nothing says how far they cancel,
- * so they are taken as all alike. */
+/* Kernels of a family have alike errors. How far errors cancel over a program is unknown, so all errors are
+ * taken as equal. */
 static void find_totals(jm_estimate *estimate, const jm__trained *model)
 {
     jm_estimated_total *t = &estimate->total;
@@ -307,15 +307,15 @@ static void find_totals(jm_estimate *estimate, const jm__trained *model)
     t->program_s = t->idle_s = t->limit_w = t->limit_mhz = NAN;
 }
 
-static jm_status make(jm_estimate *estimate, const jm_estimate_options *options, const jm__features *features,
-                      const jm__trained *model, jm_error *err)
+static jm_status estimate_rows(jm_estimate *estimate, const jm_estimate_options *options,
+                               const jm__features *features, const jm__trained *model, jm_error *err)
 {
     size_t columns[JM_TRAINED_FEATURES_MAX], beyond = 0;
     if (options->clock_mhz > 0 || options->program_s > 0)
-        return jm__fail(err, JM_USAGE, 0, "jm_estimate_make", "a trained model knows no clocks and no gaps");
+        return jm__fail(err, JM_USAGE, 0, "jm_estimate_make", "a trained model has no clocks and no gaps");
     JM_TRY(match_columns(features, model, options->csv, columns, err));
     for (size_t i = 0; i < features->count; i++)
-        JM_TRY(add(estimate, &features->rows[i], model, columns, &beyond, err));
+        JM_TRY(add_kernel(estimate, &features->rows[i], model, columns, &beyond, err));
     if (estimate->total.estimated == 0)
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld: no kernel can be estimated; the first: %s",
                         options->csv, (long long)features->rows[0].line, estimate->kernels.items[0].reason);
@@ -337,7 +337,7 @@ jm_status jm__estimate_of_features(jm_estimate *estimate, const jm_estimate_opti
     jm__trained model;
     JM_TRY(jm__trained_read(&model, options->model, err));
     jm_status status = jm__features_read(&features, options->csv, err);
-    if (status == JM_OK) status = make(estimate, options, &features, &model, err);
+    if (status == JM_OK) status = estimate_rows(estimate, options, &features, &model, err);
     if (status == JM_OK) snprintf(estimate->model, sizeof estimate->model, "%.100s", options->model);
     jm__features_free(&features);
     jm__trained_free(&model);

@@ -1,4 +1,4 @@
-/* Tables of features and watts of kernels, as people have them: CSV with a header line. */
+/* Users' tables of kernels with features and watts: CSV with a header line. */
 #ifndef JM_ESTIMATE_FEATURES_H
 #define JM_ESTIMATE_FEATURES_H
 
@@ -12,9 +12,9 @@
 
 typedef struct jm__feature_row {
     const char *kernel, *family;
-    double duration_s; /* NAN: not said */
-    double power_w;    /* NAN: not said */
-    double u_w;        /* of it, standard; 0: not said */
+    double duration_s; /* NAN: not given */
+    double power_w;    /* NAN: not given */
+    double u_w;        /* standard uncertainty of power_w; 0: not given */
     int64_t line;
     double *values; /* [columns]; NAN: missing */
 } jm__feature_row;
@@ -29,14 +29,14 @@ typedef struct jm__features {
     jm__text_store texts;
 } jm__features;
 
-/* [id,]kernel,[family,][duration_s,][power_w,][u_w,]FEATURE... BAD_DATA names line and column. An empty field
- * is a missing value. Where there is no column `family`, it is the kernel's name up to the first / or _kN at
- * its end. */
+/* Columns: [id,]kernel,[family,][duration_s,][power_w,][u_w,]FEATURE... BAD_DATA names line and column. An
+ * empty field is a missing value. Without a column `family`, it is the kernel's name up to the first / or a
+ * final _kN. */
 jm_status jm__features_read(jm__features *features, const char *path, jm_error *err);
 void jm__features_free(jm__features *features);
 
-/* kernel,power_w[,u_w]: into the rows of these names. BAD_DATA: a kernel twice, or a power that none can
- * have. *unknown: kernels that have no features; *without: of the rows, those that got no power. */
+/* Read kernel,power_w[,u_w] into the rows of these names. BAD_DATA: a kernel twice, or an invalid power.
+ * *unknown: kernels without features; *without: rows that got no power. */
 jm_status jm__powers_read(jm__features *features, const char *path, size_t *unknown, size_t *without,
                           jm_error *err);
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { USUAL_ROWS = 50 };
+enum { DEFAULT_ROWS = 50 };
 
-static int show(const cli_args *args, jm_status status, char *text, const jm_error *err)
+static int print_text(const cli_args *args, jm_status status, char *text, const jm_error *err)
 {
     if (status != JM_OK) return cli_fail(args, err);
     cli_write_data(text);
@@ -20,12 +20,12 @@ static int show(const cli_args *args, jm_status status, char *text, const jm_err
     return 0;
 }
 
-static int tell_metrics(const cli_args *args)
+static int print_metrics(const cli_args *args)
 {
     jm_error err = {0};
     char *text = NULL;
     jm_status status = jm_estimate_metrics(cli_get(args, "--model"), &text, &err);
-    return show(args, status, text, &err);
+    return print_text(args, status, text, &err);
 }
 
 static int train(const cli_args *args)
@@ -44,12 +44,12 @@ static int train(const cli_args *args)
     status = cli_has(args, "--json") ? jm_training_json(training, &text, &err)
                                      : jm_training_text(training, &text, &err);
     jm_training_free(training);
-    return show(args, status, text, &err);
+    return print_text(args, status, text, &err);
 }
 
-static size_t rows_of(const cli_args *args, int *code)
+static size_t get_row_limit(const cli_args *args, int *code)
 {
-    long long limit = USUAL_ROWS;
+    long long limit = DEFAULT_ROWS;
     if (!cli_get_number(args, "--limit", 1, 1000000000, &limit)) *code = jm_status_exit_code(JM_USAGE);
     return cli_has(args, "--all") ? 0 : (size_t)limit;
 }
@@ -57,10 +57,10 @@ static size_t rows_of(const cli_args *args, int *code)
 static int estimate(const cli_args *args, const char *csv)
 {
     jm_error err = {0};
-    jm_estimate *made;
+    jm_estimate *result;
     char *text = NULL;
     int code = 0;
-    size_t limit = rows_of(args, &code);
+    size_t limit = get_row_limit(args, &code);
     jm_estimate_options options = {.size = sizeof options, .csv = csv, .model = cli_get(args, "--model")};
     options.board = cli_get(args, "--board");
     if (code != 0) return code;
@@ -72,24 +72,24 @@ static int estimate(const cli_args *args, const char *csv)
         options.limit_w = INFINITY;
     else if (!cli_get_real(args, "--power-limit", 0, 1e5, &options.limit_w))
         return jm_status_exit_code(JM_USAGE);
-    if (jm_estimate_make(&made, &options, &err) != JM_OK) return cli_fail(args, &err);
+    if (jm_estimate_make(&result, &options, &err) != JM_OK) return cli_fail(args, &err);
     size_t width = isatty(STDOUT_FILENO) ? (size_t)cli_terminal_width(STDOUT_FILENO) : 0;
     const char *format = cli_get(args, "--format");
     bool as_csv = format != NULL && strcmp(format, "csv") == 0;
     bool features = format != NULL && strcmp(format, "features") == 0;
     bool json = cli_has(args, "--json") || (format != NULL && strcmp(format, "json") == 0);
-    jm_status status = features ? jm_estimate_features_csv(made, &text, &err)
-                       : as_csv ? jm_estimate_csv(made, &text, &err)
-                       : json   ? jm_estimate_json(made, &text, &err)
-                                : jm_estimate_text(made, width, limit, &text, &err);
-    jm_estimate_free(made);
-    return show(args, status, text, &err);
+    jm_status status = features ? jm_estimate_features_csv(result, &text, &err)
+                       : as_csv ? jm_estimate_csv(result, &text, &err)
+                       : json   ? jm_estimate_json(result, &text, &err)
+                                : jm_estimate_text(result, width, limit, &text, &err);
+    jm_estimate_free(result);
+    return print_text(args, status, text, &err);
 }
 
 enum { WORDS_MAX = 64 };
 
-/* "--launch-count 100" as words. False: there are too many. */
-static bool split(char *text, const char *words[WORDS_MAX + 1])
+/* Split "--launch-count 100" at blanks. False: too many words. */
+static bool split_words(char *text, const char *words[WORDS_MAX + 1])
 {
     char *rest = NULL;
     size_t count = 0;
@@ -108,7 +108,7 @@ static bool pass_signals_on(void *context, int64_t ncu_pid)
     return true;
 }
 
-static int count_kernels(const cli_args *args, const char *csv, int *program)
+static int profile(const cli_args *args, const char *csv, int *program)
 {
     char *text = strdup(cli_has(args, "--ncu-options") ? cli_get(args, "--ncu-options") : "");
     const char *words[WORDS_MAX + 1];
@@ -120,7 +120,7 @@ static int count_kernels(const cli_args *args, const char *csv, int *program)
                                            .model = cli_get(args, "--model"),
                                            .arguments = words,
                                            .goes_on = pass_signals_on};
-    if (text == NULL || !split(text, words)) {
+    if (text == NULL || !split_words(text, words)) {
         free(text);
         return cli_error(args, JM_NO_MEMORY, "", "out of memory, or too many --ncu-options");
     }
@@ -136,40 +136,41 @@ static int count_kernels(const cli_args *args, const char *csv, int *program)
     return status == JM_OK ? 0 : cli_fail(args, &err);
 }
 
-/* Run a program under ncu, then say what it draws. */
-static int count_and_estimate(const cli_args *args)
+/* Run a program under ncu, then estimate its power. */
+static int profile_and_estimate(const cli_args *args)
 {
-    char own[] = "/tmp/joulemap-estimate-XXXXXX";
+    char temporary[] = "/tmp/joulemap-estimate-XXXXXX";
     const char *format = cli_get(args, "--format"), *csv = cli_get(args, "--keep-counters");
     int program = 0, file = -1;
-    if (csv == NULL && (file = mkstemp(own)) < 0)
-        return cli_error(args, JM_IO, "", "no file can be made in /tmp for what ncu counts");
-    if (csv == NULL) csv = own;
-    int code = count_kernels(args, csv, &program);
+    if (csv == NULL && (file = mkstemp(temporary)) < 0)
+        return cli_error(args, JM_IO, "", "no file can be made in /tmp for ncu's counters");
+    if (csv == NULL) csv = temporary;
+    int code = profile(args, csv, &program);
     if (code == 0 && (format == NULL || strcmp(format, "none") != 0)) code = estimate(args, csv);
     if (file >= 0) {
         close(file);
-        unlink(own);
+        unlink(temporary);
     }
     return code == 0 ? program : code;
 }
 
-static const char *const of_ncu[] = {"--keep-counters", "--page", "--timeout", "--ncu-options"};
+static const char *const ncu_options[] = {"--keep-counters", "--page", "--timeout", "--ncu-options"};
 
 static int run(const cli_args *args)
 {
     bool csv = cli_has(args, "--csv"), trains = cli_has(args, "--train"),
          metrics = cli_has(args, "--metrics");
-    bool counts = cli_command(args) != NULL;
-    if (csv + trains + metrics + counts != 1)
+    bool profiles = cli_command(args) != NULL;
+    if (csv + trains + metrics + profiles != 1)
         return cli_usage_error(args,
                                "one of --csv FILE, --train FEATURES, --metrics and -- COMMAND is needed");
-    for (size_t i = 0; !counts && i < sizeof of_ncu / sizeof of_ncu[0]; i++)
-        if (cli_has(args, of_ncu[i])) return cli_usage_error(args, "%s goes with -- COMMAND", of_ncu[i]);
+    for (size_t i = 0; !profiles && i < sizeof ncu_options / sizeof ncu_options[0]; i++)
+        if (cli_has(args, ncu_options[i]))
+            return cli_usage_error(args, "%s goes with -- COMMAND", ncu_options[i]);
     if (!trains && (cli_has(args, "--power") || cli_has(args, "--output")))
         return cli_usage_error(args, "--power and --output go with --train");
-    if (metrics) return tell_metrics(args);
-    if (counts) return count_and_estimate(args);
+    if (metrics) return print_metrics(args);
+    if (profiles) return profile_and_estimate(args);
     return trains ? train(args) : estimate(args, cli_get(args, "--csv"));
 }
 

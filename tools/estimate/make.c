@@ -1,4 +1,4 @@
-/* An estimate out of one of its sources; what ncu has to count for it; a program under ncu. */
+/* Estimates from either source; the metrics that ncu must count; a program under ncu. */
 #include "base/options.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -17,19 +17,19 @@ static jm_status check(const jm_estimate_options *options, jm_error *err)
     static const char call[] = "jm_estimate_make";
     if (options->csv == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no file to estimate from");
     if (!(options->clock_mhz >= 0 && options->clock_mhz < 1e5))
-        return jm__fail(err, JM_USAGE, 0, call, "%g is no clock in MHz", options->clock_mhz);
+        return jm__fail(err, JM_USAGE, 0, call, "%g is not a clock in MHz", options->clock_mhz);
     if (!(options->program_s >= 0 && options->program_s < 1e9))
-        return jm__fail(err, JM_USAGE, 0, call, "%g is no duration in seconds", options->program_s);
+        return jm__fail(err, JM_USAGE, 0, call, "%g is not a duration in seconds", options->program_s);
     if (!(options->limit_w >= 0))
-        return jm__fail(err, JM_USAGE, 0, call, "%g W is no power limit", options->limit_w);
+        return jm__fail(err, JM_USAGE, 0, call, "%g W is not a power limit", options->limit_w);
     return JM_OK;
 }
 
-jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *queried, jm_error *err)
+jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *requested, jm_error *err)
 {
     jm_estimate_options options;
     *out = NULL;
-    JM_TRY(jm__options_copy(&options, sizeof options, queried, "jm_estimate_make", err));
+    JM_TRY(jm__options_copy(&options, sizeof options, requested, "jm_estimate_make", err));
     JM_TRY(check(&options, err));
     jm_estimate *estimate = calloc(1, sizeof *estimate);
     if (estimate == NULL) return jm__no_memory(err, "jm_estimate_make");
@@ -45,7 +45,7 @@ jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *queried
     return status;
 }
 
-/* ---- What ncu has to count for a model */
+/* ---- the metrics that ncu must count for a model */
 
 jm_status jm_estimate_metrics(const char *requested, char **out, jm_error *err)
 {
@@ -78,7 +78,7 @@ jm_status jm_estimate_metrics(const char *requested, char **out, jm_error *err)
     return status;
 }
 
-/* ---- A program under ncu, with what a model needs */
+/* ---- a program under ncu, with a model's metrics */
 
 static jm_status check_profile(const jm_estimate_profile_options *options, jm_error *err)
 {
@@ -88,28 +88,28 @@ static jm_status check_profile(const jm_estimate_profile_options *options, jm_er
         return jm__fail(err, JM_USAGE, 0, call, "there is no program to profile");
     if (options->csv == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no file to write to");
     if (!(options->timeout_s >= 0))
-        return jm__fail(err, JM_USAGE, 0, call, "%g s is no time limit", options->timeout_s);
+        return jm__fail(err, JM_USAGE, 0, call, "%g s is not a time limit", options->timeout_s);
     if (page == NULL || strcmp(page, "raw") == 0 || strcmp(page, "details") == 0) return JM_OK;
     return jm__fail(err, JM_USAGE, 0, call, "ncu's page is raw or details, not \"%.40s\"", page);
 }
 
-jm_status jm_estimate_profile(const jm_estimate_profile_options *queried, int *exit_code, jm_error *err)
+jm_status jm_estimate_profile(const jm_estimate_profile_options *requested, int *exit_code, jm_error *err)
 {
     jm_estimate_profile_options options;
     char ncu[PATH_MAX], *metrics;
     *exit_code = 0;
-    JM_TRY(jm__options_copy(&options, sizeof options, queried, "jm_estimate_profile", err));
+    JM_TRY(jm__options_copy(&options, sizeof options, requested, "jm_estimate_profile", err));
     JM_TRY(check_profile(&options, err));
     JM_TRY(jm__ncu_find(ncu, sizeof ncu, "", err));
     JM_TRY(jm_estimate_metrics(options.model, &metrics, err));
-    const jm__ncu_given given = {.command = options.command,
-                                 .options = options.arguments,
-                                 .page = options.page != NULL ? options.page : "raw",
-                                 .metrics = metrics,
-                                 .csv = options.csv,
-                                 .timeout_s = options.timeout_s,
-                                 .goes_on = options.goes_on,
-                                 .context = options.context};
+    const jm__ncu_job given = {.command = options.command,
+                               .options = options.arguments,
+                               .page = options.page != NULL ? options.page : "raw",
+                               .metrics = metrics,
+                               .csv = options.csv,
+                               .timeout_s = options.timeout_s,
+                               .goes_on = options.goes_on,
+                               .context = options.context};
     jm_status status = jm__ncu_run(ncu, &given, exit_code, err);
     free(metrics);
     return status;

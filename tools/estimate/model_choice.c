@@ -1,4 +1,4 @@
-/* The file's board, and a model for it: one that calibration keeps, a shipped one, one that is scaled. */
+/* Chooses the file's board and a model for it: kept by calibration, shipped, or scaled. */
 #include "estimate/model_choice.h"
 
 #include "base/status.h"
@@ -15,33 +15,36 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- which kept model */
+/* ---- models kept by calibration */
 
-/* Which of the models that calibration keeps (model/store.h) fits a file of ncu's.
+/* The kept model (model/store.h) for an ncu file.
  *
- * A file tells the kind of its board, perhaps its PCI address, never its UUID; it may be of another machine.
- * So, of the models that are kept for boards of that kind:
+ * A file has the kind of its board, perhaps its PCI address, never its UUID, and may come from another
+ * machine. Of the models kept for boards of this kind:
  *
- * 1. this machine's one board of the kind (at the address, where the file tells one) has a model: it is the
- *    board's own;
- * 2. it cannot be told which board the file is of, and one model is kept (of this machine's boards, else of
- *    any): it is taken, as another board's;
- * 3. several are left: none is taken, and an error names them;
- * 4. there is none: OK, without a model. */
+ * 1. if this machine has one board of the kind (at the file's address, if it has one) with a model, that one
+ * is the board's own;
+ *
+ * 2. if the board is not determined, but only one model is kept (for this machine's boards, else for any), it
+ * is taken, as another board's;
+ *
+ * 3. if several are left, none is taken, and the error names them;
+ *
+ * 4. if there is none: OK, without a model. */
 typedef struct jm__kept_model {
     jm__board_model model; /* `count` 0: none fits */
     char path[512];
-    const char *why;  /* that it was taken */
-    char unread[256]; /* a model that is kept and cannot be read; "": none */
+    const char *why;  /* why it was chosen */
+    char unread[256]; /* error of a kept model that cannot be read; "": none */
 } jm__kept_model;
 
-/* Whether one may be used for this kind of board of the chip. */
+/* Whether a model may be used for this kind of board of the chip. */
 typedef bool (*jm__model_fits)(const jm__board_model *model, const jm__ncu_words *words,
                                const jm__ncu_board *board);
-/* One that fits. */
+/* A model that fits. */
 typedef struct candidate {
     char uuid[JM_BOARD_TEXT], path[512];
-    bool here; /* of a board of this machine that the file may be of */
+    bool is_local; /* for a board of this machine that may be the file's */
 } candidate;
 
 typedef struct search {
@@ -50,16 +53,16 @@ typedef struct search {
     const jm__ncu_board *board;
     jm__model_fits fits;
     JM_VEC(candidate) found;
-    size_t boards_here; /* of this machine, of the kind, at the file's address */
-    size_t here;        /* of those, with a model */
+    size_t local_boards; /* boards of this machine, of the kind, at the file's address */
+    size_t local_count;  /* of those, boards with a model */
 } search;
 
-static jm_status take(void *taker, const char *uuid, const char *path, jm_error *err)
+static jm_status add_candidate(void *taker, const char *uuid, const char *path, jm_error *err)
 {
     search *s = taker;
     jm__board_model model;
     jm_error cause = {0};
-    candidate one = {.here = false};
+    candidate one = {.is_local = false};
     jm_status status = jm__model_read(&model, path, &cause);
     if (status == JM_NO_MEMORY) return jm__no_memory(err, "kept_model_find");
     if (status != JM_OK) {
@@ -74,7 +77,7 @@ static jm_status take(void *taker, const char *uuid, const char *path, jm_error 
     return jm__vec_push(&s->found, one) ? JM_OK : jm__no_memory(err, "kept_model_find");
 }
 
-/* "00000000:06:00.0" against what the file tells; true if it tells nothing. */
+/* Whether "00000000:06:00.0" is the file's PCI address; true if the file has none. */
 static bool is_at(const char *pci, const jm__ncu_words *words, const jm__ncu_sheet *sheet)
 {
     unsigned domain, bus, device;
@@ -86,8 +89,8 @@ static bool is_at(const char *pci, const jm__ncu_words *words, const jm__ncu_she
     return fabs(domain - file_domain) < 0.5 && fabs(bus - file_bus) < 0.5 && fabs(device - file_device) < 0.5;
 }
 
-/* Which of the candidates are this machine's. A machine whose boards cannot be read has none. */
-static jm_status look_around(search *s, const jm__ncu_sheet *sheet, jm_error *err)
+/* Marks candidates of this machine's boards. A machine without readable boards has none. */
+static jm_status find_local_boards(search *s, const jm__ncu_sheet *sheet, jm_error *err)
 {
     const jm__device_options options = {.no_cpu = true};
     jm__devices *devices;
@@ -102,23 +105,23 @@ static jm_status look_around(search *s, const jm__ncu_sheet *sheet, jm_error *er
         if (status == JM_NO_MEMORY) break;
         if (status != JM_OK) continue;
         if (strcmp(profile.name, s->board->profile) != 0 || !is_at(board->pci, s->words, sheet)) continue;
-        s->boards_here++;
+        s->local_boards++;
         for (size_t i = 0; i < s->found.count; i++) {
             bool same = strcmp(s->found.items[i].uuid, board->uuid) == 0;
-            s->found.items[i].here = s->found.items[i].here || same;
-            s->here += same;
+            s->found.items[i].is_local = s->found.items[i].is_local || same;
+            s->local_count += same;
         }
     }
     jm__devices_close(devices);
     return status == JM_NO_MEMORY ? jm__no_memory(err, "kept_model_find") : JM_OK;
 }
 
-static jm_status several(const search *s, jm_error *err)
+static jm_status fail_several(const search *s, jm_error *err)
 {
     char names[400] = "";
     size_t used = 0;
     for (size_t i = 0; i < s->found.count; i++) {
-        if (s->here > 0 && !s->found.items[i].here) continue;
+        if (s->local_count > 0 && !s->found.items[i].is_local) continue;
         int added =
             snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", s->found.items[i].path);
         if (added < 0 || (size_t)added >= sizeof names - used) {
@@ -129,74 +132,71 @@ static jm_status several(const search *s, jm_error *err)
     }
     jm_status status = jm__fail(
         err, JM_NOT_FOUND, 0, NULL,
-        "several models are kept for boards of the file's kind, and it does not say of which it is: %s",
+        "several models are kept for boards of the file's kind, and the file does not name its board: %s",
         names);
-    return jm__hint(err, status, "say which: --model FILE, or the shipped one: --model h100, --model h200");
+    return jm__hint(err, status, "select one: --model FILE, or the shipped one: --model h100, --model h200");
 }
 
-static jm_status choose(search *s, jm_error *err)
+static jm_status choose_candidate(search *s, jm_error *err)
 {
     const candidate *chosen = NULL;
-    bool own = s->here == 1 && s->boards_here == 1;
+    bool own = s->local_count == 1 && s->local_boards == 1;
     if (s->found.count == 0) return JM_OK;
-    if (s->here > 1 || (s->here == 0 && s->found.count > 1)) return several(s, err);
+    if (s->local_count > 1 || (s->local_count == 0 && s->found.count > 1)) return fail_several(s, err);
     for (size_t i = 0; i < s->found.count; i++)
-        if (s->here == 0 || s->found.items[i].here) chosen = &s->found.items[i];
+        if (s->local_count == 0 || s->found.items[i].is_local) chosen = &s->found.items[i];
     JM_TRY(jm__model_read(&s->out->model, chosen->path, err));
-    if (!own) jm__model_is_of_another(&s->out->model);
+    if (!own) jm__model_mark_other_board(&s->out->model);
     memcpy(s->out->path, chosen->path, sizeof s->out->path);
     s->out->why =
-        own ? "what calibration learnt of this machine's board, the only one that the file can be of"
-            : "the one model that is kept for such boards; the file does not say that it is of that "
-              "board: taken as another's, wider";
+        own ? "calibrated on this machine's board, the only one that the file can be from"
+            : "the only model kept for such boards; the file does not name its board: wider, as for "
+              "another board";
     return JM_OK;
 }
 
-/* `sheet`: filled with a kernel of the file. Boards of this machine are looked at only where a model of the
- * kind is kept. NOT_FOUND: rule 3. */
+/* `sheet`: filled with a kernel of the file. This machine's boards are read only if a model of the kind is
+ * kept. NOT_FOUND: rule 3. */
 static jm_status kept_model_find(jm__kept_model *out, const jm__ncu_words *words, const jm__ncu_board *board,
                                  const jm__ncu_sheet *sheet, jm__model_fits fits, jm_error *err)
 {
     search s = {.out = out, .words = words, .board = board, .fits = fits};
     *out = (jm__kept_model){.why = ""};
-    jm_status status = jm__model_each_kept(take, &s, err);
-    if (status == JM_OK && s.found.count > 0) status = look_around(&s, sheet, err);
-    if (status == JM_OK) status = choose(&s, err);
+    jm_status status = jm__model_each_own(add_candidate, &s, err);
+    if (status == JM_OK && s.found.count > 0) status = find_local_boards(&s, sheet, err);
+    if (status == JM_OK) status = choose_candidate(&s, err);
     jm__vec_free(&s.found);
     return status;
 }
 
-/* ---- A board's model for another kind of board of the same chip */
+/* ---- scaling a model to another kind of board of the same chip */
 
-/* A board's model for another kind of board of the same chip.
+/* The joules of an event (an instruction, a byte) are the same on all boards of a chip. What differs is how
+ * many events the units can do, and what draws power without events:
  *
- * An event costs what it costs: the joules of an instruction, of a byte are those of the board that the model
- * was learnt on. What changes is how many of them its units can do, and what runs whatever is done:
- *
- *     rates in percent of the memory's peak    weight x peak of the new board / peak of the old one
- *     the constant, the clock's own part,      half of it with the number of multiprocessors (the rest is
- * memory gaps                                     and board), a choice the most that rates were learnt at
- * with the number of multiprocessors
- */
+ *     weights of rates in percent of the memory's peak    times new / old peak of the memory
+ *     the constant, the clock's part, gaps                half of it times new / old number of
+ * multiprocessors (the other half is memory and board), a choice highest rates in training times new / old
+ * number of multiprocessors */
 
-/* Of the constant and of gaps, what goes with the multiprocessors. A choice: leakage of the chip against
- * memory, links, fans and converters. */
+/* The part of the constant and of gaps that is proportional to the multiprocessors. A choice: leakage of the
+ * chip against memory, links, fans and converters. */
 static const double chip_share = 0.5;
 
-/* Boards of one chip with as many multiprocessors: what one's model was off on the other's kernels
- * (bench/results/estimate.txt). Fewer of them: half of the change, a choice. */
+/* The error of one board's model on kernels of another board with as many multiprocessors
+ * (bench/results/estimate.txt). With fewer: half of the change, a choice. */
 static const double same_size_u = 0.10, size_u = 0.5;
 
-static void scale_weight(jm__board_model *model, size_t f, double by)
+static void scale_weight(jm__board_model *model, size_t f, double factor)
 {
     size_t n = model->count + 1;
     if (f < model->count)
-        model->features[f].weight_w *= by;
+        model->features[f].weight_w *= factor;
     else
-        model->constant_w *= by;
+        model->constant_w *= factor;
     for (size_t i = 0; i < n; i++) {
-        model->covariance[f * n + i] *= by;
-        model->covariance[i * n + f] *= by;
+        model->covariance[f * n + i] *= factor;
+        model->covariance[i * n + f] *= factor;
     }
 }
 
@@ -224,16 +224,16 @@ static void model_scale(jm__board_model *model, const jm__ncu_words *words, cons
     }
 }
 
-/* How far off all of a scaled model may be beside its own errors, relative, standard. */
+/* The common error of a scaled model beside its own errors, relative, standard. */
 static double model_scale_u(const jm__ncu_board *from, const jm__ncu_board *to)
 {
     return hypot(same_size_u, size_u * log(to->multiprocessors / from->multiprocessors));
 }
 
-/* ---- The file's board, and a model for it */
+/* ---- the file's board, and a model for it */
 
-/* The board of these words whose name, as the driver has it, this is; NULL: none. */
-static const jm__ncu_board *board_called(const jm__ncu_words *words, const char *name)
+/* The board with this driver name; NULL: unknown. */
+static const jm__ncu_board *find_board_by_name(const jm__ncu_words *words, const char *name)
 {
     jm__profile profile;
     for (size_t i = 0; i < words->board_count; i++)
@@ -245,16 +245,16 @@ static const jm__ncu_board *board_called(const jm__ncu_words *words, const char 
     return NULL;
 }
 
-bool jm__model_knows_board(const jm__ncu_words *words, const jm__ncu_sheet *sheet)
+bool jm__model_file_names_board(const jm__ncu_words *words, const jm__ncu_sheet *sheet)
 {
     const char *name = jm__ncu_sheet_text(sheet, &words->name);
-    return name != NULL && board_called(words, name) != NULL;
+    return name != NULL && find_board_by_name(words, name) != NULL;
 }
 
 static jm_status find_board(jm__model_choice *choice, const char *requested, const jm__ncu_words *words,
                             jm_error *err)
 {
-    char known[256] = "";
+    char names[256] = "";
     size_t used = 0;
     choice->board = choice->file_board;
     if (requested == NULL) return JM_OK;
@@ -262,11 +262,11 @@ static jm_status find_board(jm__model_choice *choice, const char *requested, con
         choice->board = &words->boards[i];
         if (strcmp(choice->board->name, requested) == 0) return JM_OK;
         int added =
-            snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", choice->board->name);
-        used += added > 0 && (size_t)added < sizeof known - used ? (size_t)added : 0;
+            snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", choice->board->name);
+        used += added > 0 && (size_t)added < sizeof names - used ? (size_t)added : 0;
     }
-    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board \"%.40s\" of the file's chip (%s) is known, but %s",
-                    requested, words->title, known);
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board \"%.40s\" of the file's chip (%s); known: %s",
+                    requested, words->title, names);
 }
 
 static void find_file_board(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet)
@@ -274,12 +274,12 @@ static void find_file_board(jm__model_choice *choice, const jm__ncu_words *words
     const char *name = jm__ncu_sheet_text(sheet, &words->name);
     choice->file_name = name;
     choice->dram_hz = jm__ncu_sheet_place(sheet, &words->dram_clock);
-    choice->file_board = name != NULL ? board_called(words, name) : NULL;
-    choice->told = choice->file_board != NULL;
-    if (!choice->told) choice->file_board = jm__ncu_board_by_memory(words, choice->dram_hz);
+    choice->file_board = name != NULL ? find_board_by_name(words, name) : NULL;
+    choice->board_stated = choice->file_board != NULL;
+    if (!choice->board_stated) choice->file_board = jm__ncu_board_by_memory(words, choice->dram_hz);
 }
 
-static jm_status shipped(jm__board_model *model, const char *profile, jm_error *err)
+static jm_status read_shipped(jm__board_model *model, const char *profile, jm_error *err)
 {
     jm_board board = {0};
     snprintf(board.profile, sizeof board.profile, "%s", profile);
@@ -298,7 +298,7 @@ static bool is_file(const char *requested)
 static jm_status read_requested(jm__board_model *model, const char *requested, bool file, jm_error *err)
 {
     if (!file) {
-        jm_status status = shipped(model, requested, err);
+        jm_status status = read_shipped(model, requested, err);
         return status == JM_NOT_FOUND
                    ? jm__hint(err, status, "give a file, or the name of a shipped one: h100, h200")
                    : status;
@@ -306,10 +306,10 @@ static jm_status read_requested(jm__board_model *model, const char *requested, b
     JM_TRY(jm__model_read(model, requested, err));
     if (model->count > 0) return JM_OK;
     jm__model_free(model);
-    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s knows nothing of counters", requested);
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has no weights of counters", requested);
 }
 
-static size_t known_of(const jm__board_model *model, const jm__ncu_words *words)
+static size_t count_known(const jm__board_model *model, const jm__ncu_words *words)
 {
     size_t known = 0;
     for (size_t f = 0; f < model->count; f++)
@@ -317,23 +317,23 @@ static size_t known_of(const jm__board_model *model, const jm__ncu_words *words)
     return known;
 }
 
-static bool is_known(const jm__board_model *model, const jm__ncu_words *words)
+static bool covers_features(const jm__board_model *model, const jm__ncu_words *words)
 {
-    return 2 * known_of(model, words) > model->count && isfinite(model->clock_mhz);
+    return 2 * count_known(model, words) > model->count && isfinite(model->clock_mhz);
 }
 
-static jm_status check_known(const jm__board_model *model, const jm__ncu_words *words, const char *name,
-                             jm_error *err)
+static jm_status check_features(const jm__board_model *model, const jm__ncu_words *words, const char *name,
+                                jm_error *err)
 {
-    if (is_known(model, words)) return JM_OK;
+    if (covers_features(model, words)) return JM_OK;
     return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
-                    "%s is of another chip than the file (%s): ncu has words for %zu of its %zu counters",
-                    name, words->title, known_of(model, words), model->count);
+                    "%s is for another chip than the file (%s): ncu has %zu of its %zu counters", name,
+                    words->title, count_known(model, words), model->count);
 }
 
 static bool fits(const jm__board_model *model, const jm__ncu_words *words, const jm__ncu_board *board)
 {
-    return is_known(model, words) && board_called(words, model->board) == board;
+    return covers_features(model, words) && find_board_by_name(words, model->board) == board;
 }
 
 static jm_status find_kept(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet,
@@ -354,7 +354,7 @@ jm_status jm__model_choose(jm__model_choice *choice, jm__model_request request, 
     *choice = (jm__model_choice){.why = ""};
     find_file_board(choice, words, sheet);
     JM_TRY(find_board(choice, request.board, words, err));
-    if (!choice->told && isnan(choice->dram_hz)) choice->file_board = choice->board;
+    if (!choice->board_stated && isnan(choice->dram_hz)) choice->file_board = choice->board;
     if (request.model == NULL && choice->board == choice->file_board)
         JM_TRY(find_kept(choice, words, sheet, err));
     if (choice->model.count == 0) {
@@ -363,11 +363,11 @@ jm_status jm__model_choose(jm__model_choice *choice, jm__model_request request, 
         snprintf(choice->name, sizeof choice->name, "%s%.500s", file ? "" : "shipped ", name);
         JM_TRY(read_requested(&choice->model, name, file, err));
     }
-    jm_status status = check_known(&choice->model, words, choice->name, err);
-    const jm__ncu_board *board = board_called(words, choice->model.board);
-    choice->another = board != NULL && board != choice->board;
-    if (status == JM_OK && choice->another) model_scale(&choice->model, words, board, choice->board);
-    if (choice->another || choice->model.shipped || choice->board != choice->file_board)
+    jm_status status = check_features(&choice->model, words, choice->name, err);
+    const jm__ncu_board *board = find_board_by_name(words, choice->model.board);
+    choice->is_scaled = board != NULL && board != choice->board;
+    if (status == JM_OK && choice->is_scaled) model_scale(&choice->model, words, board, choice->board);
+    if (choice->is_scaled || choice->model.shipped || choice->board != choice->file_board)
         choice->scale_u = model_scale_u(board != NULL ? board : choice->board, choice->board);
     if (status != JM_OK) jm__model_free(&choice->model);
     return status;
@@ -376,7 +376,7 @@ jm_status jm__model_choose(jm__model_choice *choice, jm__model_request request, 
 jm_status jm__model_named(jm__board_model *model, const char *requested, const jm__ncu_words *words,
                           jm_error *err)
 {
-    size_t last = words->board_count - 1; /* of those that have a model of their own */
+    size_t last = words->board_count - 1; /* the last board with its own model */
     while (last > 0 && strcmp(words->boards[last].name, words->boards[last].profile) != 0)
         last--;
     const char *name = requested != NULL ? requested : words->boards[last].name;

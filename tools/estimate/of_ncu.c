@@ -1,4 +1,4 @@
-/* An estimate from a file of ncu's, with a board's model. */
+/* An estimate from an ncu file, with a board's model. */
 #include "attribute/work/classes.h"
 #include "base/status.h"
 #include "estimate/estimate.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Within this ratio of the clocks of both directions one exponent was tried (docs/board-model.md). */
-static const double tried_clock_ratio = 0.9;
+/* The clock's exponent was tested within this ratio of clocks, in both directions (docs/board-model.md). */
+static const double tested_clock_ratio = 0.9;
 
 typedef struct ncu_estimate {
     jm_estimate *to;
@@ -21,14 +21,14 @@ typedef struct ncu_estimate {
     jm__ncu_words words;
     jm__ncu_sheet sheet;
     jm__model_choice choice;
-    jm__bench bench;
+    jm__estimate_setup setup;
     jm__estimate_sums sums;
     double *features;
     jm__errors errors;
-    /* what notes tell of */
+    /* counts and figures for the notes */
     size_t no_clock, with_missing, beyond, refused, other_chip, over_limit;
     double ncu_clock_mhz, flushed_j;
-    jm_estimated_range peak, least;
+    jm_estimated_range peak, lowest;
     char missing[400];
 } ncu_estimate;
 
@@ -44,12 +44,12 @@ static bool is_of_chip(const ncu_estimate *m, const jm__ncu_kernel *kernel)
     return kernel->cc_major == 0 || capability(kernel) == 100 * m->words.cc_major + m->words.cc_minor;
 }
 
-static void note_missing(ncu_estimate *m)
+static void list_missing(ncu_estimate *m)
 {
     size_t used = 0;
     if (m->missing[0] != '\0') return;
-    for (size_t f = 0; f < m->bench.model->count; f++) {
-        const jm__feature *feature = &m->bench.model->features[f];
+    for (size_t f = 0; f < m->setup.model->count; f++) {
+        const jm__feature *feature = &m->setup.model->features[f];
         const jm__ncu_word *word = jm__ncu_word_of(&m->words, feature->metric);
         if (!(feature->weight_w > 0) || word == NULL || word->always || word->counter_count == 0) continue;
         double total =
@@ -65,10 +65,10 @@ static void note_missing(ncu_estimate *m)
     }
 }
 
-/* Fills in figures and their ranges; returns the energy's without what constant data spare. */
+/* Fills in figures and their ranges. Returns the range of the energy without constant data. */
 static jm__sides fill_row(ncu_estimate *m, jm_estimated_kernel *row, const jm__kernel_power *power)
 {
-    const jm__board_model *model = m->bench.model;
+    const jm__board_model *model = m->setup.model;
     jm__sides of_w = jm__power_sides(model, &m->errors, power, m->features);
     jm__sides of_j = jm__energy_sides(model, &m->errors, power, m->features);
     double base_w = 0.5 * model->constant_w;
@@ -94,15 +94,15 @@ static void count_row(ncu_estimate *m, const jm_estimated_kernel *row, const jm_
     m->flushed_j += power->flushed_u_w * power->duration_s * (double)row->launches;
     if (!power->no_clock) m->ncu_clock_mhz = power->ncu_clock_mhz;
     if (m->to->total.estimated == 0 || range.value > m->peak.value) m->peak = range;
-    if (m->to->total.estimated == 0 || range.value < m->least.value) m->least = range;
+    if (m->to->total.estimated == 0 || range.value < m->lowest.value) m->lowest = range;
     m->to->total.estimated++;
     m->to->total.launches += row->launches;
 }
 
-/* What the model was asked with: rates at the kernel's clock, without what its voltage costs. */
-static jm_status keep_rates(ncu_estimate *m, const jm__kernel_power *power, jm_error *err)
+/* Stores the rates at the kernel's clock, without the factor of its voltage. */
+static jm_status store_rates(ncu_estimate *m, const jm__kernel_power *power, jm_error *err)
 {
-    const jm__board_model *model = m->bench.model;
+    const jm__board_model *model = m->setup.model;
     double voltage = pow(power->clock_mhz / model->clock_mhz, model->clock_exponent);
     for (size_t f = 0; f < model->count; f++) {
         double rate = power->reason == NULL ? m->features[f] * model->features[f].reference / voltage : NAN;
@@ -111,22 +111,22 @@ static jm_status keep_rates(ncu_estimate *m, const jm__kernel_power *power, jm_e
     return JM_OK;
 }
 
-/* The names of the features that rows have rates of. */
+/* Stores the names of the features in the rates. */
 static jm_status name_features(ncu_estimate *m, jm_error *err)
 {
-    for (size_t f = 0; f < m->bench.model->count; f++) {
-        const char *name = jm__estimate_text(m->to, jm__ncu_feature_name(m->bench.model->features[f].metric));
+    for (size_t f = 0; f < m->setup.model->count; f++) {
+        const char *name = jm__estimate_text(m->to, jm__ncu_feature_name(m->setup.model->features[f].metric));
         if (name == NULL || !jm__vec_push(&m->to->features, name))
             return jm__no_memory(err, "jm_estimate_make");
     }
     return JM_OK;
 }
 
-/* One kernel of the file, as it runs at the clocks that m->bench says: a row, and its part of the sums. */
+/* Adds one kernel of the file, at the clocks of m->setup: a row, and its part of the sums. */
 static jm_status add_kernel(ncu_estimate *m, const jm__ncu_kernel *kernel, jm_error *err)
 {
     jm__kernel_power power = {.reason = "it ran on another chip"};
-    jm_estimated_kernel row = jm__estimated_nothing();
+    jm_estimated_kernel row = jm__estimated_empty();
     row.id = kernel->id;
     row.line = kernel->line;
     row.launches = kernel->launches;
@@ -139,12 +139,12 @@ static jm_status add_kernel(ncu_estimate *m, const jm__ncu_kernel *kernel, jm_er
     row.extrapolated = m->to->total.extrapolated;
     if (is_of_chip(m, kernel)) {
         jm__ncu_sheet_fill(&m->sheet, kernel);
-        jm__kernel_power_find(&power, m->features, &m->bench, &m->sheet);
+        jm__kernel_power_find(&power, m->features, &m->setup, &m->sheet);
         row.duration_s = power.duration_s;
         row.ncu_duration_s = power.ncu_duration_s;
         row.ncu_clock_mhz = power.ncu_clock_mhz;
         row.clock_mhz = power.clock_mhz;
-        if (power.missing > 0) note_missing(m);
+        if (power.missing > 0) list_missing(m);
     } else {
         m->other_chip++;
     }
@@ -160,19 +160,19 @@ static jm_status add_kernel(ncu_estimate *m, const jm__ncu_kernel *kernel, jm_er
         row.reason = power.reason;
     }
     m->to->total.kernels++;
-    JM_TRY(keep_rates(m, &power, err));
+    JM_TRY(store_rates(m, &power, err));
     return jm__vec_push(&m->to->kernels, row) ? JM_OK : jm__no_memory(err, "jm_estimate_make");
 }
 
 /* ---- totals */
 
-/* A board at rest, where its model does not tell: what remains without any counter (docs/board-model.md,
- * "Idle"). */
+/* Relative error of the idle power if the model has none: its constant is used (docs/board-model.md, "Idle").
+ */
 static const double idle_u = 0.35;
 
 static void find_idle(ncu_estimate *m, jm_estimated_range *idle)
 {
-    const jm__board_model *model = m->bench.model;
+    const jm__board_model *model = m->setup.model;
     const jm__model_idle *rest = &model->idle[JM_IDLE_LONG];
     double power_w = rest->u_w > 0 ? rest->power_w : model->constant_w;
     double u = rest->u_w > 0 && !model->shipped ? hypot(0.25, rest->u_w / rest->power_w) : idle_u;
@@ -180,14 +180,14 @@ static void find_idle(ncu_estimate *m, jm_estimated_range *idle)
                                  power_w * (1 + JM_ESTIMATE_Z * u)};
 }
 
-/* A sum's range, and what constant data would spare; per `by`. */
-static jm_estimated_range around(double value, double data, jm__sides sides, double by)
+/* The range of a sum, extended down by `data` for constant data, divided by `divisor`. */
+static jm_estimated_range make_range(double value, double data, jm__sides sides, double divisor)
 {
-    return (jm_estimated_range){value / by, fmax(value - hypot(sides.down, data), 0) / by,
-                                (value + sides.up) / by};
+    return (jm_estimated_range){value / divisor, fmax(value - hypot(sides.down, data), 0) / divisor,
+                                (value + sides.up) / divisor};
 }
 
-/* Of all rows, and where their joules go. */
+/* Totals of all rows, and their energy by parts of the chip. */
 static void find_totals(ncu_estimate *m)
 {
     jm_estimated_total *total = &m->to->total;
@@ -195,9 +195,9 @@ static void find_totals(ncu_estimate *m)
     double seconds = m->sums.seconds, program_s = m->options->program_s;
     jm_estimated_range none = {NAN, NAN, NAN};
     total->kernels_s = seconds;
-    total->kernels_j = around(m->sums.energy_j, m->sums.data_j, of_j, 1);
+    total->kernels_j = make_range(m->sums.energy_j, m->sums.data_j, of_j, 1);
     total->peak_w = m->peak;
-    total->min_w = m->least;
+    total->min_w = m->lowest;
     find_idle(m, &total->idle_w);
     total->program_s = program_s > 0 ? program_s : NAN;
     total->idle_s = program_s > 0 ? fmax(program_s - seconds, 0) : NAN;
@@ -208,41 +208,41 @@ static void find_totals(ncu_estimate *m)
         all_s = fmax(program_s, seconds);
         all_j += total->idle_w.value * total->idle_s;
         of_j = (jm__sides){hypot(of_j.down, idle_j), hypot(of_j.up, idle_j)};
-        total->program_j = around(all_j, m->sums.data_j, of_j, 1);
+        total->program_j = make_range(all_j, m->sums.data_j, of_j, 1);
         if (total->idle_s > 0 && total->idle_w.value < total->min_w.value) total->min_w = total->idle_w;
     }
-    total->average_w = around(all_j, m->sums.data_j, of_j, all_s);
+    total->average_w = make_range(all_j, m->sums.data_j, of_j, all_s);
     jm__estimate_sums_parts(&m->sums, m->to);
 }
 
-/* ---- what one should know of the figures */
+/* ---- notes on the figures */
 
-static jm_status tell_file(ncu_estimate *m, jm_error *err)
+static jm_status note_file(ncu_estimate *m, jm_error *err)
 {
     jm_estimate *to = m->to;
     const jm_estimated_total *total = &to->total;
-    const char *why = m->choice.why, *between = why[0] != '\0' ? ": " : "";
-    JM_TRY(jm__estimate_note(to, err, "model: %s, learnt on %s%s%s", to->model, to->board, between, why));
-    const char *by = isnan(m->choice.dram_hz) ? "which is usual: it tells no clock of the memory either"
-                                              : "the nearest by its memory's clock";
-    if (!m->choice.told && m->choice.file_name != NULL)
+    const char *why = m->choice.why, *separator = why[0] != '\0' ? ": " : "";
+    JM_TRY(jm__estimate_note(to, err, "model: %s, learnt on %s%s%s", to->model, to->board, separator, why));
+    const char *how = isnan(m->choice.dram_hz) ? "the usual one: the file has no memory clock either"
+                                               : "the nearest by its memory's clock";
+    if (!m->choice.board_stated && m->choice.file_name != NULL)
         JM_TRY(jm__estimate_note(
-            to, err, "extrapolated: the file is of %.80s, of which nobody has learnt: taken for %s, %s",
-            m->choice.file_name, m->choice.file_board->name, by));
-    else if (!m->choice.told)
+            to, err, "extrapolated: the file is from %.80s, for which there is no model: taken as %s, %s",
+            m->choice.file_name, m->choice.file_board->name, how));
+    else if (!m->choice.board_stated)
         JM_TRY(jm__estimate_note(to, err,
-                                 "the file does not say which board it is of (a raw page with "
-                                 "device__attribute_display_name does): taken for %s, %s",
-                                 m->choice.file_board->name, by));
+                                 "the file does not name its board (a raw page with "
+                                 "device__attribute_display_name does): taken as %s, %s",
+                                 m->choice.file_board->name, how));
     if (m->choice.unread[0] != '\0')
-        JM_TRY(jm__estimate_note(to, err, "a model that is kept cannot be read: %s", m->choice.unread));
+        JM_TRY(jm__estimate_note(to, err, "a kept model cannot be read: %s", m->choice.unread));
     if (m->choice.board != m->choice.file_board)
         JM_TRY(jm__estimate_note(
             to, err,
-            "extrapolated: the file is of %s, figures are for %s: times by multiprocessors, "
+            "extrapolated: the file is from %s, figures are for %s: times by multiprocessors, "
             "clock and memory",
             m->choice.file_board->name, m->choice.board->name));
-    if (m->choice.another)
+    if (m->choice.is_scaled)
         JM_TRY(jm__estimate_note(to, err, "extrapolated: the model of %s was scaled to %s: %.0f %% wider",
                                  to->board, m->choice.board->name, 100 * m->choice.scale_u));
     if (m->refused > 0)
@@ -255,19 +255,19 @@ static jm_status tell_file(ncu_estimate *m, jm_error *err)
     return JM_OK;
 }
 
-static jm_status tell_conditions(ncu_estimate *m, jm_error *err)
+static jm_status note_conditions(ncu_estimate *m, jm_error *err)
 {
     jm_estimate *to = m->to;
     const jm_estimated_total *total = &to->total;
-    double model_mhz = m->bench.model->clock_mhz, mhz = m->bench.clock_mhz;
+    double model_mhz = m->setup.model->clock_mhz, mhz = m->setup.clock_mhz;
     if (m->no_clock > 0)
         JM_TRY(
             jm__estimate_note(to, err,
                               "%zu kernels have no clock of ncu's (SM Frequency): their times are taken as "
                               "they are, 15 %% wider",
                               m->no_clock));
-    if (total->estimated > m->no_clock && m->bench.clocks_free && !m->bench.clock_given &&
-        m->bench.board == m->bench.file_board)
+    if (total->estimated > m->no_clock && m->setup.clocks_free && !m->setup.clock_is_fixed &&
+        m->setup.board == m->setup.file_board)
         JM_TRY(jm__estimate_note(to, err,
                                  "ncu left the clock as the board sets it: kernels are taken at theirs"));
     else if (total->estimated > m->no_clock)
@@ -276,7 +276,7 @@ static jm_status tell_conditions(ncu_estimate *m, jm_error *err)
             "ncu ran at %.0f MHz (it sets the base clock, but for --clock-control none); figures "
             "are for %.0f MHz: time that does not wait for the memory scales with the clock",
             m->ncu_clock_mhz, mhz));
-    if (fabs(mhz / model_mhz - 1) > 1 - tried_clock_ratio)
+    if (fabs(mhz / model_mhz - 1) > 1 - tested_clock_ratio)
         JM_TRY(jm__estimate_note(to, err, "extrapolated: to %.0f MHz, the model was learnt at %.0f", mhz,
                                  model_mhz));
     if (m->flushed_j > 0.01 * m->sums.energy_j)
@@ -284,7 +284,7 @@ static jm_status tell_conditions(ncu_estimate *m, jm_error *err)
             to, err,
             "ncu empties the caches before each kernel (but for --cache-control none): up to %.0f MB of "
             "its reads may come from the cache in the program; intervals allow for it",
-            m->bench.board->l2_bytes / 1e6));
+            m->setup.board->l2_bytes / 1e6));
     if (m->with_missing > 0)
         JM_TRY(jm__estimate_note(to, err,
                                  "%zu kernels lack counters that the model needs; intervals are wider: %s",
@@ -315,68 +315,68 @@ static jm_status tell_conditions(ncu_estimate *m, jm_error *err)
         JM_TRY(
             jm__estimate_note(to, err,
                               "gaps between kernels are not in the totals: ncu does not see them (--program "
-                              "SECONDS says how long the program takes)"));
-    if (total->program_s > 0 && !(m->bench.model->idle[JM_IDLE_LONG].u_w > 0))
-        JM_TRY(jm__estimate_note(
-            to, err, "the model knows no idle power: what it has without any work is taken, %.0f W",
-            total->idle_w.value));
+                              "SECONDS gives the program's time)"));
+    if (total->program_s > 0 && !(m->setup.model->idle[JM_IDLE_LONG].u_w > 0))
+        JM_TRY(jm__estimate_note(to, err, "the model has no idle power: its constant is used, %.0f W",
+                                 total->idle_w.value));
     return JM_OK;
 }
 
-static jm_status tell(ncu_estimate *m, jm_error *err)
+static jm_status add_notes(ncu_estimate *m, jm_error *err)
 {
-    JM_TRY(tell_file(m, err));
-    return tell_conditions(m, err);
+    JM_TRY(note_file(m, err));
+    return note_conditions(m, err);
 }
 
-/* Beyond, what half of the change in a clock's logarithm may be off. A choice. */
+/* Outside that ratio, the relative error of the change in a clock's logarithm. A choice. */
 static const double extrapolated_u = 0.5;
 
 enum { LIMIT_ROUNDS = 10 };
 
 /* ---- files */
 
-/* Counters have the same names on other chips, and are worth other watts there. ncu tells the chip since
- * 2022.3, the first one that knows those of which there is a model. */
+/* Counters have the same names on other chips, but other weights. ncu files name the chip since 2022.3, the
+ * first version that supports chips with a model. */
 static jm_status check_chip(ncu_estimate *m, jm_error *err)
 {
     jm__ncu_sheet_fill(&m->sheet, &m->ncu.kernels[0]);
-    bool said = m->options->board != NULL || m->options->model != NULL;
-    if (said || jm__model_knows_board(&m->words, &m->sheet)) return JM_OK;
+    bool is_requested = m->options->board != NULL || m->options->model != NULL;
+    if (is_requested || jm__model_file_names_board(&m->words, &m->sheet)) return JM_OK;
     jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
-             "%s does not say of which chip it is; ncu does since 2022.3, in its column CC", m->options->csv);
-    return jm__hint(err, JM_NOT_SUPPORTED, "if it is of one of %s, say so: --board %s", m->words.title,
+             "%s does not name its chip; ncu does since 2022.3, in its column CC", m->options->csv);
+    return jm__hint(err, JM_NOT_SUPPORTED, "if it is from one of %s, add --board %s", m->words.title,
                     m->words.boards[0].name);
 }
 
-/* The words of the file's chip: what its first kernel that tells of one runs on. */
+/* Loads ncu's words for the file's chip: that of the first kernel with a chip. */
 static jm_status read_file(ncu_estimate *m, jm_error *err)
 {
-    jm__ncu tells;
+    jm__ncu file;
     JM_TRY(jm__ncu_words_load(&m->words, 0, 0, err));
-    JM_TRY(jm__ncu_read(&tells, m->options->csv, jm__ncu_words_want, &m->words, err));
+    JM_TRY(jm__ncu_read(&file, m->options->csv, jm__ncu_words_filter, &m->words, err));
     size_t k = 0;
-    while (k + 1 < tells.count && tells.kernels[k].cc_major == 0)
+    while (k + 1 < file.count && file.kernels[k].cc_major == 0)
         k++;
-    int major = tells.kernels[k].cc_major, minor = tells.kernels[k].cc_minor;
+    int major = file.kernels[k].cc_major, minor = file.kernels[k].cc_minor;
     jm_status status = jm__ncu_words_load(&m->words, major, minor, err);
-    m->ncu = tells;
+    m->ncu = file;
     if (status != JM_OK) return status;
     JM_TRY(jm__ncu_sheet_init(&m->sheet, &m->ncu, err));
     return major == 0 ? check_chip(m, err) : JM_OK;
 }
 
-/* The most that a kernel drew where the model was learnt, in bursts that no limit of a mean slows down. */
-static double most_seen(const jm__board_model *model)
+/* The highest power of a kernel in the model's training, in bursts too short for the limit of the mean power.
+ */
+static double max_kernel_power(const jm__board_model *model)
 {
-    double most_w = 0;
+    double max_w = 0;
     for (size_t i = 0; i < model->kernel_count; i++)
-        if (model->kernels[i].power_w > most_w) most_w = model->kernels[i].power_w;
-    return most_w > 0 ? most_w : INFINITY;
+        if (model->kernels[i].power_w > max_w) max_w = model->kernels[i].power_w;
+    return max_w > 0 ? max_w : INFINITY;
 }
 
-/* Some kernel ran at the board's full clock: ncu did not set its base clock. */
-static bool runs_full(ncu_estimate *m)
+/* Whether some kernel ran at the board's full clock: then ncu did not set the base clock. */
+static bool has_full_clock(ncu_estimate *m)
 {
     double full_hz = JM_CLOCK_IS_FULL * m->choice.model.clock_mhz * 1e6;
     for (size_t k = 0; k < m->ncu.count; k++) {
@@ -392,29 +392,29 @@ static jm_status choose_model(ncu_estimate *m, jm_error *err)
     jm__model_request request = {.model = m->options->model, .board = m->options->board};
     JM_TRY(jm__model_choose(&m->choice, request, &m->words, &m->sheet, err));
     const jm__board_model *model = &m->choice.model;
-    bool elsewhere = m->choice.board != m->choice.file_board;
+    bool other_board = m->choice.board != m->choice.file_board;
     double board_mhz =
-        m->choice.another ? fmin(model->clock_mhz, m->choice.board->clock_mhz) : model->clock_mhz;
-    m->bench = (jm__bench){
+        m->choice.is_scaled ? fmin(model->clock_mhz, m->choice.board->clock_mhz) : model->clock_mhz;
+    m->setup = (jm__estimate_setup){
         .model = model, .words = &m->words, .board = m->choice.board, .file_board = m->choice.file_board};
-    m->bench.clock_mhz = m->options->clock_mhz > 0 ? m->options->clock_mhz : board_mhz;
-    jm__data_shares(model, &m->bench.data_least, &m->bench.data_usual);
-    double ratio = m->bench.clock_mhz / model->clock_mhz;
-    bool far = ratio < tried_clock_ratio || ratio > 1 / tried_clock_ratio;
+    m->setup.clock_mhz = m->options->clock_mhz > 0 ? m->options->clock_mhz : board_mhz;
+    jm__data_shares(model, &m->setup.data_min, &m->setup.data_typical);
+    double ratio = m->setup.clock_mhz / model->clock_mhz;
+    bool far = ratio < tested_clock_ratio || ratio > 1 / tested_clock_ratio;
     JM_TRY(jm__errors_find(&m->errors, model, m->choice.scale_u, far ? extrapolated_u * fabs(log(ratio)) : 0,
                            err));
-    bool unknown = !m->choice.told && m->choice.file_name != NULL;
-    m->to->total.extrapolated = far || m->choice.another || elsewhere || unknown;
+    bool unknown = !m->choice.board_stated && m->choice.file_name != NULL;
+    m->to->total.extrapolated = far || m->choice.is_scaled || other_board || unknown;
     m->to->total.limit_w = m->options->limit_w > 0       ? m->options->limit_w
-                           : m->bench.board->limit_w > 0 ? m->bench.board->limit_w
+                           : m->setup.board->limit_w > 0 ? m->setup.board->limit_w
                                                          : NAN;
     for (size_t f = 0; f < model->count; f++)
-        m->bench.word_of[f] = jm__ncu_word_of(&m->words, model->features[f].metric);
-    m->bench.clock_given = m->options->clock_mhz > 0;
-    m->bench.caches_kept = m->ncu.caches_kept;
-    m->bench.most_mhz = INFINITY;
-    m->bench.most_w = most_seen(model);
-    m->bench.clocks_free = m->ncu.clocks_free || runs_full(m);
+        m->setup.word_of[f] = jm__ncu_word_of(&m->words, model->features[f].metric);
+    m->setup.clock_is_fixed = m->options->clock_mhz > 0;
+    m->setup.caches_kept = m->ncu.caches_kept;
+    m->setup.max_mhz = INFINITY;
+    m->setup.max_w = max_kernel_power(model);
+    m->setup.clocks_free = m->ncu.clocks_free || has_full_clock(m);
     snprintf(m->to->board, sizeof m->to->board, "%.100s", model->board);
     snprintf(m->to->model, sizeof m->to->model, "%s", m->choice.name);
     m->features = calloc(model->count + 1, sizeof *m->features);
@@ -422,9 +422,9 @@ static jm_status choose_model(ncu_estimate *m, jm_error *err)
     return jm__estimate_sums_init(&m->sums, model, &m->errors, err);
 }
 
-/* ---- all kernels, at the clock that the board's limit leaves */
+/* ---- all kernels, at the clock within the board's power limit */
 
-static jm_status pass(ncu_estimate *m, jm_error *err)
+static jm_status estimate_kernels(ncu_estimate *m, jm_error *err)
 {
     jm_estimated_total *total = &m->to->total;
     total->kernels = total->estimated = 0;
@@ -434,38 +434,38 @@ static jm_status pass(ncu_estimate *m, jm_error *err)
     m->flushed_j = 0;
     memset(m->to->parts, 0, sizeof m->to->parts);
     jm__estimate_sums_free(&m->sums);
-    JM_TRY(jm__estimate_sums_init(&m->sums, m->bench.model, &m->errors, err));
+    JM_TRY(jm__estimate_sums_init(&m->sums, m->setup.model, &m->errors, err));
     for (size_t k = 0; k < m->ncu.count; k++)
         JM_TRY(add_kernel(m, &m->ncu.kernels[k], err));
     return JM_OK;
 }
 
-/* A board lowers its clock until its mean power, over some tenths of a second, is its limit. */
-static jm_status hold_limit(ncu_estimate *m, jm_error *err)
+/* A board lowers its clock until its mean power over some tenths of a second is within its limit. */
+static jm_status apply_limit(ncu_estimate *m, jm_error *err)
 {
     jm_estimated_total *total = &m->to->total;
     total->limit_mhz = NAN;
-    if (m->bench.clock_given || !(total->average_w.value > total->limit_w)) return JM_OK;
-    double low = 0.4 * m->bench.clock_mhz, high = m->bench.clock_mhz;
+    if (m->setup.clock_is_fixed || !(total->average_w.value > total->limit_w)) return JM_OK;
+    double low = 0.4 * m->setup.clock_mhz, high = m->setup.clock_mhz;
     for (int i = 0; i < LIMIT_ROUNDS; i++) {
-        m->bench.most_mhz = i + 1 < LIMIT_ROUNDS ? (low + high) / 2 : low;
-        JM_TRY(pass(m, err));
+        m->setup.max_mhz = i + 1 < LIMIT_ROUNDS ? (low + high) / 2 : low;
+        JM_TRY(estimate_kernels(m, err));
         find_totals(m);
         if (total->average_w.value > total->limit_w)
-            high = m->bench.most_mhz;
+            high = m->setup.max_mhz;
         else
-            low = m->bench.most_mhz;
+            low = m->setup.max_mhz;
     }
-    total->limit_mhz = m->bench.most_mhz;
+    total->limit_mhz = m->setup.max_mhz;
     return JM_OK;
 }
 
-static jm_status make(ncu_estimate *m, jm_error *err)
+static jm_status make_estimate(ncu_estimate *m, jm_error *err)
 {
     JM_TRY(read_file(m, err));
     JM_TRY(choose_model(m, err));
     JM_TRY(name_features(m, err));
-    JM_TRY(pass(m, err));
+    JM_TRY(estimate_kernels(m, err));
     if (m->to->total.estimated == 0) {
         const jm_estimated_kernel *first = &m->to->kernels.items[0];
         jm_status status = jm__fail(
@@ -476,8 +476,8 @@ static jm_status make(ncu_estimate *m, jm_error *err)
             "count what it needs: ncu --csv --page raw --metrics \"$(joulemap estimate --metrics)\"");
     }
     find_totals(m);
-    JM_TRY(hold_limit(m, err));
-    return tell(m, err);
+    JM_TRY(apply_limit(m, err));
+    return add_notes(m, err);
 }
 
 jm_status jm__estimate_of_ncu(jm_estimate *estimate, const jm_estimate_options *options, jm_error *err)
@@ -486,11 +486,11 @@ jm_status jm__estimate_of_ncu(jm_estimate *estimate, const jm_estimate_options *
     if (m == NULL) return jm__no_memory(err, "jm_estimate_make");
     m->to = estimate;
     m->options = options;
-    jm_status status = make(m, err);
+    jm_status status = make_estimate(m, err);
     jm__estimate_sums_free(&m->sums);
     jm__model_free(&m->choice.model);
     jm__ncu_sheet_free(&m->sheet);
-    estimate->ncu_texts = m->ncu.texts; /* rows name kernels out of them */
+    estimate->ncu_texts = m->ncu.texts; /* rows refer to these texts */
     m->ncu.texts = (jm__text_store){0};
     jm__ncu_free(&m->ncu);
     free(m->features);

@@ -1,4 +1,4 @@
-/* What kernels draw, each and together, with their ranges. */
+/* The power of single kernels and the energy of many, with their ranges. */
 #include "estimate/power.h"
 
 #include "attribute/fit/nnls.h"
@@ -12,33 +12,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- amounts of a kernel, its time at another clock, and the power that they make */
+/* ---- a kernel's counts, its time at another clock, and its power */
 
-/* Of the peak, what memory reaches in long copies (docs/board-model.md: the highest rates of the suite). */
-static const double memory_reaches = 0.92;
+/* The part of its peak rate that the memory reaches in long copies (docs/board-model.md: the highest rates of
+ * the suite). */
+static const double memory_peak_part = 0.92;
 
-/* How much of the change of time by the clock may be wrong, standard. A choice. */
+/* The relative error of the change of time by the clock, standard. A choice. */
 static const double scaling_u = 0.3;
 
-/* Without ncu's clock a kernel is taken as it is; relative. A choice: base and usual clocks are this far
- * apart. */
+/* Without ncu's clock a kernel's time is not scaled: relative error. A choice: base and usual clocks differ
+ * by this much. */
 static const double unknown_clock_u = 0.15;
 
 /* As in a report (attribute/prior/counters.c). */
 static const double beyond_u = 0.5;
 
-/* Standard deviation of what lies anywhere between 0 and 1. */
+/* Standard deviation of the uniform distribution from 0 to 1. */
 static const double uniform_u = 0.28867513459481287;
 
-/* What is taken where a counter is missing, of the most that it can be. Choices: what bounds all pipes of a
- * multiprocessor is the use of the busiest, so one of them has a quarter of it rather than half; reads and
- * writes share what the memory moves. */
-static const double guessed_part = 0.25;
+/* The value for a missing counter, as part of its largest possible value. Choices: all pipes of a
+ * multiprocessor share the bound of the busiest, so a pipe gets a quarter of it rather than half; reads and
+ * writes share the memory's traffic. */
+static const double guess_part = 0.25;
 static const double read_share = 0.67;
 
 /* How far compute and memory overlap: 1 would be one after the other, infinity the longer of the two alone.
- * As two programs took their time on an H200 and on an H100, whose memory moves 70 % as much: +0.0 and -1.4 %
- * off with this, -9.9 and -7.1 % with 4 (bench/results/estimate.txt). */
+ * Measured with two programs on an H200 and on an H100, whose memory is 70 % as fast: errors of +0.0 and -1.4
+ * % with this value, -9.9 and -7.1 % with 4 (bench/results/estimate.txt). */
 static const double overlap = 1.5;
 
 double jm__time_at(double duration_s, double memory_s, double ratio, double memory_ratio)
@@ -48,120 +49,114 @@ double jm__time_at(double duration_s, double memory_s, double ratio, double memo
     return pow(rest / pow(ratio, overlap) + pow(m / memory_ratio, overlap), 1 / overlap);
 }
 
-/* The board to estimate for beside the file's. */
-static double memory_ratio(const jm__bench *bench)
+/* Ratios of the board to estimate for to the file's. */
+static double memory_ratio(const jm__estimate_setup *setup)
 {
-    return bench->board->dram_bytes_per_second / bench->file_board->dram_bytes_per_second;
+    return setup->board->dram_bytes_per_second / setup->file_board->dram_bytes_per_second;
 }
 
-static double size_ratio(const jm__bench *bench)
+static double size_ratio(const jm__estimate_setup *setup)
 {
-    return bench->board->multiprocessors / bench->file_board->multiprocessors;
+    return setup->board->multiprocessors / setup->file_board->multiprocessors;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-void jm__data_shares(const jm__board_model *model, double *least, double *usual)
+void jm__data_shares(const jm__board_model *model, double *min, double *typical)
 {
     double shares[256];
     size_t count = 0;
     for (size_t i = 0; i < model->kernel_count && count < sizeof shares / sizeof shares[0]; i++) {
         const jm__model_kernel *kernel = &model->kernels[i];
-        double all_w = kernel->predicted_w - model->constant_w;
-        if (!kernel->left_out || !(all_w > 0) || !isfinite(kernel->power_w)) continue;
-        shares[count++] = fmin(fmax((kernel->power_w - model->constant_w) / all_w, 0), 1);
+        double predicted_w = kernel->predicted_w - model->constant_w;
+        if (!kernel->left_out || !(predicted_w > 0) || !isfinite(kernel->power_w)) continue;
+        shares[count++] = fmin(fmax((kernel->power_w - model->constant_w) / predicted_w, 0), 1);
     }
-    *least = 0.35; /* as on an H100 and an H200, where a model tells nothing */
-    *usual = 0.6;
+    *min = 0.35; /* as on an H100 and an H200, if the model has too few */
+    *typical = 0.6;
     if (count < 4) return;
-    qsort(shares, count, sizeof shares[0], compare_numbers);
-    *least = shares[0];
-    *usual = shares[count / 4];
+    qsort(shares, count, sizeof shares[0], jm__compare_doubles);
+    *min = shares[0];
+    *typical = shares[count / 4];
 }
 
-/* What a kernel is made of, before a clock is chosen. */
+/* A kernel's counts, before a clock is chosen. */
 typedef struct amounts {
-    double total[JM_MODEL_FEATURES_MAX]; /* events, or percent times seconds; NAN: not there */
+    double total[JM_MODEL_FEATURES_MAX]; /* events, or percent times seconds; NAN: missing */
     jm__ncu_scale scale;
     double clock_hz;
 } amounts;
 
-static const jm__ncu_word *word_of(const jm__bench *bench, size_t feature)
+static const jm__ncu_word *word_of(const jm__estimate_setup *setup, size_t feature)
 {
-    return bench->word_of[feature];
+    return setup->word_of[feature];
 }
 
-/* Seconds that the memory would take for the kernel's bytes. */
-static double memory_time(const jm__bench *bench, const jm__ncu_sheet *sheet, const amounts *a)
+/* The memory's least time for the kernel's bytes, seconds. */
+static double memory_time(const jm__estimate_setup *setup, const jm__ncu_sheet *sheet, const amounts *a)
 {
     double percent_s = 0;
     bool known = false;
-    for (size_t f = 0; f < bench->model->count; f++) {
-        const jm__ncu_word *word = word_of(bench, f);
+    for (size_t f = 0; f < setup->model->count; f++) {
+        const jm__ncu_word *word = word_of(setup, f);
         if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
         percent_s += a->total[f];
         known = true;
     }
-    double percent = jm__ncu_sheet_place(sheet, &bench->words->within[JM_PART_DRAM]);
+    double percent = jm__ncu_sheet_place(sheet, &setup->words->within[JM_PART_DRAM]);
     if (!known && !isnan(percent)) percent_s = percent * a->scale.duration_s;
-    return percent_s / 100 / memory_reaches;
+    return percent_s / 100 / memory_peak_part;
 }
 
-/* A feature that the file does not have: anything from nothing to what its unit did at most. Returns that
- * most, as a rate at the clock to estimate for. */
-static double most_rate(const jm__bench *bench, const jm__ncu_sheet *sheet, const amounts *a, size_t f,
-                        double duration_s, double ratio)
+/* A feature missing in the file is between 0 and the most that its unit did. Returns that maximum, as a rate
+ * at the clock to estimate for. */
+static double find_max_rate(const jm__estimate_setup *setup, const jm__ncu_sheet *sheet, const amounts *a,
+                            size_t f, double duration_s, double ratio)
 {
-    const jm__feature *feature = &bench->model->features[f];
-    const jm__ncu_word *word = word_of(bench, f);
+    const jm__feature *feature = &setup->model->features[f];
+    const jm__ncu_word *word = word_of(setup, f);
     if (word == NULL || word->within == JM_PART_NONE) return feature->most;
-    double percent = jm__ncu_sheet_place(sheet, &bench->words->within[word->within]);
+    double percent = jm__ncu_sheet_place(sheet, &setup->words->within[word->within]);
     if (isnan(percent)) return feature->most;
-    double then = percent / 100 * a->scale.duration_s / duration_s; /* of the unit's time in the new one */
-    if (word->of_dram) return fmin(feature->most, 100 * then / memory_ratio(bench));
-    if (word->percent_count > 0) return fmin(feature->most, 100 * then / ratio);
+    double unit_part = percent / 100 * a->scale.duration_s / duration_s; /* the unit's use at the new time */
+    if (word->of_dram) return fmin(feature->most, 100 * unit_part / memory_ratio(setup));
+    if (word->percent_count > 0) return fmin(feature->most, 100 * unit_part / ratio);
     if (!(word->peak > 0) || isnan(a->clock_hz)) return feature->most;
-    return fmin(feature->most, word->peak * a->scale.multiprocessors * a->clock_hz * then);
+    return fmin(feature->most, word->peak * a->scale.multiprocessors * a->clock_hz * unit_part);
 }
 
-/* Sets features[f], and what of the power is a guess. */
-static void find_feature(jm__kernel_power *out, double *features, const jm__bench *bench,
+/* Sets features[f], and the guessed part of the power. */
+static void find_feature(jm__kernel_power *out, double *features, const jm__estimate_setup *setup,
                          const jm__ncu_sheet *sheet, const amounts *a, size_t f, double ratio, double voltage)
 {
-    const jm__feature *feature = &bench->model->features[f];
-    const jm__ncu_word *word = word_of(bench, f);
+    const jm__feature *feature = &setup->model->features[f];
+    const jm__ncu_word *word = word_of(setup, f);
     double rate = a->total[f] / out->duration_s;
-    if (word != NULL && word->of_dram) rate /= memory_ratio(bench); /* of what this memory can */
+    if (word != NULL && word->of_dram) rate /= memory_ratio(setup); /* relative to this memory's peak */
     if (word != NULL && word->always && isnan(rate)) {
-        rate = feature->most * out->clock_mhz / bench->model->clock_mhz;
+        rate = feature->most * out->clock_mhz / setup->model->clock_mhz;
     } else if (isnan(rate)) {
-        double most = most_rate(bench, sheet, a, f, out->duration_s, ratio);
+        double max_rate = find_max_rate(setup, sheet, a, f, out->duration_s, ratio);
         bool dram = word != NULL && word->of_dram;
-        double part = !dram                                   ? guessed_part
+        double part = !dram                                   ? guess_part
                       : strstr(word->feature, "read") != NULL ? read_share
                                                               : 1 - read_share;
-        rate = part * most;
+        rate = part * max_rate;
         if (feature->weight_w > 0) {
-            double whole_w = feature->weight_w * most / feature->reference * voltage;
+            double max_part_w = feature->weight_w * max_rate / feature->reference * voltage;
             out->missing++;
-            out->missing_w += part * whole_w;
-            out->missing_u_w = hypot(out->missing_u_w, uniform_u * whole_w);
-            if (most >= feature->most) out->unbounded_w += part * whole_w;
+            out->missing_w += part * max_part_w;
+            out->missing_u_w = hypot(out->missing_u_w, uniform_u * max_part_w);
+            if (max_rate >= feature->most) out->unbounded_w += part * max_part_w;
         }
     } else if (word != NULL && word->percent_count > 0) {
-        rate /= ratio; /* of what its clock lets it do */
+        rate /= ratio; /* relative to its peak at this clock */
     }
     if (rate > feature->most)
         out->beyond_w += feature->weight_w * (rate - feature->most) / feature->reference * voltage;
     features[f] = rate / feature->reference * voltage;
 }
 
-/* Of the power above the constant: where tensor cores have this much of it, the rest feeds them too
- * (registers, shared memory), and constant data spare all of it alike. */
+/* If tensor cores have at least this part of the power above the constant, the rest feeds them (registers,
+ * shared memory), and constant data reduce all of it alike. */
 static const double product_share = 0.35;
 
 static bool is_tensor(const jm__feature *feature)
@@ -169,30 +164,31 @@ static bool is_tensor(const jm__feature *feature)
     return strstr(feature->metric, "pipe_tensor") != NULL;
 }
 
-/* What begin and end of a launch take of a time that ncu tells: in a program the next one begins meanwhile.
- * As on an H200 (bench/results/estimate.txt: kernels of 14 us draw a quarter more back to back). */
+/* Start and end of a launch in ncu's time: in a program the next launch overlaps them. As on an H200
+ * (bench/results/estimate.txt: kernels of 14 us draw a quarter more back to back). */
 static const double ramp_s = 2.5e-6;
 
-/* ncu flushes the caches before each pass: up to a cache full of a kernel's reads may not be there in the
- * program. */
-static void add_flush(jm__kernel_power *out, const jm__bench *bench, const amounts *a, double voltage)
+/* ncu flushes the caches before each pass: in the program, up to a cache full of a kernel's reads may be
+ * hits. */
+static void add_flush(jm__kernel_power *out, const jm__estimate_setup *setup, const amounts *a,
+                      double voltage)
 {
-    for (size_t f = 0; f < bench->model->count; f++) {
-        const jm__feature *feature = &bench->model->features[f];
-        const jm__ncu_word *word = word_of(bench, f);
+    for (size_t f = 0; f < setup->model->count; f++) {
+        const jm__feature *feature = &setup->model->features[f];
+        const jm__ncu_word *word = word_of(setup, f);
         if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
-        double bytes = a->total[f] / 100 * bench->file_board->dram_bytes_per_second;
+        double bytes = a->total[f] / 100 * setup->file_board->dram_bytes_per_second;
         out->dram_bytes += bytes;
-        if (bench->caches_kept || strstr(word->feature, "read") == NULL) continue;
-        double less = fmin(bytes, bench->board->l2_bytes) / bench->board->dram_bytes_per_second * 100;
+        if (setup->caches_kept || strstr(word->feature, "read") == NULL) continue;
+        double hits_percent = fmin(bytes, setup->board->l2_bytes) / setup->board->dram_bytes_per_second * 100;
         out->flushed_u_w =
-            uniform_u * feature->weight_w * less / out->duration_s / feature->reference * voltage;
+            uniform_u * feature->weight_w * hits_percent / out->duration_s / feature->reference * voltage;
     }
 }
 
-static void add_up(jm__kernel_power *out, const double *features, const jm__bench *bench)
+static void add_power(jm__kernel_power *out, const double *features, const jm__estimate_setup *setup)
 {
-    const jm__board_model *model = bench->model;
+    const jm__board_model *model = setup->model;
     double above_w = 0, tensor_w = 0;
     for (size_t f = 0; f < model->count; f++) {
         double part_w = model->features[f].weight_w * features[f];
@@ -201,22 +197,22 @@ static void add_up(jm__kernel_power *out, const double *features, const jm__benc
     }
     double tensor = above_w > 0 ? tensor_w / above_w : 0;
     double product = fmin(tensor / product_share, 1);
-    double left = product * bench->data_least + (1 - product) * bench->data_usual;
+    double remaining = product * setup->data_min + (1 - product) * setup->data_typical;
     out->power_w = model->constant_w + above_w;
-    out->data_w = above_w * (1 - left);
+    out->data_w = above_w * (1 - remaining);
     out->time_u = hypot(out->u_duration, fmin(ramp_s / out->ncu_duration_s, 0.5));
     out->own_w = hypot(beyond_u * out->beyond_w, hypot(out->missing_u_w, out->flushed_u_w));
 }
 
-static const char *find_time(jm__kernel_power *out, const jm__bench *bench, const jm__ncu_sheet *sheet,
-                             amounts *a)
+static const char *find_time(jm__kernel_power *out, const jm__estimate_setup *setup,
+                             const jm__ncu_sheet *sheet, amounts *a)
 {
-    jm__ncu_scale_find(&a->scale, &a->clock_hz, bench->words, bench->file_board, sheet);
+    jm__ncu_scale_find(&a->scale, &a->clock_hz, setup->words, setup->file_board, sheet);
     if (isnan(a->scale.duration_s)) return "the file has no duration of it (gpu__time_duration.sum)";
-    if (!(a->scale.duration_s > 0 && a->scale.duration_s < 1e5)) return "its duration is none";
-    for (size_t f = 0; f < bench->model->count; f++) {
-        const jm__ncu_word *word = word_of(bench, f);
-        a->total[f] = word == NULL ? NAN : jm__ncu_amount(word, bench->file_board, sheet, &a->scale);
+    if (!(a->scale.duration_s > 0 && a->scale.duration_s < 1e5)) return "its duration is invalid";
+    for (size_t f = 0; f < setup->model->count; f++) {
+        const jm__ncu_word *word = word_of(setup, f);
+        a->total[f] = word == NULL ? NAN : jm__ncu_amount(word, setup->file_board, sheet, &a->scale);
     }
     out->ncu_duration_s = a->scale.duration_s;
     out->ncu_clock_mhz = a->clock_hz / 1e6;
@@ -224,80 +220,80 @@ static const char *find_time(jm__kernel_power *out, const jm__bench *bench, cons
     return NULL;
 }
 
-/* No board draws as much, no kernel takes as long. */
-static const double power_most_w = 1e4, duration_most_s = 1e6;
+/* No board draws this much, no kernel takes this long. */
+static const double power_max_w = 1e4, duration_max_s = 1e6;
 
-/* Of a power that is told, this much may be a guess that nothing bounds. A choice. */
-static const double guessed_most = 0.4;
+/* The largest part of a power that may be an unbounded guess. A choice. */
+static const double guess_max = 0.4;
 
-/* All that depends on the clock. */
-static void find_at(jm__kernel_power *out, double *features, const jm__bench *bench,
-                    const jm__ncu_sheet *sheet, const amounts *a, double clock_mhz)
+/* Finds everything that depends on the clock. */
+static void find_at_clock(jm__kernel_power *out, double *features, const jm__estimate_setup *setup,
+                          const jm__ncu_sheet *sheet, const amounts *a, double clock_mhz)
 {
     double ratio = out->no_clock ? 1 : clock_mhz / out->ncu_clock_mhz;
-    double then_s = a->scale.duration_s;
-    double voltage = pow(clock_mhz / bench->model->clock_mhz, bench->model->clock_exponent);
+    double ncu_s = a->scale.duration_s;
+    double voltage = pow(clock_mhz / setup->model->clock_mhz, setup->model->clock_exponent);
     out->clock_mhz = clock_mhz;
     out->missing = 0;
     out->missing_w = out->missing_u_w = out->unbounded_w = out->beyond_w = out->flushed_u_w =
         out->dram_bytes = 0;
     out->duration_s =
-        jm__time_at(then_s, memory_time(bench, sheet, a), ratio * size_ratio(bench), memory_ratio(bench));
+        jm__time_at(ncu_s, memory_time(setup, sheet, a), ratio * size_ratio(setup), memory_ratio(setup));
     out->u_duration =
-        out->no_clock ? unknown_clock_u : scaling_u * fabs(out->duration_s - then_s) / out->duration_s;
-    for (size_t f = 0; f < bench->model->count; f++)
-        find_feature(out, features, bench, sheet, a, f, ratio, voltage);
-    features[bench->model->count] = 1;
-    add_flush(out, bench, a, voltage);
-    add_up(out, features, bench);
+        out->no_clock ? unknown_clock_u : scaling_u * fabs(out->duration_s - ncu_s) / out->duration_s;
+    for (size_t f = 0; f < setup->model->count; f++)
+        find_feature(out, features, setup, sheet, a, f, ratio, voltage);
+    features[setup->model->count] = 1;
+    add_flush(out, setup, a, voltage);
+    add_power(out, features, setup);
 }
 
-/* The clock that the board runs this kernel at by itself, as far as its limit lets it. */
-static double own_clock(const jm__kernel_power *out, const jm__bench *bench)
+/* The clock at which the board runs this kernel without a request, within its power limit. */
+static double own_clock(const jm__kernel_power *out, const jm__estimate_setup *setup)
 {
-    bool full = out->no_clock || out->ncu_clock_mhz > JM_CLOCK_IS_FULL * bench->clock_mhz;
-    bool as_there = bench->clocks_free && bench->board == bench->file_board;
-    double clock_mhz = as_there && !full ? out->ncu_clock_mhz : bench->clock_mhz;
-    return fmin(clock_mhz, bench->most_mhz);
+    bool full = out->no_clock || out->ncu_clock_mhz > JM_CLOCK_IS_FULL * setup->clock_mhz;
+    bool same_clock = setup->clocks_free && setup->board == setup->file_board;
+    double clock_mhz = same_clock && !full ? out->ncu_clock_mhz : setup->clock_mhz;
+    return fmin(clock_mhz, setup->max_mhz);
 }
 
-void jm__kernel_power_find(jm__kernel_power *out, double *features, const jm__bench *bench,
+void jm__kernel_power_find(jm__kernel_power *out, double *features, const jm__estimate_setup *setup,
                            const jm__ncu_sheet *sheet)
 {
     amounts a;
     *out = (jm__kernel_power){
         .duration_s = NAN, .power_w = NAN, .ncu_duration_s = NAN, .ncu_clock_mhz = NAN, .clock_mhz = NAN};
-    out->reason = find_time(out, bench, sheet, &a);
+    out->reason = find_time(out, setup, sheet, &a);
     if (out->reason != NULL) return;
-    double clock_mhz = bench->clock_given ? bench->clock_mhz : own_clock(out, bench);
-    find_at(out, features, bench, sheet, &a, clock_mhz);
-    if (!bench->clock_given && !bench->clocks_free && out->power_w > bench->most_w) {
+    double clock_mhz = setup->clock_is_fixed ? setup->clock_mhz : own_clock(out, setup);
+    find_at_clock(out, features, setup, sheet, &a, clock_mhz);
+    if (!setup->clock_is_fixed && !setup->clocks_free && out->power_w > setup->max_w) {
         double low = 0.5 * clock_mhz, high = clock_mhz;
         for (int i = 0; i < 12; i++) {
             double middle = (low + high) / 2;
-            find_at(out, features, bench, sheet, &a, middle);
-            if (out->power_w > bench->most_w)
+            find_at_clock(out, features, setup, sheet, &a, middle);
+            if (out->power_w > setup->max_w)
                 high = middle;
             else
                 low = middle;
         }
     }
-    if (!(out->power_w < power_most_w && out->duration_s < duration_most_s)) {
+    if (!(out->power_w < power_max_w && out->duration_s < duration_max_s)) {
         out->reason = "its counts are more than any board can do";
         out->power_w = NAN;
-    } else if (out->unbounded_w > guessed_most * out->power_w) {
+    } else if (out->unbounded_w > guess_max * out->power_w) {
         out->reason = "too little of what the model needs is in the file";
         out->power_w = NAN;
     }
 }
 
-/* ---- Ranges of powers and energies */
+/* ---- ranges of powers and energies */
 
-/* An error of so much of the power that is would make it ten times what is told: no range goes further. */
-static const double relative_most = 0.9;
+/* The largest relative error: with it, the true power is ten times the estimate. */
+static const double relative_max = 0.9;
 
-/* A quantile of errors stands for kernels to come if it is that of one more kernel than there are (split
- * conformal: Lei and others, Journal of the American Statistical Association 113, 2018). 0: too few tell it.
+/* The rank of the quantile that covers a new kernel: computed for one more kernel than there are (split
+ * conformal: Lei and others, Journal of the American Statistical Association 113, 2018). 0: too few kernels.
  */
 static size_t rank_of(size_t count)
 {
@@ -305,10 +301,10 @@ static size_t rank_of(size_t count)
     return rank <= count ? rank : 0;
 }
 
-/* Errors of kernels are no normal distribution: most are small, a few large ones make the most of their mean
- * square. So the model's own kernels, each told by the other families, say how many standard deviations hold
- * them. `errors`: room for all. */
-static double holding(const jm__board_model *model, double *errors)
+/* Errors of kernels are not normally distributed: most are small, and a few large ones dominate the mean
+ * square. So the model's own kernels, each predicted by the other families, give the multiple of the standard
+ * deviation. `errors`: a buffer for all kernels. */
+static double quantile_factor(const jm__board_model *model, double *errors)
 {
     double square = 0;
     size_t count = 0;
@@ -327,22 +323,23 @@ static double holding(const jm__board_model *model, double *errors)
 jm_status jm__errors_find(jm__errors *errors, const jm__board_model *model, double board_u, double clock_u,
                           jm_error *err)
 {
-    double *room = calloc(model->kernel_count + 1, sizeof *room);
-    if (room == NULL) return jm__no_memory(err, "jm_estimate_make");
+    double *buffer = calloc(model->kernel_count + 1, sizeof *buffer);
+    if (buffer == NULL) return jm__no_memory(err, "jm_estimate_make");
     *errors = (jm__errors){.kernel_u = model->relative_u,
                            .family_u = model->family_u,
                            .gain_u = hypot(model->gain_u, board_u),
                            .clock_u = clock_u,
-                           .kernel_z = holding(model, room)};
-    free(room);
+                           .kernel_z = quantile_factor(model, buffer)};
+    free(buffer);
     return JM_OK;
 }
 
 jm__sides jm__sides_of(const jm__errors *errors, double value, double model, double rest)
 {
-    double relative = fmin(hypot(model, JM_ESTIMATE_Z * errors->gain_u), relative_most);
+    double relative = fmin(hypot(model, JM_ESTIMATE_Z * errors->gain_u), relative_max);
     double clock = JM_ESTIMATE_Z * errors->clock_u, rest_z = JM_ESTIMATE_Z * rest;
-    /* told = true * (1 + error): the power that is lies between told / (1 + most) and told / (1 - most). */
+    /* estimate = true * (1 + error): the true power is between estimate / (1 + max) and estimate / (1 - max).
+     */
     return (jm__sides){
         .down = hypot(hypot(value * relative / (1 + relative), value * (1 - exp(-clock))), rest_z),
         .up = hypot(hypot(value * relative / (1 - relative), value * (exp(clock) - 1)), rest_z),
@@ -354,7 +351,7 @@ double jm__model_part(double left_out, double weights)
     return fmax(left_out, JM_ESTIMATE_Z * weights);
 }
 
-/* ---- Sums of kernels and their covariance */
+/* ---- sums of kernels and their covariance */
 
 jm_status jm__estimate_sums_init(jm__estimate_sums *sums, const jm__board_model *model,
                                  const jm__errors *errors, jm_error *err)
@@ -391,7 +388,7 @@ static double squares(const jm__map *map)
 {
     double sum = 0;
     for (size_t i = 0; i < map->slots; i++)
-        if (map->marks[i] != 0) sum += pow(map->values[i].number, 2);
+        if (map->tags[i] != 0) sum += pow(map->values[i].number, 2);
     return sum;
 }
 
@@ -431,8 +428,8 @@ jm__sides jm__estimate_sums_sides(const jm__estimate_sums *sums)
     double model_j = jm__model_part(JM_ESTIMATE_Z * left_out_j, sqrt(fmax(weights_j2, 0)));
     double rest_j = sqrt(squares(&sums->own) + sums->time_w2);
     jm__sides sides = jm__sides_of(errors, sums->energy_j, model_j / sums->energy_j, rest_j);
-    /* Errors of many kernels add up to a normal one, those of a few do not: no sum is less sure than if all
-     * of them were off to one side. */
+    /* Errors of many kernels add up to a normal distribution, those of a few do not. So a sum's range is at
+     * most the sum of the ranges, as if all errors had the same sign. */
     return (jm__sides){fmin(sides.down, sums->rows_j.down), fmin(sides.up, sums->rows_j.up)};
 }
 
@@ -452,7 +449,7 @@ jm__sides jm__power_sides(const jm__board_model *model, const jm__errors *errors
                         hypot(power->own_w, time_w));
 }
 
-/* What a kernel does is counted; its time decides how long the rest of the board draws power meanwhile. */
+/* A kernel's work is counted, so an error of its time only changes the energy of the constant. */
 jm__sides jm__energy_sides(const jm__board_model *model, const jm__errors *errors,
                            const jm__kernel_power *power, const double *features)
 {
@@ -484,7 +481,7 @@ static void add_part(jm_estimate *estimate, const char *name, double energy_j)
     estimate->parts[i].energy_j += energy_j;
 }
 
-static int dearer(const void *a, const void *b)
+static int by_energy(const void *a, const void *b)
 {
     double x = ((const jm_estimate_part *)a)->energy_j, y = ((const jm_estimate_part *)b)->energy_j;
     return (x < y) - (x > y);
@@ -497,7 +494,7 @@ void jm__estimate_sums_parts(const jm__estimate_sums *sums, jm_estimate *estimat
         add_part(estimate, part_of(model->features[f].metric),
                  model->features[f].weight_w * sums->features_s[f]);
     add_part(estimate, "base", model->constant_w * sums->features_s[model->count]);
-    qsort(estimate->parts, estimate->part_count, sizeof *estimate->parts, dearer);
+    qsort(estimate->parts, estimate->part_count, sizeof *estimate->parts, by_energy);
     for (size_t i = 0; i < estimate->part_count; i++)
         estimate->parts[i].share = estimate->parts[i].energy_j / sums->energy_j;
 }

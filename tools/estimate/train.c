@@ -1,9 +1,10 @@
-/* A model out of one's own kernels and watts, how good it is, and how it is shown. */
+/* Trains a model on a user's kernels and watts, finds its errors, and shows both. */
 #include "attribute/fit/nnls.h"
 #include "attribute/fit/qr.h"
 #include "base/json_value.h"
 #include "base/map.h"
 #include "base/options.h"
+#include "base/order.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -21,46 +22,45 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Exponents of the features' shapes. Power grows less than in proportion to what a unit does: the first
- * events wake it, further ones share clocks, operands and rows that are open (a concave law, as with the
- * utilisation of processors). Which exponent fits is a matter of chip and features, so it is chosen, from
- * few, without the kernels that it is judged by. */
+/* Candidate exponents of the features. Power grows less than in proportion to a unit's use: the first events
+ * wake the unit, further ones share clocks, operands and open rows (a concave law, as with the utilisation of
+ * processors). The best exponent depends on chip and features, so it is chosen among few, without the kernels
+ * that test it. */
 #define JM_TRAIN_EXPONENTS 4
 static const double train_exponents[JM_TRAIN_EXPONENTS] = {1, 0.7, 0.5, 0.35};
 
-/* Strengths of the ridge: of a weight, in watts at the feature's highest value over the power there, squared,
- * a row. It shares the weight of features that go together; how firmly, the data say too. */
+/* Candidate strengths of the ridge: on a weight, in watts at the feature's highest value relative to the
+ * power there, squared, per row. It divides the weight between correlated features; its strength is chosen by
+ * the data, too. */
 #define JM_TRAIN_RIDGES 4
 static const double train_ridges[JM_TRAIN_RIDGES] = {1e-4, 3e-4, 1e-3, 3e-3};
 
 typedef struct train_rows {
     size_t count, columns;
-    const double *values;  /* [count * columns]: features over their references */
-    const double *u;       /* [count]: relative standard uncertainty of the power; 0: not known */
+    const double *values;  /* [count * columns]: features relative to their references */
+    const double *u;       /* [count]: relative standard uncertainty of the power; 0: unknown */
     const double *power_w; /* [count] */
-    const size_t *fold;    /* [count]: rows of one are left out together */
+    const size_t *fold;    /* [count]: rows of one fold are left out together */
     size_t folds;
 } train_rows;
 
-/* How to fit: the shape, and whether errors are relative, outliers weigh less and weights are held by a
- * ridge. */
-typedef struct train_way {
+/* How to fit: exponent, ridge, and whether errors are relative, outliers weigh less and the ridge is used. */
+typedef struct train_settings {
     double exponent, ridge;
-    bool plain; /* none of the latter */
-} train_way;
+    bool plain; /* plain least squares: none of these */
+} train_settings;
 
 typedef struct jm__train_family {
     const char *name;
     size_t kernels;
-    double
-        error; /* of its kernels, by models that knew no other kernel of it; NAN: there is but one family */
+    double error; /* error of its kernels, by models trained without the family; NAN: only one family */
 } jm__train_family;
 
 struct jm_training {
     jm_trained result;
-    jm__features features; /* rows that were used, in their order */
-    double *by_kernel;     /* [rows]: W, by a model that had not seen it */
-    double *by_family;     /* likewise none of its family; NAN: there is but one */
+    jm__features features; /* the rows used, in their order */
+    double *by_kernel;     /* [rows]: W, by a model trained without the row */
+    double *by_family;     /* [rows]: W, by a model trained without its family; NAN: only one family */
     jm__train_family *families;
     size_t family_count;
     JM_VEC(char *) notes;
@@ -68,12 +68,12 @@ struct jm_training {
     char path[4096];
 };
 
-/* ---- robust non-negative least squares on relative errors, and cross-validation around it */
+/* ---- robust non-negative least squares on relative errors, and cross-validation */
 
 enum { ROUNDS = 8, INNER_FOLDS_MAX = 40, INNER_FOLDS = 10 };
 
-/* Relative errors beyond this weigh less (Huber): the best published models err by some 10 %. */
-static const double huber = 0.1;
+/* Larger relative errors weigh less (Huber): the best published models err by some 10 %. */
+static const double huber_limit = 0.1;
 
 static double train_predict(const double *weights, const double *values, size_t columns, double exponent)
 {
@@ -103,68 +103,68 @@ static double mean_power(const train_rows *rows, const bool *use, size_t *count)
 }
 
 static void add_rows(jm__qr *qr, double *row, const double *weights, const train_rows *rows, const bool *use,
-                     const train_way *way, bool first)
+                     const train_settings *settings, bool first)
 {
     for (size_t i = 0; i < rows->count; i++) {
         if (use != NULL && !use[i]) continue;
-        double factor = way->plain ? 1 : 1 / rows->power_w[i] / hypot(1, rows->u[i] / huber);
-        if (!first && !way->plain) {
+        double factor = settings->plain ? 1 : 1 / rows->power_w[i] / hypot(1, rows->u[i] / huber_limit);
+        if (!first && !settings->plain) {
             double predicted =
-                train_predict(weights, rows->values + i * rows->columns, rows->columns, way->exponent);
-            double off = fabs(predicted / rows->power_w[i] - 1);
-            if (off > huber) factor *= sqrt(huber / off);
+                train_predict(weights, rows->values + i * rows->columns, rows->columns, settings->exponent);
+            double deviation = fabs(predicted / rows->power_w[i] - 1);
+            if (deviation > huber_limit) factor *= sqrt(huber_limit / deviation);
         }
-        shape_row(row, rows, i, way->exponent, factor);
+        shape_row(row, rows, i, settings->exponent, factor);
         jm__qr_add(qr, row, factor * rows->power_w[i]);
     }
 }
 
-/* The most that a feature has of a used row, by weight: what it is measured in. By its most of all rows, a
- * family that alone uses a unit much would, left out, leave it a weight that the ridge holds down. */
-static double most_of(const train_rows *rows, const bool *use, size_t c, double exponent)
+/* The scale of the ridge: a feature's highest ratio to the power, over the used rows only. Over all rows, a
+ * left-out family that alone uses a unit much would leave it a weight held down by the ridge. */
+static double ridge_scale(const train_rows *rows, const bool *use, size_t c, double exponent)
 {
-    double most = 0;
+    double max = 0;
     for (size_t i = 0; i < rows->count; i++)
         if (use == NULL || use[i])
-            most = fmax(most, jm__trained_shape(rows->values[i * rows->columns + c], 1, exponent) /
-                                  rows->power_w[i]);
-    return most;
+            max = fmax(max, jm__trained_shape(rows->values[i * rows->columns + c], 1, exponent) /
+                                rows->power_w[i]);
+    return max;
 }
 
-/* Also what full rank needs, where a feature is 0 in all rows, or always the constant. */
-static void add_ridge(jm__qr *qr, double *row, const train_rows *rows, const bool *use, const train_way *way)
+/* The ridge also provides full rank if a feature is 0 in all rows, or constant. */
+static void add_ridge(jm__qr *qr, double *row, const train_rows *rows, const bool *use,
+                      const train_settings *settings)
 {
     static const double full_rank = 1e-6;
     size_t n;
     double mean_w = mean_power(rows, use, &n), root = sqrt((double)n);
     for (size_t c = 0; c <= rows->columns; c++) {
-        double strength = full_rank * (way->plain ? 1 : 1 / mean_w);
-        if (!way->plain && c < rows->columns)
-            strength = fmax(strength, sqrt(way->ridge) * most_of(rows, use, c, way->exponent));
+        double strength = full_rank * (settings->plain ? 1 : 1 / mean_w);
+        if (!settings->plain && c < rows->columns)
+            strength = fmax(strength, sqrt(settings->ridge) * ridge_scale(rows, use, c, settings->exponent));
         memset(row, 0, (rows->columns + 1) * sizeof *row);
         row[c] = strength * root;
         jm__qr_add(qr, row, 0);
     }
 }
 
-/* weights[columns], then the constant; none below 0. Rows with use[i] alone (NULL: all). */
-static jm_status train_fit(double *weights, const train_rows *rows, const bool *use, const train_way *way,
-                           jm_error *err)
+/* weights[columns], then the constant; none below 0. Uses rows with use[i]; NULL: all. */
+static jm_status train_fit(double *weights, const train_rows *rows, const bool *use,
+                           const train_settings *settings, jm_error *err)
 {
     size_t n, k = rows->columns + 1;
     mean_power(rows, use, &n);
     if (n < 2)
-        return jm__fail(err, JM_BAD_DATA, 0, NULL,
-                        "two kernels at least are needed to learn from, here are %zu", n);
+        return jm__fail(err, JM_BAD_DATA, 0, NULL, "training needs at least two kernels, here are %zu", n);
     double *row = calloc(k, sizeof *row);
     bool *is_free = calloc(k, sizeof *is_free);
     jm__qr qr = {0};
     jm_status status =
         row != NULL && is_free != NULL ? jm__qr_init(&qr, k, err) : jm__no_memory(err, "train_fit");
-    for (int round = 0; status == JM_OK && round < (way->plain ? 1 : ROUNDS); round++) {
+    for (int round = 0; status == JM_OK && round < (settings->plain ? 1 : ROUNDS); round++) {
         jm__qr_reset(&qr);
-        add_rows(&qr, row, weights, rows, use, way, round == 0);
-        add_ridge(&qr, row, rows, use, way);
+        add_rows(&qr, row, weights, rows, use, settings, round == 0);
+        add_ridge(&qr, row, rows, use, settings);
         jm__qr_finish(&qr);
         status = jm__nnls_solve(&qr, NULL, weights, is_free, err);
     }
@@ -177,7 +177,7 @@ static jm_status train_fit(double *weights, const train_rows *rows, const bool *
 /* ---- folds */
 
 typedef struct folds {
-    bool *use;       /* [rows]: with a fold left out */
+    bool *use;       /* [rows]: rows outside the fold */
     double *weights; /* [columns + 1] */
 } folds;
 
@@ -194,17 +194,17 @@ static void folds_free(folds *f)
     free(f->weights);
 }
 
-/* Folds of the used rows: as they are, or where they are many, every tenth together. */
+/* The inner fold of a row: its fold, or one of INNER_FOLDS if there are many. */
 static size_t inner_fold(const train_rows *rows, size_t i, bool few)
 {
     return few ? rows->fold[i] : rows->fold[i] % INNER_FOLDS;
 }
 
-static jm_status inner_error(double *error, const train_rows *rows, const bool *use, const train_way *way,
-                             folds *f, jm_error *err)
+static jm_status inner_error(double *error, const train_rows *rows, const bool *use,
+                             const train_settings *settings, folds *f, jm_error *err)
 {
     bool few = rows->folds <= INNER_FOLDS_MAX;
-    size_t count = few ? rows->folds : INNER_FOLDS, told = 0;
+    size_t count = few ? rows->folds : INNER_FOLDS, tested = 0;
     *error = 0;
     for (size_t fold = 0; fold < count; fold++) {
         size_t out = 0, in = 0;
@@ -215,79 +215,81 @@ static jm_status inner_error(double *error, const train_rows *rows, const bool *
             in += f->use[i];
         }
         if (out == 0 || in < 2) continue;
-        JM_TRY(train_fit(f->weights, rows, f->use, way, err));
+        JM_TRY(train_fit(f->weights, rows, f->use, settings, err));
         for (size_t i = 0; i < rows->count; i++) {
             if ((use != NULL && !use[i]) || inner_fold(rows, i, few) != fold) continue;
-            double predicted =
-                train_predict(f->weights, rows->values + i * rows->columns, rows->columns, way->exponent);
+            double predicted = train_predict(f->weights, rows->values + i * rows->columns, rows->columns,
+                                             settings->exponent);
             *error += fabs(predicted / rows->power_w[i] - 1);
-            told++;
+            tested++;
         }
     }
-    *error = told > 0 ? *error / (double)told : INFINITY;
+    *error = tested > 0 ? *error / (double)tested : INFINITY;
     return JM_OK;
 }
 
-/* The exponent and the ridge whose fits tell folds of the used rows best that they have not seen. */
-static jm_status train_choose(train_way *way, const train_rows *rows, const bool *use, jm_error *err)
+/* Choose the exponent and ridge with the least cross-validated error over the used rows. */
+static jm_status choose_settings(train_settings *settings, const train_rows *rows, const bool *use,
+                                 jm_error *err)
 {
     folds f = {0};
-    double least = INFINITY;
-    *way = (train_way){.exponent = 1, .ridge = train_ridges[0]};
+    double least_error = INFINITY;
+    *settings = (train_settings){.exponent = 1, .ridge = train_ridges[0]};
     jm_status status = folds_init(&f, rows, err);
     for (int i = 0; status == JM_OK && i < JM_TRAIN_EXPONENTS * JM_TRAIN_RIDGES; i++) {
-        const train_way one = {.exponent = train_exponents[i / JM_TRAIN_RIDGES],
-                               .ridge = train_ridges[i % JM_TRAIN_RIDGES]};
+        const train_settings one = {.exponent = train_exponents[i / JM_TRAIN_RIDGES],
+                                    .ridge = train_ridges[i % JM_TRAIN_RIDGES]};
         double error;
         status = inner_error(&error, rows, use, &one, &f, err);
-        if (status != JM_OK || !(error < least)) continue;
-        least = error;
-        *way = one;
+        if (status != JM_OK || !(error < least_error)) continue;
+        least_error = error;
+        *settings = one;
     }
     folds_free(&f);
     return status;
 }
 
-static jm_status cross_fold(double *predicted, const train_rows *rows, const train_way *requested,
+static jm_status cross_fold(double *predicted, const train_rows *rows, const train_settings *fixed,
                             size_t fold, folds *f, jm_error *err)
 {
-    train_way way = requested != NULL ? *requested : (train_way){0};
+    train_settings settings = fixed != NULL ? *fixed : (train_settings){0};
     for (size_t i = 0; i < rows->count; i++)
         f->use[i] = rows->fold[i] != fold;
-    if (requested == NULL) JM_TRY(train_choose(&way, rows, f->use, err));
-    JM_TRY(train_fit(f->weights, rows, f->use, &way, err));
+    if (fixed == NULL) JM_TRY(choose_settings(&settings, rows, f->use, err));
+    JM_TRY(train_fit(f->weights, rows, f->use, &settings, err));
     for (size_t i = 0; i < rows->count; i++)
         if (rows->fold[i] == fold)
             predicted[i] =
-                train_predict(f->weights, rows->values + i * rows->columns, rows->columns, way.exponent);
+                train_predict(f->weights, rows->values + i * rows->columns, rows->columns, settings.exponent);
     return JM_OK;
 }
 
-/* predicted[count]: of each row by a model that has seen nothing of its fold. `way` NULL: it is chosen
- * anew each time, out of what is left. */
-static jm_status train_cross(double *predicted, const train_rows *rows, const train_way *way, jm_error *err)
+/* predicted[count]: each row by a model trained without its fold. `settings` NULL: they are chosen anew for
+ * each fold, from the other rows. */
+static jm_status train_cross(double *predicted, const train_rows *rows, const train_settings *settings,
+                             jm_error *err)
 {
     folds f = {0};
     jm_status status = folds_init(&f, rows, err);
     for (size_t fold = 0; status == JM_OK && fold < rows->folds; fold++)
-        status = cross_fold(predicted, rows, way, fold, &f, err);
+        status = cross_fold(predicted, rows, settings, fold, &f, err);
     folds_free(&f);
     return status;
 }
 
-/* ---- A model out of one's own kernels and watts, how good it is, and what its data cannot tell apart */
+/* ---- the training: model, errors, and collinear features */
 
-enum { KERNELS_LEAST = 4, FOLDS_MAX = 200 };
+enum { KERNELS_MIN = 4, FOLDS_MAX = 200 };
 
-/* A model is no better known than this, whatever its few kernels say; relative. */
-static const double u_least = 0.01;
+/* Lower bound of a model's error, as few kernels can show too small a one; relative. */
+static const double u_min = 0.01;
 
 typedef struct trainer {
     jm_training *to;
-    double *values; /* [rows * columns]: over their references */
+    double *values; /* [rows * columns]: relative to their references */
     double *powers, *u;
     size_t *kernel_fold, *family_fold;
-    double *weights, *others; /* [columns + 1], [rows] */
+    double *weights, *scratch; /* [columns + 1], [rows] */
 } trainer;
 
 __attribute__((format(printf, 3, 4))) static jm_status note(jm_training *training, jm_error *err,
@@ -306,8 +308,8 @@ __attribute__((format(printf, 3, 4))) static jm_status note(jm_training *trainin
 
 /* ---- rows */
 
-/* Rows without a power, or with a feature missing, cannot teach. */
-static jm_status keep_whole_rows(jm_training *t, jm_error *err)
+/* Drop rows without a power, or with a missing feature. */
+static jm_status drop_incomplete_rows(jm_training *t, jm_error *err)
 {
     jm__features *f = &t->features;
     size_t kept = 0, without_power = 0, without_feature = 0;
@@ -321,9 +323,9 @@ static jm_status keep_whole_rows(jm_training *t, jm_error *err)
         f->rows[kept++] = f->rows[i];
     }
     f->count = kept;
-    if (without_power > 0) JM_TRY(note(t, err, "%zu kernels have no power and teach nothing", without_power));
+    if (without_power > 0) JM_TRY(note(t, err, "%zu kernels have no power and are not used", without_power));
     if (without_feature > 0)
-        JM_TRY(note(t, err, "%zu kernels lack a feature and teach nothing", without_feature));
+        JM_TRY(note(t, err, "%zu kernels lack a feature and are not used", without_feature));
     return JM_OK;
 }
 
@@ -334,11 +336,11 @@ static jm_status read_data(jm_training *t, const jm_train_options *options, jm_e
     if (options->power != NULL)
         JM_TRY(jm__powers_read(&t->features, options->power, &unknown, &without, err));
     if (unknown > 0) JM_TRY(note(t, err, "%zu kernels of %s have no features", unknown, options->power));
-    JM_TRY(keep_whole_rows(t, err));
-    if (t->features.count >= KERNELS_LEAST) return JM_OK;
+    JM_TRY(drop_incomplete_rows(t, err));
+    if (t->features.count >= KERNELS_MIN) return JM_OK;
     jm_status status = jm__fail(err, JM_BAD_DATA, 0, NULL,
-                                "%s has %zu kernels with a power and all features; %d are the least",
-                                options->features, t->features.count, (int)KERNELS_LEAST);
+                                "%s has %zu kernels with a power and all features; at least %d are needed",
+                                options->features, t->features.count, (int)KERNELS_MIN);
     if (options->power == NULL)
         return jm__hint(err, status, "give their watts: --power FILE, or a column power_w");
     return jm__hint(err, status, "kernels are matched by their names, column kernel of both files");
@@ -375,13 +377,13 @@ static jm_status prepare(trainer *r, jm_error *err)
     r->kernel_fold = calloc(f->count, sizeof *r->kernel_fold);
     r->family_fold = calloc(f->count, sizeof *r->family_fold);
     r->weights = calloc(f->columns + 1, sizeof *r->weights);
-    r->others = calloc(f->count, sizeof *r->others);
+    r->scratch = calloc(f->count, sizeof *r->scratch);
     t->by_kernel = calloc(f->count, sizeof *t->by_kernel);
     t->by_family = calloc(f->count, sizeof *t->by_family);
-    bool all = r->values != NULL && r->powers != NULL && r->u != NULL && r->kernel_fold != NULL &&
-               r->family_fold != NULL && r->weights != NULL && r->others != NULL && t->by_kernel != NULL &&
-               t->by_family != NULL;
-    if (!all) return jm__no_memory(err, "jm_estimate_train");
+    bool ok = r->values != NULL && r->powers != NULL && r->u != NULL && r->kernel_fold != NULL &&
+              r->family_fold != NULL && r->weights != NULL && r->scratch != NULL && t->by_kernel != NULL &&
+              t->by_family != NULL;
+    if (!ok) return jm__no_memory(err, "jm_estimate_train");
     JM_TRY(jm__trained_init(&t->model, f->columns, err));
     for (size_t c = 0; c < f->columns; c++) {
         jm__trained_feature *feature = &t->model.features[c];
@@ -417,13 +419,7 @@ static train_rows rows_of(const trainer *r, bool by_family)
                         .folds = by_family ? r->to->family_count : kernels};
 }
 
-/* ---- how good */
-
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+/* ---- errors */
 
 static double relative_error(const trainer *r, const double *predicted, size_t i)
 {
@@ -438,7 +434,7 @@ static double mean_error(const trainer *r, const double *predicted)
     return sum / (double)r->to->features.count;
 }
 
-/* Always the mean of all others. */
+/* The error of predicting the mean of all other kernels. */
 static double constant_error(const trainer *r)
 {
     double sum = 0, error = 0;
@@ -450,16 +446,16 @@ static double constant_error(const trainer *r)
     return error / (double)n;
 }
 
-/* The standard error whose interval holds JM_ESTIMATE_COVERS of these errors, as far as so few tell: the
- * next larger one than that share of them (split conformal). `errors` is sorted by it. */
+/* The standard error with an interval that holds JM_ESTIMATE_COVERS of these errors: from the next larger
+ * error (split conformal), or the largest. Sorts `errors`. */
 static double conformal_u(double *errors, size_t count)
 {
-    qsort(errors, count, sizeof *errors, compare_numbers);
+    qsort(errors, count, sizeof *errors, jm__compare_doubles);
     size_t at = (size_t)ceil(JM_ESTIMATE_COVERS * (double)(count + 1));
     return errors[at <= count ? at - 1 : count - 1] / JM_ESTIMATE_Z;
 }
 
-/* Each kernel's interval by what the errors of all others were. */
+/* The part of kernels within the interval from the errors of all others. */
 static double coverage(trainer *r)
 {
     size_t n = r->to->features.count, inside = 0;
@@ -467,38 +463,39 @@ static double coverage(trainer *r)
         size_t used = 0;
         for (size_t j = 0; j < n; j++)
             if (j != i)
-                r->others[used++] =
+                r->scratch[used++] =
                     relative_error(r, r->to->by_kernel, j) * r->powers[j] / r->to->by_kernel[j];
-        double u = conformal_u(r->others, used);
+        double u = conformal_u(r->scratch, used);
         inside += fabs(r->powers[i] - r->to->by_kernel[i]) <= JM_ESTIMATE_Z * u * r->to->by_kernel[i];
     }
     return (double)inside / (double)n;
 }
 
-/* As a share of what is predicted, since that is what an interval is put around. */
+/* Relative to the prediction, as the interval is around that. */
 static double error_u(trainer *r, const double *predicted)
 {
     size_t n = r->to->features.count;
     for (size_t i = 0; i < n; i++)
-        r->others[i] = fabs(r->powers[i] / predicted[i] - 1);
-    return fmax(conformal_u(r->others, n), u_least);
+        r->scratch[i] = fabs(r->powers[i] / predicted[i] - 1);
+    return fmax(conformal_u(r->scratch, n), u_min);
 }
 
-static void judge_kernels(trainer *r)
+static void evaluate_kernels(trainer *r)
 {
     jm_trained *result = &r->to->result;
     size_t n = r->to->features.count;
     result->error_by_kernel = mean_error(r, r->to->by_kernel);
     for (size_t i = 0; i < n; i++)
-        r->others[i] = relative_error(r, r->to->by_kernel, i);
-    qsort(r->others, n, sizeof *r->others, compare_numbers);
-    result->median_by_kernel = n % 2 == 1 ? r->others[n / 2] : (r->others[n / 2] + r->others[n / 2 - 1]) / 2;
-    result->worst_by_kernel = r->others[n - 1];
+        r->scratch[i] = relative_error(r, r->to->by_kernel, i);
+    qsort(r->scratch, n, sizeof *r->scratch, jm__compare_doubles);
+    result->median_by_kernel =
+        n % 2 == 1 ? r->scratch[n / 2] : (r->scratch[n / 2] + r->scratch[n / 2 - 1]) / 2;
+    result->worst_by_kernel = r->scratch[n - 1];
     result->coverage = coverage(r);
     r->to->model.own_u = error_u(r, r->to->by_kernel);
 }
 
-static void judge_families(trainer *r)
+static void evaluate_families(trainer *r)
 {
     jm_training *t = r->to;
     t->result.error_by_family = mean_error(r, t->by_family);
@@ -511,35 +508,34 @@ static void judge_families(trainer *r)
             relative_error(r, t->by_family, i) / (double)t->families[r->family_fold[i]].kernels;
 }
 
-static jm_status judge(trainer *r, jm_error *err)
+static jm_status evaluate(trainer *r, jm_error *err)
 {
     jm_training *t = r->to;
     train_rows rows = rows_of(r, false), families = rows_of(r, true);
-    const train_way plain = {.exponent = 1, .plain = true};
-    JM_TRY(train_cross(r->others, &rows, &plain, err));
-    t->result.plain_error = mean_error(r, r->others);
+    const train_settings plain = {.exponent = 1, .plain = true};
+    JM_TRY(train_cross(r->scratch, &rows, &plain, err));
+    t->result.plain_error = mean_error(r, r->scratch);
     t->result.constant_error = constant_error(r);
     JM_TRY(train_cross(t->by_kernel, &rows, NULL, err));
-    judge_kernels(r);
+    evaluate_kernels(r);
     t->result.error_by_family = NAN;
     for (size_t i = 0; i < t->features.count; i++)
         t->by_family[i] = NAN;
     t->families[0].error = NAN;
     if (t->family_count < 3) return JM_OK;
     JM_TRY(train_cross(t->by_family, &families, NULL, err));
-    judge_families(r);
+    evaluate_families(r);
     return JM_OK;
 }
 
-/* ---- what the data cannot tell apart */
+/* ---- features that the data cannot separate */
 
-/* Two features that go together so closely, and one of which the others tell so much, are one as far as
- * the data say. Choices: the usual ones (a variance inflation of 10). */
-static const double pair_least = 0.95, others_least = 0.9;
+/* Limits of the correlation of a pair, and of the R2 of one feature by all others. Choices: the usual ones (a
+ * variance inflation of 10). */
+static const double pair_min = 0.95, others_min = 0.9;
 
 typedef struct columns {
-    double
-        *values; /* [rows * columns]: less their means, and over their spreads; 0 where they do not change */
+    double *values; /* [rows * columns]: standardised; 0 for constant columns */
     bool *changes;
     size_t rows, count;
 } columns;
@@ -567,8 +563,8 @@ static double correlation(const columns *c, size_t a, size_t b)
     return sum;
 }
 
-/* The share of a column's variance that all others tell. */
-static jm_status told_by_others(const columns *c, size_t which, double *share, jm_error *err)
+/* The part of a column's variance that all others explain. */
+static jm_status explained_by_others(const columns *c, size_t which, double *share, jm_error *err)
 {
     jm__qr qr;
     double *row = calloc(c->count + 1, sizeof *row), *x = calloc(c->count + 1, sizeof *x);
@@ -602,48 +598,48 @@ static jm_status told_by_others(const columns *c, size_t which, double *share, j
     return status;
 }
 
-static jm_status tell_pairs(jm_training *t, const columns *c, bool *paired, jm_error *err)
+static jm_status note_pairs(jm_training *t, const columns *c, bool *paired, jm_error *err)
 {
     const char **names = t->features.names;
     for (size_t a = 0; a < c->count; a++)
         for (size_t b = a + 1; b < c->count; b++) {
             double r = correlation(c, a, b);
-            if (!c->changes[a] || !c->changes[b] || fabs(r) < pair_least) continue;
+            if (!c->changes[a] || !c->changes[b] || fabs(r) < pair_min) continue;
             paired[a] = paired[b] = true;
             JM_TRY(note(t, err,
-                        "%.120s and %.120s go together (correlation %.3f): the data cannot tell whose "
-                        "power it is",
+                        "%.120s and %.120s go together (correlation %.3f): the data cannot separate their "
+                        "power",
                         names[a], names[b], r));
         }
     return JM_OK;
 }
 
-static jm_status tell_collinear(jm_training *t, const columns *c, const double *weights, bool *paired,
-                                jm_error *err)
+static jm_status note_features(jm_training *t, const columns *c, const double *weights, bool *paired,
+                               jm_error *err)
 {
     if (c->rows <= c->count + 1)
-        JM_TRY(note(t, err, "%zu kernels for %zu features: too few to tell them apart", c->rows, c->count));
-    JM_TRY(tell_pairs(t, c, paired, err));
+        JM_TRY(note(t, err, "%zu kernels for %zu features: too few to separate them", c->rows, c->count));
+    JM_TRY(note_pairs(t, c, paired, err));
     for (size_t k = 0; k < c->count; k++) {
         double share = 0;
         if (!c->changes[k]) {
-            JM_TRY(note(t, err, "%.120s is the same for all kernels: nothing can be learnt of it",
-                        t->features.names[k]));
+            JM_TRY(
+                note(t, err, "%.120s is the same for all kernels: it gets no weight", t->features.names[k]));
             continue;
         }
-        if (!paired[k] && c->rows > c->count + 1) JM_TRY(told_by_others(c, k, &share, err));
-        if (share > others_least)
-            JM_TRY(note(t, err,
-                        "%.120s is told by the other features together (R2 %.3f): its weight may be theirs",
+        if (!paired[k] && c->rows > c->count + 1) JM_TRY(explained_by_others(c, k, &share, err));
+        if (share > others_min)
+            JM_TRY(note(t, err, "%.120s follows from the other features (R2 %.3f): its weight may be theirs",
                         t->features.names[k], share));
         if (weights[k] <= 0)
-            JM_TRY(note(t, err, "%.120s got no weight: the others tell as much without it",
+            JM_TRY(note(t, err, "%.120s got no weight: the others predict as well without it",
                         t->features.names[k]));
     }
     return JM_OK;
 }
 
-/* Notes on what the data cannot tell apart. `values`: [rows * columns], over their references. */
+/* Notes on features that the data cannot separate. `values`: [rows * columns], relative to their references.
+ */
 static jm_status note_collinear(jm_training *training, const double *values, const double *weights,
                                 jm_error *err)
 {
@@ -656,7 +652,7 @@ static jm_status note_collinear(jm_training *training, const double *values, con
                            : jm__no_memory(err, "jm_estimate_train");
     if (status == JM_OK) {
         standardise(&c, values);
-        status = tell_collinear(training, &c, weights, paired, err);
+        status = note_features(training, &c, weights, paired, err);
     }
     free(c.values);
     free(c.changes);
@@ -664,7 +660,7 @@ static jm_status note_collinear(jm_training *training, const double *values, con
     return status;
 }
 
-/* ---- A training for people and programs, and its model as a file */
+/* ---- a training as JSON, and its model as a file */
 
 static bool put(json_t *object, const char *key, json_t *value)
 {
@@ -679,48 +675,46 @@ static json_t *size_json(size_t count)
 static bool put_rows(json_t *root, const jm_training *t)
 {
     json_t *rows = json_array();
-    bool fine = put(root, "rows", rows);
-    for (size_t i = 0; fine && i < t->features.count; i++) {
+    bool ok = put(root, "rows", rows);
+    for (size_t i = 0; ok && i < t->features.count; i++) {
         const jm__feature_row *k = &t->features.rows[i];
         json_t *row = json_object();
-        fine = json_array_append_new(rows, row) == 0 && put(row, "kernel", jm__json_text(k->kernel)) &&
-               put(row, "family", jm__json_text(k->family)) &&
-               put(row, "power_w", jm__json_real(k->power_w)) &&
-               put(row, "left_out_w", jm__json_real(t->by_kernel[i])) &&
-               put(row, "family_left_out_w", jm__json_real(t->by_family[i])) &&
-               put(row, "error", jm__json_real(t->by_kernel[i] / k->power_w - 1));
+        ok = json_array_append_new(rows, row) == 0 && put(row, "kernel", jm__json_text(k->kernel)) &&
+             put(row, "family", jm__json_text(k->family)) && put(row, "power_w", jm__json_real(k->power_w)) &&
+             put(row, "left_out_w", jm__json_real(t->by_kernel[i])) &&
+             put(row, "family_left_out_w", jm__json_real(t->by_family[i])) &&
+             put(row, "error", jm__json_real(t->by_kernel[i] / k->power_w - 1));
     }
-    return fine;
+    return ok;
 }
 
 static bool put_families(json_t *root, const jm_training *t)
 {
     json_t *families = json_array();
-    bool fine = put(root, "families", families);
-    for (size_t i = 0; fine && i < t->family_count; i++) {
+    bool ok = put(root, "families", families);
+    for (size_t i = 0; ok && i < t->family_count; i++) {
         json_t *family = json_object();
-        fine = json_array_append_new(families, family) == 0 &&
-               put(family, "name", jm__json_text(t->families[i].name)) &&
-               put(family, "kernels", size_json(t->families[i].kernels)) &&
-               put(family, "error", jm__json_real(t->family_count < 3 ? NAN : t->families[i].error));
+        ok = json_array_append_new(families, family) == 0 &&
+             put(family, "name", jm__json_text(t->families[i].name)) &&
+             put(family, "kernels", size_json(t->families[i].kernels)) &&
+             put(family, "error", jm__json_real(t->family_count < 3 ? NAN : t->families[i].error));
     }
-    return fine;
+    return ok;
 }
 
 static bool put_features(json_t *root, const jm__trained *model)
 {
     json_t *features = json_array();
-    bool fine = put(root, "features", features);
-    for (size_t i = 0; fine && i < model->count; i++) {
+    bool ok = put(root, "features", features);
+    for (size_t i = 0; ok && i < model->count; i++) {
         const jm__trained_feature *f = &model->features[i];
         json_t *feature = json_object();
-        fine =
-            json_array_append_new(features, feature) == 0 && put(feature, "name", jm__json_text(f->name)) &&
-            put(feature, "reference", jm__json_real(f->reference)) &&
-            put(feature, "least", jm__json_real(f->least)) && put(feature, "most", jm__json_real(f->most)) &&
-            put(feature, "weight_w", jm__json_real(f->weight_w));
+        ok = json_array_append_new(features, feature) == 0 && put(feature, "name", jm__json_text(f->name)) &&
+             put(feature, "reference", jm__json_real(f->reference)) &&
+             put(feature, "least", jm__json_real(f->least)) && put(feature, "most", jm__json_real(f->most)) &&
+             put(feature, "weight_w", jm__json_real(f->weight_w));
     }
-    return fine;
+    return ok;
 }
 
 static bool put_errors(json_t *root, const jm_trained *r)
@@ -749,13 +743,13 @@ static bool put_model(json_t *root, const jm_training *t)
 static bool put_notes(json_t *root, const jm_training *t)
 {
     json_t *notes = json_array();
-    bool fine = put(root, "notes", notes);
-    for (size_t i = 0; fine && i < t->notes.count; i++)
-        fine = json_array_append_new(notes, jm__json_text(t->notes.items[i])) == 0;
-    return fine;
+    bool ok = put(root, "notes", notes);
+    for (size_t i = 0; ok && i < t->notes.count; i++)
+        ok = json_array_append_new(notes, jm__json_text(t->notes.items[i])) == 0;
+    return ok;
 }
 
-/* NULL: memory is out. */
+/* NULL: no memory. */
 static char *text_take(const json_t *root)
 {
     jm__strbuf text = {0};
@@ -767,41 +761,41 @@ static char *text_take(const json_t *root)
 jm_status jm_training_json(const jm_training *training, char **out, jm_error *err)
 {
     json_t *root = json_object();
-    bool fine = put_model(root, training) && put_families(root, training) && put_rows(root, training) &&
-                put_notes(root, training);
-    *out = fine ? text_take(root) : NULL;
+    bool ok = put_model(root, training) && put_families(root, training) && put_rows(root, training) &&
+              put_notes(root, training);
+    *out = ok ? text_take(root) : NULL;
     json_decref(root);
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_training_json");
 }
 
-/* Beside it, and moved into its place. */
+/* Writes a temporary file and renames it. */
 static jm_status write_training(const jm_training *training, const char *path, jm_error *err)
 {
-    char beside[4096];
-    if ((size_t)snprintf(beside, sizeof beside, "%s.new-%d", path, (int)getpid()) >= sizeof beside)
+    char temporary[4096];
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.new-%d", path, (int)getpid()) >= sizeof temporary)
         return jm__fail(err, JM_USAGE, 0, NULL, "%s is too long a path", path);
     json_t *root = json_object();
     char *text = put_model(root, training) ? text_take(root) : NULL;
     json_decref(root);
     if (text == NULL) return jm__no_memory(err, "jm_estimate_train");
-    FILE *file = fopen(beside, "w");
-    bool fine = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) >= 0;
+    FILE *file = fopen(temporary, "w");
+    bool ok = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) >= 0;
     int code = errno;
     if (file != NULL && fclose(file) != 0) {
         code = errno;
-        fine = false;
+        ok = false;
     }
     free(text);
-    if (fine && rename(beside, path) == 0) return JM_OK;
-    if (fine) code = errno;
-    unlink(beside);
+    if (ok && rename(temporary, path) == 0) return JM_OK;
+    if (ok) code = errno;
+    unlink(temporary);
     return jm__fail(err, jm_status_of_errno(code), code, "fopen", "%s cannot be written: %s", path,
                     strerror(code));
 }
 
-/* ---- for people */
+/* ---- a training as text */
 
-static int dearer(const void *a, const void *b)
+static int by_weight(const void *a, const void *b)
 {
     const jm__trained_feature *x = *(const jm__trained_feature *const *)a,
                               *y = *(const jm__trained_feature *const *)b;
@@ -814,7 +808,7 @@ static bool add_weights(jm__strbuf *out, const jm__trained *m)
     if (sorted == NULL) return false;
     for (size_t i = 0; i < m->count; i++)
         sorted[i] = &m->features[i];
-    qsort(sorted, m->count, sizeof *sorted, dearer);
+    qsort(sorted, m->count, sizeof *sorted, by_weight);
     jm__strbuf_format(out, "power = %.1f W", m->constant_w);
     for (size_t i = 0; i < m->count; i++)
         if (sorted[i]->weight_w > 0)
@@ -832,8 +826,8 @@ static void add_worst(jm__strbuf *out, const jm_training *t)
         if (fabs(t->by_kernel[i] / t->features.rows[i].power_w - 1) >
             fabs(t->by_kernel[worst] / t->features.rows[worst].power_w - 1))
             worst = i;
-    jm__strbuf_format(out, "worst kernel: %.60s, %.0f W where it draws %.0f\n",
-                      t->features.rows[worst].kernel, t->by_kernel[worst], t->features.rows[worst].power_w);
+    jm__strbuf_format(out, "worst kernel: %.60s, %.0f W, measured %.0f W\n", t->features.rows[worst].kernel,
+                      t->by_kernel[worst], t->features.rows[worst].power_w);
     if (t->family_count < 3) return;
     worst = 0;
     for (size_t i = 1; i < t->family_count; i++)
@@ -861,25 +855,25 @@ jm_status jm_training_text(const jm_training *training, char **out, jm_error *er
     jm__strbuf_format(&text, "intervals of %.0f %% held %.0f %% of kernels that were left out\n",
                       100 * JM_ESTIMATE_COVERS, 100 * r->coverage);
     add_worst(&text, training);
-    bool fine = add_weights(&text, &training->model);
+    bool ok = add_weights(&text, &training->model);
     for (size_t i = 0; i < training->notes.count; i++)
         jm__strbuf_format(&text, "%s\n", training->notes.items[i]);
     if (training->path[0] != '\0') jm__strbuf_format(&text, "%s: the model\n", training->path);
-    *out = fine ? jm__strbuf_take(&text) : NULL;
+    *out = ok ? jm__strbuf_take(&text) : NULL;
     jm__strbuf_free(&text);
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_training_text");
 }
 
-/* ---- all of it */
+/* ---- the whole training */
 
 static jm_status learn(trainer *r, jm_error *err)
 {
     jm_training *t = r->to;
-    train_rows rows = rows_of(r, t->family_count >= 3); /* it is for programs that nobody has seen */
-    train_way way;
-    JM_TRY(train_choose(&way, &rows, NULL, err));
-    JM_TRY(train_fit(r->weights, &rows, NULL, &way, err));
-    t->model.exponent = t->result.exponent = way.exponent;
+    train_rows rows = rows_of(r, t->family_count >= 3); /* settings for programs outside the training data */
+    train_settings settings;
+    JM_TRY(choose_settings(&settings, &rows, NULL, err));
+    JM_TRY(train_fit(r->weights, &rows, NULL, &settings, err));
+    t->model.exponent = t->result.exponent = settings.exponent;
     t->model.constant_w = r->weights[rows.columns];
     t->model.kernels = rows.count;
     t->model.low_w = t->model.high_w = r->powers[0];
@@ -902,18 +896,18 @@ static jm_status train(trainer *r, const jm_train_options *options, jm_error *er
         return jm__fail(err, JM_LIMIT, 0, NULL, "%s has more than %d features", options->features,
                         JM_TRAINED_FEATURES_MAX);
     JM_TRY(prepare(r, err));
-    JM_TRY(judge(r, err));
+    JM_TRY(evaluate(r, err));
     JM_TRY(learn(r, err));
     if (options->path == NULL) return JM_OK;
     snprintf(r->to->path, sizeof r->to->path, "%s", options->path);
     return write_training(r->to, options->path, err);
 }
 
-jm_status jm_estimate_train(jm_training **out, const jm_train_options *queried, jm_error *err)
+jm_status jm_estimate_train(jm_training **out, const jm_train_options *requested, jm_error *err)
 {
     jm_train_options options;
     *out = NULL;
-    JM_TRY(jm__options_copy(&options, sizeof options, queried, "jm_estimate_train", err));
+    JM_TRY(jm__options_copy(&options, sizeof options, requested, "jm_estimate_train", err));
     if (options.features == NULL)
         return jm__fail(err, JM_USAGE, 0, "jm_estimate_train", "there are no features to learn from");
     jm_training *training = calloc(1, sizeof *training);
@@ -926,7 +920,7 @@ jm_status jm_estimate_train(jm_training **out, const jm_train_options *queried, 
     free(r.kernel_fold);
     free(r.family_fold);
     free(r.weights);
-    free(r.others);
+    free(r.scratch);
     if (status == JM_OK)
         *out = training;
     else

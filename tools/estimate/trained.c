@@ -1,4 +1,4 @@
-/* A trained model: its file and what it says. */
+/* A trained model: its file and its prediction. */
 #include "estimate/trained.h"
 
 #include "base/plain.h"
@@ -15,16 +15,16 @@
 
 enum { VERSION = 1 };
 
-static const double number_most = 1e30, reference_least = 1e-30;
+static const double number_max = 1e30, reference_min = 1e-30;
 
 /* *root is NULL if it fails. */
-static jm_status load(json_t **root, const char *path, jm_error *err)
+static jm_status load_json(json_t **root, const char *path, jm_error *err)
 {
     json_error_t json_err;
     *root = NULL;
     FILE *file = fopen(path, "re");
     if (file == NULL) return jm__fail(err, JM_NOT_FOUND, errno, "open", "%s: %s", path, strerror(errno));
-    bool readable = jm__pass_mark(file);
+    bool readable = jm__skip_bom(file);
     if (readable) *root = json_loadf(file, JSON_REJECT_DUPLICATES, &json_err);
     fclose(file);
     if (!readable) return jm__in_utf16(path, err);
@@ -32,18 +32,18 @@ static jm_status load(json_t **root, const char *path, jm_error *err)
     return jm__fail(err, JM_BAD_DATA, 0, "json_loadf", "%s, line %d: %s", path, json_err.line, json_err.text);
 }
 
-static bool says_format(const json_t *root)
+static bool has_format(const json_t *root)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
     return format != NULL && strcmp(format, FORMAT) == 0;
 }
 
-jm_status jm__trained_is(const char *path, bool *is, jm_error *err)
+jm_status jm__trained_is(const char *path, bool *is_trained, jm_error *err)
 {
     json_t *root;
     jm_error cause = {0};
-    bool damaged = load(&root, path, &cause) == JM_BAD_DATA;
-    *is = says_format(root);
+    bool damaged = load_json(&root, path, &cause) == JM_BAD_DATA;
+    *is_trained = has_format(root);
     json_decref(root);
     if (damaged && err != NULL) *err = cause;
     return damaged ? JM_BAD_DATA : JM_OK;
@@ -64,20 +64,20 @@ void jm__trained_free(jm__trained *model)
     *model = (jm__trained){0};
 }
 
-static bool read_number(const json_t *object, const char *key, double least, double *out)
+static bool read_number(const json_t *object, const char *key, double min, double *out)
 {
     const json_t *value = json_object_get(object, key);
     *out = json_number_value(value);
-    return json_is_number(value) && *out >= least && *out <= number_most;
+    return json_is_number(value) && *out >= min && *out <= number_max;
 }
 
 static const char *read_feature(jm__trained_feature *to, const json_t *from)
 {
     const char *name = json_string_value(json_object_get(from, "name"));
     if (name == NULL || (to->name = strdup(name)) == NULL) return "name";
-    if (!read_number(from, "reference", reference_least, &to->reference)) return "reference";
-    if (!read_number(from, "least", -number_most, &to->least)) return "least";
-    if (!read_number(from, "most", -number_most, &to->most)) return "most";
+    if (!read_number(from, "reference", reference_min, &to->reference)) return "reference";
+    if (!read_number(from, "least", -number_max, &to->least)) return "least";
+    if (!read_number(from, "most", -number_max, &to->most)) return "most";
     return read_number(from, "weight_w", 0, &to->weight_w) ? NULL : "weight_w";
 }
 
@@ -106,16 +106,16 @@ jm_status jm__trained_read(jm__trained *model, const char *path, jm_error *err)
 {
     *model = (jm__trained){0};
     json_t *root;
-    JM_TRY(load(&root, path, err));
+    JM_TRY(load_json(&root, path, err));
     size_t count = json_array_size(json_object_get(root, "features"));
-    const char *wrong = !says_format(root)                              ? "format"
+    const char *wrong = !has_format(root)                               ? "format"
                         : count == 0 || count > JM_TRAINED_FEATURES_MAX ? "features"
                                                                         : NULL;
     jm_status status = wrong == NULL ? jm__trained_init(model, count, err) : JM_OK;
     if (wrong == NULL && status == JM_OK) wrong = read_model(model, root);
     json_decref(root);
     if (wrong != NULL)
-        status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is no trained model: \"%s\" is missing or wrong",
+        status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is not a trained model: \"%s\" is missing or wrong",
                           path, wrong);
     if (status != JM_OK) jm__trained_free(model);
     return status;

@@ -14,7 +14,7 @@ typedef struct jm__cell {
     uint32_t node;
     uint32_t column;
     double seconds;
-    size_t transfer; /* in a tree: one number for the cells of a column whose nodes have one path and kind */
+    size_t group; /* in a tree: one number for the cells of a column whose nodes have one path and kind */
 } jm__cell;
 
 /* Powers are learnt from all of the time that something is known of; figures are of a part of it. */

@@ -1,11 +1,11 @@
-/* Places by the spans around work, found once a span. */
+/* Places and contexts by the spans that enclose work, computed once per section. */
 #include "attribute/input/places.h"
 
 #include "format/rows/span_kind.h"
 
 #include <stdlib.h>
 
-/* Number 0 is anywhere: of what ran in no span, and of all places beyond the maximum. */
+/* Context 0 is "anywhere": work outside all spans, and all contexts beyond the maximum. */
 enum { JM_CONTEXTS_MAX = 4096 };
 
 static bool is_layer(jm_span_kind kind)
@@ -13,7 +13,7 @@ static bool is_layer(jm_span_kind kind)
     return jm__span_kind_is_layer(kind) || jm__span_kind_is_range(kind);
 }
 
-static size_t layer_around(const jm__span_index *spans, size_t section, size_t outer)
+static size_t nearest_layer(const jm__span_index *spans, size_t section, size_t outer)
 {
     jm_span_kind kind = spans->dataset->spans[jm__section_span(spans, section)].kind;
     return is_layer(kind) || jm__span_kind_is_work(kind) ? section : outer;
@@ -30,7 +30,7 @@ bool jm__places_init(jm__places *places, const jm__span_index *spans, int64_t pi
         last = span->process_id;
         if (!jm__map_add(&places->layered, &last)) return false;
     }
-    places->layer_of = jm__span_speakers(spans, layer_around);
+    places->layer_of = jm__section_owners(spans, nearest_layer);
     return places->layer_of != NULL;
 }
 
@@ -41,8 +41,7 @@ void jm__places_free(jm__places *places)
     places->layer_of = NULL;
 }
 
-/* The place of a span that lies in another place. */
-static jm__context inside(jm__context outer, const jm__span *span)
+static jm__context enter_span(jm__context outer, const jm__span *span)
 {
     if (span->kind == JM_SPAN_PHASE) outer.phase = span->name_id;
     if (jm__span_kind_is_container(span->kind)) return outer;
@@ -79,14 +78,14 @@ void jm__contexts_free(jm__contexts *contexts)
     *contexts = (jm__contexts){0};
 }
 
-static bool number_of(jm__contexts *contexts, const jm__context *place, uint32_t *number)
+static bool number_of(jm__contexts *contexts, const jm__context *context, uint32_t *number)
 {
-    const jm__map_value *known = jm__map_find(&contexts->numbers, place);
-    *number = known != NULL ? (uint32_t)known->id : 0;
-    if (known != NULL || contexts->items.count >= JM_CONTEXTS_MAX) return true;
+    const jm__map_value *found = jm__map_find(&contexts->numbers, context);
+    *number = found != NULL ? (uint32_t)found->id : 0;
+    if (found != NULL || contexts->items.count >= JM_CONTEXTS_MAX) return true;
     *number = (uint32_t)contexts->items.count;
-    return jm__map_put(&contexts->numbers, place, (jm__map_value){.id = *number}) &&
-           jm__vec_push(&contexts->items, *place);
+    return jm__map_put(&contexts->numbers, context, (jm__map_value){.id = *number}) &&
+           jm__vec_push(&contexts->items, *context);
 }
 
 bool jm__context_of(jm__contexts *contexts, size_t section, uint32_t *number)
@@ -103,16 +102,16 @@ bool jm__context_of(jm__contexts *contexts, size_t section, uint32_t *number)
     while (contexts->chain.count > 0) {
         section = contexts->chain.items[--contexts->chain.count];
         const jm__span *span = &spans->dataset->spans[jm__section_span(spans, section)];
-        const jm__context place = inside(contexts->items.items[*number], span);
-        if (!number_of(contexts, &place, number)) return false;
+        const jm__context context = enter_span(contexts->items.items[*number], span);
+        if (!number_of(contexts, &context, number)) return false;
         contexts->of_section[section] = *number + 1;
     }
     return true;
 }
 
-bool jm__context_at_clock(jm__contexts *contexts, uint32_t place, int64_t clock, uint32_t *number)
+bool jm__context_at_clock(jm__contexts *contexts, uint32_t context, int64_t clock, uint32_t *number)
 {
-    jm__context at = contexts->items.items[place];
-    at.clock = clock;
-    return number_of(contexts, &at, number);
+    jm__context at_clock = contexts->items.items[context];
+    at_clock.clock = clock;
+    return number_of(contexts, &at_clock, number);
 }

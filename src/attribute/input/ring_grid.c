@@ -1,4 +1,4 @@
-/* Where most stamps around a sample lie, modulo the period. */
+/* The sampling grid: where most neighbouring stamps lie, modulo the period. */
 #include "attribute/input/ring_grid.h"
 
 #include "base/order.h"
@@ -7,41 +7,44 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Choices. Stamps of two seconds around a sample tell where the grid is: so long, clocks that are 100 ppm
- * apart move it by 0.2 ms. On boards in time, stamps scatter by up to 1 ms around it (H200), and late ones
- * begin at 2.5 ms (H100). */
-enum { AROUND = 50, LEAST_AROUND = 8, TOGETHER = 10 }; /* so many samples are told of one grid */
-static const double agree_share = 1.0 / 20; /* of a period: stamps no further off are on the grid */
-static const double agree_least = 0.5;      /* so many of the stamps around agree on it */
-static const double latest_share = 0.65;    /* of a period: no stamp is later */
+/* Choices. The stamps of two seconds locate the grid: in that time, clocks 100 ppm apart move it by 0.2 ms.
+ * Punctual stamps scatter by up to 1 ms around the grid (H200); late ones begin at 2.5 ms (H100). */
+enum {
+    NEIGHBOURS = 50, /* to each side */
+    NEIGHBOURS_MIN = 8,
+    GRID_SAMPLES = 10 /* samples that share one estimate of the grid */
+};
+static const double tolerance_share = 1.0 / 20; /* of a period: stamps this near are on the grid */
+static const double agreement_min = 0.5;        /* share of the neighbours on the grid */
+static const double latest_share = 0.65;        /* of a period: no stamp is later */
 
-/* How far the grid is from the stamp, in (-latest, 1 - latest] periods, by the stamps from `first` to before
- * `end`. NAN: they do not agree. */
+/* The grid's offset from stamp i, in (-latest, 1 - latest] periods, by the stamps [first, end). NAN: they do
+ * not agree. */
 static double grid_from(const int64_t *stamps_ns, size_t i, size_t first, size_t end, double period_ns)
 {
-    double off_ns[2 * AROUND + 1];
+    double off_ns[2 * NEIGHBOURS + 1];
     size_t count = 0;
     for (size_t k = first; k < end; k++) {
         double apart_ns = (double)(stamps_ns[k] - stamps_ns[i]);
         double periods = ceil(apart_ns / period_ns + latest_share) - 1;
-        if (fabs(apart_ns) > 2 * AROUND * period_ns) continue;
+        if (fabs(apart_ns) > 2 * NEIGHBOURS * period_ns) continue;
         off_ns[count++] = apart_ns - periods * period_ns;
     }
-    if (count < LEAST_AROUND) return NAN;
+    if (count < NEIGHBOURS_MIN) return NAN;
     qsort(off_ns, count, sizeof *off_ns, jm__compare_doubles);
-    size_t best = 0, most = 0;
+    size_t best = 0, best_count = 0;
     for (size_t low = 0, high = 0; low < count; low++) {
-        while (high < count && off_ns[high] - off_ns[low] <= 2 * agree_share * period_ns)
+        while (high < count && off_ns[high] - off_ns[low] <= 2 * tolerance_share * period_ns)
             high++;
-        if (high - low > most) {
-            most = high - low;
+        if (high - low > best_count) {
+            best_count = high - low;
             best = low;
         }
     }
-    return (double)most < agree_least * (double)count ? NAN : off_ns[best + most / 2];
+    return (double)best_count < agreement_min * (double)count ? NAN : off_ns[best + best_count / 2];
 }
 
-/* How late the stamp is, in (latest - 1, latest] periods, with the grid through grid_ns. */
+/* How late the stamp is, in (latest - 1, latest] periods; grid_ns is on the grid. */
 static double lateness(int64_t stamp_ns, double grid_ns, double period_ns)
 {
     double apart_ns = (double)stamp_ns - grid_ns;
@@ -50,7 +53,7 @@ static double lateness(int64_t stamp_ns, double grid_ns, double period_ns)
 
 jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, jm_error *err)
 {
-    if (period_ns <= 0 || count < LEAST_AROUND) return JM_OK;
+    if (period_ns <= 0 || count < NEIGHBOURS_MIN) return JM_OK;
     int64_t *stamps_ns = calloc(count, sizeof *stamps_ns);
     if (stamps_ns == NULL) return jm__no_memory(err, "jm__ring_grid");
     for (size_t i = 0; i < count; i++)
@@ -58,15 +61,15 @@ jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, j
     double period = (double)period_ns, off_ns = NAN;
     size_t middle = 0;
     for (size_t i = 0; i < count; i++) {
-        if (i % TOGETHER == 0) {
-            middle = i + TOGETHER / 2 < count ? i + TOGETHER / 2 : count - 1;
-            size_t first = middle < AROUND ? 0 : middle - AROUND;
-            size_t end = count - middle > AROUND + 1 ? middle + AROUND + 1 : count;
+        if (i % GRID_SAMPLES == 0) {
+            middle = i + GRID_SAMPLES / 2 < count ? i + GRID_SAMPLES / 2 : count - 1;
+            size_t first = middle < NEIGHBOURS ? 0 : middle - NEIGHBOURS;
+            size_t end = count - middle > NEIGHBOURS + 1 ? middle + NEIGHBOURS + 1 : count;
             off_ns = grid_from(stamps_ns, middle, first, end, period);
         }
         if (isnan(off_ns)) continue;
         double late_ns = lateness(stamps_ns[i] - stamps_ns[middle], off_ns, period);
-        int64_t t_ns = stamps_ns[i] - (late_ns > agree_share * period ? llround(late_ns) : 0);
+        int64_t t_ns = stamps_ns[i] - (late_ns > tolerance_share * period ? llround(late_ns) : 0);
         if (i == 0 || t_ns > readings[i - 1].t_ns) readings[i].t_ns = t_ns;
     }
     free(stamps_ns);

@@ -1,15 +1,15 @@
-/* The sample ring's late stamps, put back on the grid the board sampled on.
+/* Corrects late timestamps of the sample ring to the grid on which the board sampled.
  *
- * The board takes a sample each period of a clock of its own; most stamps are within half a millisecond of
- * that, some are late: by 9 to 10 ms one in six (H200), by 2.5 to 5 ms one in five (H100). The value is that
- * of the grid (docs/sensors.md). Where the grid lies is what most of the stamps around a sample agree on. */
+ * The board samples at a fixed period of its own clock. Most stamps are within 0.5 ms of that grid; some are
+ * late: one in six by 9 to 10 ms (H200), one in five by 2.5 to 5 ms (H100). The value belongs to the grid
+ * time (docs/sensors.md). The grid is where most neighbouring stamps lie, modulo the period. */
 #ifndef JM_ATTRIBUTE_INPUT_RING_GRID_H
 #define JM_ATTRIBUTE_INPUT_RING_GRID_H
 
 #include <joulemap/board.h>
 
-/* Late rows of one sensor go back, in place; `readings` is in order of time and stays so. Where no grid
- * shows, and where a row would no longer be in order, it stays. */
+/* Correct one sensor's readings in place; they are in order of time and stay so. A reading keeps its time if
+ * no grid is found, or if the corrected time would be out of order. */
 jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, jm_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Looking spans and texts up. */
+/* Look-up of spans; sections, which follow the spans that are open at a time. */
 #include "attribute/input/span_index.h"
 
 #include "base/search.h"
@@ -28,11 +28,11 @@ static void sort_by_id(jm__span_index *index, const jm__dataset *dataset)
     }
 }
 
-/* A program may let windows of which each outlasts the one before pile up without end: where spans have more
- * sections than this on average, one that needs another is only in what is around it to its end. */
-enum { MOST_SECTIONS = 16 };
+/* Windows that each outlast the one before can pile up without bound. Where spans have more sections than
+ * this on average, a span's last section is enclosed only by spans that last to its end. */
+enum { SECTIONS_PER_SPAN_MAX = 16 };
 
-/* The first at or around a section that is open at that time, for a span that lasts to `end_ns`. */
+/* The innermost of a section and its ancestors that is open at a time, for a span that lasts to `end_ns`. */
 static size_t open_at(const jm__span_index *index, size_t section, int64_t t_ns, int64_t end_ns)
 {
     const jm__dataset *d = index->dataset;
@@ -45,28 +45,28 @@ static size_t open_at(const jm__span_index *index, size_t section, int64_t t_ns,
     return JM__NO_SPAN;
 }
 
-/* What is around a span as it begins. */
-static size_t first_around(const jm__span_index *index, size_t span)
+/* The section that encloses a span at its start. */
+static size_t first_parent(const jm__span_index *index, size_t span)
 {
     const jm__dataset *d = index->dataset;
     const jm__span *inner = &d->spans[span];
-    size_t marked = jm__span_at(index, inner->parent_id);
-    /* Spans began before what they hold: a parent that did not is damage, and would make a circle. */
-    if (marked == JM__NO_SPAN || marked >= span) return JM__NO_SPAN;
-    return open_at(index, marked, inner->start_ns, jm__span_end_ns(d, inner));
+    size_t parent = jm__span_at(index, inner->parent_id);
+    /* Parents begin before their children: any other parent is damage, and would close a circle. */
+    if (parent == JM__NO_SPAN || parent >= span) return JM__NO_SPAN;
+    return open_at(index, parent, inner->start_ns, jm__span_end_ns(d, inner));
 }
 
-/* Those around it have their sections already. */
+/* The sections of its ancestors exist already. */
 static bool find_sections(jm__span_index *index, size_t span)
 {
     int64_t end_ns = jm__span_end_ns(index->dataset, &index->dataset->spans[span]);
-    jm__section next = {.span = span, .parent = first_around(index, span)};
+    jm__section next = {.span = span, .parent = first_parent(index, span)};
     index->parent[span] = next.parent;
     while (next.parent != JM__NO_SPAN) {
         next.from_ns = jm__section_end_ns(index, next.parent);
         if (next.from_ns >= end_ns) break;
         next.parent = open_at(index, next.parent, next.from_ns, end_ns);
-        bool last = index->more.count >= MOST_SECTIONS * (span + 1);
+        bool last = index->more.count >= SECTIONS_PER_SPAN_MAX * (span + 1);
         while (last && next.parent != JM__NO_SPAN && jm__section_end_ns(index, next.parent) < end_ns)
             next.parent = jm__section_parent(index, next.parent);
         if (!jm__vec_push(&index->more, next)) return false;
@@ -104,7 +104,7 @@ size_t jm__span_at(const jm__span_index *index, int64_t span_id)
     return at < count && spans[index->by_id[at]].id == span_id ? index->by_id[at] : JM__NO_SPAN;
 }
 
-static int64_t gone_ns(const jm__dataset *dataset, int64_t process_id)
+static int64_t process_end_ns(const jm__dataset *dataset, int64_t process_id)
 {
     const jm__process *process = jm__dataset_process(dataset, process_id);
     bool known = process != NULL && dataset->gone_ns != NULL;
@@ -114,12 +114,12 @@ static int64_t gone_ns(const jm__dataset *dataset, int64_t process_id)
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span)
 {
     if (span->end_ns >= span->start_ns && span->end_ns != -1) return span->end_ns;
-    int64_t end_ns = gone_ns(dataset, span->process_id);
+    int64_t end_ns = process_end_ns(dataset, span->process_id);
     if (end_ns > dataset->end_ns) end_ns = dataset->end_ns;
     return end_ns > span->start_ns ? end_ns : span->start_ns;
 }
 
-/* The number of the first of `more` that comes after that time of the span. */
+/* The first of `more` after a time of the span. */
 static size_t more_after(const jm__span_index *spans, size_t span, int64_t t_ns)
 {
     const jm__section *more = spans->more.items;
@@ -154,7 +154,7 @@ int64_t jm__section_end_ns(const jm__span_index *spans, size_t section)
     return jm__span_end_ns(d, &d->spans[span]);
 }
 
-size_t jm__span_around(const jm__span_index *spans, size_t span, size_t from)
+size_t jm__span_enclosing(const jm__span_index *spans, size_t span, size_t from)
 {
     const jm__dataset *d = spans->dataset;
     int64_t end_ns = jm__span_end_ns(d, &d->spans[span]);
@@ -166,19 +166,19 @@ size_t jm__span_around(const jm__span_index *spans, size_t span, size_t from)
     return outer;
 }
 
-/* What is around a span comes before it, with all its sections. */
-size_t *jm__span_speakers(const jm__span_index *spans, jm__span_choice *choose)
+/* Ancestors come before a span, with all their sections. */
+size_t *jm__section_owners(const jm__span_index *spans, jm__section_owner *choose)
 {
     const jm__dataset *d = spans->dataset;
-    size_t *speakers = calloc(jm__section_count(spans) + 1, sizeof *speakers), more = 0;
-    for (size_t s = 0; speakers != NULL && s < d->span_count; s++) {
+    size_t *owners = calloc(jm__section_count(spans) + 1, sizeof *owners), more = 0;
+    for (size_t s = 0; owners != NULL && s < d->span_count; s++) {
         size_t section = s;
         while (section != JM__NO_SPAN) {
             size_t outer = jm__section_parent(spans, section);
-            speakers[section] = choose(spans, section, outer != JM__NO_SPAN ? speakers[outer] : JM__NO_SPAN);
+            owners[section] = choose(spans, section, outer != JM__NO_SPAN ? owners[outer] : JM__NO_SPAN);
             bool another = more < spans->more.count && spans->more.items[more].span == s;
             section = another ? d->span_count + more++ : JM__NO_SPAN;
         }
     }
-    return speakers;
+    return owners;
 }

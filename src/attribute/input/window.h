@@ -1,4 +1,4 @@
-/* The intervals of time that a report speaks of: sorted, apart from each other. */
+/* Sets of time: intervals, sorted and disjoint once they are normalised. */
 #ifndef JM_ATTRIBUTE_INPUT_WINDOW_H
 #define JM_ATTRIBUTE_INPUT_WINDOW_H
 
@@ -13,33 +13,32 @@ typedef struct jm__interval {
 
 typedef JM_VEC(jm__interval) jm__intervals;
 
-/* Add one in any order, which makes the last one longer if it begins in it; jm__intervals_normalise then
- * sorts and unites. False if memory is out. */
-bool jm__intervals_add(jm__intervals *windows, int64_t from_ns, int64_t to_ns);
-bool jm__intervals_add_all(jm__intervals *windows, const jm__intervals *others);
-void jm__intervals_normalise(jm__intervals *windows);
+/* Add in any order; an interval that begins within the last one extends it. jm__intervals_normalise sorts
+ * and merges them. False if memory is out. */
+bool jm__intervals_add(jm__intervals *intervals, int64_t from_ns, int64_t to_ns);
+bool jm__intervals_add_all(jm__intervals *intervals, const jm__intervals *others);
+void jm__intervals_normalise(jm__intervals *intervals);
 
-/* Take the time of `other` out, or keep no other; both are normalised. False if memory is out. */
-bool jm__intervals_subtract(jm__intervals *windows, const jm__intervals *other);
-bool jm__intervals_intersect(jm__intervals *windows, const jm__intervals *other);
+/* Both sets are normalised. False if memory is out. */
+bool jm__intervals_subtract(jm__intervals *intervals, const jm__intervals *other);
+bool jm__intervals_intersect(jm__intervals *intervals, const jm__intervals *other);
 
-/* Keep only what lies within [from, to]. */
-void jm__intervals_clip(jm__intervals *windows, int64_t from_ns, int64_t to_ns);
+void jm__intervals_clip(jm__intervals *intervals, int64_t from_ns, int64_t to_ns);
 
-/* Add what of `others` (normalised) lies within [from, to]; false if memory is out. */
-bool jm__intervals_add_within(jm__intervals *windows, const jm__intervals *others, int64_t from_ns,
+/* Add the part of `others` (normalised) within [from, to]; false if memory is out. */
+bool jm__intervals_add_within(jm__intervals *intervals, const jm__intervals *others, int64_t from_ns,
                               int64_t to_ns);
 
-/* The first that ends after t; `count` of them: none. */
-size_t jm__intervals_first_after(const jm__intervals *windows, int64_t t_ns);
+/* The first interval that ends after t; intervals->count: none. */
+size_t jm__intervals_first_after(const jm__intervals *intervals, int64_t t_ns);
 
-/* Time of [from, to] that lies in the windows. */
-int64_t jm__intervals_overlap_ns(const jm__intervals *windows, int64_t from_ns, int64_t to_ns);
-/* The same for who asks in order of from_ns: `first` is 0 before the first time. */
-int64_t jm__intervals_next_overlap_ns(const jm__intervals *windows, size_t *first, int64_t from_ns,
+/* Time of [from, to] within the intervals. */
+int64_t jm__intervals_overlap_ns(const jm__intervals *intervals, int64_t from_ns, int64_t to_ns);
+/* The same for calls in order of from_ns: *first is 0 before the first call. */
+int64_t jm__intervals_next_overlap_ns(const jm__intervals *intervals, size_t *first, int64_t from_ns,
                                       int64_t to_ns);
 
-int64_t jm__intervals_duration_ns(const jm__intervals *windows);
-bool jm__intervals_hold(const jm__intervals *windows, int64_t t_ns);
+int64_t jm__intervals_duration_ns(const jm__intervals *intervals);
+bool jm__intervals_contain(const jm__intervals *intervals, int64_t t_ns);
 
 #endif

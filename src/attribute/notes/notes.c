@@ -1,4 +1,4 @@
-/* Sentences into the list of notes: of boards, ranks, the recording, and tracing. */
+/* Notes on boards, ranks, the recording, and tracing. */
 #include "attribute/notes/notes.h"
 
 #include "attribute/fit/student.h"
@@ -21,12 +21,12 @@
 typedef struct note_writer {
     jm__notes *notes;
     const jm__attribution *a;
-    char label[JM_BOARD_TEXT + 32]; /* of the board that is spoken of */
-    bool failed;                    /* no memory: notes are missing */
+    char label[JM_BOARD_TEXT + 32]; /* of the current board */
+    bool failed;                    /* out of memory */
 } note_writer;
 
-/* Two equal GPUs are told apart by their index. */
-static void note_writer_speak_of(note_writer *w, const jm_board *board)
+/* The index distinguishes equal GPUs. */
+static void set_label(note_writer *w, const jm_board *board)
 {
     if (jm__board_is_fitted(board) && board->index >= 0)
         snprintf(w->label, sizeof w->label, "GPU %d (%s)", (int)board->index, board->name);
@@ -56,7 +56,7 @@ __attribute__((format(printf, 2, 3))) static void say(note_writer *w, const char
     va_end(args);
 }
 
-/* What nobody may overlook. */
+/* An essential note. */
 __attribute__((format(printf, 2, 3))) static void warn(note_writer *w, const char *format, ...)
 {
     va_list args;
@@ -65,7 +65,7 @@ __attribute__((format(printf, 2, 3))) static void warn(note_writer *w, const cha
     va_end(args);
 }
 
-/* Sentences about one board: its time, its sensor, its total, its fit. */
+/* ---- one board: its time, sensor, total and fit */
 
 static const char *missing_ring(const jm__attribution *a, const jm_board *board)
 {
@@ -132,17 +132,17 @@ static void say_sensor(note_writer *w, const jm__board_part *part)
         say_fitted(w, part);
 }
 
-/* NVML tells the power of a whole board, never that of an instance. */
+/* NVML reports the power of a whole board, not of an instance. */
 static void say_mig(note_writer *w, const jm__board_part *part)
 {
     if (part->board->mig)
         warn(w,
-             "%s is cut into MIG instances: its power is that of the whole GPU, and nothing tells what of it "
-             "other instances drew, so these joules hold theirs. `nvidia-smi -mig 0` ends that mode.",
+             "%s is cut into MIG instances: its power is that of the whole GPU, so these joules include "
+             "those of all instances. `nvidia-smi -mig 0` ends that mode.",
              w->label);
 }
 
-static void say_lost(note_writer *w, const jm__board_part *part)
+static void say_lost_time(note_writer *w, const jm__board_part *part)
 {
     double requested_s = (double)jm__intervals_duration_ns(&w->a->windows) * 1e-9;
     double known_s = (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
@@ -153,7 +153,7 @@ static void say_lost(note_writer *w, const jm__board_part *part)
              requested_s - known_s, requested_s, known_s);
 }
 
-/* What was read and cannot be right. */
+/* Readings that cannot be right. */
 static void say_refused(note_writer *w, const jm__board_part *part)
 {
     if (part->refused > 0) {
@@ -171,7 +171,7 @@ static void say_refused(note_writer *w, const jm__board_part *part)
              w->label, part->counter->name, part->total.apart_j, part->total.source);
 }
 
-/* Joulemap's own part in what the board drew. */
+/* The power that joulemap itself caused. */
 static void say_sampler(note_writer *w, const jm__board_part *part)
 {
     double energy_j = jm__sampler_draw_energy_j(&part->sampler, &part->windows);
@@ -198,8 +198,8 @@ static void say_total(note_writer *w, const jm__board_part *part)
             w->label, fit->free_j, part->total.source, part->total.energy_j, fabs(fit->closure_z));
 }
 
-/* Less is within what the intervals of rows show anyway. */
-static const double discrepancy_marked = 0.005;
+/* Less is within the intervals of rows anyway. */
+static const double discrepancy_min = 0.005;
 
 static size_t split_count(const jm__columns *columns)
 {
@@ -225,15 +225,15 @@ static void say_fit(note_writer *w, const jm__board_part *part)
             "power of their own there.",
             w->label, split_count(&part->work->columns));
     if (part->work->from_host)
-        say(w, "No kernels were recorded: the program's spans on the host stand for the work of %s.",
+        say(w, "No kernels were recorded: the program's spans on the host are taken as the work of %s.",
             w->label);
     if (part->total.unseen_j > 0)
         warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
              part->total.unseen_j, part->total.energy_j);
     if (part->assumed.all > 0)
-        say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->assumed.used,
+        say(w, "%s: %zu of the %zu lines of %s are about work that ran there.", w->label, part->assumed.used,
             part->assumed.all, w->a->options.prior);
-    if (part->fit.discrepancy >= discrepancy_marked)
+    if (part->fit.discrepancy >= discrepancy_min)
         say(w,
             "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
             "by what is usual and what residuals show. The intervals allow for it.",
@@ -241,17 +241,16 @@ static void say_fit(note_writer *w, const jm__board_part *part)
     say_total(w, part);
 }
 
-/* Whose a model is. */
-static const char *whose(const jm__board_model *model)
+static const char *model_origin(const jm__board_model *model)
 {
     return model->shipped ? "of another GPU of its kind:" : "learnt on";
 }
 
 static void say_counters(note_writer *w, const jm__board_part *part)
 {
-    const char *queried = w->a->options.model;
+    const char *model_path = w->a->options.model;
     const jm__board_model *model = &part->model;
-    bool requested = queried == NULL || strcmp(queried, JM_MODEL_NONE) != 0;
+    bool requested = model_path == NULL || strcmp(model_path, JM_MODEL_NONE) != 0;
     const char *ncu = w->a->dataset->ncu;
     if (part->model_fault[0] != '\0')
         warn(
@@ -263,27 +262,28 @@ static void say_counters(note_writer *w, const jm__board_part *part)
             "%s: counters tell what each kind of work draws, but not of this run: Nsight Compute counted "
             "the same kernels, one at a time, in another run of the program (%s); rows called "
             "\"counters\" rest on that, in %zu launches, by weights %s %s, %s.",
-            w->label, ncu, part->counter_windows, whose(model), model->board, model->date);
+            w->label, ncu, part->counter_windows, model_origin(model), model->board, model->date);
     else if (part->counter_windows > 0)
         say(w,
             "%s: %zu windows of hardware counters tell what each kind of work draws, by weights %s %s, %s.",
-            w->label, part->counter_windows, whose(model), model->board, model->date);
+            w->label, part->counter_windows, model_origin(model), model->board, model->date);
     else if (part->counted_by_hardware && requested && model->count == 0 && part->model_fault[0] == '\0')
         say(w,
-            "%s: its hardware counters were %s, but what they are worth in watts is not known; `joulemap "
-            "calibrate` learns it.",
+            "%s: its hardware counters were %s, but there is no model of the power that they mean; "
+            "`joulemap calibrate` makes one.",
             w->label, ncu != NULL ? "imported from Nsight Compute" : "sampled");
     else if (part->counted_by_hardware && requested)
         say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
-    else if (queried != NULL && requested && !part->idle_known)
-        warn(w, "%s has no hardware counters in this recording: %s is of no use for it.", w->label, queried);
+    else if (model_path != NULL && requested && !part->idle_known)
+        warn(w, "%s has no hardware counters in this recording: %s is not used for it.", w->label,
+             model_path);
     if (part->idle_known)
         say(w, "%s: before any reading, gaps are expected to draw what a model says, %s %s, %s.", w->label,
-            whose(model), model->board, model->date);
+            model_origin(model), model->board, model->date);
 }
 
-/* A reason that held for less of the throttled time is not worth a word. */
-static const double reason_marked = 0.1;
+/* Reasons with a smaller share of the throttled time are not listed. */
+static const double reason_min = 0.1;
 
 static void say_throttled(note_writer *w, const jm__board_part *part)
 {
@@ -292,7 +292,7 @@ static void say_throttled(note_writer *w, const jm__board_part *part)
     size_t length = 0;
     if (c.throttled_s <= 0) return;
     for (int bit = 0; bit < JM_REASONS && length < sizeof why; bit++)
-        if (c.reason_s[bit] >= reason_marked * c.throttled_s)
+        if (c.reason_s[bit] >= reason_min * c.throttled_s)
             length += (size_t)snprintf(why + length, sizeof why - length, "%s%s", length > 0 ? ", " : "",
                                        jm__throttle_reason_text(bit));
     double percent = 100 * c.throttled_s / c.reported_s;
@@ -303,8 +303,8 @@ static void say_throttled(note_writer *w, const jm__board_part *part)
 
 static void notes_of_board(note_writer *w, const jm__board_part *part)
 {
-    note_writer_speak_of(w, part->board);
-    say_lost(w, part);
+    set_label(w, part->board);
+    say_lost_time(w, part);
     say_mig(w, part);
     say_sensor(w, part);
     say_refused(w, part);
@@ -316,11 +316,11 @@ static void notes_of_board(note_writer *w, const jm__board_part *part)
     say_throttled(w, part);
 }
 
-/* Sentences about ranks: who came late, and which processes shared a GPU. */
+/* ---- ranks: who came late, and which processes shared a GPU */
 
-enum { RANKS_MARKED = 8, PROCESSES_MARKED = 8 }; /* choices: a note is no list */
+enum { RANKS_MAX = 8, PROCESSES_MAX = 8 }; /* listed in a note; choices */
 
-/* Over all collectives. */
+/* A rank's sums over all collectives. */
 typedef struct rank {
     int64_t process_id;
     size_t board;
@@ -331,15 +331,15 @@ typedef JM_VEC(rank) ranks;
 
 static bool add_wait(ranks *all, const jm__collective_wait *wait)
 {
-    rank *known = NULL;
-    for (size_t i = 0; i < all->count && known == NULL; i++)
+    rank *found = NULL;
+    for (size_t i = 0; i < all->count && found == NULL; i++)
         if (all->items[i].process_id == wait->process_id && all->items[i].board == wait->board)
-            known = &all->items[i];
-    const rank fresh = {.process_id = wait->process_id, .board = wait->board};
-    if (known == NULL && !jm__vec_push(all, fresh)) return false;
-    if (known == NULL) known = &all->items[all->count - 1];
-    known->matched += wait->matched;
-    known->late += wait->late;
+            found = &all->items[i];
+    const rank new_item = {.process_id = wait->process_id, .board = wait->board};
+    if (found == NULL && !jm__vec_push(all, new_item)) return false;
+    if (found == NULL) found = &all->items[all->count - 1];
+    found->matched += wait->matched;
+    found->late += wait->late;
     return true;
 }
 
@@ -369,7 +369,7 @@ static void say_late(note_writer *w)
     for (size_t i = 0; i < waits->count && !w->failed; i++)
         w->failed = !add_wait(&all, &waits->items[i]);
     if (all.count > 1) qsort(all.items, all.count, sizeof *all.items, latest_first);
-    for (size_t i = 0; i < all.count && i < RANKS_MARKED && all.items[i].late > 0; i++) {
+    for (size_t i = 0; i < all.count && i < RANKS_MAX && all.items[i].late > 0; i++) {
         if (i > 0) jm__strbuf_add(&text, ", ");
         add_rank(&text, w->a, &all.items[i]);
     }
@@ -380,21 +380,21 @@ static void say_late(note_writer *w)
     jm__vec_free(&all);
 }
 
-/* Processes with kernels on a board, by their streams. */
+/* List the processes with streams on a board; returns their number. */
 static size_t add_processes(note_writer *w, int64_t board_id, jm__strbuf *text)
 {
     const jm__dataset *d = w->a->dataset;
     JM_VEC(int64_t) seen = {0};
     for (size_t i = 0; i < d->stream_count && !w->failed; i++) {
         const jm__process *process = jm__dataset_process(d, d->streams[i].process_id);
-        bool known = d->streams[i].board_id != board_id || process == NULL;
-        for (size_t k = 0; k < seen.count && !known; k++)
-            known = seen.items[k] == process->id;
-        if (known) continue;
+        bool found = d->streams[i].board_id != board_id || process == NULL;
+        for (size_t k = 0; k < seen.count && !found; k++)
+            found = seen.items[k] == process->id;
+        if (found) continue;
         w->failed = !jm__vec_push(&seen, process->id);
-        if (seen.count <= PROCESSES_MARKED)
+        if (seen.count <= PROCESSES_MAX)
             jm__strbuf_format(text, "%s%" PRId64, seen.count > 1 ? ", " : "", process->pid);
-        else if (seen.count == PROCESSES_MARKED + 1)
+        else if (seen.count == PROCESSES_MAX + 1)
             jm__strbuf_add(text, ", ...");
     }
     size_t count = seen.count;
@@ -406,7 +406,7 @@ static void say_shared(note_writer *w, const jm_board *board)
 {
     jm__strbuf text = {0};
     size_t count = add_processes(w, board->id, &text);
-    note_writer_speak_of(w, board);
+    set_label(w, board);
     w->failed = w->failed || text.failed;
     if (count > 1 && !w->failed)
         say(w,
@@ -416,21 +416,21 @@ static void say_shared(note_writer *w, const jm_board *board)
     jm__strbuf_free(&text);
 }
 
-/* Adds those of "4711 (python3), 4712" that are not recorded, and not told yet. */
+/* Add the processes of "4711 (python3), 4712" that are neither recorded nor listed yet. */
 static void add_others(jm__strbuf *text, const jm__dataset *d, const char *list)
 {
     while (*list != '\0') {
         size_t length = strcspn(list, ",");
         char one[64];
         snprintf(one, sizeof one, "%.*s", (int)length, list);
-        bool known = jm__attribution_has_process(d, strtoll(one, NULL, 10)) ||
+        bool found = jm__attribution_has_process(d, strtoll(one, NULL, 10)) ||
                      (text->text != NULL && strstr(text->text, one) != NULL);
-        if (!known && one[0] != '\0') jm__strbuf_format(text, "%s%s", text->text != NULL ? ", " : "", one);
+        if (!found && one[0] != '\0') jm__strbuf_format(text, "%s%s", text->text != NULL ? ", " : "", one);
         list += length + strspn(list + length, ", ");
     }
 }
 
-/* What they drew is nobody's here: the sensor sees it, the fit does not know of it. */
+/* Their power is in the readings, but their work is not in the fit. */
 static void say_others(note_writer *w, const jm_board *board)
 {
     const jm__dataset *d = w->a->dataset;
@@ -438,12 +438,12 @@ static void say_others(note_writer *w, const jm_board *board)
     for (size_t i = 0; i < d->event_count; i++)
         if (d->events[i].kind == JM_EVENT_PROCESSES && d->events[i].board_id == board->id)
             add_others(&text, d, d->events[i].text);
-    note_writer_speak_of(w, board);
+    set_label(w, board);
     w->failed = w->failed || text.failed;
     if (text.text != NULL && text.text[0] != '\0' && !w->failed)
         warn(w,
              "%s was also used by processes that are not recorded: %s. What they drew is in these "
-             "joules, mostly in (idle) and (outside), and no interval knows of it.",
+             "joules, mostly in (idle) and (outside), and no interval covers it.",
              w->label, text.text);
     jm__strbuf_free(&text);
 }
@@ -458,10 +458,10 @@ static void notes_of_ranks(note_writer *w)
         }
 }
 
-/* Sentences about the recording: what was lost, what happened, what never ended. */
+/* ---- the recording: losses, events, unfinished spans */
 
-/* What lies before the first step and after the last one of a run that is told by its steps. */
-static const double negligible_share = 0.99;
+/* With extrapolation, only the time before the first and after the last step is untraced. */
+static const double whole_run_share = 0.99;
 
 /* All losses of one source and reason. */
 typedef struct loss_sum {
@@ -482,7 +482,7 @@ static bool loss_equal(const void *key, const void *another)
     return strcmp(left->source, right->source) == 0 && strcmp(left->reason, right->reason) == 0;
 }
 
-/* One sentence for all losses of a source and reason, in the order in which they were first noticed. */
+/* One sentence per source and reason, in order of first occurrence. */
 static void say_losses(note_writer *w)
 {
     const jm__dataset *d = w->a->dataset;
@@ -490,10 +490,10 @@ static void say_losses(note_writer *w)
     jm__map numbers = {.key_size = sizeof(const jm__loss *), .hash = loss_hash, .equal = loss_equal};
     for (size_t i = 0; i < d->loss_count && !w->failed; i++) {
         const jm__loss *loss = &d->losses[i];
-        jm__map_value *known = jm__map_find(&numbers, &loss), number = {.id = (int64_t)sums.count};
+        jm__map_value *found = jm__map_find(&numbers, &loss), number = {.id = (int64_t)sums.count};
         const loss_sum first = {loss, loss->count};
-        if (known != NULL)
-            sums.items[known->id].count += loss->count;
+        if (found != NULL)
+            sums.items[found->id].count += loss->count;
         else
             w->failed = !jm__map_put(&numbers, &loss, number) || !jm__vec_push(&sums, first);
     }
@@ -504,49 +504,48 @@ static void say_losses(note_writer *w)
     jm__vec_free(&sums);
 }
 
-enum { TEXTS_MARKED = 4 }; /* of one kind of event; a choice: a note is no list */
+enum { TEXTS_MAX = 4 }; /* listed of one kind of event; a choice */
 
-/* Which sensor failed, and which board is absent, matters one by one; of other kinds the first stands for
- * all. */
-static bool is_marked_one_by_one(int kind)
+/* Failed sensors and absent boards are listed; of other kinds the first text is enough. */
+static bool is_listed(int kind)
 {
     return kind == JM_EVENT_SENSOR_FAILED || kind == JM_EVENT_BOARD_ABSENT;
 }
 
-/* Adds an event's text to those told, but no text twice. */
-static void add_text(jm__strbuf *texts, size_t *marked, size_t *unmarked, const char *text, bool one_by_one)
+/* Add an event's text unless it is there already. */
+static void add_text(jm__strbuf *texts, size_t *shown, size_t *not_shown, const char *text, bool list_all)
 {
     size_t length = strlen(text);
     if (length > 0 && text[length - 1] == '.') length--; /* the sentence has its own */
-    if (length == 0 || (*marked > 0 && !one_by_one)) return;
+    if (length == 0 || (*shown > 0 && !list_all)) return;
     for (const char *at = texts->text; at != NULL; at = strstr(at, "; ")) {
         at += at == texts->text ? 0 : 2;
         if (strncmp(at, text, length) == 0 && (at[length] == '\0' || at[length] == ';')) return;
     }
-    if (*marked == TEXTS_MARKED) {
-        ++*unmarked;
+    if (*shown == TEXTS_MAX) {
+        ++*not_shown;
         return;
     }
-    jm__strbuf_format(texts, "%s%.*s", (*marked)++ > 0 ? "; " : "", (int)length, text);
+    jm__strbuf_format(texts, "%s%.*s", (*shown)++ > 0 ? "; " : "", (int)length, text);
 }
 
 static void say_events_of(note_writer *w, int kind, const char *meaning)
 {
     const jm__dataset *d = w->a->dataset;
     jm__strbuf texts = {0};
-    size_t count = 0, marked = 0, unmarked = 0;
+    size_t count = 0, shown = 0, not_shown = 0;
     bool warns = kind == JM_EVENT_GAP || kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_RECORDER;
-    void (*tell)(note_writer *, const char *, ...) = warns ? warn : say;
+    void (*add_sentence)(note_writer *, const char *, ...) = warns ? warn : say;
     for (size_t i = 0; i < d->event_count; i++) {
         if ((int)d->events[i].kind != kind || !jm__event_concerns(w->a, &d->events[i])) continue;
         count++;
-        add_text(&texts, &marked, &unmarked, d->events[i].text, is_marked_one_by_one(kind));
+        add_text(&texts, &shown, &not_shown, d->events[i].text, is_listed(kind));
     }
-    if (unmarked > 0) jm__strbuf_format(&texts, "; and %zu more", unmarked);
+    if (not_shown > 0) jm__strbuf_format(&texts, "; and %zu more", not_shown);
     w->failed = w->failed || texts.failed;
     if (count > 0)
-        tell(w, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning, marked > 0 ? ": " : "",
-             marked > 0 && !texts.failed ? texts.text : "");
+        add_sentence(w, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning, shown > 0 ? ": " : "",
+                     shown > 0 && !texts.failed ? texts.text : "");
     jm__strbuf_free(&texts);
 }
 
@@ -566,7 +565,7 @@ static void say_events(note_writer *w)
         [JM_EVENT_COUNT] = NULL,
     };
     for (int kind = 0; kind < JM_EVENT_COUNT; kind++)
-        if (meaning[kind] != NULL) /* others are told elsewhere, if at all */
+        if (meaning[kind] != NULL) /* others have notes of their own, or none */
             say_events_of(w, kind, meaning[kind]);
 }
 
@@ -583,7 +582,7 @@ static void say_spans(note_writer *w)
             open);
 }
 
-/* Marks that watch() of Python sets. */
+/* By the marks of Python's watch(). */
 static void say_compiled(note_writer *w)
 {
     const jm__dataset *d = w->a->dataset;
@@ -605,7 +604,6 @@ static void say_compiled(note_writer *w)
         others > 0 ? " and others are" : " is");
 }
 
-/* Of the time asked for, and the time that the figures are of. */
 static void say_untraced(note_writer *w)
 {
     const jm__attribution *a = w->a;
@@ -613,34 +611,33 @@ static void say_untraced(note_writer *w)
     double traced_s = (double)jm__intervals_duration_ns(&a->windows) * 1e-9;
     double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
     bool by_steps = a->strata.step_intervals.count > 0;
-    if (by_steps && traced_s > negligible_share * run_s) return;
+    if (by_steps && traced_s > whole_run_share * run_s) return;
     warn(w,
          "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
          "have the energy of all of it.",
          traced_s, run_s, a->windows.count, a->windows.count == 1 ? "" : "s");
 }
 
-/* Where rows are requests: by which rule, and what has none. */
 static void say_requests(note_writer *w)
 {
     const jm__batches *batches = &w->a->batches;
     if (w->a->options.by != JM_BY_REQUEST) return;
     if (batches->items.count == 0)
-        warn(w, "No step tells which requests it worked on: run.step(requests={request: tokens}) does, "
-                "where joulemap.request(ID) has made them.");
+        warn(w, "No step states the requests that it worked on: use run.step(requests={request: tokens}), "
+                "with requests of joulemap.request(ID).");
     else
-        say(w, "Requests share the joules of each step that they were in, idle time within it too, by "
-               "the tokens that they were fed; all the same where these are not told of each.");
+        say(w, "Requests share the joules of each step they were in, including its idle time, in "
+               "proportion to their tokens in it; in equal parts if the tokens of any of them are unknown.");
     if (batches->unknown > 0)
         warn(w,
-             "Of %zu steps nobody knows the requests, since a record of them was lost: their joules are "
+             "The requests of %zu steps are unknown, since a record of them was lost: their joules are "
              "in (no request).",
              batches->unknown);
 }
 
-/* Sentences about steps of which only the edges were recorded. */
+/* ---- untraced steps */
 
-/* What was traced of the steps that the report is of. */
+/* The steps of the report. */
 typedef struct traced_steps {
     size_t traced;
     size_t all;
@@ -653,17 +650,17 @@ static traced_steps count_steps(const jm__attribution *a)
         const jm__step_interval *step_interval = &a->strata.step_intervals.items[i];
         bool is_step = jm__marked_is_step(
             &a->marked, &a->dataset->spans[step_interval->span]); /* or a phase without any */
-        if (!is_step || !jm__intervals_hold(&a->windows, step_interval->start_ns)) continue;
+        if (!is_step || !jm__intervals_contain(&a->windows, step_interval->start_ns)) continue;
         count.traced += step_interval->traced;
         count.all++;
     }
     return count;
 }
 
-/* What tracing took of the boards' time, and joules. */
+/* The cost of tracing: its share of the boards' time, and its joules. */
 static void add_cost(const jm__attribution *a, double *share, double *energy_j)
 {
-    double made_s = 0, all_s = 0;
+    double tracing_s = 0, all_s = 0;
     *energy_j = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -671,11 +668,11 @@ static void add_cost(const jm__attribution *a, double *share, double *energy_j)
         all_s += (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
         for (size_t s = 0; s < JM_IDLE_STATES; s++) {
             double state_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
-            made_s += state_s;
+            tracing_s += state_s;
             *energy_j += state_s * part->fit.power_w[part->work->columns.class_columns + s];
         }
     }
-    *share = all_s > 0 ? made_s / all_s : 0;
+    *share = all_s > 0 ? tracing_s / all_s : 0;
 }
 
 static void say_traced(note_writer *w)
@@ -685,12 +682,12 @@ static void say_traced(note_writer *w)
     if (count.all == 0) return;
     double share = 100 * (double)count.traced / (double)count.all, cost, energy_j;
     if (isnan(a->strata.slow_down)) {
-        say(w, "%.2g %% of the steps were traced; they stand for the others of their kind.", share);
+        say(w, "%.2g %% of the steps were traced; they represent the others of their kind.", share);
         return;
     }
     add_cost(a, &cost, &energy_j);
     say(w,
-        "%.2g %% of the steps were traced, and stand for the others of their kind; a traced step took "
+        "%.2g %% of the steps were traced, and represent the others of their kind; a traced step took "
         "%.2g %% longer: that cost %.2g %% of the time and %.3g J.",
         share, 100 * fmax(0, a->strata.slow_down), 100 * cost, energy_j);
 }
@@ -700,24 +697,24 @@ static void say_missing(note_writer *w)
     const jm__strata *strata = &w->a->strata;
     if (strata->missing == 0) return;
     warn(w,
-         "Of %zu steps none like them (the same phase, name, samples and tokens) was traced: they are in "
-         "no figure but those by board. Trace more often, or all steps.",
+         "For %zu steps, no step of their kind (the same phase, name, samples and tokens) was traced: they "
+         "are only in the figures by board. Trace more often, or all steps.",
          strata->missing);
 }
 
 static void say_single_burst(note_writer *w)
 {
     const jm__strata *strata = &w->a->strata;
-    double alone_s = 0, all_s = 0;
+    double single_s = 0, all_s = 0;
     for (size_t i = 0; i < strata->items.count && w->a->extrapolated.strata != NULL; i++)
         all_s += w->a->extrapolated.seconds[i];
     for (size_t i = 0; i < strata->single_burst.count && w->a->extrapolated.strata != NULL; i++)
-        alone_s += w->a->extrapolated.seconds[strata->single_burst.items[i].burst];
-    if (!(alone_s > 0)) return;
+        single_s += w->a->extrapolated.seconds[strata->single_burst.items[i].burst];
+    if (!(single_s > 0)) return;
     say(w,
-        "%.0f %% of the time of steps that were not traced is told by a single interval of traced ones: what "
-        "changed since is not known, and the intervals are wider by what the steps' own times changed.",
-        100 * alone_s / all_s);
+        "%.0f %% of the time of untraced steps is extrapolated from a single interval of traced ones: later "
+        "changes are unknown, so the intervals are wider by the change of the steps' own times.",
+        100 * single_s / all_s);
 }
 
 static void notes_of_strata(note_writer *w)
@@ -739,22 +736,22 @@ static void notes_of_recording(note_writer *w)
     say_compiled(w);
 }
 
-/* What came of a budget for tracing. */
+/* ---- the budget for tracing */
 
-/* What processes said at their end. */
-static void say_kept(note_writer *w, const char *text)
+/* `text`: JSON, which a process writes at its end. */
+static void say_budget(note_writer *w, const char *text)
 {
-    json_t *marked = text != NULL ? json_loads(text, 0, NULL) : NULL;
-    double budget = 1e-4 * json_number_value(json_object_get(marked, "budget_ppm"));
-    double cost = 1e-4 * json_number_value(json_object_get(marked, "cost_ppm"));
-    double steps = json_number_value(json_object_get(marked, "steps"));
-    double traced = json_number_value(json_object_get(marked, "traced_steps"));
+    json_t *outcome = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    double budget = 1e-4 * json_number_value(json_object_get(outcome, "budget_ppm"));
+    double cost = 1e-4 * json_number_value(json_object_get(outcome, "cost_ppm"));
+    double steps = json_number_value(json_object_get(outcome, "steps"));
+    double traced = json_number_value(json_object_get(outcome, "traced_steps"));
     if (steps > 0)
         say(w,
             "Traced within a budget of %.3g %%: %.0f of %.0f steps, which made the program %.2g %% "
             "slower, as tracing measured itself.",
             budget, traced, steps, cost);
-    json_decref(marked);
+    json_decref(outcome);
 }
 
 static void notes_of_budget(note_writer *w)
@@ -763,13 +760,11 @@ static void notes_of_budget(note_writer *w)
     if (d->budget_ppm <= 0) return;
     for (size_t i = 0; i < d->mark_count; i++)
         if (strcmp(jm__dataset_text(d, d->marks[i].name_id), JM_MARK_BUDGET) == 0)
-            say_kept(w, d->marks[i].meta);
+            say_budget(w, d->marks[i].meta);
     if (w->a->steps.count == 0)
         warn(w, "A budget for tracing needs steps (run.step(), or batches that are found), and there are "
                 "none: all was traced.");
 }
-
-/* What a reader of a report must know, in order. */
 
 jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *err)
 {

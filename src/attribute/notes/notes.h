@@ -1,4 +1,4 @@
-/* What a reader of a report must know besides its figures. */
+/* Notes of a report: sentences that its reader needs besides the figures. */
 #ifndef JM_ATTRIBUTE_NOTES_NOTES_H
 #define JM_ATTRIBUTE_NOTES_NOTES_H
 
@@ -6,7 +6,7 @@
 
 typedef struct jm__note {
     char *text;
-    bool essential; /* the figures are incomplete, or rest on less than they could */
+    bool essential; /* the figures are incomplete or less certain */
 } jm__note;
 
 typedef JM_VEC(jm__note) jm__notes;

@@ -1,4 +1,4 @@
-/* Events, conditions and the figures of checks; the worst check decides, all that failed are told. */
+/* Events, conditions and checks. The worst check decides the grade; the verdict lists all that failed. */
 #include "attribute/notes/quality.h"
 
 #include "base/clock.h"
@@ -11,30 +11,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A century: longer than that no recorder waits. */
+/* A century; longer gaps are invalid. */
 #define JM_GAP_MAX_NS (INT64_C(3155760000) * JM_NS_PER_S)
 
 static bool is_of_requested_board(const jm__attribution *a, int64_t board_id)
 {
-    if (board_id == 0) return true; /* it concerns all of them */
+    if (board_id == 0) return true; /* all boards */
     for (size_t b = 0; b < a->dataset->board_count; b++)
         if (a->boards[b].board->id == board_id) return a->boards[b].requested;
     return false;
 }
 
-/* What was absent, and what a sensor that failed, CUPTI, the recorder or the sampler of counters had to say
- * holds from then on. */
-static bool lasts(jm_event_kind kind)
+/* Whether an event's effect lasts from its time on. */
+static bool is_lasting(jm_event_kind kind)
 {
     return kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_SENSOR_FAILED || kind == JM_EVENT_CUPTI ||
            kind == JM_EVENT_RECORDER || kind == JM_EVENT_COUNTERS;
 }
 
-/* How long readings are missing, of a gap; 0 of all else, and where the recording does not say. */
+/* The length of a gap in the readings; 0 if it is unknown, and for other events. */
 static int64_t event_gap_ns(const jm__event *event)
 {
-    bool marked = event->kind == JM_EVENT_GAP && event->value > 0 && event->value < (double)JM_GAP_MAX_NS;
-    return marked ? (int64_t)event->value : 0;
+    bool has_length = event->kind == JM_EVENT_GAP && event->value > 0 && event->value < (double)JM_GAP_MAX_NS;
+    return has_length ? (int64_t)event->value : 0;
 }
 
 bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
@@ -42,18 +41,16 @@ bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
     const jm_report_options *o = &a->options;
     bool all_time = o->phase == NULL && o->from_ns == 0 && o->to_ns == 0;
     if (!is_of_requested_board(a, event->board_id)) return false;
-    if (all_time || lasts(event->kind) || jm__intervals_hold(&a->windows, event->t_ns)) return true;
+    if (all_time || is_lasting(event->kind) || jm__intervals_contain(&a->windows, event->t_ns)) return true;
     return jm__intervals_overlap_ns(&a->windows, event->t_ns, event->t_ns + event_gap_ns(event)) > 0;
 }
 
-/* Throttling and the limit as shares of time: what is read now and then holds around its reading. */
-
-/* nvml.h, nvmlClocksEventReason*. Idle and the clocks that somebody asked for hold nothing back. */
-static const uint64_t held_by_nothing = 0x3;
+/* nvml.h, nvmlClocksEventReason*. Idle and requested clocks are no throttling. */
+static const uint64_t no_throttle_bits = 0x3;
 
 static const char *const reasons[JM_REASONS] = {
     "idle",
-    "clocks asked for",
+    "requested clocks",
     "power limit",
     "hardware slowdown",
     "sync boost",
@@ -68,17 +65,14 @@ const char *jm__throttle_reason_text(int bit)
     return reasons[bit];
 }
 
-/* A reason is read ten times a second; half a second without it is not known. */
-static const int64_t reasons_reach_ns = JM_NS_PER_S / 2;
+/* How far from its time a reading holds. Reasons are read ten times a second; temperatures, which change
+ * slowly, every few seconds; limits change only when somebody sets them. */
+static const int64_t reasons_hold_ns = JM_NS_PER_S / 2;
+static const int64_t temperature_hold_ns = 10 * JM_NS_PER_S;
+static const int64_t limit_hold_ns = INT64_MAX / 4;
 
-/* A limit is read every five seconds, and is what somebody set. */
-static const int64_t limit_reach_ns = INT64_MAX / 4;
-
-/* A temperature is read once in some seconds, and changes as slowly. */
-static const int64_t temperature_reach_ns = 10 * JM_NS_PER_S;
-
-/* Told one reading after the other: each speaks of the time nearer to it than to its neighbours. */
-typedef void (*taker)(void *sums, double value, double seconds);
+/* Called for each reading with the time for which it holds: up to half way to its neighbours. */
+typedef void (*reading_sink)(void *sums, double value, double seconds);
 
 static int64_t sensor_of(const jm__dataset *d, const jm__board_part *part, jm__sensor_role role)
 {
@@ -89,20 +83,20 @@ static int64_t sensor_of(const jm__dataset *d, const jm__board_part *part, jm__s
 }
 
 static void each_reading(const jm__dataset *d, const jm__board_part *part, jm__sensor_role role,
-                         int64_t reach_ns, taker take, void *sums)
+                         int64_t hold_ns, reading_sink take, void *sums)
 {
     const jm_reading *now = NULL;
     int64_t from_ns = 0, sensor_id = sensor_of(d, part, role);
     for (size_t i = 0; sensor_id != 0 && i <= d->reading_count; i++) {
         const jm_reading *next = i < d->reading_count ? &d->readings[i] : NULL;
         if (next != NULL && next->sensor_id != sensor_id) continue;
-        int64_t to_ns = now != NULL ? now->t_ns + reach_ns : 0;
-        if (now != NULL && next != NULL && (next->t_ns - now->t_ns) / 2 < reach_ns)
+        int64_t to_ns = now != NULL ? now->t_ns + hold_ns : 0;
+        if (now != NULL && next != NULL && (next->t_ns - now->t_ns) / 2 < hold_ns)
             to_ns = now->t_ns + (next->t_ns - now->t_ns) / 2;
         if (now != NULL)
             take(sums, now->value, (double)jm__intervals_overlap_ns(&part->windows, from_ns, to_ns) * 1e-9);
         if (next != NULL)
-            from_ns = now != NULL && to_ns > next->t_ns - reach_ns ? to_ns : next->t_ns - reach_ns;
+            from_ns = now != NULL && to_ns > next->t_ns - hold_ns ? to_ns : next->t_ns - hold_ns;
         now = next;
     }
 }
@@ -111,7 +105,7 @@ static void take_reasons(void *sums, double value, double seconds)
 {
     jm__conditions *c = sums;
     if (!(value >= 0 && value < 0x1p63)) return;
-    uint64_t bits = (uint64_t)value & ~held_by_nothing;
+    uint64_t bits = (uint64_t)value & ~no_throttle_bits;
     c->reported_s += seconds;
     if (bits != 0) c->throttled_s += seconds;
     for (int bit = 0; bit < JM_REASONS; bit++)
@@ -138,7 +132,6 @@ static const struct {
 #undef X
 };
 
-/* A mean while it is added up. */
 typedef struct mean {
     double weighted;
     double weight;
@@ -162,30 +155,30 @@ static void take_mean(void *sums, double value, double seconds)
 }
 
 static double mean_reading(const jm__dataset *dataset, const jm__board_part *part, jm__sensor_role role,
-                           int64_t reach_ns)
+                           int64_t hold_ns)
 {
     mean of = {0};
-    each_reading(dataset, part, role, reach_ns, take_mean, &of);
+    each_reading(dataset, part, role, hold_ns, take_mean, &of);
     return mean_of(&of);
 }
 
 jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part)
 {
     jm__conditions c = {
-        .power_limit_w = mean_reading(dataset, part, JM_SENSOR_POWER_LIMIT, limit_reach_ns),
-        .temperature_c = mean_reading(dataset, part, JM_SENSOR_TEMPERATURE, temperature_reach_ns),
+        .power_limit_w = mean_reading(dataset, part, JM_SENSOR_POWER_LIMIT, limit_hold_ns),
+        .temperature_c = mean_reading(dataset, part, JM_SENSOR_TEMPERATURE, temperature_hold_ns),
     };
-    each_reading(dataset, part, JM_SENSOR_THROTTLE, reasons_reach_ns, take_reasons, &c);
+    each_reading(dataset, part, JM_SENSOR_THROTTLE, reasons_hold_ns, take_reasons, &c);
     return c;
 }
 
-/* Utilisation is the share of up to a second before it was read, in which any kernel ran. So readings count
- * that have nothing but rest for longer than that before them. */
+/* Utilisation is the share of up to a second before the reading during which any kernel ran. So readings
+ * count only if the board rested for longer than that before them. */
 static const int64_t utilisation_memory_ns = 1300 * JM_NS_PER_MS;
 
-enum { LEAST_READINGS = 2 };
+enum { READINGS_MIN = 2 };
 
-/* Mean of those; NAN: too few. */
+/* The mean utilisation during rests, of 1; NAN: too few readings. */
 static double busy_share(const jm__dataset *d, const jm__board_part *part, const jm__intervals *rests)
 {
     int64_t sensor_id = sensor_of(d, part, JM_SENSOR_UTIL_GPU);
@@ -198,11 +191,11 @@ static double busy_share(const jm__dataset *d, const jm__board_part *part, const
         sum += reading->value / 100;
         count++;
     }
-    return count >= LEAST_READINGS ? sum / count : NAN;
+    return count >= READINGS_MIN ? sum / count : NAN;
 }
 
-/* Seconds of the report in which the board was busy, as its utilisation says, but nothing that was recorded
- * ran on it. NAN: not known. */
+/* Seconds of the report in which the board was busy by its utilisation, but no recorded work ran. NAN:
+ * unknown. */
 static double unrecorded_time_s(const jm__dataset *dataset, const jm__board_part *part)
 {
     jm__intervals rests = {0};
@@ -219,10 +212,10 @@ static double unrecorded_time_s(const jm__dataset *dataset, const jm__board_part
 
 typedef struct jm__no_layer {
     double share;    /* of the energy of all kernels of programs with layers; NAN: there are none */
-    const char *why; /* the main reason, as far as the recording tells it */
+    const char *why; /* the main reason, by the recording */
 } jm__no_layer;
 
-static const char *const nothing_found = "no check found anything against these figures";
+static const char *const no_findings = "no check found anything against these figures";
 
 const char *jm__grade_text(jm__grade grade)
 {
@@ -246,7 +239,7 @@ static jm__grade grade_of(jm__check check, double figure)
     return figure >= checks[check].limits[JM_GRADE_FAIR] ? JM_GRADE_FAIR : JM_GRADE_GOOD;
 }
 
-/* One decimal where the whole number would hide how near the limit is. */
+/* One decimal for small figures, to show how near the limit is. */
 static void add_figure(jm__strbuf *out, figure_form form, double figure)
 {
     double shown = form == JM_FIGURE_PERCENT ? 100 * figure : figure;
@@ -262,15 +255,15 @@ static bool total_is_measured(const jm__attribution *a)
     return true;
 }
 
-static bool add_sentence(jm__verdict *verdict, jm__check check, const jm__facts *facts)
+static bool add_sentence(jm__verdict *verdict, jm__check check, const jm__check_figures *check_figures)
 {
     jm__strbuf text = {0};
     jm__strbuf_add(&text, checks[check].before);
-    add_figure(&text, checks[check].form, facts->figures[check]);
+    add_figure(&text, checks[check].form, check_figures->figures[check]);
     jm__strbuf_add(&text, checks[check].after);
-    if (check == JM_CHECK_no_layer && facts->no_layer_why != NULL)
-        jm__strbuf_format(&text, ": %s", facts->no_layer_why);
-    if ((check == JM_CHECK_chi2_n || check == JM_CHECK_residual) && facts->total_is_measured)
+    if (check == JM_CHECK_no_layer && check_figures->no_layer_why != NULL)
+        jm__strbuf_format(&text, ": %s", check_figures->no_layer_why);
+    if ((check == JM_CHECK_chi2_n || check == JM_CHECK_residual) && check_figures->total_is_measured)
         jm__strbuf_add(&text, ", the total is sound");
     char *whole = jm__strbuf_take(&text);
     if (whole != NULL && jm__vec_push(&verdict->sentences, whole)) return true;
@@ -278,19 +271,19 @@ static bool add_sentence(jm__verdict *verdict, jm__check check, const jm__facts 
     return false;
 }
 
-bool jm__verdict_find(jm__verdict *verdict, const jm__facts *facts)
+bool jm__verdict_find(jm__verdict *verdict, const jm__check_figures *check_figures)
 {
     *verdict = (jm__verdict){.grade = JM_GRADE_GOOD};
     bool fine = true;
     for (jm__grade grade = JM_GRADE_POOR; grade > JM_GRADE_GOOD; grade--) {
         for (jm__check check = 0; fine && check < JM_CHECK_COUNT; check++) {
-            if (grade_of(check, facts->figures[check]) != grade) continue;
+            if (grade_of(check, check_figures->figures[check]) != grade) continue;
             if (grade > verdict->grade) verdict->grade = grade;
-            fine = add_sentence(verdict, check, facts);
+            fine = add_sentence(verdict, check, check_figures);
         }
     }
     if (fine && verdict->sentences.count == 0) {
-        char *text = strdup(nothing_found);
+        char *text = strdup(no_findings);
         fine = text != NULL && jm__vec_push(&verdict->sentences, text);
         if (!fine) free(text);
     }
@@ -306,7 +299,7 @@ void jm__verdict_free(jm__verdict *verdict)
     jm__vec_free(&verdict->sentences);
 }
 
-/* Copies and sets belong to whoever moves data, which is seldom a layer. */
+/* Copies and fills are left out: they seldom belong to a layer. */
 static bool counts(const jm__class *class)
 {
     return strcmp(class->kind, jm__work_text(JM_WORK_KERNEL)) == 0;
@@ -325,7 +318,7 @@ static void add_board(double *energies, const jm__attribution *a, const jm__boar
     }
 }
 
-/* A mark whose name begins so. */
+/* Whether there is a mark with this prefix. */
 static bool has_mark(const jm__dataset *d, const char *begin)
 {
     for (size_t i = 0; i < d->mark_count; i++)
@@ -363,26 +356,25 @@ static jm__no_layer no_layer_of(const jm__attribution *a)
     return (jm__no_layer){.share = without_j / all_j, .why = reason(energies, a->dataset)};
 }
 
-/* A fit that misses the readings by less than this share of the mean power is good enough whatever the
- * sensor's noise makes of it: a very quiet sensor has a high chi2/n beside figures that nothing better. A
- * choice: an error of this size in single powers is within what their intervals show. */
-static const double residual_marked = 0.02;
+/* Residuals below this share of the mean power pass, whatever chi2/n is: a very quiet sensor has a high
+ * chi2/n even with good figures. A choice: such an error of single powers is within their intervals. */
+static const double residual_min = 0.02;
 
 static double share_of(double part, double whole)
 {
     return whole > 0 ? part / whole : NAN;
 }
 
-/* Joules between the fit of a board and its total, where the fit is not held to it. */
-static double apart(const jm__board_part *part)
+/* The difference between a board's fit and its total, if the fit is not conditioned on the total. */
+static double closure_gap_j(const jm__board_part *part)
 {
-    bool marked = part->fit.fitted && !part->fit.held && isfinite(part->fit.closure_z);
-    return marked ? fabs(part->fit.free_j - part->total.energy_j) : 0;
+    bool has_total = part->fit.fitted && !part->fit.held && isfinite(part->fit.closure_z);
+    return has_total ? fabs(part->fit.free_j - part->total.energy_j) : 0;
 }
 
 static void check_boards(double *figures, const jm__attribution *a)
 {
-    double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, known_j = 0, unrecorded_s = 0;
+    double missing = 0, lost_ns = 0, unseen_j = 0, gap_j = 0, total_j = 0, unrecorded_s = 0;
     double requested_ns = (double)jm__intervals_duration_ns(&a->windows);
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -394,9 +386,9 @@ static void check_boards(double *figures, const jm__attribution *a)
         }
         if (part->lost.count > 0) lost_ns = fmax(lost_ns, board_lost_ns);
         unseen_j += part->total.unseen_j;
-        apart_j += apart(part);
+        gap_j += closure_gap_j(part);
         unrecorded_s = fmax(unrecorded_s, unrecorded_time_s(a->dataset, part)); /* NAN: as if 0 */
-        known_j += part->total.energy_j;
+        total_j += part->total.energy_j;
     }
     for (size_t i = 0; i < a->dataset->event_count; i++) {
         const jm__event *event = &a->dataset->events[i];
@@ -405,16 +397,16 @@ static void check_boards(double *figures, const jm__attribution *a)
     figures[JM_CHECK_boards_missing] = missing;
     figures[JM_CHECK_lost_time] = share_of(lost_ns, requested_ns);
     figures[JM_CHECK_unrecorded] = share_of(unrecorded_s, 1e-9 * requested_ns);
-    figures[JM_CHECK_unseen] = share_of(unseen_j, known_j);
-    figures[JM_CHECK_closure] = share_of(apart_j, known_j);
+    figures[JM_CHECK_unseen] = share_of(unseen_j, total_j);
+    figures[JM_CHECK_closure] = share_of(gap_j, total_j);
 }
 
 static void check_fit(double *figures, const jm_report_totals *totals)
 {
     double mean_w = totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN;
     double residual = totals->residual_w / mean_w;
-    figures[JM_CHECK_residual] = isnan(totals->chi2_n) ? residual : NAN; /* the noise is not known */
-    figures[JM_CHECK_chi2_n] = residual < residual_marked ? NAN : totals->chi2_n;
+    figures[JM_CHECK_residual] = isnan(totals->chi2_n) ? residual : NAN; /* if the noise is unknown */
+    figures[JM_CHECK_chi2_n] = residual < residual_min ? NAN : totals->chi2_n;
     figures[JM_CHECK_unresolved] = share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
 }
 
@@ -429,7 +421,6 @@ static double weak_share(const jm__rows *rows, double total_j)
     return share_of(weak_j, total_j);
 }
 
-/* The recorder's losses beside what it has. */
 static double lost_share(const jm__attribution *a, const jm_report_quality *quality)
 {
     double lost = (double)quality->lost_records;
@@ -445,31 +436,32 @@ static double gap_share(const jm__attribution *a, const jm_report_quality *quali
     return fmin(1, share_of(quality->gap_s, requested_s * (double)boards));
 }
 
-/* A table of kernels or boards says nothing of layers. */
-static bool goes_by_layer(jm_by by)
+static bool has_layers(jm_by by)
 {
     return by != JM_BY_KERNEL && by != JM_BY_BOARD;
 }
 
-static jm__facts facts_find(const jm__attribution *a, const jm__rows *rows, const jm_report_totals *totals,
-                            const jm_report_quality *quality, const jm__no_layer *no_layer)
+static jm__check_figures find_figures(const jm__attribution *a, const jm__rows *rows,
+                                      const jm_report_totals *totals, const jm_report_quality *quality,
+                                      const jm__no_layer *no_layer)
 {
-    jm__facts facts = {0};
+    jm__check_figures check_figures = {0};
     for (jm__check check = 0; check < JM_CHECK_COUNT; check++)
-        facts.figures[check] = NAN;
-    facts.figures[JM_CHECK_no_energy] = isnan(totals->total_energy_j);
-    facts.figures[JM_CHECK_damaged] = a->dataset->damage != NULL;
-    check_boards(facts.figures, a);
-    if (isnan(totals->total_energy_j)) facts.figures[JM_CHECK_boards_missing] = NAN; /* said already */
-    check_fit(facts.figures, totals);
-    facts.figures[JM_CHECK_lost_records] = lost_share(a, quality);
-    if (goes_by_layer(a->options.by)) facts.figures[JM_CHECK_no_layer] = no_layer->share;
-    facts.no_layer_why = no_layer->why;
-    facts.total_is_measured = total_is_measured(a);
-    facts.figures[JM_CHECK_gaps] = gap_share(a, quality);
-    facts.figures[JM_CHECK_weak] = weak_share(rows, totals->total_energy_j);
-    facts.figures[JM_CHECK_throttled] = quality->throttled_share;
-    return facts;
+        check_figures.figures[check] = NAN;
+    check_figures.figures[JM_CHECK_no_energy] = isnan(totals->total_energy_j);
+    check_figures.figures[JM_CHECK_damaged] = a->dataset->damage != NULL;
+    check_boards(check_figures.figures, a);
+    if (isnan(totals->total_energy_j))
+        check_figures.figures[JM_CHECK_boards_missing] = NAN; /* said already */
+    check_fit(check_figures.figures, totals);
+    check_figures.figures[JM_CHECK_lost_records] = lost_share(a, quality);
+    if (has_layers(a->options.by)) check_figures.figures[JM_CHECK_no_layer] = no_layer->share;
+    check_figures.no_layer_why = no_layer->why;
+    check_figures.total_is_measured = total_is_measured(a);
+    check_figures.figures[JM_CHECK_gaps] = gap_share(a, quality);
+    check_figures.figures[JM_CHECK_weak] = weak_share(rows, totals->total_energy_j);
+    check_figures.figures[JM_CHECK_throttled] = quality->throttled_share;
+    return check_figures;
 }
 
 static void count_events(jm_report_quality *figures, const jm__attribution *a)
@@ -489,8 +481,9 @@ static void count_events(jm_report_quality *figures, const jm__attribution *a)
         figures->lost_records += a->dataset->losses[i].count;
 }
 
-/* Over all boards asked for: the clock by busy time, the limit one board as much as the other. */
-static void take_conditions(jm_report_quality *figures, const jm__attribution *a)
+/* Means over all requested boards: of the clock by busy time, of limits and temperatures with equal weights.
+ */
+static void add_conditions(jm_report_quality *figures, const jm__attribution *a)
 {
     mean throttled = {0}, clock = {0}, limit = {0}, temperature = {0};
     for (size_t b = 0; b < a->dataset->board_count; b++) {
@@ -529,16 +522,15 @@ static jm_status name_sensors(jm__quality *quality, const jm__attribution *a, jm
     return JM_OK;
 }
 
-/* The sampler's own cost, as the recorder noted it when it stopped. */
-static void take_cost(jm_report_quality *figures, const jm__sampler_cost *cost)
+/* The cost of sampling, which the recorder measured. */
+static void add_cost(jm_report_quality *figures, const jm__sampler_cost *cost)
 {
     figures->overhead_cpu_s = cost->cpu_ns < 0 ? NAN : (double)cost->cpu_ns * 1e-9;
     figures->overhead_call_s = cost->call_ns < 0 ? NAN : (double)cost->call_ns * 1e-9;
     figures->overhead_calls = cost->calls;
 }
 
-/* What hardware counters told, and what sampling them took. */
-static void take_counters(jm_report_quality *figures, const jm__attribution *a)
+static void add_counters(jm_report_quality *figures, const jm__attribution *a)
 {
     int64_t windows = 0;
     double sum_j = 0;
@@ -553,9 +545,9 @@ static void take_counters(jm_report_quality *figures, const jm__attribution *a)
     figures->sampler_energy_j = sum_j > 0 ? sum_j : NAN;
 }
 
-static jm_status judge(jm__quality *quality, const jm__facts *facts, jm_error *err)
+static jm_status set_verdict(jm__quality *quality, const jm__check_figures *check_figures, jm_error *err)
 {
-    if (!jm__verdict_find(&quality->verdict, facts)) return jm__no_memory(err, "jm__quality_make");
+    if (!jm__verdict_find(&quality->verdict, check_figures)) return jm__no_memory(err, "jm__quality_make");
     char *const *sentences = quality->verdict.sentences.items;
     quality->figures.verdict = jm__grade_text(quality->verdict.grade);
     quality->figures.verdict_reason = sentences[0];
@@ -567,15 +559,15 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const
                            const jm_report_totals *totals, jm_error *err)
 {
     *quality = (jm__quality){0};
-    take_cost(&quality->figures, &a->dataset->cost);
+    add_cost(&quality->figures, &a->dataset->cost);
     count_events(&quality->figures, a);
-    take_conditions(&quality->figures, a);
-    take_counters(&quality->figures, a);
+    add_conditions(&quality->figures, a);
+    add_counters(&quality->figures, a);
     JM_TRY(name_sensors(quality, a, err));
     const jm__no_layer no_layer = no_layer_of(a);
     quality->figures.no_layer_share = no_layer.share;
-    const jm__facts facts = facts_find(a, rows, totals, &quality->figures, &no_layer);
-    return judge(quality, &facts, err);
+    const jm__check_figures check_figures = find_figures(a, rows, totals, &quality->figures, &no_layer);
+    return set_verdict(quality, &check_figures, err);
 }
 
 void jm__quality_free(jm__quality *quality)

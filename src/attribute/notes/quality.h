@@ -1,4 +1,4 @@
-/* How good the data of a report are: which events concern it, what held boards back, and the verdict. */
+/* The quality of a report's data: its events, the conditions of boards, checks and the verdict. */
 #ifndef JM_ATTRIBUTE_NOTES_QUALITY_H
 #define JM_ATTRIBUTE_NOTES_QUALITY_H
 
@@ -9,39 +9,38 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Those of the boards asked for, or of none; and, of what is over in a moment, in the time asked for. */
+/* Whether an event is of a requested board or of none, and, unless it has a lasting effect, within the
+ * requested time. */
 bool jm__event_concerns(const jm__attribution *a, const jm__event *event);
-
-/* Under which conditions a board ran in the time reported: what held it back, and its power limit. */
 
 enum { JM_REASONS = 9 }; /* bits of NVML's reasons that have a name */
 
+/* Throttling and limits of a board in the report's time. */
 typedef struct jm__conditions {
-    double reported_s;  /* of the board's windows: so much its readings of the reasons speak of; 0: not
-                           recorded */
-    double throttled_s; /* of that */
-    double reason_s[JM_REASONS]; /* of that: by bit */
-    double power_limit_w;        /* mean by time; NAN: not recorded */
-    double temperature_c;        /* likewise */
+    double reported_s;           /* time covered by readings of the throttle reasons; 0: not recorded */
+    double throttled_s;          /* of that */
+    double reason_s[JM_REASONS]; /* of that, by bit */
+    double power_limit_w;        /* mean over time; NAN: not recorded */
+    double temperature_c;        /* the same */
 } jm__conditions;
 jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part);
 
-/* What a bit of NVML's reasons means: "power limit". */
+/* The name of a bit of NVML's reasons: "power limit". */
 const char *jm__throttle_reason_text(int bit);
 
-/* What can stand against the figures of a report, each check told once: its limits and its sentence.
+/* The checks of a report: limits and sentence of each.
  *
  *     X(name, fair, poor, before, form, after)
  *
- * name   member of jm__facts
+ * name   index into jm__check_figures
  * fair   from this figure on the report is at best fair: its parts can be used with the sentence in mind
  * poor   from this figure on it is poor: no part of it should be printed
  * before, form, after    the sentence, around the figure
  *
- * good means that the parts can be printed as they are, with their intervals. The limits are choices: each
- * lies where what the intervals do not cover reaches the size of what they do cover (a few per cent of a part
- * for fair), or where the sentence is no longer about single parts (poor). docs/report.md lists them. Of
- * equally bad ones the first counts: what touches the total stands before what touches the parts. */
+ * good means that the parts can be printed as they are, with their intervals. The limits are choices. fair:
+ * the error outside the intervals reaches their size (a few per cent of a part). poor: more than single parts
+ * is affected. docs/report.md lists them. Of equally bad checks the first decides: those of the total come
+ * before those of the parts. */
 
 #define JM_CHECK_MAP(X)                                                                                      \
     X(no_energy, 1, 1, "no sensor gave a reading of power or energy: no energy is known", HIDDEN, "")        \
@@ -63,7 +62,7 @@ const char *jm__throttle_reason_text(int bit);
       " of the mean power: single parts are indicative")                                                     \
     X(closure, 0.01, 0.05, "the fit and the total are ", PERCENT,                                            \
       " apart, more than 3 standard uncertainties: the parts do not add up to what was measured")            \
-    X(unresolved, 0.02, 0.1, "", PERCENT, " of the energy could not be told apart: it is in no row")         \
+    X(unresolved, 0.02, 0.1, "", PERCENT, " of the energy could not be assigned: it is in no row")           \
     X(no_layer, 0.05, 0.5, "", PERCENT, " of the kernels' energy is in no layer")                            \
     X(gaps, 0.05, 0.5, "", PERCENT,                                                                          \
       " of the time is without readings of power: what ran there has the powers of other times")             \
@@ -79,12 +78,12 @@ typedef enum jm__check {
         JM_CHECK_COUNT
 } jm__check;
 
-/* Shares are of 1. NAN: not known, or does not apply; that stands against nothing. */
-typedef struct jm__facts {
+/* Shares are of 1. NAN: unknown or not applicable, which passes the check. */
+typedef struct jm__check_figures {
     double figures[JM_CHECK_COUNT];
-    bool total_is_measured;   /* and no sum of the fit */
-    const char *no_layer_why; /* goes on with that sentence; NULL: nothing is known */
-} jm__facts;
+    bool total_is_measured;   /* not the sum of the fit */
+    const char *no_layer_why; /* end of that check's sentence; NULL: unknown */
+} jm__check_figures;
 
 typedef enum jm__grade { JM_GRADE_GOOD, JM_GRADE_FAIR, JM_GRADE_POOR } jm__grade;
 
@@ -93,23 +92,21 @@ const char *jm__grade_text(jm__grade grade);
 
 typedef struct jm__verdict {
     jm__grade grade;
-    JM_VEC(char *) sentences; /* worst first; ends with NULL, which is not counted; the first is the reason */
+    JM_VEC(char *) sentences; /* worst first, the reason; a NULL follows, which is not counted */
 } jm__verdict;
 
-/* False if memory is out. To be freed in any case. */
-bool jm__verdict_find(jm__verdict *verdict, const jm__facts *facts);
+/* False if memory is out. Free it in any case. */
+bool jm__verdict_find(jm__verdict *verdict, const jm__check_figures *check_figures);
 void jm__verdict_free(jm__verdict *verdict);
 
-/* What makes the check fair, and poor; for tests and nothing else. */
+/* For tests. */
 double jm__check_limit(jm__check check, jm__grade grade);
 const char *jm__check_name(jm__check check);
 
-/* How good the data of a report are, and what taking them cost: counts, for programs; the sentences are
- * notes/. */
-
+/* The quality of a report's data and the cost of recording them, as figures; notes.h has the sentences. */
 typedef struct jm__quality {
     jm_report_quality figures;
-    char **sensors; /* NULL-terminated; what figures.sensors points to */
+    char **sensors; /* NULL-terminated; figures.sensors points to it */
     jm__verdict verdict;
 } jm__quality;
 jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const jm__rows *rows,

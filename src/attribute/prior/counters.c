@@ -1,5 +1,5 @@
-/* Normal equations of all windows, then each metric by itself without rates below zero; rates times weights
- * are the priors. */
+/* Normal equations of all windows, then each metric by itself with rates >= 0. Priors are rates times
+ * weights. */
 #include "attribute/prior/counters.h"
 
 #include "attribute/fit/nnls.h"
@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keeps what hardly ran from taking any rate, windows: a thousandth of one that it has alone. */
+/* Bounds the rates of columns that hardly ran: the weight of a thousandth of a window. */
 static const double ridge = 1e-3;
 
-/* A neighbour's residual is alike (the counters of a window lag behind by some of it), so windows count for
- * half as many. A choice. */
-static const double transfer = 2;
+/* Residuals of neighbouring windows are correlated, since counters lag by part of a window. So windows count
+ * for half as many. A choice. */
+static const double correlation_factor = 2;
 
 typedef struct sums {
     jm__piece_cursor cursor;
     size_t columns, class_columns, metrics;
-    double *share;   /* [columns] of the window at hand */
+    double *share;   /* [columns] of the current window */
     size_t *touched; /* its columns */
     size_t touched_count;
     double *gram;     /* [columns * columns] */
@@ -29,7 +29,7 @@ typedef struct sums {
     size_t windows;
 } sums;
 
-/* The parts of the window that each column took; false if the pieces do not cover it. */
+/* The share of each column in the window; false if the pieces do not cover it. */
 static bool find_shares(sums *s, const jm__rate_window *window)
 {
     jm__piece_cursor *cursor = &s->cursor;
@@ -54,7 +54,7 @@ static bool find_shares(sums *s, const jm__rate_window *window)
     return from_ns == window->end_ns;
 }
 
-/* Where no kernel is known, counters tell of work that was not traced, or of nothing. */
+/* A window without a known kernel may hold untraced work, so it does not count. */
 static bool any_work(const sums *s)
 {
     for (size_t i = 0; i < s->touched_count; i++)
@@ -62,15 +62,15 @@ static bool any_work(const sums *s)
     return false;
 }
 
-static void forget_shares(sums *s)
+static void clear_shares(sums *s)
 {
     for (size_t i = 0; i < s->touched_count; i++)
         s->share[s->touched[i]] = 0;
 }
 
-static jm_status take_window(void *taker, const jm__rate_window *window, jm_error *err)
+static jm_status take_window(void *context, const jm__rate_window *window, jm_error *err)
 {
-    sums *s = taker;
+    sums *s = context;
     (void)err;
     bool covered = find_shares(s, window) && any_work(s);
     double seconds = (double)(window->end_ns - window->start_ns) * 1e-9;
@@ -87,7 +87,7 @@ static jm_status take_window(void *taker, const jm__rate_window *window, jm_erro
         for (size_t n = 0; n < s->metrics; n++)
             s->squares[m * s->metrics + n] += window->rate[m] * window->rate[n];
     s->windows += covered;
-    forget_shares(s);
+    clear_shares(s);
     return JM_OK;
 }
 
@@ -123,8 +123,7 @@ static jm_status add_up(sums *s, jm__class_rates *out, const jm__dataset *datase
     return jm__pieces_check(pieces, err);
 }
 
-/* The factor L of `lower` (L L' the normal equations) and a right-hand side, as the triangle of least
- * squares. */
+/* Write the normal equations L L' (`lower` is L) with a right-hand side as the triangle of a QR. */
 static void load_triangle(jm__qr *qr, const double *lower, const double *rhs)
 {
     size_t n = qr->columns;
@@ -138,10 +137,10 @@ static void load_triangle(jm__qr *qr, const double *lower, const double *rhs)
 }
 
 static jm_status solve_metric(jm__class_rates *out, const sums *s, size_t metric, jm__qr *qr,
-                              const double *lower, double *room, bool *is_free, jm_error *err)
+                              const double *lower, double *buffer, bool *is_free, jm_error *err)
 {
     size_t n = out->columns, m = out->metrics;
-    double *rhs = room, *x = room + n;
+    double *rhs = buffer, *x = buffer + n;
     for (size_t k = 0; k < n; k++)
         rhs[k] = s->products[k * m + metric];
     load_triangle(qr, lower, rhs);
@@ -171,7 +170,7 @@ static void invert(double *inverse, const double *lower, size_t n)
     }
 }
 
-/* What is left of two metrics together: sum over windows of (r_m - share . c_m) (r_n - share . c_n). */
+/* Residual covariance: the sum over windows of (r_m - share . c_m) (r_n - share . c_n). */
 static void find_covariance(jm__class_rates *out, const sums *s, double *applied)
 {
     size_t n = out->columns, m = out->metrics;
@@ -188,7 +187,7 @@ static void find_covariance(jm__class_rates *out, const sums *s, double *applied
             for (size_t k = 0; k < n; k++)
                 left += out->rate[k * m + b] * (applied[k] - s->products[k * m + a]) -
                         out->rate[k * m + a] * s->products[k * m + b];
-            out->covariance[a * m + b] = transfer * left / freedom;
+            out->covariance[a * m + b] = correlation_factor * left / freedom;
         }
     }
 }
@@ -197,10 +196,10 @@ static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
 {
     size_t n = out->columns;
     jm__qr qr = {0};
-    double *lower = malloc((n * n + 1) * sizeof *lower), *room = calloc(2 * n + 1, sizeof *room);
+    double *lower = malloc((n * n + 1) * sizeof *lower), *buffer = calloc(2 * n + 1, sizeof *buffer);
     bool *is_free = calloc(n + 1, sizeof *is_free);
     jm_status status = jm__qr_init(&qr, n, err);
-    if (status == JM_OK && (lower == NULL || room == NULL || is_free == NULL))
+    if (status == JM_OK && (lower == NULL || buffer == NULL || is_free == NULL))
         status = jm__no_memory(err, "jm__class_rates_find");
     if (status == JM_OK) {
         memcpy(lower, s->gram, n * n * sizeof *lower);
@@ -210,16 +209,16 @@ static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
             status = jm__fail(err, JM_INTERNAL, 0, "jm__class_rates_find", "windows do not add up");
     }
     for (size_t m = 0; status == JM_OK && m < out->metrics; m++)
-        status = solve_metric(out, s, m, &qr, lower, room, is_free, err);
+        status = solve_metric(out, s, m, &qr, lower, buffer, is_free, err);
     if (status == JM_OK) {
         invert(out->inverse, lower, n);
         for (size_t k = 0; k < n; k++)
-            out->made_up[k] = ridge * out->inverse[k * n + k];
-        find_covariance(out, s, room);
+            out->ridge_share[k] = ridge * out->inverse[k * n + k];
+        find_covariance(out, s, buffer);
     }
     jm__qr_free(&qr);
     free(lower);
-    free(room);
+    free(buffer);
     free(is_free);
     return status;
 }
@@ -232,11 +231,11 @@ jm_status jm__class_rates_find(jm__class_rates *out, const jm__dataset *dataset,
     *out = (jm__class_rates){.columns = columns, .metrics = choice->count};
     out->rate = calloc(columns * choice->count + 1, sizeof *out->rate);
     out->seen_s = calloc(columns + 1, sizeof *out->seen_s);
-    out->made_up = calloc(columns + 1, sizeof *out->made_up);
+    out->ridge_share = calloc(columns + 1, sizeof *out->ridge_share);
     out->inverse = calloc(columns * columns + 1, sizeof *out->inverse);
     out->covariance = calloc(choice->count * choice->count + 1, sizeof *out->covariance);
-    bool fine = out->rate != NULL && out->seen_s != NULL && out->made_up != NULL && out->inverse != NULL &&
-                out->covariance != NULL;
+    bool fine = out->rate != NULL && out->seen_s != NULL && out->ridge_share != NULL &&
+                out->inverse != NULL && out->covariance != NULL;
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__class_rates_find");
     if (status == JM_OK) status = add_up(&s, out, dataset, board_id, choice, pieces, class_columns, err);
     if (status == JM_OK && out->windows > 0) status = solve(out, &s, err);
@@ -249,21 +248,21 @@ void jm__class_rates_free(jm__class_rates *rates)
 {
     free(rates->rate);
     free(rates->seen_s);
-    free(rates->made_up);
+    free(rates->ridge_share);
     free(rates->inverse);
     free(rates->covariance);
     *rates = (jm__class_rates){0};
 }
 
-/* What was seen for less than this is not told of, s: one window has so much of it. */
-static const double seen_least_s = 1e-4;
+/* A column that ran for less gets no prior, s. */
+static const double seen_min_s = 1e-4;
 
-/* Beyond the rates that a model was learnt from its weights are not proven: of what goes beyond, this share
- * may be wrong. A choice. */
+/* Standard uncertainty of power from rates beyond the range from which the model was learnt, relative. A
+ * choice. */
 static const double beyond_u = 0.5;
 
-/* [count + 1] features of a column in units of their references, then 1 for the constant. Returns what lies
- * beyond the rates that the model was learnt from, W. */
+/* [count + 1] features of a column in units of their references, then 1 for the constant. Returns the power
+ * from rates beyond the range of the model, W. */
 static double features_of(double *out, const jm__board_model *model, const double *rate)
 {
     double beyond_w = 0;
@@ -284,7 +283,7 @@ static double power_of(const jm__board_model *model, const double *features)
     return power_w;
 }
 
-/* The variance of a window's power that the columns' rates leave, W^2. */
+/* The residual variance of a window's power, W^2. */
 static double window_variance(const jm__board_model *model, const jm__class_rates *rates)
 {
     double variance = 0;
@@ -296,21 +295,20 @@ static double window_variance(const jm__board_model *model, const jm__class_rate
     return fmax(variance, 0);
 }
 
-/* What lives while equations are made. */
-typedef struct equation_room {
+typedef struct equation_buffers {
     double *features;   /* [columns * (count + 1)] */
-    double *error;      /* [columns]: one that several equations share */
+    double *error;      /* [columns]: an error that several equations share */
     double *covariance; /* [columns^2] */
     size_t *columns;    /* of each equation */
-} equation_room;
+} equation_buffers;
 
-/* Kinds of no known family have nothing in common: what others share is each one's own. */
+/* Kernels of unknown family share no error. */
 static bool has_family(const jm__expectation *expected)
 {
     return expected->family_u > 0;
 }
 
-/* While any of the columns ran, W. */
+/* The mean power while any of the columns ran, W. */
 static double mean_power(const jm__board_model *model, const jm__class_rates *rates, size_t class_columns,
                          double *features)
 {
@@ -323,28 +321,28 @@ static double mean_power(const jm__board_model *model, const jm__class_rates *ra
     return seconds > 0 ? energy_j / seconds : 0;
 }
 
-static jm_status add_equations(jm__prior *prior, equation_room *r, const jm__board_model *model,
+static jm_status add_equations(jm__prior *prior, equation_buffers *r, const jm__board_model *model,
                                const jm__class_rates *rates, const jm__expectation *expected,
                                size_t class_columns, jm_error *err)
 {
     double mean_w = mean_power(model, rates, class_columns, r->features);
     for (size_t k = 0; k < class_columns; k++) {
-        if (rates->seen_s[k] < seen_least_s) continue;
+        if (rates->seen_s[k] < seen_min_s) continue;
         size_t row = prior->rows;
         double *features = r->features + row * (model->count + 1);
         double beyond_w = features_of(features, model, rates->rate + k * model->count);
         double power_w = power_of(model, features);
         double own_u =
             has_family(&expected[k]) ? model->relative_u : hypot(model->relative_u, model->family_u);
-        double own_w = hypot(hypot(own_u * power_w, beyond_u * beyond_w), rates->made_up[k] * mean_w);
+        double own_w = hypot(hypot(own_u * power_w, beyond_u * beyond_w), rates->ridge_share[k] * mean_w);
         r->columns[row] = k;
         JM_TRY(jm__prior_add_power(prior, k, power_w, fmax(own_w, JM_POWER_LEAST_W), err));
     }
     return JM_OK;
 }
 
-/* The error of the family of equation `first`; nothing if an equation before it is of the same. */
-static jm_status share_family(jm__prior *prior, equation_room *r, const jm__board_model *model,
+/* The shared error of the family of equation `first`; nothing if an earlier equation is of this family. */
+static jm_status share_family(jm__prior *prior, equation_buffers *r, const jm__board_model *model,
                               const jm__expectation *expected, size_t first, jm_error *err)
 {
     uint32_t family = expected[r->columns[first]].family;
@@ -358,7 +356,7 @@ static jm_status share_family(jm__prior *prior, equation_room *r, const jm__boar
     return jm__prior_share(prior, r->error, err);
 }
 
-static jm_status add_shared(jm__prior *prior, equation_room *r, const jm__board_model *model,
+static jm_status add_shared(jm__prior *prior, equation_buffers *r, const jm__board_model *model,
                             const jm__class_rates *rates, const jm__expectation *expected, jm_error *err)
 {
     size_t n = model->count + 1;
@@ -380,7 +378,7 @@ jm_status jm__prior_from_counters(jm__prior *prior, const jm__board_model *model
                                   const jm__class_rates *rates, const jm__expectation *expected,
                                   size_t class_columns, jm_error *err)
 {
-    equation_room r = {
+    equation_buffers r = {
         .features = calloc(class_columns * (model->count + 1) + 1, sizeof *r.features),
         .error = calloc(class_columns + 1, sizeof *r.error),
         .covariance = calloc(class_columns * class_columns + 1, sizeof *r.covariance),

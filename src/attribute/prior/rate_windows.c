@@ -1,5 +1,5 @@
-/* Samples of counters into rates. A board may have several sets (sampling that began anew): each is read by
- * the names of its metrics. */
+/* From counter samples to rates. A board has several sets if sampling began anew; each is read by the names
+ * of its metrics. */
 #include "attribute/prior/rate_windows.h"
 
 #include "attribute/fit/calibrate.h"
@@ -14,12 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A clock that is further than this from the one that weights were learnt at is none: a window whose counters
- * were not all read. */
-static const double clock_least = 0.3, clock_most = 1.2;
+/* Valid clocks, relative to the clock of the model. A window with missing counters gives others. */
+static const double clock_min = 0.3, clock_max = 1.2;
 
-/* A second. The threads of an H200, all in each cycle, are 5e14: what is beyond this was read wrong. */
-static const double rate_most = 1e18;
+/* Per second; larger rates are read errors. All threads of an H200 in each cycle are 5e14. */
+static const double rate_max = 1e18;
 
 static bool is_unit(const char *unit, const char *requested)
 {
@@ -39,19 +38,19 @@ void jm__metrics_free(char **metrics, size_t count)
     free(metrics);
 }
 
-static jm_status no_texts(const jm__counter_set *set, jm_error *err)
+static jm_status bad_texts(const jm__counter_set *set, jm_error *err)
 {
     return jm__fail(err, JM_BAD_DATA, 0, "jm__metrics_of",
                     "the metrics of the set of counters %lld are no texts", (long long)set->id);
 }
 
-/* Those that are not slots, into texts[*count]. */
-static jm_status copy_each(char **texts, size_t *count, const jm__counter_set *set, const json_t *names,
-                           const json_t *units, jm_error *err)
+/* Append the metrics without slot cycles to `texts`. */
+static jm_status copy_names(char **texts, size_t *count, const jm__counter_set *set, const json_t *names,
+                            const json_t *units, jm_error *err)
 {
     for (size_t i = 0; i < (size_t)set->metric_count; i++) {
         const char *name = text_at(names, i);
-        if (name == NULL) return no_texts(set, err);
+        if (name == NULL) return bad_texts(set, err);
         if (is_unit(text_at(units, i), JM_COUNTER_SLOT_CYCLES)) continue;
         if ((texts[*count] = strdup(name)) == NULL) return jm__no_memory(err, "jm__metrics_of");
         (*count)++;
@@ -59,11 +58,11 @@ static jm_status copy_each(char **texts, size_t *count, const jm__counter_set *s
     return JM_OK;
 }
 
-static jm_status copy_texts(char ***out, size_t *count, const jm__counter_set *set, jm_error *err)
+static jm_status copy_metrics(char ***out, size_t *count, const jm__counter_set *set, jm_error *err)
 {
     json_t *names = json_loads(set->metrics, 0, NULL), *units = json_loads(set->units, 0, NULL);
     char **texts = calloc((size_t)set->metric_count, sizeof *texts);
-    jm_status status = texts != NULL ? copy_each(texts, count, set, names, units, err)
+    jm_status status = texts != NULL ? copy_names(texts, count, set, names, units, err)
                                      : jm__no_memory(err, "jm__metrics_of");
     json_decref(names);
     json_decref(units);
@@ -83,167 +82,166 @@ jm_status jm__metrics_of(char ***metrics, size_t *count, const jm__dataset *data
     *count = 0;
     for (size_t i = 0; i < dataset->counters.set_count; i++) {
         const jm__counter_set *set = &dataset->counters.sets[i];
-        if (set->board_id == board_id && set->metric_count > 0) return copy_texts(metrics, count, set, err);
+        if (set->board_id == board_id && set->metric_count > 0) return copy_metrics(metrics, count, set, err);
     }
     return JM_OK;
 }
 
-/* By the board's profile: the step at a sampler's end, at rest, twice on an H100 (34.3 and 34.8 W); what
- * leaves the least residuals of runs that a sampler came to, at work: 36 ±3 W (H100), 34 ±1 W (H200).
+/* By the board's profile. At rest, the step at a sampler's end: 34.3 and 34.8 W (H100). At work, the value
+ * with the smallest residuals in runs with a sampler: 36 ±3 W (H100), 34 ±1 W (H200).
  * bench/results/counters.txt, 5. */
 static const struct {
     const char *profile;
     double power_w, u_w;
 } known_draws[] = {{"h100", 35, 4}, {"h200", 35, 4}};
 
-/* Where the chosen metrics are in each set, and how they are read. */
-typedef struct reading {
+/* Where the chosen metrics are in each set. */
+typedef struct metric_layout {
     const jm__dataset *dataset;
     int64_t board_id;
     const jm__rate_choice *choice;
-    int32_t *place;   /* [sets * choice->count]: index in the set; -1 in the first: the set lacks one */
+    int32_t *index;   /* [sets * choice->count]: index in the set; -1 in the first: the set lacks one */
     bool *is_counted; /* likewise */
     bool *is_slots;   /* [sets * JM_COUNTER_METRICS_MAX], by index in the set */
-    bool any;
-} reading;
+    bool readable;
+} metric_layout;
 
-/* A set that lacks a metric, or whose texts are none, is not read. */
-static void find_in_set(reading *r, size_t s)
+/* A set that lacks a metric is not read. */
+static void find_in_set(metric_layout *r, size_t s)
 {
     const jm__counter_set *set = &r->dataset->counters.sets[s];
-    int32_t *place = r->place + s * r->choice->count;
+    int32_t *index = r->index + s * r->choice->count;
     bool *is_counted = r->is_counted + s * r->choice->count;
     json_t *names = json_loads(set->metrics, 0, NULL), *units = json_loads(set->units, 0, NULL);
     bool all = set->board_id == r->board_id;
     for (size_t m = 0; m < r->choice->count; m++)
-        place[m] = -1;
+        index[m] = -1;
     for (size_t m = 0; all && m < r->choice->count; m++) {
-        for (size_t i = 0; i < (size_t)set->metric_count && place[m] < 0; i++) {
+        for (size_t i = 0; i < (size_t)set->metric_count && index[m] < 0; i++) {
             const char *name = text_at(names, i), *unit = text_at(units, i);
             if (name == NULL || strcmp(name, r->choice->metrics[m]) != 0) continue;
-            place[m] = (int32_t)i;
+            index[m] = (int32_t)i;
             is_counted[m] = is_unit(unit, JM_COUNTER_EVENTS) || is_unit(unit, JM_COUNTER_SLOT_CYCLES);
         }
-        all = place[m] >= 0;
+        all = index[m] >= 0;
     }
     for (size_t i = 0; i < (size_t)set->metric_count; i++)
         r->is_slots[s * JM_COUNTER_METRICS_MAX + i] = is_unit(text_at(units, i), JM_COUNTER_SLOT_CYCLES);
-    if (!all && r->choice->count > 0) place[0] = -1;
-    r->any = r->any || (all && r->choice->count > 0);
+    if (!all && r->choice->count > 0) index[0] = -1;
+    r->readable = r->readable || (all && r->choice->count > 0);
     json_decref(names);
     json_decref(units);
 }
 
-static jm_status begin(reading *r, const jm__dataset *dataset, int64_t board_id,
-                       const jm__rate_choice *choice, jm_error *err)
+static jm_status layout_begin(metric_layout *r, const jm__dataset *dataset, int64_t board_id,
+                              const jm__rate_choice *choice, jm_error *err)
 {
     size_t sets = dataset->counters.set_count;
-    *r = (reading){.dataset = dataset, .board_id = board_id, .choice = choice};
-    r->place = calloc(sets * choice->count + 1, sizeof *r->place);
+    *r = (metric_layout){.dataset = dataset, .board_id = board_id, .choice = choice};
+    r->index = calloc(sets * choice->count + 1, sizeof *r->index);
     r->is_counted = calloc(sets * choice->count + 1, sizeof *r->is_counted);
     r->is_slots = calloc(sets * JM_COUNTER_METRICS_MAX + 1, sizeof *r->is_slots);
-    if (r->place == NULL || r->is_counted == NULL || r->is_slots == NULL)
+    if (r->index == NULL || r->is_counted == NULL || r->is_slots == NULL)
         return jm__no_memory(err, "jm__rates_each");
     for (size_t s = 0; s < sets; s++)
         find_in_set(r, s);
     return JM_OK;
 }
 
-static void end(reading *r)
+static void layout_end(metric_layout *r)
 {
-    free(r->place);
+    free(r->index);
     free(r->is_counted);
     free(r->is_slots);
 }
 
-jm_status jm__rates_known(bool *known, const jm__dataset *dataset, int64_t board_id,
-                          const jm__rate_choice *choice, jm_error *err)
+jm_status jm__rates_available(bool *available, const jm__dataset *dataset, int64_t board_id,
+                              const jm__rate_choice *choice, jm_error *err)
 {
-    reading r;
-    jm_status status = begin(&r, dataset, board_id, choice, err);
-    *known = r.any;
-    end(&r);
+    metric_layout r;
+    jm_status status = layout_begin(&r, dataset, board_id, choice, err);
+    *available = r.readable;
+    layout_end(&r);
     return status;
 }
 
-/* While blocks pass. */
-typedef struct passing {
-    reading read;
+typedef struct window_reader {
+    metric_layout layout;
     jm__clock_track clock;
-    jm__rate_taker take;
-    void *taker;
+    jm__rate_sink sink;
+    void *context;
     int64_t end_ns; /* of the last window */
     double rate[JM_COUNTER_METRICS_MAX];
     jm__counter_sample sample;
-} passing;
+} window_reader;
 
-/* The rates of a sample; false if one was not measured, or is none. */
-static bool rates_of(passing *p, const int32_t *place, const bool *is_counted, double factor)
+/* The rates of a sample; false if one is missing or impossible. */
+static bool rates_of(window_reader *p, const int32_t *index, const bool *is_counted, double factor)
 {
     double seconds = (double)(p->sample.end_ns - p->sample.start_ns) * 1e-9;
-    for (size_t m = 0; m < p->read.choice->count; m++) {
-        double value = p->sample.values[place[m]];
+    for (size_t m = 0; m < p->layout.choice->count; m++) {
+        double value = p->sample.values[index[m]];
         p->rate[m] = factor * (is_counted[m] ? value / seconds : value);
-        if (!(p->rate[m] >= 0 && p->rate[m] <= rate_most)) return false;
+        if (!(p->rate[m] >= 0 && p->rate[m] <= rate_max)) return false;
     }
     return true;
 }
 
-/* NAN: none is counted, or not all of them. */
-static double slot_mhz(const passing *p, size_t s)
+/* NAN: slots are not counted, or one of their metrics is missing. */
+static double slot_mhz(const window_reader *p, size_t s)
 {
-    const bool *is_slots = p->read.is_slots + s * JM_COUNTER_METRICS_MAX;
+    const bool *is_slots = p->layout.is_slots + s * JM_COUNTER_METRICS_MAX;
     double sum = 0, us = (double)(p->sample.end_ns - p->sample.start_ns) * 1e-3;
-    for (int64_t i = 0; i < p->read.dataset->counters.sets[s].metric_count; i++)
+    for (int64_t i = 0; i < p->layout.dataset->counters.sets[s].metric_count; i++)
         if (is_slots[i]) sum += p->sample.values[i];
     return sum > 0 ? sum / us : NAN;
 }
 
-/* What a rate is to be multiplied by. */
+/* The scale of rates at this clock. */
 static double factor_of(const jm__rate_choice *choice, double nvml_mhz, double slots_mhz)
 {
     double mhz = choice->slots > 0 ? slots_mhz / choice->slots : NAN;
-    if (!(mhz > clock_least * choice->clock_mhz && mhz < clock_most * choice->clock_mhz)) mhz = nvml_mhz;
-    bool known = isfinite(mhz) && isfinite(choice->clock_mhz);
-    return known ? pow(mhz / choice->clock_mhz, choice->clock_exponent) : 1;
+    if (!(mhz > clock_min * choice->clock_mhz && mhz < clock_max * choice->clock_mhz)) mhz = nvml_mhz;
+    bool scaled = isfinite(mhz) && isfinite(choice->clock_mhz);
+    return scaled ? pow(mhz / choice->clock_mhz, choice->clock_exponent) : 1;
 }
 
 static jm_status take_block(void *context, const jm__counter_block *block, jm_error *err)
 {
-    passing *p = context;
-    const jm__rate_choice *choice = p->read.choice;
+    window_reader *p = context;
+    const jm__rate_choice *choice = p->layout.choice;
     size_t s = (size_t)block->set_id - 1;
-    const int32_t *place = p->read.place + s * choice->count;
-    if (place[0] < 0) return JM_OK;
+    const int32_t *index = p->layout.index + s * choice->count;
+    if (index[0] < 0) return JM_OK;
     for (int64_t i = 0; i < block->count; i++) {
-        jm__counter_block_sample(block, p->read.dataset->counters.sets[s].metric_count, i, &p->sample);
+        jm__counter_block_sample(block, p->layout.dataset->counters.sets[s].metric_count, i, &p->sample);
         if (p->sample.start_ns < p->end_ns || p->sample.end_ns <= p->sample.start_ns) continue;
         double mhz = jm__clock_between_at(&p->clock, (p->sample.start_ns + p->sample.end_ns) / 2);
         double slots_mhz = slot_mhz(p, s), factor = factor_of(choice, mhz, slots_mhz);
         p->end_ns = p->sample.end_ns;
-        if (!rates_of(p, place, p->read.is_counted + s * choice->count, factor)) continue;
+        if (!rates_of(p, index, p->layout.is_counted + s * choice->count, factor)) continue;
         const jm__rate_window window = {p->sample.start_ns, p->sample.end_ns, mhz, slots_mhz, p->rate};
-        JM_TRY(p->take(p->taker, &window, err));
+        JM_TRY(p->sink(p->context, &window, err));
     }
     return JM_OK;
 }
 
 jm_status jm__rates_each(const jm__dataset *dataset, int64_t board_id, const jm__rate_choice *choice,
-                         jm__rate_taker take, void *taker, jm_error *err)
+                         jm__rate_sink sink, void *context, jm_error *err)
 {
     if (dataset->counters.each == NULL || choice->count == 0) return JM_OK;
-    passing *p = calloc(1, sizeof *p);
+    window_reader *p = calloc(1, sizeof *p);
     if (p == NULL) return jm__no_memory(err, "jm__rates_each");
-    p->take = take;
-    p->taker = taker;
+    p->sink = sink;
+    p->context = context;
     p->end_ns = INT64_MIN;
-    jm_status status = begin(&p->read, dataset, board_id, choice, err);
+    jm_status status = layout_begin(&p->layout, dataset, board_id, choice, err);
     if (status == JM_OK && !jm__clock_readings_begin(&p->clock, dataset, &dataset->boards[board_id - 1]))
         status = jm__no_memory(err, "jm__rates_each");
-    if (status == JM_OK && p->read.any)
+    if (status == JM_OK && p->layout.readable)
         status = dataset->counters.each(dataset->counters.context, take_block, p, err);
     jm__clock_track_free(&p->clock);
-    end(&p->read);
+    layout_end(&p->layout);
     free(p);
     return status;
 }
@@ -253,12 +251,13 @@ typedef struct ratios {
     JM_VEC(double) items;
 } ratios;
 
-static jm_status take_slot(void *taker, const jm__rate_window *window, jm_error *err)
+static jm_status take_slot(void *context, const jm__rate_window *window, jm_error *err)
 {
-    ratios *r = taker;
+    ratios *r = context;
     double ratio = window->slot_mhz / window->clock_mhz;
-    bool marked = isfinite(ratio) && (r->within == NULL || jm__intervals_hold(r->within, window->start_ns));
-    return !marked || jm__vec_push(&r->items, ratio) ? JM_OK : jm__no_memory(err, "jm__slots_find");
+    bool counts =
+        isfinite(ratio) && (r->within == NULL || jm__intervals_contain(r->within, window->start_ns));
+    return !counts || jm__vec_push(&r->items, ratio) ? JM_OK : jm__no_memory(err, "jm__slots_find");
 }
 
 jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t board_id,
@@ -276,10 +275,10 @@ jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t boar
     return status;
 }
 
-/* Measured at rest, it may be as much more or less at work. */
+/* Standard uncertainty at work of a power that was measured at rest. */
 static const double working_u_w = 3;
 
-static const double forgotten = 40; /* time constants after which nothing is left (4e-18) */
+static const double forget_after = 40; /* time constants after which a step response is complete (4e-18) */
 
 static jm__sampler_draw draw_of(const jm_board *board)
 {
@@ -315,8 +314,8 @@ void jm__sampler_draw_free(jm__sampler_draw *sampler)
     jm__vec_free(&sampler->windows);
 }
 
-/* What is left, at t, of a step that was at `since`. */
-static double left(const jm__response *response, double t_ns, double since_ns)
+/* The part of a step at `since` that a reading at t does not show yet. */
+static double step_left(const jm__response *response, double t_ns, double since_ns)
 {
     double past = (t_ns - since_ns) / response->width_ns;
     if (past <= 0) return 1;
@@ -324,32 +323,33 @@ static double left(const jm__response *response, double t_ns, double since_ns)
     return fmax(0, 1 - past);
 }
 
-/* The share of a power reading's weight that lies in the windows, from *first on: those before are forgotten.
- */
-static double share(const jm__sampler_draw *sampler, const jm__response *response, int64_t t_ns,
-                    size_t *first)
+/* The share of a power reading's weight within the windows. *first skips windows that no later reading
+ * depends on. */
+static double weight_in_windows(const jm__sampler_draw *sampler, const jm__response *response, int64_t t_ns,
+                                size_t *first)
 {
     const jm__interval *windows = sampler->windows.items;
     double at_ns = (double)t_ns - response->lag_ns, sum = 0;
     while (*first < sampler->windows.count &&
-           at_ns - (double)windows[*first].to_ns > forgotten * response->width_ns)
+           at_ns - (double)windows[*first].to_ns > forget_after * response->width_ns)
         ++*first;
     for (size_t i = *first; i < sampler->windows.count && (double)windows[i].from_ns < at_ns; i++)
-        sum += left(response, at_ns, (double)windows[i].to_ns) -
-               left(response, at_ns, (double)windows[i].from_ns);
+        sum += step_left(response, at_ns, (double)windows[i].to_ns) -
+               step_left(response, at_ns, (double)windows[i].from_ns);
     return sum;
 }
 
-static void take_off_power(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
+static void subtract_power(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
                            size_t count)
 {
     const jm__response response = jm__calibration_of(sensor).response;
     size_t first = 0;
     for (size_t i = 0; i < count; i++)
-        readings[i].value -= sampler->power_w * share(sampler, &response, readings[i].t_ns, &first);
+        readings[i].value -=
+            sampler->power_w * weight_in_windows(sampler, &response, readings[i].t_ns, &first);
 }
 
-static void take_off_energy(const jm__sampler_draw *sampler, jm_reading *readings, size_t count)
+static void subtract_energy(const jm__sampler_draw *sampler, jm_reading *readings, size_t count)
 {
     double drawn_j = 0;
     for (size_t i = 0; i < count; i++) {
@@ -360,14 +360,14 @@ static void take_off_energy(const jm__sampler_draw *sampler, jm_reading *reading
     }
 }
 
-void jm__sampler_draw_take_off(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
+void jm__sampler_draw_subtract(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
                                size_t count)
 {
     if (sampler->windows.count == 0) return;
     if (jm__sensor_is_counter(sensor))
-        take_off_energy(sampler, readings, count);
+        subtract_energy(sampler, readings, count);
     else
-        take_off_power(sampler, sensor, readings, count);
+        subtract_power(sampler, sensor, readings, count);
 }
 
 static double seconds_in(const jm__sampler_draw *sampler, const jm__intervals *windows)

@@ -1,4 +1,4 @@
-/* Limits, families, models of idle states, and files: what is assumed of powers before any reading. */
+/* Priors of powers: limits, kernel families, idle states of models, and files. */
 #include "attribute/prior/source.h"
 
 #include "attribute/work/classes.h"
@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The hungriest kernels seen on an H200 draw 1.4 times its limit of 700 W before it throttles (978 W, a
- * matrix product in bursts; 1008 W, the head of a Llama: shared/data/h200-counters-llama). Idle states of it
- * draw up to 200 W, 0.29 of it, between bursts (shared/sensors.md). Twice the latter, and a seventh above the
- * former. */
-static const double work_most = 1.6, idle_most = 0.6;
+/* Of the board's limit. On an H200 with 700 W, kernels draw up to 1.4 times the limit before it throttles
+ * (978 W, a matrix product in bursts; 1008 W, the head of a Llama: shared/data/h200-counters-llama), and idle
+ * states up to 0.29 (200 W, between bursts: shared/sensors.md). The bounds are a seventh above the former and
+ * twice the latter. */
+static const double work_max = 1.6, idle_max = 0.6;
 
-/* The limit may be set lower for a while, which cuts what work draws on the average, and no idle state. */
+/* The largest limit that can be set: a lower one reduces the mean power of work, not the power of a kernel
+ * or of an idle state. */
 static double limit_of(const jm_board *board)
 {
     bool has_most = isfinite(board->power_limit_max_w) && board->power_limit_max_w > 0;
@@ -32,71 +33,70 @@ jm_status jm__board_limits(double **out, const jm_board *board, const jm__board_
     if (!isfinite(limit_w) || limit_w <= 0) return JM_OK;
     *out = calloc(columns->count + 1, sizeof **out);
     if (*out == NULL) return jm__no_memory(err, "jm__board_limits");
-    /* Without a kernel, and before the first one, nobody knows what ran. */
-    bool knows_idle = columns->class_columns > 0 && !work->from_host;
+    /* Without kernels, and before the first one, untraced work may have run. */
+    bool idle_is_known = columns->class_columns > 0 && !work->from_host;
     for (size_t k = 0; k < columns->count; k++) {
-        bool work_column = k < columns->class_columns;
-        bool unseen = !knows_idle || k == columns->class_columns + JM_IDLE_BEFORE;
-        if (work_column)
-            (*out)[k] = work_most * limit_w;
+        bool is_work = k < columns->class_columns;
+        bool unlimited = !idle_is_known || k == columns->class_columns + JM_IDLE_BEFORE;
+        if (is_work)
+            (*out)[k] = work_max * limit_w;
         else
-            (*out)[k] = unseen ? INFINITY : idle_most * limit_w;
+            (*out)[k] = unlimited ? INFINITY : idle_max * limit_w;
     }
     return JM_OK;
 }
 
-/* Family by board: how kernels of a family draw beside all others.
+/* Power of kernel families, relative to each other.
  *
- * A board's clock, its limit and its cooling move all kernels alike, so what carries over from one run to
- * another is what a family draws of the mean. What waits for memory draws less on an H100, whose memory is
- * slower (3.4 TB/s, an H200's 4.8), and products draw the same. The figures are of one H200 and two H100s at
- * 1980 MHz (limit 700 W), from these sources:
+ * A board's clock, limit and cooling change all kernels by the same factor, so only the ratio of a family to
+ * the mean is used for another run. Memory-bound kernels draw less on an H100, whose memory is slower
+ * (3.4 TB/s, an H200's 4.8); products draw the same. The figures are from one H200 and two H100s at 1980 MHz
+ * (limit 700 W):
  *
  * suite: shared/data/h200-counters-llama, 45 s of 57 micro-kernels in bursts of 1 to 46 ms, fitted to the
- * ring (first order, 13 ms, lag 4.5 ms; least squares without powers below zero, readings 3 robust deviations
- * out left out: residual 20 W, standard errors of 4 to 8 W). Kernels of more than 20 us, where launches do
- * not leave the board waiting.
+ * ring (first order, 13 ms, lag 4.5 ms; non-negative least squares, without readings 3 robust deviations out:
+ * residual 20 W, standard errors of 4 to 8 W). Kernels of more than 20 us, so that the board does not wait
+ * for launches.
  *
- * mixture: shared/data/h200-mixture, 25 s of seven kernels in random segments, fitted alike (15 W).
+ * mixture: shared/data/h200-mixture, 25 s of seven kernels in random segments, fitted the same way (15 W).
  *
  * bursts: shared/data/h200-gpt and shared/attribution.md, parts of a GPT alone, in bursts.
  *
  * H100: bench/results/families.txt, 36 calls alone, in bursts (2 to 6 %).
  */
 
-/* own_u: standard deviation of the members, relative; are short ones slow to fill the board? */
 typedef struct family_power {
     double h200_w, h100_w;
-    double own_u;
-    bool slow;
+    double own_u; /* standard deviation of the members, relative */
+    bool slow;    /* short members take long to reach full power */
 } family_power;
 
 static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
-    /* Any kernel: 25 to 30 % around the mean busy power (shared/attribution.md), the mean being that of the
-     * families from MATRIX to COPY. */
+    /* Any kernel: the mean of the families from MATRIX to COPY; kernels spread by 25 to 30 % around the mean
+     * busy power (shared/attribution.md). */
     [JM_KERNEL_FAMILY_OTHER] = {663, 609, 0.30, false},
-    /* Waiting for others, for the most part: 218 W (shared/findings.md, 12). A choice: half as much again
-     * when they do not wait. */
+    /* Mostly waiting for other ranks: 218 W (shared/findings.md, 12). A choice: 1.5 times as much when they
+     * do not wait. */
     [JM_KERNEL_FAMILY_COLLECTIVE] = {270, 270, 0.35, false},
     /* suite: 978, 962, 926, 855 (fp16), 853; mixture: 953; bursts: 925 (head, one product): 922 +- 5 %. H100:
-     * 973, 946, 941, 929, 910, 862: 927 +- 4 %; over few columns 734, 668 and 549. One of zeros draws half
-     * (suite: 468): numbers of a program are seldom random, and a product over few columns waits for memory:
-     * a choice between the two. */
+     * 973, 946, 941, 929, 910, 862: 927 +- 4 %; with few columns 734, 668 and 549. A product of zeros draws
+     * half (suite: 468). Programs' numbers are seldom random, and products with few columns are memory-bound:
+     * hence the spread, a choice. */
     [JM_KERNEL_FAMILY_MATRIX] = {922, 927, 0.15, false},
-    /* H100: 730 and 717 (rows of 4 bytes), 602 and 572 (of 2). On an H200 none was measured: the same. */
+    /* H100: 730 and 717 (rows of 4 bytes), 602 and 572 (of 2). Not measured on an H200: the same. */
     [JM_KERNEL_FAMILY_WARP_MATRIX] = {655, 655, 0.12, false},
-    /* suite: 629 (single precision), 658 (double); mixture: 612 (single). On an H100 none was measured: the
-       same. */
+    /* suite: 629 (single precision), 658 (double); mixture: 612 (single). Not measured on an H100: the same.
+     */
     [JM_KERNEL_FAMILY_PLAIN_MATRIX] = {633, 633, 0.10, false},
     /* suite: 938 (heads of 128), 618 (of 64); bursts: 860, the 878 of attn less 57 % of its time at 922 W.
-     * H100: forward 820, 815 (heads of 128), 719, with dropout 545; backward, both ways less forward: 654,
-     * 615, with dropout 629. */
+     * H100: forward 820, 815 (heads of 128), 719, with dropout 545; backward, from forward and backward less
+     * forward: 654, 615, with dropout 629. */
     [JM_KERNEL_FAMILY_ATTENTION] = {805, 685, 0.20, false},
-    /* suite: 970 (3x3). H100: 903 (1x1), 802 and 778 (3x3). Those of few channels wait for memory as a copy
-     * does (620, 480). For an H200 a choice between the two. */
+    /* suite: 970 (3x3). H100: 903 (1x1), 802 and 778 (3x3). With few channels they are memory-bound as a copy
+     * is (620, 480). H200: a choice between the two. */
     [JM_KERNEL_FAMILY_CONVOLUTION] = {860, 828, 0.20, false},
-    /* H100: 388. On an H200 none was measured: as much more as for what waits for memory, half. No tensor
-     * cores, so a plain product at most. */
+    /* H100: 388. Not measured on an H200: half of the increase of memory-bound kernels. Uses no tensor cores,
+     * so a plain product is the upper bound. */
     [JM_KERNEL_FAMILY_DEPTHWISE] = {430, 388, 0.25, false},
     /* suite: 456. H100: 346; in layers of MNASNet, RegNet and Wide ResNet, alone in bursts
      * (bench/results/bursts.txt): 470, 468, 430, 398, 383. */
@@ -114,36 +114,35 @@ static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
     [JM_KERNEL_FAMILY_COPY] = {618, 463, 0.08, false},
     /* suite: 493 and 427. H100: 379. */
     [JM_KERNEL_FAMILY_FILL] = {460, 379, 0.10, false},
-    /* No core works, memory hardly: as in gaps between work, suite 160 W, mixture 126, bursts 122 to 148. */
+    /* No core works, and memory hardly. As gaps: suite 160 W, mixture 126, bursts 122 to 148. */
     [JM_KERNEL_FAMILY_TRANSFER] = {160, 160, 0.25, false},
-    /* suite: sort 408, gather 304. On an H100 none was measured: less by as much as a copy. */
+    /* suite: sort 408, gather 304. Not measured on an H100: reduced as a copy is. */
     [JM_KERNEL_FAMILY_INDEX] = {356, 270, 0.20, true},
 };
 
-/* A short kernel has not filled the board before it ends: it draws this of a gap (120 to 160 W), and half of
- * what is left once it runs so long. mixture: a matrix product of 5.4 us a launch 654 W, half at 3.1 us; gelu
- * of 2.6 us 339 W, half at 4.9 us; the geometric mean. H100: casts of 22 and 202 us 436 and 479 W, half
- * at 3.3 us. Where rows are summed, a short one waits for its last rows as well. bursts: layer norm of 36 us,
- * 50 MB in and out, 544 W where large ones draw 720. */
+/* A short kernel ends before it fills the board. Its power rises from that of a gap (120 to 160 W), and half
+ * way at this duration. mixture: a matrix product of 5.4 us 654 W, half at 3.1 us; gelu of 2.6 us 339 W, half
+ * at 4.9 us; half_us is the geometric mean. H100: casts of 22 and 202 us 436 and 479 W, half at 3.3 us. Sums
+ * over rows also wait for their last rows: layer norm of 36 us, 50 MB in and out, 544 W; large ones 720
+ * (bursts). */
 static const double gap_w = 140, half_us = 3.9, slow_half_us = 15;
 
-/* One family as a whole, from one program to the next on boards of this kind: attention 778 W in the suite
- * and 860 in bursts, elementwise 620 and 470 (AdamW). On others the order holds but not the figures: a V100's
- * sgemm draws 1.3 times the mean of its 26 kernels, which spread by 20 % (shared/data/accelwattch-volta),
- * where the table has 0.9.
- */
-static const double known_family_u = 0.1, other_family_u = 0.25;
+/* Standard uncertainty of a whole family, relative. From program to program on such boards: attention 778 W
+ * in the suite and 860 in bursts, elementwise 620 and 470 (AdamW). On other boards the order holds but not
+ * the figures: a V100's sgemm draws 1.3 times the mean of its 26 kernels, which spread by 20 %
+ * (shared/data/accelwattch-volta); the table has 0.9. */
+static const double same_board_family_u = 0.1, other_family_u = 0.25;
 
-/* One kernel in two launch shapes, or in two layers, is off alike: half of its variance, a choice. */
-static const double kin_share = 0.5;
+/* The part of a kernel's variance that is common to its launch shapes and layers. A choice. */
+static const double kin_variance_share = 0.5;
 
 static bool is_h200(const jm_board *board)
 {
     return strcmp(board->profile, "h200") == 0;
 }
 
-/* Others have less memory for their cores than an H200: they are taken for an H100. */
-static bool is_known(const jm_board *board)
+/* Other boards count as an H100: they have less memory bandwidth per core than an H200. */
+static bool is_hopper(const jm_board *board)
 {
     return is_h200(board) || strcmp(board->profile, "h100") == 0;
 }
@@ -155,10 +154,10 @@ static double power_of(const jm_board *board, jm__kernel_family family, double m
     return gap_w + (most_w - gap_w) * mean_us / (mean_us + half);
 }
 
-/* What the classes of a column come to. */
+/* The classes of a column. */
 typedef struct mixture {
     double seconds;
-    double joules;  /* if all drew what their families do */
+    double joules;  /* at the powers of their families */
     double errors;  /* seconds times the squares of the members' errors */
     uint32_t first; /* class + 1 */
     bool one_family, one_name;
@@ -170,7 +169,7 @@ static void add_family_class(mixture *m, const jm_board *board, const jm__classe
     jm__kernel_family family = classes->items[c].family;
     const jm__class *first = m->first != 0 ? &classes->items[m->first - 1] : NULL;
     double mean_us = sum->calls > 0 ? sum->ran_s / (double)sum->calls * 1e6 : 0;
-    double seconds = fmax(sum->ran_s, 1e-9); /* one of no length counts for nothing, and for something */
+    double seconds = fmax(sum->ran_s, 1e-9); /* > 0, so that means exist */
     m->seconds += seconds;
     m->joules += seconds * power_of(board, family, mean_us);
     m->errors += seconds * families[family].own_u * families[family].own_u;
@@ -179,7 +178,7 @@ static void add_family_class(mixture *m, const jm_board *board, const jm__classe
     if (first == NULL) m->first = c + 1;
 }
 
-static mixture *mix(const jm_board *board, const jm__board_work *work, const jm__work_set *set)
+static mixture *find_mixtures(const jm_board *board, const jm__board_work *work, const jm__work_set *set)
 {
     mixture *columns = calloc(work->columns.class_columns + 1, sizeof *columns);
     for (size_t u = 0; columns != NULL && u < work->tally.uses.count; u++) {
@@ -200,9 +199,9 @@ static bool find_kin(uint32_t *kin, const mixture *columns, size_t count, const 
         kin[k] = (uint32_t)k;
         if (!columns[k].one_name) continue;
         const char *name = classes->items[columns[k].first - 1].name;
-        const jm__map_value *known = jm__map_find(&first, &name);
-        if (known != NULL)
-            kin[k] = (uint32_t)known->id;
+        const jm__map_value *found = jm__map_find(&first, &name);
+        if (found != NULL)
+            kin[k] = (uint32_t)found->id;
         else
             fine = jm__map_put(&first, &name, (jm__map_value){.id = (int64_t)k});
     }
@@ -210,8 +209,8 @@ static bool find_kin(uint32_t *kin, const mixture *columns, size_t count, const 
     return fine;
 }
 
-static jm__expectation expect(const mixture *m, double mean_w, double all_j, double family_u,
-                              const jm__classes *classes)
+static jm__expectation make_expectation(const mixture *m, double mean_w, double all_j, double family_u,
+                                        const jm__classes *classes)
 {
     jm__kernel_family family = classes->items[m->first - 1].family;
     if (!m->one_family) family = JM_KERNEL_FAMILY_OTHER;
@@ -220,7 +219,7 @@ static jm__expectation expect(const mixture *m, double mean_w, double all_j, dou
         .share = m->joules / m->seconds / mean_w,
         .weight = m->joules / all_j,
         .family = (uint32_t)family,
-        .family_u = family == JM_KERNEL_FAMILY_OTHER ? 0 : family_u, /* nothing that they have in common */
+        .family_u = family == JM_KERNEL_FAMILY_OTHER ? 0 : family_u, /* its members share no error */
         .own_u = own_u,
     };
 }
@@ -230,7 +229,7 @@ jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *w
     size_t count = work->columns.class_columns;
     jm__expectation *out = calloc(count + 1, sizeof *out);
     uint32_t *kin = calloc(count + 1, sizeof *kin), *kin_columns = calloc(count + 1, sizeof *kin_columns);
-    mixture *columns = mix(board, work, set);
+    mixture *columns = find_mixtures(board, work, set);
     bool fine = out != NULL && kin != NULL && kin_columns != NULL && columns != NULL &&
                 find_kin(kin, columns, count, &set->classes);
     double all_s = 0, all_j = 0;
@@ -240,12 +239,12 @@ jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *w
         kin_columns[kin[k]]++;
     }
     for (size_t k = 0; fine && k < count; k++) {
-        out[k] = expect(&columns[k], all_j / all_s, all_j, is_known(board) ? known_family_u : other_family_u,
-                        &set->classes);
+        out[k] = make_expectation(&columns[k], all_j / all_s, all_j,
+                                  is_hopper(board) ? same_board_family_u : other_family_u, &set->classes);
         out[k].kin = kin[k];
         if (kin_columns[kin[k]] < 2) continue;
-        out[k].kin_u = sqrt(kin_share) * out[k].own_u;
-        out[k].own_u *= sqrt(1 - kin_share);
+        out[k].kin_u = sqrt(kin_variance_share) * out[k].own_u;
+        out[k].own_u *= sqrt(1 - kin_variance_share);
     }
     free(columns);
     free(kin);
@@ -254,38 +253,35 @@ jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *w
     return fine ? out : NULL;
 }
 
-/* An H200 falls in steps: in its first millisecond without work it draws 165 W, then 140
- * (sim/profiles/h200.json, as measured). So a gap of 1 ms draws 165 W and one of 20 ms 141, of one state: 8 %
- * around the middle. */
+/* An H200 draws 165 W in its first idle millisecond, then 140 (measured: sim/profiles/h200.json). So in one
+ * state, a gap of 1 ms draws 165 W and one of 20 ms 141: 8 % around the middle. */
 static const double length_u = 0.08;
 
-/* Means of gaps over 12 runs of 9 programs on H100s lie between 119 and 143 W, 7 %
- * (bench/results/bursts.txt); on one H200 gaps drew 122 to 148 W, and 168 between the bursts of a suite
- * (shared/data/h200-counters-llama): 12 % of the mean, and the suite 25 % above the others. Nobody has
- * measured two boards of one kind side by side: more than that, a choice. */
+/* Mean powers of gaps in 12 runs of 9 programs on H100s are 119 to 143 W, 7 % (bench/results/bursts.txt). On
+ * one H200 they are 122 to 148 W, and 168 between the bursts of a suite (shared/data/h200-counters-llama):
+ * 12 % of the mean, and the suite 25 % above the others. Between boards of one kind nothing is measured: a
+ * larger value, a choice. */
 static const double own_board_u = 0.25, another_board_u = 0.35;
 
-bool jm__idle_of_model(jm__idle_known *known, const jm__board_model *model)
+bool jm__idle_of_model(jm__idle_known *idle_powers, const jm__board_model *model)
 {
-    *known = (jm__idle_known){.together_u = model->shipped ? another_board_u : own_board_u};
-    known->power_w[JM_IDLE_BEFORE] = NAN;
+    *idle_powers = (jm__idle_known){.together_u = model->shipped ? another_board_u : own_board_u};
+    idle_powers->power_w[JM_IDLE_BEFORE] = NAN;
     for (int s = JM_IDLE_FIRST_GAP; s < JM_IDLE_STATES; s++) {
         const jm__model_idle *idle = &model->idle[s];
-        known->power_w[s] = idle->u_w > 0 ? idle->power_w : NAN;
-        known->u_w[s] = hypot(idle->u_w, length_u * idle->power_w);
+        idle_powers->power_w[s] = idle->u_w > 0 ? idle->power_w : NAN;
+        idle_powers->u_w[s] = hypot(idle->u_w, length_u * idle->power_w);
     }
-    return jm__model_knows_idle(model);
+    return jm__model_has_idle(model);
 }
 
-/* Energy of a call of a layer that ran alone (joulemap.torch.isolate): what all kernels of such a call spend
- * together. */
+/* ---- energy of a call of a layer that ran alone (joulemap.torch.isolate) */
 
-/* Alone, a layer works on other numbers, on a cooler board, and finds more of them in the cache: truths of
- * one layer moved by 2 % from one time to the next (shared/attribution.md), and another 2 % for the rest, a
- * choice. */
-static const double elsewhere_u = 0.03;
+/* Alone, a layer has other data, a cooler board and more cache hits. Repeated measurements of one layer
+ * differed by 2 % (shared/attribution.md); another 2 % for the rest, a choice. */
+static const double isolation_u = 0.03;
 
-enum { COLUMNS_MOST = 4 }; /* of a file */
+enum { COLUMNS_MAX = 4 }; /* of a file */
 
 /* A layer, in one direction. */
 typedef struct pass {
@@ -300,7 +296,7 @@ static bool is_of(const pass *requested, const char *layer)
            (layer[requested->length] == '\0' || layer[requested->length] == '.');
 }
 
-/* Does a process run work on this board? Where no streams are known, each does. */
+/* Whether a process works on this board; without streams, each does. */
 static bool runs_on(const jm__dataset *d, const jm_board *board, int64_t process_id)
 {
     for (size_t i = 0; i < d->stream_count; i++)
@@ -308,14 +304,14 @@ static bool runs_on(const jm__dataset *d, const jm_board *board, int64_t process
     return d->stream_count == 0;
 }
 
-/* Calls of the layer itself that began while powers were learnt. */
+/* Calls of the layer itself within the time from which powers are learnt. */
 static double calls_of(const jm__prior_scene *scene, const pass *requested)
 {
     const jm__dataset *d = scene->set->contexts.spans->dataset;
     double calls = 0;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
-        if (span->kind != requested->kind || !jm__intervals_hold(scene->work->learn, span->start_ns))
+        if (span->kind != requested->kind || !jm__intervals_contain(scene->work->learn, span->start_ns))
             continue;
         if (strcmp(jm__dataset_text(d, span->name_id), requested->path) != 0) continue;
         calls += runs_on(d, scene->board, span->process_id);
@@ -351,16 +347,15 @@ static jm_status read_direction(pass *requested, jm__csv *csv, size_t column, jm
     return jm__csv_bad(csv, column, err, "is neither forward nor backward");
 }
 
-/* A line of a file is read, into room for an equation. */
 typedef struct reader {
     jm__prior *prior;
     jm__prior_lines *lines;
     jm__csv *csv;
     const jm__prior_scene *scene;
-    size_t column[COLUMNS_MOST];
-    double *row;
-    jm__map first;  /* of the work of one name, its first class + 1, */
-    uint32_t *next; /* [classes]: and the next one, + 1; 0: none */
+    size_t column[COLUMNS_MAX];
+    double *row;    /* coefficients of the current line's equation */
+    jm__map first;  /* name -> first class + 1 */
+    uint32_t *next; /* [classes]: the next class of that name, + 1; 0: none */
 } reader;
 
 static jm_status add_layer(reader *r, jm_error *err)
@@ -384,10 +379,10 @@ static jm_status add_layer(reader *r, jm_error *err)
     for (size_t k = 0; k < prior->columns; k++)
         row[k] /= seconds;
     double power_w = energy_j * calls / seconds;
-    return jm__prior_add(prior, row, power_w, power_w * hypot(u_j / energy_j, elsewhere_u), err);
+    return jm__prior_add(prior, row, power_w, power_w * hypot(u_j / energy_j, isolation_u), err);
 }
 
-/* Powers of kernels that somebody knows: from the kernel alone in a loop, from another run, from a paper. */
+/* ---- powers of kernels: from the kernel alone in a loop, another run, or a paper */
 
 static jm_status index_names(reader *n, jm_error *err)
 {
@@ -397,15 +392,15 @@ static jm_status index_names(reader *n, jm_error *err)
     for (size_t c = 0; c < scene->classes->count; c++) {
         if (scene->columns->of_class[c] == JM_NO_COLUMN || scene->columns->merged[c]) continue;
         const char *name = scene->classes->items[c].name;
-        const jm__map_value *known = jm__map_find(&n->first, &name);
-        if (known != NULL) n->next[c] = (uint32_t)known->id;
+        const jm__map_value *found = jm__map_find(&n->first, &name);
+        if (found != NULL) n->next[c] = (uint32_t)found->id;
         if (!jm__map_put(&n->first, &name, (jm__map_value){.id = (int64_t)c + 1}))
             return jm__no_memory(err, "jm__prior_from_file");
     }
     return JM_OK;
 }
 
-/* Seconds of all columns of a class, into `row` too. */
+/* Seconds of all columns of a class, also added to `row`. */
 static double add_class(const jm__prior_scene *scene, uint32_t column, double *row)
 {
     double sum_s = 0;
@@ -417,7 +412,7 @@ static double add_class(const jm__prior_scene *scene, uint32_t column, double *r
     return sum_s;
 }
 
-/* The mean over the time that each shape of the kernel took; false if none ran in a column of its own. */
+/* The mean power of a kernel, its launch shapes weighted by time; false if none ran in its own column. */
 static bool mean_of(const reader *n, const char *name)
 {
     double *row = n->row;
@@ -456,8 +451,8 @@ static const struct source {
     {NULL, NULL, JM_PROVENANCE_GIVEN, NULL},
 };
 
-/* Every one of the columns, which commas part, is in the file's header. */
-static bool fits(reader *r, const char *columns, jm_error *err)
+/* Whether the file's header has all of the comma-separated columns. */
+static bool match_header(reader *r, const char *columns, jm_error *err)
 {
     char name[64];
     for (size_t i = 0, length; *columns != '\0'; i++, columns += length + (columns[length] == ',')) {
@@ -469,14 +464,14 @@ static bool fits(reader *r, const char *columns, jm_error *err)
     return true;
 }
 
-static jm_status no_source(const char *path, jm_error *err)
+static jm_status unknown_header(const char *path, jm_error *err)
 {
-    jm__strbuf known = {0};
+    jm__strbuf headers = {0};
     for (const struct source *s = sources; s->add != NULL; s++)
-        jm__strbuf_format(&known, "%s%s (%s)", known.length > 0 ? "; " : "", s->columns, s->text);
+        jm__strbuf_format(&headers, "%s%s (%s)", headers.length > 0 ? "; " : "", s->columns, s->text);
     jm_status status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has none of the headers that priors have: %s",
-                                path, known.text != NULL ? known.text : "there are none yet");
-    jm__strbuf_free(&known);
+                                path, headers.text != NULL ? headers.text : "there are none yet");
+    jm__strbuf_free(&headers);
     return status;
 }
 
@@ -501,9 +496,9 @@ jm_status jm__prior_from_file(jm__prior *prior, jm__prior_lines *lines, const ch
     *lines = (jm__prior_lines){0};
     JM_TRY(jm__csv_open(&r.csv, path, err));
     const struct source *s = sources;
-    while (s->add != NULL && !fits(&r, s->columns, err))
+    while (s->add != NULL && !match_header(&r, s->columns, err))
         s++;
-    jm_status status = s->add == NULL ? no_source(path, err) : JM_OK;
+    jm_status status = s->add == NULL ? unknown_header(path, err) : JM_OK;
     if (status == JM_OK) status = jm__prior_init(prior, s->provenance, scene->columns->count, err);
     if (status == JM_OK) {
         status = read_lines(&r, s, err);

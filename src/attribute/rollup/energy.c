@@ -1,4 +1,4 @@
-/* Energy, draws, means and amounts of nodes, over all boards, and where most of their time went. */
+/* Energy, draws, means, amounts and dominant layers of nodes, over all boards. */
 #include "attribute/rollup/energy.h"
 
 #include "attribute/fit/student.h"
@@ -9,20 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Does any row owe something to steps that it stands for? */
 static inline bool draws_any(const jm__tree *tree)
 {
     return tree->off_board_j != NULL;
 }
 
-/* Below, the figure is the prior's, not the data's (shared/attribution.md, "Before a figure is assumed").
- * Of two equal kinds, of which the readings tell no more than their sum, they take just that. */
-static const double least_shrinkage = 0.5;
+/* With less shrinkage, the figure is prior-dominated (shared/attribution.md, "Before a figure is assumed").
+ * Two equal classes of which the readings determine only the sum have exactly this shrinkage. */
+static const double shrinkage_min = 0.5;
 
-/* Sums over boards, whose errors are independent of each other. */
+/* Sums over boards, whose errors are independent. */
 typedef struct board_sum {
     jm__fit_sum all;
-    double least_sure; /* J^2: the largest variance that one board's prior has in it */
+    double largest_prior_j2; /* J^2: the largest variance that one board's prior has in it */
     double quantile;
 } board_sum;
 
@@ -41,8 +40,8 @@ static void add_board(jm__energy *energy, board_sum *boards, const jm__board_par
     jm__fit_sum sum = jm__fit_sum_of(&part->fit, cells, count, part->first_column);
     energy->fitted = energy->fitted && part->fit.fitted;
     energy->known = energy->known && part->fit.known;
-    if (sum.prior_variance >= boards->least_sure) {
-        boards->least_sure = sum.prior_variance;
+    if (sum.prior_variance >= boards->largest_prior_j2) {
+        boards->largest_prior_j2 = sum.prior_variance;
         energy->assumed = sum.assumed;
     }
     all->energy_j += sum.energy_j;
@@ -69,8 +68,8 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     energy.energy_j = sum.energy_j;
     energy.prior_variance = sum.prior_variance;
     energy.quantile = boards.quantile;
-    /* Seen from the figure, the truth is no farther than the priors alone would have it. */
-    energy.most_j = JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2));
+    /* The interval need not reach farther than that of the priors alone. */
+    energy.half_max_j = JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2));
     jm__energy_set_variance(&energy, sum.variance);
     return energy;
 }
@@ -78,9 +77,9 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
 void jm__energy_set_variance(jm__energy *energy, double variance)
 {
     energy->variance = fmax(0, variance);
-    energy->half_j = fmin(energy->quantile * sqrt(energy->variance), energy->most_j);
+    energy->half_j = fmin(energy->quantile * sqrt(energy->variance), energy->half_max_j);
     energy->shrinkage = energy->prior_variance > 0 ? 1 - energy->variance / energy->prior_variance : 1;
-    energy->decided = energy->fitted && energy->shrinkage >= least_shrinkage;
+    energy->decided = energy->fitted && energy->shrinkage >= shrinkage_min;
 }
 
 bool jm__draws_begin(jm__tree *tree, const jm__attribution *a)
@@ -90,7 +89,7 @@ bool jm__draws_begin(jm__tree *tree, const jm__attribution *a)
     return tree->off_board_j != NULL;
 }
 
-/* Those of a node, which has some from now on; NULL if memory is out. */
+/* The draws of a node; allocates them if needed. NULL if memory is out. */
 static double *draws_of(jm__tree *tree, size_t node)
 {
     size_t count = tree->off_j.count, requested = (node + 1) * JM_DRAWS;
@@ -127,8 +126,8 @@ void jm__draws_add(jm__tree *tree, size_t node, size_t board, const double *off_
     jm__draws_share(tree, node, off_s, power_w);
 }
 
-/* Few draws tell little of how far they go: Student's t in place of the normal distribution's. */
-static double wider(const jm__attribution *a)
+/* Widens intervals for few degrees of freedom: Student's t over the normal quantile. */
+static double student_factor(const jm__attribution *a)
 {
     double freedom = INFINITY;
     for (size_t b = 0; b < a->dataset->board_count; b++)
@@ -136,11 +135,11 @@ static double wider(const jm__attribution *a)
     return isfinite(freedom) ? jm__student_quantile(0.95, fmax(1, freedom)) / JM_NORMAL_95 : 1;
 }
 
-/* Each row of a board gives back its share: what one has too much, others have too little. */
-static void give_back(jm__tree *tree, const jm__attribution *a, size_t b)
+/* Subtract the sum of all errors of a board from its rows, by energy, so that they add up to zero. */
+static void subtract_common(jm__tree *tree, const jm__attribution *a, size_t b)
 {
     const jm__board_part *part = &a->boards[b];
-    const double *all_off_j = tree->off_board_j + b * JM_DRAWS;
+    const double *common_off_j = tree->off_board_j + b * JM_DRAWS;
     double all_j = part->requested ? energy_j(part) : 0;
     if (!(all_j > 0)) return;
     for (size_t i = 0; i < tree->cells.count; i++) {
@@ -149,7 +148,7 @@ static void give_back(jm__tree *tree, const jm__attribution *a, size_t b)
         if (cell->column >= part->first_column + part->work->columns.count) continue;
         double share = cell->seconds * part->fit.power_w[cell->column - part->first_column] / all_j;
         for (size_t r = 0; r < JM_DRAWS; r++)
-            tree->off_j.items[(size_t)cell->node * JM_DRAWS + r] -= share * all_off_j[r];
+            tree->off_j.items[(size_t)cell->node * JM_DRAWS + r] -= share * common_off_j[r];
     }
 }
 
@@ -158,35 +157,35 @@ void jm__draws_close(jm__tree *tree, const jm__attribution *a)
     if (!draws_any(tree) || tree->failed || tree->nodes.count == 0) return;
     if (draws_of(tree, tree->nodes.count - 1) == NULL) return;
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].fit.held) give_back(tree, a, b);
-    double size = wider(a) / sqrt(JM_DRAWS);
+        if (a->boards[b].fit.held) subtract_common(tree, a, b);
+    double size = student_factor(a) / sqrt(JM_DRAWS);
     for (size_t i = 0; i < tree->off_j.count; i++)
         tree->off_j.items[i] *= size;
 }
 
-/* With all below each; of the parts of a whole, less what they give back of what it is off by. */
-static void find_u(double *u_j, double *off_j, double *taken, size_t *whole, const jm__tree *tree)
+/* Of each node with all below it; within a measured phase, less the gain's share of the phase's error. */
+static void find_u(double *u_j, double *off_j, double *gain, size_t *phase, const jm__tree *tree)
 {
     const jm__node *nodes = tree->nodes.items;
     size_t count = tree->nodes.count;
     memcpy(off_j, tree->off_j.items, count * JM_DRAWS * sizeof *off_j);
     for (size_t n = 0; n < count; n++)
-        taken[n] = nodes[n].taken;
-    for (size_t n = count; n-- > 0;) { /* children stand behind their parents */
+        gain[n] = nodes[n].gain;
+    for (size_t n = count; n-- > 0;) { /* children come after their parents */
         size_t parent = nodes[n].parent;
         if (parent == JM__NO_NODE) continue;
-        taken[parent] += taken[n];
+        gain[parent] += gain[n];
         for (size_t r = 0; r < JM_DRAWS; r++)
             off_j[parent * JM_DRAWS + r] += off_j[n * JM_DRAWS + r];
     }
     for (size_t n = 0; n < count; n++) {
         double square = 0;
-        whole[n] = jm__node_whole(tree, n, whole);
+        phase[n] = jm__node_measured_phase(tree, n, phase);
         for (size_t r = 0; r < JM_DRAWS; r++) {
-            double back_j = whole[n] == JM__NO_NODE ? 0 : taken[n] * off_j[whole[n] * JM_DRAWS + r];
+            double back_j = phase[n] == JM__NO_NODE ? 0 : gain[n] * off_j[phase[n] * JM_DRAWS + r];
             square += pow(off_j[n * JM_DRAWS + r] - back_j, 2);
         }
-        u_j[n] = nodes[n].whole ? 0 : sqrt(square);
+        u_j[n] = nodes[n].is_phase_total ? 0 : sqrt(square);
     }
 }
 
@@ -195,14 +194,14 @@ bool jm__draws_u_j(double **u_j, const jm__tree *tree)
     *u_j = NULL;
     size_t count = tree->nodes.count;
     if (!draws_any(tree) || tree->off_j.count < count * JM_DRAWS || count == 0) return true;
-    double *off_j = malloc(count * JM_DRAWS * sizeof *off_j), *taken = malloc(count * sizeof *taken);
-    size_t *whole = malloc(count * sizeof *whole);
+    double *off_j = malloc(count * JM_DRAWS * sizeof *off_j), *gain = malloc(count * sizeof *gain);
+    size_t *phase = malloc(count * sizeof *phase);
     *u_j = calloc(count + 1, sizeof **u_j);
-    bool fine = off_j != NULL && taken != NULL && whole != NULL && *u_j != NULL;
-    if (fine) find_u(*u_j, off_j, taken, whole, tree);
+    bool fine = off_j != NULL && gain != NULL && phase != NULL && *u_j != NULL;
+    if (fine) find_u(*u_j, off_j, gain, phase, tree);
     free(off_j);
-    free(taken);
-    free(whole);
+    free(gain);
+    free(phase);
     return fine;
 }
 
@@ -221,7 +220,7 @@ double jm__draws_covariance(const jm__tree *tree, const double *left, const doub
     return sum_j2;
 }
 
-/* How near to its highest clock a board ran each kind of work: below 1 it was held back, by power or heat. */
+/* The clock of each column, relative to the board's highest: below 1, power or heat limited it. */
 static jm_status find_clock_limit_share(double *value, const jm__attribution *a, jm_error *err)
 {
     (void)err;
@@ -234,7 +233,7 @@ static jm_status find_clock_limit_share(double *value, const jm__attribution *a,
     return JM_OK;
 }
 
-/* value[a->columns], NAN where a column has none. Pieces are still there. */
+/* Sets value[a->columns], which is NAN before. The pieces still exist. */
 static jm_status (*const find[JM_MEAN_COUNT + 1])(double *value, const jm__attribution *a, jm_error *err) = {
 #define X(kind, name, key, place, doc) find_##name,
     JM_ROW_MEANS(X)
@@ -282,7 +281,7 @@ void jm__mean_sums_add(jm__mean_sums *sums, const jm__mean_sums *of)
     }
 }
 
-void jm__mean_sums_give(jm_row *row, const jm__mean_sums *sums)
+void jm__mean_sums_write(jm_row *row, const jm__mean_sums *sums)
 {
     (void)row;
     (void)sums;
@@ -294,20 +293,20 @@ void jm__mean_sums_give(jm_row *row, const jm__mean_sums *sums)
 #undef X
 }
 
-/* What counts in this report; 0: nothing. */
+/* The amount of a step in this report; 0: none. */
 static int64_t amount_of(const jm__attribution *a, size_t span, jm__amount amount)
 {
     const jm__span *step = &a->dataset->spans[span];
     int64_t count = jm__marked_amount(&a->marked, step, amount);
-    if (count == 0 || !jm__intervals_hold(&a->windows, step->start_ns)) return 0;
+    if (count == 0 || !jm__intervals_contain(&a->windows, step->start_ns)) return 0;
     return jm__dataset_process_has_pid(a->dataset, step->process_id, a->options.process_id) ? count : 0;
 }
 
 static bool is_part_of_another(const jm__attribution *a, size_t span, jm__amount amount)
 {
     const jm__span *all = a->dataset->spans;
-    for (size_t s = jm__span_around(&a->spans, span, span); s != JM__NO_SPAN;
-         s = jm__span_around(&a->spans, span, s))
+    for (size_t s = jm__span_enclosing(&a->spans, span, span); s != JM__NO_SPAN;
+         s = jm__span_enclosing(&a->spans, span, s))
         if (jm__step_has_part(&all[s], &all[span]) && amount_of(a, s, amount) > 0) return true;
     return false;
 }
@@ -354,8 +353,8 @@ static bool spot_equal(const void *key, const void *another)
 static size_t number_of(jm__dominant *m, const char *path, int64_t kind)
 {
     jm__spot spot = {path, kind};
-    const jm__map_value *known = jm__map_find(&m->spot_at, &spot);
-    if (known != NULL) return (size_t)known->id;
+    const jm__map_value *found = jm__map_find(&m->spot_at, &spot);
+    if (found != NULL) return (size_t)found->id;
     const jm__map_value number = {.id = (int64_t)m->spots.count};
     spot.path = jm__tree_text(m->tree, "%s", path);
     if (spot.path != NULL && jm__map_put(&m->spot_at, &spot, number) && jm__vec_push(&m->spots, spot))
@@ -384,7 +383,7 @@ bool jm__dominant_begin(jm__dominant *m, jm__tree *tree, const jm__attribution *
     *m = (jm__dominant){.a = a,
                         .tree = tree,
                         .spot_at = {.key_size = sizeof(jm__spot), .hash = spot_hash, .equal = spot_equal},
-                        .stay_at = {.key_size = 2 * sizeof(size_t)}};
+                        .spot_time_at = {.key_size = 2 * sizeof(size_t)}};
     m->spot_of = calloc(a->work.contexts.items.count + 1, sizeof *m->spot_of);
     return m->spot_of != NULL;
 }
@@ -393,9 +392,9 @@ void jm__dominant_free(jm__dominant *m)
 {
     free(m->spot_of);
     jm__vec_free(&m->spots);
-    jm__vec_free(&m->stays);
+    jm__vec_free(&m->spot_times);
     jm__map_free(&m->spot_at);
-    jm__map_free(&m->stay_at);
+    jm__map_free(&m->spot_time_at);
     *m = (jm__dominant){0};
 }
 
@@ -404,14 +403,14 @@ void jm__dominant_free(jm__dominant *m)
 static void add(jm__dominant *m, size_t node, size_t spot, double seconds)
 {
     const size_t key[2] = {node, spot};
-    const jm__map_value *known = jm__map_find(&m->stay_at, key);
-    if (known != NULL) {
-        m->stays.items[known->id].seconds += seconds;
+    const jm__map_value *found = jm__map_find(&m->spot_time_at, key);
+    if (found != NULL) {
+        m->spot_times.items[found->id].seconds += seconds;
         return;
     }
-    const jm__stay stay = {node, spot, seconds};
-    if (!jm__map_put(&m->stay_at, key, (jm__map_value){.id = (int64_t)m->stays.count}) ||
-        !jm__vec_push(&m->stays, stay))
+    const jm__spot_time stay = {node, spot, seconds};
+    if (!jm__map_put(&m->spot_time_at, key, (jm__map_value){.id = (int64_t)m->spot_times.count}) ||
+        !jm__vec_push(&m->spot_times, stay))
         m->tree->failed = true;
 }
 
@@ -423,15 +422,15 @@ void jm__dominant_add(jm__dominant *m, size_t node, size_t use, double seconds)
         add(m, n, spot, seconds);
 }
 
-/* ---- the layer that holds most ---- */
+/* ---- the dominant layer ---- */
 
-/* The end of a path comes before the end of a part of it, and that before all other characters. */
+/* The end of a path sorts before the end of a segment, and that before all other characters. */
 static int rank_of(char character)
 {
     return character == '\0' ? 0 : character == '.' ? 1 : 2 + (unsigned char)character;
 }
 
-/* All paths inside a layer stand together, behind the layer itself. */
+/* All paths inside a layer follow directly after the layer itself. */
 static int compare_paths(const char *a, const char *b)
 {
     while (*a != '\0' && *a == *b) {
@@ -444,7 +443,7 @@ static int compare_paths(const char *a, const char *b)
 static int by_node_and_path(const void *left, const void *right, void *context)
 {
     const jm__dominant *m = context;
-    const jm__stay *a = left, *b = right;
+    const jm__spot_time *a = left, *b = right;
     const jm__spot *spot_a = &m->spots.items[a->spot], *spot_b = &m->spots.items[b->spot];
     if (a->node != b->node) return a->node < b->node ? -1 : 1;
     if (spot_a->kind != spot_b->kind) return spot_a->kind < spot_b->kind ? -1 : 1;
@@ -459,7 +458,7 @@ static size_t depth_of(const char *path)
     return depth;
 }
 
-/* Bytes of the first `depth` parts of a path; all of a shorter one. */
+/* Bytes of the first `depth` segments of a path, at most all. */
 static size_t outer_length(const char *path, size_t depth)
 {
     const char *at = path;
@@ -476,26 +475,26 @@ static bool is_same_layer(const jm__spot *a, const jm__spot *b, size_t depth)
            strncmp(a->path, b->path, length) == 0;
 }
 
-/* Of the layers so deep, the one with the most time of these stays of a node: its first stay. */
-static const jm__stay *find_most(const jm__dominant *m, const jm__stay *stays, size_t count, size_t depth,
-                                 double *most_s)
+/* The layer at this depth with the most time among the spots of a node: its first item. */
+static const jm__spot_time *find_largest(const jm__dominant *m, const jm__spot_time *spot_times, size_t count,
+                                         size_t depth, double *most_s)
 {
-    const jm__stay *most = stays;
+    const jm__spot_time *dominant = spot_times;
     *most_s = 0;
     for (size_t i = 0, end; i < count; i = end) {
         double seconds = 0;
-        for (end = i; end < count &&
-                      is_same_layer(&m->spots.items[stays[i].spot], &m->spots.items[stays[end].spot], depth);
+        for (end = i; end < count && is_same_layer(&m->spots.items[spot_times[i].spot],
+                                                   &m->spots.items[spot_times[end].spot], depth);
              end++)
-            seconds += stays[end].seconds;
+            seconds += spot_times[end].seconds;
         if (seconds <= *most_s) continue;
         *most_s = seconds;
-        most = &stays[i];
+        dominant = &spot_times[i];
     }
-    return most;
+    return dominant;
 }
 
-static void name_place(jm__dominant *m, jm__node *node, const jm__spot *spot, size_t depth)
+static void set_place(jm__dominant *m, jm__node *node, const jm__spot *spot, size_t depth)
 {
     bool again = spot->kind == JM_SPAN_BACKWARD || spot->kind == JM_SPAN_RECOMPUTE;
     node->mostly_at =
@@ -506,32 +505,32 @@ static void name_place(jm__dominant *m, jm__node *node, const jm__spot *spot, si
                             again ? ")" : "");
 }
 
-static void give(jm__dominant *m, const jm__stay *stays, size_t count)
+static void set_dominant(jm__dominant *m, const jm__spot_time *spot_times, size_t count)
 {
-    static const double half = 0.5;
+    static const double half_of_time = 0.5;
     double all_s = 0, most_s = 0;
     size_t depth = 1;
     for (size_t i = 0; i < count; i++) {
-        size_t mine = depth_of(m->spots.items[stays[i].spot].path);
-        all_s += stays[i].seconds;
-        depth = mine > depth ? mine : depth;
+        size_t own_depth = depth_of(m->spots.items[spot_times[i].spot].path);
+        all_s += spot_times[i].seconds;
+        depth = own_depth > depth ? own_depth : depth;
     }
-    const jm__stay *most = find_most(m, stays, count, depth, &most_s);
-    while (most_s < half * all_s && depth > 1)
-        most = find_most(m, stays, count, --depth, &most_s);
-    jm__node *node = &m->tree->nodes.items[stays->node];
+    const jm__spot_time *dominant = find_largest(m, spot_times, count, depth, &most_s);
+    while (most_s < half_of_time * all_s && depth > 1)
+        dominant = find_largest(m, spot_times, count, --depth, &most_s);
+    jm__node *node = &m->tree->nodes.items[spot_times->node];
     node->mostly_share = most_s / all_s;
-    name_place(m, node, &m->spots.items[most->spot], depth);
+    set_place(m, node, &m->spots.items[dominant->spot], depth);
 }
 
-void jm__dominant_give(jm__dominant *m)
+void jm__dominant_finish(jm__dominant *m)
 {
-    jm__stay *stays = m->stays.items;
-    size_t count = m->stays.count;
-    if (count > 0) qsort_r(stays, count, sizeof *stays, by_node_and_path, m);
+    jm__spot_time *spot_times = m->spot_times.items;
+    size_t count = m->spot_times.count;
+    if (count > 0) qsort_r(spot_times, count, sizeof *spot_times, by_node_and_path, m);
     for (size_t i = 0, end; i < count && !m->tree->failed; i = end) {
-        for (end = i; end < count && stays[end].node == stays[i].node; end++) {
+        for (end = i; end < count && spot_times[end].node == spot_times[i].node; end++) {
         }
-        give(m, stays + i, end - i);
+        set_dominant(m, spot_times + i, end - i);
     }
 }

@@ -1,4 +1,4 @@
-/* Idle time by cause and by phase, and what goes to rows of steps that traced ones stand for. */
+/* Idle time by cause and by phase, and work in rows of represented steps. */
 #include "attribute/rollup/idle.h"
 
 #include "base/status.h"
@@ -6,60 +6,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many steps of a row that a turn's traced ones stand for. */
-typedef struct target {
+/* How many steps of a row each traced step of a burst represents. */
+typedef struct row_weight {
     uint32_t burst, row;
     double steps;
-} target;
+} row_weight;
 
-typedef struct targets {
-    target *items;
+typedef struct row_weights {
+    row_weight *items;
     size_t count, capacity;
-    jm__map at; /* (turn, row) */
-} targets;
+    jm__map at; /* (burst, row) */
+} row_weights;
 
-typedef struct lending {
+typedef struct lent_walk {
     jm__views *views;
     size_t board;
     const jm__extrapolated *extrapolated;
     const jm__tally *tally;
-    jm__extrapolated_taker *take;
+    jm__extrapolated_sink *sink;
     void *context;
-} lending;
+} lent_walk;
 
-static bool add_target(targets *all, uint32_t burst, uint32_t row, double steps)
+static bool add_row_weight(row_weights *all, uint32_t burst, uint32_t row, double steps)
 {
     const uint32_t key[2] = {burst, row};
-    const target fresh = {burst, row, steps};
+    const row_weight new_item = {burst, row, steps};
     all->at.key_size = sizeof key;
-    const jm__map_value *known = jm__map_find(&all->at, key);
-    if (known != NULL) {
-        all->items[known->id].steps += steps;
+    const jm__map_value *found = jm__map_find(&all->at, key);
+    if (found != NULL) {
+        all->items[found->id].steps += steps;
         return true;
     }
-    return jm__map_put(&all->at, key, (jm__map_value){.id = (int64_t)all->count}) && jm__vec_push(all, fresh);
+    return jm__map_put(&all->at, key, (jm__map_value){.id = (int64_t)all->count}) &&
+           jm__vec_push(all, new_item);
 }
 
-/* The row of a single step, or of the requests that it worked on. */
+/* The row of a single step, or of its batch of requests. False if memory is out. */
 static bool row_of_step(jm__views *v, const jm__step_interval *step_interval, uint32_t *row)
 {
     const jm__attribution *a = v->a;
     const jm__dataset *d = a->dataset;
     bool requests = a->options.by == JM_BY_REQUEST;
-    bool mine =
+    bool requested =
         jm__dataset_process_has_pid(d, d->processes[step_interval->process].id, a->options.process_id);
     if (requests) {
         uint32_t batch = a->batches.of_step[step_interval->span];
-        *row = !mine ? JM_REQUESTS_OTHERS : batch == 0 ? JM_REQUESTS_NONE : JM_REQUESTS_FIRST + batch - 1;
+        *row = !requested   ? JM_REQUESTS_OTHERS
+               : batch == 0 ? JM_REQUESTS_NONE
+                            : JM_REQUESTS_FIRST + batch - 1;
         return true;
     }
-    size_t node = mine ? jm__view_span_node(v, step_interval->span)
-                       : jm__tree_top(v->tree, "(other processes)", "outside");
+    size_t node = requested ? jm__view_span_node(v, step_interval->span)
+                            : jm__tree_top(v->tree, "(other processes)", "outside");
     *row = (uint32_t)node;
     return node != JM__NO_NODE;
 }
 
-static bool find_by_step(targets *out, const lending *l)
+static bool find_by_step(row_weights *out, const lent_walk *l)
 {
     const jm__strata *strata = l->extrapolated->strata;
     for (size_t i = 0; i < strata->step_intervals.count; i++) {
@@ -67,38 +70,38 @@ static bool find_by_step(targets *out, const lending *l)
         uint32_t row;
         if (!(l->extrapolated->of_step_interval[i] > 0)) continue;
         if (!row_of_step(l->views, step_interval, &row)) return false;
-        if (!add_target(out, strata->items.items[step_interval->stratum].burst, row,
-                        (double)l->extrapolated->of_step_interval[i]))
+        if (!add_row_weight(out, strata->items.items[step_interval->stratum].burst, row,
+                            (double)l->extrapolated->of_step_interval[i]))
             return false;
     }
     return true;
 }
 
-/* What is known of a cell goes to a row of `of`, a turn that its own is, or is the partner of: then only what
- * the two differ by. */
-static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, double steps)
+/* Emit a cell for a row that burst `of` represents. `of` is the cell's own burst, or one whose partner the
+ * own burst is: then only the errors, by the difference of the two, are emitted. */
+static void emit_cell(const lent_walk *l, size_t cell, uint32_t of, uint32_t row, double steps)
 {
     const jm__extrapolated *extrapolated = l->extrapolated;
     const jm__traced_burst *bursts = extrapolated->strata->bursts.items;
-    jm__work_cell mine = l->tally->lent.items.items[cell];
-    uint32_t burst = l->tally->lent_rows.items[mine.row].burst;
+    jm__work_cell emitted = l->tally->lent.items.items[cell];
+    uint32_t burst = l->tally->lent_rows.items[emitted.row].burst;
     const double *parts = extrapolated->parts + (size_t)of * JM_DRAWS,
                  *alone = l->tally->lent.off_s.items + cell * JM_DRAWS;
     double off_s[JM_DRAWS],
         share = of == burst ? -steps : steps * bursts[of].step_intervals / bursts[burst].step_intervals;
     for (size_t r = 0; r < JM_DRAWS; r++)
-        off_s[r] = share * parts[r] * mine.seconds + (of == burst ? steps * alone[r] : 0);
-    mine.row = row;
-    mine.calls = 0;
-    mine.seconds *= of == burst ? steps : 0;
-    mine.extrapolated_calls *= of == burst ? steps : 0;
-    mine.start_ns = INT64_MAX;
-    mine.end_ns = INT64_MIN;
-    l->take(l->context, l->board, &mine, off_s);
+        off_s[r] = share * parts[r] * emitted.seconds + (of == burst ? steps * alone[r] : 0);
+    emitted.row = row;
+    emitted.calls = 0;
+    emitted.seconds *= of == burst ? steps : 0;
+    emitted.extrapolated_calls *= of == burst ? steps : 0;
+    emitted.start_ns = INT64_MAX;
+    emitted.end_ns = INT64_MIN;
+    l->sink(l->context, l->board, &emitted, off_s);
 }
 
-/* The turns that a cell of this one tells of: itself, and those whose partner it is. */
-static size_t marked_by(uint32_t of[3], const jm__extrapolated *extrapolated, uint32_t burst)
+/* The burst itself and the bursts whose partner it is. */
+static size_t bursts_of(uint32_t of[3], const jm__extrapolated *extrapolated, uint32_t burst)
 {
     size_t count = 0;
     of[count++] = burst;
@@ -110,13 +113,13 @@ static size_t marked_by(uint32_t of[3], const jm__extrapolated *extrapolated, ui
 
 static int by_burst(const void *a, const void *b)
 {
-    const target *left = a, *right = b;
+    const row_weight *left = a, *right = b;
     if (left->burst != right->burst) return left->burst < right->burst ? -1 : 1;
     return (left->row > right->row) - (left->row < right->row);
 }
 
-/* Each cell, to all rows of its turn. */
-static bool give_by_step(const lending *l, targets *all)
+/* Each cell to all rows that its bursts represent. */
+static bool emit_by_step(const lent_walk *l, row_weights *all)
 {
     size_t bursts = l->extrapolated->strata->bursts.count, cells = l->tally->lent.items.count;
     size_t *first = calloc(bursts + 2, sizeof *first);
@@ -129,49 +132,49 @@ static bool give_by_step(const lending *l, targets *all)
     }
     for (size_t c = 0; c < cells; c++) {
         uint32_t burst = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].burst, of[3];
-        size_t count = marked_by(of, l->extrapolated, burst);
+        size_t count = bursts_of(of, l->extrapolated, burst);
         for (size_t k = 0; k < count; k++)
             for (size_t i = first[of[k]]; i < first[of[k] + 1]; i++)
-                give(l, c, of[k], all->items[i].row, all->items[i].steps);
+                emit_cell(l, c, of[k], all->items[i].row, all->items[i].steps);
     }
     free(first);
     return true;
 }
 
-static void give_to_strata(const lending *l, size_t cell, uint32_t row, uint32_t burst)
+static void emit_to_strata(const lent_walk *l, size_t cell, uint32_t row, uint32_t burst)
 {
     const jm__strata *strata = l->extrapolated->strata;
     for (size_t s = strata->bursts.count; s < strata->items.count; s++) {
         const jm__stratum *stratum = &strata->items.items[s];
         if (stratum->burst != burst || !(l->extrapolated->steps[s] > 0)) continue;
         size_t node = jm__view_extrapolated_node(l->views, row, stratum->span);
-        if (node != JM__NO_NODE) give(l, cell, burst, (uint32_t)node, l->extrapolated->steps[s]);
+        if (node != JM__NO_NODE) emit_cell(l, cell, burst, (uint32_t)node, l->extrapolated->steps[s]);
     }
 }
 
-/* Of other kinds than the turn's own. */
-static void give_to_others(const lending *l)
+/* Each cell to the rows of steps of other kinds than the burst's own. */
+static void emit_to_other_kinds(const lent_walk *l)
 {
     for (size_t c = 0; c < l->tally->lent.items.count; c++) {
         const jm__lent_row from = l->tally->lent_rows.items[l->tally->lent.items.items[c].row];
         uint32_t of[3];
-        size_t count = marked_by(of, l->extrapolated, from.burst);
+        size_t count = bursts_of(of, l->extrapolated, from.burst);
         for (size_t k = 0; k < count; k++)
-            give_to_strata(l, c, from.row, of[k]);
+            emit_to_strata(l, c, from.row, of[k]);
     }
 }
 
-bool jm__extrapolated_rows_each(jm__views *v, size_t b, jm__extrapolated_taker *take, void *context)
+bool jm__extrapolated_rows_each(jm__views *v, size_t b, jm__extrapolated_sink *sink, void *context)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const lending l = {v, b, &part->extrapolated, &part->work->tally, take, context};
+    const lent_walk l = {v, b, &part->extrapolated, &part->work->tally, sink, context};
     if (part->extrapolated.strata == NULL || l.tally->lent.items.count == 0) return true;
     if (part->extrapolated.rows != JM_EXTRAPOLATED_BY_STEP) {
-        give_to_others(&l);
+        emit_to_other_kinds(&l);
         return true;
     }
-    targets all = {0};
-    bool fine = find_by_step(&all, &l) && (all.count == 0 || give_by_step(&l, &all));
+    row_weights all = {0};
+    bool fine = find_by_step(&all, &l) && (all.count == 0 || emit_by_step(&l, &all));
     free(all.items);
     jm__map_free(&all.at);
     return fine;
@@ -181,7 +184,7 @@ void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
 {
     const jm__extrapolated *extrapolated = &v->a->extrapolated;
     uint32_t number = extrapolated->strata == NULL ? 0 : extrapolated->strata->step_interval_of_span[span];
-    if (number == 0 || !jm__step_interval_strata(&extrapolated->strata->step_intervals.items[number - 1]))
+    if (number == 0 || !jm__step_interval_is_sampled(&extrapolated->strata->step_intervals.items[number - 1]))
         return;
     const jm__strata *strata = extrapolated->strata;
     uint32_t burst = strata->step_intervals.items[number - 1].stratum;
@@ -194,8 +197,8 @@ void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
     }
 }
 
-/* The phase that a step lies in; JM__NO_SPAN: in none. */
-static size_t extrapolated_phase(const jm__attribution *a, size_t step)
+/* The innermost phase of a step; JM__NO_SPAN: none. */
+static size_t phase_of_step(const jm__attribution *a, size_t step)
 {
     size_t span = step;
     while (span != JM__NO_SPAN && a->dataset->spans[span].kind != JM_SPAN_PHASE)
@@ -211,8 +214,7 @@ void jm__extrapolated_idle_off(jm__views *v, size_t b, size_t node, int state, d
     jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * power_w);
 }
 
-/* What tracing made in the steps of a turn is off by, against all other idle time: a share of it, in a state.
- */
+/* Add the error of idle time that tracing caused in the steps of a burst: a share of it, in a state. */
 static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t burst, int state,
                                      double share)
 {
@@ -220,15 +222,15 @@ static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t
     if (part->extrapolated.strata == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
     const jm__strata *strata = part->extrapolated.strata;
-    uint32_t kind =
-        strata->whole_of.items[strata->bursts.items[burst].kind - 1]; /* errors of its turns are as one */
+    uint32_t kind = strata->unsplit_kind_of
+                        .items[strata->bursts.items[burst].kind - 1]; /* one error for all its bursts */
     for (size_t r = 0; r < JM_DRAWS; r++)
         off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.bursts[burst].tracing_u_s;
     jm__draws_add(v->tree, node, b, off_s, power_w);
 }
 
-/* A span begins, another section of it, or it ends: of what is at one time, ends come first. */
-typedef enum edge_kind { ENDS, GOES_ON, BEGINS } edge_kind;
+/* Edges of spans and of their sections. At one time, ends come first. */
+typedef enum edge_kind { ENDS, NEXT_SECTION, BEGINS } edge_kind;
 
 typedef struct span_edge {
     int64_t t_ns;
@@ -251,21 +253,21 @@ static bool find_edges(span_edges *edges, const jm__idle_walk *walk, const jm__s
 {
     const jm__dataset *d = spans->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
-        if (!walk->is_requested(walk->context, i)) continue;
+        if (!walk->is_container(walk->context, i)) continue;
         span_edge begin = {d->spans[i].start_ns, i, BEGINS},
                   end = {jm__span_end_ns(d, &d->spans[i]), i, ENDS};
         if (end.t_ns > begin.t_ns && (!jm__vec_push(edges, begin) || !jm__vec_push(edges, end))) return false;
     }
     for (size_t i = 0; i < spans->more.count; i++) {
         const jm__section *more = &spans->more.items[i];
-        const span_edge edge = {more->from_ns, more->span, GOES_ON};
-        if (walk->is_requested(walk->context, more->span) && !jm__vec_push(edges, edge)) return false;
+        const span_edge edge = {more->from_ns, more->span, NEXT_SECTION};
+        if (walk->is_container(walk->context, more->span) && !jm__vec_push(edges, edge)) return false;
     }
     if (edges->count > 1) qsort(edges->items, edges->count, sizeof *edges->items, by_time);
     return true;
 }
 
-/* Idle pieces of [from, to], where the cursor stands or later, which lie in one section of a span. */
+/* Add the idle pieces of [from, to], which is in one section of a span, from the cursor on. */
 static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *part, size_t section,
                              jm__piece_cursor *cursor, int64_t from_ns, int64_t to_ns)
 {
@@ -280,15 +282,15 @@ static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *pa
                 !walk->add(walk->context, section, (uint32_t)part->first_column + column, seconds))
                 return false;
         }
-        if (now->end_ns > to_ns) break; /* the rest of it lies in the next interval */
+        if (now->end_ns > to_ns) break; /* its rest belongs to the next interval */
     }
     return true;
 }
 
-static bool take_edge(open_spans *open, const span_edge *edge)
+static bool apply_edge(open_spans *open, const span_edge *edge)
 {
     if (edge->kind == BEGINS) return jm__vec_push(open, edge->span);
-    if (edge->kind == GOES_ON) return true;
+    if (edge->kind == NEXT_SECTION) return true;
     for (size_t k = open->count; k-- > 0;) {
         if (open->items[k] != edge->span) continue;
         memmove(open->items + k, open->items + k + 1, (open->count - k - 1) * sizeof *open->items);
@@ -314,7 +316,7 @@ jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *
         inside = jm__section_at(&a->spans, inside, from_ns);
         if (to_ns > from_ns) fine = add_idle_between(walk, part, inside, &cursor, from_ns, to_ns);
         from_ns = to_ns;
-        if (fine && i < edges.count) fine = take_edge(&open, &edges.items[i]);
+        if (fine && i < edges.count) fine = apply_edge(&open, &edges.items[i]);
     }
     jm__vec_free(&edges);
     jm__vec_free(&open);
@@ -323,15 +325,15 @@ jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *
     return jm__pieces_check(&part->work->pieces, err);
 }
 
-/* A board's idle states, parted by why nothing ran: gaps of one state draw alike, whatever their cause. */
+/* ---- idle time by cause: within one state, gaps draw the same power whatever their cause */
 
-static const char *const texts[JM_IDLE_CAUSES] = {
+static const char *const cause_texts[JM_IDLE_CAUSES] = {
 #define X(name, text) [JM_CAUSE_##name] = text,
     JM_IDLE_CAUSE_MAP(X)
 #undef X
 };
 
-/* Of all time that a turn was idle for being traced, which is off against all other idle time. */
+/* Add the error of a share of all idle time caused by tracing. */
 static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__tally *tally = &v->a->boards[b].work->tally;
@@ -339,32 +341,30 @@ static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, doub
         if (tally->bursts[t].tracing_u_s > 0) extrapolated_tracing_off(v, b, node, t, state, share);
 }
 
-/* What a cause is off by: its share of what all are, but that what tracing made does not stand for other
- * steps.
- */
+/* Add the error of a cause: its share of the error of all causes but tracing, which is not extrapolated. */
 static void add_off(jm__views *v, size_t b, size_t node, size_t cause)
 {
     const jm__tally *tally = &v->a->boards[b].work->tally;
-    double all_s = 0, made_s = 0;
+    double all_s = 0, tracing_s = 0;
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
         for (size_t other = 0; other < JM_IDLE_CAUSES; other++)
-            *(other == JM_CAUSE_TRACING ? &made_s : &all_s) += tally->idle_s[state][other];
+            *(other == JM_CAUSE_TRACING ? &tracing_s : &all_s) += tally->idle_s[state][other];
     for (int state = 0; state < JM_IDLE_STATES; state++) {
         double seconds = tally->idle_s[state][cause];
         if (seconds == 0) continue;
         if (cause == JM_CAUSE_TRACING) {
-            add_tracing_off(v, b, node, state, seconds / made_s);
+            add_tracing_off(v, b, node, state, seconds / tracing_s);
             continue;
         }
         jm__extrapolated_idle_off(v, b, node, state, seconds / all_s);
-        if (made_s > 0) add_tracing_off(v, b, node, state, -seconds / all_s);
+        if (tracing_s > 0) add_tracing_off(v, b, node, state, -seconds / all_s);
     }
 }
 
 static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
 {
     const jm__board_work *work = v->a->boards[b].work;
-    size_t node = jm__view_node_under(v, idle, texts[cause], "gap");
+    size_t node = jm__view_node_under(v, idle, cause_texts[cause], "gap");
     if (node == JM__NO_NODE) return;
     v->tree->nodes.items[node].calls += work->tally.gaps[cause];
     size_t first = v->a->boards[b].first_column + work->columns.class_columns;
@@ -373,14 +373,14 @@ static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
     if (v->a->boards[b].extrapolated.strata != NULL) add_off(v, b, node, cause);
 }
 
-static bool lasts(const jm__tally *tally, size_t cause)
+static bool has_time(const jm__tally *tally, size_t cause)
 {
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
         if (tally->idle_s[state][cause] > 0) return true;
     return false;
 }
 
-/* Without kernels nobody knows the gaps: all of it is one row. */
+/* Without kernels the gaps are unknown: one row for all idle time. */
 static void add_whole(jm__views *v, size_t b, size_t idle)
 {
     const jm__board_work *work = v->a->boards[b].work;
@@ -398,20 +398,20 @@ void jm__idle_add(jm__views *v, jm__dominant *dominant, size_t b)
         return;
     }
     for (size_t cause = 0; cause < JM_IDLE_CAUSES; cause++)
-        if (work->tally.gaps[cause] > 0 || lasts(&work->tally, cause)) add_cause(v, b, idle, cause);
+        if (work->tally.gaps[cause] > 0 || has_time(&work->tally, cause)) add_cause(v, b, idle, cause);
     for (size_t i = 0; i < work->tally.waits.items.count && !v->tree->failed; i++) {
         const jm__work_cell *wait = &work->tally.waits.items.items[i];
-        jm__dominant_add(dominant, jm__view_node_under(v, idle, texts[wait->row], "gap"), wait->use,
+        jm__dominant_add(dominant, jm__view_node_under(v, idle, cause_texts[wait->row], "gap"), wait->use,
                          wait->seconds);
     }
 }
 
 size_t jm__view_tracing_node(jm__views *v, size_t idle)
 {
-    return jm__view_node_under(v, idle, texts[JM_CAUSE_TRACING], "gap");
+    return jm__view_node_under(v, idle, cause_texts[JM_CAUSE_TRACING], "gap");
 }
 
-/* A row "(idle)" in each phase, and one for what lies in none. */
+/* ---- a row "(idle)" in each phase, and one outside of phases */
 
 typedef struct idle_target {
     jm__views *views;
@@ -439,7 +439,7 @@ static bool add_idle(void *context, size_t section, uint32_t column, double seco
     return true;
 }
 
-/* Of steps that traced ones stand for, in the phases that they lie in. */
+/* Add the idle time of represented steps to their phases. */
 static void add_extrapolated(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
@@ -453,32 +453,32 @@ static void add_extrapolated(jm__views *v, size_t b)
         const double *idle_s = part->work->tally.extrapolated_idle_s[s];
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
             if (idle_s[state] == 0) continue;
-            size_t node = idle_node(v, extrapolated_phase(v->a, strata->items.items[s].span));
+            size_t node = idle_node(v, phase_of_step(v->a, strata->items.items[s].span));
             jm__tree_add_busy(v->tree, node, b, first + state, idle_s[state]);
             jm__extrapolated_idle_off(v, b, node, (int)state, idle_s[state] / all_s);
         }
     }
 }
 
-/* What tracing made, out of the idle time of the phases that it was made in. */
-static void part_tracing(jm__views *v, size_t b)
+/* Move idle time caused by tracing from the phases' idle rows to rows inside them. */
+static void split_tracing(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
     const jm__strata *strata = part->extrapolated.strata;
     uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
     for (size_t t = 0; t < strata->bursts.count; t++) {
-        const double *made_s = part->work->tally.bursts[t].tracing_s;
+        const double *tracing_s = part->work->tally.bursts[t].tracing_s;
         double all_s = 0;
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++)
-            all_s += made_s[state];
+            all_s += tracing_s[state];
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
-            if (made_s[state] == 0) continue;
-            size_t idle = idle_node(v, extrapolated_phase(v->a, strata->items.items[t].span));
+            if (tracing_s[state] == 0) continue;
+            size_t idle = idle_node(v, phase_of_step(v->a, strata->items.items[t].span));
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
-            jm__tree_add_busy(v->tree, idle, b, first + state, -made_s[state]);
-            jm__tree_add_busy(v->tree, node, b, first + state, made_s[state]);
-            extrapolated_tracing_off(v, b, idle, t, (int)state, -made_s[state] / all_s);
-            extrapolated_tracing_off(v, b, node, t, (int)state, made_s[state] / all_s);
+            jm__tree_add_busy(v->tree, idle, b, first + state, -tracing_s[state]);
+            jm__tree_add_busy(v->tree, node, b, first + state, tracing_s[state]);
+            extrapolated_tracing_off(v, b, idle, t, (int)state, -tracing_s[state] / all_s);
+            extrapolated_tracing_off(v, b, node, t, (int)state, tracing_s[state] / all_s);
         }
     }
 }
@@ -490,6 +490,6 @@ jm_status jm__phase_idle(jm__views *v, size_t b, jm_error *err)
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
     if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;
     add_extrapolated(v, b);
-    part_tracing(v, b);
+    split_tracing(v, b);
     return JM_OK;
 }

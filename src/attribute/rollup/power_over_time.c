@@ -1,4 +1,4 @@
-/* Energy and power of intervals of time, from the readings around them alone. */
+/* Energy and power of any intervals of time, from readings alone. */
 #include "attribute/rollup/power_over_time.h"
 
 #include "attribute/attribution.h"
@@ -16,11 +16,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What sensors remember, and two readings of a counter that is read every five seconds
- * (record/sample). */
-static const int64_t around_ns = 6 * JM_NS_PER_S;
+/* Readings before and after an interval: for the response of sensors, and for a counter that is read every
+ * five seconds (record/sample). */
+static const int64_t margin_ns = 6 * JM_NS_PER_S;
 
-/* The time that readings with stamps from `first_ns` to `last_ns` tell of. */
+/* Extend `seen` by the time that readings with stamps from `first_ns` to `last_ns` cover. */
 static void add_seen(jm__interval *seen, const jm_sensor *sensor, int64_t first_ns, int64_t last_ns)
 {
     int64_t delay_ns = jm__power_delay_ns(sensor), beyond_ns = jm__power_beyond_ns(sensor);
@@ -28,9 +28,9 @@ static void add_seen(jm__interval *seen, const jm_sensor *sensor, int64_t first_
     if (last_ns - delay_ns + beyond_ns > seen->to_ns) seen->to_ns = last_ns - delay_ns + beyond_ns;
 }
 
-/* Cut the part's windows to the time that its readings tell of: to go on with the first or the last would be
- * to invent joules. False if nothing of the time asked for is left. */
-static bool keep_seen(jm__board_part *part, int64_t from_ns, int64_t to_ns)
+/* Clip the part's windows to the time that its readings cover: extrapolation would invent joules. False if
+ * nothing of the requested time is left. */
+static bool clip_to_readings(jm__board_part *part, int64_t from_ns, int64_t to_ns)
 {
     jm__interval seen = {INT64_MAX, INT64_MIN};
     for (size_t k = 0; k < part->power_count; k++) {
@@ -43,26 +43,26 @@ static bool keep_seen(jm__board_part *part, int64_t from_ns, int64_t to_ns)
     return from_ns <= seen.to_ns && to_ns >= seen.from_ns;
 }
 
-/* As a report's totals have it. */
+/* The sum over boards, as in a report's totals. */
 static jm_status add_up(jm__attribution *a, int64_t from_ns, int64_t to_ns, jm_sum *out, jm_error *err)
 {
     double energy_j = 0, variance = 0;
-    bool known = false;
+    bool any_total = false;
     JM_TRY(jm__board_readings_take(a->boards, a->dataset, err));
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
         JM_TRY(jm__lost_find(part, a->dataset, &a->windows, &a->learn, err));
         if (part->windows.count == 0 && part->lost.count > 0) continue;
-        if (!keep_seen(part, from_ns, to_ns)) continue;
+        if (!clip_to_readings(part, from_ns, to_ns)) continue;
         jm__total total = jm__board_total(part, &part->windows);
-        known = known || total.source != NULL;
+        any_total = any_total || total.source != NULL;
         energy_j += total.energy_j;
         variance += total.u_j * total.u_j;
     }
     double half_j = JM_NORMAL_95 * sqrt(variance);
     *out = (jm_sum){NAN, NAN, NAN};
-    if (known) *out = (jm_sum){energy_j, jm__energy_low(energy_j, half_j), energy_j + half_j};
+    if (any_total) *out = (jm_sum){energy_j, jm__energy_low(energy_j, half_j), energy_j + half_j};
     return JM_OK;
 }
 
@@ -82,7 +82,7 @@ static jm_status energy(jm_recording *recording, int64_t board_id, int64_t from_
                         jm_sum *out, jm_error *err)
 {
     jm__dataset *dataset = NULL;
-    const jm__fit_interval_requested requested = {.from_ns = from_ns - around_ns, .to_ns = to_ns + around_ns};
+    const jm__row_filter requested = {.from_ns = from_ns - margin_ns, .to_ns = to_ns + margin_ns};
     JM_TRY(jm__dataset_load_readings(&dataset, recording, &requested, err));
     jm_status status = measure(dataset, board_id, from_ns, to_ns, out, err);
     jm__dataset_free(dataset);
@@ -98,14 +98,14 @@ jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, int64_t
     return energy(recording, board_id, jm__time_bounded(from_ns), jm__time_bounded(to_ns), out, err);
 }
 
-/* Power over time: what the sensors of a board say of equal bits of it. */
+/* ---- power over time, in bins of equal length */
 
 struct jm__power_over_time {
     const jm_report *report;
     jm__attribution attribution; /* its windows and readings alone */
 };
 
-/* Joules that the power sensors saw of an interval, and for how long they did. */
+/* Joules of an interval by the power sensors, and the time that they cover. */
 static double seen_j(const jm__board_part *part, jm__interval interval, double *seen_s)
 {
     double sum_j = 0;
@@ -118,7 +118,7 @@ static double seen_j(const jm__board_part *part, jm__interval interval, double *
     return sum_j;
 }
 
-/* A board without a power sensor has a counter, which tells of the time between its readings. */
+/* The same for a board that has only a counter. */
 static double counted_j(const jm__board_part *part, jm__interval interval, double *seen_s)
 {
     if (part->counter == NULL) return 0;
@@ -149,7 +149,7 @@ static void find_mean(jm_power_bin *bin, const jm__board_part *part)
     bin->mean_w = bin->seen_s > 0 ? sum_j / bin->seen_s : NAN;
 }
 
-/* The bin of a moment; `count`: none. */
+/* The bin of a time; `count`: none. */
 static size_t bin_at(const jm_power_bin *bins, size_t count, int64_t t_ns)
 {
     size_t after;
@@ -157,8 +157,7 @@ static size_t bin_at(const jm_power_bin *bins, size_t count, int64_t t_ns)
     return after > 0 && t_ns < bins[after - 1].to_ns ? after - 1 : count;
 }
 
-/* Readings of the sensor that most of the report rests on: those of another would spread for reasons of its
- * own. */
+/* The smallest and the largest reading of the report's main sensor; sensors spread differently. */
 static void find_spread(jm_power_bin *bins, size_t count, const jm__board_part *part)
 {
     const jm__power_series *series = part->power_count > 0 ? &part->powers[0] : NULL;
@@ -170,25 +169,25 @@ static void find_spread(jm_power_bin *bins, size_t count, const jm__board_part *
         const jm_reading *reading = &series->readings[i];
         int64_t t_ns = reading->t_ns - jm__power_delay_ns(series->sensor);
         size_t at = bin_at(bins, count, t_ns);
-        if (at == count || isnan(bins[at].mean_w) || !jm__intervals_hold(&part->windows, t_ns)) continue;
+        if (at == count || isnan(bins[at].mean_w) || !jm__intervals_contain(&part->windows, t_ns)) continue;
         bins[at].least_w = fmin(bins[at].least_w, reading->value);
         bins[at].most_w = fmax(bins[at].most_w, reading->value);
     }
 }
 
-/* A clock changes slower than the bins are wide, or has several readings in each. */
+/* The mean clock of each bin. */
 static void find_clock(jm_power_bin *bins, size_t count, const jm__dataset *d, const jm__board_part *part)
 {
     const jm_sensor *sensor = jm__clock_sensor(d, part->board);
-    size_t here = 0, readings = 0;
+    size_t last_bin = 0, readings = 0;
     for (size_t i = 0; sensor != NULL && i < d->reading_count; i++) {
         const jm_reading *reading = &d->readings[i];
         if (reading->sensor_id != sensor->id) continue;
         size_t at = bin_at(bins, count, reading->t_ns);
-        if (at == count || !isfinite(reading->value) || !jm__intervals_hold(&part->windows, reading->t_ns))
+        if (at == count || !isfinite(reading->value) || !jm__intervals_contain(&part->windows, reading->t_ns))
             continue;
-        readings = at == here ? readings + 1 : 1;
-        here = at;
+        readings = at == last_bin ? readings + 1 : 1;
+        last_bin = at;
         double before = isnan(bins[at].clock_mhz) ? 0 : bins[at].clock_mhz;
         bins[at].clock_mhz = before + (reading->value - before) / (double)readings;
     }

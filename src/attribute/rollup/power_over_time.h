@@ -1,4 +1,4 @@
-/* jm_report_power of several boards: what is read is sorted out once for all of them. */
+/* jm_report_power for several boards, whose readings are prepared once. */
 #ifndef JM_ATTRIBUTE_ROLLUP_POWER_OVER_TIME_H
 #define JM_ATTRIBUTE_ROLLUP_POWER_OVER_TIME_H
 

@@ -1,5 +1,5 @@
-/* A batch adds up what its steps did, column by column; each of its requests gets its share of each. So the
- * rows add up to the steps, and their intervals follow from the columns as those of any other row. */
+/* A batch sums up its steps by column, and each of its requests gets a share of each column. So the rows add
+ * up to the steps, and their intervals follow from the columns as for any other row. */
 #include "attribute/rollup/requests.h"
 
 #include "attribute/rollup/energy.h"
@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Where the shares of a request go, once it has any. */
 typedef struct request_node {
     size_t node, prefill, decode; /* number + 1; 0: none yet */
 } request_node;
@@ -51,14 +50,14 @@ bool jm__request_rows_add(jm__request_rows *rows, uint32_t batch, uint32_t colum
 {
     const uint32_t key[2] = {batch, column};
     if (seconds == 0) return true;
-    const jm__map_value *known = jm__map_find(&rows->cell_at, key);
-    if (known != NULL) {
-        rows->cells.items[known->id].seconds += seconds;
+    const jm__map_value *found = jm__map_find(&rows->cell_at, key);
+    if (found != NULL) {
+        rows->cells.items[found->id].seconds += seconds;
         return true;
     }
-    const jm__batch_cell fresh = {batch, column, seconds};
+    const jm__batch_cell new_item = {batch, column, seconds};
     return jm__map_put(&rows->cell_at, key, (jm__map_value){.id = (int64_t)rows->cells.count}) &&
-           jm__vec_push(&rows->cells, fresh);
+           jm__vec_push(&rows->cells, new_item);
 }
 
 void jm__request_off_add(jm__request_rows *rows, jm__views *v, uint32_t batch, size_t board,
@@ -77,53 +76,53 @@ typedef struct idle_target {
 
 static bool is_shared_step(void *context, size_t span)
 {
-    const idle_target *to = context;
-    return to->rows->batches->of_step[span] != 0;
+    const idle_target *target = context;
+    return target->rows->batches->of_step[span] != 0;
 }
 
 static bool add_idle(void *context, size_t section, uint32_t column, double seconds)
 {
-    const idle_target *to = context;
+    const idle_target *target = context;
     if (section != JM__NO_SPAN) {
-        size_t step = jm__section_span(&to->views->a->spans, section);
-        uint32_t batch = to->rows->batches->of_step[step] - 1;
-        to->rows->sums[batch].spent.busy_s += seconds;
-        to->rows->sums[batch].boards |= jm__board_bit(to->board);
-        return jm__request_rows_add(to->rows, batch, column, seconds);
+        size_t step = jm__section_span(&target->views->a->spans, section);
+        uint32_t batch = target->rows->batches->of_step[step] - 1;
+        target->rows->sums[batch].spent.busy_s += seconds;
+        target->rows->sums[batch].boards |= jm__board_bit(target->board);
+        return jm__request_rows_add(target->rows, batch, column, seconds);
     }
-    jm__tree_add_busy(to->views->tree, jm__tree_top(to->views->tree, "(idle)", "idle"), to->board, column,
-                      seconds);
-    return true; /* the tree knows whether it has failed */
+    jm__tree_add_busy(target->views->tree, jm__tree_top(target->views->tree, "(idle)", "idle"), target->board,
+                      column, seconds);
+    return true; /* the tree keeps its own failure */
 }
 
-/* Idle time of a step, by the batch that it worked on. */
-static bool add_step_idle(const idle_target *to, size_t step, int state, double seconds)
+/* Add idle time of a step to its batch. */
+static bool add_step_idle(const idle_target *target, size_t step, int state, double seconds)
 {
-    const jm__board_part *part = &to->views->a->boards[to->board];
+    const jm__board_part *part = &target->views->a->boards[target->board];
     uint32_t column = (uint32_t)(part->first_column + part->work->columns.class_columns) + (uint32_t)state;
-    bool shared = to->rows->batches->of_step[step] != 0;
-    return seconds == 0 || add_idle((void *)(uintptr_t)to, shared ? step : JM__NO_SPAN, column, seconds);
+    bool shared = target->rows->batches->of_step[step] != 0;
+    return seconds == 0 || add_idle((void *)(uintptr_t)target, shared ? step : JM__NO_SPAN, column, seconds);
 }
 
-/* What the idle time of a step, as a share of all that is stood for in its state, is off by. */
-static void add_step_off(const idle_target *to, size_t step, int state, double share)
+/* Add the error of a step's idle time, which is a share of all extrapolated idle time. */
+static void add_step_off(const idle_target *target, size_t step, int state, double share)
 {
-    const jm__board_part *part = &to->views->a->boards[to->board];
-    uint32_t batch = to->rows->batches->of_step[step];
+    const jm__board_part *part = &target->views->a->boards[target->board];
+    uint32_t batch = target->rows->batches->of_step[step];
     double power_w =
         part->fit.known ? part->fit.power_w[part->work->columns.class_columns + (size_t)state] : 0;
     if (batch > 0)
-        jm__request_off_add(to->rows, to->views, batch - 1, to->board, part->work->tally.off_s,
+        jm__request_off_add(target->rows, target->views, batch - 1, target->board, part->work->tally.off_s,
                             -share * power_w);
     else
-        jm__extrapolated_idle_off(to->views, to->board, jm__tree_top(to->views->tree, "(idle)", "idle"),
-                                  state, share);
+        jm__extrapolated_idle_off(target->views, target->board,
+                                  jm__tree_top(target->views->tree, "(idle)", "idle"), state, share);
 }
 
-/* Of steps that traced ones stand for: each has its part of what they were idle. */
-static bool add_extrapolated(const idle_target *to)
+/* Add the idle time of represented steps. */
+static bool add_extrapolated(const idle_target *target)
 {
-    const jm__board_part *part = &to->views->a->boards[to->board];
+    const jm__board_part *part = &target->views->a->boards[target->board];
     const jm__extrapolated *extrapolated = &part->extrapolated;
     double all_s = 0;
     bool fine = true;
@@ -133,39 +132,39 @@ static bool add_extrapolated(const idle_target *to)
     for (size_t i = 0; fine && all_s > 0 && i < extrapolated->strata->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &extrapolated->strata->step_intervals.items[i];
         if (!(extrapolated->of_step_interval[i] > 0)) continue;
-        double part_of =
+        double fraction =
             (double)extrapolated->of_step_interval[i] / extrapolated->steps[step_interval->stratum];
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double idle_s = part_of * part->work->tally.extrapolated_idle_s[step_interval->stratum][state];
-            fine = add_step_idle(to, step_interval->span, state, idle_s);
-            if (idle_s > 0) add_step_off(to, step_interval->span, state, idle_s / all_s);
+            double idle_s = fraction * part->work->tally.extrapolated_idle_s[step_interval->stratum][state];
+            fine = add_step_idle(target, step_interval->span, state, idle_s);
+            if (idle_s > 0) add_step_off(target, step_interval->span, state, idle_s / all_s);
         }
     }
     return fine;
 }
 
-/* What tracing made is no request's. */
-static bool part_tracing(const idle_target *to)
+/* Move idle time caused by tracing out of the requests. */
+static bool split_tracing(const idle_target *target)
 {
-    const jm__board_part *part = &to->views->a->boards[to->board];
+    const jm__board_part *part = &target->views->a->boards[target->board];
     const jm__strata *strata = part->extrapolated.strata;
-    jm__views *v = to->views;
+    jm__views *v = target->views;
     bool fine = true;
     for (size_t i = 0; fine && i < strata->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        if (!jm__step_interval_strata(step_interval)) continue;
+        if (!jm__step_interval_is_sampled(step_interval)) continue;
         double each = 1 / (double)strata->bursts.items[step_interval->stratum].step_intervals;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double made_s = each * part->work->tally.bursts[step_interval->stratum].tracing_s[state];
-            if (made_s == 0) continue;
+            double tracing_s = each * part->work->tally.bursts[step_interval->stratum].tracing_s[state];
+            if (tracing_s == 0) continue;
             size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
-            fine = add_step_idle(to, step_interval->span, state, -made_s);
+            fine = add_step_idle(target, step_interval->span, state, -tracing_s);
             if (node == JM__NO_NODE) continue;
-            v->tree->nodes.items[node].spent.busy_s += made_s;
+            v->tree->nodes.items[node].spent.busy_s += tracing_s;
             jm__tree_add(v->tree, node,
                          (uint32_t)(part->first_column + part->work->columns.class_columns) + (uint32_t)state,
-                         made_s);
+                         tracing_s);
         }
     }
     return fine;
@@ -173,11 +172,12 @@ static bool part_tracing(const idle_target *to)
 
 jm_status jm__request_idle(jm__request_rows *rows, jm__views *v, size_t b, jm_error *err)
 {
-    idle_target to = {rows, v, b};
-    const jm__idle_walk walk = {is_shared_step, add_idle, &to};
+    idle_target target = {rows, v, b};
+    const jm__idle_walk walk = {is_shared_step, add_idle, &target};
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
     if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;
-    return add_extrapolated(&to) && part_tracing(&to) ? JM_OK : jm__no_memory(err, "jm__request_idle");
+    return add_extrapolated(&target) && split_tracing(&target) ? JM_OK
+                                                               : jm__no_memory(err, "jm__request_idle");
 }
 
 static void count_steps(jm__request_rows *rows, const jm__attribution *a)
@@ -185,7 +185,7 @@ static void count_steps(jm__request_rows *rows, const jm__attribution *a)
     const jm__dataset *d = a->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *step = &d->spans[i];
-        if (rows->batches->of_step[i] == 0 || !jm__intervals_hold(&a->windows, step->start_ns)) continue;
+        if (rows->batches->of_step[i] == 0 || !jm__intervals_contain(&a->windows, step->start_ns)) continue;
         if (!jm__dataset_process_has_pid(d, step->process_id, a->options.process_id)) continue;
         jm__batch_sum *sum = &rows->sums[rows->batches->of_step[i] - 1];
         int64_t end_ns = jm__span_end_ns(d, step);
@@ -194,7 +194,7 @@ static void count_steps(jm__request_rows *rows, const jm__attribution *a)
     }
 }
 
-/* A program may give an id again: then its own number and its process tell which. */
+/* A program may reuse an id: then the name has the request's number and process too. */
 static size_t make_node(jm__request_rows *rows, jm__views *v, uint32_t number)
 {
     const jm__request *request = &rows->batches->requests.items[number];
@@ -210,7 +210,7 @@ static size_t make_node(jm__request_rows *rows, jm__views *v, uint32_t number)
     return name == NULL ? JM__NO_NODE : jm__view_node_under(v, JM__NO_NODE, name, "request");
 }
 
-/* Its tokens are those that came out, if they were told; else those that it was fed. */
+/* Tokens of decode are the generated ones if they are known, else those of its steps. */
 static void finish_node(const jm__request *request, const request_node *at, jm__tree *tree)
 {
     if (at->node == 0) return;
@@ -225,11 +225,10 @@ static void finish_node(const jm__request *request, const request_node *at, jm__
         node->amounts[JM_AMOUNT_TOKENS] += tree->nodes.items[at->decode - 1].amounts[JM_AMOUNT_TOKENS];
 }
 
-/* What differs from launch to launch looks like noise of the sensor, and is none of a column's mean: over a
- * few steps it does not average out. A board's own noise has been seen as low as 2 W for the 5 W of its
- * profile (docs/sensors.md); what readings have beyond that may be of the work, the more of it the more it
- * draws: with relative variance u^2, independent from one width w of the sensor's response to the next, u^2 w
- * in all. */
+/* Variation from launch to launch looks like noise of the sensor, and over a few steps it does not average
+ * out. The sensor's own noise can be as low as 2 W where its profile has 5 W (docs/sensors.md); any noise
+ * beyond that may be of the work, proportional to its power. With relative variance u^2, independent from one
+ * width w of the sensor's response to the next, this is u^2 w. */
 static double launch_variance(const jm__board_part *part)
 {
     static const double own_share = 0.16; /* (2 W / 5 W)^2 */
@@ -247,7 +246,7 @@ static double launch_variance(const jm__board_part *part)
     return beyond > 0 && width_ns > 0 && square > 0 ? beyond / (square / seconds) * width_ns * 1e-9 : 0;
 }
 
-/* Of the energy of a batch: what its cells are off by for that reason, J^2. */
+/* The variance of a batch's energy by this variation, J^2. */
 static double batch_variance(const jm__request_rows *rows, const jm__attribution *a,
                              const jm__batch_cell *cells, size_t count)
 {
@@ -272,16 +271,16 @@ static bool find_launch_variances(jm__request_rows *rows, const jm__attribution 
     return rows->launch_s != NULL;
 }
 
-static void take_time(jm__node *node, const jm__batch_sum *sum)
+static void add_time(jm__node *node, const jm__batch_sum *sum)
 {
     if (sum->steps == 0) return;
     if (sum->first_ns < node->host_start_ns) node->host_start_ns = sum->first_ns;
     if (sum->last_ns > node->host_end_ns) node->host_end_ns = sum->last_ns;
 }
 
-/* One part of a request, "prefill" or "decode", takes its share of a batch. */
-static void take_share(jm__request_rows *rows, jm__views *v, size_t node, const jm__batch_cell *cells,
-                       size_t count, double share)
+/* Add a share of a batch to one part of a request, "prefill" or "decode". */
+static void add_share(jm__request_rows *rows, jm__views *v, size_t node, const jm__batch_cell *cells,
+                      size_t count, double share)
 {
     const jm__batch_sum *sum = &rows->sums[cells->batch];
     jm__node *row = &v->tree->nodes.items[node];
@@ -293,14 +292,14 @@ static void take_share(jm__request_rows *rows, jm__views *v, size_t node, const 
         jm__tree_add(v->tree, node, cells[i].column, share * cells[i].seconds);
 }
 
-static size_t part_node(jm__views *v, size_t *known, size_t parent, const char *name)
+static size_t request_part_node(jm__views *v, size_t *found, size_t parent, const char *name)
 {
-    if (*known == 0) {
+    if (*found == 0) {
         size_t node = jm__view_node_under(v, parent, name, name);
         if (node == JM__NO_NODE) return JM__NO_NODE;
-        *known = node + 1;
+        *found = node + 1;
     }
-    return *known - 1;
+    return *found - 1;
 }
 
 static bool share_part(jm__request_rows *rows, jm__views *v, size_t node, const jm__batch_cell *cells,
@@ -311,8 +310,8 @@ static bool share_part(jm__request_rows *rows, jm__views *v, size_t node, const 
     jm__node *row = &v->tree->nodes.items[node];
     row->calls += sum->steps;
     row->amounts[JM_AMOUNT_TOKENS] += sum->steps * tokens;
-    take_time(row, sum);
-    take_share(rows, v, node, cells, count, share);
+    add_time(row, sum);
+    add_share(rows, v, node, cells, count, share);
     return !v->tree->failed;
 }
 
@@ -326,18 +325,18 @@ static bool share_batch(jm__request_rows *rows, jm__views *v, request_node *node
         const jm__member *member = &rows->batches->members.items[batch->first + i];
         request_node *at = &nodes[member->request];
         if (at->node == 0) {
-            size_t made = make_node(rows, v, member->request);
-            if (made == JM__NO_NODE) return false;
-            at->node = made + 1;
+            size_t new_node = make_node(rows, v, member->request);
+            if (new_node == JM__NO_NODE) return false;
+            at->node = new_node + 1;
         }
         size_t node = at->node - 1;
         v->tree->nodes.items[node].calls += sum->steps;
-        take_time(&v->tree->nodes.items[node], sum);
-        if (member->prefill > 0 && !share_part(rows, v, part_node(v, &at->prefill, node, "prefill"), cells,
-                                               count, member->prefill, member->prefill_tokens))
+        add_time(&v->tree->nodes.items[node], sum);
+        if (member->prefill > 0 && !share_part(rows, v, request_part_node(v, &at->prefill, node, "prefill"),
+                                               cells, count, member->prefill, member->prefill_tokens))
             return false;
-        if (member->decode > 0 && !share_part(rows, v, part_node(v, &at->decode, node, "decode"), cells,
-                                              count, member->decode, member->decode_tokens))
+        if (member->decode > 0 && !share_part(rows, v, request_part_node(v, &at->decode, node, "decode"),
+                                              cells, count, member->decode, member->decode_tokens))
             return false;
     }
     return true;

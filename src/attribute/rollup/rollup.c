@@ -23,7 +23,7 @@ static bool is_collective(const jm__views *v, size_t section)
 static size_t section_node(jm__views *v, size_t section)
 {
     while (v->a->options.by != JM_BY_SPAN && section != JM__NO_SPAN && is_collective(v, section))
-        section = jm__section_parent(&v->a->spans, section); /* a copy, say, beside its kernels */
+        section = jm__section_parent(&v->a->spans, section); /* a copy, for example, in a collective's span */
     if (section == JM__NO_SPAN) return outside_node(v);
     switch (v->a->options.by) {
     case JM_BY_LAYER:
@@ -63,25 +63,25 @@ static size_t board_node(jm__views *v, size_t b)
     return jm__tree_node(v->tree, JM__NO_NODE, board->name, path, kind);
 }
 
-/* Rows of the views that go by class or board: which process it was is all that the pass must tell. */
-enum { ROW_MINE, ROW_OTHERS };
+/* Rows of the pass in the views by class or board, which only distinguish processes. */
+enum { ROW_REQUESTED, ROW_OTHERS };
 
 static uint32_t row_of(void *context, size_t section, int64_t process_id)
 {
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
     const jm_report_options *o = &v->a->options;
-    bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
-    if (o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return mine ? ROW_MINE : ROW_OTHERS;
+    bool requested = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
+    if (o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return requested ? ROW_REQUESTED : ROW_OTHERS;
     if (o->by == JM_BY_REQUEST)
-        return mine ? jm__request_row_of(&rollup->requests, section) : JM_REQUESTS_OTHERS;
+        return requested ? jm__request_row_of(&rollup->requests, section) : JM_REQUESTS_OTHERS;
     size_t node;
-    if (!mine)
+    if (!requested)
         node = jm__tree_top(v->tree, "(other processes)", "outside");
     else if (section == JM__NO_SPAN)
         node = outside_node(v);
     else
-        node = o->by == JM_BY_SPAN ? jm__view_span_part(v, section) : node_of(v, section);
+        node = o->by == JM_BY_SPAN ? jm__view_span_overlap(v, section) : node_of(v, section);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
@@ -91,15 +91,15 @@ static uint32_t row_of_collective(void *context, size_t section, int64_t process
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
     const jm_report_options *o = &v->a->options;
-    bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
-    bool parted = o->by != JM_BY_BOARD && o->by != JM_BY_KERNEL && o->by != JM_BY_REQUEST;
-    if (!mine || !parted) return row_of(context, section, process_id);
+    bool requested = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
+    bool by_row = o->by != JM_BY_BOARD && o->by != JM_BY_KERNEL && o->by != JM_BY_REQUEST;
+    if (!requested || !by_row) return row_of(context, section, process_id);
     size_t node = jm__view_collective_node(v, section, process_id, collective, waits_on);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
-/* A row's own, or inside it: where kernels are asked for, and were traced. A collective is no part of a row;
- * rows inside those of phases would change how these share what was measured (rows.c). */
+/* The row itself, or a row of the kernel inside it if kernels are requested and were traced. Not in
+ * collectives, and not in the phase view, where it would change the reconciliation of phases (rows.c). */
 static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
@@ -119,7 +119,7 @@ static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
     return jm__view_kernel_node(v, v->a->work.uses.items.items[cell->use].class_index);
 }
 
-/* Host spans count as work of each board; their time is shown once. */
+/* Host spans count as work of each board, but their time counts once. */
 static bool first_of_host(const jm__attribution *a, size_t b)
 {
     for (size_t i = 0; i < b; i++)
@@ -127,14 +127,14 @@ static bool first_of_host(const jm__attribution *a, size_t b)
     return true;
 }
 
-/* At the power that the fit found. */
+/* At the power of the fit. */
 static double joules_of(const jm__board_part *part, size_t use, double seconds)
 {
     double power_w = part->fit.known ? part->fit.power_w[part->work->columns.of_use[use]] : 0;
     return power_w * jm__use_scale(part->work, use) * seconds;
 }
 
-/* The time of a use on a board, shown once if it is the host's, and its joules by pass. */
+/* Add the time and the joules of a use on a board; time of host spans counts once. */
 static void add_spent(jm__spent *to, const jm__attribution *a, size_t b, size_t use, double seconds)
 {
     const jm__board_part *part = &a->boards[b];
@@ -147,17 +147,17 @@ static void add_spent(jm__spent *to, const jm__attribution *a, size_t b, size_t 
     if (kind == JM_SPAN_BACKWARD) to->backward_j += energy_j;
 }
 
-/* A cell, and what it is off by in each draw; NULL: by nothing. */
-typedef struct rated_cell {
+/* A cell, and its errors in each draw; NULL: none. */
+typedef struct drawn_cell {
     const jm__work_cell *cell;
     const double *off_s;
-} rated_cell;
+} drawn_cell;
 
-/* A share of the time of a cell. */
-static void add_time(jm__views *v, size_t b, size_t node, const rated_cell *rated, double share)
+/* Add a share of a cell to a node. */
+static void add_time(jm__views *v, size_t b, size_t node, const drawn_cell *drawn, double share)
 {
     const jm__attribution *a = v->a;
-    const jm__work_cell *cell = rated->cell;
+    const jm__work_cell *cell = drawn->cell;
     const jm__board_part *part = &a->boards[b];
     const jm__columns *columns = &part->work->columns;
     jm__node *row = &v->tree->nodes.items[node];
@@ -168,10 +168,10 @@ static void add_time(jm__views *v, size_t b, size_t node, const rated_cell *rate
     if (a->options.by == JM_BY_BOARD) return;
     jm__tree_add(v->tree, node, (uint32_t)(part->first_column + columns->of_use[cell->use]),
                  jm__use_scale(part->work, cell->use) * seconds);
-    jm__draws_add(v->tree, node, b, rated->off_s, share * joules_of(part, cell->use, 1));
+    jm__draws_add(v->tree, node, b, drawn->off_s, share * joules_of(part, cell->use, 1));
 }
 
-/* The same to the rows of other spans that are open meanwhile. */
+/* Add a cell to the rows of other spans that are open at the same time. */
 static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
@@ -179,8 +179,8 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
     bool own_time = !board->work->from_host || first_of_host(a, b);
     uint32_t column = (uint32_t)(board->first_column + board->work->columns.of_use[cell->use]);
     double seconds = jm__use_scale(board->work, cell->use) * cell->seconds;
-    size_t up = v->tree->nodes.items[part].parent, section = v->tree->nodes.items[part].part;
-    while ((section = jm__view_next_beside(v, section, &up)) != JM__NO_SPAN) {
+    size_t up = v->tree->nodes.items[part].parent, section = v->tree->nodes.items[part].overlap_section;
+    while ((section = jm__view_next_overlapping(v, section, &up)) != JM__NO_SPAN) {
         size_t row = jm__view_span_node(v, section);
         if (row == JM__NO_NODE) return;
         v->tree->nodes.items[row].shared_s += own_time ? cell->seconds : 0;
@@ -191,27 +191,27 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
     }
 }
 
-/* The same of a batch of requests, who share it later. */
-static bool add_batch_time(jm__rollup *rollup, size_t b, const rated_cell *rated)
+/* Add a cell to its batch of requests, which share it later. */
+static bool add_batch_time(jm__rollup *rollup, size_t b, const drawn_cell *drawn)
 {
     const jm__attribution *a = rollup->views.a;
-    const jm__work_cell *cell = rated->cell;
+    const jm__work_cell *cell = drawn->cell;
     const jm__board_part *part = &a->boards[b];
     const jm__columns *columns = &part->work->columns;
     uint32_t batch = cell->row - JM_REQUESTS_FIRST;
     jm__batch_sum *sum = &rollup->requests.sums[batch];
     add_spent(&sum->spent, a, b, cell->use, cell->seconds);
     sum->boards |= jm__board_bit(b);
-    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, rated->off_s,
+    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, drawn->off_s,
                         joules_of(part, cell->use, 1));
     return jm__request_rows_add(&rollup->requests, batch,
                                 (uint32_t)(part->first_column + columns->of_use[cell->use]),
                                 jm__use_scale(part->work, cell->use) * cell->seconds);
 }
 
-/* A kernel's shapes are calls of the kernel; the waits of a rank are waits, and no calls of the collective.
- */
-static size_t up_to_wait(const jm__views *v, size_t node)
+/* The next row that has the calls of a node too: launch shapes count in their kernel, waits of a rank in all
+ * waits, but not in the collective. */
+static size_t next_counted_row(const jm__views *v, size_t node)
 {
     size_t parent = v->tree->nodes.items[node].parent;
     if (!jm__view_is_wait(v, node)) return parent;
@@ -229,8 +229,8 @@ static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *
     bool wait = jm__view_is_wait(v, node);
     if (!kernels && !inside && !wait && !jm__view_is_collective(v, node)) return;
     if (!wait && a->work.classes.items[a->work.uses.items.items[cell->use].class_index].waits) return;
-    for (size_t n = node; n != JM__NO_NODE; n = kernels || wait ? up_to_wait(v, n) : JM__NO_NODE) {
-        v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
+    for (size_t n = node; n != JM__NO_NODE; n = kernels || wait ? next_counted_row(v, n) : JM__NO_NODE) {
+        v->tree->nodes.items[n].calls += cell->calls;
         v->tree->nodes.items[n].extrapolated_calls += cell->extrapolated_calls;
     }
 }
@@ -240,20 +240,20 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
     const jm__attribution *a = v->a;
-    const rated_cell rated = {cell, off_s};
+    const drawn_cell drawn = {cell, off_s};
     if (v->tree->failed) return;
     if (a->options.by == JM_BY_REQUEST && cell->row >= JM_REQUESTS_FIRST) {
-        if (!add_batch_time(rollup, b, &rated)) v->tree->failed = true;
+        if (!add_batch_time(rollup, b, &drawn)) v->tree->failed = true;
         return;
     }
     jm__work_cell own = *cell;
-    if (a->options.by == JM_BY_SPAN && v->tree->nodes.items[cell->row].part != JM__NO_SPAN) {
+    if (a->options.by == JM_BY_SPAN && v->tree->nodes.items[cell->row].overlap_section != JM__NO_SPAN) {
         share_time(v, b, cell->row, cell);
         own.row = (uint32_t)v->tree->nodes.items[cell->row].parent;
     }
     size_t node = node_of_cell(v, b, &own);
     if (node == JM__NO_NODE) return;
-    add_time(v, b, node, &rated, 1);
+    add_time(v, b, node, &drawn, 1);
     if (a->options.by == JM_BY_KERNEL) jm__dominant_add(&rollup->dominant, node, cell->use, cell->seconds);
     add_calls(v, b, node, &own);
 }
@@ -268,7 +268,7 @@ static void add_work(jm__rollup *rollup, size_t b)
     if (!jm__extrapolated_rows_each(v, b, add_cell, rollup)) v->tree->failed = true;
 }
 
-/* What needs no fit: a board's own row, and CPU packages in all other views. */
+/* Measured energy: of boards in their own view, and of CPU packages in all other views. */
 static void add_measured(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
@@ -284,59 +284,59 @@ static void add_measured(jm__views *v, size_t b)
         row->spent.busy_s += (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
 }
 
-/* What has a row of its own only where each span is one: a wait for data is told by gaps, a range that goes
- * on in another thread is the same call, and a collective's calls are its kernels. */
-static bool is_no_call(const jm__span *span, jm_by by)
+/* Spans that have a row only in the span view. Waits for data count as gaps, a range that continues in
+ * another thread is the same call, and a collective's calls are its kernels. */
+static bool has_no_row(const jm__span *span, jm_by by)
 {
     bool none =
         span->kind == JM_SPAN_DATA || span->kind == JM_SPAN_CARRIED || span->kind == JM_SPAN_COLLECTIVE;
     return none && by != JM_BY_SPAN;
 }
 
-/* A layer is called once a forward; its backward and recompute belong to the same call, as do the parts of a
- * compiled function that are in none of its scopes. */
-static bool is_of_a_call(const jm__attribution *a, size_t i)
+/* A layer has one call per forward pass. Its backward and recompute belong to this call, as do the parts of a
+ * compiled function outside its scopes. */
+static bool is_part_of_a_call(const jm__attribution *a, size_t i)
 {
     const jm__span *span = &a->dataset->spans[i];
     if (span->kind == JM_SPAN_BACKWARD || span->kind == JM_SPAN_RECOMPUTE) return true;
     size_t parent = jm__span_parent(&a->spans, i);
-    const jm__span *around = parent == JM__NO_SPAN ? NULL : &a->dataset->spans[parent];
-    return around != NULL && around->kind == JM_SPAN_FUNCTION && around->name_id == span->name_id;
+    const jm__span *outer = parent == JM__NO_SPAN ? NULL : &a->dataset->spans[parent];
+    return outer != NULL && outer->kind == JM_SPAN_FUNCTION && outer->name_id == span->name_id;
 }
 
-/* What is recorded also while steps alone are. */
+/* Whether it is recorded in untraced steps too. */
 static bool is_always_recorded(const jm__span *span)
 {
     return jm__span_kind_is_container(span->kind) || span->kind == JM_SPAN_DATA;
 }
 
-/* A phase may begin before the first step of its that is told. */
-static bool holds_steps(const jm__attribution *a, const jm__span *span)
+/* Whether it is a container of extrapolated steps, which may begin before the first of them. */
+static bool encloses_steps(const jm__attribution *a, const jm__span *span)
 {
     return a->strata.step_intervals.count > 0 && jm__span_kind_is_container(span->kind) &&
            !jm__marked_is_step(&a->marked, span);
 }
 
-/* Is it a call by itself, in the time of the report? Not if it is recorded by the way, in a step that traced
- * ones stand for. */
-static bool counts(const jm__attribution *a, const jm__span *span)
+/* Whether a span counts as a call in the time of the report. Spans in extrapolated time do not. */
+static bool is_counted(const jm__attribution *a, const jm__span *span)
 {
     const jm__process *process = jm__dataset_process(a->dataset, span->process_id);
-    if (!jm__intervals_hold(holds_steps(a, span) ? &a->queried : &a->windows, span->start_ns)) return false;
+    if (!jm__intervals_contain(encloses_steps(a, span) ? &a->queried : &a->windows, span->start_ns))
+        return false;
     if (a->extrapolated.strata == NULL || process == NULL || is_always_recorded(span)) return true;
-    return !jm__strata_hide(&a->strata, (size_t)(process - a->dataset->processes), span->start_ns);
+    return !jm__strata_exclude(&a->strata, (size_t)(process - a->dataset->processes), span->start_ns);
 }
 
-/* Does it stand for others? */
-static bool strata(const jm__attribution *a, size_t i)
+/* Whether it lies in a traced step that represents others. */
+static bool represents_others(const jm__attribution *a, size_t i)
 {
     const jm__span *span = &a->dataset->spans[i];
     if (a->extrapolated.strata == NULL || is_always_recorded(span) || a->options.by == JM_BY_SPAN)
         return false;
     uint32_t step_interval = a->strata.step_interval_of_span[i];
     return step_interval != 0 &&
-           jm__step_interval_strata(&a->strata.step_intervals.items[step_interval - 1]) &&
-           a->extrapolated.of_burst[a->strata.step_intervals.items[step_interval - 1].stratum] > 0;
+           jm__step_interval_is_sampled(&a->strata.step_intervals.items[step_interval - 1]) &&
+           a->extrapolated.burst_steps[a->strata.step_intervals.items[step_interval - 1].stratum] > 0;
 }
 
 static void count_span(jm__views *v, size_t i, bool own)
@@ -348,7 +348,7 @@ static void count_span(jm__views *v, size_t i, bool own)
                       : node_of(v, i);
     if (node == JM__NO_NODE) return;
     jm__node *row = &v->tree->nodes.items[node];
-    bool again = a->options.by == JM_BY_LAYER && is_of_a_call(a, i);
+    bool again = a->options.by == JM_BY_LAYER && is_part_of_a_call(a, i);
     bool inner = a->options.by == JM_BY_LAYER && jm__span_kind_is_container(span->kind) &&
                  strcmp(row->kind, jm_span_kind_text(span->kind)) != 0;
     if (!again && !inner && own) row->calls++;
@@ -356,7 +356,7 @@ static void count_span(jm__views *v, size_t i, bool own)
         jm__amounts_add(v->tree, a, node, i);
     if (own && a->options.by != JM_BY_LAYER)
         jm__tree_seen_on_host(v->tree, node, span->start_ns, jm__span_end_ns(a->dataset, span));
-    if (!again && !inner && strata(a, i)) jm__extrapolated_calls_add(v, node, i);
+    if (!again && !inner && represents_others(a, i)) jm__extrapolated_calls_add(v, node, i);
 }
 
 /* Calls of layers, types and phases are spans, not kernels. */
@@ -366,21 +366,22 @@ static void count_spans(jm__views *v)
     const jm__dataset *d = a->dataset;
     for (size_t i = 0; i < d->span_count && !v->tree->failed; i++) {
         const jm__span *span = &d->spans[i];
-        bool own = counts(a, span);
-        if ((!own && !strata(a, i)) || is_no_call(span, a->options.by)) continue;
+        bool own = is_counted(a, span);
+        if ((!own && !represents_others(a, i)) || has_no_row(span, a->options.by)) continue;
         if (!jm__dataset_process_has_pid(d, span->process_id, a->options.process_id)) continue;
         count_span(v, i, own);
     }
 }
 
-/* Calls that steps stand for, and what these moved, by what those of traced steps did. */
+/* Add the extrapolated calls, and scale bytes and times of collectives by them. */
 static void add_extrapolated_calls(jm__tree *tree)
 {
     for (size_t n = 0; n < tree->nodes.count; n++) {
         jm__node *node = &tree->nodes.items[n];
-        int64_t own = node->calls; /* kernels, as extrapolated_calls are: a call may be several */
+        int64_t own = node->calls; /* of kernels, of which a collective's call may have several */
         node->calls += llround(node->extrapolated_calls);
-        if (node->marked + node->unmarked == 0 || own == 0 || !(node->extrapolated_calls > 0)) continue;
+        if (node->with_bytes + node->without_bytes == 0 || own == 0 || !(node->extrapolated_calls > 0))
+            continue;
         double more = 1 + node->extrapolated_calls / (double)own;
         node->bytes *= more;
         node->ran_s *= more;
@@ -388,7 +389,7 @@ static void add_extrapolated_calls(jm__tree *tree)
     }
 }
 
-/* What is known of collectives beside their time, to their rows. */
+/* Add bytes and durations of collectives to their rows. */
 static void add_collectives(jm__views *v, size_t b)
 {
     jm_by by = v->a->options.by;
@@ -397,8 +398,8 @@ static void add_collectives(jm__views *v, size_t b)
     if (v->a->boards[b].work->from_host && !first_of_host(v->a, b)) return;
     for (size_t i = 0; i < sums->count; i++) {
         jm__node *node = &v->tree->nodes.items[sums->items[i].row];
-        node->marked += sums->items[i].marked;
-        node->unmarked += sums->items[i].unmarked;
+        node->with_bytes += sums->items[i].with_bytes;
+        node->without_bytes += sums->items[i].without_bytes;
         node->bytes += sums->items[i].bytes;
         node->ran_s += sums->items[i].ran_s;
         node->exposed_s += sums->items[i].exposed_s;
@@ -439,11 +440,11 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
 {
     jm__views *v = &rollup->views;
     jm_by by = v->a->options.by;
-    JM_TRY(jm__views_take_classes(v, err));
+    JM_TRY(jm__views_set_classes(v, err));
     if (!jm__dominant_begin(&rollup->dominant, v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
     if (!jm__draws_begin(v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
     JM_TRY(add_boards(rollup, err));
-    jm__dominant_give(&rollup->dominant);
+    jm__dominant_finish(&rollup->dominant);
     if (by == JM_BY_REQUEST && !jm__request_rows_share(&rollup->requests, v)) v->tree->failed = true;
     if (by != JM_BY_KERNEL && by != JM_BY_BOARD && by != JM_BY_REQUEST) count_spans(v);
     add_extrapolated_calls(v->tree);

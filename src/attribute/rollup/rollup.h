@@ -13,10 +13,10 @@ typedef struct jm__rollup {
     jm__row_of rows;           /* for the pass */
 } jm__rollup;
 
-/* Before the pass, which asks `rows`; the tree is a new one. */
+/* Before the pass, which calls `rows`; initialises the tree. */
 jm_status jm__rollup_begin(jm__rollup *rollup, jm__tree *tree, const jm__attribution *a, jm_error *err);
 
-/* Put all work, idle time and what needs no fit of the wanted boards into the tree. */
+/* Put all work, idle time and measured energy of the requested boards into the tree. */
 jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err);
 
 void jm__rollup_free(jm__rollup *rollup);

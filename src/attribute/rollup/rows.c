@@ -1,4 +1,4 @@
-/* Adding up the tree from its leaves, shares of what was measured, totals, and the tree's nodes as rows. */
+/* The tree is added up from its leaves and reconciled to measured phases; then totals and rows are made. */
 #include "attribute/rollup/rows.h"
 
 #include "attribute/fit/nnls.h"
@@ -17,7 +17,7 @@ static int by_node_and_column(const void *a, const void *b)
     return (left->column > right->column) - (left->column < right->column);
 }
 
-/* Their numbers are of no use afterwards. */
+/* Invalidates cell numbers. */
 static void sort_cells(jm__tree *tree)
 {
     if (tree->cells.count > 1)
@@ -45,7 +45,7 @@ static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
     return true;
 }
 
-/* What a row has in rows beside it is its own, and no other row's around it. */
+/* Time shared with overlapping rows counts in the row itself, but not in rows above. */
 static bool add_shared(jm__subtotal *sub, const jm__attribution *a, const jm__cell *cells, size_t count)
 {
     jm__subtotal with = {0};
@@ -63,23 +63,22 @@ static bool add_shared(jm__subtotal *sub, const jm__attribution *a, const jm__ce
     return fine;
 }
 
-/* A row that was measured as a whole over its time: what its parts leave of it is shared among them. Only
- * where work and idle time of the row are that very time: not if others worked in it, or if much of its own
- * work ran after it. */
-static void take_whole(jm__subtotal *sub, jm__node *node)
+/* For a measured phase: its energy less that of its rows, which is shared among them later. Only if the time
+ * of the row is that of the phase: not if other work ran in it, or if much of its own work ran after it. */
+static void find_phase_rest(jm__subtotal *sub, jm__node *node)
 {
     double seconds = 0;
     for (size_t i = 0; i < sub->cell_count; i++)
         seconds += sub->cells[i].seconds;
-    if (isnan(node->whole_j) || !sub->energy.known || fabs(seconds - node->whole_s) > 0.005 * node->whole_s)
+    if (isnan(node->phase_j) || !sub->energy.known || fabs(seconds - node->phase_s) > 0.005 * node->phase_s)
         return;
-    double rest_j = node->whole_j - sub->energy.energy_j - sub->measured_j;
-    node->whole = true;
+    double rest_j = node->phase_j - sub->energy.energy_j - sub->measured_j;
+    node->is_phase_total = true;
     sub->rest_j = rest_j;
     sub->measured_j += rest_j;
 }
 
-/* What needs no fit of a sum: plain sums over the node and all below it. */
+/* Add a node's own sums and measured energy. */
 static void add_plain(jm__subtotal *sub, const jm__node *node)
 {
     jm__spent_add(&sub->spent, &node->spent, 1);
@@ -101,8 +100,8 @@ static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *
 }
 
 /* Fills subtotals[tree->nodes.count], which are zero, and sorts the cells by node and column. Nodes get
- * self_j and whole, and the boards and times of what is below them. Children stand after their parents, so
- * going backwards each node is complete when its turn comes. */
+ * self_j and is_phase_total, and the boards and times of all below them. Children come after their parents,
+ * so in backward order each node is complete when it is reached. */
 static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
                                   const jm__means *means, jm_error *err)
 {
@@ -128,7 +127,7 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
             shared--;
         if (shared_end > shared && !add_shared(sub, a, &tree->shared.items[shared], shared_end - shared))
             return jm__no_memory(err, "jm__subtotals_add_up");
-        take_whole(sub, node);
+        find_phase_rest(sub, node);
         sub->shown = sub->shown || sub->cell_count > 0 || node->measured || node->calls > 0 ||
                      sub->spent.busy_s > 0 || node->shared_s > 0;
         if (node->parent != JM__NO_NODE) {
@@ -145,7 +144,6 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
     return JM_OK;
 }
 
-/* What adding up left behind when it failed. */
 static void subtotals_free(jm__subtotal *subtotals, size_t count)
 {
     for (size_t n = 0; subtotals != NULL && n < count; n++)
@@ -153,13 +151,13 @@ static void subtotals_free(jm__subtotal *subtotals, size_t count)
     free(subtotals);
 }
 
-typedef struct wait_sum {
+typedef struct time_energy {
     double seconds;
     double energy_j;
-} wait_sum;
+} time_energy;
 
-/* Seconds of a use, and what they cost. */
-static void add(wait_sum *to, const jm__board_part *part, size_t use, double seconds)
+/* Add seconds of a use, and their energy. */
+static void add_use(time_energy *to, const jm__board_part *part, size_t use, double seconds)
 {
     if (!(seconds > 0)) return;
     double power_w = part->fit.known ? part->fit.power_w[part->work->columns.of_use[use]] : NAN;
@@ -167,22 +165,21 @@ static void add(wait_sum *to, const jm__board_part *part, size_t use, double sec
     to->energy_j += power_w * jm__use_scale(part->work, use) * seconds;
 }
 
-/* Is anything known of what ran on it? */
 static bool is_traced(const jm__board_part *part)
 {
     return part->requested && part->work->columns.count > 0 && !part->work->from_host;
 }
 
-static bool add_copies(wait_sum *copies, const jm__board_part *part)
+static bool add_copies(time_energy *copies, const jm__board_part *part)
 {
     if (!is_traced(part)) return false;
     for (size_t u = 0; u < part->work->tally.uses.count; u++)
-        add(copies, part, u, part->work->tally.uses.items[u].copies_s);
+        add_use(copies, part, u, part->work->tally.uses.items[u].copies_s);
     return true;
 }
 
-/* Collectives of a board, and what of their time was waiting, or beside nothing. */
-static bool add_collectives(jm_report_totals *t, wait_sum *all, wait_sum *exposed, wait_sum *waiting,
+/* Add the collectives of a board: all, exposed and waiting. False if it was not traced. */
+static bool add_collectives(jm_report_totals *t, time_energy *all, time_energy *exposed, time_energy *waiting,
                             const jm__board_part *part, const jm__work_set *work)
 {
     if (!is_traced(part)) return false;
@@ -190,114 +187,114 @@ static bool add_collectives(jm_report_totals *t, wait_sum *all, wait_sum *expose
         const jm__use_sum *use = &part->work->tally.uses.items[u];
         const jm__class *class = &work->classes.items[work->uses.items.items[u].class_index];
         if (use->ran_s < 0 || class->family != JM_KERNEL_FAMILY_COLLECTIVE) continue;
-        add(all, part, u, use->inside.report_s);
-        add(exposed, part, u, use->exposed_s);
-        if (class->waits) add(waiting, part, u, use->inside.report_s);
+        add_use(all, part, u, use->inside.report_s);
+        add_use(exposed, part, u, use->exposed_s);
+        if (class->waits) add_use(waiting, part, u, use->inside.report_s);
     }
-    t->collective_s += part->work->tally.collective_s; /* by the clock: what is beside counts in full */
+    t->collective_s += part->work->tally.collective_s; /* wall time, not shared */
     t->collective_exposed_s += part->work->tally.exposed_s;
     return true;
 }
 
-/* Shares of a measured total by covariance.
+/* Reconciliation to measured phases.
  *
- * With the rows' energies e of covariance V, and a total E = sum e +- u over the rows of a whole, the rows
- * become e + g (E - sum e) with g = V 1 / 1'V 1: each by its covariance with the sum. So a row that is hardly
- * known takes much of what is left, one that is sure next to nothing, and all rows together are the whole.
- * Their errors become those of e - g sum e, and g u: for any g that adds up to 1, rows g of covariance c with
- * the whole's sum, of variance s, have the variance v - 2 g c + g^2 s + g^2 u^2.
+ * Let the rows' energies e have the covariance V, and let the phase's measured energy be E +- u. The rows
+ * become e + g (E - sum e) with the gain g = V 1 / 1'V 1, the covariance of each with the sum. So uncertain
+ * rows take most of the difference, and all rows together are E. The errors become those of e - g sum e, and
+ * g u. For any g that adds up to 1, a row of gain g and covariance c with the sum, which has the variance s,
+ * gets the variance v - 2 g c + g^2 s + g^2 u^2.
  *
- * Where that g would take more from a row than it has, or give it more than its boards can draw, total and
- * fit contradict each other, and each row takes by how far it is from there. Where all parts are certain,
- * what is left is the whole's own. */
+ * If that g would take more from a row than it has, or give it more than its boards can draw, the total and
+ * the fit contradict each other; then rows share by their distance from these limits. If no row is uncertain,
+ * the phase's own row takes the difference. */
 
-/* One whole, and room for what its rows have in common with it; no row is in two. */
-typedef struct sharing {
+/* One phase at a time; no row is in two. */
+typedef struct reconciliation {
     jm__subtotal *subtotals;
     jm__tree *tree;
     const jm__attribution *a;
-    size_t *members;    /* [nodes]: of one whole after the other, parents before their children */
+    size_t *members;    /* [nodes]: by phase, parents before their children */
     size_t *first_cell; /* [nodes + 1]: cells are sorted by node */
-    size_t first, end;  /* members of the whole, which is the first of them */
-    double *seconds;    /* [columns of all boards]: of the whole */
-    double *covariance; /* [columns of all boards]: of a second of each with the whole */
-    double *most_w;     /* [columns of all boards]: that the board can draw */
-    double *shared;     /* [nodes]: covariance of a node's own energy with the whole; then with all below */
-    double *most_j;     /* [nodes]: that the boards can draw in a node's own time */
-    double *taken;      /* [nodes]: g of a node's own energy; then with all below */
-    double variance;    /* of the sum over the whole */
-} sharing;
+    size_t first, end;  /* members of the current phase, which is the first of them */
+    double *seconds;    /* [columns of all boards]: of the phase */
+    double *covariance; /* [columns of all boards]: of a second of each with the sum */
+    double *max_w;      /* [columns of all boards]: limit of the board */
+    double *shared;     /* [nodes]: covariance of a node's own energy with the sum; then with all below */
+    double *max_j;      /* [nodes]: limit of the boards in a node's own time */
+    double *gain;       /* [nodes]: g of a node's own energy; then with all below */
+    double variance;    /* of the sum over the phase */
+} reconciliation;
 
-typedef double weight_of(const sharing *s, size_t node);
+typedef double weight_of(const reconciliation *s, size_t node);
 
-/* g by these weights, of which negative ones are none; false if they come to nothing. */
-static bool take_by(sharing *s, weight_of *weight)
+/* Gains in proportion to weights, negative ones being 0; false if all are. */
+static bool set_gains(reconciliation *s, weight_of *weight)
 {
     double sum = 0;
     for (size_t m = s->first; m < s->end; m++)
-        sum += s->taken[s->members[m]] = fmax(0, weight(s, s->members[m]));
+        sum += s->gain[s->members[m]] = fmax(0, weight(s, s->members[m]));
     if (!(sum > 0) || !isfinite(sum)) return false;
     for (size_t m = s->first; m < s->end; m++)
-        s->taken[s->members[m]] /= sum;
+        s->gain[s->members[m]] /= sum;
     return true;
 }
 
-static double by_covariance(const sharing *s, size_t node)
+static double by_covariance(const reconciliation *s, size_t node)
 {
     return s->shared[node];
 }
 
-/* No row goes below zero, or above what its boards can draw. */
-static bool keeps_limits(const sharing *s, double rest_j)
+/* Whether no row goes below zero or above the power of its boards. */
+static bool keeps_limits(const reconciliation *s, double rest_j)
 {
     for (size_t m = s->first; m < s->end; m++) {
         size_t n = s->members[m];
-        double after_j = s->tree->nodes.items[n].self_j + rest_j * s->taken[n];
-        if (s->taken[n] > 0 && (rest_j < 0 ? after_j < 0 : after_j > s->most_j[n])) return false;
+        double after_j = s->tree->nodes.items[n].self_j + rest_j * s->gain[n];
+        if (s->gain[n] > 0 && (rest_j < 0 ? after_j < 0 : after_j > s->max_j[n])) return false;
     }
     return true;
 }
 
-static double by_room(const sharing *s, size_t node)
+static double by_headroom(const reconciliation *s, size_t node)
 {
-    return s->most_j[node] - s->tree->nodes.items[node].self_j;
+    return s->max_j[node] - s->tree->nodes.items[node].self_j;
 }
 
-static double by_energy(const sharing *s, size_t node)
+static double by_energy(const reconciliation *s, size_t node)
 {
     return s->tree->nodes.items[node].self_j;
 }
 
-static void find_taken(sharing *s, double rest_j)
+static void find_gains(reconciliation *s, double rest_j)
 {
-    bool sure = !take_by(s, by_covariance);
-    if (!sure && keeps_limits(s, rest_j)) return;
-    if (!sure && rest_j > 0 && take_by(s, by_room) && keeps_limits(s, rest_j)) return;
-    if ((!sure || rest_j < 0) && take_by(s, by_energy)) return;
+    bool certain = !set_gains(s, by_covariance);
+    if (!certain && keeps_limits(s, rest_j)) return;
+    if (!certain && rest_j > 0 && set_gains(s, by_headroom) && keeps_limits(s, rest_j)) return;
+    if ((!certain || rest_j < 0) && set_gains(s, by_energy)) return;
     for (size_t m = s->first; m < s->end; m++)
-        s->taken[s->members[m]] = m == s->first;
+        s->gain[s->members[m]] = m == s->first;
 }
 
-static void share(sharing *s)
+static void reconcile(reconciliation *s)
 {
-    size_t whole = s->members[s->first];
+    size_t phase = s->members[s->first];
     jm__node *nodes = s->tree->nodes.items;
-    double rest_j = s->subtotals[whole].rest_j;
-    find_taken(s, rest_j);
+    double rest_j = s->subtotals[phase].rest_j;
+    find_gains(s, rest_j);
     for (size_t m = s->first; m < s->end; m++) {
         size_t n = s->members[m];
-        nodes[n].taken = s->taken[n];
-        nodes[n].self_j += rest_j * s->taken[n];
+        nodes[n].gain = s->gain[n];
+        nodes[n].self_j += rest_j * s->gain[n];
     }
-    for (size_t m = s->end; m-- > s->first + 1;) { /* the whole has it already */
+    for (size_t m = s->end; m-- > s->first + 1;) { /* the phase itself has it already */
         size_t n = s->members[m];
         jm__subtotal *sub = &s->subtotals[n];
-        double g = s->taken[n];
+        double g = s->gain[n];
         sub->measured_j += rest_j * g;
-        sub->whole_u_j = g * nodes[whole].whole_u_j;
+        sub->phase_u_j = g * nodes[phase].phase_u_j;
         jm__energy_set_variance(&sub->energy,
                                 sub->energy.variance - 2 * g * s->shared[n] + g * g * s->variance);
-        s->taken[nodes[n].parent] += g;
+        s->gain[nodes[n].parent] += g;
         s->shared[nodes[n].parent] += s->shared[n];
     }
 }
@@ -305,7 +302,7 @@ static void share(sharing *s)
 static void sum_collectives(jm_report_totals *t, const jm__attribution *a)
 {
     const jm__ranks *ranks = &a->work.ranks;
-    wait_sum all = {0}, exposed = {0}, waiting = {0};
+    time_energy all = {0}, exposed = {0}, waiting = {0};
     bool traced = false;
     double share;
     t->collective_s = t->collective_exposed_s = 0;
@@ -328,7 +325,7 @@ static void sum_collectives(jm_report_totals *t, const jm__attribution *a)
 /* Sets copy_... and collective_wait_... of the totals, over all boards and processes. */
 static void waits_sum(jm_report_totals *t, const jm__attribution *a)
 {
-    wait_sum copies = {0};
+    time_energy copies = {0};
     bool traced = false;
     for (size_t b = 0; b < a->dataset->board_count; b++)
         traced = add_copies(&copies, &a->boards[b]) || traced;
@@ -337,7 +334,7 @@ static void waits_sum(jm_report_totals *t, const jm__attribution *a)
     sum_collectives(t, a);
 }
 
-/* The time that the total is of: that of the board of which most is known. */
+/* The time that the total covers: the longest of any board. */
 static double covered_s(const jm__attribution *a)
 {
     int64_t longest_ns = 0;
@@ -395,7 +392,7 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
     if (chi2_count > 0) t->chi2_n = chi2 / chi2_count;
 }
 
-/* Idle and outside do not depend on the view: they are taken from the boards. */
+/* Idle and outside energy from the boards, the same in every view. */
 static void sum_parts(jm_report_totals *t, const jm__attribution *a)
 {
     for (size_t b = 0; b < a->dataset->board_count; b++) {
@@ -412,7 +409,7 @@ static void sum_parts(jm_report_totals *t, const jm__attribution *a)
     }
 }
 
-/* What a fitted board did while steps were steady, but for what tracing made: that is no step's. */
+/* The cells of a fitted board in the steady state, without idle time caused by tracing. */
 static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_part *part)
 {
     const jm__board_work *work = part->work;
@@ -429,7 +426,7 @@ static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_pa
     return count;
 }
 
-/* Joules of the steady steps: by the fit, which knows what ran; a board without one has a counter. */
+/* Joules of the steady steps: by the fit, or by the counter for boards without one. */
 static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_error *err)
 {
     double steady = (double)(a->steps.count - a->steps.warm_up), measured_j = 0, half_j = 0;
@@ -464,7 +461,7 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
     return JM_OK;
 }
 
-/* What tracing made, at the power of each state. */
+/* Time and energy caused by tracing. */
 static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
 {
     const jm__strata *strata = &a->strata;
@@ -475,11 +472,11 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
     for (size_t i = 0; i < strata->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &strata->step_intervals.items[i];
         const jm__process *process = &a->dataset->processes[step_interval->process];
-        bool mine = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
+        bool requested = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
         bool is_step = jm__marked_is_step(
             &a->marked, &a->dataset->spans[step_interval->span]); /* or a phase without any */
-        t->traced_steps += mine && is_step && step_interval->traced &&
-                           jm__intervals_hold(&a->windows, step_interval->start_ns);
+        t->traced_steps += requested && is_step && step_interval->traced &&
+                           jm__intervals_contain(&a->windows, step_interval->start_ns);
     }
     t->unmatched_steps = (int64_t)strata->missing;
     t->tracing_slow_down = strata->slow_down;
@@ -489,9 +486,9 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || part->work->columns.count == 0) continue;
         for (size_t s = 0; s < JM_IDLE_STATES; s++) {
-            double made_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
-            t->tracing_s += made_s;
-            t->tracing_energy_j += made_s * part->fit.power_w[part->work->columns.class_columns + s];
+            double tracing_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
+            t->tracing_s += tracing_s;
+            t->tracing_energy_j += tracing_s * part->fit.power_w[part->work->columns.class_columns + s];
         }
     }
 }
@@ -508,7 +505,7 @@ static jm_status totals_sum(jm_report_totals *totals, const jm__attribution *a, 
     return sum_steps(totals, a, err);
 }
 
-static int special(const jm__node *node)
+static int trailing_rank(const jm__node *node)
 {
     if (node->name[0] != '(') return 0;
     if (strcmp(node->kind, "idle") == 0) return 2;
@@ -526,11 +523,12 @@ static int by_place(const void *a, const void *b, void *context)
     const sorter *m = context;
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
     const jm__node *left = &m->tree->nodes.items[x], *right = &m->tree->nodes.items[y];
-    if (left->parent != right->parent) /* the top first, then families by their parent */
+    if (left->parent != right->parent) /* the top first, then siblings by their parent */
         return left->parent + 1 < right->parent + 1 ? -1 : 1;
-    if (special(left) != special(right)) return special(left) < special(right) ? -1 : 1;
+    if (trailing_rank(left) != trailing_rank(right))
+        return trailing_rank(left) < trailing_rank(right) ? -1 : 1;
     jm_by by = m->by;
-    if (by == JM_BY_KERNEL || by == JM_BY_TYPE) { /* the largest first, what is not known last */
+    if (by == JM_BY_KERNEL || by == JM_BY_TYPE) { /* largest first, unknown last */
         double first = m->subtotals[x].energy.energy_j, second = m->subtotals[y].energy.energy_j;
         if (isnan(first) != isnan(second)) return isnan(second) ? -1 : 1;
         if (first > second || first < second) return first > second ? -1 : 1;
@@ -540,7 +538,7 @@ static int by_place(const void *a, const void *b, void *context)
     return (x > y) - (x < y);
 }
 
-/* Pre-order from families that lie together: first[n] is where the children of n begin. */
+/* Pre-order, from siblings sorted together: first[n + 1] is where the children of n begin. */
 jm_status jm__row_order_find(jm__row_order *order, const jm__tree *tree, const jm__subtotal *subtotals,
                              jm_by by, jm_error *err)
 {
@@ -586,25 +584,25 @@ void jm__row_order_free(jm__row_order *order)
     *order = (jm__row_order){0};
 }
 
-/* Members by whole, and where each whole's begin: [nodes + 2], zeros. */
-static jm_status list_members(sharing *s, size_t *begin, jm_error *err)
+/* List the members of each measured phase; `begin`: their start by phase, [nodes + 2], zeros. */
+static jm_status list_members(reconciliation *s, size_t *begin, jm_error *err)
 {
     const jm__tree *tree = s->tree;
-    size_t count = tree->nodes.count, *whole = malloc((count + 1) * sizeof *whole);
-    if (whole == NULL) return jm__no_memory(err, "jm_report_create");
-    for (size_t n = 0; n < count; n++) { /* parents stand before their children */
-        whole[n] = jm__node_whole(tree, n, whole);
-        if (whole[n] != JM__NO_NODE) begin[whole[n] + 2]++; /* so many */
+    size_t count = tree->nodes.count, *phase = malloc((count + 1) * sizeof *phase);
+    if (phase == NULL) return jm__no_memory(err, "jm_report_create");
+    for (size_t n = 0; n < count; n++) { /* parents come before their children */
+        phase[n] = jm__node_measured_phase(tree, n, phase);
+        if (phase[n] != JM__NO_NODE) begin[phase[n] + 2]++; /* so many */
     }
     for (size_t n = 0; n < count; n++) /* the next one is where its own begin, until they are there */
         begin[n + 2] += begin[n + 1];
     for (size_t n = 0; n < count; n++)
-        if (whole[n] != JM__NO_NODE) s->members[begin[whole[n] + 1]++] = n;
-    free(whole);
+        if (phase[n] != JM__NO_NODE) s->members[begin[phase[n] + 1]++] = n;
+    free(phase);
     return JM_OK;
 }
 
-static void add_up(sharing *s)
+static void add_up(reconciliation *s)
 {
     memset(s->seconds, 0, s->a->columns * sizeof *s->seconds);
     for (size_t m = s->first; m < s->end; m++)
@@ -612,8 +610,8 @@ static void add_up(sharing *s)
             s->seconds[s->tree->cells.items[i].column] += s->tree->cells.items[i].seconds;
 }
 
-/* Of a second of each column with the whole. */
-static void find_covariance(sharing *s)
+/* Of a second of each column with the sum over the phase. */
+static void find_covariance(reconciliation *s)
 {
     for (size_t b = 0; b < s->a->dataset->board_count; b++) {
         const jm__fit *fit = &s->a->boards[b].fit;
@@ -626,7 +624,7 @@ static void find_covariance(sharing *s)
     }
 }
 
-static void find_members(sharing *s)
+static void find_members(reconciliation *s)
 {
     s->variance = 0;
     for (size_t m = s->first; m < s->end; m++) {
@@ -634,23 +632,23 @@ static void find_members(sharing *s)
         for (size_t i = s->first_cell[n]; i < s->first_cell[n + 1]; i++) {
             const jm__cell *cell = &s->tree->cells.items[i];
             s->shared[n] += cell->seconds * s->covariance[cell->column];
-            if (cell->seconds > 0) s->most_j[n] += cell->seconds * s->most_w[cell->column];
+            if (cell->seconds > 0) s->max_j[n] += cell->seconds * s->max_w[cell->column];
         }
         s->variance += s->shared[n];
     }
 }
 
-static void find_most(sharing *s)
+static void find_max_powers(reconciliation *s)
 {
     for (size_t b = 0; b < s->a->dataset->board_count; b++) {
         const jm__fit *fit = &s->a->boards[b].fit;
         for (size_t k = 0; k < fit->columns; k++)
-            s->most_w[s->a->boards[b].first_column + k] =
+            s->max_w[s->a->boards[b].first_column + k] =
                 fit->joint_prior.most_w != NULL ? fit->joint_prior.most_w[k] : INFINITY;
     }
 }
 
-static void find_cells(sharing *s)
+static void find_cells(reconciliation *s)
 {
     const jm__tree *tree = s->tree;
     for (size_t n = 0, i = 0; n <= tree->nodes.count; n++) {
@@ -660,32 +658,31 @@ static void find_cells(sharing *s)
     }
 }
 
-static jm_status share_all(sharing *s, size_t *begin, jm_error *err)
+static jm_status reconcile_all(reconciliation *s, size_t *begin, jm_error *err)
 {
     JM_TRY(list_members(s, begin, err));
     find_cells(s);
-    find_most(s);
+    find_max_powers(s);
     for (size_t n = 0; n < s->tree->nodes.count; n++) {
-        if (!s->tree->nodes.items[n].whole) continue;
+        if (!s->tree->nodes.items[n].is_phase_total) continue;
         s->first = begin[n];
         s->end = begin[n + 1];
         add_up(s);
         find_covariance(s);
         find_members(s);
-        share(s);
+        reconcile(s);
     }
     return JM_OK;
 }
 
-/* After adding up. Adds to self_j of the rows within each whole, and to the sums of those around them, their
- * shares of what is left. */
-static jm_status phase_totals_share(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
-                                    jm_error *err)
+/* After adding up: share rest_j of each measured phase among its rows, in self_j and in the subtotals. */
+static jm_status reconcile_phases(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
+                                  jm_error *err)
 {
-    sharing s = {.subtotals = subtotals, .tree = tree, .a = a};
+    reconciliation s = {.subtotals = subtotals, .tree = tree, .a = a};
     size_t count = tree->nodes.count, *begin = NULL;
     size_t **const numbers[] = {&begin, &s.members, &s.first_cell};
-    double **const arrays[] = {&s.seconds, &s.covariance, &s.most_w, &s.shared, &s.most_j, &s.taken};
+    double **const arrays[] = {&s.seconds, &s.covariance, &s.max_w, &s.shared, &s.max_j, &s.gain};
     bool fine = true;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         *numbers[i] = calloc(count + 2, sizeof(size_t));
@@ -695,7 +692,7 @@ static jm_status phase_totals_share(jm__subtotal *subtotals, jm__tree *tree, con
         *arrays[i] = calloc((i < 3 ? a->columns : count) + 1, sizeof(double));
         fine = fine && *arrays[i] != NULL;
     }
-    jm_status status = fine ? share_all(&s, begin, err) : jm__no_memory(err, "jm_report_create");
+    jm_status status = fine ? reconcile_all(&s, begin, err) : jm__no_memory(err, "jm_report_create");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         free(*numbers[i]);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
@@ -716,18 +713,18 @@ static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__boa
     return jm__tree_text(tree, "%s", text);
 }
 
-typedef struct maker {
+typedef struct row_maker {
     jm__tree *tree;
     const jm__attribution *a;
     jm__subtotal *sub;
     jm__means means;
     jm__row_order order;
-    double *extrapolated_u_j; /* [nodes]: for steps that traced ones stand for; NULL: there are none */
-    jm__board_set boards;     /* of the last row: mostly those of the next one */
+    double *extrapolated_u_j; /* [nodes]: sampling error by extrapolation; NULL: none */
+    jm__board_set boards;     /* of the last row, whose text is used again */
     const char *boards_text;
-} maker;
+} row_maker;
 
-/* All of it lies in time in which every board was lost. */
+/* Whether all of its time lies where every board was lost. */
 static bool is_unseen(const jm__attribution *a, const jm__node *node)
 {
     int64_t from_ns = jm__node_start_ns(node);
@@ -744,18 +741,17 @@ static bool is_unseen(const jm__attribution *a, const jm__node *node)
 
 jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub)
 {
-    if (node->whole) return JM_PROVENANCE_MEASURED;
+    if (node->is_phase_total) return JM_PROVENANCE_MEASURED;
     if (sub->cell_count == 0)
         return node->measured || sub->measured ? JM_PROVENANCE_MEASURED : JM_PROVENANCE_FITTED;
     if (!sub->energy.known) return JM_PROVENANCE_UNRESOLVED;
-    /* Most of it shares columns. */
     bool merged = sub->spent.merged_s > 0.5 * sub->spent.busy_s;
     if (merged) return JM_PROVENANCE_WEAK;
     return sub->energy.decided ? JM_PROVENANCE_FITTED : sub->energy.assumed;
 }
 
-/* A field that nobody sets is missing, not 0. */
-static const jm_row nothing_yet = {JM_ROW_FIELDS(JM_NOTHING_YET)};
+/* All fields are missing rather than 0. */
+static const jm_row empty_row = {JM_ROW_FIELDS(JM_NOTHING_YET)};
 
 static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *sub)
 {
@@ -768,24 +764,24 @@ static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *s
     row->mostly_share = node->mostly_share;
 }
 
-/* A part of the bytes is not told as if it were all. */
+/* Bytes are missing unless those of all calls are known. */
 static void fill_collective(jm_row *row, const jm__node *node)
 {
-    if (node->marked + node->unmarked == 0) return;
+    if (node->with_bytes + node->without_bytes == 0) return;
     if (node->overlaps) row->exposed_s = node->exposed_s;
-    if (node->unmarked > 0) return;
+    if (node->without_bytes > 0) return;
     row->bytes = (int64_t)node->bytes;
     if (node->ran_s > 0) row->bytes_per_s = node->bytes / node->ran_s;
 }
 
-static void fill_row(jm_row *row, maker *m, size_t n)
+static void fill_row(jm_row *row, row_maker *m, size_t n)
 {
     const jm__node *node = &m->tree->nodes.items[n];
     const jm__subtotal *sub = &m->sub[n];
-    double half_j = hypot(sub->energy.half_j, JM_NORMAL_95 * hypot(sub->measured_u_j, sub->whole_u_j));
-    if (node->whole) half_j = JM_NORMAL_95 * node->whole_u_j;
+    double half_j = hypot(sub->energy.half_j, JM_NORMAL_95 * hypot(sub->measured_u_j, sub->phase_u_j));
+    if (node->is_phase_total) half_j = JM_NORMAL_95 * node->phase_u_j;
     if (m->extrapolated_u_j != NULL) half_j = hypot(half_j, JM_NORMAL_95 * m->extrapolated_u_j[n]);
-    *row = nothing_yet;
+    *row = empty_row;
     row->name = node->name;
     row->path = node->path;
     row->kind = node->kind;
@@ -801,7 +797,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->energy_self_j = node->self_j;
     fill_places(row, node, sub);
     fill_collective(row, node);
-    jm__mean_sums_give(row, &sub->means);
+    jm__mean_sums_write(row, &sub->means);
     row->provenance = jm__row_provenance(node, sub);
     if (m->boards_text == NULL || m->boards != node->boards)
         m->boards_text = boards_text(m->tree, m->a, node->boards);
@@ -830,7 +826,7 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
     }
     t->unresolved_energy_j = t->total_energy_j - parts_j;
     double half_j = JM_NORMAL_95 * sqrt(fmax(0, variance));
-    jm_row row = nothing_yet;
+    jm_row row = empty_row;
     row.name = row.path = "(unresolved)";
     row.kind = "unresolved";
     row.energy_j = row.energy_self_j = t->unresolved_energy_j;
@@ -846,11 +842,11 @@ static bool is_upstream(const jm__tree *tree, size_t node)
     return node != JM__NO_NODE && tree->nodes.items[node].upstream;
 }
 
-static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_error *err)
+static jm_status make(jm__rows *rows, jm_report_totals *totals, row_maker *m, jm_error *err)
 {
     JM_TRY(jm__means_find(&m->means, m->a, err));
     JM_TRY(subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
-    JM_TRY(phase_totals_share(m->sub, m->tree, m->a, err));
+    JM_TRY(reconcile_phases(m->sub, m->tree, m->a, err));
     if (!jm__draws_u_j(&m->extrapolated_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
     JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->options.by, err));
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");
@@ -874,7 +870,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
 jm_status jm__rows_make(jm__rows *rows, jm_report_totals *totals, jm__tree *tree, const jm__attribution *a,
                         jm_error *err)
 {
-    maker m = {.tree = tree, .a = a};
+    row_maker m = {.tree = tree, .a = a};
     m.sub = calloc(tree->nodes.count + 1, sizeof *m.sub);
     jm_status status = m.sub != NULL ? make(rows, totals, &m, err) : jm__no_memory(err, "jm__rows_make");
     subtotals_free(m.sub, tree->nodes.count);

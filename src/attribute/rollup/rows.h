@@ -6,26 +6,26 @@
 #include "attribute/rollup/energy.h"
 #include "attribute/rollup/tree.h"
 
+/* A node with all nodes below it. */
 typedef struct jm__subtotal {
-    jm__cell *cells; /* sorted by column; while adding up */
+    jm__cell *cells; /* sorted by column; only while adding up */
     size_t cell_count;
     double measured_j, measured_u_j;
     jm__spent spent;
-    double rest_j;    /* of a whole: what its parts leave of it */
-    double whole_u_j; /* of a part of a whole: what the whole's error is in it */
+    double rest_j;    /* of a measured phase: its energy less that of its rows */
+    double phase_u_j; /* within a measured phase: standard uncertainty by the phase's own */
     bool measured, shown;
     jm__energy energy;
     jm__mean_sums means;
 } jm__subtotal;
 
-/* Where each node stands among the rows: parents before their children. */
-
+/* The order of rows: parents before their children. */
 typedef struct jm__row_order {
     size_t *nodes;  /* [nodes of the tree], as rows */
     int32_t *depth; /* [nodes of the tree], by node */
 } jm__row_order;
 
-/* Siblings as the program ran; kernels and types by their energy. */
+/* Siblings by start; kernels and types by energy. */
 jm_status jm__row_order_find(jm__row_order *order, const jm__tree *tree, const jm__subtotal *subtotals,
                              jm_by by, jm_error *err);
 void jm__row_order_free(jm__row_order *order);
@@ -38,11 +38,9 @@ typedef struct jm__rows {
 } jm__rows;
 void jm__rows_free(jm__rows *rows);
 
-/* How the figure of a row is known. */
 jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub);
 
-/* Fills the totals too, and adds the row `(unresolved)`: what the parts leave of the total. Texts belong to
- * the tree. */
+/* Sets the totals too, and adds the row `(unresolved)`: the total less all rows. Texts belong to the tree. */
 jm_status jm__rows_make(jm__rows *rows, jm_report_totals *totals, jm__tree *tree, const jm__attribution *a,
                         jm_error *err);
 

@@ -1,4 +1,4 @@
-/* Sets of nodes with all below them: what they have in each column, and what of each node's error. */
+/* Sets of rows with all rows below them: their seconds per column, and their weight of each node's error. */
 #include "attribute/rollup/sums.h"
 
 #include "attribute/fit/student.h"
@@ -10,31 +10,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A set of nodes, and what they add up to. */
-typedef struct part_sum {
+/* A set of nodes and its sums. */
+typedef struct row_set {
     bool *in;         /* [nodes] */
-    size_t *whole;    /* [nodes]: around each, or itself; JM__NO_NODE: none */
-    double *factor;   /* [nodes]: what of a node's error is in the sum's: see find_factors */
-    double *taken;    /* [nodes]: of a whole, the part of what it is off by that is in the sum */
+    size_t *phase;    /* [nodes]: the measured phase of each; JM__NO_NODE: none */
+    double *factor;   /* [nodes]: weight of the node's error in the sum: see find_factors */
+    double *gain;     /* [nodes]: of a measured phase, the sum of its gains in the set */
     double *inside_s; /* [columns of all boards]: of the nodes in the set */
-    double *seconds;  /* [columns of all boards]: of all nodes by their factors */
-    double *square_s; /* [columns of all boards]: the same by their squares */
+    double *seconds;  /* [columns of all boards]: of all nodes, times their factors */
+    double *square_s; /* [columns of all boards]: of all nodes, times the squares of their factors */
     double *mean;     /* [columns of all boards]: mean of the factors over a column's seconds */
-    double *off_s;    /* [cells]: by factor, less what the column's mean factor makes of it */
+    double *off_s;    /* [cells]: seconds times (factor - mean factor of the column) */
     double energy_j;
-    double variance; /* of what needs no fit, J^2 */
-    bool upstream;   /* boards upstream of others and nothing else: beside others their joules are not new */
-} part_sum;
+    double variance; /* of measured energy, J^2 */
+    bool upstream;   /* only boards upstream of others; in other sets these do not count */
+} row_set;
 
-static jm_status part_init(part_sum *sum, const jm__sums *s, jm_error *err)
+static jm_status row_set_init(row_set *sum, const jm__sums *s, jm_error *err)
 {
-    *sum = (part_sum){0};
+    *sum = (row_set){0};
     sum->in = calloc(s->tree->nodes.count + 1, sizeof *sum->in);
-    double **const arrays[] = {&sum->factor,  &sum->taken,    &sum->inside_s,
+    double **const arrays[] = {&sum->factor,  &sum->gain,     &sum->inside_s,
                                &sum->seconds, &sum->square_s, &sum->mean};
-    sum->whole = calloc(s->tree->nodes.count + 1, sizeof *sum->whole);
+    sum->phase = calloc(s->tree->nodes.count + 1, sizeof *sum->phase);
     sum->off_s = calloc(s->tree->cells.count + 1, sizeof *sum->off_s);
-    bool fine = sum->in != NULL && sum->whole != NULL && sum->off_s != NULL;
+    bool fine = sum->in != NULL && sum->phase != NULL && sum->off_s != NULL;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         *arrays[i] = calloc((i < 2 ? s->tree->nodes.count : s->a->columns) + 1, sizeof(double));
         fine = fine && *arrays[i] != NULL;
@@ -42,18 +42,18 @@ static jm_status part_init(part_sum *sum, const jm__sums *s, jm_error *err)
     return fine ? JM_OK : jm__no_memory(err, "jm_report_sum");
 }
 
-static void part_free(part_sum *sum)
+static void row_set_free(row_set *sum)
 {
-    double *const arrays[] = {sum->factor, sum->taken, sum->inside_s, sum->seconds, sum->square_s, sum->mean};
+    double *const arrays[] = {sum->factor, sum->gain, sum->inside_s, sum->seconds, sum->square_s, sum->mean};
     free(sum->in);
-    free(sum->whole);
+    free(sum->phase);
     free(sum->off_s);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
 
-/* With a row comes all that is below it. Parents stand before their children. */
-static void take_rows(part_sum *sum, const jm__sums *s, const size_t *rows, size_t count)
+/* A row includes all below it. Parents come before their children. */
+static void set_rows(row_set *sum, const jm__sums *s, const size_t *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         size_t node = s->rows->nodes.items[rows[i]];
@@ -67,23 +67,23 @@ static void take_rows(part_sum *sum, const jm__sums *s, const size_t *rows, size
     }
 }
 
-/* Parts of a whole took g of what the whole's measured energy and the sum of its parts differ by (rows.c).
- * So their error is their own, less g times that of all the whole's nodes, and g times that of the
- * measurement. The whole has a g of 1: the measurement's error, and nothing else. */
-static void find_factors(part_sum *sum, const jm__sums *s)
+/* Rows of a measured phase took the gain g of the difference between its measured energy and the sum of its
+ * rows (rows.c). So their error is their own, less g times that of all nodes of the phase, plus g times that
+ * of the measurement. The whole phase has g = 1: only the error of the measurement. */
+static void find_factors(row_set *sum, const jm__sums *s)
 {
     const jm__node *nodes = s->tree->nodes.items;
-    for (size_t n = 0; n < s->tree->nodes.count; n++) { /* parents stand before their children */
-        sum->whole[n] = jm__node_whole(s->tree, n, sum->whole);
-        if (sum->in[n] && sum->whole[n] != JM__NO_NODE) sum->taken[sum->whole[n]] += nodes[n].taken;
+    for (size_t n = 0; n < s->tree->nodes.count; n++) { /* parents come before their children */
+        sum->phase[n] = jm__node_measured_phase(s->tree, n, sum->phase);
+        if (sum->in[n] && sum->phase[n] != JM__NO_NODE) sum->gain[sum->phase[n]] += nodes[n].gain;
     }
     for (size_t n = 0; n < s->tree->nodes.count; n++) {
-        double taken = sum->whole[n] != JM__NO_NODE ? sum->taken[sum->whole[n]] : 0;
-        sum->factor[n] = (sum->in[n] ? 1 : 0) - taken;
+        double gain = sum->phase[n] != JM__NO_NODE ? sum->gain[sum->phase[n]] : 0;
+        sum->factor[n] = (sum->in[n] ? 1 : 0) - gain;
     }
 }
 
-static void find_off(part_sum *sum, const jm__sums *s)
+static void find_off(row_set *sum, const jm__sums *s)
 {
     for (size_t b = 0; b < s->a->dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
@@ -98,7 +98,7 @@ static void find_off(part_sum *sum, const jm__sums *s)
     }
 }
 
-static void add_up(part_sum *sum, const jm__sums *s)
+static void add_up(row_set *sum, const jm__sums *s)
 {
     find_factors(sum, s);
     for (size_t n = 0; n < s->tree->nodes.count; n++) {
@@ -106,7 +106,7 @@ static void add_up(part_sum *sum, const jm__sums *s)
         if (node->upstream && !sum->upstream) continue;
         if (sum->in[n]) sum->energy_j += node->upstream ? node->measured_j : node->self_j;
         sum->variance += pow(sum->factor[n] * node->measured_u_j, 2);
-        if (node->whole) sum->variance += pow(sum->taken[n] * node->whole_u_j, 2);
+        if (node->is_phase_total) sum->variance += pow(sum->gain[n] * node->phase_u_j, 2);
     }
     for (size_t i = 0; i < s->tree->cells.count; i++) {
         const jm__cell *cell = &s->tree->cells.items[i];
@@ -119,29 +119,29 @@ static void add_up(part_sum *sum, const jm__sums *s)
     find_off(sum, s);
 }
 
-static int by_part_column_and_row(const void *a, const void *b)
+static int by_group_column_and_row(const void *a, const void *b)
 {
     const jm__cell *left = a, *right = b;
-    if (left->transfer != right->transfer) return left->transfer < right->transfer ? -1 : 1;
+    if (left->group != right->group) return left->group < right->group ? -1 : 1;
     if (left->column != right->column) return left->column < right->column ? -1 : 1;
     return (left->node > right->node) - (left->node < right->node);
 }
 
-/* What rows of the set have in rows beside them that are not in it, each part once. */
-static jm_status add_shared(part_sum *sum, const jm__sums *s, jm_error *err)
+/* Add the time that rows of the set share with overlapping rows outside it, each overlap once. */
+static jm_status add_shared(row_set *sum, const jm__sums *s, jm_error *err)
 {
     size_t count = 0;
     jm__cell *cells = calloc(s->tree->shared.count + 1, sizeof *cells);
     if (cells == NULL) return jm__no_memory(err, "jm_report_sum");
     for (size_t i = 0; i < s->tree->shared.count; i++) {
         const jm__cell *cell = &s->tree->shared.items[i];
-        if (sum->in[cell->node] && !sum->in[cell->transfer]) cells[count++] = *cell;
+        if (sum->in[cell->node] && !sum->in[cell->group]) cells[count++] = *cell;
     }
-    if (count > 1) qsort(cells, count, sizeof *cells, by_part_column_and_row);
+    if (count > 1) qsort(cells, count, sizeof *cells, by_group_column_and_row);
     for (size_t i = 0, first = 0; i < count; i++) {
-        bool same = cells[i].transfer == cells[first].transfer && cells[i].column == cells[first].column;
+        bool same = cells[i].group == cells[first].group && cells[i].column == cells[first].column;
         if (!same) first = i;
-        if (cells[i].node != cells[first].node) continue; /* another row has the same */
+        if (cells[i].node != cells[first].node) continue; /* already added for another row */
         jm__energy energy = jm__energy_of(s->a, &cells[i], 1);
         if (energy.known) sum->energy_j += energy.energy_j;
         sum->inside_s[cells[i].column] += cells[i].seconds;
@@ -152,13 +152,13 @@ static jm_status add_shared(part_sum *sum, const jm__sums *s, jm_error *err)
     return JM_OK;
 }
 
-/* With `(unresolved)`, the sum is the total less the rows that are not in it. Where the fit was held to the
- * total, what is unresolved does not depend on the errors of the rows, and where the total is the fit's own,
- * nothing is unresolved; elsewhere the total does not depend on them. */
-static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
+/* With `(unresolved)`, the sum is the total less the rows that are not in the set. If the fit was conditioned
+ * on the total, the unresolved part is independent of the rows' errors; if the total is the fit's own,
+ * nothing is unresolved; else the total is independent of them. */
+static jm_status add_unresolved(row_set *sum, const jm__sums *s, jm_error *err)
 {
-    part_sum rest;
-    jm_status status = part_init(&rest, s, err);
+    row_set rest;
+    jm_status status = row_set_init(&rest, s, err);
     if (status == JM_OK) {
         for (size_t n = 0; n < s->tree->nodes.count; n++)
             rest.in[n] = !sum->in[n];
@@ -181,14 +181,14 @@ static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
             if (own) sum->off_s[i] = rest.off_s[i];
         }
     }
-    part_free(&rest);
+    row_set_free(&rest);
     return status;
 }
 
-/* Rows are taken to differ from their columns' means each by itself (sums.c), but calls of one layer, as
- * spans, differ alike: what that adds. */
-static jm_status transfer_covariance(const part_sum *left, const part_sum *right, const jm__sums *s,
-                                     double *out_j2, jm_error *err)
+/* Rows are taken to differ independently from their columns' means (jm__class_variance_find), but in the span
+ * view, calls of one layer differ in the same way. This is the difference. */
+static jm_status group_covariance(const row_set *left, const row_set *right, const jm__sums *s,
+                                  double *out_j2, jm_error *err)
 {
     size_t cells = s->tree->cells.count;
     double *sums_s[] = {calloc(cells + 1, sizeof(double)), calloc(cells + 1, sizeof(double))};
@@ -201,14 +201,14 @@ static jm_status transfer_covariance(const part_sum *left, const part_sum *right
     }
     for (size_t i = 0; fine && i < cells; i++) {
         const jm__cell *cell = &s->tree->cells.items[i];
-        sums_s[0][cell->transfer] += left->off_s[i];
-        sums_s[1][cell->transfer] += right->off_s[i];
+        sums_s[0][cell->group] += left->off_s[i];
+        sums_s[1][cell->group] += right->off_s[i];
         *out_j2 -= square[cell->column] * left->off_s[i] * right->off_s[i];
     }
-    for (size_t i = 0; fine && i < cells; i++) { /* `transfer` is a name: cells have been sorted since */
+    for (size_t i = 0; fine && i < cells; i++) { /* `group` is no index: cells have been sorted since */
         const jm__cell *cell = &s->tree->cells.items[i];
-        *out_j2 += square[cell->column] * sums_s[0][cell->transfer] * sums_s[1][cell->transfer];
-        sums_s[0][cell->transfer] = 0; /* each once */
+        *out_j2 += square[cell->column] * sums_s[0][cell->group] * sums_s[1][cell->group];
+        sums_s[0][cell->group] = 0; /* each group once */
     }
     free(sums_s[0]);
     free(sums_s[1]);
@@ -216,8 +216,8 @@ static jm_status transfer_covariance(const part_sum *left, const part_sum *right
     return fine ? JM_OK : jm__no_memory(err, "jm_report_sum");
 }
 
-/* What the fits' errors do to two sums; `both_s`: of what is in both. */
-static jm_status fit_covariance(const part_sum *left, const part_sum *right, const double *both_s,
+/* The covariance of two sums by the fits' errors; `both_s`: seconds in both. */
+static jm_status fit_covariance(const row_set *left, const row_set *right, const double *both_s,
                                 const jm__sums *s, double *out_j2, jm_error *err)
 {
     double sum_j2 = 0;
@@ -229,11 +229,11 @@ static jm_status fit_covariance(const part_sum *left, const part_sum *right, con
             jm__fit_covariance(&part->fit, left->seconds + first, right->seconds + first, both_s + first);
     }
     *out_j2 = sum_j2;
-    return transfer_covariance(left, right, s, out_j2, err);
+    return group_covariance(left, right, s, out_j2, err);
 }
 
-/* Half the 95 % interval; NAN if nothing is known of a part of it. */
-static jm_status find_half(const part_sum *sum, const jm__sums *s, double *half_j, jm_error *err)
+/* Half the 95 % interval; NAN if the energy of a row is unknown. */
+static jm_status find_half_width(const row_set *sum, const jm__sums *s, double *half_j, jm_error *err)
 {
     size_t count = 0;
     jm__cell *cells = calloc(s->a->columns + 1, sizeof *cells);
@@ -250,14 +250,14 @@ static jm_status find_half(const part_sum *sum, const jm__sums *s, double *half_
     return JM_OK;
 }
 
-static bool holds_all(const part_sum *sum, const jm__sums *s)
+static bool has_all_rows(const row_set *sum, const jm__sums *s)
 {
     for (size_t n = 0; n < s->tree->nodes.count; n++)
         if (!sum->in[n]) return false;
     return true;
 }
 
-static jm_status add_rows(part_sum *sum, const jm__sums *s, const size_t *rows, size_t count, jm_sum *out,
+static jm_status add_rows(row_set *sum, const jm__sums *s, const size_t *rows, size_t count, jm_sum *out,
                           jm_error *err)
 {
     bool unresolved = false, known = true;
@@ -265,8 +265,8 @@ static jm_status add_rows(part_sum *sum, const jm__sums *s, const size_t *rows, 
         unresolved = unresolved || s->rows->nodes.items[rows[i]] == JM__NO_NODE;
         known = known && !isnan(s->rows->items[rows[i]].energy_j);
     }
-    take_rows(sum, s, rows, count);
-    if (unresolved && holds_all(sum, s)) {
+    set_rows(sum, s, rows, count);
+    if (unresolved && has_all_rows(sum, s)) {
         *out = (jm_sum){s->totals->total_energy_j, s->totals->total_low_j, s->totals->total_high_j};
         return JM_OK;
     }
@@ -274,7 +274,7 @@ static jm_status add_rows(part_sum *sum, const jm__sums *s, const size_t *rows, 
     if (unresolved) JM_TRY(add_unresolved(sum, s, err));
     JM_TRY(add_shared(sum, s, err));
     double half_j = NAN;
-    JM_TRY(find_half(sum, s, &half_j, err));
+    JM_TRY(find_half_width(sum, s, &half_j, err));
     if (!known) half_j = NAN;
     out->energy_j = isnan(half_j) ? NAN : sum->energy_j;
     out->low_j = out->energy_j - half_j;
@@ -294,15 +294,15 @@ static jm_status check(const jm__sums *s, const size_t *rows, size_t count, cons
 
 jm_status jm__sums_add(const jm__sums *s, const size_t *rows, size_t count, jm_sum *out, jm_error *err)
 {
-    part_sum sum;
+    row_set sum;
     JM_TRY(check(s, rows, count, "jm_report_sum", err));
-    jm_status status = part_init(&sum, s, err);
+    jm_status status = row_set_init(&sum, s, err);
     if (status == JM_OK) status = add_rows(&sum, s, rows, count, out, err);
-    part_free(&sum);
+    row_set_free(&sum);
     return status;
 }
 
-static jm_status covariance(const part_sum *left, const part_sum *right, const jm__sums *s, double *out_j2,
+static jm_status covariance(const row_set *left, const row_set *right, const jm__sums *s, double *out_j2,
                             jm_error *err)
 {
     double *both_s = calloc(s->a->columns + 1, sizeof *both_s);
@@ -313,10 +313,10 @@ static jm_status covariance(const part_sum *left, const part_sum *right, const j
     }
     double sum_j2 = 0;
     jm_status status = fit_covariance(left, right, both_s, s, &sum_j2, err);
-    for (size_t n = 0; n < s->tree->nodes.count; n++) { /* what sensors had is the same in both */
+    for (size_t n = 0; n < s->tree->nodes.count; n++) { /* errors of measurements are the same in both */
         const jm__node *node = &s->tree->nodes.items[n];
         sum_j2 += left->factor[n] * right->factor[n] * pow(node->measured_u_j, 2);
-        if (node->whole) sum_j2 += left->taken[n] * right->taken[n] * pow(node->whole_u_j, 2);
+        if (node->is_phase_total) sum_j2 += left->gain[n] * right->gain[n] * pow(node->phase_u_j, 2);
     }
     free(both_s);
     sum_j2 += jm__draws_covariance(s->tree, left->factor, right->factor);
@@ -328,25 +328,25 @@ jm_status jm__sums_covariance(const jm__sums *s, size_t row_a, size_t row_b, dou
 {
     const size_t rows[] = {row_a, row_b};
     JM_TRY(check(s, rows, 2, "jm_report_covariance", err));
-    part_sum parts[2] = {0};
+    row_set row_sets[2] = {0};
     bool known = true;
     jm_status status = JM_OK;
     for (int i = 0; i < 2 && status == JM_OK; i++) {
-        status = part_init(&parts[i], s, err);
+        status = row_set_init(&row_sets[i], s, err);
         if (status != JM_OK) break;
-        take_rows(&parts[i], s, &rows[i], 1);
-        add_up(&parts[i], s);
+        set_rows(&row_sets[i], s, &rows[i], 1);
+        add_up(&row_sets[i], s);
         known =
             known && s->rows->nodes.items[rows[i]] != JM__NO_NODE && !isnan(s->rows->items[rows[i]].energy_j);
     }
-    if (status == JM_OK) status = covariance(&parts[0], &parts[1], s, out_j2, err);
+    if (status == JM_OK) status = covariance(&row_sets[0], &row_sets[1], s, out_j2, err);
     if (!known) *out_j2 = NAN;
-    part_free(&parts[0]);
-    part_free(&parts[1]);
+    row_set_free(&row_sets[0]);
+    row_set_free(&row_sets[1]);
     return status;
 }
 
-/* Between two of them by a straight line: type 7 of Hyndman and Fan (1996), as in NumPy. */
+/* Linear interpolation: type 7 of Hyndman and Fan (1996), as in NumPy. */
 static double quantile(const double *sorted, size_t count, double share)
 {
     double at = share * (double)(count - 1);
@@ -378,7 +378,7 @@ static jm_status sum_parts(const jm__sums *s, const char *kind, size_t *numbers,
         if (strcmp(row->kind, kind) != 0) continue;
         numbers[count++] = i;
         if (row->tokens > 0 && __builtin_add_overflow(*tokens > 0 ? *tokens : 0, row->tokens, tokens))
-            *tokens = INT64_MAX; /* of a file that says what cannot be */
+            *tokens = INT64_MAX; /* a damaged file */
     }
     return count > 0 ? jm__sums_add(s, numbers, count, sum, err) : JM_OK;
 }
@@ -411,24 +411,22 @@ jm_status jm__request_totals_find(jm_report_totals *t, const jm__sums *s, jm_err
     return status;
 }
 
-/* A column has one power, the mean over its time; a row of the report that holds the share f of that time may
- * draw more or less.
+/* A column has one power x, the mean over its time; a row with a share of that time may draw more or less.
  *
- * Let each row's own time draw the column's mean and a difference of its own, of variance (u x)^2,
- * independent but for their mean over all time, which is none. With n rows of equal shares, what rows of the
- * share f together draw is then off by a variance of (u x S)^2 f (1 - f) / n, S being the column's seconds,
- * and two sets of rows that have nothing in common by a covariance of -(u x S)^2 f g / n: all rows together
- * are off by nothing. With unequal shares n is one over the sum of their squares. u is the fit's model
- * discrepancy. */
+ * Each row's own time is modelled to draw x plus a difference of variance (u x)^2. Differences are
+ * independent except that their mean over all time is zero. Let S be the column's seconds, in n rows of equal
+ * shares. Rows with the share f together then have the variance (u x S)^2 f (1 - f) / n, and two disjoint
+ * sets of rows the covariance -(u x S)^2 f g / n: all rows together have no error. With unequal shares, n is
+ * one over the sum of their squares. u is the fit's model discrepancy. */
 
-/* Two kernels that run together share the joules of their column by multiprocessors, which draw alike within
- * some 30 % from one kernel to another (the families' powers, prior/source.c). So the share f of one
- * is off by 0.3 f (1 - f); with n between 1 and 2 an u of 0.15 to 0.3 is that for the smaller share. */
+/* Two kernels that run together share the joules of their column by multiprocessors, whose power differs by
+ * some 30 % from one kernel to another (the families' powers, prior/source.c). So the share f of one has an
+ * error of 0.3 f (1 - f). With n between 1 and 2, that is u = 0.15 to 0.3 for the smaller share. */
 static const double joint_u = 0.2;
 
 static bool is_joint(const jm__work_set *work, const jm__columns *columns, size_t column)
 {
-    for (size_t c = work->classes.count; c-- > 0 && work->classes.items[c].joint;) /* the last ones */
+    for (size_t c = work->classes.count; c-- > 0 && work->classes.items[c].joint;) /* joint ones come last */
         if (columns->of_class[c] == column) return true;
     return false;
 }
@@ -444,7 +442,7 @@ static jm_status find_board(jm__board_part *part, const jm__work_set *work, cons
         if (cell->column < part->first_column || cell->column >= part->first_column + fit->columns) continue;
         jm__class_variance *column = &fit->class_variance[cell->column - part->first_column];
         column->seconds += cell->seconds;
-        column->square += cell->seconds * cell->seconds; /* a sum until all are here */
+        column->square += cell->seconds * cell->seconds; /* a sum, until the next loop */
     }
     for (size_t k = 0; k < fit->columns; k++) {
         jm__class_variance *column = &fit->class_variance[k];

@@ -1,4 +1,4 @@
-/* Nodes by path and kind, cells by node and column. */
+/* Look-up of nodes by path and kind, and of cells by node and column. */
 #include "attribute/rollup/tree.h"
 
 #include "base/plain.h"
@@ -26,8 +26,8 @@ void jm__tree_close(jm__tree *tree)
 {
     jm__map_free(&tree->by_path);
     jm__map_free(&tree->by_column);
-    jm__map_free(&tree->transfer);
-    jm__map_free(&tree->transfer_cells);
+    jm__map_free(&tree->groups);
+    jm__map_free(&tree->cell_groups);
 }
 
 const char *jm__tree_text(jm__tree *tree, const char *format, ...)
@@ -36,7 +36,7 @@ const char *jm__tree_text(jm__tree *tree, const char *format, ...)
     va_start(args, format);
     va_copy(again, args);
     int length = jm__vprint(NULL, 0, format, args);
-    char *text = length < 0 ? NULL : jm__text_store_room(&tree->texts, (size_t)length + 1);
+    char *text = length < 0 ? NULL : jm__text_store_reserve(&tree->texts, (size_t)length + 1);
     if (text != NULL) jm__vprint(text, (size_t)length + 1, format, again);
     va_end(again);
     va_end(args);
@@ -67,8 +67,8 @@ void jm__tree_init(jm__tree *tree)
     *tree = (jm__tree){
         .by_path = {.key_size = sizeof(node_key), .hash = node_hash, .equal = node_equal},
         .by_column = {.key_size = sizeof(uint64_t)},
-        .transfer = {.key_size = sizeof(node_key), .hash = node_hash, .equal = node_equal},
-        .transfer_cells = {.key_size = sizeof(uint64_t)},
+        .groups = {.key_size = sizeof(node_key), .hash = node_hash, .equal = node_equal},
+        .cell_groups = {.key_size = sizeof(uint64_t)},
     };
 }
 
@@ -76,12 +76,12 @@ static size_t push_node(jm__tree *tree, size_t parent, const char *name, const c
 {
     jm__node node = {.parent = parent,
                      .span = JM__NO_SPAN,
-                     .part = JM__NO_SPAN,
-                     .transfer = tree->nodes.count,
+                     .overlap_section = JM__NO_SPAN,
+                     .group = tree->nodes.count,
                      .name = name,
                      .path = path,
                      .kind = kind,
-                     .whole_j = NAN,
+                     .phase_j = NAN,
                      .start_ns = INT64_MAX,
                      .host_start_ns = INT64_MAX};
     if (tree->nodes.count >= JM_NODES_MAX) tree->full = tree->failed = true;
@@ -92,7 +92,7 @@ static size_t push_node(jm__tree *tree, size_t parent, const char *name, const c
     return tree->nodes.count - 1;
 }
 
-/* The number in `map`, put there as `number` if there is none. */
+/* The number of a key in `map`; new keys get `number`. */
 static size_t first_of(jm__tree *tree, jm__map *map, const void *key, size_t number)
 {
     const jm__map_value *found = jm__map_find(map, key);
@@ -106,7 +106,7 @@ size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char 
     size_t node = push_node(tree, parent, name, path, kind);
     if (node == JM__NO_NODE) return node;
     const node_key key = {path, kind};
-    tree->nodes.items[node].transfer = first_of(tree, &tree->transfer, &key, node);
+    tree->nodes.items[node].group = first_of(tree, &tree->groups, &key, node);
     return tree->failed ? JM__NO_NODE : node;
 }
 
@@ -123,8 +123,8 @@ size_t jm__tree_node(jm__tree *tree, size_t parent, const char *name, const char
         tree->failed = true;
         return JM__NO_NODE;
     }
-    size_t known = jm__tree_find(tree, path, kind), node;
-    if (known != JM__NO_NODE) return known;
+    size_t found = jm__tree_find(tree, path, kind), node;
+    if (found != JM__NO_NODE) return found;
     const node_key key = {path, kind};
     node = push_node(tree, parent, name, path, kind);
     if (node != JM__NO_NODE && !jm__map_put(&tree->by_path, &key, (jm__map_value){.id = (int64_t)node}))
@@ -142,9 +142,9 @@ void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds)
         return;
     }
     jm__cell cell = {(uint32_t)node, column, seconds, tree->cells.count};
-    if (tree->transfer.count > 0) {
-        uint64_t transfer = (uint64_t)tree->nodes.items[node].transfer << 32 | column;
-        cell.transfer = first_of(tree, &tree->transfer_cells, &transfer, tree->cells.count);
+    if (tree->groups.count > 0) {
+        uint64_t group = (uint64_t)tree->nodes.items[node].group << 32 | column;
+        cell.group = first_of(tree, &tree->cell_groups, &group, tree->cells.count);
     }
     jm__map_value at = {.id = (int64_t)tree->cells.count};
     if (!jm__vec_push(&tree->cells, cell) || !jm__map_put(&tree->by_column, &key, at)) tree->failed = true;

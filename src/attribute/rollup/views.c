@@ -50,13 +50,13 @@ static bool *forward_names(const jm__dataset *d)
     return forward;
 }
 
-/* A model's own module is watched by its name ("GPT"), its layers by their path in it ("blocks.0"): what
- * lies between them is only told by the calls: those of forward, and of a layer whose forward was compiled
- * into another's kernel, those of backward. */
+/* A model's own module is recorded by its name ("GPT"), its layers by their path in it ("blocks.0"). That a
+ * layer belongs to a model shows only in the calls: of forward or, if its forward was compiled into another
+ * kernel, of backward. */
 static bool find_roots(jm__views *v)
 {
     const jm__dataset *d = v->a->dataset;
-    size_t *top_of = jm__span_speakers(&v->a->spans, outermost_layer);
+    size_t *top_of = jm__section_owners(&v->a->spans, outermost_layer);
     bool *forward = forward_names(d);
     bool fine = top_of != NULL && forward != NULL;
     for (size_t i = 0; fine && i < d->span_count; i++) {
@@ -64,10 +64,10 @@ static bool find_roots(jm__views *v)
         if ((size_t)d->spans[i].name_id >= d->name_count || v->root_of[d->spans[i].name_id] != 0) continue;
         if (d->spans[i].kind != JM_SPAN_FORWARD && forward[d->spans[i].name_id]) continue;
         size_t top = top_of[i];
-        const char *mine = name_of(v, i), *root = name_of(v, top);
+        const char *path = name_of(v, i), *root = name_of(v, top);
         size_t length = first_segment(root);
-        bool apart = strncmp(mine, root, length) != 0 || (mine[length] != '.' && mine[length] != '\0');
-        if (top != i && root[length] == '\0' && apart) v->root_of[d->spans[i].name_id] = top + 1;
+        bool outside = strncmp(path, root, length) != 0 || (path[length] != '.' && path[length] != '\0');
+        if (top != i && root[length] == '\0' && outside) v->root_of[d->spans[i].name_id] = top + 1;
     }
     free(forward);
     free(top_of);
@@ -86,7 +86,7 @@ static size_t layer_node(jm__views *v, size_t parent, const char *path, size_t s
     return jm__tree_node(v->tree, parent, kept == NULL ? NULL : kept + start, kept, "layer");
 }
 
-/* Make the chain of nodes of a module path: "blocks", "blocks.0", "blocks.0.attn". */
+/* The nodes of a module path: "blocks", "blocks.0", "blocks.0.attn"; returns the last. */
 static size_t layer_chain(jm__views *v, const char *path, size_t root)
 {
     size_t node = root;
@@ -114,51 +114,50 @@ static size_t layer_row(jm__views *v, size_t span)
     return node;
 }
 
-/* Work in a phase, step or window, but in no layer, goes by its phase, or by the outermost of those. */
-static size_t container_around(const jm__span_index *spans, size_t section, size_t outer)
+/* Work in containers but in no layer has the row of its phase, else of the outermost container. */
+static size_t outer_container(const jm__span_index *spans, size_t section, size_t outer)
 {
-    bool around = outer != JM__NO_SPAN && jm__span_kind_is_container(kind_of(spans, outer));
-    return around && kind_of(spans, section) != JM_SPAN_PHASE ? outer : section;
+    bool outer_span = outer != JM__NO_SPAN && jm__span_kind_is_container(kind_of(spans, outer));
+    return outer_span && kind_of(spans, section) != JM_SPAN_PHASE ? outer : section;
 }
 
-/* Nodes by what their path is made of, so that it is not written out again for each span: texts of names and
- * kinds are there once. */
+/* Identifies a node without its path, which is then not written for each span. Texts are interned. */
 typedef struct row_key {
-    uint64_t above; /* a node, JM__NO_NODE, or: */
+    uint64_t above; /* a node, JM__NO_NODE or in_no_layer */
     const char *name, *kind;
 } row_key;
 
 static const uint64_t in_no_layer = JM__NO_NODE - 1;
 
-/* JM__NO_NODE: not yet. */
-static size_t known_in(const jm__map *map, const void *key)
+/* JM__NO_NODE: none. */
+static size_t find_in(const jm__map *map, const void *key)
 {
     const jm__map_value *known = jm__map_find(map, key);
     return known != NULL ? (size_t)known->id : JM__NO_NODE;
 }
 
-static size_t keep_in(jm__map *map, const void *key, jm__views *v, size_t node)
+static size_t put_in(jm__map *map, const void *key, jm__views *v, size_t node)
 {
     if (node != JM__NO_NODE && !jm__map_put(map, key, (jm__map_value){.id = (int64_t)node}))
         v->tree->failed = true;
     return v->tree->failed ? JM__NO_NODE : node;
 }
 
-static size_t no_layer_row(jm__views *v, size_t speaker)
+static size_t no_layer_row(jm__views *v, size_t owner)
 {
-    const row_key key = {in_no_layer, name_of(v, speaker), jm_span_kind_text(span_of(v, speaker)->kind)};
-    size_t known = known_in(&v->rows, &key);
+    const row_key key = {in_no_layer, name_of(v, owner), jm_span_kind_text(span_of(v, owner)->kind)};
+    size_t known = find_in(&v->rows, &key);
     if (known != JM__NO_NODE) return known;
     const char *text = jm__tree_text(v->tree, "%s (no layer)", key.name);
-    return keep_in(&v->rows, &key, v, jm__tree_top(v->tree, text, key.kind));
+    return put_in(&v->rows, &key, v, jm__tree_top(v->tree, text, key.kind));
 }
 
-/* A path that is longer is not written out again in those below it: each of 30,000 ranges inside each other
- * would hold all before it. */
+/* Longer paths are abbreviated in the paths below them: with 30,000 nested ranges, each path would contain
+ * all before it. */
 enum { LONG_PATH = 200 };
 
-/* A path under another, NULL for none: "phase/step". A name that holds a slash is written so that no two rows
- * meet; of a long path, its number stands for it: ".../8c6f3ab2d10f9e47/step". */
+/* A path under another, NULL for none: "phase/step". Slashes in the name are escaped, so that paths are
+ * unique. A long path is replaced by a hash: ".../8c6f3ab2d10f9e47/step". */
 static void write_path(jm__strbuf *text, const char *above, const char *name)
 {
     size_t length = above == NULL ? 0 : strlen(above);
@@ -189,37 +188,37 @@ static size_t node_under(jm__views *v, size_t parent, const char *name, const ch
 size_t jm__view_node_under(jm__views *v, size_t parent, const char *name, const char *kind)
 {
     const row_key key = {parent, name, kind};
-    size_t known = known_in(&v->rows, &key);
-    return known != JM__NO_NODE ? known : keep_in(&v->rows, &key, v, node_under(v, parent, name, kind));
+    size_t known = find_in(&v->rows, &key);
+    return known != JM__NO_NODE ? known : put_in(&v->rows, &key, v, node_under(v, parent, name, kind));
 }
 
-/* The range or pass around an NVTX range; JM__NO_SPAN if there is none. */
-static size_t around_range(const jm__views *v, size_t section)
+/* The range or pass that encloses an NVTX range; JM__NO_SPAN: none. */
+static size_t enclosing_range(const jm__views *v, size_t section)
 {
     size_t outer = jm__section_parent(&v->a->spans, section);
     bool inside = outer != JM__NO_SPAN && !jm__span_kind_is_container(span_of(v, outer)->kind);
     return inside ? outer : JM__NO_SPAN;
 }
 
-/* The row of a section inside that of the one around it, which has one already. */
+/* The row of a section; the enclosing one has its row already. */
 static size_t layer_view_row(jm__views *v, size_t section)
 {
     jm_span_kind kind = span_of(v, section)->kind;
     const char *name = name_of(v, section);
     if (jm__span_kind_is_layer(kind)) return layer_row(v, section);
     if (kind == JM_SPAN_OPTIMIZER) return jm__tree_top(v->tree, name, "optimizer");
-    if (!jm__span_kind_is_range(kind)) return no_layer_row(v, v->speaker_of[section]);
-    size_t outer = around_range(v, section);
+    if (!jm__span_kind_is_range(kind)) return no_layer_row(v, v->owner_of[section]);
+    size_t outer = enclosing_range(v, section);
     if (outer == JM__NO_SPAN) return jm__tree_top(v->tree, name, "nvtx");
     return jm__view_node_under(v, v->of_span[outer] - 1, name, "nvtx");
 }
 
-/* A range is a row inside that of the range or pass around it, which is made first. */
+/* A range has a row inside that of the enclosing range or pass, which is made first. */
 size_t jm__view_layer_node(jm__views *v, size_t section)
 {
     v->chain.count = 0;
     for (size_t s = section; s != JM__NO_SPAN && v->of_span[s] == 0;
-         s = jm__span_kind_is_range(span_of(v, s)->kind) ? around_range(v, s) : JM__NO_SPAN)
+         s = jm__span_kind_is_range(span_of(v, s)->kind) ? enclosing_range(v, s) : JM__NO_SPAN)
         if (!jm__vec_push(&v->chain, s)) v->tree->failed = true;
     while (v->chain.count > 0 && !v->tree->failed) {
         size_t s = v->chain.items[--v->chain.count], node = layer_view_row(v, s);
@@ -233,40 +232,40 @@ static bool has_type(const jm__span *span)
     return span->type_id > 0 || jm__span_kind_is_layer(span->kind);
 }
 
-static bool stands_alone(const jm__span *span)
+static bool has_own_row(const jm__span *span)
 {
     return span->kind == JM_SPAN_OPTIMIZER || jm__span_kind_is_range(span->kind);
 }
 
-/* The innermost span around it that has a type, or else is an optimizer or a range; else a container. */
+/* The innermost span with a type; without one, the innermost optimizer or range; else a container. */
 static size_t innermost_type(const jm__span_index *spans, size_t section, size_t outer)
 {
     const jm__span *all = spans->dataset->spans, *mine = &all[jm__section_span(spans, section)];
-    const jm__span *around = outer == JM__NO_SPAN ? NULL : &all[jm__section_span(spans, outer)];
+    const jm__span *outer_span = outer == JM__NO_SPAN ? NULL : &all[jm__section_span(spans, outer)];
     if (has_type(mine)) return section;
-    if (around != NULL && has_type(around)) return outer;
-    if (stands_alone(mine)) return section;
-    if (around != NULL && stands_alone(around)) return outer;
-    return container_around(spans, section, outer);
+    if (outer_span != NULL && has_type(outer_span)) return outer;
+    if (has_own_row(mine)) return section;
+    if (outer_span != NULL && has_own_row(outer_span)) return outer;
+    return outer_container(spans, section, outer);
 }
 
 size_t jm__view_type_node(jm__views *v, size_t section)
 {
-    size_t speaker = v->speaker_of[section];
-    const jm__span *row = span_of(v, speaker);
-    const char *text = stands_alone(row) ? name_of(v, speaker) : NULL;
+    size_t owner = v->owner_of[section];
+    const jm__span *row = span_of(v, owner);
+    const char *text = has_own_row(row) ? name_of(v, owner) : NULL;
     if (has_type(row)) {
         text = jm__dataset_text(v->a->dataset, row->type_id);
         if (text[0] == '\0') text = "(no type)";
     }
-    if (text == NULL) return no_layer_row(v, speaker);
+    if (text == NULL) return no_layer_row(v, owner);
     jm_span_kind kind = jm__span_kind_is_range(row->kind) ? JM_SPAN_NVTX : row->kind;
     return jm__tree_top(v->tree, text, jm_span_kind_text(kind));
 }
 
-/* The container at or around `section` that has a node already or is the outermost; those before it are
- * pushed, innermost first. */
-static bool open_containers(jm__views *v, size_t section, size_t *known)
+/* Push a section and its ancestors, innermost first, up to the first that has a node: *known, or JM__NO_SPAN.
+ * False if memory is out. */
+static bool push_until_known(jm__views *v, size_t section, size_t *known)
 {
     *known = JM__NO_SPAN;
     v->chain.count = 0;
@@ -280,15 +279,15 @@ static bool open_containers(jm__views *v, size_t section, size_t *known)
     return true;
 }
 
-/* The innermost at or around it that is not in what is around it as a call is in another: it goes on
- * afterwards, or is of another thread. */
-static size_t find_beside(const jm__span_index *spans, size_t section, size_t outer)
+/* The innermost of a section and its ancestors that is no call within its parent: it outlasts the parent or
+ * is of another thread. */
+static size_t find_detached(const jm__span_index *spans, size_t section, size_t outer)
 {
     const jm__dataset *d = spans->dataset;
-    size_t inner = jm__section_span(spans, section), around = jm__span_parent(spans, inner);
-    if (around == JM__NO_SPAN) return outer;
-    bool apart = d->spans[around].thread_id != d->spans[inner].thread_id ||
-                 jm__span_end_ns(d, &d->spans[around]) < jm__span_end_ns(d, &d->spans[inner]);
+    size_t inner = jm__section_span(spans, section), outer_span = jm__span_parent(spans, inner);
+    if (outer_span == JM__NO_SPAN) return outer;
+    bool apart = d->spans[outer_span].thread_id != d->spans[inner].thread_id ||
+                 jm__span_end_ns(d, &d->spans[outer_span]) < jm__span_end_ns(d, &d->spans[inner]);
     return apart ? section : outer;
 }
 
@@ -296,19 +295,19 @@ typedef struct row_name {
     const char *name, *kind;
 } row_name;
 
-static size_t named(const jm__views *v, size_t node, const jm__collective *c)
+static size_t set_operation(const jm__views *v, size_t node, const jm__collective *c)
 {
     if (node != JM__NO_NODE && c->operation != NULL) v->tree->nodes.items[node].type = c->operation;
     return node;
 }
 
-/* Phases and windows go by name, epochs and steps are all one. */
+/* Phases and windows have rows by name; all epochs share a row, and all steps. */
 static row_name container_name(const jm__views *v, size_t section)
 {
     jm_span_kind kind = span_of(v, section)->kind;
-    bool named = kind == JM_SPAN_PHASE || kind == JM_SPAN_WINDOW;
+    bool by_name = kind == JM_SPAN_PHASE || kind == JM_SPAN_WINDOW;
     const char *text = jm_span_kind_text(kind);
-    return (row_name){named ? name_of(v, section) : text, text};
+    return (row_name){by_name ? name_of(v, section) : text, text};
 }
 
 static bool is_named(const jm__views *v, size_t node, row_name name)
@@ -317,56 +316,57 @@ static bool is_named(const jm__views *v, size_t node, row_name name)
     return strcmp(row->name, name.name) == 0 && strcmp(row->kind, name.kind) == 0;
 }
 
-/* Rows that each lie in the one before: beyond these no name is looked for. */
-enum { MOST_LOOKED_UP = 256 };
+/* Levels of rows in which a name is looked for. */
+enum { LOOKUP_MAX = 256 };
 
 static bool is_in_row_of(const jm__views *v, size_t node, row_name name)
 {
-    for (int i = 0; node != JM__NO_NODE && i < MOST_LOOKED_UP; i++) {
+    for (int i = 0; node != JM__NO_NODE && i < LOOKUP_MAX; i++) {
         if (is_named(v, node, name)) return true;
         node = v->tree->nodes.items[node].parent;
     }
     return false;
 }
 
-/* One that a like one called is a row inside that one's. */
-static bool is_call_of_transfer(const jm__views *v, size_t section, row_name name)
+/* Whether it was called by a container of its own name: then it gets a row inside that one's. */
+static bool is_call_of_same_name(const jm__views *v, size_t section, row_name name)
 {
     const jm__span_index *spans = &v->a->spans;
     const jm__span *inner = span_of(v, section);
-    size_t last = v->beside_of[section];
+    size_t last = v->detached_of[section];
     while (section != last) {
         section = jm__section_parent(spans, section);
         if (section == JM__NO_SPAN) return false;
         if (!jm__span_kind_is_container(span_of(v, section)->kind)) continue;
         row_name outer = container_name(v, section);
-        bool transfer = strcmp(outer.name, name.name) == 0 && strcmp(outer.kind, name.kind) == 0;
-        if (transfer && (inner->kind != JM_SPAN_STEP || jm__step_has_part(span_of(v, section), inner)))
+        bool same_name = strcmp(outer.name, name.name) == 0 && strcmp(outer.kind, name.kind) == 0;
+        if (same_name && (inner->kind != JM_SPAN_STEP || jm__step_has_part(span_of(v, section), inner)))
             return true;
     }
     return false;
 }
 
-/* In a row of its name already: that of a task, say, that is open at the same time. */
-static bool is_beside_transfer(const jm__views *v, size_t section, size_t node, row_name name)
+/* Whether it shares an enclosing row of its name, for example with another task that is open at the same
+ * time.
+ */
+static bool is_in_open_row(const jm__views *v, size_t section, size_t node, row_name name)
 {
     bool marked =
         span_of(v, section)->kind == JM_SPAN_STEP && span_of(v, section)->payload_kind != JM_PAYLOAD_NONE;
-    if (v->beside_of[section] == JM__NO_SPAN && !marked) return false;
-    return is_in_row_of(v, node, name) && !is_call_of_transfer(v, section, name);
+    if (v->detached_of[section] == JM__NO_SPAN && !marked) return false;
+    return is_in_row_of(v, node, name) && !is_call_of_same_name(v, section, name);
 }
 
 size_t jm__view_container_node(jm__views *v, size_t section)
 {
     size_t known;
-    if (!open_containers(v, section, &known)) v->tree->failed = true;
+    if (!push_until_known(v, section, &known)) v->tree->failed = true;
     size_t node = known == JM__NO_SPAN ? JM__NO_NODE : v->container_of[known] - 2;
     while (v->chain.count > 0 && !v->tree->failed) {
         size_t s = v->chain.items[--v->chain.count];
         if (jm__span_kind_is_container(span_of(v, s)->kind)) {
             row_name name = container_name(v, s);
-            if (!is_beside_transfer(v, s, node, name))
-                node = jm__view_node_under(v, node, name.name, name.kind);
+            if (!is_in_open_row(v, s, node, name)) node = jm__view_node_under(v, node, name.name, name.kind);
         }
         v->container_of[s] = node + 2; /* JM__NO_NODE: 1 */
     }
@@ -389,10 +389,10 @@ static size_t innermost_work(const jm__span_index *spans, size_t section, size_t
     return jm__span_kind_is_work(kind) ? section : outer;
 }
 
-/* Under its phase: forward, backward, recompute, optimizer or other. */
+/* Inside its container: forward, backward, recompute, optimizer or other. */
 size_t jm__view_phase_node(jm__views *v, size_t section)
 {
-    size_t work = v->speaker_of[section], container = jm__view_container_node(v, section);
+    size_t work = v->owner_of[section], container = jm__view_container_node(v, section);
     const char *leaf = work == JM__NO_SPAN ? "other" : jm_span_kind_text(span_of(v, work)->kind);
     return jm__view_node_under(v, container, leaf, leaf);
 }
@@ -405,16 +405,16 @@ size_t jm__view_extrapolated_node(jm__views *v, size_t node, size_t step)
     if (v->a->options.by == JM_BY_PHASE)
         return jm__view_node_under(v, jm__view_container_node(v, step), name, kind);
     bool layerless = length >= sizeof none && strcmp(name + length + 1 - sizeof none, none) == 0;
-    return layerless && v->speaker_of != NULL ? no_layer_row(v, v->speaker_of[step]) : node;
+    return layerless && v->owner_of != NULL ? no_layer_row(v, v->owner_of[step]) : node;
 }
 
-/* One row an occurrence, inside the row of the first span around it that holds all of it. */
+/* One row per occurrence, inside the row of the first enclosing span that lasts as long. */
 size_t jm__view_span_node(jm__views *v, size_t section)
 {
     const jm__span_index *spans = &v->a->spans;
     size_t node = JM__NO_NODE;
     v->chain.count = 0;
-    for (size_t s = jm__section_span(spans, section); s != JM__NO_SPAN; s = jm__span_around(spans, s, s)) {
+    for (size_t s = jm__section_span(spans, section); s != JM__NO_SPAN; s = jm__span_enclosing(spans, s, s)) {
         if (v->of_span[s] != 0) {
             node = v->of_span[s] - 1;
             break;
@@ -434,38 +434,38 @@ size_t jm__view_span_node(jm__views *v, size_t section)
     return v->tree->failed ? JM__NO_NODE : node;
 }
 
-/* Rows around a span's are of spans around it, in their order: those hold all of it. */
-size_t jm__view_next_beside(const jm__views *v, size_t section, size_t *up)
+/* The rows above a span's row are of enclosing spans, in order: those that last as long as it does. */
+size_t jm__view_next_overlapping(const jm__views *v, size_t section, size_t *up)
 {
     const jm__span_index *spans = &v->a->spans;
     for (section = jm__section_parent(spans, section); section != JM__NO_SPAN;
          section = jm__section_parent(spans, section)) {
         if (*up == JM__NO_NODE) return section;
-        size_t around = v->tree->nodes.items[*up].parent;
-        if (around == JM__NO_NODE || v->tree->nodes.items[around].span != jm__section_span(spans, section))
+        size_t outer_node = v->tree->nodes.items[*up].parent;
+        if (outer_node == JM__NO_NODE ||
+            v->tree->nodes.items[outer_node].span != jm__section_span(spans, section))
             return section;
-        *up = around;
+        *up = outer_node;
     }
     return JM__NO_SPAN;
 }
 
-size_t jm__view_span_part(jm__views *v, size_t section)
+size_t jm__view_span_overlap(jm__views *v, size_t section)
 {
-    if (v->part_of[section] != 0) return v->part_of[section] - 1;
+    if (v->overlap_of[section] != 0) return v->overlap_of[section] - 1;
     size_t row = jm__view_span_node(v, section), up = row, node = row;
     if (row == JM__NO_NODE) return row;
-    if (jm__view_next_beside(v, section, &up) != JM__NO_SPAN) {
-        const jm__node around = v->tree->nodes.items[row];
-        node = jm__tree_new(v->tree, row, around.name, around.path, around.kind);
+    if (jm__view_next_overlapping(v, section, &up) != JM__NO_SPAN) {
+        const jm__node row_node = v->tree->nodes.items[row];
+        node = jm__tree_new(v->tree, row, row_node.name, row_node.path, row_node.kind);
         if (node == JM__NO_NODE) return node;
-        v->tree->nodes.items[node].part = section;
+        v->tree->nodes.items[node].overlap_section = section;
     }
-    v->part_of[section] = node + 1;
+    v->overlap_of[section] = node + 1;
     return node;
 }
 
-/* CUPTI gives C++ names as the linker sees them; this is how people write them. The path keeps the linker's
- * name: it is the same on every machine. */
+/* The demangled name. The path keeps CUPTI's mangled name, which is the same on every machine. */
 static const char *view_readable_name(jm__views *v, const char *name)
 {
     char *plain;
@@ -502,7 +502,7 @@ static void find_split(jm__views *v, uint32_t *order)
             v->split[order[i]] = v->split[order[i + 1]] = true;
 }
 
-jm_status jm__views_take_classes(jm__views *v, jm_error *err)
+jm_status jm__views_set_classes(jm__views *v, jm_error *err)
 {
     size_t count = v->a->work.classes.count;
     uint32_t *order = calloc(count + 1, sizeof *order);
@@ -511,7 +511,7 @@ jm_status jm__views_take_classes(jm__views *v, jm_error *err)
     bool fine = order != NULL && v->of_class != NULL && v->split != NULL;
     if (fine && count > 0) find_split(v, order);
     free(order);
-    return fine ? JM_OK : jm__no_memory(err, "jm__views_take_classes");
+    return fine ? JM_OK : jm__no_memory(err, "jm__views_set_classes");
 }
 
 static const char *shape_text(jm__tree *tree, const jm__class *row)
@@ -524,7 +524,7 @@ static const char *shape_text(jm__tree *tree, const jm__class *row)
     return jm__tree_text(tree, "%s, about %.3g us", shape, row->typical_us);
 }
 
-/* A row a name; where a name ran in several launch shapes, a row a shape inside it. */
+/* One row per name; if a name ran in several launch shapes, one row per shape inside it. */
 size_t jm__view_kernel_node(jm__views *v, uint32_t class_index)
 {
     if (v->of_class[class_index] != 0) return v->of_class[class_index] - 1;
@@ -543,31 +543,31 @@ size_t jm__view_kernel_node(jm__views *v, uint32_t class_index)
     return node;
 }
 
-static size_t new_inside(jm__views *v, size_t around, const char *name, const char *kind, bool by_path)
+static size_t new_inside(jm__views *v, size_t parent, const char *name, const char *kind, bool by_path)
 {
     const char *path = name;
     if (by_path) {
-        jm__strbuf whole = {0};
-        write_path(&whole, v->tree->nodes.items[around].path, name);
-        path = whole.failed ? NULL : jm__tree_text(v->tree, "%s", whole.text);
-        jm__strbuf_free(&whole);
+        jm__strbuf whole_path = {0};
+        write_path(&whole_path, v->tree->nodes.items[parent].path, name);
+        path = whole_path.failed ? NULL : jm__tree_text(v->tree, "%s", whole_path.text);
+        jm__strbuf_free(&whole_path);
     }
     const char *readable = view_readable_name(v, name);
     if (path == NULL || readable == NULL) v->tree->failed = true;
-    return v->tree->failed ? JM__NO_NODE : jm__tree_new(v->tree, around, readable, path, kind);
+    return v->tree->failed ? JM__NO_NODE : jm__tree_new(v->tree, parent, readable, path, kind);
 }
 
-size_t jm__view_node_inside(jm__views *v, size_t around, const char *name, const char *kind, bool by_path)
+size_t jm__view_node_inside(jm__views *v, size_t parent, const char *name, const char *kind, bool by_path)
 {
-    const uint64_t key[2] = {around, (uintptr_t)name}; /* a text of the dataset is there once */
-    size_t known = known_in(&v->inside, key);
+    const uint64_t key[2] = {parent, (uintptr_t)name}; /* texts of the dataset are interned */
+    size_t known = find_in(&v->inside, key);
     return known != JM__NO_NODE ? known
-                                : keep_in(&v->inside, key, v, new_inside(v, around, name, kind, by_path));
+                                : put_in(&v->inside, key, v, new_inside(v, parent, name, kind, by_path));
 }
 
-static jm__span_choice *choice_of(jm_by by)
+static jm__section_owner *choice_of(jm_by by)
 {
-    if (by == JM_BY_LAYER) return container_around;
+    if (by == JM_BY_LAYER) return outer_container;
     if (by == JM_BY_TYPE) return innermost_type;
     return by == JM_BY_PHASE ? innermost_work : NULL;
 }
@@ -585,13 +585,13 @@ jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a,
     v->container_of = calloc(sections + 1, sizeof *v->container_of);
     v->of_name = calloc(d->name_count + 1, sizeof *v->of_name);
     v->root_of = calloc(d->name_count + 1, sizeof *v->root_of);
-    v->part_of = calloc(sections + 1, sizeof *v->part_of);
-    bool fine = v->of_span != NULL && v->part_of != NULL && v->container_of != NULL && v->of_name != NULL &&
-                v->root_of != NULL;
-    jm__span_choice *choice = choice_of(a->options.by);
-    if (fine && choice != NULL) fine = (v->speaker_of = jm__span_speakers(&a->spans, choice)) != NULL;
+    v->overlap_of = calloc(sections + 1, sizeof *v->overlap_of);
+    bool fine = v->of_span != NULL && v->overlap_of != NULL && v->container_of != NULL &&
+                v->of_name != NULL && v->root_of != NULL;
+    jm__section_owner *choice = choice_of(a->options.by);
+    if (fine && choice != NULL) fine = (v->owner_of = jm__section_owners(&a->spans, choice)) != NULL;
     if (fine && a->options.by == JM_BY_PHASE)
-        fine = (v->beside_of = jm__span_speakers(&a->spans, find_beside)) != NULL;
+        fine = (v->detached_of = jm__section_owners(&a->spans, find_detached)) != NULL;
     if (fine && a->options.by == JM_BY_LAYER) fine = find_roots(v);
     return fine ? JM_OK : jm__no_memory(err, "jm__views_init");
 }
@@ -600,9 +600,9 @@ void jm__views_free(jm__views *v)
 {
     free(v->of_span);
     free(v->container_of);
-    free(v->speaker_of);
-    free(v->beside_of);
-    free(v->part_of);
+    free(v->owner_of);
+    free(v->detached_of);
+    free(v->overlap_of);
     free(v->of_name);
     free(v->root_of);
     free(v->split);
@@ -614,7 +614,7 @@ void jm__views_free(jm__views *v)
     *v = (jm__views){0};
 }
 
-/* Rows of collectives (NCCL, NVSHMEM, RCCL): of nobody's layer, whoever launched them. */
+/* ---- collectives (NCCL, NVSHMEM, RCCL): in no layer, whoever launched them */
 
 static const char collective_kind[] = "collective", wait_kind[] = "wait";
 
@@ -633,7 +633,6 @@ bool jm__view_is_wait(const jm__views *v, size_t node)
     return is_of_kind(v, node, wait_kind);
 }
 
-/* The innermost span at or around it that says when and not what: a phase, a step. */
 static size_t innermost_container(const jm__views *v, size_t section)
 {
     const jm__span_index *spans = &v->a->spans;
@@ -644,26 +643,26 @@ static size_t innermost_container(const jm__views *v, size_t section)
     return s;
 }
 
-/* Its first equal, after which the row is called. */
-static const jm__collective *one_of(const jm__views *v, uint32_t collective)
+/* The one that names the row of all its aliases. */
+static const jm__collective *canonical_collective(const jm__views *v, uint32_t collective)
 {
     const jm__collective *items = v->a->work.ranks.collectives.items.items;
-    return &items[items[collective].same_as];
+    return &items[items[collective].alias_of];
 }
 
-/* Rows of single spans have no path of their own, so those inside them are found by the node around them. */
+/* Rows of single spans have no unique path, so rows inside them are found by the parent node. */
 static size_t node_in_span(jm__views *v, size_t container, const jm__collective *c)
 {
-    size_t around = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_span_node(v, container);
-    return jm__view_node_inside(v, around, c->name, collective_kind, false);
+    size_t parent = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_span_node(v, container);
+    return jm__view_node_inside(v, parent, c->name, collective_kind, false);
 }
 
 /* ---- waiting */
 
-/* One GPU is named where hardly another one was waited for. */
+/* Names a GPU if nearly all waiting was for it. */
 static size_t wait_node(jm__views *v, size_t node, uint32_t collective)
 {
-    static const double hardly_another = 0.9;
+    static const double single_gpu_share = 0.9;
     const jm__ranks *ranks = &v->a->work.ranks;
     const char *path = jm__tree_text(v->tree, "%s/waiting", v->tree->nodes.items[node].path);
     if (path == NULL) return JM__NO_NODE;
@@ -672,12 +671,12 @@ static size_t wait_node(jm__views *v, size_t node, uint32_t collective)
     double share;
     size_t board = jm__collective_awaited(&ranks->waits, &ranks->collectives, collective, &share);
     const char *text = "waiting for the others";
-    if (board != SIZE_MAX && share >= hardly_another)
+    if (board != SIZE_MAX && share >= single_gpu_share)
         text = jm__tree_text(v->tree, "waiting for GPU %d", jm__attribution_index(v->a, board));
     return jm__tree_node(v->tree, node, text, path, wait_kind);
 }
 
-/* Did more than one rank that the report is of wait in it? */
+/* Whether several ranks of the report waited in it. */
 static bool several_waited(const jm__views *v, uint32_t collective)
 {
     const jm__ranks *ranks = &v->a->work.ranks;
@@ -685,7 +684,7 @@ static bool several_waited(const jm__views *v, uint32_t collective)
     const jm__collective_wait *first = NULL;
     for (size_t i = 0; i < ranks->waits.count; i++) {
         const jm__collective_wait *wait = &ranks->waits.items[i];
-        if (items[wait->collective].same_as != items[collective].same_as || !(wait->wait_s > 0)) continue;
+        if (items[wait->collective].alias_of != items[collective].alias_of || !(wait->wait_s > 0)) continue;
         if (!jm__dataset_process_has_pid(v->a->dataset, wait->process_id, v->a->options.process_id)) continue;
         if (first == NULL) first = wait;
         if (wait->process_id != first->process_id || wait->board != first->board) return true;
@@ -714,33 +713,33 @@ static size_t waiting_node(jm__views *v, size_t node, int64_t process_id, uint32
 static size_t row_node(jm__views *v, const jm__collective *c)
 {
     const char *name = c->kernel != NULL ? view_readable_name(v, c->name) : c->name;
-    return named(v, jm__tree_node(v->tree, JM__NO_NODE, name, c->name, collective_kind), c);
+    return set_operation(v, jm__tree_node(v->tree, JM__NO_NODE, name, c->name, collective_kind), c);
 }
 
-/* Asked for each kernel: found once for each rank. */
+/* Cached, since it is called for each kernel. */
 static size_t rank_row(jm__views *v, int64_t process_id, uint32_t collective, size_t waits_on)
 {
     const uint64_t key[3] = {collective, (uint64_t)process_id, waits_on};
-    size_t node = known_in(&v->collectives, key);
+    size_t node = find_in(&v->collectives, key);
     if (node != JM__NO_NODE) return node;
-    node = row_node(v, one_of(v, collective));
+    node = row_node(v, canonical_collective(v, collective));
     if (waits_on != JM__WAITS_NOT) node = waiting_node(v, node, process_id, collective, waits_on);
-    return keep_in(&v->collectives, key, v, node);
+    return put_in(&v->collectives, key, v, node);
 }
 
 size_t jm__view_collective_node(jm__views *v, size_t section, int64_t process_id, uint32_t collective,
                                 size_t waits_on)
 {
     jm_by by = v->a->options.by;
-    const jm__collective *c = one_of(v, collective);
+    const jm__collective *c = canonical_collective(v, collective);
     if (by != JM_BY_SPAN && by != JM_BY_PHASE) return rank_row(v, process_id, collective, waits_on);
     size_t container = innermost_container(v, section);
-    if (by == JM_BY_SPAN) return named(v, node_in_span(v, container, c), c);
-    size_t around = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_container_node(v, container);
-    return jm__view_node_under(v, around, collective_kind, collective_kind);
+    if (by == JM_BY_SPAN) return set_operation(v, node_in_span(v, container, c), c);
+    size_t parent = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_container_node(v, container);
+    return jm__view_node_under(v, parent, collective_kind, collective_kind);
 }
 
-/* Phases have a time of their own, so their energy needs no fit: counter and power sensor tell it. */
+/* ---- measured phases: counters and power sensors give the energy of a phase without a fit */
 
 static bool has_container_around(const jm__span_index *spans, size_t section)
 {
@@ -749,7 +748,7 @@ static bool has_container_around(const jm__span_index *spans, size_t section)
     return false;
 }
 
-static bool measure(const jm__attribution *a, jm__node *node, const jm__intervals *windows)
+static bool measure_phase(const jm__attribution *a, jm__node *node, const jm__intervals *windows)
 {
     double sum_j = 0, variance = 0, sum_s = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
@@ -766,16 +765,16 @@ static bool measure(const jm__attribution *a, jm__node *node, const jm__interval
         sum_j += total.energy_j;
         variance += total.u_j * total.u_j;
     }
-    node->whole_j = sum_j;
-    node->whole_u_j = sqrt(variance);
-    node->whole_s = sum_s;
+    node->phase_j = sum_j;
+    node->phase_u_j = sqrt(variance);
+    node->phase_s = sum_s;
     return true;
 }
 
 bool jm__measured_phases(jm__views *v)
 {
     const jm__span_index *spans = &v->a->spans;
-    if (v->a->options.process_id != 0 || v->tree->failed) return true; /* boards do not know processes */
+    if (v->a->options.process_id != 0 || v->tree->failed) return true; /* sensors see all processes */
     size_t count = v->tree->nodes.count;
     jm__intervals *of_node = calloc(count + 1, sizeof *of_node), all = {0};
     int64_t sum_ns = 0;
@@ -793,10 +792,10 @@ bool jm__measured_phases(jm__views *v)
         fine = jm__intervals_add_all(&all, &of_node[n]);
     }
     jm__intervals_normalise(&all);
-    /* Phases of two processes at one time share the board: no sensor tells them apart. */
+    /* Phases of two processes at the same time share the board: sensors cannot separate them. */
     bool apart = sum_ns == jm__intervals_duration_ns(&all);
     for (size_t n = 0; fine && apart && n < count; n++)
-        if (of_node[n].count > 0) fine = measure(v->a, &v->tree->nodes.items[n], &of_node[n]);
+        if (of_node[n].count > 0) fine = measure_phase(v->a, &v->tree->nodes.items[n], &of_node[n]);
     for (size_t n = 0; of_node != NULL && n < count; n++)
         jm__vec_free(&of_node[n]);
     free(of_node);

@@ -1,5 +1,4 @@
-/* One table from words in names to families, of which the first line that fits decides; and kernel classes.
- */
+/* A table from words in names to families, in which the first match decides; and kernel classes. */
 #include "attribute/work/classes.h"
 
 #include "attribute/input/span_index.h"
@@ -9,15 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The functor of an elementwise kernel stands within the first few hundred bytes of its name. */
-enum { NAME_LOOKED_AT = 1000 };
+/* The functor of an elementwise kernel is within the first few hundred bytes of its name. */
+enum { NAME_PREFIX = 1000 };
 
-/* Of names that hold `with` too, those with any of the words, in small letters: names are compared without
- * case. */
+/* Matches names that contain `with` and any of the words. Words are in lower case; case is ignored. */
 typedef struct rule {
     jm__kernel_family family;
     const char *with;
-    const char *const *words; /* NULL behind the last */
+    const char *const *words; /* ends with NULL */
 } rule;
 
 #define RULE_WITH(with, family, ...)                                                                         \
@@ -29,10 +27,10 @@ typedef struct rule {
     }
 #define RULE(...) RULE_WITH("", __VA_ARGS__)
 
-/* Names are those that CUPTI gave on an H200 (shared/data/h200-gpt/kernels.csv.gz and h200-counters-llama),
- * in PyTorch's aten/src/ATen/native/cuda, and in traces that people show in issues of the projects named.
- * What is narrow stands before what is wide: an attention kernel of cuDNN has "bprop" in its name, a softmax
- * of Triton "triton_", an index_elementwise_kernel "elementwise". */
+/* Names are from CUPTI on an H200 (shared/data/h200-gpt/kernels.csv.gz and h200-counters-llama), PyTorch's
+ * aten/src/ATen/native/cuda, and traces in issues of the projects named below. Specific rules come before
+ * general ones: an attention kernel of cuDNN has "bprop" in its name, a softmax of Triton "triton_", an
+ * index_elementwise_kernel "elementwise". */
 static const rule rules[] = {
     /* NCCL and RCCL up to 2.18 (ncclKernel_), after (ncclDevKernel_), symmetric memory of 2.27 (ncclSym...);
      * the oldest have no more than ncclAllReduceRingLLKernel_sum. MSCCL is RCCL's. (NVIDIA/nccl issues 536,
@@ -43,7 +41,7 @@ static const rule rules[] = {
     /* PyTorch's symmetric memory, vLLM, TensorRT-LLM (apache/tvm pull request 16842). */
     RULE(COLLECTIVE, "_shot_all_reduce", "shotallreducekernel", "multimem_all_", "cross_device_reduce"),
 
-    /* Records of CUPTI that are no kernels, in our words and in those of other tools. */
+    /* Copies and fills, as we and as other tools name them. */
     RULE_WITH("dtod", COPY, "memcpy"),
     RULE(TRANSFER, "[memcpy"),
     RULE_WITH("htod", TRANSFER, "memcpy"),
@@ -52,7 +50,7 @@ static const rule rules[] = {
     RULE(COPY, "memcpy"),
     RULE(FILL, "memset"),
 
-    /* Steps before and after the attention itself, which it is not (cuDNN 9, FlashAttention 2). */
+    /* Steps before and after the attention itself (cuDNN 9, FlashAttention 2). */
     RULE(REDUCTION, "fmha_reduce", "dot_do_o"),
     RULE(ELEMENTWISE, "convert_dq"),
     /* cuDNN, FlashAttention 2 and 3, xFormers and CUTLASS, FlashInfer, vLLM, FlexAttention. */
@@ -72,34 +70,34 @@ static const rule rules[] = {
          "group_norm", "groupnorm", "instance_norm"),
     RULE(BATCH_NORM, "batch_norm", "batchnorm", "bn_fw", "bn_bw"),
     RULE(REDUCTION, "welford", "softmax", "nll_loss", "cross_entropy", "_pool", "pooling", "maxpool"),
-    /* cuBLAS: the sum after a split matrix product, and products with one vector, which wait for memory. */
+    /* cuBLAS: the sum after a split-K product, and matrix-vector products, which are memory-bound. */
     RULE(REDUCTION, "splitkreduce", "gemv", "dot_kernel", "reduce_1block"),
 
     /* Triton templates of torch.compile (triton_tem_fused_mm_, ..._convolution_), Pallas and XLA's
-     * gemm_fusion_dot; then those that it generates: per and red reduce, poi and for do not. */
+     * gemm_fusion_dot; then generated kernels: per and red reduce, poi and for do not. */
     RULE(MATRIX, "triton_tem_", "triton_mm", "triton_gemm"),
     RULE(REDUCTION, "triton_red_", "triton_per_"),
 
     /* cuBLAS, CUTLASS: nvjet_sm90_..., sm90_xmma_gemm_..., ampere_bf16_s16816gemm_...,
-     * cutlass_80_tensorop_... Those in single precision go through the plain cores: ampere_sgemm_128x64_nn,
+     * cutlass_80_tensorop_... Single precision uses the CUDA cores: ampere_sgemm_128x64_nn,
      * cutlass_80_simt_sgemm. */
     RULE(PLAIN_MATRIX, "_sgemm", "simt_", "dgemm", "gemm_f64"),
     RULE(PLAIN_MATRIX, "gemm_f32f32_f32f32"), /* with tf32 it reads f32f32_tf32f32 */
     RULE(PLAIN_MATRIX, "d884gemm", "gemmsn_"),
-    /* mma.sync of Ampere and before, by its shape (s16816gemm) or chip: cuBLAS still takes it on Hopper for
-     * rows that are not multiples of 16 bytes long. */
+    /* mma.sync of Ampere and before, by its shape (s16816gemm) or chip. On Hopper, cuBLAS still uses it for
+     * rows that are not a multiple of 16 bytes. */
     RULE(WARP_MATRIX, "16816gemm", "1688gemm", "161616gemm", "16832gemm", "h884gemm", "s884gemm",
          "sm75_xmma_gemm", "sm80_xmma_gemm", "sm86_xmma_gemm"),
     RULE(MATRIX, "nvjet", "gemm", "xmma", "matmul"),
     RULE_WITH("tensorop", MATRIX, "cutlass"),
     RULE(MATRIX, "_mm_kernel"),
 
-    /* Moves that PyTorch makes with elementwise kernels, layouts of cuDNN, joins of tensors. */
+    /* Copies by elementwise kernels of PyTorch, layout changes of cuDNN, concatenation. */
     RULE(COPY, "direct_copy", "float16_copy", "copy_device_to_device", "catarray", "concatenate", "transpose",
          "nchwtonhwc", "nhwctonchw", "addpadding", "im2col", "col2im"),
     RULE(FILL, "fillfunctor", "fill_kernel"),
 
-    /* Reads and writes here and there: PyTorch, CUB, XLA. arange has "kernel_with_index" and none of it. */
+    /* Scattered access: PyTorch, CUB, XLA. arange's "kernel_with_index" is none. */
     RULE(ELEMENTWISE, "kernel_with_index", "rotary"),
     RULE(INDEX, "index", "gather", "scatter", "embedding", "radix", "sort", "topk", "unique", "krn_partial",
          "partial_segments", "devicecompact", "compute_grad_weight", "dynamic_slice", "dynamic_update_slice"),
@@ -107,8 +105,8 @@ static const rule rules[] = {
     /* A reduction by any other name: PyTorch, CUB, Triton and XLA (input_reduce_fusion, wrapped_reduce). */
     RULE(REDUCTION, "reduce", "reduction", "devicescan", "kernel_scan", "cumsum"),
 
-    /* Functors of elementwise kernels that keep the special function unit busy: GeluCUDAKernelImpl,
-     * silu_kernel, exp_kernel_cuda; triton_poi_fused_gelu_0; loop_exponential_fusion. */
+    /* Elementwise functors on the special function unit: GeluCUDAKernelImpl, silu_kernel, exp_kernel_cuda;
+     * triton_poi_fused_gelu_0; loop_exponential_fusion. */
     RULE(TRANSCENDENTAL, "gelu", "silu", "swish", "mish_", "sigmoid", "softplus", "tanh", "exp_kernel",
          "_exp_", "exponential", "erf_kernel", "_erf_", "sin_kernel", "cos_kernel", "_sin_", "_cos_",
          "cosine"),
@@ -121,27 +119,27 @@ static const rule rules[] = {
 
 jm__kernel_family jm__kernel_family_of(const char *name)
 {
-    char small[NAME_LOOKED_AT + 1];
+    char lower[NAME_PREFIX + 1];
     size_t length = 0;
-    for (; length < NAME_LOOKED_AT && name[length] != '\0'; length++)
-        small[length] = jm__lower(name[length]);
-    small[length] = '\0';
+    for (; length < NAME_PREFIX && name[length] != '\0'; length++)
+        lower[length] = jm__lower(name[length]);
+    lower[length] = '\0';
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (strstr(small, rules[i].with) == NULL) continue;
+        if (strstr(lower, rules[i].with) == NULL) continue;
         for (const char *const *word = rules[i].words; *word != NULL; word++)
-            if (strstr(small, *word) != NULL) return rules[i].family;
+            if (strstr(lower, *word) != NULL) return rules[i].family;
     }
     return JM_KERNEL_FAMILY_OTHER;
 }
 
-enum { HOPPER = 132 };
+enum { HOPPER_MULTIPROCESSORS = 132 };
 
 uint32_t jm__multiprocessors_on(const jm_board *board)
 {
-    return board->multiprocessors > 0 ? (uint32_t)board->multiprocessors : HOPPER;
+    return board->multiprocessors > 0 ? (uint32_t)board->multiprocessors : HOPPER_MULTIPROCESSORS;
 }
 
-/* "[memcpy DtoD]" is a kernel of the driver's, which nobody tells the grid of. */
+/* "[memcpy DtoD]" is a kernel of the driver, whose grid is not recorded. */
 static bool is_by_engine(const jm__class *class)
 {
     return class->copy != JM_NO_COPY && strstr(class->name, "DtoD") == NULL;
@@ -155,11 +153,11 @@ float jm__multiprocessors_of(const jm__class *class, uint32_t on_board)
     return (float)(blocks < on_board ? blocks : on_board);
 }
 
-/* Launch shapes of one kernel have one name, which is looked at once. [names]: family + 1; 0: not yet. */
+/* Cached by name, which all launch shapes of a kernel share. [names]: family + 1; 0: not yet computed. */
 static jm__kernel_family family_of(unsigned char *families, const jm__dataset *dataset, int64_t name_id)
 {
-    bool known = name_id > 0 && (size_t)name_id < dataset->name_count;
-    if (!known) return JM_KERNEL_FAMILY_OTHER;
+    bool valid = name_id > 0 && (size_t)name_id < dataset->name_count;
+    if (!valid) return JM_KERNEL_FAMILY_OTHER;
     if (families[name_id] == 0)
         families[name_id] = (unsigned char)(1 + jm__kernel_family_of(jm__dataset_text(dataset, name_id)));
     return (jm__kernel_family)(families[name_id] - 1);

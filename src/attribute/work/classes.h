@@ -1,5 +1,4 @@
-/* Kinds of work, the unit whose power is fitted: what they do, told by their names, and where they can run.
- */
+/* Classes of work, the unit whose power is fitted: their family by name, and the multiprocessors they use. */
 #ifndef JM_ATTRIBUTE_WORK_CLASSES_H
 #define JM_ATTRIBUTE_WORK_CLASSES_H
 
@@ -7,12 +6,12 @@
 #include "format/dataset.h"
 #include <stdbool.h>
 
-/* What a name tells. */
+/* What a kernel does, by its name. */
 #define JM_KERNEL_FAMILY_MAP(X)                                                                              \
     X(OTHER)                                                                                                 \
     X(COLLECTIVE)                                                                                            \
     X(MATRIX)                                                                                                \
-    X(WARP_MATRIX)  /* matrix product by instructions of a warp (mma.sync), of before Hopper */              \
+    X(WARP_MATRIX)  /* matrix product by warp instructions (mma.sync), from before Hopper */                 \
     X(PLAIN_MATRIX) /* matrix product in single or double precision */                                       \
     X(ATTENTION)                                                                                             \
     X(CONVOLUTION)                                                                                           \
@@ -33,16 +32,14 @@ typedef enum jm__kernel_family {
         JM_KERNEL_FAMILY_COUNT
 } jm__kernel_family;
 
-/* `name`: of a kernel as CUPTI gives it or in plain C++, or of a copy ("[memcpy DtoD]"). OTHER if its name
- * tells nothing. Only the first thousand bytes of a name are looked at. */
+/* `name`: of a kernel, mangled as CUPTI gives it or demangled, or of a copy ("[memcpy DtoD]"). OTHER if the
+ * name is unknown. Only the first thousand bytes count. */
 jm__kernel_family jm__kernel_family_of(const char *name);
 
-/* How many multiprocessors a kernel can be on: by that, kernels that run together share their time. */
-
-/* Of a board; of one that the recording does not say it of, as many as a Hopper has. */
+/* Multiprocessors of a board; those of a Hopper if the recording does not have the number. */
 uint32_t jm__multiprocessors_on(const jm_board *board);
 
-/* What a copy of memory is; what was copied to the host, the program may have waited for. */
+/* The program may have waited for a copy to the host. */
 typedef enum jm__copy { JM_NO_COPY, JM_COPY, JM_COPY_TO_HOST } jm__copy;
 
 /* Kernels: (name, launch shape, kind of work). Host spans: (type, kind). */
@@ -52,22 +49,22 @@ typedef struct jm__class {
     uint32_t grid[3]; /* all 0: no launch shape */
     uint32_t block[3];
     double typical_us;        /* of a class split by duration; else 0 */
-    jm__kernel_family family; /* OTHER of host spans */
+    jm__kernel_family family; /* OTHER for host spans */
     jm__copy copy;
-    bool waits;           /* of a collective: the time until its last rank came */
-    bool joint;           /* beside work of another class (joint.h): */
-    uint32_t alone;       /* the class that it is when alone, */
-    uint32_t column_with; /* the first of the two classes that share a column: itself, or the other one */
+    bool waits;           /* the wait of a collective for its last rank */
+    bool joint;           /* beside work of another class (joint.h) */
+    uint32_t alone;       /* joint: the same class when alone */
+    uint32_t column_with; /* joint: the first of the two classes, which share its column */
 } jm__class;
 
-/* A grid's blocks go to empty multiprocessors first, so a kernel is on as many as it has blocks, at most on
- * all: however many threads, registers and bytes of shared memory a block takes. A copy that copy engines
- * make is on none, and counts as one. What has no launch shape counts as half of the board. */
+/* The multiprocessors that a kernel occupies, its weight when kernels share time. Blocks go to empty ones
+ * first, so a kernel has as many as it has blocks, at most all. A copy by a copy engine counts as one; a
+ * kernel without launch shape as half of the board. */
 float jm__multiprocessors_of(const jm__class *class, uint32_t on_board);
 
 typedef JM_VEC(jm__class) jm__classes;
 
-/* What is known of the API call that launched it. SHARED: it launched others too. */
+/* Whether the API call of the launch was recorded. SHARED: it launched other kernels too. */
 typedef enum jm__launch { JM_LAUNCH_SEEN, JM_LAUNCH_SHARED, JM_LAUNCH_UNSEEN } jm__launch;
 
 /* One piece of work on its way through the pass. */
@@ -75,29 +72,29 @@ typedef struct jm__item {
     int64_t start_ns;
     int64_t end_ns;
     int64_t launch_ns;  /* -1: not seen */
-    int64_t span_id;    /* innermost span it belongs to, 0: none */
+    int64_t span_id;    /* the innermost span, 0: none */
     int64_t process_id; /* 0: unknown */
     uint32_t class_index;
-    uint32_t kind; /* the class without groups of durations, by which pairs are told; UINT32_MAX: none */
+    uint32_t kind; /* the class before the split by duration, for pairs; UINT32_MAX: none */
     uint32_t calls;
     jm__launch launch;
     jm__copy copy;
     uint32_t collective; /* its number (collectives.h) + 1; 0: it is none */
-    bool waits;          /* of a collective: the time until its last rank came */
+    bool waits;          /* of a collective: the wait for its last rank */
     bool again;          /* of a collective: another kernel of a call that was counted */
-    double bytes;        /* of a collective; NAN: not told */
-    float weight;        /* of the time that it shares with others, its part against theirs */
+    double bytes;        /* of a collective; NAN: unknown */
+    float weight;        /* shares of overlapping work are proportional to it */
 } jm__item;
 
 typedef JM_VEC(jm__item) jm__items;
 
-/* Of one whose launch was not seen, when it began. */
+/* The start, if the launch was not recorded. */
 static inline int64_t jm__item_launched_ns(const jm__item *item)
 {
     return item->launch_ns >= 0 ? item->launch_ns : item->start_ns;
 }
 
-/* The kernel classes of a recording, in its order. False if memory is out. */
+/* The kernel classes of a recording, in the recording's order. False if memory is out. */
 bool jm__classes_of_kernels(jm__classes *classes, const jm__dataset *dataset);
 
 #endif

@@ -1,4 +1,4 @@
-/* Readings of the clock, and the mean of those around some work. */
+/* Readings of the clock, and their mean around some work. */
 #include "attribute/work/clock_track.h"
 
 #include "base/clock.h"
@@ -7,14 +7,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of the logarithm. A choice: power goes with the clock to the power of 1 to 3, so within a step of 2 % it
- * differs by 1 to 3 % from the middle at most, and by both signs. */
+/* Of the logarithm. A choice: power grows with the clock to the power of 1 to 3, so within a step of 2 % it
+ * is at most 1 to 3 % off the power at the middle. */
 static const double step_size = 0.02;
 
-/* A power limit moves the clock within a few kernels, faster than it is read: what a kind does to the clock
- * is part of the kind's own power. What lasts half a second is the board's: its warmth, what is asked of it.
- */
-static const int64_t around_ns = 250 * JM_NS_PER_MS;
+/* A power limit moves the clock within a few kernels, faster than it is read: this effect of a class is part
+ * of its own power. Changes over half a second are the board's: temperature, load. */
+static const int64_t context_ns = 250 * JM_NS_PER_MS;
 
 const jm_sensor *jm__clock_sensor(const jm__dataset *dataset, const jm_board *board)
 {
@@ -45,13 +44,13 @@ bool jm__clock_readings_begin(jm__clock_track *track, const jm__dataset *dataset
 
 bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)
 {
-    double least = INFINITY, most = 0;
+    double lowest = INFINITY, highest = 0;
     if (!jm__clock_readings_begin(track, dataset, board)) return false;
     for (size_t i = 0; i < track->count; i++) {
-        least = fmin(least, track->readings[i].value);
-        most = fmax(most, track->readings[i].value);
+        lowest = fmin(lowest, track->readings[i].value);
+        highest = fmax(highest, track->readings[i].value);
     }
-    if (most < least * exp(step_size)) track->count = 0;
+    if (highest < lowest * exp(step_size)) track->count = 0;
     return true;
 }
 
@@ -62,8 +61,8 @@ double jm__clock_between_at(jm__clock_track *clock, int64_t t_ns)
         clock->at++;
     const jm_reading *before = &clock->readings[clock->at], *after = before + 1;
     if (clock->at + 1 == clock->count || t_ns <= before->t_ns) return before->value;
-    double part = (double)(t_ns - before->t_ns) / (double)(after->t_ns - before->t_ns);
-    return before->value + part * (after->value - before->value);
+    double fraction = (double)(t_ns - before->t_ns) / (double)(after->t_ns - before->t_ns);
+    return before->value + fraction * (after->value - before->value);
 }
 
 void jm__clock_track_free(jm__clock_track *track)
@@ -77,11 +76,11 @@ int64_t jm__clock_track_step(jm__clock_track *track, int64_t start_ns, int64_t e
     const jm_reading *readings = track->readings;
     size_t count = track->count;
     if (count == 0) return 0;
-    while (track->at + 1 < count && readings[track->at].t_ns < start_ns - around_ns)
+    while (track->at + 1 < count && readings[track->at].t_ns < start_ns - context_ns)
         track->at++;
     double sum = readings[track->at].value;
     size_t last = track->at;
-    while (last + 1 < count && readings[last + 1].t_ns <= end_ns + around_ns)
+    while (last + 1 < count && readings[last + 1].t_ns <= end_ns + context_ns)
         sum += readings[++last].value;
     return 1 + llround(log(sum / (double)(last + 1 - track->at)) / step_size);
 }

@@ -1,5 +1,4 @@
-/* Collectives by what the spans around their launch say, else by the names of their kernels; calls by rank.
- */
+/* Collectives by the spans around their launch, else by the names of their kernels; calls by rank. */
 #include "attribute/work/collectives.h"
 
 #include "base/status.h"
@@ -12,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Operations times groups; what is beyond is told as any other kernel. */
+/* Operations times groups; kernels beyond that count as ordinary ones. */
 enum { JM_COLLECTIVES_MAX = 4096 };
 
 /* Not matched with other ranks' calls. */
 #define JM__ALONE INT64_MIN
 
-/* Words in kernels' names, without what stands between them; the first that is there.
+/* Words in kernels' names, without underscores; the first match counts.
  * ncclDevKernel_AllReduce_..., ncclSymDevKernel_AllGather_..., ncclKernel_SendRecv; one_shot_all_reduce and
  * multimem_all_gather of PyTorch, cross_device_reduce of vLLM. (See classes.c.) */
 static const struct {
@@ -32,14 +31,14 @@ static const struct {
 };
 
 typedef struct collective_key {
-    int64_t operation; /* names of the outermost span, 0: none */
+    int64_t operation; /* name of the outermost span, 0: none */
     int64_t group;
-    uintptr_t kernel; /* where there is no span */
+    uintptr_t kernel; /* without a span */
     int64_t channel;
 } collective_key;
 
-/* The operation that a kernel's name tells: "all-reduce"; NULL: none. */
-static const char *collective_operation(const char *kernel)
+/* The operation by the kernel's name: "all-reduce"; NULL: unknown. */
+static const char *operation_of_kernel(const char *kernel)
 {
     char small[256];
     size_t length = 0;
@@ -71,15 +70,14 @@ void jm__collectives_free(jm__collectives *c)
     *c = (jm__collectives){0};
 }
 
-/* The spans of the collective around a launch: the framework's is the outermost, the library's the innermost.
- */
-typedef struct around {
+/* The collective's spans around a launch: the outermost is the framework's, the innermost the library's. */
+typedef struct enclosing_spans {
     size_t outer, inner;
-} around;
+} enclosing_spans;
 
-static around spans_around(const jm__span_index *spans, size_t span)
+static enclosing_spans find_enclosing(const jm__span_index *spans, size_t span)
 {
-    around found = {JM__NO_SPAN, JM__NO_SPAN};
+    enclosing_spans found = {JM__NO_SPAN, JM__NO_SPAN};
     for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(spans, s)) {
         jm_span_kind kind = spans->dataset->spans[s].kind;
         if (jm__span_kind_is_container(kind)) break;
@@ -103,9 +101,9 @@ static bool is_pair(const char *operation)
 
 static bool channel_of(jm__collectives *c, const jm__channel_key *key, size_t *number)
 {
-    const jm__map_value *known = jm__map_find(&c->channel_numbers, key);
-    *number = known != NULL ? (size_t)known->id : c->channels.count;
-    if (known != NULL) return true;
+    const jm__map_value *found = jm__map_find(&c->channel_numbers, key);
+    *number = found != NULL ? (size_t)found->id : c->channels.count;
+    if (found != NULL) return true;
     return jm__map_put(&c->channel_numbers, key, (jm__map_value){.id = (int64_t)*number}) &&
            jm__vec_push(&c->channels, *key);
 }
@@ -127,39 +125,39 @@ static bool name_it(jm__collectives *c, jm__collective *item)
 static bool number_of(jm__collectives *c, const collective_key *key, const char *kernel, uint32_t *number)
 {
     const jm__dataset *d = c->spans->dataset;
-    const jm__map_value *known = jm__map_find(&c->numbers, key);
-    *number = known != NULL ? (uint32_t)known->id : (uint32_t)c->items.count;
-    if (known != NULL) return true;
+    const jm__map_value *found = jm__map_find(&c->numbers, key);
+    *number = found != NULL ? (uint32_t)found->id : (uint32_t)c->items.count;
+    if (found != NULL) return true;
     if (*number >= JM_COLLECTIVES_MAX) {
         *number = JM__NO_COLLECTIVE;
         return true;
     }
-    bool marked = key->operation != 0;
+    bool by_span = key->operation != 0;
     const char *group = jm__dataset_text(d, key->group);
     bool named = group[0] != '\0' && strncmp(group, JM_COMMUNICATOR, strlen(JM_COMMUNICATOR)) != 0;
-    jm__collective fresh = {
-        .operation = marked ? jm__dataset_text(d, key->operation) : collective_operation(kernel),
-        .kernel = marked ? NULL : kernel,
+    jm__collective new_item = {
+        .operation = by_span ? jm__dataset_text(d, key->operation) : operation_of_kernel(kernel),
+        .kernel = by_span ? NULL : kernel,
         .group = named ? group : NULL,
-        .same_as = *number,
+        .alias_of = *number,
         .channel = (size_t)key->channel,
     };
-    return name_it(c, &fresh) && jm__map_put(&c->numbers, key, (jm__map_value){.id = *number}) &&
-           jm__vec_push(&c->items, fresh);
+    return name_it(c, &new_item) && jm__map_put(&c->numbers, key, (jm__map_value){.id = *number}) &&
+           jm__vec_push(&c->items, new_item);
 }
 
-bool jm__collective_of(jm__collectives *c, size_t span, uint32_t class_index, jm__collective_marked *marked)
+bool jm__collective_of(jm__collectives *c, size_t span, uint32_t class_index, jm__collective_info *info)
 {
     const jm__dataset *d = c->spans->dataset;
     const char *kernel = c->classes->items[class_index].name;
-    around found = spans_around(c->spans, span);
+    enclosing_spans found = find_enclosing(c->spans, span);
     jm__channel_key channel_key = {.kernel = (uintptr_t)kernel};
     collective_key key = {.kernel = (uintptr_t)kernel};
-    *marked = (jm__collective_marked){.span = found.outer, .bytes = NAN};
+    *info = (jm__collective_info){.span = found.outer, .bytes = NAN};
     if (found.outer != JM__NO_SPAN) {
         const jm__span *outer = &d->spans[found.outer], *inner = &d->spans[found.inner];
-        marked->bytes = bytes_of(outer);
-        if (isnan(marked->bytes)) marked->bytes = bytes_of(inner);
+        info->bytes = bytes_of(outer);
+        if (isnan(info->bytes)) info->bytes = bytes_of(inner);
         key = (collective_key){.operation = outer->name_id, .group = outer->type_id};
         channel_key.group = inner->type_id;
         channel_key.pair = is_pair(jm__dataset_text(d, outer->name_id));
@@ -168,12 +166,12 @@ bool jm__collective_of(jm__collectives *c, size_t span, uint32_t class_index, jm
     size_t channel;
     if (!channel_of(c, &channel_key, &channel)) return false;
     key.channel = (int64_t)channel;
-    return number_of(c, &key, kernel, &marked->collective);
+    return number_of(c, &key, kernel, &info->collective);
 }
 
-/* A communicator's collectives get a name that is the same in every run: the ranks that were seen to call
- * them. A text that is there once; NULL if memory is out. */
-static bool collectives_name_group(jm__collectives *c, size_t channel, const char *group)
+/* Name a communicator's collectives by their ranks, so that the name is the same in every run. False if
+ * memory is out. */
+static bool set_group_name(jm__collectives *c, size_t channel, const char *group)
 {
     const char *kept = NULL;
     for (size_t i = 0; i < c->items.count; i++) {
@@ -192,24 +190,23 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* After that: which of them are one. Few: operations of a program times its groups. */
-static void collectives_unite(jm__collectives *c)
+/* Find aliases, once all groups have names. There are few: operations of a program times its groups. */
+static void unite_aliases(jm__collectives *c)
 {
     for (size_t i = 0; i < c->items.count; i++)
         for (size_t k = 0; k < i; k++) {
             const jm__collective *a = &c->items.items[i], *b = &c->items.items[k];
-            if (b->same_as != k || a->kernel != b->kernel || !same_text(a->operation, b->operation) ||
+            if (b->alias_of != k || a->kernel != b->kernel || !same_text(a->operation, b->operation) ||
                 !same_text(a->group, b->group))
                 continue;
-            c->items.items[i].same_as = (uint32_t)k;
+            c->items.items[i].alias_of = (uint32_t)k;
             break;
         }
 }
 
-/* Of calls that should belong together and do not; some may be cut short by a record that was lost. */
-static const double strangers_most = 0.01; /* of one name: they may be of several groups */
-
-static const double strangers_most_in_one = 0.5; /* of one communicator, whose calls are in one order */
+/* Largest share of unmatched calls; lost records leave some. */
+static const double unmatched_max = 0.01;       /* by name: the calls may be of several groups */
+static const double unmatched_max_in_one = 0.5; /* of one communicator, whose calls have one order */
 
 void jm__collective_calls_free(jm__collective_calls *calls)
 {
@@ -227,36 +224,36 @@ typedef struct rank_key {
 
 static jm__rank_calls *find_rank(const jm__collective_calls *calls, const rank_key *key)
 {
-    const jm__map_value *known = calls->rank_at.count > 0 ? jm__map_find(&calls->rank_at, key) : NULL;
-    return known != NULL ? &calls->ranks.items[known->id] : NULL;
+    const jm__map_value *found = calls->rank_at.count > 0 ? jm__map_find(&calls->rank_at, key) : NULL;
+    return found != NULL ? &calls->ranks.items[found->id] : NULL;
 }
 
 /* NULL if memory is out. */
 static jm__rank_calls *rank_of(jm__collective_calls *calls, const rank_key *key)
 {
     calls->rank_at.key_size = sizeof *key;
-    jm__rank_calls *known = find_rank(calls, key);
-    if (known != NULL) return known;
-    const jm__rank_calls fresh = {
+    jm__rank_calls *found = find_rank(calls, key);
+    if (found != NULL) return found;
+    const jm__rank_calls new_item = {
         .channel = (size_t)key->channel, .process_id = (int64_t)key->process_id, .board = (size_t)key->board};
     if (!jm__map_put(&calls->rank_at, key, (jm__map_value){.id = (int64_t)calls->ranks.count}) ||
-        !jm__vec_push(&calls->ranks, fresh))
+        !jm__vec_push(&calls->ranks, new_item))
         return NULL;
     return &calls->ranks.items[calls->ranks.count - 1];
 }
 
-static bool has_channel(jm__collective_calls *calls, const jm__collectives *collectives, size_t channel)
+static bool ensure_channel(jm__collective_calls *calls, const jm__collectives *collectives, size_t channel)
 {
     while (calls->channels.count <= channel) {
         const jm__channel_key *key = &collectives->channels.items[calls->channels.count];
-        const jm__channel fresh = {.pair = key->pair != 0, .by_name = key->group == 0};
-        if (!jm__vec_push(&calls->channels, fresh)) return false;
+        const jm__channel new_item = {.pair = key->pair != 0, .by_name = key->group == 0};
+        if (!jm__vec_push(&calls->channels, new_item)) return false;
     }
     return true;
 }
 
-/* Nothing will be said of it. */
-static void give_up(jm__collective_calls *calls, size_t channel)
+/* Leave a channel out of the comparison. */
+static void drop_channel(jm__collective_calls *calls, size_t channel)
 {
     calls->channels.items[channel].unknown = true;
     for (size_t i = 0; i < calls->ranks.count; i++)
@@ -269,11 +266,11 @@ bool jm__collective_calls_add(jm__collective_calls *calls, const jm__collectives
     size_t at = collectives->items.items[collective].channel;
     const rank_key key = {at, (uint64_t)item->process_id, board};
     jm__rank_calls *rank = rank_of(calls, &key);
-    if (rank == NULL || !has_channel(calls, collectives, at)) return false;
+    if (rank == NULL || !ensure_channel(calls, collectives, at)) return false;
     jm__channel *channel = &calls->channels.items[at];
     if (channel->unknown) return true;
     if (item->calls != 1 || channel->calls == JM_COLLECTIVE_CALLS_MAX) {
-        give_up(calls, at);
+        drop_channel(calls, at);
         return true;
     }
     channel->calls++;
@@ -292,7 +289,7 @@ static int by_time(const void *a, const void *b)
     return (left->to_ns > right->to_ns) - (left->to_ns < right->to_ns);
 }
 
-/* After that: the call of a rank that began and ended then; NULL: it is not there. */
+/* Once the calls are sorted: the call of a rank with the item's start and end; NULL: none. */
 static const jm__collective_call *collective_call_at(const jm__collective_calls *calls, size_t channel,
                                                      const jm__item *item, size_t board)
 {
@@ -305,26 +302,26 @@ static const jm__collective_call *collective_call_at(const jm__collective_calls 
 
 /* ---- which calls belong together */
 
-/* The ranks of one channel, and how far each has been gone through. */
+/* The ranks of one channel, and the current call of each. */
 typedef struct matching {
     JM_VEC(jm__rank_calls *) ranks;
     JM_VEC(size_t) at;
 } matching;
 
-static jm__collective_call *call_of(const matching *m, size_t rank, size_t further)
+static jm__collective_call *call_of(const matching *m, size_t rank, size_t ahead)
 {
-    size_t at = m->at.items[rank] + further;
+    size_t at = m->at.items[rank] + ahead;
     return at < m->ranks.items[rank]->calls.count ? &m->ranks.items[rank]->calls.items[at] : NULL;
 }
 
-/* The calls at which all ranks are. */
+/* The current calls of all ranks. */
 typedef struct meeting {
     int64_t last_begin_ns, first_end_ns;
     size_t first_out; /* the rank whose call ends first */
     bool same_kernel;
 } meeting;
 
-static meeting meet(const matching *m)
+static meeting find_meeting(const matching *m)
 {
     meeting all = {INT64_MIN, INT64_MAX, 0, true};
     for (size_t r = 0; r < m->ranks.count; r++) {
@@ -343,8 +340,8 @@ static int64_t distance(int64_t a, int64_t b)
     return a < b ? b - a : a - b;
 }
 
-/* The call of the rank that ends first was at one time with the others', but its next one is too, and ends
- * nearer to when they do. */
+/* Whether the next call of the rank that ends first overlaps with the others' calls too, and ends nearer to
+ * their end. */
 static bool next_fits_better(const matching *m, const meeting *all)
 {
     const jm__collective_call *mine = call_of(m, all->first_out, 0), *next = call_of(m, all->first_out, 1);
@@ -356,46 +353,46 @@ static bool next_fits_better(const matching *m, const meeting *all)
            distance(next->to_ns, others_end_ns) < distance(mine->to_ns, others_end_ns);
 }
 
-static void together(const matching *m, int64_t all_ns)
+static void set_together(const matching *m, int64_t all_ns)
 {
     for (size_t r = 0; r < m->ranks.count; r++)
         call_of(m, r, 0)->all_ns = all_ns;
 }
 
-static bool all_there(const matching *m)
+static bool all_have_call(const matching *m)
 {
     for (size_t r = 0; r < m->ranks.count; r++)
         if (call_of(m, r, 0) == NULL) return false;
     return true;
 }
 
-/* The least and the most calls of a rank. */
-static size_t calls_of(const matching *m, bool most)
+/* The fewest or the most calls of a rank. */
+static size_t count_calls(const matching *m, bool max)
 {
     size_t count = m->ranks.items[0]->calls.count;
     for (size_t r = 1; r < m->ranks.count; r++)
-        if (most == (m->ranks.items[r]->calls.count > count)) count = m->ranks.items[r]->calls.count;
+        if (max == (m->ranks.items[r]->calls.count > count)) count = m->ranks.items[r]->calls.count;
     return count;
 }
 
-/* Matches; returns how many calls, of the least that a rank has, found no partners. */
+/* Returns how many calls are unmatched, of the rank that has the fewest. */
 static size_t match_calls(matching *m)
 {
-    size_t least = calls_of(m, false), matched = 0;
-    bool even = least == calls_of(m, true);
-    while (all_there(m)) {
-        const meeting all = meet(m);
+    size_t fewest = count_calls(m, false), matched = 0;
+    bool equal_counts = fewest == count_calls(m, true);
+    while (all_have_call(m)) {
+        const meeting all = find_meeting(m);
         bool fit = all.last_begin_ns < all.first_end_ns && all.same_kernel;
-        if (fit && !even) fit = !next_fits_better(m, &all);
-        if (fit) together(m, all.last_begin_ns);
+        if (fit && !equal_counts) fit = !next_fits_better(m, &all);
+        if (fit) set_together(m, all.last_begin_ns);
         matched += fit;
         for (size_t r = 0; r < m->ranks.count; r++)
-            m->at.items[r] += fit || even || r == all.first_out;
+            m->at.items[r] += fit || equal_counts || r == all.first_out;
     }
-    return least - matched;
+    return fewest - matched;
 }
 
-static bool gather(matching *m, jm__collective_calls *calls, size_t channel)
+static bool gather_ranks(matching *m, jm__collective_calls *calls, size_t channel)
 {
     m->ranks.count = m->at.count = 0;
     for (size_t r = 0; r < calls->ranks.count; r++) {
@@ -407,26 +404,26 @@ static bool gather(matching *m, jm__collective_calls *calls, size_t channel)
     return true;
 }
 
-static void match(matching *m, const jm__channel *channel)
+static void match_channel(matching *m, const jm__channel *channel)
 {
     size_t ranks = m->ranks.count;
     if (ranks < 2 || (channel->pair && ranks != 2)) return;
-    size_t least = calls_of(m, false), strangers = match_calls(m);
-    double most = channel->by_name ? strangers_most : strangers_most_in_one;
-    if ((double)strangers <= most * (double)least) return;
+    size_t fewest = count_calls(m, false), unmatched = match_calls(m);
+    double max = channel->by_name ? unmatched_max : unmatched_max_in_one;
+    if ((double)unmatched <= max * (double)fewest) return;
     for (size_t r = 0; r < ranks; r++)
         for (size_t i = 0; i < m->ranks.items[r]->calls.count; i++)
             m->ranks.items[r]->calls.items[i].all_ns = JM__ALONE;
 }
 
-/* ---- what was waited */
+/* ---- sums of waiting */
 
-typedef struct summing {
+typedef struct wait_sums {
     jm__collective_waits *waits;
     const jm__intervals *const *windows;
-} summing;
+} wait_sums;
 
-static jm__collective_wait *wait_of(summing *s, uint32_t collective, const jm__rank_calls *rank)
+static jm__collective_wait *wait_of(wait_sums *s, uint32_t collective, const jm__rank_calls *rank)
 {
     for (size_t i = 0; i < s->waits->count; i++) {
         jm__collective_wait *wait = &s->waits->items[i];
@@ -434,34 +431,34 @@ static jm__collective_wait *wait_of(summing *s, uint32_t collective, const jm__r
             wait->board == rank->board)
             return wait;
     }
-    const jm__collective_wait fresh = {
+    const jm__collective_wait new_item = {
         .collective = collective, .process_id = rank->process_id, .board = rank->board};
-    return jm__vec_push(s->waits, fresh) ? &s->waits->items[s->waits->count - 1] : NULL;
+    return jm__vec_push(s->waits, new_item) ? &s->waits->items[s->waits->count - 1] : NULL;
 }
 
-typedef struct chosen {
+typedef struct selection {
     const jm__collectives *collectives;
     uint32_t collective; /* JM__NO_COLLECTIVE: all */
-} chosen;
+} selection;
 
-static bool is_chosen(const chosen *which, const jm__collective_wait *wait)
+static bool is_selected(const selection *which, const jm__collective_wait *wait)
 {
     const jm__collective *items = which->collectives->items.items;
     return which->collective == JM__NO_COLLECTIVE ||
-           items[wait->collective].same_as == items[which->collective].same_as;
+           items[wait->collective].alias_of == items[which->collective].alias_of;
 }
 
-static double awaited_s(const jm__collective_waits *waits, const chosen *which, size_t board)
+static double awaited_s(const jm__collective_waits *waits, const selection *which, size_t board)
 {
     double seconds = 0;
     for (size_t k = 0; k < waits->count; k++)
-        if (waits->items[k].board == board && is_chosen(which, &waits->items[k]))
+        if (waits->items[k].board == board && is_selected(which, &waits->items[k]))
             seconds += waits->items[k].awaited_s;
     return seconds;
 }
 
-/* One call of all ranks: all_ns is the begin of the one that came last. */
-static bool sum_meeting(summing *s, const matching *m)
+/* Add up one matched call of all ranks. */
+static bool sum_meeting(wait_sums *s, const matching *m)
 {
     double waited_s = 0;
     size_t last = 0;
@@ -473,7 +470,7 @@ static bool sum_meeting(summing *s, const matching *m)
         double wait_s =
             1e-9 * (double)jm__intervals_overlap_ns(s->windows[rank->board], call->from_ns, call->all_ns);
         if (call->from_ns == call->all_ns) last = r;
-        wait->matched += jm__intervals_hold(s->windows[rank->board], call->from_ns);
+        wait->matched += jm__intervals_contain(s->windows[rank->board], call->from_ns);
         wait->calls += wait_s > 0;
         wait->wait_s += wait_s;
         waited_s += wait_s;
@@ -485,8 +482,8 @@ static bool sum_meeting(summing *s, const matching *m)
     return true;
 }
 
-/* Calls that belong together stand in the same order with each rank. */
-static bool sum_up(summing *s, matching *m)
+/* Matched calls have the same order in each rank. */
+static bool sum_up(wait_sums *s, matching *m)
 {
     for (size_t r = 0; r < m->ranks.count; r++)
         m->at.items[r] = 0;
@@ -494,7 +491,7 @@ static bool sum_up(summing *s, matching *m)
         for (size_t r = 0; r < m->ranks.count; r++)
             while (call_of(m, r, 0) != NULL && call_of(m, r, 0)->all_ns == JM__ALONE)
                 m->at.items[r]++;
-        if (!all_there(m)) return true;
+        if (!all_have_call(m)) return true;
         if (!sum_meeting(s, m)) return false;
         for (size_t r = 0; r < m->ranks.count; r++)
             m->at.items[r]++;
@@ -505,13 +502,13 @@ bool jm__collective_waits_find(jm__collective_waits *waits, jm__collective_calls
                                const jm__intervals *const *windows)
 {
     matching m = {0};
-    summing sums = {waits, windows};
+    wait_sums sums = {waits, windows};
     bool fine = true;
     for (size_t c = 0; fine && c < calls->channels.count; c++) {
         if (calls->channels.items[c].unknown) continue;
-        fine = gather(&m, calls, c);
+        fine = gather_ranks(&m, calls, c);
         if (!fine || m.ranks.count == 0) continue;
-        match(&m, &calls->channels.items[c]);
+        match_channel(&m, &calls->channels.items[c]);
         fine = sum_up(&sums, &m);
     }
     jm__vec_free(&m.ranks);
@@ -522,23 +519,23 @@ bool jm__collective_waits_find(jm__collective_waits *waits, jm__collective_calls
 size_t jm__collective_awaited(const jm__collective_waits *waits, const jm__collectives *collectives,
                               uint32_t collective, double *share)
 {
-    const chosen which = {collectives, collective};
-    size_t most = SIZE_MAX, first = SIZE_MAX;
+    const selection which = {collectives, collective};
+    size_t most_awaited = SIZE_MAX, first = SIZE_MAX;
     double all_s = 0, most_s = 0;
     bool several = false;
     for (size_t i = 0; i < waits->count; i++) {
         size_t board = waits->items[i].board;
-        if (!is_chosen(&which, &waits->items[i])) continue;
+        if (!is_selected(&which, &waits->items[i])) continue;
         if (first == SIZE_MAX) first = board;
         several = several || board != first;
         all_s += waits->items[i].awaited_s;
         double board_s = awaited_s(waits, &which, board);
         if (board_s <= most_s) continue;
         most_s = board_s;
-        most = board;
+        most_awaited = board;
     }
     *share = all_s > 0 ? most_s / all_s : 0;
-    return several ? most : SIZE_MAX;
+    return several ? most_awaited : SIZE_MAX;
 }
 
 void jm__ranks_free(jm__ranks *ranks)
@@ -576,16 +573,16 @@ static bool has_several_ranks(const jm__dataset *d, const jm__intervals *const *
     return false;
 }
 
-typedef struct reading {
+typedef struct kernel_reader {
     jm__ranks *ranks;
     const jm__span_index *spans;
     const jm__classes *classes;
     const jm__intervals *const *windows;
-} reading;
+} kernel_reader;
 
-static jm_status take(void *context, const jm__kernel_run *kernel, jm_error *err)
+static jm_status take_kernel(void *context, const jm__kernel_run *kernel, jm_error *err)
 {
-    const reading *r = context;
+    const kernel_reader *r = context;
     const jm__dataset *d = r->spans->dataset;
     if (kernel->class_id < 1 || (size_t)kernel->class_id > d->class_count) return JM_OK;
     const jm__class *class = &r->classes->items[kernel->class_id - 1];
@@ -599,16 +596,16 @@ static jm_status take(void *context, const jm__kernel_run *kernel, jm_error *err
         .process_id = stream->process_id,
         .calls = kernel->calls > 1 ? 2 : 1,
     };
-    jm__collective_marked marked;
+    jm__collective_info info;
     bool fine = jm__collective_of(&r->ranks->collectives, jm__span_at(r->spans, kernel->span_id),
-                                  (uint32_t)(kernel->class_id - 1), &marked);
-    if (fine && marked.collective != JM__NO_COLLECTIVE)
-        fine = jm__collective_calls_add(&r->ranks->calls, &r->ranks->collectives, marked.collective,
+                                  (uint32_t)(kernel->class_id - 1), &info);
+    if (fine && info.collective != JM__NO_COLLECTIVE)
+        fine = jm__collective_calls_add(&r->ranks->calls, &r->ranks->collectives, info.collective,
                                         class->name, &item, (size_t)stream->board_id - 1);
     return fine ? JM_OK : jm__no_memory(err, "jm__ranks_compare");
 }
 
-/* ---- what a communicator is called */
+/* ---- the name of a communicator */
 
 static int by_number(const void *a, const void *b)
 {
@@ -630,7 +627,7 @@ static void add_numbers(jm__strbuf *text, const int64_t *numbers, size_t count)
     }
 }
 
-/* Ranks by the numbers that their launcher gave them; without any, by their GPUs. */
+/* By the rank numbers of the launcher; without any, by GPUs. */
 static bool name_group(jm__ranks *ranks, const jm__dataset *d, size_t channel)
 {
     JM_VEC(int64_t) numbers = {0};
@@ -650,7 +647,7 @@ static bool name_group(jm__ranks *ranks, const jm__dataset *d, size_t channel)
         qsort(numbers.items, numbers.count, sizeof *numbers.items, by_number);
         jm__strbuf_add(&text, by_gpu ? "GPUs " : "ranks ");
         add_numbers(&text, numbers.items, numbers.count);
-        fine = !text.failed && collectives_name_group(&ranks->collectives, channel, text.text);
+        fine = !text.failed && set_group_name(&ranks->collectives, channel, text.text);
     }
     jm__strbuf_free(&text);
     jm__vec_free(&numbers);
@@ -678,14 +675,14 @@ jm_status jm__ranks_compare(jm__ranks *ranks, const jm__span_index *spans, jm__c
                             const jm__intervals *const *windows, jm_error *err)
 {
     const jm__dataset *d = spans->dataset;
-    reading r = {ranks, spans, classes, windows};
+    kernel_reader r = {ranks, spans, classes, windows};
     jm__collectives_init(&ranks->collectives, spans, classes);
     if (d->kernels.each == NULL || !has_collectives(classes) || !has_several_ranks(d, windows)) return JM_OK;
-    JM_TRY(d->kernels.each(d->kernels.context, false, take, &r, err));
+    JM_TRY(d->kernels.each(d->kernels.context, false, take_kernel, &r, err));
     bool fine = jm__collective_waits_find(&ranks->waits, &ranks->calls, windows);
     for (size_t c = 0; fine && c < ranks->collectives.channels.count; c++)
         fine = name_group(ranks, d, c);
-    if (fine) collectives_unite(&ranks->collectives);
+    if (fine) unite_aliases(&ranks->collectives);
     fine = fine && add_waiting(ranks, classes);
     return fine ? JM_OK : jm__no_memory(err, "jm__ranks_compare");
 }

@@ -1,7 +1,7 @@
-/* Which collective a kernel is of: what has one row, and whose calls ranks are compared by.
+/* Collectives: which one a kernel belongs to, and how long ranks waited for each other.
  *
- * A span of kind "collective" around the launch (python/joulemap/_collectives.py, inject/nvtx.c) says which
- * operation it is, in which group, and how many bytes; without one the kernel's name is all that is known. */
+ * A span of kind "collective" around the launch (python/joulemap/_collectives.py, inject/nvtx.c) states the
+ * operation, the group and the bytes; without one only the kernel's name is known. */
 #ifndef JM_ATTRIBUTE_WORK_COLLECTIVES_H
 #define JM_ATTRIBUTE_WORK_COLLECTIVES_H
 
@@ -13,29 +13,29 @@
 
 #define JM__NO_COLLECTIVE UINT32_MAX
 
-/* Whose k-th calls belong together: one communicator's, or those of one kernel's name. */
+/* A channel: the k-th calls of all ranks belong together. One communicator, or one kernel's name. */
 typedef struct jm__channel_key {
-    int64_t group;    /* name of the communicator or group, 0: not known */
-    int64_t pair;     /* 1: of sends and receives, which two ranks make */
-    uintptr_t kernel; /* where the group is not known: the name, a text that is there once */
+    int64_t group;    /* name of the communicator or group, 0: unknown */
+    int64_t pair;     /* 1: sends and receives, between two ranks */
+    uintptr_t kernel; /* group unknown: the kernel's name, an interned text */
 } jm__channel_key;
 
 typedef struct jm__collective {
     const char *name;      /* of its row: "all-reduce, dp (ranks 0,1)", or that of its kernels; there once */
-    const char *operation; /* "all-reduce"; NULL: its kernels' name tells none */
-    const char *kernel;    /* name of its kernels; NULL: `operation` is told by spans */
-    const char *group;     /* "dp (ranks 0,1)"; NULL: not known */
-    uint32_t same_as;      /* the first one of this operation and group: itself, unless two communicators have
-                              the same ranks */
+    const char *operation; /* "all-reduce"; NULL: unknown from the kernel's name */
+    const char *kernel;    /* name of its kernels; NULL: `operation` is from spans */
+    const char *group;     /* "dp (ranks 0,1)"; NULL: unknown */
+    uint32_t alias_of;     /* the first of this operation and group; itself, unless two communicators have the
+                              same ranks */
     size_t channel;
 } jm__collective;
 
-/* What a call is, as far as the span around it knows. */
-typedef struct jm__collective_marked {
+/* A call, by the span around its launch. */
+typedef struct jm__collective_info {
     uint32_t collective;
-    size_t span;  /* the collective's, by index; JM__NO_SPAN: none */
-    double bytes; /* NAN: not told */
-} jm__collective_marked;
+    size_t span;  /* of the collective, by index; JM__NO_SPAN: none */
+    double bytes; /* NAN: unknown */
+} jm__collective_info;
 
 typedef struct jm__collectives {
     const jm__span_index *spans;
@@ -49,34 +49,33 @@ void jm__collectives_init(jm__collectives *collectives, const jm__span_index *sp
                           const jm__classes *classes);
 void jm__collectives_free(jm__collectives *collectives);
 
-/* Of a kernel of this class, launched in `span` (by index; JM__NO_SPAN: in none); JM__NO_COLLECTIVE: there
- * are too many. False if memory is out. */
+/* The collective of a kernel of this class, launched in `span` (by index; JM__NO_SPAN: in none);
+ * JM__NO_COLLECTIVE: there are too many. False if memory is out. */
 bool jm__collective_of(jm__collectives *collectives, size_t span, uint32_t class_index,
-                       jm__collective_marked *marked);
+                       jm__collective_info *marked);
 
-/* What the ranks of a run waited for each other in their collectives. A rank is a process on a board. Calls
- * that belong together end together, so who began first waited for who began last.
+/* Waits of the ranks of a run in their collectives. A rank is a process on a board. Calls that belong
+ * together end together, so ranks that began early waited for the one that began last.
  *
- * The k-th calls of one channel (collectives.h) belong together where all ranks called it equally often.
- * Where they did not (one had more batches, or left earlier), calls belong together that were made at one
- * time; what fits nobody's is left out. */
+ * If all ranks called a channel equally often, their k-th calls belong together. If not (one had more
+ * batches, or left earlier), calls that overlap in time belong together; unmatched calls are left out. */
 
-/* Of one channel, all ranks together: 40 MiB. Of one with more nothing is said. */
+/* Of one channel, all ranks together: 40 MiB. Channels with more are not compared. */
 enum { JM_COLLECTIVE_CALLS_MAX = 1 << 20 };
 
 typedef struct jm__collective_call {
     int64_t from_ns;
     int64_t to_ns;
-    int64_t all_ns;      /* when the last rank had begun; JM__ALONE: nobody knows */
-    const char *kernel;  /* what ran: ranks of one collective run the same; a text that is there once */
+    int64_t all_ns;      /* when the last rank began; JM__ALONE: not matched */
+    const char *kernel;  /* the same for all ranks of a collective; interned */
     uint32_t collective; /* row of jm__collectives */
 } jm__collective_call;
 
 typedef struct jm__channel {
     size_t calls; /* of all ranks */
-    bool unknown; /* more than may be kept, or a record that stands for several */
-    bool pair;    /* sends and receives: of two ranks */
-    bool by_name; /* its group is not known */
+    bool unknown; /* too many calls, or a record of several calls */
+    bool pair;    /* sends and receives between two ranks */
+    bool by_name; /* its group is unknown */
 } jm__channel;
 
 typedef struct jm__rank_calls {
@@ -93,56 +92,52 @@ typedef struct jm__collective_calls {
 } jm__collective_calls;
 void jm__collective_calls_free(jm__collective_calls *calls);
 
-/* Another call on a board, in any order of time. False if memory is out. */
+/* Add a call on a board, in any order of time. False if memory is out. */
 bool jm__collective_calls_add(jm__collective_calls *calls, const jm__collectives *collectives,
                               uint32_t collective, const char *kernel, const jm__item *item, size_t board);
 
-/* Of one rank in one collective, inside the report's windows. */
+/* One rank in one collective, within the report's windows. */
 typedef struct jm__collective_wait {
     uint32_t collective;
     int64_t process_id;
     size_t board;
-    int64_t matched;  /* calls that other ranks' were found for */
-    int64_t calls;    /* of those: in which it waited */
-    int64_t late;     /* of those: in which it began last, and was waited for */
-    double wait_s;    /* for those that began last */
-    double awaited_s; /* that others waited for it */
+    int64_t matched;  /* calls matched with those of other ranks */
+    int64_t calls;    /* of those: it waited */
+    int64_t late;     /* of those: it began last, and others waited for it */
+    double wait_s;    /* its waiting */
+    double awaited_s; /* waiting of the others for it */
 } jm__collective_wait;
 
 typedef JM_VEC(jm__collective_wait) jm__collective_waits;
 
-/* Matches the calls, and sums up what was waited. [board] of `windows`: those of the report; NULL: the board
- * is not wanted. Nothing is said of a channel of a single rank, of sends and receives among more than two,
- * and where too few calls that should belong together do: of one whose group is not known, more than one in a
- * hundred of those that all ranks have, of another one half. False if memory is out. */
+/* Match the calls and sum up the waiting. windows[board]: of the report; NULL: the board is not requested.
+ * Left out are channels of a single rank, sends and receives among more than two, and channels with too many
+ * unmatched calls: more than 1 % if the group is unknown, else more than half. False if memory is out. */
 bool jm__collective_waits_find(jm__collective_waits *waits, jm__collective_calls *calls,
                                const jm__intervals *const *windows);
 
-/* The board that was waited for most in a collective (JM__NO_COLLECTIVE: in all; else with those that are one
- * with it), and its share of the waiting; SIZE_MAX: nobody waited, or all ranks are on one. */
+/* The board that caused most waiting in a collective with its aliases (JM__NO_COLLECTIVE: in all), and its
+ * share of the waiting. SIZE_MAX: nobody waited, or all ranks are on one board. */
 size_t jm__collective_awaited(const jm__collective_waits *waits, const jm__collectives *collectives,
                               uint32_t collective, double *share);
 
-/* The ranks of a run compared, before anything else is made of their kernels: so a collective that waited is
- * two pieces of work, the waiting and the rest, each with a power of its own. */
-
+/* The ranks of a run are compared before the pass, so that a collective that waited is two items, the waiting
+ * and the rest, each with a power of its own. */
 typedef struct jm__ranks {
     jm__collectives collectives;
     jm__collective_calls calls;
     jm__collective_waits waits;
-    uint32_t
-        *waiting; /* [kernel classes]: the class of a collective's waiting; itself: it waits for nobody */
+    uint32_t *waiting; /* [kernel classes]: the class of its waiting, or itself if there is none */
     size_t classes;
 } jm__ranks;
 
-/* Reads through the kernels once if there are collectives of several ranks; adds classes of waiting. [board]
- * of `windows`: those of the report, NULL: the board is not wanted. */
+/* Reads the kernels once if there are collectives of several ranks; adds classes of waiting. windows[board]:
+ * of the report; NULL: the board is not requested. */
 jm_status jm__ranks_compare(jm__ranks *ranks, const jm__span_index *spans, jm__classes *classes,
                             const jm__intervals *const *windows, jm_error *err);
 void jm__ranks_free(jm__ranks *ranks);
 
-/* When the other ranks had begun, if this call of a collective waited for them; its start if it did not, or
- * if nobody knows. */
+/* When the last rank began, if this call of a collective waited for it; else its own start. */
 int64_t jm__ranks_all_ns(const jm__ranks *ranks, const jm__item *item, size_t board);
 
 #endif

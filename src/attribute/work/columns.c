@@ -1,4 +1,4 @@
-/* Uses by class and place; frequent classes have columns of their own, the tail is merged by name. */
+/* Uses by class and context; columns: frequent classes have their own, the tail is merged by name. */
 #include "attribute/work/columns.h"
 
 #include "base/status.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond that a class is used anywhere: a program whose ranges have ever new names takes no more memory. */
+/* Beyond that, uses have context 0: a program whose range names never repeat takes bounded memory. */
 enum { JM_USES_MAX = 32768 };
 
 void jm__uses_free(jm__uses *uses)
@@ -17,8 +17,8 @@ void jm__uses_free(jm__uses *uses)
     *uses = (jm__uses){0};
 }
 
-/* Mostly a class is used where it was last. */
-static bool was_last(const jm__uses *uses, uint32_t class_index, uint32_t context, uint32_t *number)
+/* The usual case, without a look-up. */
+static bool is_last_use(const jm__uses *uses, uint32_t class_index, uint32_t context, uint32_t *number)
 {
     uint32_t last = class_index < uses->last.count ? uses->last.items[class_index] : 0;
     if (last == 0 || uses->items.items[last - 1].context != context) return false;
@@ -28,18 +28,18 @@ static bool was_last(const jm__uses *uses, uint32_t class_index, uint32_t contex
 
 bool jm__use_number(jm__uses *uses, uint32_t class_index, uint32_t context, uint32_t *number)
 {
-    if (was_last(uses, class_index, context, number)) return true;
+    if (is_last_use(uses, class_index, context, number)) return true;
     while (uses->last.count <= class_index)
         if (!jm__vec_push(&uses->last, 0)) return false;
     jm__use use = {class_index, context};
     uses->numbers.key_size = sizeof use;
-    const jm__map_value *known = jm__map_find(&uses->numbers, &use);
-    if (known == NULL && use.context != 0 && uses->items.count >= JM_USES_MAX) {
+    const jm__map_value *found = jm__map_find(&uses->numbers, &use);
+    if (found == NULL && use.context != 0 && uses->items.count >= JM_USES_MAX) {
         use.context = 0;
-        known = jm__map_find(&uses->numbers, &use);
+        found = jm__map_find(&uses->numbers, &use);
     }
-    *number = known != NULL ? (uint32_t)known->id : (uint32_t)uses->items.count;
-    if (known == NULL && (!jm__map_put(&uses->numbers, &use, (jm__map_value){.id = *number}) ||
+    *number = found != NULL ? (uint32_t)found->id : (uint32_t)uses->items.count;
+    if (found == NULL && (!jm__map_put(&uses->numbers, &use, (jm__map_value){.id = *number}) ||
                           !jm__vec_push(&uses->items, use)))
         return false;
     uses->last.items[class_index] = *number + 1;
@@ -48,20 +48,18 @@ bool jm__use_number(jm__uses *uses, uint32_t class_index, uint32_t context, uint
 
 bool jm__uses_renumber(jm__uses *uses, const uint32_t *final_of, uint32_t **number_of)
 {
-    jm__uses fresh = {0};
+    jm__uses new_item = {0};
     uint32_t *numbers = malloc((uses->items.count + 1) * sizeof *numbers);
     bool fine = numbers != NULL;
     for (size_t i = 0; fine && i < uses->items.count; i++) {
         const jm__use *use = &uses->items.items[i];
-        fine = jm__use_number(&fresh, final_of[use->class_index], use->context, &numbers[i]);
+        fine = jm__use_number(&new_item, final_of[use->class_index], use->context, &numbers[i]);
     }
     jm__uses_free(uses);
-    *uses = fresh;
+    *uses = new_item;
     *number_of = numbers;
     return fine;
 }
-
-/* Choosing columns: frequent classes have their own, the tail is merged by name, then into one. */
 
 static const double tail_share = 1e-3;
 
@@ -85,20 +83,20 @@ static int by_name(const void *a, const void *b, void *context)
     return order != 0 ? order : longest_first(a, b);
 }
 
-/* How many of the ranked classes keep a column: the maximum, less the tail that takes next to no time. */
+/* How many of the ranked classes keep a column of their own. */
 static size_t count_kept(const ranked *rank, size_t count, double total_s)
 {
     size_t kept = count;
     double tail_s = 0;
     while (kept > 1 && tail_s + rank[kept - 1].seconds < tail_share * total_s)
         tail_s += rank[--kept].seconds;
-    /* Room for the tail: a tenth of the columns for merged names, one for the rest. */
-    size_t most = JM_COLUMNS_MAX - JM_COLUMNS_MAX / 10 - 1;
-    if (kept < count || kept > JM_COLUMNS_MAX) kept = kept < most ? kept : most;
+    /* The tail needs a tenth of the columns for merged names and one for the rest. */
+    size_t own_max = JM_COLUMNS_MAX - JM_COLUMNS_MAX / 10 - 1;
+    if (kept < count || kept > JM_COLUMNS_MAX) kept = kept < own_max ? kept : own_max;
     return kept == count - 1 ? count : kept; /* one alone needs no merging */
 }
 
-/* One column a name while there is room, then one for all. */
+/* One column per name within the limit, then one for the rest. */
 static void merge_tail(jm__columns *columns, ranked *tail, size_t count, const jm__classes *classes)
 {
     union {
@@ -126,14 +124,14 @@ static void merge_tail(jm__columns *columns, ranked *tail, size_t count, const j
     columns->merged_count = count;
 }
 
-/* Two classes that run together have one column, the first one's. */
+/* Two classes that run together share the first one's column. */
 static uint32_t column_class(const jm__classes *classes, uint32_t class_index)
 {
     const jm__class *class = &classes->items[class_index];
     return class->joint ? class->column_with : class_index;
 }
 
-/* How long each class ran, whatever it was used for; -1: never. */
+/* How long each class ran in all uses; -1: never. */
 static void rank_classes(ranked *rank, const jm__tally *tally, const jm__uses *uses,
                          const jm__classes *classes)
 {
@@ -147,7 +145,7 @@ static void rank_classes(ranked *rank, const jm__tally *tally, const jm__uses *u
 }
 
 /* Before any split a use has the column of its class. */
-static jm_status take_uses(jm__columns *columns, const jm__uses *uses, jm_error *err)
+static jm_status assign_uses(jm__columns *columns, const jm__uses *uses, jm_error *err)
 {
     columns->of_use = calloc(uses->items.count + 1, sizeof *columns->of_use);
     columns->split_from = calloc(columns->count + 1, sizeof *columns->split_from);
@@ -194,7 +192,7 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const
         columns->merged[c] = true; /* with the other one */
     }
     columns->count = columns->class_columns + JM_IDLE_STATES;
-    status = take_uses(columns, uses, err);
+    status = assign_uses(columns, uses, err);
 out:
     free(rank);
     return status;

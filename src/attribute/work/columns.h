@@ -1,4 +1,4 @@
-/* Uses, a class in one place each, which the pass counts by; and the columns that they are fitted with. */
+/* Uses (a class in one context), by which the pass counts, and the columns with which they are fitted. */
 #ifndef JM_ATTRIBUTE_WORK_COLUMNS_H
 #define JM_ATTRIBUTE_WORK_COLUMNS_H
 
@@ -16,47 +16,45 @@ typedef struct jm__use {
 
 typedef struct jm__uses {
     JM_VEC(jm__use) items;
-    JM_VEC(uint32_t) last; /* [classes]: the use that was asked for last, + 1 */
+    JM_VEC(uint32_t) last; /* [classes]: the use looked up last, + 1 */
     jm__map numbers;
 } jm__uses;
 void jm__uses_free(jm__uses *uses);
 
-/* The number of a use, made if it is not there. False if memory is out. */
+/* The number of a use, new or not. False if memory is out. */
 bool jm__use_number(jm__uses *uses, uint32_t class_index, uint32_t context, uint32_t *number);
 
-/* Classes were provisional: `final_of[class]` is what they are. (*number_of)[use] is what each use becomes;
- * the caller frees it. False if memory is out. */
+/* Replace provisional classes: final_of[class] is the final one. (*number_of)[use] is the new number of each
+ * use; the caller frees it. False if memory is out. */
 bool jm__uses_renumber(jm__uses *uses, const uint32_t *final_of, uint32_t **number_of);
-
-/* Which unknown power each class of a board, and each use of it, is fitted with: a bounded number of columns.
- */
 
 enum { JM_COLUMNS_MAX = 400 }; /* of classes; idle states come on top */
 
 #define JM_NO_COLUMN UINT32_MAX
 
+/* The unknown powers of one board (columns of the fit), and the column of each class and use. */
 typedef struct jm__columns {
-    uint32_t *of_class; /* [classes]: JM_NO_COLUMN if the class did not run on this board; of a class that is
-                           split, the column of what is left of it */
-    uint32_t *of_use;   /* [uses] */
-    uint32_t *split_from; /* [count]: the column of what is left of the class; itself if it is that */
-    double *differs_w;    /* [count]: how far it may be from the power of its class; 0: the class is whole */
+    uint32_t *of_class;   /* [classes]: JM_NO_COLUMN if the class did not run on this board; the base column
+                             of a class that is split */
+    uint32_t *of_use;     /* [uses] */
+    uint32_t *split_from; /* [count]: the base column of its class, itself if it is one */
+    double *differs_w;    /* [count]: how far it may be from the power of its class; 0: not split */
     bool *merged;         /* [classes]: shares its column with other classes */
     size_t class_columns; /* first idle column */
     size_t count;         /* class_columns + JM_IDLE_STATES */
     size_t merged_count;  /* classes without a column of their own */
 } jm__columns;
 
-/* Classes that took less than 0.1 % of the busy time together, and those beyond the maximum, share a
- * column with classes of the same name, or the last column of all. */
+/* Rare classes (together less than 0.1 % of the busy time) and those beyond the maximum share a column with
+ * classes of the same name, or the last class column. */
 jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const jm__uses *uses,
                              const jm__classes *classes, jm_error *err);
 
-/* New columns for some uses, between those of classes and the idle ones, which move up. */
+/* New columns for some uses, inserted before the idle columns. */
 typedef struct jm__column_split {
-    uint32_t *of_use;  /* [uses]: class_columns + i for a use that goes to new column i */
+    uint32_t *of_use;  /* [uses]: class_columns + i for a use that moves to new column i */
     double *differs_w; /* [class_columns + count] */
-    uint32_t *from;    /* [count]: the column that it leaves */
+    uint32_t *from;    /* [count]: the column from which it is split */
     size_t count;
 } jm__column_split;
 jm_status jm__columns_split(jm__columns *columns, const jm__column_split *split, size_t uses, jm_error *err);

@@ -1,4 +1,4 @@
-/* Spans of kind "data" by board; spans of each thread in pieces of which only the innermost counts. */
+/* Spans of kind "data" by board; the time of each thread by its innermost span. */
 #include "attribute/work/host_work.h"
 
 #include "base/map.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Who has a stream on the board. */
+/* The processes with a stream on the board. */
 static bool find_users(jm__map *users, const jm__dataset *d, int64_t board_id)
 {
     for (size_t i = 0; i < d->stream_count; i++) {
@@ -33,7 +33,7 @@ bool jm__data_waits_find(jm__intervals *waits, const jm__dataset *d, int64_t boa
     return fine && jm__intervals_intersect(waits, windows);
 }
 
-/* One end of a span, on the lane (thread, or process for process-wide spans) it speaks for. */
+/* One end of a span, on its lane: a thread, or the process for process-wide spans. */
 typedef struct edge {
     int64_t t_ns;
     int64_t process_id;
@@ -98,10 +98,10 @@ typedef struct host_classes {
     uint32_t *class_of;
 } host_classes;
 
-static bool class_find(host_classes *table, const jm__span *span, uint32_t *index)
+static bool find_class(host_classes *table, const jm__span *span, uint32_t *index)
 {
     bool container = is_container(span);
-    bool typed = span->type_id > 0 && span->kind != JM_SPAN_COLLECTIVE; /* whose type is a group */
+    bool typed = span->type_id > 0 && span->kind != JM_SPAN_COLLECTIVE; /* a collective's type is its group */
     int64_t name_id = container ? 0 : typed ? span->type_id : span->name_id;
     if (name_id < 0 || (size_t)name_id >= table->spans->dataset->name_count) name_id = 0;
     uint32_t *slot = &table->class_of[(size_t)name_id * JM_SPAN_KIND_COUNT + (size_t)span->kind];
@@ -119,13 +119,14 @@ static bool class_find(host_classes *table, const jm__span *span, uint32_t *inde
     return true;
 }
 
-/* One item a section of the span: it may go on after what it began in. */
-static bool emit(jm__items *items, host_classes *table, size_t span_index, int64_t from_ns, int64_t to_ns)
+/* One item per section of the span, since its parents may end before it does. */
+static bool emit_item(jm__items *items, host_classes *table, size_t span_index, int64_t from_ns,
+                      int64_t to_ns)
 {
     const jm__span_index *spans = table->spans;
     const jm__span *span = &spans->dataset->spans[span_index];
     jm__item item = {.launch_ns = -1, .span_id = span->id, .process_id = span->process_id};
-    if (!class_find(table, span, &item.class_index)) return false;
+    if (!find_class(table, span, &item.class_index)) return false;
     while (from_ns < to_ns) {
         int64_t until_ns = jm__section_end_ns(spans, jm__section_at(spans, span_index, from_ns));
         item.calls = from_ns == span->start_ns ? 1 : 0;
@@ -137,7 +138,7 @@ static bool emit(jm__items *items, host_classes *table, size_t span_index, int64
 }
 
 /* Walk the edges; the innermost open span of a lane owns the time until the next edge. */
-static bool cut(jm__items *items, host_classes *table, const edges *sorted, open_spans *open)
+static bool split_by_owner(jm__items *items, host_classes *table, const edges *sorted, open_spans *open)
 {
     for (size_t i = 0; i < sorted->count; i++) {
         const edge *now = &sorted->items[i];
@@ -145,7 +146,7 @@ static bool cut(jm__items *items, host_classes *table, const edges *sorted, open
                          sorted->items[i - 1].lane == now->lane;
         if (!same_lane) open->count = 0;
         if (open->count > 0 && now->t_ns > sorted->items[i - 1].t_ns &&
-            !emit(items, table, open->items[open->count - 1], sorted->items[i - 1].t_ns, now->t_ns))
+            !emit_item(items, table, open->items[open->count - 1], sorted->items[i - 1].t_ns, now->t_ns))
             return false;
         if (!now->begins)
             close_span(open, now->span);
@@ -155,7 +156,7 @@ static bool cut(jm__items *items, host_classes *table, const edges *sorted, open
     return true;
 }
 
-/* What of `item` no window covers. */
+/* The parts of `item` outside the busy intervals. */
 static bool emit_uncovered(jm__items *items, jm__item item, const jm__intervals *busy, size_t *cursor)
 {
     while (*cursor < busy->count && busy->items[*cursor].to_ns <= item.start_ns)
@@ -172,7 +173,7 @@ static bool emit_uncovered(jm__items *items, jm__item item, const jm__intervals 
     return true;
 }
 
-/* Time of phases, steps and the like in which their process did no typed work on any thread. */
+/* Time of containers (phases, steps) in which their process did no typed work on any thread. */
 static bool add_containers(jm__items *items, const jm__items *containers)
 {
     size_t work_count = items->count;
@@ -204,10 +205,12 @@ jm_status jm__host_work(jm__items *items, jm__classes *classes, const jm__span_i
     table.class_of = calloc((dataset->name_count + 1) * JM_SPAN_KIND_COUNT, sizeof *table.class_of);
     jm_status status = table.class_of == NULL ? jm__no_memory(err, "jm__host_work") : JM_OK;
     if (status == JM_OK) status = collect(&sorted, dataset, false, err);
-    if (status == JM_OK && !cut(items, &table, &sorted, &open)) status = jm__no_memory(err, "jm__host_work");
+    if (status == JM_OK && !split_by_owner(items, &table, &sorted, &open))
+        status = jm__no_memory(err, "jm__host_work");
     sorted.count = open.count = 0;
     if (status == JM_OK) status = collect(&sorted, dataset, true, err);
-    if (status == JM_OK && (!cut(&containers, &table, &sorted, &open) || !add_containers(items, &containers)))
+    if (status == JM_OK &&
+        (!split_by_owner(&containers, &table, &sorted, &open) || !add_containers(items, &containers)))
         status = jm__no_memory(err, "jm__host_work");
     jm__vec_free(&sorted);
     jm__vec_free(&open);

@@ -1,4 +1,4 @@
-/* Gaps in the histogram of a kernel's durations, and pairs that matter. */
+/* Groups in the histogram of a kernel's durations, and the choice of pairs. */
 #include "attribute/work/joint.h"
 
 #include "base/status.h"
@@ -7,30 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pairs that are told apart while kernels pass, and those that get a column. */
+/* Pairs that are counted in the pass, and pairs that get a column. */
 enum { JM_PAIRS_MAX = 4096, JM_JOINT_MAX = 16 };
 
 enum {
     BINS_PER_OCTAVE = 4,
     BINS = 40 * BINS_PER_OCTAVE, /* up to 2^40 ns, 18 minutes */
-    LEAST_CALLS = 50,
+    CALLS_MIN = 50,
     GROUPS_MAX = 8
 };
 
 static const double valley_share = 0.005; /* a bin with fewer of the calls lies between groups */
-
-static const double group_share = 0.02; /* a group has at least this many */
-
-static const double chance_most = 1e-3; /* of a valley in calls of any length */
+static const double group_share = 0.02;   /* of the calls: the smallest group */
+static const double chance_max = 1e-3;    /* that evenly distributed calls leave such a valley */
 
 /* The calls of one class by duration. */
 typedef struct histogram {
     uint32_t count[BINS];
-    uint32_t provisional[BINS]; /* class of the calls in this bin while they are counted; 0: none yet */
+    uint32_t provisional[BINS]; /* 0: none yet */
     uint32_t calls;
 } histogram;
 
-/* The bins that have any, in the order in which they came: few, and there may be a million classes. */
+/* A bin with calls. Only such bins are kept: they are few, and there may be a million classes. */
 typedef struct used_bin {
     uint32_t count, provisional, bin;
 } used_bin;
@@ -58,7 +56,7 @@ static size_t bin_of(int64_t duration_ns)
     return bin >= BINS ? BINS - 1 : (size_t)bin;
 }
 
-static size_t range_of(const histogram *h)
+static size_t bin_range(const histogram *h)
 {
     size_t first = BINS, last = 0;
     for (size_t bin = 0; bin < BINS; bin++) {
@@ -69,7 +67,7 @@ static size_t range_of(const histogram *h)
     return first == BINS ? 0 : last - first + 1;
 }
 
-/* How often so wide a valley would be somewhere among calls that lie anywhere in the range. */
+/* The expected number of valleys of that width among calls evenly distributed over the range. */
 static double chance_of(size_t width, size_t range, double calls)
 {
     return (double)range * pow(1 - (double)width / (double)range, calls);
@@ -78,14 +76,14 @@ static double chance_of(size_t width, size_t range, double calls)
 /* Bounds of groups: [first[g], first[g + 1]). Returns how many. */
 static size_t find_groups(const histogram *h, size_t first[GROUPS_MAX + 1])
 {
-    size_t groups = 0, start = 0, valley = 0; /* valley: where the last group ended, 0: inside one */
-    size_t range = range_of(h);
+    size_t groups = 0, start = 0, valley = 0; /* valley: where the last group ended, 0: within a group */
+    size_t range = bin_range(h);
     double calls = 0, all = h->calls;
     for (size_t bin = 0; bin < BINS; bin++) {
         bool low = h->count[bin] < valley_share * all || h->count[bin] == 0;
         if (low && calls >= group_share * all && valley == 0) valley = bin;
         if (!low && valley != 0 && groups + 1 < GROUPS_MAX &&
-            chance_of(bin - valley, range, all) < chance_most) {
+            chance_of(bin - valley, range, all) < chance_max) {
             first[groups++] = start;
             start = (valley + bin) / 2; /* stray calls go to the nearer group */
             calls = 0;
@@ -101,11 +99,11 @@ static size_t find_groups(const histogram *h, size_t first[GROUPS_MAX + 1])
     return groups + 1;
 }
 
-/* Sets what the provisional classes of a histogram are in the end. */
+/* Sets the final classes of a histogram's provisional ones. */
 static bool split_class(const histogram *h, uint32_t class_index, jm__classes *classes, uint32_t *final_of)
 {
     size_t first[GROUPS_MAX + 1];
-    size_t groups = h->calls >= LEAST_CALLS ? find_groups(h, first) : 1;
+    size_t groups = h->calls >= CALLS_MIN ? find_groups(h, first) : 1;
     if (groups == 1) {
         first[0] = 0;
         first[1] = BINS;
@@ -151,8 +149,8 @@ bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item)
     while (at < used->bins.count && used->bins.items[at].bin != bin)
         at++;
     if (at == used->bins.count) {
-        const used_bin fresh = {.provisional = (uint32_t)groups->next, .bin = bin};
-        if (!jm__vec_push(&used->bins, fresh)) return false;
+        const used_bin new_item = {.provisional = (uint32_t)groups->next, .bin = bin};
+        if (!jm__vec_push(&used->bins, new_item)) return false;
         groups->next++;
     }
     used->bins.items[at].count++;
@@ -177,10 +175,9 @@ bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *c
     return fine;
 }
 
-/* Ten readings of a ring and more: with less a power of its own would be no better known than the mean. */
-static const double least_s = 0.2;
-
-static const double least_share = 0.01;
+/* Ten readings of a sample ring: with fewer, a fitted power is no better than the mean of the two. */
+static const double joint_min_s = 0.2;
+static const double joint_min_share = 0.01;
 
 void jm__pairs_begin(jm__pairs *pairs, jm__uses *uses, jm__duration_groups *groups)
 {
@@ -194,23 +191,23 @@ void jm__pairs_free(jm__pairs *pairs)
     jm__map_free(&pairs->numbers);
 }
 
-/* False if memory is out; NULL: there are too many. */
+/* False if memory is out; *pair is NULL if there are too many. */
 static bool pair_of(jm__pairs *pairs, const uint32_t key[2], const jm__pair **pair)
 {
-    const jm__map_value *known = jm__map_find(&pairs->numbers, key);
+    const jm__map_value *found = jm__map_find(&pairs->numbers, key);
     *pair = NULL;
-    if (known == NULL && pairs->items.count == JM_PAIRS_MAX) return true;
-    if (known == NULL) {
+    if (found == NULL && pairs->items.count == JM_PAIRS_MAX) return true;
+    if (found == NULL) {
         uint32_t next = (uint32_t)pairs->groups->next;
-        const jm__pair fresh = {{key[0], key[1]}, {next, next + 1}};
+        const jm__pair new_item = {{key[0], key[1]}, {next, next + 1}};
         if (!jm__map_put(&pairs->numbers, key, (jm__map_value){.id = (int64_t)pairs->items.count}) ||
-            !jm__vec_push(&pairs->items, fresh))
+            !jm__vec_push(&pairs->items, new_item))
             return false;
         pairs->groups->next += 2;
         *pair = &pairs->items.items[pairs->items.count - 1];
         return true;
     }
-    *pair = &pairs->items.items[known->id];
+    *pair = &pairs->items.items[found->id];
     return true;
 }
 
@@ -252,7 +249,7 @@ static int longest_first(const void *a, const void *b)
     return (left->pair > right->pair) - (left->pair < right->pair);
 }
 
-static bool give_classes(const jm__pair *pair, jm__classes *classes, uint32_t *final_of)
+static bool add_joint_classes(const jm__pair *pair, jm__classes *classes, uint32_t *final_of)
 {
     uint32_t first = (uint32_t)classes->count;
     for (size_t side = 0; side < 2; side++) {
@@ -283,8 +280,8 @@ bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, s
     }
     if (fine) qsort(rank, pairs->items.count, sizeof *rank, longest_first);
     for (size_t i = 0; fine && i < pairs->items.count && i < JM_JOINT_MAX; i++)
-        if (rank[i].seconds >= least_s && rank[i].seconds >= least_share * ran_s[0])
-            fine = give_classes(&pairs->items.items[rank[i].pair], classes, final_of);
+        if (rank[i].seconds >= joint_min_s && rank[i].seconds >= joint_min_share * ran_s[0])
+            fine = add_joint_classes(&pairs->items.items[rank[i].pair], classes, final_of);
     free(ran_s);
     free(rank);
     return fine;

@@ -11,11 +11,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { BLOCK_PIECES = 4096 }; /* 48 KiB: a jump reads one block */
+enum { BLOCK_PIECES = 4096 }; /* 48 KiB: a seek reads one block */
 
-void jm__pieces_begin(jm__pieces *pieces, int64_t start_ns, size_t room)
+void jm__pieces_begin(jm__pieces *pieces, int64_t start_ns, size_t memory)
 {
-    *pieces = (jm__pieces){.open_ns = start_ns, .end_ns = start_ns, .room = room, .file = -1};
+    *pieces = (jm__pieces){.open_ns = start_ns, .end_ns = start_ns, .memory_left = memory, .file = -1};
 }
 
 void jm__pieces_free(jm__pieces *pieces)
@@ -39,14 +39,14 @@ static int make_file(void)
     return file;
 }
 
-/* Passing the limit of this process would be a SIGXFSZ, which kills. */
+/* Exceeding the file size limit raises SIGXFSZ, which kills the process. */
 static bool may_grow_to(int64_t size)
 {
-    struct rlimit most;
-    return getrlimit(RLIMIT_FSIZE, &most) != 0 || (rlim_t)size <= most.rlim_cur;
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || (rlim_t)size <= limit.rlim_cur;
 }
 
-/* The open block into the file; false: it stays in memory. */
+/* Write the open block to the file; false: it must stay in memory. */
 static bool write_block(jm__pieces *pieces)
 {
     if (pieces->no_file) return false;
@@ -55,11 +55,11 @@ static bool write_block(jm__pieces *pieces)
     size_t size = pieces->open.count * sizeof *pieces->open.items, written = 0;
     bool fits = may_grow_to(pieces->file_size + (int64_t)size);
     while (fits && pieces->file >= 0 && written < size) {
-        ssize_t now =
+        ssize_t done =
             pwrite(pieces->file, bytes + written, size - written, pieces->file_size + (int64_t)written);
-        if (now < 0 && errno == EINTR) continue;
-        if (now <= 0) break;
-        written += (size_t)now;
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) break;
+        written += (size_t)done;
     }
     pieces->no_file = written < size;
     return !pieces->no_file;
@@ -71,14 +71,14 @@ static bool close_block(jm__pieces *pieces)
     jm__piece_block block = {
         .start_ns = pieces->open_ns, .count = (uint32_t)count, .length_ns = pieces->open_length_ns};
     if (count == 0) return true;
-    if (size > pieces->room && write_block(pieces)) {
+    if (size > pieces->memory_left && write_block(pieces)) {
         block.offset = pieces->file_size;
         pieces->file_size += (int64_t)size;
     } else {
         block.items = malloc(size);
         if (block.items == NULL) return false;
         memcpy(block.items, pieces->open.items, size);
-        pieces->room -= size < pieces->room ? size : pieces->room;
+        pieces->memory_left -= size < pieces->memory_left ? size : pieces->memory_left;
     }
     if (!jm__vec_push(&pieces->blocks, block)) {
         free(block.items);
@@ -91,7 +91,7 @@ static bool close_block(jm__pieces *pieces)
     return true;
 }
 
-static bool add(jm__pieces *pieces, uint32_t length_ns, uint32_t code, float share)
+static bool append_piece(jm__pieces *pieces, uint32_t length_ns, uint32_t code, float share)
 {
     jm__packed_piece piece = {length_ns, code, share};
     if (pieces->open.count > 0) {
@@ -109,11 +109,11 @@ bool jm__pieces_add(jm__pieces *pieces, int64_t end_ns, uint32_t code, float sha
 {
     int64_t length_ns = end_ns - pieces->end_ns;
     bool alone = length_ns > UINT32_MAX;
-    if (alone && pieces->open_length_ns == 0) { /* the first piece of a long moment */
+    if (alone && pieces->open_length_ns == 0) {
         if (!close_block(pieces)) return false;
         pieces->open_length_ns = length_ns;
     }
-    if (!add(pieces, alone ? 0 : (uint32_t)length_ns, more ? code | JM__PIECE_MORE : code, share))
+    if (!append_piece(pieces, alone ? 0 : (uint32_t)length_ns, more ? code | JM__PIECE_MORE : code, share))
         return false;
     if (more) return true;
     pieces->end_ns = end_ns;
@@ -146,16 +146,16 @@ static bool read_block(jm__piece_cursor *cursor, const jm__piece_block *block)
     char *bytes = (char *)cursor->buffer;
     size_t size = block->count * sizeof *cursor->buffer, got = 0;
     while (got < size) {
-        ssize_t now = pread(cursor->pieces->file, bytes + got, size - got, block->offset + (int64_t)got);
-        if (now < 0 && errno == EINTR) continue;
-        if (now <= 0) return false;
-        got += (size_t)now;
+        ssize_t done = pread(cursor->pieces->file, bytes + got, size - got, block->offset + (int64_t)got);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return false;
+        got += (size_t)done;
     }
     return true;
 }
 
 /* To the first moment of a block, or past the end. */
-static void enter(jm__piece_cursor *cursor, size_t number)
+static void enter_block(jm__piece_cursor *cursor, size_t number)
 {
     jm__pieces *pieces = cursor->pieces;
     cursor->block = number;
@@ -174,20 +174,20 @@ static void enter(jm__piece_cursor *cursor, size_t number)
     cursor->at = 0;
     cursor->count = block->count;
     cursor->now.start_ns = block->start_ns;
-    jm__cursor_show(cursor);
+    jm__cursor_load(cursor);
     if (block->length_ns > 0) cursor->now.end_ns = block->start_ns + block->length_ns;
 }
 
 void jm__cursor_next_block(jm__piece_cursor *cursor)
 {
-    enter(cursor, cursor->block + 1);
+    enter_block(cursor, cursor->block + 1);
 }
 
 void jm__cursor_seek(jm__piece_cursor *cursor, int64_t t_ns)
 {
     size_t after;
     jm__search(after, cursor->pieces->blocks.count, cursor->pieces->blocks.items[after].start_ns <= t_ns);
-    enter(cursor, after > 0 ? after - 1 : 0);
+    enter_block(cursor, after > 0 ? after - 1 : 0);
     while (!jm__cursor_at_end(cursor) && cursor->now.end_ns <= t_ns)
         jm__cursor_next(cursor);
 }

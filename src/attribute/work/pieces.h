@@ -1,7 +1,7 @@
-/* The activity of a board over time, piece by piece: written once in order, read by cursors.
+/* The activity of a board over time, in pieces: written once in order, read by cursors.
  *
- * There are as many pieces as kernels, so they are packed, and what is beyond a bound of memory lies in a
- * file without a name (in TMPDIR, else /tmp). Where no such file can be made, all stay in memory. */
+ * There are as many pieces as kernels, so they are packed. Beyond a bound of memory they go to an unlinked
+ * file (in TMPDIR, else /tmp). If the file cannot be made, all stay in memory. */
 #ifndef JM_ATTRIBUTE_WORK_PIECES_H
 #define JM_ATTRIBUTE_WORK_PIECES_H
 
@@ -10,15 +10,15 @@
 
 #include <stdint.h>
 
-/* What ran at a moment, by itself or beside others. */
+/* Work of one code during one moment, alone or beside others. */
 typedef struct jm__packed_piece {
-    uint32_t length_ns; /* a moment that is longer has a block of its own */
+    uint32_t length_ns; /* a longer moment has a block of its own */
     uint32_t code;      /* what ran; the highest bit: more pieces of the same moment follow */
     float share;
 } jm__packed_piece;
 
-/* What a cursor gives: an interval of time in which the same work ran. The shares of its pieces add up to 1.
- * Moments are sorted and leave no hole. */
+/* An interval in which the same work ran. The shares of its pieces add up to 1. Moments are sorted and leave
+ * no gap. */
 typedef struct jm__moment {
     int64_t start_ns;
     int64_t end_ns;
@@ -32,9 +32,9 @@ typedef JM_VEC(jm__packed_piece) jm__packed_pieces;
 typedef struct jm__piece_block {
     int64_t start_ns;
     jm__packed_piece *items; /* NULL: in the file */
-    int64_t offset;          /* there */
+    int64_t offset;          /* in the file */
     uint32_t count;
-    int64_t length_ns; /* of the one moment that it holds; 0: its pieces tell */
+    int64_t length_ns; /* of its only moment, if that is a long one; else 0 */
 } jm__piece_block;
 
 typedef struct jm__pieces {
@@ -44,32 +44,32 @@ typedef struct jm__pieces {
     int64_t open_length_ns; /* as in jm__piece_block */
     int64_t end_ns;         /* of the last piece */
     size_t largest;         /* most pieces in a block */
-    size_t room;            /* bytes that may still be held in memory */
+    size_t memory_left;     /* bytes that may still be held in memory */
     int file;               /* -1: none */
     int64_t file_size;
     bool no_file;              /* it could not be made, or is full */
     const uint32_t *column_of; /* [code]: set when the columns are chosen */
-    const double *scale_of;    /* [code]: what a share counts for; NULL: itself */
-    bool failed;               /* the file could not be read: what cursors gave is not all */
+    const double *scale_of;    /* [code]: factor of its shares; NULL: all 1 */
+    bool failed;               /* the file could not be read: cursors ended early */
 } jm__pieces;
 
-/* `room`: bytes that may be held in memory. Pieces begin at start_ns. */
-void jm__pieces_begin(jm__pieces *pieces, int64_t start_ns, size_t room);
+/* `memory`: bytes that may be held in memory. Pieces begin at start_ns. */
+void jm__pieces_begin(jm__pieces *pieces, int64_t start_ns, size_t memory);
 void jm__pieces_free(jm__pieces *pieces);
 
-/* What ran from where the last moment ended to end_ns. `more`: the next call is of the same moment. Work of
- * one code back to back is one piece. False if memory is out. */
+/* Work of one code from the end of the last moment to end_ns. `more`: the next call adds to the same moment.
+ * Work of one code back to back becomes one piece. False if memory is out. */
 bool jm__pieces_add(jm__pieces *pieces, int64_t end_ns, uint32_t code, float share, bool more);
 
-/* No more come. False if memory is out. */
+/* The last piece has been added. False if memory is out. */
 bool jm__pieces_end(jm__pieces *pieces);
 
 typedef struct jm__piece_cursor {
     jm__pieces *pieces;
-    size_t block;                  /* that `items` are of */
+    size_t block;                  /* number of the block in `items` */
     const jm__packed_piece *items; /* NULL: past the end */
     size_t at, count;
-    jm__packed_piece *buffer; /* of a block in the file */
+    jm__packed_piece *buffer; /* for a block in the file */
     size_t buffered;          /* block in the buffer, from 1; 0: none */
     jm__moment now;           /* valid unless past the end */
 } jm__piece_cursor;
@@ -80,7 +80,7 @@ void jm__cursor_free(jm__piece_cursor *cursor);
 /* To the first moment that ends after t. */
 void jm__cursor_seek(jm__piece_cursor *cursor, int64_t t_ns);
 
-/* To the first moment of the next block: what jm__cursor_next needs now and then. */
+/* To the first moment of the next block; for jm__cursor_next. */
 void jm__cursor_next_block(jm__piece_cursor *cursor);
 
 static inline bool jm__cursor_at_end(const jm__piece_cursor *cursor)
@@ -90,7 +90,7 @@ static inline bool jm__cursor_at_end(const jm__piece_cursor *cursor)
 
 #define JM__PIECE_MORE (UINT32_C(1) << 31)
 
-static inline void jm__cursor_show(jm__piece_cursor *cursor)
+static inline void jm__cursor_load(jm__piece_cursor *cursor)
 {
     const jm__packed_piece *items = &cursor->items[cursor->at];
     size_t count = 1;
@@ -109,7 +109,7 @@ static inline void jm__cursor_next(jm__piece_cursor *cursor)
     if (cursor->at == cursor->count)
         jm__cursor_next_block(cursor);
     else
-        jm__cursor_show(cursor);
+        jm__cursor_load(cursor);
 }
 
 /* The column of piece i of the moment. */
@@ -118,7 +118,7 @@ static inline uint32_t jm__cursor_column(const jm__piece_cursor *cursor, size_t 
     return cursor->pieces->column_of[cursor->now.items[i].code & ~JM__PIECE_MORE];
 }
 
-/* The share of piece i, as much as it counts for. */
+/* The scaled share of piece i. */
 static inline double jm__cursor_share(const jm__piece_cursor *cursor, size_t i)
 {
     const jm__packed_piece *piece = &cursor->now.items[i];
@@ -127,7 +127,7 @@ static inline double jm__cursor_share(const jm__piece_cursor *cursor, size_t i)
                             : (double)piece->share * scale_of[piece->code & ~JM__PIECE_MORE];
 }
 
-/* JM_IO if the file could not be read somewhere: what was made of the pieces since is wrong. */
+/* JM_IO if a read of the file failed: results from the pieces are incomplete. */
 jm_status jm__pieces_check(const jm__pieces *pieces, jm_error *err);
 
 #endif

@@ -1,22 +1,21 @@
-/* Step intervals, weights of turns, and how far these may be from those that they stand for. */
+/* Step intervals, weights of bursts, and draws of their sampling errors. */
 #include "attribute/work/strata.h"
 
 #include "base/search.h"
 
 #include <stdlib.h>
 
-/* Draws are one a pair of neighbours as long as these are few. */
-typedef struct drawing {
+typedef struct draw_state {
     jm__extrapolated *out;
     size_t pairs; /* of all kinds; steps of single bursts too */
     size_t next;
-} drawing;
+} draw_state;
 
-/* What is known of how sure the draws of several kinds are together: of each the variance is taken to go with
- * the square of its time, over its turns (Satterthwaite). */
-typedef struct sureness {
+/* Degrees of freedom of several kinds together (Satterthwaite). A kind's variance is taken as the square of
+ * its time over its number of bursts. */
+typedef struct freedom_sum {
     double variance, square;
-} sureness;
+} freedom_sum;
 
 static size_t end_of_kind(const jm__strata *strata, size_t first)
 {
@@ -26,7 +25,7 @@ static size_t end_of_kind(const jm__strata *strata, size_t first)
     return end;
 }
 
-static void add_kind(sureness *all, double seconds, size_t bursts, size_t step_intervals)
+static void add_kind(freedom_sum *all, double seconds, size_t bursts, size_t step_intervals)
 {
     bool alone = bursts == 1;
     double count = (double)(alone ? step_intervals : bursts), variance = seconds * seconds / count;
@@ -36,12 +35,12 @@ static void add_kind(sureness *all, double seconds, size_t bursts, size_t step_i
 }
 
 /* Units and pairs of all kinds. */
-static size_t count_units(drawing *d, double *freedom)
+static size_t count_units(draw_state *d, double *freedom)
 {
     jm__extrapolated *out = d->out;
     const jm__strata *strata = out->strata;
     size_t units = 0;
-    sureness all = {0};
+    freedom_sum all = {0};
     for (size_t first = 0, end; first < strata->bursts.count; first = end) {
         double seconds = 0;
         end = end_of_kind(strata, first);
@@ -74,8 +73,8 @@ void jm__strata_free(jm__strata *strata)
     for (size_t p = 0; strata->extrapolated != NULL && p < strata->processes; p++)
         jm__vec_free(&strata->extrapolated[p]);
     jm__vec_free(&strata->step_intervals);
-    jm__vec_free(&strata->loose_of);
-    jm__vec_free(&strata->whole_of);
+    jm__vec_free(&strata->free_kind_of);
+    jm__vec_free(&strata->unsplit_kind_of);
     jm__vec_free(&strata->bursts);
     jm__vec_free(&strata->items);
     jm__vec_free(&strata->single_burst);
@@ -85,37 +84,35 @@ void jm__strata_free(jm__strata *strata)
     *strata = (jm__strata){0};
 }
 
-/* Weights of turns: a walk over all steps; and how far these may be from those that they stand for, as draws.
- */
-
-/* Time of one process that is told by its steps and asked for. */
-typedef struct queried {
+/* The extrapolated time of one process within the report. */
+typedef struct requested_time {
     jm__intervals report, steady;
-} queried;
+} requested_time;
 
-static bool find_queried(queried *out, const jm__intervals *extrapolated, const jm__extrapolated_requested *w)
+static bool find_requested_time(requested_time *out, const jm__intervals *extrapolated,
+                                const jm__extrapolated_requested *w)
 {
-    *out = (queried){0};
+    *out = (requested_time){0};
     return jm__intervals_add_all(&out->report, extrapolated) &&
            jm__intervals_intersect(&out->report, w->report) &&
            jm__intervals_add_all(&out->steady, extrapolated) &&
            jm__intervals_intersect(&out->steady, w->steady);
 }
 
-/* What of a step interval lies in a time, in seconds, and of its step, as a part of it: what comes behind it
- * is no part of it. Step intervals come in order. */
-typedef struct inside {
-    double seconds, step;
-} inside;
+/* The overlap of a step interval with a set of time. Step intervals come in order. */
+typedef struct overlap {
+    double seconds; /* of the step interval */
+    double step;    /* of the step alone, as a fraction of it */
+} overlap;
 
-static inside inside_of(const jm__step_interval *step_interval, const jm__intervals *time, size_t *at)
+static overlap overlap_of(const jm__step_interval *step_interval, const jm__intervals *time, size_t *at)
 {
     int64_t length_ns = step_interval->step_end_ns - step_interval->start_ns;
     int64_t step_interval_ns =
         jm__intervals_next_overlap_ns(time, at, step_interval->start_ns, step_interval->end_ns);
-    inside in = {.seconds = 1e-9 * (double)step_interval_ns};
+    overlap in = {.seconds = 1e-9 * (double)step_interval_ns};
     if (length_ns <= 0)
-        in.step = jm__intervals_hold(time, step_interval->start_ns);
+        in.step = jm__intervals_contain(time, step_interval->start_ns);
     else
         in.step = (double)jm__intervals_next_overlap_ns(time, at, step_interval->start_ns,
                                                         step_interval->step_end_ns) /
@@ -123,8 +120,8 @@ static inside inside_of(const jm__step_interval *step_interval, const jm__interv
     return in;
 }
 
-/* A step of which the edges are told, or what lies behind a traced one. */
-static void add_step_interval(jm__extrapolated *out, size_t number, inside report, inside steady)
+/* An untraced step interval, or the time after a traced step. */
+static void add_step_interval_weight(jm__extrapolated *out, size_t number, overlap report, overlap steady)
 {
     const jm__step_interval *step_interval = &out->strata->step_intervals.items[number];
     out->seconds[step_interval->stratum] += report.seconds;
@@ -141,25 +138,25 @@ static void add_step_interval(jm__extrapolated *out, size_t number, inside repor
     if (out->of_step_interval != NULL) out->of_step_interval[number] = (float)(each * report.step);
 }
 
-static void add_step_intervals(jm__extrapolated *out, size_t process, const queried *of)
+static void add_weights(jm__extrapolated *out, size_t process, const requested_time *of)
 {
     size_t report_at = 0, steady_at = 0;
     for (size_t i = out->strata->step_intervals_of[process]; i < out->strata->step_intervals_of[process + 1];
          i++) {
         const jm__step_interval *step_interval = &out->strata->step_intervals.items[i];
         if (step_interval->stratum == JM__NO_STRATUM) continue;
-        inside report = inside_of(step_interval, &of->report, &report_at);
-        add_step_interval(out, i, report, inside_of(step_interval, &of->steady, &steady_at));
+        overlap report = overlap_of(step_interval, &of->report, &report_at);
+        add_step_interval_weight(out, i, report, overlap_of(step_interval, &of->steady, &steady_at));
     }
 }
 
 static bool add_process(jm__extrapolated *out, size_t process, const jm__extrapolated_requested *w)
 {
     const jm__strata *strata = out->strata;
-    queried of;
-    bool fine = find_queried(&of, &strata->extrapolated[process], w) &&
+    requested_time of;
+    bool fine = find_requested_time(&of, &strata->extrapolated[process], w) &&
                 jm__intervals_add_all(&out->time, &strata->extrapolated[process]);
-    if (fine) add_step_intervals(out, process, &of);
+    if (fine) add_weights(out, process, &of);
     jm__vec_free(&of.report);
     jm__vec_free(&of.steady);
     return fine;
@@ -182,7 +179,7 @@ static bool add_view(jm__extrapolated *out, const jm__intervals *extrapolated,
     return true;
 }
 
-/* A process by itself on its board is idle when it does nothing. */
+/* One view per process; idle time has the only process's view, or one of its own if there are several. */
 static bool find_views(jm__extrapolated *out, const jm__extrapolated_requested *w)
 {
     const jm__strata *strata = out->strata;
@@ -204,24 +201,23 @@ static void add_bursts(jm__extrapolated *out, jm__extrapolated_rows rows)
     for (size_t s = 0; s < out->strata->items.count; s++) {
         uint32_t burst = out->strata->items.items[s].burst;
         bool own = rows == JM_EXTRAPOLATED_ALL || (rows == JM_EXTRAPOLATED_IN_ROWS && s < bursts);
-        out->of_burst[burst] += out->steps[s];
-        out->steady_of_burst[burst] += out->steady_steps[s];
+        out->burst_steps[burst] += out->steps[s];
+        out->steady_burst_steps[burst] += out->steady_steps[s];
         if (own) out->in_row[burst] += out->steps[s];
         if (!own && out->steps[s] > 0) out->lends[burst] = true;
     }
 }
 
-/* Where a kind has several turns, what one differs from the next by is all that its steps may be off by: what
- * single steps differ by, what one turn differs from the next by, and, a little too much, what drifts. Turn g
- * of mean x_g that stands for M_g steps has the error M_g (x_g' - x_g) / sqrt(2), g' being its partner: the
- * next one, of the last one that before. Turns are independent of each other.
+/* A kind with several bursts: the difference of neighbouring bursts covers the variation between steps and
+ * between bursts and, slightly overestimated, drift. Burst g of mean x_g that represents M_g steps has the
+ * error M_g (x_g' - x_g) / sqrt(2), where g' is its partner: the next burst, for the last one the previous.
+ * Errors of bursts are independent.
  *
- * Where it has one turn, of n steps that stand for M, single steps tell: M^2 (1/n + 1/M) s^2, and what
- * drifts, nobody knows: as much as the steps' own times do (jm__single_burst_kind), of all that they stand
- * for. */
+ * A kind with one burst, of n steps that represent M: the variation between steps gives M^2 (1/n + 1/M) s^2.
+ * Drift is unknown; it is taken to be that of the steps' own times (jm__single_burst_kind). */
 
-/* The pair's part in a draw: of variance 1 over all draws. */
-static double part_of(const drawing *d, size_t pair, size_t draw)
+/* A pair's factor in a draw: of variance 1 over all draws. */
+static double pair_factor(const draw_state *d, size_t pair, size_t draw)
 {
     if (d->pairs > JM_DRAWS) return jm__draw_sign(pair, draw);
     return pair == draw ? sqrt(JM_DRAWS) : 0;
@@ -229,11 +225,11 @@ static double part_of(const drawing *d, size_t pair, size_t draw)
 
 static double extrapolated_for(const jm__extrapolated *s, size_t burst)
 {
-    return s->of_burst[burst] * (double)s->strata->bursts.items[burst].step_intervals;
+    return s->burst_steps[burst] * (double)s->strata->bursts.items[burst].step_intervals;
 }
 
-/* Turns [first, end) are those of a kind. The last pair is that of two turns. */
-static void draw_pairs(drawing *d, size_t first, size_t end)
+/* Bursts [first, end) are those of a kind. The last two bursts share a pair. */
+static void draw_pairs(draw_state *d, size_t first, size_t end)
 {
     jm__extrapolated *out = d->out;
     const jm__traced_burst *bursts = out->strata->bursts.items;
@@ -242,7 +238,7 @@ static void draw_pairs(drawing *d, size_t first, size_t end)
         size_t partner = last ? t - 1 : t + 1, pair = d->next + (last ? t - 1 : t) - first;
         out->partner[t] = (uint32_t)partner;
         for (size_t r = 0; r < JM_DRAWS; r++) {
-            double part = part_of(d, pair, r) * (last ? -1 : 1) / sqrt(2);
+            double part = pair_factor(d, pair, r) * (last ? -1 : 1) / sqrt(2);
             double steps = part * extrapolated_for(out, t);
             out->parts[t * JM_DRAWS + r] = part;
             out->draws[out->unit[t] * JM_DRAWS + r] -= steps / (double)bursts[t].step_intervals;
@@ -252,7 +248,7 @@ static void draw_pairs(drawing *d, size_t first, size_t end)
     d->next += end - first - 1;
 }
 
-static void draw_steps(drawing *d, size_t burst)
+static void draw_steps(draw_state *d, size_t burst)
 {
     double count = (double)d->out->strata->bursts.items[burst].step_intervals,
            steps = extrapolated_for(d->out, burst);
@@ -261,9 +257,9 @@ static void draw_steps(drawing *d, size_t burst)
     for (size_t r = 0; r < JM_DRAWS; r++) {
         double mean = 0;
         for (size_t i = 0; i < (size_t)count; i++)
-            mean += part_of(d, d->next + i, r) / count;
+            mean += pair_factor(d, d->next + i, r) / count;
         for (size_t i = 0; i < (size_t)count; i++)
-            draws[i * JM_DRAWS + r] = size * (part_of(d, d->next + i, r) - mean);
+            draws[i * JM_DRAWS + r] = size * (pair_factor(d, d->next + i, r) - mean);
     }
     d->next += (size_t)count;
 }
@@ -279,17 +275,16 @@ static double single_burst_u(const jm__extrapolated *s)
     return all_s > 0 ? sum / all_s : 0;
 }
 
-/* Not only to its partner's rows. */
 static bool lends_itself(const jm__extrapolated *s, size_t burst)
 {
-    return s->lends[burst] && s->of_burst[burst] > s->in_row[burst];
+    return s->lends[burst] && s->burst_steps[burst] > s->in_row[burst];
 }
 
-/* The weights are there. False if memory is out. */
+/* Needs the weights. False if memory is out. */
 static bool find_draws(jm__extrapolated *out)
 {
     size_t bursts = out->strata->bursts.count;
-    drawing d = {.out = out};
+    draw_state d = {.out = out};
     double freedom = 1;
     out->unit = calloc(bursts + 1, sizeof *out->unit);
     out->alone = calloc(bursts + 1, sizeof *out->alone);
@@ -310,7 +305,7 @@ static bool find_draws(jm__extrapolated *out)
     }
     out->freedom = d.pairs > JM_DRAWS ? 1 / (1 / freedom + 1.0 / JM_DRAWS) : freedom;
     out->single_burst_u = single_burst_u(out);
-    for (size_t t = 0; t < bursts; t++) /* differences take both */
+    for (size_t t = 0; t < bursts; t++) /* a difference needs the rows of both partners */
         if (lends_itself(out, t)) out->lends[out->partner[t]] = true;
     return true;
 }
@@ -323,14 +318,14 @@ bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_request
            processes = w->strata->processes;
     double **const of_stratum[] = {&out->steps,    &out->steady_steps, &out->seconds,
                                    &out->steady_s, &out->step_s,       &out->recorded};
-    double **const of_burst[] = {&out->of_burst, &out->steady_of_burst, &out->in_row};
+    double **const burst_steps[] = {&out->burst_steps, &out->steady_burst_steps, &out->in_row};
     bool fine = true;
     out->strata = w->strata;
     out->rows = w->rows;
     for (size_t i = 0; i < sizeof of_stratum / sizeof *of_stratum; i++)
         fine = (*of_stratum[i] = calloc(strata + 1, sizeof(double))) != NULL && fine;
-    for (size_t i = 0; i < sizeof of_burst / sizeof *of_burst; i++)
-        fine = (*of_burst[i] = calloc(bursts + 1, sizeof(double))) != NULL && fine;
+    for (size_t i = 0; i < sizeof burst_steps / sizeof *burst_steps; i++)
+        fine = (*burst_steps[i] = calloc(bursts + 1, sizeof(double))) != NULL && fine;
     out->lends = calloc(bursts + 1, sizeof *out->lends);
     out->uses = calloc(processes + 1, sizeof *out->uses);
     fine = fine && out->lends != NULL && out->uses != NULL;
@@ -356,7 +351,7 @@ void jm__extrapolated_free(jm__extrapolated *extrapolated)
     double *const numbers[] = {extrapolated->step_s,       extrapolated->steps,
                                extrapolated->steady_steps, extrapolated->seconds,
                                extrapolated->steady_s,     extrapolated->recorded,
-                               extrapolated->of_burst,     extrapolated->steady_of_burst,
+                               extrapolated->burst_steps,  extrapolated->steady_burst_steps,
                                extrapolated->in_row,       extrapolated->draws};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         free(numbers[i]);

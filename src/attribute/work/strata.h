@@ -1,4 +1,4 @@
-/* Steps of which only the edges were recorded, and the traced steps that stand for them. */
+/* Extrapolation: steps whose edges alone were recorded, and the traced steps that represent them. */
 #ifndef JM_ATTRIBUTE_WORK_STRATA_H
 #define JM_ATTRIBUTE_WORK_STRATA_H
 
@@ -9,23 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A step of a process, or a phase without steps, with what follows it up to the next one. Traced, or told by
- * its edges. */
+/* A step of a process (or a phase without steps) and the time up to the next one: traced, or known by its
+ * edges only. */
 typedef struct jm__step_interval {
     int64_t start_ns, end_ns, step_end_ns;
     uint32_t span;    /* the step */
     uint32_t process; /* by index */
     uint32_t kind;
-    uint32_t stratum;     /* of a traced one, its turn's own; of another, what stands for it: JM__NO_STRATUM:
-                             nothing */
-    uint32_t burst_place; /* of a traced one: which it is in its turn */
+    uint32_t stratum;     /* traced: its burst's own; untraced: the one that it belongs to, JM__NO_STRATUM:
+                             none */
+    uint32_t burst_index; /* traced: its number in its burst */
     bool traced;
-    bool warm_up;  /* traced, and stands for itself alone */
-    bool recorded; /* of another one: more than its edges was */
+    bool warm_up;  /* traced, and represents only itself */
+    bool recorded; /* untraced, but more than its edges was recorded */
 } jm__step_interval;
 
-/* Does it stand for others of its kind? */
-static inline bool jm__step_interval_strata(const jm__step_interval *step_interval)
+/* Whether it represents untraced steps of its kind. */
+static inline bool jm__step_interval_is_sampled(const jm__step_interval *step_interval)
 {
     return step_interval->traced && !step_interval->warm_up;
 }
@@ -34,117 +34,111 @@ static inline bool jm__step_interval_strata(const jm__step_interval *step_interv
 
 #define JM__NO_STEP_INTERVAL SIZE_MAX
 
-/* Traced steps of one kind in one traced interval of their process: each of them stands for as many others.
- */
+/* Traced steps of one kind in one traced interval of their process. Each represents equally many others. */
 typedef struct jm__traced_burst {
-    uint32_t process, kind, loose_kind; /* loose: wherever it ran */
+    uint32_t process, kind, free_kind; /* free: the kind regardless of context */
     uint32_t step_intervals, interval;
-    uint32_t span;          /* of the first of its steps */
-    int64_t from_ns, to_ns; /* of the first, of the last: their steps */
-    double step_s;          /* that these took, all together */
-    double slowed_u_s;      /* standard uncertainty of slowed_s; errors of all turns of a kind are as one */
-    double slowed_s;        /* how much longer all of its steps took for being traced; NAN: not known */
+    uint32_t span;          /* of its first step */
+    int64_t from_ns, to_ns; /* start of its first step, end of its last */
+    double step_s;          /* total duration of its steps */
+    double slowed_u_s;      /* standard uncertainty of slowed_s; fully correlated between bursts of a kind */
+    double slowed_s;        /* how much longer tracing made its steps, in total; NAN: unknown */
 } jm__traced_burst;
 
-/* A turn, and steps of one kind that it stands for. The first stands are those of turns for their own kind,
- * by the same numbers. */
+/* A burst and the steps of one kind that it represents. The first strata, with the bursts' own numbers,
+ * represent steps of the burst's own kind. */
 typedef struct jm__stratum {
     uint32_t burst;
-    size_t span; /* one of those steps, in whose place the work is then; of the turn's own: of a traced one */
+    size_t span; /* a step whose rows take the work: a traced one, or for another kind an untraced one */
 } jm__stratum;
 
-/* Of a kind with a single turn nobody knows how much one turn differs from the next. */
+/* A kind with a single burst gives no measure of the variation between bursts. */
 typedef struct jm__single_burst_kind {
     uint32_t burst;
-    double relative_u; /* standard uncertainty of what a layer takes in the steps that it stands for */
+    double relative_u; /* standard uncertainty of a layer's time in the steps that it represents */
 } jm__single_burst_kind;
 
 typedef struct jm__strata {
     JM_VEC(jm__step_interval)
-    step_intervals;                  /* by process and time, of processes that record steps alone at times */
-    size_t *step_intervals_of;       /* [processes + 1]: where those of each begin */
-    uint32_t *step_interval_of_span; /* [spans]: number + 1 of the step interval whose step it is or lies in;
-                                        0: none */
-    JM_VEC(uint32_t) loose_of;       /* [kinds]: by number - 1: the same wherever it ran */
-    JM_VEC(uint32_t) whole_of;       /* [kinds]: what it was before it was parted by counts */
-    JM_VEC(jm__traced_burst) bursts; /* by kind and time */
+    step_intervals;                   /* by process and time, of processes with untraced steps */
+    size_t *step_intervals_of;        /* [processes + 1]: the first of each process */
+    uint32_t *step_interval_of_span;  /* [spans]: number + 1 of the step interval whose step it is or lies
+                                         in; 0: none */
+    JM_VEC(uint32_t) free_kind_of;    /* [kinds]: at number - 1, the kind regardless of context */
+    JM_VEC(uint32_t) unsplit_kind_of; /* [kinds]: the kind before it was split by counts */
+    JM_VEC(jm__traced_burst) bursts;  /* by kind and time */
     JM_VEC(jm__stratum) items;
     JM_VEC(jm__single_burst_kind) single_burst;
-    jm__intervals *extrapolated; /* [processes]: told by their steps, and by traced ones of their kind */
+    jm__intervals *extrapolated; /* [processes]: time that traced steps represent */
     size_t processes;
-    size_t marked;    /* steps that were told by their edges */
-    size_t missing;   /* of those, such as no traced step stands for */
-    double slow_down; /* by how much a traced step took longer, relative; NAN: not known */
+    size_t marked;    /* steps whose edges alone count */
+    size_t missing;   /* of those, the ones that no traced step represents */
+    double slow_down; /* how much longer a traced step takes, relative; NAN: unknown */
 } jm__strata;
 
-/* Does any traced step stand for others? */
+/* Whether any traced step represents others. */
 static inline bool jm__strata_any(const jm__strata *strata)
 {
     return strata != NULL && strata->items.count > 0;
 }
 
-/* The step interval that a moment of a process lies in; JM__NO_STEP_INTERVAL: in none. */
+/* The step interval of a process at a time; JM__NO_STEP_INTERVAL: none. */
 size_t jm__strata_step_interval_at(const jm__strata *strata, size_t process, int64_t t_ns);
 
-/* Is a span of this process recorded only by the way, while steps alone counted: it began in time that traced
- * steps stand for. */
-static inline bool jm__strata_hide(const jm__strata *strata, size_t process, int64_t start_ns)
+/* Whether a span of this process does not count, since it began in extrapolated time. */
+static inline bool jm__strata_exclude(const jm__strata *strata, size_t process, int64_t start_ns)
 {
-    return strata->extrapolated != NULL && jm__intervals_hold(&strata->extrapolated[process], start_ns);
+    return strata->extrapolated != NULL && jm__intervals_contain(&strata->extrapolated[process], start_ns);
 }
 
 void jm__strata_free(jm__strata *strata);
 
-/* For how many steps each traced one stands, on one board and in the time of one report. */
-
-/* What the traced steps of one turn differ from the others by is drawn so often, with signs of chance, and
- * of each draw every row knows what it would be off by: so the error of any sum of rows is the root mean
- * square of its draws, 1 in 8 of it unsure. As many turns as that and fewer have a draw each, and nothing is
- * left to chance. */
+/* The sampling error of bursts is drawn this often, with random signs; every row has its error in each draw.
+ * The standard uncertainty of any sum of rows is the root mean square of its draws, itself uncertain by 1/8.
+ * Up to this many pairs of bursts have a draw each, which is exact. */
 enum { JM_DRAWS = 32 };
 
-/* Whose rows take the work of the steps that a turn stands for. */
+/* Which rows take the work of the steps that a burst represents. */
 typedef enum jm__extrapolated_rows {
-    JM_EXTRAPOLATED_IN_ROWS, /* those of the traced work; of other kinds than the turn's own, what lies like
-                                them */
-    JM_EXTRAPOLATED_ALL,     /* those of the traced work, whatever the kind */
-    JM_EXTRAPOLATED_BY_STEP  /* those of each such step */
+    JM_EXTRAPOLATED_IN_ROWS, /* rows of the traced work; for other kinds, the corresponding rows */
+    JM_EXTRAPOLATED_ALL,     /* rows of the traced work, for all kinds */
+    JM_EXTRAPOLATED_BY_STEP  /* rows of each represented step */
 } jm__extrapolated_rows;
 
-/* Time of the report, less that in which a process is told by its steps: then its own records count for
- * nothing. */
+/* Time of the report less a process's extrapolated time, in which its own records do not count. */
 typedef struct jm__extrapolated_view {
     jm__intervals report, steady;
 } jm__extrapolated_view;
 
+/* How many steps each traced one represents, on one board and in the time of one report. Errors are drawn by
+ * unit: a burst, or a single step of a kind with one burst. */
 typedef struct jm__extrapolated {
-    const jm__strata *strata; /* NULL: none; all that follows is empty then */
-    /* [stands]: steps that each traced one of the turn stands for; parts of steps too. */
+    const jm__strata *strata; /* NULL: none, and all that follows is empty */
+    /* [strata]: steps that each traced step of the burst represents; may be fractional. */
     double *steps, *steady_steps;
-    double *seconds, *steady_s; /* [stands]: that all of those took */
-    double *step_s;   /* [stands]: that those steps took in the report, without what comes behind them */
-    double *recorded; /* [stands]: of those steps, such as were recorded to get ready, by their number */
-    /* [turns]: the same of all stands of a turn, and of those whose rows are the work's own. */
-    double *of_burst, *steady_of_burst, *in_row;
-    float *of_step_interval; /* [step intervals], where rows are those of each step: its part of `steps`; else
-                                NULL */
-    bool *lends;             /* [turns]: some of it goes to other rows */
-    double *draws;           /* [units * JM_DRAWS]: what a second of a step of this unit is in each draw */
-    size_t *unit;            /* [turns]: the unit of its first step */
-    uint32_t *partner;       /* [turns]: a neighbour of its kind; itself: it has none */
-    double *parts; /* [turns * JM_DRAWS]: in each draw, of what a step of the partner is more than its own */
-    bool *alone;   /* [turns]: each of its steps is a unit of its own: there is no other turn of its kind */
-    double single_burst_u; /* of all that is stood for: relative, since nobody knows how turns of a kind
-                              differ */
+    double *seconds, *steady_s; /* [strata]: time of all represented step intervals */
+    double *step_s;             /* [strata]: time of the represented steps alone, in the report */
+    double *recorded;           /* [strata]: number of represented steps that were recorded as warm-up */
+    /* [bursts]: the sums over all strata of a burst; in_row: over those whose rows are the work's own. */
+    double *burst_steps, *steady_burst_steps, *in_row;
+    float
+        *of_step_interval; /* [step intervals]: its part of `steps` with JM_EXTRAPOLATED_BY_STEP; else NULL */
+    bool *lends;           /* [bursts]: some of its work goes to other rows */
+    double *draws;         /* [units * JM_DRAWS]: error of a second of a step, in each draw */
+    size_t *unit;          /* [bursts]: the unit of its first step */
+    uint32_t *partner;     /* [bursts]: the neighbouring burst of its kind, itself if there is none */
+    double *parts;         /* [bursts * JM_DRAWS]: factor of the difference to the partner, in each draw */
+    bool *alone;           /* [bursts]: the only one of its kind, so each step is a unit */
+    double single_burst_u; /* standard uncertainty of all that is extrapolated from single bursts, relative */
     double freedom;        /* degrees of freedom behind the draws */
     jm__extrapolated_rows rows;
-    bool *uses;                          /* [processes]: does it work on the board */
-    jm__intervals time;                  /* in which any process of the board is told by its steps */
+    bool *uses;                          /* [processes]: whether it works on the board */
+    jm__intervals time;                  /* extrapolated time of any process of the board */
     double time_s;                       /* of that, in the report */
-    uint32_t *view_of;                   /* [processes]: 0: as the report is */
-    JM_VEC(jm__extrapolated_view) views; /* from 1 on */
-    uint32_t idle_view;                  /* outside of `time` */
-    size_t idle_process;                 /* whose steps idle time is told by */
+    uint32_t *view_of;                   /* [processes]: number of its view; 0: all of the report */
+    JM_VEC(jm__extrapolated_view) views; /* number 1 is the first */
+    uint32_t idle_view;                  /* the time outside `time` */
+    size_t idle_process;                 /* the process whose steps idle time is counted in */
 } jm__extrapolated;
 
 typedef struct jm__extrapolated_requested {
@@ -159,19 +153,19 @@ typedef struct jm__extrapolated_requested {
 bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_requested *requested);
 void jm__extrapolated_free(jm__extrapolated *extrapolated);
 
-/* Its draws; of a traced step interval. */
+/* The draws of a traced step interval. */
 static inline const double *jm__extrapolated_draws(const jm__extrapolated *extrapolated,
                                                    const jm__step_interval *step_interval)
 {
     size_t unit = extrapolated->unit[step_interval->stratum] +
-                  (extrapolated->alone[step_interval->stratum] ? step_interval->burst_place : 0);
+                  (extrapolated->alone[step_interval->stratum] ? step_interval->burst_index : 0);
     return extrapolated->draws + unit * JM_DRAWS;
 }
 
-/* 1 or -1, by chance, the same for the same two numbers. */
-static inline double jm__draw_sign(uint64_t what, uint64_t draw)
+/* A random sign, 1 or -1; the same for the same arguments. */
+static inline double jm__draw_sign(uint64_t item, uint64_t draw)
 {
-    uint64_t x = what * UINT64_C(0x9e3779b97f4a7c15) + draw * UINT64_C(0xd1b54a32d192ed03) + 1;
+    uint64_t x = item * UINT64_C(0x9e3779b97f4a7c15) + draw * UINT64_C(0xd1b54a32d192ed03) + 1;
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return ((x ^ (x >> 31)) & 1) != 0 ? 1 : -1;

@@ -1,4 +1,4 @@
-/* Putting items in order, and the sweep line over them. */
+/* The order of items, and the sweep line over them. */
 #include "attribute/work/sweep.h"
 
 #include "attribute/input/span_index.h"
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEAR = 16 }; /* places that an item moves up at once; farther ones wait for a sort */
+enum { MOVE_MAX = 16 }; /* places that an insertion moves an item; farther ones wait for a sort */
 
-void jm__time_order_begin(jm__time_order *order, jm__item_taker take, void *taker)
+void jm__time_order_begin(jm__time_order *order, jm__item_sink emit, void *context)
 {
-    *order = (jm__time_order){.gone_ns = INT64_MIN, .take = take, .taker = taker};
+    *order = (jm__time_order){.emitted_ns = INT64_MIN, .emit = emit, .context = context};
 }
 
 void jm__time_order_free(jm__time_order *order)
@@ -32,13 +32,13 @@ void jm__items_sort(jm__items *items)
     if (items->count > 1) qsort(items->items, items->count, sizeof *items->items, by_start);
 }
 
-static jm_status give(jm__time_order *order, size_t count, jm_error *err)
+static jm_status emit_items(jm__time_order *order, size_t count, jm_error *err)
 {
     if (order->unsorted) jm__items_sort(&order->items);
     order->unsorted = false;
     for (size_t i = 0; i < count; i++)
-        JM_TRY(order->take(order->taker, &order->items.items[i], err));
-    if (count > 0) order->gone_ns = order->items.items[count - 1].start_ns;
+        JM_TRY(order->emit(order->context, &order->items.items[i], err));
+    if (count > 0) order->emitted_ns = order->items.items[count - 1].start_ns;
     order->items.count -= count;
     memmove(order->items.items, order->items.items + count, order->items.count * sizeof *order->items.items);
     return JM_OK;
@@ -46,13 +46,13 @@ static jm_status give(jm__time_order *order, size_t count, jm_error *err)
 
 jm_status jm__time_order_add(jm__time_order *order, const jm__item *item, bool *late, jm_error *err)
 {
-    if (order->items.count == 2 * JM_ORDER_REACH) JM_TRY(give(order, JM_ORDER_REACH, err));
-    *late = item->start_ns < order->gone_ns; /* what has just made room counts too */
+    if (order->items.count == 2 * JM_ORDER_REACH) JM_TRY(emit_items(order, JM_ORDER_REACH, err));
+    *late = item->start_ns < order->emitted_ns;
     if (*late) return JM_OK;
     if (!jm__vec_push(&order->items, *item)) return jm__no_memory(err, "jm__time_order_add");
     jm__item *items = order->items.items;
-    size_t at = order->items.count - 1, least = at > NEAR ? at - NEAR : 0;
-    for (; at > least && by_start(&items[at - 1], item) > 0; at--)
+    size_t at = order->items.count - 1, first_place = at > MOVE_MAX ? at - MOVE_MAX : 0;
+    for (; at > first_place && by_start(&items[at - 1], item) > 0; at--)
         items[at] = items[at - 1];
     items[at] = *item;
     order->unsorted = order->unsorted || (at > 0 && by_start(&items[at - 1], item) > 0);
@@ -61,11 +61,11 @@ jm_status jm__time_order_add(jm__time_order *order, const jm__item *item, bool *
 
 jm_status jm__time_order_end(jm__time_order *order, jm_error *err)
 {
-    return order->items.count > 0 ? give(order, order->items.count, err) : JM_OK;
+    return order->items.count > 0 ? emit_items(order, order->items.count, err) : JM_OK;
 }
 
-/* Longer than what an utilisation remembers (quality.c). */
-static const int64_t rest_least_ns = 3 * JM_NS_PER_S / 2;
+/* Longer than the averaging time of the utilisation sensor (quality.c). */
+static const int64_t rest_min_ns = 3 * JM_NS_PER_S / 2;
 
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__intervals *report,
                      const jm__intervals *steady, const jm__intervals *learn, int64_t from_ns)
@@ -74,20 +74,20 @@ void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, con
                          .tally = tally,
                          .whole = {.report = report, .steady = steady},
                          .learn = learn,
-                         .before = true,
+                         .nothing_ran = true,
                          .now_ns = from_ns};
 }
 
 void jm__sweep_free(jm__sweep *sweep)
 {
     jm__vec_free(&sweep->running);
-    jm__vec_free(&sweep->together);
-    jm__vec_free(&sweep->place_of);
+    jm__vec_free(&sweep->active);
+    jm__vec_free(&sweep->active_at);
     free(sweep->views);
     sweep->views = NULL;
 }
 
-bool jm__sweep_stratum(jm__sweep *s, const jm__extrapolated *extrapolated)
+bool jm__sweep_extrapolate(jm__sweep *s, const jm__extrapolated *extrapolated)
 {
     s->extrapolated = extrapolated;
     s->step_interval_at = extrapolated->strata->step_intervals_of[extrapolated->idle_process];
@@ -111,20 +111,20 @@ static const jm__step_interval *step_interval_of(const jm__strata *strata, const
     return at == JM__NO_STEP_INTERVAL ? NULL : &strata->step_intervals.items[at];
 }
 
-void jm__extrapolated_count_as(jm__counted_as *as, const jm__extrapolated *extrapolated, const jm__item *item,
-                               size_t span, size_t process)
+void jm__extrapolated_assign(jm__counted_as *as, const jm__extrapolated *extrapolated, const jm__item *item,
+                             size_t span, size_t process)
 {
     if (process == extrapolated->strata->processes || !extrapolated->uses[process]) return;
     const jm__step_interval *step_interval = step_interval_of(extrapolated->strata, item, span, process);
     as->view = extrapolated->view_of[process];
-    if (step_interval != NULL && jm__step_interval_strata(step_interval) &&
-        extrapolated->of_burst[step_interval->stratum] > 0)
+    if (step_interval != NULL && jm__step_interval_is_sampled(step_interval) &&
+        extrapolated->burst_steps[step_interval->stratum] > 0)
         as->step_interval = step_interval;
 }
 
 static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
 {
-    if (s->before) return JM_IDLE_BEFORE;
+    if (s->nothing_ran) return JM_IDLE_BEFORE;
     return s->one_gap ? JM_IDLE_LONG : jm__idle_state_of_gap(length_ns);
 }
 
@@ -141,7 +141,7 @@ static void pass_view(jm__sweep_view *view, int64_t from_ns, int64_t to_ns, doub
                               .learn_s = learn_s};
 }
 
-/* From where all stands up to there, in each view. */
+/* Sets `now` of each view: the interval up to to_ns. */
 static void pass_views(jm__sweep *s, int64_t to_ns)
 {
     double learn_s = inside_s(s->learn, &s->learn_at, s->now_ns, to_ns);
@@ -160,7 +160,7 @@ static jm__seconds idle_now(const jm__sweep *s)
     return in_view(s, s->extrapolated == NULL ? 0 : s->extrapolated->idle_view);
 }
 
-/* `last`: nothing comes after it. */
+/* `last`: no work follows. */
 static jm__idle_cause cause_of(jm__sweep *s, int64_t to_ns, bool last, double report_s)
 {
     const jm__intervals *report = s->whole.report;
@@ -170,7 +170,7 @@ static jm__idle_cause cause_of(jm__sweep *s, int64_t to_ns, bool last, double re
     return jm__idle_cause_of(&gap);
 }
 
-/* What began late is what a reader looks at to find why. */
+/* A wait counts for the use that ended it: there its reason is found. */
 static bool count_wait(jm__sweep *s, jm__idle_cause cause, double seconds, uint32_t use)
 {
     size_t at = jm__work_cell_at(&s->tally->waits, cause, use);
@@ -180,7 +180,6 @@ static bool count_wait(jm__sweep *s, jm__idle_cause cause, double seconds, uint3
     return true;
 }
 
-/* Of what comes before and after all work nobody asks which layer it was for. */
 static bool count_cause(jm__sweep *s, int64_t to_ns, jm__idle_state state, const uint32_t *use,
                         double report_s)
 {
@@ -191,7 +190,7 @@ static bool count_cause(jm__sweep *s, int64_t to_ns, jm__idle_state state, const
     return use == NULL || cause == JM_CAUSE_EDGE || count_wait(s, cause, report_s, *use);
 }
 
-/* Idle time of traced steps that stand for others goes with them: as they are by the host's time. */
+/* Idle time of traced steps that represent others, by the steps' host times. */
 static void count_in_bursts(jm__sweep *s, int64_t to_ns, jm__idle_state state, jm__seconds seconds)
 {
     const jm__strata *strata = s->extrapolated->strata;
@@ -207,7 +206,7 @@ static void count_in_bursts(jm__sweep *s, int64_t to_ns, jm__idle_state state, j
         const jm__step_interval *step_interval = &strata->step_intervals.items[i];
         int64_t from = step_interval->start_ns > s->now_ns ? step_interval->start_ns : s->now_ns;
         int64_t to = step_interval->end_ns < to_ns ? step_interval->end_ns : to_ns;
-        if (!jm__step_interval_strata(step_interval) || to <= from) continue;
+        if (!jm__step_interval_is_sampled(step_interval) || to <= from) continue;
         double share = (double)(to - from) / length_ns;
         jm__burst_sum *sum = &s->tally->bursts[step_interval->stratum];
         sum->idle_s[state][cause] += (double)(to - from) * 1e-9;
@@ -217,48 +216,49 @@ static void count_in_bursts(jm__sweep *s, int64_t to_ns, jm__idle_state state, j
     }
 }
 
-/* Where time begins or ends that is told by steps: what a board does then, its own records do not tell. */
-static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *marked)
+/* The next edge of extrapolated time: within it, gaps between the board's records mean nothing. */
+static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *extrapolated_time)
 {
-    *marked = false;
+    *extrapolated_time = false;
     if (s->extrapolated == NULL) return to_ns;
     const jm__intervals *time = &s->extrapolated->time;
     while (s->extrapolated_at < time->count && time->items[s->extrapolated_at].to_ns <= s->now_ns)
         s->extrapolated_at++;
     if (s->extrapolated_at == time->count) return to_ns;
     const jm__interval *next = &time->items[s->extrapolated_at];
-    *marked = next->from_ns <= s->now_ns;
-    int64_t edge_ns = *marked ? next->to_ns : next->from_ns;
+    *extrapolated_time = next->from_ns <= s->now_ns;
+    int64_t edge_ns = *extrapolated_time ? next->to_ns : next->from_ns;
     return edge_ns < to_ns ? edge_ns : to_ns;
 }
 
-static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool marked)
+static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool extrapolated_time)
 {
-    jm__idle_state state = marked && !s->before ? JM_IDLE_LONG : idle_state(s, to_ns - s->now_ns);
+    jm__idle_state state =
+        extrapolated_time && !s->nothing_ran ? JM_IDLE_LONG : idle_state(s, to_ns - s->now_ns);
     pass_views(s, to_ns);
     jm__seconds seconds = idle_now(s);
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
-    if (s->extrapolated != NULL && !marked) count_in_bursts(s, to_ns, state, seconds);
+    if (s->extrapolated != NULL && !extrapolated_time) count_in_bursts(s, to_ns, state, seconds);
     if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
-    bool rests = !marked && to_ns - s->now_ns >= rest_least_ns;
+    bool rests = !extrapolated_time && to_ns - s->now_ns >= rest_min_ns;
     if (rests && !jm__intervals_add(&s->tally->rests, s->now_ns, to_ns)) return false;
     s->now_ns = to_ns;
     return true;
 }
 
-/* `use`: what comes after it, NULL: nothing does. */
+/* `use`: of the work that follows, NULL: none. */
 static bool pass_idle(jm__sweep *s, int64_t to_ns, const uint32_t *use)
 {
     while (s->now_ns < to_ns) {
-        bool marked;
-        int64_t until_ns = next_edge(s, to_ns, &marked);
-        if (!pass_gap(s, until_ns, use, marked)) return false;
+        bool extrapolated_time;
+        int64_t until_ns = next_edge(s, to_ns, &extrapolated_time);
+        if (!pass_gap(s, until_ns, use, extrapolated_time)) return false;
     }
     return true;
 }
 
-/* What of the running work ends first, up to the limit. */
+/* When the first of the running work ends, or the limit. */
 static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 {
     for (size_t i = 0; i < s->running.count; i++)
@@ -266,18 +266,19 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
     return limit_ns;
 }
 
-/* The same for the steps that its own stands for; `cell`: of the portion. False if memory is out. */
-static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *portion, size_t cell)
+/* Add a portion for the steps that its own represents; `cell`: of the portion. False if memory is out. */
+static bool extrapolate_portion(jm__sweep *s, const jm__running *item, const jm__portion *portion,
+                                size_t cell)
 {
     const jm__extrapolated *extrapolated = s->extrapolated;
     size_t burst = item->as.step_interval->stratum, lent = item->as.lent;
     const double *draws = jm__extrapolated_draws(extrapolated, item->as.step_interval);
-    double all = extrapolated->of_burst[burst], in_row = extrapolated->in_row[burst];
+    double all = extrapolated->burst_steps[burst], in_row = extrapolated->in_row[burst];
     jm__use_sum *sum = jm__use_sum_at(&s->tally->extrapolated_uses, portion->use);
     if (sum == NULL) return false;
     s->tally->bursts[burst].busy_s += portion->all_s;
     jm__use_sum more = {
-        .inside = {all * portion->all_s, extrapolated->steady_of_burst[burst] * portion->all_s, 0},
+        .inside = {all * portion->all_s, extrapolated->steady_burst_steps[burst] * portion->all_s, 0},
         .copies_s = all * portion->all_copies_s,
         .exposed_s = all * portion->all_exposed_s,
         .extrapolated_s = all * portion->all_s};
@@ -300,7 +301,7 @@ static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *
     return true;
 }
 
-/* The cell of its row and the portion's use; JM__NO_CELL, and *fine is false, if memory is out. */
+/* The cell of the item's row and the portion's use; JM__NO_CELL and false in *fine if memory is out. */
 static size_t cell_of(jm__sweep *s, const jm__running *item, const jm__portion *portion, bool *fine)
 {
     size_t at = item->as.cell;
@@ -316,8 +317,8 @@ static size_t cell_of(jm__sweep *s, const jm__running *item, const jm__portion *
     return at;
 }
 
-/* Into the sums of its use, and of its row. */
-static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portion)
+/* Add a portion to the sums of its use and its row. */
+static bool add_portion(jm__sweep *s, const jm__running *item, const jm__portion *portion)
 {
     bool fine;
     jm__use_sum *sum = jm__use_sum_at(&s->tally->uses, portion->use);
@@ -332,55 +333,54 @@ static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portio
     size_t at = cell_of(s, item, portion, &fine);
     if (!fine) return false;
     if (at != JM__NO_CELL) s->tally->work.items.items[at].seconds += portion->inside.report_s;
-    return item->as.step_interval == NULL || stand_for(s, item, portion, at);
+    return item->as.step_interval == NULL || extrapolate_portion(s, item, portion, at);
 }
 
-/* What is running of all kinds, before some of it ends. */
-typedef struct company {
-    bool copies_alone; /* nothing but copies */
-    bool exposed;      /* no kernel but collectives */
+typedef struct running_mix {
+    bool copies_alone; /* only copies run */
+    bool exposed;      /* no kernels run but collectives */
     double weights;
-} company;
+} running_mix;
 
-/* What ran beside it is over, or another one now: its time so far is of a use of its own. */
-static bool part(jm__sweep *s, jm__running *item)
+/* The work beside an item has ended or changed: its joint time so far goes to the use of the pair. */
+static bool flush_joint(jm__sweep *s, jm__running *item)
 {
     if (item->joint.ran_s == 0) return true;
     jm__use_sum *own = jm__use_sum_at(&s->tally->uses, item->as.use);
     if (own == NULL) return false;
-    own->ran_s = fmax(0, own->ran_s - item->joint.ran_s); /* rounding: below 0 it would never have run */
-    bool fine = put(s, item, &item->joint);
+    own->ran_s = fmax(0, own->ran_s - item->joint.ran_s); /* rounding; below 0 means "never ran" */
+    bool fine = add_portion(s, item, &item->joint);
     item->joint = (jm__portion){.use = item->as.use};
     item->beside = UINT32_MAX;
     return fine;
 }
 
-static bool close(jm__sweep *s, jm__running *item)
+static bool end_item(jm__sweep *s, jm__running *item)
 {
     s->kernels -= item->copy == JM_NO_COPY;
     s->collectives -= item->collective;
     s->after_copy = item->copy == JM_COPY_TO_HOST;
-    return part(s, item) && put(s, item, &item->alone);
+    return flush_joint(s, item) && add_portion(s, item, &item->alone);
 }
 
-/* What is the report's alone: time in which collectives ran, by what ran beside them. */
+/* The report's time with collectives, and with nothing but collectives. */
 static void count_collectives(jm__sweep *s, int64_t to_ns)
 {
     if (s->collectives == 0) return;
-    double report_s = s->crowded ? s->whole.now.report_s : 0, strata = 0;
+    double report_s = s->crowded ? s->whole.now.report_s : 0, represented = 0;
     for (size_t i = 0; !s->crowded && i < s->running.count; i++) {
         const jm__running *item = &s->running.items[i];
         if (!item->collective) continue;
         report_s = fmax(report_s, in_view(s, item->as.view).report_s);
         if (item->as.step_interval != NULL)
-            strata = fmax(strata, s->extrapolated->of_burst[item->as.step_interval->stratum]);
+            represented = fmax(represented, s->extrapolated->burst_steps[item->as.step_interval->stratum]);
     }
-    report_s += strata * 1e-9 * (double)(to_ns - s->now_ns);
+    report_s += represented * 1e-9 * (double)(to_ns - s->now_ns);
     s->tally->collective_s += report_s;
     if (s->kernels == s->collectives) s->tally->exposed_s += report_s;
 }
 
-/* Two kinds that run together; of more, or of one kind, nothing is learnt. */
+/* Two different classes that run together; more, or two of one class, are no pair. */
 static bool find_pair(jm__sweep *s)
 {
     jm__running *items = s->running.items;
@@ -389,7 +389,7 @@ static bool find_pair(jm__sweep *s)
     for (size_t i = 0; i < s->running.count; i++) {
         uint32_t beside = pair ? items[1 - i].class_index : UINT32_MAX;
         if (items[i].beside == beside) continue;
-        if (!part(s, &items[i])) return false;
+        if (!flush_joint(s, &items[i])) return false;
         items[i].joint.use = items[i].as.use;
         if (pair && !s->beside(s->beside_context, &items[i], &items[1 - i], &items[i].joint.use))
             return false;
@@ -398,15 +398,15 @@ static bool find_pair(jm__sweep *s)
     return true;
 }
 
-/* The portion of an item that an interval adds to: what runs beside it may make it a use of its own. */
+/* The portion to which the current interval counts: `joint` in a pair, else `alone`. */
 static jm__portion *portion_of(const jm__sweep *s, jm__running *item)
 {
-    bool together = s->running.count > 1 && item->joint.use != item->as.use;
-    return together ? &item->joint : &item->alone;
+    bool active = s->running.count > 1 && item->joint.use != item->as.use;
+    return active ? &item->joint : &item->alone;
 }
 
-/* The share of an item in an interval. */
-static void add_interval(jm__sweep *s, jm__running *item, int64_t to_ns, const company *with)
+/* Add an item's share of the current interval. */
+static void add_interval(jm__sweep *s, jm__running *item, int64_t to_ns, const running_mix *with)
 {
     jm__seconds seconds = in_view(s, item->as.view);
     jm__portion *portion = portion_of(s, item);
@@ -428,28 +428,28 @@ static void add_interval(jm__sweep *s, jm__running *item, int64_t to_ns, const c
 }
 
 /* False if memory is out. */
-static bool add_together(jm__sweep *s, uint32_t code, double weight)
+static bool add_active(jm__sweep *s, uint32_t code, double weight)
 {
-    while (s->place_of.count <= code)
-        if (!jm__vec_push(&s->place_of, 0)) return false;
-    size_t at = s->place_of.items[code];
-    if (at < s->together.count && s->together.items[at].code == code) {
-        s->together.items[at].weight += weight;
-        s->together.items[at].count++;
+    while (s->active_at.count <= code)
+        if (!jm__vec_push(&s->active_at, 0)) return false;
+    size_t at = s->active_at.items[code];
+    if (at < s->active.count && s->active.items[at].code == code) {
+        s->active.items[at].weight += weight;
+        s->active.items[at].count++;
         return true;
     }
-    const jm__together first = {code, 1, weight};
-    s->place_of.items[code] = s->together.count;
-    return jm__vec_push(&s->together, first);
+    const jm__active_code first = {code, 1, weight};
+    s->active_at.items[code] = s->active.count;
+    return jm__vec_push(&s->active, first);
 }
 
-static bool find_together(jm__sweep *s)
+static bool find_active(jm__sweep *s)
 {
-    s->together.count = 0;
+    s->active.count = 0;
     for (size_t i = 0; i < s->running.count; i++) {
         jm__running *item = &s->running.items[i];
         uint32_t code = jm__piece_code(portion_of(s, item)->use);
-        if (!add_together(s, code, (double)item->weight)) return false;
+        if (!add_active(s, code, (double)item->weight)) return false;
     }
     return true;
 }
@@ -457,8 +457,8 @@ static bool find_together(jm__sweep *s)
 static double weight_of_all(const jm__sweep *s)
 {
     double weights = 0;
-    for (size_t i = 0; i < s->together.count; i++)
-        weights += s->together.items[i].weight;
+    for (size_t i = 0; i < s->active.count; i++)
+        weights += s->active.items[i].weight;
     return weights;
 }
 
@@ -466,10 +466,10 @@ static double weight_of_all(const jm__sweep *s)
 static bool add_pieces(jm__sweep *s, int64_t to_ns, double weights)
 {
     size_t left = 0;
-    for (size_t i = 0; i < s->together.count; i++)
-        left += s->together.items[i].count > 0;
+    for (size_t i = 0; i < s->active.count; i++)
+        left += s->active.items[i].count > 0;
     for (size_t i = 0; left > 0; i++) {
-        const jm__together *piece = &s->together.items[i];
+        const jm__active_code *piece = &s->active.items[i];
         if (piece->count == 0) continue;
         float share = (float)(piece->weight / weights);
         if (!jm__pieces_add(s->pieces, to_ns, piece->code, share, --left > 0)) return false;
@@ -477,11 +477,11 @@ static bool add_pieces(jm__sweep *s, int64_t to_ns, double weights)
     return true;
 }
 
-/* The running work, up to a change of it. */
+/* Advance the running work to to_ns, when some of it ends at the earliest. */
 static bool pass_work(jm__sweep *s, int64_t to_ns)
 {
     size_t kept = 0, count = s->running.count;
-    company with = {.copies_alone = s->kernels == 0, .exposed = s->kernels == s->collectives};
+    running_mix with = {.copies_alone = s->kernels == 0, .exposed = s->kernels == s->collectives};
     pass_views(s, to_ns);
     count_collectives(s, to_ns);
     if (count > 1 && !find_pair(s)) return false;
@@ -489,12 +489,12 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
         with.weights += (double)s->running.items[i].weight;
     for (size_t i = 0; i < count; i++)
         add_interval(s, &s->running.items[i], to_ns, &with);
-    if (!find_together(s) || !add_pieces(s, to_ns, with.weights)) return false;
+    if (!find_active(s) || !add_pieces(s, to_ns, with.weights)) return false;
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
         if (item->end_ns > to_ns)
             s->running.items[kept++] = *item;
-        else if (!close(s, item))
+        else if (!end_item(s, item))
             return false;
     }
     s->running.count = kept;
@@ -502,18 +502,17 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
     return true;
 }
 
-/* ---- a crowd: hundreds of threads, each with work of its own. At each change all of it would be looked at,
- * and changes are as many as there is work. So what passes is summed up once, and an item has its part of
- * that when it ends. Steps that stand for others count in times of their own, and are left to the plain way.
- */
+/* ---- a crowd: hundreds of threads, each with work of its own. Updating each item at each change would be
+ * quadratic. So sums per unit of weight are kept once, and an item takes its share of them when it ends.
+ * Extrapolated steps count in views of their own and do not use this way. */
 
-enum { CROWD = 32, CHANGES_MOST = 256 }; /* sums of so many changes lose nothing to rounding */
+enum { CROWD = 32, CHANGES_MAX = 256 }; /* sums of so many changes lose nothing to rounding */
 
 static void swap(jm__running *a, jm__running *b)
 {
-    jm__running held = *a;
+    jm__running temporary = *a;
     *a = *b;
-    *b = held;
+    *b = temporary;
 }
 
 static void sift_up(jm__sweep *s, size_t at)
@@ -536,7 +535,7 @@ static void sift_down(jm__sweep *s, size_t at)
     }
 }
 
-/* What has passed since, into the item's portion. */
+/* Add the sums since the last update to the item's portion. */
 static void bring_up_to_date(const jm__sweep *s, jm__running *item)
 {
     const jm__passed *now = &s->passed, *since = &item->since;
@@ -564,12 +563,12 @@ static bool count_crowd_anew(jm__sweep *s)
     }
     s->passed = (jm__passed){0};
     s->changes = 0;
-    return find_together(s);
+    return find_active(s);
 }
 
 static bool begin_crowd(jm__sweep *s)
 {
-    if (!find_pair(s)) return false; /* there are none any more */
+    if (!find_pair(s)) return false; /* flushes the joint portions: a crowd has no pairs */
     s->crowded = true;
     for (size_t i = 1; i < s->running.count; i++)
         sift_up(s, i);
@@ -602,17 +601,17 @@ static void pass_for_all(jm__sweep *s, int64_t to_ns, double weights)
     s->changes++;
 }
 
-/* The first of the heap has ended. */
-static bool close_first(jm__sweep *s)
+/* The first item of the heap has ended. */
+static bool end_first_item(jm__sweep *s)
 {
     jm__running *items = s->running.items, item = items[0];
-    jm__together *code = &s->together.items[s->place_of.items[jm__piece_code(item.as.use)]];
+    jm__active_code *code = &s->active.items[s->active_at.items[jm__piece_code(item.as.use)]];
     bring_up_to_date(s, &item);
     code->count--;
     code->weight = code->count == 0 ? 0 : code->weight - (double)item.weight;
     items[0] = items[--s->running.count];
     sift_down(s, 0);
-    return close(s, &item);
+    return end_item(s, &item);
 }
 
 static bool pass_crowd(jm__sweep *s, int64_t limit_ns)
@@ -624,22 +623,22 @@ static bool pass_crowd(jm__sweep *s, int64_t limit_ns)
     pass_for_all(s, to_ns, weights);
     if (!add_pieces(s, to_ns, weights)) return false;
     while (s->running.count > 0 && s->running.items[0].end_ns <= to_ns)
-        if (!close_first(s)) return false;
+        if (!end_first_item(s)) return false;
     s->now_ns = to_ns;
     if (s->running.count <= CROWD / 2) return end_crowd(s);
-    return s->changes < CHANGES_MOST || count_crowd_anew(s);
+    return s->changes < CHANGES_MAX || count_crowd_anew(s);
 }
 
 /* False if memory is out. */
-static bool start(jm__sweep *s, const jm__running *item)
+static bool begin_item(jm__sweep *s, const jm__running *item)
 {
     if (!jm__vec_push(&s->running, *item)) return false;
     if (!s->crowded) return s->running.count <= CROWD || s->extrapolated != NULL || begin_crowd(s);
     sift_up(s, s->running.count - 1);
-    return add_together(s, jm__piece_code(item->as.use), (double)item->weight);
+    return add_active(s, jm__piece_code(item->as.use), (double)item->weight);
 }
 
-/* The running work, up to its next change. */
+/* Advance the running work to its next change or to the limit. */
 static bool pass_next(jm__sweep *s, int64_t limit_ns)
 {
     return s->crowded ? pass_crowd(s, limit_ns) : pass_work(s, next_change(s, limit_ns));
@@ -659,7 +658,7 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as
     if (sum == NULL) return false;
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
     sum->calls += item->calls;
-    s->before = false;
+    s->nothing_ran = false;
     if (item->end_ns <= s->now_ns) return true;
     s->kernels += item->copy == JM_NO_COPY;
     s->collectives += item->collective != 0;
@@ -673,7 +672,7 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as
                                  .collective = item->collective != 0,
                                  .weight = item->weight > 0 ? item->weight : 1,
                                  .since = s->passed};
-    return start(s, &running);
+    return begin_item(s, &running);
 }
 
 bool jm__sweep_end(jm__sweep *s, int64_t to_ns)

@@ -1,4 +1,4 @@
-/* Sums by use, and by row and use. */
+/* Sums by use, and by row and use; their extrapolation to untraced steps. */
 #include "attribute/work/tally.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ jm__use_sum *jm__use_sum_at(jm__use_sums *sums, uint32_t use)
     return &sums->items[use];
 }
 
-/* Room for the draws of one more cell. */
+/* Allocate the draws of one more cell. */
 static bool push_draws(jm__work_cells *cells)
 {
     size_t count = cells->off_s.count, more = cells->draws;
@@ -49,11 +49,11 @@ static bool push_draws(jm__work_cells *cells)
 size_t jm__tally_collective(jm__tally *tally, uint32_t row)
 {
     tally->collective_of.key_size = sizeof row;
-    const jm__map_value *known = jm__map_find(&tally->collective_of, &row);
-    if (known != NULL) return (size_t)known->id;
-    const jm__collective_sum fresh = {.row = row};
+    const jm__map_value *found = jm__map_find(&tally->collective_of, &row);
+    if (found != NULL) return (size_t)found->id;
+    const jm__collective_sum new_item = {.row = row};
     if (!jm__map_put(&tally->collective_of, &row, (jm__map_value){.id = (int64_t)tally->collectives.count}) ||
-        !jm__vec_push(&tally->collectives, fresh))
+        !jm__vec_push(&tally->collectives, new_item))
         return SIZE_MAX;
     return tally->collectives.count - 1;
 }
@@ -62,8 +62,8 @@ size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use)
 {
     const uint32_t key[2] = {row, use};
     cells->by_row.key_size = sizeof key;
-    const jm__map_value *known = jm__map_find(&cells->by_row, key);
-    if (known != NULL) return (size_t)known->id;
+    const jm__map_value *found = jm__map_find(&cells->by_row, key);
+    if (found != NULL) return (size_t)found->id;
     jm__work_cell cell = {.row = row, .use = use, .start_ns = INT64_MAX, .end_ns = INT64_MIN};
     if (!jm__map_put(&cells->by_row, key, (jm__map_value){.id = (int64_t)cells->items.count}) ||
         !push_draws(cells) || !jm__vec_push(&cells->items, cell))
@@ -74,9 +74,9 @@ size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use)
 size_t jm__tally_lend(jm__tally *tally, jm__lent_row row, uint32_t use, uint32_t calls)
 {
     tally->lent_at.key_size = sizeof row;
-    const jm__map_value *known = jm__map_find(&tally->lent_at, &row);
-    uint32_t number = known != NULL ? (uint32_t)known->id : (uint32_t)tally->lent_rows.count;
-    if (known == NULL && (!jm__map_put(&tally->lent_at, &row, (jm__map_value){.id = number}) ||
+    const jm__map_value *found = jm__map_find(&tally->lent_at, &row);
+    uint32_t number = found != NULL ? (uint32_t)found->id : (uint32_t)tally->lent_rows.count;
+    if (found == NULL && (!jm__map_put(&tally->lent_at, &row, (jm__map_value){.id = number}) ||
                           !jm__vec_push(&tally->lent_rows, row)))
         return JM__NO_CELL;
     size_t cell = jm__work_cell_at(&tally->lent, number, use);
@@ -133,44 +133,43 @@ static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
 
 bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of)
 {
-    jm__tally fresh = {0};
+    jm__tally new_item = {0};
     bool fine = true;
     for (size_t u = 0; fine && u < tally->uses.count; u++)
-        fine = add_use(&fresh, &tally->uses.items[u], final_of[u]);
-    fine = fine && add_cells(&fresh.work, &tally->work, final_of) &&
-           add_cells(&fresh.waits, &tally->waits, final_of) && add_cells(&fresh.lent, &tally->lent, final_of);
+        fine = add_use(&new_item, &tally->uses.items[u], final_of[u]);
+    fine = fine && add_cells(&new_item.work, &tally->work, final_of) &&
+           add_cells(&new_item.waits, &tally->waits, final_of) &&
+           add_cells(&new_item.lent, &tally->lent, final_of);
     jm__work_cells *const old[] = {&tally->work, &tally->waits, &tally->lent};
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
         jm__work_cells_free(old[i]);
     jm__vec_free(&tally->uses);
-    tally->uses = fresh.uses;
-    tally->work = fresh.work;
-    tally->waits = fresh.waits;
-    tally->lent = fresh.lent;
+    tally->uses = new_item.uses;
+    tally->work = new_item.work;
+    tally->waits = new_item.waits;
+    tally->lent = new_item.lent;
     return fine;
 }
 
-/* Seconds of work are those of the traced steps, and idle is what they leave of the time that the others
- * took: tracing makes a program that is bound by its host slower, but not its kernels. Where work is the
- * host's spans, it goes with the steps' own time. Where work leaves less than nothing, since kernels were
- * faster, all of them took as much less. */
+/* Tracing slows down a program that is bound by its host, but not its kernels. So represented steps have the
+ * busy time of the traced ones, and the rest of their own time is idle. Spans of the host are scaled with the
+ * steps' own time. If the work is longer than the steps, all of it is shortened. */
 
-/* What follows for a board from all stands together. */
+/* Busy and idle time of all strata of a board. */
 typedef struct balance {
-    double share; /* of the work's seconds: 1, but of spans of the host, or what there was time for */
-    double left_s;
-    double
-        request_s; /* what stands would leave by themselves, those that would leave less than nothing apart */
+    double share;         /* factor of the work's seconds; 1 unless it is shortened or from the host */
+    double left_s;        /* idle time of all strata */
+    double strata_idle_s; /* sum of each stratum's own idle time, where it is positive */
 } balance;
 
-static double request_of(const jm__tally *t, const jm__extrapolated *s, size_t stratum, double share)
+static double stratum_idle_s(const jm__tally *t, const jm__extrapolated *s, size_t stratum, double share)
 {
     double busy_s = s->steps[stratum] * t->bursts[s->strata->items.items[stratum].burst].busy_s;
     return fmax(0, s->seconds[stratum] - share * busy_s);
 }
 
-/* Spans of the host are as much shorter as the steps are that they are in. */
-static double shorter(const jm__tally *t, const jm__extrapolated *s)
+/* Spans of the host are shorter by the ratio of untraced to traced steps. */
+static double host_span_scale(const jm__tally *t, const jm__extrapolated *s)
 {
     double equal_s = 0, own_s = 0;
     for (size_t i = 0; i < s->strata->items.count; i++) {
@@ -186,19 +185,19 @@ static double shorter(const jm__tally *t, const jm__extrapolated *s)
 static balance find_balance(const jm__tally *t, const jm__extrapolated *s, bool from_host)
 {
     double busy_s = 0, time_s = fmax(0, s->time_s - t->beside_s);
-    balance found = {.share = from_host ? shorter(t, s) : 1};
+    balance result = {.share = from_host ? host_span_scale(t, s) : 1};
     for (size_t i = 0; i < s->strata->bursts.count; i++)
-        busy_s += s->of_burst[i] * t->bursts[i].busy_s;
+        busy_s += s->burst_steps[i] * t->bursts[i].busy_s;
     for (size_t i = 0; i < s->strata->items.count; i++)
-        found.request_s += request_of(t, s, i, found.share);
-    found.left_s = fmax(0, time_s - found.share * busy_s);
-    if (found.share * busy_s > time_s) found.share = time_s / busy_s;
-    return found;
+        result.strata_idle_s += stratum_idle_s(t, s, i, result.share);
+    result.left_s = fmax(0, time_s - result.share * busy_s);
+    if (result.share * busy_s > time_s) result.share = time_s / busy_s;
+    return result;
 }
 
-/* ---- what tracing made */
+/* ---- idle time caused by tracing */
 
-/* Of the idle time of a turn's steps, but for waits for data, which no tracing makes longer. */
+/* The share of tracing in a burst's idle time without waits for data, which tracing does not lengthen. */
 static double tracing_share(const jm__burst_sum *sum, double slowed_s)
 {
     double idle_s = 0;
@@ -208,8 +207,8 @@ static double tracing_share(const jm__burst_sum *sum, double slowed_s)
     return slowed_s > 0 && idle_s > 0 ? fmin(1, slowed_s / idle_s) : 0;
 }
 
-/* Out of the causes that it had. */
-static void part_tracing(jm__tally *t, jm__burst_sum *sum, const jm__traced_burst *burst)
+/* Move a burst's share of tracing out of the other causes. */
+static void split_tracing(jm__tally *t, jm__burst_sum *sum, const jm__traced_burst *burst)
 {
     bool any = false;
     double share = tracing_share(sum, burst->slowed_s);
@@ -230,7 +229,6 @@ static void part_tracing(jm__tally *t, jm__burst_sum *sum, const jm__traced_burs
     if (any) t->gaps[JM_CAUSE_TRACING] += burst->step_intervals;
 }
 
-/* What it is unsure by goes with it. */
 static void find_tracing_u(jm__burst_sum *sum, const jm__traced_burst *burst)
 {
     double made_s = 0;
@@ -239,9 +237,9 @@ static void find_tracing_u(jm__burst_sum *sum, const jm__traced_burst *burst)
     if (made_s > 0) sum->tracing_u_s = made_s / burst->slowed_s * burst->slowed_u_s;
 }
 
-/* ---- idle time of the steps that are stood for */
+/* ---- idle time of the represented steps */
 
-/* As the traced steps' own would be: {waits for data, all others}. */
+/* Idle time of the traced steps without tracing: {waits for data, all others}. */
 static void sum_causes(double of[2], const jm__burst_sum *sum, double share)
 {
     of[0] = of[1] = 0;
@@ -259,16 +257,16 @@ static void add_idle(jm__tally *t, size_t stratum, int state, int cause, double 
     t->extrapolated_idle_s[stratum][state] += seconds;
 }
 
-/* How much longer those of them took that were recorded to get ready, as the traced ones did. */
-static double made_in(const jm__extrapolated *s, size_t stratum)
+/* How much longer recording made the warm-up steps: as much as tracing made the traced ones. */
+static double recorded_slowdown_s(const jm__extrapolated *s, size_t stratum)
 {
     const jm__traced_burst *burst = &s->strata->bursts.items[s->strata->items.items[stratum].burst];
     return burst->slowed_s > 0 ? s->recorded[stratum] * burst->slowed_s / (double)burst->step_intervals : 0;
 }
 
-/* Waits for data are what they were, as far as there is time; of the rest tracing made its part, and what is
- * left is shared as in the traced steps. */
-static void part_idle(jm__tally *t, const jm__extrapolated *s, size_t stratum, double share, double idle_s)
+/* Waits for data are those of the traced steps, as far as there is time. The rest, less the part caused by
+ * recording, is split by cause as in the traced steps. */
+static void split_idle(jm__tally *t, const jm__extrapolated *s, size_t stratum, double share, double idle_s)
 {
     jm__burst_sum *sum = &t->bursts[s->strata->items.items[stratum].burst];
     double of[2], steady = s->seconds[stratum] > 0 ? s->steady_s[stratum] / s->seconds[stratum] : 0;
@@ -280,7 +278,7 @@ static void part_idle(jm__tally *t, const jm__extrapolated *s, size_t stratum, d
     }
     double data_s = fmin(idle_s, s->steps[stratum] * of[0]);
     if (of[1] <= 0) data_s = idle_s;
-    double rest_s = idle_s - data_s, made_s = fmin(rest_s, made_in(s, stratum));
+    double rest_s = idle_s - data_s, made_s = fmin(rest_s, recorded_slowdown_s(s, stratum));
     for (int state = 0; state < JM_IDLE_STATES; state++) {
         for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
             bool data = cause == JM_CAUSE_DATA;
@@ -300,7 +298,7 @@ static void add_gaps(jm__tally *t, const jm__extrapolated *s)
     for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
         double gaps = 0;
         for (size_t i = 0; i < s->strata->bursts.count; i++)
-            gaps += s->of_burst[i] * t->bursts[i].gaps[cause];
+            gaps += s->burst_steps[i] * t->bursts[i].gaps[cause];
         t->gaps[cause] += llround(gaps);
     }
 }
@@ -324,21 +322,21 @@ static void add_extrapolated_cells(jm__work_cells *cells, double share, double s
 
 void jm__extrapolated_settle(jm__tally *t, const jm__extrapolated *s, bool from_host)
 {
-    const balance found = find_balance(t, s, from_host);
+    const balance result = find_balance(t, s, from_host);
     for (size_t u = 0; u < t->extrapolated_uses.count; u++)
-        jm__use_sum_add(&t->uses.items[u], &t->extrapolated_uses.items[u], found.share);
-    add_extrapolated_cells(&t->work, found.share, s->single_burst_u, t->off_s);
-    add_extrapolated_cells(&t->lent, found.share, s->single_burst_u, NULL);
+        jm__use_sum_add(&t->uses.items[u], &t->extrapolated_uses.items[u], result.share);
+    add_extrapolated_cells(&t->work, result.share, s->single_burst_u, t->off_s);
+    add_extrapolated_cells(&t->lent, result.share, s->single_burst_u, NULL);
     for (size_t r = 0; r < JM_DRAWS; r++)
-        t->off_s[r] *= found.share;
+        t->off_s[r] *= result.share;
     for (size_t i = 0; i < s->strata->bursts.count; i++)
-        part_tracing(t, &t->bursts[i], &s->strata->bursts.items[i]);
+        split_tracing(t, &t->bursts[i], &s->strata->bursts.items[i]);
     for (size_t i = 0; i < s->strata->items.count; i++) {
         uint32_t burst = s->strata->items.items[i].burst;
         double share = tracing_share(&t->bursts[burst], s->strata->bursts.items[burst].slowed_s);
-        double part = found.request_s > 0 ? request_of(t, s, i, found.share) / found.request_s
-                                          : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
-        part_idle(t, s, i, share, found.left_s * part);
+        double part = result.strata_idle_s > 0 ? stratum_idle_s(t, s, i, result.share) / result.strata_idle_s
+                                               : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
+        split_idle(t, s, i, share, result.left_s * part);
     }
     for (size_t i = 0; i < s->strata->bursts.count; i++)
         find_tracing_u(&t->bursts[i], &s->strata->bursts.items[i]);

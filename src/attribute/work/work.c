@@ -1,5 +1,5 @@
-/* The pass: kernels into order, through the sweep line of their board, into pieces and sums; and the columns
- * that a board's work is fitted with: chosen, split, scaled. */
+/* The pass: kernels are put in order and go through the sweep line of their board into pieces and sums. Then
+ * the columns for a board's work are chosen, split and scaled. */
 #include "attribute/work/work.h"
 
 #include "attribute/work/classes.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest memory of a sensor: the average over a second, several times over. */
+/* Several times the longest response of a sensor, an average over one second. */
 static const int64_t memory_ns = 5 * JM_NS_PER_S;
 static const size_t pieces_room = 48 << 20; /* bytes of pieces in memory, of all boards together */
 
@@ -24,28 +24,28 @@ bool jm__board_is_fitted(const jm_board *board)
     return jm_board_kind_of(board) == JM_BOARD_GPU;
 }
 
-/* One board while items pass. */
+/* One board during the pass. */
 typedef struct board_pass {
     jm__board_work *work;
     struct pass *pass;
     jm__sweep sweep;
     jm__time_order order;
     bool begun;
-    int64_t span_id, process_id; /* of the last item: mostly those of the next one */
+    int64_t span_id, process_id; /* of the last item, to avoid look-ups for the next one */
     size_t section;              /* of the span, JM__NO_SPAN: in none */
-    size_t process;              /* by index; of the dataset's */
+    size_t process;              /* by index */
     uint32_t row;
     uint32_t context;
     jm__clock_track clock;
     int64_t clock_step;        /* of the last item */
-    uint32_t context_of_clock; /* what `context` was then */
-    uint32_t context_at_clock; /* and what it is at that step */
+    uint32_t context_of_clock; /* `context` of the last item */
+    uint32_t context_at_clock; /* the same at its clock step */
     jm__place place;
-    jm__item held; /* the last kernel read: the next one tells whether they share their launch */
-    int64_t held_launch_ns;
-    bool holds;
+    jm__item pending; /* the last kernel; the next one shows whether they share their launch */
+    int64_t pending_launch_ns;
+    bool has_pending;
     uint32_t multiprocessors; /* of the board */
-    size_t marked_span;       /* the collective's whose bytes were counted last */
+    size_t collective_span;   /* of the collective that was counted last */
     jm__intervals data;       /* of the report's: in which its programs waited for data */
 } board_pass;
 
@@ -60,10 +60,10 @@ typedef struct pass {
     jm__pairs pairs;
     board_pass *boards;
     size_t kernels;
-    bool late; /* a kernel came after later ones had gone out */
+    bool late; /* a kernel arrived after later ones had been emitted */
 } pass;
 
-/* Only where there is any step that traced ones stand for. */
+/* NULL if no step represents others. */
 static const jm__extrapolated *extrapolated_of(const board_pass *b)
 {
     return b->work->extrapolated != NULL && b->work->extrapolated->strata != NULL ? b->work->extrapolated
@@ -85,10 +85,10 @@ static bool begin_board(board_pass *b, int64_t first_ns)
     b->sweep.beside = work->from_host ? NULL : jm__pairs_use;
     b->sweep.beside_context = &b->pass->pairs;
     b->begun = true;
-    return extrapolated_of(b) == NULL || jm__sweep_stratum(&b->sweep, extrapolated_of(b));
+    return extrapolated_of(b) == NULL || jm__sweep_extrapolate(&b->sweep, extrapolated_of(b));
 }
 
-/* The span of the item, and what follows from it. False if memory is out. */
+/* The span of the item, its process, place and context. False if memory is out. */
 static bool find_span(board_pass *b, const jm__item *item)
 {
     const jm__span_index *spans = b->pass->spans;
@@ -108,7 +108,7 @@ static bool find_span(board_pass *b, const jm__item *item)
     return jm__context_of(&b->pass->work->contexts, b->section, &b->context);
 }
 
-/* Where the item ran, at which clock. False if memory is out. */
+/* The item's context, with the clock. False if memory is out. */
 static bool find_context(board_pass *b, const jm__item *item, uint32_t *context)
 {
     int64_t step = jm__clock_track_step(&b->clock, item->start_ns, item->end_ns);
@@ -121,7 +121,7 @@ static bool find_context(board_pass *b, const jm__item *item, uint32_t *context)
     return true;
 }
 
-/* Why an item is in no layer is told by its launch. */
+/* The launch shows why an item is in no layer. */
 static jm__place place_of(const board_pass *b, const jm__item *item)
 {
     if (item->collective != 0) return JM_PLACE_IN_LAYER;
@@ -139,14 +139,14 @@ static uint32_t find_row(board_pass *b, const jm__item *item)
     return b->row;
 }
 
-/* The cell of its turn and row where other steps' rows are others. False if memory is out. */
+/* Count an item whose burst represents steps with rows of their own. False if memory is out. */
 static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
     const jm__extrapolated *extrapolated = extrapolated_of(b);
     if (as->step_interval == NULL || !extrapolated->lends[as->step_interval->stratum]) return true;
     bool by_step = extrapolated->rows == JM_EXTRAPOLATED_BY_STEP;
-    bool mine = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
-    const jm__lent_row row = {as->step_interval->stratum, by_step ? mine : find_row(b, item)};
+    bool requested = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
+    const jm__lent_row row = {as->step_interval->stratum, by_step ? requested : find_row(b, item)};
     if (row.row == JM__NO_ROW) return true;
     as->lent = jm__tally_lend(&b->work->tally, row, as->use, item->calls);
     return as->lent != JM__NO_CELL;
@@ -158,7 +158,7 @@ static const jm__intervals *counted_windows(const board_pass *b, const jm__count
     return as->view == 0 ? whole : &extrapolated_of(b)->views.items[as->view - 1].report;
 }
 
-/* What the row of a collective tells beside its time. */
+/* Calls, bytes and durations of a collective's row. */
 static bool count_collective(board_pass *b, const jm__item *item, uint32_t row, bool starts, size_t *sum)
 {
     *sum = SIZE_MAX;
@@ -169,21 +169,22 @@ static bool count_collective(board_pass *b, const jm__item *item, uint32_t row, 
     jm__collective_sum *sums = &b->work->tally.collectives.items[*sum];
     sums->ran_s += (double)(item->end_ns - item->start_ns) * 1e-9;
     if (item->again) return true;
-    sums->marked += !isnan(item->bytes);
-    sums->unmarked += isnan(item->bytes);
+    sums->with_bytes += !isnan(item->bytes);
+    sums->without_bytes += isnan(item->bytes);
     if (!isnan(item->bytes)) sums->bytes += item->bytes;
     return true;
 }
 
-/* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
+/* Count the item in its row; as->cell is JM__NO_CELL if it is not in the report. False if memory is out. */
 static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
-    const jm__intervals *mine = counted_windows(b, as, b->work->report);
-    bool starts = jm__intervals_hold(counted_windows(b, as, b->pass->windows), item->start_ns);
-    double strata = as->step_interval == NULL ? 0 : extrapolated_of(b)->in_row[as->step_interval->stratum];
+    const jm__intervals *counted = counted_windows(b, as, b->work->report);
+    bool starts = jm__intervals_contain(counted_windows(b, as, b->pass->windows), item->start_ns);
+    double represented =
+        as->step_interval == NULL ? 0 : extrapolated_of(b)->in_row[as->step_interval->stratum];
     as->cell = JM__NO_CELL;
     as->sum = SIZE_MAX;
-    if (!starts && strata <= 0 && jm__intervals_overlap_ns(mine, item->start_ns, item->end_ns) == 0)
+    if (!starts && represented <= 0 && jm__intervals_overlap_ns(counted, item->start_ns, item->end_ns) == 0)
         return true;
     uint32_t row = find_row(b, item);
     if (row == JM__NO_ROW) return true;
@@ -191,15 +192,15 @@ static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as
     if (as->cell == JM__NO_CELL || !count_collective(b, item, row, starts, &as->sum)) return false;
     jm__work_cell *sums = &b->work->tally.work.items.items[as->cell];
     if (starts) sums->calls += item->calls;
-    sums->extrapolated_calls += strata * item->calls;
+    sums->extrapolated_calls += represented * item->calls;
     if (item->start_ns < sums->start_ns) sums->start_ns = item->start_ns;
     if (item->end_ns > sums->end_ns) sums->end_ns = item->end_ns;
     return true;
 }
 
-static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
+static jm_status take_item(void *board, const jm__item *item, jm_error *err)
 {
-    board_pass *b = taker;
+    board_pass *b = board;
     uint32_t context;
     bool fine = b->begun || begin_board(b, item->start_ns);
     fine = fine && find_span(b, item) && find_context(b, item, &context);
@@ -208,46 +209,46 @@ static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
                          .lent = JM__NO_CELL};
     fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &as.use);
     if (extrapolated_of(b) != NULL)
-        jm__extrapolated_count_as(&as, extrapolated_of(b), item, jm__section_span(b->pass->spans, b->section),
-                                  b->process);
+        jm__extrapolated_assign(&as, extrapolated_of(b), item, jm__section_span(b->pass->spans, b->section),
+                                b->process);
     fine = fine && count_in_row(b, item, &as) && lend(b, item, &as) && jm__sweep_take(&b->sweep, item, &as);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
-static jm_status let_go(pass *p, board_pass *b, jm_error *err)
+static jm_status flush_pending(pass *p, board_pass *b, jm_error *err)
 {
-    if (!b->holds) return JM_OK;
-    b->holds = false;
-    JM_TRY(jm__time_order_add(&b->order, &b->held, &p->late, err));
+    if (!b->has_pending) return JM_OK;
+    b->has_pending = false;
+    JM_TRY(jm__time_order_add(&b->order, &b->pending, &p->late, err));
     return p->late ? JM_LIMIT : JM_OK; /* ends the pass */
 }
 
-static jm_status hold(pass *p, board_pass *b, jm__item *item, int64_t launch_ns, jm_error *err)
+static jm_status take_pending(pass *p, board_pass *b, jm__item *item, int64_t launch_ns, jm_error *err)
 {
     if (launch_ns < 0)
         item->launch = JM_LAUNCH_UNSEEN;
-    else if (b->holds && launch_ns == b->held_launch_ns)
-        item->launch = b->held.launch = JM_LAUNCH_SHARED;
-    JM_TRY(let_go(p, b, err));
-    b->held = *item;
-    b->held_launch_ns = launch_ns;
-    b->holds = true;
+    else if (b->has_pending && launch_ns == b->pending_launch_ns)
+        item->launch = b->pending.launch = JM_LAUNCH_SHARED;
+    JM_TRY(flush_pending(p, b, err));
+    b->pending = *item;
+    b->pending_launch_ns = launch_ns;
+    b->has_pending = true;
     return JM_OK;
 }
 
-/* Which collective it is; its time until the last rank came goes out as a piece of its own. */
+/* Find its collective; the wait for the last rank becomes an item of its own. */
 static jm_status take_collective(board_pass *b, jm__item *item, jm_error *err)
 {
     pass *p = b->pass;
-    jm__collective_marked marked;
+    jm__collective_info info;
     size_t span = jm__span_at(p->spans, item->span_id);
-    if (!jm__collective_of(&p->work->ranks.collectives, span, item->class_index, &marked))
+    if (!jm__collective_of(&p->work->ranks.collectives, span, item->class_index, &info))
         return jm__no_memory(err, "jm__work_pass");
-    if (marked.collective == JM__NO_COLLECTIVE) return JM_OK;
-    item->collective = marked.collective + 1;
-    item->bytes = marked.bytes;
-    item->again = marked.span != JM__NO_SPAN && marked.span == b->marked_span;
-    b->marked_span = marked.span;
+    if (info.collective == JM__NO_COLLECTIVE) return JM_OK;
+    item->collective = info.collective + 1;
+    item->bytes = info.bytes;
+    item->again = info.span != JM__NO_SPAN && info.span == b->collective_span;
+    b->collective_span = info.span;
     int64_t all_ns = jm__ranks_all_ns(&p->work->ranks, item, (size_t)(b - p->boards));
     if (all_ns == item->start_ns) return JM_OK;
     jm__item waiting = *item;
@@ -258,9 +259,9 @@ static jm_status take_collective(board_pass *b, jm__item *item, jm_error *err)
     return p->late ? JM_LIMIT : JM_OK; /* ends the pass */
 }
 
-static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
+static jm_status take_kernel(void *walked, const jm__kernel_run *kernel, jm_error *err)
 {
-    pass *p = taker;
+    pass *p = walked;
     p->kernels++;
     const jm__dataset *d = p->dataset;
     if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return JM_OK;
@@ -287,21 +288,21 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     }
     if (!jm__duration_groups_count(&p->groups, &item)) return jm__no_memory(err, "jm__work_pass");
     if (!b->work->requested) return JM_OK;
-    return hold(p, b, &item, kernel->launch_ns, err);
+    return take_pending(p, b, &item, kernel->launch_ns, err);
 }
 
-/* A collective is told by its span: here it ran in it. */
+/* The span of a collective is the item itself. */
 static jm_status take_host_item(board_pass *b, jm__item item, jm_error *err)
 {
     const jm__span_index *spans = b->pass->spans;
     size_t span = jm__span_at(spans, item.span_id);
     if (span != JM__NO_SPAN && spans->dataset->spans[span].kind == JM_SPAN_COLLECTIVE) {
-        jm__collective_marked marked;
-        if (!jm__collective_of(&b->pass->work->ranks.collectives, span, item.class_index, &marked))
+        jm__collective_info info;
+        if (!jm__collective_of(&b->pass->work->ranks.collectives, span, item.class_index, &info))
             return jm__no_memory(err, "jm__work_pass");
-        bool known = marked.collective != JM__NO_COLLECTIVE;
-        if (known) item.collective = marked.collective + 1;
-        item.bytes = marked.bytes;
+        bool found = info.collective != JM__NO_COLLECTIVE;
+        if (found) item.collective = info.collective + 1;
+        item.bytes = info.bytes;
         item.again = item.calls == 0;
     }
     return take_item(b, &item, err);
@@ -341,7 +342,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
         p->boards[b] = (board_pass){.work = &p->work->boards[b],
                                     .pass = p,
                                     .section = JM__NO_SPAN,
-                                    .marked_span = JM__NO_SPAN,
+                                    .collective_span = JM__NO_SPAN,
                                     .multiprocessors = jm__multiprocessors_on(&p->dataset->boards[b]),
                                     .row = JM__NO_ROW,
                                     .place = JM_PLACE_UNLAYERED};
@@ -354,7 +355,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
     }
     if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, by_time, take_kernel, p, err));
     for (size_t b = 0; b < p->work->board_count; b++)
-        JM_TRY(let_go(p, &p->boards[b], err));
+        JM_TRY(flush_pending(p, &p->boards[b], err));
     /* Kernels on one board and none on another: the other one really did nothing. */
     if (p->kernels == 0) JM_TRY(take_host_work(p, err));
     for (size_t b = 0; b < p->work->board_count; b++)
@@ -362,7 +363,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
     return JM_OK;
 }
 
-/* What one walk leaves, but for its results. */
+/* Free all of a walk but its results. */
 static void end_walk(pass *p)
 {
     jm__duration_groups_free(&p->groups);
@@ -375,7 +376,7 @@ static void end_walk(pass *p)
     }
 }
 
-/* What follows from the columns of uses: those of pieces, and how long each ran. */
+/* By the columns of uses: the columns of piece codes, and the seconds of each column. */
 static jm_status count_columns(const jm__work_set *work, jm__board_work *board, jm_error *err)
 {
     const jm__columns *columns = &board->columns;
@@ -453,7 +454,7 @@ static jm_status finish(pass *p, jm_error *err)
     return status;
 }
 
-static void forget(jm__board_work *board)
+static void drop_results(jm__board_work *board)
 {
     jm__tally_free(&board->tally);
     jm__pieces_free(&board->pieces);
@@ -463,12 +464,12 @@ static jm_status run(pass *p, jm_error *err)
 {
     JM_TRY(compare_ranks(p, err));
     jm_status status = walk(p, false, err);
-    if (p->late) { /* far from the order of time: let the file be sorted */
+    if (p->late) { /* far out of order: read again, sorted by time */
         end_walk(p);
         p->late = false;
         p->kernels = 0;
         for (size_t b = 0; b < p->work->board_count; b++)
-            forget(&p->work->boards[b]);
+            drop_results(&p->work->boards[b]);
         jm__uses_free(&p->work->uses);
         status = walk(p, true, err);
     }

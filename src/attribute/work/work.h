@@ -1,5 +1,5 @@
-/* What the boards were doing, in one pass over kernels or, without any, over host spans: pieces of time for
- * the design, sums for the report. Memory follows classes, spans and rows, not kernels. */
+/* The work of the boards, in one pass over kernels or, without any, over host spans: pieces of time for the
+ * design, sums for the report. Memory grows with classes, spans and rows, not with kernels. */
 #ifndef JM_ATTRIBUTE_WORK_WORK_H
 #define JM_ATTRIBUTE_WORK_WORK_H
 
@@ -10,12 +10,11 @@
 #include "attribute/work/columns.h"
 #include "attribute/work/pieces.h"
 
-/* Which row of the report work of this span and process belongs to; asked in order of time, more than once
- * for the same. JM__NO_ROW: none. */
+/* The report's row of some work; JM__NO_ROW: none. Called in order of time, also repeatedly for the same. */
 typedef struct jm__row_of {
     uint32_t (*of)(void *context, size_t section, int64_t process_id); /* JM__NO_SPAN: in no span */
-    /* The same for a kernel of a collective, by its number: much of its time is waiting, for others than who
-     * launched it. waits_on: of the waiting, on this board; JM__WAITS_NOT: of the rest. */
+    /* The same for a kernel of a collective, by its number. waits_on: the board, for the time that it waits
+     * for other ranks; JM__WAITS_NOT: for the rest of its time. */
     uint32_t (*of_collective)(void *context, size_t section, int64_t process_id, uint32_t collective,
                               size_t waits_on);
     void *context;
@@ -27,54 +26,52 @@ typedef struct jm__row_of {
 typedef struct jm__board_work {
     /* To be set before the pass. */
     bool requested;
-    const jm__intervals *report; /* windows of the report */
-    const jm__intervals *steady; /* those of them in which steps are steady (steps.h) */
-    const jm__intervals *learn;  /* windows that powers are learnt from */
-    const jm__intervals *traced; /* those of the report that records tell of: all but what steps tell */
-    const jm__extrapolated
-        *extrapolated; /* steps of the report that traced ones stand for; NULL: there are none */
-    int64_t from_ns;   /* pieces cover all from some seconds before this, and before the first work, */
-    int64_t to_ns;     /* to this, and to the end of the last work */
+    const jm__intervals *report;          /* windows of the report */
+    const jm__intervals *steady;          /* of these, the steady state (steps.h) */
+    const jm__intervals *learn;           /* time from which powers are learnt */
+    const jm__intervals *traced;          /* of the report, without extrapolated time */
+    const jm__extrapolated *extrapolated; /* NULL: none */
+    int64_t from_ns; /* pieces begin some seconds before this and before the first work, */
+    int64_t to_ns;   /* and end at this or at the end of the last work */
     /* Set by the pass. */
     bool from_host; /* the work is host spans: no kernel was traced */
     jm__tally tally;
     jm__pieces pieces;
     jm__columns columns;
-    uint32_t *column_of;   /* [piece code] */
-    double *scale_of;      /* [piece code]: see jm__work_scale; NULL: all 1 */
-    double *use_scale;     /* [uses]; NULL: all 1 */
-    double *seconds;       /* [columns.count]: inside the windows of the report, times the scale */
-    double *learn_seconds; /* [columns.count]: behind them */
-    double
-        *extrapolated_seconds; /* [columns.count]: behind those; of `seconds`, what traced steps stand for */
+    uint32_t *column_of;          /* [piece code] */
+    double *scale_of;             /* [piece code]: see jm__work_scale; NULL: all 1 */
+    double *use_scale;            /* [uses]; NULL: all 1 */
+    double *seconds;              /* [columns.count]: within the report's windows, times the scale */
+    double *learn_seconds;        /* [columns.count]; in the memory of `seconds` */
+    double *extrapolated_seconds; /* [columns.count]: part of `seconds`, and in its memory */
 } jm__board_work;
 
 typedef struct jm__work_set {
     jm__classes classes;
     jm__contexts contexts;
     jm__uses uses;
-    uint32_t *use_of; /* [pass_uses]: what a use as the pass counted it is */
+    uint32_t *use_of; /* [pass_uses]: the final use of each provisional use of the pass */
     size_t pass_uses;
     jm__board_work *boards; /* [board_count] */
     size_t board_count;
-    jm__ranks ranks; /* collectives, and what ranks waited for each other */
-    int64_t pid; /* the process whose kernels in no layer are summed up, 0: all; to be set before the pass */
-    size_t kernels; /* that passed by, of all boards */
+    jm__ranks ranks; /* collectives, and how long ranks waited for each other */
+    int64_t pid;     /* the process for sums by place, 0: all; to be set before the pass */
+    size_t kernels;  /* of all boards */
 } jm__work_set;
 
-/* Room for the boards of a dataset. */
+/* Allocates the boards of a dataset. */
 jm_status jm__work_init(jm__work_set *work, const jm__dataset *dataset, jm_error *err);
 void jm__work_free(jm__work_set *work);
 
-/* `windows`: of the report; what begins in them is counted as a call. */
+/* `windows`: of the report; items that begin in them count as calls. */
 jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__intervals *windows,
                         const jm__row_of *rows, jm_error *err);
 
-/* Some uses of a board get columns of their own; after the pass, while the pieces are there. */
+/* Give some uses of a board columns of their own; after the pass, before jm__work_drop_pieces. */
 jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
                          jm_error *err);
 
-/* A second of a use counts for so many seconds of its column's power: its clock was another than usual. */
+/* Set how many seconds at its column's power a second of a use counts for, by its clock. */
 jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double *use_scale, jm_error *err);
 
 static inline double jm__use_scale(const jm__board_work *board, size_t use)
@@ -82,16 +79,15 @@ static inline double jm__use_scale(const jm__board_work *board, size_t use)
     return board->use_scale != NULL ? board->use_scale[use] : 1;
 }
 
-/* Where a use ran. */
 static inline const jm__context *jm__use_context(const jm__work_set *work, size_t use)
 {
     return &work->contexts.items.items[work->uses.items.items[use].context];
 }
 
-/* The sums by row and class go: the report's tree has them. */
+/* Free the sums by row and use. */
 void jm__work_drop_cells(jm__work_set *work);
 
-/* The pieces go, the sums stay. */
+/* Free the pieces; the sums stay. */
 void jm__work_drop_pieces(jm__work_set *work);
 
 /* Boards whose power is fitted: GPUs. CPU packages have only their counter. */

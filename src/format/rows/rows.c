@@ -1,5 +1,4 @@
-/* What rows are made of, as text and by what it is like: boards, quantities, work, events, sensors, kinds of
- * spans. */
+/* Texts and traits of boards, quantities, work, events, sensors and span kinds; coding of counter blocks. */
 #include "format/rows/rows.h"
 
 #include "format/rows/sensor_role.h"
@@ -96,7 +95,7 @@ bool jm__event_has_value(jm_event_kind kind)
     return (unsigned)kind < JM_EVENT_COUNT && has_value[kind];
 }
 
-/* ---- what each sensor is for */
+/* ---- roles of sensors */
 
 static const struct {
     const char *name;
@@ -198,7 +197,7 @@ bool jm__span_kind_is_range(jm_span_kind kind)
     return kind == JM_SPAN_NVTX || kind == JM_SPAN_CARRIED;
 }
 
-/* ---- samples of hardware counters into the bytes of a block, and back */
+/* ---- coding of counter blocks */
 
 enum { WORD = 8, WORDS_BEFORE_VALUES = 2 };
 

@@ -1,5 +1,5 @@
-/* The rows of a recording, as they pass from sampler and collector to writer, reader and attribution.
- * Boards, sensors and readings: joulemap/board.h. Times: CLOCK_MONOTONIC. */
+/* The rows of a recording, as they pass from sampler and collector to writer, reader and attribution. Boards,
+ * sensors and readings are in joulemap/board.h. Times are CLOCK_MONOTONIC. */
 #ifndef JM_FORMAT_ROWS_ROWS_H
 #define JM_FORMAT_ROWS_ROWS_H
 
@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A fact about the run. */
+/* A property of the run. */
 typedef struct jm__meta {
     const char *key;
     const char *value;
 } jm__meta;
 
-/* A text that repeats. */
+/* A text that several rows share. */
 typedef struct jm__name {
     int64_t id; /* from 1 */
     const char *text;
@@ -30,27 +30,27 @@ typedef struct jm__span_kind_row {
     bool process_wide;
 } jm__span_kind_row;
 
-/* No board draws less or more: a reading beyond is none. Choices: the smallest idle of a board with NVML is a
- * watt, the largest limit of 2026 a quarter of this. */
+/* Readings outside are invalid. The bounds are choices: the lowest idle of a board with NVML is 1 W, the
+ * highest limit in 2026 a quarter of the upper one. */
 #define JM_BOARD_LEAST_W 0.1
 #define JM_BOARD_MOST_W  10e3
 
-/* A board of which nothing is known. */
+/* A board with all members unknown. */
 extern const jm_board jm__board_blank;
 
-/* The back ends of src/record/device, in the order of their boards, and what those are. What was imported is
- * of a GPU. */
+/* The back ends of src/record/device, in the order of their boards, and the kind of their boards. Imported
+ * boards are GPUs. */
 #define JM_BACKEND_MAP(X)                                                                                    \
     X(nvml, GPU)                                                                                             \
     X(rapl, CPU)                                                                                             \
     X(hwmon, CPU)
 
-/* A pid that comes again is another process: rows name a process by its id, people by its pid. */
+/* A reused pid is another process: rows refer to a process by its id, users by its pid. */
 typedef struct jm__process {
     int64_t id; /* row id, from 1 */
     int64_t pid;
     int64_t parent_pid;  /* 0: unknown */
-    int64_t rank;        /* of a parallel program, as its launcher says; -1: none */
+    int64_t rank;        /* of a parallel program, as its launcher sets it; -1: none */
     int64_t start_ns;    /* first record seen */
     int64_t end_ns;      /* last record seen */
     const char *host;    /* NULL or "": unknown */
@@ -61,34 +61,35 @@ typedef struct jm__span {
     int64_t id;         /* row id, from 1 */
     int64_t process_id; /* jm__process.id */
     int64_t thread_id;  /* tid of the thread that began it */
-    int64_t parent_id;  /* span open on the same thread when it began (else the process-wide one), 0: none */
+    int64_t parent_id;  /* innermost span open on the same thread when it began, else the process-wide one; 0:
+                           none */
     int64_t start_ns;
-    int64_t end_ns;  /* -1: never ended (crash, or the run was over first) */
+    int64_t end_ns;  /* -1: it did not end before a crash or the end of the run */
     int64_t name_id; /* row of `names` */
     int64_t type_id; /* row of `names`, 0: none */
     uint32_t samples;
     uint32_t tokens; /* 0: unknown */
     jm_span_kind kind;
-    jm_payload_kind payload_kind; /* JM_PAYLOAD_NONE: there is none */
-    jm_payload payload;           /* NATURAL: beyond INT64_MAX */
+    jm_payload_kind payload_kind; /* JM_PAYLOAD_NONE: no payload */
+    jm_payload payload;           /* NATURAL: above INT64_MAX */
 } jm__span;
 
-/* What is known of a span at its end alone. */
+/* What becomes known at the end of a span. */
 typedef struct jm__span_end {
     int64_t span_id;
     int64_t end_ns;
-    uint32_t samples; /* 0: as it began */
+    uint32_t samples; /* 0: as at its begin */
     uint32_t tokens;
 } jm__span_end;
 
-/* What a board was busy with: name, number, text in files */
+/* What a board was busy with: name, text in files */
 #define JM_WORK_MAP(X)                                                                                       \
     X(KERNEL, "kernel")                                                                                      \
     X(MEMCPY, "memcpy")                                                                                      \
     X(MEMSET, "memset")
 
 typedef enum jm__work {
-    JM_WORK_FIRST_ = 0, /* none is 0 */
+    JM_WORK_FIRST_ = 0, /* 0 is no kind */
 #define X(name, text) JM_WORK_##name,
     JM_WORK_MAP(X)
 #undef X
@@ -96,7 +97,7 @@ typedef enum jm__work {
 
 const char *jm__work_text(jm__work work);
 
-/* What kernels have in common: one row a (name, launch shape, kind of work). */
+/* What kernels have in common: one row per (name, launch shape, kind of work). */
 typedef struct jm__kernel_class {
     int64_t id; /* from 1 */
     int64_t name_id;
@@ -105,7 +106,7 @@ typedef struct jm__kernel_class {
     uint32_t block[3];
 } jm__kernel_class;
 
-/* Where kernels ran: one row a (process, board, context, stream). */
+/* Where kernels ran: one row per (process, board, context, stream). */
 typedef struct jm__stream {
     int64_t id; /* from 1 */
     int64_t process_id;
@@ -122,7 +123,7 @@ typedef struct jm__kernel {
     int64_t span_id;   /* innermost span of the thread that launched it, 0: none */
     int64_t launch_ns; /* when the API call began, -1: unknown */
     int64_t bytes;     /* copies and sets; 0 for kernels */
-    int64_t calls;     /* how many launches this row stands for (imports of host-timed segments); 1 else */
+    int64_t calls; /* how many launches this row represents: 1, except in imports of host-timed segments */
 } jm__kernel;
 
 typedef struct jm__mark {
@@ -133,7 +134,7 @@ typedef struct jm__mark {
     const char *meta; /* JSON or NULL */
 } jm__mark;
 
-/* Records that are not there, and why. */
+/* Records that are missing, and why. */
 typedef struct jm__loss {
     int64_t t_ns;
     int64_t process_id; /* jm__process.id, 0: none */
@@ -142,7 +143,7 @@ typedef struct jm__loss {
     const char *reason;
 } jm__loss;
 
-/* How the text of an event begins that is of one process: its pid. */
+/* The prefix of the text of an event that concerns one process. */
 #define JM_EVENT_OF_PROCESS "process %" PRId64 ": "
 
 /* Kinds of an event: name, text in files, whether it has a value */
@@ -151,15 +152,15 @@ typedef struct jm__loss {
     X(GAP, "gap", true)               /* readings are missing; ns */                                         \
     X(BOARD_LOST, "board_lost", false)                                                                       \
     X(BOARD_BACK, "board_back", false)                                                                       \
-    X(BOARD_ABSENT, "board_absent", false)  /* it is in the machine, and nothing of it is recorded */        \
+    X(BOARD_ABSENT, "board_absent", false)  /* it is in the machine but is not recorded */                   \
     X(COUNTER_RESET, "counter_reset", true) /* J before */                                                   \
     X(THROTTLE, "throttle", true)           /* reasons, as NVML's bits */                                    \
     X(SENSOR_FAILED, "sensor_failed", false)                                                                 \
-    X(CUPTI, "cupti", false) /* what the injected library had to say */                                      \
+    X(CUPTI, "cupti", false) /* a message of the injected library */                                         \
     X(RECORDER, "recorder", false)                                                                           \
     X(COUNTERS, "counters", false)   /* why hardware counters were not sampled */                            \
-    X(SAMPLING, "sampling", true)    /* of hardware counters: 1 from here on, 0: no longer */                \
-    X(PROCESSES, "processes", false) /* who computes on the board from here on: "4711 (python3), 4712" */
+    X(SAMPLING, "sampling", true)    /* of hardware counters: 1: on from here, 0: off */                     \
+    X(PROCESSES, "processes", false) /* processes on the board from here on: "4711 (python3), 4712" */
 
 typedef enum jm_event_kind {
 #define X(name, text, has_value) JM_EVENT_##name,
@@ -178,20 +179,20 @@ typedef struct jm__event {
 
 bool jm__event_has_value(jm_event_kind kind);
 
-/* Hardware counters: many values a second, kept as blocks of samples.
+/* Hardware counters: many values a second, stored as blocks of samples.
  *
- * A set is metrics that are read together on one board. A block holds samples of one set, one after the
+ * A set is the metrics that are read together on one board. A block holds samples of one set, one after the
  * other:
  *
  *     uint64  begin of the sample, ns after the block's start_ns
  *     uint64  its duration in ns
- *     float64 one value a metric, in the order of the set; NaN: not measured
+ *     float64 one value per metric, in the order of the set; NaN: not measured
  *
- * all of them little-endian, so that a block of n samples of m metrics is n * 8 * (2 + m) bytes. */
-/* Units of ours. Whatever else a set says is a rate already. */
+ * All are little-endian: a block of n samples of m metrics has n * 8 * (2 + m) bytes. */
+/* Our units. Sets in other units hold rates. */
 #define JM_COUNTER_EVENTS      "count"      /* events or cycles within the sample */
-#define JM_COUNTER_PERCENT     "%"          /* of what is possible */
-#define JM_COUNTER_SLOT_CYCLES "slot-cycle" /* all of a set together: each slot for a warp in each cycle */
+#define JM_COUNTER_PERCENT     "%"          /* of the maximum */
+#define JM_COUNTER_SLOT_CYCLES "slot-cycle" /* the metrics of a set add up to slots times cycles */
 
 #define JM_COUNTER_METRICS_MAX     256
 #define JM_COUNTER_BLOCK_BYTES_MAX ((size_t)256 << 10)
@@ -205,12 +206,12 @@ typedef struct jm__counter_set {
     int64_t id; /* from 1 */
     int64_t board_id;
     int64_t metric_count;
-    const char *metrics; /* their names, a JSON array */
+    const char *metrics; /* names, as a JSON array */
     const char *units;   /* likewise */
-    int64_t period_ns;   /* wanted from one sample to the next, 0: none */
+    int64_t period_ns;   /* requested, from one sample to the next; 0: none */
 } jm__counter_set;
 
-/* Set times: CLOCK_MONOTONIC. All samples lie in [start_ns, end_ns]. */
+/* Times are CLOCK_MONOTONIC. All samples lie in [start_ns, end_ns]. */
 typedef struct jm__counter_block {
     int64_t set_id;
     int64_t start_ns;
@@ -225,25 +226,25 @@ typedef struct jm__counter_sample {
     double values[JM_COUNTER_METRICS_MAX];
 } jm__counter_sample;
 
-/* The size of a block's data; 0 if that many samples of that many metrics are no block. */
+/* The size of a block's data in bytes; 0 if a block cannot have that many samples or metrics. */
 size_t jm__counter_block_size(int64_t count, int64_t metric_count);
 
-/* Lay `count` samples down as a block's data. `to` has room for jm__counter_block_size. */
+/* Encode `count` samples as a block's data. `to` has room for jm__counter_block_size. */
 void jm__counter_block_pack(void *to, int64_t block_start_ns, const jm__counter_sample *samples,
                             int64_t count, int64_t metric_count);
 
-/* It is what it says: its size fits, its samples lie in it. */
+/* Does the size match, and do all samples lie in the block? */
 bool jm__counter_block_is_sound(const jm__counter_block *block, int64_t metric_count);
 
-/* Sample `index` of a sound block. */
+/* Decode sample `index` of a valid block. */
 void jm__counter_block_sample(const jm__counter_block *block, int64_t metric_count, int64_t index,
                               jm__counter_sample *sample);
 
-/* What the sampler cost so far. */
+/* What the sampler has cost so far. */
 typedef struct jm__sampler_cost {
-    int64_t cpu_ns;  /* CPU time of its thread; -1 in a recording that does not say it */
-    int64_t calls;   /* reads of sensors; likewise */
-    int64_t call_ns; /* time spent in them; likewise */
+    int64_t cpu_ns;  /* CPU time of its thread; -1 in these: not recorded */
+    int64_t calls;   /* sensor reads */
+    int64_t call_ns; /* time spent in them */
 } jm__sampler_cost;
 
 #endif

@@ -1,19 +1,18 @@
-/* What each sensor that joulemap knows is for: one line a sensor.
+/* The role of each sensor that joulemap records: one line per sensor.
  *
- * A sensor is told by its name, in a recording as in a profile. A new one is a line here, a reading function
- * in src/record/device and its response in src/record/sample/profiles. A name that is not here (a recording
- * of another maker) is OTHER, and is read by its quantity and response alone. */
+ * A sensor is identified by its name, in a recording as in a profile. A new one is a line here, a reading
+ * function in src/record/device and its response in src/record/sample/profiles. Other names (in recordings of
+ * other programs) are OTHER, and only their quantity and response are used. */
 #ifndef JM_FORMAT_ROWS_SENSOR_ROLE_H
 #define JM_FORMAT_ROWS_SENSOR_ROLE_H
 
 #include <joulemap/board.h>
 
-/* Rank: which power sensor of a board the power is learnt from, the highest first; 0: none. The ring sees all
- * of the time, the instant channel some of it, the average smears a second. */
+/* Rank: power is fitted to the sensor of a board with the highest rank; 0: to none. The ring covers all of
+ * the time, the instant channel a part of it; the average smears over a second. */
 enum { JM_RANK_NONE = 0, JM_RANK_AVERAGE = 1, JM_RANK_OTHER = 2, JM_RANK_INSTANT = 3, JM_RANK_RING = 4 };
 
-/* Stamps: a ring of power puts a late stamp on some of its samples; its grid tells which
- * (attribute/input/ring_grid.h). */
+/* Stamps: the power ring stamps some of its samples late; attribute/input/ring_grid.h finds out which. */
 #define JM_STAMPS_LATE  true
 #define JM_STAMPS_EXACT false
 
@@ -22,7 +21,7 @@ enum { JM_RANK_NONE = 0, JM_RANK_AVERAGE = 1, JM_RANK_OTHER = 2, JM_RANK_INSTANT
     X(POWER_RING, "power_ring", POWER, RING, LATE)                                                           \
     X(POWER_INSTANT, "power_instant", POWER, INSTANT, EXACT)                                                 \
     X(POWER_AVERAGE, "power_average", POWER, AVERAGE, EXACT)                                                 \
-    X(POWER_MEAN, "power_mean", POWER, OTHER, EXACT) /* of what was condensed (format/condense.h) */         \
+    X(POWER_MEAN, "power_mean", POWER, OTHER, EXACT) /* of condensed parts (format/condense.h) */            \
     X(MEMORY_POWER, "memory_power", MEMORY_POWER, NONE, EXACT)                                               \
     X(ENERGY_COUNTER, "energy_counter", ENERGY, NONE, EXACT)                                                 \
     X(UTIL_GPU, "gpu_utilisation", UTIL_GPU, NONE, EXACT)                                                    \
@@ -43,17 +42,17 @@ typedef enum jm__sensor_role {
 
 jm__sensor_role jm__sensor_role_of(const char *name);
 
-/* Of the known roles: "" and JM_QUANTITY_COUNT for OTHER. */
+/* "" and JM_QUANTITY_COUNT for OTHER. */
 const char *jm__sensor_name(jm__sensor_role role);
 jm_quantity jm__sensor_quantity(jm__sensor_role role);
 
 bool jm__sensor_is(const jm_sensor *sensor, jm__sensor_role role);
 bool jm__sensor_stamps_late(const jm_sensor *sensor);
 
-/* How good a source of power it is, 0: none. What is called by another name counts by its quantity. */
+/* The rank as a source of power, 0: none. Sensors with other names are ranked by their quantity. */
 int jm__sensor_rank(const jm_sensor *sensor);
 
-/* It counts the energy of its board. */
+/* Is it an energy counter? */
 bool jm__sensor_is_counter(const jm_sensor *sensor);
 
 #endif

@@ -1,11 +1,10 @@
-/* The columns of every table of a recording, and what SQLite is told about them. docs/file-format.md says
- * what they mean. */
+/* The columns of every table of a recording, and their SQL. docs/file-format.md describes them. */
 #include "format/rows/table.h"
 
 #include <math.h>
 
-/* A column is a name and how its field travels; R is the struct of the table's rows. The compiler picks the
- * kind by the field's type and refuses a field of no such kind. */
+/* A column is a name and the type of its field; R is the struct of the table's rows. The compiler picks the
+ * kind by the field's type and rejects other types. */
 #define FIELD(field)   .offset = offsetof(R, field)
 #define TYPE_OF(field) ((R *)0)->field
 
@@ -25,8 +24,8 @@
     .kind = _Generic(TYPE_OF(field), unsigned                                                                \
                      : as),                                                                                  \
     FIELD(field), .words = (texts), .word_count = sizeof(texts) / sizeof *(texts)
-#define WORD(field, texts) WORD_AS(JM_COLUMN_WORD, field, texts)
-#define TOLD(field, texts) WORD_AS(JM_COLUMN_TOLD, field, texts)
+#define WORD(field, texts)    WORD_AS(JM_COLUMN_WORD, field, texts)
+#define DERIVED(field, texts) WORD_AS(JM_COLUMN_DERIVED, field, texts)
 #define DISTANCE(as, field, from)                                                                            \
     .kind = _Generic(TYPE_OF(field), int64_t : as), FIELD(field), .base = offsetof(R, from)
 #define AFTER(field, from)  DISTANCE(JM_COLUMN_AFTER, field, from)
@@ -41,7 +40,7 @@
 #define REQUIRED              .required = true
 #define KEY                   .required = true, .is_key = true
 #define UPDATED               .is_updated = true
-#define MISSING(value)        .missing = (value) /* 0 without it */
+#define MISSING(value)        .missing = (value) /* default 0 */
 #define SINCE(version, older) .since = (version), .instead = (older)
 
 /* ---- words */
@@ -70,7 +69,7 @@ static const char *const works[] = {"", /* no work is 0 */
 #undef X
 };
 
-static const char *const events_known[] = {
+static const char *const event_kinds[] = {
 #define X(name, text, has_value) text,
     JM_EVENT_MAP(X)
 #undef X
@@ -116,7 +115,7 @@ static const jm__column sensors[] = {
     {"source", REQUIRED, TEXT(source)},
     {"missing", TEXT(missing)},
     {"quantity", REQUIRED, WORD(quantity, quantities)},
-    {"unit", REQUIRED, TOLD(quantity, units)},
+    {"unit", REQUIRED, DERIVED(quantity, units)},
     {"response", REQUIRED, WORD(response, responses)},
     {"period_ns", INTEGER(period_ns)},
     {"lag_ns", REQUIRED, INTEGER(lag_ns)},
@@ -145,7 +144,7 @@ static const jm__column span_kinds[] = {
 };
 #undef R
 
-/* Version 1 knew a process by its pid alone: that was its `id`. */
+/* Version 1 identified a process by its pid alone: its `id` was the pid. */
 #define R jm__process
 static const jm__column processes[] = {
     {"id", UPDATED, ROW_ID(id)},
@@ -209,7 +208,7 @@ static const jm__column readings[] = {
 };
 #undef R
 
-/* A million rows a second must fit: small integers, no index; 0 and NULL take no room. */
+/* Sized for a million rows a second: small integers, no index; 0 and NULL take no space. */
 #define R jm__kernel
 static const jm__column kernels[] = {
     {"start_ns", REQUIRED, INTEGER(start_ns)},
@@ -245,7 +244,7 @@ static const jm__column losses[] = {
 static const jm__column events[] = {
     {"t_ns", REQUIRED, INTEGER(t_ns)},
     {"board_id", INTEGER(board_id)},
-    {"kind", REQUIRED, WORD(kind, events_known)},
+    {"kind", REQUIRED, WORD(kind, event_kinds)},
     {"value", REAL(value), MISSING(NAN)},
     {"text", REQUIRED, TEXT(text)},
 };
@@ -283,7 +282,7 @@ const jm__table jm__tables[JM_TABLE_COUNT] = {
 #undef X
 };
 
-/* ---- as text */
+/* ---- SQL */
 
 static const char *type_of(const jm__column *column)
 {
@@ -295,12 +294,12 @@ static const char *type_of(const jm__column *column)
     case JM_COLUMN_CHARS:
     case JM_COLUMN_TEXT:
     case JM_COLUMN_WORD:
-    case JM_COLUMN_TOLD:
+    case JM_COLUMN_DERIVED:
         return "TEXT";
     case JM_COLUMN_BLOB:
         return "BLOB";
     case JM_COLUMN_NUMBER:
-        return ""; /* as it comes */
+        return ""; /* no affinity: stored as bound */
     case JM_COLUMN_INT64:
     case JM_COLUMN_INT32:
     case JM_COLUMN_UINT32:
@@ -313,7 +312,7 @@ static const char *type_of(const jm__column *column)
     return "INTEGER";
 }
 
-/* The next column of that version at or after `at`; column_count: there is none. */
+/* The index of the next column of that version, from `at`; column_count if there is none. */
 static size_t next_column(const jm__table *table, int version, size_t at)
 {
     while (at < table->column_count && !jm__column_in(&table->columns[at], version))
@@ -337,7 +336,7 @@ void jm__table_sql_create(jm__strbuf *sql, const jm__table *table, int version)
     jm__strbuf_add(sql, ");\n");
 }
 
-/* A row that is written again keeps its place: recovery knows that no page holds stale ones. */
+/* An updated row keeps its place: recovery relies on pages without stale rows. */
 static void add_update(jm__strbuf *sql, const jm__table *table, int version)
 {
     const jm__column *first = &table->columns[0];

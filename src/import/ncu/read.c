@@ -1,4 +1,4 @@
-/* Tables of ncu out of what stands around them: units, header lines, pages. */
+/* Finds and reads ncu's tables: units, header lines, pages. */
 #include "base/csv.h"
 #include "base/map.h"
 #include "base/plain.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns that tell of the kernel: member, and what ncu calls it. */
+/* Columns that describe the kernel: member, and ncu's name. */
 #define JM_NCU_COLUMN_MAP(X)                                                                                 \
     X(id, "ID")                                                                                              \
     X(process_id, "Process ID")                                                                              \
@@ -42,15 +42,15 @@ typedef enum ncu_form {
 #define JM_NCU_NO_COLUMN ((size_t)-1)
 typedef struct ncu_header {
     ncu_form form;
-    bool quoted; /* its lines begin with a quote, as ncu writes them; else somebody saved the table again */
+    bool quoted; /* lines begin with a quote, as ncu writes them; else another program saved the table */
 #define X(member, name) size_t member;
     JM_NCU_COLUMN_MAP(X)
 #undef X
 } ncu_header;
 
 static const struct {
-    const char *said, *means;
-} table[] = {
+    const char *text, *meaning;
+} explanations[] = {
     {"ERR_NVGPUCTRPERM", "this user may not read the GPU's counters: as root, or with the driver's option "
                          "NVreg_RestrictProfilingToAdminUsers=0"},
     {"No kernels were profiled", "no kernels were profiled: the program started none on a GPU, a filter "
@@ -66,24 +66,24 @@ static const struct {
     {"ResourceUnavailable", "another profiler (ncu, CUPTI, joulemap's counters) has the GPU's counters"},
     {"unrecognised option", "this ncu does not know an option"},
     {"unrecognized option", "this ncu does not know an option"},
-    {"Failed to find metric", "this ncu does not know a metric that was asked for"},
+    {"Failed to find metric", "this ncu lacks a requested metric"},
     {"The application returned an error code", "the program itself failed under ncu"},
     {"Failed to launch", "ncu could not start the program"},
 };
 
 const char *jm__ncu_explain(const char *line)
 {
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (strstr(line, table[i].said) != NULL) return table[i].means;
+    for (size_t i = 0; i < sizeof explanations / sizeof explanations[0]; i++)
+        if (strstr(line, explanations[i].text) != NULL) return explanations[i].meaning;
     return NULL;
 }
 
-/* ---- a unit is a product and quotient of words, each with a prefix perhaps ---- */
+/* ---- units: quotients of words, each with an optional prefix ---- */
 
 typedef struct word {
     const char *name;
     const char *base;
-    bool takes_small; /* n, u and m may stand before it */
+    bool takes_small; /* may have the prefixes p, n, u and m */
 } word;
 
 static const word words[] = {
@@ -95,19 +95,19 @@ static const word words[] = {
     {"hz", "hz", false},         {"Hz", "hz", false},          {"register", "register", false},
 };
 
-/* 0: it is none. */
+/* 0: not a prefix. */
 static double prefix_of(char letter, const char *letters, const double *factors)
 {
     const char *at = letter != '\0' ? strchr(letters, letter) : NULL;
     return at != NULL ? factors[at - letters] : 0;
 }
 
-static double large(char prefix)
+static double large_prefix(char prefix)
 {
     return prefix_of(prefix, "kKMGTP", (const double[]){1e3, 1e3, 1e6, 1e9, 1e12, 1e15});
 }
 
-static double small(char prefix)
+static double small_prefix(char prefix)
 {
     return prefix_of(prefix, "munp", (const double[]){1e-3, 1e-6, 1e-9, 1e-12});
 }
@@ -119,20 +119,20 @@ static const word *find_word(const char *name)
     return NULL;
 }
 
-/* One word of the unit; its factor, and its base in *base, which is `name` itself where nothing is known. */
-static double one(const char *name, const char **base)
+/* The factor of one word of a unit. *base is its base unit, or `name` itself if it is unknown. */
+static double factor_of_word(const char *name, const char **base)
 {
     const word *known = find_word(name);
     double factor = 1;
     if (known == NULL && name[0] != '\0') {
         size_t taken = 1;
-        factor = large(name[0]);
+        factor = large_prefix(name[0]);
         if (factor > 0 && strncmp(name + 1, "iB", 3) == 0) { /* KiB: powers of two */
             factor = name[0] == 'K' ? 0x1p10 : name[0] == 'M' ? 0x1p20 : name[0] == 'G' ? 0x1p30 : 0x1p40;
             taken = 2;
         }
         known = factor > 0 ? find_word(name + taken) : NULL;
-        if (known == NULL && (factor = small(name[0])) > 0) {
+        if (known == NULL && (factor = small_prefix(name[0])) > 0) {
             known = find_word(name + 1);
             if (known != NULL && !known->takes_small) known = NULL;
         }
@@ -149,7 +149,7 @@ double jm__ncu_unit(const char *unit, char base[JM_NCU_UNIT_TEXT])
 {
     char text[JM_NCU_UNIT_TEXT];
     snprintf(text, sizeof text, "%s", unit);
-    if (strlen(unit) >= sizeof text) { /* nobody's */
+    if (strlen(unit) >= sizeof text) { /* no known unit is so long */
         snprintf(base, JM_NCU_UNIT_TEXT, "%s", text);
         return 1;
     }
@@ -161,7 +161,7 @@ double jm__ncu_unit(const char *unit, char base[JM_NCU_UNIT_TEXT])
         char *slash = strchr(rest, '/');
         if (slash != NULL) *slash = '\0';
         const char *name;
-        double by = one(rest, &name);
+        double by = factor_of_word(rest, &name);
         hertz |= strcmp(name, "hz") == 0;
         factor = divides ? factor / by : factor * by;
         int added = snprintf(base + used, JM_NCU_UNIT_TEXT - used, "%s%s", divides ? "/" : "", name);
@@ -181,7 +181,7 @@ static bool is_table(const char *header)
     return strstr(header, "Kernel Name") != NULL;
 }
 
-/* ncu parts fields by commas, spreadsheets that saved its file perhaps otherwise. */
+/* ncu separates fields by commas; spreadsheets may have saved its file with other separators. */
 static bool starts_with(const char *line, const char *start)
 {
     for (; *start != '\0'; line++, start++)
@@ -189,20 +189,20 @@ static bool starts_with(const char *line, const char *start)
     return true;
 }
 
-/* pandas numbers the rows in a first column without a name, and then quotes what it likes. */
+/* pandas adds a first column of row numbers without a name, and quotes only some fields. */
 static bool is_row_number(const char *line, const char *id)
 {
     size_t length = (size_t)(id - line);
     return (length == 1 || (length == 3 && strncmp(line, "\"\"", 2) == 0)) && strchr(",;\t", id[-1]) != NULL;
 }
 
-/* The bytes of a line that stand before a header line in it (0: it is one from its first byte; a program that
- * prints no line end stands before it); JM_NCU_NO_COLUMN: there is none. */
+/* The offset of a header line within a line; it is not 0 after program output without a line end.
+ * JM_NCU_NO_COLUMN: there is no header line. */
 static size_t ncu_header_at(const char *line, bool *quoted)
 {
     static const char *const quoted_starts[] = {"\"ID\",\"", "\"Process ID\",\"Process Name\""};
     static const char *const plain_starts[] = {"ID,", ",ID,", "Process ID,Process Name", ",Process ID,"};
-    size_t mark = jm__mark_length(line, strlen(line));
+    size_t mark = jm__bom_length(line, strlen(line));
     *quoted = true;
     for (const char *at = strchr(line, '"'); at != NULL; at = strchr(at + 1, '"'))
         if ((starts_with(at, quoted_starts[0]) || starts_with(at, quoted_starts[1])) && is_table(at)) {
@@ -221,7 +221,7 @@ static size_t find_column(const jm__csv *csv, const char *name)
     return jm__csv_column(csv, name, &column, NULL) == JM_OK ? column : JM_NCU_NO_COLUMN;
 }
 
-/* A column of the raw page that is no metric. */
+/* Is this column of the raw page no metric? */
 static bool ncu_is_fixed(const char *column)
 {
     static const char *const others[] = {
@@ -245,7 +245,8 @@ static bool ncu_is_fixed(const char *column)
     return strstr(column, "Domain:") != NULL; /* NVTX ranges */
 }
 
-/* Which columns the header line that was just read has. BAD_DATA: it lacks what no page lacks. */
+/* Finds the columns of the header line that was just read. BAD_DATA: a column is missing that each page
+ * has. */
 static jm_status ncu_header_read(ncu_header *header, const jm__csv *csv, bool quoted, jm_error *err)
 {
     header->quoted = quoted;
@@ -266,7 +267,7 @@ static jm_status ncu_header_read(ncu_header *header, const jm__csv *csv, bool qu
     return JM_OK;
 }
 
-/* ---- tables of ncu out of what stands around them ---- */
+/* ---- reading tables ---- */
 
 /* A column of the raw page. */
 typedef struct raw_column {
@@ -279,18 +280,19 @@ typedef struct reader {
     jm__ncu *to;
     jm__csv *csv;
     const char *path;
-    jm__ncu_requested requested;
+    jm__ncu_filter filter;
     const void *context;
     ncu_header header;
-    bool in_table, has_units; /* of the raw page: its line of units was read */
-    size_t foreign;           /* fields of a line that is of no table of ours: rows below it have as many */
+    bool in_table, has_units; /* on the raw page: the line of units was read */
+    size_t other_fields; /* number of fields of the last line outside our tables: following rows of its table
+                            have as many */
     JM_VEC(jm__ncu_kernel) kernels;
     JM_VEC(jm__ncu_metric) metrics;
     JM_VEC(jm__ncu_value) values;
     JM_VEC(raw_column) columns;
-    size_t table_kernel;       /* the first kernel of the table */
-    jm__map texts, metric_ids; /* interned; key: section, name, unit in one text */
-    char why[256], seen[200];  /* what ncu said before, or instead of, a table */
+    size_t table_kernel;       /* first kernel of the current table */
+    jm__map texts, metric_ids; /* interned texts; ids by section, name and unit */
+    char why[256], seen[200];  /* messages of ncu around or instead of a table */
 } reader;
 
 static jm_status too_many(reader *r, jm_error *err, size_t most, const char *what)
@@ -335,7 +337,7 @@ static jm_status metric_id(reader *r, const char *section, const char *name, con
     return done ? JM_OK : jm__no_memory(err, "jm__ncu_read");
 }
 
-/* Also of what nobody wants: of a table that was written with decimal commas every number would be wrong. */
+/* Also applied to skipped values: in a table with decimal commas every number would be wrong. */
 static jm_status read_number(const reader *r, const char *field, jm__number_kind *kind, double *value,
                              jm_error *err)
 {
@@ -367,12 +369,13 @@ static const char *field(reader *r, size_t column)
     return column == JM_NCU_NO_COLUMN ? "" : jm__csv_text(r->csv, column);
 }
 
-/* A whole number without or with commas, as IDs of more than three digits may have. */
-static bool whole(const char *text, int64_t *value)
+/* An integer, possibly with commas, as in ids of more than three digits. */
+static bool parse_integer(const char *text, int64_t *value)
 {
     int64_t sum = 0;
     int digits = 0;
-    for (; *text != '\0' && strcmp(text, ".0") != 0; text++) { /* "7.0", of a column with gaps */
+    for (; *text != '\0' && strcmp(text, ".0") != 0;
+         text++) { /* "7.0": pandas writes integers of a column with gaps so */
         if (*text == ',' && digits > 0) continue;
         if (*text < '0' || *text > '9' || digits++ >= 18) return false;
         sum = 10 * sum + (*text - '0');
@@ -381,11 +384,11 @@ static bool whole(const char *text, int64_t *value)
     return digits > 0;
 }
 
-static jm_status whole_field(reader *r, size_t column, int64_t *value, jm_error *err)
+static jm_status integer_field(reader *r, size_t column, int64_t *value, jm_error *err)
 {
     *value = 0;
     const char *text = field(r, column);
-    if (text[0] == '\0' || whole(text, value)) return JM_OK;
+    if (text[0] == '\0' || parse_integer(text, value)) return JM_OK;
     return jm__csv_bad(r->csv, column, err, "\"%.60s\" is no whole number", text);
 }
 
@@ -404,9 +407,9 @@ static jm_status read_kernel(reader *r, jm__ncu_kernel *kernel, jm_error *err)
 {
     const ncu_header *h = &r->header;
     *kernel = (jm__ncu_kernel){.launches = 1, .line = jm__csv_line(r->csv), .first = r->values.count};
-    JM_TRY(whole_field(r, h->id, &kernel->id, err));
-    JM_TRY(whole_field(r, h->process_id, &kernel->process_id, err));
-    if (h->launches != JM_NCU_NO_COLUMN) JM_TRY(whole_field(r, h->launches, &kernel->launches, err));
+    JM_TRY(integer_field(r, h->id, &kernel->id, err));
+    JM_TRY(integer_field(r, h->process_id, &kernel->process_id, err));
+    if (h->launches != JM_NCU_NO_COLUMN) JM_TRY(integer_field(r, h->launches, &kernel->launches, err));
     if (kernel->launches < 1)
         return jm__csv_bad(r->csv, h->launches, err, "a kernel cannot have run %" PRId64 " times",
                            kernel->launches);
@@ -428,7 +431,7 @@ static jm_status read_kernel(reader *r, jm__ncu_kernel *kernel, jm_error *err)
     return JM_OK;
 }
 
-/* Texts are interned: the same text is the same pointer. */
+/* Texts are interned, so equal texts have one pointer. */
 static bool is_same(const reader *r, const jm__ncu_kernel *a, const jm__ncu_kernel *b)
 {
     if (r->header.id != JM_NCU_NO_COLUMN && a->id != b->id) return false;
@@ -457,8 +460,8 @@ static jm_status details_row(reader *r, jm_error *err)
     char unit[JM_NCU_UNIT_TEXT];
     double factor = jm__ncu_unit(field(r, r->header.unit), unit), unwanted;
     jm__number_kind kind;
-    if (name[0] == '\0') return JM_OK; /* a rule */
-    if (r->requested != NULL && !r->requested(r->context, section, name, unit))
+    if (name[0] == '\0') return JM_OK; /* this row is a rule */
+    if (r->filter != NULL && !r->filter(r->context, section, name, unit))
         return read_number(r, text, &kind, &unwanted, err);
     uint32_t metric;
     JM_TRY(metric_id(r, section, name, unit, &metric, err));
@@ -472,8 +475,7 @@ static jm_status raw_units(reader *r, jm_error *err)
         const char *name = jm__csv_column_name(r->csv, i);
         char unit[JM_NCU_UNIT_TEXT];
         raw_column column = {.factor = jm__ncu_unit(jm__csv_text(r->csv, i), unit)};
-        column.kept =
-            !ncu_is_fixed(name) && (r->requested == NULL || r->requested(r->context, "", name, unit));
+        column.kept = !ncu_is_fixed(name) && (r->filter == NULL || r->filter(r->context, "", name, unit));
         if (column.kept) JM_TRY(metric_id(r, "", name, unit, &column.metric, err));
         if (!jm__vec_push(&r->columns, column)) return jm__no_memory(err, "jm__ncu_read");
     }
@@ -511,18 +513,18 @@ static jm_status raw_row(reader *r, jm_error *err)
 
 static void note_line(reader *r, const char *line)
 {
-    const char *means = jm__ncu_explain(line);
+    const char *meaning = jm__ncu_explain(line);
     r->to->other_lines++;
     r->to->clocks_free |= strstr(line, "unmodified GPU clocks") != NULL;
     r->to->caches_kept |= strstr(line, "uncontrolled GPU caches") != NULL;
-    if (means != NULL && r->why[0] == '\0') snprintf(r->why, sizeof r->why, "%s", means);
+    if (meaning != NULL && r->why[0] == '\0') snprintf(r->why, sizeof r->why, "%s", meaning);
     if (r->seen[0] == '\0' && line[strspn(line, " \t\r")] != '\0')
         snprintf(r->seen, sizeof r->seen, "%.80s", line);
 }
 
 static jm_status begin_table(reader *r, size_t before, bool quoted, jm_error *err)
 {
-    if (before > 0) jm__csv_pass(r->csv, before);
+    if (before > 0) jm__csv_skip(r->csv, before);
     JM_TRY(jm__csv_header(r->csv, err));
     JM_TRY(ncu_header_read(&r->header, r->csv, quoted, err));
     r->to->tables++;
@@ -532,7 +534,7 @@ static jm_status begin_table(reader *r, size_t before, bool quoted, jm_error *er
     return JM_OK;
 }
 
-/* Whether a line may belong to the table: ncu quotes every field, and pandas may do so for texts alone. */
+/* May a line belong to the table? ncu quotes every field, pandas perhaps only texts. */
 static bool may_be_row(const reader *r, const char *line)
 {
     if (!r->in_table) return false;
@@ -541,21 +543,21 @@ static bool may_be_row(const reader *r, const char *line)
     return begins && (!r->header.quoted || jm__csv_fields_of(r->csv, line) == jm__csv_column_count(r->csv));
 }
 
-static jm_status row(reader *r, jm_error *err)
+static jm_status read_row(reader *r, jm_error *err)
 {
     bool more;
     JM_TRY(jm__csv_next(r->csv, &more, err));
     if (!more) return JM_OK;
     size_t has = jm__csv_field_count(r->csv), wants = jm__csv_column_count(r->csv);
     int64_t id;
-    bool rule =
-        r->header.form == JM_NCU_DETAILS && has > r->header.value && has < wants; /* of older versions */
+    bool rule = r->header.form == JM_NCU_DETAILS && has > r->header.value &&
+                has < wants; /* older versions write short rows for rules */
     if (has != wants && !rule) {
         const char *first = field(r, r->header.id == JM_NCU_NO_COLUMN ? 0 : r->header.id);
-        bool names = first[0] != '\0' && !whole(first, &id);
+        bool names = first[0] != '\0' && !parse_integer(first, &id);
         if (2 * has <= wants &&
-            (names || has == r->foreign)) { /* a table of a rule's, or the program's own */
-            r->foreign = has;
+            (names || has == r->other_fields)) { /* a table of a rule, or of the program itself */
+            r->other_fields = has;
             note_line(r, first);
             return JM_OK;
         }
@@ -577,10 +579,10 @@ static jm_status read_lines(reader *r, jm_error *err)
         if (before != JM_NCU_NO_COLUMN) {
             JM_TRY(begin_table(r, before, quoted, err));
         } else if (may_be_row(r, line)) {
-            JM_TRY(row(r, err));
+            JM_TRY(read_row(r, err));
         } else {
             if (line[0] != '\0' && strcmp(line, "\r") != 0) note_line(r, line);
-            jm__csv_pass(r->csv, SIZE_MAX);
+            jm__csv_skip(r->csv, SIZE_MAX);
         }
     }
 }
@@ -603,7 +605,7 @@ static jm_status nothing_found(const reader *r, jm_error *err)
     return jm__hint(err, JM_BAD_DATA, "run ncu with --csv, --page details or --page raw");
 }
 
-static void take(reader *r, jm__ncu *ncu)
+static void move_results(reader *r, jm__ncu *ncu)
 {
     ncu->kernels = r->kernels.items;
     ncu->count = r->kernels.count;
@@ -613,7 +615,7 @@ static void take(reader *r, jm__ncu *ncu)
     ncu->value_count = r->values.count;
 }
 
-jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_requested requested, const void *context,
+jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_filter filter, const void *context,
                        jm_error *err)
 {
     *ncu = (jm__ncu){0};
@@ -621,12 +623,12 @@ jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_requested request
     if (r == NULL) return jm__no_memory(err, "jm__ncu_read");
     r->to = ncu;
     r->path = path;
-    r->requested = requested;
+    r->filter = filter;
     r->context = context;
     r->texts = r->metric_ids = (jm__map)JM_MAP_OF_TEXTS;
     jm_status status = jm__csv_open_text(&r->csv, path, err);
     if (status == JM_OK) status = read_lines(r, err);
-    take(r, ncu);
+    move_results(r, ncu);
     if (status == JM_OK && ncu->count == 0) status = nothing_found(r, err);
     jm__csv_close(r->csv);
     jm__map_free(&r->texts);

@@ -1,4 +1,4 @@
-/* Where Nsight Compute is, a program under it, and what it says when it counted nothing. */
+/* Finds Nsight Compute, runs a program under it, and reports why nothing was counted. */
 #include "import/ncu/run.h"
 
 #include "base/clock.h"
@@ -22,11 +22,11 @@
 
 static bool is_program(const char *path)
 {
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-static bool below(char *out, size_t size, const char *variable)
+static bool in_home(char *out, size_t size, const char *variable)
 {
     const char *home = getenv(variable);
     if (home == NULL || home[0] == '\0') return false;
@@ -34,7 +34,7 @@ static bool below(char *out, size_t size, const char *variable)
     return written > 0 && (size_t)written < size && is_program(out);
 }
 
-/* By the versions in their names: 2025.10 is newer than 2025.9. */
+/* Compares the versions in the paths: 2025.10 is newer than 2025.9. */
 static bool newest(char *out, size_t size, const char *root, const char *below_root)
 {
     char pattern[PATH_MAX];
@@ -53,8 +53,8 @@ static bool newest(char *out, size_t size, const char *root, const char *below_r
 
 jm_status jm__ncu_find(char *path, size_t size, const char *root, jm_error *err)
 {
-    if (jm__on_path("ncu", path, size) || below(path, size, "CUDA_HOME") || below(path, size, "CUDA_PATH") ||
-        newest(path, size, root, "/usr/local/cuda*/bin/ncu") ||
+    if (jm__on_path("ncu", path, size) || in_home(path, size, "CUDA_HOME") ||
+        in_home(path, size, "CUDA_PATH") || newest(path, size, root, "/usr/local/cuda*/bin/ncu") ||
         newest(path, size, root, "/opt/nvidia/nsight-compute/*/ncu"))
         return JM_OK;
     jm__fail(err, JM_NOT_FOUND, 0, NULL,
@@ -65,9 +65,7 @@ jm_status jm__ncu_find(char *path, size_t size, const char *root, jm_error *err)
                     "can be read too");
 }
 
-/* ---- a program under Nsight Compute, and what it says when it counted nothing ---- */
-
-enum { STOP_S = 10, DEPTH_MAX = 16, QUERIED_MS = 20 };
+enum { STOP_S = 10, DEPTH_MAX = 16, POLL_MS = 20 };
 
 /* ---- its command line */
 
@@ -79,21 +77,21 @@ static size_t count_of(const char *const *words)
     return count;
 }
 
-static char **put(char **to, const char *const *words, size_t count)
+static char **append(char **to, const char *const *words, size_t count)
 {
     if (count > 0) memcpy(to, words, count * sizeof *to);
     return to + count;
 }
 
-/* One array: ncu, its words, then the program's. NULL: memory is out. */
-static char **line_of(const char *ncu, const jm__ncu_given *given, const char *log)
+/* The argument vector: ncu, its options, the program. NULL: memory is out. */
+static char **command_line(const char *ncu, const jm__ncu_job *job, const char *log)
 {
     const char *const ours[] = {ncu,
                                 "--csv",
                                 "--page",
-                                given->page,
+                                job->page,
                                 "--metrics",
-                                given->metrics,
+                                job->metrics,
                                 "--target-processes",
                                 "all",
                                 "--clock-control",
@@ -102,17 +100,17 @@ static char **line_of(const char *ncu, const jm__ncu_given *given, const char *l
                                 "none"};
     const char *const end[] = {"--force-overwrite", "--log-file", log};
     size_t first = sizeof ours / sizeof ours[0], last = sizeof end / sizeof end[0];
-    size_t options = count_of(given->options), words = count_of(given->command);
+    size_t options = count_of(job->options), words = count_of(job->command);
     char **all = calloc(first + options + last + words + 1, sizeof *all);
     if (all == NULL) return NULL;
-    char **to = put(put(all, ours, first), given->options, options);
-    put(put(to, end, last), given->command, words);
+    char **to = append(append(all, ours, first), job->options, options);
+    append(append(to, end, last), job->command, words);
     return all;
 }
 
 /* ---- running it */
 
-/* It has what was blocked or ignored here for our own sake as a program that starts has it. */
+/* Starts ncu with the signals that we block or ignore set to their defaults. */
 static jm_status start(pid_t *ncu, char **line, jm_error *err)
 {
     posix_spawnattr_t attributes;
@@ -144,7 +142,7 @@ static void end_children(const char *tasks, const char *task, int signal_number,
     if (children != NULL) fclose(children);
 }
 
-/* The program is ncu's child: all below a process first, whichever of its threads started it, then itself. */
+/* Kills the tree below a process, children of all its threads first: the program is a child of ncu. */
 static void end_tree(pid_t pid, int signal_number, int depth)
 {
     char tasks[64];
@@ -166,19 +164,19 @@ static void stop(pid_t ncu)
     }
 }
 
-/* Until it ends, or has to. */
-static jm_status wait_for(pid_t ncu, const jm__ncu_given *given, int *status, jm_error *err)
+/* Waits until ncu ends or has to be ended. */
+static jm_status wait_for(pid_t ncu, const jm__ncu_job *job, int *status, jm_error *err)
 {
     int64_t begin_ns = jm__now_ns();
-    while (!jm__helper_reap(ncu, status, jm__now_ns() + QUERIED_MS * JM_NS_PER_MS)) {
-        bool late = given->timeout_s > 0 && (double)(jm__now_ns() - begin_ns) / 1e9 >= given->timeout_s;
-        bool ended = given->goes_on != NULL && !given->goes_on(given->context, (int64_t)ncu);
+    while (!jm__helper_reap(ncu, status, jm__now_ns() + POLL_MS * JM_NS_PER_MS)) {
+        bool late = job->timeout_s > 0 && (double)(jm__now_ns() - begin_ns) / 1e9 >= job->timeout_s;
+        bool ended = job->goes_on != NULL && !job->goes_on(job->context, (int64_t)ncu);
         if (!late && !ended) continue;
         stop(ncu);
         if (ended) return jm__fail(err, JM_BUSY, 0, NULL, "ncu was ended before it had finished");
         jm__fail(err, JM_BUSY, 0, NULL,
                  "ncu, which runs each kernel several times, had not finished after %g s and was ended",
-                 given->timeout_s);
+                 job->timeout_s);
         return jm__hint(err, JM_BUSY,
                         "profile fewer (ncu's --launch-count 100; joulemap estimate "
                         "--ncu-options=\"--launch-count 100\"), or allow more time");
@@ -186,13 +184,13 @@ static jm_status wait_for(pid_t ncu, const jm__ncu_given *given, int *status, jm
     return JM_OK;
 }
 
-/* ---- what it wrote */
+/* ---- its output */
 
-/* Does the file have a table? `why`: what ncu says otherwise, and what that means. */
+/* Has the file a table? `why`: otherwise ncu's reason and its meaning. */
 static bool has_table(const char *path, char *why, size_t size)
 {
     FILE *file = fopen(path, "re");
-    char line[4096], said[256] = "";
+    char line[4096], error_line[256] = "";
     bool found = false;
     why[0] = '\0';
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
@@ -200,12 +198,12 @@ static bool has_table(const char *path, char *why, size_t size)
         found = strncmp(line, "\"ID\",", 5) == 0;
         line[strcspn(line, "\r\n")] = '\0';
         if (means != NULL && why[0] == '\0') snprintf(why, size, ": %s", means);
-        if (said[0] == '\0' && strncmp(line, "==ERROR==", 9) == 0)
-            snprintf(said, sizeof said, ": %.200s", line + 9 + strspn(line + 9, " "));
+        if (error_line[0] == '\0' && strncmp(line, "==ERROR==", 9) == 0)
+            snprintf(error_line, sizeof error_line, ": %.200s", line + 9 + strspn(line + 9, " "));
     }
     if (file != NULL) fclose(file);
     size_t used = strlen(why);
-    snprintf(why + used, size - used, "%s", said);
+    snprintf(why + used, size - used, "%s", error_line);
     return found;
 }
 
@@ -218,24 +216,24 @@ static jm_status take_table(const char *log, const char *csv, int exit_code, jm_
     return jm__fail(err, JM_IO, errno, "rename", "%s cannot be written: %s", csv, strerror(errno));
 }
 
-jm_status jm__ncu_run(const char *ncu, const jm__ncu_given *given, int *exit_code, jm_error *err)
+jm_status jm__ncu_run(const char *ncu, const jm__ncu_job *job, int *exit_code, jm_error *err)
 {
     char log[PATH_MAX];
     pid_t pid;
     int status = 0;
     *exit_code = 0;
-    int length = snprintf(log, sizeof log, "%s.%d-part", given->csv, (int)getpid());
+    int length = snprintf(log, sizeof log, "%s.%d-part", job->csv, (int)getpid());
     if (length < 0 || (size_t)length >= sizeof log)
         return jm__fail(err, JM_USAGE, 0, NULL, "the path of the file for counters is too long");
-    char **line = line_of(ncu, given, log);
+    char **line = command_line(ncu, job, log);
     if (line == NULL) return jm__no_memory(err, "jm__ncu_run");
     jm_status result = start(&pid, line, err);
     free(line);
     if (result == JM_OK) {
-        result = wait_for(pid, given, &status, err);
+        result = wait_for(pid, job, &status, err);
         *exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-        if (result == JM_OK) result = take_table(log, given->csv, *exit_code, err);
+        if (result == JM_OK) result = take_table(log, job->csv, *exit_code, err);
     }
-    unlink(log); /* gone already if it was taken */
+    unlink(log); /* already renamed on success */
     return result;
 }

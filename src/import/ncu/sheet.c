@@ -1,6 +1,8 @@
-/* Reading the tables of ncu's words out of their embedded JSON; a kernel's values by name; what it did. */
+/* Reads the tables of ncu's names from their embedded JSON; looks up values of a kernel by name; converts
+ * them to model features. */
 #include "import/ncu/sheet.h"
 
+#include "base/json_value.h"
 #include "base/status.h"
 
 #include <jansson.h>
@@ -9,14 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool copy_text(char *out, size_t size, const json_t *text)
-{
-    const char *value = json_string_value(text);
-    if (value == NULL) return false;
-    int length = snprintf(out, size, "%s", value);
-    return length >= 0 && (size_t)length < size;
-}
-
 static bool places_read(jm__ncu_places *places, const json_t *list)
 {
     places->count = json_array_size(list);
@@ -24,9 +18,9 @@ static bool places_read(jm__ncu_places *places, const json_t *list)
     for (size_t i = 0; i < places->count; i++) {
         const json_t *entry = json_array_get(list, i);
         jm__ncu_place *place = &places->items[i];
-        if (!copy_text(place->section, sizeof place->section, json_array_get(entry, 0)) ||
-            !copy_text(place->name, sizeof place->name, json_array_get(entry, 1)) ||
-            !copy_text(place->unit, sizeof place->unit, json_array_get(entry, 2)))
+        if (!jm__json_copy_text(place->section, sizeof place->section, json_array_get(entry, 0)) ||
+            !jm__json_copy_text(place->name, sizeof place->name, json_array_get(entry, 1)) ||
+            !jm__json_copy_text(place->unit, sizeof place->unit, json_array_get(entry, 2)))
             return false;
     }
     return true;
@@ -50,18 +44,18 @@ static bool word_read(jm__ncu_word *word, const json_t *entry)
                            .percent_count = json_array_size(percents)};
     if (word->counter_count > JM_NAMES_MAX || word->percent_count > JM_NAMES_MAX) return false;
     for (size_t i = 0; i < word->counter_count; i++)
-        if (!copy_text(word->counters[i], sizeof word->counters[i], json_array_get(counters, i)))
+        if (!jm__json_copy_text(word->counters[i], sizeof word->counters[i], json_array_get(counters, i)))
             return false;
     for (size_t i = 0; i < word->percent_count; i++)
-        if (!copy_text(word->percents[i], sizeof word->percents[i], json_array_get(percents, i)))
+        if (!jm__json_copy_text(word->percents[i], sizeof word->percents[i], json_array_get(percents, i)))
             return false;
     for (size_t i = 0; i < json_array_size(pair) && i < 2; i++)
-        if (!copy_text(word->pair[i], sizeof word->pair[i], json_array_get(pair, i))) return false;
+        if (!jm__json_copy_text(word->pair[i], sizeof word->pair[i], json_array_get(pair, i))) return false;
     word->peak = json_number_value(json_object_get(entry, "peak"));
     word->of_dram = json_object_get(entry, "peak_of") != NULL;
     word->always = json_is_true(json_object_get(entry, "always"));
     word->within = part_of(json_string_value(json_object_get(entry, "within")));
-    return copy_text(word->feature, sizeof word->feature, json_object_get(entry, "feature")) &&
+    return jm__json_copy_text(word->feature, sizeof word->feature, json_object_get(entry, "feature")) &&
            places_read(&word->labels, json_object_get(entry, "labels")) &&
            places_read(&word->times, json_object_get(entry, "times")) &&
            places_read(&word->shares, json_object_get(entry, "shares")) &&
@@ -80,9 +74,9 @@ static bool board_read(jm__ncu_board *board, const json_t *entry)
     board->clock_mhz = json_number_value(json_object_get(entry, "clock_mhz"));
     const json_t *match = json_object_get(entry, "match");
     board->match[0] = '\0';
-    return copy_text(board->name, sizeof board->name, json_object_get(entry, "name")) &&
-           copy_text(board->profile, sizeof board->profile, json_object_get(entry, "profile")) &&
-           (match == NULL || copy_text(board->match, sizeof board->match, match)) &&
+    return jm__json_copy_text(board->name, sizeof board->name, json_object_get(entry, "name")) &&
+           jm__json_copy_text(board->profile, sizeof board->profile, json_object_get(entry, "profile")) &&
+           (match == NULL || jm__json_copy_text(board->match, sizeof board->match, match)) &&
            board->multiprocessors > 0 && board->dram_hz > 0 && board->dram_bytes_per_second > 0 &&
            board->limit_w > 0 && board->clock_mhz > 0;
 }
@@ -116,33 +110,32 @@ static jm_status words_read(jm__ncu_words *words, const jm__embedded *data, jm_e
     const json_t *capability = json_object_get(root, "capability");
     *words = (jm__ncu_words){.cc_major = (int)json_integer_value(json_array_get(capability, 0)),
                              .cc_minor = (int)json_integer_value(json_array_get(capability, 1))};
-    bool right = copy_text(words->chip, sizeof words->chip, json_object_get(root, "chip")) &&
-                 copy_text(words->title, sizeof words->title, json_object_get(root, "title")) &&
-                 words->cc_major > 0 && lists_read(words, root);
-#define X(member) right = right && places_read(&words->member, json_object_get(root, #member));
+    bool is_valid = jm__json_copy_text(words->chip, sizeof words->chip, json_object_get(root, "chip")) &&
+                    jm__json_copy_text(words->title, sizeof words->title, json_object_get(root, "title")) &&
+                    words->cc_major > 0 && lists_read(words, root);
+#define X(member) is_valid = is_valid && places_read(&words->member, json_object_get(root, #member));
     JM_NCU_FACTS_MAP(X)
 #undef X
     json_decref(root);
-    if (right) return JM_OK;
+    if (is_valid) return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, NULL, "ncu's words of chip %s: a key is missing or wrong",
                     data->name);
 }
 
 jm_status jm__ncu_words_load(jm__ncu_words *words, int cc_major, int cc_minor, jm_error *err)
 {
-    char known[256] = "";
+    char found[256] = "";
     size_t used = 0;
     for (const jm__embedded *data = jm__ncu_words_table; data->name != NULL; data++) {
         JM_TRY(words_read(words, data, err));
         if (cc_major == 0 || (words->cc_major == cc_major && words->cc_minor == cc_minor)) return JM_OK;
-        int added = snprintf(known + used, sizeof known - used, "%s%d.%d (%s)", used > 0 ? ", " : "",
+        int added = snprintf(found + used, sizeof found - used, "%s%d.%d (%s)", used > 0 ? ", " : "",
                              words->cc_major, words->cc_minor, words->title);
-        used += added > 0 && (size_t)added < sizeof known - used ? (size_t)added : 0;
+        used += added > 0 && (size_t)added < sizeof found - used ? (size_t)added : 0;
     }
-    jm__fail(
-        err, JM_NOT_SUPPORTED, 0, NULL,
-        "nobody has learnt what ncu's counters are worth on chips of compute capability %d.%d; known: %s",
-        cc_major, cc_minor, known);
+    jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
+             "ncu's counters are not mapped for chips of compute capability %d.%d, only for %s", cc_major,
+             cc_minor, found);
     return jm__hint(err, JM_NOT_SUPPORTED, "train a model of your own: joulemap estimate --train");
 }
 
@@ -161,7 +154,7 @@ const jm__ncu_word *jm__ncu_word_of(const jm__ncu_words *words, const char *metr
     return NULL;
 }
 
-static bool is_of(const char *name, const char *counter)
+static bool is_form_of(const char *name, const char *counter)
 {
     size_t length = strlen(counter);
     return length > 0 && strncmp(name, counter, length) == 0 && name[length] == '.';
@@ -176,17 +169,17 @@ static bool is_place(const jm__ncu_places *places, const char *section, const ch
     return false;
 }
 
-bool jm__ncu_words_want(const void *context, const char *section, const char *name, const char *unit)
+bool jm__ncu_words_filter(const void *context, const char *section, const char *name, const char *unit)
 {
     (void)unit;
     const jm__ncu_words *words = context;
     for (size_t w = 0; w < words->count; w++) {
         const jm__ncu_word *word = &words->words[w];
         for (size_t i = 0; i < word->counter_count; i++)
-            if (is_of(name, word->counters[i])) return true;
+            if (is_form_of(name, word->counters[i])) return true;
         for (size_t i = 0; i < word->percent_count; i++)
             if (strcmp(name, word->percents[i]) == 0) return true;
-        if (is_of(name, word->pair[0]) || is_of(name, word->pair[1])) return true;
+        if (is_form_of(name, word->pair[0]) || is_form_of(name, word->pair[1])) return true;
         if (is_place(&word->labels, section, name) || is_place(&word->times, section, name) ||
             is_place(&word->shares, section, name) || is_place(&word->shares_of_both, section, name) ||
             is_place(&word->shares_of_other, section, name))
@@ -203,17 +196,18 @@ bool jm__ncu_words_want(const void *context, const char *section, const char *na
 
 /* ---- a kernel's values by name ---- */
 
-/* Told twice, values may differ by what is printed of them. */
+/* Values of one metric may differ by rounding. */
 static const double same_within = 0.02;
 
-/* Names with two underscores are those of metrics and tell alone; others are labels of a section. */
+/* Metric names with two underscores are unique; others are labels of a section. */
 static void make_key(char *key, size_t size, const char *section, const char *name, const char *unit)
 {
     bool alone = strstr(name, "__") != NULL;
     snprintf(key, size, "%.180s\n%.240s\n%.24s", alone ? "" : section, name, unit);
 }
 
-/* "SM Frequency (smsp__cycles_elapsed.avg.per_second)": --print-metric-name label-name */
+/* Extracts the metric of "SM Frequency (smsp__cycles_elapsed.avg.per_second)", as printed with
+ * --print-metric-name label-name. */
 static const char *plain_name(const char *name, char *room, size_t size)
 {
     const char *open = strrchr(name, '('), *close = open != NULL ? strchr(open, ')') : NULL;
@@ -229,9 +223,9 @@ static jm_status add_slots(jm__ncu_sheet *sheet, jm_error *err)
         const jm__ncu_metric *metric = &sheet->ncu->metrics[i];
         make_key(key, sizeof key, metric->section, plain_name(metric->name, room, sizeof room), metric->unit);
         const char *text = key;
-        jm__map_value *known = jm__map_find(&sheet->slots, &text);
-        sheet->slot_of[i] = known != NULL ? (size_t)known->id : sheet->count;
-        if (known != NULL) continue;
+        jm__map_value *found = jm__map_find(&sheet->slots, &text);
+        sheet->slot_of[i] = found != NULL ? (size_t)found->id : sheet->count;
+        if (found != NULL) continue;
         text = jm__text_store_add(&sheet->texts, key, strlen(key));
         bool added =
             text != NULL && jm__map_put(&sheet->slots, &text, (jm__map_value){.id = (int64_t)sheet->count});
@@ -303,7 +297,7 @@ static const jm__map_value *find(const jm__ncu_sheet *sheet, const char *section
     return jm__map_find(&sheet->slots, &text);
 }
 
-/* Units that a metric may have: of counts the event's own, of which there are many. */
+/* The units that a metric may have. Counts have many: the event's own. */
 static const char *const count_units[] = {"inst",        "cycle", "",        "byte",     "sector",
                                           "thread_inst", "warp",  "request", "wavefront"};
 static const char *const rate_units[] = {"inst/second",     "cycle/second",       "",         "byte/second",
@@ -325,8 +319,8 @@ static double number_in(const jm__ncu_sheet *sheet, const char *name, const char
 
 #define IN(units) units, sizeof units / sizeof units[0]
 
-/* A metric whose name tells alone ("sm__inst_executed.sum"); NAN: it is not there. */
-static double metric_alone(const jm__ncu_sheet *sheet, const char *name)
+/* A metric with a unique name ("sm__inst_executed.sum"); NAN: missing. */
+static double unique_metric(const jm__ncu_sheet *sheet, const char *name)
 {
     bool percent = strstr(name, "pct_of_peak") != NULL;
     return percent ? number_in(sheet, name, IN(percent_units)) : number_in(sheet, name, IN(count_units));
@@ -387,7 +381,7 @@ double jm__ncu_sheet_total(const jm__ncu_sheet *sheet, const char *counter, doub
     return NAN;
 }
 
-/* ---- what a kernel did, in the units of a feature of a board's model ---- */
+/* ---- amounts of a kernel, in the units of model features ---- */
 
 static double counter_total(const jm__ncu_word *word, const jm__ncu_sheet *sheet, const jm__ncu_scale *scale)
 {
@@ -414,7 +408,7 @@ double jm__ncu_amount(const jm__ncu_word *word, const jm__ncu_board *board, cons
                       const jm__ncu_scale *scale)
 {
     for (size_t i = 0; i < word->percent_count; i++) {
-        double percent = metric_alone(sheet, word->percents[i]);
+        double percent = unique_metric(sheet, word->percents[i]);
         if (!isnan(percent)) return percent * scale->duration_s;
     }
     double total = counter_total(word, sheet, scale);

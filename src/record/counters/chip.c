@@ -1,17 +1,11 @@
-/* Reading the lists of counters out of their embedded JSON. */
+/* Reads the lists of counters from their embedded JSON. */
 #include "record/counters/chip.h"
+
+#include "base/json_value.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-
-static bool copy_text(char *out, size_t size, const json_t *text)
-{
-    const char *value = json_string_value(text);
-    if (value == NULL) return false;
-    int length = snprintf(out, size, "%s", value);
-    return length >= 0 && (size_t)length < size;
-}
 
 static bool is_unit(const char *unit)
 {
@@ -24,8 +18,8 @@ static bool metric_read(jm__chip *chip, const json_t *entry, size_t group)
     if (chip->metric_count == JM_COUNTER_METRICS_MAX) return false;
     jm__metric *metric = &chip->metrics[chip->metric_count++];
     metric->group = group;
-    return copy_text(metric->name, sizeof metric->name, json_object_get(entry, "name")) &&
-           copy_text(metric->unit, sizeof metric->unit, json_object_get(entry, "unit")) &&
+    return jm__json_copy_text(metric->name, sizeof metric->name, json_object_get(entry, "name")) &&
+           jm__json_copy_text(metric->unit, sizeof metric->unit, json_object_get(entry, "unit")) &&
            is_unit(metric->unit);
 }
 
@@ -51,26 +45,27 @@ static jm_status chip_read(jm__chip *chip, const jm__embedded *data, jm_error *e
                         json_err.line, json_err.text);
     *chip = (jm__chip){.interval_ns = json_integer_value(json_object_get(root, "interval_ns")),
                        .interval_cycles = json_integer_value(json_object_get(root, "interval_cycles"))};
-    bool right = copy_text(chip->name, sizeof chip->name, json_object_get(root, "chip")) &&
-                 groups_read(chip, json_object_get(root, "groups")) &&
-                 (chip->interval_ns > 0) != (chip->interval_cycles > 0);
+    bool is_valid = jm__json_copy_text(chip->name, sizeof chip->name, json_object_get(root, "chip")) &&
+                    groups_read(chip, json_object_get(root, "groups")) &&
+                    (chip->interval_ns > 0) != (chip->interval_cycles > 0);
     json_decref(root);
-    if (right) return JM_OK;
+    if (is_valid) return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, "", "counters of chip %s: a key is missing or wrong", data->name);
 }
 
 jm_status jm__chip_load(jm__chip *chip, const char *name, jm_error *err)
 {
-    const jm__embedded *others = NULL;
+    const jm__embedded *generic = NULL;
     for (const jm__embedded *data = jm__chip_table; data->name != NULL; data++) {
         JM_TRY(chip_read(chip, data, err));
         if (chip->name[0] == '\0')
-            others = data;
+            generic = data;
         else if (strcmp(chip->name, name) == 0)
             return JM_OK;
     }
-    if (others == NULL) return jm__fail(err, JM_BAD_DATA, 0, "", "there is no list of counters for %s", name);
-    return chip_read(chip, others, err);
+    if (generic == NULL)
+        return jm__fail(err, JM_BAD_DATA, 0, "", "there is no list of counters for %s", name);
+    return chip_read(chip, generic, err);
 }
 
 static bool is_among(const char *name, const char *const *names, size_t count)
@@ -80,7 +75,7 @@ static bool is_among(const char *name, const char *const *names, size_t count)
     return false;
 }
 
-/* All slots of the chip's list, or they tell no clock. */
+/* Are all slot metrics of the chip's list present? Only their sum gives the clock. */
 static bool has_all_slots(const jm__chip *chip, const char *const *names, size_t count)
 {
     for (size_t m = 0; m < chip->metric_count; m++)
@@ -105,16 +100,16 @@ const char *jm__metric_unit(const char *name, const char *const *names, size_t c
     return NULL;
 }
 
-/* ---- counters that fit one pass, greedily */
+/* ---- choosing counters that fit into one pass, greedily */
 
 typedef struct choosing {
     jm__metrics_fit *fit;
     void *context;
-    const char *names[JM_COUNTER_METRICS_MAX]; /* of `chosen` metrics that fit together, and room behind */
+    const char *names[JM_COUNTER_METRICS_MAX]; /* `chosen` metrics that fit, then candidates */
     size_t chosen;
 } choosing;
 
-/* These as well, if all of them still fit. */
+/* Adds metrics if all of them still fit. */
 static bool add(choosing *c, const jm__metric *metrics, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -132,23 +127,23 @@ static size_t group_size(const jm__chip *chip, size_t first)
     return end - first;
 }
 
-static bool is_slots(const jm__metric *metric)
+static bool is_slot(const jm__metric *metric)
 {
     return strcmp(metric->unit, JM_COUNTER_SLOT_CYCLES) == 0;
 }
 
-/* Those that are kept. Slots that are not all counted tell no clock: they are events. */
-static void keep(jm__chip *chip, const bool *kept)
+/* Removes the other metrics. An incomplete set of slots gives no clock, so its slots become events. */
+static void keep_metrics(jm__chip *chip, const bool *kept)
 {
     size_t count = 0;
     bool all_slots = true;
     for (size_t i = 0; i < chip->metric_count; i++)
-        if (is_slots(&chip->metrics[i])) all_slots = all_slots && kept[i];
+        if (is_slot(&chip->metrics[i])) all_slots = all_slots && kept[i];
     for (size_t i = 0; i < chip->metric_count; i++)
         if (kept[i]) chip->metrics[count++] = chip->metrics[i];
     chip->metric_count = count;
     for (size_t i = 0; i < count && !all_slots; i++)
-        if (is_slots(&chip->metrics[i]))
+        if (is_slot(&chip->metrics[i]))
             snprintf(chip->metrics[i].unit, sizeof chip->metrics[i].unit, JM_COUNTER_EVENTS);
 }
 
@@ -159,10 +154,10 @@ size_t jm__chip_choose(jm__chip *chip, jm__metrics_fit *fit, void *context)
     if (add(&c, chip->metrics, chip->metric_count)) return chip->metric_count;
     for (size_t first = 0, size; first < chip->metric_count; first += size) {
         size = group_size(chip, first);
-        bool whole = size > 1 && add(&c, &chip->metrics[first], size);
+        bool group_fits = size > 1 && add(&c, &chip->metrics[first], size);
         for (size_t i = first; i < first + size; i++)
-            kept[i] = whole || add(&c, &chip->metrics[i], 1);
+            kept[i] = group_fits || add(&c, &chip->metrics[i], 1);
     }
-    keep(chip, kept);
+    keep_metrics(chip, kept);
     return chip->metric_count;
 }

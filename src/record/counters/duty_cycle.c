@@ -1,4 +1,4 @@
-/* The duty cycle of sampling. */
+/* The duty cycle of counter sampling. */
 #include "record/counters/duty_cycle.h"
 
 #include <string.h>
@@ -22,12 +22,12 @@ static jm__duty_cycle_interval *last_interval(jm__duty_cycle *duty_cycle)
                : NULL;
 }
 
-static bool goes_on(const jm__duty_cycle_interval *interval)
+static bool is_open(const jm__duty_cycle_interval *interval)
 {
     return interval != NULL && interval->end_ns == INT64_MAX;
 }
 
-/* How much of [start, end) lies in intervals that are remembered. */
+/* How much of [start, end) lies in the stored sampling intervals. */
 static int64_t sampled_of(const jm__duty_cycle *duty_cycle, int64_t start_ns, int64_t end_ns)
 {
     int64_t sum_ns = 0;
@@ -47,23 +47,24 @@ void jm__duty_cycle_kernel(jm__duty_cycle *duty_cycle, int64_t class_id, int64_t
 {
     jm__duty_cycle_class *class = &duty_cycle->classes[(uint64_t)class_id % JM_DUTY_CYCLE_CLASSES];
     const jm__duty_cycle_interval *last = last_interval(duty_cycle);
-    duty_cycle->told_at_ns = now_ns;
+    duty_cycle->reported_at_ns = now_ns;
     class->sampled_ns += sampled_of(duty_cycle, start_ns, end_ns);
     if (last == NULL || start_ns >= last->end_ns) {
-        class->since_ns += end_ns - start_ns;
-        duty_cycle->since_ns += end_ns - start_ns;
+        class->unsampled_ns += end_ns - start_ns;
+        duty_cycle->unsampled_ns += end_ns - start_ns;
     }
-    int64_t told_ns =
+    int64_t reported_ns =
         duty_cycle->covered_ns > duty_cycle->untraced_ns ? duty_cycle->covered_ns : duty_cycle->untraced_ns;
-    if (start_ns - told_ns > JM_DUTY_CYCLE_LATE_NS) duty_cycle->was_silent = true;
-    /* Kernels beside each other are work once. */
+    if (start_ns - reported_ns > JM_DUTY_CYCLE_LATE_NS) duty_cycle->was_silent = true;
+    /* Concurrent kernels count once. */
     if (start_ns < duty_cycle->covered_ns) start_ns = duty_cycle->covered_ns;
     if (end_ns <= start_ns) return;
     duty_cycle->sampled_ns += sampled_of(duty_cycle, start_ns, end_ns);
     duty_cycle->covered_ns = end_ns;
 }
 
-/* Of an interval, in the turn that goes on; before the first word of turns all of it is. */
+/* How much of the interval since `start_ns` lies in the current burst; all of it before the first burst
+ * mark. */
 static int64_t in_burst_ns(const jm__duty_cycle *duty_cycle, int64_t start_ns, int64_t now_ns)
 {
     if (!duty_cycle->in_bursts) return now_ns - start_ns;
@@ -71,7 +72,7 @@ static int64_t in_burst_ns(const jm__duty_cycle *duty_cycle, int64_t start_ns, i
                                 : 0;
 }
 
-void jm__duty_cycle_tell_burst(jm__duty_cycle *duty_cycle, jm__duty_cycle_burst what, int64_t t_ns)
+void jm__duty_cycle_note_burst(jm__duty_cycle *duty_cycle, jm__duty_cycle_burst what, int64_t t_ns)
 {
     if (what == JM_DUTY_CYCLE_SOON) {
         duty_cycle->soon_ns = t_ns;
@@ -80,12 +81,12 @@ void jm__duty_cycle_tell_burst(jm__duty_cycle *duty_cycle, jm__duty_cycle_burst 
     }
     if (what == JM_DUTY_CYCLE_NO_BURSTS) {
         duty_cycle->in_bursts = duty_cycle->in_burst = duty_cycle->announced = false;
-        duty_cycle->soon_ns = duty_cycle->burst_ns = duty_cycle->apart_ns = 0;
+        duty_cycle->soon_ns = duty_cycle->burst_ns = duty_cycle->burst_spacing_ns = 0;
         return;
     }
     if (what == JM_DUTY_CYCLE_UNTRACED) {
         const jm__duty_cycle_interval *last = last_interval(duty_cycle);
-        if (goes_on(last)) duty_cycle->bursts_ns += in_burst_ns(duty_cycle, last->start_ns, t_ns);
+        if (is_open(last)) duty_cycle->bursts_ns += in_burst_ns(duty_cycle, last->start_ns, t_ns);
         if (!duty_cycle->in_bursts || duty_cycle->in_burst) {
             duty_cycle->untraced_ns = t_ns;
             duty_cycle->was_silent = false;
@@ -95,107 +96,109 @@ void jm__duty_cycle_tell_burst(jm__duty_cycle *duty_cycle, jm__duty_cycle_burst 
         return;
     }
     if (duty_cycle->in_bursts && !duty_cycle->in_burst) {
-        if (duty_cycle->soon_ns == 0) duty_cycle->announced = false; /* who announced may be gone */
-        duty_cycle->apart_ns = duty_cycle->burst_ns > 0 ? t_ns - duty_cycle->burst_ns : 0;
+        if (duty_cycle->soon_ns == 0) duty_cycle->announced = false; /* the announcing process may be gone */
+        duty_cycle->burst_spacing_ns = duty_cycle->burst_ns > 0 ? t_ns - duty_cycle->burst_ns : 0;
         duty_cycle->burst_ns = t_ns;
         duty_cycle->soon_ns = 0;
     }
     duty_cycle->in_burst = duty_cycle->in_bursts;
 }
 
-/* Another process is traced all the time: what is told was not traced in a turn. */
-static bool is_told_on(const jm__duty_cycle *duty_cycle)
+/* Kernels arrive outside bursts, so another process is traced all the time. */
+static bool another_is_traced(const jm__duty_cycle *duty_cycle)
 {
     return !duty_cycle->in_burst && !duty_cycle->was_silent &&
            duty_cycle->covered_ns - duty_cycle->untraced_ns > JM_DUTY_CYCLE_LATE_NS;
 }
 
-static bool comes_soon(const jm__duty_cycle *duty_cycle, int64_t now_ns)
+static bool is_expected_soon(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
-    int64_t expected_ns = duty_cycle->burst_ns + duty_cycle->apart_ns;
+    int64_t expected_ns = duty_cycle->burst_ns + duty_cycle->burst_spacing_ns;
     if (duty_cycle->soon_ns > 0 && now_ns - duty_cycle->soon_ns < JM_DUTY_CYCLE_SOON_NS) return true;
-    return !duty_cycle->announced && duty_cycle->apart_ns > 0 &&
+    return !duty_cycle->announced && duty_cycle->burst_spacing_ns > 0 &&
            now_ns > expected_ns - JM_DUTY_CYCLE_AHEAD_NS && now_ns < expected_ns + JM_DUTY_CYCLE_AHEAD_NS;
 }
 
-/* What is sampled now may be of known work, or is wanted whatever it is of. */
+/* Samples taken now may cover traced work, or are requested in any case. */
 static bool is_traced(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     return is_always(duty_cycle) || !duty_cycle->in_bursts || duty_cycle->in_burst ||
-           comes_soon(duty_cycle, now_ns) || is_told_on(duty_cycle);
+           is_expected_soon(duty_cycle, now_ns) || another_is_traced(duty_cycle);
 }
 
-/* Kernels were told, or are on their way. What is sampled always is so between turns, too, where nobody
- * knows. */
-static bool works(const jm__duty_cycle *duty_cycle, int64_t now_ns)
+/* Kernels were reported recently or are about to be. Continuous sampling also goes on between bursts, when
+ * nothing is known. */
+static bool is_active(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     bool always = is_always(duty_cycle) && duty_cycle->in_bursts && !duty_cycle->in_burst;
-    int64_t alive_ns = duty_cycle->told_at_ns;
+    int64_t alive_ns = duty_cycle->reported_at_ns;
     if (duty_cycle->in_burst && duty_cycle->burst_ns > alive_ns) alive_ns = duty_cycle->burst_ns;
-    return duty_cycle->told_at_ns > 0 &&
-           (now_ns - alive_ns < JM_DUTY_CYCLE_LATE_NS || comes_soon(duty_cycle, now_ns) || always);
+    return duty_cycle->reported_at_ns > 0 &&
+           (now_ns - alive_ns < JM_DUTY_CYCLE_LATE_NS || is_expected_soon(duty_cycle, now_ns) || always);
 }
 
-/* The interval that goes on is to be no longer. That it waited for turns does not count, within limits. */
+/* Is the current interval complete? Waiting for bursts does not count, within limits. */
 static bool is_long_enough(const jm__duty_cycle *duty_cycle, int64_t start_ns, int64_t now_ns)
 {
-    int64_t all_ns = now_ns - start_ns;
-    if (!duty_cycle->in_bursts || is_told_on(duty_cycle)) return all_ns >= duty_cycle->requested_ns;
+    int64_t elapsed_ns = now_ns - start_ns;
+    if (!duty_cycle->in_bursts || another_is_traced(duty_cycle))
+        return elapsed_ns >= duty_cycle->requested_ns;
     return duty_cycle->bursts_ns + in_burst_ns(duty_cycle, start_ns, now_ns) >= duty_cycle->requested_ns ||
-           all_ns >= duty_cycle->requested_ns + JM_DUTY_CYCLE_SOON_NS;
+           elapsed_ns >= duty_cycle->requested_ns + JM_DUTY_CYCLE_SOON_NS;
 }
 
-/* What the helper may use by now. An interval that cannot be paid to its end is not begun: most of what it
- * costs is its start, and before it sees a turn it waits for one. */
-static bool may_cost(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns)
+/* Is the helper within its CPU budget? A new interval must be affordable as a whole: most of its cost is its
+ * start. */
+static bool is_affordable(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns)
 {
-    double queried = duty_cycle->seconds_a_minute / 60, share = JM_DUTY_CYCLE_CPU_SHARE,
-           requested = (double)cpu_ns;
+    double requested_share = duty_cycle->seconds_a_minute / 60, share = JM_DUTY_CYCLE_CPU_SHARE,
+           needed_ns = (double)cpu_ns;
     if (is_always(duty_cycle)) return true;
-    if (queried > share) share = queried;
-    if (duty_cycle->starts > 0 && !goes_on(last_interval(duty_cycle)))
-        requested += requested / (double)duty_cycle->starts;
-    return requested <= share * (double)(now_ns - duty_cycle->began_ns) + (double)JM_DUTY_CYCLE_CPU_START_NS;
+    if (requested_share > share) share = requested_share;
+    if (duty_cycle->starts > 0 && !is_open(last_interval(duty_cycle)))
+        needed_ns += needed_ns / (double)duty_cycle->starts;
+    return needed_ns <= share * (double)(now_ns - duty_cycle->began_ns) + (double)JM_DUTY_CYCLE_CPU_START_NS;
 }
 
-/* From one piece to the next. */
+/* Between two periodic intervals. */
 static int64_t period_ns(const jm__duty_cycle *duty_cycle)
 {
-    double seconds = duty_cycle->seconds_a_minute > JM_DUTY_CYCLE_LEAST_S ? duty_cycle->seconds_a_minute
-                                                                          : JM_DUTY_CYCLE_LEAST_S;
-    return (int64_t)(60 * (double)JM_DUTY_CYCLE_PIECE_NS / seconds);
+    double seconds = duty_cycle->seconds_a_minute > JM_DUTY_CYCLE_MIN_S ? duty_cycle->seconds_a_minute
+                                                                        : JM_DUTY_CYCLE_MIN_S;
+    return (int64_t)(60 * (double)JM_DUTY_CYCLE_PERIODIC_NS / seconds);
 }
 
-/* Work that no sample has seen is more than it may be. */
+/* Is more than the allowed share of the work in classes without enough samples? */
 static bool has_unseen(const jm__duty_cycle *duty_cycle)
 {
     int64_t unseen_ns = 0;
     for (size_t i = 0; i < JM_DUTY_CYCLE_CLASSES; i++)
         if (duty_cycle->classes[i].sampled_ns < JM_DUTY_CYCLE_SEEN_NS)
-            unseen_ns += duty_cycle->classes[i].since_ns;
-    return (double)unseen_ns > JM_DUTY_CYCLE_UNSEEN_SHARE * (double)duty_cycle->since_ns;
+            unseen_ns += duty_cycle->classes[i].unsampled_ns;
+    return (double)unseen_ns > JM_DUTY_CYCLE_UNSEEN_SHARE * (double)duty_cycle->unsampled_ns;
 }
 
-/* How long an interval is wanted from now on; 0: none. */
-static int64_t requested_now_ns(jm__duty_cycle *duty_cycle, int64_t now_ns)
+/* The length of an interval to begin now; 0: none. */
+static int64_t next_length_ns(jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     const jm__duty_cycle_interval *last = last_interval(duty_cycle);
     if (last == NULL) return JM_DUTY_CYCLE_FIRST_NS;
     if (is_always(duty_cycle)) return INT64_MAX;
-    if (now_ns - last->start_ns >= period_ns(duty_cycle)) return JM_DUTY_CYCLE_PIECE_NS;
-    if (now_ns - last->end_ns < JM_DUTY_CYCLE_LATE_NS) return 0; /* what it saw is not told yet */
+    if (now_ns - last->start_ns >= period_ns(duty_cycle)) return JM_DUTY_CYCLE_PERIODIC_NS;
+    if (now_ns - last->end_ns < JM_DUTY_CYCLE_LATE_NS) return 0; /* its kernels are not reported yet */
     int64_t missing_ns = JM_DUTY_CYCLE_FIRST_NS - duty_cycle->sampled_ns;
     if (missing_ns > 0) return missing_ns > JM_DUTY_CYCLE_AGAIN_NS ? missing_ns : JM_DUTY_CYCLE_AGAIN_NS;
     return has_unseen(duty_cycle) ? JM_DUTY_CYCLE_AGAIN_NS : 0;
 }
 
-bool jm__duty_cycle_wants(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns)
+bool jm__duty_cycle_should_sample(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns)
 {
     const jm__duty_cycle_interval *last = last_interval(duty_cycle);
-    if (!works(duty_cycle, now_ns) || !is_traced(duty_cycle, now_ns) || !may_cost(duty_cycle, now_ns, cpu_ns))
+    if (!is_active(duty_cycle, now_ns) || !is_traced(duty_cycle, now_ns) ||
+        !is_affordable(duty_cycle, now_ns, cpu_ns))
         return false;
-    if (goes_on(last)) return is_always(duty_cycle) || !is_long_enough(duty_cycle, last->start_ns, now_ns);
-    duty_cycle->requested_ns = requested_now_ns(duty_cycle, now_ns);
+    if (is_open(last)) return is_always(duty_cycle) || !is_long_enough(duty_cycle, last->start_ns, now_ns);
+    duty_cycle->requested_ns = next_length_ns(duty_cycle, now_ns);
     return duty_cycle->requested_ns > 0;
 }
 
@@ -205,23 +208,23 @@ void jm__duty_cycle_began(jm__duty_cycle *duty_cycle, int64_t t_ns)
         (jm__duty_cycle_interval){t_ns, INT64_MAX};
     duty_cycle->starts++;
     duty_cycle->bursts_ns = 0;
-    duty_cycle->since_ns = 0;
+    duty_cycle->unsampled_ns = 0;
     for (size_t i = 0; i < JM_DUTY_CYCLE_CLASSES; i++)
-        duty_cycle->classes[i].since_ns = 0;
+        duty_cycle->classes[i].unsampled_ns = 0;
 }
 
 void jm__duty_cycle_ended(jm__duty_cycle *duty_cycle, int64_t t_ns)
 {
     jm__duty_cycle_interval *last = last_interval(duty_cycle);
-    if (!goes_on(last)) return;
+    if (!is_open(last)) return;
     last->end_ns = t_ns > last->start_ns ? t_ns : last->start_ns;
     bool saw_burst = duty_cycle->bursts_ns + in_burst_ns(duty_cycle, last->start_ns, t_ns) > 0;
-    if (!duty_cycle->in_bursts || saw_burst || is_told_on(duty_cycle)) return;
-    *last = (jm__duty_cycle_interval){0}; /* it counts for nothing */
+    if (!duty_cycle->in_bursts || saw_burst || another_is_traced(duty_cycle)) return;
+    *last = (jm__duty_cycle_interval){0}; /* it saw no traced work */
     duty_cycle->interval_count--;
 }
 
-/* ---- turns of processes, by board */
+/* ---- bursts of processes, by board */
 
 void jm__bursts_of_boards_free(jm__bursts_of_boards *bursts)
 {
@@ -238,19 +241,19 @@ static jm__burst_process *find(const jm__bursts_of_boards *bursts, int64_t id)
 /* NULL: no memory. */
 static jm__burst_process *find_or_add(jm__bursts_of_boards *bursts, int64_t id)
 {
-    jm__burst_process *known = find(bursts, id);
-    if (known != NULL) return known;
+    jm__burst_process *process = find(bursts, id);
+    if (process != NULL) return process;
     if (!jm__vec_push(&bursts->processes, ((jm__burst_process){.id = id}))) return NULL;
     return &bursts->processes.items[bursts->processes.count - 1];
 }
 
 static jm__burst_boards boards_of(const jm__bursts_of_boards *bursts, const jm__burst_process *process)
 {
-    jm__burst_boards known = 0;
+    jm__burst_boards known_boards = 0;
     if (process != NULL && process->boards != 0) return process->boards;
     for (size_t i = 0; i < bursts->processes.count; i++)
-        known |= bursts->processes.items[i].boards;
-    return ~known;
+        known_boards |= bursts->processes.items[i].boards;
+    return ~known_boards;
 }
 
 static bool is_traced_now(const jm__burst_process *process)
@@ -263,7 +266,7 @@ static bool takes_bursts(const jm__burst_process *process)
     return process->takes_bursts;
 }
 
-/* Where one works of which that is true. */
+/* The boards on which a process works for which `is` holds. */
 static jm__burst_boards where(const jm__bursts_of_boards *bursts,
                               bool (*is)(const jm__burst_process *process))
 {
@@ -273,17 +276,17 @@ static jm__burst_boards where(const jm__bursts_of_boards *bursts,
     return boards;
 }
 
-jm__bursts_news jm__bursts_of_boards_works(jm__bursts_of_boards *bursts, int64_t process_id, size_t board)
+jm__burst_changes jm__bursts_of_boards_runs_on(jm__bursts_of_boards *bursts, int64_t process_id, size_t board)
 {
     jm__burst_boards before = where(bursts, takes_bursts);
     jm__burst_process *process = find_or_add(bursts, process_id);
     if (process != NULL) process->boards |= (jm__burst_boards)1 << board;
     jm__burst_boards after = where(bursts, takes_bursts);
-    return (jm__bursts_news){.untraced = after & ~before & ~where(bursts, is_traced_now),
-                             .no_bursts = before & ~after};
+    return (jm__burst_changes){.untraced = after & ~before & ~where(bursts, is_traced_now),
+                               .no_bursts = before & ~after};
 }
 
-jm__burst_boards jm__bursts_of_boards_said(jm__bursts_of_boards *bursts, int64_t process_id,
+jm__burst_boards jm__bursts_of_boards_mark(jm__bursts_of_boards *bursts, int64_t process_id,
                                            jm__duty_cycle_burst what)
 {
     jm__burst_process *process = find_or_add(bursts, process_id);
@@ -293,14 +296,14 @@ jm__burst_boards jm__bursts_of_boards_said(jm__bursts_of_boards *bursts, int64_t
     return what == JM_DUTY_CYCLE_UNTRACED ? boards & ~where(bursts, is_traced_now) : boards;
 }
 
-jm__bursts_news jm__bursts_of_boards_ended(jm__bursts_of_boards *bursts, int64_t process_id)
+jm__burst_changes jm__bursts_of_boards_ended(jm__bursts_of_boards *bursts, int64_t process_id)
 {
     jm__burst_process *process = find(bursts, process_id);
-    if (process == NULL) return (jm__bursts_news){0};
+    if (process == NULL) return (jm__burst_changes){0};
     jm__burst_boards boards = boards_of(bursts, process);
-    bool was_traced = process->traced, took_turns = process->takes_bursts;
+    bool was_traced = process->traced, had_bursts = process->takes_bursts;
     *process = bursts->processes.items[--bursts->processes.count];
     jm__burst_boards others = where(bursts, takes_bursts);
-    return (jm__bursts_news){.untraced = was_traced ? boards & others & ~where(bursts, is_traced_now) : 0,
-                             .no_bursts = took_turns ? boards & ~others : 0};
+    return (jm__burst_changes){.untraced = was_traced ? boards & others & ~where(bursts, is_traced_now) : 0,
+                               .no_bursts = had_bursts ? boards & ~others : 0};
 }

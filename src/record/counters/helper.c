@@ -1,4 +1,4 @@
-/* joulemap-counters: how it is started, frames, and believing what it says as far as it can be true. */
+/* joulemap-counters: starting it, frames, and checking what it sends. */
 #include "record/counters/helper.h"
 
 #include "base/clock.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- frames into a stream of bytes, and back */
+/* ---- sending and reading frames */
 
 enum { ROOM = JM_FRAME_BYTES_MAX + sizeof(jm__frame_head) };
 
@@ -53,7 +53,7 @@ bool jm__frame_send(int fd, jm__frame_kind kind, const void *head, size_t head_s
            send_all(fd, rest, rest_size);
 }
 
-/* Where the next bytes go, and how many fit; NULL: no memory. */
+/* Where to read the next bytes and how many fit; NULL: no memory. */
 static void *room_of(jm__frame_reader *reader, size_t *size)
 {
     if (reader->bytes == NULL) reader->bytes = malloc(ROOM);
@@ -65,26 +65,26 @@ static void *room_of(jm__frame_reader *reader, size_t *size)
     return reader->bytes + reader->to;
 }
 
-/* A frame as it came in: `data` holds head.size bytes, aligned as they happen to lie. */
+/* A received frame: `data` has head.size bytes, unaligned. */
 typedef struct frame {
     jm__frame_head head;
     const unsigned char *data;
 } frame;
 
-typedef enum next_is { FRAME_WAIT, FRAME_READY, FRAME_GARBAGE } next_is;
+typedef enum frame_state { FRAME_WAIT, FRAME_READY, FRAME_GARBAGE } frame_state;
 
-/* The next whole frame; valid until the next room. */
-static next_is next_frame(jm__frame_reader *reader, frame *heard)
+/* The next complete frame; valid until the next call of room_of. */
+static frame_state next_frame(jm__frame_reader *reader, frame *received)
 {
-    if (reader->to - reader->from < sizeof heard->head) return FRAME_WAIT;
-    memcpy(&heard->head, reader->bytes + reader->from, sizeof heard->head);
-    if (heard->head.magic != JM_FRAME_MAGIC || heard->head.zero != 0 ||
-        heard->head.size > JM_FRAME_BYTES_MAX || heard->head.cpu_ns < 0)
+    if (reader->to - reader->from < sizeof received->head) return FRAME_WAIT;
+    memcpy(&received->head, reader->bytes + reader->from, sizeof received->head);
+    if (received->head.magic != JM_FRAME_MAGIC || received->head.zero != 0 ||
+        received->head.size > JM_FRAME_BYTES_MAX || received->head.cpu_ns < 0)
         return FRAME_GARBAGE;
-    size_t whole = sizeof heard->head + heard->head.size;
-    if (reader->to - reader->from < whole) return FRAME_WAIT;
-    heard->data = reader->bytes + reader->from + sizeof heard->head;
-    reader->from += whole;
+    size_t frame_size = sizeof received->head + received->head.size;
+    if (reader->to - reader->from < frame_size) return FRAME_WAIT;
+    received->data = reader->bytes + reader->from + sizeof received->head;
+    reader->from += frame_size;
     return FRAME_READY;
 }
 
@@ -94,40 +94,40 @@ static void free_reader(jm__frame_reader *reader)
     *reader = (jm__frame_reader){0};
 }
 
-/* `count` texts of a frame from `offset` on; false if it does not hold that many, or more behind them. */
-static bool texts_of(const frame *heard, size_t offset, const char **texts, size_t count)
+/* Exactly `count` texts of a frame, from `offset` to its end; false if they are not there. */
+static bool split_texts(const frame *received, size_t offset, const char **texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *text = (const char *)heard->data + offset;
-        if (offset >= heard->head.size) return false;
-        size_t length = strnlen(text, heard->head.size - offset);
-        if (offset + length == heard->head.size) return false;
+        const char *text = (const char *)received->data + offset;
+        if (offset >= received->head.size) return false;
+        size_t length = strnlen(text, received->head.size - offset);
+        if (offset + length == received->head.size) return false;
         texts[i] = text;
         offset += length + 1;
     }
-    return offset == heard->head.size;
+    return offset == received->head.size;
 }
 
-/* A frame of samples as a block of a set; false if it is no sound one. */
-static bool block_of(const frame *heard, int64_t metric_count, jm__counter_block *block)
+/* A frame of samples as a block of a set; false if it is invalid. */
+static bool block_of(const frame *received, int64_t metric_count, jm__counter_block *block)
 {
     jm__frame_samples samples;
-    if (heard->head.size < sizeof samples) return false;
-    memcpy(&samples, heard->data, sizeof samples);
+    if (received->head.size < sizeof samples) return false;
+    memcpy(&samples, received->data, sizeof samples);
     *block = (jm__counter_block){
         .start_ns = samples.start_ns,
         .end_ns = samples.end_ns,
         .count = samples.count,
-        .data = {heard->data + sizeof samples, heard->head.size - sizeof samples},
+        .data = {received->data + sizeof samples, received->head.size - sizeof samples},
     };
     return jm__counter_block_is_sound(block, metric_count);
 }
 
-/* ---- looking for the command and for what it needs */
+/* ---- finding the command and its libraries */
 
 enum { VARIABLE_MAX = PATH_MAX + 32, VARIABLES_MAX = 5 };
 
-/* What the helper's environment has beside the program's. */
+/* Variables that are added to the helper's environment. */
 typedef struct variables {
     char texts[VARIABLES_MAX][VARIABLE_MAX];
     const char *list[VARIABLES_MAX + 1];
@@ -141,72 +141,72 @@ static void add_variable(variables *v, const char *name, const char *value)
     v->count++;
 }
 
-/* The simulated board's own libcupti and libcuda, unless others were named for it. */
-static bool find_stand_in(jm__counter_launch *way, variables *v, const char *sim, const char *run_dir)
+/* Uses the simulated board's libcupti and libcuda, unless JOULEMAP_CUDA names others. */
+static bool find_simulated(jm__counter_launch *launch, variables *v, const char *sim, const char *run_dir)
 {
-    char cuda[PATH_MAX], *cupti = way->libraries.items[0].path;
-    const char *named = getenv("JOULEMAP_CUDA");
+    char cuda[PATH_MAX], *cupti = launch->libraries.items[0].path;
+    const char *override = getenv("JOULEMAP_CUDA");
     add_variable(v, "JOULEMAP_SIM", sim);
     if (run_dir != NULL) add_variable(v, "JOULEMAP_RUN", run_dir);
-    if (named != NULL && named[0] != '\0') return true;
-    if (!jm__beside("sim/libcupti.so", cupti, sizeof way->libraries.items[0].path) ||
+    if (override != NULL && override[0] != '\0') return true;
+    if (!jm__beside("sim/libcupti.so", cupti, sizeof launch->libraries.items[0].path) ||
         !jm__beside("sim/libcuda.so.1", cuda, sizeof cuda))
         return false;
-    way->libraries.count = 1;
+    launch->libraries.count = 1;
     add_variable(v, "JOULEMAP_CUPTI", cupti);
     add_variable(v, "JOULEMAP_CUDA", cuda);
     return true;
 }
 
-void jm__counter_launch_find(jm__counter_launch *way, const char *command, const char *sim,
+void jm__counter_launch_find(jm__counter_launch *launch, const char *command, const char *sim,
                              const char *run_dir)
 {
-    /* All boards there are, in the order of their slots: the one wanted is found by its UUID. */
+    /* All boards in the order of their slots: the requested one is found by its UUID. */
     static const char *const unset[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", NULL};
     char program[PATH_MAX];
     variables *v = calloc(1, sizeof *v);
-    *way = (jm__counter_launch){0};
+    *launch = (jm__counter_launch){0};
     if (command != NULL)
-        snprintf(way->command, sizeof way->command, "%s", command);
-    else if (!jm__beside("joulemap-counters", way->command, sizeof way->command))
-        snprintf(way->fault, sizeof way->fault, "the command that samples them, %.140s, is not there",
-                 way->command);
-    if (v != NULL && way->fault[0] == '\0') {
-        if (sim != NULL && !find_stand_in(way, v, sim, run_dir))
-            snprintf(way->fault, sizeof way->fault, "this build has none of the simulated board");
+        snprintf(launch->command, sizeof launch->command, "%s", command);
+    else if (!jm__beside("joulemap-counters", launch->command, sizeof launch->command))
+        snprintf(launch->error, sizeof launch->error, "the command that samples them, %.140s, is not there",
+                 launch->command);
+    if (v != NULL && launch->error[0] == '\0') {
+        if (sim != NULL && !find_simulated(launch, v, sim, run_dir))
+            snprintf(launch->error, sizeof launch->error, "this build has none of the simulated board");
         if (sim == NULL) add_variable(v, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-        if (way->libraries.count == 0)
-            jm__cupti_search(&way->libraries, jm__cupti_program(program, sizeof program), true);
-        way->environment = jm__helper_environment(unset, v->list);
+        if (launch->libraries.count == 0)
+            jm__cupti_search(&launch->libraries, jm__cupti_program(program, sizeof program), true);
+        launch->environment = jm__helper_environment(unset, v->list);
     }
-    if (way->environment == NULL && way->fault[0] == '\0')
-        snprintf(way->fault, sizeof way->fault, "no memory to start their sampler");
+    if (launch->environment == NULL && launch->error[0] == '\0')
+        snprintf(launch->error, sizeof launch->error, "no memory to start their sampler");
     free(v);
 }
 
-void jm__counter_launch_free(jm__counter_launch *way)
+void jm__counter_launch_free(jm__counter_launch *launch)
 {
-    free(way->environment);
-    way->environment = NULL;
+    free(launch->environment);
+    launch->environment = NULL;
 }
 
-/* CUDA starts in a second where nobody else has the board, in several where eight processes start it. */
+/* CUDA starts within a second on a free board, within several if eight processes start it. */
 #define PREPARE_MAX_NS (30 * JM_NS_PER_S)
-/* It sends ten times a second, and a start or stop is a call; a machine may be busy. */
+/* It sends ten times a second, and a start or stop is one call; the machine may be busy. */
 #define SILENCE_MAX_NS (10 * JM_NS_PER_S)
-/* A stamp may lie ahead by as much as the two clocks differ. */
+/* Stamps may be ahead by the difference of two clocks. */
 #define AHEAD_MAX_NS JM_NS_PER_S
-/* Twenty times what a millisecond each would give, and what it may send at once. */
+/* Limits on samples: twenty times the rate of one per millisecond, and a burst. */
 #define SAMPLES_A_S   20000
 #define SAMPLES_AHEAD 100000
-/* A process that hangs in the kernel may outlive its SIGKILL. */
+/* A process that hangs in the kernel may survive SIGKILL for some time. */
 #define DEATH_NS JM_NS_PER_S
 
 __attribute__((format(printf, 2, 3))) static void fail(jm__counter_helper *helper, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    jm__vprint(helper->fault, sizeof helper->fault, format, args);
+    jm__vprint(helper->error, sizeof helper->error, format, args);
     va_end(args);
     jm__counter_helper_end(helper, 0);
 }
@@ -217,8 +217,8 @@ static void set_state(jm__counter_helper *helper, jm__counter_state state)
     helper->since_ns = jm__now_ns();
 }
 
-/* The process that was started, whose child the helper is; and the helper, where this process is the one that
- * orphans go to (the first of a container, say). */
+/* Reaps the started process, the helper's parent, and the helper itself if this process adopts orphans (the
+ * first process of a container). */
 static void reap(const jm__counter_helper *helper, int64_t until_ns)
 {
     while (helper->group > 0) {
@@ -230,21 +230,21 @@ static void reap(const jm__counter_helper *helper, int64_t until_ns)
 
 /* ---- start */
 
-static int spawn(jm__counter_helper *helper, const jm__counter_launch *way, const char *task,
+static int spawn(jm__counter_helper *helper, const jm__counter_launch *launch, const char *task,
                  const char *uuid)
 {
     char parent[24];
     const char *texts[JM_CUPTI_CANDIDATES_MAX + 5] = {"joulemap-counters", task, parent, uuid};
     int ends[2];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
-    for (size_t i = 0; i < way->libraries.count; i++)
-        texts[4 + i] = way->libraries.items[i].path;
+    for (size_t i = 0; i < launch->libraries.count; i++)
+        texts[4 + i] = launch->libraries.items[i].path;
     char *arguments[sizeof texts / sizeof texts[0]];
     memcpy(arguments, texts, sizeof arguments); /* posix_spawn takes no const */
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
-    const jm__helper process = {.command = way->command,
+    const jm__helper process = {.command = launch->command,
                                 .arguments = arguments,
-                                .environment = way->environment,
+                                .environment = launch->environment,
                                 .input = ends[1],
                                 .output = ends[1],
                                 .own_group = true};
@@ -255,27 +255,27 @@ static int spawn(jm__counter_helper *helper, const jm__counter_launch *way, cons
     return code;
 }
 
-void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_launch *way, const char *task,
+void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_launch *launch, const char *task,
                               const jm_board *board)
 {
     *helper = (jm__counter_helper){.began_ns = jm__now_ns()};
     set_state(helper, JM_COUNTERS_PREPARING);
     if (board->mig) {
         fail(helper, "the board is in MIG mode, where counters cannot be sampled");
-    } else if (way->fault[0] != '\0') {
-        fail(helper, "%s", way->fault);
+    } else if (launch->error[0] != '\0') {
+        fail(helper, "%s", launch->error);
     } else {
-        int code = spawn(helper, way, task, board->uuid);
-        if (code != 0) fail(helper, "%.120s cannot be started: %.60s", way->command, strerror(code));
+        int code = spawn(helper, launch, task, board->uuid);
+        if (code != 0) fail(helper, "%.120s cannot be started: %.60s", launch->command, strerror(code));
     }
 }
 
-bool jm__counter_board_has_them(const jm_board *board)
+bool jm__board_has_counters(const jm_board *board)
 {
     return jm_board_kind_of(board) == JM_BOARD_GPU && board->uuid[0] != '\0';
 }
 
-/* ---- what it says */
+/* ---- received frames */
 
 static bool is_text(const char *text)
 {
@@ -284,7 +284,7 @@ static bool is_text(const char *text)
     return true;
 }
 
-/* The texts from `first` on, every second one, as a JSON array. */
+/* Every second text, as a JSON array. */
 static char *json_of(const char *const *texts, int64_t count)
 {
     json_t *array = json_array();
@@ -298,16 +298,16 @@ static char *json_of(const char *const *texts, int64_t count)
     return text;
 }
 
-static bool hear_hello(jm__counter_helper *helper, const frame *heard)
+static bool take_hello(jm__counter_helper *helper, const frame *received)
 {
     const char *texts[1 + 2 * JM_COUNTER_METRICS_MAX];
     jm__frame_hello hello;
-    if (helper->state != JM_COUNTERS_PREPARING || heard->head.size < sizeof hello) return false;
-    memcpy(&hello, heard->data, sizeof hello);
+    if (helper->state != JM_COUNTERS_PREPARING || received->head.size < sizeof hello) return false;
+    memcpy(&hello, received->data, sizeof hello);
     if (hello.metric_count < 1 || hello.metric_count > JM_COUNTER_METRICS_MAX || hello.period_ns < 0)
         return false;
     size_t count = 1 + 2 * (size_t)hello.metric_count;
-    if (!texts_of(heard, sizeof hello, texts, count)) return false;
+    if (!split_texts(received, sizeof hello, texts, count)) return false;
     for (size_t i = 0; i < count; i++)
         if (!is_text(texts[i]) || texts[i][0] == '\0') return false;
     helper->metric_count = hello.metric_count;
@@ -320,13 +320,13 @@ static bool hear_hello(jm__counter_helper *helper, const frame *heard)
     return true;
 }
 
-static bool hear_samples(jm__counter_helper *helper, const frame *heard, jm__counter_take *take,
+static bool take_samples(jm__counter_helper *helper, const frame *received, jm__counter_take *take,
                          void *context)
 {
     jm__counter_block block;
     int64_t now_ns = jm__now_ns();
     if (helper->state != JM_COUNTERS_SAMPLING && helper->state != JM_COUNTERS_STOPPING) return false;
-    if (!block_of(heard, helper->metric_count, &block)) return false;
+    if (!block_of(received, helper->metric_count, &block)) return false;
     if (block.start_ns < helper->began_ns - AHEAD_MAX_NS || block.end_ns > now_ns + AHEAD_MAX_NS)
         return false;
     helper->samples += block.count;
@@ -337,54 +337,55 @@ static bool hear_samples(jm__counter_helper *helper, const frame *heard, jm__cou
     return true;
 }
 
-static bool hear_lost(jm__counter_helper *helper, const frame *heard)
+static bool take_lost(jm__counter_helper *helper, const frame *received)
 {
     int64_t times;
-    if (heard->head.size != sizeof times) return false;
-    memcpy(&times, heard->data, sizeof times);
+    if (received->head.size != sizeof times) return false;
+    memcpy(&times, received->data, sizeof times);
     if (times < 1 || times > INT32_MAX) return false;
     helper->lost += times;
     helper->renewing = helper->state == JM_COUNTERS_SAMPLING;
     return true;
 }
 
-static bool hear_fault(jm__counter_helper *helper, const frame *heard)
+static bool take_error(jm__counter_helper *helper, const frame *received)
 {
     const char *texts[2];
-    if (!texts_of(heard, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
+    if (!split_texts(received, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
     if (texts[0][0] == '\0') return false;
     snprintf(helper->cure, sizeof helper->cure, "%s", texts[1]);
     fail(helper, "%s", texts[0]);
     return true;
 }
 
-static bool go_from(jm__counter_helper *helper, jm__counter_state from, jm__counter_state to)
+static bool change_state(jm__counter_helper *helper, jm__counter_state from, jm__counter_state to)
 {
     if (helper->state != from) return false;
     set_state(helper, to);
     return true;
 }
 
-static bool understand(jm__counter_helper *helper, const frame *heard, jm__counter_take *take, void *context)
+static bool take_frame(jm__counter_helper *helper, const frame *received, jm__counter_take *take,
+                       void *context)
 {
     helper->since_ns = jm__now_ns();
-    if (heard->head.cpu_ns < helper->cpu_ns) return false;
-    helper->cpu_ns = heard->head.cpu_ns;
-    switch (heard->head.kind) {
+    if (received->head.cpu_ns < helper->cpu_ns) return false;
+    helper->cpu_ns = received->head.cpu_ns;
+    switch (received->head.kind) {
     case JM_FRAME_HELLO:
-        return hear_hello(helper, heard);
+        return take_hello(helper, received);
     case JM_FRAME_STARTED:
-        return go_from(helper, JM_COUNTERS_STARTING, JM_COUNTERS_SAMPLING);
+        return change_state(helper, JM_COUNTERS_STARTING, JM_COUNTERS_SAMPLING);
     case JM_FRAME_SAMPLES:
-        return hear_samples(helper, heard, take, context);
+        return take_samples(helper, received, take, context);
     case JM_FRAME_LOST:
-        return hear_lost(helper, heard);
+        return take_lost(helper, received);
     case JM_FRAME_STOPPED:
         helper->refused_ns = helper->state == JM_COUNTERS_STARTING ? helper->since_ns : 0;
-        return go_from(helper, JM_COUNTERS_STOPPING, JM_COUNTERS_IDLE) ||
-               go_from(helper, JM_COUNTERS_STARTING, JM_COUNTERS_IDLE);
-    case JM_FRAME_FAULT:
-        return hear_fault(helper, heard);
+        return change_state(helper, JM_COUNTERS_STOPPING, JM_COUNTERS_IDLE) ||
+               change_state(helper, JM_COUNTERS_STARTING, JM_COUNTERS_IDLE);
+    case JM_FRAME_ERROR:
+        return take_error(helper, received);
     default:
         return false;
     }
@@ -398,19 +399,19 @@ static void check_silence(jm__counter_helper *helper)
         fail(helper, "their sampler has not answered for %.3g s", (double)most_ns / (double)JM_NS_PER_S);
 }
 
-/* All frames that have come. READY: it is over. */
-static next_is hear_frames(jm__counter_helper *helper, jm__counter_take *take, void *context)
+/* Handles all received frames. READY: the helper is over. */
+static frame_state take_frames(jm__counter_helper *helper, jm__counter_take *take, void *context)
 {
     for (;;) {
-        frame heard;
-        next_is next = next_frame(&helper->reader, &heard);
+        frame received;
+        frame_state next = next_frame(&helper->reader, &received);
         if (next != FRAME_READY) return next;
-        if (!understand(helper, &heard, take, context)) return FRAME_GARBAGE;
+        if (!take_frame(helper, &received, take, context)) return FRAME_GARBAGE;
         if (helper->state == JM_COUNTERS_OVER) return FRAME_READY;
     }
 }
 
-void jm__counter_helper_hear(jm__counter_helper *helper, jm__counter_take *take, void *context)
+void jm__counter_helper_receive(jm__counter_helper *helper, jm__counter_take *take, void *context)
 {
     if (helper->state == JM_COUNTERS_OVER) return;
     if (!jm__kept_file_is_ours(&helper->link)) {
@@ -425,7 +426,7 @@ void jm__counter_helper_hear(jm__counter_helper *helper, jm__counter_take *take,
     }
     ssize_t count = recv(jm__counter_helper_fd(helper), room, size, MSG_DONTWAIT);
     if (count > 0) helper->reader.to += (size_t)count;
-    next_is next = hear_frames(helper, take, context);
+    frame_state next = take_frames(helper, take, context);
     if (helper->state == JM_COUNTERS_OVER) return;
     reap(helper, 0);
     if (next == FRAME_GARBAGE)
@@ -443,16 +444,16 @@ int jm__counter_helper_fd(const jm__counter_helper *helper)
     return helper->link.fd_plus_one - 1;
 }
 
-void jm__counter_helper_tell(jm__counter_helper *helper, char command)
+void jm__counter_helper_command(jm__counter_helper *helper, char command)
 {
     if (helper->state == JM_COUNTERS_OVER || !jm__kept_file_is_ours(&helper->link)) return;
-    /* A helper that is gone, or takes nothing, is noticed by what it does not say. */
+    /* A helper that is gone or does not read is noticed by its silence. */
     (void)send(jm__counter_helper_fd(helper), &command, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (command == JM_COUNTERS_START) set_state(helper, JM_COUNTERS_STARTING);
     if (command == JM_COUNTERS_STOP) set_state(helper, JM_COUNTERS_STOPPING);
 }
 
-/* It has closed its end, which it does by leaving, by then. */
+/* Has it closed its end of the link, which it does by exiting? */
 static bool has_left(const jm__counter_helper *helper, int64_t until_ns)
 {
     unsigned char rest[4096];
@@ -467,8 +468,8 @@ static bool has_left(const jm__counter_helper *helper, int64_t until_ns)
 
 void jm__counter_helper_end(jm__counter_helper *helper, int64_t until_ns)
 {
-    jm__counter_helper_tell(helper, JM_COUNTERS_QUIT);
-    /* The number of the group is nobody else's as long as the helper is in it. */
+    jm__counter_helper_command(helper, JM_COUNTERS_QUIT);
+    /* The group id stays in use while the helper is in it. */
     if (helper->group > 0 && !has_left(helper, until_ns)) kill(-helper->group, SIGKILL);
     reap(helper, jm__now_ns() + DEATH_NS);
     helper->group = 0;

@@ -1,4 +1,4 @@
-/* The thread that samples counters by way of its helpers. */
+/* The thread that runs the counter helpers. */
 #include "record/counters/source.h"
 
 #include "base/plain.h"
@@ -14,76 +14,76 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Helpers send ten times a second; a decision may be that late. */
+/* Helpers send ten times a second; a decision may be this late. */
 #define POLL_MS 50
-/* After another tool was found to have the board's counters. */
+/* Pause after another tool was found to use the board's counters. */
 #define REFUSED_NS (10 * JM_NS_PER_S)
-/* A board draws more from some 0.2 s before its first sample on (H200, bench/results/counters.txt). */
+/* A board draws more power from about 0.2 s before its first sample (H200, bench/results/counters.txt). */
 #define BEFORE_NS (200 * JM_NS_PER_MS)
-/* What helpers have decoded at the stop may take that long to evaluate. */
+/* Evaluating the samples decoded until the stop may take this long. */
 #define DRAIN_NS JM_NS_PER_S
-/* To give the board's counters back. */
+/* Time for helpers to release the board's counters. */
 #define LEAVE_NS (200 * JM_NS_PER_MS)
 
 typedef struct board {
     jm_board row;
     jm__counter_helper helper;
-    bool started;     /* the helper was */
-    bool told;        /* why it does not work */
-    bool sampling;    /* as the duty cycle knows */
-    bool has_sampler; /* as the recording knows */
+    bool started;     /* the helper was started */
+    bool is_reported; /* the error was reported */
+    bool sampling;    /* as reported to the duty cycle */
+    bool has_sampler; /* as reported in the recording */
     int64_t set_id;
-    int64_t fed_ns; /* without kernels: busy up to there */
-    /* Under the source's lock. */
+    int64_t fed_ns; /* without traced kernels: busy until here */
+    /* Under the source's lock: */
     bool busy; /* kernels were seen on it */
     jm__duty_cycle duty_cycle;
 } board;
 
 struct jm__counter_source {
     double seconds_a_minute;
-    bool queried, traced;
-    jm__counter_launch way;
+    bool requested, traced;
+    jm__counter_launch launch;
     jm__counter_sink sink;
     pthread_t thread;
     pthread_mutex_t lock;
     _Atomic bool stop;
-    char fault[200]; /* told last: boards that fail alike are told once */
+    char error[200]; /* the last one reported: boards with equal errors report it once */
     board *boards;
     size_t count;
     jm__bursts_of_boards bursts; /* under the lock */
 };
 
-/* ---- words */
+/* ---- reporting */
 
-/* Why a board's counters are not sampled: at once if somebody asked for them, else once it matters. */
-static void tell_fault(jm__counter_source *source, board *b, bool busy)
+/* Reports why a board's counters are not sampled: at once if they were requested, else once the board has
+ * work. */
+static void report_error(jm__counter_source *source, board *b, bool busy)
 {
-    if (b->told || (!source->queried && !busy)) return;
-    b->told = true;
-    if (strcmp(source->fault, b->helper.fault) == 0) return;
+    if (b->is_reported || (!source->requested && !busy)) return;
+    b->is_reported = true;
+    if (strcmp(source->error, b->helper.error) == 0) return;
     jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns(), .board_id = b->row.id};
     const char *cure = b->helper.cure;
-    snprintf(source->fault, sizeof source->fault, "%s", b->helper.fault);
-    snprintf(event.text, sizeof event.text, "%.140s%s%.110s%s", b->helper.fault, cure[0] != '\0' ? " (" : "",
+    snprintf(source->error, sizeof source->error, "%s", b->helper.error);
+    snprintf(event.text, sizeof event.text, "%.140s%s%.110s%s", b->helper.error, cure[0] != '\0' ? " (" : "",
              cure, cure[0] != '\0' ? ")" : "");
     source->sink.event(source->sink.context, &event);
 }
 
-/* A run that was over before anything could be sampled; boards that had nothing to do are told of only if all
- * are such. */
-static void tell_end(jm__counter_source *source, board *b, bool busy)
+/* Reports boards that were never sampled. Idle boards are reported only if no board was sampled. */
+static void report_unsampled(jm__counter_source *source, board *b, bool busy)
 {
     bool any = false;
     for (size_t i = 0; i < source->count; i++)
         any = any || source->boards[i].set_id > 0;
-    if (b->set_id > 0 || b->helper.fault[0] != '\0' || (any && !busy)) return;
-    snprintf(b->helper.fault, sizeof b->helper.fault,
+    if (b->set_id > 0 || b->helper.error[0] != '\0' || (any && !busy)) return;
+    snprintf(b->helper.error, sizeof b->helper.error,
              busy ? "the run was over before they could be" : "no kernel was seen on the board");
-    tell_fault(source, b, busy);
+    report_error(source, b, busy);
 }
 
-/* What it was and what it cost, for the table of facts. */
-static void tell_cost(const jm__counter_source *source, const board *b)
+/* Stores the chip, the amount and the cost in `meta`. */
+static void store_cost(const jm__counter_source *source, const board *b)
 {
     char key[32], value[256];
     if (b->set_id <= 0) return;
@@ -100,23 +100,23 @@ static void tell_cost(const jm__counter_source *source, const board *b)
 static void start_helper(const jm__counter_source *source, board *b)
 {
     b->started = true;
-    jm__counter_helper_start(&b->helper, &source->way, "serve", &b->row);
+    jm__counter_helper_start(&b->helper, &source->launch, "serve", &b->row);
 }
 
-typedef struct taking {
+typedef struct block_context {
     jm__counter_source *source;
     board *board;
-} taking;
+} block_context;
 
 static void take_block(void *context, const jm__counter_block *block)
 {
-    const taking *t = context;
+    const block_context *t = context;
     jm__counter_block row = *block;
     row.set_id = t->board->set_id;
     if (row.set_id > 0) t->source->sink.block(t->source->sink.context, &row);
 }
 
-/* Its counters are known: they become a set of the recording. */
+/* Adds the helper's counters as a set of the recording. */
 static void make_set(const jm__counter_source *source, board *b)
 {
     const jm__counter_set set = {.board_id = b->row.id,
@@ -127,7 +127,7 @@ static void make_set(const jm__counter_source *source, board *b)
     b->set_id = source->sink.set(source->sink.context, &set);
 }
 
-/* From here on its sampler makes the board draw more, or no longer does. */
+/* Records when a sampler begins or stops to raise the board's power. */
 static void note_sampler(jm__counter_source *source, board *b)
 {
     jm__counter_state state = b->helper.state;
@@ -144,8 +144,8 @@ static void note_sampler(jm__counter_source *source, board *b)
     source->sink.event(source->sink.context, &event);
 }
 
-/* Start or stop sampling as the duty cycle has it. */
-static void command(jm__counter_source *source, board *b)
+/* Starts or stops sampling by the duty cycle. */
+static void control_sampling(jm__counter_source *source, board *b)
 {
     int64_t now_ns = jm__now_ns();
     jm__counter_state state = b->helper.state;
@@ -153,16 +153,18 @@ static void command(jm__counter_source *source, board *b)
     if (!source->traced) jm__duty_cycle_kernel(&b->duty_cycle, 0, b->fed_ns, now_ns, now_ns);
     b->fed_ns = now_ns;
     if (state == JM_COUNTERS_SAMPLING && !b->sampling) jm__duty_cycle_began(&b->duty_cycle, now_ns);
-    bool wants = !source->stop && jm__duty_cycle_wants(&b->duty_cycle, now_ns, b->helper.cpu_ns);
-    b->sampling = state == JM_COUNTERS_SAMPLING && wants;
-    if (state == JM_COUNTERS_SAMPLING && !wants) jm__duty_cycle_ended(&b->duty_cycle, now_ns);
+    bool should_sample =
+        !source->stop && jm__duty_cycle_should_sample(&b->duty_cycle, now_ns, b->helper.cpu_ns);
+    b->sampling = state == JM_COUNTERS_SAMPLING && should_sample;
+    if (state == JM_COUNTERS_SAMPLING && !should_sample) jm__duty_cycle_ended(&b->duty_cycle, now_ns);
     pthread_mutex_unlock(&source->lock);
     bool refused = b->helper.refused_ns > 0 && now_ns - b->helper.refused_ns < REFUSED_NS;
-    if (state == JM_COUNTERS_IDLE && wants && !refused) {
+    if (state == JM_COUNTERS_IDLE && should_sample && !refused) {
         if (b->set_id == 0) make_set(source, b);
-        jm__counter_helper_tell(&b->helper, JM_COUNTERS_START);
+        jm__counter_helper_command(&b->helper, JM_COUNTERS_START);
     }
-    if (state == JM_COUNTERS_SAMPLING && !wants) jm__counter_helper_tell(&b->helper, JM_COUNTERS_STOP);
+    if (state == JM_COUNTERS_SAMPLING && !should_sample)
+        jm__counter_helper_command(&b->helper, JM_COUNTERS_STOP);
 }
 
 static bool is_busy(jm__counter_source *source, const board *b)
@@ -173,23 +175,23 @@ static bool is_busy(jm__counter_source *source, const board *b)
     return busy;
 }
 
-static void work(jm__counter_source *source, board *b)
+static void update_board(jm__counter_source *source, board *b)
 {
-    taking t = {source, b};
+    block_context t = {source, b};
     bool busy = is_busy(source, b);
     if (!b->started && busy && !source->stop) start_helper(source, b);
     if (!b->started) return;
-    jm__counter_helper_hear(&b->helper, take_block, &t);
+    jm__counter_helper_receive(&b->helper, take_block, &t);
     note_sampler(source, b);
     if (b->helper.state == JM_COUNTERS_OVER)
-        tell_fault(source, b, busy);
+        report_error(source, b, busy);
     else
-        command(source, b);
+        control_sampling(source, b);
 }
 
 /* ---- the thread */
 
-static void await(const jm__counter_source *source)
+static void wait_for_helpers(const jm__counter_source *source)
 {
     struct pollfd links[JM_COUNTER_BOARDS_MAX];
     for (size_t i = 0; i < source->count; i++)
@@ -197,7 +199,7 @@ static void await(const jm__counter_source *source)
     (void)poll(links, source->count, POLL_MS);
 }
 
-/* Nothing more is to come from any of them. */
+/* Will no helper send anything more? */
 static bool is_drained(const jm__counter_source *source)
 {
     for (size_t i = 0; i < source->count; i++) {
@@ -209,7 +211,7 @@ static bool is_drained(const jm__counter_source *source)
     return true;
 }
 
-static void *run(void *context)
+static void *source_thread(void *context)
 {
     jm__counter_source *source = context;
     int64_t stop_ns = 0;
@@ -218,26 +220,26 @@ static void *run(void *context)
     for (;;) {
         if (source->stop && stop_ns == 0) stop_ns = jm__now_ns();
         for (size_t i = 0; i < source->count; i++)
-            work(source, &source->boards[i]);
+            update_board(source, &source->boards[i]);
         if (stop_ns > 0 && (is_drained(source) || jm__now_ns() - stop_ns > DRAIN_NS)) break;
-        await(source);
+        wait_for_helpers(source);
     }
     int64_t until_ns = jm__now_ns() + LEAVE_NS;
     for (size_t i = 0; i < source->count; i++) {
-        tell_cost(source, &source->boards[i]);
-        tell_end(source, &source->boards[i], is_busy(source, &source->boards[i]));
+        store_cost(source, &source->boards[i]);
+        report_unsampled(source, &source->boards[i], is_busy(source, &source->boards[i]));
         jm__counter_helper_end(&source->boards[i].helper, until_ns);
     }
     return NULL;
 }
 
-/* Without signals: those are the program's. */
+/* The thread blocks all signals: they belong to the program. */
 static jm_status start_thread(jm__counter_source *source, jm_error *err)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&source->thread, NULL, run, source);
+    int code = pthread_create(&source->thread, NULL, source_thread, source);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code != 0)
         return jm__fail(err, JM_INTERNAL, code, "pthread_create", "no thread for hardware counters: %s",
@@ -251,7 +253,7 @@ static jm_status start_thread(jm__counter_source *source, jm_error *err)
 static void free_memory(jm__counter_source *source)
 {
     pthread_mutex_destroy(&source->lock);
-    jm__counter_launch_free(&source->way);
+    jm__counter_launch_free(&source->launch);
     jm__bursts_of_boards_free(&source->bursts);
     free(source->boards);
     free(source);
@@ -261,7 +263,7 @@ static bool take_boards(jm__counter_source *source, const jm_board *boards, size
 {
     source->boards = calloc(count + 1, sizeof *source->boards);
     for (size_t i = 0; source->boards != NULL && i < count && source->count < JM_COUNTER_BOARDS_MAX; i++) {
-        if (!jm__counter_board_has_them(&boards[i])) continue;
+        if (!jm__board_has_counters(&boards[i])) continue;
         board *b = &source->boards[source->count++];
         b->row = boards[i];
         b->busy = !source->traced;
@@ -280,14 +282,14 @@ jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_
     if (source == NULL) return jm__no_memory(err, "jm__counter_source_create");
     pthread_mutex_init(&source->lock, NULL);
     source->seconds_a_minute = options->seconds_a_minute;
-    source->queried = options->queried;
+    source->requested = options->requested;
     source->traced = options->traced;
     source->sink = *sink;
     jm_status status = JM_OK;
     if (!take_boards(source, boards, count)) status = jm__no_memory(err, "jm__counter_source_create");
     if (status == JM_OK && source->count > 0) {
-        bool simulated = source->boards[0].row.simulated; /* all are, or none */
-        jm__counter_launch_find(&source->way, options->command, simulated ? options->sim : NULL,
+        bool simulated = source->boards[0].row.simulated; /* all boards are, or none */
+        jm__counter_launch_find(&source->launch, options->command, simulated ? options->sim : NULL,
                                 options->run_dir);
         status = start_thread(source, err);
     }
@@ -318,25 +320,25 @@ void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *ke
 }
 
 /* Under the lock. */
-static void tell_burst(jm__counter_source *source, jm__burst_boards boards, jm__duty_cycle_burst what,
+static void note_burst(jm__counter_source *source, jm__burst_boards boards, jm__duty_cycle_burst what,
                        int64_t t_ns)
 {
     for (size_t k = 0; k < source->count; k++)
-        if (boards >> k & 1) jm__duty_cycle_tell_burst(&source->boards[k].duty_cycle, what, t_ns);
+        if (boards >> k & 1) jm__duty_cycle_note_burst(&source->boards[k].duty_cycle, what, t_ns);
 }
 
-static void tell_news(jm__counter_source *source, jm__bursts_news news, int64_t t_ns)
+static void note_changes(jm__counter_source *source, jm__burst_changes changes, int64_t t_ns)
 {
-    tell_burst(source, news.untraced, JM_DUTY_CYCLE_UNTRACED, t_ns);
-    tell_burst(source, news.no_bursts, JM_DUTY_CYCLE_NO_BURSTS, t_ns);
+    note_burst(source, changes.untraced, JM_DUTY_CYCLE_UNTRACED, t_ns);
+    note_burst(source, changes.no_bursts, JM_DUTY_CYCLE_NO_BURSTS, t_ns);
 }
 
-void jm__counter_source_works(jm__counter_source *source, int64_t process_id, int64_t board_id)
+void jm__counter_source_runs_on(jm__counter_source *source, int64_t process_id, int64_t board_id)
 {
     pthread_mutex_lock(&source->lock);
     for (size_t k = 0; k < source->count; k++)
         if (source->boards[k].row.id == board_id)
-            tell_news(source, jm__bursts_of_boards_works(&source->bursts, process_id, k), jm__now_ns());
+            note_changes(source, jm__bursts_of_boards_runs_on(&source->bursts, process_id, k), jm__now_ns());
     pthread_mutex_unlock(&source->lock);
 }
 
@@ -344,14 +346,14 @@ void jm__counter_source_burst(jm__counter_source *source, int64_t process_id, jm
                               int64_t t_ns)
 {
     pthread_mutex_lock(&source->lock);
-    tell_burst(source, jm__bursts_of_boards_said(&source->bursts, process_id, what), what, t_ns);
+    note_burst(source, jm__bursts_of_boards_mark(&source->bursts, process_id, what), what, t_ns);
     pthread_mutex_unlock(&source->lock);
 }
 
 void jm__counter_source_ended(jm__counter_source *source, int64_t process_id, int64_t t_ns)
 {
     pthread_mutex_lock(&source->lock);
-    tell_news(source, jm__bursts_of_boards_ended(&source->bursts, process_id), t_ns);
+    note_changes(source, jm__bursts_of_boards_ended(&source->bursts, process_id), t_ns);
     pthread_mutex_unlock(&source->lock);
 }
 

@@ -1,8 +1,8 @@
-/* The part of CUPTI that samples hardware counters (PM sampling, from CUDA 12.6 on), as far as we use it: our
- * own declarations, since the headers of older toolkits lack it and NVIDIA's own of the profiler's host are
- * C++ alone. tests/fake_cupti/pm_abi_check.c holds them to the real headers.
+/* The part of CUPTI that samples hardware counters (PM sampling, since CUDA 12.6), as far as it is used here.
+ * These are our own declarations: headers of older toolkits lack them, and NVIDIA's profiler host headers are
+ * C++ only. tests/fake_cupti/pm_abi_check.c checks them against the real headers.
  *
- * Each call takes one struct, which begins with its own size up to and with its last member. */
+ * Each call takes one struct, which begins with its size up to and including its last member. */
 #ifndef JM_RECORD_CUPTI_PM_ABI_H
 #define JM_RECORD_CUPTI_PM_ABI_H
 
@@ -46,7 +46,7 @@ typedef struct jm__pm_availability {
     size_t size;
     void *reserved;
     size_t device;
-    size_t image_size; /* out where image is NULL */
+    size_t image_size; /* out if image is NULL */
     uint8_t *image;
 } jm__pm_availability;
 
@@ -180,7 +180,7 @@ typedef struct jm__pm_evaluate {
     double *values;
 } jm__pm_evaluate;
 
-/* The calls without which nothing goes: symbol, its struct, the struct's last member */
+/* Required calls: symbol, its struct, the struct's last member */
 #define JM_PM_MAP(X)                                                                                         \
     X(cuptiProfilerInitialize, jm__pm_initialize, reserved)                                                  \
     X(cuptiDeviceGetChipName, jm__pm_chip_name, name)                                                        \
@@ -201,12 +201,12 @@ typedef struct jm__pm_evaluate {
     X(cuptiPmSamplingCounterDataGetSampleInfo, jm__pm_sample_info, end)                                      \
     X(cuptiProfilerHostEvaluateToGpuValues, jm__pm_evaluate, values)
 
-/* Those that tidy up: without them the end of the process does. */
+/* Calls that clean up; without them the end of the process does. */
 #define JM_PM_OPTIONAL_MAP(X)                                                                                \
     X(cuptiProfilerHostDeinitialize, jm__pm_host_deinitialize, host)                                         \
     X(cuptiPmSamplingDisable, jm__pm_do, object)
 
-/* A struct of ours, zeroed but for its size. */
+/* A zeroed struct with its size set. */
 #define JM_PM_INIT(type, last, ...)                                                                          \
     {                                                                                                        \
         .size = offsetof(type, last) + sizeof(((type *)0)->last), __VA_ARGS__                                \

@@ -1,4 +1,4 @@
-/* The places where a libcupti may lie, in order, and whether one will do. */
+/* The places where a libcupti may be, in order, and whether one is usable. */
 #include "record/cupti/search.h"
 
 #include <dlfcn.h>
@@ -62,7 +62,7 @@ static int add_beside_loaded(struct dl_phdr_info *info, size_t size, void *conte
     return 0;
 }
 
-/* The packages of all Pythons under a prefix ("/usr"). */
+/* Adds the packages of all Pythons below a prefix ("/usr"). */
 static void add_prefix(search *s, const char *where, int length, const char *prefix)
 {
     glob_t found;
@@ -103,7 +103,7 @@ void jm__cupti_search(jm__cupti_candidates *all, const char *program, bool past_
     static const char *const sonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
     const char *override = getenv("JOULEMAP_CUPTI"), *environment = getenv("VIRTUAL_ENV");
     const char *home = getenv("HOME");
-    char own[PATH_MAX];
+    char user_prefix[PATH_MAX];
     search s = {all, "JOULEMAP_CUPTI"};
     all->count = 0;
     if (override != NULL && override[0] != '\0') {
@@ -122,20 +122,20 @@ void jm__cupti_search(jm__cupti_candidates *all, const char *program, bool past_
     for (size_t i = 0; i < sizeof sonames / sizeof sonames[0]; i++)
         add(&s, sonames[i]);
     if (home != NULL && home[0] != '\0') {
-        snprintf(own, sizeof own, "%s/.local", home);
-        add_prefix(&s, "the user's Python packages", INT_MAX, own);
+        snprintf(user_prefix, sizeof user_prefix, "%s/.local", home);
+        add_prefix(&s, "the user's Python packages", INT_MAX, user_prefix);
     }
     add_prefix(&s, "the machine's Python packages", INT_MAX, "/usr/local");
     add_prefix(&s, "the machine's Python packages", INT_MAX, "/usr");
 }
 
-/* Up to 12.9 the version counts releases (18: 12.1, 28: 12.9.1); from 13.0 on it is xxyyzz. */
-static bool version_known(uint32_t version)
+/* Up to 12.9 the version counts releases (18: 12.1, 28: 12.9.1); since 13.0 it is xxyyzz. */
+static bool is_known_version(uint32_t version)
 {
     return (version >= 18 && version < 100) || (version >= 130000 && version < 140000);
 }
 
-void *jm__cupti_open(const char *path, uint32_t *version, char *fault, size_t fault_size)
+void *jm__cupti_open(const char *path, uint32_t *version, char *reason, size_t reason_size)
 {
     static const char *const calls[] = {
 #define X(symbol) #symbol,
@@ -143,30 +143,30 @@ void *jm__cupti_open(const char *path, uint32_t *version, char *fault, size_t fa
 #undef X
     };
     int (*version_get)(uint32_t *) = NULL;
-    fault[0] = '\0';
+    reason[0] = '\0';
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *error = dlerror();
         if (path[0] == '/')
-            snprintf(fault, fault_size, "CUPTI could not be loaded (%s)", error == NULL ? path : error);
+            snprintf(reason, reason_size, "CUPTI could not be loaded (%s)", error == NULL ? path : error);
         return NULL;
     }
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         void *address = dlsym(library, calls[i]);
         if (address == NULL) {
-            snprintf(fault, fault_size, "%s lacks %s", path, calls[i]);
+            snprintf(reason, reason_size, "%s lacks %s", path, calls[i]);
             return NULL;
         }
         if (i == 0) memcpy(&version_get, &address, sizeof address); /* cuptiGetVersion */
     }
     *version = 0;
-    if (version_get(version) == 0 && version_known(*version)) return library;
-    snprintf(fault, fault_size,
+    if (version_get(version) == 0 && is_known_version(*version)) return library;
+    snprintf(reason, reason_size,
              "%s has API version %u, whose records joulemap does not know (CUDA 12 and 13)", path, *version);
     return NULL;
 }
 
-/* ---- the Python whose packages may hold one */
+/* ---- the Python whose packages are searched */
 
 /* The first python3 on PATH. */
 static bool find_on_path(char *found, size_t size)

@@ -1,6 +1,4 @@
-/* Which libcupti: the one search, for the injected library that uses it and for doctor that tells of it.
- *
- * libc alone: it runs inside other people's programs. */
+/* Finds libcupti, for the injected library and for doctor. Needs only libc: it runs inside other programs. */
 #ifndef JM_RECORD_CUPTI_SEARCH_H
 #define JM_RECORD_CUPTI_SEARCH_H
 
@@ -10,7 +8,7 @@
 
 #define JM_CUPTI_CANDIDATES_MAX 32
 
-/* The calls without which nothing goes. */
+/* The required calls. */
 #define JM_CUPTI_MAP(X)                                                                                      \
     X(cuptiGetVersion)                                                                                       \
     X(cuptiGetResultString)                                                                                  \
@@ -35,20 +33,24 @@ typedef struct jm__cupti_candidates {
     size_t count;
 } jm__cupti_candidates;
 
-/* All places where this process would look, the first that opens is taken: an override (that or none), one
- * already loaded (a second copy would not see the program's work), packages beside what is loaded, those of
- * VIRTUAL_ENV and of `program` (an executable such as /usr/bin/python3.11; NULL: not known), the toolkit, the
- * loader's own path, packages that the user or the machine has for any Python.
- * `past_loaded`: for another process, so that one that is loaded here does not end the search. */
+/* Lists the candidates in the order in which they are tried:
+ *   - JOULEMAP_CUPTI, and then no others;
+ *   - a library that is already loaded: a second copy would not see the program's work;
+ *   - packages beside loaded libraries, those of VIRTUAL_ENV, and those of `program` (an executable such as
+ *     /usr/bin/python3.11; NULL: unknown);
+ *   - the toolkit, the loader's search path, packages of the user or the machine for any Python.
+ *
+ * `past_loaded`: the list is for another process, so a library that is loaded here does not end the
+ * search. */
 void jm__cupti_search(jm__cupti_candidates *all, const char *program, bool past_loaded);
 
-/* Load it, see that it has the calls above and records of a known layout. The handle, for ever, or NULL with
- * half a sentence in `fault` ("PATH lacks cuptiSubscribe"); an empty one if there is no such file. */
-void *jm__cupti_open(const char *path, uint32_t *version, char *fault, size_t fault_size);
+/* Loads a library and checks that it has the calls above and a version with known record layouts. Returns the
+ * handle, which stays open, or NULL with half a sentence in `reason` ("PATH lacks cuptiSubscribe"; empty if
+ * there is no such file). */
+void *jm__cupti_open(const char *path, uint32_t *version, char *reason, size_t reason_size);
 
-/* The executable whose packages count: this one if it is a Python, else the Python that would be started from
- * here (JOULEMAP_PYTHON, else the first python3 on PATH), by its true name, as it stands in /proc/self/exe.
- * NULL: none. `size` is at least PATH_MAX. */
+/* The Python whose packages are searched: this executable if it is a Python, else JOULEMAP_PYTHON or the
+ * first python3 on PATH, with symbolic links resolved. NULL: none. `size` is at least PATH_MAX. */
 const char *jm__cupti_program(char *program, size_t size);
 
 #endif

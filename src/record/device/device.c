@@ -1,4 +1,4 @@
-/* What each back end says of what it found: findings, and sensors of a role. */
+/* Findings of back ends, and sensors by role. */
 #include "record/device/device.h"
 
 #include "base/plain.h"
@@ -45,7 +45,7 @@ void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, con
     snprintf(sensor->row.source, sizeof sensor->row.source, "%.95s", source);
 }
 
-bool jm__device_line(const char *path, char *line, size_t size)
+bool jm__device_read_line(const char *path, char *line, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;

@@ -1,4 +1,4 @@
-/* The list of back ends, and all their boards in one row. */
+/* The list of back ends, and a single list of their boards. */
 #include "record/device/device.h"
 
 #include "base/status.h"
@@ -36,8 +36,8 @@ struct jm__devices {
     jm__findings findings;
 };
 
-/* Note each sensor that a board lacks. */
-static void missing_sensors_note(jm__devices *devices, const board_entry *board)
+/* Adds a finding for each missing sensor of a board. */
+static void note_missing_sensors(jm__devices *devices, const board_entry *board)
 {
     for (size_t i = 0; i < board->sensor_count; i++) {
         const jm_sensor *sensor = &board->sensors[i].row;
@@ -49,7 +49,7 @@ static void missing_sensors_note(jm__devices *devices, const board_entry *board)
     }
 }
 
-static jm_status boards_take(jm__devices *devices, size_t backend, jm_error *err)
+static jm_status add_boards(jm__devices *devices, size_t backend, jm_error *err)
 {
     const jm__backend *table = backends[backend];
     void *state = devices->states[backend];
@@ -64,7 +64,7 @@ static jm_status boards_take(jm__devices *devices, size_t backend, jm_error *err
         board->number = number;
         snprintf(board->row.backend, sizeof board->row.backend, "%s", table->name);
         board->sensor_count = table->sensors(state, number, board->sensors, JM_DEVICE_SENSORS_MAX);
-        missing_sensors_note(devices, board);
+        note_missing_sensors(devices, board);
     }
     free(rows);
     return JM_OK;
@@ -81,7 +81,7 @@ jm_status jm__devices_open(jm__devices **out, const jm__device_options *options,
     for (size_t i = 0; i < BACKEND_COUNT && status == JM_OK; i++) {
         if (kinds[i] == JM_BOARD_CPU && options->no_cpu) continue;
         status = backends[i]->open(&devices->states[i], options, &devices->findings, err);
-        if (status == JM_OK && devices->states[i] != NULL) status = boards_take(devices, i, err);
+        if (status == JM_OK && devices->states[i] != NULL) status = add_boards(devices, i, err);
     }
     if (status != JM_OK)
         jm__devices_close(devices);

@@ -1,5 +1,5 @@
-/* The hwmon back end: power meters that ACPI tells of (acpi_power_meter), as NVIDIA Grace has them. Each
- * socket is a board; a module, which holds sockets and GPUs, is one upstream of theirs. */
+/* The hwmon back end: ACPI power meters (acpi_power_meter), as NVIDIA Grace has them. Each socket is a board.
+ * A module contains sockets and GPUs, and is a board upstream of them. */
 #include "base/clock.h"
 #include "base/status.h"
 #include "format/rows/rows.h"
@@ -15,17 +15,17 @@
 
 enum { METERS_MAX = 32 };
 
-/* What a label says that it measures: the first word of "Grace Power Socket 0". A socket holds its rails. */
+/* What a meter measures, by its label "Grace Power Socket 0". A socket contains its rails. */
 typedef enum part { PART_SOCKET, PART_RAIL, PART_MODULE } part;
 
 typedef struct meter {
     char label[JM_BOARD_TEXT];
-    char path[256]; /* of the mean power, in microwatts */
+    char path[256]; /* of the mean power in microwatts */
     char missing[160];
     int fd; /* -1 if it cannot be read */
     part part;
     int32_t socket;
-    int64_t window_ns; /* of that mean */
+    int64_t window_ns; /* of the mean */
 } meter;
 
 typedef struct hwmon_state {
@@ -33,8 +33,8 @@ typedef struct hwmon_state {
     size_t count;
 } hwmon_state;
 
-/* False: it is no label of Grace's. */
-static bool understand(meter *m)
+/* Parses the label; false if it is none of Grace's. */
+static bool parse_label(meter *m)
 {
     static const struct {
         const char *form;
@@ -57,16 +57,16 @@ static bool understand(meter *m)
     return false;
 }
 
-/* Attributes of one meter: beside its name, or, before Linux 6.15, in the folder of its device. */
+/* Adds the meter of a folder: hwmonN itself, or before Linux 6.15 its device folder. */
 static void add_meter(hwmon_state *state, const char *folder, int *denied)
 {
     char path[256], line[JM_BOARD_TEXT];
     meter *m = &state->meters[state->count];
     *m = (meter){.fd = -1, .window_ns = JM_NS_PER_S};
     snprintf(path, sizeof path, "%.220s/power1_oem_info", folder);
-    if (!jm__device_line(path, m->label, sizeof m->label) || !understand(m)) return;
+    if (!jm__device_read_line(path, m->label, sizeof m->label) || !parse_label(m)) return;
     snprintf(path, sizeof path, "%.220s/power1_average_interval", folder);
-    if (jm__device_line(path, line, sizeof line) && strtol(line, NULL, 10) > 0)
+    if (jm__device_read_line(path, line, sizeof line) && strtol(line, NULL, 10) > 0)
         m->window_ns = strtol(line, NULL, 10) * JM_NS_PER_MS;
     snprintf(path, sizeof path, "%.220s/power1_average", folder);
     snprintf(m->path, sizeof m->path, "%s", path);
@@ -83,13 +83,14 @@ static void find_meters(hwmon_state *state, const char *top, int *denied)
     for (int i = 0; i < count; i++) {
         static const char *const places[] = {"", "/device"};
         size_t before = state->count;
-        bool named = false;
+        bool is_power_meter = false;
         for (size_t k = 0; k < 2; k++) {
             char path[256], name[32];
             snprintf(path, sizeof path, "%.120s/%.60s%s/name", top, entries[i]->d_name, places[k]);
-            named = named || (jm__device_line(path, name, sizeof name) && strcmp(name, "power_meter") == 0);
+            is_power_meter = is_power_meter || (jm__device_read_line(path, name, sizeof name) &&
+                                                strcmp(name, "power_meter") == 0);
         }
-        for (size_t k = 0; k < 2 && named && state->count == before && before < METERS_MAX; k++) {
+        for (size_t k = 0; k < 2 && is_power_meter && state->count == before && before < METERS_MAX; k++) {
             char folder[256];
             snprintf(folder, sizeof folder, "%.120s/%.60s%s", top, entries[i]->d_name, places[k]);
             add_meter(state, folder, denied);
@@ -99,17 +100,18 @@ static void find_meters(hwmon_state *state, const char *top, int *denied)
     free(entries);
 }
 
-/* Rails lie within their socket: counting both would count joules twice. */
+/* Drops rails whose socket has a meter, which measures their energy as well. */
 static void drop_rails(hwmon_state *state)
 {
     size_t kept = 0;
     for (size_t i = 0; i < state->count; i++) {
         const meter *m = &state->meters[i];
-        bool held = false;
+        bool has_socket = false;
         for (size_t k = 0; k < state->count && m->part == PART_RAIL; k++)
-            held = held || (state->meters[k].part == PART_SOCKET && state->meters[k].socket == m->socket);
-        if (held && m->fd >= 0) close(m->fd);
-        if (!held) state->meters[kept++] = *m;
+            has_socket =
+                has_socket || (state->meters[k].part == PART_SOCKET && state->meters[k].socket == m->socket);
+        if (has_socket && m->fd >= 0) close(m->fd);
+        if (!has_socket) state->meters[kept++] = *m;
     }
     state->count = kept;
 }
@@ -128,7 +130,7 @@ static jm_status hwmon_open(void **out, const jm__device_options *options, jm__f
         jm__finding_add(findings, subject, false,
                         "sudo chmod a+r /sys/class/hwmon/hwmon*/device/power1_average (until the next boot)",
                         "%d of %zu meters: %.150s", denied, state->count, "power1_average cannot be read");
-    else if (state->count > 0) /* no other processor has them: where there are none, nothing is missing */
+    else if (state->count > 0) /* only Grace has such meters: elsewhere nothing is missing */
         jm__finding_add(findings, subject, true, "", "%zu meters in %.180s", state->count, top);
     drop_rails(state);
     *out = state;
@@ -142,14 +144,14 @@ static size_t hwmon_boards(void *context, jm_board *boards, size_t capacity)
     for (size_t i = 0; i < count; i++) {
         boards[i] = jm__board_blank;
         boards[i].index =
-            state->meters[i].part == PART_MODULE ? -1 : state->meters[i].socket; /* as any meter */
+            state->meters[i].part == PART_MODULE ? -1 : state->meters[i].socket; /* meters have no index */
         boards[i].upstream = state->meters[i].part == PART_MODULE;
         snprintf(boards[i].name, sizeof boards[i].name, "%s", state->meters[i].label);
     }
     return count;
 }
 
-/* NVIDIA states no accuracy: 5 % is assumed. A mean is renewed once in its window. */
+/* NVIDIA states no accuracy: 5 % is assumed. The mean is updated once per window. */
 static size_t hwmon_sensors(void *context, size_t number, jm__device_sensor *sensors, size_t capacity)
 {
     const meter *m = &((const hwmon_state *)context)->meters[number];

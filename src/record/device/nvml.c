@@ -1,4 +1,4 @@
-/* The NVML back end: which libnvidia-ml to load, which boards there are, which sensors work, reading them. */
+/* The NVML back end: loading libnvidia-ml, finding boards and working sensors, reading them. */
 #include "record/device/nvml.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@
 static const struct {
     const char *symbol, *older;
     size_t offset;
-    const char *lost; /* without it */
+    const char *lost; /* what is unavailable without it */
 } symbols[] = {
 #define X(slot, symbol, older, lost, arguments) {symbol, older, offsetof(jm__nvml, slot), lost},
     JM_NVML_MAP(X)
@@ -39,7 +39,7 @@ static bool is_set(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-/* The path to load; false with a finding if the simulated board is wanted and not there. */
+/* The path to load; false with a finding if the requested simulated board does not exist. */
 static bool path_choose(const char *sim, char *path, size_t size, jm__findings *findings)
 {
     const char *override = getenv("JOULEMAP_NVML");
@@ -54,18 +54,18 @@ static bool path_choose(const char *sim, char *path, size_t size, jm__findings *
     if (jm__beside("sim/libnvidia-ml.so.1", path, size)) return true;
     jm__finding_add(findings, "NVML (simulated)", false,
                     "build it (`make build`), or name the library in JOULEMAP_NVML",
-                    "the simulated GPU is wanted (%.40s) but %s is not there", sim, path);
+                    "the simulated GPU was requested (%.40s), but %s is missing", sim, path);
     return false;
 }
 
-/* A pointer to a function, which no cast makes of what dlsym gives. NULL: there is none. */
+/* dlsym for functions: its result cannot be cast to a function pointer. NULL: no such symbol. */
 static void function_find(void *library, const char *symbol, void *slot)
 {
     void *address = dlsym(library, symbol);
     memcpy(slot, &address, sizeof address);
 }
 
-/* dlsym, unless the simulated board plays that this symbol is not there. */
+/* dlsym, except that the simulated board may play that a symbol is missing. */
 static void *symbol_find(void *library, const char *symbol)
 {
     int (*missing)(const char *) = NULL;
@@ -74,10 +74,10 @@ static void *symbol_find(void *library, const char *symbol)
     return dlsym(library, symbol);
 }
 
-/* One loop for all symbols; false if one is missing without which nothing works. */
+/* Resolves all symbols; false if a required one is missing. */
 static bool symbols_resolve(jm__nvml *nvml, jm__findings *findings)
 {
-    bool whole = true;
+    bool is_complete = true;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *address = symbol_find(nvml->library, symbols[i].symbol);
         if (address == NULL && symbols[i].older[0] != '\0')
@@ -88,12 +88,12 @@ static bool symbols_resolve(jm__nvml *nvml, jm__findings *findings)
         snprintf(subject, sizeof subject, "NVML: %.57s", symbols[i].symbol);
         jm__finding_add(findings, subject, false, "another driver version may have it",
                         "not in %.150s; without it is lost: %s", nvml->path, symbols[i].lost);
-        whole = whole && strcmp(symbols[i].lost, JM_NVML_EVERYTHING) != 0;
+        is_complete = is_complete && strcmp(symbols[i].lost, JM_NVML_EVERYTHING) != 0;
     }
     void *address = symbol_find(nvml->library, "nvmlErrorString");
     memcpy(&nvml->error_text, &address, sizeof address);
     if (nvml->error_text == NULL) nvml->error_text = error_text_fallback;
-    return whole;
+    return is_complete;
 }
 
 static void sim_attach(jm__nvml *nvml, const jm__device_options *options, jm__findings *findings)
@@ -110,7 +110,7 @@ static void sim_attach(jm__nvml *nvml, const jm__device_options *options, jm__fi
                         options->run_dir == NULL ? "a run" : options->run_dir, result);
 }
 
-/* The truth is whole once this returns, also if somebody else still uses the library. */
+/* Completes the truth file, even if somebody else still uses the library. */
 static void sim_detach(const jm__nvml *nvml)
 {
     int (*detach)(void) = NULL;
@@ -118,8 +118,8 @@ static void sim_detach(const jm__nvml *nvml)
     if (detach != NULL) (void)detach();
 }
 
-/* Put the profile that an option asks for where the simulated board reads it; what stood there before
- * comes back through environment_restore. */
+/* Sets the requested profile in the environment, where the simulated board reads it. Returns the previous
+ * value for environment_restore. */
 static char *environment_set(const char *sim)
 {
     const char *set = getenv("JOULEMAP_SIM");
@@ -156,7 +156,7 @@ static void library_open(jm__nvml *nvml, const char *path, bool sim, jm__finding
     nvml->simulated = dlsym(nvml->library, "jmsim_version") != NULL;
 }
 
-/* The simulated board knows in words what it does not like: a profile, a script, a fault. */
+/* Adds the simulated board's own description of what it rejects: a profile, a script, a fault. */
 static void sim_refusal_note(const jm__nvml *nvml, int result, jm__findings *findings)
 {
     const char *(*why)(void) = NULL;
@@ -167,7 +167,7 @@ static void sim_refusal_note(const jm__nvml *nvml, int result, jm__findings *fin
                     text[0] != '\0' ? text : nvml->error_text(result));
 }
 
-/* Open, resolve, initialise; false with a finding. */
+/* Opens, resolves and initialises; false with a finding. */
 static bool library_start(jm__nvml *nvml, const char *path, const jm__device_options *options, bool sim,
                           jm__findings *findings)
 {
@@ -207,7 +207,7 @@ void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findin
     bool started = library_start(nvml, path, options, is_set(sim), findings);
     environment_restore(options->sim, before);
     if (started || nvml->library == NULL) return;
-    if (nvml->attached) sim_detach(nvml); /* somebody else may use the library */
+    if (nvml->attached) sim_detach(nvml); /* somebody else may still use the library */
     jm__library_close(nvml->library);
     nvml->library = NULL;
 }
@@ -238,7 +238,7 @@ jm_status jm__nvml_status(int result)
     }
 }
 
-/* ---- each sensor as one small reading function */
+/* ---- one small reading function per sensor */
 
 static double value_number(int type, const jm__nvml_value *value)
 {
@@ -268,7 +268,7 @@ static int one_value(int result, double value, jm__samples *out)
     return result;
 }
 
-/* A ring of time-stamped samples: mW for power, percent for utilisation. */
+/* Reads a ring of stamped samples: mW for power, percent for utilisation. */
 static int ring_read(const jm__nvml *nvml, jm__nvml_device device, int type, jm__samples *out)
 {
     if (nvml->samples == NULL) return JM_NVML_NO_SYMBOL;
@@ -276,7 +276,7 @@ static int ring_read(const jm__nvml *nvml, jm__nvml_device device, int type, jm_
     unsigned count = JM_DEVICE_SAMPLES_MAX;
     int value_type = JM_NVML_UINT;
     int result = nvml->samples(device, type, 0, &value_type, &count, samples);
-    if (result == JM_NVML_NOT_FOUND) { /* none yet */
+    if (result == JM_NVML_NOT_FOUND) { /* no sample yet */
         out->count = 0;
         return JM_NVML_SUCCESS;
     }
@@ -286,7 +286,7 @@ static int ring_read(const jm__nvml *nvml, jm__nvml_device device, int type, jm_
     out->count = 0;
     for (unsigned i = 0; i < count; i++) {
         int64_t t_ns = (int64_t)samples[i].t_us * JM_NS_PER_US;
-        if (t_ns == 0) continue; /* a slot that was never filled */
+        if (t_ns == 0) continue; /* the slot was never filled */
         out->items[out->count++] =
             (jm__sample){.t_ns = t_ns, .value = scale * value_number(value_type, &samples[i].value)};
     }
@@ -313,7 +313,7 @@ static int average_read(const jm__nvml *nvml, jm__nvml_device device, int scope,
     return field_read(nvml, device, JM_NVML_FIELD_POWER_AVERAGE, (unsigned)scope, out);
 }
 
-/* One number of the board, for whose call no selector is needed. */
+/* Defines the reader of one number that needs no selector. */
 #define READER(name, slot, type, scale)                                                                      \
     static int name(const jm__nvml *nvml, jm__nvml_device device, int selector, jm__samples *out)            \
     {                                                                                                        \
@@ -374,11 +374,11 @@ const jm__nvml_sensor jm__nvml_sensors[] = {
     {0},
 };
 
-/* ---- CUDA_VISIBLE_DEVICES: indices, UUIDs, unique beginnings of UUIDs, MIG instances */
+/* ---- CUDA_VISIBLE_DEVICES: indices, UUIDs, unique prefixes of UUIDs, MIG instances */
 
 #define NO_BOARD (-1)
 
-/* Board whose UUID begins with these characters, if there is exactly one. */
+/* The board whose UUID has this prefix, if there is exactly one. */
 static int by_uuid(const jm__cuda_board *boards, size_t count, const char *text, size_t length)
 {
     int found = NO_BOARD;
@@ -390,7 +390,8 @@ static int by_uuid(const jm__cuda_board *boards, size_t count, const char *text,
     return found;
 }
 
-/* "MIG-<uuid>" of an instance, or the older "MIG-GPU-<uuid>/<gi>/<ci>", which names its board. */
+/* "MIG-<uuid>" of an instance, or the older "MIG-GPU-<uuid>/<gi>/<ci>", which contains the UUID of its
+ * board. */
 static int by_mig(const jm__cuda_board *boards, size_t count, const char *text, size_t length)
 {
     if (length > 8 && strncasecmp(text, "MIG-GPU-", 8) == 0) {
@@ -440,7 +441,7 @@ void jm__cuda_visible_resolve(const char *visible, const jm__cuda_board *boards,
         int board = entry_resolve(boards, count, entry, length);
         if (board == NO_BOARD) return;
         if (indices[board] == NO_BOARD)
-            indices[board] = next; /* a second instance of one board: the first counts */
+            indices[board] = next; /* the first of several instances of a board counts */
         next++;
         entry = comma == NULL ? NULL : comma + 1;
     }
@@ -452,20 +453,20 @@ typedef struct nvml_board {
     jm__nvml_device device;
     bool lost;
     jm_board row;
-    const jm__nvml_sensor *sensors[JM_DEVICE_SENSORS_MAX]; /* in the order of nvml_sensors() */
+    const jm__nvml_sensor *sensors[JM_DEVICE_SENSORS_MAX]; /* in the order of jm__nvml_sensors */
 } nvml_board;
 
-enum { MULTIPROCESSORS_MOST = 1024 }; /* what is more is no answer: the largest of 2026 has 160 */
+enum { MULTIPROCESSORS_MAX = 1024 }; /* plausibility limit: the largest GPU of 2026 has 160 */
 
 typedef struct nvml_state {
     jm__nvml nvml;
     nvml_board *boards;
     size_t board_count;
-    jm__samples scratch; /* of probes */
+    jm__samples scratch; /* for probes */
 } nvml_state;
 
-/* NVML tells cores; a multiprocessor has so many of them (CUDA C++ programming guide, "Compute
- * Capabilities"). 0: not known. */
+/* NVML reports cores; the cores per multiprocessor are in the CUDA C++ programming guide, "Compute
+ * Capabilities". 0: unknown. */
 static int32_t multiprocessors_of(const jm__nvml *nvml, jm__nvml_device device)
 {
     unsigned cores = 0;
@@ -473,12 +474,13 @@ static int32_t multiprocessors_of(const jm__nvml *nvml, jm__nvml_device device)
     if (nvml->cores == NULL || nvml->cores(device, &cores) != JM_NVML_SUCCESS) return 0;
     if (nvml->capability == NULL || nvml->capability(device, &major, &minor) != JM_NVML_SUCCESS) return 0;
     bool small = (major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0);
-    unsigned each = major < 6 ? 0 : small ? 64 : 128;
-    bool plausible = each > 0 && cores % each == 0 && cores / each <= MULTIPROCESSORS_MOST;
-    return plausible ? (int32_t)(cores / each) : 0;
+    unsigned cores_per_multiprocessor = major < 6 ? 0 : small ? 64 : 128;
+    bool plausible = cores_per_multiprocessor > 0 && cores % cores_per_multiprocessor == 0 &&
+                     cores / cores_per_multiprocessor <= MULTIPROCESSORS_MAX;
+    return plausible ? (int32_t)(cores / cores_per_multiprocessor) : 0;
 }
 
-/* Identity, of which each part may be missing. */
+/* Reads the identity of a board; each part may be missing. */
 static void identity_read(nvml_state *state, nvml_board *board, int index)
 {
     const jm__nvml *nvml = &state->nvml;
@@ -508,7 +510,7 @@ static void identity_read(nvml_state *state, nvml_board *board, int index)
     row->multiprocessors = multiprocessors_of(nvml, board->device);
 }
 
-/* The MIG instances of a board, if it is cut into such. */
+/* Reads the MIG instances of a board. */
 static void mig_read(const jm__nvml *nvml, nvml_board *board, jm__cuda_board *cuda)
 {
     unsigned current = 0, pending = 0, count = 0;
@@ -527,7 +529,7 @@ static void mig_read(const jm__nvml *nvml, nvml_board *board, jm__cuda_board *cu
     }
 }
 
-static bool boards_alike(const nvml_state *state)
+static bool are_boards_equal(const nvml_state *state)
 {
     for (size_t i = 1; i < state->board_count; i++)
         if (strcmp(state->boards[i].row.name, state->boards[0].row.name) != 0) return false;
@@ -548,7 +550,7 @@ static jm_status cuda_indices_fill(nvml_state *state, jm__findings *findings, jm
         state->boards[i].row.cuda_index = indices[i];
     const char *order = getenv("CUDA_DEVICE_ORDER");
     bool by_bus = order != NULL && strcmp(order, "PCI_BUS_ID") == 0;
-    if (!by_bus && !boards_alike(state))
+    if (!by_bus && !are_boards_equal(state))
         jm__finding_add(findings, "CUDA's order of GPUs", false,
                         "set CUDA_DEVICE_ORDER=PCI_BUS_ID, or choose GPUs by UUID",
                         "the GPUs differ, and CUDA puts the fastest first: the CUDA indices shown assume "
@@ -566,7 +568,8 @@ static void library_note(const nvml_state *state, jm__findings *findings)
                     nvml->simulated ? "simulated: " : "", nvml->path, version, driver, state->board_count);
 }
 
-/* The library before what it lacks, although its versions are known last. */
+/* Moves the last finding, of the library, before those of its missing symbols; its versions are known only at
+ * the end. */
 static void finding_put_first(jm__findings *findings, size_t first)
 {
     if (findings->count <= first + 1) return;
@@ -645,13 +648,13 @@ static size_t nvml_sensors(void *context, size_t number, jm__device_sensor *sens
     nvml_board *board = &state->boards[number];
     size_t count = 0;
     for (const jm__nvml_sensor *sensor = jm__nvml_sensors; sensor->role != JM_SENSOR_OTHER; sensor++) {
-        bool again = count > 0 && board->sensors[count - 1]->role == sensor->role;
-        if (again && sensors[count - 1].row.missing[0] == '\0') continue; /* the preferred way works */
-        /* A sensor is there if the board answers. */
+        bool same_role = count > 0 && board->sensors[count - 1]->role == sensor->role;
+        if (same_role && sensors[count - 1].row.missing[0] == '\0') continue; /* the preferred call works */
+        /* A sensor exists if the board answers. */
         int result = sensor->read(&state->nvml, board->device, sensor->selector, &state->scratch);
-        if (again && result != JM_NVML_SUCCESS) continue; /* keep the first reason */
-        if (!again && count == capacity) break;
-        size_t slot = again ? count - 1 : count++;
+        if (same_role && result != JM_NVML_SUCCESS) continue; /* keep the first error */
+        if (!same_role && count == capacity) break;
+        size_t slot = same_role ? count - 1 : count++;
         jm__device_sensor *out = &sensors[slot];
         jm__device_sensor_init(out, sensor->role, sensor->source);
         out->buffered = sensor->buffered;
@@ -662,7 +665,7 @@ static size_t nvml_sensors(void *context, size_t number, jm__device_sensor *sens
     return count;
 }
 
-/* A lost board may be back under a new handle. */
+/* A lost board may have returned under a new handle. */
 static int board_find_again(nvml_state *state, nvml_board *board)
 {
     int result = JM_NVML_NO_SYMBOL;
@@ -683,7 +686,7 @@ static jm_status nvml_read(void *context, size_t number, size_t slot, jm__sample
     if (result == JM_NVML_SUCCESS) result = sensor->read(&state->nvml, board->device, sensor->selector, out);
     int64_t after_call_ns = jm__now_ns();
     jm_status status = result == JM_NVML_NO_SYMBOL ? JM_NOT_SUPPORTED : jm__nvml_status(result);
-    /* While a board is away, every refusal means that it is still away. */
+    /* While a board is lost, every error means that it is still lost. */
     if (board->lost && status != JM_OK) status = JM_DEVICE_LOST;
     board->lost = status == JM_DEVICE_LOST;
     if (status != JM_OK)
@@ -711,18 +714,18 @@ static jm_status nvml_memory(void *context, size_t number, jm_board_memory *out,
 static jm_status nvml_processes(void *context, size_t number, int32_t *pids, size_t capacity, size_t *count,
                                 jm_error *err)
 {
-    enum { MOST = 64 };
+    enum { PROCESSES_MAX = 64 };
     nvml_state *state = context;
     const nvml_board *board = &state->boards[number];
-    jm__nvml_process list[MOST];
-    unsigned room = capacity < MOST ? (unsigned)capacity : MOST, given = room;
-    int result = state->nvml.processes != NULL ? state->nvml.processes(board->device, &given, list)
+    jm__nvml_process list[PROCESSES_MAX];
+    unsigned room = capacity < PROCESSES_MAX ? (unsigned)capacity : PROCESSES_MAX, returned = room;
+    int result = state->nvml.processes != NULL ? state->nvml.processes(board->device, &returned, list)
                                                : JM_NVML_NO_SYMBOL;
-    if (result != JM_NVML_SUCCESS) /* too many of them, too */
+    if (result != JM_NVML_SUCCESS) /* also if there are too many */
         return jm__fail(err, result == JM_NVML_NO_SYMBOL ? JM_NOT_SUPPORTED : jm__nvml_status(result), result,
                         "nvmlDeviceGetComputeRunningProcesses", "GPU %d: processes: %s", board->row.index,
                         reason_text(&state->nvml, result));
-    for (unsigned i = 0; i < given && i < room; i++)
+    for (unsigned i = 0; i < returned && i < room; i++)
         if (list[i].pid > 0 && list[i].pid <= INT32_MAX) pids[(*count)++] = (int32_t)list[i].pid;
     return JM_OK;
 }

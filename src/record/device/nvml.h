@@ -1,5 +1,5 @@
-/* NVML, or the simulated board, which is a library with NVML's own ABI: loading it, its sensors, and what
- * CUDA calls its boards. */
+/* NVML, or the simulated board, which is a library with NVML's ABI: loading it, its sensors, and CUDA's
+ * numbers of its boards. */
 #ifndef JM_RECORD_DEVICE_NVML_H
 #define JM_RECORD_DEVICE_NVML_H
 
@@ -98,8 +98,8 @@ _Static_assert(sizeof(jm__nvml_pci) == 68, "NVML layout");
 _Static_assert(sizeof(jm__nvml_utilisation) == 8, "NVML layout");
 _Static_assert(sizeof(jm__nvml_memory) == 24, "NVML layout");
 
-/* slot, symbol, older symbol of the same shape ("" if none), what is lost without it, arguments.
- * Without what is lost for "everything", nothing works. */
+/* Slot, symbol, older symbol with the same signature ("" if none), what is unavailable without it, arguments.
+ * Symbols marked "everything" are required. */
 #define JM_NVML_MAP(X)                                                                                       \
     X(init, "nvmlInit_v2", "", JM_NVML_EVERYTHING, (void))                                                   \
     X(shutdown, "nvmlShutdown", "", JM_NVML_EVERYTHING, (void))                                              \
@@ -154,7 +154,7 @@ _Static_assert(sizeof(jm__nvml_memory) == 24, "NVML layout");
 
 #define JM_NVML_EVERYTHING "everything"
 
-/* ---- loading it */
+/* ---- loading */
 
 typedef struct jm__nvml {
     void *library;
@@ -167,37 +167,37 @@ typedef struct jm__nvml {
 #undef X
 } jm__nvml;
 
-/* Load, resolve and initialise. On failure `nvml->library` is NULL and the findings say why. */
+/* Loads, resolves and initialises. On failure `nvml->library` is NULL and findings have the reason. */
 void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findings *findings);
 void jm__nvml_unload(jm__nvml *nvml);
 
-/* Any symbol of it; NULL: it has none of that name. */
+/* Any symbol of the library; NULL if it has none of that name. */
 void *jm__nvml_symbol(const jm__nvml *nvml, const char *symbol);
 
-/* The status of ours for a result of NVML's. */
+/* Our status for a result of NVML. */
 jm_status jm__nvml_status(int result);
 
-/* ---- The sensors of NVML: the role of each, and the one call that reads it. */
+/* ---- sensors of NVML: the role of each, and the call that reads it */
 
-/* Marks a result: the call's symbol is missing. Outside of NVML's own numbers. */
+/* The result for a missing symbol; not one of NVML's results. */
 #define JM_NVML_NO_SYMBOL (-1)
 
 typedef struct jm__nvml_sensor {
     jm__sensor_role role;
     const char *source;
     bool buffered;
-    int selector; /* ring type, field scope, clock: what `read` needs to know */
-    /* NVML's result, or JM_NVML_NO_SYMBOL. Does not stamp what is not buffered. */
+    int selector; /* an argument of `read`: ring type, field scope, clock */
+    /* NVML's result or JM_NVML_NO_SYMBOL. Sets no stamps of unbuffered samples. */
     int (*read)(const jm__nvml *nvml, jm__nvml_device device, int selector, jm__samples *out);
 } jm__nvml_sensor;
 
-/* In order of preference where two have the same role. Ends with the role OTHER. */
+/* In order of preference within a role. Ends with the role OTHER. */
 extern const jm__nvml_sensor jm__nvml_sensors[];
 
-/* Which board is which number to CUDA, after CUDA_VISIBLE_DEVICES.
+/* CUDA's number of each board, by CUDA_VISIBLE_DEVICES.
  *
- * CUDA's own order before the variable is taken to be that of the PCI bus, which is NVML's. That is so
- * with CUDA_DEVICE_ORDER=PCI_BUS_ID, and with the default (FASTEST_FIRST) where all boards are alike. */
+ * CUDA's own order is assumed to be that of the PCI bus, which is NVML's. This holds with
+ * CUDA_DEVICE_ORDER=PCI_BUS_ID, and with the default (FASTEST_FIRST) if all boards are equal. */
 #define JM_CUDA_MIG_MAX 8
 
 typedef struct jm__cuda_board {
@@ -206,9 +206,9 @@ typedef struct jm__cuda_board {
     size_t mig_count;
 } jm__cuda_board;
 
-/* `visible`: the variable's text, NULL if it is not set. `indices[i]` becomes the CUDA index of
- * board i, -1 if CUDA does not see it. As CUDA does, the list ends at its first invalid entry. A MIG
- * instance stands for its board. */
+/* `visible`: the value of the variable, NULL if unset. `indices[i]` is set to the CUDA index of board i, or
+ * to -1 if CUDA does not see it. As in CUDA, the list ends at its first invalid entry. A MIG instance counts
+ * as its board. */
 void jm__cuda_visible_resolve(const char *visible, const jm__cuda_board *boards, size_t count, int *indices);
 
 #endif

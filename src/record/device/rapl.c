@@ -1,5 +1,5 @@
-/* The RAPL back end: each energy counter of a CPU package or its DRAM (Intel and AMD) as a board, by powercap
- * where that may be read, else by perf. */
+/* The RAPL back end: each energy counter of a CPU package or its DRAM (Intel and AMD) is a board, read by
+ * powercap if permitted, else by perf. */
 #include "base/clock.h"
 #include "base/plain.h"
 #include "base/status.h"
@@ -19,17 +19,17 @@
 
 #define DOMAINS_MAX 32
 
-/* One shape for both ways to it. */
+/* A domain of powercap or perf. */
 typedef struct rapl_domain {
     char name[32];          /* "package-0", "dram-0" */
-    char path[256];         /* what is read */
-    char missing[160];      /* why it cannot be, "" if it can */
+    char path[256];         /* of the counter */
+    char missing[160];      /* why it cannot be read, "" if it can */
     int fd;                 /* -1 if it cannot be read */
-    bool binary;            /* read(2) gives a uint64 (perf), else decimal text (powercap) */
+    bool binary;            /* read(2) returns a uint64 (perf), else decimal text (powercap) */
     double joule_per_count; /* unit of the raw counter */
-    uint64_t wrap_count;    /* the raw counter starts again at 0 after this; 0: never */
+    uint64_t wrap_count;    /* the raw counter restarts at 0 after this value; 0: never */
     uint64_t last_count;
-    uint64_t wrapped_count; /* what passed in earlier rounds */
+    uint64_t wrapped_count; /* counts before the last restart */
     bool read_before;
 } rapl_domain;
 
@@ -41,12 +41,11 @@ static bool raw_read(const rapl_domain *domain, uint64_t *count)
     if (length <= 0) return false;
     text[length] = '\0';
     char *end;
-    errno = 0;
     *count = strtoull(text, &end, 10);
     return end != text && errno == 0;
 }
 
-/* Joules since the first read plus an unknown start; never falls when the raw counter wraps. */
+/* Joules since an unknown start; does not fall when the raw counter wraps. */
 static jm_status domain_read(rapl_domain *domain, double *energy_j, jm_error *err)
 {
     uint64_t count = 0;
@@ -71,10 +70,10 @@ static jm_status domain_read(rapl_domain *domain, double *energy_j, jm_error *er
 typedef struct powercap_search {
     rapl_domain *domains;
     size_t count, capacity;
-    int denied; /* domains that exist and may not be read */
+    int denied; /* domains that may not be read */
 } powercap_search;
 
-static bool already_there(const powercap_search *found, const char *name)
+static bool is_found(const powercap_search *found, const char *name)
 {
     for (size_t i = 0; i < found->count; i++)
         if (strcmp(found->domains[i].name, name) == 0) return true;
@@ -85,13 +84,13 @@ static uint64_t wrap_read(const char *folder)
 {
     char path[PATH_SIZE + 32], line[32];
     snprintf(path, sizeof path, "%s/max_energy_range_uj", folder);
-    return jm__device_line(path, line, sizeof line) ? strtoull(line, NULL, 10) : 0;
+    return jm__device_read_line(path, line, sizeof line) ? strtoull(line, NULL, 10) : 0;
 }
 
 static void add_domain_of_zone(powercap_search *found, const char *folder, const char *name)
 {
-    /* A package may show up twice (MSR and MMIO): its joules count once. */
-    if (found->count == found->capacity || already_there(found, name)) return;
+    /* A package may appear twice (MSR and MMIO) and must be counted once. */
+    if (found->count == found->capacity || is_found(found, name)) return;
     rapl_domain *domain = &found->domains[found->count];
     *domain = (rapl_domain){.joule_per_count = 1e-6, .wrap_count = wrap_read(folder)};
     snprintf(domain->name, sizeof domain->name, "%s", name);
@@ -105,13 +104,14 @@ static void add_domain_of_zone(powercap_search *found, const char *folder, const
     found->count++;
 }
 
-/* A zone and those inside it. `package` is the text after "package-" of the zone above, "" if none. Core and
- * uncore lie within their package and psys holds everything: counting them would count joules twice. */
-static void zone_walk(powercap_search *found, const char *folder, const char *package, int depth)
+/* Walks a zone and its inner zones. `package` is the text after "package-" of the outer zone, "" if none.
+ * Core and uncore are parts of their package and psys contains everything: counting them would count energy
+ * twice. */
+static void walk_zone(powercap_search *found, const char *folder, const char *package, int depth)
 {
     char path[PATH_SIZE + 8], zone[32];
     snprintf(path, sizeof path, "%s/name", folder);
-    if (!jm__device_line(path, zone, sizeof zone)) return;
+    if (!jm__device_read_line(path, zone, sizeof zone)) return;
     char inner[24];
     snprintf(inner, sizeof inner, "%s", package);
     if (strncmp(zone, "package-", 8) == 0) {
@@ -129,7 +129,7 @@ static void zone_walk(powercap_search *found, const char *folder, const char *pa
         char child[PATH_SIZE];
         int length = snprintf(child, sizeof child, "%s/%s", folder, entries[i]->d_name);
         if (strncmp(entries[i]->d_name, "intel-rapl", 10) == 0 && length > 0 && (size_t)length < sizeof child)
-            zone_walk(found, child, inner, depth + 1);
+            walk_zone(found, child, inner, depth + 1);
         free(entries[i]);
     }
     free(entries);
@@ -153,8 +153,8 @@ static void note_powercap(const powercap_search *found, const char *top, jm__fin
     }
 }
 
-/* Zones of the first level whose names begin so; the class folder lists inner zones beside them. */
-static void top_walk(powercap_search *found, const char *top, const char *prefix)
+/* Walks the top-level zones with this prefix; the class folder also lists inner zones. */
+static void walk_top_zones(powercap_search *found, const char *top, const char *prefix)
 {
     struct dirent **entries = NULL;
     int count = scandir(top, &entries, NULL, alphasort);
@@ -166,26 +166,26 @@ static void top_walk(powercap_search *found, const char *top, const char *prefix
         bool first_level = colon != NULL && strchr(colon + 1, ':') == NULL;
         if (strncmp(name, prefix, strlen(prefix)) == 0 && first_level && length > 0 &&
             (size_t)length < sizeof zone)
-            zone_walk(found, zone, "", 0);
+            walk_zone(found, zone, "", 0);
         free(entries[i]);
     }
     free(entries);
 }
 
-/* What the kernel offers below `root` ("" for the real one), opened where it may be read, and in the findings
- * how that went. Returns how many domains it put into `domains`. */
+/* Finds the domains below `root` ("" for the real one), opens those that may be read, and adds findings.
+ * Returns the number of domains. */
 static size_t powercap_find(const char *root, rapl_domain *domains, size_t capacity, jm__findings *findings)
 {
     powercap_search found = {.domains = domains, .capacity = capacity};
     char top[PATH_SIZE];
     snprintf(top, sizeof top, "%.200s/sys/class/powercap", root);
-    top_walk(&found, top, "intel-rapl:");
-    top_walk(&found, top, "intel-rapl-"); /* MMIO: only what the MSRs did not give */
+    walk_top_zones(&found, top, "intel-rapl:");
+    walk_top_zones(&found, top, "intel-rapl-"); /* MMIO, for domains without MSRs */
     note_powercap(&found, top, findings);
     return found.count;
 }
 
-/* ---- perf events: power/energy-pkg/ and power/energy-ram/, one counter a package */
+/* ---- perf events: power/energy-pkg/ and power/energy-ram/, one counter per package */
 
 typedef struct perf_source {
     const char *root;
@@ -199,23 +199,23 @@ typedef struct perf_source {
 static bool number_read(const char *path, uint64_t *out)
 {
     char line[64];
-    if (!jm__device_line(path, line, sizeof line)) return false;
+    if (!jm__device_read_line(path, line, sizeof line)) return false;
     char *end;
     *out = strtoull(line, &end, 10);
     return end != line;
 }
 
-/* "event=0x02" or "event=0x02,umask=0x00": the config of the event in the PMU's own layout. */
+/* Reads the config of an event, "event=0x02" or "event=0x02,umask=0x00". */
 static bool event_read(const perf_source *source, const char *event, uint64_t *config, double *scale)
 {
     char path[288], line[128];
     snprintf(path, sizeof path, "%s/events/%s", source->folder, event);
-    if (!jm__device_line(path, line, sizeof line)) return false;
+    if (!jm__device_read_line(path, line, sizeof line)) return false;
     const char *value = strstr(line, "event=");
     if (value == NULL) return false;
     *config = strtoull(value + strlen("event="), NULL, 16);
     snprintf(path, sizeof path, "%s/events/%s.scale", source->folder, event);
-    if (!jm__device_line(path, line, sizeof line)) return false;
+    if (!jm__device_read_line(path, line, sizeof line)) return false;
     *scale = jm__real_of(line, NULL);
     return *scale > 0;
 }
@@ -240,7 +240,7 @@ static void counter_add(perf_source *source, const char *domain, const char *eve
     snprintf(out->missing, sizeof out->missing, "%.100s: %.50s", out->path, strerror(errno));
 }
 
-/* The kernel names one CPU a package in cpumask: "0,32" or "0-1". */
+/* cpumask has one CPU per package: "0,32" or "0-1". */
 static void add_domain_of_event(perf_source *source, const char *domain, const char *event, const char *cpus)
 {
     uint64_t config;
@@ -277,7 +277,7 @@ static void note_perf(const perf_source *source, jm__findings *findings)
     }
 }
 
-/* The same of perf. */
+/* The same for perf. */
 static size_t perf_find(const char *root, rapl_domain *domains, size_t capacity, jm__findings *findings)
 {
     perf_source source = {.root = root, .domains = domains, .capacity = capacity};
@@ -293,21 +293,21 @@ static size_t perf_find(const char *root, rapl_domain *domains, size_t capacity,
     }
     source.type = (uint32_t)type;
     snprintf(path, sizeof path, "%s/cpumask", source.folder);
-    if (!jm__device_line(path, cpus, sizeof cpus)) snprintf(cpus, sizeof cpus, "0");
+    if (!jm__device_read_line(path, cpus, sizeof cpus)) snprintf(cpus, sizeof cpus, "0");
     add_domain_of_event(&source, "package", "energy-pkg", cpus);
     add_domain_of_event(&source, "dram", "energy-ram", cpus);
     note_perf(&source, findings);
     return source.count;
 }
 
-/* ---- both, as boards */
+/* ---- the back end */
 
 typedef struct rapl_state {
     rapl_domain domains[DOMAINS_MAX];
     size_t count;
 } rapl_state;
 
-/* Take perf's counter for a domain that powercap lacks or may not read. */
+/* Uses perf for domains that powercap lacks or may not read. */
 static void perf_merge(rapl_state *state, rapl_domain *perf, size_t perf_count)
 {
     for (size_t i = 0; i < perf_count; i++) {
@@ -315,8 +315,8 @@ static void perf_merge(rapl_state *state, rapl_domain *perf, size_t perf_count)
         while (slot < state->count && strcmp(state->domains[slot].name, perf[i].name) != 0)
             slot++;
         bool is_new = slot == state->count;
-        bool requested = is_new ? slot < DOMAINS_MAX : state->domains[slot].fd < 0 && perf[i].fd >= 0;
-        if (!requested) {
+        bool use_perf = is_new ? slot < DOMAINS_MAX : state->domains[slot].fd < 0 && perf[i].fd >= 0;
+        if (!use_perf) {
             if (perf[i].fd >= 0) close(perf[i].fd);
             continue;
         }
@@ -343,7 +343,7 @@ static jm_status rapl_open(void **out, const jm__device_options *options, jm__fi
     return JM_OK;
 }
 
-/* "package-1" and "dram-1" are of socket 1. */
+/* "package-1" and "dram-1" belong to socket 1. */
 static int32_t socket_of(const char *name)
 {
     const char *dash = strchr(name, '-');

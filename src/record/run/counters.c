@@ -1,4 +1,5 @@
-/* Hardware counters of a run: from the helpers' source into the queue, and kernels the other way. */
+/* Hardware counters of a run: samples from the counter source into the queue, kernels and marks to the
+ * source. */
 #include "base/clock.h"
 #include "format/rows/marks.h"
 #include "record/counters/duty_cycle.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its thread waits for the writer's only when a set is new. */
+/* The source's thread waits for the writer's only when a set is new. */
 static int64_t take_set(void *context, const jm__counter_set *set)
 {
     jm_run *run = context;
@@ -34,7 +35,7 @@ static void take_fact(void *context, const char *key, const char *value)
     jm__run_queue_add_fact(&((jm_run *)context)->queue, key, value);
 }
 
-/* The work of a simulated board is spans: no kernel of it is ever told. */
+/* Work on a simulated board is spans: its kernels are never reported. */
 static bool runs_spans(const jm_run *run)
 {
     for (size_t i = 0; i < run->boards.count; i++)
@@ -48,17 +49,17 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
         .context = run, .set = take_set, .block = take_block, .event = take_event, .fact = take_fact};
     bool traced = (options->kernels || options->child_kernels) && run->collector != NULL;
     const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
-    bool queried = options->counters > 0;
-    const jm__counter_options requested = {
+    bool requested = options->counters > 0;
+    const jm__counter_options source_options = {
         .seconds_a_minute = options->counters > 0 ? options->counters : JM_DUTY_CYCLE_DEFAULT_S,
-        .queried = queried,
-        .traced = traced && !(queried && runs_spans(run)),
+        .requested = requested,
+        .traced = traced && !(requested && runs_spans(run)),
         .sim = sim,
         .run_dir = run->folder.path};
     jm_error cause = {0};
     if (options->counters < 0 || (options->counters == 0 && !traced) || options->sampling_only) return;
-    if (jm__counter_source_create(&run->counters, &requested, run->boards.items, run->boards.count, &sink,
-                                  &cause) == JM_OK)
+    if (jm__counter_source_create(&run->counters, &source_options, run->boards.items, run->boards.count,
+                                  &sink, &cause) == JM_OK)
         return;
     jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns()};
     snprintf(event.text, sizeof event.text, "%.250s", cause.text);
@@ -67,8 +68,8 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
 
 static const struct {
     const char *name;
-    jm__duty_cycle_burst says;
-    bool ends; /* and the process with it */
+    jm__duty_cycle_burst state;
+    bool ends; /* the process has ended as well */
 } burst_marks[JM_RUN_BURST_MARKS] = {{JM_MARK_TRACED, JM_DUTY_CYCLE_TRACED, false},
                                      {JM_MARK_UNTRACED, JM_DUTY_CYCLE_UNTRACED, false},
                                      {JM_MARK_STEPS, JM_DUTY_CYCLE_UNTRACED, false},
@@ -90,16 +91,16 @@ void jm__run_counters_saw_mark(jm_run *run, const jm__mark *mark)
         if (burst_marks[i].ends)
             jm__counter_source_ended(run->counters, mark->process_id, mark->t_ns);
         else
-            jm__counter_source_burst(run->counters, mark->process_id, burst_marks[i].says, mark->t_ns);
+            jm__counter_source_burst(run->counters, mark->process_id, burst_marks[i].state, mark->t_ns);
     }
 }
 
 void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream)
 {
     if (run->counters != NULL && stream->board_id > 0)
-        jm__counter_source_works(run->counters, stream->process_id, stream->board_id);
-    /* Streams are numbered without holes. One that finds no memory here is of no board, and the next one's
-     * number tells that it is missing. */
+        jm__counter_source_runs_on(run->counters, stream->process_id, stream->board_id);
+    /* Stream ids have no gaps. A stream that finds no memory here has no board; the next id shows that one is
+     * missing. */
     if (run->counters == NULL || stream->id <= 0) return;
     while (run->boards_of_streams.count < (size_t)stream->id - 1)
         if (!jm__vec_push(&run->boards_of_streams, 0)) return;
@@ -110,8 +111,8 @@ void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream)
 static int64_t board_of(const void *context, int64_t stream_id)
 {
     const jm_run *run = context;
-    bool known = stream_id >= 1 && (size_t)stream_id <= run->boards_of_streams.count;
-    return known ? run->boards_of_streams.items[stream_id - 1] : 0;
+    bool is_known = stream_id >= 1 && (size_t)stream_id <= run->boards_of_streams.count;
+    return is_known ? run->boards_of_streams.items[stream_id - 1] : 0;
 }
 
 void jm__run_counters_saw_kernels(jm_run *run, const jm__kernel *kernels, size_t count)

@@ -1,4 +1,4 @@
-/* The environment that lets a child join a run. */
+/* The environment with which a child joins a run. */
 #include "base/helper.h"
 #include "base/strbuf.h"
 #include "record/run/inside.h"
@@ -19,7 +19,7 @@ static bool add(jm_run *run, size_t *count, jm__strbuf *variable)
     return true;
 }
 
-/* Another tool's injection stays: taking its place would break what the user asked for. */
+/* Keeps another tool's injection: replacing it would break what the user requested. */
 static bool add_injection(jm_run *run, size_t *count, const char *name, const char *library)
 {
     jm__strbuf variable = {0};
@@ -29,23 +29,23 @@ static bool add_injection(jm_run *run, size_t *count, const char *name, const ch
     return add(run, count, &variable);
 }
 
-/* Kokkos programs look for their tools there, others do not. Whoever set it, to nothing even, or the older
- * one, beside which Kokkos would be told two things, is obeyed. */
+/* Kokkos programs find their tools there. An existing value, even an empty one, or the older variable, with
+ * which Kokkos would get two settings, is kept. */
 static bool add_kokkos(jm_run *run, size_t *count, const char *library)
 {
     static const char name[] = "KOKKOS_TOOLS_LIBS";
     bool set = getenv(name) != NULL || getenv("KOKKOS_PROFILE_LIBRARY") != NULL;
-    bool list = strchr(library, ';') != NULL; /* of libraries, with that between them */
+    bool list = strchr(library, ';') != NULL; /* a list of libraries */
     return set || list || add_injection(run, count, name, library);
 }
 
-/* A child that asks NVML itself finds the simulated one. */
+/* A child that uses NVML itself finds the simulated one. */
 static bool add_simulation(jm_run *run, size_t *count, const char *sim, const char *folder)
 {
     jm__strbuf profile = {0}, libraries = {0};
     const char *present = getenv("LD_LIBRARY_PATH");
     if (present != NULL && present[0] == '\0')
-        present = NULL; /* an empty entry would be the working folder */
+        present = NULL; /* an empty entry would mean the working directory */
     jm__strbuf_format(&profile, "JOULEMAP_SIM=%s", sim);
     jm__strbuf_format(&libraries, "LD_LIBRARY_PATH=%s/sim%s%s", folder, present == NULL ? "" : ":",
                       present == NULL ? "" : present);
@@ -58,21 +58,23 @@ jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, j
     size_t count = 0;
     run->environment = calloc(VARIABLES_MAX + 1, sizeof *run->environment);
     if (run->environment == NULL) return jm__no_memory(err, "jm_run_start");
-    bool known = jm__own_folder(folder, sizeof folder);
-    bool whole = true;
+    bool is_known = jm__own_folder(folder, sizeof folder);
+    bool has_memory = true;
     if (run->collector != NULL) {
         jm__strbuf variable = {0};
         jm__strbuf_format(&variable, "JOULEMAP_RUN=%s", run->folder.path);
-        whole = add(run, &count, &variable);
-        if (known) {
+        has_memory = add(run, &count, &variable);
+        if (is_known) {
             snprintf(library, sizeof library, "%s/libjoulemap_inject.so", folder);
             if (options->kernels || options->child_kernels)
-                whole = whole && add_injection(run, &count, "CUDA_INJECTION64_PATH", library);
-            whole = whole && add_injection(run, &count, "NVTX_INJECTION64_PATH", library);
-            whole = whole && add_kokkos(run, &count, library);
-            if (options->openacc) whole = whole && add_injection(run, &count, "ACC_PROFLIB", library);
+                has_memory = has_memory && add_injection(run, &count, "CUDA_INJECTION64_PATH", library);
+            has_memory = has_memory && add_injection(run, &count, "NVTX_INJECTION64_PATH", library);
+            has_memory = has_memory && add_kokkos(run, &count, library);
+            if (options->openacc)
+                has_memory = has_memory && add_injection(run, &count, "ACC_PROFLIB", library);
         }
     }
-    if (known && options->sim != NULL) whole = whole && add_simulation(run, &count, options->sim, folder);
-    return whole ? JM_OK : jm__no_memory(err, "jm_run_start");
+    if (is_known && options->sim != NULL)
+        has_memory = has_memory && add_simulation(run, &count, options->sim, folder);
+    return has_memory ? JM_OK : jm__no_memory(err, "jm_run_start");
 }

@@ -1,4 +1,4 @@
-/* Facts about a run: which machine, which command. */
+/* Properties of a run for `meta`: machine and command. */
 #include "record/run/inside.h"
 
 #include "base/strbuf.h"

@@ -1,4 +1,4 @@
-/* The folder through which a recorder and the processes it records meet. */
+/* The folder that a recorder and its recorded processes share. */
 #include "record/run/folder.h"
 
 #include "base/private_file.h"
@@ -19,7 +19,7 @@
 
 #define FLUSH_FILE   "flush"
 #define RUN_TEXT_MAX (PATH_MAX + 256)
-#define YOUNG_S      60 /* a folder without its file is left alone that long: somebody may be making it */
+#define YOUNG_S      60 /* a folder without its file may be under construction for so long */
 
 static const char *other_parent(void)
 {
@@ -27,7 +27,7 @@ static const char *other_parent(void)
     return folder == NULL || folder[0] == '\0' ? "/tmp" : folder;
 }
 
-/* false if the name does not fit */
+/* False if the name does not fit. */
 static bool join(char *out, size_t size, const char *folder, const char *name)
 {
     int length = snprintf(out, size, "%s/%s", folder, name);
@@ -41,14 +41,14 @@ static struct flock whole_file(short type)
     return (struct flock){.l_type = type, .l_whence = SEEK_SET};
 }
 
-/* Somebody else holds the lock on the file. */
+/* Does another process hold the lock on the file? */
 static bool is_locked(int file)
 {
     struct flock lock = whole_file(F_WRLCK);
     return fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* ---- those of the dead */
+/* ---- folders of dead recorders */
 
 static void remove_files(const char *folder)
 {
@@ -60,7 +60,7 @@ static void remove_files(const char *folder)
     }
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;)
         if ((entry->d_name[0] != '.' || strlen(entry->d_name) > 2) && unlinkat(fd, entry->d_name, 0) != 0)
-            unlinkat(fd, entry->d_name, AT_REMOVEDIR); /* a program may put anything there */
+            unlinkat(fd, entry->d_name, AT_REMOVEDIR); /* programs may put anything there */
     closedir(entries);
     rmdir(folder);
 }
@@ -70,17 +70,17 @@ static bool is_stale(const char *folder)
     struct stat info;
     int fd = jm__private_folder(folder);
     if (fd < 0) return false;
-    bool known = fstat(fd, &info) == 0;
+    bool has_info = fstat(fd, &info) == 0;
     int file = jm__private_file_at(fd, JM_RUN_FILE, O_RDWR);
     bool missing = file < 0 && errno == ENOENT;
     close(fd);
-    if (file < 0) return missing && known && time(NULL) - info.st_mtime > YOUNG_S;
+    if (file < 0) return missing && has_info && time(NULL) - info.st_mtime > YOUNG_S;
     bool locked = is_locked(file);
     close(file);
     return !locked;
 }
 
-/* Own runs of this process look unlocked to it, and closing their file would unlock them: skip by pid. */
+/* A process sees its own locks as free, and closing the file would drop them: skip own runs by pid. */
 static bool is_ours(const char *name)
 {
     char own[64];
@@ -108,7 +108,7 @@ static void remove_stale(const char *parent)
     closedir(entries);
 }
 
-/* ---- making one */
+/* ---- creating */
 
 static bool make_in(jm__run_folder *folder, const char *parent)
 {
@@ -174,9 +174,9 @@ void jm__run_folder_remove(jm__run_folder *folder)
     *folder = (jm__run_folder){0};
 }
 
-/* ---- joining one */
+/* ---- joining */
 
-/* The rest of the line that begins with `key=`, copied; false if there is none or it does not fit. */
+/* Copies the rest of the line "key=..."; false if there is none or it does not fit. */
 static bool read_value(const char *text, const char *key, char *value, size_t size)
 {
     size_t length = strlen(key);
@@ -205,9 +205,9 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     if (file < 0 && (errno == EACCES || errno == EPERM)) jm__door_knock(path);
     if (file < 0) return false;
     ssize_t count = read(file, text, sizeof text - 1);
-    bool alive = count > 0 && is_locked(file);
+    bool is_alive = count > 0 && is_locked(file);
     close(file);
-    if (!alive) return false;
+    if (!is_alive) return false;
     text[count] = '\0';
     if (!read_value(text, "pid=", pid, sizeof pid)) return false;
     if (!read_value(text, "recording=", recording, size)) return false;
@@ -235,16 +235,16 @@ bool jm__run_folder_is_alive(const char *path)
 {
     char name[PATH_MAX];
     if (is_path_of_ours(path)) return join(name, sizeof name, path, JM_RUN_FILE) && access(name, F_OK) == 0;
-    return jm__run_goes_on(path);
+    return jm__run_is_alive(path);
 }
 
-void jm__run_folder_ask_flush(const jm__run_folder *folder)
+void jm__run_folder_request_flush(const jm__run_folder *folder)
 {
     int file = jm__private_file(folder->path, FLUSH_FILE, O_WRONLY | O_CREAT);
     if (file >= 0) close(file);
 }
 
-bool jm__run_folder_flush_queried(const jm__run_folder *folder)
+bool jm__run_folder_flush_requested(const jm__run_folder *folder)
 {
     char name[PATH_MAX];
     return join(name, sizeof name, folder->path, FLUSH_FILE) && unlink(name) == 0;

@@ -1,6 +1,4 @@
-/* Calling programs that were started dormant into this run, and letting them go
- * (record/timeline/which_run.h).
- */
+/* Calls dormant programs into this run, and releases them (record/timeline/which_run.h). */
 #include "base/clock.h"
 #include "record/run/inside.h"
 #include "record/timeline/ring_format.h"
@@ -20,31 +18,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* CUPTI is found, loaded and started meanwhile: a second or two on a busy machine. */
+/* Time to find, load and start CUPTI: a second or two on a busy machine. */
 #define JOIN_WAIT_MS 20000
-/* What is with CUPTI comes out meanwhile; a program may be stopped, and is not waited for. */
+/* Time to flush CUPTI; stopped programs are not awaited longer. */
 #define LEAVE_WAIT_NS (5 * JM_NS_PER_S)
-/* For one that is well, however long others were waited for. */
+/* The least time for each program, however long others took. */
 #define ANSWER_NS (JM_NS_PER_S / 2)
-/* A program of one thread hears of us by its next span, within a tenth of a second if it has many. */
+/* A program with one thread hears the call at its next span, within 0.1 s if it has many. */
 #define SPAN_WAIT_MS 500
-/* A program that closed our library's socket hears of the next call only by the one that fails. */
-#define CALLS_TRIED  25 /* its thread may have to wait for a processor */
+/* A program that closed our library's socket listens again only after a failed call. */
+#define CALLS_TRIED  25 /* its thread may have to wait for a CPU */
 #define CALL_WAIT_NS (20 * JM_NS_PER_MS)
 
-/* Processes are looked at once a second. */
+/* The list of sockets is reused for this long; processes are looked for once a second. */
 #define SOCKETS_NS (JM_NS_PER_S / 2)
 
-/* What this recorder finds by itself, where an answer would begin (JM_DORMANT_*). */
+/* Results of this recorder itself, in place of an answer's first letter (JM_DORMANT_*). */
 #define SILENT   's'
 #define UNCALLED 'u'
 
-/* Spans first, so that kernels find theirs; they leave the other way round. */
+/* Spans first, so that kernels find theirs; released in reverse order. */
 static const char writers[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
 
-/* ---- what /proc says of it */
+/* ---- /proc */
 
-/* The value of `name` in a file of lines "name<separator>value", ended by `end`; false if there is none. */
+/* The value of `name` in a file of lines "name<separator>value" that end with `end`; false if missing. */
 static bool read_value(int64_t pid, const char *file, const char *name, int end, char *value, size_t size)
 {
     char path[64], *line = NULL;
@@ -64,7 +62,7 @@ static bool read_value(int64_t pid, const char *file, const char *name, int end,
     return found;
 }
 
-/* It has namespaces of its own: another pid inside, or another network, whose sockets are others. */
+/* Has it a pid or network namespace of its own, with other pids or sockets? */
 static bool is_in_container(int64_t pid)
 {
     char path[64], theirs[64] = "", ours[64] = "", pids[128];
@@ -72,19 +70,20 @@ static bool is_in_container(int64_t pid)
     if (readlink(path, theirs, sizeof theirs - 1) > 0 &&
         readlink("/proc/self/ns/net", ours, sizeof ours - 1) > 0 && strcmp(theirs, ours) != 0)
         return true;
-    /* "NSpid:\t4711\t1": one number a namespace. */
+    /* "NSpid:\t4711\t1": a number per namespace */
     if (!read_value(pid, "status", "NSpid:\t", '\n', pids, sizeof pids)) return false;
     return strchr(pids, '\t') != NULL;
 }
 
-/* By a signal: it would not answer before it goes on. One that is traced stops and goes on all the time. */
+/* Is it stopped by a signal, so that it cannot answer? A process under ptrace stops and continues all the
+ * time and does not count. */
 static bool is_stopped(int64_t pid)
 {
     char state[32] = "";
     return read_value(pid, "status", "State:\t", '\n', state, sizeof state) && state[0] == 'T';
 }
 
-/* The folder has a link for each thread. */
+/* The folder has a link per thread. */
 static bool has_threads(int64_t pid)
 {
     char path[64];
@@ -93,7 +92,7 @@ static bool has_threads(int64_t pid)
     return stat(path, &info) != 0 || info.st_nlink > 2 + 1;
 }
 
-/* ---- who may be called */
+/* ---- permission */
 
 static jm_status fail_gone(int64_t pid, jm_error *err)
 {
@@ -118,8 +117,8 @@ static jm_status check_owner(int64_t pid, jm_error *err)
     return jm__hint(err, status, "sudo -u %s joulemap attach %" PRId64, name, pid);
 }
 
-/* Nothing in it listens: why? */
-static jm_status tell_silence(int64_t pid, jm_following *out, jm_error *err)
+/* Nothing in it listens: finds out why. */
+static jm_status explain_silence(int64_t pid, jm_following *out, jm_error *err)
 {
     char value[JM_RUN_FOLDER_MAX] = "";
     if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) return fail_gone(pid, err);
@@ -142,10 +141,10 @@ static jm_status tell_silence(int64_t pid, jm_following *out, jm_error *err)
     return JM_OK;
 }
 
-/* ---- one call */
+/* ---- calling */
 
-/* -1 with errno: ECONNREFUSED, nobody listens; EAGAIN, too many wait to be heard already. The peer is the
- * process asked for: names of sockets are anybody's. */
+/* -1 with errno: ECONNREFUSED, nothing listens; EAGAIN, too many callers are waiting. Checks that the peer is
+ * that process: any process may take such a name. */
 static int call_at(const struct sockaddr_un *address, socklen_t address_size, pid_t pid)
 {
     struct ucred peer;
@@ -163,8 +162,8 @@ static int call_at(const struct sockaddr_un *address, socklen_t address_size, pi
     return -1;
 }
 
-/* Sockets that processes listen at, as the kernel lists them, "INODE @NAME" a line: of all of them at once,
- * as there may be thousands of sockets and of processes. */
+/* The listening sockets of dormant programs, "INODE @NAME" per line. Reads the kernel's list once for all
+ * programs, since there may be thousands of sockets and processes. */
 static const char *sockets_in_use(jm_run *run)
 {
     char *line = NULL;
@@ -186,7 +185,7 @@ static const char *sockets_in_use(jm_run *run)
     return run->sockets.text != NULL ? run->sockets.text : "";
 }
 
-/* Whether the process has that socket; `otherwise` where that cannot be seen. */
+/* Has the process that socket? `otherwise` if this cannot be seen. */
 static bool has_socket(pid_t pid, unsigned long inode, bool otherwise)
 {
     char path[64], requested[64], link[64];
@@ -204,40 +203,41 @@ static bool has_socket(pid_t pid, unsigned long inode, bool otherwise)
     return found;
 }
 
-/* Names are anybody's: another socket may have the process's, which then listens at a longer one. */
+/* Calls a program. If another process has taken its name, it listens at a longer one. */
 static int call(jm_run *run, pid_t pid, char writer)
 {
     struct sockaddr_un address, other = {.sun_family = AF_UNIX};
     socklen_t size = jm__dormant_address(&address, pid, writer);
     size_t length = size - offsetof(struct sockaddr_un, sun_path) - 1;
-    bool is_anothers = false;
+    bool is_taken = false;
     for (const char *line = sockets_in_use(run), *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
         const char *name = strchr(line, '@') + 1;
-        size_t whole = (size_t)(end - name);
-        if (whole < length || whole >= sizeof other.sun_path) continue;
-        if (strncmp(name, address.sun_path + 1, length) != 0 || (whole > length && name[length] != '-'))
+        size_t name_length = (size_t)(end - name);
+        if (name_length < length || name_length >= sizeof other.sun_path) continue;
+        if (strncmp(name, address.sun_path + 1, length) != 0 || (name_length > length && name[length] != '-'))
             continue;
-        if (has_socket(pid, strtoul(line, NULL, 10), whole == length)) {
-            memcpy(other.sun_path + 1, name, whole);
-            return call_at(&other, size + (socklen_t)(whole - length), pid);
+        if (has_socket(pid, strtoul(line, NULL, 10), name_length == length)) {
+            memcpy(other.sun_path + 1, name, name_length);
+            return call_at(&other, size + (socklen_t)(name_length - length), pid);
         }
-        is_anothers = is_anothers || whole == length;
+        is_taken = is_taken || name_length == length;
     }
-    int fd = call_at(&address, size, pid); /* it may have come since */
-    if (fd < 0 && is_anothers) errno = ECONNREFUSED;
+    int fd = call_at(&address, size, pid); /* it may have started listening since */
+    if (fd < 0 && is_taken) errno = ECONNREFUSED;
     return fd;
 }
 
-typedef enum received { RECEIVED, CUT_OFF, NOTHING_IN_TIME } received;
+typedef enum received { RECEIVED, CLOSED, NOTHING_IN_TIME } received;
 
-/* What has come. A peer that left with our message unread is told of first, and what it said only then. */
-static ssize_t take(int fd, char *message, size_t size)
+/* Receives a message. If the peer closed with our message unread, the first recv fails and only the second
+ * returns its message. */
+static ssize_t receive_message(int fd, char *message, size_t size)
 {
     ssize_t count = recv(fd, message, size, 0);
     return count < 0 && errno == ECONNRESET ? recv(fd, message, size, 0) : count;
 }
 
-/* The answer, NUL-terminated. */
+/* Receives an answer, NUL-terminated. */
 static received receive(int fd, int timeout_ms, char *message, size_t size)
 {
     struct pollfd line = {.fd = fd, .events = POLLIN};
@@ -246,13 +246,13 @@ static received receive(int fd, int timeout_ms, char *message, size_t size)
         ready = poll(&line, 1, timeout_ms);
     } while (ready < 0 && errno == EINTR);
     if (ready == 0) return NOTHING_IN_TIME;
-    ssize_t count = take(fd, message, size - 1);
-    if (count <= 0) return CUT_OFF;
+    ssize_t count = receive_message(fd, message, size - 1);
+    if (count <= 0) return CLOSED;
     message[count] = '\0';
     return RECEIVED;
 }
 
-static jm_status tell_refusal(int64_t pid, const char *answer, jm_error *err)
+static jm_status report_refusal(int64_t pid, const char *answer, jm_error *err)
 {
     if (answer[0] == JM_DORMANT_BUSY) {
         jm_status status =
@@ -280,24 +280,24 @@ static jm_status tell_refusal(int64_t pid, const char *answer, jm_error *err)
                     "the process and this recorder need the same joulemap and the same /dev/shm");
 }
 
-static void tell_stopped(char *answer, size_t size)
+static void answer_stopped(char *answer, size_t size)
 {
     snprintf(answer, size, "%cis stopped", SILENT);
 }
 
-/* Of one that could not be called. */
-static void tell_uncalled(pid_t pid, int code, char *answer, size_t size)
+/* The answer for a process that could not be called. */
+static void answer_uncalled(pid_t pid, int code, char *answer, size_t size)
 {
     answer[0] = '\0';
     if (code == EAGAIN && is_stopped(pid))
-        tell_stopped(answer, size);
+        answer_stopped(answer, size);
     else if (code == EAGAIN)
         snprintf(answer, size, "%cdoes not answer, and others wait for it already", SILENT);
     else if (code != ECONNREFUSED)
         snprintf(answer, size, "%c%s", UNCALLED, strerror(code));
 }
 
-/* False: of its one thread there is no span that could answer. */
+/* False: its only thread has no spans that could answer. */
 static bool receive_answer(int fd, pid_t pid, received *how, char *answer, size_t size)
 {
     *how = receive(fd, SPAN_WAIT_MS, answer, size);
@@ -306,8 +306,8 @@ static bool receive_answer(int fd, pid_t pid, received *how, char *answer, size_
     return true;
 }
 
-/* `answer` is "" where nobody listens. The descriptor of who records now, else -1. */
-static int ask_to_record(jm_run *run, pid_t pid, char writer, bool kernels, char *answer, size_t size)
+/* Returns the descriptor of a process that is recorded now, else -1; `answer` is "" if nothing listens. */
+static int start_recording(jm_run *run, pid_t pid, char writer, bool kernels, char *answer, size_t size)
 {
     char message[JM_DORMANT_MESSAGE_MAX];
     snprintf(message, sizeof message, JM_DORMANT_RECORD "%s", (unsigned long long)JM_RING_MAGIC,
@@ -316,17 +316,17 @@ static int ask_to_record(jm_run *run, pid_t pid, char writer, bool kernels, char
         if (i > 0) jm__sleep_ns(CALL_WAIT_NS);
         int fd = call(run, pid, writer);
         if (fd < 0) {
-            tell_uncalled(pid, errno, answer, size);
-            if (i > 0 && answer[0] == '\0') continue; /* it listens anew any moment */
+            answer_uncalled(pid, errno, answer, size);
+            if (i > 0 && answer[0] == '\0') continue; /* it may listen again at any moment */
             return -1;
         }
         if (is_stopped(pid)) {
-            tell_stopped(answer, size);
+            answer_stopped(answer, size);
             close(fd);
             return -1;
         }
         (void)send(fd, message, strlen(message),
-                   MSG_NOSIGNAL); /* fails if it was refused: the answer says why */
+                   MSG_NOSIGNAL); /* fails if it was refused: the answer has the reason */
         received how;
         if (!receive_answer(fd, pid, &how, answer, size)) {
             close(fd);
@@ -335,18 +335,18 @@ static int ask_to_record(jm_run *run, pid_t pid, char writer, bool kernels, char
         }
         if (how == RECEIVED && (answer[0] == JM_DORMANT_RECORDING || answer[0] == JM_DORMANT_NO_KERNELS))
             return fd;
-        close(fd); /* what it begins later it ends by that */
+        close(fd); /* closing also ends what it may begin later */
         if (how == NOTHING_IN_TIME)
             snprintf(answer, size, "%cdoes not answer within %d s", SILENT, JOIN_WAIT_MS / 1000);
-        if (how != CUT_OFF) return -1;
+        if (how != CLOSED) return -1;
         answer[0] = '\0';
     }
     return -1;
 }
 
-/* ---- those that are in the run */
+/* ---- followed processes */
 
-/* The other end is closed: it has ended, or replaced itself (exec). */
+/* Has it closed its end, by exiting or by exec? */
 static bool has_left(const jm__followed *one, pid_t any)
 {
     (void)any;
@@ -354,18 +354,18 @@ static bool has_left(const jm__followed *one, pid_t any)
     return recv(one->line, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-static bool is_of(const jm__followed *one, pid_t pid)
+static bool has_pid(const jm__followed *one, pid_t pid)
 {
     return one->pid == pid;
 }
 
-/* On those for which `goes` holds: they end their part by that. */
-static void hang_up(jm_run *run, bool (*goes)(const jm__followed *one, pid_t pid), pid_t pid)
+/* Closes the links of processes for which `should_close` is true, which ends their recording. */
+static void close_links(jm_run *run, bool (*should_close)(const jm__followed *one, pid_t pid), pid_t pid)
 {
     size_t kept = 0;
     for (size_t i = 0; i < run->followed.count; i++) {
         jm__followed one = run->followed.items[i];
-        if (goes(&one, pid))
+        if (should_close(&one, pid))
             close(one.line);
         else
             run->followed.items[kept++] = one;
@@ -380,7 +380,7 @@ static bool is_followed(const jm_run *run, pid_t pid, char writer)
     return false;
 }
 
-/* One library of that process. */
+/* Records one library of that process. */
 static jm_status follow(jm_run *run, pid_t pid, char writer, bool kernels, bool *joined, jm_error *err)
 {
     char answer[JM_DORMANT_MESSAGE_MAX];
@@ -388,8 +388,8 @@ static jm_status follow(jm_run *run, pid_t pid, char writer, bool kernels, bool 
         *joined = true;
         return JM_OK;
     }
-    int line = ask_to_record(run, pid, writer, kernels, answer, sizeof answer);
-    if (line < 0) return answer[0] == '\0' ? JM_OK : tell_refusal(pid, answer, err);
+    int line = start_recording(run, pid, writer, kernels, answer, sizeof answer);
+    if (line < 0) return answer[0] == '\0' ? JM_OK : report_refusal(pid, answer, err);
     if (!jm__vec_push(&run->followed, ((jm__followed){pid, writer, line}))) {
         close(line);
         return jm__no_memory(err, "jm_run_follow");
@@ -407,14 +407,14 @@ jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *ou
     if (run->attached || run->collector == NULL || run->owner != getpid() || atomic_load(&run->stopped))
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow", "this run cannot record other processes");
     JM_TRY(check_owner(pid, err));
-    hang_up(run, has_left, 0);
+    close_links(run, has_left, 0);
     for (size_t i = 0; i < sizeof writers; i++) {
         jm_status status = follow(run, (pid_t)pid, writers[i], kernels, &joined, err);
         if (status == JM_OK) continue;
-        hang_up(run, is_of, (pid_t)pid); /* spans without their kernels would pass for all there is */
+        close_links(run, has_pid, (pid_t)pid); /* spans alone would look complete */
         return status;
     }
-    if (!joined) return tell_silence(pid, out, err);
+    if (!joined) return explain_silence(pid, out, err);
     *out = JM_FOLLOWING;
     return JM_OK;
 }
@@ -428,15 +428,15 @@ jm_status jm_run_expect(jm_run *run, int64_t pid, bool kernels, jm_error *err)
     return jm__fail(err, JM_IO, errno, "open", "the folder of the run cannot be written");
 }
 
-static void tell_silent(jm_run *run, pid_t pid)
+static void report_silent(jm_run *run, pid_t pid)
 {
     pthread_mutex_lock(&run->writer_lock);
-    jm__run_tell_of_process(run, JM_EVENT_RECORDER, pid,
-                            "it did not answer as it was let go, what it had last may be missing");
+    jm__run_report_process(run, JM_EVENT_RECORDER, pid,
+                           "it did not answer as it was let go, what it had last may be missing");
     pthread_mutex_unlock(&run->writer_lock);
 }
 
-static void let_go(jm_run *run, char writer, int64_t until_ns)
+static void release(jm_run *run, char writer, int64_t until_ns)
 {
     char answer[JM_DORMANT_MESSAGE_MAX];
     for (size_t i = 0; i < run->followed.count; i++) {
@@ -447,19 +447,20 @@ static void let_go(jm_run *run, char writer, int64_t until_ns)
         const jm__followed *one = &run->followed.items[i];
         if (one->writer != writer) continue;
         int64_t left_ns = until_ns - jm__now_ns();
-        int wait_ms = left_ns > 0 ? (int)(left_ns / JM_NS_PER_MS) + 1 : 0; /* it may have answered by now */
-        if (receive(one->line, wait_ms, answer, sizeof answer) == NOTHING_IN_TIME) tell_silent(run, one->pid);
+        int wait_ms = left_ns > 0 ? (int)(left_ns / JM_NS_PER_MS) + 1 : 0; /* it may have answered already */
+        if (receive(one->line, wait_ms, answer, sizeof answer) == NOTHING_IN_TIME)
+            report_silent(run, one->pid);
         close(one->line);
     }
 }
 
-void jm__run_let_go(jm_run *run)
+void jm__run_release_followed(jm_run *run)
 {
     int64_t until_ns = jm__now_ns() + LEAVE_WAIT_NS;
     if (run->folder.path[0] != '\0' && !run->attached) (void)jm__run_folder_expect(&run->folder, 0, false);
     for (size_t i = sizeof writers; i > 0; i--) {
         int64_t least_ns = jm__now_ns() + ANSWER_NS;
-        let_go(run, writers[i - 1], least_ns > until_ns ? least_ns : until_ns);
+        release(run, writers[i - 1], least_ns > until_ns ? least_ns : until_ns);
     }
     jm__vec_free(&run->followed);
     run->followed.count = 0;

@@ -1,4 +1,4 @@
-/* A run from the inside. Locks, in the order in which they are taken: `writer_lock`, then the queue's. */
+/* Internals of a run. Order of locks: `writer_lock`, then the queue's. */
 #ifndef JM_RECORD_RUN_INSIDE_H
 #define JM_RECORD_RUN_INSIDE_H
 
@@ -16,12 +16,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* ---- What the threads of the samplers hand to the writer's: bounded, so that a disk that stands still does
- * not eat the memory. Off the program's path; a mutex held for a copy is all it needs. */
+/* ---- Rows from the samplers' threads to the writer's thread: bounded, so that a hanging disk does not use
+ * up memory. Off the program's path, so a mutex held for a copy is enough. */
 
 /* Eight boards with 150 readings a second each (docs/sensors.md) fill it in 14 minutes: 25 MB. */
 #define JM_QUEUE_READINGS_MAX ((size_t)1 << 20)
-/* Events are rare, anchors come once a second: four hours of them. */
+/* Events are rare, anchors come once a second: four hours. */
 #define JM_QUEUE_EVENTS_MAX ((size_t)1 << 14)
 /* A thousand samples a second of 19 counters are 170 kB: six minutes of a board. */
 #define JM_QUEUE_COUNTERS_BYTES ((size_t)64 << 20)
@@ -35,7 +35,7 @@ typedef struct jm__run_rows {
     size_t counter_bytes;
     int64_t lost_readings;
     int64_t lost_events;
-    int64_t lost_samples; /* of counters */
+    int64_t lost_samples; /* counter samples */
 } jm__run_rows;
 
 typedef struct jm__run_queue {
@@ -52,17 +52,17 @@ void jm__run_queue_add_anchor(jm__run_queue *queue, const jm__anchor *anchor);
 void jm__run_queue_add_counter_block(jm__run_queue *queue, const jm__counter_block *block);
 void jm__run_queue_add_fact(jm__run_queue *queue, const char *key, const char *value);
 
-/* Exchange what waits for `rows`, which must be empty: its memory is used next. */
+/* Swaps the waiting rows with `rows`, which must be empty; its memory is reused. */
 void jm__run_queue_swap(jm__run_queue *queue, jm__run_rows *rows);
 void jm__run_rows_clear(jm__run_rows *rows);
 void jm__run_rows_free(jm__run_rows *rows);
 
-/* ---- Facts about a run for the table `meta`: which machine, which command. */
+/* ---- Properties of a run for the table `meta`: machine and command. */
 
 /* `command` NULL: that of this process. */
 void jm__run_facts_write(jm__writer *writer, const char *command);
 
-/* What was found of each library and interface, and what was missing. */
+/* Writes which libraries and interfaces were found or missing. */
 void jm__run_facts_write_findings(jm__writer *writer, const jm_inventory *inventory);
 
 void jm__run_facts_write_number(jm__writer *writer, const char *key, int64_t value);
@@ -73,122 +73,120 @@ void jm__run_facts_write_number(jm__writer *writer, const char *key, int64_t val
 typedef struct jm__followed {
     pid_t pid;
     char writer;
-    int line; /* to its socket: when it breaks, one of us has ended */
+    int line; /* link to its socket; it breaks when either side ends */
 } jm__followed;
 
 enum { JM_RUN_BURST_MARKS = 5, JM_RUN_STRANGERS = 16 };
 
 struct jm_run {
-    pid_t owner; /* in a forked child the run is dead: no thread came along */
+    pid_t owner; /* in a forked child the run is unusable: its threads were not copied */
     bool attached;
-    bool dormant;       /* attached, but there is no recorder, or not yet: this program was started dormant */
-    _Atomic bool waits; /* it is dormant, and was not stopped */
-    _Atomic bool stopped; /* the stop has begun; `ended`: it is done */
-    bool has_rings;       /* this process's spans go into this run */
-    char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory */
+    bool dormant;         /* attached without a recorder so far: this program was started dormant */
+    _Atomic bool waits;   /* dormant and not stopped */
+    _Atomic bool stopped; /* the stop has begun; `ended`: it has finished */
+    bool has_rings;       /* spans of this process go into this run */
+    char *path;           /* absolute; NULL: in memory, also that of an attached run's recorder */
     jm__run_folder folder;
     char **environment;
     jm__sampler *sampler;
     jm__collector *collector; /* NULL without rings */
     jm__run_queue queue;
-    jm__run_rows taken;          /* the writer thread's half of the queue */
-    pthread_mutex_t writer_lock; /* the writer and the list of boards */
+    jm__run_rows taken;          /* the rows that the writer's thread works on */
+    pthread_mutex_t writer_lock; /* protects the writer and the list of boards */
     jm__writer *writer;
-    JM_VEC(jm_board) boards; /* that the sampler told of */
-    bool refused;            /* there was no memory for a board or a sensor */
+    JM_VEC(jm_board) boards; /* from the sampler */
+    bool refused;            /* a board or sensor found no memory */
     jm_recording *recording;
-    jm__counter_source *counters;      /* NULL: none are sampled */
-    JM_VEC(int64_t) boards_of_streams; /* by the stream's number - 1; of the writer's thread */
-    int64_t
-        burst_marks[JM_RUN_BURST_MARKS]; /* names of marks that say when work is traced, 0: not yet told */
+    jm__counter_source *counters;            /* NULL: not sampled */
+    JM_VEC(int64_t) boards_of_streams;       /* by stream id - 1; for the writer's thread */
+    int64_t burst_marks[JM_RUN_BURST_MARKS]; /* name ids of tracing marks, 0: not seen yet */
 
-    void (*flush_kernels)(void); /* of the injected library in this process; NULL if it is not there */
+    void (*flush_kernels)(void); /* of the injected library in this process; NULL if missing */
     void (*stop_kernels)(void);
     int (*trace_kernels)(int on);
     int (*kernels_busy)(void);
-    bool kernels_unmarked;     /* it did not do as it was told last */
-    char kernels_missing[512]; /* why kernels that were asked for are not traced; "": they are */
+    bool kernel_switch_failed; /* its last switching failed */
+    char kernels_missing[512]; /* why requested kernels are not traced; "": they are */
 
     JM_VEC(jm__followed) followed;
-    pid_t strangers[JM_RUN_STRANGERS]; /* that were told of; of the writer's thread */
+    pid_t strangers[JM_RUN_STRANGERS]; /* reported processes of other users; for the writer's thread */
     size_t stranger_count;
-    jm__strbuf sockets; /* that dormant programs listen at, of then */
+    jm__strbuf sockets; /* sockets of dormant programs, as of sockets_ns */
     int64_t sockets_ns;
 
     pthread_t thread;
     bool thread_started;
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* protects the following members */
     pthread_cond_t changed;
-    bool stop;            /* the writer's thread is to end */
-    bool ended;           /* nothing more will be committed; `failure` is that of the last of it */
-    int64_t requested_ns; /* somebody waits until all before this is committed */
-    int64_t complete_ns;  /* all before this is committed */
-    jm_error failure;     /* of the last commit, JM_OK if it worked */
+    bool stop;            /* the writer's thread should end */
+    bool ended;           /* no more commits; `failure` is the result of the last one */
+    int64_t requested_ns; /* a caller waits until everything before it is committed */
+    int64_t complete_ns;  /* everything before it is committed */
+    jm_error failure;     /* of the last commit, JM_OK on success */
 };
 
 jm__sampler_sink jm__run_sampler_sink(jm_run *run);
 jm__collector_sink jm__run_collector_sink(jm_run *run);
 
-/* A forked child has a copy of the run, whose threads did not come along. */
+/* Is this a forked child's copy of the run, without its threads? */
 static inline bool jm__run_is_foreign(const jm_run *run)
 {
     return run->owner != getpid();
 }
 
-/* Empty queue and rings into the writer. Returns how many records came from the rings. */
+/* Moves queue and rings into the writer. Returns the number of records from rings. */
 size_t jm__run_take_rows(jm_run *run);
 
-/* What rings still hold when all has ended. */
+/* Takes the rest of the rings after everything has ended. */
 void jm__run_take_last(jm_run *run);
 
 /* The writer's thread; its argument is the run. */
 void *jm__run_write(void *context);
 
-/* Trace the kernels of this very process. What stands in the way becomes an event; NOT_SUPPORTED if they are
- * required. */
+/* Traces the kernels of this process. Obstacles become an event; NOT_SUPPORTED if kernels are required. */
 jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err);
 
-/* NVTX ranges of this process without its kernels; none where the library is not there. */
+/* Records NVTX ranges of this process without its kernels; nothing without the library. */
 void jm__run_ranges_start(jm_run *run);
 
-/* A run begins with everything, whatever an earlier one of this process left behind in the recorder above. */
+/* Begins with everything traced, whatever an earlier run of this process has set in the recorder above. */
 void jm__run_trace_begin(jm_run *run);
 
-/* Nothing is left of what was said: everything is traced. */
+/* Forgets all settings: everything is traced. */
 void jm__run_trace_end(void);
 
-/* A dormant run begins to wait for recorders, or is over, be it told so more than once. */
+/* A dormant run begins to wait for recorders, or has ended; repeated calls have no effect. */
 void jm__run_wait(jm_run *run, bool wait);
 
-/* USAGE: it is no share of the time. */
+/* USAGE: not a share of the time. */
 jm_status jm__budget_check(double share, jm_error *err);
 
-/* Trace this process's steps within that share of its time from now on; 0: no budget. */
+/* Traces this process's steps within that share of its time from now on; 0: no budget. */
 void jm__budget_start(jm_run *run, double share);
 
-/* Do so no longer; the level stays. Nothing happens if the budget is another run's. */
+/* Ends the budget; the level stays. No effect on another run's budget. */
 void jm__budget_leave(jm_run *run);
 
-/* The same at the end of a run, and say what it came to. */
+/* The same at the end of a run, with a mark of the result. */
 void jm__budget_end(jm_run *run);
 
-/* Sample the hardware counters of the boards, as far as it is wanted. What stands in the way becomes an
- * event, unless nobody asked and nothing lacks them. */
+/* Samples the boards' hardware counters as requested. Obstacles become an event if counters were requested or
+ * needed. */
 void jm__run_counters_start(jm_run *run, const jm_run_options *options);
 
-/* An event that is of one process; with writer_lock held. */
-void jm__run_tell_of_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text);
+/* Writes an event of one process; with writer_lock held. */
+void jm__run_report_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text);
 
-/* What the collector's rows tell the duty cycle; with writer_lock held. */
+/* Passes the collector's rows to the counter source; with writer_lock held. */
 void jm__run_counters_saw_name(jm_run *run, int64_t name_id, const char *text);
 void jm__run_counters_saw_mark(jm_run *run, const jm__mark *mark);
 void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream);
 void jm__run_counters_saw_kernels(jm_run *run, const jm__kernel *kernels, size_t count);
 
-/* All processes that were called into this run leave it; their records are in the rings then. */
-void jm__run_let_go(jm_run *run);
+/* Releases all processes that were called into this run; their records are in the rings then. */
+void jm__run_release_followed(jm_run *run);
 
-/* Environment for children; run->environment. */
+/* Fills run->environment for children. */
 jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, jm_error *err);
 
 #endif

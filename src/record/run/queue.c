@@ -1,4 +1,4 @@
-/* What the threads of the samplers hand to the writer's. */
+/* The queue from the samplers' threads to the writer's. */
 #include "record/run/inside.h"
 
 #include <string.h>
@@ -19,10 +19,10 @@ void jm__run_queue_add_readings(jm__run_queue *queue, const jm_reading *readings
 {
     pthread_mutex_lock(&queue->lock);
     jm__run_rows *rows = &queue->rows;
-    size_t requested = rows->readings.count + count;
-    if (requested <= JM_QUEUE_READINGS_MAX && jm__vec_reserve(&rows->readings, requested)) {
+    size_t needed = rows->readings.count + count;
+    if (needed <= JM_QUEUE_READINGS_MAX && jm__vec_reserve(&rows->readings, needed)) {
         memcpy(rows->readings.items + rows->readings.count, readings, count * sizeof *readings);
-        rows->readings.count = requested;
+        rows->readings.count = needed;
     } else {
         rows->lost_readings += (int64_t)count;
     }

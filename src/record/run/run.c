@@ -1,5 +1,4 @@
-/* A run: it comes up in its order, or nothing stays; it is asked while it is at work; it ends, and nothing is
- * lost that was measured. */
+/* A run: starting it completely or not at all, using it, and ending it without losing data. */
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/strbuf.h"
@@ -16,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the start: what is to work comes up in its order */
+/* ---- starting, in order */
 
-/* Spans of a process go into one run: there is one with rings in a process at a time. */
+/* Spans of a process go into one run: at most one run with rings per process. */
 static _Atomic(pid_t) ring_owner;
 
 static jm_status make_path(jm_run *run, const char *path, jm_error *err)
@@ -38,8 +37,8 @@ static jm_status attach(jm_run *run, const char *recording, jm_error *err)
     return recording[0] == '\0' ? JM_OK : make_path(run, recording, err);
 }
 
-/* What there is to record goes to whoever attaches; there are no readings here. */
-static jm_status be_dormant(jm_run *run)
+/* An attaching recorder records this program; it takes no readings itself. */
+static jm_status start_dormant(jm_run *run)
 {
     run->attached = run->dormant = true;
     jm__run_wait(run, true);
@@ -79,7 +78,7 @@ static jm_status start_rings(jm_run *run, jm_error *err)
             jm__fail(err, JM_BUSY, 0, "jm_run_start", "a run is at work in this process already");
         return jm__hint(err, status, "end that one first");
     }
-    atomic_store(&ring_owner, run->owner); /* what a forked child inherited is its parent's */
+    atomic_store(&ring_owner, run->owner); /* a forked child inherits its parent's pid */
     run->has_rings = true;
     jm__collector_sink sink = jm__run_collector_sink(run);
     jm_status status = jm__collector_create(&run->collector, run->folder.path, &sink, err);
@@ -113,7 +112,7 @@ static void write_start(jm_run *run, const jm_run_options *options)
     jm__writer_anchor(run->writer, &anchor);
 }
 
-/* Without signals: those are the program's. */
+/* The thread blocks all signals: they belong to the program. */
 static jm_status start_thread(jm_run *run, jm_error *err)
 {
     sigset_t all, before;
@@ -145,8 +144,7 @@ static jm_status start(jm_run *run, const jm_run_options *options, jm_error *err
         jm__run_ranges_start(run);
     jm__run_counters_start(run, options);
     write_start(run, options);
-    JM_TRY(jm__writer_commit(run->writer, 0,
-                             err)); /* what cannot be written is told before the program starts */
+    JM_TRY(jm__writer_commit(run->writer, 0, err)); /* write errors are reported before the program starts */
     return start_thread(run, err);
 }
 
@@ -177,7 +175,7 @@ static void end_thread(jm_run *run)
     run->thread_started = false;
 }
 
-/* After the writer's thread, which tells it of kernels. */
+/* Call it after the end of the writer's thread, which uses the source. */
 static void end_counters(jm_run *run)
 {
     jm__counter_source *counters = run->counters;
@@ -185,8 +183,8 @@ static void end_counters(jm_run *run)
     jm__counter_source_free(counters);
 }
 
-/* All is in the recording, or never will be: whoever waits for it need not. */
-static void tell_end(jm_run *run, const jm_error *failure)
+/* Wakes all waiters: everything is in the recording, or never will be. */
+static void announce_end(jm_run *run, const jm_error *failure)
 {
     pthread_mutex_lock(&run->lock);
     run->ended = true;
@@ -195,19 +193,20 @@ static void tell_end(jm_run *run, const jm_error *failure)
     pthread_mutex_unlock(&run->lock);
 }
 
-/* Nothing was recorded, or nothing of it is wanted. */
+/* Ends a run without a recording. */
 static void abandon(jm_run *run)
 {
     jm__budget_leave(run);
     atomic_store(&run->stopped, true);
-    tell_end(run, NULL);
-    jm__run_let_go(run);
+    announce_end(run, NULL);
+    jm__run_release_followed(run);
     jm__sampler_stop(run->sampler);
     end_thread(run);
     end_counters(run);
     if (run->stop_kernels != NULL) run->stop_kernels();
     release_rings(run);
-    jm__sampler_free(run->sampler); /* before the file goes: a simulated board writes its truth beside it */
+    jm__sampler_free(
+        run->sampler); /* before the file is removed: a simulated board writes its truth file beside it */
     run->sampler = NULL;
     jm__writer_discard(run->writer);
     run->writer = NULL;
@@ -216,31 +215,31 @@ static void abandon(jm_run *run)
 
 jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err)
 {
-    jm_run_options given;
-    JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_run_start", err));
-    JM_TRY(jm__budget_check(given.budget, err));
-    JM_TRY(jm__budget_check(given.child_budget, err));
+    jm_run_options own_options;
+    JM_TRY(jm__options_copy(&own_options, sizeof own_options, options, "jm_run_start", err));
+    JM_TRY(jm__budget_check(own_options.budget, err));
+    JM_TRY(jm__budget_check(own_options.child_budget, err));
     jm_run *run = new_run();
     char recording[PATH_MAX];
     if (run == NULL) return jm__no_memory(err, "jm_run_start");
     bool found = jm__run_folder_find(&run->folder, recording, sizeof recording);
-    bool waits = !found && given.may_wait && jm__timeline_is_dormant();
+    bool waits = !found && own_options.may_wait && jm__timeline_is_dormant();
     jm_status status = found   ? attach(run, recording, err)
-                       : waits ? be_dormant(run)
-                               : start(run, &given, err);
+                       : waits ? start_dormant(run)
+                               : start(run, &own_options, err);
     if (status != JM_OK) {
         abandon(run);
         return status;
     }
     jm__run_trace_begin(run);
-    jm__budget_start(run, given.budget > 0 ? given.budget
-                          : run->attached  ? 1e-6 * (double)run->folder.budget_ppm
-                                           : 0);
+    jm__budget_start(run, own_options.budget > 0 ? own_options.budget
+                          : run->attached        ? 1e-6 * (double)run->folder.budget_ppm
+                                                 : 0);
     *out = run;
     return JM_OK;
 }
 
-/* ---- at work */
+/* ---- using it */
 
 static jm_status fail_foreign(const char *call, jm_error *err)
 {
@@ -286,7 +285,7 @@ static jm_status flush_own(jm_run *run, int timeout_ms, jm_error *err)
     int64_t requested_ns = jm__now_ns(), until_ns = requested_ns + timeout_ms * JM_NS_PER_MS;
     struct timespec until = {until_ns / JM_NS_PER_S, until_ns % JM_NS_PER_S};
     pthread_mutex_lock(&run->lock);
-    bool late = run->ended; /* the stop has told how it went */
+    bool late = run->ended; /* the stop has reported its result */
     if (run->requested_ns < requested_ns) run->requested_ns = requested_ns;
     pthread_cond_broadcast(&run->changed);
     int code = 0;
@@ -306,7 +305,7 @@ static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
     jm_recording *recording = NULL;
     int64_t requested_ns = jm__now_ns(), complete_ns = -1;
     JM_TRY(jm_run_recording(run, &recording, err));
-    jm__run_folder_ask_flush(&run->folder);
+    jm__run_folder_request_flush(&run->folder);
     while (jm__now_ns() - requested_ns < timeout_ms * JM_NS_PER_MS) {
         jm__sleep_ns(20 * JM_NS_PER_MS);
         JM_TRY(jm__recording_complete_ns(recording, &complete_ns, err));
@@ -319,7 +318,7 @@ jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err)
 {
     if (jm__run_is_foreign(run))
         return atomic_load(&run->stopped) ? JM_OK : fail_foreign("jm_run_flush", err);
-    if (run->dormant) return JM_OK; /* nothing is kept back */
+    if (run->dormant) return JM_OK; /* nothing is buffered */
     return run->attached ? flush_attached(run, timeout_ms, err) : flush_own(run, timeout_ms, err);
 }
 
@@ -385,7 +384,7 @@ jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error 
     return JM_OK;
 }
 
-/* ---- the end: nothing is lost that was measured, and nothing of it stays behind */
+/* ---- ending */
 
 static void write_end(jm_run *run, const jm__anchor *end)
 {
@@ -401,11 +400,11 @@ static void write_end(jm_run *run, const jm__anchor *end)
 /* A recording in memory stays for its readers until jm_run_free. */
 static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
 {
-    /* What was promised last may reach beyond the end: readings came in while the writer was waited for. */
+    /* The last complete_ns may be later than the end: readings arrived while waiting for the writer. */
     int64_t complete_ns = end_ns > run->complete_ns ? end_ns : run->complete_ns;
     jm_status status = jm__writer_commit(run->writer, complete_ns, err);
     pthread_mutex_lock(&run->lock);
-    if (status == JM_OK) run->complete_ns = complete_ns; /* who waits for it need not know of the stop */
+    if (status == JM_OK) run->complete_ns = complete_ns; /* for flushes that are still waiting */
     pthread_mutex_unlock(&run->lock);
     if (run->path == NULL) return status;
     status = jm__writer_close(run->writer, err);
@@ -413,8 +412,8 @@ static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
     return status;
 }
 
-/* Another thread is at it. */
-static void await_end(jm_run *run)
+/* Another thread is stopping the run. */
+static void wait_for_end(jm_run *run)
 {
     pthread_mutex_lock(&run->lock);
     while (!run->ended)
@@ -440,10 +439,10 @@ jm_status jm_run_stop(jm_run *run, jm_error *err)
     jm__run_wait(run, false);
     if (run->attached) return JM_OK;
     if (atomic_exchange(&run->stopped, true)) {
-        await_end(run);
+        wait_for_end(run);
         return JM_OK;
     }
-    jm__run_let_go(run); /* the rings are still emptied */
+    jm__run_release_followed(run); /* the rings are still being emptied */
     jm__anchor end = jm__anchor_take();
     if (run->counters != NULL) jm__counter_source_stop(run->counters);
     jm__sampler_stop(run->sampler); /* takes the last edge readings */
@@ -453,10 +452,10 @@ jm_status jm_run_stop(jm_run *run, jm_error *err)
     release_rings(run);
     jm_error failure = {0};
     failure.status = write_rest(run, &end, &failure);
-    jm__sampler_free(run->sampler); /* the next run of this process may want other boards */
+    jm__sampler_free(run->sampler); /* the next run of this process may open other boards */
     run->sampler = NULL;
     jm__run_folder_remove(&run->folder);
-    tell_end(run, &failure);
+    announce_end(run, &failure);
     if (failure.status != JM_OK && err != NULL) *err = failure;
     return failure.status;
 }
@@ -481,8 +480,7 @@ void jm_run_discard(jm_run *run)
 void jm_run_free(jm_run *run)
 {
     if (run == NULL || jm__run_is_foreign(run))
-        return; /* a forked child has no right to the parent's files: it keeps
-                 * its copy of the memory, and no more */
+        return; /* a forked child must not touch the parent's files: it keeps its copy of the memory */
     jm_run_stop(run, NULL);
     release_rings(run);
     jm_recording_close(run->recording);

@@ -1,4 +1,4 @@
-/* Where rows come from: sampler and collector, on their way to the writer. */
+/* Passes rows of sampler and collector to the writer. */
 #include "base/clock.h"
 #include "record/run/inside.h"
 #include "record/timeline/which_run.h"
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Without it the figures lack something, so this is told. */
-static void tell_refused(jm_run *run, int64_t board_id, const char *name)
+/* Reports a board or sensor without memory, since figures lack its readings. */
+static void report_refused(jm_run *run, int64_t board_id, const char *name)
 {
     jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns(), .board_id = board_id};
     snprintf(event.text, sizeof event.text, "no room in memory for %.40s: none of its readings are here",
@@ -17,7 +17,7 @@ static void tell_refused(jm_run *run, int64_t board_id, const char *name)
     jm__run_queue_add_event(&run->queue, &event);
 }
 
-/* ---- sampler: its thread waits for the writer's only when a board or a sensor is new */
+/* ---- sampler: its thread waits for the writer's only when a board or sensor is new */
 
 static int64_t take_board(void *context, const jm_board *board)
 {
@@ -28,7 +28,7 @@ static int64_t take_board(void *context, const jm_board *board)
     int64_t id = jm__writer_board(run->writer, &row, NULL) == JM_OK ? row.id : -1;
     if (id > 0 && !jm__vec_push(&run->boards, row)) id = -1;
     pthread_mutex_unlock(&run->writer_lock);
-    if (id < 0) tell_refused(run, 0, row.name);
+    if (id < 0) report_refused(run, 0, row.name);
     return id;
 }
 
@@ -39,7 +39,7 @@ static int64_t take_sensor(void *context, const jm_sensor *sensor)
     pthread_mutex_lock(&run->writer_lock);
     int64_t id = jm__writer_sensor(run->writer, &row, NULL) == JM_OK ? row.id : -1;
     pthread_mutex_unlock(&run->writer_lock);
-    if (id < 0) tell_refused(run, row.board_id, row.name);
+    if (id < 0) report_refused(run, row.board_id, row.name);
     return id;
 }
 
@@ -69,7 +69,7 @@ jm__sampler_sink jm__run_sampler_sink(jm_run *run)
                               .anchor = take_anchor};
 }
 
-/* ---- collector: in the writer's thread, which holds writer_lock */
+/* ---- collector: on the writer's thread, which holds writer_lock */
 
 static int64_t take_name(void *context, const char *text)
 {
@@ -130,7 +130,7 @@ static void take_loss(void *context, const jm__loss *loss)
     jm__writer_loss(((jm_run *)context)->writer, loss);
 }
 
-void jm__run_tell_of_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text)
+void jm__run_report_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text)
 {
     jm__event event = {.kind = kind, .t_ns = jm__now_ns()};
     snprintf(event.text, sizeof event.text, JM_EVENT_OF_PROCESS "%s", pid, text);
@@ -139,7 +139,7 @@ void jm__run_tell_of_process(jm_run *run, jm_event_kind kind, int64_t pid, const
 
 static void take_note(void *context, int64_t pid, const char *text)
 {
-    jm__run_tell_of_process(context, JM_EVENT_CUPTI, pid, text);
+    jm__run_report_process(context, JM_EVENT_CUPTI, pid, text);
 }
 
 jm__collector_sink jm__run_collector_sink(jm_run *run)
@@ -157,7 +157,7 @@ jm__collector_sink jm__run_collector_sink(jm_run *run)
                                 .note = take_note};
 }
 
-/* ---- who may not enter the folder, as it is another user's */
+/* ---- processes of other users, which may not enter the folder */
 
 static bool is_known(const jm_run *run, pid_t pid)
 {
@@ -167,25 +167,25 @@ static bool is_known(const jm_run *run, pid_t pid)
 }
 
 /* With writer_lock held. */
-static void hear_strangers(jm_run *run)
+static void report_strangers(jm_run *run)
 {
-    char words[160];
+    char text[160];
     pid_t pid;
     uid_t uid;
     if (!jm__kept_file_is_ours(&run->folder.door)) return;
     while (run->stranger_count < JM_RUN_STRANGERS &&
-           jm__door_hear(run->folder.door.fd_plus_one - 1, &pid, &uid)) {
+           jm__door_next(run->folder.door.fd_plus_one - 1, &pid, &uid)) {
         if (is_known(run, pid)) continue; /* each of its libraries knocks */
         run->strangers[run->stranger_count++] = pid;
-        snprintf(words, sizeof words,
+        snprintf(text, sizeof text,
                  "it runs as user %u, who may not enter the folder of this run: nothing of it is recorded%s",
                  (unsigned)uid,
                  run->stranger_count == JM_RUN_STRANGERS ? "; of others nothing more is said" : "");
-        jm__run_tell_of_process(run, JM_EVENT_RECORDER, pid, words);
+        jm__run_report_process(run, JM_EVENT_RECORDER, pid, text);
     }
 }
 
-/* ---- all of it */
+/* ---- taking rows */
 
 static void write_loss(jm_run *run, int64_t count, const char *reason)
 {
@@ -193,8 +193,8 @@ static void write_loss(jm_run *run, int64_t count, const char *reason)
     if (count > 0) jm__writer_loss(run->writer, &loss);
 }
 
-/* Where one of its steps failed, spans may be missing, and kernels may belong to the span around theirs. */
-static void tell_collector(jm_run *run, jm_status status, const jm_error *cause)
+/* After a failed step, spans may be missing, and kernels may belong to the span around theirs. */
+static void report_collector(jm_run *run, jm_status status, const jm_error *cause)
 {
     if (status == JM_OK) return;
     jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns()};
@@ -206,13 +206,13 @@ static void tell_collector(jm_run *run, jm_status status, const jm_error *cause)
 void jm__run_take_last(jm_run *run)
 {
     jm_error cause = {0};
-    if (run->collector != NULL) tell_collector(run, jm__collector_finish(run->collector, &cause), &cause);
+    if (run->collector != NULL) report_collector(run, jm__collector_finish(run->collector, &cause), &cause);
 }
 
 size_t jm__run_take_rows(jm_run *run)
 {
     jm_error cause = {0};
-    hear_strangers(run);
+    report_strangers(run);
     jm__run_queue_swap(&run->queue, &run->taken);
     jm__run_rows *rows = &run->taken;
     jm__writer_readings(run->writer, rows->readings.items, rows->readings.count);
@@ -230,6 +230,6 @@ size_t jm__run_take_rows(jm_run *run)
     jm__run_rows_clear(rows);
     size_t records = 0;
     if (run->collector != NULL)
-        tell_collector(run, jm__collector_poll(run->collector, &records, &cause), &cause);
+        report_collector(run, jm__collector_poll(run->collector, &records, &cause), &cause);
     return records;
 }

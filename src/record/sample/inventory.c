@@ -1,5 +1,4 @@
-/* Which boards there are and what their sensors can do, as one snapshot; and board profiles, out of their
- * embedded JSON. */
+/* A snapshot of the boards and their sensors; board profiles from their embedded JSON. */
 #include "record/sample/inventory.h"
 
 #include "base/clock.h"
@@ -41,7 +40,7 @@ static int64_t ms_to_ns(double ms)
     return llround(ms * (double)JM_NS_PER_MS);
 }
 
-/* One key of a sensor; false if the key or its value is none of ours. */
+/* Reads one key of a sensor; false if the key or its value is invalid. */
 static bool sensor_key_read(const char *key, const json_t *value, jm_sensor *sensor, char (*aliases)[40])
 {
     if (strcmp(key, "aliases") == 0) {
@@ -79,7 +78,7 @@ static bool sensor_key_read(const char *key, const json_t *value, jm_sensor *sen
     return true;
 }
 
-/* Where a sensor of this name stands, or a new place for it; -1 if the profile is full. */
+/* The index of a sensor with this name, or a new one; -1 if the profile is full. */
 static int sensor_slot(jm__profile *profile, const char *name)
 {
     for (size_t i = 0; i < profile->sensor_count; i++)
@@ -125,7 +124,7 @@ static jm_status matches_read(jm__profile *profile, const json_t *matches, jm_er
     return JM_OK;
 }
 
-/* Lay one file over what the profile holds so far. */
+/* Overrides the profile with the content of one file. */
 static jm_status profile_overlay(jm__profile *profile, const jm__embedded *data, jm_error *err)
 {
     json_error_t json_err;
@@ -151,7 +150,7 @@ static const jm__embedded *find_data(const char *name)
     return NULL;
 }
 
-/* "h200, h100, ..." */
+/* Lists the profiles: "h200, h100, ...". */
 static void write_names(char *text, size_t size)
 {
     size_t length = 0;
@@ -202,18 +201,18 @@ struct jm_inventory {
     jm__devices *devices;
 };
 
-/* What the profile knows, under what the device said. */
-static void profile_join(const jm__profile *profile, jm_sensor *row)
+/* Fills a row with the profile's values; the device's own values stay. */
+static void join_profile(const jm__profile *profile, jm_sensor *row)
 {
-    const jm_sensor *known = jm__profile_sensor(profile, row->name);
-    if (known == NULL) return;
-    jm_sensor joined = *known;
+    const jm_sensor *profile_sensor = jm__profile_sensor(profile, row->name);
+    if (profile_sensor == NULL) return;
+    jm_sensor joined = *profile_sensor;
     memcpy(joined.source, row->source, sizeof joined.source);
     memcpy(joined.missing, row->missing, sizeof joined.missing);
     *row = joined;
 }
 
-static void cost_measure(jm__devices *devices, size_t board, size_t sensor, jm_sensor *row,
+static void measure_cost(jm__devices *devices, size_t board, size_t sensor, jm_sensor *row,
                          jm__samples *scratch)
 {
     int64_t before_ns = jm__now_ns();
@@ -224,7 +223,7 @@ static void cost_measure(jm__devices *devices, size_t board, size_t sensor, jm_s
         snprintf(row->missing, sizeof row->missing, "%.159s", err.text);
 }
 
-static jm_status board_fill(jm__devices *devices, size_t number, jm__profile *profile, jm__samples *scratch,
+static jm_status fill_board(jm__devices *devices, size_t number, jm__profile *profile, jm__samples *scratch,
                             jm_error *err)
 {
     jm_board *board = jm__devices_board(devices, number);
@@ -232,8 +231,8 @@ static jm_status board_fill(jm__devices *devices, size_t number, jm__profile *pr
     snprintf(board->profile, sizeof board->profile, "%s", profile->name);
     for (size_t i = 0; i < jm__devices_sensor_count(devices, number); i++) {
         jm_sensor *sensor = &jm__devices_sensor(devices, number, i)->row;
-        profile_join(profile, sensor);
-        if (sensor->missing[0] == '\0') cost_measure(devices, number, i, sensor, scratch);
+        join_profile(profile, sensor);
+        if (sensor->missing[0] == '\0') measure_cost(devices, number, i, sensor, scratch);
     }
     return JM_OK;
 }
@@ -250,7 +249,7 @@ jm_status jm__inventory_open(jm_inventory **out, const jm__device_options *optio
     else
         status = jm__devices_open(&inventory->devices, options, err);
     for (size_t i = 0; status == JM_OK && i < jm_inventory_board_count(inventory); i++)
-        status = board_fill(inventory->devices, i, profile, scratch, err);
+        status = fill_board(inventory->devices, i, profile, scratch, err);
     free(profile);
     free(scratch);
     if (status == JM_OK)
@@ -306,11 +305,11 @@ const jm_sensor *jm_inventory_sensor(const jm_inventory *inventory, size_t board
     return found == NULL ? NULL : &found->row;
 }
 
-/* ---- NVML's list of processes as a text */
+/* ---- NVML's list of processes as text */
 
-enum { PIDS_MOST = 64, PIDS_TOLD = 10 };
+enum { PIDS_MAX = 64, PIDS_SHOWN = 10 };
 
-/* "" if it is gone, or not ours to see. */
+/* "" if the process is gone or not visible. */
 static void read_name(char *name, size_t size, int32_t pid)
 {
     char path[48];
@@ -324,16 +323,16 @@ static void read_name(char *name, size_t size, int32_t pid)
     close(file);
 }
 
-void jm__who_else(char *text, size_t size, jm__devices *devices, size_t board)
+void jm__board_users(char *text, size_t size, jm__devices *devices, size_t board)
 {
-    int32_t pids[PIDS_MOST];
+    int32_t pids[PIDS_MAX];
     size_t count = 0, used = 0;
     text[0] = '\0';
     if (!jm__devices_board(devices, board)->simulated &&
         !jm__namespace_is_first(jm__namespace_of(JM_SELF, "pid")))
         return;
-    if (jm__devices_processes(devices, board, pids, PIDS_MOST, &count, NULL) != JM_OK) return;
-    for (size_t i = 0; i < count && i < PIDS_TOLD && used < size; i++) {
+    if (jm__devices_processes(devices, board, pids, PIDS_MAX, &count, NULL) != JM_OK) return;
+    for (size_t i = 0; i < count && i < PIDS_SHOWN && used < size; i++) {
         char name[24];
         read_name(name, sizeof name, pids[i]);
         const char *open = name[0] != '\0' ? " (" : "", *close = name[0] != '\0' ? ")" : "";

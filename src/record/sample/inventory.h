@@ -1,4 +1,4 @@
-/* The inside of jm_inventory: open back ends, and the profile of each board. */
+/* Internals of jm_inventory: open back ends and board profiles. */
 #ifndef JM_RECORD_SAMPLE_INVENTORY_H
 #define JM_RECORD_SAMPLE_INVENTORY_H
 
@@ -7,22 +7,21 @@
 
 #include <joulemap/board.h>
 
-/* Opens the back ends, asks each sensor once for its cost, and joins it with the board's profile. */
+/* Opens the back ends, reads each sensor once to measure its cost, and joins it with the board's profile. */
 jm_status jm__inventory_open(jm_inventory **out, const jm__device_options *options, jm_error *err);
 
-/* Borrowed; for the one thread that reads. */
+/* Borrowed; for one thread that reads. */
 jm__devices *jm__inventory_devices(const jm_inventory *inventory);
 
-/* The pids of one board, and what they are called: "4711 (python3), 4712". "" if there are none, or if they
- * cannot be told: those that nobody records draw power there too. Pids are the machine's, so in a namespace
- * of its own nobody can say which are the run's: nothing is said there, but of a simulated board. */
-void jm__who_else(char *text, size_t size, jm__devices *devices, size_t board);
+/* The processes on one board: "4711 (python3), 4712"; "" if there are none or they are unknown. They draw
+ * power even if they are not recorded. Pids are the machine's, so inside a pid namespace the text is "",
+ * except for simulated boards. */
+void jm__board_users(char *text, size_t size, jm__devices *devices, size_t board);
 
-/* ---- Board profiles: how each sensor of a known board answers to the true power.
+/* ---- Board profiles: the response of each sensor of a known board to the true power.
  *
- * One data file a board (src/record/sample/profiles/NAME.json). A profile starts from
- * generic.json and replaces whole sensors. Which sensors a board has is not
- * told here but found by asking the board. */
+ * One data file per board (src/record/sample/profiles/NAME.json). A profile starts from generic.json and
+ * replaces whole sensors. Which sensors exist is found by reading the board. */
 
 #define JM_PROFILE_SENSORS_MAX 24
 #define JM_PROFILE_ALIASES_MAX 3
@@ -40,13 +39,13 @@ typedef struct jm__profile {
 
 extern const jm__embedded jm__profile_table[]; /* src/record/sample/profiles */
 
-/* The profile of this name. NOT_FOUND lists those there are. */
+/* The profile of this name. The error NOT_FOUND lists the profiles. */
 jm_status jm__profile_load(jm__profile *out, const char *name, jm_error *err);
 
-/* The profile whose pattern fits a board's name, "generic" if none does. */
+/* The profile with a pattern that matches a board's name, else "generic". */
 jm_status jm__profile_match(jm__profile *out, const char *board_name, jm_error *err);
 
-/* A sensor by its name ("power_ring") or by its name in a CSV ("power_ring_w"); NULL if unknown. */
+/* A sensor by its name ("power_ring") or its alias in a CSV file ("power_ring_w"); NULL if unknown. */
 const jm_sensor *jm__profile_sensor(const jm__profile *profile, const char *name);
 
 #endif

@@ -1,5 +1,4 @@
-/* The sampler: its boards and their sensors, its thread and schedule, and what happens to it at fork and at
- * the end. */
+/* The sampler: its boards and sensors, its thread and schedule, fork, and the end. */
 #include "record/sample/sampler.h"
 
 #include "base/clock.h"
@@ -20,51 +19,51 @@
 
 /* ---- a channel: one sensor while it is sampled: when it is due, how it is read, what it has cost
  *
- * Three ways to read:
- *   buffered  everything the board kept since the last read (the ring), once a second;
- *   polled    one value every so often; `ticked` ones are the board's main power sensor where there is no
+ * Three modes:
+ *   buffered  everything since the last read (the ring), once a second;
+ *   polled    one value at regular times. `ticked` ones are the board's main power sensor if it has no
  *             ring: polled five times a period and stamped with the instant of their update;
- *   counter   an energy counter of slow update: read around its tick only, on request and every few seconds.
- */
+ *   counter   an energy counter with slow updates: read near its update only, on request and every few
+ *             seconds. */
 
-typedef enum channel_way { CHANNEL_BUFFERED, CHANNEL_POLLED, CHANNEL_COUNTER } channel_way;
+typedef enum channel_mode { CHANNEL_BUFFERED, CHANNEL_POLLED, CHANNEL_COUNTER } channel_mode;
 
 typedef struct sampled_channel {
-    size_t board, sensor; /* numbers in jm__devices */
-    int64_t sensor_id;    /* the sink's */
+    size_t board, sensor; /* indices in jm__devices */
+    int64_t sensor_id;    /* of the sink */
     int64_t board_id;
     jm_sensor row;
-    channel_way way;
+    channel_mode mode;
     bool ticked;
-    bool power;        /* main power sensor or counter: counts for how fresh the recording is */
-    bool single_burst; /* counter: nothing else tells of the board's energy */
-    int64_t every_ns;  /* how often it is read */
-    int64_t due_ns;    /* CLOCK_MONOTONIC */
-    int64_t born_ns;   /* when sampling began */
-    int64_t fresh_ns;  /* all its readings before this time are out */
-    int64_t failures;  /* reads in a row */
+    bool power;              /* main power sensor or counter: determines how fresh the recording is */
+    bool only_energy_source; /* counter: the board has no power sensor */
+    int64_t every_ns;        /* distance of reads */
+    int64_t due_ns;          /* CLOCK_MONOTONIC */
+    int64_t born_ns;         /* begin of sampling */
+    int64_t fresh_ns;        /* all its readings before this time were sent */
+    int64_t failures;        /* consecutive */
     jm__ring_stream ring;
     jm__tick tick;
     bool has_value;
     double value;       /* last read */
-    int64_t value_ns;   /* when */
-    int64_t changed_ns; /* ticked: when it last changed */
+    int64_t value_ns;   /* its time */
+    int64_t changed_ns; /* ticked: time of the last change */
     int64_t emitted_ns; /* stamp of the last reading */
-    int64_t edge_ns;    /* counter: a reading updated after this time is wanted; 0: none */
-    int64_t search_ns;  /* counter: when the search for its tick began; 0: it rests */
-    bool moved;         /* counter: it has, in this search */
-    bool stuck;         /* already told that it stands still */
-    bool blurred;       /* counter: already told that its updates cannot be dated */
+    int64_t edge_ns;    /* counter: a reading updated after this time is requested; 0: none */
+    int64_t search_ns;  /* counter: begin of the search for its update; 0: no search */
+    bool moved;         /* counter: its value changed in this search */
+    bool stuck;         /* reported as not changing */
+    bool blurred;       /* counter: reported as having updates that cannot be dated */
 } sampled_channel;
 
 typedef struct sampled_board {
     int64_t id;
     bool lost;
     int64_t retry_ns;
-    int64_t pause_ns; /* before it */
-    int64_t lost_ns;  /* when it was lost last, or tried in vain */
+    int64_t pause_ns; /* the pause before retry_ns */
+    int64_t lost_ns;  /* time of the last loss or failed retry */
     size_t first_channel, channel_count;
-    char who[256]; /* uses it: pids */
+    char users[256]; /* processes that use it */
 } sampled_board;
 
 struct jm__sampler {
@@ -75,23 +74,23 @@ struct jm__sampler {
     sampled_channel *channels;
     size_t channel_count;
     jm__devices *devices;
-    jm__samples samples;    /* of the last read */
-    jm__ring_result result; /* of it */
+    jm__samples samples;    /* the last read */
+    jm__ring_result result; /* its new readings */
     int64_t ring_period_ns; /* between reads of rings */
-    jm__sampler_cost cost;  /* the thread's own; published below */
-    bool begun;             /* the first edge readings are in */
-    jm__anchor anchor;      /* the newest */
+    jm__sampler_cost cost;  /* of the thread; published below */
+    bool begun;             /* the first edge readings were taken */
+    jm__anchor anchor;      /* the newest one */
     int64_t anchor_due_ns;
-    int64_t who_due_ns;
+    int64_t users_due_ns;
     unsigned fork_generation;
 
     pthread_t thread;
     bool thread_runs;
-    pthread_mutex_t lock; /* guards what follows, up to the atomics */
-    pthread_cond_t wake;  /* the thread: something is wanted */
-    pthread_cond_t done;  /* waiters: an edge is done */
+    pthread_mutex_t lock; /* protects the following members up to the atomics */
+    pthread_cond_t wake;  /* wakes the thread for a request */
+    pthread_cond_t done;  /* wakes waiters when an edge is done */
     int64_t kick_ns, kick_edge_ns;
-    int64_t stop_ns; /* 0: go on */
+    int64_t stop_ns; /* 0: not stopping */
     bool edge_awaited;
 
     _Atomic int64_t fresh_ns;
@@ -101,29 +100,28 @@ struct jm__sampler {
 #define POLL_NS     (INT64_C(100) * JM_NS_PER_MS)
 #define POLL_MIN_NS (INT64_C(4) * JM_NS_PER_MS)
 #define LIMIT_NS    (INT64_C(5) * JM_NS_PER_S)
-#define COUNTER_NS  (INT64_C(5) * JM_NS_PER_S) /* beside a ring; */
-/* beside a sensor that sees some of the time, and where there is no more than a mean over a second: 6 ms of
- * the driver's time each */
+#define COUNTER_NS  (INT64_C(5) * JM_NS_PER_S) /* with a ring */
+/* With a sensor that covers some of the time, and with only a mean over a second. A read costs 6 ms of driver
+ * time. */
 #define COUNTER_OFTEN_NS      (INT64_C(1) * JM_NS_PER_S)
 #define COUNTER_MOST_OFTEN_NS (INT64_C(500) * JM_NS_PER_MS)
 #define COUNTER_STEP_NS       (INT64_C(4) * JM_NS_PER_MS)
-#define COUNTER_SLOW_NS       (INT64_C(20) * JM_NS_PER_MS) /* updated more rarely than this: wait for the tick */
+#define COUNTER_SLOW_NS       (INT64_C(20) * JM_NS_PER_MS) /* slower updates are awaited */
 #define FAILED_MAX_NS         (INT64_C(10) * JM_NS_PER_S)
-#define TAIL_MAX_NS           (INT64_C(200) * JM_NS_PER_MS) /* nobody waits for a mean over a second */
+#define TAIL_MAX_NS           (INT64_C(200) * JM_NS_PER_MS) /* longer tails are not awaited */
 #define STUCK_PERIODS         5
-#define SHARP_DIVISOR         4  /* a counter's update is dated well within a quarter of its period, */
-#define BLURRED_DIVISOR       2  /* and not at all beyond half of it */
-#define SILENT_PERIODS        10 /* a ring whose newest sample is older has nothing new to say */
-#define SAME_PERIODS          10 /* a polled power sensor that says the same for longer */
+#define SHARP_DIVISOR         4  /* an update is dated within a quarter of the period if possible, */
+#define BLURRED_DIVISOR       2  /* and not at all if it takes more than half */
+#define SILENT_PERIODS        10 /* a ring whose newest sample is older is silent */
+#define SAME_PERIODS          10 /* a polled power sensor with one value for longer may be stuck */
 #define COST_SHARE            50 /* a slow sensor may take 1/50 of the time, */
-#define MAIN_COST_SHARE       2  /* and half of it if the board has no better */
-#define HISTORY_PERIODS       5  /* of a ring's samples from before the start */
+#define MAIN_COST_SHARE       2  /* or half of it if the board has no better one */
+#define HISTORY_PERIODS       5  /* samples of a ring from before the start */
 
-/* The rank of the best power sensor that the board still has: the worse, the more often its counter is read.
- */
+/* Sets how often a counter is read: the more often, the lower the rank of the board's best power sensor. */
 static void channel_back_up(sampled_channel *channel, int best_rank)
 {
-    if (channel->way != CHANNEL_COUNTER) return;
+    if (channel->mode != CHANNEL_COUNTER) return;
     channel->every_ns = best_rank == JM_RANK_RING     ? COUNTER_NS
                         : best_rank > JM_RANK_AVERAGE ? COUNTER_OFTEN_NS
                                                       : COUNTER_MOST_OFTEN_NS;
@@ -131,22 +129,22 @@ static void channel_back_up(sampled_channel *channel, int best_rank)
     if (channel->search_ns == 0 && channel->due_ns > due_ns) channel->due_ns = due_ns;
 }
 
-/* The main power sensor, from the start or as the one before is silent. */
+/* Makes it the main power sensor, at the start or after the previous one became silent. */
 static void channel_promote(sampled_channel *channel)
 {
     const jm_sensor *row = &channel->row;
     channel->power = true;
-    if (channel->way != CHANNEL_POLLED || row->quantity != JM_QUANTITY_POWER || row->period_ns == 0) return;
+    if (channel->mode != CHANNEL_POLLED || row->quantity != JM_QUANTITY_POWER || row->period_ns == 0) return;
     channel->ticked = true;
     channel->changed_ns = jm__now_ns();
-    /* Not a whole share of the period: polls then fall on ever new places of it, which narrows the tick. */
+    /* Not an integer fraction of the period: polls then hit different phases, which narrows the update. */
     channel->every_ns = row->period_ns * 19 / 100;
     if (channel->every_ns < POLL_MIN_NS) channel->every_ns = POLL_MIN_NS;
     channel->due_ns = jm__now_ns();
 }
 
-/* Fill in way and schedule. `best_rank`: of the power sensors of the board that work; `main_power`: this is
- * the one. */
+/* Sets mode and schedule. `best_rank`: of the board's working power sensors; `main_power`: this is that
+ * sensor. */
 static void channel_init(sampled_channel *channel, bool buffered, int best_rank, bool main_power,
                          int64_t now_ns, int64_t ring_period_ns)
 {
@@ -154,7 +152,7 @@ static void channel_init(sampled_channel *channel, bool buffered, int best_rank,
     channel->due_ns = channel->born_ns = now_ns;
     channel->power = main_power || row->quantity == JM_QUANTITY_ENERGY;
     if (buffered) {
-        channel->way = CHANNEL_BUFFERED;
+        channel->mode = CHANNEL_BUFFERED;
         channel->every_ns = ring_period_ns;
         channel->ring.period_ns = row->period_ns > 0 ? row->period_ns : POLL_NS;
         channel->ring.from_ns = now_ns - HISTORY_PERIODS * channel->ring.period_ns;
@@ -162,22 +160,22 @@ static void channel_init(sampled_channel *channel, bool buffered, int best_rank,
     }
     channel->tick.period_ns = row->period_ns;
     if (row->quantity == JM_QUANTITY_ENERGY && row->period_ns >= COUNTER_SLOW_NS) {
-        channel->way = CHANNEL_COUNTER;
-        channel->single_burst = best_rank == JM_RANK_NONE;
+        channel->mode = CHANNEL_COUNTER;
+        channel->only_energy_source = best_rank == JM_RANK_NONE;
         channel_back_up(channel, best_rank);
         return;
     }
-    channel->way = CHANNEL_POLLED;
+    channel->mode = CHANNEL_POLLED;
     channel->every_ns = row->quantity == JM_QUANTITY_POWER_LIMIT ? LIMIT_NS : POLL_NS;
     if (row->quantity == JM_QUANTITY_UTIL_GPU || row->quantity == JM_QUANTITY_UTIL_MEMORY)
         channel->every_ns = row->period_ns > POLL_NS ? row->period_ns : POLL_NS;
     if (main_power) channel_promote(channel);
 }
 
-/* It fails, or has nothing new to say: nobody waits for it. */
+/* It fails or has no new samples, so its readings are not awaited. */
 static bool channel_is_silent(const sampled_channel *channel)
 {
-    return channel->failures > 0 || (channel->way == CHANNEL_BUFFERED && channel->stuck);
+    return channel->failures > 0 || (channel->mode == CHANNEL_BUFFERED && channel->stuck);
 }
 
 static void send_event(const jm__sampler *sampler, jm_event_kind kind, int64_t board_id, int64_t t_ns,
@@ -190,7 +188,7 @@ static void send_event(const jm__sampler *sampler, jm_event_kind kind, int64_t b
 
 static void reading_send(sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns, double value)
 {
-    if (t_ns <= channel->emitted_ns) t_ns = channel->emitted_ns + 1; /* time only goes on */
+    if (t_ns <= channel->emitted_ns) t_ns = channel->emitted_ns + 1; /* stamps of a sensor increase */
     jm_reading reading = {channel->sensor_id, t_ns, value};
     channel->emitted_ns = t_ns;
     sampler->sink.readings(sampler->sink.context, &reading, 1);
@@ -204,7 +202,7 @@ static void gap_send(const sampled_channel *channel, const jm__sampler *sampler,
     send_event(sampler, JM_EVENT_GAP, channel->board_id, t_ns, (double)gap_ns, text);
 }
 
-/* A ring that answers, but with nothing new: told once. */
+/* Reports a ring without new samples, once. */
 static void silence_note(sampled_channel *channel, const jm__sampler *sampler, int64_t now_ns)
 {
     int64_t newest_ns = channel->ring.started ? channel->ring.last_ns : channel->born_ns;
@@ -218,7 +216,7 @@ static void silence_note(sampled_channel *channel, const jm__sampler *sampler, i
     channel->stuck = silent;
 }
 
-/* Buffered: everything new since the last read. */
+/* Buffered: sends all new samples. */
 static void buffered_take(sampled_channel *channel, jm__sampler *sampler)
 {
     jm__ring_result *result = &sampler->result;
@@ -239,11 +237,11 @@ static void buffered_take(sampled_channel *channel, jm__sampler *sampler)
     channel->due_ns = anchor.monotonic_ns + (channel->stuck ? POLL_NS : channel->every_ns);
     if (channel->edge_ns != 0 && (channel->fresh_ns >= channel->edge_ns || channel->stuck))
         channel->edge_ns = 0;
-    /* Hurried: what is wanted may be a period or two away. */
+    /* On request: the requested samples may be a period or two away. */
     if (channel->edge_ns != 0) channel->due_ns = anchor.monotonic_ns + channel->ring.period_ns;
 }
 
-/* Power that stays the same to the last digit for so long is rather a sensor that stands still: told once. */
+/* Reports, once, power that does not change in its last digit for so long: the sensor is probably stuck. */
 static void same_note(sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns, bool changed)
 {
     if (changed) {
@@ -259,7 +257,7 @@ static void same_note(sampled_channel *channel, const jm__sampler *sampler, int6
     send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, t_ns, 0, text);
 }
 
-/* The board's main power sensor where there is no ring: a reading at each update. */
+/* The main power sensor of a board without a ring: a reading per update. */
 static void ticked_take(sampled_channel *channel, jm__sampler *sampler, const jm__sample *sample)
 {
     int64_t low_ns, high_ns;
@@ -272,7 +270,7 @@ static void ticked_take(sampled_channel *channel, jm__sampler *sampler, const jm
     } else if (jm__tick_next(&channel->tick, channel->emitted_ns + channel->tick.period_ns / 2, &low_ns,
                              &high_ns) &&
                high_ns + channel->tick.period_ns / 4 < sample->t_ns) {
-        /* Updated to the same value: it is too late for a change that only shows late. */
+        /* It was updated to the same value: a change would have been visible by now. */
         reading_send(channel, sampler, low_ns + (high_ns - low_ns) / 2, sample->value);
     } else if (!channel->has_value) {
         reading_send(channel, sampler, sample->t_ns, sample->value);
@@ -283,8 +281,8 @@ static void ticked_take(sampled_channel *channel, jm__sampler *sampler, const jm
     channel->fresh_ns = channel->emitted_ns + 1;
 }
 
-/* Idle (bit 0) and the clocks that somebody asked for (bit 1) hold nothing back. All 64 bits set, as a broken
- * sensor answers, is 2^64 as a double, which no integer holds. */
+/* Ignores idle (bit 0) and requested clocks (bit 1), which do not throttle. All 64 bits, the value of a
+ * broken sensor, are 2^64 as a double, which fits no integer. */
 static uint64_t throttle_reasons(double value)
 {
     const uint64_t ignored = 0x3;
@@ -303,7 +301,7 @@ static void throttle_note(const sampled_channel *channel, const jm__sampler *sam
     send_event(sampler, JM_EVENT_THROTTLE, channel->board_id, sample->t_ns, (double)now, text);
 }
 
-/* What no energy leads to: the counter fell, or rose faster than any board draws. */
+/* Reports a counter that fell, or rose faster than any board can draw. */
 static bool break_note(const sampled_channel *channel, const jm__sampler *sampler, const jm__sample *sample)
 {
     if (!channel->has_value) return false;
@@ -335,12 +333,12 @@ static void polled_take(sampled_channel *channel, jm__sampler *sampler)
     if (channel->edge_ns != 0 && channel->fresh_ns >= channel->edge_ns) channel->edge_ns = 0;
 }
 
-/* The search for a counter's tick is over: rest until the next round. */
+/* Ends the search for a counter's update until the next round. */
 static void counter_rest(sampled_channel *channel, int64_t now_ns)
 {
     channel->search_ns = 0;
     channel->due_ns = now_ns + channel->every_ns;
-    /* Begin shortly before a tick that is known, for two reads instead of twenty. */
+    /* A known update is approached shortly before: two reads instead of twenty. */
     int64_t low_ns, high_ns;
     if (jm__tick_next(&channel->tick, channel->due_ns, &low_ns, &high_ns))
         channel->due_ns = low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS;
@@ -351,36 +349,37 @@ static void counter_note(const sampled_channel *channel, const jm__sampler *samp
 {
     char text[200];
     snprintf(text, sizeof text, "%s: %s%s", channel->row.name, what,
-             channel->single_burst ? ", so its readings are stamped with the time they were read"
-                                   : "; it is left out until that changes");
+             channel->only_energy_source ? ", so its readings are stamped with the time they were read"
+                                         : "; it is left out until that changes");
     send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, t_ns, 0, text);
 }
 
-/* The search found no update, or none whose time is known: the board has better than a guess, if it can. */
+/* The search found no update, or none that can be dated: a guess is used only if the board has no power
+ * sensor. */
 static void counter_give_up(sampled_channel *channel, const jm__sampler *sampler, bool moved, int64_t now_ns)
 {
     const jm__sample *sample = &sampler->samples.items[0];
-    bool *told = moved ? &channel->blurred : &channel->stuck;
-    if (!*told)
+    bool *is_reported = moved ? &channel->blurred : &channel->stuck;
+    if (!*is_reported)
         counter_note(channel, sampler, now_ns,
-                     moved ? "reads take too long to tell when it was updated" : "it stands still");
-    *told = true;
-    if (channel->single_burst) reading_send(channel, sampler, sample->t_ns, sample->value);
+                     moved ? "reads take too long to date its updates" : "it stands still");
+    *is_reported = true;
+    if (channel->only_energy_source) reading_send(channel, sampler, sample->t_ns, sample->value);
     channel->edge_ns = 0;
     counter_rest(channel, now_ns);
 }
 
-/* A change of the counter between two reads dates an update. */
+/* A change between two reads dates an update. */
 static void counter_change(sampled_channel *channel, const jm__sampler *sampler, int64_t low_ns,
                            int64_t now_ns, bool late)
 {
     const jm__sample *sample = &sampler->samples.items[0];
     channel->moved = true;
-    if (now_ns - low_ns >= channel->tick.period_ns) return; /* which of several updates? */
+    if (now_ns - low_ns >= channel->tick.period_ns) return; /* several updates may lie in between */
     int64_t t_ns = jm__tick_observe(&channel->tick, low_ns, now_ns);
     int64_t width_ns = channel->tick.high_ns - channel->tick.low_ns;
     if (width_ns > channel->tick.period_ns / (late ? BLURRED_DIVISOR : SHARP_DIVISOR))
-        return; /* the next may be seen better */
+        return; /* the next one may be dated better */
     channel->stuck = channel->blurred = false;
     reading_send(channel, sampler, t_ns, sample->value);
     channel->fresh_ns = channel->emitted_ns + 1;
@@ -399,7 +398,7 @@ static void counter_take(sampled_channel *channel, jm__sampler *sampler, int64_t
         channel->moved = false;
     }
     bool broke = break_note(channel, sampler, sample);
-    /* Only a change between two reads of one search dates an update; a break is none. */
+    /* Only a change between two reads of one search dates an update; a reset does not. */
     bool dated = channel->has_value && sample->value != channel->value && !broke &&
                  channel->value_ns >= channel->search_ns;
     int64_t low_ns = channel->value_ns;
@@ -420,15 +419,15 @@ static void failure_note(sampled_channel *channel, const jm__sampler *sampler, c
         snprintf(text, sizeof text, "%.240s", err->text);
         send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, now_ns, (double)err->code, text);
     }
-    /* Soon at first: a ring still has what was missed. */
+    /* Retry soon at first: a ring still has the missed samples. */
     int64_t wait_ns = POLL_NS << (channel->failures < 8 ? channel->failures - 1 : 7);
     channel->due_ns = now_ns + (wait_ns < FAILED_MAX_NS ? wait_ns : FAILED_MAX_NS);
-    channel->edge_ns = 0; /* nobody waits for a sensor that fails */
+    channel->edge_ns = 0; /* failed sensors are not awaited */
     channel->search_ns = 0;
 }
 
-/* Read, hand over, set the next due time. DEVICE_LOST is passed on with `err`; other errors are an event
- * here. */
+/* Reads a channel, sends its readings, sets its next due time. DEVICE_LOST is returned with `err`; other
+ * errors become events. */
 static jm_status channel_serve(sampled_channel *channel, jm__sampler *sampler, jm_error *err)
 {
     int64_t begin_ns = jm__now_ns();
@@ -443,16 +442,16 @@ static jm_status channel_serve(sampled_channel *channel, jm__sampler *sampler, j
         return JM_OK;
     }
     channel->failures = 0;
-    if (channel->way == CHANNEL_BUFFERED) {
+    if (channel->mode == CHANNEL_BUFFERED) {
         buffered_take(channel, sampler);
         return JM_OK;
     }
-    if (channel->way == CHANNEL_COUNTER) {
+    if (channel->mode == CHANNEL_COUNTER) {
         counter_take(channel, sampler, begin_ns);
         return JM_OK;
     }
     polled_take(channel, sampler);
-    /* On multiples of its own distance: channels of one distance then share a wake-up. */
+    /* At multiples of the distance, so that channels with one distance share a wake-up. */
     int64_t now_ns = begin_ns + took_ns;
     channel->due_ns =
         channel->ticked ? begin_ns + channel->every_ns : (now_ns / channel->every_ns + 1) * channel->every_ns;
@@ -461,20 +460,20 @@ static jm_status channel_serve(sampled_channel *channel, jm__sampler *sampler, j
     return JM_OK;
 }
 
-/* How long a sensor still tells of what happened at one instant. */
+/* For how long after an instant a sensor still depends on it. */
 static int64_t tail_ns(const jm_sensor *row)
 {
     int64_t length_ns = row->lag_ns + row->window_ns + 3 * row->tau_ns;
     return length_ns < TAIL_MAX_NS ? length_ns : TAIL_MAX_NS;
 }
 
-/* Fresh readings are wanted: all that tell of the time up to `requested_ns`, of counters (with `edge`) one
- * updated after it. */
+/* Requests fresh readings: all that depend on the time up to `requested_ns`, and with `edge` a counter
+ * reading updated after it. */
 static void channel_hurry(sampled_channel *channel, int64_t requested_ns, bool edge)
 {
     if (!channel->power) return;
-    if (channel->way == CHANNEL_COUNTER && !edge) return;
-    if (channel_is_silent(channel)) { /* perhaps it is back; nobody waits for it */
+    if (channel->mode == CHANNEL_COUNTER && !edge) return;
+    if (channel_is_silent(channel)) { /* it may work again, but is not awaited */
         channel->due_ns = jm__now_ns();
         return;
     }
@@ -482,25 +481,25 @@ static void channel_hurry(sampled_channel *channel, int64_t requested_ns, bool e
     if (channel->edge_ns < edge_ns) channel->edge_ns = edge_ns;
     int64_t low_ns, high_ns;
     int64_t due_ns = jm__now_ns();
-    /* A counter whose tick is known is only asked around it. */
-    if (channel->way == CHANNEL_COUNTER && channel->search_ns == 0 &&
+    /* A counter with a known update is read around it. */
+    if (channel->mode == CHANNEL_COUNTER && channel->search_ns == 0 &&
         jm__tick_next(&channel->tick, edge_ns, &low_ns, &high_ns) &&
         low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS > due_ns)
         due_ns = low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS;
-    if (channel->way == CHANNEL_COUNTER && channel->search_ns != 0) return; /* already at it */
+    if (channel->mode == CHANNEL_COUNTER && channel->search_ns != 0) return; /* a search is running */
     channel->due_ns = due_ns;
 }
 
-#define REST_NS    (INT64_C(1) * JM_NS_PER_S)    /* longest sleep */
-#define SILENCE_NS (INT64_C(3) * JM_NS_PER_S)    /* a sensor silent for so long holds nothing up */
+#define REST_NS    (INT64_C(1) * JM_NS_PER_S)    /* longest sleep of the thread */
+#define SILENCE_NS (INT64_C(3) * JM_NS_PER_S)    /* a sensor that is silent for longer is not awaited */
 #define FIRST_NS   (INT64_C(700) * JM_NS_PER_MS) /* longest wait for the first edge readings */
-#define LAST_NS    (INT64_C(900) * JM_NS_PER_MS) /* and for the last */
-/* How soon a lost board is tried again, as a ring may still have what was missed; then ever more rarely. */
+#define LAST_NS    (INT64_C(900) * JM_NS_PER_MS) /* longest wait for the last ones */
+/* How soon a lost board is tried again, while a ring may still have the missed samples; later less often. */
 #define RETRY_NS      (INT64_C(100) * JM_NS_PER_MS)
 #define RETRY_MOST_NS (INT64_C(2) * JM_NS_PER_S)
-#define WHO_NS        (INT64_C(10) * JM_NS_PER_S) /* how often it is asked who uses a board */
+#define USERS_NS      (INT64_C(10) * JM_NS_PER_S) /* period of looking for processes on the boards */
 
-/* Counts the forks of this process and its forebears: a sampler of another generation has no thread here. */
+/* Counts the forks of this process and its ancestors: a sampler of another generation has no thread here. */
 static _Atomic unsigned fork_generation;
 
 static void fork_child(void)
@@ -518,7 +517,7 @@ static bool is_forked(const jm__sampler *sampler)
     return sampler->fork_generation != atomic_load(&fork_generation);
 }
 
-/* ---- its boards: on the thread, or before there is one ---- */
+/* ---- boards: on the thread, or before it exists ---- */
 
 static const jm_sensor *ring_of(const jm_inventory *inventory, size_t board)
 {
@@ -529,7 +528,7 @@ static const jm_sensor *ring_of(const jm_inventory *inventory, size_t board)
     return NULL;
 }
 
-/* The best power sensor that works. NULL: none (RAPL has only a counter). */
+/* The best working power sensor; NULL: none (RAPL has only a counter). */
 static const jm_sensor *main_power(const jm_inventory *inventory, size_t board)
 {
     const jm_sensor *best = NULL;
@@ -543,7 +542,7 @@ static const jm_sensor *main_power(const jm_inventory *inventory, size_t board)
     return best;
 }
 
-static void fallback_tell(const jm__sampler *sampler, size_t board, int64_t board_id, const jm_sensor *best)
+static void report_fallback(const jm__sampler *sampler, size_t board, int64_t board_id, const jm_sensor *best)
 {
     const jm_sensor *ring = ring_of(sampler->inventory, board);
     if (ring == NULL || ring == best) return;
@@ -553,8 +552,8 @@ static void fallback_tell(const jm__sampler *sampler, size_t board, int64_t boar
     send_event(sampler, JM_EVENT_SENSOR_FAILED, board_id, jm__now_ns(), 0, text);
 }
 
-/* Tell the sink of a board and its sensors; those that work become channels. */
-static void announce(jm__sampler *sampler, size_t number, int64_t now_ns)
+/* Passes a board and its sensors to the sink; working sensors become channels. */
+static void announce_board(jm__sampler *sampler, size_t number, int64_t now_ns)
 {
     jm_inventory *inventory = sampler->inventory;
     const jm_sensor *best = main_power(inventory, number);
@@ -565,38 +564,38 @@ static void announce(jm__sampler *sampler, size_t number, int64_t now_ns)
     board->id = row.id;
     board->first_channel = sampler->channel_count;
     if (row.id < 0) return;
-    fallback_tell(sampler, number, row.id, best);
+    report_fallback(sampler, number, row.id, best);
     for (size_t i = 0; i < jm_inventory_sensor_count(inventory, number); i++) {
         const jm_sensor *sensor = jm_inventory_sensor(inventory, number, i);
-        jm_sensor told = *sensor;
-        told.board_id = row.id;
-        told.id = sampler->sink.sensor(sampler->sink.context, &told);
-        if (told.id < 0 || told.missing[0] != '\0') continue;
+        jm_sensor sensor_row = *sensor;
+        sensor_row.board_id = row.id;
+        sensor_row.id = sampler->sink.sensor(sampler->sink.context, &sensor_row);
+        if (sensor_row.id < 0 || sensor_row.missing[0] != '\0') continue;
         sampled_channel *channel = &sampler->channels[sampler->channel_count++];
         *channel = (sampled_channel){
-            .board = number, .sensor = i, .sensor_id = told.id, .board_id = row.id, .row = told};
+            .board = number, .sensor = i, .sensor_id = sensor_row.id, .board_id = row.id, .row = sensor_row};
         bool buffered = jm__devices_sensor(sampler->devices, number, i)->buffered;
         channel_init(channel, buffered, best_rank, sensor == best, now_ns, sampler->ring_period_ns);
     }
     board->channel_count = sampler->channel_count - board->first_channel;
 }
 
-/* What is in the machine and will not be in the recording. */
-static void tell_absent(const jm__sampler *sampler)
+/* Reports GPUs of the machine that are not recorded. */
+static void report_absent(const jm__sampler *sampler)
 {
     const jm__findings *findings = jm__devices_findings(sampler->devices);
     for (size_t i = 0; i < findings->absent_count; i++)
         send_event(sampler, JM_EVENT_BOARD_ABSENT, 0, jm__now_ns(), 0, findings->absent[i]);
 }
 
-/* Nothing to sample at all: say what NVML said. */
+/* The error for a machine without boards, with NVML's reason. */
 static jm_status fail_without_board(const jm_inventory *inventory, jm_error *err)
 {
     const jm__findings *findings = jm__devices_findings(jm__inventory_devices(inventory));
     const char *detail = "no back end found one";
     for (size_t i = findings->count; i-- > 0;) {
         const jm_finding *finding = &findings->items[i];
-        /* What a single call lacks ("NVML: nvmlDevice...") is not why there is no board. */
+        /* A missing single call ("NVML: nvmlDevice...") is not the reason. */
         if (!finding->works && strchr(finding->subject, ':') == NULL) detail = finding->detail;
     }
     return jm__fail(err, JM_NO_DEVICE, 0, "", "no GPU to read on this machine: %s", detail);
@@ -609,10 +608,10 @@ static void board_lose(jm__sampler *sampler, sampled_board *board, const jm_erro
         snprintf(text, sizeof text, "%.240s", err->text);
         send_event(sampler, JM_EVENT_BOARD_LOST, board->id, jm__now_ns(), (double)err->code, text);
     }
-    /* One that comes and goes is tried as rarely as one that stays away. */
+    /* A flapping board is tried as rarely as a missing one. */
     int64_t now_ns = jm__now_ns();
-    bool again = board->pause_ns != 0 && now_ns - board->lost_ns < 2 * RETRY_MOST_NS;
-    board->pause_ns = again ? 2 * board->pause_ns : RETRY_NS;
+    bool flapping = board->pause_ns != 0 && now_ns - board->lost_ns < 2 * RETRY_MOST_NS;
+    board->pause_ns = flapping ? 2 * board->pause_ns : RETRY_NS;
     if (board->pause_ns > RETRY_MOST_NS) board->pause_ns = RETRY_MOST_NS;
     board->lost = true;
     board->lost_ns = now_ns;
@@ -631,15 +630,14 @@ static void board_regain(jm__sampler *sampler, sampled_board *board)
         sampler->channels[board->first_channel + i].due_ns = jm__now_ns();
 }
 
-/* A counter was read at an edge: the power up to there is wanted too, to tell what of its energy lies beyond.
- */
+/* A counter was read at an edge: the power up to there is needed to separate the energy beyond the edge. */
 static void power_follow(jm__sampler *sampler, const sampled_board *board, int64_t t_ns)
 {
     for (size_t i = 0; i < board->channel_count; i++)
         channel_hurry(&sampler->channels[board->first_channel + i], t_ns, false);
 }
 
-/* A main power sensor fell silent: the best of the board's others takes its place. */
+/* Replaces a main power sensor that became silent by the best remaining one. */
 static void power_replace(jm__sampler *sampler, const sampled_board *board)
 {
     sampled_channel *best = NULL;
@@ -655,13 +653,13 @@ static void power_replace(jm__sampler *sampler, const sampled_board *board)
                         best == NULL ? JM_RANK_NONE : jm__sensor_rank(&best->row));
 }
 
-/* Read a channel that is due; its board may be lost by that, or found again. */
+/* Reads a due channel; its board may be lost or come back. */
 static void serve(jm__sampler *sampler, sampled_channel *channel)
 {
     bool was_silent = channel_is_silent(channel);
     jm_error err;
     sampled_board *board = &sampler->boards[channel->board];
-    bool edge_requested = channel->way == CHANNEL_COUNTER && channel->edge_ns != 0;
+    bool edge_requested = channel->mode == CHANNEL_COUNTER && channel->edge_ns != 0;
     jm_status status = channel_serve(channel, sampler, &err);
     if (status == JM_DEVICE_LOST) {
         board_lose(sampler, board, &err);
@@ -669,30 +667,30 @@ static void serve(jm__sampler *sampler, sampled_channel *channel)
     }
     if (board->lost) board_regain(sampler, board);
     if (channel->power && !was_silent && channel_is_silent(channel)) power_replace(sampler, board);
-    /* At the start the next read of the ring brings it anyway. */
+    /* At the start the next ring read covers it anyway. */
     if (sampler->begun && edge_requested && channel->edge_ns == 0)
         power_follow(sampler, board, channel->emitted_ns);
 }
 
-/* Now and then: who else uses a board. */
-static void tell_who(jm__sampler *sampler)
+/* From time to time: records which processes use a board. */
+static void record_users(jm__sampler *sampler)
 {
-    if (!sampler->begun || jm__now_ns() < sampler->who_due_ns) return;
-    sampler->who_due_ns = jm__now_ns() + WHO_NS;
+    if (!sampler->begun || jm__now_ns() < sampler->users_due_ns) return;
+    sampler->users_due_ns = jm__now_ns() + USERS_NS;
     for (size_t i = 0; i < sampler->board_count; i++) {
         sampled_board *board = &sampler->boards[i];
-        char who[sizeof board->who];
+        char users[sizeof board->users];
         if (board->id < 0 || board->lost) continue;
-        jm__who_else(who, sizeof who, sampler->devices, i);
-        if (strcmp(who, board->who) == 0) continue;
-        memcpy(board->who, who, sizeof board->who);
-        send_event(sampler, JM_EVENT_PROCESSES, board->id, jm__now_ns(), 0, who);
+        jm__board_users(users, sizeof users, sampler->devices, i);
+        if (strcmp(users, board->users) == 0) continue;
+        memcpy(board->users, users, sizeof board->users);
+        send_event(sampler, JM_EVENT_PROCESSES, board->id, jm__now_ns(), 0, users);
     }
 }
 
 /* ---- the thread ---- */
 
-/* A step of CLOCK_REALTIME is told once, here; the rings find it in their own stamps. */
+/* Takes an anchor, and reports steps of CLOCK_REALTIME once; rings detect them in their own stamps. */
 static void anchor_take(jm__sampler *sampler)
 {
     jm__anchor before = sampler->anchor;
@@ -705,8 +703,8 @@ static void anchor_take(jm__sampler *sampler)
         send_event(sampler, JM_EVENT_CLOCK_STEP, 0, jm__now_ns(), (double)step_ns, "CLOCK_REALTIME was set");
 }
 
-/* Serve what is due: the rings first, whose samples fall out after some seconds. A lost board is tried
- * through its first channel alone. Returns when the next is due. */
+/* Reads due channels, rings first since their samples expire after some seconds. A lost board is tried
+ * through its first channel only. Returns when the next one is due. */
 static int64_t due_serve(jm__sampler *sampler)
 {
     int64_t next_ns = jm__now_ns() + REST_NS;
@@ -715,7 +713,7 @@ static int64_t due_serve(jm__sampler *sampler)
         for (size_t i = 0; i < sampler->channel_count; i++) {
             sampled_channel *channel = &sampler->channels[i];
             sampled_board *board = &sampler->boards[channel->board];
-            if ((channel->way == CHANNEL_BUFFERED) != (pass == 0)) continue;
+            if ((channel->mode == CHANNEL_BUFFERED) != (pass == 0)) continue;
             if (board->lost && i != board->first_channel) continue;
             const int64_t *due_ns = board->lost ? &board->retry_ns : &channel->due_ns;
             if (*due_ns <= jm__now_ns()) serve(sampler, channel);
@@ -730,39 +728,39 @@ static int64_t due_serve(jm__sampler *sampler)
     return sampler->anchor_due_ns < next_ns ? sampler->anchor_due_ns : next_ns;
 }
 
-/* What somebody waits for and is not there yet. */
+/* Requests that are not fulfilled yet. */
 typedef struct awaited {
-    bool edge;    /* an energy reading after the last kick */
-    bool reading; /* any reading that tells of the time before it */
+    bool edge;    /* an energy reading after the last request */
+    bool reading; /* any reading that depends on the time before it */
 } awaited;
 
-/* Up to when all power and energy readings are out. */
-static int64_t fresh_find(const jm__sampler *sampler, awaited *awaits)
+/* The time before which all power and energy readings were sent. */
+static int64_t fresh_find(const jm__sampler *sampler, awaited *pending)
 {
     int64_t now_ns = jm__now_ns();
     int64_t fresh_ns = now_ns;
     int64_t silence_ns = SILENCE_NS + 2 * sampler->ring_period_ns;
-    awaits->edge = awaits->reading = false;
+    pending->edge = pending->reading = false;
     for (size_t i = 0; i < sampler->channel_count; i++) {
         const sampled_channel *channel = &sampler->channels[i];
         if (!channel->power || channel_is_silent(channel) || sampler->boards[channel->board].lost) continue;
         bool energy = channel->row.quantity == JM_QUANTITY_ENERGY;
-        if (channel->edge_ns != 0) awaits->reading = true;
-        if (channel->edge_ns != 0 && energy) awaits->edge = true;
+        if (channel->edge_ns != 0) pending->reading = true;
+        if (channel->edge_ns != 0 && energy) pending->edge = true;
         int64_t to_ns = now_ns;
-        if (channel->way == CHANNEL_BUFFERED || channel->ticked) to_ns = channel->fresh_ns;
-        if (channel->way == CHANNEL_COUNTER && channel->search_ns != 0) to_ns = channel->value_ns;
+        if (channel->mode == CHANNEL_BUFFERED || channel->ticked) to_ns = channel->fresh_ns;
+        if (channel->mode == CHANNEL_COUNTER && channel->search_ns != 0) to_ns = channel->value_ns;
         if (to_ns < now_ns - silence_ns) continue;
         if (to_ns < fresh_ns) fresh_ns = to_ns;
     }
     return fresh_ns;
 }
 
-static void state_publish(jm__sampler *sampler, awaited *awaits)
+static void state_publish(jm__sampler *sampler, awaited *pending)
 {
     struct timespec cpu;
-    int64_t fresh_ns = fresh_find(sampler, awaits);
-    if (!awaits->edge && fresh_ns > atomic_load(&sampler->fresh_ns))
+    int64_t fresh_ns = fresh_find(sampler, pending);
+    if (!pending->edge && fresh_ns > atomic_load(&sampler->fresh_ns))
         atomic_store(&sampler->fresh_ns, fresh_ns);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     atomic_store(&sampler->cpu_ns, cpu.tv_sec * JM_NS_PER_S + cpu.tv_nsec);
@@ -776,8 +774,8 @@ static void wait_until(jm__sampler *sampler, pthread_cond_t *condition, int64_t 
     (void)pthread_cond_timedwait(condition, &sampler->lock, &until);
 }
 
-/* Pass on what was asked for since the last round. Called with the lock. */
-static void given_take(jm__sampler *sampler)
+/* Passes new requests to the channels. Called with the lock. */
+static void take_requests(jm__sampler *sampler)
 {
     if (sampler->kick_ns == 0 && sampler->kick_edge_ns == 0) return;
     for (size_t i = 0; i < sampler->channel_count; i++) {
@@ -789,43 +787,44 @@ static void given_take(jm__sampler *sampler)
     sampler->kick_ns = sampler->kick_edge_ns = 0;
 }
 
-/* After the first readings, which nothing may hold up; a change is told. */
+/* The sampler's thread. Processes on boards are first looked for after the first readings, which nothing may
+ * delay. */
 static void *thread_main(void *argument)
 {
     jm__sampler *sampler = argument;
     pthread_mutex_lock(&sampler->lock);
     for (;;) {
-        awaited awaits;
-        given_take(sampler);
+        awaited pending;
+        take_requests(sampler);
         pthread_mutex_unlock(&sampler->lock);
         int64_t next_ns = due_serve(sampler);
-        tell_who(sampler);
-        state_publish(sampler, &awaits);
+        record_users(sampler);
+        state_publish(sampler, &pending);
         pthread_mutex_lock(&sampler->lock);
-        bool wished = sampler->kick_ns != 0 || sampler->kick_edge_ns != 0;
-        if (!wished && !awaits.edge && sampler->edge_awaited) {
+        bool requested = sampler->kick_ns != 0 || sampler->kick_edge_ns != 0;
+        if (!requested && !pending.edge && sampler->edge_awaited) {
             sampler->edge_awaited = false;
             sampler->begun = true;
             pthread_cond_broadcast(&sampler->done);
         }
         int64_t stop_ns = sampler->stop_ns;
-        if (stop_ns != 0 && !wished) {
-            bool complete = !awaits.reading && atomic_load(&sampler->fresh_ns) >= stop_ns;
+        if (stop_ns != 0 && !requested) {
+            bool complete = !pending.reading && atomic_load(&sampler->fresh_ns) >= stop_ns;
             if (complete || jm__now_ns() > stop_ns + LAST_NS) break;
         }
-        if (!wished && next_ns > jm__now_ns()) wait_until(sampler, &sampler->wake, next_ns);
+        if (!requested && next_ns > jm__now_ns()) wait_until(sampler, &sampler->wake, next_ns);
     }
     pthread_mutex_unlock(&sampler->lock);
     return NULL;
 }
 
-/* ---- outside ---- */
+/* ---- public functions ---- */
 
 static jm_status thread_start(jm__sampler *sampler, jm_error *err)
 {
     sigset_t all, before;
     sigfillset(&all);
-    /* The program's signals are the program's threads' business. */
+    /* The thread blocks all signals: they belong to the program. */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = pthread_create(&sampler->thread, NULL, thread_main, sampler);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -837,7 +836,7 @@ static jm_status thread_start(jm__sampler *sampler, jm_error *err)
     return JM_OK;
 }
 
-/* Wait for the first edge readings: of any tick, as all that matters comes after it. */
+/* Waits for the first edge readings. Any update counts, since all relevant time comes later. */
 static void first_edge_wait(jm__sampler *sampler, int64_t limit_ns)
 {
     int64_t until_ns = jm__now_ns() + limit_ns;
@@ -863,8 +862,7 @@ static jm_status locks_make(jm__sampler *sampler, jm_error *err)
                 : jm__fail(err, JM_INTERNAL, 0, "pthread_cond_init", "the sampler cannot make its locks");
 }
 
-/* Fork's child handler is registered once a process; a handler that cannot be registered costs fork-safety
- * alone. */
+/* Registers the fork handler once per process; failing to register costs only fork safety. */
 static unsigned fork_generation_get(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -901,8 +899,8 @@ jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *optio
     sampler->devices = jm__inventory_devices(sampler->inventory);
     sampler->ring_period_ns = options->ring_period_ns > 0 ? options->ring_period_ns : JM_NS_PER_S;
     for (size_t i = 0; i < sampler->board_count; i++)
-        announce(sampler, i, jm__now_ns());
-    tell_absent(sampler);
+        announce_board(sampler, i, jm__now_ns());
+    report_absent(sampler);
     status = thread_start(sampler, err);
     if (status != JM_OK) goto fail;
     first_edge_wait(sampler, FIRST_NS);
@@ -954,7 +952,7 @@ void jm__sampler_free(jm__sampler *sampler)
 {
     if (sampler == NULL) return;
     jm__sampler_stop(sampler);
-    /* In a forked child NVML's own locks may be held by threads that are not here: leave it alone. */
+    /* In a forked child, threads of the parent may hold NVML's locks: leave it alone. */
     if (!is_forked(sampler)) {
         jm_inventory_free(sampler->inventory);
         pthread_cond_destroy(&sampler->done);

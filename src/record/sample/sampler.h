@@ -1,17 +1,16 @@
-/* The sampler: one thread that reads the boards and hands rows to a sink.
+/* The sampler: one thread that reads the boards and passes rows to a sink.
  *
- * It owns the inventory's open back ends while it runs. It never blocks the
- * program, survives a board that dies (an event, then that board is tried
- * again now and then), and is stopped by a pthread_atfork child handler's flag: a forked
- * child has no sampler. */
+ * It owns the inventory's open back ends while it runs. It never blocks the program. A board that fails is an
+ * event, and is tried again from time to time. A forked child has no sampler: a pthread_atfork handler marks
+ * it. */
 #ifndef JM_RECORD_SAMPLE_SAMPLER_H
 #define JM_RECORD_SAMPLE_SAMPLER_H
 
 #include "format/rows/rows.h"
 
-/* Where its rows go. Called from the sampler's thread, but for the calls made inside create and stop.
- * `board` and `sensor` assign ids by returning them (> 0; a negative value
- * means that the sink cannot take it: the sampler goes on without). */
+/* Receives the rows, on the sampler's thread except for calls inside create and stop. `board` and `sensor`
+ * return the id of the row (> 0); a negative one means that the sink refuses it, and the sampler continues
+ * without. */
 typedef struct jm__sampler_sink {
     void *context;
     int64_t (*board)(void *context, const jm_board *board);
@@ -25,28 +24,28 @@ typedef struct jm__sampler jm__sampler;
 
 typedef struct jm__sampler_options {
     const char *sim;        /* see jm_inventory_create */
-    bool no_cpu;            /* leave back ends of CPUs out */
+    bool no_cpu;            /* without the back ends of CPUs */
     int64_t ring_period_ns; /* 0: one second */
     const char *run_dir;    /* for the simulated board: where live spans are, NULL: none */
-    const char *truth_path; /* for the simulated board: where it writes what was true, NULL: nowhere */
+    const char *truth_path; /* for the simulated board: where it writes the true energies, NULL: nowhere */
 } jm__sampler_options;
 
-/* Opens the boards, tells the sink of them, takes the first edge readings and starts the thread. */
+/* Opens the boards, passes them to the sink, takes the first edge readings and starts the thread. */
 jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *options,
                              const jm__sampler_sink *sink, jm_error *err);
 
-/* Ask for an immediate read of the rings and (with `edge`) of the counters on
- * their tick; returns at once. jm__sampler_fresh_ns tells when it is done. */
+/* Requests an immediate read of the rings and, with `edge`, of the counters at their next update; returns at
+ * once. jm__sampler_fresh_ns shows when it is done. */
 void jm__sampler_kick(jm__sampler *sampler, bool edge);
 
-/* All power and energy readings stamped before this time have reached the sink (of boards and sensors that
- * answer; what has been silent for seconds holds nothing up). */
+/* All power and energy readings stamped before this time have reached the sink. Sensors that have been silent
+ * for seconds do not count. */
 int64_t jm__sampler_fresh_ns(const jm__sampler *sampler);
 
 jm__sampler_cost jm__sampler_cost_get(const jm__sampler *sampler);
 const jm_inventory *jm__sampler_inventory(const jm__sampler *sampler);
 
-/* Last edge readings, end of the thread. */
+/* Takes the last edge readings and ends the thread. */
 void jm__sampler_stop(jm__sampler *sampler);
 void jm__sampler_free(jm__sampler *sampler);
 

@@ -1,5 +1,5 @@
-/* The collector: finds rings, empties them in the order of time, ties kernels to spans, tells how far it is.
- */
+/* The collector: finds rings, empties them in the order of time, assigns kernels to spans, and reports how
+ * far it is. */
 #include "record/timeline/collector.h"
 
 #include "base/mapped.h"
@@ -19,10 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- one ring: mapped, and read by copies, as its file may be cut short at any time */
+/* ---- one ring: mapped, but read by copying, since its file may be truncated at any time */
 
-#define TAIL_EVERY  4096u  /* records between two releases of room to the producer */
-#define CHUNK_BYTES 16384u /* of records copied at once: as fast as more, and little for a thousand rings */
+#define TAIL_EVERY  4096u  /* records between two updates of the producer's free space */
+#define CHUNK_BYTES 16384u /* per copy: more is not faster; little even for a thousand rings */
 
 static bool header_makes_sense(const jm_ring_header *header, off_t file_bytes)
 {
@@ -34,7 +34,7 @@ static bool header_makes_sense(const jm_ring_header *header, off_t file_bytes)
            (uint64_t)file_bytes >= JM_RING_HEADER_SIZE + capacity * record_size;
 }
 
-/* Map a ring and copy its header; false if it is none, or none yet. */
+/* Maps a ring and copies its header; false if it is no ring, or not yet. */
 static bool map_ring(collector_reader *reader, int folder, jm_ring_header *first)
 {
     int fd = jm__private_file_at(folder, reader->name, O_RDWR);
@@ -62,11 +62,11 @@ static bool map_ring(collector_reader *reader, int folder, jm_ring_header *first
     return true;
 }
 
-/* A stamp of CLOCK_MONOTONIC in its program's namespace of time by ours. Anything may stand there: what is no
- * time stays none, or becomes another. */
+/* Converts CLOCK_MONOTONIC of the program's time namespace to ours. The stamp may be garbage; wrapping does
+ * no harm. */
 static int64_t time_here(const collector_reader *reader, int64_t t_ns)
 {
-    return (int64_t)((uint64_t)t_ns + reader->later_ns);
+    return (int64_t)((uint64_t)t_ns + reader->clock_shift_ns);
 }
 
 static void free_reader(collector_reader *reader)
@@ -77,51 +77,52 @@ static void free_reader(collector_reader *reader)
     free(reader);
 }
 
-/* What it still held, as far as we know, and all that comes after. */
-static void give_up(jm__collector *collector, collector_reader *reader)
+/* Gives up a truncated ring: counts the records that it still had. */
+static void abandon_ring(jm__collector *collector, collector_reader *reader)
 {
     uint64_t known = reader->head - reader->tail;
-    jm__collector_tell_loss(
+    jm__collector_report_loss(
         collector, reader->process->row_id, known == 0 ? 1 : known, "ring",
         "the file of a ring was cut short: these records and all later ones of it are gone");
     reader->tail = reader->head;
     reader->ended = true;
 }
 
-static void tell_lost(jm__collector *collector, collector_reader *reader, const jm_ring_header *header)
+static void report_lost(jm__collector *collector, collector_reader *reader, const jm_ring_header *header)
 {
     uint64_t lost = atomic_load_explicit(&header->lost, memory_order_relaxed);
-    if (lost > reader->lost_told) {
-        jm__collector_tell_loss(collector, reader->process->row_id, lost - reader->lost_told, "ring",
-                                reader->writer == JM_WRITER_INJECT ? "the ring of kernel records was full"
-                                                                   : "the ring of a thread's spans was full");
+    if (lost > reader->lost_reported) {
+        jm__collector_report_loss(collector, reader->process->row_id, lost - reader->lost_reported, "ring",
+                                  reader->writer == JM_WRITER_INJECT
+                                      ? "the ring of kernel records was full"
+                                      : "the ring of a thread's spans was full");
     }
-    reader->lost_told = lost;
+    reader->lost_reported = lost;
     uint64_t refused = atomic_load_explicit(&header->names_refused, memory_order_relaxed);
-    if (refused > reader->names_refused_told)
-        reader->process->refused_names += refused - reader->names_refused_told;
-    reader->names_refused_told = refused;
+    if (refused > reader->names_refused_reported)
+        reader->process->refused_names += refused - reader->names_refused_reported;
+    reader->names_refused_reported = refused;
 }
 
-static void look_at_ring(jm__collector *collector, collector_reader *reader)
+static void read_header(jm__collector *collector, collector_reader *reader)
 {
-    jm_ring_header header; /* before `head`: what it promises is below that head */
+    jm_ring_header header; /* read before `head`: its counts concern records below that head */
     bool dead = reader->process->dead;
     bool there = jm__mapped_read(&header, reader->header, sizeof header);
     atomic_thread_fence(memory_order_acquire);
     if (!there || !jm__mapped_read_head(&reader->head, &reader->header->head)) {
-        give_up(collector, reader);
+        abandon_ring(collector, reader);
         return;
     }
     reader->ended = dead || atomic_load_explicit(&header.closed, memory_order_relaxed) != 0;
     int64_t flushed_ns = atomic_load_explicit(&header.flushed_ns, memory_order_relaxed);
     reader->flushed_ns = flushed_ns == 0 ? 0 : time_here(reader, flushed_ns);
     if (reader->flushed_ns > reader->process->flushed_ns) reader->process->flushed_ns = reader->flushed_ns;
-    if (reader->head - reader->tail > reader->capacity) { /* not ours: a damaged file */
+    if (reader->head - reader->tail > reader->capacity) { /* the file is damaged */
         reader->process->malformed++;
         reader->tail = reader->head;
     }
-    tell_lost(collector, reader, &header);
+    report_lost(collector, reader, &header);
 }
 
 static void publish_tail(collector_reader *reader)
@@ -137,7 +138,7 @@ static void advance(jm__collector *collector, collector_reader *reader)
     if (reader->tail % TAIL_EVERY == 0) publish_tail(reader);
 }
 
-/* Records from `tail` on, at most as many as lie in one piece. */
+/* The number of contiguous records from `tail`. */
 static uint64_t count_chunk(const collector_reader *reader, uint64_t at)
 {
     uint64_t count = CHUNK_BYTES / reader->record_size;
@@ -145,10 +146,10 @@ static uint64_t count_chunk(const collector_reader *reader, uint64_t at)
     return count < reader->capacity - at ? count : reader->capacity - at;
 }
 
-/* Stamps of the program's clock into ours. CLOCK_REALTIME is one for all. */
+/* Converts stamps of the program's time namespace. CLOCK_REALTIME is the same in all. */
 static void set_times(const collector_reader *reader)
 {
-    if (reader->later_ns == 0 || reader->realtime) return;
+    if (reader->clock_shift_ns == 0 || reader->realtime) return;
     for (uint64_t i = 0; i < reader->chunk_count; i++) {
         void *record = reader->chunk + i * reader->record_size;
         jm_ring_span *span = record;
@@ -162,8 +163,8 @@ static void set_times(const collector_reader *reader)
     }
 }
 
-/* Copy records from `tail` on; false if there are none, or no memory. Those of a part of the file that is
- * gone are counted. */
+/* Copies records from `tail`; false if there are none or memory is out. Records in a truncated part of the
+ * file are counted as lost. */
 static bool load_chunk(jm__collector *collector, collector_reader *reader)
 {
     if (reader->chunk == NULL) reader->chunk = malloc(CHUNK_BYTES);
@@ -180,8 +181,8 @@ static bool load_chunk(jm__collector *collector, collector_reader *reader)
             set_times(reader);
             return true;
         }
-        jm__collector_tell_loss(collector, reader->process->row_id, count, "ring",
-                                "the file of a ring was cut short: these records are gone");
+        jm__collector_report_loss(collector, reader->process->row_id, count, "ring",
+                                  "the file of a ring was cut short: these records are gone");
         reader->tail += count;
         reader->chunk_count = 0;
     }
@@ -208,7 +209,8 @@ static void release_ring(collector_reader *reader)
     reader->chunk_count = 0;
 }
 
-/* ---- CUPTI's CLOCK_REALTIME stamps in CLOCK_MONOTONIC, also across a step of the realtime clock */
+/* ---- converting CUPTI's CLOCK_REALTIME stamps to CLOCK_MONOTONIC, even across a step of the realtime
+ * clock */
 
 static void update_clock(jm__collector *collector)
 {
@@ -231,8 +233,8 @@ static void update_clock(jm__collector *collector)
     collector->clock_checked_ns = anchor.monotonic_ns;
 }
 
-/* A stamp belongs to the newest segment in which it makes sense: not before the last poll of the segment
- * before, and not in the future. */
+/* A stamp belongs to the newest segment that makes it possible: neither before the last poll of the previous
+ * segment nor in the future. */
 int64_t jm__collector_clock_convert(const jm__collector *collector, int64_t realtime_ns)
 {
     size_t last = collector->segment_count - 1;
@@ -241,17 +243,16 @@ int64_t jm__collector_clock_convert(const jm__collector *collector, int64_t real
         if (t_ns >= collector->segments[i].from_ns && t_ns <= collector->now_ns + JM_CLOCK_STEP_NS)
             return t_ns;
     }
-    /* With one segment there is no choice; else this is the oldest, or a stamp between the segments. */
+    /* Otherwise it belongs to the oldest segment, or lies between segments. */
     int64_t t_ns = realtime_ns + collector->segments[0].offset_ns;
     if (last > 0 && t_ns > collector->segments[1].from_ns)
         t_ns = realtime_ns + collector->segments[last].offset_ns;
     return t_ns;
 }
 
-/* ---- kernels, copies and sets: tied through their launch to a span, folded into classes, handed on in
- * batches */
+/* ---- kernels, copies and sets: assigned to a span by their launch, grouped into classes, sent in batches */
 
-/* The call may return, and be reported, after its kernel has ended. */
+/* A launch call may return and be reported this long after the end of its kernel. */
 #define LAUNCH_LATE_NS JM_NS_PER_S
 
 static int64_t stream_of(jm__collector *collector, collector_process *process, const jm_ring_kernel *record)
@@ -306,18 +307,18 @@ static void flush_batch(jm__collector *collector)
     collector->batch_count = 0;
 }
 
-/* 0: not of a graph. */
+/* 0: not part of a graph. */
 static uint64_t node_of(const jm_ring_kernel *record)
 {
     return record->op == JM_RING_KERNEL ? record->bytes : (uint64_t)record->grid[1] << 32 | record->grid[0];
 }
 
-/* Hand a kernel on. Its times are CLOCK_MONOTONIC here, `taken` as when it was read. False: it has to wait.
- */
-static bool place(jm__collector *collector, collector_process *process, collector_names *names,
-                  const jm_ring_kernel *record, uint32_t taken, bool wait)
+/* Sends a kernel to the sink. Its times are CLOCK_MONOTONIC, `subscription` as when it was read. With `wait`,
+ * false means that its launch is not known yet. */
+static bool send_kernel(jm__collector *collector, collector_process *process, collector_names *names,
+                        const jm_ring_kernel *record, uint32_t subscription, bool wait)
 {
-    collector_launch *launch = jm__collector_launch_find(process, record->correlation, taken);
+    collector_launch *launch = jm__collector_launch_find(process, record->correlation, subscription);
     if (wait && (launch == NULL || process->board_uuids[record->device] == NULL)) return false;
     if (wait && launch->t_ns >= collector->spans_done_ns) return false;
     jm__kernel row = {.start_ns = record->start_ns,
@@ -336,8 +337,8 @@ static bool place(jm__collector *collector, collector_process *process, collecto
     row.class_id = class_of(collector, names, record);
     row.stream_id = stream_of(collector, process, record);
     if (row.class_id <= 0 || row.stream_id <= 0) {
-        jm__collector_tell_loss(collector, process->row_id, 1, "recorder",
-                                "a kernel's class or stream was refused");
+        jm__collector_report_loss(collector, process->row_id, 1, "recorder",
+                                  "a kernel's class or stream was refused");
         return true;
     }
     collector->batch[collector->batch_count++] = row;
@@ -353,11 +354,12 @@ static void work_record(jm__collector *collector, collector_reader *reader, cons
         return;
     }
     jm__collector_process_saw(process, record->start_ns, record->end_ns);
-    uint32_t taken = process->taken;
-    if (place(collector, process, reader->names, record, taken, !collector->final)) return;
-    collector_waiting waiting = {*record, taken, collector->now_ns, process, reader->names};
+    uint32_t subscription = process->subscription;
+    if (send_kernel(collector, process, reader->names, record, subscription, !collector->final)) return;
+    collector_waiting waiting = {*record, subscription, collector->now_ns, process, reader->names};
     if (collector->waiting.count < JM_WAITING_MAX && jm__vec_push(&collector->waiting, waiting)) return;
-    place(collector, process, reader->names, record, taken, false); /* no room to wait: it goes as it is */
+    send_kernel(collector, process, reader->names, record, subscription,
+                false); /* the queue is full: send it without its launch */
 }
 
 static void device_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
@@ -378,8 +380,8 @@ static void note_record(jm__collector *collector, collector_reader *reader, cons
 static void lost_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
 {
     const char *reason = jm__collector_name_text(collector, reader->names, record->name);
-    jm__collector_tell_loss(collector, reader->process->row_id, record->bytes, "cupti",
-                            reason == NULL ? "CUPTI lost these records" : reason);
+    jm__collector_report_loss(collector, reader->process->row_id, record->bytes, "cupti",
+                              reason == NULL ? "CUPTI lost these records" : reason);
 }
 
 static void take_kernel(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
@@ -391,7 +393,7 @@ static void take_kernel(jm__collector *collector, collector_reader *reader, cons
     jm_ring_kernel converted = *record;
     if (reader->realtime && record->start_ns > 0) {
         converted.start_ns = jm__collector_clock_convert(collector, record->start_ns);
-        /* One offset for both ends: a step in between must not bend the duration. */
+        /* One offset for both ends: a step in between must not change the duration. */
         converted.end_ns = converted.start_ns + (record->end_ns - record->start_ns);
     }
     switch (record->op) {
@@ -410,10 +412,10 @@ static void take_kernel(jm__collector *collector, collector_reader *reader, cons
         note_record(collector, reader, &converted);
         break;
     case JM_RING_AGAIN:
-        reader->process->taken = (uint32_t)converted.bytes;
+        reader->process->subscription = (uint32_t)converted.bytes;
         break;
     case JM_RING_GRAPHS:
-        reader->process->tells_graphs = true;
+        reader->process->reports_graphs = true;
         break;
     default:
         reader->process->malformed++;
@@ -425,11 +427,12 @@ static void retry_waiting(jm__collector *collector)
     size_t kept = 0;
     for (size_t i = 0; i < collector->waiting.count; i++) {
         collector_waiting waiting = collector->waiting.items[i];
-        /* Once CUPTI has given out all up to well after the kernel, its launch will not come any more. */
+        /* Once CUPTI has flushed past the end of the kernel, its launch will not come any more. */
         bool over = collector->final || collector->now_ns - waiting.since_ns > JM_WAITING_NS ||
                     (waiting.process->dead && waiting.process->readers == 0) ||
                     waiting.record.end_ns + LAUNCH_LATE_NS < waiting.process->flushed_ns;
-        if (!place(collector, waiting.process, waiting.names, &waiting.record, waiting.taken, !over))
+        if (!send_kernel(collector, waiting.process, waiting.names, &waiting.record, waiting.subscription,
+                         !over))
             collector->waiting.items[kept++] = waiting;
     }
     collector->waiting.count = kept;
@@ -437,10 +440,10 @@ static void retry_waiting(jm__collector *collector)
 
 /* ---- all rings */
 
-/* Between reading the clock and publishing the record a thread may be put aside: records younger than this
- * wait for the next poll, so that those of several threads can be taken in the order of time. */
+/* A thread may be preempted between reading the clock and publishing the record. Records younger than this
+ * wait for the next poll, so that all threads' records can be merged by time. */
 #define SETTLING_NS JM_NS_PER_MS
-/* Longer than this nobody waits for what may still be with CUPTI: it may hold a buffer with nothing in it. */
+/* Longest wait for records inside CUPTI, which may hold an empty buffer. */
 #define HELD_MAX_NS (INT64_C(3) * JM_NS_PER_S)
 
 jm_status jm__collector_create(jm__collector **out, const char *run_dir, const jm__collector_sink *sink,
@@ -473,12 +476,12 @@ static bool attach_reader(jm__collector *collector, collector_reader *reader, co
 {
     reader->writer = header->writer;
     reader->realtime = header->realtime != 0;
-    jm_ring_identity told;
-    if (!jm__mapped_read(&told, (const char *)reader->header + JM_RING_IDENTITY_AT, sizeof told))
-        told = (jm_ring_identity){0};
-    reader->later_ns = (uint64_t)collector->ahead_ns - (uint64_t)header->ahead_ns;
+    jm_ring_identity identity;
+    if (!jm__mapped_read(&identity, (const char *)reader->header + JM_RING_IDENTITY_AT, sizeof identity))
+        identity = (jm_ring_identity){0};
+    reader->clock_shift_ns = (uint64_t)collector->ahead_ns - (uint64_t)header->ahead_ns;
     reader->process =
-        jm__collector_process_of(collector, header->pid, time_here(reader, header->created_ns), &told);
+        jm__collector_process_of(collector, header->pid, time_here(reader, header->created_ns), &identity);
     if (reader->process == NULL) return false;
     reader->names = jm__collector_names_of(collector, reader->process, header->writer, header->names_file);
     if (reader->names == NULL) return false;
@@ -494,7 +497,7 @@ static bool attach_reader(jm__collector *collector, collector_reader *reader, co
     return true;
 }
 
-static void look_at_file(jm__collector *collector, int folder, const char *name)
+static void open_ring_file(jm__collector *collector, int folder, const char *name)
 {
     int pid, end = 0;
     char writer;
@@ -530,7 +533,7 @@ static jm_status scan(jm__collector *collector, jm_error *err)
         return jm__fail(err, JM_IO, errno, "opendir", "cannot read the run's folder %s: %s",
                         collector->run_dir, strerror(errno));
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        look_at_file(collector, fd, entry->d_name);
+        open_ring_file(collector, fd, entry->d_name);
     closedir(folder);
     return JM_OK;
 }
@@ -540,8 +543,8 @@ static int64_t time_of_next(const collector_reader *reader)
     return ((const jm_ring_span *)next_record(reader))->t_ns;
 }
 
-/* Restore the heap from `at` down. */
-static void sift(jm__collector *collector, size_t at)
+/* Restores the heap below `at`. */
+static void sift_down(jm__collector *collector, size_t at)
 {
     collector_reader **heap = collector->heap.items;
     for (;;) {
@@ -556,7 +559,7 @@ static void sift(jm__collector *collector, size_t at)
     }
 }
 
-/* All span rings at once, merged by time, up to limit_ns. */
+/* Merges all span rings by time, up to limit_ns. */
 static void drain_spans(jm__collector *collector, int64_t limit_ns)
 {
     collector->heap.count = 0;
@@ -566,7 +569,7 @@ static void drain_spans(jm__collector *collector, int64_t limit_ns)
         if (!jm__vec_push(&collector->heap, reader)) collector->out_of_memory = true;
     }
     for (size_t i = collector->heap.count / 2; i > 0; i--)
-        sift(collector, i - 1);
+        sift_down(collector, i - 1);
     while (collector->heap.count > 0) {
         collector_reader *reader = collector->heap.items[0];
         jm_ring_span record = *(const jm_ring_span *)next_record(reader);
@@ -575,7 +578,7 @@ static void drain_spans(jm__collector *collector, int64_t limit_ns)
         advance(collector, reader);
         if (!has_record(collector, reader))
             collector->heap.items[0] = collector->heap.items[--collector->heap.count];
-        sift(collector, 0);
+        sift_down(collector, 0);
     }
 }
 
@@ -599,7 +602,7 @@ static void remove_file(jm__collector *collector, const collector_reader *reader
     close(folder);
 }
 
-/* Give back the room, and the files of those that will write no more. */
+/* Frees ring space, and removes the files of finished writers. */
 static void release(jm__collector *collector)
 {
     size_t kept = 0;
@@ -636,8 +639,8 @@ static void find_complete(jm__collector *collector)
     if (complete_ns > collector->complete_ns) collector->complete_ns = complete_ns;
 }
 
-/* What found no ring. */
-static void tell_unplaced(jm__collector *collector)
+/* Reports records that had no ring. */
+static void report_ringless(jm__collector *collector)
 {
     static const char *const reasons[JM_LOST_KINDS] = {
         [JM_LOST_SPANS] = ("a thread had no ring for its spans and marks: no room in the run's folder, or no "
@@ -651,10 +654,10 @@ static void tell_unplaced(jm__collector *collector)
     uint64_t counts[JM_LOST_KINDS];
     if (!jm__lost_read(collector->run_dir, counts)) return;
     for (int kind = 0; kind < JM_LOST_KINDS; kind++) {
-        if (counts[kind] <= collector->lost_told[kind]) continue;
-        jm__collector_tell_loss(collector, 0, counts[kind] - collector->lost_told[kind], "ring",
-                                reasons[kind]);
-        collector->lost_told[kind] = counts[kind];
+        if (counts[kind] <= collector->lost_reported[kind]) continue;
+        jm__collector_report_loss(collector, 0, counts[kind] - collector->lost_reported[kind], "ring",
+                                  reasons[kind]);
+        collector->lost_reported[kind] = counts[kind];
     }
 }
 
@@ -668,7 +671,7 @@ static jm_status take_all(jm__collector *collector, size_t *records, jm_error *e
     jm_status status = scan(collector, err);
     int64_t limit_ns = collector->final ? INT64_MAX : collector->now_ns - SETTLING_NS;
     for (size_t i = 0; i < collector->readers.count; i++)
-        look_at_ring(collector, collector->readers.items[i]);
+        read_header(collector, collector->readers.items[i]);
     drain_spans(collector, limit_ns);
     collector->spans_done_ns = collector->final ? collector->now_ns : limit_ns;
     drain_kernels(collector);
@@ -677,8 +680,8 @@ static jm_status take_all(jm__collector *collector, size_t *records, jm_error *e
     find_complete(collector);
     flush_batch(collector);
     jm__collector_histories_prune(collector);
-    tell_unplaced(collector);
-    jm__collector_processes_tell(collector);
+    report_ringless(collector);
+    jm__collector_processes_report(collector);
     jm__collector_processes_reap(collector);
     if (records != NULL) *records = collector->taken;
     if (status == JM_OK && collector->out_of_memory) return jm__no_memory(err, "jm__collector_poll");

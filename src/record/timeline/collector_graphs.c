@@ -1,5 +1,4 @@
-/* CUDA graphs: what was open when their nodes were made, which node was made in what, and the spans of the
- * capture once more inside what is open at a launch. */
+/* CUDA graphs: which spans were open when nodes were made, and replaying these spans at each launch. */
 #include "format/rows/marks.h"
 #include "format/rows/span_kind.h"
 #include "record/timeline/collector_parts.h"
@@ -7,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what was open at a capture: chains of spans, each content once */
+/* ---- spans that were open at captures, without duplicates */
 
 static collector_recent *recent_slot(const jm__collector *collector, int64_t span_id)
 {
@@ -32,7 +31,7 @@ static void uncapture_recent(jm__collector *collector)
         collector->recent[i].captured = 0;
 }
 
-/* From here on spans are kept: those that are open now, and all that come. */
+/* Starts keeping spans: those open now and all later ones. */
 static bool keep_recent(jm__collector *collector)
 {
     if (collector->recent != NULL) return true;
@@ -66,11 +65,11 @@ static size_t recent_chain(const jm__collector *collector, int64_t span_id,
 
 typedef struct captured_key {
     int64_t name_id, type_id;
-    uint32_t parent, alike, kind, zero;
+    uint32_t parent, repeat, kind, zero;
 } captured_key;
 _Static_assert(sizeof(captured_key) == 32, "no padding in the key");
 
-/* 0: there is no room for it. */
+/* 0: no space. */
 static uint32_t add_captured(jm__collector *collector, collector_graphs *graphs, const captured_key *key)
 {
     static const collector_captured none;
@@ -89,7 +88,7 @@ out:
     return 0;
 }
 
-/* Two spans alike in one span are two calls: the second is another one than the first, in each capture. */
+/* Two equal spans in one parent are two calls: the second one gets an entry of its own, in each capture. */
 static uint32_t bind_captured(jm__collector *collector, collector_process *process, uint32_t parent,
                               const collector_recent *span, uint32_t graph)
 {
@@ -97,14 +96,14 @@ static uint32_t bind_captured(jm__collector *collector, collector_process *proce
     captured_key key = {
         .name_id = span->name_id, .type_id = span->type_id, .parent = parent, .kind = span->kind};
     uint32_t index = 0;
-    for (; key.alike < JM_CAPTURED_ALIKE_MAX; key.alike++) {
+    for (; key.repeat < JM_CAPTURED_REPEATS_MAX; key.repeat++) {
         const jm__map_value *found = jm__map_find(&graphs->captured_by_key, &key);
         index = found != NULL ? (uint32_t)found->id : add_captured(collector, graphs, &key);
         if (index == 0) break;
         const collector_captured *captured = &graphs->captured.items[index];
-        bool taken =
+        bool is_bound =
             found != NULL && captured->last_parent_id == span->parent_id && captured->last_graph == graph;
-        if (!taken) break;
+        if (!is_bound) break;
     }
     if (index == 0) {
         process->refused_captures++;
@@ -130,13 +129,12 @@ static uint32_t capture(jm__collector *collector, collector_process *process, in
     return captured;
 }
 
-/* ---- nodes: a clone was captured in what its original was */
+/* ---- nodes: a clone belongs to the captured span of its original */
 
-#define NODE_BEFORE   UINT32_MAX       /* captured before the recording began */
-#define NODE_UNMARKED (UINT32_MAX - 1) /* nobody knows in what */
+#define NODE_BEFORE  UINT32_MAX       /* captured before the recording */
+#define NODE_UNKNOWN (UINT32_MAX - 1) /* unknown captured span */
 
-/* What is kept of a node, in one number: what it was captured in, its graph's slot, and whether it is a
- * clone. */
+/* A node in one number: captured span, slot of its graph, and whether it is a clone. */
 #define CLONE (INT64_C(1) << 62)
 
 static int64_t pack(uint32_t captured, uint32_t slot, bool clone)
@@ -182,7 +180,7 @@ static void forget_graph(collector_graphs *graphs, uint32_t slot)
     jm__map_remove(&graphs->graph_slots, &graph->id);
     graphs->gone -= graph->gone_ns != 0;
     *graph = (collector_graph){.gone_ns = 0};
-    /* There was room for it when it was made; else a slot is lost. */
+    /* The vector has capacity from the time when the slot was made; otherwise the slot is lost. */
     (void)jm__vec_push(&graphs->free_slots, slot);
 }
 
@@ -199,7 +197,7 @@ static int by_use(const void *left, const void *right, void *context)
     return (a > b) - (a < b);
 }
 
-/* Half of the nodes go: those of graphs that nobody used for long. */
+/* Forgets half of the nodes: those of the least recently used graphs. */
 static void forget_oldest(collector_graphs *graphs)
 {
     JM_VEC(uint32_t) slots = {0};
@@ -220,16 +218,16 @@ static bool find_slot(collector_graphs *graphs, uint64_t id, uint32_t *slot)
         *slot = (uint32_t)found->id;
         return true;
     }
-    bool again = graphs->free_slots.count > 0;
+    bool reuses_slot = graphs->free_slots.count > 0;
     collector_graph made = {.id = id};
-    if (!again && !jm__vec_push(&graphs->graphs, made)) return false;
-    *slot =
-        again ? graphs->free_slots.items[graphs->free_slots.count - 1] : (uint32_t)graphs->graphs.count - 1;
+    if (!reuses_slot && !jm__vec_push(&graphs->graphs, made)) return false;
+    *slot = reuses_slot ? graphs->free_slots.items[graphs->free_slots.count - 1]
+                        : (uint32_t)graphs->graphs.count - 1;
     if (!jm__map_put(&graphs->graph_slots, &id, (jm__map_value){.id = *slot})) {
-        if (!again) graphs->graphs.count--;
+        if (!reuses_slot) graphs->graphs.count--;
         return false;
     }
-    if (again) graphs->free_slots.count--;
+    if (reuses_slot) graphs->free_slots.count--;
     graphs->graphs.items[*slot] = made;
     return true;
 }
@@ -245,9 +243,9 @@ static bool put_node(collector_graphs *graphs, uint64_t id, uint32_t graph, uint
     if (graphs->nodes.count >= JM_GRAPH_NODES_MAX) forget_oldest(graphs);
     uint32_t slot;
     if (!find_slot(graphs, graph, &slot)) return false;
-    collector_graph *of = &graphs->graphs.items[slot];
-    of->used_ns = now_ns;
-    return jm__vec_push(&of->nodes, id) &&
+    collector_graph *owner = &graphs->graphs.items[slot];
+    owner->used_ns = now_ns;
+    return jm__vec_push(&owner->nodes, id) &&
            jm__map_put(&graphs->nodes, &id, (jm__map_value){.id = pack(captured, slot, clone)});
 }
 
@@ -287,21 +285,21 @@ static collector_graphs *graphs_of(jm__collector *collector, collector_process *
     graphs->nodes.key_size = graphs->graph_slots.key_size = sizeof(uint64_t);
     graphs->replayed.key_size = graphs->replayed_before.key_size = sizeof graphs->last_replayed;
     process->graphs = graphs;
-    process->tells_graphs = true;
+    process->reports_graphs = true;
     return graphs;
 }
 
-/* Of a node that nobody told of. CUPTI's ids count up. */
+/* For an unreported node. CUPTI's ids count up. */
 static uint32_t captured_unknown(const jm__collector *collector, const collector_process *process,
                                  uint64_t node)
 {
     const collector_graphs *graphs = process->graphs;
-    bool lost = collector->lost_told[JM_LOST_NODES] > 0 || (graphs != NULL && graphs->forgot);
-    bool before = process->tells_graphs && !lost && (graphs == NULL || node < graphs->first_node);
-    return before ? NODE_BEFORE : NODE_UNMARKED;
+    bool lost = collector->lost_reported[JM_LOST_NODES] > 0 || (graphs != NULL && graphs->forgot);
+    bool before = process->reports_graphs && !lost && (graphs == NULL || node < graphs->first_node);
+    return before ? NODE_BEFORE : NODE_UNKNOWN;
 }
 
-/* CUPTI tells of a clone twice: as of a node that is made, in whatever was open there, and as of a clone. */
+/* CUPTI reports a clone twice: as a new node, within any span, and as a clone. */
 static bool node_made(jm__collector *collector, collector_process *process, int64_t span_id,
                       const jm_ring_span *record)
 {
@@ -326,7 +324,7 @@ static bool node_cloned(const jm__collector *collector, collector_process *proce
     return put_node(graphs, record->id, record->samples, captured, true, collector->now_ns);
 }
 
-/* Its kernels may still be on their way. */
+/* Its kernels may still arrive. */
 static void graph_gone(collector_graphs *graphs, uint64_t id, int64_t now_ns)
 {
     collector_graph *graph = find_graph(graphs, id);
@@ -356,8 +354,8 @@ static void forget_inner(collector_graphs *graphs, int32_t tid)
     graphs->inner.count = kept;
 }
 
-/* The last number of a clone in a graph. An id has its graph's in the upper half; false: this one's have not.
- */
+/* The highest number of a clone in a graph. Ids have the graph's id in their upper half; false if these do
+ * not. */
 static bool last_clone(const collector_graphs *graphs, const collector_graph *graph, uint32_t *last)
 {
     *last = 0;
@@ -370,16 +368,15 @@ static bool last_clone(const collector_graphs *graphs, const collector_graph *gr
     return graph->nodes.count > 0;
 }
 
-/* CUDA dissolves the graphs inside one that is made executable, one after the other, and numbers their nodes
- * on, behind those that it has. Nobody tells of that: it was seen on an H200 (CUDA 13.0, driver 580), where
- * all of XLA's graphs hold others. */
-static bool take_in(const jm__collector *collector, collector_graphs *graphs, uint32_t graph, uint64_t exec,
-                    uint32_t *last)
+/* CUDA dissolves inner graphs into the executable graph and numbers their nodes after its own. This is not
+ * reported; it was observed on an H200 (CUDA 13.0, driver 580), where all of XLA's graphs contain others. */
+static bool inline_graph(const jm__collector *collector, collector_graphs *graphs, uint32_t graph,
+                         uint64_t exec, uint32_t *last)
 {
     const collector_graph *inner = find_graph(graphs, graph);
     for (size_t i = 0; inner != NULL && i < inner->nodes.count; i++) {
         const jm__map_value *node = jm__map_find(&graphs->nodes, &inner->nodes.items[i]);
-        uint32_t captured = node == NULL ? NODE_UNMARKED : captured_of(node->id);
+        uint32_t captured = node == NULL ? NODE_UNKNOWN : captured_of(node->id);
         uint64_t id = exec << 32 | ++*last;
         if (!put_node(graphs, id, (uint32_t)exec, captured, true, collector->now_ns)) return false;
         inner = find_graph(graphs, graph);
@@ -395,13 +392,13 @@ static bool exec_made(const jm__collector *collector, collector_graphs *graphs, 
     if (graph != NULL && last_clone(graphs, graph, &last))
         for (size_t i = 0; i < graphs->inner.count && kept; i++)
             if (graphs->inner.items[i].tid == tid)
-                kept = take_in(collector, graphs, graphs->inner.items[i].graph, exec, &last);
+                kept = inline_graph(collector, graphs, graphs->inner.items[i].graph, exec, &last);
     forget_inner(graphs, tid);
     return kept;
 }
 
-static bool node_told(jm__collector *collector, collector_process *process, int64_t span_id,
-                      const jm_ring_span *record)
+static bool add_node(jm__collector *collector, collector_process *process, int64_t span_id,
+                     const jm_ring_span *record)
 {
     uint64_t original = (uint64_t)record->type << 32 | record->name;
     if (record->id < process->graphs->first_node) process->graphs->first_node = record->id;
@@ -430,7 +427,7 @@ void jm__collector_graph_record(jm__collector *collector, collector_reader *read
         kept = exec_made(collector, graphs, tid, record->samples);
         break;
     default:
-        kept = node_told(collector, process, span_id, record);
+        kept = add_node(collector, process, span_id, record);
         break;
     }
     if (!kept) collector->out_of_memory = graphs->forgot = true;
@@ -458,11 +455,11 @@ void jm__collector_graphs_prune(jm__collector *collector, collector_process *pro
 
 /* ---- launches */
 
-/* Whether there is one like it at or around the launch: then the work in it is of what is innermost there. */
-static bool is_around(const collector_graphs *graphs, const collector_captured *captured)
+/* Is an equal span open at the launch? Then the work belongs to the innermost span there. */
+static bool is_open_at_launch(const collector_graphs *graphs, const collector_captured *captured)
 {
-    for (size_t i = 0; i < graphs->around_count; i++) {
-        const collector_recent *span = &graphs->around[i];
+    for (size_t i = 0; i < graphs->launch_chain_count; i++) {
+        const collector_recent *span = &graphs->launch_chain[i];
         if (span->kind == captured->kind && span->name_id == captured->name_id &&
             span->type_id == captured->type_id)
             return true;
@@ -470,17 +467,18 @@ static bool is_around(const collector_graphs *graphs, const collector_captured *
     return false;
 }
 
-static void look_around(const jm__collector *collector, collector_graphs *graphs, int64_t around_id)
+static void load_launch_chain(const jm__collector *collector, collector_graphs *graphs,
+                              int64_t launch_span_id)
 {
     const collector_recent *chain[JM_CAPTURED_DEPTH];
-    if (graphs->around_id == around_id) return;
-    graphs->around_id = around_id;
-    graphs->around_count = recent_chain(collector, around_id, chain);
-    for (size_t i = 0; i < graphs->around_count; i++)
-        graphs->around[i] = *chain[i];
+    if (graphs->launch_span_id == launch_span_id) return;
+    graphs->launch_span_id = launch_span_id;
+    graphs->launch_chain_count = recent_chain(collector, launch_span_id, chain);
+    for (size_t i = 0; i < graphs->launch_chain_count; i++)
+        graphs->launch_chain[i] = *chain[i];
 }
 
-/* The span of this launch for this captured span; 0: not made yet. */
+/* The span of this launch for this captured span; 0: none yet. */
 static int64_t find_replayed(const collector_graphs *graphs, const uint64_t key[2])
 {
     const jm__map_value *found = jm__map_find(&graphs->replayed, key);
@@ -488,9 +486,9 @@ static int64_t find_replayed(const collector_graphs *graphs, const uint64_t key[
     return found == NULL ? 0 : found->id;
 }
 
-/* Only the newest are looked for: when there are enough of them, those from before go. */
-static void remember(jm__collector *collector, collector_graphs *graphs, const uint64_t key[2],
-                     int64_t span_id)
+/* Only the newest are looked up: when a map is full, the previous one is dropped. */
+static void remember_replayed(jm__collector *collector, collector_graphs *graphs, const uint64_t key[2],
+                              int64_t span_id)
 {
     if (graphs->replayed.count >= JM_REPLAYED_MAX) {
         jm__map_free(&graphs->replayed_before);
@@ -500,9 +498,8 @@ static void remember(jm__collector *collector, collector_graphs *graphs, const u
     if (!jm__map_put(&graphs->replayed, key, (jm__map_value){.id = span_id})) collector->out_of_memory = true;
 }
 
-/* Not more of them than a recording can take: a graph of a thousand layers may be launched a thousand times a
- * second. */
-static bool may_make(jm__collector *collector)
+/* Limits the rate: a graph of a thousand layers may be launched a thousand times a second. */
+static bool is_within_rate(jm__collector *collector)
 {
     int64_t least_ns = collector->now_ns - JM_REPLAY_BURST_NS;
     if (collector->replays_until_ns < least_ns) collector->replays_until_ns = least_ns;
@@ -511,13 +508,13 @@ static bool may_make(jm__collector *collector)
     return true;
 }
 
-/* No launch of a graph takes less. */
+/* The shortest launch of a graph. */
 #define CALL_NS 3000
 
-/* One after the other in the time of the call, a nanosecond each, so that pictures show them beside each
- * other; what holds others goes on for as long as the call does at least. */
+/* Spans follow each other within the time of the call, 1 ns each, so that viewers show them side by side. A
+ * span with children lasts at least as long as the call. */
 static int64_t make_span(jm__collector *collector, const collector_process *process, collector_launch *launch,
-                         const collector_captured *captured, int64_t parent_id, bool holds)
+                         const collector_captured *captured, int64_t parent_id, bool has_children)
 {
     uint32_t at_ns = launch->replayed < CALL_NS ? launch->replayed : CALL_NS - 1;
     jm__span row = {.id = ++collector->last_span_id,
@@ -529,24 +526,25 @@ static int64_t make_span(jm__collector *collector, const collector_process *proc
                     .name_id = captured->name_id,
                     .type_id = captured->type_id,
                     .kind = (jm_span_kind)captured->kind};
-    const jm__span_end end = {.span_id = row.id, .end_ns = holds ? launch->t_ns + CALL_NS : row.start_ns + 1};
-    if (!holds) launch->replayed++;
+    const jm__span_end end = {.span_id = row.id,
+                              .end_ns = has_children ? launch->t_ns + CALL_NS : row.start_ns + 1};
+    if (!has_children) launch->replayed++;
     collector->sink.span_begin(collector->sink.context, &row);
     collector->sink.span_end(collector->sink.context, &end);
     return row.id;
 }
 
-/* Where there is no time for a span, that of the launch before stands for this one too. */
-static int64_t make_or_share_span(jm__collector *collector, collector_process *process,
-                                  collector_launch *launch, uint32_t captured, int64_t parent_id, bool holds)
+/* Above the rate limit, the span of the previous launch is shared. */
+static int64_t replay_span(jm__collector *collector, collector_process *process, collector_launch *launch,
+                           uint32_t captured, int64_t parent_id, bool has_children)
 {
-    collector_captured *of = &process->graphs->captured.items[captured];
-    if (may_make(collector)) {
-        of->replay_id = make_span(collector, process, launch, of, parent_id, holds);
-        return of->replay_id;
+    collector_captured *span = &process->graphs->captured.items[captured];
+    if (is_within_rate(collector)) {
+        span->replay_id = make_span(collector, process, launch, span, parent_id, has_children);
+        return span->replay_id;
     }
     process->shared_replays++;
-    return of->replay_id != 0 ? of->replay_id : parent_id;
+    return span->replay_id != 0 ? span->replay_id : parent_id;
 }
 
 static void key_of(uint64_t key[2], const collector_launch *launch, uint32_t captured)
@@ -555,7 +553,8 @@ static void key_of(uint64_t key[2], const collector_launch *launch, uint32_t cap
     key[1] = (uint64_t)launch->t_ns;
 }
 
-/* From `captured` outwards, what of it the launch has no span of yet; `span_id` is around that. How many. */
+/* From `captured` outwards: the captured spans that have no span in this launch yet. `span_id` is set to the
+ * span around them. Returns their number. */
 static size_t find_missing(const collector_graphs *graphs, const collector_launch *launch, uint32_t captured,
                            uint32_t missing[JM_CAPTURED_DEPTH], int64_t *span_id)
 {
@@ -566,35 +565,36 @@ static size_t find_missing(const collector_graphs *graphs, const collector_launc
         key_of(key, launch, at);
         int64_t found = find_replayed(graphs, key);
         if (found != 0) *span_id = found;
-        if (found != 0 || is_around(graphs, &graphs->captured.items[at])) break;
+        if (found != 0 || is_open_at_launch(graphs, &graphs->captured.items[at])) break;
         missing[count++] = at;
     }
     return count;
 }
 
 static int64_t replayed_span(jm__collector *collector, collector_process *process, collector_launch *launch,
-                             uint32_t captured, int64_t around_id)
+                             uint32_t captured, int64_t launch_span_id)
 {
     collector_graphs *graphs = process->graphs;
     uint64_t key[2];
     key_of(key, launch, captured);
     if (memcmp(key, graphs->last_replayed, sizeof key) == 0) return graphs->last_replayed_id;
     uint32_t missing[JM_CAPTURED_DEPTH];
-    int64_t span_id = around_id;
-    look_around(collector, graphs, around_id);
+    int64_t span_id = launch_span_id;
+    load_launch_chain(collector, graphs, launch_span_id);
     for (size_t i = find_missing(graphs, launch, captured, missing, &span_id); i > 0; i--) {
         uint64_t made_key[2];
         key_of(made_key, launch, missing[i - 1]);
-        span_id = make_or_share_span(collector, process, launch, missing[i - 1], span_id, i > 1);
-        remember(collector, graphs, made_key, span_id);
+        span_id = replay_span(collector, process, launch, missing[i - 1], span_id, i > 1);
+        remember_replayed(collector, graphs, made_key, span_id);
     }
     memcpy(graphs->last_replayed, key, sizeof key);
     graphs->last_replayed_id = span_id;
     return span_id;
 }
 
-/* Once a process: it is a reason for what a report lacks. */
-static void tell_before(jm__collector *collector, collector_process *process, const collector_launch *launch)
+/* Once per process: explains what a report lacks. */
+static void mark_graphs_before(jm__collector *collector, collector_process *process,
+                               const collector_launch *launch)
 {
     if (process->graphs_before) return;
     process->graphs_before = true;
@@ -604,11 +604,11 @@ static void tell_before(jm__collector *collector, collector_process *process, co
 }
 
 int64_t jm__collector_replayed(jm__collector *collector, collector_process *process, collector_launch *launch,
-                               uint64_t node, int64_t around_id)
+                               uint64_t node, int64_t launch_span_id)
 {
     uint32_t captured = node_captured(collector, process, node);
-    if (captured == NODE_BEFORE) tell_before(collector, process, launch);
-    if (captured == NODE_UNMARKED && process->tells_graphs) process->unmarked_nodes++;
-    bool known = captured != NODE_BEFORE && captured != NODE_UNMARKED && captured != 0;
-    return known ? replayed_span(collector, process, launch, captured, around_id) : around_id;
+    if (captured == NODE_BEFORE) mark_graphs_before(collector, process, launch);
+    if (captured == NODE_UNKNOWN && process->reports_graphs) process->unreported_nodes++;
+    bool known = captured != NODE_BEFORE && captured != NODE_UNKNOWN && captured != 0;
+    return known ? replayed_span(collector, process, launch, captured, launch_span_id) : launch_span_id;
 }

@@ -1,5 +1,5 @@
-/* The processes of a run: who they are and whether they still live, their threads, their names, and their
- * spans: stacks of open ones, and what kernels look into: histories, and launches. */
+/* The processes of a run: their identity and life, threads, names, and spans: stacks of open spans, histories
+ * and launches for kernels. */
 #include "base/private_file.h"
 #include "base/search.h"
 #include "format/rows/marks.h"
@@ -19,8 +19,8 @@
 
 #define LIFE_CHECK_NS (JM_NS_PER_S / 4)
 
-void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint64_t count, const char *source,
-                             const char *reason)
+void jm__collector_report_loss(jm__collector *collector, int64_t process_id, uint64_t count,
+                               const char *source, const char *reason)
 {
     if (count == 0) return;
     jm__loss loss = {.t_ns = collector->now_ns,
@@ -31,7 +31,7 @@ void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint6
     collector->sink.loss(collector->sink.context, &loss);
 }
 
-static void tell_process(const jm__collector *collector, const collector_process *process)
+static void send_process(const jm__collector *collector, const collector_process *process)
 {
     jm__process row = {.id = process->row_id,
                        .pid = process->pid,
@@ -44,13 +44,13 @@ static void tell_process(const jm__collector *collector, const collector_process
     collector->sink.process(collector->sink.context, &row);
 }
 
-static bool is_another(uint64_t one, uint64_t other)
+static bool differs(uint64_t one, uint64_t other)
 {
     return one != 0 && other != 0 && one != other;
 }
 
-/* Another process has its pid by now. Where nobody has it, a ring that is found late was its own. */
-static bool is_followed(const collector_process *process)
+/* Has another process its pid now? If none has, a ring that is found late belongs to it. */
+static bool is_pid_reused(const collector_process *process)
 {
     char state;
     pid_t parent;
@@ -59,12 +59,13 @@ static bool is_followed(const collector_process *process)
            start_ticks != process->start_ticks;
 }
 
-/* Of processes that had this pid, one after the other or each in a namespace of its own. */
-static bool is_of(const collector_process *process, pid_t pid, const jm_ring_identity *told)
+/* Does the identity match, among processes with this pid in succession or in several namespaces? */
+static bool matches(const collector_process *process, pid_t pid, const jm_ring_identity *identity)
 {
-    if (process->pid != pid || is_another(process->pid_namespace, told->pid_namespace)) return false;
-    if (process->start_ticks != 0 && told->start_ticks != 0) return process->start_ticks == told->start_ticks;
-    return !process->dead || !is_followed(process);
+    if (process->pid != pid || differs(process->pid_namespace, identity->pid_namespace)) return false;
+    if (process->start_ticks != 0 && identity->start_ticks != 0)
+        return process->start_ticks == identity->start_ticks;
+    return !process->dead || !is_pid_reused(process);
 }
 
 static void set_identity(const jm__collector *collector, collector_process *process,
@@ -72,12 +73,12 @@ static void set_identity(const jm__collector *collector, collector_process *proc
 {
     process->pid_namespace = identity->pid_namespace;
     process->pid_here = process->pid;
-    if (is_another(identity->pid_namespace, collector->pid_namespace)) {
+    if (differs(identity->pid_namespace, collector->pid_namespace)) {
         process->pid_here = jm__process_here(process->pid, identity);
         process->dead = process->pid_here == 0 && jm__namespace_is_first(collector->pid_namespace);
         process->dead_ns = collector->now_ns;
     }
-    process->other_clock = is_another(identity->time_namespace, collector->time_namespace);
+    process->other_clock = differs(identity->time_namespace, collector->time_namespace);
     process->start_ticks = identity->start_ticks;
     process->parent = identity->parent;
     process->rank = identity->rank < 0 ? -1 : identity->rank;
@@ -91,24 +92,25 @@ static void set_identity(const jm__collector *collector, collector_process *proc
     process->changed = true;
 }
 
-/* What it said of itself comes first: by now it may be gone, or its pid another's. */
-static void identify(const jm__collector *collector, collector_process *process, const jm_ring_identity *told)
+/* Prefers the identity in the ring: the process may be gone, or its pid reused. */
+static void identify(const jm__collector *collector, collector_process *process,
+                     const jm_ring_identity *identity)
 {
     jm_ring_identity seen;
     if (process->start_ticks != 0) return;
-    if (told->start_ticks != 0)
-        set_identity(collector, process, told);
+    if (identity->start_ticks != 0)
+        set_identity(collector, process, identity);
     else if (jm__identity_read(process->pid, &seen))
         set_identity(collector, process, &seen);
 }
 
 collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns,
-                                            const jm_ring_identity *told)
+                                            const jm_ring_identity *identity)
 {
     for (size_t i = collector->processes.count; i > 0; i--) {
         collector_process *known = collector->processes.items[i - 1];
-        if (!is_of(known, pid, told)) continue;
-        identify(collector, known, told);
+        if (!matches(known, pid, identity)) continue;
+        identify(collector, known, identity);
         return known;
     }
     collector_process *process = calloc(1, sizeof *process);
@@ -124,8 +126,8 @@ collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid,
     process->threads_by_tid.key_size = sizeof(int64_t);
     process->open_spans.key_size = 2 * sizeof(uint64_t);
     process->streams.key_size = 2 * sizeof(uint64_t);
-    identify(collector, process, told);
-    tell_process(collector, process);
+    identify(collector, process, identity);
+    send_process(collector, process);
     return process;
 }
 
@@ -177,7 +179,7 @@ static const char *file_name(const collector_names *names, char name[NAME_MAX])
     return name;
 }
 
-/* -1: it is not there, not yet, or another one by now. */
+/* -1: the file is missing, not there yet, or was replaced. */
 static int open_names(const jm__collector *collector, collector_names *names)
 {
     char name[NAME_MAX];
@@ -191,7 +193,7 @@ static int open_names(const jm__collector *collector, collector_names *names)
     return -1;
 }
 
-/* One entry of the file; false if there is no whole one. */
+/* Reads one entry of the file; false if there is no complete one. */
 static bool read_entry(collector_names *names, int fd)
 {
     uint32_t head[2];
@@ -199,12 +201,12 @@ static bool read_entry(collector_names *names, int fd)
     if (pread(fd, head, sizeof head, names->offset) != (ssize_t)sizeof head) return false;
     if (head[0] == 0 || head[0] >= JM_NAMES_READ_MAX || head[1] > JM_NAME_MAX) return false;
     if (pread(fd, text, head[1], names->offset + (off_t)sizeof head) != (ssize_t)head[1]) return false;
-    size_t requested = (size_t)head[0] + 1;
-    if (!jm__vec_reserve(&names->names, requested)) return false;
-    while (names->names.count < requested)
+    size_t needed = (size_t)head[0] + 1;
+    if (!jm__vec_reserve(&names->names, needed)) return false;
+    while (names->names.count < needed)
         names->names.items[names->names.count++] = (collector_name){NULL, 0};
     char *copy = strndup(text, head[1]);
-    if (copy == NULL) return false; /* it is read again when it is next asked for */
+    if (copy == NULL) return false; /* it is read again on the next lookup */
     collector_name *name = &names->names.items[head[0]];
     free(name->text);
     name->text = copy;
@@ -213,7 +215,7 @@ static bool read_entry(collector_names *names, int fd)
     return true;
 }
 
-/* What is read goes: the file lies in memory, and grows as long as its program lives. */
+/* Frees the read part: the file is in memory and grows as long as its program lives. */
 static void read_entries(jm__collector *collector, collector_names *names)
 {
     enum { FREED_AT_ONCE = 1 << 20 };
@@ -233,8 +235,8 @@ static collector_name *find_name(jm__collector *collector, collector_names *name
     if (number < names->names.count && names->names.items[number].text != NULL)
         return &names->names.items[number];
     read_entries(collector, names);
-    bool there = number < names->names.count && names->names.items[number].text != NULL;
-    return there ? &names->names.items[number] : NULL;
+    bool is_known = number < names->names.count && names->names.items[number].text != NULL;
+    return is_known ? &names->names.items[number] : NULL;
 }
 
 int64_t jm__collector_name_row(jm__collector *collector, collector_names *names, uint32_t number)
@@ -260,9 +262,9 @@ const char *jm__collector_name_text(jm__collector *collector, collector_names *n
     return name == NULL ? NULL : name->text;
 }
 
-static const char *once_text(jm__collector *collector, collector_names *names, uint32_t number)
+static const char *take_once_text(jm__collector *collector, collector_names *names, uint32_t number)
 {
-    read_entries(collector, names); /* of a number that comes again, the last */
+    read_entries(collector, names); /* a reused number has its latest text */
     return jm__collector_name_text(collector, names, number);
 }
 
@@ -286,22 +288,21 @@ void jm__collector_processes_check(jm__collector *collector)
         bool readable = jm__process_stat(process->pid_here, &state, &parent, &start_ticks);
         if (kill(process->pid_here, 0) != 0 && errno == ESRCH) process->dead = true;
         if (readable && (state == 'Z' || state == 'X')) process->dead = true;
-        if (readable && !process->other_clock && is_another(process->start_ticks, start_ticks))
+        if (readable && !process->other_clock && differs(process->start_ticks, start_ticks))
             process->dead = true;
         process->dead_ns = collector->now_ns;
     }
 }
 
-/* All its marks are read: from here on it holds nobody's figures up, what it left open does not go on, and
- * later parts of a recording do without its texts. */
-static void tell_end(const jm__collector *collector, const collector_process *process)
+/* Marks the end after all of its records: it no longer delays figures, and its open spans end. */
+static void mark_end(const jm__collector *collector, const collector_process *process)
 {
     jm__mark row = {.process_id = process->row_id, .thread_id = process->pid, .t_ns = process->dead_ns};
     row.name_id = collector->sink.name(collector->sink.context, JM_MARK_ENDED);
     if (row.name_id >= 0) collector->sink.mark(collector->sink.context, &row);
 }
 
-static void tell_process_losses(jm__collector *collector, collector_process *process)
+static void report_losses(jm__collector *collector, collector_process *process)
 {
     const struct {
         uint64_t *count;
@@ -314,36 +315,37 @@ static void tell_process_losses(jm__collector *collector, collector_process *pro
         {&process->refused_names, "recorder", "there were too many different names: these go without theirs"},
         {&process->unwritten_names, "recorder",
          "a name or note of these could not be written by their program: no room in the run's folder"},
-        {&process->unmarked_nodes, "cupti",
-         "the nodes of these kernels' CUDA graphs were not told: they belong to what was open when the graph "
+        {&process->unreported_nodes, "cupti",
+         "the nodes of these kernels' CUDA graphs were not reported: they belong to what was open when the "
+         "graph "
          "was "
          "launched"},
         {&process->shared_replays, "recorder",
-         "CUDA graphs were launched too fast: calls of layers in them stand for several"},
+         "CUDA graphs were launched too fast: calls of layers in them represent several"},
         {&process->refused_captures, "recorder",
-         "too many different spans were open while CUDA graphs were captured: these stand for what was "
+         "too many different spans were open while CUDA graphs were captured: these belong to what was "
          "around"},
         {&process->malformed, "ring", "these records make no sense and were dropped"},
     };
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
-        jm__collector_tell_loss(collector, process->row_id, *losses[i].count, losses[i].source,
-                                losses[i].reason);
+        jm__collector_report_loss(collector, process->row_id, *losses[i].count, losses[i].source,
+                                  losses[i].reason);
         *losses[i].count = 0;
     }
 }
 
-void jm__collector_processes_tell(jm__collector *collector)
+void jm__collector_processes_report(jm__collector *collector)
 {
     for (size_t i = 0; i < collector->processes.count; i++) {
         collector_process *process = collector->processes.items[i];
-        tell_process_losses(collector, process);
+        report_losses(collector, process);
         if (!process->changed) continue;
         process->changed = false;
-        tell_process(collector, process);
+        send_process(collector, process);
     }
 }
 
-/* Nobody reads it any more: a run of a week may have a million processes. */
+/* Removes its names files: a run of a week may have a million processes. */
 static void remove_names(const jm__collector *collector, const collector_process *process)
 {
     char name[NAME_MAX];
@@ -354,14 +356,14 @@ static void remove_names(const jm__collector *collector, const collector_process
     close(folder);
 }
 
-/* None of their kernels waits any more: jm__collector_waiting_retry has sent them out. */
+/* None of their kernels is waiting: retry_waiting has sent them. */
 void jm__collector_processes_reap(jm__collector *collector)
 {
     size_t kept = 0;
     for (size_t i = 0; i < collector->processes.count; i++) {
         collector_process *process = collector->processes.items[i];
         if (process->dead && process->readers == 0 && !process->changed) {
-            tell_end(collector, process);
+            mark_end(collector, process);
             remove_names(collector, process);
             jm__collector_process_free(process);
         } else {
@@ -389,7 +391,7 @@ static void thread_free(collector_thread *thread)
     free(thread);
 }
 
-/* Kernels do not come so late that they look for it. */
+/* Forgets threads whose history is too old for any kernel. */
 static void reap_threads(collector_process *process, int64_t before_ns)
 {
     size_t kept = 0;
@@ -432,7 +434,7 @@ void jm__collector_process_free(collector_process *process)
 
 /* ---- spans */
 
-/* An outer call this much older is of an earlier round of the 32-bit ids. */
+/* An outer call that is older belongs to an earlier round of the 32-bit ids. */
 #define NESTED_CALL_NS (60 * JM_NS_PER_S)
 
 static void history_add(jm__collector *collector, collector_history *history, int64_t t_ns, int64_t span_id)
@@ -445,7 +447,7 @@ static void history_add(jm__collector *collector, collector_history *history, in
     if (!jm__vec_push(&history->steps, step)) collector->out_of_memory = true;
 }
 
-/* How many steps were taken at t_ns or before. */
+/* The number of steps at t_ns or before. */
 static size_t steps_until(const collector_history *history, int64_t t_ns)
 {
     size_t at;
@@ -453,7 +455,7 @@ static size_t steps_until(const collector_history *history, int64_t t_ns)
     return at;
 }
 
-/* False if that time is not covered any more. */
+/* False if the history no longer covers that time. */
 static bool history_find(const collector_history *history, int64_t t_ns, int64_t *span_id)
 {
     size_t until = steps_until(history, t_ns);
@@ -464,9 +466,9 @@ static bool history_find(const collector_history *history, int64_t t_ns, int64_t
 static void history_prune(collector_history *history, int64_t before_ns)
 {
     size_t count = history->steps.count, gone = steps_until(history, before_ns);
-    if (gone > 0) gone--; /* the last step before the time kept still says what was innermost then */
+    if (gone > 0) gone--; /* the last step before that time is still valid after it */
     if (count - gone > JM_HISTORY_MAX) gone = count - JM_HISTORY_MAX / 2;
-    if (gone == 0 || gone < count / 4) return; /* rarely, and then much: what stays has to be moved */
+    if (gone == 0 || gone < count / 4) return; /* seldom and much, since the rest has to be moved */
     history->steps.count = count - gone;
     memmove(history->steps.items, history->steps.items + gone, (count - gone) * sizeof *history->steps.items);
     history->pruned = true;
@@ -497,10 +499,11 @@ bool jm__collector_innermost(const collector_process *process, int32_t tid, int6
     return history_find(&process->wide_history, t_ns, span_id) && known;
 }
 
-/* Ids begin anew whenever CUPTI is taken again: those of before stay where they are. */
-static collector_launch *slot_of(const collector_process *process, uint32_t correlation, uint32_t taken)
+/* Ids restart when CUPTI is subscribed to again; earlier launches keep their slots. */
+static collector_launch *slot_of(const collector_process *process, uint32_t correlation,
+                                 uint32_t subscription)
 {
-    return &process->launches[(correlation + taken * 2654435761u) & (JM_LAUNCHES - 1)];
+    return &process->launches[(correlation + subscription * 2654435761u) & (JM_LAUNCHES - 1)];
 }
 
 static void launch(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
@@ -512,24 +515,23 @@ static void launch(jm__collector *collector, collector_reader *reader, const jm_
         collector->out_of_memory = true;
         return;
     }
-    /* Correlation ids count up, so the newest million never collide. All kernels of a graph share one launch:
-     * it stays. A call and the call inside it share an id too: the outer one, which began first, is the
-     * program's. */
+    /* Correlation ids count up, so the newest million never collide. All kernels of a graph share one launch,
+     * which stays. Nested calls share an id, too: the outer one, which began first, is the program's. */
     collector_launch *slot = slot_of(process, correlation, record->samples);
-    bool same = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == record->samples;
+    bool same = slot->t_ns != 0 && slot->correlation == correlation && slot->subscription == record->samples;
     if (same && slot->t_ns <= record->t_ns && record->t_ns - slot->t_ns < NESTED_CALL_NS) return;
     *slot = (collector_launch){.t_ns = record->t_ns,
                                .correlation = correlation,
                                .tid = reader->thread->tid,
-                               .taken = record->samples};
+                               .subscription = record->samples};
 }
 
 collector_launch *jm__collector_launch_find(const collector_process *process, uint32_t correlation,
-                                            uint32_t taken)
+                                            uint32_t subscription)
 {
     if (process->launches == NULL) return NULL;
-    collector_launch *slot = slot_of(process, correlation, taken);
-    bool is_it = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == taken;
+    collector_launch *slot = slot_of(process, correlation, subscription);
+    bool is_it = slot->t_ns != 0 && slot->correlation == correlation && slot->subscription == subscription;
     return is_it ? slot : NULL;
 }
 
@@ -538,7 +540,7 @@ static int64_t top_row(const collector_stack *stack)
     return stack->count == 0 ? 0 : stack->items[stack->count - 1]->recent.id;
 }
 
-/* Wherever it is: spans may close in any order. */
+/* Spans may end in any order. */
 static void stack_remove(jm__collector *collector, collector_stack *stack, collector_history *history,
                          const collector_open_span *span, int64_t t_ns)
 {
@@ -570,7 +572,7 @@ static bool open_span(jm__collector *collector, collector_process *process, coll
     return true;
 }
 
-/* On its thread, else in its process. */
+/* The innermost open span of the thread, else of the process. */
 static int64_t innermost_now(const collector_reader *reader)
 {
     return top_row(reader->thread->stack.count > 0 ? &reader->thread->stack : &reader->process->wide);
@@ -657,7 +659,7 @@ static void end(jm__collector *collector, collector_reader *reader, const jm_rin
 {
     uint64_t key[2] = {record->id, program_of(reader)};
     jm__map_value *found = jm__map_find(&reader->process->open_spans, key);
-    if (found == NULL) return; /* its begin was lost and counted, or belongs to an earlier run */
+    if (found == NULL) return; /* its begin was lost, or belongs to an earlier run */
     collector_open_span *span = found->object;
     int64_t end_ns = record->t_ns < span->start_ns ? span->start_ns : record->t_ns;
     const jm__span_end row = {
@@ -673,14 +675,14 @@ static void mark(jm__collector *collector, collector_reader *reader, const jm_ri
                     .t_ns = record->t_ns,
                     .name_id = jm__collector_name_row(collector, reader->names, record->name)};
     if (record->type != 0) {
-        row.meta = once_text(collector, reader->names, record->type);
+        row.meta = take_once_text(collector, reader->names, record->type);
         if (row.meta == NULL) reader->process->unwritten_names++;
     }
     collector->sink.mark(collector->sink.context, &row);
     if (record->type != 0) forget_name(reader->names, record->type);
 }
 
-/* exec: what the program before left open ends with the first that the next one says. */
+/* After exec: ends spans of the previous program at the first record of the new one. */
 static void end_older(jm__collector *collector, collector_process *process, uint64_t program, int64_t t_ns)
 {
     for (size_t i = 0; i < process->threads.count; i++) {

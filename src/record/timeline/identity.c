@@ -28,7 +28,7 @@ static int open_proc(pid_t pid, const char *file)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* After EBADF the program has closed all descriptors, and the number may be another file's by now. */
+/* After EBADF the program has closed all descriptors, and the number may belong to another file by now. */
 static void close_proc(int fd, ssize_t count)
 {
     if (count >= 0 || errno != EBADF) close(fd);
@@ -48,7 +48,7 @@ bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_tic
 {
     char text[512]; /* 22 numbers and a name of at most 64 letters */
     if (read_proc(pid, "stat", text, sizeof text) <= 0) return false;
-    const char *after_name = strrchr(text, ')'); /* the name may hold anything */
+    const char *after_name = strrchr(text, ')'); /* the name may contain anything */
     int parent_read;
     if (after_name == NULL) return false;
     int fields = sscanf(after_name + 1,
@@ -69,14 +69,14 @@ int64_t jm__process_start_ticks(pid_t pid)
 uint64_t jm__namespace_of(pid_t pid, const char *kind)
 {
     char path[PROC_PATH_MAX], file[32];
-    struct stat about;
+    struct stat info;
     snprintf(file, sizeof file, "ns/%s", kind);
     proc_path(path, pid, file);
-    return stat(path, &about) == 0 ? about.st_ino : 0;
+    return stat(path, &info) == 0 ? info.st_ino : 0;
 }
 
-/* "monotonic SECONDS NANOSECONDS" in the first line: time_namespaces(7). They are those of the namespace that
- * children will be in, which this process is in unless it has just made that one. */
+/* The first line is "monotonic SECONDS NANOSECONDS": time_namespaces(7). It describes the namespace of future
+ * children, which is this process's own unless it has just created another. */
 int64_t jm__clock_ahead_ns(void)
 {
     static const int64_t second_ns = INT64_C(1000000000);
@@ -91,7 +91,7 @@ int64_t jm__clock_ahead_ns(void)
     return seconds * second_ns + nanoseconds;
 }
 
-/* The last of its pids, from the outermost namespace that /proc shows to its own; 0: unknown. */
+/* Its pid in its own namespace, which is the last of NSpid; 0: unknown. */
 static pid_t innermost_pid(pid_t pid)
 {
     char text[2048];
@@ -108,12 +108,12 @@ static pid_t innermost_pid(pid_t pid)
     return (pid_t)last;
 }
 
-/* By its namespace, which /proc shows of processes of one's own; else by when it began. */
-static bool is_told(pid_t pid, const jm_ring_identity *told)
+/* Compares namespaces, which /proc shows for processes of the same user; else start times. */
+static bool matches(pid_t pid, const jm_ring_identity *identity)
 {
     uint64_t pid_namespace = jm__namespace_of(pid, "pid");
-    if (pid_namespace != 0) return pid_namespace == told->pid_namespace;
-    return jm__process_start_ticks(pid) == (int64_t)told->start_ticks;
+    if (pid_namespace != 0) return pid_namespace == identity->pid_namespace;
+    return jm__process_start_ticks(pid) == (int64_t)identity->start_ticks;
 }
 
 bool jm__namespace_is_first(uint64_t pid_namespace)
@@ -121,14 +121,14 @@ bool jm__namespace_is_first(uint64_t pid_namespace)
     return pid_namespace == 0xEFFFFFFC; /* PROC_PID_INIT_INO of Linux' proc_ns.h */
 }
 
-pid_t jm__process_here(pid_t pid, const jm_ring_identity *told)
+pid_t jm__process_here(pid_t pid, const jm_ring_identity *identity)
 {
     pid_t found = 0;
     DIR *proc = opendir("/proc");
     if (proc == NULL) return 0;
     for (struct dirent *entry; found == 0 && (entry = readdir(proc)) != NULL;) {
         pid_t here = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (here > 0 && innermost_pid(here) == pid && is_told(here, told)) found = here;
+        if (here > 0 && innermost_pid(here) == pid && matches(here, identity)) found = here;
     }
     closedir(proc);
     return found;
@@ -143,12 +143,11 @@ static void read_command(pid_t pid, char *text, size_t size)
         if (text[i] == '\0') text[i] = ' ';
 }
 
-/* What launchers of parallel programs call a process's number in its program; the first that is there counts.
- */
+/* Variables in which launchers store a process's rank; the first one that is set counts. */
 static const char *const rank_variables[] = {"RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
 enum { RANK_VARIABLES = sizeof rank_variables / sizeof *rank_variables, RANK_VARIABLE_MAX = 64 };
 
-/* Of one variable, cut after RANK_VARIABLE_MAX: its rank, if it comes before `best` in the list. */
+/* The rank of one variable (cut after RANK_VARIABLE_MAX), if it precedes `best` in the list. */
 static void take_rank(const char *variable, size_t *best, int32_t *rank)
 {
     for (size_t i = 0; i < *best; i++) {
@@ -162,7 +161,7 @@ static void take_rank(const char *variable, size_t *best, int32_t *rank)
     }
 }
 
-/* As the environment says with which the process began; -1: it says nothing, or is not ours to read. */
+/* The rank in the initial environment of the process; -1: unset or not readable. */
 static int32_t read_rank(pid_t pid)
 {
     char block[256], variable[RANK_VARIABLE_MAX + 1];

@@ -1,5 +1,5 @@
-/* What a writer leaves in the run's folder: ring files, interned texts with their names file, and the page of
- * what found no ring. */
+/* What a writer stores in the run's folder: ring files, interned texts with their names file, and the page of
+ * records that had no ring. */
 #include "record/timeline/ring.h"
 
 #include "base/clock.h"
@@ -26,8 +26,7 @@
 
 /* ---- ring files */
 
-/* The number only has to be new in this process; files of an earlier program of the same pid
- * (exec) may hold some already. */
+/* Unique in this process; files of an earlier program with the same pid (exec) may already use a number. */
 static _Atomic uint32_t next_number;
 
 #define NUMBERS_TRIED 65536
@@ -45,23 +44,23 @@ static int open_new(int folder, const jm__ring_options *options, char name[NAME_
 
 #define CLOSED_TRIES 3
 
-/* Reserve the pages now: a hole that cannot be filled later would be a SIGBUS in somebody's program. */
+/* Reserves the pages now: a hole that cannot be filled later would be a SIGBUS in the program. */
 static int reserve(int fd, const jm__ring_options *options, uint32_t *capacity, size_t *bytes)
 {
     struct statvfs space;
-    uint64_t most = UINT64_MAX;
-    if (fstatvfs(fd, &space) == 0) most = (uint64_t)space.f_bavail * space.f_frsize / options->share;
-    struct rlimit limit; /* passing it would be a SIGXFSZ, which kills */
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < most) most = limit.rlim_cur;
-    /* Before Linux 6.9 a signal takes back what tmpfs has reserved so far: under a profiler's timer
-     * (setitimer every 10 ms) 64 MiB would never be done. */
+    uint64_t max_bytes = UINT64_MAX;
+    if (fstatvfs(fd, &space) == 0) max_bytes = (uint64_t)space.f_bavail * space.f_frsize / options->share;
+    struct rlimit limit; /* exceeding it raises SIGXFSZ, which kills */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < max_bytes) max_bytes = limit.rlim_cur;
+    /* Before Linux 6.9 a signal undoes what tmpfs has reserved so far: under a profiler's timer (setitimer
+     * every 10 ms) 64 MiB would never finish. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = ENOSPC;
     for (*capacity = options->capacity; *capacity >= options->capacity_least; *capacity /= 2) {
         *bytes = JM_RING_HEADER_SIZE + (size_t)*capacity * options->record_size;
-        if (*bytes > most) continue;
+        if (*bytes > max_bytes) continue;
         do {
             error = posix_fallocate(fd, 0, (off_t)*bytes);
         } while (error == EINTR);
@@ -129,7 +128,7 @@ static int create_once(jm__ring *ring, const jm__ring_options *options)
 
 int jm__ring_create(jm__ring *ring, const jm__ring_options *options)
 {
-    int error = EBADF; /* the program has just closed all descriptors, and ours with them */
+    int error = EBADF; /* the program may have just closed all descriptors, ours included */
     for (int tries = 0; tries < CLOSED_TRIES && error == EBADF; tries++)
         error = create_once(ring, options);
     return error;
@@ -147,7 +146,7 @@ void jm__ring_close(jm__ring *ring, bool ours)
 
 #define FILES_TRIED 4096
 
-/* A text in the map: not NUL-terminated when it is looked for. */
+/* A key of the map; during lookups its text is not NUL-terminated. */
 typedef struct name_key {
     const char *text;
     size_t length;
@@ -165,7 +164,7 @@ static bool is_equal(const void *key, const void *another)
     return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
-/* One write(2), whole or not at all: a torn entry would shift all that follow. */
+/* Writes an entry with one write(2), completely or not at all: a torn entry would shift all later ones. */
 static bool write_entry(int fd, uint32_t number, const char *text, uint32_t length)
 {
     uint32_t head[2] = {number, length};
@@ -174,21 +173,21 @@ static bool write_entry(int fd, uint32_t number, const char *text, uint32_t leng
         void *to;
     } borrowed = {.from = text}; /* writev takes no const */
     struct iovec parts[2] = {{head, sizeof head}, {borrowed.to, length}};
-    ssize_t requested = (ssize_t)(sizeof head + length);
+    ssize_t needed = (ssize_t)(sizeof head + length);
     off_t before = lseek(fd, 0, SEEK_END);
     ssize_t written;
-    struct rlimit most; /* passing it would be a SIGXFSZ, which kills */
-    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && (before < 0 || (rlim_t)(before + requested) > most.rlim_cur))
+    struct rlimit limit; /* exceeding it raises SIGXFSZ, which kills */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && (before < 0 || (rlim_t)(before + needed) > limit.rlim_cur))
         return false;
     do {
         written = writev(fd, parts, 2);
     } while (written < 0 && errno == EINTR);
-    if (written == requested) return true;
+    if (written == needed) return true;
     if (written > 0 && before >= 0 && ftruncate(fd, before) != 0) return false;
     return false;
 }
 
-/* -1: there is none, or none any more. */
+/* -1: no file, or it is lost. */
 static int file_of(jm__names *names)
 {
     return names->path == NULL ? -1 : jm__kept_file_fd(&names->file, names->path, O_WRONLY | O_APPEND);
@@ -205,7 +204,7 @@ static bool write_pending(jm__names *names)
     return true;
 }
 
-/* An errno. */
+/* Returns an errno. */
 static int keep_names_file(jm__names *names, int fd, const char *run_dir, const char *name)
 {
     size_t size = strlen(run_dir) + strlen(name) + 2;
@@ -220,7 +219,7 @@ static int keep_names_file(jm__names *names, int fd, const char *run_dir, const 
     return 0;
 }
 
-static int open_in(int folder, jm__names *names, const char *run_dir, uint32_t writer)
+static int open_names_in(int folder, jm__names *names, const char *run_dir, uint32_t writer)
 {
     for (uint32_t k = 0; k < FILES_TRIED; k++) {
         char name[NAME_MAX], suffix[16] = "";
@@ -240,7 +239,7 @@ int jm__names_open(jm__names *names, const char *run_dir, uint32_t writer)
     jm__names_close(names);
     int folder = jm__private_folder(run_dir);
     if (folder < 0) return errno;
-    int error = open_in(folder, names, run_dir, writer);
+    int error = open_names_in(folder, names, run_dir, writer);
     close(folder);
     return error;
 }
@@ -264,7 +263,7 @@ void jm__names_free(jm__names *names)
     memset(names, 0, sizeof *names);
 }
 
-static const jm__names_entry *append(jm__names *names, const char *text, size_t length)
+static const jm__names_entry *append_text(jm__names *names, const char *text, size_t length)
 {
     if (names->count >= JM_NAMES_MAX) return NULL;
     if (names->count == names->capacity) {
@@ -279,7 +278,7 @@ static const jm__names_entry *append(jm__names *names, const char *text, size_t 
     memcpy(copy, text, length);
     copy[length] = '\0';
     name_key key = {copy, length};
-    if (names->count == 0) /* the struct was zeroed by its owner */
+    if (names->count == 0) /* zeroed by its owner until now */
         names->indices = (jm__map){.key_size = sizeof key, .hash = hash_of, .equal = is_equal};
     if (!jm__map_put(&names->indices, &key, (jm__map_value){.id = (int64_t)names->count})) {
         free(copy);
@@ -300,11 +299,11 @@ uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
     name_key key = {text, length};
     const jm__map_value *found = jm__map_find(&names->indices, &key);
     if (found != NULL) {
-        /* An earlier write may have failed (disk full): the text may still be owed. */
+        /* An earlier write may have failed (disk full), so write what is pending. */
         if (names->written < names->count) write_pending(names);
         return names->entries[found->id].number;
     }
-    const jm__names_entry *entry = append(names, text, length);
+    const jm__names_entry *entry = append_text(names, text, length);
     if (entry == NULL) {
         names->refused++;
         return 0;
@@ -314,14 +313,14 @@ uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
 }
 
 /* 0: no memory. */
-static uint32_t take_once_number(jm__names *names)
+static uint32_t next_once_number(jm__names *names)
 {
     if (names->once_count == JM_NAMES_ONCE_MAX) {
         uint32_t number = names->once[names->once_next];
         names->once_next = (names->once_next + 1) % JM_NAMES_ONCE_MAX;
         return number;
     }
-    if ((names->once_count & (names->once_count - 1)) == 0) { /* room for a power of two is full */
+    if ((names->once_count & (names->once_count - 1)) == 0) { /* a power of two: the array is full */
         size_t room = names->once_count == 0 ? 1 : 2 * names->once_count;
         uint32_t *larger = realloc(names->once, room * sizeof *larger);
         if (larger == NULL) return 0;
@@ -334,14 +333,14 @@ uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length)
 {
     int fd = file_of(names);
     if (length == 0 || length > JM_NAME_MAX || fd < 0) return 0;
-    uint32_t number = take_once_number(names);
+    uint32_t number = next_once_number(names);
     if (number == 0) return 0;
     return write_entry(fd, number, text, (uint32_t)length) ? number : 0;
 }
 
 const char *jm__names_text(const jm__names *names, uint32_t number)
 {
-    /* Numbers grow with the index, with gaps where a text was written once. */
+    /* Numbers increase with the index, with gaps for texts used once. */
     size_t at;
     jm__search(at, names->count, names->entries[at].number < number);
     return at < names->count && names->entries[at].number == number ? names->entries[at].text : NULL;
@@ -349,11 +348,11 @@ const char *jm__names_text(const jm__names *names, uint32_t number)
 
 /* ---- the page `lost` */
 
-/* The page stays where it is for the life of the process and only what lies behind it changes, so that
- * whoever counts just then always has one. Without the memory for it: `nowhere`. */
+/* The address of the page never changes during the life of the process, only its mapping does, so counting is
+ * safe at any time. Without memory for a page: `nowhere`. */
 static jm_lost_counts nowhere;
 static jm_lost_counts *_Atomic page = &nowhere;
-static bool joined;
+static bool in_run;
 
 int jm__lost_create(const char *run_dir)
 {
@@ -361,7 +360,7 @@ int jm__lost_create(const char *run_dir)
     memset(&none, 0, sizeof none);
     int fd = jm__private_file(run_dir, JM_LOST_FILE, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0) return errno;
-    ssize_t written = write(fd, &none, sizeof none); /* written, so its page is there: no SIGBUS later */
+    ssize_t written = write(fd, &none, sizeof none); /* written, so its memory exists: no SIGBUS later */
     int error = written < 0 ? errno : written == (ssize_t)sizeof none ? 0 : ENOSPC;
     close(fd);
     return error;
@@ -371,19 +370,19 @@ bool jm__lost_read(const char *run_dir, uint64_t counts[JM_LOST_KINDS])
 {
     int fd = jm__private_file(run_dir, JM_LOST_FILE, O_RDONLY);
     if (fd < 0) return false;
-    ssize_t requested = (ssize_t)sizeof(uint64_t) * JM_LOST_KINDS;
-    bool whole = read(fd, counts, (size_t)requested) == requested;
+    ssize_t needed = (ssize_t)sizeof(uint64_t) * JM_LOST_KINDS;
+    bool whole = read(fd, counts, (size_t)needed) == needed;
     close(fd);
     return whole;
 }
 
-/* Put another page behind the address; what the one before had counted goes on where `hand_on`. */
-static bool change_page(int fd, bool hand_on)
+/* Maps another page at the address; with `transfers` the counts so far are added to it. */
+static bool change_page(int fd, bool transfers)
 {
     jm_lost_counts *now = atomic_load(&page);
     uint64_t counted[JM_LOST_KINDS];
     for (int kind = 0; kind < JM_LOST_KINDS; kind++)
-        counted[kind] = hand_on ? atomic_load(&now->of[kind]) : 0;
+        counted[kind] = transfers ? atomic_load(&now->of[kind]) : 0;
     int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     void *place = now == &nowhere ? NULL : now;
     void *map =
@@ -397,23 +396,23 @@ static bool change_page(int fd, bool hand_on)
 
 bool jm__lost_join(const char *run_dir)
 {
-    if (joined) return true;
+    if (in_run) return true;
     int fd = jm__private_file(run_dir, JM_LOST_FILE, O_RDWR);
     if (fd < 0) return false;
     off_t size = lseek(fd, 0, SEEK_END);
-    joined = size >= (off_t)sizeof nowhere && change_page(fd, true);
+    in_run = size >= (off_t)sizeof nowhere && change_page(fd, true);
     close(fd);
-    return joined;
+    return in_run;
 }
 
 void jm__lost_leave(void)
 {
-    if (joined && change_page(-1, false)) joined = false;
+    if (in_run && change_page(-1, false)) in_run = false;
 }
 
 void jm__lost_forget(void)
 {
-    if (joined) return; /* the page is the run's, and so is the child */
+    if (in_run) return; /* the page belongs to the run, like the child */
     jm_lost_counts *own = atomic_load(&page);
     for (int kind = 0; kind < JM_LOST_KINDS; kind++)
         atomic_store(&own->of[kind], 0);

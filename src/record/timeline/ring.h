@@ -1,9 +1,9 @@
-/* What a writer leaves in the run's folder: rings, names, and the page of what found no ring. Libc alone:
- * also part of libjoulemap_inject. The formats are in ring_format.h.
+/* What a writer stores in the run's folder: rings, names, and the page of records that had no ring. Needs
+ * only libc: libjoulemap_inject contains it as well. The formats are in ring_format.h.
  *
- * One thread at a time pushes into a ring. A push neither locks, allocates nor calls the
- * system; without room it counts the record in `lost`. All pages are reserved
- * when the ring is made, so a full /dev/shm is an errno there and never a SIGBUS later. */
+ * One thread at a time pushes into a ring. A push does not lock, allocate or make system calls; in a full
+ * ring the record is counted in `lost`. All pages are reserved when the ring is created, so that a full
+ * /dev/shm is an errno there and never a SIGBUS later. */
 #ifndef JM_RECORD_TIMELINE_RING_H
 #define JM_RECORD_TIMELINE_RING_H
 
@@ -15,20 +15,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The ring of kernel records: 64 MiB, half a second of a million kernels and launches a second, for a
- * recorder that is held up by its disk; less where /dev/shm is small. */
+/* The ring of kernel records: 64 MiB, half a second at a million kernels and launches a second, in case the
+ * recorder waits for its disk. Less if /dev/shm is small. */
 #define JM_KERNELS_CAPACITY       (1u << 20)
 #define JM_KERNELS_CAPACITY_LEAST 1024u
 #define JM_KERNELS_SHARE          8u
 
 typedef struct jm__ring {
-    jm_ring_header *header; /* NULL: there is none */
+    jm_ring_header *header; /* NULL: no ring */
     void *records;
-    uint64_t head; /* our own copy */
-    uint64_t tail; /* as last seen */
+    uint64_t head; /* local copy */
+    uint64_t tail; /* as last read */
     uint64_t capacity;
     size_t mapped_bytes;
-    uint32_t number; /* of the file's name */
+    uint32_t number; /* in the file name */
 } jm__ring;
 
 typedef struct jm__ring_options {
@@ -36,19 +36,19 @@ typedef struct jm__ring_options {
     uint32_t writer; /* JM_WRITER_* */
     uint32_t names_file;
     uint32_t record_size;
-    uint32_t capacity;       /* wanted, a power of two */
-    uint32_t capacity_least; /* fewer are of no use */
-    uint32_t share;          /* take at most 1/share of what is free on that file system */
+    uint32_t capacity;       /* requested, a power of two */
+    uint32_t capacity_least; /* the smallest useful one */
+    uint32_t share;          /* use at most 1/share of the free space */
     bool realtime;
 } jm__ring_options;
 
-/* 0, or an errno. Takes a smaller ring where there is no room for the one wanted. */
+/* 0, or an errno. Creates a smaller ring if there is not enough space. */
 int jm__ring_create(jm__ring *ring, const jm__ring_options *options);
 
-/* Say that no more will come, and unmap. `ours` false: only unmap (a fork's copy). */
+/* Marks the ring as closed, and unmaps it. `ours` false: only unmaps (a fork's copy). */
 void jm__ring_close(jm__ring *ring, bool ours);
 
-/* More slots than `kept_free` are left. */
+/* Are more than `kept_free` slots free? */
 static inline bool jm__ring_is_free(jm__ring *ring, uint64_t kept_free)
 {
     if (ring->head - ring->tail + kept_free < ring->capacity) return true;
@@ -63,7 +63,7 @@ static inline bool jm__ring_has_room(jm__ring *ring, uint64_t kept_free)
     return false;
 }
 
-/* `kept_free`: refuse unless more slots than this are left. */
+/* Fails unless more than `kept_free` slots are free. */
 static inline bool jm__ring_push_span(jm__ring *ring, const jm_ring_span *record, uint64_t kept_free)
 {
     if (!jm__ring_has_room(ring, kept_free)) return false;
@@ -82,11 +82,10 @@ static inline bool jm__ring_push_kernel(jm__ring *ring, const jm_ring_kernel *re
 
 /* ---- The names of one writer: texts, their numbers, and the names file of the run.
  *
- * Texts outlive a run: a new run's file gets those known already. Not locked:
- * the owner does that. */
+ * Texts outlive a run: the file of a new run begins with the existing ones. Not locked; the owner locks. */
 
-#define JM_NAMES_MAX (1u << 20) /* texts kept in a process */
-/* Numbers of texts used once, which come again: 16 full rings of marks. */
+#define JM_NAMES_MAX (1u << 20) /* texts per process */
+/* Numbers for texts that are used once; they are reused. 16 full rings of marks. */
 #define JM_NAMES_ONCE_MAX (1u << 20)
 
 typedef struct jm__names_entry {
@@ -101,48 +100,48 @@ typedef struct jm__names {
     size_t capacity;
     jm__map indices; /* of entries, by text */
     uint32_t last_number;
-    uint32_t *once; /* numbers of texts used once, the oldest at once_next when all are there */
+    uint32_t *once; /* numbers of texts used once; when all exist, the oldest is at once_next */
     size_t once_count;
     size_t once_next;
-    uint64_t refused; /* asked for and without a number; the owner takes the count away */
-    size_t written;   /* entries that are in the file */
+    uint64_t refused; /* texts that got no number; the owner resets it */
+    size_t written;   /* entries written to the file */
     jm__kept_file file;
-    char *path; /* of the file, NULL: there is none */
+    char *path; /* of the file, NULL: none */
     uint32_t file_number;
 } jm__names;
 
-/* Open this run's file and write into it what is known already. 0 or an errno. */
+/* Opens the names file of a run and writes the existing texts into it. 0 or an errno. */
 int jm__names_open(jm__names *names, const char *run_dir, uint32_t writer);
 
-/* The number of a text, 0 if there is no memory or JM_NAMES_MAX texts are there. */
+/* The number of a text; 0 if memory is out or there are JM_NAMES_MAX texts. */
 uint32_t jm__names_intern(jm__names *names, const char *text, size_t length);
 
-/* A number for a text used once (a mark's JSON): goes to the file and is not kept. 0 if it could not. The
- * same number is given again after JM_NAMES_ONCE_MAX others: a program may tell of marks for months. */
+/* A number for a text that is used once (a mark's JSON): it is written but not kept. 0 on failure. Numbers
+ * are reused after JM_NAMES_ONCE_MAX others, since a program may set marks for months. */
 uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length);
 
-/* The kept text of a number that jm__names_intern gave, NULL of any other; valid for ever. */
+/* The text of a number from jm__names_intern, else NULL; valid for ever. */
 const char *jm__names_text(const jm__names *names, uint32_t number);
 
-void jm__names_close(jm__names *names); /* the file; texts stay */
+void jm__names_close(jm__names *names); /* closes the file; texts stay */
 void jm__names_free(jm__names *names);
 
-/* ---- What found no ring to be written into, counted where the recorder sees it: the page `lost` of the
- * run's folder (ring_format.h), which all processes of the run share.
+/* ---- Counts of records that had no ring: the page `lost` of the run's folder (ring_format.h), shared by all
+ * processes of the run.
  *
- * Counting locks nothing and is right at any time: where there is no run, or its page cannot be had yet, a
- * page of this process alone takes the counts, and joining a run hands them on. */
+ * Counting never locks and never fails: without a run or before its page is available, a page of this process
+ * collects the counts, and joining a run transfers them. */
 
-/* The recorder's side: make the page, its room reserved. 0 or an errno. */
+/* For the recorder: creates the page with its space reserved. 0 or an errno. */
 int jm__lost_create(const char *run_dir);
 
-/* The counts so far; false if they cannot be read. */
+/* The current counts; false if they cannot be read. */
 bool jm__lost_read(const char *run_dir, uint64_t counts[JM_LOST_KINDS]);
 
-/* The writer's side. Not locked: the owner of the run's other files does that. */
-bool jm__lost_join(const char *run_dir); /* false: not yet; once it has worked, again without effect */
+/* For writers. Not locked; the owner of the run's other files locks. */
+bool jm__lost_join(const char *run_dir); /* false: not possible yet; no effect after success */
 void jm__lost_leave(void);
-void jm__lost_forget(void); /* in the child of a fork: what was counted is the parent's */
+void jm__lost_forget(void); /* in a forked child: the counts so far are the parent's */
 
 void jm__lost_add(jm_lost_kind kind, uint64_t count);
 

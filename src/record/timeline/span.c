@@ -1,4 +1,4 @@
-/* The public spans and marks: libjoulemap's own track. */
+/* The public API of spans and marks, on libjoulemap's own track. */
 #include <joulemap/span.h>
 
 #include "base/status.h"
@@ -16,18 +16,18 @@ jm_name jm_name_intern(const char *text)
 
 static const jm__step_follower *_Atomic follower;
 
-void jm__timeline_follow_steps(const jm__step_follower *requested)
+void jm__timeline_follow_steps(const jm__step_follower *new_follower)
 {
-    atomic_store(&follower, requested);
+    atomic_store(&follower, new_follower);
 }
 
 static const jm__track_number no_number = {.kind = JM_PAYLOAD_NONE};
 
 jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples)
 {
-    const jm__step_follower *queried = atomic_load_explicit(&follower, memory_order_relaxed);
-    if (queried != NULL && (kind == JM_SPAN_STEP || kind == JM_SPAN_BATCH || kind == JM_SPAN_PHASE))
-        return queried->begin(kind, name, type, samples, &no_number);
+    const jm__step_follower *current = atomic_load_explicit(&follower, memory_order_relaxed);
+    if (current != NULL && (kind == JM_SPAN_STEP || kind == JM_SPAN_BATCH || kind == JM_SPAN_PHASE))
+        return current->begin(kind, name, type, samples, &no_number);
     return jm__track_begin((uint8_t)kind, name, type, samples);
 }
 
@@ -35,8 +35,8 @@ jm_span_id jm_step_begin(jm_name name, uint32_t samples, uint64_t task)
 {
     const jm__track_number number = {.kind = task == 0 ? JM_PAYLOAD_NONE : JM_PAYLOAD_NATURAL,
                                      .value = {.natural = task}};
-    const jm__step_follower *queried = atomic_load_explicit(&follower, memory_order_relaxed);
-    if (queried != NULL) return queried->begin(JM_SPAN_STEP, name, 0, samples, &number);
+    const jm__step_follower *current = atomic_load_explicit(&follower, memory_order_relaxed);
+    if (current != NULL) return current->begin(JM_SPAN_STEP, name, 0, samples, &number);
     return jm__track_begin_with(JM_SPAN_STEP, name, 0, samples, &number);
 }
 
@@ -54,9 +54,9 @@ void jm_span_end(jm_span_id span)
 
 void jm_span_end_counted(jm_span_id span, uint32_t samples, uint32_t tokens)
 {
-    const jm__step_follower *told = atomic_load_explicit(&follower, memory_order_relaxed);
+    const jm__step_follower *current = atomic_load_explicit(&follower, memory_order_relaxed);
     jm__track_end_counted(span, samples, tokens);
-    if (told != NULL) told->end(span, samples, tokens);
+    if (current != NULL) current->end(span, samples, tokens);
 }
 
 void jm_mark(const char *name, const char *meta)

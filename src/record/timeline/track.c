@@ -1,4 +1,4 @@
-/* The run that this process is in, the rings of its threads, its names, and what goes into them. */
+/* The run of this process, the rings of its threads, its names, and writing records. */
 #include "record/timeline/track.h"
 
 #include "base/clock.h"
@@ -16,52 +16,54 @@
 #include <unistd.h>
 
 #define SPAN_CAPACITY       65536u  /* 2 MiB */
-#define LAUNCH_CAPACITY     262144u /* with launches, at most 250,000 a second */
+#define LAUNCH_CAPACITY     262144u /* with launches, up to 250,000 a second */
 #define SPAN_CAPACITY_LEAST 256u
-#define SPAN_SHARE          16u   /* of /dev/shm: many threads must fit */
-#define MISSES_BETWEEN      1024u /* of a thread without a ring, before it asks for one again: 20 us */
-/* Threads that are just writing when a recorder leaves have done so by then, and it still reads. */
+#define SPAN_SHARE          16u   /* of /dev/shm, since many threads must fit */
+#define MISSES_BETWEEN      1024u /* between attempts to get a ring, which take 20 us */
+/* When a recorder leaves, threads that are writing have finished after this time; it still reads. */
 #define LEAVING_NS   (2 * JM_NS_PER_MS)
 #define LOCK_WAIT_NS (100 * JM_NS_PER_MS)
 
 #define NAME_BYTES_MOST 4095u
 
-/* A begin is refused while an end still fits: an open span whose end was lost would take all that follows. */
+/* Begins are refused while there is still space for ends: a span without its end would stay open around
+ * everything later. */
 #define KEPT_FOR_ENDS(capacity) ((capacity) / 8)
 
-/* A ring and the thread that has it. The lane of a thread that ends goes to the next new one: thousands of
- * short threads need no more rings than run at once. */
+/* A ring and its thread. The lane of an ended thread is reused by the next new one, so thousands of short
+ * threads need only as many rings as run at once. */
 typedef struct lane {
     jm__ring ring;
-    uint64_t next_id; /* ring's number above, count below: unique in the process without an atomic */
+    uint64_t
+        next_id; /* ring number in the upper bits, count below: unique in the process without an atomic */
     uint32_t generation;
     pid_t pid;
     struct lane *next; /* on the free list */
 } lane;
 
-#define GENERATION_UNKNOWN 1u /* nobody has looked into the environment */
+#define GENERATION_UNKNOWN 1u /* the environment was not read yet */
 
-/* 0: this process is in no run; else changes with each run and fork. A thread whose own one differs has no
- * ring of this run yet. */
+/* 0: this process is in no run; otherwise it changes with each run and fork. A thread with another
+ * own_generation has no ring of this run yet. */
 static _Atomic uint32_t generation = GENERATION_UNKNOWN;
 static _Thread_local lane *own_lane;
 static _Thread_local uint32_t own_generation;
-static _Thread_local uint32_t own_misses; /* records of this thread without a ring */
+static _Thread_local uint32_t own_misses; /* records of this thread that had no ring */
 
 static _Atomic uint32_t kept_kinds = JM_TRACK_ALL;
 
-/* Guards all below. Taken by the first record of a thread in a run, by names and marks, never by begin and
- * end. */
+/* Protects everything below. Taken by the first record of a thread in a run, by names and marks, but never by
+ * begin and end. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t last_generation = GENERATION_UNKNOWN;
 static char run_path[PATH_MAX];
-static bool joined; /* the run is one that a recorder called this process into; its children are not */
+static bool was_called; /* a recorder called this process into the run; its children are not in it */
 static jm__names names;
 static lane *free_lanes;
 static pthread_key_t exit_key;
 static int exit_key_error;
 
-/* ---- which library this is */
+/* ---- the library */
 
 static jm__dormant_answer join_core(const char *run_dir, bool kernels, char *why, size_t why_size)
 {
@@ -105,15 +107,15 @@ static void drop_free_lanes(void)
 
 static void on_thread_exit(void *value)
 {
-    lane *left = value;
+    lane *lane_left = value;
     own_lane = NULL;
     own_generation = 0;
     pthread_mutex_lock(&mutex);
-    if (left->generation == atomic_load_explicit(&generation, memory_order_relaxed)) {
-        left->next = free_lanes;
-        free_lanes = left;
+    if (lane_left->generation == atomic_load_explicit(&generation, memory_order_relaxed)) {
+        lane_left->next = free_lanes;
+        free_lanes = lane_left;
     } else {
-        lane_drop(left);
+        lane_drop(lane_left);
     }
     pthread_mutex_unlock(&mutex);
 }
@@ -128,47 +130,46 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* The child is a new process with rings and names of its own; it opens them when it first has something to
- * say. */
+/* The child is a new process with its own rings and names, opened at its first record. */
 static void after_fork_in_child(void)
 {
-    free_lanes = NULL; /* the parent's: its threads go on with them */
+    free_lanes = NULL; /* they belong to threads of the parent */
     jm__names_close(&names);
     jm__lost_forget();
-    jm__track_keep(JM_TRACK_ALL); /* nobody in it will say when to go on */
-    if (run_path[0] != '\0' && !joined) {
+    jm__track_keep(JM_TRACK_ALL); /* nothing in the child would resume it */
+    if (run_path[0] != '\0' && !was_called) {
         atomic_store_explicit(&generation, ++last_generation, memory_order_relaxed);
     } else if (jm__dormant_requested()) {
-        run_path[0] = '\0'; /* dormant itself: its first span will see to it that it can be called */
-        joined = false;
+        run_path[0] = '\0'; /* the child is dormant: its first span makes it callable */
+        was_called = false;
         atomic_store_explicit(&generation, GENERATION_UNKNOWN, memory_order_relaxed);
     }
     pthread_mutex_unlock(&mutex);
 }
 
-/* Not at the first use: a thread that forks beside it would have a child whose lock nobody gives back. Before
- * the injected library's own, whose lock is taken first. */
+/* Not at first use: a concurrent fork would leave the child a lock that is never released. Runs before the
+ * injected library's constructor, whose lock is taken first. */
 static __attribute__((constructor(101))) void set_up_at_load(void)
 {
     exit_key_error = pthread_key_create(&exit_key, on_thread_exit);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* The folder is there and ours to write into: it is full, or this process has no descriptor left. */
-static bool may_come_back(const char *run_dir)
+/* Is the folder writable, so that only space or descriptors are missing now? */
+static bool is_writable(const char *run_dir)
 {
     return access(run_dir, W_OK | X_OK) == 0;
 }
 
-/* `patient`: a run whose names file cannot be made goes on, and what it loses is counted. */
+/* `patient`: the run continues without a names file, and its losses are counted. */
 static int open_locked(const char *run_dir, bool patient)
 {
     size_t length = strlen(run_dir);
     if (length == 0 || length >= sizeof run_path) return length == 0 ? ENOENT : ENAMETOOLONG;
-    if (strcmp(run_dir, run_path) == 0) return 0; /* in it already: what is open goes on */
+    if (strcmp(run_dir, run_path) == 0) return 0; /* already in it */
     int error = jm__names_open(&names, run_dir, part->writer);
     if (error == EACCES || error == EPERM) jm__door_knock(run_dir);
-    if (error != 0 && !(patient && may_come_back(run_dir))) return error;
+    if (error != 0 && !(patient && is_writable(run_dir))) return error;
     drop_free_lanes();
     memcpy(run_path, run_dir, length + 1);
     jm__lost_leave();
@@ -181,14 +182,14 @@ static void close_locked(void)
 {
     atomic_store_explicit(&generation, 0, memory_order_relaxed);
     run_path[0] = '\0';
-    joined = false;
+    was_called = false;
     drop_free_lanes();
     jm__names_close(&names);
     jm__lost_leave();
 }
 
-/* The first one to ask finds out whether a recorder above us made a run. */
-static void look_into_environment_locked(void)
+/* On first use: is there a run of a recorder above this process? */
+static void read_environment_locked(void)
 {
     if (atomic_load_explicit(&generation, memory_order_relaxed) != GENERATION_UNKNOWN) return;
     char buffer[PATH_MAX];
@@ -196,9 +197,9 @@ static void look_into_environment_locked(void)
     if (run_dir != NULL && open_locked(run_dir, true) == 0) return;
     close_locked();
     if (!jm__dormant_requested()) return;
-    bool kernels; /* not from here */
-    joined = jm__run_above(buffer, sizeof buffer, &kernels) && open_locked(buffer, true) == 0;
-    jm__dormant_begin(part, joined ? buffer : NULL);
+    bool kernels; /* unused here */
+    was_called = jm__run_above(buffer, sizeof buffer, &kernels) && open_locked(buffer, true) == 0;
+    jm__dormant_begin(part, was_called ? buffer : NULL);
 }
 
 uint32_t jm__track_run(void)
@@ -210,20 +211,20 @@ uint32_t jm__track_run(void)
 void jm__track_look(void)
 {
     pthread_mutex_lock(&mutex);
-    look_into_environment_locked();
+    read_environment_locked();
     pthread_mutex_unlock(&mutex);
 }
 
 int jm__track_join(const char *run_dir)
 {
     pthread_mutex_lock(&mutex);
-    look_into_environment_locked();
-    bool is_in = joined && strcmp(run_path, run_dir) == 0; /* by itself */
+    read_environment_locked();
+    bool is_in = was_called && strcmp(run_path, run_dir) == 0; /* it has joined already */
     int error = run_path[0] != '\0' && !is_in ? EBUSY : 0;
     if (error == 0 && !is_in) {
         jm__track_keep(JM_TRACK_ALL);
         error = open_locked(run_dir, false);
-        joined = error == 0;
+        was_called = error == 0;
     }
     pthread_mutex_unlock(&mutex);
     return error;
@@ -232,7 +233,7 @@ int jm__track_join(const char *run_dir)
 void jm__track_leave(const char *run_dir)
 {
     pthread_mutex_lock(&mutex);
-    bool leaves = joined && strcmp(run_path, run_dir) == 0;
+    bool leaves = was_called && strcmp(run_path, run_dir) == 0;
     if (leaves) close_locked();
     pthread_mutex_unlock(&mutex);
     if (leaves) jm__sleep_ns(LEAVING_NS);
@@ -243,7 +244,7 @@ int jm__track_open(const char *run_dir)
     pthread_mutex_lock(&mutex);
     jm__track_keep(JM_TRACK_ALL);
     int error = open_locked(run_dir, false);
-    if (error == 0) joined = false;
+    if (error == 0) was_called = false;
     pthread_mutex_unlock(&mutex);
     return error;
 }
@@ -253,27 +254,27 @@ void jm__track_close(void)
     pthread_mutex_lock(&mutex);
     close_locked();
     pthread_mutex_unlock(&mutex);
-    if (own_lane != NULL) { /* this thread's ring at least can be told to be over */
-        lane *left = own_lane;
+    if (own_lane != NULL) { /* only this thread's ring can be closed */
+        lane *lane_left = own_lane;
         own_lane = NULL;
         pthread_setspecific(exit_key, NULL);
-        lane_drop(left);
+        lane_drop(lane_left);
     }
 }
 
-/* A lane left by a thread that is gone: say in it whose records follow. */
+/* Reuses the lane of an ended thread and records the new thread id in it. */
 static lane *take_free_lane_locked(void)
 {
-    lane *taken = free_lanes;
-    if (taken == NULL) return NULL;
-    free_lanes = taken->next;
+    lane *reused = free_lanes;
+    if (reused == NULL) return NULL;
+    free_lanes = reused->next;
     jm_ring_span record = {.t_ns = jm__now_ns(), .id = (uint64_t)syscall(SYS_gettid), .op = JM_RING_THREAD};
-    if (!jm__ring_push_span(&taken->ring, &record,
-                            0)) { /* full: its records would pass for the old thread's */
-        lane_drop(taken);
+    if (!jm__ring_push_span(&reused->ring, &record,
+                            0)) { /* full: records would be assigned to the old thread */
+        lane_drop(reused);
         return NULL;
     }
-    return taken;
+    return reused;
 }
 
 static lane *make_lane_locked(uint32_t capacity)
@@ -296,10 +297,10 @@ static lane *make_lane_locked(uint32_t capacity)
     return made;
 }
 
-/* The first record of this thread in this run. */
+/* Gets a ring for this thread in this run. */
 static lane *lane_attach_locked(uint32_t capacity)
 {
-    look_into_environment_locked();
+    read_environment_locked();
     uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
     if (own_lane != NULL) lane_drop(own_lane);
     own_lane = NULL;
@@ -315,10 +316,10 @@ static lane *lane_attach_locked(uint32_t capacity)
     return own_lane;
 }
 
-/* What follows is out of line, as it is hardly ever needed and takes room on the stack. */
-#define SELDOM __attribute__((noinline))
+/* Out of line: rarely needed, and large on the stack. */
+#define OUT_OF_LINE __attribute__((noinline))
 
-static SELDOM lane *lane_attach(void)
+static OUT_OF_LINE lane *lane_attach(void)
 {
     pthread_mutex_lock(&mutex);
     lane *mine = lane_attach_locked(SPAN_CAPACITY);
@@ -326,37 +327,37 @@ static SELDOM lane *lane_attach(void)
     return mine;
 }
 
-/* No ring for this record: now and then ask again, there may be room by now. */
-static bool is_time_to_ask(void)
+/* Without a ring: retry from time to time, there may be space by now. */
+static bool is_time_to_retry(void)
 {
     own_misses++;
-    bool is_it = (own_misses & (own_misses - 1)) == 0 || own_misses % MISSES_BETWEEN == 0;
-    return is_it && own_misses > 1;
+    bool is_due = (own_misses & (own_misses - 1)) == 0 || own_misses % MISSES_BETWEEN == 0;
+    return is_due && own_misses > 1;
 }
 
-/* There is none, which is counted. */
-static SELDOM lane *lane_miss(void)
+/* Counts a record without a ring. */
+static OUT_OF_LINE lane *lane_miss(void)
 {
-    lane *mine = is_time_to_ask() ? lane_attach() : NULL;
+    lane *mine = is_time_to_retry() ? lane_attach() : NULL;
     if (mine == NULL) jm__lost_add(JM_LOST_SPANS, 1);
     return mine;
 }
 
-/* The run that this thread's lane was of is over. */
-static SELDOM lane *lane_leave(void)
+/* Drops the lane of a run that is over. */
+static OUT_OF_LINE lane *lane_leave(void)
 {
     pthread_mutex_lock(&mutex);
-    lane *left = own_lane;
+    lane *lane_left = own_lane;
     own_lane = NULL;
     own_generation = 0;
     if (exit_key_error == 0) pthread_setspecific(exit_key, NULL);
-    if (left != NULL) lane_drop(left);
+    if (lane_left != NULL) lane_drop(lane_left);
     pthread_mutex_unlock(&mutex);
     return NULL;
 }
 
-/* The driver's locks may be held around this, and a thread that forks may hold ours while it waits for them:
- * so ours is not waited for longer than it takes other threads to get their rings. */
+/* Our caller may hold locks of the driver, for which a forking thread that holds our lock may wait. So the
+ * wait is bounded by the time that other threads need to get rings. */
 static bool lock_for_a_while(void)
 {
     if (pthread_mutex_trylock(&mutex) == 0) return true;
@@ -364,23 +365,23 @@ static bool lock_for_a_while(void)
     return pthread_mutex_timedlock(&mutex, &until) == 0;
 }
 
-/* As lane_get, inside of a call of the driver's. */
+/* As lane_get, for calls from inside the driver. */
 static lane *lane_in_callback(void)
 {
     uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    if (own_generation == now && (own_lane != NULL || !is_time_to_ask())) return own_lane;
+    if (own_generation == now && (own_lane != NULL || !is_time_to_retry())) return own_lane;
     if (!lock_for_a_while()) return NULL;
     lane *mine = lane_attach_locked(LAUNCH_CAPACITY);
     pthread_mutex_unlock(&mutex);
     return mine;
 }
 
-/* The names of this process, until they are unlocked. `in_run`: in this run, or one that may come. */
+/* Locks the names of this process. `in_run`: there is a run, or one may come. */
 static jm__names *names_lock(bool *in_run)
 {
     pthread_mutex_lock(&mutex);
-    look_into_environment_locked();
-    *in_run = run_path[0] != '\0' || jm__dormant_requested(); /* numbers will hold in runs to come */
+    read_environment_locked();
+    *in_run = run_path[0] != '\0' || jm__dormant_requested(); /* numbers stay valid in later runs */
     if (names.path == NULL && run_path[0] != '\0')            /* after a fork */
         jm__names_open(&names, run_path, part->writer);
     return &names;
@@ -393,7 +394,7 @@ static void names_unlock(void)
 
 /* ---- records */
 
-/* NULL: no run, or no ring. */
+/* NULL: no run or no ring. */
 static inline lane *lane_get(void)
 {
     uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
@@ -407,7 +408,7 @@ static inline lane *lane_get(void)
     return mine;
 }
 
-/* For the span that begins next. */
+/* Pushes the payload of the next span. */
 static void push_payload(lane *mine, int64_t t_ns, const jm__track_number *payload)
 {
     jm_ring_span record = {.t_ns = t_ns,
@@ -420,7 +421,7 @@ static void push_payload(lane *mine, int64_t t_ns, const jm__track_number *paylo
     if (jm__ring_is_free(&mine->ring, both)) jm__ring_push_span(&mine->ring, &record, 0);
 }
 
-/* `payload`: NULL: none. */
+/* `payload` NULL: none. */
 static inline uint64_t begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples,
                              const jm__track_number *payload)
 {
@@ -466,8 +467,8 @@ void jm__track_end_counted(uint64_t span, uint32_t samples, uint32_t tokens)
     jm__ring_push_span(&mine->ring, &record, 0);
 }
 
-/* A quarter of a ring is for spans, however many nodes a graph has, or launches there are. */
-static bool push_of_callback(const jm_ring_span *record)
+/* A quarter of a ring is reserved for spans, however many graph nodes or launches there are. */
+static bool push_from_callback(const jm_ring_span *record)
 {
     if (atomic_load_explicit(&generation, memory_order_relaxed) == 0) return true;
     lane *mine = lane_in_callback();
@@ -483,22 +484,22 @@ void jm__track_node(uint64_t node, uint64_t original, uint32_t graph)
                            .type = (uint32_t)(original >> 32),
                            .samples = graph,
                            .op = JM_RING_NODE};
-    if (!push_of_callback(&record)) jm__lost_add(JM_LOST_NODES, 1);
+    if (!push_from_callback(&record)) jm__lost_add(JM_LOST_NODES, 1);
 }
 
 void jm__track_graph(uint8_t op, uint32_t graph)
 {
     jm_ring_span record = {.t_ns = jm__now_ns(), .samples = graph, .op = op};
-    push_of_callback(&record);
+    push_from_callback(&record);
 }
 
 void jm__track_launch(uint32_t correlation, uint32_t again)
 {
-    push_of_callback(
+    push_from_callback(
         &(jm_ring_span){.t_ns = jm__now_ns(), .id = correlation, .samples = again, .op = JM_RING_LAUNCH});
 }
 
-/* No memory, or JM_NAMES_MAX of them: what will bear this name has none. */
+/* Counts a text without a number: no memory, or JM_NAMES_MAX texts. Its records have no name. */
 static void count_refused_name(void)
 {
     lane *mine = own_generation == atomic_load(&generation) ? own_lane : NULL;
@@ -508,27 +509,27 @@ static void count_refused_name(void)
         jm__lost_add(JM_LOST_NAMES, 1);
 }
 
-/* `always`: also where there is no run, for those to come. */
-static uint32_t intern(const char *text, size_t most, bool always)
+/* `always`: also without a run, for later ones. */
+static uint32_t intern(const char *text, size_t max_bytes, bool always)
 {
     bool in_run;
     jm__names *own = names_lock(&in_run);
-    uint32_t number = in_run || always ? jm__names_intern(own, text, jm__utf8_cut(text, most)) : 0;
+    uint32_t number = in_run || always ? jm__names_intern(own, text, jm__utf8_cut(text, max_bytes)) : 0;
     names_unlock();
     if ((in_run || always) && number == 0) count_refused_name();
     return number;
 }
 
-uint32_t jm__track_intern(const char *text, size_t most)
+uint32_t jm__track_intern(const char *text, size_t max_bytes)
 {
     if (text == NULL || text[0] == '\0') return 0;
     if (atomic_load_explicit(&generation, memory_order_relaxed) == 0 && !jm__dormant_requested()) return 0;
-    return intern(text, most, false);
+    return intern(text, max_bytes, false);
 }
 
-uint32_t jm__track_register(const char *text, size_t most)
+uint32_t jm__track_register(const char *text, size_t max_bytes)
 {
-    return text == NULL || text[0] == '\0' ? 0 : intern(text, most, true);
+    return text == NULL || text[0] == '\0' ? 0 : intern(text, max_bytes, true);
 }
 
 const char *jm__track_text(uint32_t number)
@@ -557,7 +558,7 @@ void jm__track_mark_with(uint32_t name, const char *meta)
     uint32_t meta_number = 0;
     lane *mine = lane_get();
     if (mine == NULL) return;
-    if (meta != NULL) { /* hardly ever the same twice: not kept */
+    if (meta != NULL) { /* rarely the same twice, so not kept */
         bool in_run;
         meta_number = jm__names_write_once(names_lock(&in_run), meta, strlen(meta));
         names_unlock();

@@ -1,5 +1,5 @@
-/* Which run this program is in: what it was started with, a run above that waits for it, or a recorder that
- * calls; and the door of one that it may not enter. */
+/* Finds the run of this program: from its environment, a run above that waits for it, or a recorder that
+ * calls; and the door for programs that may not enter a run's folder. */
 #include "record/timeline/which_run.h"
 
 #include "base/clock.h"
@@ -26,17 +26,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* ---- the environment. A program may clean it before its first span: some do so first of all, some launchers
- * of workers in between */
+/* ---- the environment. A program may clear it before its first span, at its start or in a launcher of
+ * workers. */
 
 static const char *const variables[JM_START_NAMES] = {
     [JM_START_RUN] = "JOULEMAP_RUN",
     [JM_START_DORMANT] = "JOULEMAP_DORMANT",
 };
 
-static char at_load[JM_START_NAMES][PATH_MAX]; /* "": there was none */
+static char at_load[JM_START_NAMES][PATH_MAX]; /* "": unset */
 
-static __attribute__((constructor)) void note_at_load(void)
+static __attribute__((constructor)) void read_at_load(void)
 {
     for (int i = 0; i < JM_START_NAMES; i++) {
         const char *value = getenv(variables[i]);
@@ -44,7 +44,7 @@ static __attribute__((constructor)) void note_at_load(void)
     }
 }
 
-/* What the kernel keeps of the start of the program, unless the program has written its title over it. */
+/* Reads the initial environment from the kernel, unless the program has overwritten it with its title. */
 static const char *find_at_start(const char *name, char *buffer, size_t size)
 {
     char *entry = NULL;
@@ -71,50 +71,51 @@ const char *jm__start_variable(jm__start_name name, char *buffer, size_t size)
     return memcpy(buffer, value, strlen(value) + 1);
 }
 
-/* ---- runs of this user that wait for what some process starts */
+/* ---- runs of this user that wait for programs below some process */
 
-/* Where recorders make their folders, if they can. */
+/* Where recorders prefer to make their folders. */
 static const char parent[] = "/dev/shm";
 
 enum { ABOVE_MOST = 64 };
 
-bool jm__run_goes_on(const char *run_dir)
+bool jm__run_is_alive(const char *run_dir)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int file = jm__private_file(run_dir, JM_RUN_FILE, O_RDWR);
-    if (file < 0) return errno == EMFILE || errno == ENFILE; /* it cannot be seen just now */
+    if (file < 0)
+        return errno == EMFILE || errno == ENFILE; /* not visible without descriptors: assume it goes on */
     bool locked = fcntl(file, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
     close(file);
     return locked;
 }
 
-static bool is_below(pid_t pid)
+static bool is_descendant_of(pid_t pid)
 {
-    pid_t at = getpid(), above = 0;
-    for (int i = 0; i < ABOVE_MOST && at > 1; i++, at = above) {
+    pid_t at = getpid(), parent_pid = 0;
+    for (int i = 0; i < ABOVE_MOST && at > 1; i++, at = parent_pid) {
         char state;
         uint64_t ticks;
         if (at == pid) return true;
-        if (!jm__process_stat(at, &state, &above, &ticks)) return false;
+        if (!jm__process_stat(at, &state, &parent_pid, &ticks)) return false;
     }
     return false;
 }
 
-/* Folders in /dev/shm may be of other containers, where a pid is another process's. */
-static bool expects_us(const char *run_dir, bool *kernels)
+/* A folder in /dev/shm may belong to another container, where a pid means another process. */
+static bool waits_for_us(const char *run_dir, bool *kernels)
 {
     char text[96];
     unsigned long long pid_namespace;
-    int pid, requested;
+    int pid, wants_kernels;
     int file = jm__private_file(run_dir, JM_EXPECTS_FILE, O_RDONLY);
     if (file < 0) return false;
     ssize_t count = read(file, text, sizeof text - 1);
     close(file);
     text[count > 0 ? count : 0] = '\0';
-    if (sscanf(text, JM_EXPECTS_FORMAT, &pid, &pid_namespace, &requested) != 3) return false;
-    if (pid_namespace != jm__namespace_of(JM_SELF, "pid") || !is_below((pid_t)pid)) return false;
-    *kernels = requested != 0;
-    return jm__run_goes_on(run_dir);
+    if (sscanf(text, JM_EXPECTS_FORMAT, &pid, &pid_namespace, &wants_kernels) != 3) return false;
+    if (pid_namespace != jm__namespace_of(JM_SELF, "pid") || !is_descendant_of((pid_t)pid)) return false;
+    *kernels = wants_kernels != 0;
+    return jm__run_is_alive(run_dir);
 }
 
 bool jm__run_above(char *run_dir, size_t size, bool *kernels)
@@ -127,7 +128,7 @@ bool jm__run_above(char *run_dir, size_t size, bool *kernels)
     for (struct dirent *entry; !found && (entry = readdir(entries)) != NULL;) {
         if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) continue;
         snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
-        found = strlen(path) < size && expects_us(path, kernels);
+        found = strlen(path) < size && waits_for_us(path, kernels);
     }
     closedir(entries);
     if (found) memcpy(run_dir, path, strlen(path) + 1);
@@ -136,9 +137,9 @@ bool jm__run_above(char *run_dir, size_t size, bool *kernels)
 
 /* ---- the door */
 
-#define WAITING 64 /* between two looks of the recorder, 20 a second */
+#define WAITING 64 /* queue length; the recorder looks 20 times a second */
 
-/* Its size; 0: the name is too long for one. */
+/* Returns the size of the address; 0: the name is too long. */
 static socklen_t address_of(struct sockaddr_un *address, const char *run_dir)
 {
     const char *slash = strrchr(run_dir, '/');
@@ -165,17 +166,17 @@ int jm__door_make(const char *run_dir)
     return -1;
 }
 
-bool jm__door_hear(int door, pid_t *pid, uid_t *uid)
+bool jm__door_next(int door, pid_t *pid, uid_t *uid)
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
     int line = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (line < 0) return false;
-    bool known = getsockopt(line, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    bool has_credentials = getsockopt(line, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
     close(line);
-    *pid = known ? peer.pid : 0;
-    *uid = known ? peer.uid : 0;
-    return known;
+    *pid = has_credentials ? peer.pid : 0;
+    *uid = has_credentials ? peer.uid : 0;
+    return has_credentials;
 }
 
 void jm__door_knock(const char *run_dir)
@@ -190,42 +191,42 @@ void jm__door_knock(const char *run_dir)
 
 /* ---- waiting for a recorder, and obeying it */
 
-/* Out of the way of programs that count on low numbers, or look at all up to some number. */
+/* Above the low numbers that programs rely on or scan. */
 #define DESCRIPTORS_FROM 200
-/* A program may have closed what is not its own; its socket may still be held by somebody. */
+/* The program may have closed our socket while another process still holds it. */
 #define AGAIN_S 1
-/* How late it is noticed that the program has closed our socket, or our line to the recorder: until then poll
- * may look at what has their number by now. */
+/* How late we notice that the program has closed our sockets; until then poll may look at other files with
+ * their numbers. */
 #define LOOK_MS 1000
-/* Spans look whether somebody has called no more often than that, and at the clock once in so many at most. A
- * recorder calls once a second: a thread that found nobody is still there then. */
+/* Limits how often spans look for a caller and read the clock. A recorder calls once a second; a thread that
+ * found no caller still exists then. */
 #define SPANS_LOOK_NS (100 * JM_NS_PER_MS)
 #define SPANS_MOST    16
 #define LINGER_NS     (3 * JM_NS_PER_S)
 
-/* Of the listening thread alone, once it is there, else of the only one. */
-static jm__kept_file ear, recorder;
-static const jm__dormant_part *_Atomic part;  /* NULL: listening was never begun */
-static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
-static bool unmarked;                         /* whether there is a recorder, which changed */
-static _Atomic bool begun;
-static _Atomic bool waits;          /* the thread is there */
-static _Atomic bool needs_thread;   /* always */
-static _Atomic bool looks;          /* a span does */
-static int64_t looked_ns, clock_ns; /* of spans: when they looked, and when they asked for the time */
+/* Used by the listening thread only, or by the only thread. */
+static jm__kept_file listener, recorder;
+static const jm__dormant_part *_Atomic part;  /* NULL: not listening */
+static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": not recorded */
+static bool must_notify; /* the follower must be notified of a recorder that came or left */
+static _Atomic bool is_listening;
+static _Atomic bool has_thread;     /* the thread exists */
+static _Atomic bool needs_thread;   /* it must always exist */
+static _Atomic bool is_looking;     /* a span is looking for a caller */
+static int64_t looked_ns, clock_ns; /* of spans: last look for a caller, last read of the clock */
 _Atomic uint32_t jm__dormant_rest;
-static _Atomic bool tells;             /* a thread is telling the follower */
-static void (*_Atomic follower)(void); /* NULL: nobody wants to be told */
+static _Atomic bool is_notifying;      /* a thread is notifying the follower */
+static void (*_Atomic follower)(void); /* NULL: none */
 
 bool jm__dormant_requested(void)
 {
-    static _Atomic int known; /* 0: not asked yet; else 1: no, 2: yes */
-    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    static _Atomic int answer_cache; /* 0: unknown, 1: no, 2: yes */
+    int answer = atomic_load_explicit(&answer_cache, memory_order_relaxed);
     if (answer == 0) {
         char value[8];
         const char *text = jm__start_variable(JM_START_DORMANT, value, sizeof value);
         answer = text != NULL && text[0] != '\0' && strcmp(text, "0") != 0 ? 2 : 1;
-        atomic_store_explicit(&known, answer, memory_order_relaxed);
+        atomic_store_explicit(&answer_cache, answer, memory_order_relaxed);
     }
     return answer == 2;
 }
@@ -262,23 +263,23 @@ static bool bind_somewhere(int fd)
 
 static bool start_listening(void)
 {
-    /* A caller that poll saw may be gone: accept is not to wait for the next. */
+    /* A caller that poll reported may be gone: accept must not wait for the next. */
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return false;
-    if (bind_somewhere(fd) && listen(fd, 4) == 0) return keep_high(&ear, fd);
+    if (bind_somewhere(fd) && listen(fd, 4) == 0) return keep_high(&listener, fd);
     close(fd);
     return false;
 }
 
-static void answer(int fd, jm__dormant_answer how, const char *words)
+static void answer(int fd, jm__dormant_answer how, const char *text)
 {
     char message[JM_DORMANT_MESSAGE_MAX];
-    int length = snprintf(message, sizeof message, "%c%s", (char)how, words);
+    int length = snprintf(message, sizeof message, "%c%s", (char)how, text);
     if (length >= (int)sizeof message) length = sizeof message - 1;
     (void)send(fd, message, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Who may read this program's memory may record it. */
+/* A process that may read this program's memory may record it. */
 static bool is_allowed(int fd)
 {
     struct ucred peer;
@@ -286,21 +287,21 @@ static bool is_allowed(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-/* One that called a program whose spans came too late for it has gone again. */
+/* A recorder hangs up if the program's spans found its call too late. */
 static bool has_hung_up(int fd)
 {
     struct pollfd line = {.fd = fd};
     return poll(&line, 1, 0) > 0 && (line.revents & POLLHUP) != 0;
 }
 
-/* ---- what the recorder says */
+/* ---- messages of the recorder */
 
 static void leave(void)
 {
     if (run_path[0] == '\0') return;
     part->leave(run_path);
     run_path[0] = '\0';
-    unmarked = true;
+    must_notify = true;
 }
 
 static void begin(const char *message)
@@ -318,9 +319,10 @@ static void begin(const char *message)
         how = part->join(message + at, kernels != 0, why, sizeof why);
     if (how == JM_DORMANT_RECORDING || how == JM_DORMANT_NO_KERNELS) {
         snprintf(run_path, sizeof run_path, "%s", message + at);
-        unmarked = true;
+        must_notify = true;
     }
-    if (jm__kept_file_is_ours(&recorder)) answer(recorder.fd_plus_one - 1, how, why); /* that took its time */
+    if (jm__kept_file_is_ours(&recorder))
+        answer(recorder.fd_plus_one - 1, how, why); /* joining may have taken long */
 }
 
 static void hear_recorder(void)
@@ -348,9 +350,9 @@ static void drop_if_gone(void)
 
 static void take_call(void)
 {
-    int fd = accept4(ear.fd_plus_one - 1, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = accept4(listener.fd_plus_one - 1, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
-        /* No descriptor is left: the caller still waits, and poll would tell of it at once. */
+        /* No descriptor is left: poll would report the waiting caller again at once. */
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) sleep(AGAIN_S);
         return;
     }
@@ -367,70 +369,69 @@ static void take_call(void)
 
 /* ---- the thread */
 
-/* What the program has closed is made anew, and a recorder whose line it closed has left; so has one whose
- * run was entered without its call, and is over. */
+/* Replaces a socket that the program has closed, and leaves a run whose link it closed or which is over. */
 static bool look_after_descriptors(void)
 {
     if (recorder.fd_plus_one != 0 && !jm__kept_file_is_ours(&recorder)) {
         recorder = (jm__kept_file){0};
         leave();
     }
-    if (recorder.fd_plus_one == 0 && run_path[0] != '\0' && !jm__run_goes_on(run_path)) leave();
-    return jm__kept_file_is_ours(&ear) || start_listening();
+    if (recorder.fd_plus_one == 0 && run_path[0] != '\0' && !jm__run_is_alive(run_path)) leave();
+    return jm__kept_file_is_ours(&listener) || start_listening();
 }
 
-/* Not in accept, though that would sleep for good: it takes the lowest free descriptor before it sleeps,
- * which is the program's: who closes its input and opens another expects to have 0. */
-static void attend(void)
+/* Waits in poll, not in accept: accept takes the lowest free descriptor before it sleeps. A program that
+ * closes its input and opens another expects descriptor 0. */
+static void poll_once(void)
 {
-    struct pollfd lines[2] = {{.fd = ear.fd_plus_one - 1, .events = POLLIN},
-                              {.fd = recorder.fd_plus_one - 1, .events = POLLIN}}; /* -1: looked over */
+    struct pollfd lines[2] = {{.fd = listener.fd_plus_one - 1, .events = POLLIN},
+                              {.fd = recorder.fd_plus_one - 1, .events = POLLIN}}; /* -1: ignored by poll */
     if (poll(lines, 2, LOOK_MS) <= 0) return;
     if (lines[1].revents != 0 && jm__kept_file_is_ours(&recorder)) hear_recorder();
-    if (lines[0].revents != 0 && jm__kept_file_is_ours(&ear)) take_call();
+    if (lines[0].revents != 0 && jm__kept_file_is_ours(&listener)) take_call();
 }
 
-static void *tell(void *unused)
+static void *notify(void *unused)
 {
-    void (*told)(void) = follower;
+    void (*current)(void) = follower;
     (void)unused;
-    if (told != NULL) told();
-    tells = false;
+    if (current != NULL) current();
+    is_notifying = false;
     return NULL;
 }
 
-/* On a thread that ends: who is told may wait, for an interpreter's lock, and recorders do not wait with it.
- */
-static void tell_follower(void)
+/* Uses a short-lived thread: the follower may wait for an interpreter's lock, and recorders must not. */
+static void notify_follower(void)
 {
     pthread_t thread;
-    if (!unmarked || atomic_exchange(&tells, true)) return; /* it is told of this once it is back */
+    if (!must_notify || atomic_exchange(&is_notifying, true)) return; /* it is notified again afterwards */
     bool starts = follower != NULL;
-    unmarked = starts && pthread_create(&thread, NULL, tell, NULL) != 0;
-    if (starts && !unmarked)
+    must_notify = starts && pthread_create(&thread, NULL, notify, NULL) != 0;
+    if (starts && !must_notify)
         pthread_detach(thread);
     else
-        tells = false;
+        is_notifying = false;
 }
 
-/* The folder has a link for each. */
+/* The folder has a link per thread. */
 static bool has_threads(nlink_t beside)
 {
     struct stat info;
     return stat("/proc/self/task", &info) != 0 || info.st_nlink > 2 + 1 + beside;
 }
 
-/* Nobody is there, and spans can look for who comes. */
+/* No recorder is attached, and spans can look for callers. */
 static bool may_end(int64_t idle_since_ns)
 {
-    if (recorder.fd_plus_one != 0 || run_path[0] != '\0' || unmarked || tells || needs_thread) return false;
+    if (recorder.fd_plus_one != 0 || run_path[0] != '\0' || must_notify || is_notifying || needs_thread)
+        return false;
     return jm__now_ns() - idle_since_ns > LINGER_NS && !has_threads(1);
 }
 
 static void let_spans_look(void)
 {
     looked_ns = clock_ns = jm__now_ns();
-    atomic_store(&waits, false);
+    atomic_store(&has_thread, false);
     atomic_store(&jm__dormant_rest, 1);
 }
 
@@ -443,14 +444,14 @@ static void *wait_for_recorders(void *unused)
     int64_t idle_since_ns = jm__now_ns();
     while (!may_end(idle_since_ns)) {
         if (look_after_descriptors())
-            attend();
+            poll_once();
         else
             sleep(AGAIN_S);
         if (recorder.fd_plus_one != 0) idle_since_ns = jm__now_ns();
-        tell_follower();
+        notify_follower();
     }
     let_spans_look();
-    if (needs_thread) start_waiting(); /* who said so since may_end still saw this one */
+    if (needs_thread) start_waiting(); /* if it was set after may_end, while this thread still existed */
     return NULL;
 }
 
@@ -458,7 +459,7 @@ static void start_waiting(void)
 {
     pthread_t thread;
     sigset_t all, before;
-    if (atomic_exchange(&waits, true)) return;
+    if (atomic_exchange(&has_thread, true)) return;
     atomic_store(&jm__dormant_rest, 0);
     sigfillset(&all); /* the program's signals are for the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -471,11 +472,11 @@ static void start_waiting(void)
 
 static bool somebody_calls(void)
 {
-    struct pollfd line = {.fd = ear.fd_plus_one - 1, .events = POLLIN};
+    struct pollfd line = {.fd = listener.fd_plus_one - 1, .events = POLLIN};
     return look_after_descriptors() && poll(&line, 1, 0) > 0;
 }
 
-/* Spans that come slowly look each time, so that a call does not wait for many of them. */
+/* Infrequent spans look each time, so that a call does not wait for many of them. */
 static bool is_due(void)
 {
     static uint32_t passed = 1;
@@ -491,27 +492,27 @@ static bool is_due(void)
 void jm__dormant_look(void)
 {
     int before = errno;
-    if (atomic_exchange(&looks, true)) return; /* there are threads by now, and one of them is at it */
-    if (waits)
+    if (atomic_exchange(&is_looking, true)) return; /* another thread is looking */
+    if (has_thread)
         atomic_store(&jm__dormant_rest, 0);
     else if (is_due() && (has_threads(0) || somebody_calls()))
         start_waiting();
-    atomic_store(&looks, false);
+    atomic_store(&is_looking, false);
     errno = before;
 }
 
-/* The child has no such thread, and its copies would keep the parent's sockets open. */
+/* The child has no waiting thread, and its copies would keep the parent's sockets open. */
 static void after_fork_in_child(void)
 {
-    jm__kept_file_close(&ear);
+    jm__kept_file_close(&listener);
     jm__kept_file_close(&recorder);
     run_path[0] = '\0';
-    atomic_store(&begun, false);
+    atomic_store(&is_listening, false);
     atomic_store(&jm__dormant_rest, 0);
-    tells = waits = looks = false;
+    is_notifying = has_thread = is_looking = false;
 }
 
-/* Not as listening begins: that is under a lock that a fork beside it takes (track.c). */
+/* Not when listening begins: that happens under a lock that a concurrent fork takes (track.c). */
 static __attribute__((constructor)) void set_up_at_load(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
@@ -525,17 +526,16 @@ void jm__dormant_follow(void (*changed)(void))
 void jm__dormant_needs_thread(bool needed)
 {
     needs_thread = needed;
-    if (needed && begun) start_waiting();
+    if (needed && is_listening) start_waiting();
 }
 
 void jm__dormant_begin(const jm__dormant_part *own, const char *run_dir)
 {
-    part = own; /* first: who finds that it was begun starts a thread that needs it */
-    if (atomic_exchange(&begun, true)) return;
-    unmarked = true; /* that somebody has come, or nobody yet */
+    part = own; /* first: a thread that is_listening permits needs it */
+    if (atomic_exchange(&is_listening, true)) return;
+    must_notify = true; /* about the initial state */
     if (run_dir != NULL) snprintf(run_path, sizeof run_path, "%s", run_dir);
-    (void)
-        start_listening(); /* at once: whoever calls from here on is heard; if it fails, it is tried again */
+    (void)start_listening(); /* at once, to hear calls from here on; retried on failure */
     if (run_path[0] != '\0' || needs_thread || has_threads(0))
         start_waiting();
     else

@@ -7,7 +7,7 @@ still="processes that the command started still run"
 JOULEMAP_SIM_FAULTS=lost@1500ms JOULEMAP_CAPS_DIR="$PWD/lost" \
     joulemap cap search --settle .05 --window .15 --no-cpu -o a.joulemap -- "$work" memory 100000 crash 55 >a.txt 2>a.err
 echo "exit code $?"
-grep -o "is still to be put back: .*" a.err
+grep -o "must still be put back: .*" a.err
 grep -c "$still" a.err
 joulemap record -o b.joulemap -- sh -c 'sleep 3 >/dev/null 2>&1 & sleep 0.3' 2>&1 | grep -o "$still"
 

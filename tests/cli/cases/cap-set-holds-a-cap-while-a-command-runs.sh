@@ -14,7 +14,7 @@ joulemap cap restore
 joulemap cap set 400 --board 0 -- ./none
 echo $?
 # root is told otherwise than others
-as_root() { if [ "$(id -u)" = 0 ]; then cat; else sed 's|^  run it as root, or by a rule .*$|  root may not here either: a container needs the right from outside|'; fi; }
+as_root() { if [ "$(id -u)" = 0 ]; then cat; else sed 's|^  run it as root, or with a sudo rule .*$|  root may not set it here either: the container needs that permission from its host|'; fi; }
 JOULEMAP_SIM_FAULTS='nvmlDeviceSetPowerManagementLimit=NO_PERMISSION' joulemap cap set 400 --board 0 2>&1 | as_root >&2
 echo "${PIPESTATUS[0]}"
 JOULEMAP_SIM_FAULTS='nvmlDeviceSetGpuLockedClocks=NOT_SUPPORTED' joulemap cap set 400 --board 0 --clock 1200

@@ -6,7 +6,7 @@ code=$?
 # a machine with RAPL still lists its CPU
 if grep -q '^CPU' boards; then
     echo "joulemap list: no GPU found, and no CPU whose energy can be read" >&2
-    echo '  `joulemap doctor` tells why; `--sim h200` simulates a GPU' >&2
+    echo '  `joulemap doctor` shows why; `--sim h200` simulates a GPU' >&2
     code=69
 fi
 exit $code

@@ -16,4 +16,7 @@ assert int(meta["child_end_ns"]) <= int(meta["end_ns"]) and meta["child_exit_cod
 with open("/etc/os-release") as lines:
     names = [line.split("=", 1)[1].strip().strip('"') for line in lines if line.startswith("PRETTY_NAME=")]
 assert [meta.get("system")] == (names or [None]), meta
+with open("/proc/cpuinfo") as lines:
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+assert meta.get("cpu") == (names or [None])[0], meta
 PYTHON

@@ -229,7 +229,7 @@ def test_the_model_that_calibration_keeps_is_found_by_itself(tmp_path: Path, mon
     shutil.copy(DATA / "model.json", kept / "GPU-1.json")
     found = joulemap.ncu.estimate(DATA / "stencil.csv.gz")
     assert found.model == str(kept / "GPU-1.json")
-    assert "the one model that is kept" in found.notes[0]
+    assert "the only model kept" in found.notes[0]
     shutil.copy(DATA / "model.json", kept / "GPU-2.json")
     with pytest.raises(joulemap.Error, match="GPU-2"):
         joulemap.ncu.estimate(DATA / "stencil.csv.gz")

@@ -1,6 +1,6 @@
-/* Generated recordings of four programs whose kinds of work do not draw one power: what a kind draws differs
- * by layer, phase, the kernel before it, and slow states of the board. Built on synthetic.h, so no code is
- * shared with the estimator. */
+/* Generated recordings of four programs in which the power of a kind of work varies by layer, phase, the
+ * kernel before it, and slow states of the board. Built on synthetic.h, so no code is shared with the
+ * estimator. */
 #ifndef TEST_PROGRAMS_H
 #define TEST_PROGRAMS_H
 
@@ -8,7 +8,7 @@
 
 enum { PROG_KINDS = 8, PROG_LAYERS = 6, PROG_PHASES = 3, PROG_STATES = 64 };
 
-/* What a kind's power depends on. */
+/* The causes of variation of a kind's power. */
 typedef enum prog_cause {
     BY_LAYER_CAUSE,
     BY_PHASE_CAUSE,
@@ -67,7 +67,7 @@ static inline void prog_mix(program_run *p)
     }
 }
 
-/* Inference of a transformer: the same order for ever, now and then a pause for data. */
+/* Inference of a transformer: always the same order, sometimes a pause for data. */
 static inline void prog_transformer(program_run *p)
 {
     static const struct {
@@ -83,7 +83,7 @@ static inline void prog_transformer(program_run *p)
     if (syn_uniform(p->s) < 0.03) p->now += (int64_t)(1e8 * (1 + 2 * syn_uniform(p->s)));
 }
 
-/* Training: short kernels with gaps; forward, backward and the optimizer each with a mix of their own. */
+/* Training: short kernels with gaps; forward, backward and the optimizer each have a mix of their own. */
 static inline void prog_train(program_run *p)
 {
     enum { DEPTH = 12 };
@@ -131,7 +131,7 @@ static const prog_kind programs[] = {
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* One cause alone, or all of them: a different one from recording to recording. */
+/* One cause alone, or all of them; drawn for each recording. */
 static inline void prog_draw_causes(program_run *p)
 {
     int only = (int)(syn_uniform(p->s) * (CAUSES + 1));
@@ -143,23 +143,22 @@ static inline void prog_draw_causes(program_run *p)
     }
 }
 
-typedef struct prog_wish {
+typedef struct prog_options {
     const prog_kind *which;
-    double spread;      /* how much a kind's power differs, relative */
-    double idle_spread; /* what the board draws at rest, from one half second to the next */
+    double spread;      /* of a kind's power, relative */
+    double idle_spread; /* of the board's idle power, from one half second to the next; relative */
     double seconds;     /* of the program */
     double rest_s;      /* after it */
     uint64_t seed;
-} prog_wish;
+} prog_options;
 
-/* The sensor's response differs from its profile as the profile admits, a fifth more than that; its noise
- * drifts. */
-static inline synthetic *prog_make(prog_wish wish)
+/* The sensor's response differs from its profile by 1.2 of the profile's uncertainty; its noise drifts. */
+static inline synthetic *prog_make(prog_options options)
 {
-    const prog_kind *which = wish.which;
-    double seconds = wish.seconds;
-    synthetic *s = syn_create(wish.seed, 1, (size_t)(seconds * 12000));
-    program_run p = {.s = s, .spread = wish.spread, .kinds = which->kinds, .layers = which->layers};
+    const prog_kind *which = options.which;
+    double seconds = options.seconds;
+    synthetic *s = syn_create(options.seed, 1, (size_t)(seconds * 12000));
+    program_run p = {.s = s, .spread = options.spread, .kinds = which->kinds, .layers = which->layers};
     int64_t start = 10 * JM_NS_PER_S;
     s->lag_ns += 1.2 * 0.5e6 * syn_normal(s);
     s->tau_ns += 1.2 * 1e6 * syn_normal(s);
@@ -171,7 +170,7 @@ static inline synthetic *prog_make(prog_wish wish)
         snprintf(name, sizeof name, "kind%d", k);
         syn_class(s, name, 8, 550 * fmax(0.3, 1 + 0.3 * syn_normal(s)));
     }
-    /* A phase that holds a step that holds nearly all of it. */
+    /* A phase with a step with nearly all of the work. */
     int64_t phase = syn_span(s, JM_SPAN_PHASE, "run", "", 0, start + JM_NS_PER_S, p.end, 100);
     int64_t step = syn_span(s, JM_SPAN_STEP, "step", "", phase, start + JM_NS_PER_S, p.end, 100);
     int64_t net = syn_span(s, JM_SPAN_FORWARD, "net", "Net", step, start + JM_NS_PER_S, p.end, 100);
@@ -183,10 +182,10 @@ static inline synthetic *prog_make(prog_wish wish)
     prog_draw_causes(&p);
     while (p.now < p.end)
         which->round(&p);
-    for (int i = 0; i < SYN_IDLE_STEPS && wish.idle_spread > 0; i++)
-        s->idle_off_w[i] = s->idle_w * wish.idle_spread * fmax(-3, fmin(3, syn_normal(s)));
-    syn_measure(s, 0, start, p.end + (int64_t)(wish.rest_s * 1e9));
-    double gain = 1 + 0.003 * syn_normal(s); /* the counter's against the ring's: docs/accuracy.md */
+    for (int i = 0; i < SYN_IDLE_STEPS && options.idle_spread > 0; i++)
+        s->idle_off_w[i] = s->idle_w * options.idle_spread * fmax(-3, fmin(3, syn_normal(s)));
+    syn_measure(s, 0, start, p.end + (int64_t)(options.rest_s * 1e9));
+    double gain = 1 + 0.003 * syn_normal(s); /* of the counter against the ring: docs/accuracy.md */
     for (size_t i = 0; i < s->dataset.reading_count; i++)
         if (s->readings[i].sensor_id == 2) s->readings[i].value *= gain;
     syn_finish(s);
@@ -196,7 +195,7 @@ static inline synthetic *prog_make(prog_wish wish)
 static inline synthetic *prog_record(const prog_kind *which, double spread, uint64_t seed, double seconds)
 {
     return prog_make(
-        (prog_wish){.which = which, .spread = spread, .seconds = seconds, .rest_s = 1, .seed = seed});
+        (prog_options){.which = which, .spread = spread, .seconds = seconds, .rest_s = 1, .seed = seed});
 }
 
 /* True energy of a kind (0: any) in a layer's span (0: any). */

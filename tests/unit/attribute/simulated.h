@@ -1,6 +1,9 @@
-/* Recordings of joulemap-simulate in a folder of the test's own, and what is learnt from them. */
+/* Recordings of joulemap-simulate in a folder of the test's own, and models learnt from them. */
 #ifndef JM_TESTS_SIMULATED_H
 #define JM_TESTS_SIMULATED_H
+
+#include "base/strbuf.h"
+#include "figures.h"
 
 #include <joulemap/joulemap.h>
 #include <stdio.h>
@@ -11,7 +14,7 @@
 
 static char simulated_folder[] = "/tmp/joulemap-test-XXXXXX";
 
-/* Of a file in the folder; valid until eight more were asked for. */
+/* A path in the folder; valid until eight more calls. */
 static inline const char *path_of(const char *name)
 {
     static char paths[8][96];
@@ -61,7 +64,7 @@ static inline void simulate(int seed, const char *options, const char *name)
     if (jm_recording_import(&run, &err) != JM_OK) fail_msg("%s", err.text);
 }
 
-/* The same with the counters that were simulated beside it. */
+/* The same with its simulated counters. */
 static inline void add_counters(const char *onto, const char *name)
 {
     jm_error err = {0};
@@ -81,6 +84,30 @@ static inline jm_recording *open_run(const char *name)
     return recording;
 }
 
+/* What was learnt stays what it is: all of the model but its date. */
+static inline void learnt_kept(const char *source, const jm_learnt *l)
+{
+    char line[4096];
+    jm__strbuf model = {0};
+    FILE *file = fopen(l->path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strstr(line, "\"date\"") == NULL) jm__strbuf_add(&model, line);
+    fclose(file);
+    text_kept(source, model.text);
+    jm__strbuf_free(&model);
+    const double values[] = {(double)l->features, (double)l->families,
+                             (double)l->kernels,  (double)l->left_out,
+                             (double)l->readings, (double)l->readings_used,
+                             l->residual_w,       l->mean_error,
+                             l->median_error,     l->p95_error,
+                             l->worst_error,      l->idle_w,
+                             l->idle_u_w,         l->gap_w,
+                             l->gap_u_w,          l->noise_w,
+                             l->sampler_w,        l->sampler_u_w};
+    figures_keep(source, NULL, values, sizeof values / sizeof *values, (uint32_t)l->simulated);
+}
+
 /* From its phase `suite`, into model.json. */
 static inline jm_learnt learn_from(const char *name)
 {
@@ -91,6 +118,7 @@ static inline jm_learnt learn_from(const char *name)
     jm_recording *recording = open_run(name);
     if (jm_model_learn(recording, &options, &learnt, &err) != JM_OK) fail_msg("%s", err.text);
     assert_string_equal(learnt.path, path_of("model.json"));
+    learnt_kept(__BASE_FILE__, &learnt);
     jm_recording_close(recording);
     return learnt;
 }

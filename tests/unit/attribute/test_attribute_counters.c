@@ -1,5 +1,5 @@
-/* Hardware counters all the way: a board whose counters have hidden weights, micro-kernels that a model is
- * learnt from, and a program that the power sensor alone can hardly take apart. */
+/* Hardware counters end to end: a board whose counters have hidden weights, micro-kernels from which a model
+ * is learnt, and a program whose kernels the power sensor alone can hardly separate. */
 #include "base/csv.h"
 
 #include <joulemap/joulemap.h>
@@ -20,13 +20,12 @@
 
 enum { SEEDS = 6, METRICS = 8, ROWS_MAX = 64 };
 
-/* What a weight adds at the highest rate of its counter; less than that matters to no kernel. */
+/* Power of a weight at the highest rate of its counter; smaller ones do not matter. */
 static const double weight_matters_w = 20;
 
-static int seed_of_both; /* what lies in the folder */
+static int seed_of_both; /* the folder has its files */
 
-/* Kernels in bursts, in check each for half as long, then a program that gives the sensor no gap and no
- * change of order. */
+/* Kernels in bursts (in check half as long), then a program without gaps and with a fixed order. */
 static void simulate_both(int seed)
 {
     if (seed == seed_of_both) return;
@@ -84,7 +83,7 @@ static double value_of(const truth *rows, size_t count, const char *name)
     return NAN;
 }
 
-/* The number after "key": in a model's text from `at` on. */
+/* The number after "key": in a model's text, from `at` on. */
 static double number_after(const char *at, const char *key)
 {
     const char *found = strstr(at, key);
@@ -92,7 +91,7 @@ static double number_after(const char *at, const char *key)
     return strtod(found + strlen(key), NULL);
 }
 
-/* Each weight as a share of the hidden one, which counts for the events of a feature's reference rate. */
+/* Each weight relative to the hidden one, which is per event of a feature's reference rate. */
 static void compare_weights(double ratio[METRICS], double added_w[METRICS], int seed)
 {
     static char text[1 << 20];
@@ -120,7 +119,7 @@ static void compare_weights(double ratio[METRICS], double added_w[METRICS], int 
 
 typedef struct tally {
     double errors[SEEDS * ROWS_MAX]; /* of powers, relative */
-    size_t count, inside, counted;   /* counted: rows that say that counters told them */
+    size_t count, inside, counted;   /* counted: rows with provenance "counters" */
 } tally;
 
 static void compare_powers(tally *t, const jm_report *report)
@@ -179,8 +178,8 @@ static void print_tally(const char *what, tally *t, double middle)
                   what, 100 * middle, t->inside, t->count, t->counted);
 }
 
-/* What data do to a kernel (+-4 %) is not in its counters, so the weights of 49 kernels are known to
- * about 10 %, those of counters that go with others to 20 %. */
+/* Data change a kernel's power (+-4 %) but not its counters. So the weights of 49 kernels have errors of
+ * about 10 %, those of correlated counters 20 %. */
 static void check_weights(double ratios[SEEDS][METRICS], double added_w[SEEDS][METRICS], int seeds)
 {
     const double most_off = proof_runs() ? 0.2 : 0.2 * sqrt(2); /* of half the readings */
@@ -205,13 +204,13 @@ static void test_counters_tell_kernels_apart_that_the_sensor_cannot(void **state
         simulate_both(seed);
         jm_learnt learnt = learn_from("with.joulemap");
         assert_int_equal(learnt.features, METRICS);
-        assert_int_equal(learnt.left_out, 7); /* every eighth is on zeros */
+        assert_int_equal(learnt.left_out, 7); /* every eighth has zeros as data */
         assert_int_equal(learnt.kernels, 49);
         compare_weights(ratios[seed - 1], added_w[seed - 1], seed);
         jm_report *without = report_of("without.joulemap", NULL),
                   *none = report_of("with.joulemap", JM_MODEL_NONE),
                   *with = report_of("with.joulemap", path_of("model.json")),
-                  *unknown = report_of("with.joulemap", NULL); /* nobody knows this board's counters */
+                  *unknown = report_of("with.joulemap", NULL); /* no model for this board */
         assert_same(without, none);
         assert_same(without, unknown);
         assert_rows_add_up(with);
@@ -236,11 +235,11 @@ static void test_counters_tell_kernels_apart_that_the_sensor_cannot(void **state
         assert_true((int)seeing.inside >= proof_least((int)seeing.count, 0.9));
 }
 
-static void expect_learn(const jm_learn_options *options, jm_status requested, const char *words)
+static void expect_learn(const jm_learn_options *options, jm_status expected, const char *words)
 {
     jm_error err = {0};
     jm_recording *recording = open_run("with.joulemap");
-    assert_int_equal(jm_model_learn(recording, options, NULL, &err), requested);
+    assert_int_equal(jm_model_learn(recording, options, NULL, &err), expected);
     if (strstr(err.text, words) == NULL) fail_msg("\"%s\" is not in: %s", words, err.text);
     jm_recording_close(recording);
 }
@@ -262,7 +261,7 @@ static void test_a_model_needs_a_phase_and_a_place(void **state)
     expect_learn(&options, JM_USAGE, "which phase");
     options.phase = "sweet";
     expect_learn(&options, JM_NOT_FOUND, "no phase \"sweet\"");
-    options.phase = "live"; /* its kernels are its own spans: of those no burst is made */
+    options.phase = "live"; /* its kernels are its own spans, so there are no bursts */
     expect_learn(&options, JM_NOT_FOUND, "no spans of kind window");
     options.phase = "suite";
     options.board_id = 2;

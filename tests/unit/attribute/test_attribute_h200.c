@@ -1,4 +1,4 @@
-/* Attribution of what was measured on a real H200, against the truths known of it (shared/data). */
+/* Attribution of measurements on a real H200, against truths measured there (shared/data). */
 #include "attribute/attribution.h"
 #include "attribute/report.h"
 #include "attribute/rollup/energy.h"
@@ -52,7 +52,7 @@ static int tear_down(void **state)
     return system(command);
 }
 
-/* In check of a recording that part of which is asked for: `which` lines of a file, by awk. */
+/* In check, the part of a recording that a test needs: `which` lines of a file, by awk. */
 static const char *part_of(const char *file, const char *which, const char *name)
 {
     static char paths[4][64];
@@ -65,7 +65,7 @@ static const char *part_of(const char *file, const char *which, const char *name
     return path;
 }
 
-/* Imported once, of use until the end. */
+/* Imported once, used until the end. */
 static jm_recording *import_mixture(void)
 {
     jm_error err = {0};
@@ -76,7 +76,7 @@ static jm_recording *import_mixture(void)
         .overwrite = true,
         .path = mixture_path,
         .board = "h200",
-        /* seven kernels alone, then their mixture; the rest is told of the same kernels again */
+        /* seven kernels alone, then their mixture; powers are learnt from both */
         .files = {
             [JM_IMPORT_READINGS] = part_of(DATA "h200-mixture/readings.csv", "$2 < 59", "m-readings.csv"),
             [JM_IMPORT_SEGMENTS] = part_of(DATA "h200-mixture/segments.csv", "$3 < 59", "m-segments.csv")}};
@@ -148,8 +148,8 @@ static void test_kernels_of_a_mixture_have_their_steady_power(void **state)
     jm_report_free(mixture);
 }
 
-/* The same fit on the ring's stamps as they were read: about one in six is 10 ms late. A sensor of another
- * name has no grid that is known. */
+/* The same fit on the ring's stamps as read: about one in six is 10 ms late. A sensor with another name gets
+ * no grid correction. */
 static void test_late_stamps_would_nearly_double_the_residual(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void test_late_stamps_would_nearly_double_the_residual(void **state)
     jm__dataset_free(dataset);
 }
 
-/* The seven kernels alone, 3 s each: the fit must give what the energy counter gave for each of them. */
+/* The seven kernels alone, 3 s each: the fit must agree with the energy counter for each of them. */
 static void test_a_kernel_alone_has_the_counters_power(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static uint32_t one_row(void *context, size_t span, int64_t process_id)
     return 0;
 }
 
-/* What the kernels of a part would have drawn with the powers that were fitted elsewhere. */
+/* What the kernels of a part would draw at the powers fitted elsewhere. */
 static jm__energy part_energy(const jm__attribution *a, const char *part, double *busy_s)
 {
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .phase = part};
@@ -221,7 +221,7 @@ static jm__energy part_energy(const jm__attribution *a, const char *part, double
     *busy_s = 0;
     for (size_t k = 0; k < columns->count; k++)
         cells[k].column = (uint32_t)k;
-    const jm__tally *tally = &there.work.boards[0].tally; /* uses do not depend on what is asked for */
+    const jm__tally *tally = &there.work.boards[0].tally; /* uses are the same for any requested time */
     for (size_t u = 0; u < tally->uses.count; u++) {
         double seconds = tally->uses.items[u].inside.report_s;
         if (seconds > 0) cells[columns->of_use[u]].seconds += seconds;
@@ -235,8 +235,8 @@ static jm__energy part_energy(const jm__attribution *a, const char *part, double
     return energy;
 }
 
-/* The truths are powers in bursts at 1980 MHz, gaps between kernels included; training ran at 1905 MHz,
- * which is worth about 4 %. `within` is what the fit must reach, clocks and all. */
+/* The truths are powers in bursts at 1980 MHz, gaps between kernels included; training ran at 1905 MHz, which
+ * changes power by about 4 %. `within`: the accuracy that the fit must reach, clocks included. */
 static const struct {
     const char *phase, *part;
     int iterations; /* of parts.csv */

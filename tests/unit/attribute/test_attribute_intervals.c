@@ -1,10 +1,8 @@
-/* Of many intervals that say 90 %, how many hold the truth: four programs, each for itself, whose kinds of
- * work draw one power or many.
+/* Coverage of 90 % intervals, for each of four programs whose kinds of work draw one power or several.
  *
- * JOULEMAP_TEST_RECORDINGS: how many of each program and spread (in the proof 12 without it, whose rows err
- * together: then the limits are two standard deviations of chance wider). */
-#define FIGURES_NOT_KEPT    /* clang takes pow(10, x), of which the data are made, for another function than \
-                               gcc */
+ * JOULEMAP_TEST_RECORDINGS: recordings per program and spread (in the proof 12 by default; rows of a
+ * recording have correlated errors, so the limits are then two standard deviations wider). */
+#define FIGURES_NOT_KEPT /* clang takes pow(10, x), which makes the data, for another function than gcc */
 #include "attribute/fit/student.h"
 #include "attribute/report.h"
 #include "programs.h"
@@ -32,7 +30,7 @@ static int recordings(void)
     return number_of("JOULEMAP_TEST_RECORDINGS", proof_seeds(12));
 }
 
-/* Of the first recording: others than those which the estimator was made with. */
+/* Of the first recording: not those with which the estimator was developed. */
 static int first_seed(void)
 {
     return number_of("JOULEMAP_TEST_SEED", 1);
@@ -122,7 +120,7 @@ static void print_outcome(const char *name, const char *spread, const outcome *o
     print_message("\n");
 }
 
-/* Three recordings cannot tell what share of intervals holds: rows of one err together. */
+/* Three recordings are too few for a coverage: rows of one have correlated errors. */
 static bool few_hold(const held *of)
 {
     return of->far == 0 && of->inside >= proof_least(of->all, 0.86);
@@ -203,7 +201,7 @@ static void test_no_part_of_a_phase_takes_more_than_the_phase(void **state)
 }
 
 /* Three phases of 2 s, whose forward, backward, recompute and optimizer have four kinds of work in a mix of
- * their own; a kind draws 5 % more or less in each phase. The counter is 0.3 % off. */
+ * their own; a kind's power varies by 5 % from phase to phase. The counter is 0.3 % off. */
 enum { PHASES = 3, PHASE_PARTS = 4, PHASE_KINDS = 4 };
 
 static const jm_span_kind part_kinds[PHASE_PARTS] = {JM_SPAN_FORWARD, JM_SPAN_BACKWARD, JM_SPAN_RECOMPUTE,

@@ -23,20 +23,19 @@
 
 enum { LAYERS = 6 };
 
-/* The truth is of 1980 MHz, the run of 1830: with it goes the voltage, which is worth 5 %
- * (shared/attribution.md). */
+/* The truth is of 1980 MHz, the run of 1830, at a lower voltage: 5 % less power (shared/attribution.md). */
 static const double clock_worth = 0.05;
 
-/* No layer may be further off than this, no interval of the block wider. */
+/* Largest error of a layer, and widest interval of the block. */
 static const double most_off = 0.15, block_half = 0.046;
 
-/* In check the first third of the run: what a layer is off by chance is more by the root of it. */
+/* In check the first third of the run: random errors are larger by the square root of 3. */
 static double by_chance(void)
 {
     return proof_runs() ? 1 : sqrt(3);
 }
 
-/* With counters, after one common scale, which the truth's clock leaves unknown. */
+/* With counters, after one common scale, since the effect of the truth's clock is unknown. */
 static const double counted_median_off = 0.025, counted_most_off = 0.06;
 
 typedef struct layer {
@@ -73,7 +72,7 @@ static void run_sql(sqlite3 *db, const char *sql)
     if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 }
 
-/* Its five seconds of 15 that are told of. */
+/* The five seconds of 15 of the report. */
 static void cut_live_part(const char *file)
 {
     sqlite3 *db;
@@ -119,7 +118,7 @@ static void read_truth(layer layers[LAYERS])
     jm__csv_close(csv);
 }
 
-/* The calls of a layer are one sum: what a call draws more than another is none of its error. */
+/* The calls of a layer are one sum: variation between calls does not add to its error. */
 static void add_calls(layer layers[LAYERS], const jm_report *report)
 {
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
@@ -138,7 +137,7 @@ static void add_calls(layer layers[LAYERS], const jm_report *report)
     }
 }
 
-/* What a call of it draws at the clock of the run, by the truth. */
+/* The power of a call at the clock of the run, by the truth. */
 static double here_j(const layer *l)
 {
     return l->truth_j * (1 - clock_worth);
@@ -163,7 +162,8 @@ static void check_interval(const layer *l)
         1e3 * here_j(l), 100 * (call_j(l) / here_j(l) - 1));
     assert_true(l->calls.count > (proof_runs() ? 100 : 33));
     assert_true(l->low_j / calls <= l->truth_j &&
-                l->high_j / calls >= here_j(l)); /* what the clock is worth is not known to a percent */
+                l->high_j / calls >=
+                    here_j(l)); /* the effect of the clock has an error of more than a percent */
 }
 
 static jm_recording *open_run(const char *file)
@@ -243,7 +243,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Of six: the mean of the two in the middle. */
+/* Median of six. */
 static double median(const double values[LAYERS])
 {
     double sorted[LAYERS];
@@ -272,7 +272,7 @@ static void test_counters_share_the_energy_of_a_llama_out_among_its_layers(void 
     }
     print_message(" %%\n");
     assert_true(median(rests) <= by_chance() * counted_median_off);
-    assert_true(fabs(scale - (1 - clock_worth)) < 0.04); /* the voltage's worth, and no more */
+    assert_true(fabs(scale - (1 - clock_worth)) < 0.04); /* the effect of the voltage */
     forget(layers);
 }
 

@@ -104,7 +104,8 @@ static void test_intervals_hold_in_every_design_of_the_work(void **state)
         double coverage = (double)t.inside / t.all, error = t.error_j / t.energy_j;
         print_message("%-40s %d of %d 90 %% intervals hold (%.1f %%), energy-weighted error %.2f %%\n",
                       designs[d].options, t.inside, t.all, 100 * coverage, 100 * error);
-        /* 240 figures in 20 recordings, whose classes err together: the share itself is known to 3 % */
+        /* 240 figures in 20 recordings, whose classes have correlated errors: the coverage has an error of 3
+         * % */
         if (recordings > 1)
             assert_true(coverage > 0.81 && coverage < 0.995);
         else

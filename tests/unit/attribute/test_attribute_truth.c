@@ -1,4 +1,4 @@
-/* Attribution of generated recordings, whose truth is known to the joule. */
+/* Attribution of generated recordings with known truth. */
 #include "attribute/fit/student.h"
 #include "attribute/report.h"
 #include "proof.h"
@@ -56,8 +56,8 @@ static void assert_tree_adds_up(const jm_report *report)
 
 enum { CLASSES = 8 };
 
-/* The promise behind every interval: of many that say 90 %, 86 to 94 of a hundred hold. The sensor's true
- * response differs from its profile as the profile admits, and its noise drifts. */
+/* Coverage: 86 to 94 of a hundred 90 % intervals contain the truth. The sensor's true response differs from
+ * its profile within the profile's uncertainty, and its noise drifts. */
 static void test_intervals_hold_the_truth_as_often_as_they_say(void **state)
 {
     (void)state;
@@ -105,8 +105,8 @@ static void test_intervals_hold_the_truth_as_often_as_they_say(void **state)
 
 enum { KINDS = 6, STATES = 3, CONTEXT = 4 * STATES };
 
-/* Work in bursts of 20 to 60 ms, each full of one kind: its context, in which every kind draws a power
- * of its own. A kind has one name and shape, so the fit cannot know. */
+/* Work in bursts of 20 to 60 ms, each mostly of one kind: its context, in which every kind has a power of its
+ * own. A kind has one name and shape, so the fit cannot separate them. */
 static void add_class_variance_work(synthetic *s, double spread, int64_t now, int64_t end_ns)
 {
     int64_t class_id[KINDS][CONTEXT];
@@ -129,7 +129,7 @@ static void add_class_variance_work(synthetic *s, double spread, int64_t now, in
     }
 }
 
-/* What the truth of each kind is; then the recording forgets that a kind drew more than one power. */
+/* Set the truth of each kind; then the recording has one class per kind. */
 static void take_truths(synthetic *s, double truth_j[KINDS], int64_t start_ns, int64_t end_ns)
 {
     for (int k = 0; k < KINDS; k++) {
@@ -149,8 +149,8 @@ static double half_towards(const jm_row *row, double truth_j)
            (truth_j < row->energy_j ? row->energy_j - row->energy_low_j : row->energy_high_j - row->energy_j);
 }
 
-/* On real boards a kind of work draws other power beside other work: clock, data, temperature. The mean over
- * its time must still lie in its interval, and the interval must not be the prior's. */
+/* On real boards a kind of work draws different power beside other work: clock, data, temperature. The mean
+ * over its time must still be in its interval, and the interval must not be the prior's. */
 static void test_intervals_hold_where_power_depends_on_what_runs_around(void **state)
 {
     (void)state;
@@ -245,7 +245,8 @@ static void test_rows_add_up_to_the_total_in_every_view_with_several_boards(void
                                      {.by = (jm_by)by, .process_id = 101},
                                      {.by = (jm_by)by, .from_ns = 8 * JM_NS_PER_S, .to_ns = 9 * JM_NS_PER_S}};
         for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
-            if (!proof_runs() && i > 0 && i != 1 + (size_t)by % 4) continue; /* each view with another wish */
+            if (!proof_runs() && i > 0 && i != 1 + (size_t)by % 4)
+                continue; /* each view with another option */
             jm_report *report = syn_report(s, given[i]);
             assert_adds_up(report);
             assert_tree_adds_up(report);
@@ -253,7 +254,7 @@ static void test_rows_add_up_to_the_total_in_every_view_with_several_boards(void
             if (i == 0 && by == 0) total_j = totals->total_energy_j;
             if (i == 0) assert_true(fabs(totals->total_energy_j - total_j) < 1e-9 * total_j);
             assert_true(fabs(totals->unresolved_energy_j) < 0.02 * totals->total_energy_j);
-            /* the counter was read every 5 s: nothing it says is near to one second alone */
+            /* the counter was read every 5 s, never near this second */
             bool short_time = i == 4;
             assert_string_equal(totals->total_source, short_time ? "power_ring" : "energy_counter");
             jm_report_free(report);
@@ -299,8 +300,7 @@ static void assert_near(double value, double truth, double relative)
         fail_msg("%g is not within %g of %g", value, relative, truth);
 }
 
-/* The truth lies in the row's interval, half as wide again (these are many rows), and the interval is useful.
- */
+/* The truth is in the row's interval, 1.5 times as wide for many rows, and the interval is useful. */
 static void assert_holds(const jm_row *row, double truth_j)
 {
     double low_j = row->energy_j - row->energy_low_j, high_j = row->energy_high_j - row->energy_j;
@@ -396,7 +396,7 @@ static void test_a_call_lasts_as_long_as_its_kernels_or_those_inside(void **stat
     syn_free(s);
 }
 
-/* A phase's time is known, so its energy is what the sensors say of that time, fit or no fit. */
+/* A phase's time is known, so its energy is measured by the sensors, with or without a fit. */
 static void test_a_phase_alone_on_its_board_is_measured(void **state)
 {
     (void)state;
@@ -407,7 +407,7 @@ static void test_a_phase_alone_on_its_board_is_measured(void **state)
     int64_t second = syn_span(s, JM_SPAN_PHASE, "second", "", 0, middle, end, 100);
     syn_random_work(s, 0, 1, 1, first, start + JM_NS_PER_S, middle);
     size_t throttled = s->kernels.count;
-    syn_class(s, "k slower", 8, 350); /* what the board made of the same kernel later: the fit sees one k */
+    syn_class(s, "k slower", 8, 350); /* the power of the same kernel later: the fit has one class k */
     syn_random_work(s, 0, 2, 1, second, middle, end - JM_NS_PER_S);
     syn_measure(s, 0, start, end);
     syn_finish(s);
@@ -523,7 +523,7 @@ static void test_time_in_which_a_board_was_lost_is_no_part_of_its_energy(void **
     assert_true(has_note(report, "was lost all of this time"));
     jm_report_free(report);
     report = syn_report(s, (jm_report_options){.by = JM_BY_BOARD, .from_ns = lost / 2, .to_ns = lost / 2});
-    assert_false(has_note(report, "was lost all of this time")); /* of no time nothing was */
+    assert_false(has_note(report, "was lost all of this time")); /* no time, so none of it was lost */
     jm_report_free(report);
     syn_free(s);
 }
@@ -602,8 +602,8 @@ static void test_a_kernel_split_at_random_into_two_labels_agrees_with_itself(voi
     assert_true(agree >= bursts - bursts / 20);
 }
 
-/* Three kernels that always run one after the other cannot be told apart, but their layer can: of each, the
- * readings take a third of what was not known. */
+/* Three kernels that always run one after the other cannot be separated, but their layer can: for each, the
+ * readings reduce the uncertainty by a third. */
 static void test_a_layer_is_known_better_than_its_inseparable_kernels(void **state)
 {
     (void)state;
@@ -632,14 +632,14 @@ static void test_a_layer_is_known_better_than_its_inseparable_kernels(void **sta
     double kernel_share = (first->energy_high_j - first->energy_low_j) / first->energy_j;
     double layer_share = (all_three->energy_high_j - all_three->energy_low_j) / all_three->energy_j;
     assert_true(kernel_share > 5 * layer_share);
-    assert_true(first->provenance == JM_PROVENANCE_WEAK); /* more the prior's than the data's */
+    assert_true(first->provenance == JM_PROVENANCE_WEAK); /* prior-dominated */
     jm_report_free(kernels);
     jm_report_free(layers);
     syn_free(s);
 }
 
-/* A hundred classes of two powers: more than the response is looked for with, so those of one power must be
- * found and put together. */
+/* A hundred classes of two powers: more than the search for the response can use, so those of one power must
+ * be found and merged. */
 static void test_a_hundred_classes_do_not_blur_the_response(void **state)
 {
     (void)state;
@@ -843,14 +843,14 @@ static void test_a_pid_names_every_process_that_had_it(void **state)
 {
     (void)state;
     synthetic *s = two_ranks();
-    jm_report_options wish = {.by = JM_BY_LAYER, .process_id = 101};
-    jm_report *one = syn_report(s, wish);
+    jm_report_options options = {.by = JM_BY_LAYER, .process_id = 101};
+    jm_report *one = syn_report(s, options);
     assert_true(has_row(one, "(other processes)"));
     s->processes[0].pid = 101; /* as if the system had given it again */
-    jm_report *both = syn_report(s, wish);
+    jm_report *both = syn_report(s, options);
     assert_false(has_row(both, "(other processes)"));
-    wish.process_id = 0;
-    jm_report *all = syn_report(s, wish);
+    options.process_id = 0;
+    jm_report *all = syn_report(s, options);
     assert_int_equal(jm_report_row_count(both), jm_report_row_count(all));
     jm_report_free(one);
     jm_report_free(both);
@@ -882,13 +882,13 @@ static void test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for
     jm_error err;
     struct {
         jm_report_options known;
-        int64_t wish;
+        int64_t extra;
     } newer = {.known = {.size = sizeof newer, .by = JM_BY_PHASE}};
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &newer.known, &err), JM_OK);
     figures_kept(__BASE_FILE__, report);
     assert_int_equal(jm_report_options_get(report)->by, JM_BY_PHASE);
     jm_report_free(report);
-    newer.wish = 1;
+    newer.extra = 1;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &newer.known, &err), JM_USAGE);
     assert_non_null(strstr(err.text, "made for a newer joulemap"));
     syn_free(s);

@@ -1,10 +1,9 @@
-/* Short windows of runs of known truth: learnt from all of a run, told for themselves.
+/* Short windows of runs with known truth; powers are learnt from the whole run.
  *
- * JOULEMAP_TEST_WINDOWS: how many of each length, busy and at rest (in the proof 40 without it, too few to
- * hold each length to 92 to 99 % for itself: then all lengths together are; else one of each program).
- * JOULEMAP_TEST_SEED: of the first recording, others than those which the estimator was made with. */
-#define FIGURES_NOT_KEPT    /* clang takes pow(10, x), of which the data are made, for another function than \
-                               gcc */
+ * JOULEMAP_TEST_WINDOWS: how many of each length, busy and at rest (in the proof 40 by default, too few to
+ * hold each length to 92 to 99 % by itself: then all lengths together are; else one of each program).
+ * JOULEMAP_TEST_SEED: of the first recording, not those with which the estimator was developed. */
+#define FIGURES_NOT_KEPT /* clang takes pow(10, x), which makes the data, for another function than gcc */
 #include "attribute/report.h"
 #include "programs.h"
 #include "proof.h"
@@ -48,15 +47,15 @@ static synthetic *make_run(uint64_t seed)
     return make_late_run(seed, 0);
 }
 
-/* ---- how often intervals hold ---- */
+/* ---- coverage of intervals ---- */
 
 enum { LENGTHS = 5, PER_LENGTH = 200 };
 static const int lengths_ms[LENGTHS] = {20, 50, 60, 100, 300};
 
 static const double program_s = 6, rest_s = 3;
 
-/* What totals carry for the gain of the ring alone (docs/accuracy.md): here it is off by as much. Rows are in
- * the ring's joules. */
+/* The part of totals' intervals for the gain of the ring (docs/accuracy.md): here the gain is off by as much.
+ * Rows are in the ring's joules. */
 static const double ring_gain_u = 0.005;
 
 static int number_of(const char *variable, int usual)
@@ -70,7 +69,7 @@ static int windows_of_each(void)
     return number_of("JOULEMAP_TEST_WINDOWS", proof_some(WINDOWS, PROGRAMS));
 }
 
-/* What became of the windows of one length. */
+/* Results of the windows of one length. */
 typedef struct outcome {
     int windows, held;
     int rows, rows_held;
@@ -105,7 +104,7 @@ static void add_recording(outcome of[LENGTHS], int number, bool resting)
 {
     static const double spreads[] = {0, 0.03, 0.08};
     double spread = spreads[number / PROGRAMS % 3];
-    synthetic *s = prog_make((prog_wish){
+    synthetic *s = prog_make((prog_options){
         .which = &programs[number % PROGRAMS],
         .spread = spread,
         .idle_spread = spread,
@@ -146,7 +145,7 @@ static double chance(int windows)
     return windows < PER_LENGTH ? 3 * sqrt(0.92 * 0.08 / windows) : 0;
 }
 
-/* Of many 95 % intervals 92 to 99 % are to hold; of few, within three standard deviations of chance. */
+/* 92 to 99 % of many 95 % intervals must contain the truth; of few, within three standard deviations. */
 static bool is_held(const outcome *o)
 {
     return o->held >= (0.92 - chance(o->windows)) * o->windows &&
@@ -174,7 +173,7 @@ static void check_windows(bool resting)
     }
     assert_true(fine && is_held(&all));
     assert_true(all.rows_held >=
-                (0.92 - chance(windows_of_each())) * all.rows); /* rows of a window err together */
+                (0.92 - chance(windows_of_each())) * all.rows); /* rows of a window have correlated errors */
 }
 
 static void test_intervals_hold_as_often_as_they_say_in_short_windows(void **state)
@@ -189,7 +188,7 @@ static void test_intervals_hold_as_often_as_they_say_in_short_windows_at_rest(vo
     check_windows(true);
 }
 
-/* ---- what a window is told from ---- */
+/* ---- what windows are learnt from ---- */
 
 static bool holds(const synthetic *s, int64_t from_ns, int64_t to_ns)
 {
@@ -201,8 +200,8 @@ static bool holds(const synthetic *s, int64_t from_ns, int64_t to_ns)
     return held;
 }
 
-/* A window of one reading: the integral of the sensor, which remembers 13 ms, would be off by an eighth of
- * it. Learnt powers make it good to what one reading's noise and the kernels' edges leave. */
+/* A window of one reading: the integral of the sensor, which averages over 13 ms, would be off by an eighth.
+ * With learnt powers, only the noise of one reading and the kernels' edges remain. */
 static void test_a_window_of_20_ms_is_marked_from_what_the_run_has_taught(void **state)
 {
     (void)state;
@@ -221,8 +220,8 @@ static void test_a_window_of_20_ms_is_marked_from_what_the_run_has_taught(void *
     syn_free(s);
 }
 
-/* All kinds draw 8 % less in the last four seconds: what the rest has taught is wrong for windows there,
- * which their neighbours show, as few readings of their own cannot. */
+/* All kinds draw 8 % less in the last four seconds. Powers of the rest are wrong for windows there;
+ * neighbouring readings show this, while the few readings of a window cannot. */
 static void test_a_window_among_readings_that_the_run_does_not_explain_is_less_sure(void **state)
 {
     (void)state;
@@ -261,17 +260,17 @@ static void test_a_window_without_a_reading_says_where_its_powers_are_from(void 
     double truth = syn_total_j(s, 0, from_ns, to_ns);
     assert_int_equal(totals->readings, 0);
     assert_true(totals->total_low_j <= truth && truth <= totals->total_high_j);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++) {
-        marked = marked || strstr(jm_report_note(report, i), "no reading of power_ring falls into") != NULL;
+        found = found || strstr(jm_report_note(report, i), "no reading of power_ring falls into") != NULL;
         assert_null(strstr(jm_report_note(report, i), "nan"));
     }
-    assert_true(marked);
+    assert_true(found);
     jm_report_free(report);
     syn_free(s);
 }
 
-/* Of the sensor's response, as the report of an interval tells it; 0 to 0: of the whole run. */
+/* The sensor's response, as the report of an interval states it; 0 to 0: of the whole run. */
 static double marked_ms(const synthetic *s, const char *what, int64_t from_ns, int64_t to_ns)
 {
     jm_report *report =
@@ -291,8 +290,8 @@ static void check_marked(const synthetic *s, const char *what, int64_t from_ns, 
     if (!(fabs(ms - truth_ms) < 0.3)) fail_msg("%s%.1f ms, not %.1f", what, ms, truth_ms);
 }
 
-/* 1 ms later than its profile says, two of its standard uncertainties: the 15 readings of a window of 300 ms
- * cannot tell, the 3000 of the run can, to a tenth of that. */
+/* 1 ms later than in its profile, two of its standard uncertainties: the 15 readings of a window of 300 ms
+ * cannot determine it, the 3000 of the run can, to a tenth of that. */
 static void test_a_short_window_knows_the_response_that_the_run_has_shown(void **state)
 {
     (void)state;
@@ -303,12 +302,13 @@ static void test_a_short_window_knows_the_response_that_the_run_has_shown(void *
     syn_free(s);
 }
 
-/* Fifteen readings for ten powers leave residuals so small that any response seems sure. */
+/* Fifteen readings for ten powers leave residuals so small that any response seems certain. */
 static void test_few_readings_for_many_powers_teach_no_response(void **state)
 {
     (void)state;
     for (uint64_t seed = 61; seed < 61 + (uint64_t)proof_seeds(2); seed++) {
-        synthetic *s = prog_make((prog_wish){.which = &programs[2], .seconds = 6, .rest_s = 1, .seed = seed});
+        synthetic *s =
+            prog_make((prog_options){.which = &programs[2], .seconds = 6, .rest_s = 1, .seed = seed});
         double run_ms = marked_ms(s, "time constant ", 0, 0);
         for (int64_t from_ns = 12 * JM_NS_PER_S; from_ns < 15 * JM_NS_PER_S;
              from_ns += proof_some(500, 1500) * JM_NS_PER_MS)

@@ -1,4 +1,4 @@
-/* What a board can draw at all. */
+/* Upper limits of a board's powers. */
 #include "attribute/prior/source.h"
 #include "attribute/report.h"
 #include "figures.h"
@@ -27,7 +27,7 @@ static void test_work_is_limited_to_1_6_times_and_idle_to_0_6_times_the_boards_l
     (void)state;
     double *most_w = limits_of(700, 700, CLASSES, false);
     for (size_t k = 0; k < COLUMNS; k++) {
-        if (k == CLASSES + JM_IDLE_BEFORE) /* what ran before the first kernel that was seen, nobody knows */
+        if (k == CLASSES + JM_IDLE_BEFORE) /* untraced work may have run before the first kernel */
             assert_true(isinf(most_w[k]));
         else
             assert_true(fabs(most_w[k] - (k < CLASSES ? 1120 : 420)) < 1e-9);
@@ -66,8 +66,8 @@ static void test_where_no_kernel_was_seen_idle_has_no_limit(void **state)
     }
 }
 
-/* Readings that ask for 1400 W of a kernel on a board of 700 W: something else ran beside it. Of the other
- * kernel, in turn with it, they ask 200 W. */
+/* Readings imply 1400 W for a kernel on a board of 700 W: something else ran beside it. For the other kernel,
+ * which alternates with it, they imply 200 W. */
 static double power_of_hungry(double limit_w, double *other_w, double *unresolved_j)
 {
     synthetic *s = syn_create(7, 1, 20000);

@@ -1,5 +1,6 @@
-/* The response of a run's own readings: with white noise, powers and small errors of lag and width are one
- * normal distribution, so the search must come to what the dense formula says of it, and err as it says. */
+/* The response fitted to a run's own readings: with white noise, powers and small errors of lag and width
+ * have a joint normal distribution. So the search must agree with the dense formula, and its error with its
+ * uncertainty. */
 #include "attribute/fit/calibrate.h"
 #include "base/clock.h"
 #include "dense.h"
@@ -141,8 +142,8 @@ static void assert_near(const char *what, double is, double truth, double within
     if (!(fabs(is - truth) <= within)) fail_msg("%s: %.4f, not %.4f", what, is, truth);
 }
 
-/* The search steps by an eighth of a standard uncertainty, and edges of work bend the sum of squares: what it
- * finds is that good. */
+/* The search has steps of an eighth of a standard uncertainty, and edges of work distort the sum of squares:
+ * this is its accuracy. */
 static void test_lag_and_width_are_found_as_surely_as_the_formula_says(void **state)
 {
     (void)state;
@@ -187,17 +188,17 @@ static void test_a_response_found_in_drawn_readings_is_off_as_it_says(void **sta
         release(p);
     }
     print_message("mean square of the errors, in those said: lag %.2f, width %.2f\n", lag, width);
-    assert_near("lag", lag, 1, 0.4); /* 150 draws tell it to 0.12; the profile's limit costs some */
+    assert_near("lag", lag, 1, 0.4); /* 150 draws have an error of 0.12; the profile's limit reduces it */
     assert_near("width", width, 1, 0.4);
 }
 
-/* Nothing is learnt of a response that the work does not show: one kind all the time. */
+/* Work that is one kind all the time does not show the response. */
 static void test_steady_work_leaves_the_profile_as_it_was(void **state)
 {
     (void)state;
-    static const uint32_t transfer[] = {1, 1, 1};
+    static const uint32_t columns[] = {1, 1, 1};
     program *p = make(60);
-    p->pieces.column_of = transfer;
+    p->pieces.column_of = columns;
     measure(p, 1, 1, 4);
     found f = calibrate(p);
     assert_near("lag", f.lag, 0, 1e-9);

@@ -1,4 +1,4 @@
-/* Which parts of a class may draw otherwise, and which of them have something in common. */
+/* Which parts of a class may draw different power, and which groups of parts may share a difference. */
 #include "attribute/fit/refine.h"
 
 #include <setjmp.h>
@@ -107,7 +107,7 @@ static void test_a_use_that_is_not_learnt_from_is_in_no_part(void **state)
     jm__parts_free(&parts);
 }
 
-/* More layers than parts: by type of layer, and if those are too many in two phases, by type alone. */
+/* More layers than parts: by type and phase, and if those are too many, by type alone. */
 static void test_where_there_are_many_layers_they_go_by_type(void **state)
 {
     (void)state;
@@ -150,11 +150,11 @@ static void test_sets_are_what_parts_have_in_common(void **state)
     assert_true(jm__parts_list_sets(&sets, &parts, &p.work));
     /* type in phase: 01, 2, 3; type: 012; layer: 02, 1; phase: 23; each alone: 0. All of them is the class.
      */
-    static const uint64_t requested[] = {1, 2, 4, 8, 3, 7, 5, 12};
-    for (size_t i = 0; i < sizeof requested / sizeof *requested; i++)
-        if (count_of(&sets, requested[i]) != 1)
-            fail_msg("%d times the set %d", (int)count_of(&sets, requested[i]), (int)requested[i]);
-    assert_int_equal(sets.count, sizeof requested / sizeof *requested);
+    static const uint64_t expected[] = {1, 2, 4, 8, 3, 7, 5, 12};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        if (count_of(&sets, expected[i]) != 1)
+            fail_msg("%d times the set %d", (int)count_of(&sets, expected[i]), (int)expected[i]);
+    assert_int_equal(sets.count, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < sets.count; i++) {
         uint64_t bits = sets.items[i].bits;
         assert_int_equal(sets.items[i].whole, 15);
@@ -165,7 +165,8 @@ static void test_sets_are_what_parts_have_in_common(void **state)
     jm__parts_free(&parts);
 }
 
-/* Where a class has more than its parts, all of them are a set too; a set of next to no time is none. */
+/* If a class has more parts than are fitted, all of them are a group too; a group of next to no time is none.
+ */
 static void test_a_class_with_more_than_its_parts_may_differ_from_all_of_them(void **state)
 {
     (void)state;

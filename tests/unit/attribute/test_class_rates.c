@@ -1,5 +1,5 @@
-/* Counters of each kind of work out of windows that hold several: against least squares put down in full, and
- * against drawn noise. */
+/* Counter rates of each class from windows with several classes: against dense least squares, and against
+ * drawn noise. */
 #include "attribute/prior/counters.h"
 #include "base/clock.h"
 #include "counter_samples.h"
@@ -10,8 +10,8 @@
 
 enum { CLASSES = 4, COLUMNS = 6, METRICS = 3, WINDOWS = 600, PIECES_MAX = 20000 };
 
-/* class_rates.c: what keeps a column that hardly ran from taking any rate; neighbours count for half. */
-static const double ridge = 1e-3, transfer = 2;
+/* counters.c: the ridge, and the correlation of neighbouring windows */
+static const double ridge = 1e-3, correlation_factor = 2;
 
 static const int64_t window_ns = JM_NS_PER_MS;
 static const char *const metrics[METRICS] = {"a", "b", "c"};
@@ -211,10 +211,11 @@ static void assert_is_least(const double *gram, const double *products, const do
         }
 }
 
-/* alike * (what is left of metric a) . (of metric b) / freedom */
+/* correlation_factor * (residual of metric a) . (of metric b) / freedom */
 static void assert_left_over(const design *d, const jm__class_rates *rates)
 {
-    double freedom = fmax((double)d->rows - COLUMNS, (double)d->rows / 10 + 1), said[METRICS * METRICS] = {0};
+    double freedom = fmax((double)d->rows - COLUMNS, (double)d->rows / 10 + 1),
+           stated[METRICS * METRICS] = {0};
     for (size_t i = 0; i < d->rows; i++) {
         double rest[METRICS];
         for (size_t m = 0; m < METRICS; m++) {
@@ -224,9 +225,9 @@ static void assert_left_over(const design *d, const jm__class_rates *rates)
         }
         for (size_t a = 0; a < METRICS; a++)
             for (size_t b = 0; b < METRICS; b++)
-                said[a * METRICS + b] += transfer * rest[a] * rest[b] / freedom;
+                stated[a * METRICS + b] += correlation_factor * rest[a] * rest[b] / freedom;
     }
-    dense_assert_covariance("what is left", rates->covariance, said, METRICS, 1e-6);
+    dense_assert_covariance("what is left", rates->covariance, stated, METRICS, 1e-6);
 }
 
 static void check_against_dense(double noise, size_t room)
@@ -270,7 +271,7 @@ static void test_rates_are_those_of_least_squares_in_full(void **state)
     check_against_dense(800, 0); /* pieces in a file */
 }
 
-/* Without noise, each class gets what it really counts, beside others or alone. */
+/* Without noise, each class gets its true rates, beside others or alone. */
 static void test_kernels_beside_each_other_get_their_own_counts(void **state)
 {
     (void)state;
@@ -281,8 +282,8 @@ static void test_kernels_beside_each_other_get_their_own_counts(void **state)
     find(&rates, s, &choice);
     for (size_t k = 0; k < COLUMNS; k++)
         for (size_t m = 0; m < METRICS; m++) {
-            double truth = s->truth[k * METRICS + m], said = rates.rate[k * METRICS + m];
-            assert_true(fabs(said - truth) <= 1e-3 * 7e3); /* the ridge: a thousandth of a window */
+            double truth = s->truth[k * METRICS + m], stated = rates.rate[k * METRICS + m];
+            assert_true(fabs(stated - truth) <= 1e-3 * 7e3); /* the ridge: a thousandth of a window */
         }
     jm__class_rates_free(&rates);
     end(s);
@@ -290,8 +291,8 @@ static void test_kernels_beside_each_other_get_their_own_counts(void **state)
 
 /* ---- noise */
 
-/* The errors of the rates over many draws are what `inverse` says, and `covariance` is twice the noise, as
- * neighbours count for half. No rate is near 0, where none can be drawn below it. */
+/* The errors of the rates over many draws are as `inverse` states, and `covariance` is twice the noise, by
+ * the correlation factor. No rate is near 0, where the limit would bias it. */
 static void test_errors_of_rates_are_what_draws_of_noise_give(void **state)
 {
     (void)state;
@@ -337,8 +338,8 @@ static void test_errors_of_rates_are_what_draws_of_noise_give(void **state)
         assert_true(fabs(mean[k]) < 0.2 * wider * noise * sqrt(inverse[k * COLUMNS + k]) + 1);
     /* a variance of 1000 draws is known to 4.5 %: 4 of those */
     dense_assert_covariance("drawn", spread, inverse, COLUMNS, 0.18 * wider);
-    assert_true(fabs(square / (transfer * noise * noise) - 1) < 0.02 * wider);
-    assert_true(fabs(between / (transfer * 0.6 * noise * noise) - 1) < 0.03 * wider);
+    assert_true(fabs(square / (correlation_factor * noise * noise) - 1) < 0.02 * wider);
+    assert_true(fabs(between / (correlation_factor * 0.6 * noise * noise) - 1) < 0.03 * wider);
     free(kept);
     end(s);
 }
@@ -380,7 +381,7 @@ static void test_windows_that_tell_nothing_are_left_out(void **state)
     const jm__rate_choice choice = usual_choice();
     scene *s = make_even(), *t = make_even();
     size_t set = usual_set(s), same = usual_set(t);
-    samples_add(&t->samples, same, -5 * window_ns, -4 * window_ns, absurd); /* before anything is known */
+    samples_add(&t->samples, same, -5 * window_ns, -4 * window_ns, absurd); /* before all pieces */
     samples_add(&t->samples, same, -window_ns / 2, window_ns / 2, absurd);
     for (int64_t at = 10; at < 100; at++) {
         double usual[METRICS] = {5 + (double)at, 7, 40};
@@ -399,8 +400,7 @@ static void test_windows_that_tell_nothing_are_left_out(void **state)
     static const double *const wrong[] = {gap, minus, endless, broken};
     for (int64_t at = 100; at < 106; at++)
         add_even(t, same, at, wrong[at % 4]);
-    samples_add(&t->samples, same, 117 * window_ns + 1, 118 * window_ns + 1,
-                absurd); /* beyond what is known */
+    samples_add(&t->samples, same, 117 * window_ns + 1, 118 * window_ns + 1, absurd); /* beyond all pieces */
     samples_add(&t->samples, same, 500 * window_ns, 501 * window_ns, absurd);
     find(&clean, s, &choice);
     find(&spoilt, t, &choice);
@@ -466,13 +466,13 @@ static void test_sets_are_read_by_the_names_of_their_metrics(void **state)
     jm__class_rates_free(&one);
     jm__class_rates_free(&several);
     bool known;
-    assert_int_equal(jm__rates_known(&known, &t->dataset, 1, &choice, NULL), JM_OK);
+    assert_int_equal(jm__rates_available(&known, &t->dataset, 1, &choice, NULL), JM_OK);
     assert_true(known);
-    assert_int_equal(jm__rates_known(&known, &t->dataset, 2, &choice, NULL), JM_OK);
+    assert_int_equal(jm__rates_available(&known, &t->dataset, 2, &choice, NULL), JM_OK);
     assert_true(known);
     static const char *const unknown[] = {"a", "d"};
     const jm__rate_choice none = {unknown, 2, NAN, 0, 0};
-    assert_int_equal(jm__rates_known(&known, &t->dataset, 1, &none, NULL), JM_OK);
+    assert_int_equal(jm__rates_available(&known, &t->dataset, 1, &none, NULL), JM_OK);
     assert_false(known);
     end(s);
     end(t);
@@ -563,7 +563,7 @@ static void test_rates_go_with_the_clock_that_slots_tell(void **state)
     }
 }
 
-/* Less than 0.3 of the clock that weights were learnt at, or more than 1.2: not all was counted. */
+/* Less than 0.3 of the model's clock, or more than 1.2: a counter is missing. */
 static void test_a_clock_that_no_board_has_is_not_assumed(void **state)
 {
     (void)state;
@@ -589,7 +589,7 @@ static void test_without_slots_the_clock_is_nvmls_and_without_that_none(void **s
         assert_true(isnan(seen.items[i].clock_mhz));
         assert_true(fabs(seen.rates[i] / 1e3 - 1) < 1e-12);
     }
-    seen = clocked(1, SLOTS, false, mhz, 5); /* slots need no NVML */
+    seen = clocked(1, SLOTS, false, mhz, 5); /* slots do not need NVML's clock */
     assert_true(fabs(seen.rates[0] / (1e3 * 1500 / 1980) - 1) < 1e-12);
 }
 

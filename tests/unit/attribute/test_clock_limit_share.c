@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-/* Half a second each in turn: "fast" at 1980 MHz, "held" at three quarters of it; a reading each 100 ms. */
+/* Half a second each, alternating: "fast" at 1980 MHz, "held" at three quarters of it; a reading each 100 ms.
+ */
 static synthetic *make_run(bool with_clock, double limit_mhz)
 {
     synthetic *s = syn_create(7, 1, 100000);
@@ -53,8 +54,8 @@ static void test_each_kind_of_work_has_the_clock_that_it_ran_at(void **state)
     syn_free(s);
 }
 
-/* One kernel, held to three quarters in the second half: each half has its own clock. A window of 10 ms
- * between two readings of the clock has that of all the run. */
+/* One kernel, limited to three quarters in the second half: each half has its own clock. A window of 10 ms
+ * between two readings of the clock has the clock of the run. */
 static void test_a_window_has_the_clock_of_its_own_time(void **state)
 {
     (void)state;
@@ -85,7 +86,7 @@ static void test_a_window_has_the_clock_of_its_own_time(void **state)
     syn_free(s);
 }
 
-/* A block of what ran that lies in a file, and no such file. */
+/* A block of pieces in a file that does not exist. */
 static void test_a_timeline_that_cannot_be_read_gives_no_clock(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* A board whose clock moves while it works: power of all kinds goes with it, where the readings say so. */
+/* A board whose clock changes under load: the power of all kinds scales with it, where the readings show it.
+ */
 #include "proof.h"
 #include "synthetic_report.h"
 
@@ -14,7 +15,7 @@ static const int64_t start_ns = JM_NS_PER_S, end_ns = (1 + RUN_S) * JM_NS_PER_S;
 static const double top_mhz = 1980, held_mhz = 1700;
 static const char *const layers[LAYERS] = {"mostly fast", "mostly held", "both"};
 
-/* What work adds to the idle power goes with the clock to the power of `exponent`. */
+/* Power above idle is proportional to the clock to the power of `exponent`. */
 typedef struct scene {
     uint64_t seed;
     double exponent;
@@ -23,7 +24,7 @@ typedef struct scene {
 
 static double truth_j[LAYERS]; /* of the last recording */
 
-/* Kind k at the top clock is class 1 + k, held class 1 + KINDS + k: of the truth alone. */
+/* Kind k at the top clock is class 1 + k, at the limited clock class 1 + KINDS + k, in the truth alone. */
 static void add_kinds(synthetic *s, double exponent)
 {
     for (int held = 0; held < 2; held++) {
@@ -91,7 +92,7 @@ static bool tells_of_the_clock(const jm_report *report)
     return false;
 }
 
-/* Root mean square error of the layers, relative; counts those whose interval holds. */
+/* Root mean square error of the layers, relative; counts intervals that contain the truth. */
 static double error_of(const jm_report *report, int *held)
 {
     double square = 0;

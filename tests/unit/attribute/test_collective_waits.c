@@ -1,4 +1,4 @@
-/* What ranks waited for each other in their collectives, on two boards whose truth is known. */
+/* Waits of ranks for each other in their collectives, on two boards with known truth. */
 #include "attribute/work/collectives.h"
 #include "synthetic_report.h"
 
@@ -14,16 +14,16 @@ typedef struct truth {
     int64_t start_ns;
 } truth;
 
-/* Steps in which each rank works, 10 ms and what it is late, and then reduces with the other one, 5 ms from
- * when the last has begun. In every `burst`-th step rank 0 is the late one; 0: never. */
-static synthetic *make_ddp(truth *t, int burst)
+/* Steps in which each rank works, 10 ms and its delay, and then reduces with the other one, 5 ms from the
+ * start of the last. In every `burst`-th step rank 0 is late; 0: never. */
+static synthetic *make_ddp(truth *t, int late_every)
 {
     synthetic *s = syn_create(3, 2, 4000);
     int64_t work = syn_class(s, "gemm", 1, 600), all_reduce = syn_class(s, ALL_REDUCE, 24, 220),
             other_shape = syn_class(s, ALL_REDUCE, 16, 220), now = 1000 * MS;
     *t = (truth){.start_ns = now};
     for (int i = 0; i < STEPS; i++) {
-        int late = burst > 0 && i % burst == 0 ? 0 : 1;
+        int late = late_every > 0 && i % late_every == 0 ? 0 : 1;
         int64_t by_ns = 2 * MS + i % 7 * MS, start_ns[2] = {now + 10 * MS, now + 10 * MS};
         start_ns[late] += by_ns;
         for (int rank = 0; rank < 2; rank++) {
@@ -48,9 +48,9 @@ static const jm_row *row_of_kind(const jm_report *report, const char *kind)
     return NULL;
 }
 
-static void assert_near(double value, double requested, double within)
+static void assert_near(double value, double expected, double within)
 {
-    if (!(fabs(value - requested) <= within)) fail_msg("%.9g, not %.9g", value, requested);
+    if (!(fabs(value - expected) <= within)) fail_msg("%.9g, not %.9g", value, expected);
 }
 
 static void assert_adds_up(const jm_report *report)
@@ -61,8 +61,8 @@ static void assert_adds_up(const jm_report *report)
     assert_near(sum_j, total_j, 1e-9 * total_j);
 }
 
-/* Both launch shapes draw 220 W: the joules of the waiting are its seconds times that, as sure as the row
- * says. */
+/* Both launch shapes draw 220 W: the joules of the waiting are its seconds times that, within the row's
+ * interval. */
 static void assert_waited(const jm_row *row, const char *name, int64_t calls, double seconds)
 {
     assert_non_null(row);
@@ -127,7 +127,7 @@ static void test_a_process_has_its_own_waits(void **state)
     syn_free(s);
 }
 
-/* The window begins 1 ms after rank 0 began to wait, and ends where both are at it. */
+/* The window begins 1 ms after rank 0 began to wait, and ends while both run. */
 static void test_a_window_has_what_lies_in_it(void **state)
 {
     (void)state;
@@ -144,8 +144,8 @@ static void test_a_window_has_what_lies_in_it(void **state)
     syn_free(s);
 }
 
-/* What ran beside the collective of rank 0, on three times as many multiprocessors, has three quarters of
- * that time, and of the waiting. Rank 1 has nothing beside it. */
+/* The kernel beside rank 0's collective, on three times as many multiprocessors, has three quarters of the
+ * shared time, also of the waiting. Rank 1 has nothing beside it. */
 static void test_waiting_beside_other_work_is_shared(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void assert_nothing_is_said(const synthetic *s)
     jm_report_free(report);
 }
 
-/* Rank 1 lacks its third call and its last: the others still belong together, as they were at one time. */
+/* Rank 1 lacks its third call and its last: the others are still matched, since they overlap in time. */
 static void test_ranks_that_called_it_unequally_often_are_compared_where_both_did(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void test_ranks_that_called_it_unequally_often_are_compared_where_both_di
     syn_free(s);
 }
 
-/* Two of 50 calls of rank 1 begin when rank 0's are over: they belong to others. */
+/* Two of 50 calls of rank 1 begin when rank 0's are over: they are not matched. */
 static void test_calls_that_were_not_at_one_time_are_not_compared(void **state)
 {
     (void)state;
@@ -238,7 +238,7 @@ static void test_a_rank_alone_is_not_compared(void **state)
     syn_free(s);
 }
 
-/* ---- calls as they pass */
+/* ---- calls of the pass */
 
 enum { NAMES = 3 };
 
@@ -275,9 +275,9 @@ static void add(calls_of_names *c, uint32_t name, size_t rank, int64_t from_ns, 
 {
     const jm__item item = {
         .start_ns = from_ns, .end_ns = to_ns, .process_id = 100 + (int64_t)rank, .calls = count};
-    jm__collective_marked marked;
-    assert_true(jm__collective_of(&c->collectives, JM__NO_SPAN, name, &marked));
-    assert_true(jm__collective_calls_add(&c->calls, &c->collectives, marked.collective,
+    jm__collective_info found;
+    assert_true(jm__collective_of(&c->collectives, JM__NO_SPAN, name, &found));
+    assert_true(jm__collective_calls_add(&c->calls, &c->collectives, found.collective,
                                          c->classes.items[name].name, &item, rank));
 }
 
@@ -317,7 +317,8 @@ static void test_three_ranks_wait_for_the_last(void **state)
     end_calls(&c);
 }
 
-/* Rank 0 has one call more, which overlaps with the first one of rank 1: the one that ends with it is its. */
+/* Rank 0 has one more call, which overlaps with the first one of rank 1. The call that ends with that one is
+ * its match. */
 static void test_a_call_more_takes_no_partner_of_another(void **state)
 {
     (void)state;
@@ -336,7 +337,7 @@ static void test_a_call_more_takes_no_partner_of_another(void **state)
     end_calls(&c);
 }
 
-/* Memory is bounded: of more calls than are kept nothing is said, nor of a record that stands for several. */
+/* Bounded memory: channels with too many calls, or with a record of several calls, are left out. */
 static void test_nothing_is_said_of_too_many_calls(void **state)
 {
     (void)state;
@@ -350,6 +351,7 @@ static void test_nothing_is_said_of_too_many_calls(void **state)
         add(&c, 0, rank, INT64_MAX / 2, INT64_MAX / 2 + 1, 1);
         add(&c, 1, rank, 10 * (int64_t)rank, 100, 1);
         add(&c, 2, rank, 10 * (int64_t)rank, 100, 7);
+        add(&c, 2, rank, 200 + 10 * (int64_t)rank, 300, 1); /* nor of what it calls later */
     }
     assert_int_equal(count_waits(&c), 2);
     assert_string_equal(c.collectives.items.items[c.waits.items[0].collective].name, "other");
@@ -358,7 +360,7 @@ static void test_nothing_is_said_of_too_many_calls(void **state)
     end_calls(&c);
 }
 
-/* ---- the cost of waiting */
+/* ---- the energy of waiting */
 
 enum { WAIT_W = 180, MOVE_W = 330 };
 
@@ -398,8 +400,8 @@ static synthetic *make_slow_rank(double *wait_s)
     return s;
 }
 
-/* What is to be shown: within 10 % of waiting power times time, and within its interval; its 5.6 s of 180 W
- * against 4 W of noise of a reading leave 1 %, the response of the sensor some more. */
+/* The promise: within 10 % of waiting power times time, and within its interval. 5.6 s of 180 W with 4 W of
+ * noise per reading leave 1 %, and the response of the sensor some more. */
 static void test_waiting_costs_what_waiting_power_times_time_says(void **state)
 {
     (void)state;
@@ -425,7 +427,7 @@ static void test_waiting_costs_what_waiting_power_times_time_says(void **state)
     syn_free(s);
 }
 
-/* ---- what spans say */
+/* ---- spans of collectives */
 
 static int64_t add_collective(synthetic *s, const char *operation, const char *group, int64_t bytes, int rank,
                               int64_t start_ns)
@@ -446,8 +448,8 @@ static const jm_row *row_at_path(const jm_report *report, const char *path)
     return NULL;
 }
 
-/* Ranks take turns to be late by 4 ms in an all-reduce of a communicator, in a reduce-scatter whose bytes not
- * all tell, and rank 1 sends to rank 0, who waits for 2 ms. */
+/* Ranks alternate in being late by 4 ms in an all-reduce of a communicator and in a reduce-scatter, of which
+ * some calls have no bytes. Rank 1 sends to rank 0, who waits for 2 ms. */
 static synthetic *make_groups(void)
 {
     static const char communicator[] = "communicator 00000000000000ab", there[] = "pp (rank 1 to 0)";
@@ -472,7 +474,7 @@ static synthetic *make_groups(void)
         now += 30 * MS;
     }
     for (size_t b = 0; b < 2; b++) {
-        s->processes[b].rank = 4 + (int64_t)b;
+        s->processes[b].rank = 5 - (int64_t)b;
         syn_measure(s, b, 500 * MS, now + 500 * MS);
     }
     syn_finish(s);
@@ -491,7 +493,7 @@ static void test_a_row_is_an_operation_in_a_group_with_its_bytes(void **state)
     assert_int_equal(all->bytes, 2 * STEPS * 1000);
     assert_near(all->bytes_per_s, 1000 / 5e-3, 1e-3); /* 5 ms each without waiting */
     const jm_row *scatter = row_at_path(report, "reduce-scatter, ranks 4,5");
-    assert_int_equal(scatter->bytes, -1); /* two calls did not tell */
+    assert_int_equal(scatter->bytes, -1); /* two calls have no bytes */
     assert_true(isnan(scatter->bytes_per_s));
     const jm_row *receives = row_at_path(report, "recv, pp (rank 1 to 0)"),
                  *sends = row_at_path(report, "send, pp (rank 1 to 0)");
@@ -510,7 +512,7 @@ static void test_ranks_that_both_waited_have_a_row_each(void **state)
     synthetic *s = make_groups();
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
     const jm_row *waits = row_at_path(report, "all-reduce, ranks 4,5/waiting"),
-                 *first = row_at_path(report, "all-reduce, ranks 4,5/waiting/rank 4 (GPU 0)");
+                 *first = row_at_path(report, "all-reduce, ranks 4,5/waiting/rank 5 (GPU 0)");
     assert_string_equal(waits->name, "waiting for the others");
     assert_int_equal(waits->calls, STEPS);
     assert_near(waits->busy_s, STEPS * 4e-3, 1e-6);
@@ -518,10 +520,10 @@ static void test_ranks_that_both_waited_have_a_row_each(void **state)
     assert_int_equal(first->calls, STEPS / 2);
     assert_near(first->busy_s, STEPS / 2 * 4e-3, 1e-6);
     assert_near(first->energy_j, waits->energy_j / 2, 0.05 * waits->energy_j);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        marked = marked || strstr(jm_report_note(report, i), "rank 5 (GPU 1) in ") != NULL;
-    assert_true(marked);
+        found = found || strstr(jm_report_note(report, i), "rank 4 (GPU 1) in ") != NULL;
+    assert_true(found);
     jm_report_free(report);
     syn_free(s);
 }

@@ -1,5 +1,5 @@
-/* DDP's all-reduce is launched by the hook of some layer's backward pass, and waits for other processes: its
- * joules are of no layer. */
+/* DDP's all-reduce is launched by a hook in some layer's backward pass, and waits for other processes: its
+ * joules belong to no layer. */
 #include "synthetic_report.h"
 
 #include <setjmp.h>
@@ -16,8 +16,8 @@ enum { STEPS = 40 };
 static const int64_t MS = 1000000;
 
 /* Training steps of 100 ms: the forward and backward of a layer, 30 ms each at 600 W, then an all-reduce of
- * 30 ms at 220 W in two launch shapes, launched inside the backward span as DDP does it. In the end a gather
- * in no span. */
+ * 30 ms at 220 W in two launch shapes, launched inside the backward span as DDP does it. At the end a gather
+ * outside all spans. */
 static synthetic *ddp(void)
 {
     synthetic *s = syn_create(5, 1, 20000);
@@ -144,7 +144,7 @@ static void test_a_single_backward_pass_does_not_hold_its_collective(void **stat
     syn_free(s);
 }
 
-/* People read names of C++; the path keeps the linker's. */
+/* The name is demangled; the path is not. */
 static void test_a_collective_in_no_span_has_its_row_too(void **state)
 {
     (void)state;

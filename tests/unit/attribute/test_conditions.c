@@ -28,7 +28,7 @@ static void add_reading(synthetic *s, int64_t sensor_id, int64_t t_ns, double va
     s->readings[s->dataset.reading_count++] = (jm_reading){sensor_id, t_ns, value};
 }
 
-/* Throttled by power but for the first second, which is one onset; half of the time at 1400 MHz. */
+/* Throttled by power except in the first second, which is one event; half of the time at 1400 MHz. */
 static void hold_back(synthetic *s, size_t board)
 {
     add_sensor(s, THROTTLE_ID + (int64_t)board, board, "throttle_reasons", JM_QUANTITY_THROTTLE);
@@ -41,7 +41,7 @@ static void hold_back(synthetic *s, size_t board)
     add_reading(s, LIMIT_ID + (int64_t)board, start_ns, 700);
 }
 
-/* Two boards that work all of the time; the first is held back. */
+/* Two boards that work all of the time; the first is throttled. */
 static synthetic *make_run(void)
 {
     synthetic *s = syn_create(3, 2, 100000);
@@ -136,7 +136,7 @@ static void test_what_was_not_recorded_is_missing_not_zero(void **state)
     syn_free(s);
 }
 
-/* Eight seconds without a reading of the reasons: nothing is known of seven of them. */
+/* Eight seconds without a reading of the reasons: seven of them are unknown. */
 static void test_time_without_a_reading_is_neither_throttled_nor_free(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void test_time_without_a_reading_is_neither_throttled_nor_free(void **sta
     syn_free(s);
 }
 
-/* Gaps in the readings count where they reach into the time. */
+/* Gaps in the readings count if they overlap with the time. */
 static void test_gaps_are_those_of_the_time_reported(void **state)
 {
     (void)state;

@@ -1,25 +1,25 @@
-/* Powers that differ by what runs around them, of more kinds than there are context: what that does to
- * the scores, one difference at a time. */
+/* Powers that differ by context, with more kinds than contexts: the effect on the scores, one difference at a
+ * time. */
 #include "attribute/fit/discrepancy.h"
 #include "dense.h"
 
 enum { COLUMNS = 14, READINGS = 400, CONTEXT = 12, TAU_NS = 13000000, PERIOD_NS = 20000000 };
 
-/* Pieces of work one after the other, each kind of a length of its own, and what readings weigh of them. */
+/* Consecutive pieces of work, each kind of its own length, and their weights in the readings. */
 typedef struct program {
     jm__pieces pieces;
     jm__design design;
     jm_reading readings[READINGS];
     double rows[READINGS * COLUMNS];
     double power_w[COLUMNS], length_s[COLUMNS];
-    size_t around[READINGS]; /* context of each reading */
+    size_t context_of[READINGS]; /* context of each reading */
     double covariance[COLUMNS * COLUMNS];
 } program;
 
 static const jm__response response = {.kind = JM_RESPONSE_FIRST_ORDER, .width_ns = TAU_NS};
 
-/* The kind that is the largest part of a reading names its context; the twelfth and last of them hold
- * all kinds but the eleven that do so most often. */
+/* The kind with the largest part of a reading is its context; the twelfth and last context is for all kinds
+ * but the eleven most frequent. */
 static void name_context(program *p)
 {
     size_t largest[READINGS], often[COLUMNS] = {0}, rank[COLUMNS];
@@ -36,7 +36,7 @@ static void name_context(program *p)
             rank[k] += often[m] > often[k] || (often[m] == often[k] && m < k);
     }
     for (size_t i = 0; i < READINGS; i++)
-        p->around[i] = rank[largest[i]] < CONTEXT ? rank[largest[i]] : CONTEXT - 1;
+        p->context_of[i] = rank[largest[i]] < CONTEXT ? rank[largest[i]] : CONTEXT - 1;
 }
 
 /* `call_ns`: of the first kind; the others take longer and longer. */
@@ -85,10 +85,9 @@ static void release(program *p)
     free(p);
 }
 
-static const double noise_w = 5,
-                    more = 2.5; /* `more`: readings that were fitted, of those that are looked at */
+static const double noise_w = 5, more = 2.5; /* `more`: fitted readings per reading of the pass */
 
-/* What the estimator says: u, and what it adds to the scores. */
+/* By the estimator: u, and what it adds to the scores. */
 static double discrepancy_of(program *p, double seen_square, double sensor_square, double *scores)
 {
     const jm__pass pass = {.design = &p->design,
@@ -109,14 +108,13 @@ static double discrepancy_of(program *p, double seen_square, double sensor_squar
     return u;
 }
 
-/* A' (what kinds that draw d(g) more in context g do to the readings, less what their mean over time
- * does). */
+/* A' (the readings' change if kinds draw d(g) more in context g, less that of the mean over time). */
 static void score_of(const program *p, const double *d, double *score)
 {
     double mean[COLUMNS] = {0}, time[COLUMNS] = {0};
     for (size_t i = 0; i < READINGS; i++)
         for (size_t k = 0; k < COLUMNS; k++) {
-            mean[k] += p->rows[i * COLUMNS + k] * d[p->around[i] * COLUMNS + k];
+            mean[k] += p->rows[i * COLUMNS + k] * d[p->context_of[i] * COLUMNS + k];
             time[k] += p->rows[i * COLUMNS + k];
         }
     memset(score, 0, COLUMNS * sizeof *score);
@@ -124,13 +122,13 @@ static void score_of(const program *p, const double *d, double *score)
         const double *row = p->rows + i * COLUMNS;
         double off = 0;
         for (size_t k = 0; k < COLUMNS; k++)
-            off += row[k] * (d[p->around[i] * COLUMNS + k] - (time[k] > 0 ? mean[k] / time[k] : 0));
+            off += row[k] * (d[p->context_of[i] * COLUMNS + k] - (time[k] > 0 ? mean[k] / time[k] : 0));
         for (size_t k = 0; k < COLUMNS; k++)
             score[k] += row[k] * off;
     }
 }
 
-/* A score is linear in the differences: its covariance comes of one difference at a time. */
+/* A score is linear in the differences: its covariance is a sum over differences. */
 static void test_the_rarest_context_are_one_and_differ_from_the_others(void **state)
 {
     (void)state;

@@ -1,12 +1,12 @@
-/* What counters tell of powers, against its formulas put down in full:
+/* Priors from counters, against their formulas written out:
  *
  *     x_k = constant + sum_m w_m c_km / reference_m
- *     own^2 = max((relative x_k)^2 + (beyond / 2)^2 + (made_up_k mean)^2, least^2)
+ *     own^2 = max((relative x_k)^2 + (beyond / 2)^2 + (ridge_share_k mean)^2, least^2)
  *     beyond = sum_m w_m (c_km - most_m)+ / reference_m
  *     cov = f_k' W f_l + v inverse_kl + (gain^2 + [one family] family^2) x_k x_l, f_k = (c_k / reference, 1)
  *     v = (w / reference)' covariance (w / reference)
  *
- * and for a kind of no known family, relative^2 + family^2 instead of relative^2. */
+ * and for a kernel of unknown family, relative^2 + family^2 instead of relative^2. */
 #include "attribute/prior/counters.h"
 #include "base/status.h"
 #include "dense.h"
@@ -21,7 +21,7 @@ typedef struct scene {
     jm__feature features[METRICS];
     jm__expectation expected[CLASSES];
     double weights[FEATURES * FEATURES], rate[COLUMNS * METRICS], seen_s[COLUMNS];
-    double made_up[COLUMNS], inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
+    double ridge_share[COLUMNS], inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
 } scene;
 
 /* A covariance of n numbers. */
@@ -58,12 +58,12 @@ static void make(scene *s)
             s->covariance[a * METRICS + b] *= 1e-2 * s->features[a].reference * s->features[b].reference;
     for (size_t k = 0; k < COLUMNS; k++) {
         s->seen_s[k] = 1 + dense_uniform();
-        s->made_up[k] = 0.1 * dense_uniform();
+        s->ridge_share[k] = 0.1 * dense_uniform();
         for (size_t m = 0; m < METRICS; m++)
             s->rate[k * METRICS + m] = dense_uniform() * s->features[m].reference;
     }
     static const uint32_t families[CLASSES] = {3, 8, 3, 0, 3};
-    for (size_t k = 0; k < CLASSES; k++) /* the last is of none, though its number says 3 */
+    for (size_t k = 0; k < CLASSES; k++) /* the last has no family, though its number is 3 */
         s->expected[k] = (jm__expectation){.family = families[k], .family_u = k + 1 < CLASSES ? 0.1 : 0};
     s->model.features = s->features;
     s->model.covariance = s->weights;
@@ -72,7 +72,7 @@ static void make(scene *s)
                                  .windows = 1000,
                                  .rate = s->rate,
                                  .seen_s = s->seen_s,
-                                 .made_up = s->made_up,
+                                 .ridge_share = s->ridge_share,
                                  .inverse = s->inverse,
                                  .covariance = s->covariance};
 }
@@ -128,7 +128,7 @@ static double own_u(const scene *s, size_t column)
     double relative = pow(s->model.relative_u, 2);
     if (s->expected[column].family_u == 0) relative += pow(s->model.family_u, 2);
     double own = sqrt(relative * pow(power_of(s, column), 2) + pow(beyond_w / 2, 2) +
-                      pow(s->made_up[column] * mean_w(s), 2));
+                      pow(s->ridge_share[column] * mean_w(s), 2));
     return own > JM_POWER_LEAST_W ? own : JM_POWER_LEAST_W;
 }
 
@@ -153,15 +153,15 @@ static double shared(const scene *s, size_t left, size_t right)
         for (size_t b = 0; b < METRICS; b++)
             window_w2 += s->features[a].weight_w / s->features[a].reference * s->covariance[a * METRICS + b] *
                          s->features[b].weight_w / s->features[b].reference;
-    double transfer = pow(s->model.gain_u, 2);
-    if (are_family(s, left, right)) transfer += pow(s->model.family_u, 2);
+    double common = pow(s->model.gain_u, 2);
+    if (are_family(s, left, right)) common += pow(s->model.family_u, 2);
     return sum + window_w2 * s->inverse[left * COLUMNS + right] +
-           transfer * power_of(s, left) * power_of(s, right);
+           common * power_of(s, left) * power_of(s, right);
 }
 
-static void assert_close(double said, double truth)
+static void assert_close(double stated, double truth)
 {
-    if (!(fabs(said - truth) <= 1e-10 * fabs(truth))) fail_msg("%.15g, not %.15g", said, truth);
+    if (!(fabs(stated - truth) <= 1e-10 * fabs(truth))) fail_msg("%.15g, not %.15g", stated, truth);
 }
 
 static void assert_formulas(const scene *s, const jm__prior *prior)
@@ -185,13 +185,13 @@ static void test_powers_and_their_errors_are_those_of_the_formulas(void **state)
         scene s;
         make(&s);
         jm__prior prior = assume(&s);
-        assert_int_equal(prior.rows, CLASSES); /* idle states are none of its business */
+        assert_int_equal(prior.rows, CLASSES); /* idle states get no prior */
         assert_formulas(&s, &prior);
         jm__prior_free(&prior);
     }
 }
 
-/* Beyond the rates that weights were learnt from, half of what goes beyond may be wrong. */
+/* Power from rates beyond the model's range has an uncertainty of a half. */
 static void test_rates_beyond_those_learnt_from_are_less_sure(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void test_rates_beyond_those_learnt_from_are_less_sure(void **state)
     jm__prior_free(&at);
 }
 
-/* A tenth of a millisecond of a column is the least that windows tell of. */
+/* A column needs a tenth of a millisecond in the windows. */
 static void test_what_the_windows_did_not_see_is_not_marked_of(void **state)
 {
     (void)state;
@@ -235,7 +235,7 @@ static void test_what_the_windows_did_not_see_is_not_marked_of(void **state)
     assert_null(prior.row); /* nothing to free */
 }
 
-/* A model that is sure of itself, of a board that draws nothing: still a prior. */
+/* A model without uncertainty, of a board that draws nothing: still a prior. */
 static void test_a_power_of_nothing_is_not_known_exactly(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void test_a_power_of_nothing_is_not_known_exactly(void **state)
     jm__prior_free(&prior);
 }
 
-/* What is left of many metrics may come out below zero by rounding: no variance is. */
+/* The residual variance of many metrics may be below zero by rounding: it counts as zero. */
 static void test_windows_without_any_noise_add_no_variance(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void test_windows_without_any_noise_add_no_variance(void **state)
     jm__prior_free(&prior);
 }
 
-/* Drawn weights, rates and gains spread powers as the prior says. */
+/* Drawn weights, rates and gains spread powers as the prior states. */
 static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
     s.model.gain_u = 0.02;
     jm__prior prior = assume(&s);
     double weights[FEATURES * FEATURES], inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
-    double spread[CLASSES * CLASSES] = {0}, said[CLASSES * CLASSES];
+    double spread[CLASSES * CLASSES] = {0}, stated[CLASSES * CLASSES];
     memcpy(weights, s.weights, sizeof weights);
     memcpy(inverse, s.inverse, sizeof inverse);
     memcpy(covariance, s.covariance, sizeof covariance);
@@ -293,8 +293,8 @@ static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
         for (size_t m = 0; m < METRICS; m++)
             dense_draw(in_metric[m], NULL, inverse, COLUMNS);
         for (size_t k = 0; k < CLASSES; k++) {
-            double transfer = are_family(&s, k, k) ? gain + of_family[s.expected[k].family] : gain;
-            off_w[k] = off[METRICS] + transfer * power_of(&s, k) + prior.u[k] * dense_normal();
+            double common = are_family(&s, k, k) ? gain + of_family[s.expected[k].family] : gain;
+            off_w[k] = off[METRICS] + common * power_of(&s, k) + prior.u[k] * dense_normal();
             for (size_t m = 0; m < METRICS; m++) {
                 double rate_off = 0; /* covariance of metrics, one after the other of columns */
                 for (size_t b = 0; b <= m; b++)
@@ -306,10 +306,10 @@ static void test_drawn_models_spread_powers_as_the_prior_says(void **state)
         for (size_t i = 0; i < CLASSES * CLASSES; i++)
             spread[i] += off_w[i / CLASSES] * off_w[i % CLASSES] / DRAWS;
     }
-    memcpy(said, prior.covariance, sizeof said);
+    memcpy(stated, prior.covariance, sizeof stated);
     for (size_t k = 0; k < CLASSES; k++)
-        said[k * CLASSES + k] += pow(prior.u[k], 2);
-    dense_assert_covariance("drawn", spread, said, CLASSES, 0.03); /* 4 of its errors */
+        stated[k * CLASSES + k] += pow(prior.u[k], 2);
+    dense_assert_covariance("drawn", spread, stated, CLASSES, 0.03); /* 4 of its errors */
     jm__prior_free(&prior);
 }
 

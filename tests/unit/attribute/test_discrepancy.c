@@ -1,4 +1,4 @@
-/* What of the noise of a fit the context of kernels are charged with. */
+/* How much of the noise of a fit is attributed to the context of kernels. */
 #include "attribute/fit/discrepancy.h"
 #include "base/clock.h"
 #include "dense.h"
@@ -114,8 +114,8 @@ static void leverage(double *out, const program *p, size_t g)
                 p->squares[g][k * COLUMNS + l] - p->whole[k * COLUMNS + l] * p->share[g][l];
 }
 
-/* The mean of u^2 after what was seen, over u by its usual spread and the ways that it may hide: by
- * context, layers and calls, with the powers or without. */
+/* The mean of u^2 given the residuals, over u by its usual spread and the ways that it may hide: by context,
+ * layers and calls, with the powers or without. */
 static double mean_u(const program *p, double shown, double seen_square, double doubt)
 {
     double parts[3] = {0}, all = 0, sum = 0, usual = 0, nothing = 0;
@@ -158,10 +158,10 @@ static void test_class_variance_powers_do_to_the_scores_what_the_page_says(void 
     const double sure[COLUMNS * COLUMNS] = {0};
     program *p = program_make();
     for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
-        double scores[COLUMNS * COLUMNS], requested[COLUMNS * COLUMNS], u;
+        double scores[COLUMNS * COLUMNS], expected[COLUMNS * COLUMNS], u;
         const jm__discrepancy_of of = discrepancy_of(p, sure, seen[i]);
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-            scores[k] = requested[k] = 1000; /* of the noise: it stays */
+            scores[k] = expected[k] = 1000; /* of the noise: it stays */
         assert_int_equal(jm__discrepancy_add(scores, &u, &of, NULL), JM_OK);
         double truth = mean_u(p, 1, seen[i], 0.15 * 25);
         if (!(fabs(u / truth - 1) < 0.01)) fail_msg("u is %.6g, should be %.6g", u, truth);
@@ -174,11 +174,11 @@ static void test_class_variance_powers_do_to_the_scores_what_the_page_says(void 
             double added[COLUMNS * COLUMNS];
             dense_around(added, turned, q, COLUMNS, COLUMNS);
             for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-                requested[k] += added[k];
+                expected[k] += added[k];
         }
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-            if (!(fabs(scores[k] - requested[k]) < 1e-9 * fabs(requested[0])))
-                fail_msg("score %zu is %.9g, should be %.9g", k, scores[k], requested[k]);
+            if (!(fabs(scores[k] - expected[k]) < 1e-9 * fabs(expected[0])))
+                fail_msg("score %zu is %.9g, should be %.9g", k, scores[k], expected[k]);
     }
     program_free(p);
 }
@@ -189,7 +189,7 @@ static void test_the_page_is_right_about_powers_that_are_drawn(void **state)
     (void)state;
     enum { DRAWS = 4000 };
     program *p = program_make();
-    double found[COLUMNS * COLUMNS] = {0}, requested[COLUMNS * COLUMNS] = {0}, u = 0.05;
+    double found[COLUMNS * COLUMNS] = {0}, expected[COLUMNS * COLUMNS] = {0}, u = 0.05;
     for (int draw = 0; draw < DRAWS; draw++) {
         double d[COLUMNS][COLUMNS], mean[COLUMNS], error[COLUMNS] = {0};
         for (size_t l = 0; l < COLUMNS; l++) {
@@ -216,17 +216,17 @@ static void test_the_page_is_right_about_powers_that_are_drawn(void **state)
         for (size_t k = 0; k < COLUMNS; k++)
             for (size_t m = 0; m < COLUMNS; m++)
                 for (size_t l = 0; l < COLUMNS; l++)
-                    requested[k * COLUMNS + m] +=
+                    expected[k * COLUMNS + m] +=
                         one[k * COLUMNS + l] * one[m * COLUMNS + l] * pow(u * power_w[l], 2);
     }
     for (size_t k = 0; k < COLUMNS; k++) { /* a variance of 4000 draws: 2 % */
-        double ratio = found[k * COLUMNS + k] / requested[k * COLUMNS + k];
+        double ratio = found[k * COLUMNS + k] / expected[k * COLUMNS + k];
         if (!(fabs(ratio - 1) < 0.1)) fail_msg("column %zu: %.3f of what the page says", k, ratio);
     }
     program_free(p);
 }
 
-/* What the powers take of it is not in the residuals, so as much of it is seen for a larger u. */
+/* The part that the powers absorb is not in the residuals, so u is larger for the same residuals. */
 static void test_what_powers_may_have_taken_makes_the_same_residuals_tell_of_more(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void test_what_powers_may_have_taken_makes_the_same_residuals_tell_of_mor
         }
     double truth = mean_u(p, 1 - taken / all, 10, 0.15 * 25);
     assert_true(taken / all > 0.1 && taken / all < 0.9);
-    /* The estimator takes the mean of 16 draws of signs: as good as a tenth. */
+    /* The estimator takes the mean of 16 draws of signs, with an error of a tenth. */
     if (!(fabs(u / truth - 1) < 0.12)) fail_msg("u is %.6g, should be %.6g", u, truth);
     program_free(p);
 }

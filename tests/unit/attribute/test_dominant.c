@@ -1,4 +1,4 @@
-/* Where kernels and gaps mostly are, and how a layer's energy parts into passes: on runs of known truth. */
+/* The dominant layer of kernels and gaps, and the split of a layer's energy into passes: with known truth. */
 #include "synthetic_report.h"
 
 enum { MS = 1000000 };
@@ -74,7 +74,7 @@ static void test_a_kernel_of_many_layers_is_in_what_holds_them(void **state)
     syn_free(s);
 }
 
-/* What is in a layer and what is in its parts count together, whatever other names begin like its own. */
+/* Time in a layer and in its parts counts together, whatever other names share its prefix. */
 static void test_a_layer_has_the_time_of_its_parts_beside_layers_of_like_names(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The energy of any interval of time is of what was read, whatever is asked for beyond it. */
+/* The energy of any interval of time is that of the readings, whatever else is requested. */
 #include "format/writer.h"
 #include "small_run.h"
 
@@ -51,8 +51,8 @@ static int64_t last_reading_ns(void)
     return run->readings[run->dataset.reading_count - 1].t_ns;
 }
 
-/* Boards are at rest at both ends. Readings stand for the time until the next would have come, one and a half
- * periods (power_series.c): 150 ms of the counter. */
+/* Boards are at rest at both ends. A reading covers the time until the next is due, one and a half periods
+ * (power_series.c): 150 ms of the counter. */
 static const double beyond_s = 0.15;
 
 static void assert_is_of_what_was_read(jm_sum sum, int64_t from_ns, int64_t to_ns)

@@ -1,4 +1,4 @@
-/* What is expected of work by the families of its kernels, against sums by hand. */
+/* Priors by kernel families, against sums by hand. */
 #include "attribute/fit/levels.h"
 #include "attribute/fit/prior.h"
 #include "attribute/prior/source.h"
@@ -21,7 +21,7 @@ static void assert_near(double value, double truth, double within)
 
 enum { CLASSES = 6 };
 
-/* What a board did, by class, each in the column that it is given. */
+/* The work of a board by class, each with its column. */
 typedef struct ran {
     const char *name;
     uint32_t column;
@@ -80,8 +80,8 @@ static void test_families_are_assumed_beside_the_mean_of_the_run(void **state)
     free(e);
 }
 
-/* What was measured of each family on an H200 and an H100, W: where from,
- * src/attribute/prior/source.c tells. */
+/* Measured powers of each family on an H200 and an H100, W; the sources are in
+ * src/attribute/prior/source.c. */
 static void test_a_family_draws_what_was_measured_of_its_members(void **state)
 {
     (void)state;
@@ -126,8 +126,9 @@ static void test_a_family_draws_what_was_measured_of_its_members(void **state)
         jm__expectation *e = expect(&s);
         assert_near(e[0].share / e[1].share * matrix_w, sum_w / count, 1);
         double spread = sqrt(square / fmax(1, count - 1)) / (sum_w / count),
-               said = hypot(e[0].own_u, e[0].kin_u);
-        assert_true(said > 0.9 * spread); /* three measurements do not tell a spread to a tenth */
+               stated = hypot(e[0].own_u, e[0].kin_u);
+        assert_true(stated >
+                    0.9 * spread); /* three measurements determine a spread to no better than a tenth */
         free(e);
     }
 }
@@ -162,7 +163,7 @@ static void test_a_family_on_another_board_is_assumed_less(void **state)
     free(other);
 }
 
-/* Nothing is known of any: all draw the mean, each 30 % off by itself, as if there were no families. */
+/* No known family: all draw the mean, with independent errors of 30 %, as if there were no families. */
 static void test_kernels_of_unknown_names_draw_the_mean(void **state)
 {
     (void)state;
@@ -178,8 +179,8 @@ static void test_kernels_of_unknown_names_draw_the_mean(void **state)
     free(e);
 }
 
-/* Half of what is above a gap (140 W) at 3.9 us: 140 + (922 - 140) / 2 = 531 W, and nearly all at 10 ms. What
- * waits for memory has half of it at 15 us: 140 + (568 - 140) / 2 = 354 W. */
+/* Half of the power above a gap (140 W) at 3.9 us: 140 + (922 - 140) / 2 = 531 W, and nearly all at 10 ms.
+ * Memory-bound kernels have half of it at 15 us: 140 + (568 - 140) / 2 = 354 W. */
 static void test_a_short_kernel_is_assumed_to_draw_less_than_a_long_one(void **state)
 {
     (void)state;
@@ -211,7 +212,7 @@ static void test_shapes_of_one_kernel_are_off_together(void **state)
     free(e);
 }
 
-/* Rare kinds in one column: their mean over time; of no family if they are of several. */
+/* Rare classes in one column: their mean over time; of no family if they are of several. */
 static void test_a_column_of_several_kernels_is_their_mean(void **state)
 {
     (void)state;
@@ -234,7 +235,7 @@ enum { COLUMNS = 4, IDLE = 3 };
 
 static const jm_sensor steady = {.name = "power", .response = JM_RESPONSE_INSTANT, .noise = 5};
 
-/* A board of which no piece is known: readings say nothing but their mean, 300 W, and their least, 100 W. */
+/* A board without pieces: readings give only their mean, 300 W, and their minimum, 100 W. */
 static jm__joint_prior prior_of(const jm__expectation *expected)
 {
     static const jm_reading readings[] = {
@@ -297,7 +298,7 @@ static void test_a_priors_covariance_is_that_of_its_families(void **state)
     jm__joint_prior_free(&joint_prior);
 }
 
-/* The run's mean is all that such a run can be assumed to draw; and a family cannot be off from itself. */
+/* The prior of a run with one family is the run's mean, without an error of the family. */
 static void test_where_all_is_one_family_the_mean_of_the_run_decides(void **state)
 {
     (void)state;
@@ -317,9 +318,8 @@ static void test_where_all_is_one_family_the_mean_of_the_run_decides(void **stat
     jm__joint_prior_free(&joint_prior);
 }
 
-/* Readings tell that column 0 draws 20 % more than assumed, and nothing of the others: column 1, of its
- * family, is assumed to draw more too, by their covariance over the variance of column 0, and column 2 to
- * draw less. */
+/* Readings show that column 0 draws 20 % more than its prior, and nothing about the others. Column 1, of its
+ * family, then draws more too, by their covariance over the variance of column 0, and column 2 draws less. */
 static void test_one_kernel_that_is_found_off_takes_its_family_along(void **state)
 {
     (void)state;
@@ -349,8 +349,8 @@ static void test_one_kernel_that_is_found_off_takes_its_family_along(void **stat
 
 /* ---- in a report */
 
-/* 10 s of two kernels in turns of 400 us, 400 and 550 W: the sensor, which remembers 13 ms and is read each
- * 20, sees nothing but their mean, 475 W. */
+/* 10 s of two alternating kernels of 400 us, 400 and 550 W: the sensor, which averages over 13 ms and is read
+ * every 20, sees only their mean, 475 W. */
 static synthetic *twins(const char *first, const char *second)
 {
     synthetic *s = syn_create(11, 1, 120000);

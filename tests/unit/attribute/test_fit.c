@@ -419,7 +419,7 @@ typedef struct seen {
     jm__fit_interval_input input;
 } seen;
 
-static void seen_make(seen *s, double d, int burst)
+static void seen_make(seen *s, double d, int run_length)
 {
     static const uint32_t column_of[] = {0};
     enum { READINGS = 100 };
@@ -431,9 +431,9 @@ static void seen_make(seen *s, double d, int burst)
     s->board.pieces.column_of = column_of;
     assert_int_equal(jm__design_init(&s->board.design, &s->board.pieces, 1, NULL), JM_OK);
     for (int r = 0; r < READINGS; r++)
-        assert_true(jm__vec_push(
-            &s->readings,
-            ((jm_reading){.t_ns = 1000000 + r * 1000000, .value = 500 + d + (r / burst % 2 == 0 ? 5 : -5)})));
+        assert_true(jm__vec_push(&s->readings,
+                                 ((jm_reading){.t_ns = 1000000 + r * 1000000,
+                                               .value = 500 + d + (r / run_length % 2 == 0 ? 5 : -5)})));
     assert_int_equal(jm__prior_init(&s->prior, JM_PROVENANCE_WEAK, 1, NULL), JM_OK);
     assert_int_equal(jm__prior_add_power(&s->prior, 0, 500, 150, NULL), JM_OK);
     assert_int_equal(jm__joint_prior_make(&s->weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
@@ -456,13 +456,13 @@ static void seen_free(seen *s)
 static void test_a_interval_tells_how_neighbours_hang_together(void **state)
 {
     (void)state;
-    for (int burst = 1; burst <= 10; burst += 9) {
+    for (int run_length = 1; run_length <= 10; run_length += 9) {
         seen s;
         jm__fit_interval interval;
-        seen_make(&s, 20, burst);
+        seen_make(&s, 20, run_length);
         assert_int_equal(jm__fit_interval_solve(&interval, &s.input, NULL), JM_OK);
         assert_near(interval.residual_w, 5, 0.01);
-        assert_near(interval.correlation, burst == 1 ? -1 : (90.0 - 9) / 99, 0.01);
+        assert_near(interval.correlation, run_length == 1 ? -1 : (90.0 - 9) / 99, 0.01);
         jm__fit_interval_free(&interval);
         seen_free(&s);
     }
@@ -638,20 +638,20 @@ static void test_a_total_makes_powers_surer_by_what_it_tells_of_them(void **stat
         after.fit.covariance = after.covariance;
         hold(&after, 1345 + 6 * scale, u_j);
         assert_true(after.fit.held);
-        double marked[COLUMNS] = {0}, all = u_j * u_j, gain[COLUMNS];
+        double with_total[COLUMNS] = {0}, all = u_j * u_j, gain[COLUMNS];
         for (size_t k = 0; k < COLUMNS; k++)
             for (size_t m = 0; m < COLUMNS; m++)
-                marked[k] += before.covariance[k * COLUMNS + m] * seconds[m];
+                with_total[k] += before.covariance[k * COLUMNS + m] * seconds[m];
         for (size_t k = 0; k < COLUMNS; k++)
-            all += seconds[k] * marked[k];
+            all += seconds[k] * with_total[k];
         for (size_t k = 0; k < COLUMNS; k++) {
-            gain[k] = marked[k] / all;
+            gain[k] = with_total[k] / all;
             assert_near(after.power_w[k], power_w[k] + gain[k] * 6 * scale, 1e-9 * scale);
         }
         for (size_t k = 0; k < COLUMNS; k++) {
             for (size_t m = 0; m < COLUMNS; m++) {
                 assert_near(after.covariance[k * COLUMNS + m],
-                            before.covariance[k * COLUMNS + m] - marked[k] * marked[m] / all,
+                            before.covariance[k * COLUMNS + m] - with_total[k] * with_total[m] / all,
                             1e-9 * scale * scale);
             }
         }

@@ -84,7 +84,7 @@ static void release(program *p)
     free(p);
 }
 
-/* As if the noise were white: where the search for all that is wrong begins. */
+/* As if the noise were white: the start of the search. */
 static jm__posterior first_of(const program *p)
 {
     jm__qr qr;
@@ -134,8 +134,8 @@ static double larger_than_noise(const program *p, const jm__posterior *first, co
     return fmax(1, pow(first->noise_w, 2) / square * sum);
 }
 
-/* Neighbours that err alike tell less of the response than a likelihood of independent ones assumed: fewer
- * by this ratio, though never less than the profile knew. */
+/* Correlated neighbours determine the response less than a likelihood of independent ones assumes: by this
+ * ratio, but never less than the profile does. */
 static double fewer_by(const program *p, const jm__posterior *first)
 {
     double product = 0, square = 0;
@@ -208,14 +208,14 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
     return e;
 }
 
-/* What is asked of an interval. */
-typedef struct queried {
+/* Options of an interval. */
+typedef struct interval_options {
     const jm__noise *noise; /* found elsewhere */
     bool larger;            /* than the noise: errors that last */
     double lag_taught;      /* how much surer of it the readings have made the response, in variance */
     double width_taught;
     const double *shift[JM_RESPONSE_AXES]; /* what the prior's powers have in common with the response */
-} queried;
+} interval_options;
 
 /* The interval's own equations: z = H x + errors of covariance R, and what of the response the prior does not
  * know. */
@@ -225,7 +225,7 @@ typedef struct full {
     double rest[JM_RESPONSE_AXES][JM_RESPONSE_AXES]; /* of the response */
 } full;
 
-static full in_full(const program *p, const jm__posterior *first, const errors *e, const queried *a)
+static full in_full(const program *p, const jm__posterior *first, const errors *e, const interval_options *a)
 {
     full f = {0};
     double square = pow(first->noise_w, 2);
@@ -246,7 +246,7 @@ static full in_full(const program *p, const jm__posterior *first, const errors *
                 f.h[k * COLUMNS + m] += p->rows[i * COLUMNS + k] * p->rows[i * COLUMNS + m];
         }
         for (size_t m = 0; m < COLUMNS; m++) {
-            /* What is lent is as good as a reading with the first fit's noise. */
+            /* A lent row counts as a reading with the first fit's noise. */
             double information = p->joint_prior.information[k * COLUMNS + m];
             f.h[k * COLUMNS + m] += lent * square * information;
             f.z[k] += lent * square * information * p->joint_prior.power_w[m];
@@ -263,31 +263,31 @@ static full in_full(const program *p, const jm__posterior *first, const errors *
 }
 
 /* cov(x, t) = C (W - H' R^-1 B rest) */
-static void check_shift(const jm__fit_interval *said, const full *f, const errors *e,
+static void check_shift(const jm__fit_interval *result, const full *f, const errors *e,
                         const double *covariance)
 {
-    double inverse[COLUMNS * COLUMNS], turned[COLUMNS * COLUMNS], marked[COLUMNS * COLUMNS];
+    double inverse[COLUMNS * COLUMNS], turned[COLUMNS * COLUMNS], product[COLUMNS * COLUMNS];
     memcpy(inverse, f->r, sizeof inverse);
     dense_invert(inverse, COLUMNS);
     dense_transpose(turned, f->h, COLUMNS, COLUMNS);
-    dense_multiply(marked, turned, inverse, COLUMNS, COLUMNS, COLUMNS);
+    dense_multiply(product, turned, inverse, COLUMNS, COLUMNS, COLUMNS);
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
         double rest[COLUMNS] = {0}, by[COLUMNS], shift[COLUMNS];
         for (int other = 0; other < JM_RESPONSE_AXES; other++)
             for (size_t k = 0; k < COLUMNS; k++)
                 rest[k] += f->rest[axis][other] * e->response[other][k];
-        dense_multiply(by, marked, rest, COLUMNS, COLUMNS, 1);
+        dense_multiply(by, product, rest, COLUMNS, COLUMNS, 1);
         for (size_t k = 0; k < COLUMNS; k++)
             by[k] = f->known[axis][k] - by[k];
         dense_multiply(shift, covariance, by, COLUMNS, COLUMNS, 1);
         for (size_t k = 0; k < COLUMNS; k++)
-            if (!(fabs(said->shift[axis][k] - shift[k]) < 1e-4))
-                fail_msg("axis %d, %zu: %.8g W, not %.8g", axis, k, said->shift[axis][k], shift[k]);
+            if (!(fabs(result->shift[axis][k] - shift[k]) < 1e-4))
+                fail_msg("axis %d, %zu: %.8g W, not %.8g", axis, k, result->shift[axis][k], shift[k]);
         assert_true(fabs(shift[0]) > 0.02); /* there is something to see */
     }
 }
 
-static void check(program *p, const queried *a)
+static void check(program *p, const interval_options *a)
 {
     jm__calibration c = jm__calibration_of(&ring);
     c.lag_variance /= a->lag_taught;
@@ -309,20 +309,20 @@ static void check(program *p, const queried *a)
                                           .joint_prior = &p->joint_prior,
                                           .prior_shift = {a->shift[0], a->shift[1]},
                                           .noise = a->noise};
-    jm__fit_interval said;
-    assert_int_equal(jm__fit_interval_solve(&said, &input, NULL), JM_OK);
+    jm__fit_interval result;
+    assert_int_equal(jm__fit_interval_solve(&result, &input, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
-        if (!(fabs(said.power_w[k] - mean[k]) < 1e-4))
-            fail_msg("%zu: %.8g W, not %.8g", k, said.power_w[k], mean[k]);
-    dense_assert_covariance("powers", said.covariance, covariance, COLUMNS, 1e-5);
-    check_shift(&said, &f, &e, covariance);
+        if (!(fabs(result.power_w[k] - mean[k]) < 1e-4))
+            fail_msg("%zu: %.8g W, not %.8g", k, result.power_w[k], mean[k]);
+    dense_assert_covariance("powers", result.covariance, covariance, COLUMNS, 1e-5);
+    check_shift(&result, &f, &e, covariance);
     for (size_t i = 0; i < p->readings.count; i++)
         square += pow(residual_of(p, &first, i), 2) / (double)p->readings.count;
-    assert_int_equal(said.readings, p->readings.count);
-    assert_true(said.noise_w == first.noise_w && said.freedom == first.freedom);
-    assert_true(fabs(said.residual_w / sqrt(square) - 1) < 1e-9);
-    assert_true(fabs((1 + said.correlation) / (1 - said.correlation) / fewer_by(p, &first) - 1) < 1e-9);
-    jm__fit_interval_free(&said);
+    assert_int_equal(result.readings, p->readings.count);
+    assert_true(result.noise_w == first.noise_w && result.freedom == first.freedom);
+    assert_true(fabs(result.residual_w / sqrt(square) - 1) < 1e-9);
+    assert_true(fabs((1 + result.correlation) / (1 - result.correlation) / fewer_by(p, &first) - 1) < 1e-9);
+    jm__fit_interval_free(&result);
     jm__posterior_free(&first);
 }
 
@@ -331,8 +331,8 @@ static void test_few_readings_are_weighed_by_the_noise_found_elsewhere(void **st
     (void)state;
     const jm__noise elsewhere = {.white = 16, .drift = 60, .keep = 0.8};
     program *p = make(150, COLUMNS, 0);
-    check(p,
-          &(queried){.noise = &elsewhere, .lag_taught = 1, .width_taught = 1}); /* nothing to believe less */
+    check(p, &(interval_options){
+                 .noise = &elsewhere, .lag_taught = 1, .width_taught = 1}); /* nothing to believe less */
     release(p);
 }
 
@@ -340,7 +340,7 @@ static void test_many_readings_are_weighed_by_what_their_residuals_show(void **s
 {
     (void)state;
     program *p = make(MOST, COLUMNS, 0);
-    check(p, &(queried){.lag_taught = 20, .width_taught = 1.3});
+    check(p, &(interval_options){.lag_taught = 20, .width_taught = 1.3});
     release(p);
 }
 
@@ -349,7 +349,7 @@ static void test_errors_that_last_for_a_second_make_the_noise_larger(void **stat
     (void)state;
     const jm__noise white = {.white = 40};
     program *p = make(MOST, COLUMNS, 30);
-    check(p, &(queried){.noise = &white, .larger = true, .lag_taught = 1.2, .width_taught = 30});
+    check(p, &(interval_options){.noise = &white, .larger = true, .lag_taught = 1.2, .width_taught = 30});
     release(p);
 }
 
@@ -359,17 +359,17 @@ static void test_what_the_prior_knows_of_the_response_is_marked(void **state)
     (void)state;
     const double lag_w[COLUMNS] = {60, -30, 10, 0}, width_w[COLUMNS] = {-20, 50, 0, 10};
     program *p = make(MOST, COLUMNS, 0);
-    check(p, &(queried){.lag_taught = 2, .width_taught = 2, .shift = {lag_w, width_w}});
-    check(p, &(queried){.lag_taught = 2, .width_taught = 2, .shift = {NULL, width_w}});
+    check(p, &(interval_options){.lag_taught = 2, .width_taught = 2, .shift = {lag_w, width_w}});
+    check(p, &(interval_options){.lag_taught = 2, .width_taught = 2, .shift = {NULL, width_w}});
     release(p);
 }
 
-/* The last kind never ran: nothing but what it is trusted to have in common with the others tells of it. */
+/* The last kind never ran: only its common prior with the others determines it. */
 static void test_a_kind_that_no_reading_saw_stays_as_it_was_assumed(void **state)
 {
     (void)state;
     program *p = make(MOST, COLUMNS - 1, 0);
-    check(p, &(queried){.lag_taught = 2, .width_taught = 2});
+    check(p, &(interval_options){.lag_taught = 2, .width_taught = 2});
     release(p);
 }
 

@@ -1,12 +1,11 @@
-/* Idle time by cause, copies and the waiting of collectives: on runs of known truth. */
+/* Idle time by cause, copies and the waiting of collectives: with known truth. */
 #include "synthetic_report.h"
 
 enum { STEPS = 60 };
 
 static const int64_t US = 1000, MS = 1000000;
 
-/* What a step is made of: kernels of 20 ms, copies to the host of 200 us, gaps and what of them a data loader
- * was waited for. */
+/* The parts of a step: kernels of 20 ms, copies to the host of 200 us, gaps, and waits for data in gaps. */
 typedef struct moment {
     enum { KERNEL, TO_HOST, GAP } what;
     int64_t gap_us;
@@ -45,7 +44,7 @@ static int64_t add_copy_class(synthetic *s, const char *name, double power_w)
     return class_id;
 }
 
-/* One run, from 0 to 500 ms after its last kernel, in a phase. Another process, which has no stream on the
+/* One run, from 0 to 500 ms after its last kernel, in a phase. Another process, without a stream on the
  * board, waits for data all of the time. */
 static synthetic *make_run(truth *t)
 {
@@ -108,8 +107,7 @@ static void assert_adds_up(const jm_report *report)
     assert_true(fabs(sum_of_own_j(report) - total_j) <= 1e-9 * total_j);
 }
 
-/* Seconds and gaps are exact; a board at rest draws 90 W whatever it waits for, and each row says how sure it
- * is of its joules. */
+/* Seconds and gaps are exact; a resting board draws 90 W for all causes, and each row has its interval. */
 static void assert_causes(const jm_report *report, const truth *t)
 {
     double seconds = 0, energy_j = 0;
@@ -145,8 +143,8 @@ static void test_each_gap_has_its_cause(void **state)
     syn_free(s);
 }
 
-/* A window that begins and ends within gaps: these lie before and after its kernels. The wait for data that
- * the window cuts counts by what of it lies inside. */
+/* A window that begins and ends within gaps, which lie before and after its kernels. Of the wait for data
+ * that the window cuts, the part inside counts. */
 static void test_a_window_has_edges_of_its_own(void **state)
 {
     (void)state;
@@ -171,7 +169,7 @@ static void test_a_window_has_edges_of_its_own(void **state)
     syn_free(s);
 }
 
-/* Half of what the window sees of the gap is a wait for data: so it is one, at the edge too. */
+/* Half of the gap inside the window is a wait for data: so it counts as one, also at the edge. */
 static void test_a_wait_for_data_at_the_edge_is_one(void **state)
 {
     (void)state;
@@ -190,7 +188,7 @@ static void test_a_wait_for_data_at_the_edge_is_one(void **state)
     syn_free(s);
 }
 
-/* The layer that a gap came before; of what lies before and after all work nobody asks. */
+/* The layer after a gap; gaps before and after all work have none. */
 static void test_edges_come_before_no_layer(void **state)
 {
     (void)state;
@@ -203,8 +201,7 @@ static void test_edges_come_before_no_layer(void **state)
     syn_free(s);
 }
 
-/* A wait is a gap's cause, and no call of the phase that it lies in; a row of its own it is as a span alone.
- */
+/* A wait for data is the cause of a gap, not a call of its phase; it has a row only in the span view. */
 static void test_a_wait_for_data_is_no_call(void **state)
 {
     (void)state;
@@ -223,7 +220,7 @@ static void test_a_wait_for_data_is_no_call(void **state)
     syn_free(s);
 }
 
-/* Copies stay with the rows that launched them, and the totals say how much they were. */
+/* Copies belong to the rows that launched them, and the totals have their sum. */
 static void test_copies_alone_are_marked_of_the_total(void **state)
 {
     (void)state;
@@ -240,7 +237,7 @@ static void test_copies_alone_are_marked_of_the_total(void **state)
     syn_free(s);
 }
 
-/* Without kernels nobody knows what was copied, and idle time has no causes. */
+/* Without kernels, copies are unknown, and idle time has no causes. */
 static void test_without_kernels_nothing_is_said(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* A model's idle states, from a suite of the simulated board to the report of a run that waits a lot: learnt
- * near the hidden truth, and of use where readings cannot tell work from gaps. */
+/* A model's idle states, from a suite of the simulated board to the report of a run with long waits: near the
+ * hidden truth, and useful where readings cannot separate work from gaps. */
 #include "attribute/prior/source.h"
 #include "attribute/report.h"
 #include "base/csv.h"
@@ -52,7 +52,7 @@ static void test_states_are_as_sure_as_the_model_and_what_another_run_has_otherw
     assert_true(fabs(known.u_w[JM_IDLE_LONG] - sqrt(0.5 * 0.5 + 9.6 * 9.6)) < 1e-9);
     assert_true(known.together_u == 0.25);
     assert_true(isnan(known.power_w[JM_IDLE_BEFORE]) && isnan(known.power_w[JM_IDLE_50_US]));
-    jm__model_is_of_another(&model);
+    jm__model_mark_other_board(&model);
     assert_true(jm__idle_of_model(&known, &model));
     assert_true(known.together_u == 0.35);
     jm__model_free(&model);
@@ -74,7 +74,7 @@ typedef struct gap_sum {
     double seconds, energy_j;
 } gap_sum;
 
-/* Of the gaps between kernels, which kernels.csv has in order, by state. */
+/* The gaps between kernels, from kernels.csv, by state. */
 static void sum_gaps(gap_sum sums[GAPS])
 {
     jm__csv *csv = NULL;
@@ -138,8 +138,8 @@ static const jm_row *idle_row(const jm_report *report)
 
 /* ---- learnt */
 
-/* Rest to a watt. In gaps of the suite, whose first millisecond draws more, some of that is the kernels' that
- * went before, so they are told to 5 %. The ring's noise is 4 W; of hundreds of readings, to 13 %. */
+/* At rest to a watt. In gaps of the suite, whose first millisecond draws more, part of that is attributed to
+ * the kernels before: 5 %. The ring's noise is 4 W; from hundreds of readings it is found to 13 %. */
 static void test_idle_states_are_learnt_near_the_hidden_truth(void **state)
 {
     (void)state;
@@ -176,9 +176,9 @@ static void compare(tally *t, const char *model, double truth_j)
     jm_report_free(report);
 }
 
-/* A program without counters, that waits 6 ms, a third of the time, after each round of kernels in the same
+/* A program without counters that waits 6 ms, a third of the time, after each round of kernels in the same
  * order: the sensor sees their mixture. The errors of 12 runs are 6 % without a model (root mean square) and
- * 4 % with one, of another run of the board; at least a fifth is to be gained. */
+ * 4 % with the model of another run of the board; the test requires an improvement of a fifth. */
 static void test_a_run_that_waits_is_marked_better_with_a_model(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void test_a_run_that_waits_is_marked_better_with_a_model(void **state)
 
 /* ---- found */
 
-/* Work and gaps of 5 ms in turn: a sensor that remembers 13 ms sees one mixture. */
+/* Work and gaps of 5 ms, alternating: a sensor that averages over 13 ms sees one mixture. */
 static synthetic *waiting_run(void)
 {
     synthetic *s = syn_create(5, 1, 4000);
@@ -249,7 +249,7 @@ static void test_without_kernels_nobody_knows_what_a_gap_is(void **state)
     syn_free(s);
 }
 
-/* Kept by the board's UUID, of use without counters; not for another board. */
+/* Stored by the board's UUID, used without counters; not for another board. */
 static void test_a_boards_own_model_tells_its_gaps_without_counters(void **state)
 {
     (void)state;
@@ -259,7 +259,7 @@ static void test_a_boards_own_model_tells_its_gaps_without_counters(void **state
     jm__board_model model = model_of(160, 1, 0, 0);
     double before_j = idle_of_synthetic_j(s, NULL);
     assert_true(before_j == idle_of_synthetic_j(s, JM_MODEL_NONE));
-    assert_int_equal(jm__model_make_room(own, sizeof own, &s->boards[0], &err), JM_OK);
+    assert_int_equal(jm__model_make_folder(own, sizeof own, &s->boards[0], &err), JM_OK);
     assert_int_equal(jm__model_write(&model, own, &err), JM_OK);
     assert_int_equal(jm__model_write(&model, path_of("same.json"), &err), JM_OK);
     double after_j = idle_of_synthetic_j(s, NULL);

@@ -1,5 +1,5 @@
-/* Families of kernels by their names: those that profilers gave for cuBLAS, cuDNN, CUTLASS, Triton, PyTorch,
- * JAX and NCCL. */
+/* Families of kernels by their names, which profilers report for cuBLAS, cuDNN, CUTLASS, Triton, PyTorch, JAX
+ * and NCCL. */
 #include "attribute/work/classes.h"
 
 #include <setjmp.h>

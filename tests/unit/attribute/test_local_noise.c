@@ -1,5 +1,6 @@
-/* A short interval of a run of four seconds of work, then four of rest: what the readings around it tell of
- * it. */
+/* A short interval of a run of four seconds of work, then four of rest: what neighbouring readings show about
+ * it.
+ */
 #include "attribute/fit/local_noise.h"
 #include "base/clock.h"
 
@@ -45,7 +46,7 @@ static void scene_init(scene *s, int64_t piece_ns)
         s->covariance[k * COLUMNS + k] = 0.01;
 }
 
-/* Readings are off by so much, and by as much to the other side, in turn: of work, and at rest. */
+/* Readings are off by this, with alternating signs, under work and at rest. */
 static void read_all(scene *s, double off_w, double more_w, double rest_w)
 {
     for (int i = 0; i < READINGS; i++) {
@@ -66,7 +67,7 @@ static void scene_free(scene *s)
     jm__vec_free(&s->windows);
 }
 
-/* An interval of `seconds` of work or of rest, in its middle if the scene says of no other time. */
+/* An interval of `seconds` of work or of rest, in its middle unless the scene sets another time. */
 static jm__local_noise local_noise(scene *s, bool busy, double seconds)
 {
     int64_t from_ns = (busy ? READINGS / 4 : READINGS * 3 / 4) * step_ns;
@@ -109,7 +110,7 @@ static double off_of(double off_w)
     return relative_u;
 }
 
-/* Residuals of so much, of readings that are all of one kind: that much its power is off. */
+/* Equal residuals of readings of one kind: its power is off by them. */
 static void test_powers_are_off_by_what_the_readings_local_noise_show(void **state)
 {
     (void)state;
@@ -119,7 +120,7 @@ static void test_powers_are_off_by_what_the_readings_local_noise_show(void **sta
     assert_true(off_of(40) > off_of(20));
 }
 
-/* More than any kind was ever seen to be off by: all likelihoods are next to nothing, then none at all. */
+/* More than any kind was ever off by: all likelihoods are tiny, then zero. */
 static void test_powers_far_off_are_off_by_the_most(void **state)
 {
     (void)state;
@@ -147,7 +148,8 @@ static void test_idle_is_off_by_what_the_readings_local_noise_show(void **state)
     }
 }
 
-/* A hundred readings of work, or none: the noise is that of the rest, and kinds are off by what is usual. */
+/* A hundred readings of work, or none: the noise is that of the rest, and the error of kinds is the usual
+ * one. */
 static void test_few_readings_like_it_tell_nothing_of_a_interval(void **state)
 {
     (void)state;
@@ -166,8 +168,7 @@ static void test_few_readings_like_it_tell_nothing_of_a_interval(void **state)
     }
 }
 
-/* Readings of work are off by 30 W, those of the board at rest by 3: each interval has those of its own kind.
- */
+/* Readings of work are off by 30 W, those at rest by 3: each interval has the noise of its own kind. */
 static void test_the_noise_is_that_of_readings_of_this_power(void **state)
 {
     (void)state;
@@ -184,8 +185,8 @@ static void test_the_noise_is_that_of_readings_of_this_power(void **state)
     }
 }
 
-/* 260 pieces of 0.1 ms share a reading of a time constant of 13 ms, so what differs from one to the next does
- * not show. Over one piece the power may be off by it; in the mean of ten a root of ten less is left. */
+/* 260 pieces of 0.1 ms share a reading of a time constant of 13 ms, so their variation does not show. The
+ * power of one piece may be off by it; in the mean of ten it is smaller by the square root of ten. */
 static void test_what_changes_from_call_to_call_is_less_over_many_calls(void **state)
 {
     (void)state;

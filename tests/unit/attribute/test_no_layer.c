@@ -1,4 +1,4 @@
-/* Kernels in no layer: how much of the energy is theirs, and why, in the first lines of a report. */
+/* Kernels in no layer: their share of the energy, and the reason, in the first lines of a report. */
 #include "format/rows/marks.h"
 #include "synthetic_report.h"
 
@@ -11,7 +11,7 @@
 
 static const int64_t second = 1000000000;
 
-/* How the kernels that are in no layer were launched. */
+/* How the kernels outside of layers were launched. */
 typedef enum launched { ONE_BY_ONE, BY_GRAPHS, UNSEEN } launched;
 
 /* 20 s of kernels of 5 ms, every `nth` of them in a step but in no layer; the others in spans of this kind.
@@ -46,8 +46,8 @@ static jm_report *report_of(const synthetic *s, jm_by by, int64_t process_id)
     return syn_report(s, (jm_report_options){.by = by, .process_id = process_id});
 }
 
-/* What the verdict says of it, its reason or what comes after; NULL: nothing. */
-static const char *said(const jm_report *report)
+/* The verdict's sentence about it, as reason or after it; NULL: none. */
+static const char *sentence_of(const jm_report *report)
 {
     const jm_report_quality *quality = jm_report_quality_get(report);
     if (strstr(quality->verdict_reason, "in no layer") != NULL) return quality->verdict_reason;
@@ -64,7 +64,7 @@ static void expect(synthetic *s, double share, const char *reason)
         assert_true(isnan(quality->no_layer_share));
     else if (!(fabs(quality->no_layer_share - share) < 0.01))
         fail_msg("%g of the energy in no layer, %g is true", quality->no_layer_share, share);
-    const char *text = said(report);
+    const char *text = sentence_of(report);
     if (reason == NULL && text != NULL) fail_msg("says: %s", text);
     if (reason != NULL && (text == NULL || strstr(text, reason) == NULL))
         fail_msg("\"%s\" does not say \"%s\"", text == NULL ? "" : text, reason);
@@ -150,7 +150,7 @@ static void test_tables_of_kernels_and_boards_say_nothing_of_layers(void **state
     static const jm_by silent[] = {JM_BY_KERNEL, JM_BY_BOARD};
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
         jm_report *report = report_of(s, silent[i], 0);
-        assert_null(said(report));
+        assert_null(sentence_of(report));
         assert_true(jm_report_quality_get(report)->no_layer_share > 0.09);
         jm_report_free(report);
     }

@@ -1,4 +1,4 @@
-/* Noise and drift of readings, and what they do to the scores of a fit, against dense covariances and draws.
+/* Noise and drift of readings, and their effect on the scores of a fit, against dense covariances and draws.
  */
 #include "attribute/fit/calibrate.h"
 #include "attribute/fit/discrepancy.h"
@@ -9,7 +9,7 @@
 
 enum { COLUMNS = 3 };
 
-/* Work of three columns in turn, seen by a sensor without memory to speak of. */
+/* Work of three alternating columns, seen by a sensor with a very short response. */
 typedef struct bench {
     jm__pieces pieces;
     jm__design design;
@@ -125,17 +125,17 @@ static void test_scores_are_those_of_the_noises_covariance(void **state)
     for (size_t i = 0; i < COUNT; i++)
         jm__pass_row(&b.pass, i, rows + i * COLUMNS);
     for (size_t n = 0; n < sizeof noises / sizeof *noises; n++) {
-        double requested[COLUMNS * COLUMNS], found[COLUMNS * COLUMNS];
+        double expected[COLUMNS * COLUMNS], found[COLUMNS * COLUMNS];
         for (size_t i = 0; i < COUNT; i++)
             for (size_t j = 0; j < COUNT; j++) {
                 double apart = fabs((double)i - (double)j);
                 s[i * COUNT + j] = (i == j ? noises[n].white : 0) +
                                    (i / 40 == j / 40 ? noises[n].drift * pow(noises[n].keep, apart) : 0);
             }
-        dense_around(requested, rows, s, COUNT, COLUMNS);
+        dense_around(expected, rows, s, COUNT, COLUMNS);
         assert_int_equal(jm__noise_scores(&noises[n], &b.pass, sharp, found, NULL), JM_OK);
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
-            assert_near(found[k], requested[k], 1e-9 * fabs(requested[k]));
+            assert_near(found[k], expected[k], 1e-9 * fabs(expected[k]));
     }
     bench_free(&b);
 }
@@ -148,35 +148,35 @@ static void test_residuals_are_what_powers_leave_of_readings(void **state)
         BLOCK = COUNT / 20
     }; /* a block of a second would be 50: there are to be 20 of them */
     const double x[COLUMNS] = {120, 250, 180};
-    double found[COUNT], requested[COUNT], square = 0, product = 0, pairs = 0;
+    double found[COUNT], expected[COUNT], square = 0, product = 0, pairs = 0;
     double scores[COLUMNS * COLUMNS], dense[COLUMNS * COLUMNS] = {0}, rows[COUNT * COLUMNS];
     bench b;
-    jm__residuals marked;
+    jm__residuals residuals;
     bench_make(&b, COUNT, 100);
     jm__design_start(&b.design, sharp);
     for (size_t i = 0; i < COUNT; i++) {
         double *row = rows + i * COLUMNS;
         jm__pass_row(&b.pass, i, row);
-        requested[i] = b.readings[i].value - row[0] * x[0] - row[1] * x[1] - row[2] * x[2];
-        square += requested[i] * requested[i];
+        expected[i] = b.readings[i].value - row[0] * x[0] - row[1] * x[1] - row[2] * x[2];
+        square += expected[i] * expected[i];
         if (i % 100 == 0) continue;
-        product += requested[i] * requested[i - 1];
-        pairs += (requested[i] * requested[i] + requested[i - 1] * requested[i - 1]) / 2;
+        product += expected[i] * expected[i - 1];
+        pairs += (expected[i] * expected[i] + expected[i - 1] * expected[i - 1]) / 2;
     }
     for (size_t first = 0; first < COUNT; first += BLOCK) {
         double block[COLUMNS] = {0};
         for (size_t i = first; i < first + BLOCK && i < COUNT; i++)
             for (size_t k = 0; k < COLUMNS; k++)
-                block[k] += rows[i * COLUMNS + k] * requested[i];
+                block[k] += rows[i * COLUMNS + k] * expected[i];
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
             dense[k] += block[k / COLUMNS] * block[k % COLUMNS];
     }
     assert_int_equal(jm__pass_residual_each(&b.pass, sharp, x, found, NULL), JM_OK);
     for (size_t i = 0; i < COUNT; i++)
-        assert_near(found[i], requested[i], 1e-9);
-    assert_int_equal(jm__pass_residuals(&b.pass, sharp, x, &marked, scores, NULL), JM_OK);
-    assert_near(marked.rms, sqrt(square / COUNT), 1e-9);
-    assert_near(marked.correlation, product / pairs, 1e-12);
+        assert_near(found[i], expected[i], 1e-9);
+    assert_int_equal(jm__pass_residuals(&b.pass, sharp, x, &residuals, scores, NULL), JM_OK);
+    assert_near(residuals.rms, sqrt(square / COUNT), 1e-9);
+    assert_near(residuals.correlation, product / pairs, 1e-12);
     for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
         assert_near(scores[k], dense[k], 1e-9 * fabs(dense[k]));
     bench_free(&b);
@@ -226,7 +226,8 @@ static void test_readings_of_a_window_are_those_that_speak_of_it(void **state)
     jm__intervals windows = {0};
     for (size_t i = 0; i < COUNT; i++)
         readings[i] = (jm_reading){1, (int64_t)i * 20 * MS + 3 * MS, 100}; /* of 0, 20, 40 ms ... */
-    /* A short window takes both of its ends; one longer than 20 memories of 30 ms leaves its first 30 ms. */
+    /* A short window uses both of its ends; one longer than 20 time constants of 30 ms omits its first 30 ms.
+     */
     assert_true(jm__intervals_add(&windows, 100 * MS, 700 * MS));
     assert_true(jm__intervals_add(&windows, 1000 * MS, 1620 * MS));
     choose(&list, readings, COUNT, &windows);
@@ -235,7 +236,7 @@ static void test_readings_of_a_window_are_those_that_speak_of_it(void **state)
     assert_int_equal(list.items[30].t_ns, 703 * MS);
     assert_int_equal(list.items[31].t_ns, 1043 * MS);
     assert_int_equal(list.items[60].t_ns, 1623 * MS);
-    /* None that no sensor gives, none twice. */
+    /* None of unknown sensors, none twice. */
     readings[10].value = -1;
     readings[11].value = NAN;
     readings[12].value = INFINITY;

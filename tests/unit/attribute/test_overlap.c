@@ -1,5 +1,5 @@
-/* Kernels that run together: how they share time, and the power of pairs that often do, on a board whose
- * truth is known. */
+/* Kernels that run together: how they share time, and the power of frequent pairs, on a board with known
+ * truth. */
 #include "attribute/work/classes.h"
 #include "synthetic_report.h"
 
@@ -11,8 +11,8 @@
 
 static const int64_t US = 1000, MS = 1000000;
 
-/* On 33 and 99 multiprocessors; together they are held down by the limit of power: less than the sum of what
- * each adds to the idle board, and more than either. */
+/* On 33 and 99 multiprocessors; together they are limited by power: less than the sum of what each adds to
+ * the idle board, and more than either. */
 enum { STEPS = 120, SMALL_W = 220, LARGE_W = 600, JOINT_W = 690 };
 
 typedef struct truth {
@@ -62,10 +62,9 @@ static const jm_row *row_called(const jm_report *report, const char *name)
     return NULL;
 }
 
-static void assert_near(double value, double requested, double within)
+static void assert_near(double value, double expected, double within)
 {
-    if (!(fabs(value - requested) <= within))
-        fail_msg("%.6g, not %.6g within %.3g", value, requested, within);
+    if (!(fabs(value - expected) <= within)) fail_msg("%.6g, not %.6g within %.3g", value, expected, within);
 }
 
 static void assert_adds_up(const jm_report *report)
@@ -86,7 +85,7 @@ static void check_row(const jm_report *report, const char *name, double seconds,
         fail_msg("%s: %g to %g, not %g J", name, row->energy_low_j, row->energy_high_j, energy_j);
 }
 
-/* The joint time is a second and more, some 60 readings of 4 W: 0.5 W of noise; what is not known of the
+/* The joint time is more than a second, some 60 readings of 4 W: 0.5 W of noise; the uncertainty of the
  * sensor's lag (0.5 ms of 10 ms pieces that differ by 100 to 400 W) adds up to 2 %. Equal shares, at the
  * powers that each has alone, are off by a third of the small one's. */
 static void test_a_pair_that_often_runs_together_has_a_power_of_its_own(void **state)
@@ -144,9 +143,9 @@ static void test_a_window_has_its_part_of_joint_time(void **state)
 static void test_a_kernel_is_on_as_many_multiprocessors_as_it_has_blocks(void **state)
 {
     (void)state;
-    const jm_board marked = {.multiprocessors = 108}, unmarked = {.multiprocessors = 0};
-    assert_int_equal(jm__multiprocessors_on(&marked), 108);
-    assert_int_equal(jm__multiprocessors_on(&unmarked), 132);
+    const jm_board recorded = {.multiprocessors = 108}, unrecorded = {.multiprocessors = 0};
+    assert_int_equal(jm__multiprocessors_on(&recorded), 108);
+    assert_int_equal(jm__multiprocessors_on(&unrecorded), 132);
     const jm__class some = {.name = "k", .grid = {4, 3, 2}},
                     many = {.name = "k", .grid = {65535, 65535, 65535}},
                     copy = {.name = "[memcpy HtoD]", .copy = JM_COPY},
@@ -158,7 +157,7 @@ static void test_a_kernel_is_on_as_many_multiprocessors_as_it_has_blocks(void **
     assert_true(jm__multiprocessors_of(&unknown, 108) == 54);
 }
 
-/* ---- who shares a board */
+/* ---- processes that share a board */
 
 static bool has_note(const jm_report *report, const char *words)
 {

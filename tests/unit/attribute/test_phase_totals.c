@@ -1,6 +1,6 @@
-/* What rows of a report err by together, against the same put down in full: each cell of the tree (seconds of
- * a row in a column) has an error of its own, and the covariance of all cells is a dense matrix. Rows that
- * hold a part of a column's time, wholes that were measured, sums of rows. */
+/* Correlated errors of the rows of a report, against a dense computation: each cell of the tree (seconds of a
+ * row in a column) has an error of its own, and the covariance of all cells is a matrix. Rows with a part of
+ * a column's time, measured phases, sums of rows. */
 #include "attribute/rollup/rows.h"
 #include "attribute/rollup/sums.h"
 #include "dense.h"
@@ -40,7 +40,7 @@ static const double cell_s[NODES][ALL_COLUMNS] = {
     [BELOW] = {0, 0.4, 0.3, 0, 0.7, 0},  [BESIDE] = {0.9, 1.2, 0, 0.7, 0, 0.8},
 };
 
-/* `known_w`: how surely each power was assumed to be 5 W less. */
+/* `known_w`: uncertainty of each prior, which is 5 W too low. */
 static void make_assumed(made *m, double discrepancy, double known_w)
 {
     *m = (made){.dataset = {.boards = m->boards, .board_count = BOARDS}};
@@ -106,16 +106,16 @@ static double sum_of(const made *m, size_t of)
     return sum_j;
 }
 
-/* `off_j`: by how much the measured phase has more than its parts. */
+/* `off_j`: the measured phase less the sum of its rows. */
 static void measure(made *m, size_t of, double off_j, double u_j)
 {
     jm__node *phase = &m->tree.nodes.items[of];
-    phase->whole_j = sum_of(m, of) + off_j;
-    phase->whole_u_j = u_j;
-    phase->whole_s = 0;
+    phase->phase_j = sum_of(m, of) + off_j;
+    phase->phase_u_j = u_j;
+    phase->phase_s = 0;
     for (size_t n = 0; n < NODES; n++)
         for (size_t k = 0; k < ALL_COLUMNS && is_within(n, of); k++)
-            phase->whole_s += cell_s[n][k];
+            phase->phase_s += cell_s[n][k];
 }
 
 static void make_rows(made *m)
@@ -149,10 +149,10 @@ static void assert_near(const char *what, double is, double truth)
 
 /* ---- the same in full */
 
-/* The covariance of the nodes' own energies: powers, and how much a row may differ from its column's mean.
- * Let rows of a column draw differences d of variance q, whose mean over the column's time is none: with
- * shares f of that time, s d has the covariance q S^2 / n (f_i [i = j] - f_i f_j), S being the column's
- * seconds and n one over the sum of the squares of all shares. */
+/* The covariance of the nodes' own energies: powers, and the variation of rows around their column's mean.
+ * Rows of a column draw differences d of variance q, whose mean over the column's time is zero: with shares f
+ * of that time, s d has the covariance q S^2 / n (f_i [i = j] - f_i f_j), where S is the column's seconds and
+ * n is one over the sum of the squares of all shares. */
 static void in_full(const made *m, double discrepancy, double *covariance)
 {
     memset(covariance, 0, NODES * NODES * sizeof *covariance);
@@ -187,7 +187,7 @@ static void rows_in_full(const double *own, double *rows)
 /* After e + g (E - 1'e) of a phase's nodes, E being off by u: errors (1 - g 1') e + g u. Returns g. */
 static void measured_in_full(double *own, size_t of, double u_j, double *g)
 {
-    double sum = 0, burst[NODES * NODES], after[NODES * NODES];
+    double sum = 0, residual_map[NODES * NODES], after[NODES * NODES];
     memset(g, 0, NODES * sizeof *g);
     for (size_t n = 0; n < NODES; n++)
         for (size_t j = 0; j < NODES; j++)
@@ -196,13 +196,13 @@ static void measured_in_full(double *own, size_t of, double u_j, double *g)
                 sum += own[n * NODES + j];
             }
     for (size_t n = 0; n < NODES; n++) {
-        assert_true(g[n] >= 0); /* else it would be taken as none */
+        assert_true(g[n] >= 0); /* else it would count as none */
         g[n] /= sum;
     }
     for (size_t n = 0; n < NODES; n++) /* the transpose of 1 - g 1' */
         for (size_t j = 0; j < NODES; j++)
-            burst[j * NODES + n] = (n == j) - (is_within(j, of) ? g[n] : 0);
-    dense_around(after, burst, own, NODES, NODES);
+            residual_map[j * NODES + n] = (n == j) - (is_within(j, of) ? g[n] : 0);
+    dense_around(after, residual_map, own, NODES, NODES);
     for (size_t n = 0; n < NODES; n++)
         for (size_t j = 0; j < NODES; j++)
             own[n * NODES + j] = after[n * NODES + j] + g[n] * g[j] * u_j * u_j;
@@ -218,12 +218,12 @@ static void check_report(const made *m, const double *own)
     rows_in_full(own, rows);
     for (size_t i = 0; i < NODES; i++) {
         size_t row = row_of(m, i);
-        const jm_row *said = &m->rows.items[row];
+        const jm_row *stated = &m->rows.items[row];
         jm_sum sum;
         assert_int_equal(jm__sums_add(&sums, &row, 1, &sum, NULL), JM_OK);
-        assert_near(names[i], sum.energy_j, said->energy_j);
-        assert_near(names[i], sum.high_j, said->energy_high_j);
-        assert_near(names[i], sum.low_j, said->energy_low_j);
+        assert_near(names[i], sum.energy_j, stated->energy_j);
+        assert_near(names[i], sum.high_j, stated->energy_high_j);
+        assert_near(names[i], sum.low_j, stated->energy_low_j);
         for (size_t j = 0; j < NODES; j++) {
             double j2 = 0;
             char both[32];
@@ -261,7 +261,7 @@ static void test_rows_and_sums_of_rows_err_as_their_cells_do_together(void **sta
     }
 }
 
-/* No figure is less sure than the priors alone would have it, seen from there. */
+/* No interval reaches farther than that of the priors alone. */
 static void test_rows_and_sums_are_no_less_sure_than_the_priors(void **state)
 {
     (void)state;
@@ -302,9 +302,9 @@ static void test_rows_and_sums_are_no_less_sure_than_the_priors(void **state)
     release(&m);
 }
 
-/* With `(unresolved)`, a sum is the total less all other rows. Where the fit was held to the total, what is
- * unresolved has an error of its own; else the total has. One board is held, the other not, or both, or none.
- */
+/* With `(unresolved)`, a sum is the total less all other rows. If the fit was conditioned on the total, the
+ * unresolved part has an error of its own; else the total has. One board is conditioned, the other not, or
+ * both, or none. */
 static void test_a_sum_with_what_is_unresolved_is_the_total_less_the_others(void **state)
 {
     (void)state;
@@ -360,7 +360,7 @@ static void test_a_sum_with_what_is_unresolved_is_the_total_less_the_others(void
     }
 }
 
-/* Two phases: one has more than its parts, and one less, or the other way round. */
+/* Two phases: one has more than its rows, and one less, or the other way round. */
 static void test_parts_of_a_measured_phase_know_what_it_took(void **state)
 {
     (void)state;
@@ -395,13 +395,14 @@ static void test_parts_of_a_measured_phase_know_what_it_took(void **state)
     }
 }
 
-/* Truths drawn from the fit's covariance, and phases measured with an error: rows are off as they say. */
+/* Truths drawn from the fit's covariance, and phases measured with an error: the errors of rows agree with
+ * their uncertainties. */
 static void test_rows_of_measured_phases_are_off_as_they_say(void **state)
 {
     (void)state;
     const int draws = proof_some(8000, 500);
     const double u_j = 9;
-    double factor[BOARDS][COLUMNS * COLUMNS], square[NODES] = {0}, said[NODES] = {0};
+    double factor[BOARDS][COLUMNS * COLUMNS], square[NODES] = {0}, stated[NODES] = {0};
     for (int draw = 0; draw < draws; draw++) {
         made m;
         double truth_w[ALL_COLUMNS], truth_j[NODES] = {0};
@@ -427,17 +428,17 @@ static void test_rows_of_measured_phases_are_off_as_they_say(void **state)
             size_t row = row_of(&m, n);
             square[n] += pow(m.rows.items[row].energy_j - truth_j[n], 2) / draws;
             assert_int_equal(jm__sums_covariance(&sums, row, row, &j2, NULL), JM_OK);
-            said[n] = j2;
+            stated[n] = j2;
         }
         release(&m);
     }
-    /* 3.8 standard deviations of a variance that so many draws tell: 8,000 to 1.6 %. */
+    /* 3.8 standard deviations of a variance from this many draws: 8,000 give 1.6 %. */
     for (size_t n = 0; n < NODES; n++)
-        if (!(fabs(square[n] / said[n] - 1) < 0.06 * sqrt(8000.0 / draws)))
-            fail_msg("%s: %g J^2, said %g", names[n], square[n], said[n]);
+        if (!(fabs(square[n] / stated[n] - 1) < 0.06 * sqrt(8000.0 / draws)))
+            fail_msg("%s: %g J^2, said %g", names[n], square[n], stated[n]);
 }
 
-/* How the rows of a phase take what it has more or less than they have. */
+/* How the rows of a phase share the difference to its measured energy. */
 typedef enum by_what { BY_FIRST_COLUMN, BY_ENERGY, BY_ROOM, BY_NONE } by_what;
 
 static void check_shares(double off_j, double first_w2, double most_w, by_what by)
@@ -474,17 +475,17 @@ static void check_shares(double off_j, double first_w2, double most_w, by_what b
     release(&m);
 }
 
-/* Of one column alone anything is unknown: what a phase has more or less than its parts would all go to it,
- * below zero and above the 600 W that the board can draw. */
+/* Only one column is uncertain: the difference to the phase would all go to it, below zero and above the 600
+ * W limit of the board. */
 static void test_a_measured_phase_leaves_powers_within_their_limits(void **state)
 {
     (void)state;
-    check_shares(-2500, 400, 600, BY_ENERGY); /* all alike come nearer to zero */
+    check_shares(-2500, 400, 600, BY_ENERGY); /* all move towards zero */
     check_shares(2000, 400, 600, BY_ROOM);    /* and nearer to the limit */
     check_shares(5000, 400, 600, BY_ENERGY);  /* beyond all limits there is no way to keep them */
     check_shares(2000, 400, INFINITY, BY_FIRST_COLUMN);
     check_shares(-10, 0, 600, BY_ENERGY); /* without any error no row may go below zero either */
-    check_shares(10, 0, 600, BY_NONE);    /* what nobody can have taken is the phase's own */
+    check_shares(10, 0, 600, BY_NONE);    /* the phase itself takes what no row can */
 }
 
 /* Five equal rows of a column differ as drawn: each from the column's mean over all of them. */

@@ -70,10 +70,8 @@ static jm__posterior solve(const problem *p, const double *y)
     return out;
 }
 
-/* Four turns: powers for a noise, C = (A'A / v + P^-1)^-1; then the noise that they leave, over as many
- * degrees of freedom as readings are not used up, tr(1 - C P^-1) being what is used up; the prior's noise
- * counts as two readings.
- */
+/* Four iterations: powers for a noise, C = (A'A / v + P^-1)^-1; then the noise of the residuals, over as many
+ * degrees of freedom as remain, the powers using tr(1 - C P^-1); the prior's noise counts as two readings. */
 static void test_powers_and_noise_are_found_by_bursts(void **state)
 {
     (void)state;
@@ -83,11 +81,11 @@ static void test_powers_and_noise_are_found_by_bursts(void **state)
         double truth_w[COLUMNS], y[READINGS_MOST], before[COLUMNS * COLUMNS],
             variance = pow(prior_noise_w, 2);
         draw(&p, 3, truth_w, y);
-        jm__posterior said = solve(&p, y);
+        jm__posterior result = solve(&p, y);
         memcpy(before, p.joint_prior.covariance, sizeof before);
         dense_invert(before, COLUMNS);
         double covariance[COLUMNS * COLUMNS], score[COLUMNS], power_w[COLUMNS], freedom = 0;
-        for (int burst = 0; burst < 4; burst++) {
+        for (int round = 0; round < 4; round++) {
             double square = prior_readings * pow(prior_noise_w, 2), used = 0;
             dense_multiply(score, before, expected_w, COLUMNS, COLUMNS, 1);
             memcpy(covariance, before, sizeof covariance);
@@ -119,18 +117,18 @@ static void test_powers_and_noise_are_found_by_bursts(void **state)
         for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
             covariance[k] *= variance;
         for (size_t k = 0; k < COLUMNS; k++)
-            if (!(fabs(said.power_w[k] - power_w[k]) < 1e-6))
-                fail_msg("%zu: %.9g W, not %.9g", k, said.power_w[k], power_w[k]);
-        assert_true(fabs(said.noise_w / sqrt(variance) - 1) < 1e-9);
-        assert_true(fabs(said.freedom - freedom) < 1e-6);
-        dense_assert_covariance("powers", said.covariance, covariance, COLUMNS, 1e-8);
-        jm__posterior_free(&said);
+            if (!(fabs(result.power_w[k] - power_w[k]) < 1e-6))
+                fail_msg("%zu: %.9g W, not %.9g", k, result.power_w[k], power_w[k]);
+        assert_true(fabs(result.noise_w / sqrt(variance) - 1) < 1e-9);
+        assert_true(fabs(result.freedom - freedom) < 1e-6);
+        dense_assert_covariance("powers", result.covariance, covariance, COLUMNS, 1e-8);
+        jm__posterior_free(&result);
         jm__joint_prior_free(&p.joint_prior);
     }
 }
 
-/* Truths of the prior, readings with a noise that is not the prior's: 95 % intervals by Student's t hold 95
- * %. */
+/* Truths of the prior, readings with a noise that differs from the prior's: 95 % intervals by Student's t
+ * contain 95 %. */
 static void test_intervals_of_drawn_powers_hold_as_often_as_they_say(void **state)
 {
     (void)state;
@@ -140,15 +138,15 @@ static void test_intervals_of_drawn_powers_hold_as_often_as_they_say(void **stat
         problem p = make(counts[c]);
         size_t held = 0;
         double noise_square = 0;
-        for (int burst = 0; burst < draws; burst++) {
+        for (int round = 0; round < draws; round++) {
             double truth_w[COLUMNS], y[READINGS_MOST];
             draw(&p, 6, truth_w, y);
-            jm__posterior said = solve(&p, y);
-            double t = jm__student_quantile(0.95, said.freedom);
+            jm__posterior result = solve(&p, y);
+            double t = jm__student_quantile(0.95, result.freedom);
             for (size_t k = 0; k < COLUMNS; k++)
-                held += fabs(said.power_w[k] - truth_w[k]) <= t * sqrt(said.covariance[k * COLUMNS + k]);
-            noise_square += said.noise_w * said.noise_w / draws;
-            jm__posterior_free(&said);
+                held += fabs(result.power_w[k] - truth_w[k]) <= t * sqrt(result.covariance[k * COLUMNS + k]);
+            noise_square += result.noise_w * result.noise_w / draws;
+            jm__posterior_free(&result);
         }
         double share = (double)held / (draws * COLUMNS);
         print_message("%zu readings: %.1f %% held, noise %.2f W of 6\n", p.readings, 100 * share,

@@ -1,4 +1,4 @@
-/* Power over time, against what boards of known truth drew. */
+/* Power over time, against the truth of generated boards. */
 #include "proof.h"
 #include "synthetic_report.h"
 
@@ -115,7 +115,7 @@ static void test_a_bin_says_how_much_of_it_was_seen(void **state)
             if (s->readings[i].t_ns <= (with_ring ? 4500 : 5000) * (int64_t)S / 1000)
                 s->readings[kept++] = s->readings[i];
         d->reading_count = kept;
-        if (!with_ring) { /* the counter was read at 0 s and 5 s: a bin of 4 s is seen for one */
+        if (!with_ring) { /* the counter was read at 0 s and 5 s: a bin of 4 s is covered for one */
             s->sensors[0].quantity = JM_QUANTITY_TEMPERATURE;
             jm_power_bin bins[3];
             s->dataset.end_ns = 12 * (int64_t)S;
@@ -127,11 +127,11 @@ static void test_a_bin_says_how_much_of_it_was_seen(void **state)
         }
         jm_power_bin bins[BINS];
         bins_of(bins, BINS, s, (jm_report_options){0});
-        for (size_t i = 0; i < BINS; i++) { /* a reading stands for one and a half periods of 20 ms */
+        for (size_t i = 0; i < BINS; i++) { /* a reading covers one and a half periods of 20 ms */
             assert_true(fabs(bins[i].seen_s - (i < 4 ? 1 : i == 4 ? 0.5 : 0)) < 0.05);
             assert_int_equal(isnan(bins[i].mean_w), i > 4);
         }
-        assert_true(fabs(bins[4].mean_w - busy_w) < 6); /* of the half, not half of it */
+        assert_true(fabs(bins[4].mean_w - busy_w) < 6); /* the mean over the covered half */
         syn_free(s);
     }
 }
@@ -143,8 +143,8 @@ static double cpu_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* CPU seconds of a report and its bins, of a phase that came so often. The least of a few: others work here
- * too. */
+/* CPU seconds of a report and its bins, of a phase with many occurrences. The minimum of a few tries, since
+ * others use the machine. */
 static double cost_s(size_t phases)
 {
     enum { BINS = 1000, TRIES = 3 };
@@ -166,7 +166,7 @@ static double cost_s(size_t phases)
     return least_s;
 }
 
-/* Ten times the phases are some ten times the work; of each phase with each other, or with each bin, a
+/* Ten times the phases are some ten times the work; if each phase met each other, or each bin, it would be a
  * hundred times. */
 static void test_many_phases_are_not_each_held_against_all(void **state)
 {

@@ -1,4 +1,4 @@
-/* Which sensor saw a moment and what it says, by hand and by sums over small steps. */
+/* Which sensor covers a time and its power, by hand and by sums over small steps. */
 #include "attribute/fit/total.h"
 #include "base/clock.h"
 
@@ -90,7 +90,7 @@ static size_t seen_readings(jm_reading *out, const jm_sensor *sensor, int64_t fr
 
 typedef struct interval {
     int64_t to_ms;
-    int by; /* -1: nobody */
+    int by; /* -1: none */
 } interval;
 
 static void check_pieces(const jm__power_series *series, size_t count, int64_t from_ms, int64_t to_ms,
@@ -117,8 +117,8 @@ static void test_each_moment_is_marked_by_the_best_sensor_that_saw_it(void **sta
     jm__power_series series[2] = {{&ring, first, 0}, {&instant, second, 0}};
     series[0].count = seen_readings(first, &ring, 100 * MS, 1000 * MS, 400 * MS, 700 * MS);
     series[1].count = seen_readings(second, &instant, 500 * MS, 2000 * MS, 2000 * MS, 2000 * MS);
-    /* The first reading stands for one and a half periods and its delay before it, the last for as long
-     * after: 30 + 16 ms of the ring, 150 + 26 ms of the other. */
+    /* The first reading covers one and a half periods and its delay before it, the last as long after it:
+     * 30 + 16 ms of the ring, 150 + 26 ms of the other. */
     const interval both[] = {{400, 0}, {700, 1}, {1046, 0}, {2176, 1}, {2500, -1}};
     check_pieces(series, 2, 54, 2500, both, COUNT(both));
     const interval before[] = {{54, -1}, {300, 0}};
@@ -129,7 +129,7 @@ static void test_each_moment_is_marked_by_the_best_sensor_that_saw_it(void **sta
     check_pieces(series, 2, 450, 600, within, COUNT(within));
     const interval nobody[] = {{600, -1}};
     check_pieces(series, 0, 450, 600, nobody, COUNT(nobody));
-    /* A hole that the ring's renewal explains is none: its delay and five periods are 116 ms. */
+    /* A hole that the ring's renewal explains does not count: its delay and five periods are 116 ms. */
     series[0].count = seen_readings(first, &ring, 100 * MS, 1000 * MS, 400 * MS, 500 * MS);
     const interval whole[] = {{1000, 0}};
     check_pieces(series, 2, 100, 1000, whole, COUNT(whole));
@@ -166,13 +166,13 @@ static void test_a_sensor_that_looks_now_and_then_misses_what_lies_between(void 
         readings[i] = (jm_reading){1, (int64_t)i * 100 * MS, i % 2 == 0 ? 100 : 300};
     const jm__power_series series = {&instant, readings, 12}, quick = {&ring, readings, 12};
     /* Readings 2 to 8 and a neighbour each: nine, whose differences of 200 W are a variance of 20,000 W^2. */
-    double seconds = 0.673, requested = 0.76 * 20000 * seconds * seconds / 9;
+    double seconds = 0.673, expected = 0.76 * 20000 * seconds * seconds / 9;
     double found = jm__power_missed_variance(&series, 200 * MS, 873 * MS);
-    if (!(fabs(found - requested) < 1e-9 * requested)) fail_msg("%.6f, should be %.6f", found, requested);
+    if (!(fabs(found - expected) < 1e-9 * expected)) fail_msg("%.6f, should be %.6f", found, expected);
     /* All of them, at both ends. */
-    requested = 0.76 * 20000 * 4 / 12;
+    expected = 0.76 * 20000 * 4 / 12;
     found = jm__power_missed_variance(&series, -500 * MS, 1500 * MS);
-    if (!(fabs(found - requested) < 1e-9 * requested)) fail_msg("%.6f, should be %.6f", found, requested);
+    if (!(fabs(found - expected) < 1e-9 * expected)) fail_msg("%.6f, should be %.6f", found, expected);
     assert_true(jm__power_missed_variance(&quick, 200 * MS, 873 * MS) == 0);
     const jm__power_series one = {&instant, readings, 1};
     assert_true(jm__power_missed_variance(&one, 200 * MS, 873 * MS) == 0);

@@ -1,4 +1,4 @@
-/* What a person knows of powers, taken into the fit of a recording of known truth. */
+/* Priors given by a person, in the fit of a recording with known truth. */
 #include "attribute/report.h"
 #include "synthetic_report.h"
 
@@ -81,7 +81,7 @@ static double half_w(const jm_row *row)
     return (row->energy_high_j - row->energy_low_j) / 2 / row->busy_s;
 }
 
-/* Their sum is known from the readings, so to know one is to know the other. */
+/* The readings determine their sum, so a prior of one determines the other. */
 static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(void **state)
 {
     (void)state;
@@ -95,10 +95,10 @@ static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(v
     assert_int_equal(row_of(with, "first")->provenance, JM_PROVENANCE_GIVEN);
     assert_true(fabs(row_of(with, "first")->power_w - 800) < 6);
     assert_int_equal(row_of(with, "other")->provenance, row_of(without, "other")->provenance);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(with); i++)
-        marked = marked || strstr(jm_report_note(with, i), "1 of the 2 lines") != NULL;
-    assert_true(marked);
+        found = found || strstr(jm_report_note(with, i), "1 of the 2 lines") != NULL;
+    assert_true(found);
     jm_report_free(without);
     jm_report_free(with);
     syn_free(s);
@@ -109,7 +109,7 @@ static jm_report *layers_of(const synthetic *s, const char *prior)
     return syn_report(s, (jm_report_options){.by = JM_BY_LAYER, .prior = prior});
 }
 
-/* 0.08 J a call: 800 W for 100 us. What is known of one of the two tells the other. */
+/* 0.08 J a call: 800 W for 100 us. The prior of one of the two determines the other. */
 static void test_a_layer_that_ran_alone_is_known_in_the_run(void **state)
 {
     (void)state;
@@ -125,31 +125,31 @@ static void test_a_layer_that_ran_alone_is_known_in_the_run(void **state)
     assert_true(fabs(up->power_w - 800) < half_w(up));
     assert_true(fabs(down->power_w - 400) < half_w(down));
     assert_true(half_w(down) < 70);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(with); i++)
-        marked = marked || strstr(jm_report_note(with, i), "1 of the 3 lines") != NULL;
-    assert_true(marked);
+        found = found || strstr(jm_report_note(with, i), "1 of the 3 lines") != NULL;
+    assert_true(found);
     jm_report_free(without);
     jm_report_free(with);
     syn_free(s);
 }
 
-/* `a` is known as a whole already: what is told of it speaks of all kernels in it. */
+/* The readings determine `a` as a whole: its prior is about all kernels in it. */
 static void test_a_layer_alone_is_all_that_lies_in_it(void **state)
 {
     (void)state;
     synthetic *s = make_pair();
-    write_file("path,direction,energy_j,u_j\na,forward,0.24,0.0001\n"); /* twice as much as is true */
+    write_file("path,direction,energy_j,u_j\na,forward,0.24,0.0001\n"); /* twice the truth */
     jm_report *without = layers_of(s, NULL), *with = layers_of(s, path);
     double right_w = row_of(without, "a")->power_w, marked_w = row_of(with, "a")->power_w;
     assert_true(fabs(right_w - 600) < 20);
-    assert_true(marked_w > right_w + 3); /* the readings know it well */
+    assert_true(marked_w > right_w + 3); /* the readings determine it well */
     jm_report_free(without);
     jm_report_free(with);
     syn_free(s);
 }
 
-/* A prior that is far less sure than the readings changes next to nothing. */
+/* A prior that is much wider than the readings changes next to nothing. */
 static void test_a_vague_prior_gives_way_to_the_readings(void **state)
 {
     (void)state;

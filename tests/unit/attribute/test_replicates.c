@@ -1,4 +1,4 @@
-/* Residuals that come again where the same work comes again, against what was put into them. */
+/* Repeated residuals of repeated work, against the values put into them. */
 #include "attribute/fit/discrepancy.h"
 #include "dense.h"
 
@@ -7,8 +7,7 @@ enum { COLUMNS = 12, READINGS = 1200, TAU_NS = 13000000, PERIOD_NS = 20000000, P
 static const jm__response response = {.kind = JM_RESPONSE_FIRST_ORDER, .width_ns = TAU_NS};
 static const double power_w[COLUMNS] = {900, 600, 450, 700, 120, 810, 520, 380, 640, 990, 470, 750};
 
-/* A step of parts, each of a kind, after the other for ever: what a kind draws there is off[part] more,
- * relative. */
+/* A step of parts, each of a kind, repeated forever: part i draws off[i] more, relative. */
 typedef struct program {
     jm__pieces pieces;
     jm__design design;
@@ -17,11 +16,11 @@ typedef struct program {
     size_t count;
 } program;
 
-typedef struct wish {
+typedef struct make_options {
     double discrepancy, noise_w, drift_w; /* relative; white; one that keeps 0.9 from reading to reading */
     bool at_random;                       /* the parts of a step in another order and length each time */
     size_t readings;
-} wish;
+} make_options;
 
 static const int64_t part_ns[COLUMNS] = {2137000, 1311000, 3173000, 900000,  1700000, 2500000,
                                          700000,  1900000, 2300000, 1100000, 2900000, 1500000};
@@ -48,7 +47,7 @@ static double expected_w(jm__design *design, int64_t t_ns)
     return sum;
 }
 
-static program *make(wish of)
+static program *make(make_options of)
 {
     static const uint32_t column_of[COLUMNS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     program *p = calloc(1, sizeof *p);
@@ -111,8 +110,9 @@ static jm__discrepancy_seen find(program *p, const double *covariance)
 static void test_what_comes_again_with_the_work_is_seen_through_noise(void **state)
 {
     (void)state;
-    for (int burst = 0; burst < 8; burst++) {
-        program *p = make((wish){.discrepancy = 0.02 * (1 + burst), .noise_w = 15, .readings = READINGS});
+    for (int round = 0; round < 8; round++) {
+        program *p =
+            make((make_options){.discrepancy = 0.02 * (1 + round), .noise_w = 15, .readings = READINGS});
         jm__discrepancy_seen seen = find(p, exact);
         if (!(fabs(seen.square - p->discrepancy_square) < 3 * seen.u + 0.1 * p->discrepancy_square))
             fail_msg("%g +- %g W^2, not %g", seen.square, seen.u, p->discrepancy_square);
@@ -124,23 +124,23 @@ static void test_what_comes_again_with_the_work_is_seen_through_noise(void **sta
 static void test_noise_and_drift_do_not_come_again(void **state)
 {
     (void)state;
-    for (int burst = 0; burst < 8; burst++) {
-        program *p = make((wish){.noise_w = 10, .drift_w = 10, .readings = READINGS});
+    for (int round = 0; round < 8; round++) {
+        program *p = make((make_options){.noise_w = 10, .drift_w = 10, .readings = READINGS});
         jm__discrepancy_seen seen = find(p, exact);
         if (!(seen.square < 4 * seen.u && seen.u < 20)) fail_msg("%g +- %g W^2", seen.square, seen.u);
         release(p);
     }
 }
 
-/* Powers that are fitted to nothing but noise take what of it comes with their columns: replicates then
- * differ from them alike. */
+/* Powers fitted to pure noise absorb the part of it along their columns, so replicates differ from them in
+ * the same way. */
 static void test_noise_that_powers_took_is_no_discrepancy(void **state)
 {
     (void)state;
     double sum = 0;
     enum { BURSTS = 12 };
-    for (int burst = 0; burst < BURSTS; burst++) {
-        program *p = make((wish){.noise_w = 40, .readings = 300});
+    for (int round = 0; round < BURSTS; round++) {
+        program *p = make((make_options){.noise_w = 40, .readings = 300});
         double rows[300 * COLUMNS], fitted[300];
         double information[COLUMNS * COLUMNS], covariance[COLUMNS * COLUMNS], scores[COLUMNS], moved[COLUMNS];
         jm__design_start(&p->design, response);
@@ -178,7 +178,7 @@ static void test_noise_that_powers_took_is_no_discrepancy(void **state)
 static void test_residuals_of_nothing_are_known_no_better_than_the_sensor(void **state)
 {
     (void)state;
-    program *p = make((wish){.readings = READINGS});
+    program *p = make((make_options){.readings = READINGS});
     jm__discrepancy_seen seen = find(p, exact);
     assert_true(seen.square < 1e-9 && seen.u == before.u);
     release(p);
@@ -187,15 +187,16 @@ static void test_residuals_of_nothing_are_known_no_better_than_the_sensor(void *
 static void test_readings_of_which_no_two_are_alike_tell_nothing(void **state)
 {
     (void)state;
-    program *p = make((wish){.discrepancy = 0.05, .noise_w = 5, .at_random = true, .readings = 200});
+    program *p = make((make_options){.discrepancy = 0.05, .noise_w = 5, .at_random = true, .readings = 200});
     jm__discrepancy_seen seen = find(p, exact);
     assert_true(seen.square == before.square && seen.u == before.u);
     release(p);
-    p = make((wish){.discrepancy = 0.05, .noise_w = 5, .readings = 103}); /* 99 with two on each side */
+    p = make(
+        (make_options){.discrepancy = 0.05, .noise_w = 5, .readings = 103}); /* 99 with two on each side */
     seen = find(p, exact);
     assert_true(seen.square == before.square && seen.u == before.u);
     release(p);
-    p = make((wish){.discrepancy = 0.05, .noise_w = 5, .readings = 104});
+    p = make((make_options){.discrepancy = 0.05, .noise_w = 5, .readings = 104});
     seen = find(p, exact);
     assert_true(seen.square != before.square);
     release(p);

@@ -1,4 +1,4 @@
-/* Sums of rows, and what the errors of two rows have in common. */
+/* Sums of rows, and covariances of two rows. */
 #include "attribute/report.h"
 #include "attribute/rollup/energy.h"
 #include "proof.h"
@@ -44,8 +44,8 @@ static void assert_near(double a, double b)
     assert_true(fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-9);
 }
 
-/* 20 s of two kernels in turns of 3 ms: the sensor, which remembers 13 ms, sees little but their sum. A third
- * one works alone now and then. */
+/* 20 s of two alternating kernels of 3 ms: the sensor, which averages over 13 ms, sees little but their sum.
+ * A third one works alone now and then. */
 static synthetic *twins(uint64_t seed)
 {
     synthetic *s = syn_create(seed, 1, 20000);
@@ -83,7 +83,8 @@ static void test_a_sum_of_one_row_is_that_row_and_of_all_the_total(void **state)
             jm_sum one = sum_of(report, &i, 1);
             all[i] = i;
             assert_near(one.energy_j, row->energy_j);
-            if (strcmp(row->kind, "unresolved") == 0) continue; /* its interval: of what is not in the rows */
+            if (strcmp(row->kind, "unresolved") == 0)
+                continue; /* its interval: of the energy outside all rows */
             assert_near(one.low_j, row->energy_low_j);
             assert_near(one.high_j, row->energy_high_j);
         }
@@ -131,8 +132,8 @@ static void test_what_is_not_there_is_refused_or_not_known(void **state)
     syn_free(s);
 }
 
-/* The sum of two rows has the variances of both and twice what they share; halves of an interval go by 1.96
- * standard deviations, by a little more where few readings tell the noise. */
+/* The sum of two rows has both variances and twice their covariance; half an interval is 1.96 standard
+ * deviations, a little more with few readings. */
 static void test_the_interval_of_a_sum_is_that_of_its_covariances(void **state)
 {
     (void)state;
@@ -157,9 +158,9 @@ static void test_the_interval_of_a_sum_is_that_of_its_covariances(void **state)
     syn_free(s);
 }
 
-/* What the report says of two errors, against the errors themselves. Of 60 recordings a variance is known to
- * 18 %: three times that. These kinds draw one power each, which their readings cannot show, so that the
- * report must take them to differ as usual: twice as far off, four times the variance. */
+/* The report's covariance of two errors, against the errors themselves. From 60 recordings a variance has an
+ * error of 18 %: three times that. These kinds draw one power each, which their readings cannot show, so the
+ * report must assume the usual variation: twice the error, four times the variance. */
 static void test_errors_that_cancel_make_the_sum_surer_than_its_parts(void **state)
 {
     (void)state;
@@ -187,7 +188,7 @@ static void test_errors_that_cancel_make_the_sum_surer_than_its_parts(void **sta
     print_message("covariance %.1f J^2, said %.1f; variance of the sum %.2f J^2, said %.2f; %d of %d held\n",
                   product, said_product, square, said_square, held, recordings);
     assert_true(product < 0 && said_product < 0);
-    assert_true(said_square < -0.2 * said_product); /* each alone is much less sure */
+    assert_true(said_square < -0.2 * said_product); /* each alone is much less certain */
     if (recordings == 60) {
         assert_true(said_product / product > 0.5 && said_product / product < 4 * 1.54);
         assert_true(square < 1.54 * said_square);
@@ -199,8 +200,8 @@ static void test_errors_that_cancel_make_the_sum_surer_than_its_parts(void **sta
     }
 }
 
-/* Where no counter covers a window, its total is the sum of its columns: nothing is unresolved, and to add
- * that nothing makes no row less sure. */
+/* If no counter covers a window, its total is the sum of its columns: nothing is unresolved, and adding that
+ * does not widen any row. */
 static void test_nothing_unresolved_makes_no_sum_less_sure(void **state)
 {
     (void)state;
@@ -224,10 +225,9 @@ static void test_nothing_unresolved_makes_no_sum_less_sure(void **state)
     syn_free(s);
 }
 
-/* What a meter upstream of the boards says is theirs too: it is a sum of its own, and adds nothing to them.
- */
-/* Two layers in turns, each call a span of its own: what they differ by they do in all of their calls, so
- * many calls are known no better than the layer is where it has one row. */
+/* The energy of a meter upstream of the boards includes theirs: it is a sum of its own, and adds nothing. */
+/* Two alternating layers, each call a span of its own: their difference is the same in all calls, so many
+ * calls are as uncertain as the layer in one row. */
 static void test_calls_of_a_layer_differ_transfer(void **state)
 {
     (void)state;
@@ -350,7 +350,7 @@ static jm__energy energy_of(one_column *c)
     return energy;
 }
 
-/* Three boards, +- 20, +- 20 and +- 25 W before any reading, the last one as somebody gave it. One second of
+/* Three boards, +- 20, +- 20 and +- 25 W before any reading, the last one given by a person. One second of
  * each: variances of 400, 400 and 625 J^2, of which the last is the largest. */
 static void test_of_three_boards_the_least_sure_one_names_the_prior(void **state)
 {
@@ -367,7 +367,7 @@ static void test_of_three_boards_the_least_sure_one_names_the_prior(void **state
     assert_true(energy.decided);
 }
 
-/* 400 J^2 before: the readings decide if they leave no more than half of it. */
+/* 400 J^2 before: readings decide if they leave no more than half of it. */
 static void test_the_readings_decide_where_they_took_half_of_the_variance(void **state)
 {
     (void)state;
@@ -387,7 +387,7 @@ static void test_the_readings_decide_where_they_took_half_of_the_variance(void *
     }
 }
 
-/* Shares by time are no readings' figure, whatever their variance. */
+/* Shares by time are not from readings, whatever their variance. */
 static void test_without_a_fit_nothing_is_decided_by_readings(void **state)
 {
     (void)state;

@@ -1,11 +1,11 @@
-/* Joules of a server's requests, against runs of known truth. */
+/* Joules of a server's requests, against runs with known truth. */
 #include "synthetic_report.h"
 
 #include "format/rows/marks.h"
 
 enum { MS = 1000000, REQUESTS = 24, RUNNING = 4, MARKS = 4000, META = 400, PROCESS = 100 };
 
-/* A server that never was: what it told, and what is true of it. */
+/* A generated server: its marks and its truth. */
 typedef struct server {
     synthetic *s;
     jm__mark marks[MARKS];
@@ -59,7 +59,7 @@ static double pause(server *v, double length_ms)
     return v->s->idle_w * (double)length * 1e-9;
 }
 
-/* One step of the batch as it is: prompts in pieces of up to 256 tokens beside answers of a token each. */
+/* One step of the current batch: prompts in pieces of up to 256 tokens beside answers of a token each. */
 static void step(server *v)
 {
     synthetic *s = v->s;
@@ -195,8 +195,7 @@ static void test_shares_add_up_to_the_steps_and_all_rows_to_the_total(void **sta
     }
 }
 
-/* Intervals of one run have errors in common, so some runs have many that do not hold: of all together 19 of
- * 20 do. */
+/* Intervals of one run have correlated errors: of all runs together, 19 of 20 contain the truth. */
 static void check_intervals(double class_variance)
 {
     enum { SEEDS = 20 };
@@ -277,7 +276,7 @@ static void test_a_request_has_its_tokens_steps_and_time(void **state)
     leave(v);
 }
 
-/* Two requests in steps that are alike, of 100 ms each; `tell` says what is told before the first. */
+/* Two requests in equal steps of 100 ms each; `tell` marks the batch before the first. */
 static server *serve_two(const char *first_batch)
 {
     server *v = calloc(1, sizeof *v);
@@ -329,7 +328,7 @@ static void test_where_tokens_of_one_are_not_marked_all_have_the_same(void **sta
     leave(v);
 }
 
-/* What is told is what changed: who came, who went, and nothing for steps that go on alike. */
+/* Marks state changes: who came, who left, and nothing for equal steps. */
 static void test_changes_of_a_batch_are_followed(void **state)
 {
     (void)state;
@@ -341,7 +340,7 @@ static void test_changes_of_a_batch_are_followed(void **state)
     mark(v, JM_MARK_BATCH, "{\"n\": 3, \"out\": [1]}");
     add_step(v);
     mark(v, JM_MARK_BATCH, "{\"n\": 4, \"out\": [2]}");
-    add_step(v); /* of nobody */
+    add_step(v); /* of no request */
     jm_report *report = finish(v);
     assert_true(fabs(ratio(report, "a", "b") - 1) < 1e-9);
     assert_true(fabs(ratio(report, "a", "(no request)") - 2) < 1e-9);
@@ -351,7 +350,7 @@ static void test_changes_of_a_batch_are_followed(void **state)
     leave(v);
 }
 
-/* A lost mark hides who is in the batch until all is told once more; nobody is charged in between. */
+/* A lost mark hides who is in the batch until a complete one; steps in between count for no request. */
 static void test_a_lost_mark_is_noticed_and_said(void **state)
 {
     (void)state;
@@ -365,16 +364,17 @@ static void test_a_lost_mark_is_noticed_and_said(void **state)
     jm_report *report = finish(v);
     assert_true(fabs(ratio(report, "a", "b") - 1) < 1e-9);
     assert_true(fabs(ratio(report, "(no request)", "b") - 2) < 1e-9);
-    bool said = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        said = said || (strncmp(jm_report_note(report, i), "Of 2 steps nobody knows", 23) == 0 &&
-                        jm_report_note_is_essential(report, i));
-    assert_true(said);
+        found =
+            found || (strncmp(jm_report_note(report, i), "The requests of 2 steps are unknown", 35) == 0 &&
+                      jm_report_note_is_essential(report, i));
+    assert_true(found);
     jm_report_free(report);
     leave(v);
 }
 
-/* Speculation: fed 5 each step, of which 12 came out in all. An id that comes again is a row of its own. */
+/* Speculation: 5 tokens each step, of which 12 were generated in all. A repeated id is a row of its own. */
 static void test_tokens_that_were_made_count_and_an_id_may_come_again(void **state)
 {
     (void)state;
@@ -396,7 +396,7 @@ static void test_tokens_that_were_made_count_and_an_id_may_come_again(void **sta
     leave(v);
 }
 
-/* What cannot be read is passed over, and charges nobody. */
+/* Unreadable marks are skipped, and count for no request. */
 static void test_marks_of_nonsense_harm_nothing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What work a reading saw: cursors over pieces against a plain list of moments, shares of a reading against
- * the integral of the sensor's response. */
+/* The weights of work in a reading: cursors over pieces against a plain list of moments, shares of a reading
+ * against the integral of the sensor's response. */
 #include "attribute/fit/calibrate.h"
 #include "base/clock.h"
 #include "chance.h"
@@ -54,8 +54,8 @@ static void add_moment(jm__pieces *pieces, int64_t length_ns)
 static uint32_t column_of[2 * COLUMNS];
 static double scale_of[2 * COLUMNS];
 
-/* Work of 0.01 to 30 ms, now and then the same again; one moment of more than 2^32 ns. `room`: as in
- * pieces.h. */
+/* Work of 0.01 to 30 ms, now and then the same again; one moment of more than 2^32 ns. `room`: bytes in
+ * memory, as in pieces.h. */
 static void make_pieces(jm__pieces *pieces, int count, int64_t start_ns, size_t room, int64_t long_ns)
 {
     moment_count = 0;
@@ -113,13 +113,13 @@ static void test_a_cursor_gives_all_moments_in_order_from_memory_or_a_file(void 
         assert_int_equal(block_end, moment_count - 1);
         /* From any time on: the first moment that ends after it. */
         for (int i = 0; i < 300; i++) {
-            int requested = (int)dice((uint32_t)moment_count);
-            int64_t t_ns = moments[requested].from_ns + (int64_t)dice(10000);
+            int expected = (int)dice((uint32_t)moment_count);
+            int64_t t_ns = moments[expected].from_ns + (int64_t)dice(10000);
             jm__cursor_seek(&cursor, t_ns);
             assert_true(cursor.now.start_ns <= t_ns && t_ns < cursor.now.end_ns);
-            assert_int_equal(jm__cursor_column(&cursor, 0), column_of[moments[requested].codes[0]]);
-            jm__cursor_seek(&cursor, moments[requested].from_ns - 1);
-            assert_true(requested == 0 || cursor.now.end_ns >= moments[requested].from_ns);
+            assert_int_equal(jm__cursor_column(&cursor, 0), column_of[moments[expected].codes[0]]);
+            jm__cursor_seek(&cursor, moments[expected].from_ns - 1);
+            assert_true(expected == 0 || cursor.now.end_ns >= moments[expected].from_ns);
         }
         jm__cursor_seek(&cursor, pieces.end_ns);
         assert_true(jm__cursor_at_end(&cursor));
@@ -174,18 +174,18 @@ static double weight(jm__response response, double near, double far)
 
 static void check_row(const double *row, jm__response response, int64_t t_ns)
 {
-    double requested[COLUMNS] = {0};
+    double expected[COLUMNS] = {0};
     double seen_ns = (double)t_ns - response.lag_ns;
     for (int i = 0; i < moment_count && (double)moments[i].from_ns < seen_ns; i++) {
         double near = fmax(0, seen_ns - (double)moments[i].to_ns);
         double one = weight(response, near, seen_ns - (double)moments[i].from_ns);
         for (int k = 0; k < moments[i].count; k++)
-            requested[column_of[moments[i].codes[k]]] +=
+            expected[column_of[moments[i].codes[k]]] +=
                 one * moments[i].shares[k] * scale_of[moments[i].codes[k]];
     }
     for (size_t k = 0; k < COLUMNS; k++)
-        if (fabs(row[k] - requested[k]) > 1e-9)
-            fail_msg("at %lld column %zu: %.12f, should be %.12f", (long long)t_ns, k, row[k], requested[k]);
+        if (fabs(row[k] - expected[k]) > 1e-9)
+            fail_msg("at %lld column %zu: %.12f, should be %.12f", (long long)t_ns, k, row[k], expected[k]);
 }
 
 static void test_a_reading_has_the_shares_of_its_response(void **state)
@@ -203,7 +203,7 @@ static void test_a_reading_has_the_shares_of_its_response(void **state)
     assert_int_equal(jm__design_init(&design, &pieces, COLUMNS, NULL), JM_OK);
     for (size_t r = 0; r < sizeof responses / sizeof *responses; r++) {
         jm__design_start(&design, responses[r]);
-        /* From before all work to after it, with pauses that are forgotten and such as are not. */
+        /* From before all work to after it, with short pauses and pauses longer than the response. */
         int64_t end_ns = pieces.end_ns + 30 * MS;
         for (int64_t t_ns = start_ns - 50 * MS; t_ns < end_ns;) {
             check_row(jm__design_row(&design, t_ns), responses[r], t_ns);

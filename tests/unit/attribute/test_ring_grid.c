@@ -1,4 +1,4 @@
-/* Late stamps of a ring go back to the grid that most stamps lie on. The true grid is known. */
+/* Late stamps of a ring are moved to the grid of most stamps. The true grid is known. */
 #include "attribute/input/ring_grid.h"
 #include "base/clock.h"
 
@@ -82,7 +82,7 @@ static void test_late_stamps_of_an_h200_return_to_their_grid(void **state)
     check_grid(-100, 6, 9 * MS, 10 * MS);
 }
 
-/* No neighbour is near enough to tell: 23 and 17 ms to its sides look like jitter. */
+/* Single neighbours do not show it: 23 and 17 ms to both sides look like jitter. */
 static void test_late_stamps_of_an_h100_return_to_their_grid(void **state)
 {
     (void)state;
@@ -131,8 +131,8 @@ static void test_order_stays_and_nothing_is_moved_without_a_grid(void **state)
     for (size_t i = 0; i < COUNT; i++)
         before[i] = any[i] = (jm_reading){1, t_ns += MS + some(2 * PERIOD), 0};
     assert_int_equal(jm__ring_grid(any, COUNT, PERIOD, NULL), JM_OK);
-    assert_int_equal(jm__ring_grid(any, 7, PERIOD, NULL), JM_OK); /* too few to tell */
-    assert_int_equal(jm__ring_grid(any, COUNT, 0, NULL), JM_OK);  /* no period is known */
+    assert_int_equal(jm__ring_grid(any, 7, PERIOD, NULL), JM_OK); /* too few for a grid */
+    assert_int_equal(jm__ring_grid(any, COUNT, 0, NULL), JM_OK);  /* unknown period */
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(any[i].t_ns, before[i].t_ns);
 }

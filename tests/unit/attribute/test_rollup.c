@@ -1,5 +1,5 @@
-/* From a tree to rows: what is added up, in which order it stands, how it is known. Trees are made by hand,
- * and what they have needs no fit, so that each figure can be reckoned by hand, too. */
+/* From a tree to rows: sums, order, provenance. Trees are made by hand with measured energy, so that each
+ * figure can be computed by hand. */
 #include "attribute/rollup/rows.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@
 static const jm__dataset nothing = {0};
 static const jm__attribution no_boards = {.dataset = &nothing, .options = {.by = JM_BY_LAYER}, .columns = 8};
 
-static void check_near(double is, double requested)
+static void check_near(double is, double expected)
 {
-    if (!(fabs(is - requested) < 1e-6)) fail_msg("%.9g is not %.9g", is, requested);
+    if (!(fabs(is - expected) < 1e-6)) fail_msg("%.9g is not %.9g", is, expected);
 }
 
 static size_t add(jm__tree *tree, size_t parent, const char *name, const char *kind)
@@ -54,7 +54,7 @@ static const jm_row *row_of(const jm__rows *rows, const char *name)
     return NULL;
 }
 
-/* ---- how a figure is known */
+/* ---- provenance */
 
 static void test_a_row_says_how_it_is_known(void **state)
 {
@@ -63,10 +63,10 @@ static void test_a_row_says_how_it_is_known(void **state)
                                   .spent.busy_s = 2,
                                   .energy = {.known = true, .decided = true, .assumed = JM_PROVENANCE_GIVEN}};
     jm__subtotal sub = decided;
-    const jm__node plain = {0}, measured = {.measured = true}, whole = {.whole = true};
+    const jm__node plain = {0}, measured = {.measured = true}, total = {.is_phase_total = true};
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_FITTED);
     assert_int_equal(jm__row_provenance(&measured, &sub), JM_PROVENANCE_FITTED); /* a part of it was fitted */
-    assert_int_equal(jm__row_provenance(&whole, &sub), JM_PROVENANCE_MEASURED);
+    assert_int_equal(jm__row_provenance(&total, &sub), JM_PROVENANCE_MEASURED);
     sub.energy.decided = false; /* by its prior, then */
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_GIVEN);
     sub = decided;
@@ -74,17 +74,17 @@ static void test_a_row_says_how_it_is_known(void **state)
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_FITTED);
     sub.spent.merged_s = 1.01;
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_WEAK);
-    assert_int_equal(jm__row_provenance(&whole, &sub), JM_PROVENANCE_MEASURED);
+    assert_int_equal(jm__row_provenance(&total, &sub), JM_PROVENANCE_MEASURED);
     sub.energy.known = false;
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_UNRESOLVED);
-    sub = (jm__subtotal){0}; /* nothing of it needs a fit */
+    sub = (jm__subtotal){0}; /* all of it is measured */
     assert_int_equal(jm__row_provenance(&measured, &sub), JM_PROVENANCE_MEASURED);
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_FITTED);
     sub.measured = true;
     assert_int_equal(jm__row_provenance(&plain, &sub), JM_PROVENANCE_MEASURED);
 }
 
-/* A meter whose clamp is the wrong way round; one that is hardly known. */
+/* A meter with a reversed clamp; a row with a wide interval. */
 static void test_an_interval_holds_its_figure_also_below_zero(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void test_a_row_without_work_has_the_time_of_its_span(void **state)
 }
 
 /* The parts of a phase take columns 1, 2 and 4; together as many seconds as the phase was measured over. */
-static jm__rows phase_of(jm__tree *tree, double whole_s)
+static jm__rows phase_of(jm__tree *tree, double phase_s)
 {
     jm__tree_init(tree);
     size_t phase = add(tree, JM__NO_NODE, "phase", "phase");
@@ -224,9 +224,9 @@ static jm__rows phase_of(jm__tree *tree, double whole_s)
     jm__tree_add(tree, phase, 4, 1);
     tree->nodes.items[forward].measured_j = 40;
     jm__node *item = &tree->nodes.items[phase];
-    item->whole_j = 100;
-    item->whole_u_j = 5;
-    item->whole_s = whole_s;
+    item->phase_j = 100;
+    item->phase_u_j = 5;
+    item->phase_s = phase_s;
     return rows_of(tree);
 }
 
@@ -258,7 +258,7 @@ static void test_what_was_measured_as_a_whole_is_marked_as_such_if_its_parts_are
 
 /* ---- order */
 
-static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_by by, const char *requested)
+static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_by by, const char *expected)
 {
     jm__row_order order = {0};
     jm_error err;
@@ -267,7 +267,7 @@ static void check_order(const jm__tree *tree, const jm__subtotal *subtotals, jm_
     for (size_t i = 0; i < tree->nodes.count; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%d%s ", order.depth[order.nodes[i]],
                  tree->nodes.items[order.nodes[i]].name);
-    assert_string_equal(text, requested);
+    assert_string_equal(text, expected);
     jm__row_order_free(&order);
 }
 
@@ -295,13 +295,15 @@ static void test_rows_stratum_as_the_program_ran_or_by_their_energy(void **state
     check_order(&tree, subtotals, JM_BY_SPAN, "0early 1e1 1e2 1e3 0late 1l1 0(outside) 0(idle) ");
     check_order(&tree, subtotals, JM_BY_KERNEL, "0early 1e3 1e1 1e2 0late 1l1 0(outside) 0(idle) ");
     check_order(&tree, subtotals, JM_BY_TYPE, "0early 1e3 1e1 1e2 0late 1l1 0(outside) 0(idle) ");
-    subtotals[6].energy.energy_j = subtotals[3].energy.energy_j = NAN; /* e1 and early: not known */
+    subtotals[6].energy.energy_j = subtotals[3].energy.energy_j = NAN; /* e1 and early: unknown */
     check_order(&tree, subtotals, JM_BY_KERNEL, "0late 1l1 0early 1e3 1e2 1e1 0(outside) 0(idle) ");
     check_order(&tree, subtotals, JM_BY_BOARD, "0late 1l1 0early 1e2 1e1 1e3 0(outside) 0(idle) ");
     jm__tree_free(&tree);
 }
 
-/* Calls of one layer are nodes of their own; what they draw otherwise in a column they all do alike. */
+/* In the span view calls of one layer are nodes of their own, whose power differs from the column in the same
+ * way.
+ */
 static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
 {
     (void)state;
@@ -309,7 +311,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
     jm__tree_init(&tree);
     const struct {
         const char *path, *kind;
-        size_t transfer[2]; /* which cell it is like, by column */
+        size_t group[2]; /* the first cell of its group, by column */
     } calls[] = {{"net.one", "forward", {0, 1}},
                  {"net.two", "forward", {2, 3}},
                  {"net.one", "forward", {0, 1}},
@@ -320,7 +322,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
         assert_int_equal(node, i);
         for (uint32_t column = 0; column < 2; column++) {
             jm__tree_add(&tree, node, column, 1);
-            assert_int_equal(tree.cells.items[2 * i + column].transfer, calls[i].transfer[column]);
+            assert_int_equal(tree.cells.items[2 * i + column].group, calls[i].group[column]);
         }
     }
     assert_false(tree.failed);

@@ -1,5 +1,5 @@
-/* What a sampler of counters draws: readings from which it was taken off, against the sensor's response put
- * down by hand, and the windows in which there was one. */
+/* The draw of a counter sampler: corrected readings against the sensor's response written out, and the
+ * windows with a sampler. */
 #include "attribute/prior/rate_windows.h"
 
 #include "base/clock.h"
@@ -19,9 +19,9 @@
 
 static jm_board board = {.id = 1, .profile = "h100"};
 
-static void assert_near(double value, double requested, double apart)
+static void assert_near(double value, double expected, double apart)
 {
-    if (!(fabs(value - requested) <= apart)) fail_msg("%.9g is not %.9g", value, requested);
+    if (!(fabs(value - expected) <= apart)) fail_msg("%.9g is not %.9g", value, expected);
 }
 
 static jm__event event(int64_t t_ns, double value)
@@ -67,13 +67,14 @@ static void test_of_a_board_nobody_measured_nothing_is_taken_off(void **state)
     assert_int_equal(jm__sampler_draw_find(&found, &dataset, &other, NAN, NAN, NULL), JM_OK);
     jm_reading reading = {.t_ns = 500, .value = 100};
     const jm_sensor ring = {.response = JM_RESPONSE_INSTANT};
-    jm__sampler_draw_take_off(&found, &ring, &reading, 1);
+    jm__sampler_draw_subtract(&found, &ring, &reading, 1);
     assert_near(reading.value, 100, 0);
     jm__sampler_draw_free(&found);
 }
 
-/* A board that draws 150 W, and the sampler's beside it, as a sensor of this response sees it: integrated in
- * steps. */
+/* A board that draws 150 W, and the sampler beside it, as a sensor of this response sees it: integrated in
+ * steps.
+ */
 static double seen_w(const jm_sensor *sensor, const jm__sampler_draw *draw, int64_t t_ns)
 {
     double sum = 0, weight = 0;
@@ -81,7 +82,7 @@ static double seen_w(const jm_sensor *sensor, const jm__sampler_draw *draw, int6
     int64_t width_ns = first_order ? sensor->tau_ns : sensor->window_ns, step_ns = 10000;
     for (int64_t back_ns = step_ns / 2; back_ns < (first_order ? 40 : 1) * width_ns; back_ns += step_ns) {
         double w = first_order ? exp(-(double)back_ns / (double)width_ns) : 1;
-        bool on = jm__intervals_hold(&draw->windows, t_ns - sensor->lag_ns - back_ns);
+        bool on = jm__intervals_contain(&draw->windows, t_ns - sensor->lag_ns - back_ns);
         sum += w * (150 + (on ? draw->power_w : 0));
         weight += w;
     }
@@ -99,8 +100,8 @@ static void check_power(const jm_sensor *sensor)
         readings[i].t_ns = i * 20 * MS;
         readings[i].value = seen_w(sensor, &draw, readings[i].t_ns);
     }
-    assert_true(readings[COUNT - 1].value > 180); /* there was something to take off */
-    jm__sampler_draw_take_off(&draw, sensor, readings, COUNT);
+    assert_true(readings[COUNT - 1].value > 180); /* the correction is not zero */
+    jm__sampler_draw_subtract(&draw, sensor, readings, COUNT);
     for (int i = 0; i < COUNT; i++)
         assert_near(readings[i].value, 150, 0.1);
     jm__sampler_draw_free(&draw);
@@ -122,7 +123,7 @@ static void test_the_energy_counter_is_without_it(void **state)
     jm_reading readings[] = {{.t_ns = 0, .value = 1000},
                              {.t_ns = 2 * JM_NS_PER_S, .value = 1300 + draw.power_w},
                              {.t_ns = 5 * JM_NS_PER_S, .value = 1750 + 3 * draw.power_w}};
-    jm__sampler_draw_take_off(&draw, &counter, readings, 3);
+    jm__sampler_draw_subtract(&draw, &counter, readings, 3);
     assert_near(readings[0].value, 1000, 1e-9);
     assert_near(readings[1].value, 1300, 1e-9);
     assert_near(readings[2].value, 1750, 1e-9);

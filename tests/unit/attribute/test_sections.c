@@ -1,11 +1,11 @@
-/* Windows that overlap, of one thread, of several, of tasks of asyncio: a row has no time that is not its
- * own windows'. */
+/* Overlapping windows of one thread, of several, of asyncio tasks: the time of a row is that of its own
+ * windows. */
 #include "attribute/input/span_index.h"
 #include "synthetic_report.h"
 
 enum { MS = 1000000 };
 
-/* ---- what is around a span, and for how long */
+/* ---- the spans that enclose a span, and for how long */
 
 static jm__span_index index_of(const synthetic *s)
 {
@@ -15,8 +15,8 @@ static jm__span_index index_of(const synthetic *s)
     return index;
 }
 
-/* The names around a section, innermost first: "b a". */
-static const char *around(const jm__span_index *index, size_t span, int64_t t_ns)
+/* The names of the enclosing sections, innermost first: "b a". */
+static const char *names_at(const jm__span_index *index, size_t span, int64_t t_ns)
 {
     static char text[200];
     text[0] = '\0';
@@ -38,16 +38,16 @@ static void test_what_goes_on_after_its_parent_is_in_the_one_around_that(void **
     syn_span(s, JM_SPAN_FORWARD, "layer", "", train, 30, 130, 100);
     syn_span(s, JM_SPAN_STEP, "step", "", train, 50, 60, 100);
     jm__span_index index = index_of(s);
-    assert_string_equal(around(&index, 2, 39), "train load all");
-    assert_string_equal(around(&index, 2, 40), "train all");
-    assert_string_equal(around(&index, 2, 110), "train");
-    assert_string_equal(around(&index, 3, 39), "layer train load all");
-    assert_string_equal(around(&index, 3, 119), "layer train");
-    assert_string_equal(around(&index, 3, 1000), "layer");
-    assert_string_equal(around(&index, 4, 50), "step train all");
-    assert_string_equal(around(&index, 4, 0), "step train all");
+    assert_string_equal(names_at(&index, 2, 39), "train load all");
+    assert_string_equal(names_at(&index, 2, 40), "train all");
+    assert_string_equal(names_at(&index, 2, 110), "train");
+    assert_string_equal(names_at(&index, 3, 39), "layer train load all");
+    assert_string_equal(names_at(&index, 3, 119), "layer train");
+    assert_string_equal(names_at(&index, 3, 1000), "layer");
+    assert_string_equal(names_at(&index, 4, 50), "step train all");
+    assert_string_equal(names_at(&index, 4, 0), "step train all");
     assert_int_equal(jm__span_parent(&index, 2), 1);
-    assert_int_equal(jm__span_around(&index, 2, 2), JM__NO_SPAN); /* none holds all of it */
+    assert_int_equal(jm__span_enclosing(&index, 2, 2), JM__NO_SPAN); /* none lasts as long */
     assert_int_equal(jm__section_start_ns(&index, jm__section_at(&index, 2, 50)), 40);
     assert_int_equal(jm__section_end_ns(&index, jm__section_at(&index, 2, 50)), 100);
     jm__span_index_free(&index);
@@ -66,16 +66,17 @@ static void test_what_is_open_at_a_time_is_around_one(void **state)
     syn_span(s, JM_SPAN_WINDOW, "job", "", other, 30, 60, 100); /* on that one: a task */
     s->spans[3].thread_id = 7;
     jm__span_index index = index_of(s);
-    assert_string_equal(around(&index, 2, 20), "job job train");
-    assert_string_equal(around(&index, 3, 30), "job job job train");
-    assert_string_equal(around(&index, 3, 40), "job job train");
-    assert_string_equal(around(&index, 3, 50), "job train");
-    assert_int_equal(jm__span_around(&index, 3, 3), 0); /* by index: train holds all of it */
+    assert_string_equal(names_at(&index, 2, 20), "job job train");
+    assert_string_equal(names_at(&index, 3, 30), "job job job train");
+    assert_string_equal(names_at(&index, 3, 40), "job job train");
+    assert_string_equal(names_at(&index, 3, 50), "job train");
+    assert_int_equal(jm__span_enclosing(&index, 3, 3), 0); /* by index: train lasts as long */
     jm__span_index_free(&index);
     syn_free(s);
 }
 
-/* Each outlasts the one before, without end: sections stay few, and what lasts longer than all holds all. */
+/* Each outlasts the one before, without end: there are few sections, and a span that lasts longer than all
+ * encloses all. */
 static void test_a_thousand_tasks_at_a_time_cost_what_a_thousand_tasks_do(void **state)
 {
     (void)state;
@@ -102,7 +103,7 @@ static void test_a_thousand_tasks_at_a_time_cost_what_a_thousand_tasks_do(void *
     syn_free(s);
 }
 
-/* A gather of few: each of them has what lies in it to its end. */
+/* A gather of few tasks: each encloses what lies in it to its end. */
 static void test_thirty_tasks_at_a_time_are_all_around_what_outlasts_them(void **state)
 {
     (void)state;
@@ -121,12 +122,12 @@ static void test_thirty_tasks_at_a_time_are_all_around_what_outlasts_them(void *
         section = jm__section_parent(&index, section);
         assert_int_equal(jm__section_span(&index, section), i);
     }
-    assert_string_equal(around(&index, TASKS + 1, 500), "last serve");
+    assert_string_equal(names_at(&index, TASKS + 1, 500), "last serve");
     jm__span_index_free(&index);
     syn_free(s);
 }
 
-/* An import may begin before its clock's zero, where -1 is a time, too. */
+/* An import may begin before its clock's zero, so -1 can be a time. */
 static void test_a_span_lasts_to_its_end_else_to_that_of_its_process_or_the_recording(void **state)
 {
     (void)state;
@@ -179,7 +180,7 @@ static void work_in(synthetic *s, int64_t class, int64_t span, int64_t from_ms, 
 
 typedef struct expected_row {
     const char *path;
-    int64_t calls, from_ms, to_ms; /* it has all that was drawn in that time */
+    int64_t calls, from_ms, to_ms; /* it has all energy of that time */
 } expected_row;
 
 static void check_these(const synthetic *s, const jm_report *report, const expected_row *rows, int count)
@@ -201,7 +202,7 @@ static int64_t span_of_thread(synthetic *s, jm_span_kind kind, const char *name,
     return id;
 }
 
-/* Two threads of one function: a row has all that is done while one of its windows is open. */
+/* Two threads of one function: a row has all work while one of its windows is open. */
 static void test_phases_of_one_name_on_two_threads_are_one_row_and_keep_what_is_in_them(void **state)
 {
     (void)state;
@@ -225,7 +226,7 @@ static void test_phases_of_one_name_on_two_threads_are_one_row_and_keep_what_is_
     syn_free(s);
 }
 
-/* Of tasks of one thread, names that are in a path are in it once. */
+/* Tasks of one thread: a name occurs only once in a path. */
 static void test_parts_of_tasks_of_one_name_have_the_joules_of_the_time_that_they_are_open(void **state)
 {
     (void)state;
@@ -251,7 +252,7 @@ static void test_parts_of_tasks_of_one_name_have_the_joules_of_the_time_that_the
     syn_free(s);
 }
 
-/* What calls itself is in itself: on one thread, and each ends before the one that called it. */
+/* A recursive call is a row inside its caller's: on one thread, and each ends before its caller. */
 static void test_a_window_in_one_of_its_name_on_one_thread_is_a_row_in_its_row(void **state)
 {
     (void)state;
@@ -307,7 +308,7 @@ static void test_a_phase_that_outlasts_another_is_cut_at_its_end(void **state)
     syn_free(s);
 }
 
-/* Steps of two threads, and one that goes on over the end of another: none is a part of another. */
+/* Steps of two threads, and one that outlasts another: none is a part of another. */
 static void test_steps_of_other_threads_are_steps(void **state)
 {
     (void)state;
@@ -330,7 +331,7 @@ static void test_steps_of_other_threads_are_steps(void **state)
     syn_free(s);
 }
 
-/* By span, each has what ran while it was open, also where the next one outlasts it; a sum has it once. */
+/* By span, each has the work while it was open, also if the next one outlasts it; a sum counts it once. */
 static void test_a_span_has_the_joules_of_all_that_ran_in_it_though_that_goes_on_after_it(void **state)
 {
     (void)state;
@@ -379,7 +380,7 @@ static void as_task(synthetic *s, int64_t step, int64_t task)
     s->spans[step - 1].payload.integer = task;
 }
 
-/* The one that began last ends first, as calls do; which task did each tells them apart. */
+/* The one that began last ends first, as calls do; their tasks distinguish them. */
 static void test_steps_of_tasks_are_steps_whichever_ends_first(void **state)
 {
     (void)state;
@@ -396,7 +397,7 @@ static void test_steps_of_tasks_are_steps_whichever_ends_first(void **state)
         int64_t inner = span_of_thread(s, JM_SPAN_STEP, "micro", step, at + 4, at + 80, 1);
         as_task(s, inner, 3);
         s->spans[inner - 1].samples = 1;
-        span_of_thread(s, JM_SPAN_STEP, "of C", inner, at + 5, at + 70, 1); /* which tells no task */
+        span_of_thread(s, JM_SPAN_STEP, "of C", inner, at + 5, at + 70, 1); /* without a task */
         syn_kernel(s, class, 0, inner, (at + 10) * MS, (at + 70) * MS);
     }
     jm_report *report = report_of(s, JM_BY_PHASE, 1000);
@@ -429,7 +430,7 @@ static void take_out(int64_t *items, int *count, int64_t id)
     *count = to;
 }
 
-/* On its thread, else in the process: as the collector has it. */
+/* On its thread, else in the process: as the collector does. */
 static int64_t innermost(const program *p, int thread)
 {
     if (p->depth[thread] > 0) return p->stack[thread][p->depth[thread] - 1];
@@ -510,7 +511,7 @@ static void check_rows(const synthetic *s, jm_by by)
             fail_msg("%s has %g s, its windows %g s", row->path, row->busy_s, own_s);
         if (row->energy_j > 500 * own_s) fail_msg("%s has %g J", row->path, row->energy_j);
     }
-    assert_true(by == JM_BY_SPAN || fabs(sum_s - run_s) < 1e-6); /* what one has the other lacks */
+    assert_true(by == JM_BY_SPAN || fabs(sum_s - run_s) < 1e-6); /* overlaps cancel */
     assert_true(fabs(self_j - total_j) < 1e-6 * total_j);
     jm_report_free(report);
 }

@@ -1,6 +1,5 @@
-/* Sets of parts that draw otherwise, picked one by one, against the same normal distributions put down in
- * full: readings y = A x + W d + e, x the powers of which nothing is known, d ~ N(0, q) of each picked set.
- */
+/* Forward selection of groups of parts that draw different power, against the same normal distributions
+ * written out: readings y = A x + W d + e, x the powers without prior, d ~ N(0, q) of each selected group. */
 #include "attribute/fit/levels.h"
 #include "attribute/fit/refine.h"
 #include "dense.h"
@@ -83,7 +82,7 @@ static const jm__part_set sets[SETS] = {
     {.first = 0, .bits = 5}, {.first = 3, .bits = 1}, {.first = 3, .bits = 14}};
 static const double q[SETS] = {900, 50, 200};
 
-/* By how much more a set weighs in a part: 0 or 1. */
+/* The weight of a group in a part: 0 or 1. */
 static double in_set(const jm__part_set *set, size_t part)
 {
     return part >= set->first && part - set->first < 64 && (set->bits >> (part - set->first) & 1) ? 1 : 0;
@@ -115,7 +114,7 @@ static void pick(problem *p, size_t count)
     assert_int_equal(p->selection.count, count);
 }
 
-/* (I + v / q)^-1 of the first picks. */
+/* (I + v / q)^-1 of the first selections. */
 static void dense_selection(const problem *p, double *inverse, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -125,7 +124,7 @@ static void dense_selection(const problem *p, double *inverse, size_t count)
     dense_invert(inverse, count);
 }
 
-/* What is left of I and g of a set beside the first picks. */
+/* I and g of a group after the first selections. */
 static void dense_seen(const problem *p, const jm__part_set *set, size_t count, double *information,
                        double *score)
 {
@@ -157,35 +156,34 @@ static void test_what_readings_tell_of_parts_is_what_classes_leave(void **state)
 static void test_of_a_set_that_is_left_which_the_selection_do_not_explain(void **state)
 {
     (void)state;
-    const jm__part_set queried[] = {
-        {.first = 0, .bits = 2}, {.first = 3, .bits = 6}, {.first = 0, .bits = 5}};
+    const jm__part_set groups[] = {{.first = 0, .bits = 2}, {.first = 3, .bits = 6}, {.first = 0, .bits = 5}};
     problem *p = make();
     for (size_t count = 0; count <= SETS; count++) {
         pick(p, count);
-        for (size_t i = 0; i < sizeof queried / sizeof *queried; i++) {
+        for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
             double information, score;
-            dense_seen(p, &queried[i], count, &information, &score);
-            assert_near(jm__selection_information(&p->selection, &queried[i]), information);
+            dense_seen(p, &groups[i], count, &information, &score);
+            assert_near(jm__selection_information(&p->selection, &groups[i]), information);
         }
     }
     drop(p);
 }
 
-/* The likelihood of what a set leaves, with d ~ N(0, q) and without, less what the tail of q costs; and q is
- * where expectation and maximisation agree. */
+/* The gain in likelihood by a group, with d ~ N(0, q) and without, less the cost of q's tail; q is the fixed
+ * point of expectation and maximisation. */
 static void test_a_set_gains_what_it_makes_the_readings_likelier(void **state)
 {
     (void)state;
-    const jm__part_set queried[] = {{.first = 0, .bits = 2}, {.first = 3, .bits = 6}};
+    const jm__part_set groups[] = {{.first = 0, .bits = 2}, {.first = 3, .bits = 6}};
     problem *p = make();
-    assert_near(jm__selection_usual_square(&p->selection, &queried[0]), 2 * 30 * 30);
-    assert_near(jm__selection_usual_square(&p->selection, &queried[1]), 2); /* no less than 1 W each */
+    assert_near(jm__selection_usual_square(&p->selection, &groups[0]), 2 * 30 * 30);
+    assert_near(jm__selection_usual_square(&p->selection, &groups[1]), 2); /* no less than 1 W each */
     for (size_t count = 0; count <= SETS; count++) {
         pick(p, count);
         for (size_t i = 0; i < 2; i++) {
-            double information, score, found, usual = jm__selection_usual_square(&p->selection, &queried[i]);
-            double gain = jm__selection_gain(&p->selection, &queried[i], VARIANCE, &found);
-            dense_seen(p, &queried[i], count, &information, &score);
+            double information, score, found, usual = jm__selection_usual_square(&p->selection, &groups[i]);
+            double gain = jm__selection_gain(&p->selection, &groups[i], VARIANCE, &found);
+            dense_seen(p, &groups[i], count, &information, &score);
             /* g ~ N(0, v I) without the set, N(0, v I + I q I) with it. */
             double without = VARIANCE * information, with = without + information * information * found;
             double likelier = -(log(with / without) + score * score * (1 / with - 1 / without)) / 2;
@@ -219,7 +217,7 @@ static void test_picked_sets_differ_by_what_the_readings_say(void **state)
         for (size_t part = 0; part < PARTS; part++)
             assert_near(found[part], truth[part]);
     }
-    /* A part differs from its class by what is usual, and by the picks that it is in. */
+    /* A part differs from its class by the usual spread, and by the groups that it is in. */
     assert_near(jm__selection_differ_w(&p->selection, 0, 0), 30);
     assert_near(jm__selection_differ_w(&p->selection, 0, 5), sqrt(900 + q[0] + q[2]));
     assert_near(jm__selection_differ_w(&p->selection, 1, 2), sqrt(1 + q[1]));

@@ -1,5 +1,5 @@
-/* How far layers may differ in the steps that a kind's only traced turn stands for: as far as intervals of
- * these steps do, each as long as the turn. */
+/* How far layers may drift in the steps that a kind's only burst represents: as far as intervals of these
+ * steps do, each as long as the burst. */
 #include "attribute/sampling.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 static const double least_u = 0.01, single_u = 0.1;
 
-/* Steps that the turn 0 of so many step intervals stands for; `times_s` comes again and again. */
+/* Steps that burst 0 of this many step intervals represents; `times_s` is repeated. */
 static double u_of(uint32_t burst_step_intervals, size_t step_intervals, const double *times_s, size_t times)
 {
     jm__strata strata = {0};
@@ -52,7 +52,7 @@ static void test_of_a_short_burst_intervals_of_four_steps_count(void **state)
 static void test_intervals_that_differ_are_marked_by_their_spread(void **state)
 {
     (void)state;
-    static const double of_eight[] = {1, 1, 1, 1, 3, 3, 3, 3}; /* means of 1 and 3 by turns */
+    static const double of_eight[] = {1, 1, 1, 1, 3, 3, 3, 3}; /* alternating means of 1 and 3 */
     assert_float_equal(u_of(4, 80, of_eight, 8), sqrt(20.0 / 19) * 1 / 2,
                        1e-12); /* 20 means, 1 from 2 each */
 }

@@ -1,4 +1,4 @@
-/* The solver against LAPACK and by trying all, and where it must not break. */
+/* The solver against LAPACK and exhaustive search, and in extreme cases. */
 #include "attribute/fit/nnls.h"
 #include "attribute/fit/prior.h"
 #include "attribute/fit/student.h"
@@ -127,8 +127,8 @@ static void test_the_covariance_is_lapacks(void **state)
 static void test_no_power_is_negative_and_none_wants_to_rise_from_zero(void **state)
 {
     (void)state;
-    for (int burst = 0; burst < 20; burst++) {
-        problem p = make(burst % 2 ? 0.05 : 1, true);
+    for (int round = 0; round < 20; round++) {
+        problem p = make(round % 2 ? 0.05 : 1, true);
         jm__qr qr = fold(p);
         double x[COLUMNS], scale = 0;
         bool is_free[COLUMNS];
@@ -197,16 +197,16 @@ static void test_between_limits_the_solution_is_the_best_of_all_ways_to_keep_the
     double rows[ROWS * FEW], rhs[ROWS], most[FEW], x[FEW], best[FEW], tried[FEW];
     bool is_free[FEW];
     size_t at_most = 0, at_zero = 0;
-    for (int burst = 0; burst < 40; burst++) {
+    for (int round = 0; round < 40; round++) {
         jm__qr qr;
         assert_int_equal(jm__qr_init(&qr, FEW, NULL), JM_OK);
         for (size_t k = 0; k < FEW; k++)
-            most[k] = burst % 4 == 3 && k == 2 ? INFINITY : 5 + 10 * uniform();
+            most[k] = round % 4 == 3 && k == 2 ? INFINITY : 5 + 10 * uniform();
         for (size_t i = 0; i < ROWS; i++) {
             rhs[i] = 4 * (uniform() - 0.5);
             for (size_t k = 0; k < FEW; k++) {
                 rows[i * FEW + k] = k % 2 == 1 ? rows[i * FEW + k - 1] + 0.1 * uniform() : uniform();
-                rhs[i] += rows[i * FEW + k] * (double)((burst * 7 + (int)k * 11) % 31 - 8);
+                rhs[i] += rows[i * FEW + k] * (double)((round * 7 + (int)k * 11) % 31 - 8);
             }
             jm__qr_add(&qr, rows + i * FEW, rhs[i]);
         }
@@ -233,13 +233,13 @@ static void test_between_limits_the_solution_is_the_best_of_all_ways_to_keep_the
     assert_true(at_most > 20 && at_zero > 20);
 }
 
-/* Counters of a second are 1e12 and more: what is next to zero there is not next to zero among watts. */
+/* Counters per second are 1e12 and more: a tiny value there is not tiny in watts. */
 static void test_the_unit_does_not_matter(void **state)
 {
     (void)state;
     const double unit = 3e12;
-    for (int burst = 0; burst < 20; burst++) {
-        problem p = make(burst % 2 ? 0.02 : 0.3, true);
+    for (int round = 0; round < 20; round++) {
+        problem p = make(round % 2 ? 0.02 : 0.3, true);
         jm__qr small = fold(p);
         for (size_t i = 0; i < ROWS; i++)
             p.rhs[i] *= unit;
@@ -262,8 +262,8 @@ static void test_the_unit_does_not_matter(void **state)
 static void test_no_power_is_above_its_limit_and_none_wants_to_fall_from_it(void **state)
 {
     (void)state;
-    for (int burst = 0; burst < 20; burst++) {
-        problem p = make(burst % 2 ? 0.05 : 1, true);
+    for (int round = 0; round < 20; round++) {
+        problem p = make(round % 2 ? 0.05 : 1, true);
         jm__qr qr = fold(p);
         double x[COLUMNS], most[COLUMNS], scale = 0;
         bool is_free[COLUMNS];
@@ -301,8 +301,8 @@ static double normal(void)
     return sqrt(-2 * log(uniform() + 1e-300)) * cos(6.283185307179586 * uniform());
 }
 
-/* Powers of 3 columns are normal before a limit is known, and those of them that keep it are what is known
- * after: their mean square around the solution, by drawing 300,000 and leaving out what does not keep it. */
+/* Powers of 3 columns are normal before the limits. The mean square around the solution is that of the draws
+ * that satisfy them, from 300,000. */
 static void check_spread(const double *rows, const double *rhs, const double *most, size_t column,
                          double noise)
 {
@@ -337,10 +337,10 @@ static void check_spread(const double *rows, const double *rhs, const double *mo
     assert_true(kept > 20000);
     for (size_t k = 0; k < N; k++)
         for (size_t m = 0; m < N; m++) {
-            double said = noise * noise * covariance[k * N + m], seen = drawn[k * N + m] / kept;
+            double stated = noise * noise * covariance[k * N + m], seen = drawn[k * N + m] / kept;
             double scale = noise * noise * sqrt(covariance[k * N + k] * covariance[m * N + m]);
-            if (fabs(said - seen) > 0.04 * scale) /* 20,000 draws tell a variance to 1 % */
-                fail_msg("%zu, %zu: said %.4g, drawn %.4g", k, m, said, seen);
+            if (fabs(stated - seen) > 0.04 * scale) /* 20,000 draws give a variance to 1 % */
+                fail_msg("%zu, %zu: said %.4g, drawn %.4g", k, m, stated, seen);
         }
     jm__qr_free(&qr);
 }
@@ -348,7 +348,7 @@ static void check_spread(const double *rows, const double *rhs, const double *mo
 static void test_a_column_at_a_limit_is_as_unsure_as_what_keeps_the_limit_spreads(void **state)
 {
     (void)state;
-    /* The first two are known by their sum more than by themselves. */
+    /* The sum of the first two is better known than each of them. */
     static const double rows[] = {1, 1, 0, 0.3, -0.2, 0.1, 0, 0.4, 1};
     static const double high[] = {110, 14, 58.4}, low[] = {48, -6.6, 70.8};
     const double most[] = {60, 1000, 1000};
@@ -450,8 +450,8 @@ static void test_rows_of_zeros_say_nothing(void **state)
     jm__qr_free(&qr);
 }
 
-/* What a sensor remembers of work long ago, or rounding leaves of a column, has a square that is no number to
- * divide by: an hour with 300 kinds of work once came to nothing by it. */
+/* A tiny remainder in a column, from old work or rounding, has a square of zero, by which nothing may be
+ * divided: an hour with 300 kinds of work once failed by it. */
 static void test_next_to_nothing_in_a_column_spoils_no_other(void **state)
 {
     (void)state;

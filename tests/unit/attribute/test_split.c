@@ -1,5 +1,4 @@
-/* One kernel in two places: it has a power for each where the readings ask for it, and one where they do not.
- */
+/* One kernel in two places: it gets a power for each if the readings require it, else one. */
 #include "attribute/report.h"
 #include "proof.h"
 #include "synthetic_report.h"
@@ -21,7 +20,7 @@ enum {
 static const int64_t start_ns = JM_NS_PER_S;
 
 /* The same kernel draws `here_w` in layer "here" and `there_w` in layer "there", beside six others in layer
- * "others", all in random turn. By phase, "there" is a phase that follows "here". */
+ * "others", in random order. By phase, "there" is a phase that follows "here". */
 typedef struct scene {
     uint64_t seed;
     double here_w, there_w, drift_w;
@@ -100,7 +99,7 @@ static void test_a_kernel_that_draws_less_in_one_layer_is_split(void **state)
     }
 }
 
-/* Its row by kernel is the sum of both. A prior about its mean is one about both, and surer than the
+/* Its row by kernel is the sum of both. A prior about its mean is one about both, and narrower than the
  * readings. */
 static void test_a_split_kernel_is_one_row_and_one_prior(void **state)
 {
@@ -141,7 +140,7 @@ static void test_a_kernel_that_draws_less_in_one_phase_is_split(void **state)
     }
 }
 
-/* Has the kernel two powers? */
+/* Whether the kernel has two powers. */
 static bool is_split(const synthetic *s, bool by_phase)
 {
     jm_report *report = report_of(s, JM_BY_LAYER);
@@ -171,7 +170,7 @@ static void test_a_kernel_that_draws_the_same_everywhere_stays_one(void **state)
     assert_true(split <= seeds / 25);
 }
 
-/* Always in turn, so that no reading tells one from the other: what they differ by is not known. */
+/* Always alternating, so that no reading separates them: their difference is unknown. */
 static synthetic *make_in_burst(uint64_t seed, double here_w, double there_w, double *here_j, double *there_j)
 {
     synthetic *s = syn_create(seed, 1, 400000);
@@ -206,7 +205,7 @@ static void test_a_difference_that_nothing_tells_is_as_wide_as_such_differences_
         synthetic *s = make_in_burst(seed, 615, 585, &here_j, &there_j);
         jm_report *report = report_of(s, JM_BY_LAYER);
         const jm_row *here = row_of(report, "here"), *there = row_of(report, "there");
-        assert_true(fabs(here->power_w / there->power_w - 1) < 0.01); /* no guess which is which */
+        assert_true(fabs(here->power_w / there->power_w - 1) < 0.01); /* no guess which one draws more */
         /* Three fifths of it may be as far off as two kernels of a kind differ, and not more. */
         const double width_j = here->energy_high_j - here->energy_low_j;
         assert_true(width_j > 0.11 * here->energy_j && width_j < 0.125 * here->energy_j);
@@ -266,7 +265,7 @@ static void test_equal_layers_stay_one_whatever_the_response(void **state)
         syn_free(s);
     }
     print_message("%d of %d split\n", split, seeds);
-    assert_true(split <= seeds / 55); /* 3 where an error of the response was not allowed for */
+    assert_true(split <= seeds / 55); /* 3 if errors of the response are ignored */
 }
 
 int main(void)

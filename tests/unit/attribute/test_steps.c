@@ -1,4 +1,4 @@
-/* What a step takes once the program is warm, against runs of known truth. */
+/* The duration of a step in the steady state, against runs with known truth. */
 #include "synthetic_report.h"
 
 enum { MS = 1000000 };
@@ -88,8 +88,8 @@ static void test_all_processes_are_to_be_warm(void **state)
     syn_free(s);
 }
 
-/* One program after the other, as a shell script runs them: each gets warm for itself, and neither the
- * second one's warm-up nor the time between them is steady. */
+/* One program after the other, as in a shell script: each has its own warm-up, and neither the second one's
+ * warm-up nor the time between them is steady. */
 static void test_programs_one_after_the_other_have_steady_steps_each(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void test_without_steps_nothing_is_said(void **state)
     syn_free(s);
 }
 
-/* Batches of 8 samples with two parts each, of which only the second tells tokens: 100. */
+/* Batches of 8 samples with two parts each, of which only the second has tokens: 100. */
 static int64_t add_batches(synthetic *s, int64_t now, int count, int64_t process_id, int64_t parent)
 {
     int64_t kernel = syn_class(s, "busy", 1, busy_w);
@@ -151,7 +151,7 @@ static void test_batches_are_steps_where_none_are_marked(void **state)
     syn_free(s);
 }
 
-/* A process that tells its steps has those alone; what it does not tell of them is still found. */
+/* If a process marks its steps, only those count; amounts that it does not mark are still found. */
 static void test_steps_that_are_marked_win_over_batches(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void test_steps_that_are_marked_win_over_batches(void **state)
     syn_free(s);
 }
 
-/* In a phase that began within a batch, the parts in it are what there is to count. */
+/* In a phase that began within a batch, the parts in it count. */
 static void test_a_step_that_began_before_the_time_queried_about_hides_none_in_it(void **state)
 {
     (void)state;

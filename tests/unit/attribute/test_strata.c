@@ -1,4 +1,4 @@
-/* Steps of which only the edges were recorded have the energy of traced ones of their kind. */
+/* Untraced steps have the energy of traced ones of their kind. */
 #include "duty.h"
 #include "proof.h"
 
@@ -63,8 +63,8 @@ static double error_of(const score *s)
     return sqrt(s->square / s->rows);
 }
 
-/* 95 % intervals hold 33 of 40 times or fewer once in 300 tries; of one seed none may be four half widths
- * off. */
+/* 33 of 40 95 % intervals or fewer contain the truth once in 300 tries; of one seed none may be four half
+ * widths off. */
 enum { SEEDS = 40, HELD = 34 };
 
 static void assert_holds(const score *s)
@@ -83,7 +83,7 @@ static void assert_off_at_most(const score *s, double most)
     assert_true(error_of(s) < most * (proof_runs() ? 1 : proof_rms(1)));
 }
 
-/* Layers of a run, idle time as the program makes it, and that which tracing made. */
+/* Layers of a run, idle time of the program, and idle time caused by tracing. */
 static void score_runs(duty_cycle_options of, score scores[DUTY_CYCLE_LAYERS + 2])
 {
     for (uint64_t seed = 1; seed <= (uint64_t)proof_seeds(SEEDS); seed++) {
@@ -110,7 +110,7 @@ static void score_runs(duty_cycle_options of, score scores[DUTY_CYCLE_LAYERS + 2
     }
 }
 
-/* What a full trace of the same program is off by shows what of it is due to the fit. */
+/* The error of a full trace of the same program shows which part is due to the fit. */
 static void test_layers_of_one_step_in_many_are_those_of_all(void **state)
 {
     (void)state;
@@ -131,8 +131,7 @@ static void test_layers_of_one_step_in_many_are_those_of_all(void **state)
     assert_all_hold(held, rows);
 }
 
-/* The energy counter knows of it, and all work of those steps has its part of it (else errors of 1.5 to 6 %).
- */
+/* The energy counter includes it, and all work of those steps shares it (else errors of 1.5 to 6 %). */
 static void test_steps_that_nobody_traces_draw_more_or_less(void **state)
 {
     (void)state;
@@ -152,7 +151,7 @@ static void test_steps_that_nobody_traces_draw_more_or_less(void **state)
     }
 }
 
-/* What was traced in full is known, whatever others draw while nobody looks. */
+/* Fully traced steps have their own energy, whatever untraced ones draw. */
 static void test_work_that_was_traced_in_full_is_not_moved_by_what_was_not(void **state)
 {
     (void)state;
@@ -185,7 +184,7 @@ static void test_work_that_was_traced_in_full_is_not_moved_by_what_was_not(void 
     }
 }
 
-/* Then most of what a layer is off by is which of its steps were traced. */
+/* Then most of a layer's error is the choice of its traced steps. */
 static void test_intervals_hold_where_steps_differ(void **state)
 {
     (void)state;
@@ -200,7 +199,7 @@ static void test_intervals_hold_where_steps_differ(void **state)
         print_message("layer %d: %.2f %%, %d of %d\n", l, 100 * error_of(&scores[l]), scores[l].held,
                       scores[l].rows);
         assert_holds(&scores[l]);
-        if (proof_runs()) assert_true(error_of(&scores[l]) > 0.02); /* else nothing was tried */
+        if (proof_runs()) assert_true(error_of(&scores[l]) > 0.02); /* else the test would be empty */
         square += scores[l].square / scores[l].rows;
     }
     assert_true(sqrt(square / DUTY_CYCLE_LAYERS) > 0.01);
@@ -220,7 +219,7 @@ static void test_what_grows_is_marked_by_the_bursts_around_it(void **state)
     duty_cycle_free(d);
 }
 
-/* As a budget for tracing does it: first steps are traced, and take their time. */
+/* As a budget for tracing does it: the first steps are traced, and take longer. */
 static void test_a_warm_up_strata_for_nothing_but_itself(void **state)
 {
     (void)state;
@@ -240,7 +239,7 @@ static void test_a_warm_up_strata_for_nothing_but_itself(void **state)
     duty_cycle_free(d);
 }
 
-/* Kernels leave no time between them, and took a fifth less while nobody traced them. */
+/* Kernels leave no gaps between them, and were a fifth shorter while untraced. */
 static void test_work_takes_no_more_time_than_its_steps_did(void **state)
 {
     (void)state;
@@ -289,7 +288,7 @@ static void test_steps_of_other_phases_are_marked_by_their_own(void **state)
     duty_cycle_free(d);
 }
 
-/* Nobody traced the evaluation, all of which is in this row. */
+/* The evaluation, all of which is in this row, was not traced. */
 static void check_untraced_eval(const jm_report *report, const char *path, const duty_cycle *d)
 {
     const jm_row *row = duty_cycle_row(report, path, "forward");
@@ -299,7 +298,7 @@ static void check_untraced_eval(const jm_report *report, const char *path, const
     assert_int_equal(row->calls, DUTY_CYCLE_LAYERS * d->eval_steps);
 }
 
-/* No step of it was traced, but the like of them elsewhere. */
+/* None of its steps was traced, but equal steps elsewhere were. */
 static void test_steps_of_a_phase_that_was_never_traced_are_marked_by_those_of_another(void **state)
 {
     (void)state;
@@ -374,25 +373,25 @@ static void test_steps_like_no_traced_one_are_left_out_and_marked(void **state)
 {
     (void)state;
     duty_cycle_options of = usual(8, 12);
-    of.odd_one_in = 97; /* never in a turn: 97 and the turns' 96 meet in step 97 * 96 alone */
+    of.odd_one_in = 97; /* never in a burst: 97 and the bursts' 96 meet in step 97 * 96 alone */
     duty_cycle *d = duty_cycle_create(of);
     jm_report *report = report_of(d, JM_BY_LAYER);
     const jm_report_totals *totals = jm_report_totals_get(report);
     assert_adds_up(report);
     assert_int_equal(totals->unmatched_steps, d->odd);
     assert_int_equal(totals->steps, d->steps - d->odd);
-    assert_true(says(report, "Of 20 steps none like them"));
+    assert_true(says(report, "For 20 steps, no step of their kind"));
     assert_near(d->all_j - totals->total_energy_j, (double)d->odd_ns * 1e-9 * d->all_j / 120, 0.2);
     jm_report_free(report);
     duty_cycle_free(d);
 }
 
-/* From the middle of a step that was not traced to the middle of another. */
+/* From the middle of an untraced step to the middle of another. */
 static void test_a_time_queried_for_cuts_steps(void **state)
 {
     (void)state;
     duty_cycle *d = duty_cycle_create(usual(9, 12));
-    /* Marks of steps and of traced ones take turns, the first one of steps. */
+    /* Marks of steps and of traced ones alternate, the first one of steps. */
     int64_t from_ns = d->marks[10].t_ns + 215 * JM_NS_PER_MS, to_ns = d->marks[11].t_ns - 345 * JM_NS_PER_MS;
     double seconds = (double)(to_ns - from_ns) * 1e-9, untraced_s = 120 - d->tracing_s;
     jm_report *report =
@@ -421,10 +420,11 @@ static void test_what_tracing_made_is_no_steps(void **state)
     assert_near(totals->tracing_energy_j, d->tracing_s * d->s->idle_w, 0.1);
     assert_near(totals->steady_step_j, (d->all_j - d->s->idle_w * (d->tracing_s + 0.1)) / (double)d->steps,
                 0.005);
-    assert_true(says(report, "of the steps were traced, and stand for the others of their kind"));
+    assert_true(says(report, "of the steps were traced, and represent the others of their kind"));
     char *text;
     assert_int_equal(jm_report_text(report, NULL, &text, NULL), JM_OK);
-    assert_non_null(strstr(text, " % of the steps, which stand for the others, and took 2"));
+    assert_non_null(
+        strstr(text, " % of the steps; the others are extrapolated from them; tracing made them 2"));
     free(text);
     jm_report_free(report);
     duty_cycle_free(d);
@@ -439,7 +439,7 @@ static void test_what_tracing_made_is_no_steps(void **state)
     duty_cycle_free(d);
 }
 
-/* Of all boards and kinds of gaps: rests between steps and between kernels, each at its power. */
+/* All boards and kinds of gaps: rests between steps and between kernels, each at its power. */
 static void test_the_note_on_tracing_says_what_it_cost_in_time_and_joules(void **state)
 {
     (void)state;
@@ -456,7 +456,7 @@ static void test_the_note_on_tracing_says_what_it_cost_in_time_and_joules(void *
     assert_non_null(note);
     assert_int_equal(
         sscanf(note,
-               "%lf %% of the steps were traced, and stand for the others of their kind; a traced "
+               "%lf %% of the steps were traced, and represent the others of their kind; a traced "
                "step took %lf %% longer: that cost %lf %% of the time and %lf J.",
                &traced, &longer, &time, &energy_j),
         4);
@@ -468,7 +468,7 @@ static void test_the_note_on_tracing_says_what_it_cost_in_time_and_joules(void *
     duty_cycle_free(d);
 }
 
-/* The same figures whoever asks. */
+/* The same figures in all views. */
 static void test_all_views_tell_the_same(void **state)
 {
     (void)state;
@@ -486,11 +486,11 @@ static void test_all_views_tell_the_same(void **state)
         jm_report_free(report);
         if (by != JM_BY_PHASE) assert_near(work_j[by], work_j[JM_BY_LAYER], 1e-6);
     }
-    assert_near(work_j[JM_BY_PHASE], work_j[JM_BY_LAYER], 0.01); /* measured as a whole */
+    assert_near(work_j[JM_BY_PHASE], work_j[JM_BY_LAYER], 0.01); /* a measured phase */
     duty_cycle_free(d);
 }
 
-/* A batch of requests is told by traced steps like any other. */
+/* A batch of requests is extrapolated from traced steps like any other. */
 static void test_requests_share_steps_that_were_not_traced(void **state)
 {
     (void)state;
@@ -510,7 +510,7 @@ static void test_requests_share_steps_that_were_not_traced(void **state)
     duty_cycle_free(d);
 }
 
-/* Single steps that were not traced are rows with what such a step took. */
+/* Single untraced steps are rows with the energy of such a step. */
 static void test_each_step_has_its_joules(void **state)
 {
     (void)state;
@@ -537,8 +537,8 @@ static double half(const jm_row *row)
     return (row->energy_high_j - row->energy_low_j) / 2;
 }
 
-/* What one layer has too much another has too little, where powers follow the total: their sum is surer. And
- * all rows are as sure as the total. */
+/* If powers follow the total, one layer's excess is another's lack: their sum is more certain. And all rows
+ * together are as certain as the total. */
 static void test_errors_of_rows_go_into_sums(void **state)
 {
     (void)state;
@@ -580,13 +580,13 @@ static void test_a_single_burst_says_that_drift_is_unknown(void **state)
 {
     (void)state;
     duty_cycle_options of = usual(14, 120);
-    of.run_s = 100; /* one turn, at its end nearly: 960 steps of 60 ms */
+    of.run_s = 100; /* one burst, nearly at its end: 960 steps of 60 ms */
     of.burst_steps = 12;
     of.grows = 1.3;
     duty_cycle *d = duty_cycle_create(of);
     jm_report *report = report_of(d, JM_BY_LAYER);
     assert_adds_up(report);
-    assert_true(says(report, "told by a single interval of traced ones"));
+    assert_true(says(report, "extrapolated from a single interval of traced ones"));
     const jm_row *row = duty_cycle_row(report, layers[0], "layer");
     assert_true(half(row) > 0.02 * row->energy_j);
     jm_report_free(report);
@@ -613,7 +613,7 @@ static void test_spans_of_the_host_stand_for_others_too(void **state)
         for (size_t i = 0; i < d->s->dataset.span_count; i++)
             if (d->s->spans[i].kind == JM_SPAN_STEP)
                 step_s += (double)(d->s->spans[i].end_ns - d->s->spans[i].start_ns) * 1e-9;
-        /* All of a step is in a layer; of warm ones what tracing made is none of it. */
+        /* All of a step is in a layer; time caused by tracing is in none. */
         assert_near(span_s, step_s, 0.01);
         double share = duty_cycle_row(report, layers[2], "layer")->busy_s / span_s;
         if (slower == 1) assert_near(share, (2 * 12 + 4) / (2.0 * 24 + 12), 0.02);

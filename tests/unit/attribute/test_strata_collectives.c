@@ -1,5 +1,4 @@
-/* Collectives of steps of which only the edges were recorded: their joules, bytes and time are those of all.
- */
+/* Collectives of untraced steps: joules, bytes and time are those of all steps. */
 #include "format/rows/marks.h"
 #include "synthetic_report.h"
 
@@ -88,7 +87,7 @@ static void test_collectives_of_all_steps_are_marked_by_those_of_traced_ones(voi
     assert_near(all->busy_s, STEPS * (10e-3 + 10e-3 * 24 / 156), 1e-6);
     assert_near(all->exposed_s, STEPS * 10e-3, 1e-6);
     const jm_report_totals *totals = jm_report_totals_get(report);
-    assert_near(totals->collective_s, STEPS * 20e-3, 1e-6); /* by the clock */
+    assert_near(totals->collective_s, STEPS * 20e-3, 1e-6); /* wall time */
     assert_near(totals->collective_exposed_s, STEPS * 10e-3, 1e-6);
     assert_near(sum_j, totals->total_energy_j, 1e-9);
     jm_report_free(report);

@@ -1,11 +1,11 @@
-/* Steps of other counts than the traced ones that stand for them. */
-#include "base/alike.h"
+/* Untraced steps with other counts than the traced ones that represent them. */
+#include "base/count_class.h"
 #include "duty.h"
 #include "proof.h"
 
 enum { SEEDS = 20 };
 
-/* How a layer's time goes with the tokens of a step. */
+/* How a layer's time depends on the tokens of a step. */
 typedef struct shape {
     const char *name;
     double goes[DUTY_CYCLE_LAYERS];
@@ -26,11 +26,11 @@ typedef struct program {
     duty_cycle_counts counts;
     int one_in, burst_steps;
     double run_s, step_u, wanders;
-    double most; /* what layers may be off by, root mean square */
+    double most; /* allowed errors of layers, root mean square */
 } program;
 
-/* Steps of 60 ms. Of the noisy one a layer is known to 0.15 / sqrt(70), and to what it wanders in seven
- * turns. */
+/* Steps of 60 ms. In the noisy one a layer has an error of 0.15 / sqrt(70), and of its drift in seven bursts.
+ */
 static const program programs[] = {
     {"padded, 160 traced", DUTY_CYCLE_PADDED, 12, 8, 120, 0.05, 0, 0.01},
     {"padded, 40 traced", DUTY_CYCLE_PADDED, 80, 5, 200, 0.05, 0.03, 0.02},
@@ -94,11 +94,11 @@ static void mark(score *s, const duty_cycle *d)
     jm_report_free(report);
 }
 
-/* As if only powers of two were told: then steps within a factor of two are one kind, in equal parts. */
+/* As if only powers of two were recorded: then steps within a factor of two are one kind, in equal parts. */
 static void round_counts(duty_cycle *d)
 {
     for (size_t i = 0; i < d->s->dataset.span_count; i++)
-        d->s->spans[i].tokens = jm__alike_count(d->s->spans[i].tokens);
+        d->s->spans[i].tokens = jm__count_class(d->s->spans[i].tokens);
 }
 
 static double error_of(const score *s)
@@ -106,19 +106,19 @@ static double error_of(const score *s)
     return sqrt(s->square / s->rows);
 }
 
-/* 95 % intervals hold 48 of 60 times or fewer once in 5,000 tries, if the layers of a run err by themselves,
- * and 15 of 20 sums once in 400. */
+/* 48 of 60 95 % intervals or fewer contain the truth once in 5,000 tries, if the layers of a run have
+ * independent errors; 15 of 20 sums once in 400. */
 static void check_many(const program *of, const score *own, const score *equal)
 {
     assert_true(error_of(own) < of->most);
-    /* What is off in all layers alike the total mends in either case. */
+    /* The total corrects a common error of all layers in either case. */
     assert_true(error_of(own) < 1.3 * error_of(equal));
     assert_true(own->held > 48);
     assert_true(sqrt(own->tracing_square / SEEDS) < 0.08); /* in equal parts up to 0.18 */
     assert_true(own->sums_held > 15);
 }
 
-/* The three layers of one run: what they are off by is three draws. */
+/* The three layers of one run: their errors are three draws. */
 static void check_one(const program *of, const score *own)
 {
     assert_true(error_of(own) < of->most * proof_rms(DUTY_CYCLE_LAYERS));
@@ -199,8 +199,7 @@ static void test_each_step_has_the_joules_of_its_counts(void **state)
     duty_cycle_free(d);
 }
 
-/* Evaluations of 20 steps none of which was traced: of the interval that is nearest, a step of like counts.
- */
+/* Evaluations of 20 steps none of which was traced: the nearest interval has a step with similar counts. */
 static void test_steps_of_another_phase_are_marked_by_those_of_their_counts(void **state)
 {
     (void)state;
@@ -233,8 +232,8 @@ static void test_steps_of_another_phase_are_marked_by_those_of_their_counts(void
     assert_true(off[0] < 0.7 * off[1]);
 }
 
-/* One step of some forty does something else under the same name and counts, and takes longer. A turn catches
- * more or fewer of them by chance: their layer has its calls and joules all the same. */
+/* One step of some forty does something else under the same name and counts, and takes longer. A burst has
+ * more or fewer of them by chance: the layer still has its calls and joules. */
 static void test_long_steps_of_the_same_counts_stand_for_long_ones(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The total of a board out of its counter and its power sensors, whatever of them is missing or wrong. */
+/* The total of a board from its counter and its power sensors, whichever of them is missing or wrong. */
 #include "attribute/fit/total.h"
 #include "base/clock.h"
 #include "base/vec.h"
@@ -104,7 +104,7 @@ static jm__total measure_one(board *b, int64_t from_ns, int64_t to_ns)
     return measure(b, &counter, (jm__intervals){.items = &window, .count = 1});
 }
 
-/* The truth lies in the 95 % interval, which is no wider than this share of it to each side. */
+/* The truth is in the 95 % interval, which is no wider than this share of it to each side. */
 static void assert_holds(jm__total total, double truth_j, double share)
 {
     double half_j = 1.96 * total.u_j;
@@ -126,7 +126,8 @@ static void test_short_windows_of_a_counter_alone_hold_the_truth(void **state)
     assert_true(total.unseen_j == 0);
 }
 
-/* A window within one step of the counter has a share of it, sure to no better than a guess can be. */
+/* A window within one step of the counter has a share of it, with an error no smaller than that of a guess.
+ */
 static void test_a_window_between_two_readings_of_a_counter_alone_is_a_share_of_its_step(void **state)
 {
     (void)state;
@@ -212,8 +213,8 @@ static void test_a_wrong_reading_of_a_short_run_is_marked_and_the_interval_holds
     assert_true(total.energy_j + 1.96 * total.u_j > 890);
 }
 
-/* A burst of 600 W within a step of the counter of 100 ms; the other sensor says a mean over a second, 100 W.
- * Steps that are no shorter than what that smears are left to it. */
+/* 600 W for a moment within a step of the counter of 100 ms; the other sensor shows a mean over a second, 100
+ * W. It does not split steps that are shorter than its window. */
 static void test_short_steps_of_a_counter_are_marked_by_it_and_long_ones_by_a_mean(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Runs that are traced at times: their reports are of that time, and right. */
+/* Runs that are traced in part: their reports cover that time. */
 #include "attribute/input/traced.h"
 #include "format/rows/marks.h"
 #include "synthetic_report.h"
@@ -7,7 +7,7 @@ enum { CLASSES = 3, MARKS_MAX = 64 };
 
 static const double class_w[CLASSES] = {640, 450, 300};
 static const int64_t begin_ns = 2 * JM_NS_PER_S, end_ns = 62 * JM_NS_PER_S;
-/* 300 ms of each 3 s, in processes that are not traced for some 20 times as long. */
+/* 300 ms of each 3 s; in between, nothing is traced. */
 static const int64_t cycle_ns = 3 * JM_NS_PER_S, active_ns = 300 * JM_NS_PER_MS, first_ns = 3 * JM_NS_PER_S;
 static const int64_t warm_ns = 50 * JM_NS_PER_MS;
 
@@ -48,7 +48,7 @@ static double active_j(const synthetic *s, int64_t class_id)
     return sum_j;
 }
 
-/* A minute of work, back to back, of which a tenth is traced: as a GPU is in training. */
+/* A minute of continuous work, of which a tenth is traced: as a GPU is in training. */
 static synthetic *make_run(uint64_t seed, marks *all, double truth_j[CLASSES + 1])
 {
     synthetic *s = syn_create(seed, 1, 60000);
@@ -96,7 +96,8 @@ static void test_rows_add_up_to_the_energy_of_the_traced_time(void **state)
             }
         }
         assert_true(fabs(sum_j - totals->total_energy_j) < 1e-6 * sum_j);
-        assert_true(totals->idle_energy_j < 0.1 * totals->total_energy_j); /* untraced work is no idle time */
+        assert_true(totals->idle_energy_j <
+                    0.1 * totals->total_energy_j); /* untraced work does not count as idle */
         jm_report_free(report);
         syn_free(s);
     }
@@ -204,7 +205,7 @@ static void test_traced_is_what_all_processes_traced_that_do_so_at_times(void **
     syn_free(s);
 }
 
-/* As a script runs them, with a moment between them. */
+/* As in a script, with a moment between them. */
 static void test_a_program_is_untraced_only_while_it_lives(void **state)
 {
     (void)state;

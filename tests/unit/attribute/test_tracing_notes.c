@@ -1,4 +1,4 @@
-/* What a report says of tracing: what came of a budget. */
+/* A report's notes on tracing and its budget. */
 #include "format/rows/marks.h"
 #include "synthetic_report.h"
 

@@ -1,4 +1,4 @@
-/* The verdict on a report: the worst of what is known against its figures. */
+/* The verdict on a report: the worst of its checks. */
 #include "attribute/notes/quality.h"
 
 #include <setjmp.h>
@@ -10,15 +10,15 @@
 
 #include <cmocka.h>
 
-static jm__facts nothing_known(void)
+static jm__check_figures nothing_known(void)
 {
-    jm__facts facts = {0};
+    jm__check_figures facts = {0};
     for (jm__check check = 0; check < JM_CHECK_COUNT; check++)
         facts.figures[check] = NAN;
     return facts;
 }
 
-static jm__verdict verdict_on(const jm__facts *facts)
+static jm__verdict verdict_on(const jm__check_figures *facts)
 {
     jm__verdict verdict;
     assert_true(jm__verdict_find(&verdict, facts));
@@ -27,7 +27,7 @@ static jm__verdict verdict_on(const jm__facts *facts)
     return verdict;
 }
 
-static void expect_grade(const jm__facts *facts, jm__grade grade)
+static void expect_grade(const jm__check_figures *facts, jm__grade grade)
 {
     jm__verdict verdict = verdict_on(facts);
     assert_int_equal(verdict.grade, grade);
@@ -37,7 +37,7 @@ static void expect_grade(const jm__facts *facts, jm__grade grade)
 static void test_nothing_known_against_the_figures_is_good(void **state)
 {
     (void)state;
-    jm__facts facts = nothing_known();
+    jm__check_figures facts = nothing_known();
     expect_grade(&facts, JM_GRADE_GOOD);
     for (jm__check check = 0; check < JM_CHECK_COUNT; check++)
         facts.figures[check] = 0;
@@ -53,7 +53,7 @@ static void test_each_check_decides_from_its_limits_on(void **state)
     (void)state;
     for (jm__check check = 0; check < JM_CHECK_COUNT; check++) {
         double fair = jm__check_limit(check, JM_GRADE_FAIR), poor = jm__check_limit(check, JM_GRADE_POOR);
-        jm__facts facts = nothing_known();
+        jm__check_figures facts = nothing_known();
         assert_true(fair > 0 && poor >= fair);
         facts.figures[check] = 0.999 * fair;
         expect_grade(&facts, JM_GRADE_GOOD);
@@ -70,14 +70,14 @@ static void test_each_check_decides_from_its_limits_on(void **state)
 static void test_the_worst_is_the_reason_and_the_others_are_marked_too(void **state)
 {
     (void)state;
-    jm__facts facts = nothing_known();
+    jm__check_figures facts = nothing_known();
     facts.total_is_measured = true;
     facts.figures[JM_CHECK_unseen] = 0.02;
     facts.figures[JM_CHECK_chi2_n] = 39.4;
     facts.figures[JM_CHECK_closure] = 0.08;
     facts.figures[JM_CHECK_throttled] = 0.99;
     jm__verdict verdict = verdict_on(&facts);
-    static const char *const marked[] = {
+    static const char *const expected[] = {
         "the fit misses the readings by more than noise, chi2/n 39 (1 is ideal): single parts are "
         "indicative, "
         "the total is sound",
@@ -88,16 +88,16 @@ static void test_the_worst_is_the_reason_and_the_others_are_marked_too(void **st
         "99 % of the time the GPU throttled: the same work may draw another power below its limit",
     };
     assert_int_equal(verdict.grade, JM_GRADE_POOR);
-    assert_int_equal(verdict.sentences.count, sizeof marked / sizeof *marked);
+    assert_int_equal(verdict.sentences.count, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < verdict.sentences.count; i++)
-        assert_string_equal(verdict.sentences.items[i], marked[i]);
+        assert_string_equal(verdict.sentences.items[i], expected[i]);
     jm__verdict_free(&verdict);
 }
 
 static void test_kernels_in_no_layer_are_marked_with_the_reason(void **state)
 {
     (void)state;
-    jm__facts facts = nothing_known();
+    jm__check_figures facts = nothing_known();
     facts.figures[JM_CHECK_no_layer] = 0.063;
     facts.no_layer_why = "CUDA graphs";
     jm__verdict verdict = verdict_on(&facts);

@@ -1,4 +1,4 @@
-/* What a recording must hold for each check of the verdict to speak, and where it keeps silent. */
+/* What a recording needs for each check of the verdict to apply, and when it does not. */
 #include "attribute/report.h"
 #include "figures.h"
 #include "synthetic.h"
@@ -120,15 +120,15 @@ static synthetic *program_until(double worked_s, double busy_s)
     return s;
 }
 
-/* Another user's, say, or in a container: it draws, and stands as idle. */
+/* For example another user's, or in a container: its power counts as idle. */
 static void test_work_that_nobody_recorded_is_marked(void **state)
 {
     (void)state;
     expect(program_until(1, RUN_S), "poor", "for 95 % of the time a GPU was busy");
     expect(program_until(17, RUN_S), "fair", "of the time a GPU was busy with work that was not recorded");
-    expect(program_until(10, 11), "good", all_is_well); /* a second is what a utilisation remembers */
+    expect(program_until(10, 11), "good", all_is_well); /* utilisation is averaged over a second */
     expect(program_until(RUN_S, RUN_S), "good", all_is_well);
-    expect(program_until(RUN_S - 1, RUN_S), "good", all_is_well); /* too short to tell */
+    expect(program_until(RUN_S - 1, RUN_S), "good", all_is_well); /* too short for utilisation */
 }
 
 static void test_damage_is_poor(void **state)
@@ -265,7 +265,8 @@ static void test_a_total_that_the_fit_contradicts_is_marked_from_one_per_cent_on
         raise_counter(s, raised[i].percent);
         expect(s, raised[i].verdict, raised[i].words);
     }
-    synthetic *s = program(1, 100, 0); /* a noisy sensor: the fit is within its uncertainty, and is held */
+    synthetic *s = program(
+        1, 100, 0); /* a noisy sensor: the fit is within its uncertainty, and is conditioned on the total */
     s->sensors[0].noise = 100;
     raise_counter(s, 1.2);
     expect(s, "good", all_is_well);

@@ -87,7 +87,7 @@ static jm__joint_prior prior_of(const problem *p)
     return joint_prior;
 }
 
-/* What the estimator makes of readings. */
+/* By the estimator. */
 typedef struct answer {
     double power_w[COLUMNS];
     double covariance[COLUMNS * COLUMNS];
@@ -122,10 +122,10 @@ static answer estimate(const problem *p, const jm__joint_prior *joint_prior, con
     memcpy(out.power_w, posterior.power_w, sizeof out.power_w);
     memcpy(out.covariance, posterior.covariance, sizeof out.covariance);
     for (size_t axis = 0; axis < AXES; axis++) {
-        double marked[COLUMNS];
-        dense_multiply(marked, out.covariance, weighed.marked[axis], COLUMNS, COLUMNS, 1);
+        double by_response[COLUMNS];
+        dense_multiply(by_response, out.covariance, weighed.marked[axis], COLUMNS, COLUMNS, 1);
         for (size_t k = 0; k < COLUMNS; k++)
-            out.with_response[k * AXES + axis] = marked[k];
+            out.with_response[k * AXES + axis] = by_response[k];
     }
     jm__posterior_free(&posterior);
     jm__weighed_free(&weighed);
@@ -162,21 +162,21 @@ static factors factors_of(const problem *p)
     return f;
 }
 
-static void check_powers(const answer *said, const double *mean, const double *covariance)
+static void check_powers(const answer *result, const double *mean, const double *covariance)
 {
     double part[COLUMNS * COLUMNS];
     for (size_t k = 0; k < COLUMNS; k++) {
-        if (!(fabs(said->power_w[k] - mean[k]) < 1e-4))
-            fail_msg("power %zu: %.9g, not %.9g", k, said->power_w[k], mean[k]);
+        if (!(fabs(result->power_w[k] - mean[k]) < 1e-4))
+            fail_msg("power %zu: %.9g, not %.9g", k, result->power_w[k], mean[k]);
         for (size_t m = 0; m < COLUMNS; m++)
             part[k * COLUMNS + m] = covariance[k * ALL + m];
         for (size_t axis = 0; axis < AXES; axis++) {
-            double truth = covariance[k * ALL + COLUMNS + axis], is = said->with_response[k * AXES + axis];
+            double truth = covariance[k * ALL + COLUMNS + axis], is = result->with_response[k * AXES + axis];
             if (!(fabs(is - truth) < 1e-6 * sqrt(covariance[k * ALL + k])))
                 fail_msg("power %zu with axis %zu: %.9g, not %.9g", k, axis, is, truth);
         }
     }
-    dense_assert_covariance("powers", said->covariance, part, COLUMNS, 1e-6);
+    dense_assert_covariance("powers", result->covariance, part, COLUMNS, 1e-6);
 }
 
 /* With each axis of the response known to the prior or not: learnt with the same response or without it. */
@@ -190,7 +190,7 @@ static void test_what_is_known_after_weighed_readings_is_what_their_scores_tell(
         jm__joint_prior joint_prior = prior_of(&p);
         double truth[ALL], y[READINGS], z[COLUMNS] = {0}, h[COLUMNS * ALL], r[COLUMNS * COLUMNS];
         draw(&p, f.before, f.noise, truth, y);
-        answer said = estimate(&p, &joint_prior, y);
+        answer result = estimate(&p, &joint_prior, y);
         for (size_t k = 0; k < COLUMNS; k++) {
             for (size_t m = 0; m < ALL; m++) {
                 h[k * ALL + m] = 0;
@@ -207,7 +207,7 @@ static void test_what_is_known_after_weighed_readings_is_what_their_scores_tell(
         memcpy(mean, p.power_w, sizeof p.power_w);
         memcpy(covariance, p.before, sizeof covariance);
         dense_condition(mean, covariance, ALL, h, z, r, COLUMNS);
-        check_powers(&said, mean, covariance);
+        check_powers(&result, mean, covariance);
         jm__joint_prior_free(&joint_prior);
     }
 }
@@ -227,20 +227,20 @@ static void test_more_than_all_of_the_response_cannot_be_known(void **state)
     for (size_t k = 0; k < COLUMNS; k++)
         for (size_t axis = 0; axis < AXES; axis++)
             p.before[k * ALL + COLUMNS + axis] *= 4;
-    answer said = estimate(&p, &joint_prior, y);
+    answer result = estimate(&p, &joint_prior, y);
     memcpy(inverse, joint_prior.covariance, sizeof inverse);
     memcpy(covariance, joint_prior.covariance, sizeof covariance);
     memcpy(mean, p.power_w, sizeof mean);
     dense_invert(inverse, COLUMNS);
     for (size_t axis = 0; axis < AXES; axis++) {
-        double marked = 0;
+        double by_response = 0;
         for (size_t k = 0; k < COLUMNS; k++) {
             known[k * AXES + axis] = 0;
             for (size_t m = 0; m < COLUMNS; m++)
                 known[k * AXES + axis] += inverse[k * COLUMNS + m] * p.before[m * ALL + COLUMNS + axis];
-            marked += known[k * AXES + axis] * p.before[k * ALL + COLUMNS + axis];
+            by_response += known[k * AXES + axis] * p.before[k * ALL + COLUMNS + axis];
         }
-        assert_true(marked > 1);
+        assert_true(by_response > 1);
     }
     for (size_t i = 0; i < READINGS; i++) { /* y = (A + D W') x - D W' x0 + e */
         double row[COLUMNS], value = y[i];
@@ -260,8 +260,8 @@ static void test_more_than_all_of_the_response_cannot_be_known(void **state)
     dense_around(r, p.rows, p.noise, READINGS, COLUMNS);
     dense_condition(mean, covariance, COLUMNS, h, z, r, COLUMNS);
     for (size_t k = 0; k < COLUMNS; k++)
-        assert_true(fabs(said.power_w[k] - mean[k]) < 1e-4);
-    dense_assert_covariance("powers", said.covariance, covariance, COLUMNS, 1e-6);
+        assert_true(fabs(result.power_w[k] - mean[k]) < 1e-4);
+    dense_assert_covariance("powers", result.covariance, covariance, COLUMNS, 1e-6);
     jm__joint_prior_free(&joint_prior);
 }
 
@@ -299,13 +299,13 @@ static void test_with_white_noise_the_scores_tell_all_that_the_readings_do(void 
     jm__joint_prior joint_prior = prior_of(&p);
     double truth[ALL], y[READINGS], h[READINGS * ALL] = {0}, mean[ALL] = {0}, covariance[ALL * ALL];
     draw(&p, f.before, f.noise, truth, y);
-    answer said = estimate(&p, &joint_prior, y);
+    answer result = estimate(&p, &joint_prior, y);
     for (size_t i = 0; i < READINGS; i++)
         memcpy(h + i * ALL, p.rows + i * COLUMNS, COLUMNS * sizeof *h);
     memcpy(mean, p.power_w, sizeof p.power_w);
     memcpy(covariance, p.before, sizeof covariance);
     dense_condition(mean, covariance, ALL, h, y, p.noise, READINGS);
-    check_powers(&said, mean, covariance);
+    check_powers(&result, mean, covariance);
     jm__joint_prior_free(&joint_prior);
 }
 
@@ -321,9 +321,9 @@ static void test_weighed_powers_are_off_as_they_say(void **state)
     make_noise(&p, 16, 30, 0.04);
     factors f = factors_of(&p);
     jm__joint_prior joint_prior = prior_of(&p);
-    double seen[ALL * ALL] = {0}, said[ALL * ALL] = {0};
+    double seen[ALL * ALL] = {0}, result[ALL * ALL] = {0};
     answer last = {0};
-    for (int burst = 0; burst < draws; burst++) {
+    for (int round = 0; round < draws; round++) {
         double truth[ALL], y[READINGS], off[ALL];
         draw(&p, f.before, f.noise, truth, y);
         last = estimate(&p, &joint_prior, y);
@@ -334,13 +334,13 @@ static void test_weighed_powers_are_off_as_they_say(void **state)
                 seen[k * ALL + m] += off[k] * off[m] / draws;
     }
     for (size_t k = 0; k < COLUMNS; k++) {
-        memcpy(said + k * ALL, last.covariance + k * COLUMNS, COLUMNS * sizeof *said);
-        memcpy(said + k * ALL + COLUMNS, last.with_response + k * AXES, AXES * sizeof *said);
+        memcpy(result + k * ALL, last.covariance + k * COLUMNS, COLUMNS * sizeof *result);
+        memcpy(result + k * ALL + COLUMNS, last.with_response + k * AXES, AXES * sizeof *result);
         for (size_t m = 0; m < ALL; m++) {
             /* t itself has the variance 1. */
-            double scale = sqrt(said[k * ALL + k] * (m < COLUMNS ? last.covariance[m * COLUMNS + m] : 1));
-            if (!(fabs(seen[k * ALL + m] - said[k * ALL + m]) < within * scale))
-                fail_msg("%zu, %zu: said %.4g, drawn %.4g", k, m, said[k * ALL + m], seen[k * ALL + m]);
+            double scale = sqrt(result[k * ALL + k] * (m < COLUMNS ? last.covariance[m * COLUMNS + m] : 1));
+            if (!(fabs(seen[k * ALL + m] - result[k * ALL + m]) < within * scale))
+                fail_msg("%zu, %zu: said %.4g, drawn %.4g", k, m, result[k * ALL + m], seen[k * ALL + m]);
         }
     }
     jm__joint_prior_free(&joint_prior);

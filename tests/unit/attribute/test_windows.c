@@ -1,4 +1,4 @@
-/* Sets of intervals of time, against the same on a strip of 64 units, a bit each. */
+/* Sets of intervals of time, against sets of 64 bits. */
 #include "attribute/input/window.h"
 #include "attribute/work/tally.h"
 
@@ -48,8 +48,8 @@ static uint64_t draw(jm__intervals *windows)
     return set;
 }
 
-/* Sorted, none empty; apart, unless they may touch. */
-static void check_windows(const jm__intervals *windows, uint64_t requested, bool apart)
+/* Sorted, none empty; disjoint, unless they may touch. */
+static void check_windows(const jm__intervals *windows, uint64_t expected, bool apart)
 {
     uint64_t set = 0;
     for (size_t i = 0; i < windows->count; i++) {
@@ -58,8 +58,8 @@ static void check_windows(const jm__intervals *windows, uint64_t requested, bool
         if (i > 0) assert_true(window[-1].to_ns + (apart ? 1 : 0) <= window->from_ns);
         set |= bits(window->from_ns, window->to_ns);
     }
-    if (set != requested)
-        fail_msg("%016llx is not %016llx", (unsigned long long)set, (unsigned long long)requested);
+    if (set != expected)
+        fail_msg("%016llx is not %016llx", (unsigned long long)set, (unsigned long long)expected);
 }
 
 static void test_windows_are_sets_of_time(void **state)
@@ -75,8 +75,8 @@ static void test_windows_are_sets_of_time(void **state)
         int64_t from = up_to(UNITS), to = from + up_to(UNITS - from);
         assert_int_equal(jm__intervals_overlap_ns(&windows, from, to), count_of(set & bits(from, to)));
         for (int64_t unit = 0; unit < UNITS; unit++)
-            assert_int_equal(jm__intervals_hold(&windows, unit), (set >> unit) & 1);
-        assert_false(jm__intervals_hold(&windows, UNITS));
+            assert_int_equal(jm__intervals_contain(&windows, unit), (set >> unit) & 1);
+        assert_false(jm__intervals_contain(&windows, UNITS));
         jm__intervals within = {0};
         assert_true(jm__intervals_add_within(&within, &windows, from, to));
         check_windows(&within, set & bits(from, to), true);
@@ -105,7 +105,7 @@ static void test_windows_are_sets_of_time(void **state)
     }
 }
 
-/* ---- sums that are given other numbers */
+/* ---- sums that are renumbered */
 
 static void add_cell(jm__tally *tally, uint32_t row, uint32_t use, double seconds, int64_t start_ns,
                      int64_t end_ns)

@@ -1,4 +1,4 @@
-/* The one pass over what the boards did: any order, any amount, any depth gives the same report. */
+/* The pass over the work of boards: any order, any amount and any depth give the same report. */
 #include "attribute/report.h"
 #include "attribute/work/sweep.h"
 #include "figures.h"
@@ -74,7 +74,7 @@ static void assert_same_rows(const jm_report *one, const jm_report *other)
     }
 }
 
-/* Each row that is moved goes as many places as one of these at most. */
+/* Each item is moved by at most this many places. */
 static void check_orders(size_t kernels, const size_t *reach, size_t count)
 {
     synthetic *s = overlapping(kernels);
@@ -96,7 +96,7 @@ static void check_orders(size_t kernels, const size_t *reach, size_t count)
     syn_free(s);
 }
 
-/* A few places off, as rings give them; farther than the buffer reaches, as no recorder does. */
+/* A few places off, as in rings; farther than the buffer holds, as no recorder does. */
 static void test_the_order_of_rows_in_a_file_does_not_matter(void **state)
 {
     (void)state;
@@ -166,10 +166,10 @@ static void test_damage_among_kernels_costs_some_of_them_and_is_marked(void **st
     assert_non_null(strstr(jm_recording_damage(recording), "parts of the file are damaged"));
     /* Three pages of some 200 rows each. */
     assert_in_range(row_of(report, "gemm")->calls, KERNELS - 1000, KERNELS - 100);
-    bool marked = false;
+    bool found = false;
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        marked = marked || strstr(jm_report_note(report, i), "parts of the file are damaged") != NULL;
-    assert_true(marked);
+        found = found || strstr(jm_report_note(report, i), "parts of the file are damaged") != NULL;
+    assert_true(found);
     jm_report_free(report);
     jm_recording_close(recording);
     unlink(file_path);
@@ -252,14 +252,14 @@ static void test_pieces_beyond_a_file_limit_stay_in_memory(void **state)
     small = before;
     small.rlim_cur = 200000;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    write_pieces(&pieces, 100000); /* the signal of a limit that is passed would kill */
+    write_pieces(&pieces, 100000); /* exceeding the limit raises a signal that kills */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     check_walk(&pieces, true);
     assert_non_null(pieces.blocks.items[pieces.blocks.count - 1].items);
     jm__pieces_free(&pieces);
 }
 
-/* A damaged file may hold a kernel years away from all others: the time between them is one piece. */
+/* A damaged file may have a kernel years away from all others: the time between them is one piece. */
 static void test_any_length_of_time_is_one_piece(void **state)
 {
     (void)state;
@@ -324,7 +324,7 @@ static void test_a_kernel_far_away_costs_a_piece_and_no_more(void **state)
 
 /* ---- depth and names */
 
-/* Each phase holds one kernel of its own before the next one opens inside it. */
+/* Each phase has one kernel of its own before the next one opens inside it. */
 static void test_forty_phases_inside_each_other_keep_their_energy(void **state)
 {
     (void)state;
@@ -372,7 +372,7 @@ static void test_a_phase_with_a_slash_is_not_the_phase_inside_another(void **sta
     syn_free(s);
 }
 
-/* Without kernels the spans themselves are the work: one that took no time has none of what follows it. */
+/* Without kernels the spans themselves are the work: a span of no length has none of what follows it. */
 static void test_a_span_of_no_length_holds_nothing_after_it(void **state)
 {
     (void)state;
@@ -393,7 +393,7 @@ static void test_a_span_of_no_length_holds_nothing_after_it(void **state)
     syn_free(s);
 }
 
-/* Idle time is told by the length of its gaps, each a row with how many there were. */
+/* Idle time is classified by the length of its gaps, each a row with their number. */
 static void test_idle_time_is_marked_by_its_gaps(void **state)
 {
     (void)state;
@@ -414,18 +414,18 @@ static void test_idle_time_is_marked_by_its_gaps(void **state)
             const char *path;
             int64_t gaps;
             double seconds;
-        } requested[] = {{"(idle)/between kernels, < 50 us", 2, 50e-6},
-                         {"(idle)/launch or host late, < 1 ms", 1, 500e-6},
-                         {"(idle)/waiting, 1 ms and more", 2, 0.105},
-                         {"(idle)/before and after", 2, 0.5 + 0.79445}};
+        } expected[] = {{"(idle)/between kernels, < 50 us", 2, 50e-6},
+                        {"(idle)/launch or host late, < 1 ms", 1, 500e-6},
+                        {"(idle)/waiting, 1 ms and more", 2, 0.105},
+                        {"(idle)/before and after", 2, 0.5 + 0.79445}};
         const jm_row *idle = row_of(report, "(idle)");
         double energy_j = 0, seconds = 0;
-        for (size_t i = 0; i < sizeof requested / sizeof *requested; i++) {
-            const jm_row *gap = row_of(report, requested[i].path);
+        for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+            const jm_row *gap = row_of(report, expected[i].path);
             assert_string_equal(gap->kind, "gap");
             assert_int_equal(gap->depth, 1);
-            assert_int_equal(gap->calls, requested[i].gaps);
-            assert_true(fabs(gap->busy_s - requested[i].seconds) < 1e-6);
+            assert_int_equal(gap->calls, expected[i].gaps);
+            assert_true(fabs(gap->busy_s - expected[i].seconds) < 1e-6);
             energy_j += gap->energy_j;
             seconds += gap->busy_s;
         }
@@ -436,7 +436,7 @@ static void test_idle_time_is_marked_by_its_gaps(void **state)
     syn_free(s);
 }
 
-/* Two steps of 8 and 4 samples; the first is cut into two of 4 that are no more samples. */
+/* Two steps of 8 and 4 samples; the first is cut into two of 4 that do not count again. */
 static void test_samples_are_counted_once(void **state)
 {
     (void)state;
@@ -458,7 +458,7 @@ static void test_samples_are_counted_once(void **state)
     jm_report *report = report_of(&s->dataset, JM_BY_PHASE);
     assert_int_equal(jm_report_totals_get(report)->samples, 12);
     assert_int_equal(row_of(report, "epoch")->samples, 12);
-    assert_int_equal(jm_report_totals_get(report)->tokens, 250); /* the step around them tells none */
+    assert_int_equal(jm_report_totals_get(report)->tokens, 250); /* the enclosing step has none */
     assert_int_equal(row_of(report, "epoch")->tokens, 250);
     assert_int_equal(row_of(report, "(idle)")->samples, -1);
     jm_report_free(report);

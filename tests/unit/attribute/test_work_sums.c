@@ -1,5 +1,5 @@
-/* What the pass adds up, against the same reckoned tick by tick: who shared which time, which classes have a
- * column, what lengths of calls tell of shapes, the clock around some work. */
+/* The sums of the pass, against a computation tick by tick: shares of time, columns of classes, groups of
+ * durations, the clock around some work. */
 #include "attribute/work/clock_track.h"
 #include "attribute/work/columns.h"
 #include "attribute/work/joint.h"
@@ -37,10 +37,10 @@ enum { USES = 4, ITEMS = 300, TICKS = 40000, FROM = 100 }; /* a tick is 10 us */
 
 #define TICK_NS (10 * US)
 
-typedef struct marked {
+typedef struct use_truth {
     double report_s, learn_s, outside_s, ran_s, place_s[JM_PLACES], cell_s, copies_s;
     int64_t calls;
-} marked;
+} use_truth;
 
 static jm__item items[ITEMS];
 static uint32_t use_of[ITEMS];
@@ -92,7 +92,8 @@ static double weight_of(size_t item)
     return items[item].weight > 0 ? (double)items[item].weight : 1;
 }
 
-static void reckon(marked *uses, jm__seconds *idle, const jm__intervals *report, const jm__intervals *learn)
+static void compute_truth(use_truth *uses, jm__seconds *idle, const jm__intervals *report,
+                          const jm__intervals *learn)
 {
     const double tick_s = 1e-9 * (double)TICK_NS;
     size_t running[ITEMS];
@@ -111,7 +112,7 @@ static void reckon(marked *uses, jm__seconds *idle, const jm__intervals *report,
             weights += weight_of(running[r]);
         }
         for (size_t r = 0; r < count; r++) {
-            marked *use = &uses[use_of[running[r]]];
+            use_truth *use = &uses[use_of[running[r]]];
             double share = weight_of(running[r]) / weights;
             use->copies_s += kernels == 0 ? report_s * share : 0;
             use->report_s += report_s * share;
@@ -121,7 +122,7 @@ static void reckon(marked *uses, jm__seconds *idle, const jm__intervals *report,
             if (running[r] % 3 == 0) use->cell_s += report_s * share;
         }
         if (count > 0) continue;
-        /* A gap: to the next item, of no length too, which parts it. */
+        /* A gap: to the next item; an item of no length splits it. */
         int64_t first = tick, end = TICKS;
         for (size_t i = 0; i < ITEMS; i++) {
             int64_t start = items[i].start_ns / TICK_NS;
@@ -143,13 +144,13 @@ static void check_shares(bool crowded)
     jm__pieces pieces;
     jm__tally tally = {0};
     jm__sweep sweep;
-    marked requested[USES] = {0};
+    use_truth expected[USES] = {0};
     jm__seconds idle[JM_IDLE_STATES] = {0};
     make_items(crowded);
     assert_true(jm__intervals_add(&report, 3000 * TICK_NS, 9000 * TICK_NS));
     assert_true(jm__intervals_add(&report, 15000 * TICK_NS, 30000 * TICK_NS));
     assert_true(jm__intervals_add(&learn, 0, TICKS * TICK_NS));
-    reckon(requested, idle, &report, &learn);
+    compute_truth(expected, idle, &report, &learn);
     jm__pieces_begin(&pieces, FROM * TICK_NS, SIZE_MAX);
     jm__sweep_begin(&sweep, &pieces, &tally, &report, &report, &learn, FROM * TICK_NS);
     for (size_t i = 0; i < ITEMS; i++) {
@@ -167,18 +168,18 @@ static void check_shares(bool crowded)
     assert_int_equal(pieces.end_ns, TICKS * TICK_NS);
     for (uint32_t u = 0; u < USES; u++) {
         const jm__use_sum *sum = jm__use_sum_at(&tally.uses, u);
-        assert_near(sum->inside.report_s, requested[u].report_s, 1e-9);
-        assert_near(sum->inside.steady_s, requested[u].report_s, 1e-9);
-        assert_near(sum->inside.learn_s, requested[u].learn_s, 1e-9);
-        assert_near(sum->outside_s, requested[u].outside_s, 1e-9);
-        assert_true(crowded || (requested[u].copies_s > 0 && requested[u].copies_s < requested[u].report_s));
-        assert_near(sum->copies_s, requested[u].copies_s, 1e-9);
-        assert_near(sum->ran_s, requested[u].ran_s, 1e-9);
-        assert_int_equal(sum->calls, requested[u].calls);
+        assert_near(sum->inside.report_s, expected[u].report_s, 1e-9);
+        assert_near(sum->inside.steady_s, expected[u].report_s, 1e-9);
+        assert_near(sum->inside.learn_s, expected[u].learn_s, 1e-9);
+        assert_near(sum->outside_s, expected[u].outside_s, 1e-9);
+        assert_true(crowded || (expected[u].copies_s > 0 && expected[u].copies_s < expected[u].report_s));
+        assert_near(sum->copies_s, expected[u].copies_s, 1e-9);
+        assert_near(sum->ran_s, expected[u].ran_s, 1e-9);
+        assert_int_equal(sum->calls, expected[u].calls);
         for (size_t p = 0; p < JM_PLACES; p++)
-            assert_near(sum->place_s[p], requested[u].place_s[p], 1e-9);
+            assert_near(sum->place_s[p], expected[u].place_s[p], 1e-9);
         size_t at = jm__work_cell_at(&tally.work, 7, u);
-        assert_near(tally.work.items.items[at].seconds, requested[u].cell_s, 1e-9);
+        assert_near(tally.work.items.items[at].seconds, expected[u].cell_s, 1e-9);
     }
     for (size_t s = 0; s < JM_IDLE_STATES; s++) {
         assert_true(crowded || idle[s].learn_s > 0); /* all of them are there */
@@ -366,9 +367,9 @@ static void test_merged_classes_go_by_name(void **state)
     jm__columns columns = choose(p);
     assert_int_equal(columns.class_columns, 4);
     assert_int_equal(columns.merged_count, 6);
-    static const uint32_t requested[] = {0, 1, 2, 1, 2, 3, 3};
+    static const uint32_t expected[] = {0, 1, 2, 1, 2, 3, 3};
     for (size_t c = 0; c < 7; c++)
-        assert_int_equal(columns.of_class[c], requested[c]);
+        assert_int_equal(columns.of_class[c], expected[c]);
     /* A tail of one class needs no merging. */
     jm__columns_free(&columns);
     program_free(p);
@@ -464,7 +465,7 @@ static void test_calls_of_plainly_different_length_are_classes_of_their_own(void
     uint32_t few = count_calls(&groups, 2, 24, 10), many = count_calls(&groups, 2, 25, 1000);
     jm__item merged = {.end_ns = 7, .class_index = 1, .calls = 2};
     assert_true(jm__duration_groups_count(&groups, &merged));
-    assert_int_equal(merged.class_index, 1); /* of several calls nobody knows the lengths */
+    assert_int_equal(merged.class_index, 1); /* records of several calls do not show their lengths */
     assert_true(brief >= 4 && lengthy >= 4 && stray >= 4 && brief != lengthy && stray != brief);
     assert_true(jm__duration_groups_split(&groups, &classes, &final_of, &count));
     assert_int_equal(classes.count, 5);
@@ -475,7 +476,7 @@ static void test_calls_of_plainly_different_length_are_classes_of_their_own(void
     assert_int_equal(final_of[lengthy], 4);
     assert_int_equal(final_of[stray], 1); /* 90 us are nearer to 10 than to 1000, on a scale of octaves */
     assert_int_equal(final_of[late], 4);
-    assert_int_equal(final_of[few], 2); /* 49 calls tell nothing */
+    assert_int_equal(final_of[few], 2); /* 49 calls are too few */
     assert_int_equal(final_of[many], 2);
     assert_true(classes.items[0].typical_us == 0 && classes.items[2].typical_us == 0);
     assert_near(log2(classes.items[1].typical_us / 10), 0, 0.25); /* a bin is a quarter of an octave */
@@ -569,8 +570,8 @@ static void test_items_go_out_in_order_and_what_is_too_late_is_marked(void **sta
         assert_int_equal(jm__time_order_add(&order, &item, &late, NULL), JM_OK);
         assert_false(late);
     }
-    /* The buffer is full: the next one makes room first, and is late if it began before what went out for it.
-     */
+    /* The buffer is full: the next one empties half of it first, and is late if it began before an emitted
+     * one. */
     assert_int_equal(t.count, COUNT - 2 * JM_ORDER_REACH);
     jm__item item = {.start_ns = t.last_ns, .end_ns = t.last_ns};
     assert_int_equal(jm__time_order_add(&order, &item, &late, NULL), JM_OK);

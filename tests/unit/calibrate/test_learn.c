@@ -206,7 +206,7 @@ static const bool constant[KERNELS] = {false, true, false, false, false, false, 
 typedef struct school {
     sheet *sheet;
     jm__training_set training_set;
-    jm__taught kernels[KERNELS];
+    jm__suite_kernel kernels[KERNELS];
     double rates[KERNELS][FEATURES];
 } school;
 
@@ -219,7 +219,7 @@ static school *make_school(void)
     s->sheet = make_sheet(0);
     for (size_t k = 0; k < KERNELS; k++) {
         own_w[k] = 30 * dense_normal();
-        s->kernels[k] = (jm__taught){
+        s->kernels[k] = (jm__suite_kernel){
             .name = names[0], .family = names[family_of[k]], .data = "", .left_out = constant[k]};
         s->kernels[k].rate = s->rates[k];
         for (size_t m = 0; m + 1 < FEATURES; m++)
@@ -249,6 +249,13 @@ static school *make_school(void)
     s->training_set.kernels.count = KERNELS;
     s->training_set.count = FEATURES - 1;
     return s;
+}
+
+static void left_out_kept(const jm__left_out *out)
+{
+    figures_keep(__BASE_FILE__, NULL, out->power_w, KERNELS, (uint32_t)out->families);
+    figures_keep(__BASE_FILE__, NULL, out->predicted_w, KERNELS, 0);
+    figures_keep(__BASE_FILE__, NULL, out->covariance, (size_t)FEATURES * FEATURES, 0);
 }
 
 static void free_school(school *s)
@@ -283,6 +290,7 @@ static void test_the_covariance_of_weights_is_the_jackknife_of_families(void **s
     jm__weights all = find(s->sheet);
     double x[FAMILIES][FEATURES], mean[FEATURES] = {0}, said[FEATURES * FEATURES] = {0};
     assert_int_equal(jm__left_out_find(&out, &s->training_set, &s->sheet->rows, &all, NULL), JM_OK);
+    left_out_kept(&out);
     assert_int_equal(out.families, FAMILIES); /* that of zeros is none */
     for (size_t f = 0; f < FAMILIES; f++) {
         weights_without(x[f], s, f);
@@ -309,6 +317,7 @@ static void test_a_kernel_is_told_by_weights_that_know_none_of_its_family(void *
     jm__left_out out;
     jm__weights all = find(s->sheet);
     assert_int_equal(jm__left_out_find(&out, &s->training_set, &s->sheet->rows, &all, NULL), JM_OK);
+    left_out_kept(&out);
     for (size_t k = 0; k < KERNELS; k++) {
         double x[FEATURES], predicted_w, product = 0, square = 0;
         if (family_of[k] < FAMILIES)
@@ -346,6 +355,7 @@ static void test_a_kernel_without_readings_of_its_own_has_no_power(void **state)
     }
     s->kernels[2].rate = NULL; /* no window lay within a burst of this one */
     assert_int_equal(jm__left_out_find(&out, &s->training_set, &s->sheet->rows, &all, NULL), JM_OK);
+    left_out_kept(&out);
     for (size_t k = 0; k < KERNELS; k++)
         assert_true((isnan(out.power_w[k]) != 0) == (k == 5 || k == 2));
     assert_true(out.predicted_w[5] > 0);
@@ -382,8 +392,9 @@ static jm_learnt cross_validate(jm__board_model *model)
     jm_learnt learnt = {0};
     jm_error err = {0};
     if (jm__cross_validate(model, &learnt, &err) != JM_OK) fail_msg("%s", err.text);
-    const double values[] = {model->family_u, model->relative_u, model->gain_u};
-    figures_keep(__BASE_FILE__, NULL, values, sizeof values / sizeof *values, 0);
+    const double values[] = {model->family_u,     model->relative_u, model->gain_u,     learnt.mean_error,
+                             learnt.median_error, learnt.p95_error,  learnt.worst_error};
+    figures_keep(__BASE_FILE__, NULL, values, sizeof values / sizeof *values, (uint32_t)learnt.kernels);
     return learnt;
 }
 
@@ -444,7 +455,8 @@ static void test_what_is_told_of_errors_is_of_kernels_in_the_weights(void **stat
         model.kernels[k].left_out = true;
     jm_error err = {0};
     assert_int_equal(jm__cross_validate(&model, &learnt, &err), JM_BAD_DATA);
-    assert_string_equal(err.text, "no kernel ran long enough to tell its power");
+    assert_string_equal(err.text, "no kernel ran long enough to measure its power");
+    assert_int_equal(err.code, 0);
     jm__model_free(&model);
 }
 
@@ -533,6 +545,16 @@ static jm__training_set begin(const recorded *scene)
     jm_error err = {0};
     if (jm__training_set_begin(&training_set, &scene->s->dataset, "suite", 0, 1, &err) != JM_OK)
         fail_msg("%s", err.text);
+    const jm__training_set *l = &training_set;
+    for (size_t k = 0; k < l->kernels.count; k++) {
+        const jm__suite_kernel *kernel = &l->kernels.items[k];
+        figures_keep(__BASE_FILE__, NULL, kernel->rate, kernel->rate != NULL ? l->count : 0, 0);
+        figures_keep(__BASE_FILE__, NULL, &kernel->seconds, 1, kernel->left_out);
+    }
+    const double values[] = {
+        l->clock_mhz, l->slots,       (double)l->recorded_count, (double)l->reading_count,
+        l->sampler_w, l->sampler_u_w, (double)l->bursts.count,   (double)l->sensor->id};
+    figures_keep(__BASE_FILE__, NULL, values, sizeof values / sizeof *values, (uint32_t)l->count);
     return training_set;
 }
 
@@ -543,6 +565,7 @@ static void expect_none(const recorded *scene, const char *phase, int64_t board,
     assert_int_equal(jm__training_set_begin(&training_set, &scene->s->dataset, phase, board, 1, &err),
                      JM_NOT_FOUND);
     if (strstr(err.text, words) == NULL) fail_msg("\"%s\" is not in: %s", words, err.text);
+    assert_int_equal(err.code, 0);
     jm__training_set_free(&training_set);
 }
 
@@ -585,7 +608,7 @@ static void test_kernels_have_a_family_and_their_data(void **state)
     for (size_t p = 0; p < PARTS; p++) {
         size_t found = 0;
         for (size_t k = 0; k < training_set.kernels.count; k++) {
-            const jm__taught *kernel = &training_set.kernels.items[k];
+            const jm__suite_kernel *kernel = &training_set.kernels.items[k];
             if (strcmp(kernel->name, parts[p].name) != 0 || strcmp(kernel->data, parts[p].data) != 0)
                 continue;
             assert_string_equal(kernel->family, parts[p].family);
@@ -622,7 +645,7 @@ static void test_rates_of_kernels_are_those_of_windows_within_bursts(void **stat
     assert_true(fabs(training_set.reference[0] / 8e9 - 1) < 1e-9);
     assert_true(fabs(training_set.reference[1] / 7e9 - 1) < 1e-9);
     for (size_t k = 0; k < PARTS; k++) {
-        const jm__taught *kernel = &training_set.kernels.items[k];
+        const jm__suite_kernel *kernel = &training_set.kernels.items[k];
         const part *p = parts;
         while (strcmp(p->name, kernel->name) != 0 || strcmp(p->data, kernel->data) != 0)
             p++;
@@ -640,6 +663,11 @@ static jm__training_set_rows rows_of(jm__training_set *training_set)
     jm_error err = {0};
     const jm__response response = {JM_RESPONSE_FIRST_ORDER, 3.5e6, 13e6};
     if (jm__training_set_rows_make(&rows, training_set, response, &err) != JM_OK) fail_msg("%s", err.text);
+    for (size_t i = 0; i < rows.rows; i += 1 + rows.rows / 8) {
+        figures_keep(__BASE_FILE__, NULL, &rows.feature[i * rows.features], rows.features, rows.usable[i]);
+        figures_keep(__BASE_FILE__, NULL, &rows.kernel[i * rows.kernels], rows.kernels, 0);
+        figures_keep(__BASE_FILE__, NULL, (double[]){rows.power_w[i], rows.left_out[i]}, 2, 0);
+    }
     return rows;
 }
 

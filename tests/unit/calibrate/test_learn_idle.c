@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "figures.h"
+
 static const double rest_w = 100, gap_w = 140, noise_w = 4;
 
 /* Times, s: work of 500 W, rest, the suite, work, rest. */
@@ -105,6 +107,11 @@ static jm__board_model learn(const scene *made)
     jm__board_model model = {.noise_w = NAN};
     jm_error err = {0};
     if (jm__idle_learn(&model, &made->training_set, &err) != JM_OK) fail_msg("%s", err.text);
+    for (size_t i = 0; i < JM_IDLE_STATES; i++) {
+        const jm__model_idle *idle = &model.idle[i];
+        figures_keep(__BASE_FILE__, NULL, (double[]){idle->power_w, idle->u_w, idle->seconds}, 3, 0);
+    }
+    figures_keep(__BASE_FILE__, NULL, &model.noise_w, 1, 0);
     return model;
 }
 
@@ -169,7 +176,7 @@ static void test_without_readings_nothing_is_told(void **state)
     scene *made = make(3, true, true);
     made->training_set.recorded_count = 0;
     jm__board_model model = learn(made);
-    assert_false(jm__model_knows_idle(&model));
+    assert_false(jm__model_has_idle(&model));
     assert_true(isnan(model.noise_w));
     drop(made);
 }

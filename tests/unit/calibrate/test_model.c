@@ -58,7 +58,7 @@ static jm__board_model make(void)
 {
     jm__board_model m;
     assert_int_equal(jm__model_init(&m, 2, NULL), JM_OK);
-    assert_true(isnan(m.lag_ns) && isnan(m.width_ns) && isnan(m.noise_w) && !jm__model_knows_idle(&m));
+    assert_true(isnan(m.lag_ns) && isnan(m.width_ns) && isnan(m.noise_w) && !jm__model_has_idle(&m));
     m.board = strdup("NVIDIA \"H200\" \xc3\xa9");
     m.uuid = strdup("GPU-1");
     m.driver = strdup("");
@@ -345,9 +345,9 @@ static void test_lists_and_groups_that_are_none_are_named(void **state)
         {"idle", "{}", "\"idle\""},
         {"idle", "\"x\"", "\"idle\""},
         {"idle/1", "5", "\"gap\""},
-        {"format", NULL, "does not say so"},
-        {"format", "\"else\"", "does not say so"},
-        {"format", "5", "does not say so"},
+        {"format", NULL, "\"format\" is another"},
+        {"format", "\"else\"", "\"format\" is another"},
+        {"format", "5", "\"format\" is another"},
         {"version", "2", "newer joulemap"},
         {"version", "0", "\"version\""},
     };
@@ -444,9 +444,10 @@ static void test_a_file_that_is_no_json_is_refused_by_its_line(void **state)
                                         "{\"board\": \"a\\u0000b\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         expect_refused(texts[i], strlen(texts[i]), "line ");
-    expect_refused("{}", 2, "does not say so");
-    expect_refused("[]", 2, "does not say so");
-    expect_refused("\xef\xbb\xbf{}", 5, "does not say so"); /* who edits it may leave a byte order mark */
+    expect_refused("{}", 2, "\"format\" is another");
+    expect_refused("[]", 2, "\"format\" is another");
+    expect_refused("\xef\xbb\xbf{}", 5,
+                   "\"format\" is another"); /* who edits it may leave a byte order mark */
     static char deep[100000];
     memset(deep, '[', sizeof deep);
     expect_refused(deep, sizeof deep, "line 1");
@@ -603,7 +604,7 @@ static void test_folders_of_a_model_are_made_where_they_can_be(void **state)
     snprintf(data, sizeof data, "%s/new/data", folder);
     set_homes(data, NULL);
     for (int times = 0; times < 2; times++)
-        assert_int_equal(jm__model_make_room(said, sizeof said, &board, &err), JM_OK);
+        assert_int_equal(jm__model_make_folder(said, sizeof said, &board, &err), JM_OK);
     snprintf(made, sizeof made, "%s/joulemap/models/GPU-1.json", data);
     assert_string_equal(said, made);
     *strrchr(made, '/') = '\0';
@@ -612,7 +613,7 @@ static void test_folders_of_a_model_are_made_where_they_can_be(void **state)
     assert_true(S_ISDIR(facts.st_mode));
     put("a file", 6);
     set_homes(path, NULL); /* where a folder would have to be */
-    assert_int_equal(jm__model_make_room(said, sizeof said, &board, &err), JM_IO);
+    assert_int_equal(jm__model_make_folder(said, sizeof said, &board, &err), JM_IO);
     assert_non_null(strstr(err.text, "cannot be made"));
 }
 
@@ -626,7 +627,7 @@ static void test_a_board_has_its_own_model_and_the_one_of_its_kind(void **state)
                    unknown = board_of("GPU-3", "generic");
     snprintf(data, sizeof data, "%s/own", folder);
     set_homes(data, NULL);
-    assert_int_equal(jm__model_make_room(own, sizeof own, &board, &err), JM_OK);
+    assert_int_equal(jm__model_make_folder(own, sizeof own, &board, &err), JM_OK);
     assert_int_equal(jm__model_write(&model, own, &err), JM_OK);
     assert_int_equal(jm__model_own(&found, &board, &err), JM_OK);
     assert_same(&model, &found);

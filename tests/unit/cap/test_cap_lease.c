@@ -383,7 +383,7 @@ static void test_bounds_of_a_rule_hold(void **state)
     assert_int_equal(jm_cap_lease_clock(lease, 1200, &err), JM_NO_PERMISSION);
     assert_float_equal(limit_w(0), 300, 1e-3);
     assert_int_equal(take_status(&other, &options, &err), JM_NO_PERMISSION);
-    assert_non_null(strstr(err.text, "GPU 0, not of GPU 1"));
+    assert_non_null(strstr(err.text, "GPU 0, not that of GPU 1"));
     end(lease);
     assert_float_equal(limit_w(0), 650, 1e-3);
     set_limit(0, 700);
@@ -430,17 +430,17 @@ static void test_boards_tell_bounds_as_the_helper_takes_them(void **state)
         {"--board 0  --within  300.5:1e3 ", "", 300.5, 700},
         {"--within 300:400 --within 250:350", "", 250, 350},
         {"", "", 200, 700},
-        {"--within 500:250", "no LOW:HIGH", 0, 0},
-        {"--within 250,5:500", "no LOW:HIGH", 0, 0},
-        {"--within 250:500,5", "no LOW:HIGH", 0, 0},
-        {"--within 250-500", "no LOW:HIGH", 0, 0},
-        {"--within 250:500W", "no LOW:HIGH", 0, 0},
-        {"--within nan:500", "no LOW:HIGH", 0, 0},
-        {"--within 250:inf", "no LOW:HIGH", 0, 0},
-        {"--within -5:500", "no LOW:HIGH", 0, 0},
-        {"--within :500", "no LOW:HIGH", 0, 0},
-        {"--board 0 --within", "no LOW:HIGH", 0, 0},
-        {"--within 800:900", "no cap that this GPU takes", 0, 0},
+        {"--within 500:250", "not LOW:HIGH", 0, 0},
+        {"--within 250,5:500", "not LOW:HIGH", 0, 0},
+        {"--within 250:500,5", "not LOW:HIGH", 0, 0},
+        {"--within 250-500", "not LOW:HIGH", 0, 0},
+        {"--within 250:500W", "not LOW:HIGH", 0, 0},
+        {"--within nan:500", "not LOW:HIGH", 0, 0},
+        {"--within 250:inf", "not LOW:HIGH", 0, 0},
+        {"--within -5:500", "not LOW:HIGH", 0, 0},
+        {"--within :500", "not LOW:HIGH", 0, 0},
+        {"--board 0 --within", "not LOW:HIGH", 0, 0},
+        {"--within 800:900", "outside this GPU", 0, 0},
         {"--board", "for another GPU", 0, 0},
         {"--board 0 --board 1", "for another GPU", 0, 0},
     };
@@ -552,6 +552,7 @@ static void test_a_helper_that_hangs_is_killed_and_the_board_put_back(void **sta
     assert_int_equal(jm_cap_lease_set(lease, 300, NULL, &err), JM_DEVICE_LOST);
     assert_non_null(strstr(err.text, "has not answered"));
     assert_non_null(strstr(err.text, "was put back to 700 W"));
+    assert_int_equal(err.code, 0);
     assert_float_equal(limit_w(0), 700, 1e-3);
     end(lease);
     jm__lease_call_ns = 15 * JM_NS_PER_S;
@@ -572,6 +573,13 @@ static void test_boards_tell_caps_ranges_rights_and_leases(void **state)
     assert_null(jm_cap_boards_board(boards, 2));
     assert_false(first->has_lease);
     assert_float_equal(first->cap_w, 700, 1e-3);
+    assert_float_equal(first->default_w, 700, 1e-3);
+    assert_float_equal(first->low_w, 200, 1e-3);
+    assert_float_equal(first->high_w, 700, 1e-3);
+    assert_string_equal(first->name, "NVIDIA H200");
+    assert_string_equal(first->uuid, uuid_of(0));
+    assert_int_equal(second->index, 1);
+    assert_true(first->simulated);
     assert_true(second->has_lease);
     assert_false(second->lease.lost);
     assert_float_equal(second->lease.found_w, 700, 1e-3);

@@ -1,7 +1,10 @@
 /* What is written down of a lease: whole, bounded, assumed only where it is ours. What was lost is put back.
  */
 #include "cap_lease.h"
+#include "files_open.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <sys/stat.h>
 
 static const char *path_of(const char *name)
@@ -57,10 +60,17 @@ static void test_a_state_is_read_as_it_was_written(void **state)
     (void)state;
     jm_error err;
     jm__lease_state written = a_state(), read;
+    written.before_w = 500.5;
+    snprintf(written.boot, sizeof written.boot, "another boot");
+    snprintf(written.run, sizeof written.run, "/run");
+    snprintf(written.fault, sizeof written.fault, "it is lost");
     must(jm__lease_folder_make(&caps, &err), &err);
     must(jm__lease_state_write(&written, &caps, &err), &err);
     must(jm__lease_state_read(&read, &caps, written.uuid, &err), &err);
     assert_memory_equal(&read, &written, sizeof read);
+    char command[300]; /* a line a fact, for people too */
+    snprintf(command, sizeof command, "grep -qx ' \"found_w\": 650.125,' '%s'", state_path(0));
+    assert_int_equal(system(command), 0);
     written.info.cap_w = (double)NAN;
     must(jm__lease_state_write(&written, &caps, &err), &err);
     must(jm__lease_state_read(&read, &caps, written.uuid, &err), &err);
@@ -118,7 +128,7 @@ static void test_garbage_in_a_state_is_an_error_that_names_the_file_and_the_cure
         assert_int_equal(jm_cap_reset(uuid_of(0), NULL, &err), JM_BAD_DATA);
         must(jm_cap_restore(&restored, 1, &count, &err), &err);
         assert_int_equal(count, 1);
-        assert_non_null(strstr(restored.fault, "is no state of a power cap"));
+        assert_non_null(strstr(restored.fault, "is not the state of a power cap"));
         assert_int_equal(restored.index, -1);
         assert_int_equal(access(state_path(0), F_OK), 0); /* it is the user's to look at */
     }
@@ -134,6 +144,7 @@ static void test_what_is_not_ours_is_not_assumed(void **state)
     jm_error err;
     jm__lease_state written = a_state(), read;
     char elsewhere[128];
+    const size_t files = files_open();
     must(jm__lease_state_write(&written, &caps, &err), &err);
     chmod(state_path(0), 0666);
     assert_int_equal(jm__lease_state_read(&read, &caps, written.uuid, &err), JM_NO_PERMISSION);
@@ -152,6 +163,7 @@ static void test_what_is_not_ours_is_not_assumed(void **state)
         assert_int_equal(jm__lease_state_read(&read, &caps, written.uuid, &err), JM_NO_PERMISSION);
         unlink(state_path(0));
     }
+    assert_int_equal(files_open(), files);
     /* A folder into which others write may hold anything. */
     jm_cap_lease *lease = NULL;
     const jm_cap_lease_options options = {.size = sizeof options};
@@ -196,6 +208,209 @@ static void test_no_folder_and_no_lease_is_nothing_to_say(void **state)
     setenv("JOULEMAP_CAPS_DIR", caps.path, 1);
 }
 
+typedef struct place {
+    const char *named, *state, *home, *cap;
+    const char *path;    /* NULL: none */
+    const char *as_root; /* likewise, where that is another */
+    const char *words;   /* of the error */
+    bool of_root_too;    /* a user's own, and root's beside it */
+} place;
+
+static void put_variable(const char *name, const char *value)
+{
+    if (value != NULL)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+/* 0, or 1 and which of them is not where it should be. */
+static int misplaced(const place *places, size_t count)
+{
+    static const char roots[] = "/var/lib/joulemap/caps";
+    for (size_t i = 0; i < count; i++) {
+        const place *p = &places[i];
+        jm_error err = {0};
+        jm__lease_folder found = {{0}}, of_root = {{0}};
+        put_variable("JOULEMAP_CAPS_DIR", p->named);
+        put_variable("XDG_STATE_HOME", p->state);
+        put_variable("HOME", p->home);
+        put_variable("JOULEMAP_CAP", p->cap);
+        bool root = geteuid() == 0;
+        const char *path = root && p->as_root != NULL ? p->as_root : p->path;
+        jm_status status = jm__lease_folder_find(&found, &err);
+        if (path != NULL && (status != JM_OK || strcmp(found.path, path) != 0)) return 1 + (int)i;
+        if (path == NULL && (status == JM_OK || strstr(err.text, p->words) == NULL || err.code != 0))
+            return 1 + (int)i;
+        bool too = jm__lease_folder_of_root(&of_root);
+        if (too != (!root && p->of_root_too) || (too && strcmp(of_root.path, roots) != 0))
+            return 101 + (int)i;
+    }
+    return 0;
+}
+
+static void test_leases_are_written_down_where_the_environment_says(void **state)
+{
+    (void)state;
+    static char long_one[PATH_MAX];
+    static const char roots[] = "/var/lib/joulemap/caps",
+                      nowhere[] = "neither XDG_STATE_HOME nor HOME says where";
+    memset(long_one, '/', sizeof long_one - 100);
+    const place places[] = {
+        {"/a/caps", "/state", "/home/x", NULL, "/a/caps", NULL, NULL, false},
+        {"", "/state", "/home/x", NULL, "/state/joulemap/caps", roots, NULL, true},
+        {NULL, "state", "/home/x", NULL, "/home/x/.local/state/joulemap/caps", roots, NULL, true},
+        {NULL, NULL, "/home/x", "", "/home/x/.local/state/joulemap/caps", roots, NULL, true},
+        {NULL, "/state", "/home/x", "sudo", roots, roots, NULL, false},
+        {NULL, NULL, "x", NULL, NULL, roots, nowhere, true},
+        {NULL, "", NULL, NULL, NULL, roots, nowhere, true},
+        {"caps", "/state", "/home/x", NULL, NULL, NULL,
+         "JOULEMAP_CAPS_DIR is caps, which is no absolute path", false},
+        {long_one, NULL, NULL, NULL, NULL, NULL,
+         "no folder for the state of power caps: its path is too long", false},
+    };
+    const size_t count = sizeof places / sizeof *places;
+    pid_t child = fork();
+    if (child == 0) {
+        int wrong = misplaced(places, count);
+        if (wrong == 0 && geteuid() == 0 && setuid(4242) == 0) wrong = misplaced(places, count);
+        _exit(wrong);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void test_the_folder_of_leases_names_those_that_are_there(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm__lease_folder deep;
+    char uuid[8] = "", command[200];
+    snprintf(deep.path, sizeof deep.path, "%s/a/b", folder);
+    must(jm__lease_folder_make(&deep, &err), &err);
+    must(jm__lease_folder_make(&deep, &err), &err); /* it is there */
+    snprintf(command, sizeof command,
+             "cd %s/a/b && touch .json GPU-1.json GPU-2.jsonx GPU-3.new GPU-4567.json", folder);
+    assert_int_equal(system(command), 0);
+    DIR *directory = opendir(deep.path);
+    assert_non_null(directory);
+    assert_true(jm__lease_folder_next(directory, uuid, sizeof uuid));
+    assert_string_equal(uuid, "GPU-1");
+    assert_false(jm__lease_folder_next(directory, uuid, sizeof uuid));
+    closedir(directory);
+    static const struct {
+        const char *change;
+        jm_status status;
+        const char *words;
+    } refusals[] = {{"chmod 775 a/b", JM_NO_PERMISSION, "/b is not assumed: others may write into it"},
+                    {"rm -r a/b; touch a/b", JM_NO_PERMISSION, "/b is not assumed: it is no folder"},
+                    {"rm a/b", JM_NOT_FOUND, "/b: No such file or directory"}};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        snprintf(command, sizeof command, "cd %s && %s", folder, refusals[i].change);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(jm__lease_folder_trust(&deep, &err), refusals[i].status);
+        if (strstr(err.text, refusals[i].words) == NULL) fail_msg("%s", err.text);
+        assert_int_equal(err.code, refusals[i].status == JM_NOT_FOUND ? ENOENT : 0);
+    }
+    snprintf(command, sizeof command, "rm -r %s/a && touch %s/a", folder, folder);
+    assert_int_equal(system(command), 0);
+    assert_int_not_equal(jm__lease_folder_make(&deep, &err), JM_OK);
+    assert_non_null(strstr(err.text, "/a/b cannot be made: Not a directory"));
+    unlink(path_of("../a"));
+}
+
+static void test_what_a_state_cannot_be_read_or_written_for_is_told(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm__lease_state written = a_state(), read;
+    const jm__lease_folder nowhere = {"/nowhere/caps"};
+    must(jm__lease_state_write(&written, &caps, &err), &err);
+    char own[200];
+    snprintf(own, sizeof own, "%s", state_path(0));
+    assert_int_equal(rename(own, path_of("GPU-other.json")), 0);
+    assert_int_equal(jm__lease_state_read(&read, &caps, "GPU-other", &err), JM_BAD_DATA);
+    assert_non_null(strstr(err.text, "/GPU-other.json is no state of a power cap: it is of another GPU"));
+    assert_int_equal(err.code, 0);
+    unlink(path_of("GPU-other.json"));
+    assert_int_equal(jm__lease_state_write(&written, &nowhere, &err), JM_NOT_FOUND);
+    assert_string_equal(err.call, "write");
+    assert_non_null(strstr(err.text, ".json: No such file or directory"));
+    must(jm__lease_state_remove(&nowhere, written.uuid, &err), &err);
+    snprintf(written.uuid, sizeof written.uuid, "../x");
+    assert_int_equal(jm__lease_state_write(&written, &caps, &err), JM_USAGE);
+    assert_string_equal(err.text, "\"../x\" is no UUID of a GPU");
+    assert_int_equal(err.code, 0);
+    assert_int_equal(jm__lease_state_remove(&caps, "../x", &err), JM_USAGE);
+    int lock = -1, second = -1;
+    assert_int_equal(jm__lease_lock_take(&lock, &caps, "../x", &err), JM_USAGE);
+    assert_int_equal(jm__lease_lock_take(&lock, &nowhere, "GPU-x", &err), JM_NOT_FOUND);
+    assert_false(jm__lease_is_held(&written, &caps)); /* by nobody who could be asked */
+    snprintf(written.uuid, sizeof written.uuid, "GPU-x");
+    written.helper_pid = getpid();
+    written.helper_start = jm__process_start(getpid());
+    assert_false(jm__lease_is_held(&written, &caps)); /* there is no lock */
+    must(jm__lease_lock_take(&lock, &caps, "GPU-x", &err), &err);
+    struct stat info;
+    assert_int_equal(stat(path_of("GPU-x.lock"), &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_true((fcntl(lock, F_GETFD) & FD_CLOEXEC) != 0);
+    assert_true(jm__lease_is_held(&written, &caps));
+    assert_int_equal(jm__lease_lock_take(&second, &caps, "GPU-x", &err), JM_BUSY);
+    assert_string_equal(err.text, "GPU-x has a lease already");
+    assert_int_equal(err.code, 0);
+    assert_int_equal(second, -1);
+    close(lock);
+    assert_false(jm__lease_is_held(&written, &caps));
+    unlink(path_of("GPU-x.lock"));
+    assert_int_equal(mkdir(path_of("GPU-x.lock"), 0755), 0);
+    assert_true(jm__lease_is_held(&written, &caps)); /* no look at it: as long as the process lives */
+    written.helper_start++;
+    assert_false(jm__lease_is_held(&written, &caps));
+    rmdir(path_of("GPU-x.lock"));
+}
+
+static void test_a_process_is_known_by_its_number_and_start(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    int64_t start = jm__process_start(child);
+    assert_true(start > 0);
+    assert_true(jm__process_lives(child, start));
+    assert_false(jm__process_lives(child, start + 1));
+    assert_false(jm__process_lives(child, 0));
+    assert_false(jm__process_lives(0, start));
+    assert_int_equal(jm__process_signal(child, start, 0), 0);
+    assert_int_equal(jm__process_signal(child, start + 1, SIGKILL), ESRCH);
+    assert_int_equal(jm__process_signal(child, start, 4711), EINVAL);
+    assert_int_equal(jm__process_signal(0, start, 0), ESRCH);
+    assert_int_equal(jm__process_signal(child, start, SIGKILL), 0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_false(jm__process_lives(child, start)); /* a zombie */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(jm__process_start(child), 0);
+    assert_int_equal(jm__process_signal(child, start, 0), ESRCH);
+    assert_int_equal(jm__process_start(0), 0);
+}
+
+static void test_a_state_of_another_boot_is_void(void **state)
+{
+    (void)state;
+    jm__lease_state of = {.index = 0};
+    assert_false(jm__lease_state_is_void(&of)); /* it does not tell */
+    jm__boot_id(of.boot, sizeof of.boot);
+    assert_int_equal(strlen(of.boot), 36);
+    assert_false(jm__lease_state_is_void(&of));
+    of.boot[35] = of.boot[35] == '0' ? '1' : '0';
+    assert_true(jm__lease_state_is_void(&of));
+}
+
 /* A helper whose processes are both dead. */
 static void lose_a_lease(double watts)
 {
@@ -223,7 +438,7 @@ static void lose_a_lease(double watts)
     kill((pid_t)helper, SIGKILL);
     kill(program, SIGKILL);
     assert_int_equal(waitpid(program, &status, 0), program);
-    while (jm__lease_is_kept(&written, &caps))
+    while (jm__lease_is_held(&written, &caps))
         jm__sleep_ns(JM_NS_PER_MS);
 }
 
@@ -349,22 +564,23 @@ static void test_what_is_still_to_be_put_back_is_told_with_its_cause(void **stat
     int lock;
     jm__lease_state kept = a_state();
     const int64_t pid = kept.helper_pid, start = kept.helper_start;
-    must(jm__lease_await_back(&caps, kept.uuid, pid, start, 1, &err), &err); /* nothing is to be put back */
+    must(jm__lease_wait_restored(&caps, kept.uuid, pid, start, 1, &err),
+         &err); /* nothing is to be put back */
     must(jm__lease_state_write(&kept, &caps, &err), &err);
     must(jm__lease_lock_take(&lock, &caps, kept.uuid, &err), &err);
-    assert_int_equal(jm__lease_await_back(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
-    assert_string_equal(err.text, "what was found on GPU 0, 650.1 W, is still to be put back");
+    assert_int_equal(jm__lease_wait_restored(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
+    assert_string_equal(err.text, "GPU 0 must still be put back to 650.1 W");
     assert_string_equal(err.hint, "`joulemap cap restore`");
     assert_int_equal(err.code, 0);
     snprintf(kept.fault, sizeof kept.fault, "the GPU is lost");
     kept.index = 3;
     kept.info.found_w = 300;
     must(jm__lease_state_write(&kept, &caps, &err), &err);
-    assert_int_equal(jm__lease_await_back(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
-    assert_string_equal(err.text, "what was found on GPU 3, 300 W, is still to be put back: the GPU is lost");
+    assert_int_equal(jm__lease_wait_restored(&caps, kept.uuid, pid, start, 1, &err), JM_BUSY);
+    assert_string_equal(err.text, "GPU 3 must still be put back to 300 W: the GPU is lost");
     /* What another helper wrote since is its own to put back. */
-    must(jm__lease_await_back(&caps, kept.uuid, pid + 1, start, 1, &err), &err);
-    must(jm__lease_await_back(&caps, kept.uuid, pid, start + 1, 1, &err), &err);
+    must(jm__lease_wait_restored(&caps, kept.uuid, pid + 1, start, 1, &err), &err);
+    must(jm__lease_wait_restored(&caps, kept.uuid, pid, start + 1, 1, &err), &err);
     must(jm__lease_state_remove(&caps, kept.uuid, &err), &err);
     close(lock);
 }
@@ -402,6 +618,11 @@ int main(void)
         cmocka_unit_test(test_garbage_in_a_state_is_an_error_that_names_the_file_and_the_cure),
         cmocka_unit_test(test_what_is_not_ours_is_not_assumed),
         cmocka_unit_test(test_no_folder_and_no_lease_is_nothing_to_say),
+        cmocka_unit_test(test_leases_are_written_down_where_the_environment_says),
+        cmocka_unit_test(test_the_folder_of_leases_names_those_that_are_there),
+        cmocka_unit_test(test_what_a_state_cannot_be_read_or_written_for_is_told),
+        cmocka_unit_test(test_a_process_is_known_by_its_number_and_start),
+        cmocka_unit_test(test_a_state_of_another_boot_is_void),
         cmocka_unit_test(test_the_next_lease_on_a_board_puts_back_what_a_lost_one_found),
         cmocka_unit_test(test_restore_tells_what_it_put_back_and_what_it_could_not),
         cmocka_unit_test(test_restore_waits_for_who_still_has_the_lock_of_a_lost_lease),

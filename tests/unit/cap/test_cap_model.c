@@ -34,11 +34,11 @@ static void test_what_was_measured_is_assumed_and_what_was_not_is_not_known(void
     static const jm_cap_probe probes[] = {
         {300, 10, 250, 0, 0}, {200, 11, 190, 0, 0}, {150, 13, 145, 1.3, 14.5}};
     const jm__cap_data data = {probes, 3, 100, 300, 0};
-    const jm__cap_question questions[] = {{300, NAN}, {200, NAN}, {200, 200}, {150, NAN}, {100, NAN}};
-    jm__cap_prior b[5];
+    const jm__cap_query questions[] = {{300, NAN}, {200, NAN}, {200, 200}, {150, NAN}, {100, NAN}};
+    jm__cap_posterior b[5];
     jm__cap_fit *fit;
     assert_int_equal(jm__cap_fit_create(&fit, &data, NULL), JM_OK);
-    assert_int_equal(jm__cap_prior_of(fit, questions, 5, b, NULL), JM_OK);
+    assert_int_equal(jm__cap_posterior_of(fit, questions, 5, b, NULL), JM_OK);
     assert_true(fabs(b[0].mean[JM_CAP_TIME]) < 1e-4 && fabs(b[0].mean[JM__CAP_WATTS]) < 1e-4);
     assert_true(fabs(b[1].mean[JM_CAP_TIME] - log(1.1)) < 1e-4);
     assert_true(fabs(b[1].mean[JM_CAP_ENERGY] - log(1.1 * 190 / 250)) < 1e-4);
@@ -57,11 +57,11 @@ static void test_any_range_of_caps_can_be_computed(void **unused)
     for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
         const jm_cap_probe probe = {ranges[r][1], 10, ranges[r][2], 0, 0};
         const jm__cap_data data = {&probe, 1, ranges[r][0], ranges[r][1], 0};
-        const jm__cap_question questions[] = {{ranges[r][0], NAN}, {ranges[r][1], NAN}};
-        jm__cap_prior b[2];
+        const jm__cap_query questions[] = {{ranges[r][0], NAN}, {ranges[r][1], NAN}};
+        jm__cap_posterior b[2];
         jm__cap_fit *fit;
         assert_int_equal(jm__cap_fit_create(&fit, &data, NULL), JM_OK);
-        assert_int_equal(jm__cap_prior_of(fit, questions, 2, b, NULL), JM_OK);
+        assert_int_equal(jm__cap_posterior_of(fit, questions, 2, b, NULL), JM_OK);
         assert_true(isfinite(b[0].mean[JM_CAP_ED2P]) && isfinite(b[0].variance[JM_CAP_ED2P]));
         assert_true(b[0].mean[JM_CAP_TIME] >= b[1].mean[JM_CAP_TIME] - 1e-6);
         jm__cap_fit_free(fit);

@@ -45,7 +45,7 @@ typedef struct sweep {
 
 /* Time falls with the cap, as of a job that the cap slows down below some power; the one cap `just` is so
  * much slower than the highest, relative to it. */
-static sweep made_up(uint64_t seed, size_t *just, double slowdown)
+static sweep ridge_share(uint64_t seed, size_t *just, double slowdown)
 {
     uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     sweep s = {.count = 5 + (size_t)(uniform(&random) * 15)};
@@ -95,7 +95,7 @@ static void test_a_cap_just_over_the_bound_is_passed_over(void **state)
     for (uint64_t seed = 1; seed <= 100; seed++) {
         double bound = 0.01 * (double)(1 + seed % 10);
         size_t just;
-        sweep s = made_up(seed, &just, bound * (1 + 0.02 * ((double)(seed % 7) - 3) / 3) + 1e-6);
+        sweep s = ridge_share(seed, &just, bound * (1 + 0.02 * ((double)(seed % 7) - 3) / 3) + 1e-6);
         write_sweep(&s, 1, 0);
         jm_cap_search *search = replay(objectives[seed % 3], bound);
         jm_cap_found found;
@@ -117,7 +117,7 @@ static void test_a_sweep_may_have_each_cap_several_times(void **state)
     static const double deviation = 0.01;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         size_t just;
-        const sweep s = made_up(seed, &just, 0.02);
+        const sweep s = ridge_share(seed, &just, 0.02);
         write_sweep(&s, REPEATS, deviation);
         jm_cap_search *search = replay(JM_CAP_ENERGY, 0.05);
         size_t told = jm_cap_search_told_count(search);
@@ -138,7 +138,7 @@ static void test_repeats_that_are_the_same_are_one(void **state)
 {
     (void)state;
     size_t just;
-    const sweep s = made_up(3, &just, 0.02);
+    const sweep s = ridge_share(3, &just, 0.02);
     double cap_w[2];
     for (int repeats = 1; repeats <= 2; repeats++) {
         jm_cap_found found;
@@ -174,7 +174,7 @@ static void test_caps_in_milliwatts_are_named(void **state)
         snprintf(text, sizeof text, "cap_w,time_s,power_w\n%s", wrong[i]);
         assert_int_equal(replay_text(text, &search, &err), JM_BAD_DATA);
         assert_non_null(strstr(err.text, i == 0 ? "300000 W is more" : "280000 W is more"));
-        assert_non_null(strstr(err.hint, "divided by 1000"));
+        assert_non_null(strstr(err.hint, "divide milliwatts by 1000"));
     }
 }
 
@@ -198,7 +198,7 @@ static void test_what_was_measured_with_a_spread_is_told_with_it(void **state)
 {
     (void)state;
     size_t just;
-    const sweep s = made_up(9, &just, 0.02);
+    const sweep s = ridge_share(9, &just, 0.02);
     for (int repeats = 1; repeats <= 3; repeats += 2) {
         char *text, *json;
         write_sweep(&s, repeats, 0.01);
@@ -208,6 +208,7 @@ static void test_what_was_measured_with_a_spread_is_told_with_it(void **state)
         assert_true((strstr(text, "of what was not") == NULL) == (repeats > 1));
         assert_non_null(strstr(text, "95"));
         assert_non_null(strstr(json, "\"time_u_s\""));
+        said_kept(__BASE_FILE__, search, 80);
         assert_true((strstr(json, "\"time_u_s\": 0.0,") == NULL) == (repeats > 1));
         free(text);
         free(json);

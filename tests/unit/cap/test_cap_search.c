@@ -129,6 +129,7 @@ static void test_a_choice_that_breaks_the_bound_in_the_proof_is_refused(void **u
     assert_true(refusals >= 8 && f.choice.cap_w > refused_w && f.choice.cap_w <= cap_high_w);
     assert_true(f.choice.bound_broken >= 1);
     assert_true(f.choice.slowdown.value <= .05);
+    said_kept(__BASE_FILE__, search, 0);
     jm_cap_search_free(search);
 }
 
@@ -164,6 +165,7 @@ static void test_a_bound_inside_of_the_interval_is_said_to_be_unproven(void **un
     assert_true(!f.proof.bound_proven && f.proof.blocks == 8); /* all that it may take */
     assert_int_equal(jm_cap_search_text(search, 400, &text, NULL), JM_OK);
     assert_non_null(strstr(text, "; at most 5 % slower is not proven"));
+    said_kept(__BASE_FILE__, search, 50);
     assert_non_null(strstr(text, "the bound of 5 % is not proven"));
     assert_int_equal(jm_cap_search_json(search, &json, NULL), JM_OK);
     assert_non_null(strstr(json, "\"bound_proven\": false"));
@@ -208,6 +210,7 @@ static void test_a_refusal_after_exact_probes_is_no_fault(void **unused)
     assert_int_equal(jm_cap_search_found(search, &f, NULL), JM_OK);
     found_kept(__BASE_FILE__, search, &f);
     assert_true(f.choice.verdict == JM_CAP_REFERENCE && f.choice.bound_broken >= 1);
+    said_kept(__BASE_FILE__, search, 29); /* too narrow for a picture */
     jm_cap_search_free(search);
 }
 
@@ -260,6 +263,7 @@ static void test_a_clock_is_found_where_no_cap_makes_a_difference(void **unused)
     found_kept(__BASE_FILE__, search, &f);
     assert_true(f.proven && f.clock_mhz > 0 && f.choice.verdict == JM_CAP_BETTER);
     assert_true(clock_time_s(f.clock_mhz) * clock_power_w(f.clock_mhz) <= 1.03 * best);
+    said_kept(__BASE_FILE__, search, 80);
     char *json;
     assert_int_equal(jm_cap_search_json(search, &json, NULL), JM_OK);
     assert_non_null(strstr(json, "\"stage\": \"clock\""));
@@ -277,9 +281,12 @@ static void test_parts_have_choices_of_their_own(void **unused)
         assert_int_equal(jm_cap_search_next(search, &trial, NULL), JM_OK);
         if (trial.stage == JM_CAP_STAGE_OVER) break;
         jm_cap_probe whole = job_window(&cap_jobs[MIXED], trial.cap_w, 0, &state),
-                     part = job_window(&cap_jobs[COMPUTE], trial.cap_w, 0, &state);
+                     part = job_window(&cap_jobs[COMPUTE], trial.cap_w, 0, &state),
+                     waiting = job_window(&cap_jobs[INERT], trial.cap_w, 0, &state);
         assert_int_equal(jm_cap_search_tell(search, &whole, NULL), JM_OK);
         bool of_cap = trial.stage == JM_CAP_STAGE_SWEEP || trial.stage == JM_CAP_STAGE_PROBE;
+        assert_int_equal(jm_cap_search_tell_part(search, trial.number, "waiting", &waiting, NULL),
+                         of_cap ? JM_OK : JM_USAGE);
         assert_int_equal(jm_cap_search_tell_part(search, trial.number, "prefill", &part, NULL),
                          of_cap ? JM_OK : JM_USAGE);
         assert_int_equal(jm_cap_search_tell_part(search, trial.number, "prefill", &part, NULL),
@@ -293,6 +300,7 @@ static void test_parts_have_choices_of_their_own(void **unused)
     assert_null(strstr(json, "\"late\""));
     assert_int_equal(jm_cap_search_text(search, 80, &text, NULL), JM_OK);
     assert_non_null(strstr(text, "prefill"));
+    said_kept(__BASE_FILE__, search, 30);
     free(json);
     free(text);
     jm_cap_search_free(search);
@@ -324,6 +332,7 @@ static void test_a_search_that_is_broken_off_says_what_is_known(void **unused)
     assert_true(!f.over && !f.proven && isfinite(f.choice.gain.low));
     assert_int_equal(jm_cap_search_text(search, 80, &text, NULL), JM_OK);
     assert_non_null(strstr(text, "broken off"));
+    said_kept(__BASE_FILE__, search, 200);
     free(text);
     jm_cap_search_free(search);
 }

@@ -135,11 +135,48 @@ static void test_without_a_terminal_nothing_is_shown(void **state)
     close(told[1]);
 }
 
+/* A name may hold what would move the cursor; into a file data go as they are. */
+static void test_a_terminal_shows_data_and_does_not_obey_them(void **state)
+{
+    (void)state;
+    int terminal, inside;
+    char sent[900], expected[2000], got[4096] = "";
+    assert_int_equal(openpty(&terminal, &inside, NULL, NULL, NULL), 0);
+    FILE *to = fdopen(inside, "w");
+    assert_non_null(to);
+    memset(sent, 'x', 700); /* longer than what a line begins with */
+    snprintf(sent + 700, sizeof sent - 700, "\n\n\033[2Ja\tb\r\t\n\xff\nthe end\007");
+    snprintf(expected, sizeof expected,
+             "%.700s\r\n\r\n\xef\xbf\xbd[2Ja\tb\xef\xbf\xbd\t\r\n\xef\xbf\xbd\r\nthe end\xef\xbf\xbd", sent);
+    FILE *data = cli_data_open(to);
+    assert_non_null(data);
+    assert_ptr_not_equal(data, to);
+    fputs(sent, data);
+    cli_data_close(data, to);
+    assert_int_equal(fflush(to), 0);
+    for (size_t count = 0; count < strlen(expected);) {
+        ssize_t more = read(terminal, got + count, sizeof got - 1 - count);
+        assert_true(more > 0);
+        count += (size_t)more;
+    }
+    for (char *tab; (tab = strstr(got, "        ")) != NULL;) /* where the terminal writes a tab as spaces */
+        *tab = '\t', memmove(tab + 1, tab + 8, strlen(tab + 8) + 1);
+    assert_string_equal(got, expected);
+    fclose(to);
+    close(terminal);
+    FILE *file = tmpfile();
+    assert_ptr_equal(cli_data_open(file), file);
+    cli_data_close(file, file);
+    fclose(file);
+    assert_int_equal(cli_output_finish(7), 7);
+}
+
 int main(void)
 {
     unsetenv("COLUMNS");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_terminal_shows_what_is_done_until_it_is_done),
+        cmocka_unit_test(test_a_terminal_shows_data_and_does_not_obey_them),
         cmocka_unit_test(test_without_a_terminal_nothing_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -385,10 +385,10 @@ static void hear_until(jm__counter_helper *helper, jm__counter_state requested)
 {
     for (int tries = 0; helper->state != requested && helper->state != JM_COUNTERS_OVER && tries < 2000;
          tries++) {
-        jm__counter_helper_hear(helper, take_any_block, NULL);
+        jm__counter_helper_receive(helper, take_any_block, NULL);
         jm__sleep_ns(10 * JM_NS_PER_MS);
     }
-    if (helper->state != requested) fail_msg("state %d: %s", (int)helper->state, helper->fault);
+    if (helper->state != requested) fail_msg("state %d: %s", (int)helper->state, helper->error);
 }
 
 static void test_a_board_that_another_tool_took_between_intervals_is_queried_for_again(void **state)
@@ -402,13 +402,13 @@ static void test_a_board_that_another_tool_took_between_intervals_is_queried_for
     hear_until(&helper, JM_COUNTERS_IDLE);
     for (int interval = 0; interval < 4; interval++) {
         bool taken = interval == 1 || interval == 2;
-        jm__counter_helper_tell(&helper, JM_COUNTERS_START);
+        jm__counter_helper_command(&helper, JM_COUNTERS_START);
         hear_until(&helper, taken ? JM_COUNTERS_IDLE : JM_COUNTERS_SAMPLING);
         if (taken) {
             assert_true(helper.refused_ns > 0);
             continue;
         }
-        jm__counter_helper_tell(&helper, JM_COUNTERS_STOP);
+        jm__counter_helper_command(&helper, JM_COUNTERS_STOP);
         hear_until(&helper, JM_COUNTERS_IDLE);
         assert_int_equal(helper.refused_ns, 0);
     }
@@ -478,7 +478,7 @@ static void test_a_run_that_is_over_too_soon_says_so(void **state)
     end();
     assert_int_equal(got.events, 1);
     assert_non_null(strstr(got.event.text, "the run was over before"));
-    options.queried = true;
+    options.requested = true;
     begin();
     jm__sleep_ns(300 * JM_NS_PER_MS);
     end();
@@ -575,7 +575,7 @@ static void test_by_default_a_fault_is_told_only_if_kernels_ran(void **state)
     jm__sleep_ns(700 * JM_NS_PER_MS);
     end();
     assert_int_equal(got.events, 0);
-    options.queried = true;
+    options.requested = true;
     begin();
     for (int i = 0; i < 400 && !has_event(); i++)
         jm__sleep_ns(50 * JM_NS_PER_MS);

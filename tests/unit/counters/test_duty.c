@@ -43,9 +43,9 @@ static bool in_burst(const board *b, int64_t tick)
 static void tell_bursts(board *b, int64_t tick, int64_t now_ns)
 {
     bool soon = b->announced && (tick * TICK_MS + SOON_MS) % b->apart_ms == 0;
-    if (soon) jm__duty_cycle_tell_burst(&b->duty_cycle, JM_DUTY_CYCLE_SOON, now_ns);
+    if (soon) jm__duty_cycle_note_burst(&b->duty_cycle, JM_DUTY_CYCLE_SOON, now_ns);
     if (tick > 0 && in_burst(b, tick) == in_burst(b, tick - 1)) return;
-    jm__duty_cycle_tell_burst(&b->duty_cycle,
+    jm__duty_cycle_note_burst(&b->duty_cycle,
                               in_burst(b, tick) ? JM_DUTY_CYCLE_TRACED : JM_DUTY_CYCLE_UNTRACED, now_ns);
 }
 
@@ -69,7 +69,7 @@ static board *simulate_bursts(work_of *work, double seconds_a_minute, double cpu
             int64_t start_ns = zero_ns + told * tick_ns;
             jm__duty_cycle_kernel(&b.duty_cycle, class_id, start_ns, start_ns + tick_ns, now_ns);
         }
-        bool wants = jm__duty_cycle_wants(&b.duty_cycle, now_ns, (int64_t)(b.cpu_s * 1e9));
+        bool wants = jm__duty_cycle_should_sample(&b.duty_cycle, now_ns, (int64_t)(b.cpu_s * 1e9));
         b.requested_ms = wants ? b.requested_ms + TICK_MS : 0;
         if (apart_ms > 0) wants = wants && b.requested_ms > SAMPLER_MS;
         if (wants && !b.sampling) {
@@ -187,13 +187,13 @@ static int64_t sample_class_1(jm__duty_cycle *duty_cycle, int64_t t_ns)
 {
     enum { SAMPLED_S = 3, MORE_S = 8 };
     int64_t end_ns = t_ns + SAMPLED_S * JM_NS_PER_S;
-    assert_true(jm__duty_cycle_wants(duty_cycle, t_ns, 0));
+    assert_true(jm__duty_cycle_should_sample(duty_cycle, t_ns, 0));
     jm__duty_cycle_began(duty_cycle, t_ns);
     jm__duty_cycle_ended(duty_cycle, end_ns);
     jm__duty_cycle_kernel(duty_cycle, 1, t_ns, end_ns, end_ns);
     jm__duty_cycle_kernel(duty_cycle, 1, end_ns, end_ns + MORE_S * JM_NS_PER_S,
                           end_ns + MORE_S * JM_NS_PER_S);
-    assert_false(jm__duty_cycle_wants(duty_cycle, end_ns + MORE_S * JM_NS_PER_S, 0));
+    assert_false(jm__duty_cycle_should_sample(duty_cycle, end_ns + MORE_S * JM_NS_PER_S, 0));
     return end_ns + MORE_S * JM_NS_PER_S;
 }
 
@@ -210,7 +210,7 @@ static void test_work_that_no_sample_has_seen_counts_from_the_last_interval_on(v
                           t_ns + JM_NS_PER_S); /* once: a ninth of the work */
     t_ns = sample_class_1(&duty_cycle, t_ns + JM_NS_PER_S);
     jm__duty_cycle_kernel(&duty_cycle, 2, t_ns, t_ns + JM_NS_PER_S, t_ns + JM_NS_PER_S);
-    assert_true(jm__duty_cycle_wants(&duty_cycle, t_ns + JM_NS_PER_S, 0)); /* it did */
+    assert_true(jm__duty_cycle_should_sample(&duty_cycle, t_ns + JM_NS_PER_S, 0)); /* it did */
 }
 
 /* Something new every second. */
@@ -262,7 +262,7 @@ static jm__duty_cycle *duty_cycle_of_bursts(double seconds_a_minute)
     static jm__duty_cycle duty_cycle;
     jm__duty_cycle_init(&duty_cycle, seconds_a_minute, JM_NS_PER_S);
     jm__duty_cycle_kernel(&duty_cycle, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
-    jm__duty_cycle_tell_burst(&duty_cycle, JM_DUTY_CYCLE_UNTRACED, 2 * JM_NS_PER_S);
+    jm__duty_cycle_note_burst(&duty_cycle, JM_DUTY_CYCLE_UNTRACED, 2 * JM_NS_PER_S);
     return &duty_cycle;
 }
 
@@ -270,29 +270,29 @@ static void test_a_burst_that_does_not_come_is_not_waited_for(void **state)
 {
     (void)state;
     jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
-    assert_false(jm__duty_cycle_wants(duty_cycle, 5 * JM_NS_PER_S, 0));
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 5 * JM_NS_PER_S);
-    assert_true(jm__duty_cycle_wants(duty_cycle, 5 * JM_NS_PER_S, 0));
-    assert_true(jm__duty_cycle_wants(duty_cycle, 6 * JM_NS_PER_S, 0));
-    assert_false(jm__duty_cycle_wants(duty_cycle, 8 * JM_NS_PER_S, 0));
+    assert_false(jm__duty_cycle_should_sample(duty_cycle, 5 * JM_NS_PER_S, 0));
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 5 * JM_NS_PER_S);
+    assert_true(jm__duty_cycle_should_sample(duty_cycle, 5 * JM_NS_PER_S, 0));
+    assert_true(jm__duty_cycle_should_sample(duty_cycle, 6 * JM_NS_PER_S, 0));
+    assert_false(jm__duty_cycle_should_sample(duty_cycle, 8 * JM_NS_PER_S, 0));
 }
 
 static void test_what_was_sampled_for_a_burst_that_came_late_does_not_count(void **state)
 {
     (void)state;
     jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 20 * JM_NS_PER_S);
-    assert_true(jm__duty_cycle_wants(duty_cycle, 20 * JM_NS_PER_S, 0));
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 20 * JM_NS_PER_S);
+    assert_true(jm__duty_cycle_should_sample(duty_cycle, 20 * JM_NS_PER_S, 0));
     jm__duty_cycle_began(duty_cycle, 20 * JM_NS_PER_S);
-    assert_false(jm__duty_cycle_wants(duty_cycle, 23 * JM_NS_PER_S, 0));
+    assert_false(jm__duty_cycle_should_sample(duty_cycle, 23 * JM_NS_PER_S, 0));
     jm__duty_cycle_ended(duty_cycle, 23 * JM_NS_PER_S);
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 23 * JM_NS_PER_S + MS);
-    assert_true(jm__duty_cycle_wants(duty_cycle, 23 * JM_NS_PER_S + MS, 0));
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 23 * JM_NS_PER_S + MS);
+    assert_true(jm__duty_cycle_should_sample(duty_cycle, 23 * JM_NS_PER_S + MS, 0));
     jm__duty_cycle_began(duty_cycle, 23 * JM_NS_PER_S + MS);
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_UNTRACED, 25 * JM_NS_PER_S);
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_UNTRACED, 25 * JM_NS_PER_S);
     jm__duty_cycle_ended(duty_cycle, 25 * JM_NS_PER_S);
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 26 * JM_NS_PER_S);
-    assert_false(jm__duty_cycle_wants(duty_cycle, 26 * JM_NS_PER_S, 0)); /* that one does */
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 26 * JM_NS_PER_S);
+    assert_false(jm__duty_cycle_should_sample(duty_cycle, 26 * JM_NS_PER_S, 0)); /* that one does */
 }
 
 static void test_the_interval_in_which_the_first_burst_ends_counts(void **state)
@@ -302,11 +302,12 @@ static void test_the_interval_in_which_the_first_burst_ends_counts(void **state)
     jm__duty_cycle_init(&duty_cycle, 2, JM_NS_PER_S);
     jm__duty_cycle_kernel(&duty_cycle, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
     jm__duty_cycle_began(&duty_cycle, 2 * JM_NS_PER_S);
-    jm__duty_cycle_tell_burst(&duty_cycle, JM_DUTY_CYCLE_UNTRACED, 4 * JM_NS_PER_S);
+    jm__duty_cycle_note_burst(&duty_cycle, JM_DUTY_CYCLE_UNTRACED, 4 * JM_NS_PER_S);
     jm__duty_cycle_ended(&duty_cycle, 4 * JM_NS_PER_S);
     jm__duty_cycle_kernel(&duty_cycle, 1, 2 * JM_NS_PER_S, 4 * JM_NS_PER_S, 5 * JM_NS_PER_S);
-    jm__duty_cycle_tell_burst(&duty_cycle, JM_DUTY_CYCLE_TRACED, 8 * JM_NS_PER_S);
-    assert_false(jm__duty_cycle_wants(&duty_cycle, 8 * JM_NS_PER_S, 0)); /* two seconds are enough at first */
+    jm__duty_cycle_note_burst(&duty_cycle, JM_DUTY_CYCLE_TRACED, 8 * JM_NS_PER_S);
+    assert_false(
+        jm__duty_cycle_should_sample(&duty_cycle, 8 * JM_NS_PER_S, 0)); /* two seconds are enough at first */
 }
 
 /* Its own kernels are told while it goes on, and say nothing of another process. */
@@ -314,22 +315,23 @@ static void test_a_long_burst_is_sampled_as_long_as_was_requested(void **state)
 {
     (void)state;
     jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 19 * JM_NS_PER_S);
-    assert_true(jm__duty_cycle_wants(duty_cycle, 19 * JM_NS_PER_S, 0));
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 19 * JM_NS_PER_S);
+    assert_true(jm__duty_cycle_should_sample(duty_cycle, 19 * JM_NS_PER_S, 0));
     jm__duty_cycle_began(duty_cycle, 19 * JM_NS_PER_S);
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 20 * JM_NS_PER_S);
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 20 * JM_NS_PER_S);
     jm__duty_cycle_kernel(duty_cycle, 1, 20 * JM_NS_PER_S, 21 * JM_NS_PER_S, 21 * JM_NS_PER_S + 500 * MS);
-    assert_true(jm__duty_cycle_wants(duty_cycle, 21 * JM_NS_PER_S + 900 * MS, 0));
-    assert_false(jm__duty_cycle_wants(duty_cycle, 22 * JM_NS_PER_S + 100 * MS, 0));
+    assert_true(jm__duty_cycle_should_sample(duty_cycle, 21 * JM_NS_PER_S + 900 * MS, 0));
+    assert_false(jm__duty_cycle_should_sample(duty_cycle, 22 * JM_NS_PER_S + 100 * MS, 0));
 }
 
 static void test_a_board_whose_program_has_ended_is_at_rest(void **state)
 {
     (void)state;
     jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(60);
-    assert_true(jm__duty_cycle_wants(duty_cycle, 100 * JM_NS_PER_S, 0)); /* it may well work between turns */
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_NO_BURSTS, 100 * JM_NS_PER_S);
-    assert_false(jm__duty_cycle_wants(duty_cycle, 101 * JM_NS_PER_S, 0));
+    assert_true(
+        jm__duty_cycle_should_sample(duty_cycle, 100 * JM_NS_PER_S, 0)); /* it may well work between turns */
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_NO_BURSTS, 100 * JM_NS_PER_S);
+    assert_false(jm__duty_cycle_should_sample(duty_cycle, 101 * JM_NS_PER_S, 0));
 }
 
 /* The last that is heard of a process is that it is traced, or nothing. */
@@ -337,10 +339,10 @@ static void test_a_program_that_has_ended_in_a_burst_is_not_sampled(void **state
 {
     (void)state;
     jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 5 * JM_NS_PER_S);
-    assert_true(jm__duty_cycle_wants(duty_cycle, 5 * JM_NS_PER_S, 0));
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 5 * JM_NS_PER_S);
+    assert_true(jm__duty_cycle_should_sample(duty_cycle, 5 * JM_NS_PER_S, 0));
     for (int64_t t_s = 7; t_s < 100; t_s++)
-        assert_false(jm__duty_cycle_wants(duty_cycle, t_s * JM_NS_PER_S, 0));
+        assert_false(jm__duty_cycle_should_sample(duty_cycle, t_s * JM_NS_PER_S, 0));
 }
 
 /* Of a program with a budget and one with a schedule, the first ends. */
@@ -348,15 +350,15 @@ static void test_bursts_that_nobody_announces_any_more_are_expected(void **state
 {
     (void)state;
     jm__duty_cycle *duty_cycle = duty_cycle_of_bursts(2);
-    jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 19 * JM_NS_PER_S);
+    jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_SOON, 19 * JM_NS_PER_S);
     for (int64_t t_s = 20; t_s <= 180; t_s += 40) {
-        bool expected = jm__duty_cycle_wants(duty_cycle, t_s * JM_NS_PER_S - 500 * MS, 0);
+        bool expected = jm__duty_cycle_should_sample(duty_cycle, t_s * JM_NS_PER_S - 500 * MS, 0);
         if (t_s == 60) assert_false(expected);
         if (t_s >= 140) assert_true(expected);
-        jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, t_s * JM_NS_PER_S);
+        jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, t_s * JM_NS_PER_S);
         jm__duty_cycle_kernel(duty_cycle, 1, t_s * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S,
                               (t_s + 1) * JM_NS_PER_S);
-        jm__duty_cycle_tell_burst(duty_cycle, JM_DUTY_CYCLE_UNTRACED, (t_s + 1) * JM_NS_PER_S);
+        jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_UNTRACED, (t_s + 1) * JM_NS_PER_S);
     }
 }
 
@@ -374,10 +376,10 @@ static void test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_an
     (void)state;
     jm__duty_cycle duty_cycle;
     jm__duty_cycle_init(&duty_cycle, 2, JM_NS_PER_S);
-    jm__duty_cycle_tell_burst(&duty_cycle, JM_DUTY_CYCLE_UNTRACED, JM_NS_PER_S);
+    jm__duty_cycle_note_burst(&duty_cycle, JM_DUTY_CYCLE_UNTRACED, JM_NS_PER_S);
     for (int64_t t_ns = JM_NS_PER_S; t_ns < 5 * JM_NS_PER_S; t_ns += JM_NS_PER_MS)
         jm__duty_cycle_kernel(&duty_cycle, 1, t_ns, t_ns + JM_NS_PER_MS, t_ns + JM_NS_PER_MS);
-    assert_true(jm__duty_cycle_wants(&duty_cycle, 5 * JM_NS_PER_S, 0));
+    assert_true(jm__duty_cycle_should_sample(&duty_cycle, 5 * JM_NS_PER_S, 0));
 }
 
 int main(void)

@@ -1,14 +1,12 @@
 /* Meters of NVIDIA Grace on a tree of our own: both layouts of the kernel, rails within sockets, the module.
  */
-#include "record/device/device.h"
+#include "device_told.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -116,9 +114,53 @@ static void test_each_read_is_of_its_moment_and_no_number_is_an_error(void **sta
     assert_true(samples.items[0].value == 71);
     put("hwmon4", "power1_average", "gone\n");
     assert_int_equal(jm__devices_read(devices, 2, 0, &samples, &err), JM_IO);
-    assert_non_null(strstr(err.text, "CPU Power Socket 1"));
+    assert_memory_equal(err.text, "CPU Power Socket 1: /", 21);
+    assert_non_null(strstr(err.text, "hwmon4/power1_average: not a number"));
     assert_int_equal(samples.count, 0);
     jm__devices_close(devices);
+}
+
+static void test_all_meters_are_told_with_what_is_known_of_them(void **state)
+{
+    (void)state;
+    char path[128];
+    size_t files = files_open();
+    snprintf(path, sizeof path, "%s/sys/class/hwmon/hwmon0/device/power1_average_interval", root);
+    assert_int_equal(unlink(path), 0);
+    jm__devices *devices = open_tree();
+    assert_told(
+        devices, "hwmon", "Grace", root,
+        "Module Power Socket 0, -1, upstream\n"
+        "  power_meter by ~/sys/class/hwmon/hwmon0/device/power1_average, 0 1 1e+09 0 5e+08 1e+09 0 0 0.5 "
+        "0.05\n"
+        "Grace Power Socket 0, 0\n"
+        "  power_meter by ~/sys/class/hwmon/hwmon1/device/power1_average, 0 1 5e+07 0 2.5e+07 5e+07 0 0 0.5 "
+        "0.05\n"
+        "CPU Power Socket 1, 1\n"
+        "  power_meter by ~/sys/class/hwmon/hwmon4/power1_average, 0 1 5e+07 0 2.5e+07 5e+07 0 0 0.5 0.05\n"
+        "SysIO Power Socket 1, 1\n"
+        "  power_meter by ~/sys/class/hwmon/hwmon10/power1_average, 0 1 5e+07 0 2.5e+07 5e+07 0 0 0.5 0.05\n"
+        "+ Grace (hwmon): 6 meters in ~/sys/class/hwmon\n");
+    jm__devices_close(devices);
+    assert_int_equal(files_open(), files);
+    snprintf(path, sizeof path, "%s/sys/class/hwmon/hwmon4/power1_average", root);
+    assert_int_equal(unlink(path), 0);
+    static jm__samples samples;
+    jm_error err = {0};
+    devices = open_tree();
+    assert_int_equal(jm__devices_read(devices, 2, 0, &samples, &err), JM_IO);
+    const jm_finding *finding = NULL;
+    for (size_t i = 0; i < jm__devices_findings(devices)->count; i++)
+        if (strcmp(jm__devices_findings(devices)->items[i].subject, "Grace (hwmon)") == 0)
+            finding = &jm__devices_findings(devices)->items[i];
+    assert_non_null(finding);
+    assert_false(finding->works);
+    assert_string_equal(finding->detail, "1 of 6 meters: power1_average cannot be read");
+    assert_non_null(strstr(finding->cure, "chmod a+r"));
+    assert_non_null(strstr(jm__devices_sensor(devices, 2, 0)->row.missing, "No such file"));
+    jm__devices_close(devices);
+    put_meter("hwmon4", "hwmon4", "CPU Power Socket 1\n", "70000000\n");
+    put_meter("hwmon0", "hwmon0/device", "Module Power Socket 0\n", "610000000\n");
 }
 
 static void test_nothing_is_said_where_there_is_no_grace(void **state)
@@ -143,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_socket_counts_once_and_a_module_in_no_total),
         cmocka_unit_test(test_each_read_is_of_its_moment_and_no_number_is_an_error),
+        cmocka_unit_test(test_all_meters_are_told_with_what_is_known_of_them),
         cmocka_unit_test(test_nothing_is_said_where_there_is_no_grace),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_tree);

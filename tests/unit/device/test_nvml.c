@@ -1,12 +1,16 @@
 /* Loading NVML, and what an inventory says of boards, missing calls and refusals. */
 #include "base/clock.h"
+#include "base/helper.h"
 #include "base/no_fork.h"
-#include "record/device/device.h"
+#include "device_told.h"
+#include "figures.h"
+#include "files_open.h"
 #include "record/device/nvml.h"
 #include "record/sample/inventory.h"
 
 #include <dlfcn.h>
 #include <joulemap/board.h>
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,6 +116,79 @@ static void test_a_board_is_known_by_name_uuid_pci_and_limits(void **state)
                 first->power_limit_w <= first->power_limit_max_w);
     assert_null(jm_inventory_board(inventory, 99));
     assert_null(jm_inventory_sensor(inventory, 0, 99));
+}
+
+static void test_all_that_boards_tell_is_kept(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"h200,v100", "1", NULL},
+        {"h200", NULL,
+         "missing:nvmlDeviceGetSamples;missing:nvmlDeviceGetPciInfo_v3;nvmlDeviceGetUUID=UNKNOWN;"
+         "nvmlDeviceGetTemperature=NOT_SUPPORTED"},
+        {"h200,h200", NULL, "nvmlDeviceGetHandleByIndex_v2=GPU_IS_LOST#0;nvmlSystemGetDriverVersion=UNKNOWN"},
+        {"h200", NULL, "nvmlDeviceGetCount_v2=NO_PERMISSION"},
+        {"h2000", NULL, NULL},
+    };
+    static const char *const subjects[] = {"NVML", "GPU", "all", "CUDA"};
+    char own[PATH_MAX];
+    size_t files = 0;
+    assert_true(jm__own_folder(own, sizeof own));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i][1] != NULL) setenv("CUDA_VISIBLE_DEVICES", cases[i][1], 1);
+        look(cases[i][0], cases[i][2]);
+        unsetenv("CUDA_VISIBLE_DEVICES");
+        for (size_t k = 0; k < sizeof subjects / sizeof *subjects; k++) {
+            char *text =
+                device_told(jm__inventory_devices(inventory), k == 0 ? "nvml" : "", subjects[k], own);
+            text_kept(__BASE_FILE__, text);
+            free(text);
+        }
+        look_away(state);
+        if (i == 0) files = files_open();
+    }
+    assert_int_equal(files_open(), files);
+}
+
+/* At rest, in the units of their quantities. */
+static void test_each_sensor_is_read_in_its_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double least, most;
+    } cases[] = {{"power_ring", 60, 100},      {"power_instant", 60, 100}, {"power_average", 60, 100},
+                 {"memory_power", 5, 60},      {"temperature", 20, 60},    {"clock_sm", 345, 345},
+                 {"clock_memory", 2000, 4000}, {"power_limit", 700, 700},  {"gpu_utilisation", 0, 0},
+                 {"memory_utilisation", 0, 0}};
+    static jm__samples samples;
+    look("h200", NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t sensor = 0;
+        jm_error err = {0};
+        while (strcmp(jm_inventory_sensor(inventory, 0, sensor)->name, cases[i].name) != 0)
+            sensor++;
+        int64_t before_ns = jm__now_ns();
+        assert_int_equal(jm__devices_read(jm__inventory_devices(inventory), 0, sensor, &samples, &err),
+                         JM_OK);
+        assert_true(samples.count >= 1);
+        for (size_t k = 0; k < samples.count; k++)
+            if (!(cases[i].least <= samples.items[k].value && samples.items[k].value <= cases[i].most))
+                fail_msg("%s: %g", cases[i].name, samples.items[k].value);
+        bool monotonic = samples.items[0].t_ns >= before_ns && samples.items[0].t_ns <= jm__now_ns();
+        assert_int_equal(monotonic, i > 0); /* the ring's have the time of day */
+    }
+}
+
+static void test_what_nvml_refuses_is_told_as_what_it_is(void **state)
+{
+    (void)state;
+    assert_int_equal(jm__nvml_status(JM_NVML_SUCCESS), JM_OK);
+    assert_int_equal(jm__nvml_status(JM_NVML_NOT_SUPPORTED), JM_NOT_SUPPORTED);
+    assert_int_equal(jm__nvml_status(JM_NVML_NO_PERMISSION), JM_NO_PERMISSION);
+    assert_int_equal(jm__nvml_status(JM_NVML_GPU_IS_LOST), JM_DEVICE_LOST);
+    assert_int_equal(jm__nvml_status(JM_NVML_RESET_REQUIRED), JM_DEVICE_LOST);
+    assert_int_equal(jm__nvml_status(999), JM_IO);
 }
 
 static void test_gpus_that_cuda_may_count_otherwise_are_told(void **state)
@@ -307,6 +384,9 @@ int main(void)
         unsetenv(variables[i]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_a_board_is_known_by_name_uuid_pci_and_limits, look_away),
+        cmocka_unit_test_teardown(test_all_that_boards_tell_is_kept, look_away),
+        cmocka_unit_test_teardown(test_each_sensor_is_read_in_its_unit, look_away),
+        cmocka_unit_test(test_what_nvml_refuses_is_told_as_what_it_is),
         cmocka_unit_test_teardown(test_gpus_that_cuda_may_count_otherwise_are_told, look_away),
         cmocka_unit_test_teardown(test_a_gpu_tells_its_memory_and_a_missing_call_is_no_zero, look_away),
         cmocka_unit_test_teardown(test_a_sensor_joins_what_the_board_and_its_profile_know, look_away),

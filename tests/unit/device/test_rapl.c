@@ -1,6 +1,6 @@
 /* RAPL on a tree of our own: domains, wrap, rights, and perf's description of its events. */
 #include "base/clock.h"
-#include "record/device/device.h"
+#include "device_told.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -126,6 +126,57 @@ static void test_each_package_and_each_dram_counts_once(void **state)
     jm__devices_close(devices);
 }
 
+/* Zones lie in zones, of which one that is no package says nothing of its own. */
+static void test_all_domains_are_told_with_what_is_read(void **state)
+{
+    (void)state;
+    static const char deep[] = "intel-rapl:3/intel-rapl:3:0/intel-rapl:3:0:0/intel-rapl:3:0:0:0";
+    char path[256];
+    domain_put("intel-rapl:3", "package-15\n", "1\n");
+    domain_put("intel-rapl:3/intel-rapl:3:0", "node\n", "1\n");
+    domain_put("intel-rapl:3/intel-rapl:3:0/intel-rapl:3:0:0", "node\n", "1\n");
+    domain_put(deep, "node\n", "1\n");
+    snprintf(path, sizeof path, "%s/intel-rapl:4", deep);
+    domain_put(path, "dram\n", "5000000\n");
+    snprintf(path, sizeof path, "%s/intel-rapl:4/intel-rapl:5", deep);
+    domain_put(path, "package-16\n", "1\n");                 /* too deep */
+    domain_put("intel-rapl:3/power", "package-17\n", "1\n"); /* no zones: */
+    domain_put("intel-rapl:3:1", "package-18\n", "1\n");
+    domain_put("dtpm:0", "package-19\n", "1\n");
+    domain_put("intel-rapl", "package-20\n", "1\n");
+    size_t files = files_open();
+    jm__devices *devices = tree_open();
+    assert_told(devices, "rapl", "RAPL", root,
+                "package-0, 0\n  energy_counter by ~/sys/class/powercap/intel-rapl:0/energy_uj\n"
+                "dram-0, 0\n  energy_counter by ~/sys/class/powercap/intel-rapl:0/intel-rapl:0:1/energy_uj\n"
+                "package-1, 1\n  energy_counter by ~/sys/class/powercap/intel-rapl:1/energy_uj\n"
+                "dram-1, 1\n  energy_counter by ~/sys/class/powercap/intel-rapl:1/intel-rapl:1:0/energy_uj\n"
+                "package-15, 15\n  energy_counter by ~/sys/class/powercap/intel-rapl:3/energy_uj\n"
+                "dram-15, 15\n  energy_counter by "
+                "~/sys/class/powercap/intel-rapl:3/intel-rapl:3:0/intel-rapl:3:0:0/intel\n"
+                "+ RAPL (powercap): 6 domains in ~/sys/class/powercap\n"
+                "- RAPL (perf events): no ~/sys/bus/event_source/devices/power | sudo modprobe rapl; most "
+                "virtual machines have no RAPL at all\n");
+    assert_near(energy_read(devices, "dram-15"), 5.0, 1e-9);
+    assert_int_equal(jm__devices_sensor(devices, 0, 0)->row.quantity, JM_QUANTITY_ENERGY);
+    assert_null(jm__devices_sensor(devices, 0, 1));
+    size_t package = board_find(devices, "package-1"), pids = 7;
+    int32_t pid;
+    jm_board_memory memory;
+    jm_error err = {0};
+    assert_int_equal(jm__devices_memory(devices, package, &memory, &err), JM_NOT_SUPPORTED);
+    assert_string_equal(err.text, "package-1 has no memory of its own");
+    assert_int_equal(err.code, 0);
+    assert_int_equal(jm__devices_processes(devices, package, &pid, 1, &pids, &err), JM_NOT_SUPPORTED);
+    assert_string_equal(err.text, "package-1 has no processes of its own");
+    assert_int_equal(err.code, 0);
+    assert_int_equal(pids, 0);
+    jm__devices_close(devices);
+    assert_int_equal(files_open(), files);
+    snprintf(path, sizeof path, "cd %s/sys/class/powercap && rm -r intel-rapl:3* dtpm:0 intel-rapl", root);
+    assert_int_equal(system(path), 0);
+}
+
 static void test_energy_goes_on_when_the_counter_wraps(void **state)
 {
     (void)state;
@@ -151,7 +202,8 @@ static void test_a_counter_that_is_no_number_is_an_error_not_a_zero(void **state
     jm__devices *devices = tree_open();
     jm_error err = {0};
     assert_int_equal(jm__devices_read(devices, board_find(devices, "package-1"), 0, &samples, &err), JM_IO);
-    assert_non_null(strstr(err.text, "package-1"));
+    assert_memory_equal(err.text, "package-1: /", 12);
+    assert_non_null(strstr(err.text, "intel-rapl:1/energy_uj: not a number"));
     assert_int_equal(samples.count, 0);
     jm__devices_close(devices);
     put("sys/class/powercap/intel-rapl:1/energy_uj", "3000000\n");
@@ -165,12 +217,18 @@ static int refused_as_nobody(void)
     jm__device_options options = {.sys_root = root};
     if (jm__devices_open(&devices, &options, NULL) != JM_OK) return 11;
     int code = finding_says(devices, "RAPL (powercap)", "chmod a+r") ? 0 : 12;
+    if (!finding_says(devices, "RAPL (powercap)", "1 of 4 domains: no permission")) code = 14;
     size_t board = 0;
     while (board < jm__devices_board_count(devices) &&
            strcmp(jm__devices_board(devices, board)->name, "package-1") != 0)
         board++;
     const jm__device_sensor *sensor = jm__devices_sensor(devices, board, 0);
     if (sensor == NULL || strstr(sensor->row.missing, "Permission denied") == NULL) code = 13;
+    static jm__samples samples;
+    jm_error err = {0};
+    if (code == 0 && jm__devices_read(devices, board, 0, &samples, &err) != JM_NO_PERMISSION) code = 15;
+    if (code == 0 && (strncmp(err.text, "package-1: /", 12) != 0 || strstr(err.text, "denied") == NULL))
+        code = 16;
     jm__devices_close(devices);
     return code;
 }
@@ -198,6 +256,7 @@ static void test_without_any_domain_the_reason_is_told(void **state)
     jm__device_options options = {.sys_root = "/nonexistent"};
     assert_int_equal(jm__devices_open(&devices, &options, NULL), JM_OK);
     assert_true(finding_says(devices, "RAPL (powercap)", "no package or DRAM domain"));
+    assert_true(finding_says(devices, "RAPL (powercap)", "sudo modprobe"));
     assert_true(
         finding_says(devices, "RAPL (perf events)", "/nonexistent/sys/bus/event_source/devices/power"));
     jm__devices_close(devices);
@@ -242,16 +301,75 @@ static void test_a_perf_event_is_read_with_its_scale(void **state)
     if (!allowed) skip();
 }
 
+/* Of a package of which powercap tells, perf's counter is not wanted; one that is read takes no second. */
+static void test_perf_events_are_a_counter_for_each_package_that_powercap_lacks(void **state)
+{
+    (void)state;
+    put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "15\n");
+    put("sys/bus/event_source/devices/power/type", "1\n");
+    put("sys/bus/event_source/devices/power/events/energy-pkg", "umask=0x00,event=0x00\n");
+    put("sys/bus/event_source/devices/power/events/energy-pkg.scale", "2.0e-09\n");
+    put("sys/bus/event_source/devices/power/events/energy-ram", "event=0x01\n");
+    put("sys/bus/event_source/devices/power/events/energy-ram.scale", "1.0e-09\n");
+    char path[128];
+    snprintf(path, sizeof path, "%s/sys/bus/event_source/devices/power/cpumask", root);
+    (void)unlink(path);
+    jm__devices *devices = NULL;
+    for (int listed = 0; listed < 2; listed++) { /* CPU 0 where none is named */
+        if (listed == 1) put("sys/bus/event_source/devices/power/cpumask", "0-0,0\n");
+        size_t files = files_open();
+        devices = tree_open();
+        bool allowed =
+            jm__devices_sensor(devices, board_find(devices, "package-15"), 0)->row.missing[0] == '\0';
+        int count = listed == 1 ? 4 : 2;
+        char finding[200];
+        if (allowed)
+            snprintf(finding, sizeof finding, "%d counters of %s/sys/bus", count, root);
+        else
+            snprintf(finding, sizeof finding, "%d of %d counters: no permission", count, count);
+        assert_true(finding_says(devices, "RAPL (perf events)", finding));
+        for (size_t i = 0; allowed && i < 2; i++)
+            assert_true(energy_read(devices, i == 0 ? "package-15" : "dram-15") >= 0);
+        jm__devices_close(devices);
+        assert_int_equal(files_open(), files);
+    }
+    put("sys/devices/system/cpu/cpu10/topology/physical_package_id", "0\n");
+    put("sys/bus/event_source/devices/power/cpumask", "0,10,11,\n"); /* of 11 is not known which it is */
+    devices = tree_open();
+    size_t powercap = 0;
+    for (size_t i = 0; i < jm__devices_board_count(devices); i++)
+        powercap += strncmp(jm__devices_sensor(devices, i, 0)->row.source, "perf", 4) != 0;
+    assert_int_equal(powercap, 4);
+    assert_non_null(
+        strstr(jm__devices_sensor(devices, board_find(devices, "package-15"), 0)->row.source, "cpu 0)"));
+    assert_non_null(
+        strstr(jm__devices_sensor(devices, board_find(devices, "package-2"), 0)->row.source, "cpu 11)"));
+    assert_non_null(
+        strstr(jm__devices_sensor(devices, board_find(devices, "dram-5"), 0)->row.source, "cpu 11)"));
+    jm__devices_close(devices);
+    static const char *const useless[][2] = {{"energy-pkg", "umask=0x00\n"}, {"energy-ram.scale", "0\n"}};
+    put("sys/bus/event_source/devices/power/cpumask", "0\n");
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "sys/bus/event_source/devices/power/events/%s", useless[i][0]);
+        put(path, useless[i][1]);
+        devices = tree_open();
+        assert_int_equal(jm__devices_board_count(devices), 5 - i);
+        jm__devices_close(devices);
+    }
+}
+
 int main(void)
 {
     unsetenv("JOULEMAP_SIM");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_package_and_each_dram_counts_once),
+        cmocka_unit_test(test_all_domains_are_told_with_what_is_read),
         cmocka_unit_test(test_energy_goes_on_when_the_counter_wraps),
         cmocka_unit_test(test_a_counter_that_is_no_number_is_an_error_not_a_zero),
         cmocka_unit_test(test_a_counter_that_may_not_be_read_says_how_to_allow_it),
         cmocka_unit_test(test_without_any_domain_the_reason_is_told),
         cmocka_unit_test(test_a_perf_event_is_read_with_its_scale),
+        cmocka_unit_test(test_perf_events_are_a_counter_for_each_package_that_powercap_lacks),
     };
     return cmocka_run_group_tests(tests, tree_make, tree_remove);
 }

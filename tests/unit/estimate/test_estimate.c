@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "figures.h"
+
 #define assert_near(value, truth, within) assert_true(fabs((value) - (truth)) <= (within))
 
 #define DATA  JM_SOURCE_DIR "/tests/data/ncu/"
@@ -23,12 +25,42 @@
 
 static jm_error err;
 
+/* Its kernels as sums whose weights tell them apart, and its totals stay what they are. */
+static void estimate_kept(const jm_estimate *estimate)
+{
+    const jm_estimated_total *t = jm_estimate_total(estimate);
+    double sums[9] = {0};
+    size_t marked = 0;
+    for (size_t i = 0; i < jm_estimate_count(estimate); i++) {
+        const jm_estimated_kernel *k = jm_estimate_kernel(estimate, i);
+        const double of[] = {k->duration_s, k->clock_mhz, k->power_w,   k->power_low_w,  k->power_high_w,
+                             k->energy_j,   k->beyond_w,  k->missing_w, k->ncu_clock_mhz};
+        for (size_t n = 0; n < 9 && k->reason[0] == '\0'; n++)
+            if (isfinite(of[n])) sums[n] += (1 + (double)(i % 7)) * of[n];
+        marked += k->extrapolated;
+    }
+    figures_keep(__BASE_FILE__, NULL, sums, 9, (uint32_t)marked);
+    const jm_estimated_range *ranges[] = {&t->min_w,     &t->average_w, &t->peak_w,
+                                          &t->kernels_j, &t->program_j, &t->idle_w};
+    for (size_t i = 0; i < 6; i++)
+        figures_keep(__BASE_FILE__, NULL, (double[]){ranges[i]->value, ranges[i]->low, ranges[i]->high}, 3,
+                     0);
+    const double all[] = {t->kernels_s, t->program_s, t->idle_s,
+                          t->limit_w,   t->limit_mhz, (double)t->estimated};
+    figures_keep(__BASE_FILE__, NULL, all, sizeof all / sizeof *all, (uint32_t)t->launches);
+    for (size_t i = 0; i < jm_estimate_part_count(estimate); i++) {
+        const jm_estimate_part *part = jm_estimate_part_at(estimate, i);
+        figures_keep(__BASE_FILE__, NULL, (double[]){part->energy_j, part->share}, 2, 0);
+    }
+}
+
 static jm_estimate *make(const jm_estimate_options *queried)
 {
     jm_estimate_options options = *queried;
     jm_estimate *estimate;
     options.size = sizeof options;
     if (jm_estimate_make(&estimate, &options, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
+    estimate_kept(estimate);
     return estimate;
 }
 
@@ -271,7 +303,7 @@ static void test_what_cannot_be_told_is_refused_with_its_cause(void **state)
     expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"n/a\""), &usual, JM_BAD_DATA,
                    "line 3");
     expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"0\""), &usual, JM_BAD_DATA,
-                   "its duration is none");
+                   "its duration is invalid");
     expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"10.5\""), &nobody, JM_NOT_FOUND,
                    "gx999");
     expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"10.5\""), &usual, JM_BAD_DATA,

@@ -174,10 +174,10 @@ static void assert_kept(const made *out, const char *uuid, bool own)
     assert_string_equal(out->model, kept_path(uuid));
     if (own) {
         assert_true(fabs(out->up - own_up) < 1e-9);
-        assert_non_null(strstr(out->notes, "learnt of this machine's board"));
+        assert_non_null(strstr(out->notes, "calibrated on this machine's board"));
     } else {
         assert_true(out->up > own_up + 0.03);
-        assert_non_null(strstr(out->notes, "taken as another's, wider"));
+        assert_non_null(strstr(out->notes, "wider, as for another board"));
     }
 }
 
@@ -264,7 +264,7 @@ static void test_models_of_another_kind_and_broken_ones_do_not_count(void **stat
     keep_edited("GPU-3", "s/covariance/c/");
     made out = make(CSV);
     assert_shipped(&out);
-    assert_non_null(strstr(out.notes, "a model that is kept cannot be read"));
+    assert_non_null(strstr(out.notes, "a kept model cannot be read"));
     assert_non_null(strstr(out.notes, "GPU-3.json"));
     keep("GPU-4");
     out = make(CSV);

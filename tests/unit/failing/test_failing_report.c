@@ -326,8 +326,8 @@ static void test_cells_without_memory_are_an_error_or_the_same_cells(void **stat
     assert_int_equal(jm__fold_make(&all.fold, w.report, true, NULL, NULL), JM_OK);
     assert_in_range(all.fold.parts.count, 2, LINES_MOST);
     for (size_t i = 0; i < all.fold.parts.count; i++)
-        jm__row_traits_see(&all.traits, &all.fold.parts.items[i]);
-    assert_true(all.traits.somewhere); /* a layer's name is what asks for memory */
+        jm__row_traits_add(&all.traits, &all.fold.parts.items[i]);
+    assert_true(all.traits.has_layer); /* a layer's name is what asks for memory */
     const failing_trial cells = {"cells", &all, make_cells, tell_cells, keep, failing_for_memory};
     failing_each_of(&cells, FAILING_MEMORY, 1);
     jm__fold_free(&all.fold);

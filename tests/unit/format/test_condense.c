@@ -58,6 +58,43 @@ static int64_t ask(const char *sql)
     return ask_of(path, sql);
 }
 
+/* All rows as sums that tell when, of what and how much; not where the size of the file decides, which may be
+ * another with another SQLite. */
+static void rows_kept(void)
+{
+    static const char *const sums[] = {
+        "count(*), sum(t_ns / 1e9), sum(rowid / 1e3), sum(value), sum(value * (t_ns / 1e9)) FROM readings "
+        "WHERE sensor_id = 1",
+        "count(*), sum(t_ns / 1e9), sum(rowid / 1e3), sum(value), sum(value * (t_ns / 1e9)) FROM readings "
+        "WHERE sensor_id = 2",
+        "count(*), sum(t_ns / 1e9), sum(rowid / 1e3), sum(value), sum(value * (t_ns / 1e9)) FROM readings "
+        "WHERE sensor_id > 2",
+        "count(*), sum(t_ns / 1e9), sum(name_id), sum(name_id * (t_ns / 1e9)), sum(process_id) FROM marks",
+        "count(*), sum(start_ns / 1e9), sum(rowid), sum(duration_ns / 1e6), count(span_id) FROM kernels",
+        "count(*), sum(start_ns / 1e9), sum(id), sum(kind_id), count(parent_id) FROM spans",
+        "count(*), sum(period_ns / 1e9), sum(lag_ns / 1e6), sum(window_ns / 1e9), sum(noise) FROM "
+        "sensors",
+        "count(*), sum(t_ns / 1e9), sum(length(text)), count(board_id), 0 FROM events",
+        "count(*), sum(value / 1e9), 0, 0, 0 FROM meta WHERE key = 'condensed_until_ns'",
+    };
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        char sql[300];
+        sqlite3_stmt *statement;
+        double values[5];
+        snprintf(sql, sizeof sql, "SELECT %s", sums[i]);
+        if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
+            fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        for (int k = 0; k < 5; k++)
+            values[k] = sqlite3_column_double(statement, k);
+        figures_keep(__BASE_FILE__, NULL, values, 5, 0);
+        sqlite3_finalize(statement);
+    }
+    sqlite3_close(db);
+}
+
 static double total_of(const char *file)
 {
     jm_error err = {0};
@@ -113,6 +150,7 @@ static void test_total_is_that_of_the_whole_recording(void **state)
 {
     (void)state;
     day d = make_both();
+    rows_kept();
     assert_true(ask("SELECT value FROM meta WHERE key = 'condensed_until_ns'") >
                 d.start_ns + (length_s() - 300) * JM_NS_PER_S);
     double whole_j = total_of(whole_path);
@@ -179,6 +217,7 @@ static void test_time_that_was_not_traced_is_never_said_to_be(void **state)
     day d = day_begin(path, 1000, 60, 0);
     day_go_on(&d, 800);
     day_end(&d);
+    rows_kept();
     snprintf(sql, sizeof sql,
              "SELECT count(*) FROM (SELECT t_ns, text, lead(t_ns) OVER (ORDER BY t_ns, marks.rowid) AS until "
              "FROM marks JOIN "
@@ -279,6 +318,7 @@ static void test_kernels_that_no_step_explains_go_and_marks_say_so(void **state)
         assert_true(jm__writer_commit(d.writer, d.t_ns, NULL) == JM_OK);
     }
     day_end(&d);
+    rows_kept();
     int64_t until_ns = ask("SELECT value FROM meta WHERE key = 'condensed_until_ns'");
     char sql[200];
     snprintf(sql, sizeof sql, "SELECT count(*) FROM kernels WHERE start_ns < %lld", (long long)until_ns);

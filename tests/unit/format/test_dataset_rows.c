@@ -44,8 +44,8 @@ static int tear_down(void **state)
 static bool left_out(jm__table_id table, const void *row)
 {
     int64_t strays = loading.strays;
-    for (size_t i = 0; i < jm__taken_table_count; i++)
-        if (jm__taken_tables[i].table == table) assert_true(jm__taken_tables[i].take(&loading, row));
+    for (size_t i = 0; i < jm__dataset_table_count; i++)
+        if (jm__dataset_tables[i].table == table) assert_true(jm__dataset_tables[i].take(&loading, row));
     assert_in_range(loading.strays - strays, 0, 1);
     return loading.strays > strays;
 }

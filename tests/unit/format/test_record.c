@@ -324,7 +324,7 @@ static void test_what_never_ended_lasts_to_the_end_of_its_process(void **state)
     gone.name_id = jm__writer_name(writer, JM_MARK_ENDED);
     jm__writer_mark(writer, &gone);
     assert_int_equal(jm__writer_commit(writer, START_NS + 50, &err), JM_OK);
-    const jm__fit_interval_requested phases = {
+    const jm__row_filter phases = {
         .from_ns = START_NS, .to_ns = START_NS + 50, .spans = true, .kind = JM_SPAN_PHASE};
     for (int i = 0; i < 2; i++) { /* the same where spans alone are asked for */
         jm_status status = i == 0 ? jm__dataset_load(&data, recording, &err)

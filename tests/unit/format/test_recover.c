@@ -164,7 +164,7 @@ static void test_a_sound_file_is_recovered_value_by_value(void **state)
         assert_int_equal(recovery.broken, 0);
         assert_int_equal(recovery.size, info.st_size);
         assert_int_equal(recovery.expected_size, info.st_size);
-        assert_int_equal(recovery.marks.version, JM_RECORDING_VERSION);
+        assert_int_equal(recovery.format.version, JM_RECORDING_VERSION);
         free(was);
         free(is);
     }

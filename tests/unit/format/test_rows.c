@@ -141,7 +141,7 @@ static const char *stored_as(const jm__column *column)
     case JM_COLUMN_CHARS:
     case JM_COLUMN_TEXT:
     case JM_COLUMN_WORD:
-    case JM_COLUMN_TOLD:
+    case JM_COLUMN_DERIVED:
         return column->required ? "t" : "nt";
     case JM_COLUMN_BLOB:
         return column->required ? "b" : "nb";
@@ -345,7 +345,7 @@ static void test_no_question_to_a_file_runs_into_a_view(void **state)
                 "CREATE VIEW meta AS WITH RECURSIVE c(key, value) AS"
                 " (SELECT 'a', 1 UNION ALL SELECT 'a', value + 1 FROM c) SELECT * FROM c");
     sqlite3_close(db);
-    assert_int_equal(jm__liveness_by(path, command, sizeof command), 0);
+    assert_int_equal(jm__recorder_of(path, command, sizeof command), 0);
 }
 
 /* ---- counters */

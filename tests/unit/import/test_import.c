@@ -1,19 +1,20 @@
 /* CSV files, and recordings made from them. */
-#include "all_kernels.h"
-#include "base/csv.h"
-#include "format/dataset.h"
-
-#include <joulemap/joulemap.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
 #include <cmocka.h>
+
+#include "all_kernels.h"
+#include "base/csv.h"
+#include "told.h"
+
+#include <joulemap/joulemap.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zlib.h>
 
 static char folder[] = "/tmp/joulemap-test-XXXXXX";
 static char csv_path[80], gz_path[80], other_path[80], out_path[80];
@@ -188,15 +189,15 @@ static void test_what_is_no_number_says_what_to_change(void **state)
         {"t_s,power_w\n2024/10/26 22:13:05.1,80\n", "date -d STAMP"},
         {"t_s,power_w\n26.10.2024 22:13,80\n", "date -d STAMP"},
         {"t_s,power_w\n2024-10-26T22:13:05Z,80\n", "date -d STAMP"},
-        {"t_s,power_w\n1,80.5 W\n", "without their unit"},
-        {"t_s,power_w\n1,\"80,5\"\n", "behind a point"},
-        {"t_s,power_w\n1,\"1,080.5\"\n", "behind a point"},
+        {"t_s,power_w\n1,80.5 W\n", "without a unit"},
+        {"t_s,power_w\n1,\"80,5\"\n", "with a point"},
+        {"t_s,power_w\n1,\"1,080.5\"\n", "with a point"},
         {"t_s,power_w\nN/A,80\n", "leave lines without a value out"},
         {"t_s,power_w\n1,inf\n", "leave lines without a value out"},
         {"t_s,power_w\n1,\u2212"
          "80\n",
          "the sign on the keyboard"},
-        {"t_s,power_w\n1,1\u202f080.5\n", "nothing stands between thousands"},
+        {"t_s,power_w\n1,1\u202f080.5\n", "no sign between thousands"},
         {"t_s,power_w\n1761516000123,80\n", "milliseconds: divide by 1000"},
         {"t_s,power_w\n1761516000123456,80\n", "microseconds: divide by 1000000"},
         {"t_s;power_w\n1761516000123456789;80\n", "nanoseconds: divide by 1000000000"},
@@ -282,6 +283,7 @@ static void test_a_log_of_another_program_is_named(void **state)
         put(csv_path, logs[i][0]);
         assert_int_equal(import_into(true, "h200", csv_path, NULL, NULL, &err), JM_BAD_DATA);
         if (strstr(err.text, logs[i][1]) == NULL) fail_msg("\"%s\" does not name %s", err.text, logs[i][1]);
+        assert_non_null(strstr(err.hint, "columns are sensor,t_s,value: t_s in seconds"));
         assert_non_null(strstr(err.hint, "power_average"));
     }
     jm_error err = {0};
@@ -302,7 +304,7 @@ static void test_what_is_wrong_with_a_file_is_told_by_file_line_and_column(void 
          "line 3, column \"t_s\": \"x\" is no number"},
         {"sensor,t_s,value\npower_ring_w,1,inf\n", NULL, NULL, "line 2, column \"value\""},
         {"sensor,t_s,value\npower_ring_w,1,nan\n", NULL, NULL, "no rows with a value"},
-        {"sensor,t_s,value\nvolts,1,80\n", NULL, NULL, "knows no sensor \"volts\""},
+        {"sensor,t_s,value\nvolts,1,80\n", NULL, NULL, "has no sensor \"volts\""},
         {"sensor,t,value\n", NULL, NULL, "no column \"t_s\"; this file has: sensor, t, value"},
         {"", NULL, NULL, "line 1: the file is empty"},
         {"sensor,t_s,value\n", NULL, NULL, "no rows"},
@@ -333,6 +335,7 @@ static void test_what_is_wrong_with_a_file_is_told_by_file_line_and_column(void 
                                        c->segments ? csv_path : NULL, c->kernels ? csv_path : NULL, &err);
         assert_int_equal(status, JM_BAD_DATA);
         if (strstr(err.text, c->words) == NULL) fail_msg("\"%s\" does not say: %s", err.text, c->words);
+        assert_int_equal(err.code, 0);
         assert_int_not_equal(access(out_path, F_OK), 0); /* nothing half made is left */
     }
 }
@@ -358,6 +361,12 @@ static void test_a_missing_file_and_an_existing_output_are_refused(void **state)
     jm_error err = {0};
     assert_int_equal(import_into(false, "h200", "/nowhere/x.csv", NULL, NULL, &err), JM_NOT_FOUND);
     assert_int_equal(import_into(false, "h200", NULL, NULL, NULL, &err), JM_USAGE);
+    assert_string_equal(err.text, "there is no file to import");
+    assert_int_equal(err.code, 0);
+    assert_int_equal(jm_recording_import(&(jm_import_options){.size = sizeof(jm_import_options)}, &err),
+                     JM_USAGE);
+    assert_string_equal(err.text, "there is no path to write to");
+    assert_int_equal(err.code, 0);
     put(csv_path, "sensor,t_s,value\npower_ring_w,1,80\n");
     assert_int_equal(import_into(false, "h201", csv_path, NULL, NULL, &err), JM_NOT_FOUND);
     put(out_path, "mine");
@@ -548,6 +557,94 @@ static void test_each_meter_is_a_board_upstream_of_the_gpu_and_does_not_lengthen
     jm_recording_close(recording);
 }
 
+/* Parts that overlap are one; the run is as long as what its segments, kernels and readings tell of. */
+static void test_a_recording_has_all_that_four_files_tell(void **state)
+{
+    (void)state;
+    static const char expected[] = "damage none\n"
+                                   "damage of the dataset none\n"
+                                   "run 1000000000 9000000000 -1\n"
+                                   "fact start_ns 1000000000\n"
+                                   "fact end_ns 9000000000\n"
+                                   "fact closed 1\n"
+                                   "fact source import\n"
+                                   "board 1  import any board  0 -1 nan 0\n"
+                                   "board 2  meter psu  -1 -1 nan 0\n"
+                                   "board 3  meter meter  -1 -1 nan 0\n"
+                                   "sensor 1 1 power_ring  0 2 20000000 4000000 13000000 8\n"
+                                   "sensor 2 1 clock_sm  6 0 100000000 0 0 8\n"
+                                   "sensor 3 2 meter_power  0 0 8000000000 0 0 0\n"
+                                   "sensor 4 3 meter_power  0 0 0 0 0 0\n"
+                                   "name 0 \n"
+                                   "name 1 a\n"
+                                   "name 2 suite\n"
+                                   "name 3 b\n"
+                                   "name 4 live\n"
+                                   "name 5 late\n"
+                                   "name 6 k\n"
+                                   "name 7 [memset]\n"
+                                   "class 1 6 1 0 0\n"
+                                   "class 2 7 3 0 0\n"
+                                   "stream 1 1 1 7\n"
+                                   "stream 2 1 1 8\n"
+                                   "stream 3 1 1 9\n"
+                                   "process 1 1 -1 1000000000 9000000000  joulemap import\n"
+                                   "span 1 1 0 1000000000 3000000000 2 0 1\n"
+                                   "span 2 1 1 1000000000 2000000000 1 0 4\n"
+                                   "span 3 1 1 3000000000 3000000000 3 0 4\n"
+                                   "span 4 1 0 4000000000 5101001000 4 0 1\n"
+                                   "span 5 1 0 6000000000 6000001000 5 0 1\n"
+                                   "reading 3 0 0x1.9p+6\n"
+                                   "reading 1 1000000000 0x1.4p+6\n"
+                                   "reading 3 1000000000 0x1.94p+6\n"
+                                   "reading 4 1000000000 0x1.cp+2\n"
+                                   "reading 2 2000000000 0x1.efp+10\n"
+                                   "reading 1 2990000000 0x1.48p+6\n"
+                                   "reading 1 3000000000 0x1.44p+6\n"
+                                   "reading 3 9000000000 0x1.98p+6\n"
+                                   "kernel 4500000000 5100000000 1 1 4 1\n"
+                                   "kernel 5100000000 5101000000 2 1 4 1\n"
+                                   "kernel 5101000000 5101001000 1 2 4 1\n"
+                                   "kernel 5200000000 5200001000 1 2 0 1\n"
+                                   "kernel 6000000000 6000001000 1 3 5 1\n"
+                                   "kernel 4900000000 4900001000 1 1 4 1\n";
+    char paths[4][80];
+    static const char *const texts[4] = {
+        "sensor,t_s,value\npower_ring_w,1,80\npower_ring_w,3,81\npower_ring_w,2.99,82\nsm_clock_mhz,2,1980\n",
+        "part,kernel,t_start_s,t_end_s,phase\na,k,1,2,suite\nb,k,3,3,suite\nlive,,4,5,\n,,5,9,\n",
+        "t_start_s,duration_us,kernel,stream,part\n4.5,600000,k,7,live\n5.1,1000,[memset],7,live\n"
+        "5.101,1,k,8,live\n5.2,1,k,8,\n6,1,k,9,late\n4.9,1,k,7,live\n",
+        "t_s,power_w,meter\n0,100,psu\n1,101,psu\n9,102,psu\n1,7,\n"};
+    jm_import_options options = {.size = sizeof options, .overwrite = true, .path = out_path};
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/%zu.csv", folder, i);
+        put(paths[i], texts[i]);
+        options.files[i] = paths[i];
+    }
+    jm_error err = {0};
+    if (jm_recording_import(&options, &err) != JM_OK) fail_msg("%s", err.text);
+    jm__kernel_run kernels[8];
+    told_file file = {.kernels = kernels, .kernels_max = 8};
+    if (told_read(&file, out_path, &err) != JM_OK) fail_msg("%s", err.text);
+    char *text = told_text(&file);
+    assert_string_equal(text, expected);
+    free(text);
+    told_close(&file);
+    for (size_t i = 0; i < 4; i++)
+        unlink(paths[i]);
+    sqlite3 *db; /* the rows of a sensor stand in the order of time */
+    sqlite3_stmt *late;
+    assert_int_equal(sqlite3_open_v2(out_path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db,
+                                        "SELECT 1 FROM readings a JOIN readings b USING (sensor_id) WHERE "
+                                        "a.rowid < b.rowid AND a.t_ns > b.t_ns",
+                                        -1, &late, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(late), SQLITE_DONE);
+    sqlite3_finalize(late);
+    sqlite3_close(db);
+}
+
 static void test_what_is_wrong_with_a_meter_is_told(void **state)
 {
     (void)state;
@@ -572,6 +669,7 @@ static void test_what_is_wrong_with_a_meter_is_told(void **state)
         assert_int_equal(import_meter(NULL, csv_path, &err), cases[i].status);
         if (strstr(err.text, cases[i].words) == NULL)
             fail_msg("\"%s\" does not say: %s", err.text, cases[i].words);
+        assert_int_equal(err.code, 0);
     }
 }
 
@@ -643,16 +741,24 @@ static void test_a_clock_that_is_set_back_a_little_often_is_refused(void **state
 static void test_segments_over_others_of_their_part_are_refused(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"a,k,0,1\nb,k,2,3\na,k,40,41\nb,k,42,43\na,k,14,15\n",
-                                        "a,k,0,0.5\na,k,1,1.5\na,k,0.7,0.9\n", ",k,5,6\n,k,3,4\n"};
+    static const char *const wrong[][2] = {
+        {"a,k,0,1\nb,k,2,3\na,k,40,41\nb,k,42,43\na,k,14,15\n",
+         "line 6, column \"t_start_s\": time runs backwards, by 26 s since the line of a before"},
+        {"a,k,0,0.5\na,k,1,1.5\na,k,0.7,0.9\n",
+         "a.csv, line 4: time runs backwards, of a 1 times and by 0.3 s of 1 s together"},
+        {",k,5,6\n,k,3,4\n",
+         "line 3, column \"t_start_s\": time runs backwards, by 2 s since the line of no part before"},
+        {"a,k,1,1\n,k,5,6\n,k,4.9,4.9\n,k,4.8,4.8\n,k,6,6\n",
+         "a.csv, line 4: time runs backwards, of no part 2 times and by 0.2 s of 1.2 s together"}};
     static const char right[] = "a,k,0,1\na,k,40,41\nb,k,2,3\nb,k,42,43\n";
     char text[200];
     jm_error err = {0};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        snprintf(text, sizeof text, "part,kernel,t_start_s,t_end_s\n%s", wrong[i]);
+        snprintf(text, sizeof text, "part,kernel,t_start_s,t_end_s\n%s", wrong[i][0]);
         put(csv_path, text);
         assert_int_equal(import_into(true, "h200", NULL, csv_path, NULL, &err), JM_BAD_DATA);
-        if (strstr(err.text, "time runs backwards") == NULL) fail_msg("%s", err.text);
+        if (strstr(err.text, wrong[i][1]) == NULL) fail_msg("%s", err.text);
+        assert_int_equal(err.code, 0);
     }
     snprintf(text, sizeof text, "part,kernel,t_start_s,t_end_s\n%s", right);
     put(csv_path, text);
@@ -675,8 +781,22 @@ static void test_two_boards_in_one_sensor_are_refused(void **state)
         assert_int_equal(import_meter(meter ? NULL : csv_path, meter ? csv_path : NULL, &err), JM_BAD_DATA);
         if (strstr(err.text, meter ? "two meters" : "two GPUs") == NULL) fail_msg("%s", err.text);
         if (strstr(err.hint, cases[i].hint) == NULL) fail_msg("%s", err.hint);
+        assert_int_equal(err.code, 0);
     }
     assert_int_equal(readings_of_meter("t_s,power_w,meter\n1,300,a\n1,310,b\n1,300,a\n2,301,a\n"), 4);
+    char text[4096]; /* one in a hundred is let be, three in two hundred are not */
+    for (int same = 1; same <= 3; same += 2) {
+        jm_error err = {0};
+        snprintf(text, sizeof text, "t_s,power_w\n");
+        for (int i = 0; i < 100 * (same + 1) / 2; i++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%d,%d\n", i < 2 * same ? i / 2 : i, i);
+        put(csv_path, text);
+        assert_int_equal(import_meter(NULL, csv_path, &err), same == 1 ? JM_OK : JM_BAD_DATA);
+    }
+    jm_error err = {0};
+    import_meter(NULL, csv_path, &err);
+    assert_non_null(
+        strstr(err.text, "meter_power is 0 and 1 at one time, 0.000000000 s, and at 3 times all in all"));
 }
 
 int main(void)
@@ -696,6 +816,7 @@ int main(void)
         cmocka_unit_test(test_kernels_beside_segments_count_once),
         cmocka_unit_test(test_copies_are_known_by_their_names),
         cmocka_unit_test(test_each_meter_is_a_board_upstream_of_the_gpu_and_does_not_lengthen_the_run),
+        cmocka_unit_test(test_a_recording_has_all_that_four_files_tell),
         cmocka_unit_test(test_what_is_wrong_with_a_meter_is_told),
         cmocka_unit_test(test_a_value_that_is_missing_is_a_gap),
         cmocka_unit_test(test_a_clock_that_was_set_back_is_refused_with_its_line),

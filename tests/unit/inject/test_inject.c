@@ -1225,7 +1225,7 @@ static void test_a_cupti_that_hung_is_recorded_again_once_it_is_back(void **stat
 {
     (void)state;
     check_two_runs("hangs", "kernel of the second",
-                   "CUPTI did not return: work since it last told of any is missing.\n");
+                   "CUPTI did not return: work after its last records is missing.\n");
 }
 
 static void test_a_cupti_that_hangs_as_a_run_ends_keeps_no_program_waiting(void **state)

@@ -127,9 +127,9 @@ static void test_the_nearest_ncu_is_found_and_its_absence_is_told(void **state)
     "#!/bin/bash\nhere=$(dirname \"$0\")/..\nprintf '%s\\n' \"$@\" >\"$here/seen\"\n"                        \
     "while [ \"$1\" != --log-file ]; do shift; done\nlog=$2\nshift 2\n" then
 
-static jm_status run_with(const jm__ncu_given *given, int *code)
+static jm_status run_with(const jm__ncu_job *given, int *code)
 {
-    jm__ncu_given all = *given;
+    jm__ncu_job all = *given;
     all.page = "raw";
     all.metrics = "a,b";
     all.csv = in("out.csv");
@@ -155,7 +155,7 @@ static void test_a_program_gets_its_arguments_and_its_exit_code_back(void **stat
     put_program("fake", STAND_IN("\"$@\"\ncode=$?\nprintf '==PROF== x\\n" TABLE "' >\"$log\"\nexit $code\n"));
     const char *const command[] = {"sh", "-c", "exit $1", "a word", "3", NULL};
     const char *const options[] = {"--kernel-name", "regex:a b", NULL};
-    const jm__ncu_given given = {.command = command, .options = options};
+    const jm__ncu_job given = {.command = command, .options = options};
     if (run_with(&given, &code) != JM_OK) fail_msg("%s", err.text);
     assert_int_equal(code, 3);
     assert_kept("==PROF== x\n" TABLE);
@@ -173,15 +173,15 @@ static void test_what_was_there_stays_when_nothing_was_counted(void **state)
     put("out.csv", "before");
     put_program("fake",
                 STAND_IN("printf '==ERROR== ERR_NVGPUCTRPERM - no permission\\n' >\"$log\"\nexit 1\n"));
-    assert_int_equal(run_with(&(jm__ncu_given){.command = command}, &code), JM_BAD_DATA);
+    assert_int_equal(run_with(&(jm__ncu_job){.command = command}, &code), JM_BAD_DATA);
     assert_non_null(strstr(err.text, "exit code 1"));
     assert_non_null(strstr(err.text, "NVreg_RestrictProfilingToAdminUsers=0"));
     assert_non_null(strstr(err.text, "ERR_NVGPUCTRPERM - no permission"));
     assert_kept("before");
     put_program("fake", "not a program");
-    assert_int_equal(run_with(&(jm__ncu_given){.command = command}, &code), JM_CHILD);
+    assert_int_equal(run_with(&(jm__ncu_job){.command = command}, &code), JM_CHILD);
     put_program("fake", "#!/bin/sh\nexit 0\n"); /* it writes nothing at all */
-    assert_int_equal(run_with(&(jm__ncu_given){.command = command}, &code), JM_BAD_DATA);
+    assert_int_equal(run_with(&(jm__ncu_job){.command = command}, &code), JM_BAD_DATA);
     assert_kept("before");
 }
 
@@ -224,7 +224,7 @@ static void test_ended_it_takes_along_all_that_it_started(void **state)
     unlink(in("child"));
     put_program("fake", STAND_IN("echo $$ >\"$here/parent\"\n\"$@\" &\necho $! >\"$here/number\"\n"
                                  "mv \"$here/number\" \"$here/child\"\nwait\n"));
-    const jm__ncu_given stopped = {.command = command, .goes_on = has_started, .context = &queried};
+    const jm__ncu_job stopped = {.command = command, .goes_on = has_started, .context = &queried};
     assert_int_equal(run_with(&stopped, &code), JM_BUSY);
     assert_true(queried > 0);
     assert_gone("parent");
@@ -239,7 +239,7 @@ static void test_time_that_is_out_ends_it_with_the_cure(void **state)
     const char *const command[] = {"sleep", "600", NULL};
     put("out.csv", "before");
     put_program("fake", STAND_IN("\"$@\"\n"));
-    assert_int_equal(run_with(&(jm__ncu_given){.command = command, .timeout_s = 0.2}, &code), JM_BUSY);
+    assert_int_equal(run_with(&(jm__ncu_job){.command = command, .timeout_s = 0.2}, &code), JM_BUSY);
     assert_non_null(strstr(err.text, "0.2 s"));
     assert_non_null(strstr(err.hint, "--launch-count"));
     assert_kept("before");

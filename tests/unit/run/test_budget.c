@@ -98,15 +98,15 @@ static outcome *run(const program *p, double share)
         jm__budget_step step = {.name = 1};
         double step_s = p->step(i, t_s, &step);
         jm__budget_step told = {
-            .name = step.name, .phase = step.phase, .samples = step.samples, .whole = step.whole};
+            .name = step.name, .phase = step.phase, .samples = step.samples, .is_phase = step.is_phase};
         jm_tracing before = level;
         int64_t soon_ns = o->budget.soon_ns;
         o->budget.lag_steps = p->leads ? JM_BURSTS_AHEAD : 0;
         level = jm__budget_begin(&o->budget, &told, zero_ns + (int64_t)(1e9 * t_s));
-        bool says = jm__bursts_comes_soon(&bursts, soon_ns == 0 && o->budget.soon_ns != 0);
-        if (step.whole == 0) level = jm__bursts_agree(&bursts, o->budget.steps, before, level);
+        bool says = jm__bursts_announce(&bursts, soon_ns == 0 && o->budget.soon_ns != 0);
+        if (step.is_phase == 0) level = jm__bursts_agree(&bursts, o->budget.steps, before, level);
         note_told(o, says, before != JM_TRACING_ON && level == JM_TRACING_ON);
-        jm__budget_have(&o->budget, level);
+        jm__budget_set_level(&o->budget, level);
         if (level != before) {
             note_level(o, before, level, t_s, &on_since_s);
             if (level == JM_TRACING_STEPS) off_since_s = t_s;
@@ -229,7 +229,7 @@ static double with_phases(uint64_t number, double t_s, jm__budget_step *step)
     bool whole = (int)(t_s / 60) % 11 == 10;
     step->phase = whole ? 2 : 1;
     step->name = whole ? 2 : 1;
-    step->whole = whole;
+    step->is_phase = whole;
     return whole ? 60 : 0.034;
 }
 
@@ -451,14 +451,14 @@ static void test_a_long_phase_is_no_burst_because_one_is_on_its_way(void **state
     jm__budget_init(&b, 0.01, zero_ns);
     for (int i = 0; i < 20000 && phases < 3; i++) {
         bool whole = phases == 0 ? i == 100 : b.on_step > b.steps && b.level == JM_TRACING_STEPS;
-        const jm__budget_step step = {.name = whole ? 0 : 1, .phase = whole ? 2 : 0, .whole = whole};
+        const jm__budget_step step = {.name = whole ? 0 : 1, .phase = whole ? 2 : 0, .is_phase = whole};
         jm_tracing before = b.level;
         b.lag_steps = JM_BURSTS_AHEAD;
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
         if (whole && phases > 0) traced += level == JM_TRACING_ON;
         phases += whole;
         /* The agreement holds two steps later; here it is on its way for good. */
-        jm__budget_have(&b, whole || before == JM_TRACING_ON ? level : before);
+        jm__budget_set_level(&b, whole || before == JM_TRACING_ON ? level : before);
         int64_t own_ns = (whole ? 200000 : 300) * MS;
         t_ns += b.level == JM_TRACING_STEPS ? own_ns : own_ns + own_ns / 20;
         if (whole) jm__budget_rest(&b, t_ns);
@@ -555,7 +555,7 @@ static void test_a_phase_without_steps_is_traced_from_its_beginning(void **state
     outcome *o = run(&p, 0.01);
     assert_int_equal(o->on[2], 1);
     assert_false(o->straight); /* it was not warm before */
-    assert_true(o->budget.phase_totals == 1 && o->budget.traced_steps < o->budget.steps / 10);
+    assert_true(o->budget.phase_steps == 1 && o->budget.traced_steps < o->budget.steps / 10);
     free(o);
 }
 
@@ -584,7 +584,7 @@ static void test_a_name_for_each_step_does_not_break_the_budget(void **state)
     for (uint32_t i = 0; i < 20000; i++) {
         const jm__budget_step step = {.name = i + 1};
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
-        jm__budget_have(&b, level);
+        jm__budget_set_level(&b, level);
         int64_t extra = level == JM_TRACING_STEPS ? 0 : 10 * MS;
         t_ns += 34 * MS + extra;
         extra_ns += extra;
@@ -604,7 +604,7 @@ static void test_samples_and_tokens_that_vary_are_kinds_by_powers_of_two(void **
     for (uint32_t i = 0; i < 20000; i++) {
         const jm__budget_step step = {.name = 1, .samples = 8};
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
-        jm__budget_have(&b, level);
+        jm__budget_set_level(&b, level);
         uint32_t tokens = 1024 + (uint32_t)(3000 * chance_uniform(&seed));
         int64_t own_ns = (int64_t)tokens * 20000;
         int64_t extra = level == JM_TRACING_STEPS ? 0 : own_ns / 3;

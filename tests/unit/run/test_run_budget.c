@@ -211,6 +211,60 @@ static void test_steps_of_a_run_are_traced_within_its_budget(void **state)
     do_span("later"); /* nobody is asked any more */
 }
 
+/* In virtual time nothing is left to chance. */
+static void assert_near(size_t count, size_t expected)
+{
+#ifdef __SANITIZE_THREAD__ /* in real time */
+    const size_t off = expected;
+#else
+    const size_t off = 2;
+#endif
+    if (count + off < expected || count > expected + off) fail_msg("%zu, not %zu", count, expected);
+}
+
+/* Phases of a few steps each, one in another, and some of none, which stand for a step: each kind is told
+ * from the others, also of phases that are over. */
+static void do_phases(void)
+{
+    for (int i = 0; i < 60; i++) {
+        jm_span_id outer = jm_span_begin(JM_SPAN_PHASE, jm_name_intern(i % 3 == 0 ? "warm" : "train"), 0, 0);
+        jm_span_id inner = jm_span_begin(JM_SPAN_PHASE, jm_name_intern("epoch"), 0, 0);
+        do_steps(5, "step");
+        jm_span_end(i % 4 == 0 ? outer : inner); /* threads have theirs: they may end in any order */
+        do_steps(2, "after");
+        jm_span_end(i % 4 == 0 ? inner : outer);
+        jm_span_id alone = jm_span_begin(JM_SPAN_PHASE, jm_name_intern("alone"), 0, 0);
+        do_span(jm_tracing_now() == JM_TRACING_STEPS ? "untraced" : "traced alone");
+        jm__sleep_ns(20 * JM_NS_PER_MS);
+        jm_span_end(alone);
+    }
+}
+
+static void test_phases_of_a_run_are_traced_within_its_budget(void **state)
+{
+    (void)state;
+    jm_recording *recording;
+    jm_run *run;
+    jm_tracing_cost cost;
+    jm_run_options options = {
+        .size = sizeof options, .path = path, .overwrite = true, .no_cpu = true, .budget = 0.02};
+    assert_int_equal(jm_run_start(&run, &options, NULL), JM_OK);
+    do_phases();
+    assert_true(jm_run_tracing_cost(run, &cost));
+    jm__dataset *data = stop_and_load(run, &recording);
+    assert_int_equal(count_spans(data, "step"), 300);
+    assert_int_equal(count_spans(data, "after"), 120);
+    assert_int_equal(cost.steps, 420);
+    assert_near(count_spans(data, "traced"), 169);
+    assert_near(count_spans(data, "traced alone"), 23);
+    assert_near((size_t)cost.traced_steps, 165);
+    assert_near(count_marks(data, JM_MARK_STEPS), 2);
+    assert_near(count_marks(data, JM_MARK_TRACED), 2);
+    assert_true(cost.share < 0.02);
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+}
+
 /* The recorder itself has no steps; a process that says for itself what is traced has no budget. */
 static void test_processes_that_attach_keep_the_recorders_budget(void **state)
 {
@@ -292,6 +346,7 @@ static void test_a_budget_is_a_share(void **state)
         assert_int_equal(jm_run_start(&run, &options, &err), JM_USAGE);
         assert_non_null(strstr(err.text, "a budget is a share of the program's time"));
         assert_non_null(strstr(err.hint, "0.01"));
+        assert_int_equal(err.code, 0);
     }
 }
 
@@ -345,6 +400,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_of_a_run_are_traced_within_its_budget),
+        cmocka_unit_test(test_phases_of_a_run_are_traced_within_its_budget),
         cmocka_unit_test(test_processes_that_attach_keep_the_recorders_budget),
         cmocka_unit_test(test_ranks_of_a_job_take_their_bursts_together),
         cmocka_unit_test(test_a_budget_is_a_share),

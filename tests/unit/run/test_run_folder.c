@@ -4,6 +4,7 @@
 #include "record/timeline/which_run.h"
 
 #include <fcntl.h>
+#include <joulemap/status.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "files_open.h"
 
 #define RECORDING "/tmp/some where/r.joulemap"
 
@@ -36,7 +39,7 @@ static recorder start_recorder(const char *recording)
     if (it.pid == 0) {
         jm__run_folder folder;
         jm_error err;
-        if (jm__run_folder_create(&folder, recording, 0, &err) != JM_OK) _exit(1);
+        if (jm__run_folder_create(&folder, recording, 12345, &err) != JM_OK) _exit(1);
         if (write(ends[1], folder.path, sizeof folder.path) < 0) _exit(1);
         for (;;)
             pause();
@@ -88,12 +91,15 @@ static void test_a_run_is_found_while_its_recorder_lives(void **state)
     assert_true(jm__run_folder_find(&found, recording, sizeof recording));
     assert_string_equal(recording, RECORDING);
     assert_string_equal(found.path, it.path);
+    assert_int_equal(found.budget_ppm, 12345);
+    assert_true(jm__run_folder_is_alive(it.path));
     assert_true(jm__run_folder_find(&found, recording, sizeof RECORDING));
     assert_false(
         jm__run_folder_find(&found, recording, sizeof RECORDING - 1)); /* cut, it is another file's */
     kill_recorder(&it);
     assert_int_equal(access(it.run, F_OK), 0); /* what it wrote is there: it is nobody's */
     assert_false(is_found());
+    assert_false(jm__run_folder_is_alive(it.path));
     remove_folder(&it);
 }
 
@@ -120,7 +126,10 @@ static void test_a_run_that_does_not_say_what_it_is_is_none(void **state)
         if (is_found()) fail_msg("found by '%s'", texts[i]);
     }
     write_run_file(&it, "pid=1\nrecording=" RECORDING "\n");
-    assert_true(is_found());
+    jm__run_folder found;
+    char recording[PATH_MAX];
+    assert_true(jm__run_folder_find(&found, recording, sizeof recording));
+    assert_int_equal(found.budget_ppm, 0); /* as none was told */
     kill_recorder(&it);
     remove_folder(&it);
 }
@@ -147,16 +156,46 @@ static void test_a_process_does_not_join_its_own_run(void **state)
     (void)state;
     jm__run_folder folder;
     jm_error err;
+    const size_t files = files_open();
     assert_int_equal(jm__run_folder_create(&folder, RECORDING, 10000, &err), JM_OK);
     setenv("JOULEMAP_RUN", folder.path, 1);
     assert_false(is_found());
+    char command[2 * JM_RUN_FOLDER_MAX];
+    snprintf(command, sizeof command,
+             "printf 'pid=%d\\nversion=%s\\nbudget_ppm=10000\\nrecording=" RECORDING
+             "\\n' | cmp -s - '%s/run'",
+             (int)getpid(), jm_version(), folder.path);
+    assert_int_equal(system(command), 0);
+    assert_true(jm__run_folder_is_alive(folder.path));
     pid_t child = fork(); /* but a child does, also after we looked: the lock is still there */
     if (child == 0) _exit(is_found() ? 0 : 1);
     int how = -1;
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    jm__run_folder_keep(&folder); /* a look by who is its owner lets nothing go */
+    snprintf(command, sizeof command, "rm '%s/run'", folder.path);
+    assert_int_equal(system(command), 0);
+    assert_false(jm__run_folder_is_alive(folder.path));
     jm__run_folder_remove(&folder);
+    assert_string_equal(folder.path, "");
+    assert_int_equal(files_open(), files);
     unsetenv("JOULEMAP_RUN");
+}
+
+/* What a recorder that was killed left goes when this user records the next time; what others have stays. */
+static void test_what_dead_recorders_left_is_removed(void **state)
+{
+    (void)state;
+    jm__run_folder folder;
+    jm_error err;
+    recorder dead = start_recorder(RECORDING), alive = start_recorder(RECORDING);
+    kill_recorder(&dead);
+    assert_int_equal(jm__run_folder_create(&folder, NULL, 0, &err), JM_OK);
+    assert_int_not_equal(access(dead.path, F_OK), 0);
+    assert_int_equal(access(alive.run, F_OK), 0);
+    jm__run_folder_remove(&folder);
+    kill_recorder(&alive);
+    remove_folder(&alive);
 }
 
 /* It may have been put there since, under the name of a run that is over. */
@@ -184,15 +223,15 @@ static void test_each_wish_to_flush_is_seen_once(void **state)
     jm__run_folder folder;
     jm_error err;
     assert_int_equal(jm__run_folder_create(&folder, RECORDING, 10000, &err), JM_OK);
-    assert_false(jm__run_folder_flush_queried(&folder));
-    jm__run_folder_ask_flush(&folder);
-    jm__run_folder_ask_flush(&folder);
-    assert_true(jm__run_folder_flush_queried(&folder));
-    assert_false(jm__run_folder_flush_queried(&folder));
+    assert_false(jm__run_folder_flush_requested(&folder));
+    jm__run_folder_request_flush(&folder);
+    jm__run_folder_request_flush(&folder);
+    assert_true(jm__run_folder_flush_requested(&folder));
+    assert_false(jm__run_folder_flush_requested(&folder));
     struct stat info;
     char path[JM_RUN_FOLDER_MAX];
     snprintf(path, sizeof path, "%s", folder.path);
-    jm__run_folder_ask_flush(&folder);
+    jm__run_folder_request_flush(&folder);
     jm__run_folder_remove(&folder);
     assert_int_equal(stat(path, &info), -1); /* with all that was in it */
 }
@@ -239,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_a_run_that_does_not_say_what_it_is_is_none),
         cmocka_unit_test(test_what_the_environment_names_may_be_no_run),
         cmocka_unit_test(test_a_process_does_not_join_its_own_run),
+        cmocka_unit_test(test_what_dead_recorders_left_is_removed),
         cmocka_unit_test(test_a_folder_that_is_not_ours_alone_is_no_run),
         cmocka_unit_test(test_each_wish_to_flush_is_seen_once),
         cmocka_unit_test(test_who_has_the_pid_in_another_namespace_enters_no_run),

@@ -44,7 +44,7 @@ static void run_board(simulation *s, int64_t until_ns, jm_tracing level)
         if (told >= 0 && s->levels[told] != JM_TRACING_STEPS)
             jm__duty_cycle_kernel(&s->duty_cycle, 1, s->zero_ns + told * tick_ns,
                                   s->zero_ns + (told + 1) * tick_ns, now_ns);
-        bool wants = jm__duty_cycle_wants(&s->duty_cycle, now_ns, s->cpu_ns);
+        bool wants = jm__duty_cycle_should_sample(&s->duty_cycle, now_ns, s->cpu_ns);
         s->requested_ms = wants ? s->requested_ms + TICK_MS : 0;
         wants = s->requested_ms > SAMPLER_MS;
         if (wants && !s->sampling) {
@@ -62,9 +62,9 @@ static void run_board(simulation *s, int64_t until_ns, jm_tracing level)
 
 static void tell_level(simulation *s, jm_tracing before, jm_tracing level, int64_t t_ns)
 {
-    if (level == JM_TRACING_ON) jm__duty_cycle_tell_burst(&s->duty_cycle, JM_DUTY_CYCLE_TRACED, t_ns);
+    if (level == JM_TRACING_ON) jm__duty_cycle_note_burst(&s->duty_cycle, JM_DUTY_CYCLE_TRACED, t_ns);
     if (before != JM_TRACING_ON) return;
-    jm__duty_cycle_tell_burst(&s->duty_cycle, JM_DUTY_CYCLE_UNTRACED, t_ns);
+    jm__duty_cycle_note_burst(&s->duty_cycle, JM_DUTY_CYCLE_UNTRACED, t_ns);
     bool counts = t_ns - s->zero_ns > OPENING_S * JM_NS_PER_S;
     s->burst_count += counts;
     s->sampled_bursts += counts && s->in_burst_s > 0;
@@ -90,10 +90,10 @@ static simulation *simulate(double step_s, bool ranks)
         run_board(&s, t_ns, before);
         s.budget.lag_steps = ranks ? JM_BURSTS_AHEAD : 0;
         jm_tracing requested = jm__budget_begin(&s.budget, &step, t_ns);
-        if (jm__bursts_comes_soon(&s.bursts, soon_ns == 0 && s.budget.soon_ns != 0))
-            jm__duty_cycle_tell_burst(&s.duty_cycle, JM_DUTY_CYCLE_SOON, t_ns);
+        if (jm__bursts_announce(&s.bursts, soon_ns == 0 && s.budget.soon_ns != 0))
+            jm__duty_cycle_note_burst(&s.duty_cycle, JM_DUTY_CYCLE_SOON, t_ns);
         level = jm__bursts_agree(&s.bursts, s.budget.steps, before, requested);
-        jm__budget_have(&s.budget, level);
+        jm__budget_set_level(&s.budget, level);
         if (level != before) {
             tell_level(&s, before, level, t_ns);
             jm__budget_switched(&s.budget, t_ns += 3 * MS);

@@ -511,7 +511,7 @@ static void test_nodes_that_nobody_told_of_are_counted(void **state)
     assert_string_equal(path_at(all, 2, 0), "step");
     assert_int_equal(all->mark_count, 0);
     assert_int_equal(all->lost, 3);
-    assert_non_null(strstr(all->loss_reasons, "CUDA graphs were not told"));
+    assert_non_null(strstr(all->loss_reasons, "CUDA graphs were not reported"));
     finish(one);
 }
 

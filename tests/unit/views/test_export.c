@@ -114,7 +114,7 @@ static void test_rows_that_no_sensor_saw_leave_the_total_to_the_others(void **st
     jm_error err;
     fake_report.totals.total_energy_j = NAN;
     assert_int_equal(export("folded", rows + 1, 2, &text, &err), JM_NOT_FOUND);
-    assert_string_equal(err.text, "no sensor tells of any joules, so there are no stacks");
+    assert_string_equal(err.text, "no sensor recorded any energy, so there are no stacks");
     assert_string_equal(text, "");
     free(text);
 }
@@ -250,14 +250,14 @@ static void test_metrics_have_a_sample_a_frame_and_add_up(void **state)
         "joulemap_recording_energy_joules 6.3\n"
         "# TYPE joulemap_energy_joules counter\n"
         "# UNIT joulemap_energy_joules joules\n"
-        "# HELP joulemap_energy_joules Joules of a row without the rows inside it; all together are those of "
-        "the recording.\n"
+        "# HELP joulemap_energy_joules Joules of a row without its child rows; all rows sum up to the "
+        "recording.\n"
         "joulemap_energy_joules_total{name=\"step\",path=\"step\",kind=\"step\",boards=\"0\"} 4.5\n"
         "joulemap_energy_joules_total{name=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\",path=\"s.a\",kind=\"forward\","
         "boards=\"0\"} 1.8\n"
         "# TYPE joulemap_busy_seconds counter\n"
         "# UNIT joulemap_busy_seconds seconds\n"
-        "# HELP joulemap_busy_seconds Seconds of a row's work without the rows inside it.\n"
+        "# HELP joulemap_busy_seconds Seconds of a row's work without its child rows.\n"
         "joulemap_busy_seconds_total{name=\"step\",path=\"step\",kind=\"step\",boards=\"0\"} 3\n"
         "joulemap_busy_seconds_total{name=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\",path=\"s.a\",kind=\"forward\","
         "boards=\"0\"} 2\n"

@@ -178,11 +178,11 @@ static void test_a_warm_up_is_told_by_its_steps(void **state)
     fake_report.totals.steady_step_high_j = 19.1;
     fake_report.totals.warm_up_steps = 2;
     char *text = text_of(200, 0);
-    assert_true(has(text, "19.00 ±0.10 J a step after the first 2, which took another time: a warm-up\n"));
+    assert_true(has(text, "19.00 ±0.10 J a step, without the first 2 (warm-up)\n"));
     free(text);
     fake_report.totals.warm_up_steps = 1;
     text = text_of(200, 0);
-    assert_true(has(text, "19.00 ±0.10 J a step after the first, which took another time: a warm-up\n"));
+    assert_true(has(text, "19.00 ±0.10 J a step, without the first (warm-up)\n"));
     free(text);
 }
 

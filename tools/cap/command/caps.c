@@ -1,4 +1,4 @@
-/* `joulemap cap`: show, set, reset and restore; which GPU they are about. */
+/* `joulemap cap`: show, set and reset; the choice of the GPU. */
 #include "cap/command/caps.h"
 #include "cli/child.h"
 #include "cli/verb.h"
@@ -17,13 +17,13 @@ jm_cap_boards *cli_cap_boards(const cli_args *args, int *code)
         return NULL;
     }
     if (jm_cap_boards_count(boards) > 0) return boards;
-    *code = cli_error(args, JM_NO_DEVICE, "`joulemap doctor` tells why; `--sim h200` simulates a GPU",
+    *code = cli_error(args, JM_NO_DEVICE, "`joulemap doctor` shows why; `--sim h200` simulates a GPU",
                       "no GPU found whose power cap can be read");
     jm_cap_boards_free(boards);
     return NULL;
 }
 
-static bool is_meant(const cli_args *args, const jm_cap_board *board)
+static bool is_selected(const cli_args *args, const jm_cap_board *board)
 {
     const char *name = cli_get(args, "--board");
     char index[16];
@@ -32,19 +32,19 @@ static bool is_meant(const cli_args *args, const jm_cap_board *board)
     return strcmp(name, index) == 0 || strcmp(name, board->uuid) == 0;
 }
 
-const jm_cap_board *cli_cap_board_meant(const cli_args *args, const jm_cap_boards *boards, int *code)
+const jm_cap_board *cli_cap_board_selected(const cli_args *args, const jm_cap_boards *boards, int *code)
 {
-    const jm_cap_board *meant = NULL;
+    const jm_cap_board *selected = NULL;
     size_t count = 0;
     for (size_t i = 0; i < jm_cap_boards_count(boards); i++) {
         const jm_cap_board *board = jm_cap_boards_board(boards, i);
-        if (!is_meant(args, board)) continue;
-        meant = board;
+        if (!is_selected(args, board)) continue;
+        selected = board;
         count++;
     }
-    if (count == 1) return meant;
-    *code = count > 1 ? cli_usage_error(args, "there are %zu GPUs: say which with --board", count)
-                      : cli_error(args, JM_NOT_FOUND, "`joulemap cap show` shows those there are",
+    if (count == 1) return selected;
+    *code = count > 1 ? cli_usage_error(args, "there are %zu GPUs: select one with --board", count)
+                      : cli_error(args, JM_NOT_FOUND, "`joulemap cap show` lists the GPUs",
                                   "there is no GPU %s whose power cap can be read", cli_get(args, "--board"));
     return NULL;
 }
@@ -53,14 +53,14 @@ static bool get_time(const cli_args *args, const char *name, int64_t *out_ns)
 {
     static const char units[] = "smh";
     static const double seconds[] = {1, 60, 3600};
-    static const double most_s = 366.0 * 24 * 3600;
+    static const double longest_s = 366.0 * 24 * 3600;
     const char *text = cli_get(args, name);
     if (text == NULL) return true;
     char *end = NULL;
     double value = strtod(text, &end);
     bool plain = end > text && strspn(text, "0123456789.") == (size_t)(end - text);
     const char *unit = plain && *end != '\0' && end[1] == '\0' ? strchr(units, *end) : NULL;
-    if (unit != NULL && value > 0 && value * seconds[unit - units] <= most_s) {
+    if (unit != NULL && value > 0 && value * seconds[unit - units] <= longest_s) {
         *out_ns = (int64_t)llround(value * seconds[unit - units] * 1e9);
         return true;
     }
@@ -80,7 +80,7 @@ static const char *time_text(char *text, size_t size, int64_t duration_ns)
     return text;
 }
 
-/* ---- `joulemap cap show`: each GPU's power cap, what can be set, and who holds it. */
+/* ---- `joulemap cap show`: each GPU's power cap, the range that can be set, and its holder */
 
 static int64_t unix_now_ns(void)
 {
@@ -101,7 +101,7 @@ static const char *watts(char *text, size_t size, double value)
 
 static void range_text(char *text, size_t size, const jm_cap_board *board)
 {
-    if (isnan(board->low_w)) /* then both are */
+    if (isnan(board->low_w)) /* then both are NAN */
         snprintf(text, size, "?");
     else
         snprintf(text, size, "%.4g to %.4g W", board->low_w, board->high_w);
@@ -117,7 +117,7 @@ static void print_lease(const jm_cap_lease_info *lease)
     }
     time_text(since, sizeof since, now_ns - lease->since_unix_ns);
     printf("    found at %.4g W%s by %s\n", lease->found_w,
-           lease->lost ? ", which is still to be put back," : "",
+           lease->lost ? ", which must still be put back," : "",
            cli_cap_holder_text(holder, sizeof holder, lease));
     if (lease->until_unix_ns > 0)
         printf("    held for %s, %s left\n", since,
@@ -175,7 +175,7 @@ int cli_cap_show(const cli_args *args)
     int code = 0;
     jm_cap_boards *boards = cli_cap_boards(args, &code);
     if (boards == NULL) return code;
-    if (cli_has(args, "--board") && cli_cap_board_meant(args, boards, &code) == NULL) {
+    if (cli_has(args, "--board") && cli_cap_board_selected(args, boards, &code) == NULL) {
         jm_cap_boards_free(boards);
         return code;
     }
@@ -185,7 +185,7 @@ int cli_cap_show(const cli_args *args)
         printf("GPU %-24s %7s %8s %9s  %-14s %s\n", "", "cap", "default", "enforced", "can be set", "by");
     for (size_t i = 0; i < jm_cap_boards_count(boards); i++) {
         const jm_cap_board *board = jm_cap_boards_board(boards, i);
-        if (!is_meant(args, board)) continue;
+        if (!is_selected(args, board)) continue;
         if (json)
             json_array_append_new(array, board_json(board));
         else
@@ -197,7 +197,7 @@ int cli_cap_show(const cli_args *args)
     return 0;
 }
 
-/* ---- `joulemap cap set`: a cap while a command runs, or for a time. */
+/* ---- `joulemap cap set`: a cap while a command runs, or for a time */
 
 typedef struct request {
     double cap_w;
@@ -205,8 +205,8 @@ typedef struct request {
     int64_t for_ns;   /* 0: none */
 } request;
 
-/* A number above 0, with or without its unit; NAN: it is none. */
-static double positive(const char *text, const char *unit)
+/* A number above 0, with or without its unit; NAN: no such number. */
+static double parse_positive(const char *text, const char *unit)
 {
     char *end = NULL;
     double value = strtod(text, &end);
@@ -219,9 +219,9 @@ static int read_request(const cli_args *args, request *out)
     const char *watts = cli_operand(args, 1), *clock = cli_get(args, "--clock");
     *out = (request){0};
     if (watts == NULL) return cli_usage_error(args, "set needs WATTS: joulemap cap set 400");
-    out->cap_w = positive(watts, "W");
-    if (isnan(out->cap_w)) return cli_usage_error(args, "\"%s\" is no number of watts", watts);
-    if (clock != NULL) out->clock_mhz = positive(clock, "MHz");
+    out->cap_w = parse_positive(watts, "W");
+    if (isnan(out->cap_w)) return cli_usage_error(args, "\"%s\" is not a number of watts", watts);
+    if (clock != NULL) out->clock_mhz = parse_positive(clock, "MHz");
     if (isnan(out->clock_mhz))
         return cli_usage_error(args, "option \"--clock\" cannot be \"%s\": it is a number of MHz", clock);
     if (!get_time(args, "--for", &out->for_ns)) return jm_status_exit_code(JM_USAGE);
@@ -230,8 +230,8 @@ static int read_request(const cli_args *args, request *out)
     return CLI_GO_ON;
 }
 
-static jm_status take(jm_cap_lease **lease, const cli_args *args, const jm_cap_board *board,
-                      const request *what, jm_error *err)
+static jm_status take_lease(jm_cap_lease **lease, const cli_args *args, const jm_cap_board *board,
+                            const request *what, jm_error *err)
 {
     char *command = cli_command(args) != NULL ? cli_child_text(cli_command(args)) : NULL;
     const jm_cap_lease_options options = {.size = sizeof options,
@@ -246,27 +246,27 @@ static jm_status take(jm_cap_lease **lease, const cli_args *args, const jm_cap_b
     return status;
 }
 
-/* Take, set, say what the GPU keeps to from now on. The lease is there even if setting failed. */
-static jm_status set(jm_cap_lease **lease, const cli_args *args, const jm_cap_board *board,
-                     const request *what, jm_error *err)
+/* Take, set, and print the enforced cap. The lease exists even if setting failed. */
+static jm_status take_and_set(jm_cap_lease **lease, const cli_args *args, const jm_cap_board *board,
+                              const request *what, jm_error *err)
 {
     double enforced_w;
-    jm_status status = take(lease, args, board, what, err);
+    jm_status status = take_lease(lease, args, board, what, err);
     if (status == JM_OK) status = jm_cap_lease_set(*lease, what->cap_w, &enforced_w, err);
     if (status == JM_OK && what->clock_mhz > 0) status = jm_cap_lease_clock(*lease, what->clock_mhz, err);
     if (status != JM_OK) return status;
     char left[32] = "";
     if (what->for_ns > 0) time_text(left, sizeof left, what->for_ns);
-    cli_tell(args, "GPU %d: %.4g W, found %.4g W; put back %s%s", (int)board->index, enforced_w,
-             jm_cap_lease_board(*lease)->cap_w,
-             what->for_ns > 0            ? "after "
-             : cli_command(args) != NULL ? "when the command ends"
-                                         : "by `joulemap cap reset`",
-             left);
+    cli_message(args, "GPU %d: %.4g W, found %.4g W; put back %s%s", (int)board->index, enforced_w,
+                jm_cap_lease_board(*lease)->cap_w,
+                what->for_ns > 0            ? "after "
+                : cli_command(args) != NULL ? "when the command ends"
+                                            : "by `joulemap cap reset`",
+                left);
     return JM_OK;
 }
 
-/* With the cap from before its start to after its end. */
+/* The cap holds from before the command's start to after its end. */
 static int run_command(const cli_args *args, const jm_cap_board *board, const request *what)
 {
     static const char *const nothing[] = {NULL};
@@ -274,7 +274,7 @@ static int run_command(const cli_args *args, const jm_cap_board *board, const re
     cli_child child = {0};
     jm_error err;
     cli_child_prepare();
-    jm_status status = set(&lease, args, board, what, &err);
+    jm_status status = take_and_set(&lease, args, board, what, &err);
     int code = status == JM_OK ? 0 : cli_fail(args, &err);
     if (status == JM_OK) {
         status = cli_child_start(&child, cli_command(args), nothing, &err);
@@ -295,9 +295,9 @@ static int run_detached(const cli_args *args, const jm_cap_board *board, const r
 {
     jm_cap_lease *lease = NULL;
     jm_error err, end_err;
-    jm_status status = set(&lease, args, board, what, &err);
+    jm_status status = take_and_set(&lease, args, board, what, &err);
     int code = status == JM_OK ? 0 : cli_fail(args, &err);
-    /* The cap was set and the clock was not: neither is to stay. */
+    /* The cap may be set and the clock not: undo both. */
     if (status != JM_OK && lease != NULL) (void)jm_cap_reset(board->uuid, NULL, &end_err);
     jm_status ended = jm_cap_lease_end(lease, &end_err);
     return status == JM_OK && ended != JM_OK ? cli_fail(args, &end_err) : code;
@@ -310,35 +310,35 @@ int cli_cap_set(const cli_args *args)
     if (code != CLI_GO_ON) return code;
     jm_cap_boards *boards = cli_cap_boards(args, &code);
     if (boards == NULL) return code;
-    const jm_cap_board *board = cli_cap_board_meant(args, boards, &code);
+    const jm_cap_board *board = cli_cap_board_selected(args, boards, &code);
     if (board != NULL && board->may_not_set[0] != '\0')
-        code = cli_error(args, JM_NO_PERMISSION, board->may_not_set,
-                         "GPU %d: its power cap is not yours to set", (int)board->index);
+        code = cli_error(args, JM_NO_PERMISSION, board->may_not_set, "GPU %d: you may not set its power cap",
+                         (int)board->index);
     else if (board != NULL)
         code = cli_command(args) != NULL ? run_command(args, board, &what) : run_detached(args, board, &what);
     jm_cap_boards_free(boards);
     return code;
 }
 
-/* ---- `joulemap cap reset`: leases ended, whoever holds them. */
+/* ---- `joulemap cap reset`: ends leases, whoever holds them */
 
-/* False: it failed, which was said. */
-static bool reset(const cli_args *args, const jm_cap_board *board, int *code)
+/* False: it failed, which was reported. */
+static bool reset_board(const cli_args *args, const jm_cap_board *board, int *code)
 {
-    jm_cap_restored back;
+    jm_cap_restored restored;
     jm_error err;
     char holder[JM_LEASE_TEXT + 64];
-    if (jm_cap_reset(board->uuid, &back, &err) != JM_OK) {
+    if (jm_cap_reset(board->uuid, &restored, &err) != JM_OK) {
         *code = cli_fail(args, &err);
         return false;
     }
-    cli_cap_holder_text(holder, sizeof holder, &back.lease);
-    if (isnan(back.left_w))
-        cli_tell(args, "put GPU %d back to %.4g W: the lease of %s is over", (int)board->index,
-                 back.lease.found_w, holder);
+    cli_cap_holder_text(holder, sizeof holder, &restored.lease);
+    if (isnan(restored.left_w))
+        cli_message(args, "put GPU %d back to %.4g W: the lease of %s is over", (int)board->index,
+                    restored.lease.found_w, holder);
     else
-        cli_tell(args, "GPU %d keeps %.4g W, which somebody else set: the lease of %s is over",
-                 (int)board->index, back.left_w, holder);
+        cli_message(args, "GPU %d keeps %.4g W, which somebody else set: the lease of %s is over",
+                    (int)board->index, restored.left_w, holder);
     return true;
 }
 
@@ -348,19 +348,18 @@ int cli_cap_reset(const cli_args *args)
     size_t count = 0;
     jm_cap_boards *boards = cli_cap_boards(args, &code);
     if (boards == NULL) return code;
-    if (cli_has(args, "--board") && cli_cap_board_meant(args, boards, &code) == NULL) {
+    if (cli_has(args, "--board") && cli_cap_board_selected(args, boards, &code) == NULL) {
         jm_cap_boards_free(boards);
         return code;
     }
     for (size_t i = 0; i < jm_cap_boards_count(boards); i++) {
         const jm_cap_board *board = jm_cap_boards_board(boards, i);
-        if (!board->has_lease || !is_meant(args, board)) continue;
-        (void)reset(args, board, &code);
+        if (!board->has_lease || !is_selected(args, board)) continue;
+        (void)reset_board(args, board, &code);
         count++;
     }
     if (count == 0)
-        cli_tell(args, "no lease%s: nothing is to be put back",
-                 cli_has(args, "--board") ? " on this GPU" : "");
+        cli_message(args, "no lease%s: nothing to put back", cli_has(args, "--board") ? " on this GPU" : "");
     jm_cap_boards_free(boards);
     return code;
 }

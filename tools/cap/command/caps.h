@@ -1,4 +1,4 @@
-/* What `joulemap cap` does. Each returns the exit code. */
+/* The subcommands of `joulemap cap`. Each returns the exit code. */
 #ifndef CAP_COMMAND_CAPS_H
 #define CAP_COMMAND_CAPS_H
 
@@ -9,10 +9,10 @@ int cli_cap_set(const cli_args *args);
 int cli_cap_reset(const cli_args *args);
 int cli_cap_search(const cli_args *args);
 
-/* GPUs with a cap, as --sim says; NULL: there are none, which was said, and *code is the exit code. */
+/* GPUs with a cap, simulated with --sim. NULL: none, which was reported; *code is the exit code. */
 jm_cap_boards *cli_cap_boards(const cli_args *args, int *code);
 
-/* The one that --board says (an index or a UUID); NULL: none, or several, which was said. */
-const jm_cap_board *cli_cap_board_meant(const cli_args *args, const jm_cap_boards *boards, int *code);
+/* The GPU that --board names (an index or a UUID). NULL: none or several, which was reported. */
+const jm_cap_board *cli_cap_board_selected(const cli_args *args, const jm_cap_boards *boards, int *code);
 
 #endif

@@ -1,4 +1,4 @@
-/* `joulemap cap search`: which power cap saves most, in a recorded sweep or under a command that runs. */
+/* `joulemap cap search`: finds the power cap that saves most, in a recorded sweep or under a command. */
 #include "cap/command/caps.h"
 #include "cli/recorder.h"
 #include "cli/verb.h"
@@ -11,25 +11,25 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is a step. */
+/* What counts as a step. */
 typedef struct cap_steps {
-    jm_span_kind kind; /* JM_SPAN_NONE: whatever has the name */
+    jm_span_kind kind; /* JM_SPAN_NONE: anything with the name */
     const char *name;  /* of spans, ranges or marks; NULL: any */
 } cap_steps;
 
-/* Whole steps within an interval, from the beginning of the first to that of the last. */
+/* Complete steps within a time range: from the beginning of the first step to that of the last. */
 typedef struct cap_window {
     int64_t from_ns, to_ns;
     size_t steps;
     double step_s, step_u_s; /* mean, and its standard uncertainty by their spread */
 } cap_window;
 
-/* Less is no measurement: their spread tells how well their mean is known. */
-enum { LEAST_STEPS = 4 };
+/* With fewer steps, their spread does not give the uncertainty of the mean. */
+enum { STEPS_MIN = 4 };
 
-/* ---- A search of the power cap while a command runs. */
+/* ---- a search while a command runs */
 
-/* What was measured in a trial, by its number less 1. */
+/* A measured trial; [number - 1]. */
 typedef struct cap_trial_done {
     jm_cap_trial trial;
     cap_window window;
@@ -40,51 +40,51 @@ typedef struct cap_live {
     cli_recorder recorder;
     jm_cap_lease *lease; /* NULL: put back */
     jm_cap_search *search;
-    cap_steps what;
+    cap_steps steps;
     int board;
     double settle_s, window_s, wait_s;
-    double set_w, set_mhz; /* what was set last; NAN: nothing */
+    double set_w, set_mhz; /* last setting; NAN: none */
     cap_trial_done *done;  /* [done_count] */
     size_t done_count, done_capacity;
-    jm_error failure; /* why the search was broken off; status JM_OK: it was not */
-    bool stopped;     /* by us, with --stop */
+    jm_error failure; /* why the search was interrupted; status JM_OK: it was not */
+    bool stopped;     /* --stop ended the command */
 } cap_live;
 
-/* ---- Steps of an interval: those of one process, and how far apart they begin. */
+/* ---- steps within a time range: of one process, with their mean distance */
 
-/* Even steps that a clock could not tell apart are not known better than this. */
-static const double least_step_share = 1e-4;
+/* The smallest relative uncertainty of a step, also if the clock shows equal steps. */
+static const double step_uncertainty_min = 1e-4;
 
-typedef struct beginnings {
-    int64_t *t_ns; /* [count], rising */
+typedef struct step_starts {
+    int64_t *t_ns; /* [count], ascending */
     size_t count;
-    int64_t pid; /* the first process that has one: ranks of a training go in step */
-} beginnings;
+    int64_t pid; /* the first process with a step: ranks of a training are in lockstep */
+} step_starts;
 
-static void add_beginning(beginnings *all, int64_t pid, int64_t t_ns)
+static void add_start(step_starts *all, int64_t pid, int64_t t_ns)
 {
     if (all->count == 0) all->pid = pid;
     if (pid == all->pid) all->t_ns[all->count++] = t_ns;
 }
 
-/* A step inside of another one is a part of it. */
-static void gather_spans(beginnings *all, const jm_timeline *timeline)
+/* A step inside another one is a part of it. */
+static void gather_spans(step_starts *all, const jm_timeline *timeline)
 {
     for (size_t i = 0; i < jm_timeline_span_count(timeline); i++) {
         const jm_timeline_span *span = jm_timeline_span_get(timeline, i);
-        if (span->parent == SIZE_MAX) add_beginning(all, span->pid, span->start_ns);
+        if (span->parent == SIZE_MAX) add_start(all, span->pid, span->start_ns);
     }
 }
 
-static void gather_marks(beginnings *all, const jm_timeline *timeline)
+static void gather_marks(step_starts *all, const jm_timeline *timeline)
 {
     for (size_t i = 0; i < jm_timeline_mark_count(timeline); i++) {
         const jm_timeline_mark *mark = jm_timeline_mark_get(timeline, i);
-        add_beginning(all, mark->pid, mark->t_ns);
+        add_start(all, mark->pid, mark->t_ns);
     }
 }
 
-static void measure_steps(cap_window *out, const beginnings *all)
+static void measure_steps(cap_window *out, const step_starts *all)
 {
     double mean = 0, squares = 0;
     if (all->count < 2) return;
@@ -92,26 +92,26 @@ static void measure_steps(cap_window *out, const beginnings *all)
     out->to_ns = all->t_ns[all->count - 1];
     out->steps = all->count - 1;
     for (size_t i = 1; i < all->count; i++) {
-        double length_s = (double)(all->t_ns[i] - all->t_ns[i - 1]) * 1e-9, off = length_s - mean;
-        mean += off / (double)i;
-        squares += off * (length_s - mean);
+        double length_s = (double)(all->t_ns[i] - all->t_ns[i - 1]) * 1e-9, deviation = length_s - mean;
+        mean += deviation / (double)i;
+        squares += deviation * (length_s - mean);
     }
     double steps = (double)out->steps;
     out->step_s = mean;
     out->step_u_s = steps > 1 ? sqrt(squares / (steps - 1) / steps) : mean;
-    out->step_u_s = fmin(fmax(out->step_u_s, least_step_share * mean), mean);
+    out->step_u_s = fmin(fmax(out->step_u_s, step_uncertainty_min * mean), mean);
 }
 
-static jm_status find_steps(cap_window *out, jm_recording *recording, const cap_steps *what, int64_t from_ns,
+static jm_status find_steps(cap_window *out, jm_recording *recording, const cap_steps *steps, int64_t from_ns,
                             int64_t to_ns, jm_error *err)
 {
     jm_timeline *timeline;
     *out = (cap_window){.from_ns = from_ns, .to_ns = to_ns};
     jm_status status =
-        jm_timeline_create_spans(&timeline, recording, what->kind, what->name, from_ns, to_ns, err);
+        jm_timeline_create_spans(&timeline, recording, steps->kind, steps->name, from_ns, to_ns, err);
     if (status != JM_OK) return status;
     size_t most = jm_timeline_span_count(timeline) + jm_timeline_mark_count(timeline);
-    beginnings all = {.t_ns = calloc(most + 1, sizeof *all.t_ns)};
+    step_starts all = {.t_ns = calloc(most + 1, sizeof *all.t_ns)};
     if (all.t_ns != NULL) {
         gather_spans(&all, timeline);
         if (all.count == 0) gather_marks(&all, timeline);
@@ -125,8 +125,8 @@ static jm_status find_steps(cap_window *out, jm_recording *recording, const cap_
     return status;
 }
 
-static jm_status probe_of(jm_cap_probe *out, jm_recording *recording, const cap_window *window,
-                          int64_t board_id, jm_error *err)
+static jm_status make_probe(jm_cap_probe *out, jm_recording *recording, const cap_window *window,
+                            int64_t board_id, jm_error *err)
 {
     jm_sum sum;
     double seconds = (double)(window->to_ns - window->from_ns) * 1e-9;
@@ -134,7 +134,7 @@ static jm_status probe_of(jm_cap_probe *out, jm_recording *recording, const cap_
     if (status != JM_OK) return status;
     if (!(sum.energy_j > 0)) {
         *err = (jm_error){.status = JM_NOT_FOUND};
-        snprintf(err->text, sizeof err->text, "no sensor tells what the GPU drew in the last %.1f s",
+        snprintf(err->text, sizeof err->text, "no sensor reports the GPU's energy in the last %.1f s",
                  seconds);
         return JM_NOT_FOUND;
     }
@@ -142,23 +142,23 @@ static jm_status probe_of(jm_cap_probe *out, jm_recording *recording, const cap_
     *out = (jm_cap_probe){.time_s = window->step_s,
                           .power_w = power_w,
                           .time_u_s = window->step_u_s,
-                          .power_u_w = fmin(fmax(half_w / 1.96, least_step_share * power_w), power_w)};
+                          .power_u_w = fmin(fmax(half_w / 1.96, step_uncertainty_min * power_w), power_w)};
     return JM_OK;
 }
 
-/* ---- Set, settle, measure, tell: until the search, the command or the patience is over. */
+/* ---- set, settle, measure, report; until the search, the command or --wait is over */
 
-enum { FLUSH_TIMEOUT_MS = 5000, MOST_LONGER = 20, FIRST_STEPS = 3 };
-static const int64_t look_ns = 500000000; /* between two looks for the first steps */
+enum { FLUSH_TIMEOUT_MS = 5000, WINDOWS_MAX = 20, FIRST_STEPS = 3 };
+static const int64_t poll_ns = 500000000; /* between two checks for the first steps */
 
-typedef enum outcome { GO_ON, ENDED, FAILED } outcome;
+typedef enum outcome { CONTINUE, ENDED, FAILED } outcome;
 
-static int64_t after(double seconds)
+static int64_t time_after(double seconds)
 {
     return jm_now_ns() + llround(seconds * 1e9);
 }
 
-static jm_status newest(cap_live *live, jm_recording **recording, jm_error *err)
+static jm_status flush_recording(cap_live *live, jm_recording **recording, jm_error *err)
 {
     jm_status status = jm_run_flush(live->recorder.run, FLUSH_TIMEOUT_MS, err);
     return status == JM_OK ? jm_run_recording(live->recorder.run, recording, err) : status;
@@ -167,62 +167,60 @@ static jm_status newest(cap_live *live, jm_recording **recording, jm_error *err)
 static jm_status find_window(cap_live *live, int64_t from_ns, cap_window *window, jm_recording **recording)
 {
     int64_t to_ns = jm_now_ns();
-    jm_status status = newest(live, recording, &live->failure);
+    jm_status status = flush_recording(live, recording, &live->failure);
     if (status != JM_OK) return status;
-    return find_steps(window, *recording, &live->what, from_ns, to_ns, &live->failure);
+    return find_steps(window, *recording, &live->steps, from_ns, to_ns, &live->failure);
 }
 
 /* ---- the first steps */
 
-static void say_no_steps(cap_live *live)
+static void fail_no_steps(cap_live *live)
 {
     jm_error *err = &live->failure;
     *err = (jm_error){.status = JM_NOT_FOUND};
-    if (live->what.name != NULL)
+    if (live->steps.name != NULL)
         snprintf(err->text, sizeof err->text, "no span, range or mark \"%s\" appeared within %g s",
-                 live->what.name, live->wait_s);
+                 live->steps.name, live->wait_s);
     else
-        snprintf(err->text, sizeof err->text, "the command told no steps within %g s", live->wait_s);
+        snprintf(err->text, sizeof err->text, "the command marked no steps within %g s", live->wait_s);
     snprintf(err->hint, sizeof err->hint,
              "mark them: `with run.step():` of a joulemap.Session in Python, jm_span_begin(JM_SPAN_STEP, "
-             "...) in C, or an "
-             "NVTX range "
-             "or mark and --span NAME; --wait S waits longer");
+             "...) in C, or an NVTX range or mark and --span NAME; --wait S waits longer");
 }
 
-/* Batches of a data loader serve where nobody tells steps. */
-static outcome look_for_steps(cap_live *live, int64_t from_ns, bool *found)
+/* Batches of a data loader count as steps if the program marks none. */
+static outcome find_step_kind(cap_live *live, int64_t from_ns, bool *found)
 {
     static const jm_span_kind kinds[] = {JM_SPAN_STEP, JM_SPAN_BATCH};
-    size_t tries = live->what.name != NULL ? 1 : sizeof kinds / sizeof *kinds;
+    size_t tries = live->steps.name != NULL ? 1 : sizeof kinds / sizeof *kinds;
     *found = false;
     for (size_t i = 0; i < tries && !*found; i++) {
         cap_window window;
         jm_recording *recording;
-        if (live->what.name == NULL) live->what.kind = kinds[i];
+        if (live->steps.name == NULL) live->steps.kind = kinds[i];
         if (find_window(live, from_ns, &window, &recording) != JM_OK) return FAILED;
         *found = window.steps >= FIRST_STEPS;
     }
-    return GO_ON;
+    return CONTINUE;
 }
 
 static outcome wait_for_steps(cap_live *live)
 {
-    int64_t from_ns = live->recorder.child.start_ns, until_ns = after(live->wait_s);
+    int64_t from_ns = live->recorder.child.start_ns, until_ns = time_after(live->wait_s);
     for (;;) {
         bool found;
-        if (cli_child_wait_until(&live->recorder.child, jm_now_ns() + look_ns)) return ENDED;
-        outcome o = look_for_steps(live, from_ns, &found);
-        if (o != GO_ON || found) return o;
+        if (cli_child_wait_until(&live->recorder.child, jm_now_ns() + poll_ns)) return ENDED;
+        outcome o = find_step_kind(live, from_ns, &found);
+        if (o != CONTINUE || found) return o;
         if (jm_now_ns() < until_ns) continue;
-        say_no_steps(live);
+        fail_no_steps(live);
         return FAILED;
     }
 }
 
 /* ---- a trial */
 
-static jm_status set(cap_live *live, const jm_cap_trial *trial)
+static jm_status set_trial(cap_live *live, const jm_cap_trial *trial)
 {
     double enforced_w;
     if (trial->clock_mhz != live->set_mhz) {
@@ -236,28 +234,28 @@ static jm_status set(cap_live *live, const jm_cap_trial *trial)
     return status;
 }
 
-/* Longer where steps are long. */
+/* Repeats the window while it has too few steps. */
 static outcome measure(cap_live *live, const jm_cap_trial *trial, cap_window *window, jm_cap_probe *probe)
 {
     int64_t from_ns = jm_now_ns(), id;
     jm_recording *recording;
-    for (int longer = 1; longer <= MOST_LONGER; longer++) {
+    for (int longer = 1; longer <= WINDOWS_MAX; longer++) {
         if (cli_child_wait_until(&live->recorder.child, from_ns + llround(longer * trial->window_s * 1e9)))
             return ENDED;
         if (find_window(live, from_ns, window, &recording) != JM_OK) return FAILED;
-        if (window->steps < LEAST_STEPS) continue;
+        if (window->steps < STEPS_MIN) continue;
         jm_status status = jm_recording_board_id(recording, live->board, &id, &live->failure);
-        if (status == JM_OK) status = probe_of(probe, recording, window, id, &live->failure);
-        return status == JM_OK ? GO_ON : FAILED;
+        if (status == JM_OK) status = make_probe(probe, recording, window, id, &live->failure);
+        return status == JM_OK ? CONTINUE : FAILED;
     }
     live->failure = (jm_error){.status = JM_NOT_FOUND};
-    snprintf(live->failure.text, sizeof live->failure.text, "fewer than %d steps within %g s", LEAST_STEPS,
-             MOST_LONGER * trial->window_s);
+    snprintf(live->failure.text, sizeof live->failure.text, "fewer than %d steps within %g s", STEPS_MIN,
+             WINDOWS_MAX * trial->window_s);
     snprintf(live->failure.hint, sizeof live->failure.hint, "--window S measures longer");
     return FAILED;
 }
 
-static bool keep(cap_live *live, const jm_cap_trial *trial, const cap_window *window)
+static bool store_window(cap_live *live, const jm_cap_trial *trial, const cap_window *window)
 {
     if (live->done_count == live->done_capacity) {
         size_t capacity = live->done_capacity == 0 ? 64 : 2 * live->done_capacity;
@@ -270,43 +268,43 @@ static bool keep(cap_live *live, const jm_cap_trial *trial, const cap_window *wi
     return true;
 }
 
-static void tell_trial(const cap_live *live, const jm_cap_trial *trial, const jm_cap_probe *probe)
+static void print_trial(const cap_live *live, const jm_cap_trial *trial, const jm_cap_probe *probe)
 {
     char clock[32] = "";
     if (trial->clock_mhz > 0) snprintf(clock, sizeof clock, ", %g MHz", trial->clock_mhz);
-    cli_tell(live->args, "%zu %s: %g W%s: %.4g ms a step, %.4g W", trial->number,
-             jm_cap_stage_text(trial->stage), trial->cap_w, clock, 1e3 * probe->time_s, probe->power_w);
+    cli_message(live->args, "%zu %s: %g W%s: %.4g ms a step, %.4g W", trial->number,
+                jm_cap_stage_text(trial->stage), trial->cap_w, clock, 1e3 * probe->time_s, probe->power_w);
 }
 
-static outcome try_out(cap_live *live, const jm_cap_trial *trial)
+static outcome run_trial(cap_live *live, const jm_cap_trial *trial)
 {
     cap_window window;
     jm_cap_probe probe;
-    if (set(live, trial) != JM_OK) return FAILED;
-    if (cli_child_wait_until(&live->recorder.child, after(trial->settle_s))) return ENDED;
+    if (set_trial(live, trial) != JM_OK) return FAILED;
+    if (cli_child_wait_until(&live->recorder.child, time_after(trial->settle_s))) return ENDED;
     outcome o = measure(live, trial, &window, &probe);
-    if (o != GO_ON) return o;
-    /* Once more: a lease that ended in between has put back what was found, and this was measured there. */
+    if (o != CONTINUE) return o;
+    /* Set it again: this fails if the lease ended meanwhile. The window then measured the previous cap. */
     if (jm_cap_lease_set(live->lease, trial->cap_w, NULL, &live->failure) != JM_OK) return FAILED;
     if (jm_cap_search_tell(live->search, &probe, &live->failure) != JM_OK) return FAILED;
-    tell_trial(live, trial, &probe);
-    if (keep(live, trial, &window)) return GO_ON;
+    print_trial(live, trial, &probe);
+    if (store_window(live, trial, &window)) return CONTINUE;
     live->failure = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
     return FAILED;
 }
 
-static outcome try_all(cap_live *live)
+static outcome run_trials(cap_live *live)
 {
     for (;;) {
         jm_cap_trial trial;
         if (jm_cap_search_next(live->search, &trial, &live->failure) != JM_OK) return FAILED;
-        if (trial.stage == JM_CAP_STAGE_OVER) return GO_ON;
-        outcome o = try_out(live, &trial);
-        if (o != GO_ON) return o;
+        if (trial.stage == JM_CAP_STAGE_OVER) return CONTINUE;
+        outcome o = run_trial(live, &trial);
+        if (o != CONTINUE) return o;
     }
 }
 
-/* ---- the whole */
+/* ---- the search from its start to its end */
 
 static void put_back(cap_live *live)
 {
@@ -314,7 +312,7 @@ static void put_back(cap_live *live)
     jm_status status = jm_cap_lease_end(live->lease, &err);
     live->lease = NULL;
     if (status == JM_OK) return;
-    /* Else it is said already; the hint has what is still to be put back. */
+    /* An equal error is already printed. */
     if (strcmp(err.text, live->failure.text) != 0 || strcmp(err.hint, live->failure.hint) != 0)
         cli_fail(live->args, &err);
     if (live->failure.status == JM_OK) live->failure = err;
@@ -325,7 +323,7 @@ static void stop_command(cap_live *live)
     live->stopped = kill(live->recorder.child.pid, SIGTERM) == 0;
 }
 
-/* Beside what was recorded, for the page and for figures. Of a search that told nothing there is no JSON. */
+/* Store the search in the recording, for the page. A search without results has no JSON. */
 static void note_search(const cap_live *live)
 {
     char *text;
@@ -334,18 +332,18 @@ static void note_search(const cap_live *live)
     free(text);
 }
 
-static void watch(cap_live *live)
+static void search_run(cap_live *live)
 {
     live->failure = (jm_error){0};
     live->set_w = live->set_mhz = NAN;
-    if (!cli_has(live->args, "--clocks")) live->set_mhz = 0; /* the clock is not touched */
+    if (!cli_has(live->args, "--clocks")) live->set_mhz = 0; /* the clock is not changed */
     outcome o = wait_for_steps(live);
-    if (o == GO_ON) o = try_all(live);
+    if (o == CONTINUE) o = run_trials(live);
     if (o == FAILED) cli_fail(live->args, &live->failure);
     put_back(live);
     note_search(live);
     if (o == ENDED) return;
-    if (o == GO_ON && cli_has(live->args, "--stop")) stop_command(live);
+    if (o == CONTINUE && cli_has(live->args, "--stop")) stop_command(live);
     cli_child_wait(&live->recorder.child);
 }
 
@@ -355,9 +353,9 @@ static void free_live(cap_live *live)
     free(live->done);
 }
 
-/* ---- Phases apart: what each took a step, trial by trial, out of the whole recording. */
+/* ---- phases: time and energy of each per step and trial, from the complete recording */
 
-/* Readings alone do not tell_part phases of milliseconds apart: the report's fit does. */
+/* Readings alone do not resolve phases of milliseconds; the report's fit does. */
 typedef struct part {
     const char *name;
     double busy_s, energy_j, half_j;
@@ -371,7 +369,7 @@ static bool is_part(const jm_row *row)
     return false;
 }
 
-/* The same name in several places (forward of two phases) is one part. */
+/* Rows with the same name (forward of two phases) are one part. */
 static void add_part(part *parts, size_t *count, const jm_row *row)
 {
     size_t i = 0;
@@ -384,24 +382,24 @@ static void add_part(part *parts, size_t *count, const jm_row *row)
     parts[i].half_j = hypot(parts[i].half_j, (row->energy_high_j - row->energy_low_j) / 2);
 }
 
-static jm_status tell_part(cap_live *live, const cap_trial_done *done, const part *p, jm_error *err)
+static jm_status report_part(cap_live *live, const cap_trial_done *done, const part *p, jm_error *err)
 {
-    static const double least_fit_share = 1e-3; /* what a fit takes for exact is not */
+    static const double fit_uncertainty_min = 1e-3; /* a fit's interval can be too narrow */
     double steps = (double)done->window.steps;
     if (!(p->busy_s > 0) || !(p->energy_j > 0)) return JM_OK;
-    double power_w = p->energy_j / p->busy_s, step = done->window.step_u_s / done->window.step_s;
-    const jm_cap_probe probe = {.time_s = p->busy_s / steps,
-                                .power_w = power_w,
-                                .time_u_s = fmax(step, least_fit_share) * p->busy_s / steps,
-                                .power_u_w =
-                                    fmin(fmax(p->half_j / 1.96 / p->energy_j, least_fit_share), 1) * power_w};
+    double power_w = p->energy_j / p->busy_s, step_uncertainty = done->window.step_u_s / done->window.step_s;
+    const jm_cap_probe probe = {
+        .time_s = p->busy_s / steps,
+        .power_w = power_w,
+        .time_u_s = fmax(step_uncertainty, fit_uncertainty_min) * p->busy_s / steps,
+        .power_u_w = fmin(fmax(p->half_j / 1.96 / p->energy_j, fit_uncertainty_min), 1) * power_w};
     jm_status status = jm_cap_search_tell_part(live->search, done->trial.number, p->name, &probe, err);
-    /* One that was not there at first has nothing to be compared with. */
+    /* USAGE: a part that the first trials lack has no reference. */
     return status == JM_USAGE || status == JM_LIMIT ? JM_OK : status;
 }
 
-static jm_status tell_parts(cap_live *live, jm_recording *recording, const cap_trial_done *done,
-                            jm_error *err)
+static jm_status report_parts(cap_live *live, jm_recording *recording, const cap_trial_done *done,
+                              jm_error *err)
 {
     const jm_report_options options = {.size = sizeof options,
                                        .by = JM_BY_PHASE,
@@ -415,29 +413,29 @@ static jm_status tell_parts(cap_live *live, jm_recording *recording, const cap_t
     for (size_t i = 0; i < jm_report_row_count(report); i++)
         if (is_part(jm_report_row(report, i))) add_part(parts, &count, jm_report_row(report, i));
     for (size_t i = 0; status == JM_OK && i < count; i++)
-        status = tell_part(live, done, &parts[i], err);
+        status = report_part(live, done, &parts[i], err);
     jm_report_free(report);
     return status;
 }
 
-static jm_status tell_all_parts(cap_live *live, jm_recording *recording, jm_error *err)
+static jm_status report_all_parts(cap_live *live, jm_recording *recording, jm_error *err)
 {
     jm_status status = JM_OK;
     for (size_t i = 0; status == JM_OK && i < live->done_count; i++) {
         jm_cap_stage stage = live->done[i].trial.stage;
         if (stage == JM_CAP_STAGE_PROBE || stage == JM_CAP_STAGE_SWEEP)
-            status = tell_parts(live, recording, &live->done[i], err);
+            status = report_parts(live, recording, &live->done[i], err);
     }
     return status;
 }
 
-/* ---- Joules by layer with the reference and with the choice: each window a run of its side. */
+/* ---- joules by layer, reference against choice: each window is a run of its side */
 
-enum { MOST_WINDOWS = 16, /* a side; each is a report of its own */ MOST_DEPTH = 6 };
+enum { MOST_WINDOWS = 16, /* per side; each needs its own report */ MOST_DEPTH = 6 };
 
 typedef struct cap_saved {
     jm_report *reports[2][MOST_WINDOWS]; /* reference, choice */
-    size_t counts[2];
+    size_t is_large[2];
     char names[2][40];
     jm_diff *diff;
 } cap_saved;
@@ -447,13 +445,14 @@ static jm_status add_window(cap_saved *saved, int side, jm_recording *recording,
 {
     const jm_report_options options = {
         .size = sizeof options, .by = JM_BY_LAYER, .from_ns = window->from_ns, .to_ns = window->to_ns};
-    if (saved->counts[side] == MOST_WINDOWS) return JM_OK;
-    jm_status status = jm_report_create(&saved->reports[side][saved->counts[side]], recording, &options, err);
-    saved->counts[side] += status == JM_OK;
+    if (saved->is_large[side] == MOST_WINDOWS) return JM_OK;
+    jm_status status =
+        jm_report_create(&saved->reports[side][saved->is_large[side]], recording, &options, err);
+    saved->is_large[side] += status == JM_OK;
     return status;
 }
 
-/* Windows of the proof where there is one, which stand by turns; else of the probes. */
+/* The windows of the proof, else of the probes. */
 static jm_status add_windows(cap_saved *saved, const cap_live *live, const jm_cap_found *found,
                              jm_recording *recording, jm_error *err)
 {
@@ -472,9 +471,9 @@ static jm_status compare(cap_saved *saved, const jm_cap_found *found, jm_error *
     const jm_report *reports[2][MOST_WINDOWS];
     jm_diff_side sides[2];
     for (int side = 0; side < 2; side++) {
-        for (size_t i = 0; i < saved->counts[side]; i++)
+        for (size_t i = 0; i < saved->is_large[side]; i++)
             reports[side][i] = saved->reports[side][i];
-        sides[side] = (jm_diff_side){.reports = reports[side], .count = saved->counts[side]};
+        sides[side] = (jm_diff_side){.reports = reports[side], .count = saved->is_large[side]};
     }
     snprintf(saved->names[0], sizeof saved->names[0], "%g W", found->choice.reference_w);
     int length = snprintf(saved->names[1], sizeof saved->names[1], "%g W", found->choice.cap_w);
@@ -484,7 +483,7 @@ static jm_status compare(cap_saved *saved, const jm_cap_found *found, jm_error *
     const jm_diff_options options = {
         .size = sizeof options, .per = JM_PER_STEP, .name_a = saved->names[0], .name_b = saved->names[1]};
     jm_status status = jm_diff_create_many(&saved->diff, &sides[0], &sides[1], &options, err);
-    return status == JM_USAGE ? JM_OK : status; /* no steps were told: ranges or marks were */
+    return status == JM_USAGE ? JM_OK : status; /* no marked steps, only ranges or marks */
 }
 
 static void free_saved(cap_saved *saved)
@@ -492,7 +491,7 @@ static void free_saved(cap_saved *saved)
     if (saved == NULL) return;
     jm_diff_free(saved->diff);
     for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < saved->counts[side]; i++)
+        for (size_t i = 0; i < saved->is_large[side]; i++)
             jm_report_free(saved->reports[side][i]);
     free(saved);
 }
@@ -510,7 +509,8 @@ static jm_status create_saved(cap_saved **out, const cap_live *live, jm_recordin
         return JM_NO_MEMORY;
     }
     status = add_windows(saved, live, &found, recording, err);
-    if (status == JM_OK && saved->counts[0] > 0 && saved->counts[1] > 0) status = compare(saved, &found, err);
+    if (status == JM_OK && saved->is_large[0] > 0 && saved->is_large[1] > 0)
+        status = compare(saved, &found, err);
     if (status == JM_OK && saved->diff != NULL)
         *out = saved;
     else
@@ -518,7 +518,7 @@ static jm_status create_saved(cap_saved **out, const cap_live *live, jm_recordin
     return status;
 }
 
-/* ---- for people */
+/* ---- the savings by layer as text */
 
 static double saved_j(const jm_diff_row *row)
 {
@@ -531,24 +531,24 @@ static int by_saving(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* Smaller ones are only counted, as diff does it. */
-static const double least_share = .005;
+/* Smaller rows are only counted, as in `joulemap diff`. */
+static const double row_share_min = .005;
 
-static bool counts(const jm_diff *diff, const jm_diff_row *row)
+static bool is_large(const jm_diff *diff, const jm_diff_row *row)
 {
-    double least_j = least_share * jm_diff_total(diff)->a_j;
+    double least_j = row_share_min * jm_diff_total(diff)->a_j;
     return row->depth <= MOST_DEPTH && (row->a_j >= least_j || row->b_j >= least_j);
 }
 
-/* What as many rows as are shown save at least; NAN: memory is out. */
-static double least_shown_j(const jm_diff *diff, size_t most)
+/* The smallest saving among the `most` largest; NAN: no memory. */
+static double smallest_shown_j(const jm_diff *diff, size_t most)
 {
     size_t count = jm_diff_row_count(diff), known = 0;
     double *all = calloc(count + 1, sizeof *all), least_j = 0;
     if (all == NULL) return NAN;
     for (size_t i = 0; i < count; i++) {
         const jm_diff_row *row = jm_diff_row_get(diff, i);
-        if (counts(diff, row) && isfinite(saved_j(row))) all[known++] = saved_j(row);
+        if (is_large(diff, row) && isfinite(saved_j(row))) all[known++] = saved_j(row);
     }
     qsort(all, known, sizeof *all, by_saving);
     if (known > most) least_j = fabs(all[most - 1]);
@@ -556,7 +556,7 @@ static double least_shown_j(const jm_diff *diff, size_t most)
     return least_j;
 }
 
-/* Four digits of the total, in all rows alike. */
+/* Decimals for four digits of the total, in all rows. */
 static void print_energy(FILE *out, const jm_diff *diff, double energy_j, double half_j)
 {
     char text[60];
@@ -584,12 +584,12 @@ static char *saved_text(const cap_saved *saved, size_t most)
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) return NULL;
     const jm_diff *diff = saved->diff;
-    double least_j = least_shown_j(diff, most);
+    double least_j = smallest_shown_j(diff, most);
     fprintf(out, "\n  %-24s%17s%17s%17s\n", "joules a step", saved->names[0], saved->names[1], "saved");
     print_row(out, diff, jm_diff_total(diff));
     for (size_t i = 0; i < jm_diff_row_count(diff); i++) {
         const jm_diff_row *row = jm_diff_row_get(diff, i);
-        bool shown = counts(diff, row) && fabs(saved_j(row)) >= least_j;
+        bool shown = is_large(diff, row) && fabs(saved_j(row)) >= least_j;
         if (shown) print_row(out, diff, row);
         left_out += !shown;
     }
@@ -604,23 +604,23 @@ static char *saved_text(const cap_saved *saved, size_t most)
 
 enum {
     LIVE_PROBES = 10,
-    STEPS_OF_RANGE = 20, /* about so many caps ... */
-    ROUND_W = 5,         /* ... in whole steps of this */
+    CAPS_IN_RANGE = 20, /* about this many caps ... */
+    ROUND_W = 5,        /* ... in multiples of this */
     CLOCKS = 12,
     LAYERS = 12
 };
 
-static const double live_drift = .003; /* a window: a choice, for a board that gets warm */
-static const double live_gain = .003;  /* a probe of a noisy window is not worth less */
+static const double live_drift = .003; /* per window: a choice, for a board that gets warm */
+static const double live_gain = .003;  /* a smaller gain does not justify a noisy window */
 
 static int read_options(const cli_args *args, jm_cap_plan_options *options)
 {
     *options = (jm_cap_plan_options){.size = sizeof *options, .objective = JM_CAP_ED2P};
-    static const double least_slowdown = 1e-4; /* 0 would be no bound */
+    static const double least_slowdown = 1e-4; /* 0 would mean no bound */
     long long probes = 0;
     const char *objective = cli_get(args, "--objective");
     if (objective != NULL && jm_cap_objective_parse(objective, &options->objective, NULL) != JM_OK)
-        return jm_status_exit_code(JM_USAGE); /* the table of options lets no other through */
+        return jm_status_exit_code(JM_USAGE); /* the table of options admits only valid names */
     if (!cli_get_share(args, "--max-slowdown", least_slowdown, &options->max_slowdown) ||
         !cli_get_number(args, "--probes", 1, JM_CAP_MOST_PROBES, &probes))
         return jm_status_exit_code(JM_USAGE);
@@ -647,15 +647,15 @@ static int replay(const cli_args *args, const char *path)
     jm_cap_plan_options options;
     int code = read_options(args, &options);
     if (code != CLI_GO_ON) return code;
-    jm_cap_search *found;
+    jm_cap_search *search;
     jm_error err = {0};
-    if (jm_cap_replay(&found, path, &options, &err) != JM_OK) return cli_fail(args, &err);
-    code = print_text(args, found);
-    jm_cap_search_free(found);
+    if (jm_cap_replay(&search, path, &options, &err) != JM_OK) return cli_fail(args, &err);
+    code = print_text(args, search);
+    jm_cap_search_free(search);
     return code;
 }
 
-/* ---- what a live search has beside the search's own text */
+/* ---- output of a search under a command */
 
 static int print_saved(const cli_args *args, const cap_saved *saved)
 {
@@ -667,7 +667,7 @@ static int print_saved(const cli_args *args, const cap_saved *saved)
     return 0;
 }
 
-static json_t *loaded(char *text_take)
+static json_t *load_json(char *text_take)
 {
     json_t *json = json_loads(text_take, 0, NULL);
     free(text_take);
@@ -679,13 +679,13 @@ static int print_json(const cap_live *live, const cap_saved *saved)
     char *text;
     jm_error err;
     if (jm_cap_search_json(live->search, &text, &err) != JM_OK) return cli_fail(live->args, &err);
-    json_t *root = loaded(text), *layers = json_null();
+    json_t *root = load_json(text), *layers = json_null();
     if (saved != NULL) {
         if (jm_diff_json(saved->diff, &text, &err) != JM_OK) {
             json_decref(root);
             return cli_fail(live->args, &err);
         }
-        layers = loaded(text);
+        layers = load_json(text);
     }
     json_object_set_new(root, "recording", json_string(live->recorder.path));
     json_object_set_new(root, "failure",
@@ -694,7 +694,7 @@ static int print_json(const cap_live *live, const cap_saved *saved)
     return cli_json_write(live->args, root);
 }
 
-/* Of the whole recording. What cannot be told of it leaves the search's own figures. */
+/* Adds results from the complete recording. If that fails, the search's own figures are printed. */
 static int print_found(cap_live *live)
 {
     jm_recording *recording = NULL;
@@ -703,7 +703,7 @@ static int print_found(cap_live *live)
     int code = 0;
     cli_progress("adding up");
     jm_status status = jm_recording_open(&recording, live->recorder.path, &err);
-    if (status == JM_OK && cli_has(live->args, "--phases")) status = tell_all_parts(live, recording, &err);
+    if (status == JM_OK && cli_has(live->args, "--phases")) status = report_all_parts(live, recording, &err);
     if (status == JM_OK) status = create_saved(&saved, live, recording, &err);
     cli_progress(NULL);
     if (status != JM_OK) code = cli_fail(live->args, &err);
@@ -717,7 +717,7 @@ static int print_found(cap_live *live)
 
 /* ---- set up */
 
-/* The folder of the run that the simulated board belongs to; a real one has none. */
+/* The folder of the run with the simulated board; a real board has none. */
 static const char *run_folder(const jm_run *run)
 {
     static const char key[] = "JOULEMAP_RUN=";
@@ -749,13 +749,13 @@ static size_t find_clocks(const cli_args *args, const char *uuid, double clocks_
     return CLOCKS;
 }
 
-/* What was found is the reference, and nothing above it but the board's own default. */
+/* The previous cap is the reference. Higher caps are tried only up to the board's default. */
 static void set_range(jm_cap_plan_options *plan, const jm_cap_board *board)
 {
     plan->low_w = board->low_w;
     plan->high_w = fmax(board->cap_w, fmin(board->default_w, board->high_w));
     plan->reference_w = board->cap_w;
-    plan->step_w = fmax(ROUND_W, ROUND_W * ceil((plan->high_w - plan->low_w) / STEPS_OF_RANGE / ROUND_W));
+    plan->step_w = fmax(ROUND_W, ROUND_W * ceil((plan->high_w - plan->low_w) / CAPS_IN_RANGE / ROUND_W));
     plan->drift = live_drift;
     plan->least_gain = live_gain;
     if (plan->most_probes == 0) plan->most_probes = LIVE_PROBES;
@@ -777,7 +777,7 @@ static jm_status create_search(cap_live *live, jm_cap_plan_options plan, size_t 
                                            .simulated = board->simulated};
     live->board = board->index;
     if (cli_has(live->args, "--clocks") && options.clock_count == 0)
-        cli_tell(live->args, "the GPU does not tell its highest clock, so no bounds of it are tried");
+        cli_message(live->args, "the GPU does not report its highest clock, so no clock limits are tried");
     return jm_cap_search_create(&live->search, &options, err);
 }
 
@@ -800,8 +800,8 @@ static bool read_times(cap_live *live, long long *sweep)
     live->settle_s = 2;
     live->window_s = 5;
     live->wait_s = 120;
-    live->what = (cap_steps){JM_SPAN_STEP, NULL};
-    if (cli_has(args, "--span")) live->what = (cap_steps){JM_SPAN_NONE, cli_get(args, "--span")};
+    live->steps = (cap_steps){JM_SPAN_STEP, NULL};
+    if (cli_has(args, "--span")) live->steps = (cap_steps){JM_SPAN_NONE, cli_get(args, "--span")};
     return cli_get_real(args, "--settle", 0, 3600, &live->settle_s) &&
            cli_get_real(args, "--window", 0, 3600, &live->window_s) &&
            cli_get_real(args, "--wait", 0, 86400, &live->wait_s) &&
@@ -816,7 +816,7 @@ static int exit_code(const cap_live *live, int code)
     return code == 0 && live->failure.status != JM_OK ? jm_status_exit_code(live->failure.status) : code;
 }
 
-/* The board is leased, nothing runs yet. */
+/* The board is leased, and the command has not started. */
 static int search_command(cap_live *live)
 {
     int code = cli_recorder_run(&live->recorder);
@@ -824,7 +824,7 @@ static int search_command(cap_live *live)
         jm_cap_lease_end(live->lease, NULL);
         return code;
     }
-    watch(live);
+    search_run(live);
     code = exit_code(live, cli_recorder_end(&live->recorder));
     if (!live->recorder.has_file) return code;
     int printed = 0;
@@ -840,7 +840,7 @@ static int begin(cap_live *live, const jm_cap_board *board, const jm_cap_plan_op
 {
     jm_error err;
     jm_status status = take_lease(live, board, &err);
-    /* What stands already: whether one may is known before the command starts. */
+    /* Set the present cap again: this checks the permission before the command starts. */
     if (status == JM_OK) status = jm_cap_lease_set(live->lease, board->cap_w, NULL, &err);
     if (status == JM_OK) status = create_search(live, *plan, sweep, &err);
     if (status == JM_OK) return CLI_GO_ON;
@@ -876,7 +876,7 @@ int cli_cap_search(const cli_args *args)
         return cli_usage_error(args, "search needs a command (-- COMMAND) or --replay SWEEP.csv");
     jm_cap_boards *boards = cli_cap_boards(args, &code);
     if (boards == NULL) return code;
-    const jm_cap_board *board = cli_cap_board_meant(args, boards, &code);
+    const jm_cap_board *board = cli_cap_board_selected(args, boards, &code);
     if (board != NULL) code = live_search(args, board);
     jm_cap_boards_free(boards);
     return code;

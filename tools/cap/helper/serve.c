@@ -1,4 +1,4 @@
-/* A helper at work: one lease from its taking to its end, or one board put back. */
+/* The helper process: one lease from start to end, or one board put back. */
 #include "cap/helper/serve.h"
 
 #include "base/clock.h"
@@ -36,34 +36,34 @@ typedef struct helper_guard {
 
 typedef struct lease_server {
     jm__transport link;   /* to the holder */
-    int holder;           /* readable once the holder is gone; -1: this kernel cannot tell */
-    double low_w, high_w; /* caps that whoever asks may set; -INFINITY, INFINITY: all that the board takes */
-    const char *board;    /* the only one that may be taken, by index or UUID; NULL: any */
-    int terminated;       /* readable once this process was told to end */
+    int holder;           /* readable once the holder is gone; -1: no pidfd on this kernel */
+    double low_w, high_w; /* caps that the user may set; -INFINITY, INFINITY: the board's whole range */
+    const char *board;    /* the only board that may be leased, by index or UUID; NULL: any */
+    int terminated;       /* readable after SIGTERM */
     jm__lease_folder folder;
     int lock; /* the board's; -1: none is taken */
     helper_guard guard;
     jm__setter setter;
     jm__lease_state state;
     bool detached, has_set;
-    int64_t until_ns; /* CLOCK_MONOTONIC; INT64_MAX: no end */
+    int64_t deadline_ns; /* CLOCK_MONOTONIC; INT64_MAX: no end */
 } lease_server;
 
-/* ---- the guard of a helper: a second process that does nothing but wait for the helper's end, and puts the
- * board back if the helper could not. Whoever kills one of the two leaves the other */
+/* ---- the guard of a helper: a second process that waits for the helper's end, and puts the board back if
+ * the helper could not. A kill of either process leaves the other */
 
-/* Guards of one helper: somebody kills them, or they cannot live here. */
+/* Most guards that one helper starts, if guards are killed again and again. */
 enum { GUARDS_MAX = 1000 };
-/* A board that is lost may come back soon; after that the next use of joulemap looks. */
-enum { TRIES = 20 };
-#define BETWEEN_TRIES_NS (INT64_C(250) * JM_NS_PER_MS)
+/* A lost board may come back soon. After these tries, the next use of joulemap restores it. */
+enum { RETRIES = 20 };
+#define RETRY_INTERVAL_NS (INT64_C(250) * JM_NS_PER_MS)
 
-/* Start one for this process and this board, whose lock it holds, too. False: it could not be started, or too
- * many of them died. */
+/* Start a guard for this process and board; it inherits the lock. False: the start failed, or too many guards
+ * died. */
 static bool guard_start(helper_guard *guard, const jm__lease_folder *folder, const char *uuid, int lock)
 {
     char pid[24], start[24], path[PATH_MAX], name[] = "joulemap-cap", task[] = "guard", board[JM_BOARD_TEXT];
-    int ends[2];
+    int sockets[2];
     guard->pid = 0;
     guard->link = -1;
     if (guard->started++ >= GUARDS_MAX) return false;
@@ -71,26 +71,26 @@ static bool guard_start(helper_guard *guard, const jm__lease_folder *folder, con
     snprintf(start, sizeof start, "%lld", (long long)jm__process_start(getpid()));
     snprintf(path, sizeof path, "%s", folder->path);
     snprintf(board, sizeof board, "%s", uuid);
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return false;
     char *arguments[] = {name, task, path, board, pid, start, NULL};
     const jm__helper process = {.command = "/proc/self/exe",
                                 .arguments = arguments,
                                 .environment = environ,
                                 .input = lock,
-                                .output = ends[1],
+                                .output = sockets[1],
                                 .own_group = true};
     int code = jm__helper_start(&guard->pid, &process);
-    close(ends[1]);
+    close(sockets[1]);
     if (code != 0) {
         guard->pid = 0;
-        close(ends[0]);
+        close(sockets[0]);
         return false;
     }
-    guard->link = ends[0];
+    guard->link = sockets[0];
     return true;
 }
 
-/* It is gone: take its descriptor and its status. */
+/* The guard is gone: close its descriptor, collect its status. */
 static void guard_reap(helper_guard *guard)
 {
     int status;
@@ -107,7 +107,7 @@ static void ignore_signals(void)
         signal(signals[i], SIG_IGN);
 }
 
-/* Its end of the link closes however it ends. */
+/* The helper's socket closes however the helper ends. */
 static void wait_for_helper(void)
 {
     char byte;
@@ -117,23 +117,23 @@ static void wait_for_helper(void)
     }
 }
 
-/* True: there is nothing left to do. */
-static bool try_once(const jm__lease_folder *folder, const char *uuid, int64_t helper_pid,
-                     int64_t helper_start)
+/* True: nothing is left to do. */
+static bool restore_once(const jm__lease_folder *folder, const char *uuid, int64_t helper_pid,
+                         int64_t helper_start)
 {
     jm__lease_state state;
     jm_error err;
     int32_t index;
     jm_status status = jm__lease_state_read(&state, folder, uuid, &err);
     if (status == JM_NOT_FOUND) return true;
-    if (status != JM_OK) return false; /* no descriptor or no memory for it now */
-    /* Another lease, which began as this one was put back. */
+    if (status != JM_OK) return false; /* out of descriptors or memory; retry */
+    /* This lease is put back, and another has begun. */
     if (state.helper_pid != helper_pid || state.helper_start != helper_start) return true;
     return jm__put_back_lost(&state, folder, &index, &err) == JM_OK;
 }
 
-/* Its arguments: guard FOLDER UUID HELPER_PID HELPER_START. The lock is its standard input, and the helper's
- * end of the link its standard output. Returns the exit code. */
+/* The guard process. Arguments: guard FOLDER UUID HELPER_PID HELPER_START. Standard input is the lock,
+ * standard output the socket to the helper. Returns the exit code. */
 static int guard(char **argv)
 {
     jm__lease_folder folder;
@@ -142,14 +142,14 @@ static int guard(char **argv)
     snprintf(folder.path, sizeof folder.path, "%s", argv[2]);
     wait_for_helper();
     int64_t pid = strtoll(argv[4], NULL, 10), start = strtoll(argv[5], NULL, 10);
-    for (int i = 0; i < TRIES && !try_once(&folder, argv[3], pid, start); i++)
-        jm__sleep_ns(BETWEEN_TRIES_NS);
+    for (int i = 0; i < RETRIES && !restore_once(&folder, argv[3], pid, start); i++)
+        jm__sleep_ns(RETRY_INTERVAL_NS);
     return 0;
 }
 
-/* How long a guard may need for a board whose helper was killed, before the next one is refused. */
+/* How long a new lease waits for the guard of a killed helper. */
 #define GUARD_NS (INT64_C(5) * JM_NS_PER_S)
-#define LOOK_NS  (INT64_C(10) * JM_NS_PER_MS)
+#define POLL_NS  (INT64_C(10) * JM_NS_PER_MS)
 
 static int64_t unix_now_ns(void)
 {
@@ -174,23 +174,23 @@ static jm_status fail_busy(const lease_server *server, const jm__lease_state *st
     return jm__hint(err, JM_BUSY, "wait for its end, or end it: `joulemap cap reset --board %d`", index);
 }
 
-/* Of a helper that lives the lock will not be free soon; of one that was killed, its guard is at work. */
+/* A living helper keeps the lock. After a killed helper, its guard frees the lock soon. */
 static jm_status lock_board(lease_server *server, const char *uuid, jm_error *err)
 {
-    int64_t until_ns = jm__now_ns() + GUARD_NS;
+    int64_t deadline_ns = jm__now_ns() + GUARD_NS;
     for (;;) {
         jm__lease_state state;
         jm_status status = jm__lease_lock_take(&server->lock, &server->folder, uuid, err);
         if (status != JM_BUSY) return status;
-        bool known = jm__lease_state_read(&state, &server->folder, uuid, NULL) == JM_OK;
-        bool lives = known && jm__process_lives(state.helper_pid, state.helper_start);
-        if (!known) state.uuid[0] = '\0';
-        if (lives || jm__now_ns() >= until_ns) return fail_busy(server, &state, err);
-        jm__sleep_ns(LOOK_NS);
+        bool has_state = jm__lease_state_read(&state, &server->folder, uuid, NULL) == JM_OK;
+        bool lives = has_state && jm__process_lives(state.helper_pid, state.helper_start);
+        if (!has_state) state.uuid[0] = '\0';
+        if (lives || jm__now_ns() >= deadline_ns) return fail_busy(server, &state, err);
+        jm__sleep_ns(POLL_NS);
     }
 }
 
-/* The descriptor is the guard's, too: it would hold on to it for as long as it lives. */
+/* The guard shares the descriptor: closing it here would not free the lock. */
 static void unlock(lease_server *server)
 {
     const struct flock whole_file = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
@@ -208,14 +208,14 @@ static void copy_variable(char *out, size_t size, const char *name)
     snprintf(out, size, "%s", value == NULL ? "" : value);
 }
 
-static bool fits(const char *name)
+static bool fits_state(const char *name)
 {
     const char *value = getenv(name);
     return value == NULL || strlen(value) < JM_STATE_SIM_MAX;
 }
 
-/* The user who asks: root's helper is told it by what let the user start it. -1: a user whom nobody knows. */
-static int64_t asker(void)
+/* The requesting user. A helper that runs as root learns it from sudo, pkexec or doas. -1: unknown user. */
+static int64_t requesting_user(void)
 {
     if (geteuid() != 0) return (int64_t)getuid();
     const char *uid = getenv("SUDO_UID") != NULL ? getenv("SUDO_UID") : getenv("PKEXEC_UID");
@@ -231,24 +231,27 @@ static jm_status fill_state(lease_server *server, const jm__request *request, jm
     const jm_cap_board *board = &server->setter.board;
     jm__lease_state *state = &server->state;
     int64_t now_ns = unix_now_ns();
-    *state = (jm__lease_state){
-        .index = board->index,
-        .holder_start = jm__process_start(request->pid),
-        .helper_pid = getpid(),
-        .helper_start = jm__process_start(getpid()),
-        .before_w = NAN,
-        .info = {.pid = request->pid, .uid = asker(), .since_unix_ns = now_ns, .found_w = NAN, .cap_w = NAN}};
-    if (request->detached) state->info.pid = state->holder_start = 0; /* it is to outlive whoever that was */
+    *state = (jm__lease_state){.index = board->index,
+                               .holder_start = jm__process_start(request->pid),
+                               .helper_pid = getpid(),
+                               .helper_start = jm__process_start(getpid()),
+                               .before_w = NAN,
+                               .info = {.pid = request->pid,
+                                        .uid = requesting_user(),
+                                        .since_unix_ns = now_ns,
+                                        .found_w = NAN,
+                                        .cap_w = NAN}};
+    if (request->detached) state->info.pid = state->holder_start = 0; /* the lease outlives its holder */
     if (request->for_ns > 0) {
         state->info.until_unix_ns = now_ns + request->for_ns;
-        server->until_ns = jm__now_ns() + request->for_ns;
+        server->deadline_ns = jm__now_ns() + request->for_ns;
     }
     jm__boot_id(state->boot, sizeof state->boot);
     snprintf(state->uuid, sizeof state->uuid, "%s", board->uuid);
     snprintf(state->name, sizeof state->name, "%s", board->name);
     snprintf(state->info.who, sizeof state->info.who, "%s", request->who);
     if (!board->simulated) return JM_OK;
-    if (!fits("JOULEMAP_SIM") || !fits("JOULEMAP_RUN"))
+    if (!fits_state("JOULEMAP_SIM") || !fits_state("JOULEMAP_RUN"))
         return jm__fail(err, JM_LIMIT, 0, NULL, "JOULEMAP_SIM or JOULEMAP_RUN is longer than %d bytes",
                         JM_STATE_SIM_MAX - 1);
     copy_variable(state->sim, sizeof state->sim, "JOULEMAP_SIM");
@@ -256,30 +259,30 @@ static jm_status fill_state(lease_server *server, const jm__request *request, jm
     return JM_OK;
 }
 
-/* What another lease left: put back before this one looks what there is. */
+/* Put back what a lost lease left, before this lease reads the cap. */
 static jm_status clear_lost(lease_server *server, jm_error *err)
 {
-    jm__lease_state left;
+    jm__lease_state lost;
     const jm_cap_board *board = &server->setter.board;
-    jm_status status = jm__lease_state_read(&left, &server->folder, board->uuid, err);
+    jm_status status = jm__lease_state_read(&lost, &server->folder, board->uuid, err);
     if (status == JM_NOT_FOUND) return JM_OK;
     if (status != JM_OK) return status;
-    /* Of another simulated board that has this one's UUID: nobody can see that one any more. */
-    if (jm__lease_state_is_void(&left) || strcmp(left.sim, server->state.sim) != 0 ||
-        strcmp(left.run, server->state.run) != 0)
+    /* The state of another simulated board with this UUID: that board is gone. */
+    if (jm__lease_state_is_void(&lost) || strcmp(lost.sim, server->state.sim) != 0 ||
+        strcmp(lost.run, server->state.run) != 0)
         return jm__lease_state_remove(&server->folder, board->uuid, err);
-    return jm__put_back(&server->setter, &left, &server->folder, err);
+    return jm__put_back(&server->setter, &lost, &server->folder, err);
 }
 
 /* ---- begin and end */
 
-/* All but the guard. Sets what is set: who may not do that may set nothing else. */
+/* Everything but the guard. It sets the present cap again: this shows whether this user may set caps. */
 static jm_status begin(lease_server *server, const jm__request *request, jm_error *err)
 {
     jm_cap_board *board = &server->setter.board;
     JM_TRY(fill_state(server, request, err));
     JM_TRY(clear_lost(server, err));
-    /* Now: before the lock was ours, another lease may have stood. */
+    /* Read the cap again: another lease may have held the board before the lock was free. */
     JM_TRY(jm__setter_cap(&server->setter, &board->cap_w, err));
     server->state.info.found_w = server->state.before_w = board->cap_w;
     JM_TRY(jm__lease_state_write(&server->state, &server->folder, err));
@@ -288,7 +291,7 @@ static jm_status begin(lease_server *server, const jm__request *request, jm_erro
     return status;
 }
 
-static void describe_right(jm_cap_board *board)
+static void set_permission(jm_cap_board *board)
 {
     snprintf(board->may_set, sizeof board->may_set, "%s",
              board->simulated ? "simulated"
@@ -303,31 +306,31 @@ static jm_status check_board(const lease_server *server, jm_error *err)
     snprintf(index, sizeof index, "%d", (int)board->index);
     if (server->board == NULL || strcmp(server->board, index) == 0 || strcmp(server->board, board->uuid) == 0)
         return JM_OK;
-    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "this user may set the cap of GPU %.95s, not of GPU %s",
+    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "this user may set the cap of GPU %.95s, not that of GPU %s",
              server->board, index);
     return jm__hint(err, JM_NO_PERMISSION, "%s", "");
 }
 
-/* The lease ends with its holder, which may be gone already. */
+/* The lease ends with its holder. NOT_FOUND: it is gone already. */
 static jm_status watch_holder(lease_server *server, pid_t pid, jm_error *err)
 {
     server->holder = (int)syscall(SYS_pidfd_open, pid, 0);
     if (server->holder >= 0 || errno != ESRCH) return JM_OK;
-    return jm__fail(err, JM_NOT_FOUND, ESRCH, NULL, "process %ld, which asked for the lease, is gone",
+    return jm__fail(err, JM_NOT_FOUND, ESRCH, NULL, "process %ld, which requested the lease, is gone",
                     (long)pid);
 }
 
-/* Put back, and let go of the lock if that worked. */
+/* Put the board back; on success, free the lock. */
 static jm_status put_board_back(lease_server *server, jm_error *err)
 {
-    /* What could not be put back is the guard's, with the lock. */
+    /* After a failure the guard retries, and keeps the lock. */
     JM_TRY(jm__put_back(&server->setter, &server->state, &server->folder, err));
     unlock(server);
-    guard_reap(&server->guard); /* it finds nothing left to do */
+    guard_reap(&server->guard); /* the guard has nothing left to do */
     return JM_OK;
 }
 
-/* Take the board that is asked for: lock, state, guard. In `server->state` what was found. */
+/* Take the requested board: lock, state, guard. `server->state` then has the cap from before. */
 static jm_status take_board(lease_server *server, const jm__request *request, jm_error *err)
 {
     jm_cap_board *board = &server->setter.board;
@@ -342,13 +345,13 @@ static jm_status take_board(lease_server *server, const jm__request *request, jm
         return status;
     }
     server->detached = request->detached;
-    describe_right(board);
+    set_permission(board);
     if (guard_start(&server->guard, &server->folder, board->uuid, server->lock)) return JM_OK;
     (void)put_board_back(server, err);
     return jm__fail(err, JM_IO, 0, "posix_spawn", "the guard of the lease cannot be started");
 }
 
-/* Have the helper of a lease end it, if it is the lease of who asks, or root asks. */
+/* Make the helper of a lease end it. Only the lease's user and root may do that. */
 static jm_status reset_lease(lease_server *server, const char *uuid, int32_t *index, jm_error *err)
 {
     jm__lease_state state;
@@ -356,16 +359,17 @@ static jm_status reset_lease(lease_server *server, const char *uuid, int32_t *in
     JM_TRY(jm__lease_folder_trust(&server->folder, err));
     JM_TRY(jm__lease_state_read(&state, &server->folder, uuid, err));
     *index = state.index;
-    if (asker() != 0 && asker() != state.info.uid)
+    if (requesting_user() != 0 && requesting_user() != state.info.uid)
         return jm__fail(err, JM_NO_PERMISSION, 0, NULL,
-                        "GPU %d is held by %s of user %lld, whose it is to end", (int)state.index,
-                        state.info.who, (long long)state.info.uid);
-    (void)jm__process_signal(state.helper_pid, state.helper_start, SIGTERM); /* gone: its guard is at work */
-    return jm__lease_await_back(&server->folder, uuid, state.helper_pid, state.helper_start, JM_LEASE_BACK_NS,
-                                err);
+                        "GPU %d is held by %s of user %lld; only that user or root can end it",
+                        (int)state.index, state.info.who, (long long)state.info.uid);
+    (void)jm__process_signal(state.helper_pid, state.helper_start,
+                             SIGTERM); /* if it is gone, its guard puts back */
+    return jm__lease_wait_restored(&server->folder, uuid, state.helper_pid, state.helper_start,
+                                   JM_LEASE_RESTORE_NS, err);
 }
 
-/* Put back what a lost lease on this board found. `index`: NVML's, -1: not there. */
+/* Put a board back to the cap from before a lost lease. `index`: NVML's, -1: no such board. */
 static jm_status restore_lost(lease_server *server, const char *uuid, int32_t *index, jm_error *err)
 {
     *index = -1;
@@ -378,22 +382,22 @@ static jm_status restore_lost(lease_server *server, const char *uuid, int32_t *i
     return status;
 }
 
-/* ---- obeying a holder, and noticing that it is gone, that time is up, that the guard was killed */
+/* ---- serving a lease: requests, the end of the holder, the time limit, the death of the guard */
 
-/* Who started this process asks at once; and takes an answer, unless it stands still. */
+/* Time for the first request, and for sending an answer to a holder that may be stopped. */
 #define FIRST_NS (INT64_C(30) * JM_NS_PER_S)
-#define SAY_NS   (INT64_C(5) * JM_NS_PER_S)
-/* A guard that could not be started is tried again: descriptors or processes had run out. */
-enum { WITHOUT_GUARD_MS = 500 };
+#define SEND_NS  (INT64_C(5) * JM_NS_PER_S)
+/* If no guard could be started (no descriptors or processes), retry after this. */
+enum { GUARD_RETRY_MS = 500 };
 
-static bool say(lease_server *server, json_t *object)
+static bool send_answer(lease_server *server, json_t *object)
 {
-    return jm__transport_send(&server->link, object, jm__now_ns() + SAY_NS) == JM_TRANSPORT_LINE;
+    return jm__transport_send(&server->link, object, jm__now_ns() + SEND_NS) == JM_TRANSPORT_LINE;
 }
 
 /* ---- requests */
 
-/* Written down before it is set: whoever comes after a kill knows of it. */
+/* The state is written before the cap is set, for whoever restores after a kill. */
 static jm_status set_cap(lease_server *server, double cap_w, double *enforced_w, jm_error *err)
 {
     jm__lease_state *state = &server->state;
@@ -419,10 +423,10 @@ static bool is_refused(jm_status status)
     return status == JM_USAGE || status == JM_NOT_SUPPORTED || status == JM_NO_PERMISSION;
 }
 
-static jm_status hold_clock(lease_server *server, double clock_mhz, jm_error *err)
+static jm_status set_clock(lease_server *server, double clock_mhz, jm_error *err)
 {
-    bool before = server->state.clock_held;
-    if (clock_mhz <= 0 && !before) return JM_OK; /* what others hold is theirs */
+    bool was_held = server->state.clock_held;
+    if (clock_mhz <= 0 && !was_held) return JM_OK; /* a clock that others hold stays */
     if (isfinite(server->high_w) || server->board != NULL) {
         jm__fail(err, JM_NO_PERMISSION, 0, NULL, "GPU %d: this user may set its cap, not its clock",
                  (int)server->state.index);
@@ -434,9 +438,9 @@ static jm_status hold_clock(lease_server *server, double clock_mhz, jm_error *er
     if (status == JM_OK && clock_mhz > 0) server->has_set = true;
     if (status == JM_OK)
         server->state.clock_held = clock_mhz > 0;
-    else if (is_refused(status)) { /* nothing is to be let go of: where that cannot be done either, no end
-                                      would be */
-        server->state.clock_held = before;
+    else if (is_refused(status)) { /* nothing is held. With clock_held, an end would fail if the clock cannot
+                                      be reset either */
+        server->state.clock_held = was_held;
         (void)jm__lease_state_write(&server->state, &server->folder, NULL);
     }
     return status;
@@ -448,23 +452,23 @@ static json_t *with_watts(json_t *answer, const char *key, double watts)
     return answer;
 }
 
-/* The answer; *over: it was the last. */
-static json_t *obey(lease_server *server, const jm__request *request, bool *over)
+/* The answer. *over: it is the last one. */
+static json_t *handle_request(lease_server *server, const jm__request *request, bool *over)
 {
     jm_error err = {0};
     double enforced_w = NAN;
     json_t *answer = jm__answer_ok();
     jm_status status = JM_OK;
-    if (request->ask == JM_ASK_SET) {
+    if (request->kind == JM_REQUEST_SET) {
         status = set_cap(server, request->number, &enforced_w, &err);
         answer = with_watts(answer, "enforced_w", enforced_w);
-    } else if (request->ask == JM_ASK_CLOCK) {
-        status = hold_clock(server, request->number, &err);
-    } else if (request->ask == JM_ASK_END) {
+    } else if (request->kind == JM_REQUEST_CLOCK) {
+        status = set_clock(server, request->number, &err);
+    } else if (request->kind == JM_REQUEST_END) {
         *over = true;
         status = put_board_back(server, &err);
         if (status != JM_OK)
-            jm__hint(&err, status, "%.4g W, as found, is still to be put back: `joulemap cap restore`",
+            jm__hint(&err, status, "%.4g W, the cap before, must still be put back: `joulemap cap restore`",
                      server->state.info.found_w);
     } else {
         status = jm__fail(&err, JM_USAGE, 0, NULL, "a lease has one board, from its first request on");
@@ -476,55 +480,56 @@ static json_t *obey(lease_server *server, const jm__request *request, bool *over
 
 /* ---- a lease */
 
-/* It ends for another reason than its holder's word. */
-static void leave(lease_server *server, const char *why)
+/* End the lease without a request of its holder. */
+static void end_lease(lease_server *server, const char *why)
 {
     jm_error err = {0};
     bool back = put_board_back(server, &err) == JM_OK;
-    (void)say(server, json_pack("{s:s, s:b, s:s}", "over", back ? why : err.text, "back", back, "why", why));
+    (void)send_answer(server,
+                      json_pack("{s:s, s:b, s:s}", "over", back ? why : err.text, "back", back, "why", why));
 }
 
 static int wait_ms(const lease_server *server)
 {
-    const int most_ms = server->guard.link < 0 ? WITHOUT_GUARD_MS : 60000;
-    if (server->until_ns == INT64_MAX) return server->guard.link < 0 ? most_ms : -1;
-    int64_t left_ms = (server->until_ns - jm__now_ns()) / JM_NS_PER_MS + 1;
+    const int most_ms = server->guard.link < 0 ? GUARD_RETRY_MS : 60000;
+    if (server->deadline_ns == INT64_MAX) return server->guard.link < 0 ? most_ms : -1;
+    int64_t left_ms = (server->deadline_ns - jm__now_ns()) / JM_NS_PER_MS + 1;
     return left_ms < 0 ? 0 : left_ms > most_ms ? most_ms : (int)left_ms;
 }
 
-/* What came over the link. False: the lease is over. */
-static bool hear(lease_server *server)
+/* Handle input from the holder. False: the lease is over. */
+static bool handle_input(lease_server *server)
 {
     json_t *object;
     jm_error err = {0};
     jm__request request;
     bool over = false;
-    jm__transport_is is = jm__transport_receive(&server->link, &object, 0);
-    if (is == JM_TRANSPORT_LATE) return true;
-    if (is == JM_TRANSPORT_CLOSED && server->detached && server->has_set) {
-        server->link.fd = -1; /* from now on it stands by itself */
+    jm__transport_result received = jm__transport_receive(&server->link, &object, 0);
+    if (received == JM_TRANSPORT_LATE) return true;
+    if (received == JM_TRANSPORT_CLOSED && server->detached && server->has_set) {
+        server->link.fd = -1; /* the lease goes on without its holder */
         server->holder = -1;
         return true;
     }
-    if (is == JM_TRANSPORT_CLOSED) {
-        leave(server, "its holder ended");
+    if (received == JM_TRANSPORT_CLOSED) {
+        end_lease(server, "its holder ended");
         return false;
     }
-    jm_status status = is == JM_TRANSPORT_GARBAGE
+    jm_status status = received == JM_TRANSPORT_GARBAGE
                            ? jm__fail(&err, JM_BAD_DATA, 0, NULL, "a line is no request")
                            : jm__request_read(&request, object, &err);
     json_decref(object);
     if (status != JM_OK) {
-        (void)say(server, jm__answer_fault(&err));
-        leave(server, "its holder said what cannot be understood");
+        (void)send_answer(server, jm__answer_fault(&err));
+        end_lease(server, "its holder sent an invalid request");
         return false;
     }
-    /* One that does not hear the answer is gone, or stands still: the descriptors tell. */
-    (void)say(server, obey(server, &request, &over));
+    /* A failed send means that the holder is gone or stopped; its descriptors show which. */
+    (void)send_answer(server, handle_request(server, &request, &over));
     return !over;
 }
 
-static void hold(lease_server *server)
+static void serve_lease(lease_server *server)
 {
     for (;;) {
         struct pollfd ready[] = {{.fd = server->link.fd, .events = POLLIN},
@@ -533,40 +538,40 @@ static void hold(lease_server *server)
                                  {.fd = server->guard.link, .events = POLLIN}};
         if (poll(ready, 4, wait_ms(server)) < 0 && errno != EINTR) break;
         if (ready[2].revents != 0) break;
-        if (jm__now_ns() >= server->until_ns) {
-            leave(server, "its time was up");
+        if (jm__now_ns() >= server->deadline_ns) {
+            end_lease(server, "its time was up");
             return;
         }
         if (ready[3].revents != 0) guard_reap(&server->guard);
         if (server->guard.link < 0)
             (void)guard_start(&server->guard, &server->folder, server->state.uuid, server->lock);
-        if (ready[0].revents != 0 && !hear(server)) return;
-        /* What the holder asked for before it went was done first. */
+        if (ready[0].revents != 0 && !handle_input(server)) return;
+        /* Requests that the holder sent before its end come first. */
         if (ready[1].revents == 0 || ready[0].revents != 0) continue;
         if (server->detached && server->has_set) {
             server->holder = -1;
             continue;
         }
-        leave(server, "its holder ended");
+        end_lease(server, "its holder ended");
         return;
     }
-    leave(server, "it was reset");
+    end_lease(server, "it was reset");
 }
 
 /* ---- the first request */
 
-static void do_once(lease_server *server, const jm__request *request)
+static void serve_once(lease_server *server, const jm__request *request)
 {
     jm_error err = {0};
     int32_t index;
-    jm_status status = request->ask == JM_ASK_RESET ? reset_lease(server, request->uuid, &index, &err)
-                                                    : restore_lost(server, request->uuid, &index, &err);
+    jm_status status = request->kind == JM_REQUEST_RESET ? reset_lease(server, request->uuid, &index, &err)
+                                                         : restore_lost(server, request->uuid, &index, &err);
     json_t *answer = status == JM_OK ? jm__answer_ok() : jm__answer_fault(&err);
     if (answer != NULL) json_object_set_new(answer, "index", json_integer(index));
-    (void)say(server, answer);
+    (void)send_answer(server, answer);
 }
 
-/* The board as it was found, and which process to look for where this one does not answer. */
+/* The board as found, and the process that serves it. */
 static json_t *taken_json(const lease_server *server)
 {
     jm_cap_board board = server->setter.board;
@@ -579,8 +584,8 @@ static json_t *taken_json(const lease_server *server)
     return answer;
 }
 
-/* Returns once the board is put back, or could not be. */
-static void talk(lease_server *server)
+/* Returns once the board is put back, or putting back failed. */
+static void serve_holder(lease_server *server)
 {
     json_t *object;
     jm_error err = {0};
@@ -589,33 +594,32 @@ static void talk(lease_server *server)
     jm_status status = jm__request_read(&request, object, &err);
     json_decref(object);
     if (status == JM_OK) status = jm__lease_folder_find(&server->folder, &err);
-    if (status == JM_OK && (request.ask == JM_ASK_RESTORE || request.ask == JM_ASK_RESET)) {
-        do_once(server, &request);
+    if (status == JM_OK && (request.kind == JM_REQUEST_RESTORE || request.kind == JM_REQUEST_RESET)) {
+        serve_once(server, &request);
         return;
     }
-    if (status == JM_OK && request.ask != JM_ASK_TAKE)
+    if (status == JM_OK && request.kind != JM_REQUEST_TAKE)
         status = jm__fail(&err, JM_USAGE, 0, NULL, "a lease begins with \"take\"");
     if (status == JM_OK) status = take_board(server, &request, &err);
     if (status != JM_OK)
-        (void)say(server, jm__answer_fault(&err));
-    else if (say(server, taken_json(server)))
-        hold(server);
+        (void)send_answer(server, jm__answer_fault(&err));
+    else if (send_answer(server, taken_json(server)))
+        serve_lease(server);
     else
-        leave(server, "its holder takes no answer");
+        end_lease(server, "its holder takes no answer");
 }
 
 /* ---- the process itself */
 
-/* The holder has a child no longer: a program that waits for all of its children would wait for this one too;
- * and nothing that is meant for its terminal or its group is for this one. False in the process that is to
- * end at once. */
-static bool leave_home(void)
+/* Detach from the holder: a program that waits for all its children must not wait for this one, and signals
+ * for its terminal or group are not for this one. False in the parent, which must exit at once. */
+static bool detach_from_parent(void)
 {
     return fork() == 0 && setsid() >= 0;
 }
 
-/* SIGTERM puts back and leaves; all else that people send is not for this process. */
-static void take_signals(lease_server *server)
+/* SIGTERM ends the lease; signals from terminals and users are ignored. */
+static void set_up_signals(lease_server *server)
 {
     static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGUSR1, SIGUSR2};
     sigset_t terminate;
@@ -627,13 +631,13 @@ static void take_signals(lease_server *server)
     server->terminated = signalfd(-1, &terminate, SFD_CLOEXEC);
 }
 
-/* Last to be killed for want of memory, where one may say so. */
-static void stay_alive(void)
+/* Be the last to be killed if memory is out, where permitted. No core file. */
+static void protect_from_oom(void)
 {
     const struct rlimit no_core = {0};
     static const char score[] = "-900";
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    /* Who is not root may not, and is as everybody. */
+    /* Only root may do this; without it the process has the usual score. */
     ssize_t written = fd < 0 ? -1 : write(fd, score, sizeof score - 1);
     (void)written;
     if (fd >= 0) close(fd);
@@ -655,9 +659,8 @@ static bool read_bounds(lease_server *server, char **argv)
 
 static int fail_usage(void)
 {
-    fprintf(stderr,
-            "joulemap-cap: started by joulemap alone, `joulemap cap` is for people; in a rule of sudo's:\n"
-            "  joulemap-cap serve [--within LOW:HIGH] [--board N|UUID]\n");
+    fprintf(stderr, "joulemap-cap: only joulemap starts it; use `joulemap cap`. In a sudo rule:\n"
+                    "  joulemap-cap serve [--within LOW:HIGH] [--board N|UUID]\n");
     return jm_status_exit_code(JM_USAGE);
 }
 
@@ -666,21 +669,21 @@ static int serve(char **argv)
     static lease_server server = {.lock = -1,
                                   .holder = -1,
                                   .guard = {.link = -1},
-                                  .until_ns = INT64_MAX,
+                                  .deadline_ns = INT64_MAX,
                                   .low_w = -INFINITY,
                                   .high_w = INFINITY};
     if (!read_bounds(&server, argv)) return fail_usage();
     server.link.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (server.link.fd < 0 || nowhere < 0) return jm_status_exit_code(JM_IO);
-    dup2(nowhere, STDIN_FILENO);
-    dup2(nowhere, STDOUT_FILENO); /* what a library prints of itself goes nowhere */
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (server.link.fd < 0 || null_fd < 0) return jm_status_exit_code(JM_IO);
+    dup2(null_fd, STDIN_FILENO);
+    dup2(null_fd, STDOUT_FILENO); /* discards what libraries print */
     jm__helper_close_others(server.link.fd);
-    if (!leave_home()) _exit(0);
-    take_signals(&server);
-    stay_alive();
-    talk(&server);
-    _exit(0); /* a driver may hang in what it does at exit */
+    if (!detach_from_parent()) _exit(0);
+    set_up_signals(&server);
+    protect_from_oom();
+    serve_holder(&server);
+    _exit(0); /* a driver's exit handlers may hang */
 }
 
 bool jm__cap_helper(int argc, char **argv, int *code)

@@ -1,4 +1,4 @@
-/* Setting a board's power cap and clock, reading back, and putting back what was found. */
+/* Sets a board's power cap and clock, reads them back, and puts back the previous ones. */
 #include "cap/helper/setter.h"
 
 #include "base/status.h"
@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* No board has more: where it does not tell its own bound, too. */
-#define MOST_MHZ 1e5
-/* What is put back may lie outside of what can be set by as much as was rounded. */
-#define EDGE_W 1e-3
+/* No board has a higher clock; used if the board does not report its own limit. */
+#define CLOCK_MAX_MHZ 1e5
+/* A previous cap may exceed the board's range by its rounding. */
+#define ROUNDING_W 1e-3
 
 /* ---- opening */
 
@@ -43,8 +43,8 @@ static jm_status fail_call(const jm__setter *setter, int result, const char *cal
     if (status != JM_NO_PERMISSION) return status;
     return jm__hint(err, status,
                     geteuid() == 0
-                        ? "root may not here either: a container needs the right from outside"
-                        : "run it as root, or by a rule of sudo's for joulemap-cap (docs/caps.md)");
+                        ? "root may not set it here either: the container needs that permission from its host"
+                        : "run it as root, or with a sudo rule for joulemap-cap (docs/caps.md)");
 }
 
 static jm_status find_by_uuid(jm__setter *setter, const char *uuid, jm_error *err)
@@ -63,7 +63,7 @@ static jm_status find_by_uuid(jm__setter *setter, const char *uuid, jm_error *er
     }
     setter->board.index = -1;
     if (jm__nvml_status(last) == JM_DEVICE_LOST)
-        return jm__fail(err, JM_DEVICE_LOST, last, NULL, "%s is not there, and a GPU is lost", uuid);
+        return jm__fail(err, JM_DEVICE_LOST, last, NULL, "%s is not found, and a GPU is lost", uuid);
     jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no GPU %s", uuid);
     return jm__hint(err, JM_NOT_FOUND, "`joulemap list` shows those there are");
 }
@@ -99,12 +99,12 @@ jm_status jm__setter_open(jm__setter *setter, const char *uuid, int32_t index, j
     JM_TRY(start_nvml(setter, err));
     resolve(setter);
     JM_TRY(uuid[0] != '\0' ? find_by_uuid(setter, uuid, err) : find_by_index(setter, index, err));
-    jm__cap_board_look(&setter->board, &setter->nvml, setter->device);
+    jm__cap_board_read(&setter->board, &setter->nvml, setter->device);
     const jm_cap_board *board = &setter->board;
     if (setter->set_limit != NULL && isfinite(board->cap_w) && isfinite(board->low_w) &&
         board->uuid[0] != '\0')
         return JM_OK;
-    /* A board that is lost answers nothing; it is not one that cannot. */
+    /* A lost board answers no call; report that instead of NOT_SUPPORTED. */
     unsigned mw;
     int result =
         setter->nvml.limit_set == NULL ? JM_NVML_NOT_SUPPORTED : setter->nvml.limit_set(setter->device, &mw);
@@ -129,18 +129,18 @@ jm_status jm__setter_cap(const jm__setter *setter, double *cap_w, jm_error *err)
 jm_status jm__setter_set(const jm__setter *setter, double cap_w, double *enforced_w, jm_error *err)
 {
     const jm_cap_board *board = &setter->board;
-    double now_w;
-    if (!(cap_w >= board->low_w - EDGE_W && cap_w <= board->high_w + EDGE_W)) {
+    double present_w;
+    if (!(cap_w >= board->low_w - ROUNDING_W && cap_w <= board->high_w + ROUNDING_W)) {
         jm__fail(err, JM_USAGE, 0, NULL, "GPU %d takes caps from %.4g to %.4g W, not %.6g W",
                  (int)board->index, board->low_w, board->high_w, cap_w);
         return jm__hint(err, JM_USAGE, "%s", "");
     }
     int result = setter->set_limit(setter->device, (unsigned)lround(1e3 * cap_w));
     if (result != JM_NVML_SUCCESS) return fail_call(setter, result, "nvmlDeviceSetPowerManagementLimit", err);
-    JM_TRY(jm__setter_cap(setter, &now_w, err));
-    if (!(fabs(now_w - cap_w) <= JM_SAME_W))
-        return jm__fail(err, JM_IO, 0, NULL, "GPU %d was told %.6g W and keeps %.6g W", (int)board->index,
-                        cap_w, now_w);
+    JM_TRY(jm__setter_cap(setter, &present_w, err));
+    if (!(fabs(present_w - cap_w) <= JM_SAME_W))
+        return jm__fail(err, JM_IO, 0, NULL, "GPU %d was set to %.6g W and has %.6g W", (int)board->index,
+                        cap_w, present_w);
     if (enforced_w == NULL) return JM_OK;
     *enforced_w = jm__cap_read_w(setter->nvml.limit, setter->device);
     return JM_OK;
@@ -149,16 +149,16 @@ jm_status jm__setter_set(const jm__setter *setter, double cap_w, double *enforce
 jm_status jm__setter_clock(const jm__setter *setter, double clock_mhz, jm_error *err)
 {
     bool hold = clock_mhz > 0;
-    unsigned most_mhz = 0;
+    unsigned limit_mhz = 0;
     int index = (int)setter->board.index, result = JM_NVML_NOT_SUPPORTED;
-    if (hold && !(clock_mhz >= 1 && clock_mhz <= MOST_MHZ)) {
+    if (hold && !(clock_mhz >= 1 && clock_mhz <= CLOCK_MAX_MHZ)) {
         jm__fail(err, JM_USAGE, 0, NULL, "no GPU has an SM clock of %.6g MHz", clock_mhz);
         return jm__hint(err, JM_USAGE, "%s", "");
     }
     if (hold && setter->nvml.clock_limit != NULL &&
-        setter->nvml.clock_limit(setter->device, JM_NVML_CLOCK_SM, &most_mhz) == JM_NVML_SUCCESS &&
-        clock_mhz > most_mhz) {
-        jm__fail(err, JM_USAGE, 0, NULL, "GPU %d's SM clock reaches %u MHz, not %.6g MHz", index, most_mhz,
+        setter->nvml.clock_limit(setter->device, JM_NVML_CLOCK_SM, &limit_mhz) == JM_NVML_SUCCESS &&
+        clock_mhz > limit_mhz) {
+        jm__fail(err, JM_USAGE, 0, NULL, "GPU %d's SM clock reaches %u MHz, not %.6g MHz", index, limit_mhz,
                  clock_mhz);
         return jm__hint(err, JM_USAGE, "%s", "");
     }
@@ -171,30 +171,32 @@ jm_status jm__setter_clock(const jm__setter *setter, double clock_mhz, jm_error 
                      err);
 }
 
-/* ---- Putting a board back, and taking note of it. */
+/* ---- putting a board back, and updating its state */
 
-/* What the board has is what the lease set: last, or before, where a kill came between writing and setting.
- */
-static bool is_of_lease(const jm__lease_state *state, double now_w)
+/* The board's cap is one that the lease set: the last one, or the previous one (after a kill between writing
+ * and setting). */
+static bool was_set_by_lease(const jm__lease_state *state, double present_w)
 {
-    return fabs(now_w - state->info.cap_w) <= JM_SAME_W || fabs(now_w - state->before_w) <= JM_SAME_W ||
+    return fabs(present_w - state->info.cap_w) <= JM_SAME_W ||
+           fabs(present_w - state->before_w) <= JM_SAME_W ||
            (isnan(state->before_w) &&
-            isfinite(state->info.cap_w)); /* of an older joulemap, which did not say */
+            isfinite(state->info.cap_w)); /* written by an older joulemap without this field */
 }
 
 static jm_status set_back(const jm__setter *setter, const jm__lease_state *state, jm_error *err)
 {
-    /* The cap in any case: it is what costs. One that somebody else set meanwhile is theirs. */
-    double now_w;
+    /* Put the cap back even if the clock fails: the cap costs time. A cap that somebody else set meanwhile
+     * stays. */
+    double present_w;
     jm_error clock_err = {0};
     jm_status clock = state->clock_held ? jm__setter_clock(setter, 0, &clock_err) : JM_OK;
-    JM_TRY(jm__setter_cap(setter, &now_w, err));
-    if (is_of_lease(state, now_w)) JM_TRY(jm__setter_set(setter, state->info.found_w, NULL, err));
+    JM_TRY(jm__setter_cap(setter, &present_w, err));
+    if (was_set_by_lease(state, present_w)) JM_TRY(jm__setter_set(setter, state->info.found_w, NULL, err));
     if (clock != JM_OK && err != NULL) *err = clock_err;
     return clock;
 }
 
-static void note_fault(jm__lease_state *state, const jm__lease_folder *folder, const jm_error *err)
+static void store_fault(jm__lease_state *state, const jm__lease_folder *folder, const jm_error *err)
 {
     snprintf(state->fault, sizeof state->fault, "%.*s", (int)sizeof state->fault - 1, err->text);
     (void)jm__lease_state_write(state, folder, NULL);
@@ -205,12 +207,12 @@ jm_status jm__put_back(const jm__setter *setter, jm__lease_state *state, const j
 {
     jm_status status = set_back(setter, state, err);
     if (status == JM_OK) return jm__lease_state_remove(folder, state->uuid, err);
-    note_fault(state, folder, err);
+    store_fault(state, folder, err);
     return status;
 }
 
-/* The simulated board of a run whose folder is gone is no board any more. */
-static bool went_with_its_run(const jm__lease_state *state)
+/* The board was simulated in a run, and the run's folder is gone. */
+static bool run_is_gone(const jm__lease_state *state)
 {
     return state->run[0] != '\0' && access(state->run, F_OK) != 0;
 }
@@ -220,7 +222,7 @@ jm_status jm__put_back_lost(jm__lease_state *state, const jm__lease_folder *fold
 {
     jm__setter setter;
     *index = -1;
-    if (went_with_its_run(state) || jm__lease_state_is_void(state))
+    if (run_is_gone(state) || jm__lease_state_is_void(state))
         return jm__lease_state_remove(folder, state->uuid, err);
     if (state->sim[0] != '\0')
         setenv("JOULEMAP_SIM", state->sim, 1);
@@ -233,6 +235,6 @@ jm_status jm__put_back_lost(jm__lease_state *state, const jm__lease_folder *fold
     jm_status status = jm__setter_open(&setter, state->uuid, 0, err);
     *index = setter.board.index;
     if (status == JM_OK) return jm__put_back(&setter, state, folder, err);
-    note_fault(state, folder, err);
+    store_fault(state, folder, err);
     return status;
 }

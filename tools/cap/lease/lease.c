@@ -1,4 +1,4 @@
-/* Boards with their caps and leases; a lease as its holder has it; ending leases of others. */
+/* Boards with their caps and leases; the holder's side of a lease; ending leases of others. */
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/options.h"
@@ -18,7 +18,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* ---- boards with their caps and leases, as they stand */
+/* ---- boards with their caps and leases */
 
 struct jm_cap_boards {
     jm_cap_board *boards;
@@ -31,7 +31,7 @@ double jm__cap_read_w(int (*call)(jm__nvml_device, unsigned *), jm__nvml_device 
     return call != NULL && call(device, &mw) == JM_NVML_SUCCESS ? 1e-3 * mw : NAN;
 }
 
-void jm__cap_board_look(jm_cap_board *board, const jm__nvml *nvml, jm__nvml_device device)
+void jm__cap_board_read(jm_cap_board *board, const jm__nvml *nvml, jm__nvml_device device)
 {
     unsigned low_mw = 0, high_mw = 0;
     board->simulated = nvml->simulated;
@@ -48,18 +48,18 @@ void jm__cap_board_look(jm_cap_board *board, const jm__nvml *nvml, jm__nvml_devi
     board->high_w = ranged ? 1e-3 * high_mw : NAN;
 }
 
-/* False: it has no cap that can be read. */
-static bool look(jm_cap_board *board, const jm__nvml *nvml, unsigned index)
+/* False: its cap cannot be read. */
+static bool read_board(jm_cap_board *board, const jm__nvml *nvml, unsigned index)
 {
     jm__nvml_device device;
     if (nvml->device_by_index(index, &device) != JM_NVML_SUCCESS) return false;
     *board = (jm_cap_board){.index = (int32_t)index};
-    jm__cap_board_look(board, nvml, device);
+    jm__cap_board_read(board, nvml, device);
     return isfinite(board->cap_w) || isfinite(board->enforced_w);
 }
 
-/* The word after the last `option` in a command, as joulemap-cap takes it, "" where none is. False: the
- * option is not there. */
+/* The argument after the last `option` in a command, as joulemap-cap parses it; "" if missing. False: no such
+ * option. */
 static bool option_of(const char *command, const char *option, char value[JM_BOARD_TEXT])
 {
     bool found = false, is_next = false;
@@ -73,20 +73,20 @@ static bool option_of(const char *command, const char *option, char value[JM_BOA
     return found;
 }
 
-/* By the command of JOULEMAP_CAP, within the bounds that stand in it. */
-static void take_bounds(jm_cap_board *board, const char *command)
+/* JOULEMAP_CAP's command may set caps, within its --within. */
+static void apply_bounds(jm_cap_board *board, const char *command)
 {
     char within[JM_BOARD_TEXT];
     double low_w = -INFINITY, high_w = INFINITY;
     if (option_of(command, "--within", within) && !jm__within_read(within, &low_w, &high_w)) {
-        snprintf(board->may_not_set, sizeof board->may_not_set, "JOULEMAP_CAP's --within is no LOW:HIGH");
+        snprintf(board->may_not_set, sizeof board->may_not_set, "JOULEMAP_CAP's --within is not LOW:HIGH");
         return;
     }
     low_w = fmax(board->low_w, low_w);
     high_w = fmin(board->high_w, high_w);
     if (low_w > high_w) {
         snprintf(board->may_not_set, sizeof board->may_not_set,
-                 "JOULEMAP_CAP's --within has no cap that this GPU takes");
+                 "JOULEMAP_CAP's --within is outside this GPU's range");
         return;
     }
     board->low_w = low_w;
@@ -95,30 +95,30 @@ static void take_bounds(jm_cap_board *board, const char *command)
     snprintf(board->may_set, sizeof board->may_set, "%.*s", (int)strcspn(command, " "), command);
 }
 
-/* That command names a board, and it is another. */
-static bool is_of_another(const jm_cap_board *board, const char *command)
+/* The command's --board names another board. */
+static bool names_other_board(const jm_cap_board *board, const char *command)
 {
     char name[JM_BOARD_TEXT], index[16];
     snprintf(index, sizeof index, "%d", (int)board->index);
     return option_of(command, "--board", name) && strcmp(name, index) != 0 && strcmp(name, board->uuid) != 0;
 }
 
-static void look_for_right(jm_cap_board *board)
+static void find_permission(jm_cap_board *board)
 {
     if (isnan(board->low_w) || isnan(board->cap_w) || board->uuid[0] == '\0')
         snprintf(board->may_not_set, sizeof board->may_not_set, "this GPU's cap cannot be set");
-    else if (jm__lease_command() != NULL && is_of_another(board, jm__lease_command()))
+    else if (jm__lease_command() != NULL && names_other_board(board, jm__lease_command()))
         snprintf(board->may_not_set, sizeof board->may_not_set,
-                 "JOULEMAP_CAP is for another GPU: ask who looks after this machine");
+                 "JOULEMAP_CAP is for another GPU: ask the administrator");
     else if (jm__lease_command() != NULL)
-        take_bounds(board, jm__lease_command());
+        apply_bounds(board, jm__lease_command());
     else if (board->simulated)
         snprintf(board->may_set, sizeof board->may_set, "simulated");
     else if (geteuid() == 0)
         snprintf(board->may_set, sizeof board->may_set, "root");
     else
         snprintf(board->may_not_set, sizeof board->may_not_set,
-                 "root alone: use sudo, or a rule of sudo's for joulemap-cap (docs/caps.md)");
+                 "only root may: use sudo, or a sudo rule for joulemap-cap (docs/caps.md)");
 }
 
 static bool find_lease(jm_cap_board *board, const jm__lease_folder *folder)
@@ -127,16 +127,16 @@ static bool find_lease(jm_cap_board *board, const jm__lease_folder *folder)
     jm_status status = jm__lease_state_read(&state, folder, board->uuid, NULL);
     if (status == JM_NOT_FOUND || (status == JM_OK && jm__lease_state_is_void(&state))) return false;
     board->has_lease = true;
-    if (status != JM_OK) { /* jm_cap_restore says what is the matter with it */
+    if (status != JM_OK) { /* jm_cap_restore reports the error */
         board->lease = (jm_cap_lease_info){.found_w = NAN, .cap_w = NAN, .lost = true};
         return true;
     }
     board->lease = state.info;
-    board->lease.lost = !jm__lease_is_kept(&state, folder);
+    board->lease.lost = !jm__lease_is_held(&state, folder);
     return true;
 }
 
-static void look_for_lease(jm_cap_board *board)
+static void read_lease(jm_cap_board *board)
 {
     jm__lease_folder folder;
     if (board->uuid[0] == '\0') return;
@@ -153,9 +153,9 @@ static jm_status fill(jm_cap_boards *boards, const jm__nvml *nvml, jm_error *err
     if (boards->boards == NULL) return jm__no_memory(err, "calloc");
     for (unsigned i = 0; i < count; i++) {
         jm_cap_board *board = &boards->boards[boards->count];
-        if (!look(board, nvml, i)) continue;
-        look_for_right(board);
-        look_for_lease(board);
+        if (!read_board(board, nvml, i)) continue;
+        find_permission(board);
+        read_lease(board);
         boards->count++;
     }
     return JM_OK;
@@ -198,9 +198,10 @@ const jm_cap_board *jm_cap_boards_board(const jm_cap_boards *boards, size_t boar
     return board < boards->count ? &boards->boards[board] : NULL;
 }
 
-/* ---- A lease as its holder has it. */
+/* ---- the holder's side of a lease */
 
-/* The first: NVML starts, a guard may be at work. The others are a call of NVML's each, two and a file. */
+/* TAKE waits for NVML's start, and maybe for a guard. The other requests need two NVML calls and a file each.
+ */
 #define TAKE_NS  (INT64_C(60) * JM_NS_PER_S)
 #define DEATH_NS JM_NS_PER_S
 
@@ -210,17 +211,17 @@ struct jm_cap_lease {
     jm__lease_link link;
     jm__lease_folder folder;
     jm_cap_board board;
-    pid_t owner; /* a forked child has a copy of this, and no lease */
+    pid_t owner; /* a forked child has a copy of this struct, but no lease */
     bool detached, has_set;
     int64_t helper_pid, helper_start;
-    bool over; /* the helper is gone, or about to go */
-    bool back; /* and what was found is back */
+    bool is_over;     /* the helper is gone, or will exit */
+    bool is_restored; /* and the previous cap is back */
     char why[JM_LEASE_TEXT];
 };
 
 /* ---- take */
 
-/* "python train.py" of /proc/self/cmdline. */
+/* /proc/self/cmdline as "python train.py". */
 static void name_holder(char *who, size_t size)
 {
     FILE *file = fopen("/proc/self/cmdline", "re");
@@ -229,13 +230,13 @@ static void name_holder(char *who, size_t size)
     while (count > 0 && who[count - 1] == '\0')
         count--;
     for (size_t i = 0; i < count; i++)
-        if ((unsigned char)who[i] < ' ') who[i] = ' '; /* the end of a word, or a line of a script */
+        if ((unsigned char)who[i] < ' ') who[i] = ' '; /* end of an argument, or a newline in it */
     snprintf(who + count, size - count, "%s", count == 0 ? "a program" : "");
 }
 
 static jm__request request_of(const jm_cap_lease_options *options)
 {
-    jm__request request = {.ask = JM_ASK_TAKE,
+    jm__request request = {.kind = JM_REQUEST_TAKE,
                            .index = options->board,
                            .for_ns = options->for_ns,
                            .detached = options->detached,
@@ -254,7 +255,7 @@ static jm_status take(jm_cap_lease *lease, const jm_cap_lease_options *options, 
     const jm__request request = request_of(options);
     JM_TRY(jm__lease_folder_find(&lease->folder, err));
     JM_TRY(jm__lease_link_start(&lease->link, options->sim, options->run_dir, err));
-    jm_status status = jm__lease_link_ask(&lease->link, &request, TAKE_NS, &answer, err);
+    jm_status status = jm__lease_link_call(&lease->link, &request, TAKE_NS, &answer, err);
     if (status == JM_OK) status = jm__answer_status(answer, err);
     if (status == JM_OK) {
         jm__answer_board_read(&lease->board, answer);
@@ -270,7 +271,7 @@ jm_status jm_cap_lease_take(jm_cap_lease **out, const jm_cap_lease_options *opti
     jm_cap_lease_options known;
     *out = NULL;
     JM_TRY(jm__options_copy(&known, sizeof known, options, "jm_cap_lease_take", err));
-    if (known.for_ns < 0) return jm__fail(err, JM_USAGE, 0, NULL, "a lease cannot be for less than no time");
+    if (known.for_ns < 0) return jm__fail(err, JM_USAGE, 0, NULL, "the time of a lease cannot be negative");
     if (known.uuid == NULL && known.board < 0)
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no GPU %d", (int)known.board);
     jm_cap_lease *lease = calloc(1, sizeof *lease);
@@ -282,7 +283,7 @@ jm_status jm_cap_lease_take(jm_cap_lease **out, const jm_cap_lease_options *opti
         *out = lease;
         return JM_OK;
     }
-    jm__lease_link_close(&lease->link); /* a helper that did take the board sees that */
+    jm__lease_link_close(&lease->link); /* a helper that took the board then ends the lease */
     free(lease);
     return status;
 }
@@ -292,62 +293,63 @@ const jm_cap_board *jm_cap_lease_board(const jm_cap_lease *lease)
     return &lease->board;
 }
 
-/* ---- ask */
+/* ---- requests */
 
 static jm_status fail_over(const jm_cap_lease *lease, jm_error *err)
 {
-    jm_status status = lease->back ? JM_NOT_FOUND : JM_DEVICE_LOST;
+    jm_status status = lease->is_restored ? JM_NOT_FOUND : JM_DEVICE_LOST;
     jm__fail(err, status, 0, NULL, "the lease on GPU %d is over: %s", (int)lease->board.index, lease->why);
-    return jm__hint(err, status, "%s", lease->back ? "take it again" : "`joulemap cap restore`");
+    return jm__hint(err, status, "%s", lease->is_restored ? "take it again" : "`joulemap cap restore`");
 }
 
-/* The helper cannot be spoken with any more: no cap may stay behind. */
+/* The helper does not answer: kill it, so that its guard puts the cap back. */
 static jm_status lose_helper(jm_cap_lease *lease, const jm_error *why, jm_error *err)
 {
-    jm_error not_back = {0};
-    lease->over = true;
+    jm_error restore_err = {0};
+    lease->is_over = true;
     snprintf(lease->why, sizeof lease->why, "%.*s", (int)sizeof lease->why - 1, why->text);
     jm__lease_link_close(&lease->link);
     (void)jm__process_signal(lease->helper_pid, lease->helper_start, SIGKILL);
-    lease->back = jm__lease_await_back(&lease->folder, lease->board.uuid, lease->helper_pid,
-                                       lease->helper_start, JM_LEASE_BACK_NS, &not_back) == JM_OK;
-    if (lease->back) {
+    lease->is_restored =
+        jm__lease_wait_restored(&lease->folder, lease->board.uuid, lease->helper_pid, lease->helper_start,
+                                JM_LEASE_RESTORE_NS, &restore_err) == JM_OK;
+    if (lease->is_restored) {
         jm__fail(err, JM_DEVICE_LOST, 0, NULL, "%s; GPU %d was put back to %.4g W", lease->why,
                  (int)lease->board.index, lease->board.cap_w);
         return jm__hint(err, JM_DEVICE_LOST, "take the lease again");
     }
-    if (err != NULL) *err = not_back;
-    return not_back.status;
+    if (err != NULL) *err = restore_err;
+    return restore_err.status;
 }
 
-static jm_status ask(jm_cap_lease *lease, const jm__request *request, json_t **answer, jm_error *err)
+static jm_status call_helper(jm_cap_lease *lease, const jm__request *request, json_t **answer, jm_error *err)
 {
-    jm_error fault;
-    bool back;
+    jm_error call_err;
+    bool is_restored;
     *answer = NULL;
-    if (lease->over) return fail_over(lease, err);
-    jm_status status = jm__lease_link_ask(&lease->link, request, jm__lease_call_ns, answer, &fault);
+    if (lease->is_over) return fail_over(lease, err);
+    jm_status status = jm__lease_link_call(&lease->link, request, jm__lease_call_ns, answer, &call_err);
     if (status == JM_NO_MEMORY) {
-        if (err != NULL) *err = fault;
+        if (err != NULL) *err = call_err;
         return status;
     }
-    if (status != JM_OK) return lose_helper(lease, &fault, err);
-    const char *why = jm__answer_over(*answer, &back);
+    if (status != JM_OK) return lose_helper(lease, &call_err, err);
+    const char *why = jm__answer_over(*answer, &is_restored);
     if (why == NULL) return jm__answer_status(*answer, err);
-    lease->over = true;
-    lease->back = back;
+    lease->is_over = true;
+    lease->is_restored = is_restored;
     snprintf(lease->why, sizeof lease->why, "%s", why);
     return fail_over(lease, err);
 }
 
 jm_status jm_cap_lease_set(jm_cap_lease *lease, double cap_w, double *enforced_w, jm_error *err)
 {
-    const jm__request request = {.ask = JM_ASK_SET, .number = cap_w};
+    const jm__request request = {.kind = JM_REQUEST_SET, .number = cap_w};
     json_t *answer;
     if (enforced_w != NULL) *enforced_w = NAN;
     if (!isfinite(cap_w) || cap_w <= 0)
         return jm__fail(err, JM_USAGE, 0, NULL, "a power cap is a number of watts above 0");
-    jm_status status = ask(lease, &request, &answer, err);
+    jm_status status = call_helper(lease, &request, &answer, err);
     if (status == JM_OK) lease->has_set = true;
     if (status == JM_OK && enforced_w != NULL) *enforced_w = jm__json_number(answer, "enforced_w");
     json_decref(answer);
@@ -356,11 +358,11 @@ jm_status jm_cap_lease_set(jm_cap_lease *lease, double cap_w, double *enforced_w
 
 jm_status jm_cap_lease_clock(jm_cap_lease *lease, double clock_mhz, jm_error *err)
 {
-    const jm__request request = {.ask = JM_ASK_CLOCK, .number = clock_mhz};
+    const jm__request request = {.kind = JM_REQUEST_CLOCK, .number = clock_mhz};
     json_t *answer;
     if (!isfinite(clock_mhz) || clock_mhz < 0)
         return jm__fail(err, JM_USAGE, 0, NULL, "a clock is a number of MHz from 0 on");
-    jm_status status = ask(lease, &request, &answer, err);
+    jm_status status = call_helper(lease, &request, &answer, err);
     if (status == JM_OK && clock_mhz > 0) lease->has_set = true;
     json_decref(answer);
     return status;
@@ -370,20 +372,20 @@ jm_status jm_cap_lease_clock(jm_cap_lease *lease, double clock_mhz, jm_error *er
 
 static jm_status end(jm_cap_lease *lease, jm_error *err)
 {
-    const jm__request request = {.ask = JM_ASK_END};
+    const jm__request request = {.kind = JM_REQUEST_END};
     json_t *answer;
     int status_of_helper;
     if (lease->owner != getpid()) return JM_OK;
-    if (lease->detached && lease->has_set && !lease->over) return JM_OK;
-    jm_status status = ask(lease, &request, &answer, err);
+    if (lease->detached && lease->has_set && !lease->is_over) return JM_OK;
+    jm_status status = call_helper(lease, &request, &answer, err);
     json_decref(answer);
-    if (status == JM_NO_MEMORY) { /* not even for that word: it hears the link close */
+    if (status == JM_NO_MEMORY) { /* the request could not be sent: closing the link ends the lease */
         jm__lease_link_close(&lease->link);
-        status = jm__lease_await_back(&lease->folder, lease->board.uuid, lease->helper_pid,
-                                      lease->helper_start, JM_LEASE_BACK_NS, err);
+        status = jm__lease_wait_restored(&lease->folder, lease->board.uuid, lease->helper_pid,
+                                         lease->helper_start, JM_LEASE_RESTORE_NS, err);
     }
-    if (lease->over && lease->back) status = JM_OK;
-    /* Where orphans go to this process, it is its child. */
+    if (lease->is_over && lease->is_restored) status = JM_OK;
+    /* If this process adopts orphans, the helper is its child. */
     if (status == JM_OK && lease->helper_pid > 0)
         (void)jm__helper_reap((pid_t)lease->helper_pid, &status_of_helper, jm__now_ns() + DEATH_NS);
     return status;
@@ -398,16 +400,16 @@ jm_status jm_cap_lease_end(jm_cap_lease *lease, jm_error *err)
     return status;
 }
 
-/* ---- Ending leases of others: those that stand, and those that were lost. */
+/* ---- ending leases of others: active and lost ones */
 
-static void tell(jm_cap_restored *out, const jm__lease_state *state, const char *uuid, int32_t index)
+static void fill_restored(jm_cap_restored *out, const jm__lease_state *state, const char *uuid, int32_t index)
 {
     *out = (jm_cap_restored){.index = index, .lease = state->info, .left_w = NAN};
     snprintf(out->uuid, sizeof out->uuid, "%s", uuid);
 }
 
-/* The lease has ended: does the board have what was found? */
-static void look_what_is_left(jm_cap_restored *out, const jm__lease_state *state)
+/* Sets left_w if the board has another cap than before the lease. */
+static void find_left_cap(jm_cap_restored *out, const jm__lease_state *state)
 {
     jm_cap_boards *boards;
     if (jm_cap_boards_create(&boards, state->sim[0] != '\0' ? state->sim : NULL, NULL) != JM_OK) return;
@@ -419,20 +421,21 @@ static void look_what_is_left(jm_cap_restored *out, const jm__lease_state *state
     jm_cap_boards_free(boards);
 }
 
-static void tell_fault(jm_cap_restored *out, const jm_error *err)
+static void set_fault(jm_cap_restored *out, const jm_error *err)
 {
     snprintf(out->fault, sizeof out->fault, "%s%s%s", err->text, err->hint[0] != '\0' ? "; " : "", err->hint);
 }
 
 /* ---- reset */
 
-/* Of a lease whose helper is another user's: root's, which a rule of sudo's may reach. */
+/* The helper belongs to another user: only root's can be reached, by a sudo rule. */
 static jm_status reset_of_root(const jm__lease_state *state, jm_error *err)
 {
     int32_t index;
-    if (jm__lease_command() != NULL) return jm__lease_ask_once(JM_ASK_RESET, state->uuid, &index, err);
-    jm__fail(err, JM_NO_PERMISSION, EPERM, "kill", "GPU %d is held by %s of user %lld, whose it is to end",
-             (int)state->index, state->info.who, (long long)state->info.uid);
+    if (jm__lease_command() != NULL) return jm__lease_call_once(JM_REQUEST_RESET, state->uuid, &index, err);
+    jm__fail(err, JM_NO_PERMISSION, EPERM, "kill",
+             "GPU %d is held by %s of user %lld; only that user or root can end it", (int)state->index,
+             state->info.who, (long long)state->info.uid);
     return jm__hint(err, JM_NO_PERMISSION, "sudo joulemap cap reset --board %d", (int)state->index);
 }
 
@@ -453,11 +456,11 @@ static jm_status reset(const char *uuid, jm__lease_state *state, jm_error *err)
     int code = jm__process_signal(state->helper_pid, state->helper_start, SIGTERM);
     if (code == EPERM) return reset_of_root(state, err);
     int64_t pid = state->helper_pid, start = state->helper_start;
-    status = jm__lease_await_back(&folder, uuid, pid, start, jm__lease_call_ns, err);
+    status = jm__lease_wait_restored(&folder, uuid, pid, start, jm__lease_call_ns, err);
     if (status != JM_BUSY) return status;
-    /* It stands still: its guard does not. */
+    /* The helper is stopped: kill it, and its guard puts back. */
     (void)jm__process_signal(pid, start, SIGKILL);
-    return jm__lease_await_back(&folder, uuid, pid, start, JM_LEASE_BACK_NS, err);
+    return jm__lease_wait_restored(&folder, uuid, pid, start, JM_LEASE_RESTORE_NS, err);
 }
 
 jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err)
@@ -465,58 +468,59 @@ jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err)
     jm__lease_state state = {.index = -1};
     jm_status status = reset(uuid, &state, err);
     if (out == NULL) return status;
-    tell(out, &state, uuid, state.index);
-    if (status == JM_OK) look_what_is_left(out, &state);
+    fill_restored(out, &state, uuid, state.index);
+    if (status == JM_OK) find_left_cap(out, &state);
     return status;
 }
 
 /* ---- restore */
 
-/* By a helper that lives. Where it is dead, but the lock is not free, its guard is at work, or both were just
- * killed: who restores waits for that. */
-static bool stands(const jm__lease_state *state, const jm__lease_folder *folder)
+/* Its helper lives and holds the lock. If the helper is dead and the lock is taken, its guard is at work;
+ * restoring waits for it. */
+static bool is_active(const jm__lease_state *state, const jm__lease_folder *folder)
 {
-    return jm__lease_is_kept(state, folder) && jm__process_lives(state->helper_pid, state->helper_start);
+    return jm__lease_is_held(state, folder) && jm__process_lives(state->helper_pid, state->helper_start);
 }
 
-/* Another was quicker: it is put back, or the next lease has begun. */
+/* Somebody else put it back, or the next lease has begun. */
 static bool is_settled(const char *uuid, const jm__lease_folder *folder)
 {
     jm__lease_state state;
     jm_status status = jm__lease_state_read(&state, folder, uuid, NULL);
-    return status == JM_NOT_FOUND || (status == JM_OK && stands(&state, folder));
+    return status == JM_NOT_FOUND || (status == JM_OK && is_active(&state, folder));
 }
 
-/* One state that lies there. False: there is nothing to say of it. */
-static bool restore_one(const jm__lease_folder *folder, const char *uuid, bool may, jm_cap_restored *out)
+/* One state of the folder. False: nothing to report. */
+static bool restore_one(const jm__lease_folder *folder, const char *uuid, bool permitted,
+                        jm_cap_restored *out)
 {
     jm__lease_state state;
     jm_error err = {0};
     int32_t index = -1;
     jm_status status = jm__lease_state_read(&state, folder, uuid, &err);
     if (status == JM_NOT_FOUND) return false;
-    if (status == JM_OK && stands(&state, folder)) return false;
+    if (status == JM_OK && is_active(&state, folder)) return false;
     bool is_void = status == JM_OK && jm__lease_state_is_void(&state);
-    if (is_void && !may) return false;
-    if (status == JM_OK && !may) {
-        status = jm__fail(&err, JM_NO_PERMISSION, 0, NULL, "that is for root to do");
+    if (is_void && !permitted) return false;
+    if (status == JM_OK && !permitted) {
+        status = jm__fail(&err, JM_NO_PERMISSION, 0, NULL, "only root can do that");
         jm__hint(&err, status, "sudo joulemap cap restore");
         index = state.index;
     } else if (status == JM_OK) {
-        status = jm__lease_ask_once(JM_ASK_RESTORE, uuid, &index, &err);
+        status = jm__lease_call_once(JM_REQUEST_RESTORE, uuid, &index, &err);
         if ((status == JM_NOT_FOUND || status == JM_BUSY) && is_settled(uuid, folder)) return false;
     }
-    if (is_void && status == JM_OK) return false; /* nothing was to be put back */
-    tell(out, &state, uuid, index);
+    if (is_void && status == JM_OK) return false; /* nothing had to be put back */
+    fill_restored(out, &state, uuid, index);
     out->lease.lost = true;
     if (status != JM_OK)
-        tell_fault(out, &err);
+        set_fault(out, &err);
     else
-        look_what_is_left(out, &state);
+        find_left_cap(out, &state);
     return true;
 }
 
-static void restore_all(const jm__lease_folder *folder, bool may, jm_cap_restored *out, size_t capacity,
+static void restore_all(const jm__lease_folder *folder, bool permitted, jm_cap_restored *out, size_t capacity,
                         size_t *count)
 {
     char uuid[JM_BOARD_TEXT];
@@ -524,7 +528,7 @@ static void restore_all(const jm__lease_folder *folder, bool may, jm_cap_restore
     if (directory == NULL) return;
     while (jm__lease_folder_next(directory, uuid, sizeof uuid)) {
         jm_cap_restored one;
-        if (!restore_one(folder, uuid, may, &one)) continue;
+        if (!restore_one(folder, uuid, permitted, &one)) continue;
         if (*count < capacity) out[*count] = one;
         ++*count;
     }
@@ -538,7 +542,7 @@ jm_status jm_cap_restore(jm_cap_restored *out, size_t capacity, size_t *count, j
     if (count == NULL) count = &unused;
     *count = 0;
     jm_status status = jm__lease_folder_find(&folder, err);
-    if (status != JM_OK && status != JM_NOT_FOUND) return status; /* who has no folder has no lease */
+    if (status != JM_OK && status != JM_NOT_FOUND) return status; /* without a folder there is no lease */
     if (status == JM_OK && access(folder.path, F_OK) == 0) {
         JM_TRY(jm__lease_folder_trust(&folder, err));
         restore_all(&folder, true, out, capacity, count);

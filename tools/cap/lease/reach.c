@@ -1,4 +1,4 @@
-/* Starting a helper, asking it, waiting for what it puts back. */
+/* Starting helpers, calling them, and waiting until they have put caps back. */
 #include "cap/lease/reach.h"
 
 #include "base/clock.h"
@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* NVML starts in a second where somebody has it open, in several where eight boards wake up. */
+/* NVML starts in a second if somebody has it open, in several seconds if eight boards wake up. */
 #define RESTORE_NS (INT64_C(60) * JM_NS_PER_S)
-#define LOOK_NS    (INT64_C(5) * JM_NS_PER_MS)
+#define POLL_NS    (INT64_C(5) * JM_NS_PER_MS)
 
 enum { VARIABLE_MAX = PATH_MAX + 32 };
 
@@ -45,7 +45,7 @@ const char *jm__lease_command(void)
     return command != NULL && command[strspn(command, " ")] != '\0' ? command : NULL;
 }
 
-/* Where a command begins: as it stands, or the first of its name on PATH. */
+/* The command's executable: as given, or the first one on PATH. */
 static bool find_command(const char *name, char *path, size_t size)
 {
     if (strchr(name, '/') == NULL && jm__on_path(name, path, size)) return true;
@@ -53,15 +53,16 @@ static bool find_command(const char *name, char *path, size_t size)
     return strchr(name, '/') != NULL && access(path, X_OK) == 0;
 }
 
-/* The words of JOULEMAP_CAP, else those for the program beside this library. False: there is no such program,
- * whose path is told. */
-static bool words_of(char *line, size_t size, char **words, size_t most, char *path, size_t path_size)
+/* The arguments in JOULEMAP_CAP, else those of the program beside this library. False: `path` does not exist.
+ */
+static bool command_words(char *line, size_t size, char **words, size_t capacity, char *path,
+                          size_t path_size)
 {
     char *state = NULL;
     const char *command = jm__lease_command();
     size_t count = 0;
     snprintf(line, size, "%s", command != NULL ? command : "joulemap-cap serve");
-    for (char *word = strtok_r(line, " ", &state); word != NULL && count < most;
+    for (char *word = strtok_r(line, " ", &state); word != NULL && count < capacity;
          word = strtok_r(NULL, " ", &state))
         words[count++] = word;
     words[count] = NULL;
@@ -82,14 +83,14 @@ static jm_status spawn(int end, const char *path, char **words, char **environme
     if (code != 0)
         return jm__fail(err, JM_IO, code, "posix_spawn", "%.300s cannot be started: %s", path,
                         strerror(code));
-    /* It goes on as an orphan: what was started ends at once. */
-    (void)jm__helper_reap(child, &status, jm__now_ns() + JM_LEASE_BACK_NS);
+    /* The helper detaches, and its parent exits at once. */
+    (void)jm__helper_reap(child, &status, jm__now_ns() + JM_LEASE_RESTORE_NS);
     if (!WIFEXITED(status) || WEXITSTATUS(status) == 0) return JM_OK;
     const char *command = jm__lease_command();
-    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s started nothing that sets power caps: exit code %d",
+    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s did not start: exit code %d",
              command != NULL ? command : path, WEXITSTATUS(status));
     return jm__hint(err, JM_NO_PERMISSION, "%s",
-                    command != NULL ? "a rule of sudo's must allow these very words: docs/caps.md" : "");
+                    command != NULL ? "a sudo rule must allow exactly this command: docs/caps.md" : "");
 }
 
 jm_status jm__lease_link_start(jm__lease_link *link, const char *sim, const char *run_dir, jm_error *err)
@@ -98,11 +99,11 @@ jm_status jm__lease_link_start(jm__lease_link *link, const char *sim, const char
     char path[PATH_MAX], line[PATH_MAX], *words[WORDS + 1];
     int ends[2];
     *link = (jm__lease_link){.transport = {.fd = -1}};
-    if (!words_of(line, sizeof line, words, WORDS, path, sizeof path)) {
-        jm__fail(err, JM_NOT_FOUND, 0, NULL, "the program that sets power caps, %.300s, is not there", path);
+    if (!command_words(line, sizeof line, words, WORDS, path, sizeof path)) {
+        jm__fail(err, JM_NOT_FOUND, 0, NULL, "the program that sets power caps, %.300s, does not exist",
+                 path);
         return jm__hint(err, JM_NOT_FOUND,
-                        jm__lease_command() != NULL ? "JOULEMAP_CAP names it"
-                                                    : "install joulemap again: it comes with it");
+                        jm__lease_command() != NULL ? "JOULEMAP_CAP names it" : "install joulemap again");
     }
     char **environment = environment_of(sim, run_dir);
     if (environment == NULL) return jm__no_memory(err, "malloc");
@@ -118,7 +119,7 @@ jm_status jm__lease_link_start(jm__lease_link *link, const char *sim, const char
         return status;
     }
     if (!jm__kept_file_set(&link->file, ends[0]))
-        return jm__fail(err, JM_IO, errno, "fstat", "a socket cannot be looked at: %s", strerror(errno));
+        return jm__fail(err, JM_IO, errno, "fstat", "a socket cannot be examined: %s", strerror(errno));
     link->transport.fd = ends[0];
     return JM_OK;
 }
@@ -129,39 +130,40 @@ void jm__lease_link_close(jm__lease_link *link)
     link->transport.fd = -1;
 }
 
-/* ---- ask */
+/* ---- calls */
 
-jm_status jm__lease_link_ask(jm__lease_link *link, const jm__request *request, int64_t longest_ns,
-                             json_t **answer, jm_error *err)
+jm_status jm__lease_link_call(jm__lease_link *link, const jm__request *request, int64_t timeout_ns,
+                              json_t **answer, jm_error *err)
 {
-    int64_t until_ns = jm__now_ns() + longest_ns;
+    int64_t deadline_ns = jm__now_ns() + timeout_ns;
     *answer = NULL;
     if (!jm__kept_file_is_ours(&link->file))
         return jm__fail(err, JM_DEVICE_LOST, 0, NULL, "the program closed the descriptor of its lease");
-    jm__transport_is is = jm__transport_send(&link->transport, jm__request_json(request), until_ns);
-    if (is == JM_TRANSPORT_GARBAGE) return jm__no_memory(err, "json_pack");
-    /* Also where nothing can be said any more: it may have said why it left. */
-    is = jm__transport_receive(&link->transport, answer, until_ns);
-    if (is == JM_TRANSPORT_LINE) return JM_OK;
-    if (is == JM_TRANSPORT_LATE)
+    jm__transport_result result =
+        jm__transport_send(&link->transport, jm__request_json(request), deadline_ns);
+    if (result == JM_TRANSPORT_GARBAGE) return jm__no_memory(err, "json_pack");
+    /* Receive also after a failed send: the helper may have sent the reason of its end. */
+    result = jm__transport_receive(&link->transport, answer, deadline_ns);
+    if (result == JM_TRANSPORT_LINE) return JM_OK;
+    if (result == JM_TRANSPORT_LATE)
         return jm__fail(err, JM_BUSY, 0, NULL, "the helper of the lease has not answered for %.3g s",
-                        (double)longest_ns / (double)JM_NS_PER_S);
-    if (is == JM_TRANSPORT_GARBAGE)
-        return jm__fail(err, JM_BAD_DATA, 0, NULL, "the helper of the lease says what cannot be understood");
+                        (double)timeout_ns / (double)JM_NS_PER_S);
+    if (result == JM_TRANSPORT_GARBAGE)
+        return jm__fail(err, JM_BAD_DATA, 0, NULL, "the helper of the lease sent an invalid answer");
     return jm__fail(err, JM_DEVICE_LOST, 0, NULL, "the helper of the lease was killed");
 }
 
 /* ---- putting back */
 
-jm_status jm__lease_ask_once(jm__ask ask, const char *uuid, int32_t *index, jm_error *err)
+jm_status jm__lease_call_once(jm__request_kind kind, const char *uuid, int32_t *index, jm_error *err)
 {
     jm__lease_link link;
-    jm__request request = {.ask = ask};
+    jm__request request = {.kind = kind};
     json_t *answer = NULL;
     *index = -1;
     snprintf(request.uuid, sizeof request.uuid, "%s", uuid);
     JM_TRY(jm__lease_link_start(&link, NULL, NULL, err));
-    jm_status status = jm__lease_link_ask(&link, &request, RESTORE_NS, &answer, err);
+    jm_status status = jm__lease_link_call(&link, &request, RESTORE_NS, &answer, err);
     if (status == JM_OK) {
         const json_t *known = json_object_get(answer, "index");
         if (json_is_integer(known)) *index = (int32_t)json_integer_value(known);
@@ -172,10 +174,10 @@ jm_status jm__lease_ask_once(jm__ask ask, const char *uuid, int32_t *index, jm_e
     return status;
 }
 
-jm_status jm__lease_await_back(const jm__lease_folder *folder, const char *uuid, int64_t helper_pid,
-                               int64_t helper_start, int64_t longest_ns, jm_error *err)
+jm_status jm__lease_wait_restored(const jm__lease_folder *folder, const char *uuid, int64_t helper_pid,
+                                  int64_t helper_start, int64_t timeout_ns, jm_error *err)
 {
-    int64_t until_ns = jm__now_ns() + longest_ns;
+    int64_t deadline_ns = jm__now_ns() + timeout_ns;
     jm__lease_state state;
     do {
         int32_t index;
@@ -183,13 +185,13 @@ jm_status jm__lease_await_back(const jm__lease_folder *folder, const char *uuid,
         if (read == JM_NOT_FOUND) return JM_OK;
         if (read != JM_OK) return read;
         if (state.helper_pid != helper_pid || state.helper_start != helper_start) return JM_OK;
-        if (!jm__lease_is_kept(&state, folder)) {
-            jm_status status = jm__lease_ask_once(JM_ASK_RESTORE, uuid, &index, err);
+        if (!jm__lease_is_held(&state, folder)) {
+            jm_status status = jm__lease_call_once(JM_REQUEST_RESTORE, uuid, &index, err);
             return status == JM_NOT_FOUND && index < 0 ? JM_OK : status;
         }
-        jm__sleep_ns(LOOK_NS);
-    } while (jm__now_ns() < until_ns);
-    jm__fail(err, JM_BUSY, 0, NULL, "what was found on GPU %d, %.4g W, is still to be put back%s%s",
-             (int)state.index, state.info.found_w, state.fault[0] != '\0' ? ": " : "", state.fault);
+        jm__sleep_ns(POLL_NS);
+    } while (jm__now_ns() < deadline_ns);
+    jm__fail(err, JM_BUSY, 0, NULL, "GPU %d must still be put back to %.4g W%s%s", (int)state.index,
+             state.info.found_w, state.fault[0] != '\0' ? ": " : "", state.fault);
     return jm__hint(err, JM_BUSY, "`joulemap cap restore`");
 }

@@ -1,4 +1,4 @@
-/* A lease's state, where it is written down, and its lock. */
+/* A lease's state, its file, and its lock. */
 #include "cap/lease/state.h"
 
 #include "base/json_value.h"
@@ -18,13 +18,13 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* ---- a process by its number and its start */
+/* ---- processes, identified by pid and start time */
 
 /* The fields of /proc/PID/stat after the name, which may hold anything. */
 enum { STATE_FIELD = 3, START_FIELD = 22 };
 
-/* Its start, and the letter of its state; 0: there is none. */
-static int64_t look(int64_t pid, char *state)
+/* The start time, and the state letter; 0: no such process. */
+static int64_t read_process(int64_t pid, char *state)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
@@ -48,19 +48,19 @@ static int64_t look(int64_t pid, char *state)
 int64_t jm__process_start(int64_t pid)
 {
     char state;
-    return pid <= 0 ? 0 : look(pid, &state);
+    return pid <= 0 ? 0 : read_process(pid, &state);
 }
 
 bool jm__process_lives(int64_t pid, int64_t start)
 {
     char state = 'X';
-    return pid > 0 && start != 0 && look(pid, &state) == start && state != 'Z' && state != 'X';
+    return pid > 0 && start != 0 && read_process(pid, &state) == start && state != 'Z' && state != 'X';
 }
 
 int jm__process_signal(int64_t pid, int64_t start, int signal)
 {
     int code = 0;
-    /* Held by the descriptor, the number cannot become another's between look and signal. */
+    /* The descriptor keeps the pid from being reused before the signal. */
     int fd = pid <= 0 ? -1 : (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     if (fd < 0 && errno != ENOSYS) return pid <= 0 ? ESRCH : errno;
     if (!jm__process_lives(pid, start))
@@ -72,19 +72,19 @@ int jm__process_signal(int64_t pid, int64_t start, int signal)
     return code;
 }
 
-/* ---- Where leases are written down, and whether to trust what lies there. */
+/* ---- the folder of states, and whether to trust it */
 
 #define ROOTS_FOLDER "/var/lib/joulemap/caps"
 #define STATE_END    ".json"
 
-enum { ROOM_FOR_NAME = 128 };
+enum { NAME_SIZE = 128 };
 
 static bool is_set(const char *text)
 {
     return text != NULL && text[0] != '\0';
 }
 
-static bool is_roots_to_set(void)
+static bool root_sets_caps(void)
 {
     return geteuid() == 0 || is_set(getenv("JOULEMAP_CAP"));
 }
@@ -95,26 +95,26 @@ jm_status jm__lease_folder_find(jm__lease_folder *folder, jm_error *err)
                *home = getenv("HOME");
     int length = 0;
     if (is_set(named) && named[0] != '/')
-        return jm__fail(err, JM_USAGE, 0, NULL, "JOULEMAP_CAPS_DIR is %.200s, which is no absolute path",
+        return jm__fail(err, JM_USAGE, 0, NULL, "JOULEMAP_CAPS_DIR is %.200s, which is not an absolute path",
                         named);
     if (is_set(named))
         length = snprintf(folder->path, sizeof folder->path, "%s", named);
-    else if (is_roots_to_set())
+    else if (root_sets_caps())
         length = snprintf(folder->path, sizeof folder->path, "%s", ROOTS_FOLDER);
     else if (is_set(state) && state[0] == '/')
         length = snprintf(folder->path, sizeof folder->path, "%s/joulemap/caps", state);
     else if (is_set(home) && home[0] == '/')
         length = snprintf(folder->path, sizeof folder->path, "%s/.local/state/joulemap/caps", home);
-    if (length > 0 && (size_t)length < sizeof folder->path - ROOM_FOR_NAME) return JM_OK;
+    if (length > 0 && (size_t)length < sizeof folder->path - NAME_SIZE) return JM_OK;
     jm_status status = length == 0 ? JM_NOT_FOUND : JM_USAGE;
     jm__fail(err, status, 0, NULL, "no folder for the state of power caps: %s",
-             length == 0 ? "neither XDG_STATE_HOME nor HOME says where" : "its path is too long");
+             length == 0 ? "neither XDG_STATE_HOME nor HOME is set" : "its path is too long");
     return jm__hint(err, status, "set JOULEMAP_CAPS_DIR");
 }
 
 bool jm__lease_folder_of_root(jm__lease_folder *folder)
 {
-    if (is_set(getenv("JOULEMAP_CAPS_DIR")) || is_roots_to_set()) return false;
+    if (is_set(getenv("JOULEMAP_CAPS_DIR")) || root_sets_caps()) return false;
     snprintf(folder->path, sizeof folder->path, "%s", ROOTS_FOLDER);
     return true;
 }
@@ -127,13 +127,12 @@ jm_status jm__lease_folder_trust(const jm__lease_folder *folder, jm_error *err)
                         strerror(errno));
     bool ours = info.st_uid == geteuid() || info.st_uid == 0;
     if (ours && S_ISDIR(info.st_mode) && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return JM_OK;
-    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s is not assumed: %s", folder->path,
-             !S_ISDIR(info.st_mode) ? "it is no folder"
+    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s is not trusted: %s", folder->path,
+             !S_ISDIR(info.st_mode) ? "it is not a folder"
              : ours                 ? "others may write into it"
                                     : "it is another user's");
     return jm__hint(err, JM_NO_PERMISSION,
-                    "make it yours alone (chown, chmod 755), or name another in "
-                    "JOULEMAP_CAPS_DIR");
+                    "own it alone (chown, chmod 755), or name another in JOULEMAP_CAPS_DIR");
 }
 
 jm_status jm__lease_folder_make(const jm__lease_folder *folder, jm_error *err)
@@ -171,7 +170,7 @@ bool jm__lease_folder_next(void *directory, char *uuid, size_t size)
     return false;
 }
 
-/* ---- The file of a lease's state, and its lock. */
+/* ---- the file of a state */
 
 enum { VERSION = 1 };
 
@@ -182,19 +181,19 @@ static jm_status fail_file(jm_error *err, const char *call, const char *path)
 
 static jm_status fail_path(jm_error *err, const char *uuid)
 {
-    return jm__fail(err, JM_USAGE, 0, NULL, "\"%.95s\" is no UUID of a GPU", uuid);
+    return jm__fail(err, JM_USAGE, 0, NULL, "\"%.95s\" is not the UUID of a GPU", uuid);
 }
 
 /* ---- reading */
 
 static jm_status fail_content(jm_error *err, const char *path, const char *what)
 {
-    jm__fail(err, JM_BAD_DATA, 0, NULL, "%.300s is no state of a power cap: %s", path, what);
+    jm__fail(err, JM_BAD_DATA, 0, NULL, "%.300s is not the state of a power cap: %s", path, what);
     return jm__hint(err, JM_BAD_DATA,
-                    "see what the GPU's cap is (nvidia-smi -q -d POWER), set it by hand, remove the file");
+                    "check the GPU's cap (nvidia-smi -q -d POWER), set it by hand, remove the file");
 }
 
-static int64_t whole(const json_t *object, const char *key)
+static int64_t integer_member(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));
 }
@@ -202,10 +201,10 @@ static int64_t whole(const json_t *object, const char *key)
 static void fill(jm__lease_state *state, const json_t *object)
 {
     jm_cap_lease_info *info = &state->info;
-    *state = (jm__lease_state){.index = (int32_t)whole(object, "index"),
-                               .holder_start = whole(object, "pid_start"),
-                               .helper_pid = whole(object, "helper_pid"),
-                               .helper_start = whole(object, "helper_start"),
+    *state = (jm__lease_state){.index = (int32_t)integer_member(object, "index"),
+                               .holder_start = integer_member(object, "pid_start"),
+                               .helper_pid = integer_member(object, "helper_pid"),
+                               .helper_start = integer_member(object, "helper_start"),
                                .clock_held = json_is_true(json_object_get(object, "clock_held"))};
     jm__json_copy(state->uuid, sizeof state->uuid, object, "uuid");
     jm__json_copy(state->name, sizeof state->name, object, "name");
@@ -213,10 +212,10 @@ static void fill(jm__lease_state *state, const json_t *object)
     jm__json_copy(state->run, sizeof state->run, object, "run");
     jm__json_copy(state->fault, sizeof state->fault, object, "fault");
     jm__json_copy(info->who, sizeof info->who, object, "who");
-    info->pid = whole(object, "pid");
-    info->uid = whole(object, "uid");
-    info->since_unix_ns = whole(object, "since_unix_ns");
-    info->until_unix_ns = whole(object, "until_unix_ns");
+    info->pid = integer_member(object, "pid");
+    info->uid = integer_member(object, "uid");
+    info->since_unix_ns = integer_member(object, "since_unix_ns");
+    info->until_unix_ns = integer_member(object, "until_unix_ns");
     info->found_w = jm__json_number(object, "found_w");
     info->cap_w = jm__json_number(object, "cap_w");
     state->before_w = jm__json_number(object, "before_w");
@@ -226,37 +225,36 @@ static void fill(jm__lease_state *state, const json_t *object)
 jm_status jm__lease_state_parse(jm__lease_state *state, const char *bytes, size_t count, const char *path,
                                 jm_error *err)
 {
-    *state = (jm__lease_state){0};
     json_t *object = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(object)) {
         json_decref(object);
-        return fail_content(err, path, "it is no object of JSON");
+        return fail_content(err, path, "it is not a JSON object");
     }
-    int64_t version = whole(object, "version");
+    int64_t version = integer_member(object, "version");
     fill(state, object);
     json_decref(object);
     if (version > VERSION)
-        return jm__fail(err, JM_UNKNOWN_VERSION, 0, NULL, "%.300s is of a newer joulemap", path);
-    if (version != VERSION) return fail_content(err, path, "it tells no version");
+        return jm__fail(err, JM_UNKNOWN_VERSION, 0, NULL, "%.300s is from a newer joulemap", path);
+    if (version != VERSION) return fail_content(err, path, "it has no version");
     if (!isfinite(state->info.found_w) || state->info.found_w <= 0)
-        return fail_content(err, path, "it does not tell what cap was found");
+        return fail_content(err, path, "it has no previous cap");
     return JM_OK;
 }
 
-/* A plain file of ours or of root's, that nobody else writes. */
+/* Opens a regular file of this user or root that nobody else can write. */
 static jm_status open_file(int *fd, const char *path, jm_error *err)
 {
     struct stat info;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (*fd < 0 && errno != ELOOP) return fail_file(err, "open", path);
-    bool looked = *fd >= 0 && fstat(*fd, &info) == 0;
-    if (looked && S_ISREG(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0) &&
+    bool has_info = *fd >= 0 && fstat(*fd, &info) == 0;
+    if (has_info && S_ISREG(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0) &&
         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return JM_OK;
     if (*fd >= 0) close(*fd);
-    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s is not assumed: it is no plain file of yours or root's",
-             path);
-    return jm__hint(err, JM_NO_PERMISSION, "see whose it is, and remove it");
+    jm__fail(err, JM_NO_PERMISSION, 0, NULL,
+             "%.300s is not trusted: it is not a regular file of yours or root's", path);
+    return jm__hint(err, JM_NO_PERMISSION, "check its owner, and remove it");
 }
 
 jm_status jm__lease_state_read(jm__lease_state *state, const jm__lease_folder *folder, const char *uuid,
@@ -280,7 +278,7 @@ jm_status jm__lease_state_read(jm__lease_state *state, const jm__lease_folder *f
     if (count > JM_STATE_BYTES_MAX) return fail_content(err, path, "it is too long");
     JM_TRY(jm__lease_state_parse(state, bytes, count, path, err));
     if (strcmp(state->uuid, uuid) == 0) return JM_OK;
-    return fail_content(err, path, "it is of another GPU");
+    return fail_content(err, path, "it is for another GPU");
 }
 
 /* ---- boots */
@@ -320,7 +318,7 @@ static json_t *json_of(const jm__lease_state *state)
                      jm__json_text(state->fault));
 }
 
-/* A new name is on the disk once its folder is. */
+/* A new name is on the disk only after its folder is. */
 static bool folder_sync(const jm__lease_folder *folder)
 {
     int fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -348,9 +346,9 @@ static bool write_file(const char *path, const char *bytes, size_t count)
 
 jm_status jm__lease_state_write(const jm__lease_state *state, const jm__lease_folder *folder, jm_error *err)
 {
-    char path[PATH_MAX], fresh[PATH_MAX], bytes[JM_STATE_BYTES_MAX];
+    char path[PATH_MAX], temporary[PATH_MAX], bytes[JM_STATE_BYTES_MAX];
     if (!jm__lease_folder_path(folder, state->uuid, "json", path, sizeof path) ||
-        !jm__lease_folder_path(folder, state->uuid, "new", fresh, sizeof fresh))
+        !jm__lease_folder_path(folder, state->uuid, "new", temporary, sizeof temporary))
         return fail_path(err, state->uuid);
     json_t *object = json_of(state);
     if (object == NULL) return jm__no_memory(err, "json_pack");
@@ -359,9 +357,10 @@ jm_status jm__lease_state_write(const jm__lease_state *state, const jm__lease_fo
     if (count == 0 || count > sizeof bytes)
         return jm__fail(err, JM_LIMIT, 0, NULL, "the state of a power cap is longer than %d bytes",
                         JM_STATE_BYTES_MAX);
-    if (write_file(fresh, bytes, count) && rename(fresh, path) == 0 && folder_sync(folder)) return JM_OK;
+    if (write_file(temporary, bytes, count) && rename(temporary, path) == 0 && folder_sync(folder))
+        return JM_OK;
     jm_status status = fail_file(err, "write", path);
-    (void)unlink(fresh);
+    (void)unlink(temporary);
     return status;
 }
 
@@ -370,7 +369,7 @@ jm_status jm__lease_state_remove(const jm__lease_folder *folder, const char *uui
     char path[PATH_MAX];
     if (!jm__lease_folder_path(folder, uuid, "json", path, sizeof path)) return fail_path(err, uuid);
     if (unlink(path) != 0 && errno != ENOENT) return fail_file(err, "unlink", path);
-    (void)folder_sync(folder); /* a state that comes back is put back once more, which changes nothing */
+    (void)folder_sync(folder); /* a state that survives a crash is restored again, which changes nothing */
     return JM_OK;
 }
 
@@ -386,7 +385,7 @@ jm_status jm__lease_lock_take(int *lock, const jm__lease_folder *folder, const c
     char path[PATH_MAX];
     struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (!lock_path(folder, uuid, path, sizeof path)) return fail_path(err, uuid);
-    /* For its owner alone: who can open a file can lock it. */
+    /* Mode 0600: whoever can open the file can lock it. */
     *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (*lock < 0) return fail_file(err, "open", path);
     if (fcntl(*lock, F_OFD_SETLK, &whole_file) == 0) return JM_OK;
@@ -398,15 +397,15 @@ jm_status jm__lease_lock_take(int *lock, const jm__lease_folder *folder, const c
     return jm__fail(err, JM_BUSY, 0, NULL, "%s has a lease already", uuid);
 }
 
-bool jm__lease_is_kept(const jm__lease_state *state, const jm__lease_folder *folder)
+bool jm__lease_is_held(const jm__lease_state *state, const jm__lease_folder *folder)
 {
     char path[PATH_MAX];
-    struct flock look = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct flock probe = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (!lock_path(folder, state->uuid, path, sizeof path)) return false;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    bool looked = fd >= 0 && fcntl(fd, F_OFD_GETLK, &look) == 0;
+    bool has_info = fd >= 0 && fcntl(fd, F_OFD_GETLK, &probe) == 0;
     bool gone = fd < 0 && errno == ENOENT;
     if (fd >= 0) close(fd);
-    if (looked) return look.l_type != F_UNLCK;
+    if (has_info) return probe.l_type != F_UNLCK;
     return !gone && jm__process_lives(state->helper_pid, state->helper_start);
 }

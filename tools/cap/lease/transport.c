@@ -1,4 +1,4 @@
-/* What a holder and its helper say to each other, as lines of JSON. */
+/* Messages between a holder and its helper, as lines of JSON. */
 #include "cap/lease/transport.h"
 
 #include "base/clock.h"
@@ -17,7 +17,7 @@
 
 /* ---- lines of JSON over a stream socket */
 
-/* Until the socket is ready for `events`; false: not by then. */
+/* Wait until the socket is ready for `events`; false: not by `until_ns`. */
 static bool wait_for(int fd, short events, int64_t until_ns)
 {
     for (;;) {
@@ -27,20 +27,20 @@ static bool wait_for(int fd, short events, int64_t until_ns)
         int count = poll(&ready, 1, left_ms);
         if (count > 0) return true;
         if (count == 0 && left_ns <= 0) return false;
-        if (count < 0 && errno != EINTR) return true; /* the call that follows says what it is */
+        if (count < 0 && errno != EINTR) return true; /* the next call reports the error */
     }
 }
 
-static bool may_come_later(int code)
+static bool is_retryable(int code)
 {
     return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
 }
 
-static jm__transport_is send_all(int fd, const char *bytes, size_t count, int64_t until_ns)
+static jm__transport_result send_all(int fd, const char *bytes, size_t count, int64_t until_ns)
 {
     while (count > 0) {
         ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && !may_come_later(errno)) return JM_TRANSPORT_CLOSED;
+        if (sent < 0 && !is_retryable(errno)) return JM_TRANSPORT_CLOSED;
         if (sent < 0 && !wait_for(fd, POLLOUT, until_ns)) return JM_TRANSPORT_LATE;
         if (sent < 0) continue;
         bytes += sent;
@@ -49,7 +49,7 @@ static jm__transport_is send_all(int fd, const char *bytes, size_t count, int64_
     return JM_TRANSPORT_LINE;
 }
 
-jm__transport_is jm__transport_send(jm__transport *transport, json_t *object, int64_t until_ns)
+jm__transport_result jm__transport_send(jm__transport *transport, json_t *object, int64_t until_ns)
 {
     char line[JM_TRANSPORT_LINE_MAX];
     size_t length = object == NULL ? 0 : json_dumpb(object, line, sizeof line - 1, JSON_COMPACT);
@@ -59,8 +59,8 @@ jm__transport_is jm__transport_send(jm__transport *transport, json_t *object, in
     return send_all(transport->fd, line, length + 1, until_ns);
 }
 
-/* A whole line out of what has come, if there is one. */
-static jm__transport_is take_line(jm__transport *transport, json_t **object)
+/* Take a complete line from the received bytes, if there is one. */
+static jm__transport_result take_line(jm__transport *transport, json_t **object)
 {
     const char *end = memchr(transport->bytes, '\n', transport->count);
     if (end == NULL)
@@ -75,15 +75,15 @@ static jm__transport_is take_line(jm__transport *transport, json_t **object)
     return JM_TRANSPORT_GARBAGE;
 }
 
-jm__transport_is jm__transport_receive(jm__transport *transport, json_t **object, int64_t until_ns)
+jm__transport_result jm__transport_receive(jm__transport *transport, json_t **object, int64_t until_ns)
 {
     *object = NULL;
     for (;;) {
-        jm__transport_is is = take_line(transport, object);
-        if (is != JM_TRANSPORT_LATE) return is;
+        jm__transport_result result = take_line(transport, object);
+        if (result != JM_TRANSPORT_LATE) return result;
         ssize_t count = recv(transport->fd, transport->bytes + transport->count,
                              sizeof transport->bytes - transport->count, MSG_DONTWAIT);
-        if (count == 0 || (count < 0 && !may_come_later(errno))) return JM_TRANSPORT_CLOSED;
+        if (count == 0 || (count < 0 && !is_retryable(errno))) return JM_TRANSPORT_CLOSED;
         if (count > 0)
             transport->count += (size_t)count;
         else if (!wait_for(transport->fd, POLLIN, until_ns))
@@ -91,9 +91,9 @@ jm__transport_is jm__transport_receive(jm__transport *transport, json_t **object
     }
 }
 
-/* ---- Requests and answers of a lease, to JSON and back. */
+/* ---- requests and answers as JSON */
 
-#define MOST_FOR_NS (INT64_C(366) * 24 * 3600 * 1000000000)
+#define FOR_NS_MAX (INT64_C(366) * 24 * 3600 * 1000000000)
 
 double jm__json_number(const json_t *object, const char *key)
 {
@@ -133,18 +133,18 @@ static json_t *take_json(const jm__request *request)
 
 json_t *jm__request_json(const jm__request *request)
 {
-    switch (request->ask) {
-    case JM_ASK_TAKE:
+    switch (request->kind) {
+    case JM_REQUEST_TAKE:
         return take_json(request);
-    case JM_ASK_SET:
+    case JM_REQUEST_SET:
         return json_pack("{s:f}", "set_w", request->number);
-    case JM_ASK_CLOCK:
+    case JM_REQUEST_CLOCK:
         return json_pack("{s:f}", "clock_mhz", request->number);
-    case JM_ASK_END:
+    case JM_REQUEST_END:
         return json_pack("{s:b}", "end", 1);
-    case JM_ASK_RESTORE:
+    case JM_REQUEST_RESTORE:
         return json_pack("{s:o}", "restore", jm__json_text(request->uuid));
-    case JM_ASK_RESET:
+    case JM_REQUEST_RESET:
         return json_pack("{s:o}", "reset", jm__json_text(request->uuid));
     }
     return NULL;
@@ -154,7 +154,7 @@ static jm_status read_take(jm__request *request, const json_t *take, jm_error *e
 {
     const json_t *board = json_object_get(take, "board");
     const json_t *for_ns = json_object_get(take, "for_ns");
-    request->ask = JM_ASK_TAKE;
+    request->kind = JM_REQUEST_TAKE;
     jm__json_copy(request->uuid, sizeof request->uuid, take, "board");
     jm__json_copy(request->who, sizeof request->who, take, "who");
     if (json_is_integer(board) && json_integer_value(board) >= 0 && json_integer_value(board) < INT32_MAX)
@@ -162,7 +162,7 @@ static jm_status read_take(jm__request *request, const json_t *take, jm_error *e
     else if (request->uuid[0] == '\0')
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"take\" names no board");
     request->for_ns = json_integer_value(for_ns);
-    if ((for_ns != NULL && !json_is_integer(for_ns)) || request->for_ns < 0 || request->for_ns > MOST_FOR_NS)
+    if ((for_ns != NULL && !json_is_integer(for_ns)) || request->for_ns < 0 || request->for_ns > FOR_NS_MAX)
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"for_ns\" is not between 0 and a year");
     request->detached = json_is_true(json_object_get(take, "detached"));
     request->pid = json_integer_value(json_object_get(take, "pid"));
@@ -170,34 +170,34 @@ static jm_status read_take(jm__request *request, const json_t *take, jm_error *e
     return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"take\" names no holder");
 }
 
-/* One number; false: it has another value that is none. */
-static bool read_number(jm__request *request, jm__ask ask, const json_t *object, const char *key,
-                        double least)
+/* Reads one number; false: not a finite number, or too small. */
+static bool read_number(jm__request *request, jm__request_kind kind, const json_t *object, const char *key,
+                        double minimum)
 {
-    request->ask = ask;
+    request->kind = kind;
     request->number = jm__json_number(object, key);
-    return isfinite(request->number) && request->number >= least;
+    return isfinite(request->number) && request->number >= minimum;
 }
 
 jm_status jm__request_read(jm__request *request, const json_t *object, jm_error *err)
 {
-    *request = (jm__request){.ask = JM_ASK_END};
+    *request = (jm__request){.kind = JM_REQUEST_END};
     if (json_object_size(object) != 1) return jm__fail(err, JM_BAD_DATA, 0, NULL, "a request has one member");
     if (json_is_object(json_object_get(object, "take")))
         return read_take(request, json_object_get(object, "take"), err);
     if (json_object_get(object, "set_w") != NULL) {
-        if (read_number(request, JM_ASK_SET, object, "set_w", 1e-3)) return JM_OK;
+        if (read_number(request, JM_REQUEST_SET, object, "set_w", 1e-3)) return JM_OK;
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"set_w\" is no number of watts above 0");
     }
     if (json_object_get(object, "clock_mhz") != NULL) {
-        if (read_number(request, JM_ASK_CLOCK, object, "clock_mhz", 0)) return JM_OK;
+        if (read_number(request, JM_REQUEST_CLOCK, object, "clock_mhz", 0)) return JM_OK;
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"clock_mhz\" is no number from 0 on");
     }
     if (json_is_true(json_object_get(object, "end"))) return JM_OK;
-    request->ask = JM_ASK_RESTORE;
+    request->kind = JM_REQUEST_RESTORE;
     jm__json_copy(request->uuid, sizeof request->uuid, object, "restore");
     if (request->uuid[0] != '\0') return JM_OK;
-    request->ask = JM_ASK_RESET;
+    request->kind = JM_REQUEST_RESET;
     jm__json_copy(request->uuid, sizeof request->uuid, object, "reset");
     if (request->uuid[0] != '\0') return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, NULL,

@@ -1,5 +1,5 @@
-/* Lines of JSON over a stream socket: how a lease's holder, its helper and the daemon speak. One object a
- * line, at most JM_TRANSPORT_LINE_MAX bytes with its end; whatever comes is bounded before it is parsed. */
+/* Lines of JSON over a stream socket, between a lease's holder and its helper. One object per line, at most
+ * JM_TRANSPORT_LINE_MAX bytes including its newline; input is limited before it is parsed. */
 #ifndef JM_CAP_LEASE_TRANSPORT_H
 #define JM_CAP_LEASE_TRANSPORT_H
 
@@ -17,42 +17,42 @@ typedef struct jm__transport {
     size_t count;
 } jm__transport;
 
-typedef enum jm__transport_is {
-    JM_TRANSPORT_LINE,    /* an object came, or has gone */
-    JM_TRANSPORT_LATE,    /* not by then */
+typedef enum jm__transport_result {
+    JM_TRANSPORT_LINE,    /* an object was received or sent */
+    JM_TRANSPORT_LATE,    /* not before the deadline */
     JM_TRANSPORT_CLOSED,  /* the other end is gone */
-    JM_TRANSPORT_GARBAGE, /* a line that is too long, or no object of JSON: nothing after it can be assumed
-                           */
-} jm__transport_is;
+    JM_TRANSPORT_GARBAGE, /* a line that is too long or not a JSON object; what follows cannot be trusted */
+} jm__transport_result;
 
-/* Send one object, which is taken over; NULL (no memory to make it) is GARBAGE. By `until_ns`
- * (CLOCK_MONOTONIC). */
-jm__transport_is jm__transport_send(jm__transport *transport, json_t *object, int64_t until_ns);
+/* Send one object, which is taken over. NULL (no memory) gives GARBAGE. `until_ns`: deadline,
+ * CLOCK_MONOTONIC. */
+jm__transport_result jm__transport_send(jm__transport *transport, json_t *object, int64_t until_ns);
 
-/* The next object, the caller's from now on. 0 as `until_ns`: what is there. */
-jm__transport_is jm__transport_receive(jm__transport *transport, json_t **object, int64_t until_ns);
+/* The next object, which is the caller's. `until_ns` 0: do not wait. */
+jm__transport_result jm__transport_receive(jm__transport *transport, json_t **object, int64_t until_ns);
 
-/* What is said over the wire, as structs: requests of a holder, answers of a helper.
+/* Messages as structs: requests of a holder, answers of a helper.
  *
  *     {"take": {"board": "GPU-..." or index, "who": "...", "for_ns": 0, "detached": false, "pid": 1}}
- *     {"set_w": 400.0}   {"clock_mhz": 1200.0}   {"end": true}   {"restore": "GPU-..."}   {"reset":
- * "GPU-..."}
+ *     {"set_w": 400.0}   {"clock_mhz": 1200.0}   {"end": true}
+ *     {"restore": "GPU-..."}   {"reset": "GPU-..."}
  *
  *     {"ok": true, ...}  {"status": "NO_PERMISSION", "error": "...", "hint": "..."}
  *
- * Unasked, before it leaves: {"over": "why", "back": true}; `back`: what was found has been put back. */
+ * Without a request, before the helper exits: {"over": "why", "back": true}; `back`: the cap from before is
+ * back. */
 
-typedef enum jm__ask {
-    JM_ASK_TAKE,
-    JM_ASK_SET,
-    JM_ASK_CLOCK,
-    JM_ASK_END,
-    JM_ASK_RESTORE,
-    JM_ASK_RESET,
-} jm__ask;
+typedef enum jm__request_kind {
+    JM_REQUEST_TAKE,
+    JM_REQUEST_SET,
+    JM_REQUEST_CLOCK,
+    JM_REQUEST_END,
+    JM_REQUEST_RESTORE,
+    JM_REQUEST_RESET,
+} jm__request_kind;
 
 typedef struct jm__request {
-    jm__ask ask;
+    jm__request_kind kind;
     char uuid[JM_BOARD_TEXT]; /* TAKE, RESTORE, RESET; "": by `index` */
     int32_t index;
     char who[JM_LEASE_TEXT];
@@ -62,26 +62,26 @@ typedef struct jm__request {
     double number; /* SET: watts, finite and above 0; CLOCK: MHz, from 0 on */
 } jm__request;
 
-/* "300:600", the watts that a rule pins. */
+/* Parse "300:600", the watts in a sudo rule. */
 bool jm__within_read(const char *text, double *low_w, double *high_w);
 
 json_t *jm__request_json(const jm__request *request);
 
-/* BAD_DATA: no request, and why. Texts of any length are cut. */
+/* BAD_DATA: not a request; the error says why. Long texts are cut. */
 jm_status jm__request_read(jm__request *request, const json_t *object, jm_error *err);
 
 /* {"ok": true} to add to; NULL: no memory. */
 json_t *jm__answer_ok(void);
 json_t *jm__answer_fault(const jm_error *err);
 
-/* A board as a holder is told it, for the answer to TAKE. */
+/* A board, for the answer to TAKE. */
 json_t *jm__answer_board(const jm_cap_board *board);
 void jm__answer_board_read(jm_cap_board *board, const json_t *answer);
 
-/* OK for {"ok": true, ...}, else the error that it tells; BAD_DATA: it is no answer. */
+/* OK for {"ok": true, ...}, else the error in it; BAD_DATA: not an answer. */
 jm_status jm__answer_status(const json_t *answer, jm_error *err);
 
-/* {"over": ...}: the words, borrowed; NULL: it is something else. */
+/* {"over": ...}: its text, borrowed; NULL: another message. */
 const char *jm__answer_over(const json_t *answer, bool *back);
 
 /* A member's number; NAN: there is none. */

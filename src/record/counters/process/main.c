@@ -1,5 +1,5 @@
 /* The command joulemap-counters: samples a board's hardware counters for the recorder that started it. Not
- * for people. */
+ * for users. */
 #include <joulemap/counters.h>
 
 int main(int argc, char **argv)

@@ -1,7 +1,6 @@
-/* joulemap-counters from its start to its end: obey commands, decode on time, evaluate in between.
+/* The process joulemap-counters: obeys commands, decodes on time, evaluates in between.
  *
- *     joulemap-counters serve|try PARENT_PID UUID LIBCUPTI...
- */
+ *     joulemap-counters serve|try PARENT_PID UUID LIBCUPTI... */
 #include "base/helper.h"
 #include "record/counters/helper.h"
 #include "record/counters/process/pm.h"
@@ -19,81 +18,82 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ---- images that were decoded and wait to be evaluated: decoding must keep up with the board, evaluating
- * may lag behind */
+/* ---- decoded images that wait for evaluation: decoding must keep up with the board, evaluation may lag */
 
-/* At 75 kB a sample of 19 counters these are six images: decoded ten times a second, the samples of 0.6 s. */
+/* At 75 kB per sample of 19 counters these are six images: the samples of 0.6 s, decoded ten times a
+ * second. */
 #define IMAGES_MAX   64
 #define IMAGES_BYTES ((size_t)128 << 20)
 
 typedef struct image_ring {
-    jm__pm_image items[IMAGES_MAX]; /* their memory is made when it is first needed, and kept */
-    size_t first, count;            /* of those that wait; the oldest first */
-    size_t evaluated;               /* samples of the oldest one that are done */
+    jm__pm_image items[IMAGES_MAX]; /* allocated on first use and kept */
+    size_t first, count;            /* of waiting images, the oldest first */
+    size_t evaluated;               /* evaluated samples of the oldest image */
 } image_ring;
 
-/* One to decode into and one to evaluate there are in any case. */
-static size_t most(const jm__pm *pm)
+/* At least two: one to decode into and one to evaluate. */
+static size_t images_limit(const jm__pm *pm)
 {
     size_t count = IMAGES_BYTES / (pm->image_size > 0 ? pm->image_size : 1);
     return count < 2 ? 2 : count > IMAGES_MAX ? IMAGES_MAX : count;
 }
 
-/* To decode into; NULL: there is none, or no memory for it. It waits once it is counted. */
+/* An image to decode into; NULL: all are waiting, or no memory. Incrementing `count` makes it wait. */
 static jm__pm_image *free_image(image_ring *images, const jm__pm *pm)
 {
-    if (images->count == most(pm)) return NULL;
-    jm__pm_image *image = &images->items[(images->first + images->count) % most(pm)];
+    if (images->count == images_limit(pm)) return NULL;
+    jm__pm_image *image = &images->items[(images->first + images->count) % images_limit(pm)];
     if (image->data == NULL) image->data = jm__pm_image_make(pm);
     return image->data != NULL ? image : NULL;
 }
 
 static void pop_image(image_ring *images, const jm__pm *pm)
 {
-    images->first = (images->first + 1) % most(pm);
+    images->first = (images->first + 1) % images_limit(pm);
     images->count--;
     images->evaluated = 0;
 }
 
-/* A hundred samples: less than an image holds, and a fraction of what the hardware's buffer does. */
+/* A hundred samples: less than an image has, and a fraction of the hardware buffer. */
 #define DECODE_NS (INT64_C(100) * JM_NS_PER_MS)
 enum { NICE = 10 };
 enum { RESTARTS = 3, REFUSALS = 60 };
 #define RESTART_NS JM_NS_PER_S
-/* A recorder that takes nothing for so long is gone, and somebody has a copy of its end of the link. */
+/* If nothing is read for this long the recorder is gone, and another process has a copy of its end of the
+ * link. */
 enum { TAKES_NOTHING_S = 60 };
 
 typedef struct server {
-    int link;     /* commands come in, frames go out */
-    int recorder; /* ready once the recorder is gone; -1: this kernel cannot tell */
+    int link;     /* receives commands, sends frames */
+    int recorder; /* readable once the recorder is gone; -1: the kernel lacks pidfd */
     jm__pm pm;
     image_ring images;
     bool sampling;
-    bool stopping; /* stopped, and not all samples sent yet */
-    bool held_up;  /* the last decoding ended as no image was free */
+    bool stopping;   /* stopped, but not all samples are sent */
+    bool is_blocked; /* no image was free in the last decoding */
     bool has_sampled;
-    int refusals; /* in a row */
+    int refusals; /* consecutive */
     int64_t decode_at_ns;
-    /* What was evaluated of the oldest image, on its way into a frame. */
-    jm__counter_sample done[JM_PM_IMAGE_SAMPLES];
-    size_t done_count;
+    /* Evaluated samples of the oldest image, for the next frame. */
+    jm__counter_sample evaluated[JM_PM_IMAGE_SAMPLES];
+    size_t evaluated_count;
     unsigned char block[JM_COUNTER_BLOCK_BYTES_MAX];
 } server;
 
-/* ---- words */
+/* ---- sending */
 
-static bool say(const server *s, jm__frame_kind kind, const void *bytes, size_t size)
+static bool send_frame(const server *s, jm__frame_kind kind, const void *bytes, size_t size)
 {
     return jm__frame_send(s->link, kind, bytes, size, NULL, 0);
 }
 
-static void say_fault(const server *s, const jm__pm_error *fault)
+static void send_error(const server *s, const jm__pm_error *error)
 {
-    (void)jm__frame_send(s->link, JM_FRAME_FAULT, fault->text, strlen(fault->text) + 1, fault->cure,
-                         strlen(fault->cure) + 1);
+    (void)jm__frame_send(s->link, JM_FRAME_ERROR, error->text, strlen(error->text) + 1, error->cure,
+                         strlen(error->cure) + 1);
 }
 
-static bool say_hello(const server *s)
+static bool send_hello(const server *s)
 {
     const jm__chip *chip = &s->pm.chip;
     const jm__frame_hello hello = {.metric_count = (int64_t)chip->metric_count,
@@ -106,22 +106,22 @@ static bool say_hello(const server *s)
         length += (size_t)snprintf(texts + length, size - length, "%s", chip->metrics[i].name) + 1;
         length += (size_t)snprintf(texts + length, size - length, "%s", chip->metrics[i].unit) + 1;
     }
-    bool said = jm__frame_send(s->link, JM_FRAME_HELLO, &hello, sizeof hello, texts, length);
+    bool sent = jm__frame_send(s->link, JM_FRAME_HELLO, &hello, sizeof hello, texts, length);
     free(texts);
-    return said;
+    return sent;
 }
 
 /* ---- samples */
 
-/* As many at a time as a block holds. */
+/* Sends the evaluated samples in blocks. */
 static bool send_samples(server *s)
 {
-    int64_t metrics = (int64_t)s->pm.chip.metric_count, sent = 0, count = (int64_t)s->done_count;
+    int64_t metrics = (int64_t)s->pm.chip.metric_count, sent = 0, count = (int64_t)s->evaluated_count;
     while (sent < count) {
         int64_t some = count - sent;
         while (jm__counter_block_size(some, metrics) == 0)
             some = (some + 1) / 2;
-        const jm__counter_sample *first = &s->done[sent];
+        const jm__counter_sample *first = &s->evaluated[sent];
         jm__frame_samples head = {.start_ns = first->start_ns, .end_ns = first->end_ns, .count = some};
         for (int64_t i = 1; i < some; i++) {
             if (first[i].start_ns < head.start_ns) head.start_ns = first[i].start_ns;
@@ -133,16 +133,17 @@ static bool send_samples(server *s)
             return false;
         sent += some;
     }
-    s->done_count = 0;
+    s->evaluated_count = 0;
     return true;
 }
 
-/* One sample of the oldest image. */
+/* Evaluates one sample of the oldest image. */
 static bool evaluate_one(server *s)
 {
     jm__pm_image *image = &s->images.items[s->images.first];
     if (s->images.evaluated < image->samples) {
-        s->done_count += jm__pm_sample(&s->pm, image, s->images.evaluated, &s->done[s->done_count]);
+        s->evaluated_count +=
+            jm__pm_sample(&s->pm, image, s->images.evaluated, &s->evaluated[s->evaluated_count]);
         s->images.evaluated++;
         return true;
     }
@@ -150,80 +151,80 @@ static bool evaluate_one(server *s)
     return send_samples(s);
 }
 
-/* A full buffer takes no more: begin anew. A sampler whose buffer was full stops and starts, but may then
- * give no samples, and not start a second time (H100, driver 580: CUPTI_ERROR_UNKNOWN), so another is made.
- */
-static bool restart(server *s, jm__pm_error *fault)
+/* Restarts after a full buffer, which stops recording. A sampler whose buffer was full can be stopped and
+ * started, but may then give no samples and fail the next start (H100, driver 580: CUPTI_ERROR_UNKNOWN). So a
+ * new one is made. */
+static bool restart(server *s, jm__pm_error *error)
 {
-    const int64_t once = 1;
+    const int64_t one = 1;
     jm__pm_error ignored = {0};
-    while (s->images.count > 0) /* they are of the old one */
+    while (s->images.count > 0) /* of the old sampler */
         if (!evaluate_one(s)) return false;
-    if (!say(s, JM_FRAME_LOST, &once, sizeof once)) return false;
+    if (!send_frame(s, JM_FRAME_LOST, &one, sizeof one)) return false;
     if (!s->sampling) return true;
     (void)jm__pm_stop(&s->pm, &ignored);
     for (int attempt = 1;; attempt++) {
         jm__pm_disable(&s->pm);
-        *fault = (jm__pm_error){0};
-        if (jm__pm_start(&s->pm, fault)) return true;
-        if (attempt == RESTARTS || fault->settled) return false;
+        *error = (jm__pm_error){0};
+        if (jm__pm_start(&s->pm, error)) return true;
+        if (attempt == RESTARTS || error->settled) return false;
         jm__sleep_ns(RESTART_NS);
     }
 }
 
-/* All that the hardware holds, as far as there are free images. */
-static bool decode(server *s, jm__pm_error *fault)
+/* Decodes the hardware buffer into free images. */
+static bool decode(server *s, jm__pm_error *error)
 {
     bool overflow = false;
     jm__pm_image *image;
     s->decode_at_ns = jm__now_ns() + DECODE_NS;
     do {
         image = free_image(&s->images, &s->pm);
-        s->held_up = image == NULL;
-        if (s->held_up) break;
-        if (!jm__pm_decode(&s->pm, image, fault)) return false;
+        s->is_blocked = image == NULL;
+        if (s->is_blocked) break;
+        if (!jm__pm_decode(&s->pm, image, error)) return false;
         overflow = overflow || image->overflow;
         if (image->samples > 0) s->images.count++;
     } while (image->full);
-    return !overflow || restart(s, fault);
+    return !overflow || restart(s, error);
 }
 
 /* ---- commands */
 
-/* Who has sampled may find that another tool took the board's counters meanwhile, and gives them back. */
-static bool go_without(server *s, jm__pm_error *fault)
+/* If it has sampled before, another tool may have taken the counters meanwhile: release them and report that
+ * it did not start. */
+static bool report_refusal(server *s, jm__pm_error *error)
 {
     if (!s->has_sampled || ++s->refusals > REFUSALS) return false;
     jm__pm_disable(&s->pm);
-    *fault = (jm__pm_error){0};
-    return say(s, JM_FRAME_STOPPED, NULL, 0);
+    *error = (jm__pm_error){0};
+    return send_frame(s, JM_FRAME_STOPPED, NULL, 0);
 }
 
-static bool start(server *s, jm__pm_error *fault)
+static bool start(server *s, jm__pm_error *error)
 {
-    if (s->sampling || s->stopping) return jm__pm_fail(fault, "", "it was told to start twice");
-    if (!jm__pm_start(&s->pm, fault)) return go_without(s, fault);
+    if (s->sampling || s->stopping) return jm__pm_fail(error, "", "it was started twice");
+    if (!jm__pm_start(&s->pm, error)) return report_refusal(s, error);
     s->sampling = s->has_sampled = true;
     s->refusals = 0;
     s->decode_at_ns = jm__now_ns() + DECODE_NS;
-    return say(s, JM_FRAME_STARTED, NULL, 0);
+    return send_frame(s, JM_FRAME_STARTED, NULL, 0);
 }
 
-static bool stop(server *s, jm__pm_error *fault)
+static bool stop(server *s, jm__pm_error *error)
 {
     if (!s->sampling) return true;
     s->sampling = false;
     s->stopping = true;
-    return jm__pm_stop(&s->pm, fault) && decode(s, fault);
+    return jm__pm_stop(&s->pm, error) && decode(s, error);
 }
 
-/* What to do next. */
 typedef enum next { GO_ON, LEAVE } next;
 
-/* Commands that are there, or come within `timeout_ms` (-1: for ever). */
-static next obey(server *s, int timeout_ms, jm__pm_error *fault)
+/* Obeys commands, waiting up to `timeout_ms` (-1: for ever). */
+static next obey_commands(server *s, int timeout_ms, jm__pm_error *error)
 {
-    /* Of the link's other end a forked child of the program has a copy: it may stay open. */
+    /* A forked child of the program has a copy of the link's other end, which may stay open. */
     struct pollfd ready[] = {{.fd = s->link, .events = POLLIN}, {.fd = s->recorder, .events = POLLIN}};
     char command;
     if (poll(ready, 2, timeout_ms) <= 0) return GO_ON;
@@ -231,9 +232,9 @@ static next obey(server *s, int timeout_ms, jm__pm_error *fault)
     ssize_t count = read(s->link, &command, 1);
     if (count < 0 && errno == EINTR) return GO_ON;
     if (count <= 0 || command == JM_COUNTERS_QUIT) return LEAVE;
-    bool obeyed = command == JM_COUNTERS_START  ? start(s, fault)
-                  : command == JM_COUNTERS_STOP ? stop(s, fault)
-                                                : jm__pm_fail(fault, "", "unknown command %d", command);
+    bool obeyed = command == JM_COUNTERS_START  ? start(s, error)
+                  : command == JM_COUNTERS_STOP ? stop(s, error)
+                                                : jm__pm_fail(error, "", "unknown command %d", command);
     return obeyed ? GO_ON : LEAVE;
 }
 
@@ -245,39 +246,39 @@ static int wait_ms(const server *s)
     return left_ns > 0 ? (int)(left_ns / JM_NS_PER_MS) + 1 : 0;
 }
 
-static void serve(server *s, jm__pm_error *fault)
+static void serve(server *s, jm__pm_error *error)
 {
-    bool well = say_hello(s);
-    while (well && obey(s, wait_ms(s), fault) == GO_ON) {
-        if (s->sampling && jm__now_ns() >= s->decode_at_ns) well = decode(s, fault);
+    bool well = send_hello(s);
+    while (well && obey_commands(s, wait_ms(s), error) == GO_ON) {
+        if (s->sampling && jm__now_ns() >= s->decode_at_ns) well = decode(s, error);
         if (well && s->images.count > 0) well = evaluate_one(s);
         if (!s->stopping || s->images.count > 0 || !well) continue;
-        if (s->held_up) {
-            well = decode(s, fault);
+        if (s->is_blocked) {
+            well = decode(s, error);
             continue;
         }
         s->stopping = false;
-        /* As long as there is a sampler, started or not, the board draws some 35 W more (H100, H200): seen to
-         * end with the process; that this does it too is what CUPTI's manual lets expect. */
+        /* While a sampler exists, started or not, the board draws 35 W more (H100, H200). This was seen to
+         * end with the process; by CUPTI's manual disabling ends it as well. */
         jm__pm_disable(&s->pm);
-        well = say(s, JM_FRAME_STOPPED, NULL, 0);
+        well = send_frame(s, JM_FRAME_STOPPED, NULL, 0);
     }
     if (s->sampling) (void)jm__pm_stop(&s->pm, &(jm__pm_error){0});
 }
 
-/* ---- start and end */
+/* ---- starting and exiting */
 
-/* The recorder has a child no longer: a program that waits for all of its children would wait for this one
- * too. False in the process that is to end at once, or if the recorder is gone. */
-static bool leave_home(server *s, pid_t recorder)
+/* Forks, so that the recorder has no child: a program that waits for all of its children would wait for this
+ * process too. False in the parent, which must exit, or if the recorder is gone. */
+static bool detach(server *s, pid_t recorder)
 {
     bool gone = getppid() != recorder;
     s->recorder = (int)syscall(SYS_pidfd_open, recorder, 0);
     return !gone && fork() == 0;
 }
 
-/* Behind the program in all that it needs. */
-static void give_way(void)
+/* Gives the measured program priority. */
+static void lower_priority(void)
 {
     const struct sched_param none = {0};
     const struct rlimit no_core = {0};
@@ -286,53 +287,54 @@ static void give_way(void)
     setrlimit(RLIMIT_CORE, &no_core);
 }
 
-/* The newest libcupti that will do on this board. */
-static bool open_board(server *s, const char *uuid, char *const *paths, size_t count, jm__pm_error *fault)
+/* Opens the board with the newest usable libcupti. */
+static bool open_board(server *s, const char *uuid, char *const *paths, size_t count, jm__pm_error *error)
 {
     static jm__pm_libraries all;
     size_t device;
-    if (!jm__pm_find_device(&device, uuid, fault)) return false;
-    if (!jm__pm_libraries_load(&all, paths, count, fault)) return false;
+    if (!jm__pm_find_device(&device, uuid, error)) return false;
+    if (!jm__pm_libraries_load(&all, paths, count, error)) return false;
     for (size_t i = 0; i < all.count; i++) {
-        jm__pm_error another = {0};
-        if (jm__pm_open(&s->pm, &all.items[i], device, &another)) return true;
-        if (i == 0 || another.settled) *fault = another; /* of those that could be otherwise the newest's */
-        if (another.settled) break;
+        jm__pm_error open_error = {0};
+        if (jm__pm_open(&s->pm, &all.items[i], device, &open_error)) return true;
+        if (i == 0 || open_error.settled)
+            *error = open_error; /* the newest library's error, unless one is settled */
+        if (open_error.settled) break;
     }
     return false;
 }
 
-/* `try`: take the board's counters for a moment, and give them back. */
-static bool try_board(server *s, jm__pm_error *fault)
+/* The task "try": takes the board's counters for a moment and releases them. */
+static bool try_board(server *s, jm__pm_error *error)
 {
-    bool works = jm__pm_start(&s->pm, fault) && jm__pm_stop(&s->pm, fault);
+    bool works = jm__pm_start(&s->pm, error) && jm__pm_stop(&s->pm, error);
     jm__pm_disable(&s->pm);
-    return works && say_hello(s);
+    return works && send_hello(s);
 }
 
 int jm_counters_serve(int argc, char **argv)
 {
-    static server s; /* half a megabyte */
-    jm__pm_error fault = {0};
+    static server s; /* half a megabyte, too large for the stack */
+    jm__pm_error error = {0};
     bool serving = argc > 3 && strcmp(argv[1], "serve") == 0;
     if (argc < 4 || (!serving && strcmp(argv[1], "try") != 0)) return jm_status_exit_code(JM_USAGE);
     s.link = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (s.link < 0 || nowhere < 0) return jm_status_exit_code(JM_IO);
     dup2(nowhere, STDIN_FILENO);
-    dup2(nowhere, STDOUT_FILENO); /* what a library prints of itself goes nowhere */
+    dup2(nowhere, STDOUT_FILENO); /* for output of libraries */
     setsockopt(s.link, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = TAKES_NOTHING_S},
                sizeof(struct timeval));
     jm__helper_close_others(s.link);
-    if (!leave_home(&s, (pid_t)strtol(argv[2], NULL, 10))) _exit(0);
-    give_way();
-    if (open_board(&s, argv[3], argv + 4, (size_t)(argc - 4), &fault)) {
+    if (!detach(&s, (pid_t)strtol(argv[2], NULL, 10))) _exit(0);
+    lower_priority();
+    if (open_board(&s, argv[3], argv + 4, (size_t)(argc - 4), &error)) {
         if (serving)
-            serve(&s, &fault);
+            serve(&s, &error);
         else
-            (void)try_board(&s, &fault);
+            (void)try_board(&s, &error);
         jm__pm_disable(&s.pm);
     }
-    if (fault.text[0] != '\0') say_fault(&s, &fault);
-    _exit(0); /* a driver may hang in what it does at exit */
+    if (error.text[0] != '\0') send_error(&s, &error);
+    _exit(0); /* a driver may hang in its exit handlers */
 }
