@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 import joulemap
 import torch
 from joulemap import _core
-from joulemap._calls import calls, hearing
+from joulemap._module_calls import call_tracing, calls
 from joulemap._tracing import tracing
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -63,7 +63,7 @@ def idle_hooks(_net: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def watched(net: nn.Module, by_hooks: bool = False) -> Iterator[None]:
-    hearing.asked = by_hooks
+    call_tracing.requested = by_hooks
     with joulemap.Session(sim="h200", cpu=False) as run:
         run.watch(net)
         assert calls.on is not by_hooks
@@ -74,9 +74,9 @@ def watched(net: nn.Module, by_hooks: bool = False) -> Iterator[None]:
 def untraced(net: nn.Module) -> Iterator[None]:
     """As a step is that a budget leaves out."""
     with watched(net):
-        tracing.told(_core.TRACING["steps"])
+        tracing.update(_core.TRACING["steps"])
         yield
-        tracing.told(_core.TRACING["on"])
+        tracing.update(_core.TRACING["on"])
 
 
 @contextmanager

@@ -21,8 +21,8 @@ def main() -> None:
         model, torch.optim.AdamW(model.parameters()), DataLoader(data, batch_size=256), DataLoader(data, batch_size=512)
     )
     with joulemap.accelerate.watch(accelerator, model) as energy:
-        for x, wanted in loader:
-            loss = nn.functional.cross_entropy(model(x), wanted)
+        for x, labels in loader:
+            loss = nn.functional.cross_entropy(model(x), labels)
             accelerator.backward(loss)
             optimizer.step()
             optimizer.zero_grad()

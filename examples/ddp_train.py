@@ -1,4 +1,4 @@
-"""Several processes train one model; one recording has the joules of all of their GPUs.
+"""Several processes train one model; one recording has the joules of all their GPUs.
 
 joulemap record -o ddp.joulemap -- torchrun --standalone --nproc-per-node 2 examples/ddp_train.py
 joulemap report ddp.joulemap

@@ -21,7 +21,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides the size of the model."""
+    """The sizes of the model."""
 
     blocks: int
     width: int
@@ -96,8 +96,8 @@ class GPT(nn.Module):
             nn.init.zeros_(module.bias)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = self.wte(tokens) + self.wpe(places)
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
+        x = self.wte(tokens) + self.wpe(positions)
         for block in self.blocks:
             x = block(x)
         logits: Tensor = self.head(self.ln_f(x))
@@ -154,7 +154,7 @@ def main() -> None:
                     loss = train_step(run, done)
                 done += 1
                 if not args.steps and done % 10 == 0:
-                    loss.item()  # the clock is the board's, not that of launches
+                    loss.item()  # wait for the GPU: launches alone return too early
             loss.item()
         seconds = time.monotonic() - begin
         report = run.report(by="layer", phase="train")

@@ -1,4 +1,4 @@
-"""Joules of Hugging Face's generate, prefill and decode apart: nothing is told, all of it is found.
+"""Joules of Hugging Face's generate, prefill and decode apart, found without marks in the program.
 
 joulemap record -o generate.joulemap -- python examples/hf_generate.py
 joulemap report generate.joulemap --by phase

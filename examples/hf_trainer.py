@@ -1,4 +1,4 @@
-"""Joules of a training with Hugging Face's Trainer: a callback tells phases, steps and layers, and logs joules.
+"""Joules of a training with Hugging Face's Trainer: a callback records phases, steps and layers, and logs joules.
 
 joulemap record -o trainer.joulemap -- python examples/hf_trainer.py
 joulemap report trainer.joulemap --phase train

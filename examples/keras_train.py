@@ -1,4 +1,4 @@
-"""Joules of a training with Keras, any backend: a callback tells phases, epochs and steps; History has the joules.
+"""Joules of a training with Keras, any backend: a callback records phases, epochs, steps; History has the joules.
 
 joulemap record -o keras.joulemap -- python examples/keras_train.py
 joulemap report keras.joulemap --by phase

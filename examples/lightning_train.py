@@ -1,4 +1,4 @@
-"""Joules of a training with Lightning: a callback tells phases, epochs, steps and layers, and logs joules.
+"""Joules of a training with Lightning: a callback records phases, epochs, steps and layers, and logs joules.
 
 joulemap record -o lightning.joulemap -- python examples/lightning_train.py
 joulemap report lightning.joulemap --phase train
@@ -13,14 +13,14 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 
-class Classifier(lightning.LightningModule):  # type: ignore[misc]  # where lightning is not installed, it has no types
+class Classifier(lightning.LightningModule):  # type: ignore[misc]  # without lightning there are no types
     def __init__(self) -> None:
         super().__init__()
         self.net = nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 10))
 
     def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], _: int) -> torch.Tensor:
-        x, wanted = batch
-        return nn.functional.cross_entropy(self.net(x), wanted)
+        x, labels = batch
+        return nn.functional.cross_entropy(self.net(x), labels)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return torch.optim.AdamW(self.parameters())

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 
 def make_transformers_model(big: bool) -> nn.Module:
-    """A Llama of random weights; ImportError without transformers."""
+    """Return a Llama with random weights; ImportError without transformers."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     width = 2048 if big else 128
@@ -35,7 +35,7 @@ def make_transformers_model(big: bool) -> nn.Module:
 
 
 class SmallModel(nn.Module):
-    """A causal language model with the little of `generate` that the profiler needs."""
+    """A causal language model with the part of `generate` that the profiler needs."""
 
     def __init__(self, vocabulary: int = 1000, width: int = 128, blocks: int = 3) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A notebook's cells (`# %%`): one session for all of them, a window for each thing that is tried."""
+"""A notebook's cells (`# %%`): one session for all of them, a window for each experiment."""
 
 # %%
 import joulemap

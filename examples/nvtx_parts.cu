@@ -1,11 +1,11 @@
-/* NVTX ranges in a report: nothing of joulemap is compiled in or linked.
+/* NVTX ranges in a report, without compiling or linking joulemap into the program.
  *
  *     nvcc nvtx_parts.cu -o nvtx_parts
  *     joulemap record -o parts.joulemap -- ./nvtx_parts
  *     joulemap report parts.joulemap
  *
  * A kernel belongs to the innermost range that was open on the launching thread when it was launched. So a range need
- * not wait for its kernels, and a program needs no synchronisation for joulemap's sake.
+ * not wait for its kernels, and the program needs no extra synchronisation.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -19,14 +19,14 @@ static void check(cudaError_t code, const char *what)
     exit(1);
 }
 
-/* Waits for memory. */
+/* Bound by memory. */
 __global__ void add(const float *a, float *b, size_t count)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += (size_t)gridDim.x * blockDim.x)
         b[i] += a[i];
 }
 
-/* Computes. */
+/* Bound by arithmetic. */
 __global__ void polynomial(float *b, size_t count, int degree)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += (size_t)gridDim.x * blockDim.x) {

@@ -1,4 +1,5 @@
-/* Joules of the parts of a C program, told by the program itself. No GPU: JOULEMAP_SIM=h200 stands for one.
+/* Joules of the parts of a C program, marked by the program itself. Without a GPU, JOULEMAP_SIM=h200
+ * simulates one.
  *
  *     cc parts.c $(pkg-config --cflags --libs joulemap) -o parts
  *     JOULEMAP_SIM=h200 ./parts
@@ -15,7 +16,7 @@ static void die(const char *what, const jm_error *err)
     exit(1);
 }
 
-/* Stands for work: kernels launched, results waited for. */
+/* A placeholder for work: launching kernels, waiting for results. */
 static void work(double seconds)
 {
     const int64_t end_ns = jm_now_ns() + (int64_t)(seconds * 1e9);
@@ -23,7 +24,7 @@ static void work(double seconds)
     }
 }
 
-/* A part: its name is its path in the report, its type is what is alike wherever it is called. */
+/* A part: its name is its path in the report, its type is common to all its calls. */
 static void part(const char *name, const char *type, double seconds)
 {
     const jm_span_id span = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern(name), jm_name_intern(type), 0);

@@ -1,5 +1,5 @@
-// Joules of the parts of a C++ program, told by objects that end with their scope. No GPU: JOULEMAP_SIM=h200
-// stands for one.
+// Joules of the parts of a C++ program, marked by objects that end with their scope. Without a GPU,
+// JOULEMAP_SIM=h200 simulates one.
 //
 //     c++ -std=c++11 parts.cpp $(pkg-config --cflags --libs joulemap) -o parts
 //     JOULEMAP_SIM=h200 ./parts
@@ -8,7 +8,7 @@
 #include <iostream>
 #include <joulemap/joulemap.hpp>
 
-// Stands for work: kernels launched, results waited for.
+// A placeholder for work: launching kernels, waiting for results.
 static void work(double seconds)
 {
     const std::int64_t end_ns = joulemap::now_ns() + static_cast<std::int64_t>(seconds * 1e9);
@@ -18,7 +18,7 @@ static void work(double seconds)
 
 static void factor()
 {
-    // Looked up once: a path in the report, and what is alike wherever it is called.
+    // Names are looked up once: a path in the report, and a type common to all calls.
     static const joulemap::name path("solver.factor"), type("Factor");
     joulemap::forward part(path, type);
     work(0.030);

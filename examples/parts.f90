@@ -1,12 +1,12 @@
-! Joules of the parts of a Fortran program, by joulemap's C interface. No GPU: JOULEMAP_SIM=h200 stands for one.
+! Joules of the parts of a Fortran program, by joulemap's C interface. Without a GPU, JOULEMAP_SIM=h200 simulates one.
 !
 !     gfortran parts.f90 $(pkg-config --libs joulemap) -o parts
 !     JOULEMAP_SIM=h200 ./parts
 !
 ! Not installed under /usr? PKG_CONFIG_PATH=$(joulemap --pkgconfigdir)
 
-! What a program needs of joulemap/span.h and report.h. Spans of programs under `joulemap record` need no more than
-! begin_span and end_span.
+! The needed parts of joulemap/span.h and report.h. Under `joulemap record` a program needs only begin_span and
+! end_span.
 module joulemap
   use, intrinsic :: iso_c_binding
   implicit none
@@ -35,7 +35,7 @@ module joulemap
       import :: c_int64_t
       integer(c_int64_t) :: t_ns
     end function
-    ! With options NULL a run is in memory, of the spans of this process without its kernels.
+    ! With options NULL the run is in memory, and has the spans of this process, but no kernels.
     function jm_run_start(run, options, err) bind(c) result(status)
       import :: c_ptr, c_int
       type(c_ptr), intent(out) :: run
@@ -92,7 +92,7 @@ module joulemap
 
 contains
 
-  ! A part: its name is its path in the report, its class what is alike wherever it is called.
+  ! A part: its name is its path in the report, its class is common to all its calls.
   function begin_span(kind, name, class) result(span)
     integer(c_int), intent(in) :: kind
     character(*), intent(in) :: name
@@ -139,7 +139,7 @@ contains
     call check(jm_run_start(run, c_null_ptr, c_null_ptr))
   end function
 
-  ! The report of all that happened so far; the run is over then.
+  ! Stop the run and print its report.
   subroutine print_report(run)
     type(c_ptr), intent(in) :: run
     type(c_ptr) :: recording, report, text
@@ -177,7 +177,7 @@ program parts
 
 contains
 
-  ! Stands for work: kernels launched, results waited for.
+  ! A placeholder for work: launching kernels, waiting for results.
   subroutine work(nanoseconds)
     integer(c_int64_t), intent(in) :: nanoseconds
     integer(c_int64_t) :: end_ns

@@ -1,6 +1,6 @@
-"""Which power cap saves most on a training: a few are tried, the best is proven, and all is put back.
+"""Which power cap saves most on a training: try a few, prove the best, restore everything.
 
-python examples/power_cap.py                      # as root, or where a rule lets you (docs/caps.md)
+python examples/power_cap.py                      # as root, or with a rule of sudo (docs/caps.md)
 JOULEMAP_SIM=h200 python examples/power_cap.py    # without a GPU
 """
 
@@ -38,11 +38,11 @@ def main() -> None:
     print(found)
     found.to_json("cap.json")  # joulemap plot cap.json --figure power_cap -o cap.png
 
-    with joulemap.caps.lease() as lease:  # the GPU is as it was found when this ends, however it does
+    with joulemap.caps.lease() as lease:  # afterwards the earlier cap is restored, also after a crash
         lease.set(found.cap_w)
-        for x, wanted in loader:
+        for x, labels in loader:
             optimizer.zero_grad()
-            nn.functional.cross_entropy(model(x.to(device)), wanted.to(device)).backward()
+            nn.functional.cross_entropy(model(x.to(device)), labels.to(device)).backward()
             optimizer.step()
 
 

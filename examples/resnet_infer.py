@@ -108,7 +108,7 @@ def main() -> None:
                     out = model(images)
                 done += 1
                 if not args.steps and done % 10 == 0:
-                    out.sum().item()  # the clock is the board's, not that of launches
+                    out.sum().item()  # wait for the GPU: launches alone return too early
             out.sum().item()
         seconds = time.monotonic() - begin
         report = run.report(by="layer", phase="infer")

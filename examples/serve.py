@@ -1,4 +1,4 @@
-"""A server that tells the joules of what it answers: prefill and decode apart, per token.
+"""A server that reports the joules of its answers: prefill and decode apart, per token.
 
     joulemap record -o serve.joulemap -- python examples/serve.py --requests 40
     joulemap report serve.joulemap --by phase
@@ -20,7 +20,7 @@ from torch import nn
 
 
 class Model(nn.Module):
-    """Stands for a language model: the text in one go, then a token at a time."""
+    """A stand-in for a language model: it reads the prompt at once, then makes a token at a time."""
 
     def __init__(self, width: int = 256) -> None:
         super().__init__()

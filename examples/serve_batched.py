@@ -1,4 +1,4 @@
-"""A server that answers many requests at once, and tells what each of them cost.
+"""A server that answers many requests at once, and reports the energy of each.
 
     joulemap record -o batched.joulemap -- python examples/serve_batched.py --requests 40
     joulemap report batched.joulemap --by request --depth 1
@@ -22,7 +22,7 @@ from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes of a Llama-like model; those of the default are for a laptop."""
+    """Sizes of a Llama-like model; the defaults suit a laptop."""
 
     width: int = 128
     layers: int = 4
@@ -33,7 +33,7 @@ class Config:
 
 
 class PagedCache:
-    """Keys and values of all layers, in pages of 16 tokens that sequences take and give back."""
+    """Keys and values of all layers, in pages of 16 tokens that sequences take and return."""
 
     page = 16
 
@@ -43,7 +43,7 @@ class PagedCache:
         self.free = list(range(pages))
 
     def grow(self, pages: list[int], tokens: int) -> bool:
-        """Take pages until there is room for so many tokens; False, and none are taken, if too few are free."""
+        """Add pages until there is room for so many tokens; if too few are free, add none and return False."""
         missing = -(-tokens // self.page) - len(pages)
         if missing > len(self.free):
             return False
@@ -51,7 +51,7 @@ class PagedCache:
         return True
 
     def slots(self, tables: list[list[int]], length: int) -> Tensor:
-        """Return where the first `length` tokens of each sequence lie, [sequences, length]; past its pages, page 0."""
+        """Return slots of the first `length` tokens of each sequence, [sequences, length]; past its pages, page 0."""
         pages = torch.zeros(len(tables), -(-length // self.page), dtype=torch.long)
         for row, table in zip(pages, tables, strict=True):
             count = min(len(table), len(row))
@@ -71,7 +71,7 @@ def turn(x: Tensor, positions: Tensor) -> Tensor:
 
 
 class Attention(nn.Module):
-    """Attention of the tokens that are fed to all tokens of their sequence, which lie in pages."""
+    """Attention of the fed tokens to all tokens of their sequence, which are in pages."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Model(nn.Module):
         self.head = nn.Linear(config.width, config.vocabulary, bias=False)
 
     def forward(self, tokens: Tensor, positions: Tensor, cache: PagedCache, slots: Tensor) -> Tensor:
-        """Return logits of what follows each token; all are [sequences, tokens] but the slots."""
+        """Return logits of the next token after each; all arguments but the slots are [sequences, tokens]."""
         x = self.embed(tokens)
         for layer, block in enumerate(self.blocks):
             x = block(x, positions, cache.values[layer], slots)
@@ -134,9 +134,9 @@ class Sequence:
     """A request as the engine sees it."""
 
     request: joulemap.types.Request
-    tokens: list[int]  # the prompt, and what was answered so far
-    end: int  # it is done at so many
-    fed: int = 0  # tokens whose keys and values lie in the cache
+    tokens: list[int]  # the prompt, and the answer so far
+    end: int  # the number of tokens at which it is done
+    fed: int = 0  # tokens with keys and values in the cache
     pages: list[int] = field(default_factory=list)
 
 
@@ -150,19 +150,19 @@ class Engine:
         self.steps = self.preempted = 0
 
     def add(self, name: str, prompt: list[int], count: int) -> Sequence:
-        """Take a request for `count` tokens that follow a prompt."""
+        """Add a request for `count` tokens after a prompt."""
         request = joulemap.request(name, tokens=len(prompt))
         self.waiting.append(Sequence(request, list(prompt), len(prompt) + count))
         return self.waiting[-1]
 
     def step(self) -> list[Sequence]:
-        """Go on by a step; return who is done."""
+        """Run one step; return the finished sequences."""
         self.steps += 1
         first = self.waiting[0] if self.waiting and len(self.running) < self.most else None
         if first is not None and self.cache.grow(first.pages, len(first.tokens) + 1):
             self.waiting.popleft()
             self.running.append(first)
-            # All of its tokens are a prompt, those too that it had answered before it had to make room.
+            # All of its tokens are a prompt, including answers from before it was preempted.
             with self.run.phase("prefill"), self.run.step(requests={first.request: (len(first.tokens), 0)}):
                 self._forward([first])
         elif self.running:
@@ -179,7 +179,7 @@ class Engine:
         return done
 
     def _with_room(self) -> list[Sequence]:
-        """Return the batch; where pages are short, the youngest of it gives up its own and waits."""
+        """Return the batch; if pages are short, its youngest sequences return theirs and wait."""
         batch = list(self.running)
         for each in self.running:
             while each in batch and not self.cache.grow(each.pages, len(each.tokens) + 1):
@@ -204,14 +204,14 @@ class Engine:
 
 
 def serve(engine: Engine, requests: int, prompt: int, answer: int, vocabulary: int) -> None:
-    """Play clients: a request comes every few steps, of half to one and a half times these tokens."""
-    dice = random.Random(1)
-    come = 0
-    while come < requests or engine.waiting or engine.running:
-        if come < requests and (dice.random() < 0.2 or not engine.running):
-            length, count = (max(1, int(each * (0.5 + dice.random()))) for each in (prompt, answer))
-            engine.add(f"request {come}", [dice.randrange(vocabulary) for _ in range(length)], count)
-            come += 1
+    """Imitate clients: every few steps a request arrives, with 0.5 to 1.5 times these numbers of tokens."""
+    random_state = random.Random(1)
+    arrived = 0
+    while arrived < requests or engine.waiting or engine.running:
+        if arrived < requests and (random_state.random() < 0.2 or not engine.running):
+            length, count = (max(1, int(mean * (0.5 + random_state.random()))) for mean in (prompt, answer))
+            engine.add(f"request {arrived}", [random_state.randrange(vocabulary) for _ in range(length)], count)
+            arrived += 1
         engine.step()
 
 

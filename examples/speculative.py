@@ -1,4 +1,4 @@
-"""Speculative decoding: a draft proposes, the model checks; joules for each token that comes out.
+"""Speculative decoding: a draft proposes, the model checks; joules for each token produced.
 
     joulemap record -o speculative.joulemap -- python examples/speculative.py
     joulemap report speculative.joulemap --by request --depth 1
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 
 def draft_of(model: Model, layers: int, weaken: float) -> Model:
-    """Return the first layers of a model as one of its own; those after them say less by this factor."""
+    """Return the first layers of a model as a draft model; scale down the output of the later layers by `weaken`."""
     draft = Model.__new__(Model)
     nn.Module.__init__(draft)
     draft.embed, draft.blocks, draft.head = model.embed, model.blocks[:layers], model.head
@@ -31,7 +31,7 @@ def draft_of(model: Model, layers: int, weaken: float) -> Model:
 
 
 class Speaker:
-    """A model and the cache of the one sequence that it speaks."""
+    """A model and the cache of the one sequence that it generates."""
 
     def __init__(self, model: Model, config: Config, tokens: int, device: str) -> None:
         pages = -(-tokens // PagedCache.page)
@@ -40,7 +40,7 @@ class Speaker:
         self.fed = 0
 
     def say(self, tokens: list[int]) -> list[int]:
-        """Feed the tokens that it has not had; return what would follow each of these."""
+        """Feed the tokens not yet in the cache; return the most probable next token after each."""
         device = self.slots.device
         fresh = torch.tensor([tokens[self.fed :]], device=device)
         positions = torch.arange(self.fed, len(tokens), device=device)[None]
@@ -60,9 +60,9 @@ def generate(
     count: int,
     k: int,
 ) -> tuple[list[int], int]:
-    """Return `count` tokens that follow a prompt, or up to k more, and how often the target was asked for them."""
+    """Return `count` tokens after a prompt, or up to k more, and the number of passes of the target for them."""
     tokens = list(prompt)
-    target.fed = draft.fed = asked = 0
+    target.fed = draft.fed = passes = 0
     with run.phase("prefill"), run.step(requests={request: (len(prompt), 0)}):
         tokens.append(target.say(tokens)[-1])
         draft.say(prompt)
@@ -74,15 +74,15 @@ def generate(
                     guess.append(draft.say(guess)[-1])
             with run.window("check"):
                 right = target.say(guess)
-        asked += 1
+        passes += 1
         agreed = 0
         while agreed < k and guess[len(tokens) + agreed] == right[agreed]:
             agreed += 1
-        tokens += right[: agreed + 1]  # the target's own word comes after those that it agrees with
-        # What was guessed wrong is forgotten: the next tokens are written over it.
+        tokens += right[: agreed + 1]  # after the agreed tokens the target's own one
+        # Wrong guesses stay in the cache, but the next tokens overwrite them.
         target.fed, draft.fed = len(tokens) - 1, min(draft.fed, len(tokens) - 1)
     request.made = len(tokens) - len(prompt) - 1
-    return tokens[len(prompt) :], asked
+    return tokens[len(prompt) :], passes
 
 
 def main() -> None:
@@ -98,15 +98,15 @@ def main() -> None:
     dice = random.Random(1)
 
     with joulemap.Session() as run:
-        asked = made = 0
+        passes = made = 0
         for number in range(args.requests):
             prompt = [dice.randrange(config.vocabulary) for _ in range(100)]
             with joulemap.request(f"request {number}", tokens=len(prompt)) as request:
-                _, times = generate(run, speakers[0], speakers[1], request, prompt, 100, args.k)
-            asked += times
+                _, count = generate(run, speakers[0], speakers[1], request, prompt, 100, args.k)
+            passes += count
             made += request.made or 0
-        print(f"{made / asked:.2f} tokens each time the model was asked, {args.k + 1} if it always agreed")
-        print(f"acceptance rate {(made - asked) / (args.k * asked):.2f}")
+        print(f"{made / passes:.2f} tokens per pass of the model, {args.k + 1} if it always agreed")
+        print(f"acceptance rate {(made - passes) / (args.k * passes):.2f}")
         totals = run.report("request").totals
         if totals.decode_j is not None and totals.decode_tokens:
             print(f"{1e3 * totals.decode_j / totals.decode_tokens:.1f} mJ a token that came out")

@@ -1,9 +1,9 @@
-"""What MkDocs does not do by itself for `make docs`.
+"""MkDocs hooks for `make docs`.
 
-Links that leave docs/ lead to copies of the files on the site, so that it is whole without a repository beside it; what
-those pages link to is copied too. The reference has a page for the names of the package, and one for each of its public
-modules, as `__all__` says in the source. Nothing is imported, so nothing has to be built but the list of a report's
-fields, which is made of a C header.
+Links that leave docs/ lead to copies of the files on the site, so that it is complete without the repository; files
+linked from those copies are copied too. The reference has a page for the names of the package, and one for each of its
+public modules, by `__all__` in the source. Nothing is imported, so nothing has to be built but the list of a report's
+fields, which is made from a C header.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MODULES = [
     "ncu",
     "calibration",
 ]
-COPIES = "repository"  # where files from outside of docs/ are on the site
-LARGEST = 1_000_000  # bytes of a file that is copied
+COPIES = "repository"  # the site's folder of files from outside of docs/
+LARGEST = 1_000_000  # bytes; larger files are not copied
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
@@ -45,12 +45,12 @@ log = logging.getLogger("mkdocs.hooks.joulemap")
 
 
 def on_startup(command: str, dirty: bool) -> None:
-    """Make the package where the reference reads it: before mkdocstrings looks for its folder."""
+    """Make the package for the reference, before mkdocstrings looks for its folder."""
     make_package(ROOT / "build/docs-package")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of the reference where the navigation says `reference`."""
+    """Replace `reference` in the navigation by the pages of the reference."""
     pages = [{"joulemap": "reference/joulemap.md"}]
     pages += [{f"joulemap.{name}": f"reference/joulemap.{name}.md"} for name in modules()]
     config.nav = _replaced(config.nav, pages)
@@ -88,12 +88,12 @@ def source_of(module: str) -> Path | None:
 
 
 def modules() -> list[str]:
-    """Return those public modules that there are."""
+    """Return the public modules that exist."""
     return [name for name in MODULES if source_of(name)]
 
 
 def names_of(source: Path) -> list[str]:
-    """Return what `__all__` of a file lists, or its public classes and functions, in order."""
+    """Return the names in a file's `__all__`, or its public classes and functions, in order."""
     tree = ast.parse(source.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
@@ -104,8 +104,8 @@ def names_of(source: Path) -> list[str]:
 
 def reference_page(title: str, source: Path) -> str:
     """Return the page of a module: its docstring's first line, and an entry for each name."""
-    said = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
-    first = said.split("\n\n")[0].removeprefix("joulemap: ").replace("\n", " ")
+    docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+    first = docstring.split("\n\n")[0].removeprefix("joulemap: ").replace("\n", " ")
     first = first[:1].upper() + first[1:]
     names = [name for name in names_of(source) if title != "joulemap" or name not in modules()]
     entries = "\n\n".join(f"::: {title}.{name}" for name in names)
@@ -113,7 +113,7 @@ def reference_page(title: str, source: Path) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the reference, and copies of all that pages link to outside of docs/."""
+    """Add the reference, and copies of all files outside of docs/ that pages link to."""
     top = PACKAGE / "__init__.py"
     files.append(File.generated(config, "reference/joulemap.md", content=reference_page("joulemap", top)))
     for name in modules():
@@ -141,7 +141,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def outside(page: Path, text: str) -> list[Path]:
-    """Return what a page links to that is no part of docs/."""
+    """Return the files outside of docs/ that a page links to."""
     found = []
     for part in FENCE.split(text)[::2]:
         for _, link, _ in LINK.findall(part):
@@ -152,11 +152,11 @@ def outside(page: Path, text: str) -> list[Path]:
 
 
 def copy_name(target: Path) -> str:
-    """Return what a file from outside of docs/ is called on the site."""
+    """Return the name on the site of a file from outside of docs/."""
     name = target.relative_to(ROOT).as_posix()
     if target.is_dir():
         return f"{name}/files.md"
-    # MkDocs takes README.md for the index of a folder; browsers show .txt
+    # MkDocs treats README.md as the index of a folder; browsers show .txt
     return name if target.suffix in {".md", ".txt", ".html", ".svg", ".png"} else f"{name}.txt"
 
 
@@ -171,7 +171,7 @@ def listing(folder: Path) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> str:
-    """Let links that leave docs/ lead to the copies, and links of copies into docs/."""
+    """Redirect links that leave docs/ to the copies, and links of copies into docs/."""
     here = page.file.src_uri
     origin = ROOT / here.removeprefix(f"{COPIES}/") if here.startswith(f"{COPIES}/") else ROOT / "docs" / here
 

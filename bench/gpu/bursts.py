@@ -44,7 +44,7 @@ import joulemap
 import torch
 from joulemap._burst import Player, first_line, player_of
 from joulemap._describe import describe
-from joulemap._isolation.given import Given, take
+from joulemap._isolation.layer_inputs import LayerInputs, record_inputs
 from joulemap._isolation.measure import Board, Part, Quantity, make_ready, measure
 from joulemap._isolation.settings import SETTINGS, Duty
 from publish import head, publish, spread
@@ -105,14 +105,14 @@ def draw_layers(subject: Subject, seed: int, per_bin: int) -> list[str]:
 # ---- the truth: the layer alone, in bursts
 
 
-def ready(player: Player, given: Given) -> Quantity | str:
+def ready(player: Player, given: LayerInputs) -> Quantity | str:
     """Make a layer ready to run alone; why no graph can hold it (one that copies from the host) if none can."""
     try:
         with player.stream():
             given.try_out()
         parts = [Part(given.path, describe(given.module), given.forward)]
         if given.overwrites:
-            parts.append(Part(given.path, "copies", given.put_back))
+            parts.append(Part(given.path, "copies", given.restore_inputs))
         for part in parts:
             make_ready(player, part)
     except torch.cuda.OutOfMemoryError:
@@ -313,7 +313,7 @@ def main() -> None:
         ring = recording.report(by="span", from_ns=begin_ns, to_ns=end_ns, model="none")
     player = player_of(torch.device("cuda"))
     with player.stream():
-        taken = take(subject.model, paths, subject.forward, "cuda", backward=False)
+        taken = record_inputs(subject.model, paths, subject.forward, "cuda", backward=False)
     with joulemap.Session(kernels=False, counters=False) as run:
         made = {path: ready(player, given) for path, given in taken.items()}
         left_out = {path: why for path, why in made.items() if isinstance(why, str)}

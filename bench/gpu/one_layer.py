@@ -23,7 +23,7 @@ import joulemap
 import torch
 from bursts import Figure, live, ready, truth
 from joulemap._burst import player_of
-from joulemap._isolation.given import take
+from joulemap._isolation.layer_inputs import record_inputs
 from joulemap._isolation.measure import Board, measure
 from publish import head, publish
 from subjects import Subject, make
@@ -96,7 +96,7 @@ def alone(subjects: list[Subject], paths: list[str], window_s: float) -> list[di
         board = Board(run, player.device)
         for subject in subjects:
             with player.stream():
-                taken = take(subject.model, paths, subject.forward, "cuda", backward=False)
+                taken = record_inputs(subject.model, paths, subject.forward, "cuda", backward=False)
             made = {path: ready(player, given) for path, given in taken.items()}
             failed = {path: why for path, why in made.items() if isinstance(why, str)}
             if failed:

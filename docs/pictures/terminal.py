@@ -1,9 +1,9 @@
-"""Draw what commands print as a picture of a terminal: SVG, no fonts or scripts from elsewhere.
+"""Draw the output of commands as a picture of a terminal: SVG, without external fonts or scripts.
 
     python docs/pictures/terminal.py docs/pictures/report.txt docs/pictures/report.svg
 
-A line that begins with "$ " is what was typed. Each word is placed by its column: renderers differ in what they make of
-spaces (librsvg drops those that begin a line), and in how wide their font is.
+A line that begins with "$ " is a command. Each word is placed by its column: renderers differ in their treatment of
+spaces (librsvg drops those that begin a line), and in the width of their font.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ BACKGROUND, TEXT, DIM, PROMPT = "#10151c", "#d6dee8", "#8494a7", "#6fc3a5"
 
 
 def colour(line: str) -> str:
-    """Headings and notes stand back; rows are what there is to read."""
+    """Return the colour of a line: headings and notes are dim, rows are bright."""
     if line.startswith("$ "):
         return PROMPT
     return DIM if re.match(r"note|±|\d+ more|(layer|phase|type|kernel) .*known$| {10}", line) else TEXT
 
 
 def words(line: str) -> str:
-    """Return the words of a line, each at its place and as wide as its columns."""
+    """Return the words of a line, each at its column and as wide as its columns."""
     return "".join(
         f'<tspan x="{MARGIN + word.start() * CHARACTER_WIDTH:.1f}" '
         f'textLength="{len(word[0]) * CHARACTER_WIDTH:.1f}">{escape(word[0])}</tspan>'

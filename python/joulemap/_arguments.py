@@ -1,4 +1,4 @@
-"""Arguments that are wrong, told in the caller's words."""
+"""Checks of arguments, whose errors name the argument."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UUIDS = ("GPU-", "MIG-")
 
 
 def text(what: str, value: Any) -> str:
-    """Return `value` if it is a text, as the core can have it: surrogates and NUL as escapes.
+    """Return `value` if it is a text, with surrogates and NUL as escapes for the core.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def path(what: str, value: Any) -> str:
     Raises
     ------
     TypeError
-        If it is none; it names `what`.
+        If `value` is no path; it names `what`.
     """
     try:
         return os.fsdecode(value)
@@ -52,7 +52,7 @@ def flag(what: str, value: Any) -> bool:
 
 
 class Gpu(NamedTuple):
-    """A GPU, as the caller names it: by its index, by CUDA's index, or by its UUID ("": it is not named so)."""
+    """A GPU by its index, by CUDA's index (`is_cuda`), or by its UUID ("" if not given)."""
 
     number: int
     is_cuda: bool = False
@@ -63,15 +63,15 @@ class Gpu(NamedTuple):
 
 
 def gpu(what: str, value: Any) -> Gpu:
-    """Return which GPU is meant.
+    """Parse the argument that names a GPU.
 
     Parameters
     ----------
     what : str
         Name of the argument.
     value : int, str or torch.device
-        A number: the index of `joulemap list` and nvidia-smi. "cuda:1": CUDA's, after CUDA_VISIBLE_DEVICES; "cuda" is
-        "cuda:0". "GPU-...": its UUID.
+        A number: the index of `joulemap list` and nvidia-smi. "cuda:1": CUDA's index after CUDA_VISIBLE_DEVICES;
+        "cuda" is "cuda:0". "GPU-...": the UUID.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def whole(what: str, value: Any, most: int = 2**63 - 1) -> int:
 
 
 def whole_or_all(what: str, value: Any, most: int = 2**63 - 1) -> int:
-    """Return `value` as an int from 1 to `most`; 0, which the core takes for all, of None.
+    """Return `value` as an int from 1 to `most`; None becomes 0, which the core takes for all.
 
     Raises
     ------
@@ -126,12 +126,12 @@ def whole_or_all(what: str, value: Any, most: int = 2**63 - 1) -> int:
 
 
 def interval(from_ns: Any, to_ns: Any) -> tuple[int, int]:
-    """Return the ends of a time, as the core takes them; None: its first or last moment. Both: (0, 0), all of it.
+    """Return the ends of an interval as the core takes them: (0, 0), all time, if both are None.
 
     Raises
     ------
     TypeError, ValueError
-        If one is no time, or the end lies before the beginning.
+        If one is no time, or `to_ns` lies before `from_ns`.
     """
     if from_ns is None and to_ns is None:
         return 0, 0
@@ -143,12 +143,12 @@ def interval(from_ns: Any, to_ns: Any) -> tuple[int, int]:
 
 
 def share(what: str, value: Any) -> float:
-    """Return `value` as a float in (0, 1): who gives 1 or more means percent, and would be taken at his word.
+    """Return `value` as a float in (0, 1). A caller who gives 1 or more probably means percent.
 
     Raises
     ------
     TypeError, ValueError
-        If it is none; they name `what`.
+        If it is no number or out of range; they name `what`.
     """
     if not isinstance(value, str) and hasattr(value, "__float__") and float(value) >= 1:
         raise ValueError(f"{what} is a share below 1: {float(value):g} % is {float(value) / 100:g}")

@@ -1,4 +1,4 @@
-"""Calls of watched modules as autograd nodes are labelled with them: what they do is in `_core_backward.c`."""
+"""The labels of autograd nodes; `_core_backward.c` does the work."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from joulemap import _core
 class Frame(_core.Frame):
     """One call of a watched module. Its methods are prehooks of autograd nodes.
 
-    They are Python's, so that compiled autograd takes those of all calls for one function, and compiles it once.
+    They are Python methods, so that compiled autograd sees one function for all calls, and compiles it once.
     """
 
     __slots__ = ()
 
     def backward(self, _gradients: Any) -> None:
-        """From here on this call's backward runs."""
+        """Begin the backward of this call."""
         self.enter_backward()
 
     def outside(self, _gradients: Any) -> None:
-        """From here on no module's does: the node ran before this outermost call."""
+        """Begin backward work of no module: the node was made before this outermost call."""
         self.leave_backward()

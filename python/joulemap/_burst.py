@@ -1,6 +1,6 @@
-"""Bursts: so many calls of one thing in a row, without waiting for the host between them.
+"""Bursts: many calls in a row that do not wait for the host between them.
 
-On a GPU a burst is a CUDA graph, where one can hold the calls; else, and on the CPU, they are plain calls.
+On a GPU a burst is a CUDA graph if the calls can be captured; else, and on the CPU, it is plain calls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Call = Callable[[], object]
 
 GRAPH = "graph"
 CALLS = "calls"
-_ROUGH_CALLS = 3
+_WARM_UP_CALLS = 3
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Burst:
     Attributes
     ----------
     calls : int
-        How many.
+        Number of calls.
     how : str
         "graph" or "calls".
     play : callable
-        Runs them, waits for their end, returns the seconds that they took on the device.
+        Runs the calls, waits for their end, and returns their seconds on the device.
     call : callable
-        One of them. A graph does not keep what it reads alive; this does.
+        One call. It keeps the inputs alive, which a graph does not.
     """
 
     calls: int
@@ -43,7 +43,7 @@ class Burst:
 
 
 class CaptureError(RuntimeError):
-    """No graph can hold these calls; the message says why."""
+    """The calls cannot be captured in a graph; the message says why."""
 
 
 class Player(Protocol):
@@ -52,37 +52,37 @@ class Player(Protocol):
     Attributes
     ----------
     device : torch.device
-        Where.
+        The device.
     how : str
-        What its bursts are: "graph" or "calls".
+        How its bursts run: "graph" or "calls".
     """
 
     device: torch.device
     how: str
 
     def stream(self) -> contextlib.AbstractContextManager[None]:
-        """Return the context in which all that bursts use is made: a backward pass runs where its forward ran."""
+        """Return the context in which inputs of bursts are made: a backward pass runs on the stream of its forward."""
 
     def plain(self, call: Call, calls: int) -> Burst:
         """Return a burst of plain calls."""
 
     def burst(self, call: Call, calls: int) -> Burst:
-        """Return a burst without the host in it.
+        """Return a burst that does not wait for the host.
 
         Raises
         ------
         CaptureError
-            If no graph can hold the calls.
+            If the calls cannot be captured in a graph.
         torch.cuda.OutOfMemoryError
             If there is no memory for them.
         """
 
     def synchronize(self) -> None:
-        """Wait until the device is at rest."""
+        """Wait for the device."""
 
 
 class CpuPlayer:
-    """Bursts on the CPU: for tests, beside a simulated board."""
+    """Bursts on the CPU, for tests with a simulated board."""
 
     how = CALLS
 
@@ -90,7 +90,7 @@ class CpuPlayer:
         self.device = torch.device("cpu")
 
     def stream(self) -> contextlib.AbstractContextManager[None]:
-        """There are no streams."""
+        """Return an empty context: the CPU has no streams."""
         return contextlib.nullcontext()
 
     def plain(self, call: Call, calls: int) -> Burst:
@@ -107,14 +107,14 @@ class CpuPlayer:
     burst = plain
 
     def synchronize(self) -> None:
-        """Return at once: calls on the CPU have ended when they return."""
+        """Do nothing: calls on the CPU are synchronous."""
 
 
 @dataclass
 class CudaPlayer:
-    """Bursts on a GPU, all on one stream, their graphs in one pool of memory.
+    """Bursts on a GPU, all on one stream, their graphs in one memory pool.
 
-    What a graph leaves in that memory another may overwrite: only inputs made before the capture last.
+    A graph may overwrite what another one left in the pool: only inputs made before the capture last.
     """
 
     device: torch.device
@@ -128,14 +128,14 @@ class CudaPlayer:
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[None]:
-        """Make the bursts' stream the current one; the host's next work on others waits for it."""
+        """Make the bursts' stream the current one; the previous stream then waits for it."""
         self._stream.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(self._stream):
             yield
         torch.cuda.current_stream(self.device).wait_stream(self._stream)
 
     def plain(self, call: Call, calls: int) -> Burst:
-        """Return a burst of plain calls: where they are short, the GPU waits for the host."""
+        """Return a burst of plain calls; if they are short, the GPU waits for the host."""
 
         def play() -> None:
             for _ in range(calls):
@@ -144,19 +144,19 @@ class CudaPlayer:
         return self._timed(CALLS, call, calls, play)
 
     def burst(self, call: Call, calls: int) -> Burst:
-        """Return a graph of so many calls, which has run once."""
+        """Return a graph of the calls, which has run once."""
         graph: torch.cuda.CUDAGraph | None = None
         with contextlib.suppress(torch.cuda.OutOfMemoryError):
             graph = self._capture(call, calls)
-        if graph is None:  # what the allocator keeps for others no capture can have
+        if graph is None:  # a capture cannot use memory that the allocator caches for other pools
             torch.cuda.empty_cache()
             graph = self._capture(call, calls)
-        made = self._timed(GRAPH, call, calls, graph.replay)
-        made.play()  # the first launch carries the graph to the GPU
-        return made
+        burst = self._timed(GRAPH, call, calls, graph.replay)
+        burst.play()  # the first launch uploads the graph
+        return burst
 
     def synchronize(self) -> None:
-        """Wait until the GPU is at rest."""
+        """Wait for the GPU."""
         torch.cuda.synchronize(self.device)
 
     def _timed(self, how: str, call: Call, calls: int, run: Callable[[], None]) -> Burst:
@@ -175,10 +175,10 @@ class CudaPlayer:
 
     def _capture(self, call: Call, calls: int) -> torch.cuda.CUDAGraph:
         if self._pool is None:
-            # A pool whose last graph is gone takes no other: one graph that stays keeps it.
+            # A pool without graphs accepts no new ones, so one graph stays in it.
             self._pool = torch.cuda.graph_pool_handle()
             self._kept.append(self._capture(lambda: torch.zeros(1, device=self.device), 1))
-        # Not torch.cuda.graph: it empties the allocator's cache each time, and keeps the stream after a failure.
+        # torch.cuda.graph would empty the allocator's cache each time, and not restore the stream after a failure.
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize(self.device)
         with torch.cuda.stream(self._stream):
@@ -189,34 +189,34 @@ class CudaPlayer:
                     call()
                 graph.capture_end()
             except BaseException as error:
-                self._give_up(graph)
+                self._abort_capture(graph)
                 if not isinstance(error, RuntimeError) or isinstance(error, torch.cuda.OutOfMemoryError):
                     raise
                 raise CaptureError(first_line(error)) from error
         return graph
 
-    def _give_up(self, graph: torch.cuda.CUDAGraph) -> None:
-        """After a capture that failed: nothing of it may stay with allocator and generator."""
+    def _abort_capture(self, graph: torch.cuda.CUDAGraph) -> None:
+        """Reset allocator and random generator after a failed capture."""
         with contextlib.suppress(Exception):
             graph.capture_end()
-        with contextlib.suppress(Exception):  # it did not come so far where ending the capture failed
+        with contextlib.suppress(Exception):  # fails if capture_end() did it
             torch._C._cuda_endAllocateToPool(self.device.index or 0, self._pool)
-        with contextlib.suppress(Exception):  # a copy of the state is in no capture
+        with contextlib.suppress(Exception):  # a copy of the state is not registered with the capture
             generator = torch.cuda.default_generators[self.device.index or 0]
             generator.graphsafe_set_state(generator.clone_state())
-        self._kept.append(graph)  # allocators may still ask it whether memory is its own
+        self._kept.append(graph)  # the allocator may still query it about its memory
         with contextlib.suppress(Exception):
             torch.cuda.synchronize(self.device)
         self._pool = None  # the next capture makes another
 
 
 def player_of(device: torch.device) -> Player:
-    """Return what plays on this device.
+    """Return the player of a device.
 
     Raises
     ------
     ValueError
-        If it is neither a GPU of CUDA nor the CPU.
+        If it is neither a CUDA GPU nor the CPU.
     """
     if device.type == "cpu":
         return CpuPlayer()
@@ -227,12 +227,12 @@ def player_of(device: torch.device) -> Player:
 
 
 def warm_up(player: Player, call: Call) -> float:
-    """Call it until its kernels are chosen; return the seconds of a plain call, launches included."""
+    """Call until the kernels are chosen; return the seconds of a plain call, launches included."""
     with player.stream():
-        for _ in range(_ROUGH_CALLS):
+        for _ in range(_WARM_UP_CALLS):
             call()
     player.synchronize()
-    return max(1e-7, player.plain(call, _ROUGH_CALLS).play() / _ROUGH_CALLS)
+    return max(1e-7, player.plain(call, _WARM_UP_CALLS).play() / _WARM_UP_CALLS)
 
 
 def call_seconds(player: Player, call: Call, least_s: float) -> float:
@@ -243,6 +243,6 @@ def call_seconds(player: Player, call: Call, least_s: float) -> float:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error says, without the advice below it."""
+    """Return the first line of an error's message."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -19,7 +19,7 @@ def native_folder() -> Path:
 
 
 def main() -> NoReturn:
-    """Replace this process by the command, and tell it which Python it belongs to."""
+    """Replace this process by the command, and pass it this Python's path."""
     command = __file__[: __file__.rindex("/")] + "/_native/joulemap"
     os.environ["JOULEMAP_PYTHON"] = sys.executable
     try:

@@ -1,12 +1,12 @@
-"""Collectives that a PyTorch program calls from Python, as spans: which operation, in which group, how many bytes.
+"""Collectives that a PyTorch program calls from Python, as spans with operation, group and bytes.
 
-`torch.distributed` makes all its calls through methods of `ProcessGroup`, FSDP2 and pipelines too, so these are
-joulemap's while a session runs, and ask PyTorch's own; functional collectives (tensor parallelism, DTensor) go past
-them (`_functional.py`). What torch.compile compiles has neither. DistributedDataParallel's reducer is
-C++ and is not seen here: of what runs on a GPU NCCL tells by itself (src/inject/nvtx.c).
+`torch.distributed` makes all its calls through methods of `ProcessGroup`, also those of FSDP2 and pipelines, so these
+methods are wrapped while a session runs. Functional collectives (tensor parallelism, DTensor) bypass them; see
+`_functional_collectives.py`. Compiled code uses neither. DistributedDataParallel's reducer is C++ and is not seen
+here; on a GPU NCCL's own NVTX ranges show it (src/inject/nvtx.c).
 
-The bytes of a message are what NCCL counts: what one rank gives to an all-gather, gets of a reduce-scatter, else
-all of its tensor.
+The bytes of a message are counted as NCCL does: the input of one rank for an all-gather, its output for a
+reduce-scatter, else its whole tensor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 
 from joulemap import _core
-from joulemap._names import Patches
+from joulemap._patches import Patches
 
 # Methods of ProcessGroup: the operation, and which argument is the message.
 _METHODS = {
@@ -46,12 +46,12 @@ _METHODS = {
     "barrier": ("barrier", None),
 }
 
-# The same of point-to-point calls, whose second argument is the other rank.
+# Point-to-point calls; their second argument is the other rank.
 _PAIRS = {"send": "send", "recv": "recv"}
 
 
 def bytes_of(message: Any) -> int:
-    """Of a tensor, or of lists of them; -1: something else."""
+    """Return the bytes of a tensor, or of nested lists of tensors; -1 for anything else."""
     if isinstance(message, torch.Tensor):
         return message.numel() * message.element_size()
     if not isinstance(message, (list, tuple)):
@@ -60,8 +60,8 @@ def bytes_of(message: Any) -> int:
     return -1 if -1 in sizes else sum(sizes)
 
 
-def _numbers(ranks: list[int]) -> str:
-    """Write ranks in order: "0,1" and, from three in a row on, "0-7"."""
+def _rank_list(ranks: list[int]) -> str:
+    """Write ranks in order: "0,1"; three or more in a row as "0-7"."""
     runs: list[list[int]] = []
     for rank in sorted(ranks):
         if runs and rank == runs[-1][-1] + 1:
@@ -72,42 +72,39 @@ def _numbers(ranks: list[int]) -> str:
 
 
 def _title(group: Any) -> str:
-    """How a program calls a group: the dimension of its mesh, say."""
+    """Return the program's name of a group, for example a mesh dimension; "" if it has none."""
     title = str(getattr(group, "group_desc", "") or "")
     return "" if title == "undefined" else "world" if title == "default_pg" else title
 
 
-def _titled(title: str, ranks: str) -> str:
-    return f"{title} ({ranks})" if title else ranks
-
-
 class Collectives(Patches):
-    """Calls in the place of PyTorch's own, and what groups are called."""
+    """Wraps PyTorch's calls in spans, and names their groups."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, str], int] = {}
         super().__init__()
 
     def group(self, group: Any, pair: tuple[int, int] | None = None) -> int:
-        """Give the number of its text, which is the same in all of its processes."""
+        """Return the interned name of a group; the name is the same in all of its processes."""
         key = (str(group.group_name), "" if pair is None else f"{pair}")
-        known = self._groups.get(key)
-        if known is None:
-            ranks = dist.get_process_group_ranks(group)
-            told = f"ranks {_numbers(ranks)}" if pair is None else f"rank {pair[0]} to {pair[1]}"
-            known = self._groups[key] = _core.intern(_titled(_title(group), told))
-        return known
+        number = self._groups.get(key)
+        if number is None:
+            members = dist.get_process_group_ranks(group)
+            ranks = f"ranks {_rank_list(members)}" if pair is None else f"rank {pair[0]} to {pair[1]}"
+            title = _title(group)
+            number = self._groups[key] = _core.intern(f"{title} ({ranks})" if title else ranks)
+        return number
 
-    def around(self, original: Callable[..., Any], begin: Callable[..., int]) -> Callable[..., Any]:
-        """Make a call that asks the original, in the span that `begin` opens of the same arguments."""
+    def wrap(self, original: Callable[..., Any], begin: Callable[..., int]) -> Callable[..., Any]:
+        """Return the original call inside of the span that `begin` opens for its arguments."""
 
         @functools.wraps(original)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not self.active or torch.compiler.is_compiling():  # Dynamo goes through to PyTorch's own
+            if not self.active or torch.compiler.is_compiling():  # Dynamo traces the original
                 return original(*args, **kwargs)
             try:
                 span = begin(*args, **kwargs)
-            except Exception:  # a group, or a call, that is not as PyTorch's are: the program goes on
+            except Exception:  # a group or a call of another kind: the program goes on
                 span = 0
             try:
                 return original(*args, **kwargs)
@@ -129,11 +126,10 @@ class _Methods(Collectives):
         name = _core.intern(operation)
 
         def begin(group: Any, *args: Any, **kwargs: Any) -> int:
-            known = message is not None and message < len(args)
-            size = bytes_of(args[message]) if message is not None and known else -1
+            size = bytes_of(args[message]) if message is not None and message < len(args) else -1
             return _core.collective_begin(name, self.group(group), size)
 
-        return self.around(original, begin)
+        return self.wrap(original, begin)
 
     def _pair(self, operation: str, original: Callable[..., Any]) -> Callable[..., Any]:
         name = _core.intern(operation)
@@ -143,7 +139,7 @@ class _Methods(Collectives):
             pair = (mine, theirs) if operation == "send" else (theirs, mine)
             return _core.collective_begin(name, self.group(group, pair), bytes_of(tensors))
 
-        return self.around(original, begin)
+        return self.wrap(original, begin)
 
 
 _following: list[_Methods] = []
@@ -155,5 +151,5 @@ def follow() -> None:
 
 
 def leave() -> None:
-    """Make none any more."""
+    """Stop making spans."""
     _following.pop().end()

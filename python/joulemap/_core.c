@@ -1,5 +1,4 @@
-/* The extension module joulemap._core: its functions, types and constants. Thin: what computes is in
- * libjoulemap. */
+/* The extension module joulemap._core: its functions, types and constants. libjoulemap does the computing. */
 #include "_core.h"
 
 static PyObject *version(PyObject *module, PyObject *unused)
@@ -20,14 +19,15 @@ static PyMethodDef module_methods[] = {
      "collective_begin(operation, group, bytes) -> int: open a span of a collective operation."},
     {"span_end", core_span_end, METH_O, "span_end(span): close it, from any thread."},
     {"follow_steps", core_follow_steps, METH_O,
-     "follow_steps(callable): calls it with each Span of a step or batch as it begins and ends; None: no "
-     "more."},
+     "follow_steps(callable): call it with the Span of each step or batch at its begin and its end; None "
+     "ends "
+     "this."},
     {"follow_tracing", core_follow_tracing, METH_O,
-     "follow_tracing(callable): calls it with one of TRACING when that has changed; None: no longer."},
+     "follow_tracing(callable): call it with one of TRACING whenever that changes; None ends this."},
     {"mark", core_mark, METH_VARARGS, "mark(name, meta=None): a named instant; meta is a JSON text."},
     {"boards", core_boards, METH_VARARGS, "boards(sim=None) -> list: the boards of this machine."},
     {"findings", core_findings, METH_VARARGS,
-     "findings(sim=None) -> list: what works here, and what does not."},
+     "findings(sim=None) -> list: what works on this machine and what does not."},
     {"learn_model", core_learn_model, METH_VARARGS,
      "learn_model(recording, phase, path=None, board_id=0) -> dict: the fields of joulemap.types.Learnt."},
     {"estimate", core_estimate, METH_VARARGS,
@@ -36,12 +36,13 @@ static PyMethodDef module_methods[] = {
     {"estimate_profile", core_estimate_profile, METH_VARARGS,
      "estimate_profile(command, csv, page, model, timeout_s, arguments) -> int: run a program under ncu; its "
      "exit code."},
-    {"repeats", core_repeats, METH_O, "repeats(values) -> dict: what repeated values say together."},
+    {"repeats", core_repeats, METH_O, "repeats(values) -> dict: statistics of repeated measurements."},
     {"thinned", core_thinned, METH_VARARGS,
-     "thinned(t_ns, power_w, from_ns, to_ns, interval_ns) -> tuple: a total by fewer readings."},
+     "thinned(t_ns, power_w, from_ns, to_ns, interval_ns) -> tuple: the total energy from fewer readings."},
     {"cap_boards", core_cap_boards, METH_VARARGS,
      "cap_boards(sim=None) -> list: GPUs with their power caps."},
-    {"cap_restore", core_cap_restore, METH_NOARGS, "cap_restore() -> list: lost leases that were put back."},
+    {"cap_restore", core_cap_restore, METH_NOARGS,
+     "cap_restore() -> list: lost leases whose caps were restored."},
     {"version", version, METH_NOARGS, "version() -> str"},
     {NULL, NULL, 0, NULL},
 };
@@ -93,7 +94,7 @@ static PyObject *type_add(PyObject *module, PyType_Spec *spec)
     return type;
 }
 
-/* The attributes stand on the class, for errors that Python code raises. */
+/* The class has defaults of the attributes, for errors that Python code raises. */
 static int errors_make(core_state *state)
 {
     PyObject *defaults = Py_BuildValue("{s:s,s:i,s:s,s:s}", "status", "", "code", 0, "call", "", "hint", "");
@@ -121,7 +122,7 @@ static int module_exec(PyObject *module)
         return -1;
     const struct {
         PyType_Spec *spec;
-        PyTypeObject **kept;
+        PyTypeObject **type; /* where to keep it, or NULL */
     } types[] = {{&core_span_spec, NULL},
                  {&core_run_spec, NULL},
                  {&core_recording_spec, NULL},
@@ -138,8 +139,8 @@ static int module_exec(PyObject *module)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         PyObject *type = type_add(module, types[i].spec);
         if (!type) return -1;
-        if (types[i].kept)
-            *types[i].kept = (PyTypeObject *)type;
+        if (types[i].type)
+            *types[i].type = (PyTypeObject *)type;
         else
             Py_DECREF(type);
     }

@@ -16,7 +16,7 @@ extern PyType_Spec core_span_spec, core_run_spec, core_recording_spec, core_repo
     core_lease_spec, core_search_spec, core_thread_spec, core_layer_spec, core_frame_spec, core_backward_spec,
     core_backward_end_spec, core_calls_spec;
 
-/* Of one of ours. */
+/* The state of the module that has the type of `self`. */
 static inline const core_state *core_state_of(PyObject *self)
 {
     return PyType_GetModuleState(Py_TYPE(self));
@@ -25,21 +25,21 @@ static inline const core_state *core_state_of(PyObject *self)
 /* Raise `err` as joulemap.Error with status, code, call and hint; always NULL. */
 PyObject *core_raise(const core_state *state, const jm_error *err);
 
-/* An error of ours is told, as one of `where`, and forgotten; Ctrl-C and its like are the program's: then
- * false. */
+/* Report the pending exception as unraisable in `where`, and clear it. False, with the exception kept, if it
+ * is no Exception (KeyboardInterrupt). */
 bool core_forgive(PyObject *where);
 
-/* Text of the core, which may have been cut inside a character. NULL becomes None. */
+/* A string of a text of the core, which may have been cut inside a character. NULL becomes None. */
 PyObject *core_text(const char *text);
 
-/* A text as the core can have it: surrogates (os.fsdecode's) and NUL stand as "\\udcff" and "\\x00". */
+/* `text` with surrogates (of os.fsdecode) and NUL written as "\\udcff" and "\\x00", for the core. */
 PyObject *core_readable(PyObject *module, PyObject *text);
 
 /* A number that may be missing: NaN becomes None. */
 PyObject *core_number(double value);
 
-/* A path, or none: None and NULL leave *path as it is. *bytes holds it, the caller's. False with an
- * exception. */
+/* A path argument; None and NULL leave *path as it is. *path points into *bytes, which the caller releases.
+ * False with an exception. */
 bool core_path(PyObject *object, PyObject **bytes, const char **path);
 
 /* Append `value` (stolen, may be NULL after an error); -1 on error. */
@@ -63,15 +63,14 @@ void core_object_free(PyObject *self);
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs);
 
-/* The fields of joulemap.Timeline as a dict; NULL with an exception. `args`: none, or the interval of time
- * whose readings alone are wanted. */
+/* The fields of joulemap.Timeline as a dict; NULL with an exception. `args`: empty, or an interval of time,
+ * which limits the result to its readings. */
 PyObject *core_timeline(jm_recording *recording, const core_state *state, PyObject *args);
 
-/* A GPU's number in a recording, from the Python arguments of board_id(): the index that NVML (or CUDA) has
- * for it. */
+/* A GPU's number in a recording, from the Python arguments of board_id(): its index in NVML or CUDA. */
 PyObject *core_board_id(jm_recording *recording, const core_state *state, PyObject *args);
 
-/* Joules of an interval of time, from those of energy(). */
+/* Joules of an interval of time, from the Python arguments of energy(). */
 PyObject *core_energy(jm_recording *recording, const core_state *state, PyObject *args);
 
 /* The report behind a Python object of ours; NULL with an exception if it is none. */
@@ -80,7 +79,7 @@ const jm_report *core_report_of(const core_state *state, PyObject *object);
 /* (energy_j, low_j, high_j) */
 PyObject *core_sum(const jm_sum *sum);
 
-/* A text that the core made (freed here), or the error in its place. `object` is one of ours. */
+/* A text of the core (freed here) as a Python string, or the error. `object` has a type of this module. */
 PyObject *core_view_take(PyObject *object, jm_status status, char *text, const jm_error *err);
 
 /* The module's ROW_FIELDS, TOTALS_FIELDS and QUALITY_FIELDS. */
@@ -94,8 +93,8 @@ PyObject *core_span_end(PyObject *module, PyObject *span);
 PyObject *core_follow_steps(PyObject *module, PyObject *callable);
 PyObject *core_follow_tracing(PyObject *module, PyObject *callable);
 
-/* What is recorded may have changed: tell the follower. No exception is left set. */
-void core_tell_tracing(void);
+/* Call the follower of tracing if tracing has changed. No exception is left set. */
+void core_notify_tracing(void);
 PyObject *core_mark(PyObject *module, PyObject *args);
 PyObject *core_boards(PyObject *module, PyObject *args);
 PyObject *core_findings(PyObject *module, PyObject *args);

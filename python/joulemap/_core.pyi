@@ -76,13 +76,13 @@ class Thread:
     backward: Final[Any]  # a Backward, or None
     backwards: Final[list[Backward]]
     regions: Final[list[list[tuple[Any, int]]]]
-    turn: int
+    generation: int
     def unwind(self, depth: int, /) -> None: ...
 
 class Layer:
     name: int
     type: int
-    looked: bool
+    checked: bool
     active: bool
     inner: Any
 
@@ -91,7 +91,7 @@ class Frame:
     parent: Final[Any]
     home: Final[Any]
     depth: Final[int]
-    seen: bool
+    has_spans: bool
     def enter_backward(self) -> None: ...
     def leave_backward(self) -> None: ...
 
@@ -104,7 +104,7 @@ class Backward:
 class Calls:
     on: bool
     traced: bool
-    turn: int
+    generation: int
     __wrapped__: Final[Callable[..., Any]]
     def __new__(
         cls,

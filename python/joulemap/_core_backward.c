@@ -1,5 +1,5 @@
-/* joulemap._core.Backward: one thread's part of one backward pass, and the spans of the modules whose nodes
- * the engine runs there, as the labels on the nodes tell. */
+/* joulemap._core.Backward: one thread's part of a backward pass. It opens and closes the spans of modules as
+ * autograd runs labelled nodes. */
 #include "_core_calls.h"
 
 #include <stdlib.h>
@@ -12,14 +12,14 @@ typedef struct core_opened {
 
 struct core_backward {
     PyObject ob_base;
-    long task;               /* the engine's number of the pass */
-    core_thread *thread;     /* that runs the nodes */
-    core_thread *home;       /* that ran the forward pass */
-    core_backward *previous; /* around it on its thread, or NULL */
+    long task;               /* autograd's number of the pass */
+    core_thread *thread;     /* runs the nodes */
+    core_thread *home;       /* ran the forward pass */
+    core_backward *previous; /* the enclosing pass on this thread, or NULL */
     core_frame *frame;       /* the call whose backward runs, or NULL */
-    core_opened *opened;     /* the calls around it, outermost first: each stands at its depth */
-    int count, room;
-    int regions; /* that are around it */
+    core_opened *opened;     /* the call and its enclosing calls, indexed by depth */
+    int count, capacity;
+    int regions; /* compiled graphs open when the pass began */
     char done;
 };
 
@@ -34,53 +34,53 @@ static void close_deeper(core_backward *self, int kept)
     }
 }
 
-static bool make_room(core_backward *self, int count)
+static bool reserve(core_backward *self, int count)
 {
-    if (count <= self->room) return true;
+    if (count <= self->capacity) return true;
     core_opened *larger = realloc(self->opened, (size_t)count * 2 * sizeof *larger);
     if (!larger) {
         PyErr_NoMemory();
         return false;
     }
     self->opened = larger;
-    self->room = count * 2;
+    self->capacity = count * 2;
     return true;
 }
 
-/* How many of the outermost calls that are open are around `frame`, or it. */
-static int common(const core_backward *self, const core_frame *frame)
+/* The number of open calls that enclose `frame` or are `frame`. */
+static int common_depth(const core_backward *self, const core_frame *frame)
 {
     while (frame && (frame->depth >= self->count || self->opened[frame->depth].frame != frame))
         frame = frame->parent;
     return frame ? frame->depth + 1 : 0;
 }
 
-/* End the spans that `target` is not inside of, and open those around it; NULL: it is in none. False with an
+/* End the spans that do not enclose `target`, and open those that do. NULL ends all of them. False with an
  * exception. */
 static bool switch_to(core_backward *self, core_frame *target)
 {
-    int kept = common(self, target), wanted = target ? target->depth + 1 : 0;
-    if (!make_room(self, wanted)) return false;
+    int kept = common_depth(self, target), target_count = target ? target->depth + 1 : 0;
+    if (!reserve(self, target_count)) return false;
     close_deeper(self, kept);
-    if (self->count != kept) return true; /* a finalizer of a call has ended the pass */
+    if (self->count != kept) return true; /* a finalizer ended the pass */
     core_frame *frame = target;
-    for (int depth = wanted; depth > kept; depth--, frame = frame->parent)
+    for (int depth = target_count; depth > kept; depth--, frame = frame->parent)
         self->opened[depth - 1].frame = frame;
-    for (; self->count < wanted; self->count++) {
+    for (; self->count < target_count; self->count++) {
         core_opened *const next = &self->opened[self->count];
         Py_INCREF(next->frame);
         next->span = jm_span_begin(JM_SPAN_BACKWARD, next->frame->layer->name, next->frame->layer->type, 0);
     }
-    core_frame *const before = self->frame;
+    core_frame *const old = self->frame;
     Py_XINCREF(target);
     self->frame = target;
-    Py_XDECREF(before);
+    Py_XDECREF(old);
     return true;
 }
 
 /* ---- begin and end of a pass ---- */
 
-static bool forget(core_thread *home, core_backward *self)
+static bool forget_pass(core_thread *home, core_backward *self)
 {
     for (Py_ssize_t i = PyList_Size(home->backwards); i > 0; i--)
         if (PyList_GetItem(home->backwards, i - 1) == (PyObject *)self)
@@ -88,7 +88,7 @@ static bool forget(core_thread *home, core_backward *self)
     return true;
 }
 
-/* False with an exception; over it is in any case. */
+/* Ends the pass in any case. False with an exception. */
 static bool finish(core_backward *self)
 {
     if (self->done || !self->thread) return true;
@@ -99,17 +99,17 @@ static bool finish(core_backward *self)
     PyErr_Fetch(&type, &error, &traceback);
     switch_to(self, NULL); /* needs no memory */
     if (thread->backward == self) {
-        thread->backward = self->previous; /* what this one held, the thread holds */
+        thread->backward = self->previous; /* moves the reference */
         self->previous = NULL;
         Py_DECREF(self);
     }
-    fine = forget(self->home, self) && fine;
+    fine = forget_pass(self->home, self) && fine;
     if (type) PyErr_Restore(type, error, traceback);
     return fine;
 }
 
-/* What the engine is given to call at the end of a pass. Of one that fails it lets go without a call, and
- * that is the end, too. */
+/* A callback for the end of a pass. The engine releases it without a call if the pass fails, so its
+ * destructor ends the pass, too. */
 typedef struct core_backward_end {
     PyObject ob_base;
     core_backward *pass;
@@ -147,31 +147,31 @@ static bool queue_end(const core_calls *calls, core_backward *pass)
     return queued != NULL;
 }
 
-/* NULL with an exception, or without one: the pass is over already. */
+/* NULL with an exception; NULL without one if the pass is over already. */
 static core_backward *begin(const core_calls *calls, core_thread *thread, core_thread *home, long task)
 {
     core_backward *self = (core_backward *)PyType_GenericAlloc(calls->backward_type, 0);
     if (!self) return NULL;
-    core_backward *const around = thread->backward;
+    core_backward *const enclosing = thread->backward;
     self->task = task;
     self->regions = (int)PyList_Size(thread->regions);
     Py_INCREF(thread);
     self->thread = thread;
     Py_INCREF(home);
     self->home = home;
-    if (around && !around->done) {
-        Py_INCREF(around);
-        self->previous = around;
+    if (enclosing && !enclosing->done) {
+        Py_INCREF(enclosing);
+        self->previous = enclosing;
     }
     if (!queue_end(calls, self) || self->done || PyList_Append(home->backwards, (PyObject *)self) < 0) {
         self->done = 1;
         Py_DECREF(self);
         return NULL;
     }
-    core_backward *const before = thread->backward;
+    core_backward *const old = thread->backward;
     Py_INCREF(self);
     thread->backward = self;
-    Py_XDECREF(before);
+    Py_XDECREF(old);
     return self;
 }
 
@@ -215,8 +215,8 @@ static int backward_traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* Of passes that nobody ended there may be a long row: not one inside of the other. */
-static void release_row(core_backward *first)
+/* Releases a chain of passes in a loop: it may be too long for recursion. */
+static void release_chain(core_backward *first)
 {
     while (first && Py_REFCNT(first) == 1) {
         core_backward *const next = first->previous;
@@ -236,7 +236,7 @@ static int backward_clear(PyObject *object)
     Py_CLEAR(self->thread);
     Py_CLEAR(self->home);
     Py_CLEAR(self->frame);
-    release_row(previous);
+    release_chain(previous);
     return 0;
 }
 
@@ -252,14 +252,14 @@ static void backward_free(PyObject *object)
 
 static PyMethodDef backward_methods[] = {
     {"finish", backward_finish, METH_NOARGS,
-     "finish(): close all; the engine, perhaps on another thread, does when the pass is over."},
+     "finish(): close all its spans. The engine calls it at the end of the pass, perhaps on another thread."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef backward_members[] = {
-    {"task", T_LONG, offsetof(core_backward, task), READONLY, "The engine's number of the pass."},
+    {"task", T_LONG, offsetof(core_backward, task), READONLY, "Autograd's number of the pass."},
     {"frame", T_OBJECT, offsetof(core_backward, frame), READONLY, "The call whose backward runs, or None."},
-    {"done", T_BOOL, offsetof(core_backward, done), READONLY, "It is over."},
+    {"done", T_BOOL, offsetof(core_backward, done), READONLY, "Whether the pass is over."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -281,7 +281,7 @@ PyType_Spec core_backward_spec = {
 };
 
 static PyType_Slot end_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Called at the end of a backward pass, which is the end of this, too."},
+    {Py_tp_doc, (void *)(uintptr_t) "A callback that ends a backward pass."},
     {Py_tp_dealloc, (void *)(uintptr_t)end_free},
     {Py_tp_call, (void *)(uintptr_t)end_call},
     {0, NULL},

@@ -1,19 +1,18 @@
-/* joulemap._core.Calls: what stands in the place of nn.Module.__call__ while somebody watches. It gives a
- * call of a watched module a span and a frame on the thread's stack, and asks PyTorch's own. Where tracing is
- * off, and for modules that nobody watches, it only asks. Hooks of modules begin and end calls through it,
- * too. */
+/* joulemap._core.Calls: replaces nn.Module.__call__ while a model is watched. It gives each call of a watched
+ * module a span and a frame on the thread's stack, and calls PyTorch's own `__call__`. For other modules, and
+ * while tracing is off, it only forwards. Global module hooks begin and end calls through it, too. */
 #include "_core_calls.h"
 
 #include <structmember.h>
 
-/* What a call of Python code gave, of which nothing is wanted but that it did not fail. */
-static bool done(PyObject *result)
+/* Releases the result of a Python call; false if the call failed. */
+static bool succeeded(PyObject *result)
 {
     Py_XDECREF(result);
     return result != NULL;
 }
 
-/* ---- what PyTorch says ---- */
+/* ---- PyTorch's state ---- */
 
 long core_calls_task(const core_calls *self)
 {
@@ -23,7 +22,8 @@ long core_calls_task(const core_calls *self)
     return task == -1 && PyErr_Occurred() ? -2 : task;
 }
 
-static int makes_a_graph(const core_calls *self)
+/* 1, 0, or -1 with an exception. */
+static int is_grad_enabled(const core_calls *self)
 {
     PyObject *answer = PyObject_CallNoArgs(self->is_grad_enabled);
     int enabled = answer ? PyObject_IsTrue(answer) : -1;
@@ -31,7 +31,7 @@ static int makes_a_graph(const core_calls *self)
     return enabled;
 }
 
-/* Borrowed, or NULL: nobody watches it. Replicas that nn.DataParallel makes have a module's own flags. */
+/* Borrowed; NULL if the module is not watched. Replicas of nn.DataParallel share the module's flags. */
 static core_layer *layer_of(const core_calls *self, PyObject *module)
 {
     PyObject *attributes = PyObject_GenericGetDict(module, NULL);
@@ -41,13 +41,13 @@ static core_layer *layer_of(const core_calls *self, PyObject *module)
     PyObject *layer = key ? PyDict_GetItemWithError(self->layers, key) : NULL;
     Py_XDECREF(key);
     Py_XDECREF(attributes);
-    if (!layer) PyErr_Clear(); /* no module: PyTorch's own says it better */
+    if (!layer) PyErr_Clear(); /* not a module: PyTorch's own error is clearer */
     return (core_layer *)layer;
 }
 
 /* ---- labels ---- */
 
-/* Fails the program by nothing but Ctrl-C and its like: false, with that. */
+/* Errors become a warning of the layer. False with an exception that is no Exception (KeyboardInterrupt). */
 static bool label(core_calls *self, core_label *by, PyObject *value, int nesting)
 {
     if (core_label_nodes(&self->labels, value, by, nesting) == 0) return true;
@@ -55,7 +55,7 @@ static bool label(core_calls *self, core_label *by, PyObject *value, int nesting
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);
-    if (!done(
+    if (!succeeded(
             PyObject_CallMethod((PyObject *)by->frame->layer, "cannot_label", "O", error ? error : Py_None)))
         PyErr_WriteUnraisable((PyObject *)self);
     Py_XDECREF(type);
@@ -64,11 +64,11 @@ static bool label(core_calls *self, core_label *by, PyObject *value, int nesting
     return true;
 }
 
-/* What a module is given, from the argument `first`, belongs to the call around it. */
-static bool label_given(core_calls *self, core_frame *frame, PyObject *args, Py_ssize_t first,
-                        PyObject *kwargs)
+/* The nodes of a module's arguments, from number `first` on, belong to the enclosing call. */
+static bool label_arguments(core_calls *self, core_frame *frame, PyObject *args, Py_ssize_t first,
+                            PyObject *kwargs)
 {
-    int enabled = makes_a_graph(self);
+    int enabled = is_grad_enabled(self);
     if (enabled <= 0) return enabled == 0;
     core_label by = {frame->parent ? frame->parent : frame, frame->parent ? self->backward : self->outside,
                      NULL};
@@ -80,10 +80,10 @@ static bool label_given(core_calls *self, core_frame *frame, PyObject *args, Py_
     return fine;
 }
 
-/* What it gives belongs to its own. */
+/* The nodes of a module's result belong to its own call. */
 static bool label_result(core_calls *self, core_frame *frame, PyObject *result)
 {
-    int enabled = makes_a_graph(self);
+    int enabled = is_grad_enabled(self);
     if (enabled <= 0) return enabled == 0;
     core_label by = {frame, self->backward, NULL};
     bool fine = label(self, &by, result, CORE_LABEL_NESTING);
@@ -93,12 +93,12 @@ static bool label_result(core_calls *self, core_frame *frame, PyObject *result)
 
 /* ---- begin and end of a call; false with an exception ---- */
 
-/* This thread's; a new reference, or NULL with an exception. */
+/* The state of this thread: a new reference, or NULL with an exception. */
 static core_thread *thread_here(core_calls *self)
 {
     PyObject *thread = PyObject_GetAttr(self->local, self->state);
     if (thread && !PyObject_TypeCheck(thread, self->thread_type)) {
-        PyErr_SetString(PyExc_TypeError, "what a thread has open is no joulemap._core.Thread");
+        PyErr_SetString(PyExc_TypeError, "the state of a thread is no joulemap._core.Thread");
         Py_CLEAR(thread);
     }
     return (core_thread *)thread;
@@ -107,62 +107,63 @@ static core_thread *thread_here(core_calls *self)
 core_thread *core_calls_thread_now(core_calls *self)
 {
     core_thread *thread = thread_here(self);
-    if (thread && thread->burst < self->burst &&
-        !done(PyObject_CallMethod((PyObject *)thread, "renew", NULL)))
+    if (thread && thread->generation < self->generation &&
+        !succeeded(PyObject_CallMethod((PyObject *)thread, "renew", NULL)))
         Py_CLEAR(thread);
     return thread;
 }
 
-/* Whether a call of `layer` in what `thread` has open is told of already. */
-static bool is_told(const core_thread *thread, const core_layer *layer, bool quick)
+/* Whether this call of `layer` is already on the stack of `thread`. */
+static bool is_traced(const core_thread *thread, const core_layer *layer, bool direct)
 {
-    const core_frame *around = thread->frame;
-    if (!around) return false;
-    if (around->layer->inner == (const PyObject *)layer) return true; /* compiled, but run as it is */
-    return !quick && around->quick && around->layer == layer;         /* hooks came while it ran */
+    const core_frame *innermost = thread->frame;
+    if (!innermost) return false;
+    if (innermost->layer->inner == (const PyObject *)layer)
+        return true;                                                  /* a compiled module, run uncompiled */
+    return !direct && innermost->direct && innermost->layer == layer; /* hooks were added while it ran */
 }
 
-/* Begun by a hook, and not ended. */
+/* Whether a hook has begun a call of `layer` that is still open. */
 static bool is_open(const core_thread *thread, const core_layer *layer)
 {
     const core_frame *frame = thread->frame;
-    while (frame && (frame->layer != layer || frame->quick))
+    while (frame && (frame->layer != layer || frame->direct))
         frame = frame->parent;
     return frame != NULL;
 }
 
 static bool begin_in(core_calls *self, core_thread *thread, core_layer *layer, PyObject *args,
-                     PyObject *kwargs, bool quick, core_frame **frame)
+                     PyObject *kwargs, bool direct, core_frame **frame)
 {
     long task = core_calls_task(self);
     if (task == -2) return false;
-    if (is_told(thread, layer, quick)) return true;
-    /* It calls itself, or Ctrl-C has ended a call of it, of which PyTorch tells no hook. */
-    if (!quick && is_open(thread, layer) &&
-        !done(PyObject_CallMethod((PyObject *)thread, "close_stale", "O", layer)))
+    if (is_traced(thread, layer, direct)) return true;
+    /* The module calls itself, or Ctrl-C ended an earlier call, for which PyTorch calls no hook. */
+    if (!direct && is_open(thread, layer) &&
+        !succeeded(PyObject_CallMethod((PyObject *)thread, "close_stale", "O", layer)))
         return false;
-    core_frame *const made = core_frame_open(self, thread, layer);
-    if (!made) return false;
-    made->quick = quick;
-    if (!label_given(self, made, args, quick ? 1 : 0, kwargs)) {
-        core_thread_unwind(thread, made->depth);
-        Py_DECREF(made);
+    core_frame *const opened = core_frame_open(self, thread, layer);
+    if (!opened) return false;
+    opened->direct = direct;
+    if (!label_arguments(self, opened, args, direct ? 1 : 0, kwargs)) {
+        core_thread_unwind(thread, opened->depth);
+        Py_DECREF(opened);
         return false;
     }
-    made->span = jm_span_begin(task == -1 ? JM_SPAN_FORWARD : JM_SPAN_RECOMPUTE, layer->name, layer->type, 0);
-    *frame = made;
+    opened->span =
+        jm_span_begin(task == -1 ? JM_SPAN_FORWARD : JM_SPAN_RECOMPUTE, layer->name, layer->type, 0);
+    *frame = opened;
     return true;
 }
 
-/* *frame is a new reference, or NULL where this call is to have none. `quick`: `args` begin with the module.
- */
-static bool begin(core_calls *self, core_layer *layer, PyObject *args, PyObject *kwargs, bool quick,
+/* *frame is a new reference, or NULL if this call gets no frame. `direct`: `args` begin with the module. */
+static bool begin(core_calls *self, core_layer *layer, PyObject *args, PyObject *kwargs, bool direct,
                   core_frame **frame)
 {
     *frame = NULL;
-    Py_INCREF(layer); /* borrowed, and Python code runs from here on */
+    Py_INCREF(layer); /* borrowed, and Python code runs below */
     core_thread *const thread = core_calls_thread_now(self);
-    bool fine = thread && begin_in(self, thread, layer, args, kwargs, quick, frame);
+    bool fine = thread && begin_in(self, thread, layer, args, kwargs, direct, frame);
     Py_DECREF(layer);
     Py_XDECREF(thread);
     return fine;
@@ -173,18 +174,18 @@ static bool end(core_calls *self, core_frame *frame, PyObject *result)
 {
     core_thread *const thread = frame->home;
     core_layer *const layer = frame->layer;
-    if (!core_frame_is_open(frame)) return true;  /* somebody has ended it, after an exception or a turn */
-    core_thread_unwind(thread, frame->depth + 1); /* calls inside ended without telling */
+    if (!core_frame_is_open(frame)) return true;  /* closed by an exception, or tracing stopped */
+    core_thread_unwind(thread, frame->depth + 1); /* inner calls whose end was not seen */
     bool closed = core_thread_close_regions(thread, frame->regions);
     core_thread_unwind(thread, frame->depth);
     if (!closed) return false;
-    if (!frame->seen && !layer->looked &&
-        !done(PyObject_CallMethod((PyObject *)layer, "look_at_compiled", NULL)))
+    if (!frame->has_spans && !layer->checked &&
+        !succeeded(PyObject_CallMethod((PyObject *)layer, "check_compiled", NULL)))
         return false;
     return !result || result == Py_None || label_result(self, frame, result);
 }
 
-/* ---- in the place of nn.Module.__call__ ---- */
+/* ---- the replacement of nn.Module.__call__ ---- */
 
 /* Ends `frame` (stolen) after `result` (stolen), NULL with an exception. */
 static PyObject *end_take(core_calls *self, core_frame *frame, PyObject *result)
@@ -211,14 +212,14 @@ static PyObject *calls_call(PyObject *object, PyObject *args, PyObject *kwargs)
     if (layer && !begin(self, layer, args, kwargs, true, &frame) && !core_forgive(object)) return NULL;
     if (!self->wrapped) { /* cleared: the interpreter is ending */
         Py_XDECREF(frame);
-        PyErr_SetString(PyExc_ReferenceError, "what this call stands for is gone");
+        PyErr_SetString(PyExc_ReferenceError, "nn.Module.__call__ is gone: the interpreter is ending");
         return NULL;
     }
     PyObject *result = PyObject_Call(self->wrapped, args, kwargs);
     return frame ? end_take(self, frame, result) : result;
 }
 
-/* `module.__call__` and `super().__call__`; the interpreter's own calls need no bound method. */
+/* For `module.__call__` and `super().__call__`; calls by the interpreter need no bound method. */
 static PyObject *calls_bind(PyObject *object, PyObject *instance, PyObject *type)
 {
     (void)type;
@@ -228,7 +229,7 @@ static PyObject *calls_bind(PyObject *object, PyObject *instance, PyObject *type
     return object;
 }
 
-/* Who asks for its name, its signature or its code is told of PyTorch's own. */
+/* Name, signature and code are those of PyTorch's function. */
 static PyObject *calls_attribute(PyObject *object, PyObject *name)
 {
     PyObject *value = PyObject_GenericGetAttr(object, name);
@@ -251,7 +252,7 @@ static PyObject *calls_enter(PyObject *object, PyObject *arguments)
     if (!begin(self, (core_layer *)layer, args, kwargs == Py_None ? NULL : kwargs, false, &frame) &&
         !core_forgive(object))
         return NULL;
-    Py_XDECREF(frame); /* the stack has it */
+    Py_XDECREF(frame); /* the stack holds it */
     Py_RETURN_NONE;
 }
 
@@ -263,7 +264,7 @@ static bool leave(core_calls *self, PyObject *layer, PyObject *result)
     while (frame && (PyObject *)frame->layer != layer)
         frame = frame->parent;
     bool fine = true;
-    if (frame && !frame->quick) { /* a quick one ends by itself */
+    if (frame && !frame->direct) { /* calls_call() ends a direct one */
         Py_INCREF(frame);
         fine = end(self, frame, result);
         Py_DECREF(frame);
@@ -283,8 +284,8 @@ static PyObject *calls_leave(PyObject *object, PyObject *arguments)
 
 /* ---- the type ---- */
 
-/* What it holds, in the order of its arguments, and the attributes whose names it asks for. */
-static const size_t given[] = {
+/* The references that it holds, in the order of its arguments, and the attribute names that it interns. */
+static const size_t references[] = {
     offsetof(core_calls, wrapped),        offsetof(core_calls, bind),
     offsetof(core_calls, layers),         offsetof(core_calls, local),
     offsetof(core_calls, frame_type),     offsetof(core_calls, graph_task),
@@ -306,7 +307,7 @@ static const struct {
     {offsetof(core_calls, labels.base), "_base"},
     {offsetof(core_calls, labels.key), "joulemap"},
 };
-enum { GIVEN = sizeof given / sizeof *given, NAMES = sizeof names / sizeof *names };
+enum { REFERENCES = sizeof references / sizeof *references, NAMES = sizeof names / sizeof *names };
 
 static PyObject **slot_at(PyObject *object, size_t place)
 {
@@ -315,8 +316,8 @@ static PyObject **slot_at(PyObject *object, size_t place)
 
 static int calls_traverse(PyObject *object, visitproc visit, void *arg)
 {
-    for (size_t i = 0; i < GIVEN; i++)
-        Py_VISIT(*slot_at(object, given[i]));
+    for (size_t i = 0; i < REFERENCES; i++)
+        Py_VISIT(*slot_at(object, references[i]));
     Py_VISIT(Py_TYPE(object));
     return 0;
 }
@@ -325,8 +326,8 @@ static int calls_clear(PyObject *object)
 {
     ((core_calls *)object)->on = 0;
     ((core_calls *)object)->traced = 0;
-    for (size_t i = 0; i < GIVEN; i++)
-        Py_CLEAR(*slot_at(object, given[i]));
+    for (size_t i = 0; i < REFERENCES; i++)
+        Py_CLEAR(*slot_at(object, references[i]));
     return 0;
 }
 
@@ -343,25 +344,25 @@ static void calls_free(PyObject *object)
 
 static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const words[] = {"wrapped",    "bind",           "layers",          "local",  "frame",
-                                        "graph_task", "queue_callback", "is_grad_enabled", "tensor", "parts",
-                                        NULL};
+    static const char *const keywords[] = {
+        "wrapped",         "bind",   "layers", "local", "frame", "graph_task", "queue_callback",
+        "is_grad_enabled", "tensor", "parts",  NULL};
     const core_state *state = PyType_GetModuleState(type);
-    PyObject *values[GIVEN];
-    if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!OO!OOOO!O:Calls", (char **)(uintptr_t)words,
-                                               &values[0], &values[1], &PyDict_Type, &values[2], &values[3],
-                                               &PyType_Type, &values[4], &values[5], &values[6], &values[7],
-                                               &PyType_Type, &values[8], &values[9]))
+    PyObject *values[REFERENCES];
+    if (!state || !PyArg_ParseTupleAndKeywords(
+                      args, kwargs, "OOO!OO!OOOO!O:Calls", (char **)(uintptr_t)keywords, &values[0],
+                      &values[1], &PyDict_Type, &values[2], &values[3], &PyType_Type, &values[4], &values[5],
+                      &values[6], &values[7], &PyType_Type, &values[8], &values[9]))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)values[4], state->frame_type)) {
-        PyErr_SetString(PyExc_TypeError, "the frames of calls are of a class made of joulemap._core.Frame");
+        PyErr_SetString(PyExc_TypeError, "frame is a subclass of joulemap._core.Frame");
         return NULL;
     }
     core_calls *self = (core_calls *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
-    for (size_t i = 0; i < GIVEN; i++) {
+    for (size_t i = 0; i < REFERENCES; i++) {
         Py_INCREF(values[i]);
-        *slot_at((PyObject *)self, given[i]) = values[i];
+        *slot_at((PyObject *)self, references[i]) = values[i];
     }
     for (size_t i = 0; i < NAMES; i++)
         if (!(*slot_at((PyObject *)self, names[i].place) = PyUnicode_InternFromString(names[i].text))) {
@@ -378,16 +379,16 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyMethodDef calls_methods[] = {
     {"enter", calls_enter, METH_VARARGS,
-     "enter(layer, args, kwargs=None): before the forward of a layer's module."},
-    {"leave", calls_leave, METH_VARARGS, "leave(layer, result): after it; also, with None, when it raised."},
+     "enter(layer, args, kwargs=None): begin a call of a layer's module."},
+    {"leave", calls_leave, METH_VARARGS, "leave(layer, result): end it; result is None if it raised."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef calls_members[] = {
-    {"on", T_BOOL, offsetof(core_calls, on), 0, "Calls are traced in the place of nn.Module.__call__."},
-    {"traced", T_BOOL, offsetof(core_calls, traced), 0, "Layers are, at present."},
-    {"turn", T_LONG, offsetof(core_calls, burst), 0, "Of tracing."},
-    {"__wrapped__", T_OBJECT_EX, offsetof(core_calls, wrapped), READONLY, "PyTorch's own."},
+    {"on", T_BOOL, offsetof(core_calls, on), 0, "Whether calls are traced here, not by hooks."},
+    {"traced", T_BOOL, offsetof(core_calls, traced), 0, "Whether layers are traced at present."},
+    {"generation", T_LONG, offsetof(core_calls, generation), 0, "As of Tracing."},
+    {"__wrapped__", T_OBJECT_EX, offsetof(core_calls, wrapped), READONLY, "PyTorch's function."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -404,8 +405,7 @@ static PyType_Slot calls_slots[] = {
     {0, NULL},
 };
 
-/* A method descriptor: the interpreter calls it with the module before the other arguments, and binds
- * nothing. */
+/* A method descriptor: the interpreter passes the module as the first argument and makes no bound method. */
 PyType_Spec core_calls_spec = {
     .name = "joulemap._core.Calls",
     .basicsize = sizeof(core_calls),

@@ -1,11 +1,11 @@
-/* Lease: power caps that are set for a while, and GPUs with their caps, as Python objects. */
+/* Lease: temporary power caps, and GPUs with their caps, as Python objects. */
 #include "_core.h"
 
 #include <joulemap/lease.h>
 
-/* ---- boards and leases of others ---- */
+/* ---- boards and other processes' leases ---- */
 
-/* None where there is no such time. */
+/* None for 0. */
 static PyObject *time_or_none(int64_t unix_ns)
 {
     if (unix_ns == 0) Py_RETURN_NONE;
@@ -192,16 +192,16 @@ static void lease_free(PyObject *object)
 }
 
 static PyMethodDef lease_methods[] = {
-    {"set", lease_set, METH_VARARGS, "set(cap_w) -> float: the limit that the board keeps to, W."},
-    {"clock", lease_clock, METH_VARARGS, "clock(mhz): bound of the SM clock; 0: none."},
-    {"board", lease_board, METH_NOARGS, "board() -> dict: the board as it was found."},
-    {"end", lease_end, METH_NOARGS, "end(): put back what was found."},
+    {"set", lease_set, METH_VARARGS, "set(cap_w) -> float: the limit that the board enforces, W."},
+    {"clock", lease_clock, METH_VARARGS, "clock(mhz): limit the SM clock; 0: no limit."},
+    {"board", lease_board, METH_NOARGS, "board() -> dict: the board as the lease found it."},
+    {"end", lease_end, METH_NOARGS, "end(): restore the cap that the lease found."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot lease_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Lease(board=0, sim=None, who=None, for_ns=0, run_dir=None): a board "
-                                    "taken."},
+    {Py_tp_doc, (void *)(uintptr_t) "Lease(board=0, sim=None, who=None, for_ns=0, run_dir=None): the "
+                                    "right to set a board's power cap."},
     {Py_tp_new, (void *)(uintptr_t)lease_new},
     {Py_tp_dealloc, (void *)(uintptr_t)lease_free},
     {Py_tp_methods, lease_methods},

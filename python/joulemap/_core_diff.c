@@ -1,4 +1,4 @@
-/* Diff: two reports side by side. */
+/* Diff: a comparison of reports as a Python object. */
 #include "_core.h"
 
 typedef struct core_diff {
@@ -7,7 +7,8 @@ typedef struct core_diff {
     PyObject *a, *b; /* tuples of (report, name or None) */
 } core_diff;
 
-/* A side's runs as the core takes them: pointers into what the tuple holds. */
+/* The runs of a side as the core takes them: pointers into the tuple's objects. side_free() frees the arrays,
+ * also after an error. */
 static int side_fill(jm_diff_side *side, const core_state *state, PyObject *runs)
 {
     Py_ssize_t count = PyTuple_Size(runs);
@@ -37,17 +38,17 @@ static void side_free(jm_diff_side *side)
 static int diff_make(core_diff *self, const core_state *state, const jm_diff_options *options)
 {
     jm_diff_side a = {0}, b = {0};
-    int made = -1;
+    int result = -1;
     if (side_fill(&a, state, self->a) == 0 && side_fill(&b, state, self->b) == 0) {
         jm_error err = {.status = JM_OK};
         jm_status status;
         Py_BEGIN_ALLOW_THREADS status = jm_diff_create_many(&self->diff, &a, &b, options, &err);
-        Py_END_ALLOW_THREADS if (status == JM_OK) made = 0;
+        Py_END_ALLOW_THREADS if (status == JM_OK) result = 0;
         else core_raise(state, &err);
     }
     side_free(&a);
     side_free(&b);
-    return made;
+    return result;
 }
 
 static PyObject *diff_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -182,7 +183,7 @@ PyObject *core_per(void)
 
 static PyMethodDef diff_methods[] = {
     {"rows", diff_rows, METH_NOARGS, "rows() -> list[dict]: the fields of joulemap.types.DiffRow."},
-    {"total", diff_total, METH_NOARGS, "total() -> dict: likewise."},
+    {"total", diff_total, METH_NOARGS, "total() -> dict: the row of the totals."},
     {"text", diff_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table."},
     {"markdown", diff_markdown, METH_VARARGS, "markdown(limit=0) -> str"},
     {"json", diff_json, METH_NOARGS, "json() -> str"},
@@ -191,8 +192,8 @@ static PyMethodDef diff_methods[] = {
 
 static PyGetSetDef diff_getset[] = {
     {"per", diff_per, NULL, "What energies are divided by.", NULL},
-    {"gpu", diff_gpu, NULL, "Whether the GPUs are the same.", NULL},
-    {"gain_u", diff_gain_u, NULL, "Of gains that do not cancel, standard, relative.", NULL},
+    {"gpu", diff_gpu, NULL, "Whether both ran on the same GPUs.", NULL},
+    {"gain_u", diff_gain_u, NULL, "Relative standard uncertainty of sensor gains that do not cancel.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

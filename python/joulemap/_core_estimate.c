@@ -1,7 +1,7 @@
 /* estimate, train, profile: jm_estimate_* from Python, as JSON. */
 #include "_core.h"
 
-/* The text becomes Python's; an error is raised. */
+/* `text` as a Python string (the core's text is freed), or the error. */
 static PyObject *text_take(PyObject *module, jm_status status, char *text, const jm_error *err)
 {
     if (status != JM_OK) return core_raise(PyModule_GetState(module), err);
@@ -13,11 +13,11 @@ static PyObject *text_take(PyObject *module, jm_status status, char *text, const
 /* `what`: 'j' JSON, 'f' the features as CSV. */
 static jm_status estimate(const jm_estimate_options *options, int what, char **text, jm_error *err)
 {
-    jm_estimate *made;
-    jm_status status = jm_estimate_make(&made, options, err);
+    jm_estimate *e;
+    jm_status status = jm_estimate_make(&e, options, err);
     if (status != JM_OK) return status;
-    status = what == 'f' ? jm_estimate_features_csv(made, text, err) : jm_estimate_json(made, text, err);
-    jm_estimate_free(made);
+    status = what == 'f' ? jm_estimate_features_csv(e, text, err) : jm_estimate_json(e, text, err);
+    jm_estimate_free(e);
     return status;
 }
 
@@ -74,31 +74,32 @@ out:
     return string;
 }
 
-/* ---- counting */
+/* ---- profile ---- */
 
-/* Words as C has them; `held` keeps them. */
-typedef struct words {
-    PyObject *held;
+/* A sequence of Python strings as an argv. */
+typedef struct argv {
+    PyObject *bytes;    /* list of the bytes objects that `items` points into */
     const char **items; /* NULL-terminated */
-} words;
+} argv;
 
-static void words_free(words *w)
+static void argv_free(argv *w)
 {
-    Py_XDECREF(w->held);
+    Py_XDECREF(w->bytes);
     free(w->items);
 }
 
-static bool words_take(words *w, PyObject *sequence)
+/* False with an exception; argv_free() is needed in any case. */
+static bool argv_make(argv *w, PyObject *sequence)
 {
     Py_ssize_t count = PySequence_Size(sequence);
-    w->held = count < 0 ? NULL : PyList_New(0);
-    if (w->held == NULL) return false;
+    w->bytes = count < 0 ? NULL : PyList_New(0);
+    if (w->bytes == NULL) return false;
     w->items = calloc((size_t)count + 1, sizeof *w->items);
     if (w->items == NULL) PyErr_NoMemory();
     for (Py_ssize_t i = 0; w->items != NULL && i < count; i++) {
         PyObject *word = PySequence_GetItem(sequence, i), *bytes = NULL;
         bool fine =
-            word != NULL && PyUnicode_FSConverter(word, &bytes) != 0 && PyList_Append(w->held, bytes) == 0;
+            word != NULL && PyUnicode_FSConverter(word, &bytes) != 0 && PyList_Append(w->bytes, bytes) == 0;
         if (fine) w->items[i] = PyBytes_AsString(bytes);
         Py_XDECREF(word);
         Py_XDECREF(bytes);
@@ -107,8 +108,7 @@ static bool words_take(words *w, PyObject *sequence)
     return w->items != NULL;
 }
 
-/* Ctrl-C and the like are Python's to handle while ncu runs: `context` is the thread's state without the GIL.
- */
+/* Called while ncu runs: lets Python handle signals. `context`: the saved thread state (PyThreadState **). */
 static bool goes_on(void *context, int64_t ncu_pid)
 {
     PyThreadState **state = context;
@@ -121,29 +121,29 @@ static bool goes_on(void *context, int64_t ncu_pid)
 
 PyObject *core_estimate_profile(PyObject *module, PyObject *args)
 {
-    PyObject *command_object, *arguments_object, *csv = NULL, *model_object, *model = NULL, *made = NULL;
-    words command = {0}, arguments = {0};
+    PyObject *command_object, *arguments_object, *csv = NULL, *model_object, *model = NULL, *result = NULL;
+    argv command = {0}, arguments = {0};
     jm_estimate_profile_options options = {.size = sizeof options, .goes_on = goes_on};
     jm_error err = {.status = JM_OK};
     int exit_code = 0;
     if (!PyArg_ParseTuple(args, "OO&sOdO:estimate_profile", &command_object, PyUnicode_FSConverter, &csv,
                           &options.page, &model_object, &options.timeout_s, &arguments_object))
         return NULL;
-    if (!words_take(&command, command_object) || !words_take(&arguments, arguments_object)) goto out;
+    if (!argv_make(&command, command_object) || !argv_make(&arguments, arguments_object)) goto out;
     if (!core_path(model_object, &model, &options.model)) goto out;
     options.command = command.items;
     options.arguments = arguments.items;
     options.csv = PyBytes_AsString(csv);
-    PyThreadState *without = PyEval_SaveThread();
-    options.context = &without;
+    PyThreadState *saved = PyEval_SaveThread();
+    options.context = &saved;
     jm_status status = jm_estimate_profile(&options, &exit_code, &err);
-    PyEval_RestoreThread(without);
-    if (PyErr_Occurred() != NULL) goto out; /* a signal's handler raised it */
-    made = status == JM_OK ? PyLong_FromLong(exit_code) : core_raise(PyModule_GetState(module), &err);
+    PyEval_RestoreThread(saved);
+    if (PyErr_Occurred() != NULL) goto out; /* a signal handler raised */
+    result = status == JM_OK ? PyLong_FromLong(exit_code) : core_raise(PyModule_GetState(module), &err);
 out:
-    words_free(&command);
-    words_free(&arguments);
+    argv_free(&command);
+    argv_free(&arguments);
     Py_XDECREF(csv);
     Py_XDECREF(model);
-    return made;
+    return result;
 }

@@ -1,12 +1,12 @@
-/* Labels on autograd nodes: whose backward runs when a node does. */
+/* Labels on autograd nodes: which module's backward begins when a node runs. */
 #include "_core_calls.h"
 
-/* 1: it has one now, 0: it had one. */
+/* 1 if the node was labelled, 0 if it had a label; -1 with an exception. */
 static int label_node(const core_labels *labels, PyObject *node, core_label *label)
 {
     PyObject *metadata = PyObject_GetAttr(node, labels->metadata);
     if (!metadata) return -1;
-    if (!PyDict_Check(metadata)) { /* a tensor of somebody's own kind, with a node of its own kind */
+    if (!PyDict_Check(metadata)) { /* a third-party tensor class with its own node class */
         PyErr_SetString(PyExc_TypeError, "the metadata of an autograd node is no dict");
         Py_DECREF(metadata);
         return -1;
@@ -30,7 +30,7 @@ static int label_node_of(const core_labels *labels, PyObject *tensor, core_label
     return done;
 }
 
-/* Of a view its base, too: an in-place operation that follows would put its own node in place of this one. */
+/* Labels the node of a view's base, too: a later in-place operation replaces the view's own node. */
 static int label_tensor(const core_labels *labels, PyObject *tensor, core_label *label)
 {
     int done = label_node_of(labels, tensor, label);

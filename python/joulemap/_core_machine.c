@@ -1,4 +1,4 @@
-/* The boards of this machine, and what the doctor finds. */
+/* The boards of this machine, and the findings of `doctor`. */
 #include "_core.h"
 
 static PyObject *bytes_or_none(bool known, int64_t bytes)

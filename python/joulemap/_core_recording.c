@@ -1,7 +1,7 @@
-/* Recording: a jm_recording as a Python object, and what is asked of any, a run's too. */
+/* Recording: a jm_recording as a Python object, and functions that Run shares. */
 #include "_core.h"
 
-/* ---- of any recording ---- */
+/* ---- shared with Run ---- */
 
 PyObject *core_board_id(jm_recording *recording, const core_state *state, PyObject *args)
 {
@@ -101,7 +101,7 @@ static PyObject *recording_timeline(PyObject *object, PyObject *args)
 
 static PyMethodDef recording_methods[] = {
     {"energy", recording_energy, METH_VARARGS,
-     "energy(from_ns, to_ns, board_id=0) -> tuple: joules of that time, and their 95 % interval."},
+     "energy(from_ns, to_ns, board_id=0) -> tuple: joules, and the ends of their 95 % interval."},
     {"board_id", recording_board_id, METH_VARARGS,
      "board_id(index, cuda=False) -> int: a GPU's number in the recording."},
     {"meta", recording_meta, METH_O, "meta(key) -> str | None: a value of the table `meta`."},
@@ -109,13 +109,13 @@ static PyMethodDef recording_methods[] = {
      "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, prior=None, model=None) -> "
      "Report"},
     {"timeline", recording_timeline, METH_VARARGS,
-     "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.types.Timeline; of an interval its readings "
-     "alone."},
+     "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.types.Timeline; for an interval only its "
+     "readings."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef recording_getset[] = {
-    {"damage", recording_damage, NULL, "None if whole, else a sentence on what is damaged.", NULL},
+    {"damage", recording_damage, NULL, "A sentence on what is damaged; None if the file is whole.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

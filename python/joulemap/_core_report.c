@@ -9,7 +9,7 @@ typedef struct core_report {
     PyObject ob_base;
     jm_report *report;
     const jm_recording *recording; /* the owner's */
-    PyObject *owner;               /* Run or Recording: lives as long as what was read from it */
+    PyObject *owner;               /* the Run or Recording, which the report reads from */
 } core_report;
 
 const jm_report *core_report_of(const core_state *state, PyObject *object)
@@ -214,11 +214,11 @@ static PyObject *report_groups(PyObject *object, PyObject *unused)
     return list;
 }
 
-/* What the fields are: (name, key, type, documentation) of each. */
+/* ---- descriptions of the fields: (name, key, type, documentation) of each ---- */
 
-typedef struct field_words {
+typedef struct field_doc {
     const char *name, *key, *type, *doc;
-} field_words;
+} field_doc;
 
 static const char *const python_types[JM_FIELD_KIND_COUNT] = {
 #define X(kind, type, python) python,
@@ -226,11 +226,11 @@ static const char *const python_types[JM_FIELD_KIND_COUNT] = {
 #undef X
 };
 
-static PyObject *words_tuple(const field_words *fields, size_t count)
+static PyObject *field_docs(const field_doc *fields, size_t count)
 {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < count; i++) {
-        const field_words *f = &fields[i];
+        const field_doc *f = &fields[i];
         if (core_append(list, Py_BuildValue("(ssss)", f->name, f->key, f->type, f->doc)) < 0) Py_CLEAR(list);
     }
     PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
@@ -241,15 +241,14 @@ static PyObject *words_tuple(const field_words *fields, size_t count)
 int core_report_fields_add(PyObject *module)
 {
 #define X(kind, name, key, place, doc) {#name, key, python_types[JM_FIELD_##kind], doc},
-    const field_words row[] = {JM_ROW_FIELDS(X)};
-    const field_words totals[] = {JM_TOTALS_FIELDS(X)};
-    const field_words quality[] = {JM_QUALITY_FIELDS(X)};
+    const field_doc row[] = {JM_ROW_FIELDS(X)};
+    const field_doc totals[] = {JM_TOTALS_FIELDS(X)};
+    const field_doc quality[] = {JM_QUALITY_FIELDS(X)};
 #undef X
-    if (core_constant_add(module, "ROW_FIELDS", words_tuple(row, sizeof row / sizeof *row)) < 0) return -1;
-    if (core_constant_add(module, "TOTALS_FIELDS", words_tuple(totals, sizeof totals / sizeof *totals)) < 0)
+    if (core_constant_add(module, "ROW_FIELDS", field_docs(row, sizeof row / sizeof *row)) < 0) return -1;
+    if (core_constant_add(module, "TOTALS_FIELDS", field_docs(totals, sizeof totals / sizeof *totals)) < 0)
         return -1;
-    return core_constant_add(module, "QUALITY_FIELDS",
-                             words_tuple(quality, sizeof quality / sizeof *quality));
+    return core_constant_add(module, "QUALITY_FIELDS", field_docs(quality, sizeof quality / sizeof *quality));
 }
 
 PyObject *core_view_take(PyObject *object, jm_status status, char *text, const jm_error *err)
@@ -269,17 +268,17 @@ static PyObject *report_text(PyObject *object, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "width, limit and depth are 0 or more");
         return NULL;
     }
-    const jm_text_options shown = {.size = sizeof shown,
-                                   .width = width,
-                                   .limit = (uint64_t)limit,
-                                   .depth = (uint64_t)depth,
-                                   .total = total != 0,
-                                   .expand = expand != 0,
-                                   .notes = notes != 0,
-                                   .ask_for_notes = "notes=True"};
+    const jm_text_options options = {.size = sizeof options,
+                                     .width = width,
+                                     .limit = (uint64_t)limit,
+                                     .depth = (uint64_t)depth,
+                                     .total = total != 0,
+                                     .expand = expand != 0,
+                                     .notes = notes != 0,
+                                     .ask_for_notes = "notes=True"};
     jm_error err = {.status = JM_OK};
     char *text = NULL;
-    jm_status status = jm_report_text(((core_report *)object)->report, &shown, &text, &err);
+    jm_status status = jm_report_text(((core_report *)object)->report, &options, &text, &err);
     return core_view_take(object, status, text, &err);
 }
 
@@ -311,7 +310,7 @@ static PyObject *report_fragment(PyObject *object, PyObject *args)
     return core_view_take(object, status, text, &err);
 }
 
-/* The report in another argument, or NULL for None; *failed with an exception. */
+/* The report behind an argument, or NULL for None. *failed is set with an exception. */
 static const jm_report *other_report(PyObject *self, PyObject *object, bool *failed)
 {
     if (object == Py_None) return NULL;
@@ -338,7 +337,7 @@ static PyObject *report_html(PyObject *object, PyObject *args)
     jm_error err = {.status = JM_OK};
     FILE *out = open_memstream(&text, &length);
     if (out == NULL) return PyErr_NoMemory();
-    jm_status status = jm_page_write(&run, out, &err); /* flushes: an error is one here */
+    jm_status status = jm_page_write(&run, out, &err); /* flushes, so fclose() cannot fail */
     fclose(out);
     if (status == JM_OK && text != NULL) return core_view_take(object, status, text, &err);
     free(text);
@@ -351,7 +350,8 @@ static PyObject *report_wants_spans(PyObject *object, PyObject *unused)
     return PyBool_FromLong(jm_page_wants_spans(((core_report *)object)->report));
 }
 
-/* Numbers of rows out of any sequence of int; NULL with an exception, which no rows at all are not. */
+/* A sequence of int as row numbers, at least one element long; the caller frees it. NULL with an exception.
+ */
 static size_t *row_numbers(PyObject *sequence, size_t *count)
 {
     Py_ssize_t length = PySequence_Size(sequence);
@@ -413,18 +413,20 @@ static PyMethodDef report_methods[] = {
     {"rows", report_rows, METH_NOARGS, "rows() -> list[tuple]: the fields of joulemap.types.Row."},
     {"totals", report_totals, METH_NOARGS, "totals() -> dict: the fields of joulemap.types.Totals."},
     {"quality", report_quality, METH_NOARGS, "quality() -> dict: the fields of joulemap.types.Quality."},
-    {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: what a reader must know."},
-    {"text", report_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table; 0 does not cut."},
+    {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: sentences that a reader must know."},
+    {"text", report_text, METH_VARARGS,
+     "text(width=0, limit=0, depth=0, total=False, expand=False, notes=False) -> str: a table; 0: no limit."},
     {"json", report_json, METH_NOARGS, "json() -> str"},
     {"html", report_html, METH_VARARGS, "html(name, kernels, spans) -> str: the page of the report."},
     {"wants_spans", report_wants_spans, METH_NOARGS,
-     "wants_spans() -> bool: a page says more with one by span."},
-    {"fragment", report_fragment, METH_VARARGS, "fragment(limit) -> str: a few lines of HTML."},
+     "wants_spans() -> bool: whether html() can use a report by span."},
+    {"fragment", report_fragment, METH_VARARGS, "fragment(limit) -> str: a table of HTML, for notebooks."},
     {"csv", report_csv, METH_NOARGS, "csv() -> str"},
     {"groups", report_groups, METH_NOARGS, "groups() -> list[dict]: the fields of joulemap.types.Group."},
     {"sum_paths", report_sum_paths, METH_VARARGS,
-     "sum_paths(pattern) -> tuple: energy of rows by path, and its 95 % interval."},
-    {"sum", report_sum, METH_O, "sum(rows) -> tuple: energy of rows by number, and its 95 % interval."},
+     "sum_paths(pattern) -> tuple: energy of the rows that match, and its 95 % interval."},
+    {"sum", report_sum, METH_O,
+     "sum(rows) -> tuple: energy of the rows with these numbers, and its 95 % interval."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,7 +6,7 @@
 typedef struct core_run {
     PyObject ob_base;
     jm_run *run;
-    pid_t owner; /* a forked child holds a copy whose threads do not exist: it leaves it alone */
+    pid_t owner; /* a forked child must not use its copy: the run's threads do not exist there */
     bool stopped;
 } core_run;
 
@@ -62,7 +62,7 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (status == JM_OK) jm_run_keep(self->run);
     Py_END_ALLOW_THREADS Py_XDECREF(path_bytes);
     if (status == JM_OK) {
-        core_tell_tracing();
+        core_notify_tracing();
         return (PyObject *)self;
     }
     self->run = NULL;
@@ -130,7 +130,7 @@ static PyObject *run_stop(PyObject *object, PyObject *unused)
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_run_stop(run, &err);
-    Py_END_ALLOW_THREADS core_tell_tracing();
+    Py_END_ALLOW_THREADS core_notify_tracing();
     if (status != JM_OK) return core_raise(core_state_of(object), &err);
     Py_RETURN_NONE;
 }
@@ -162,7 +162,7 @@ static PyObject *run_trace(PyObject *object, PyObject *args)
     jm_run *run = run_of(object);
     if (!run) return NULL;
     Py_BEGIN_ALLOW_THREADS jm_run_trace(run, (jm_tracing)tracing);
-    Py_END_ALLOW_THREADS core_tell_tracing();
+    Py_END_ALLOW_THREADS core_notify_tracing();
     Py_RETURN_NONE;
 }
 
@@ -262,43 +262,46 @@ static void run_free(PyObject *object)
 
 static PyMethodDef run_methods[] = {
     {"flush", run_flush, METH_VARARGS,
-     "flush(timeout_ms) -> bool: wait until what happened so far is in the recording; False if it is not."},
-    {"note", run_note, METH_VARARGS, "note(key, value): a fact for the recording; none if attached."},
+     "flush(timeout_ms) -> bool: wait until all that happened is in the recording; False after a timeout."},
+    {"note", run_note, METH_VARARGS,
+     "note(key, value): write a fact into the recording; no effect if attached."},
     {"complete_ns", run_complete_ns, METH_NOARGS,
-     "complete_ns() -> int: up to when all that happened is in the recording, CLOCK_MONOTONIC."},
-    {"stop", run_stop, METH_NOARGS, "stop(): last readings, last records."},
+     "complete_ns() -> int: the time up to which the recording is complete, CLOCK_MONOTONIC."},
+    {"stop", run_stop, METH_NOARGS, "stop(): take the last readings and close the recording."},
     {"environment", run_environment, METH_NOARGS,
-     "environment() -> list[str]: the KEY=value texts that a child needs to join."},
-    {"trace", run_trace, METH_VARARGS, "trace(tracing): what is recorded of this process, one of TRACING."},
+     "environment() -> list[str]: the KEY=value variables that a child needs to join."},
+    {"trace", run_trace, METH_VARARGS,
+     "trace(tracing): set what is recorded of this process, one of TRACING."},
     {"tracing_cost", run_tracing_cost, METH_NOARGS,
-     "tracing_cost() -> tuple | None: share of the time, steps, traced ones of them; None without a budget."},
+     "tracing_cost() -> tuple | None: share of the time, steps, traced steps; None without a budget."},
     {"board_id", run_board_id, METH_VARARGS,
      "board_id(index, cuda=False) -> int: a GPU's number in the recording."},
     {"energy", run_energy, METH_VARARGS,
-     "energy(from_ns, to_ns, board_id=0) -> tuple: joules of that time, and their 95 % interval."},
+     "energy(from_ns, to_ns, board_id=0) -> tuple: joules, and the ends of their 95 % interval."},
     {"report", (PyCFunction)(void (*)(void))run_report, METH_VARARGS | METH_KEYWORDS,
      "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, prior=None, model=None) -> "
      "Report"},
     {"timeline", run_timeline, METH_VARARGS,
-     "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.types.Timeline; of an interval its readings "
-     "alone."},
+     "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.types.Timeline; for an interval only its "
+     "readings."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef run_getset[] = {
     {"attached", run_attached, NULL, "True if the run belongs to a parent process.", NULL},
     {"dormant", run_dormant, NULL, "True if the run waits for a recorder to attach.", NULL},
-    {"path", run_path, NULL, "Where the recording is; None: in memory.", NULL},
-    {"kernels_missing", run_kernels_missing, NULL,
-     "Why kernels that were asked for are not traced; None if they are.", NULL},
+    {"path", run_path, NULL, "The recording file; None: in memory.", NULL},
+    {"kernels_missing", run_kernels_missing, NULL, "Why requested kernels are not traced; None if they are.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot run_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Run(path=None, sim=None, command=None, overwrite=False, kernels=False, "
-                                    "no_cpu=False, sampling_only=False, counters=0.0, "
-                                    "kernels_required=False, ranges=False, budget=0.0): a run, started or "
-                                    "attached to."},
+    {Py_tp_doc,
+     (void *)(uintptr_t) "Run(path=None, sim=None, command=None, overwrite=False, kernels=False, "
+                         "no_cpu=False, sampling_only=False, counters=0.0, "
+                         "kernels_required=False, ranges=False, budget=0.0, ...): start a run, or join "
+                         "one."},
     {Py_tp_new, (void *)(uintptr_t)run_new},
     {Py_tp_dealloc, (void *)(uintptr_t)run_free},
     {Py_tp_methods, run_methods},

@@ -1,4 +1,4 @@
-/* Search: the search for a power cap as a Python object that is asked for a trial and told what it gave. */
+/* Search: the search for a power cap. next() gives a trial, tell() takes what was measured. */
 #include "_core.h"
 
 #include <math.h>
@@ -121,15 +121,16 @@ static PyObject *search_json(PyObject *object, PyObject *unused)
 }
 
 static PyMethodDef search_methods[] = {
-    {"next", search_next, METH_NOARGS, "next() -> dict: the trial to make; None: it is over."},
-    {"tell", search_tell, METH_VARARGS, "tell(cap_w, time_s, power_w, time_u_s=0, power_u_w=0)"},
+    {"next", search_next, METH_NOARGS, "next() -> dict: the trial to make; None: the search is over."},
+    {"tell", search_tell, METH_VARARGS,
+     "tell(cap_w, time_s, power_w, time_u_s=0, power_u_w=0): the result of the trial."},
     {"text", search_text, METH_VARARGS, "text(width=0) -> str: verdict and table."},
     {"json", search_json, METH_NOARGS, "json() -> str"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot search_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Search(low_w, high_w, reference_w, ...): asks for caps, and chooses."},
+    {Py_tp_doc, (void *)(uintptr_t) "Search(low_w, high_w, reference_w, ...): finds the best power cap."},
     {Py_tp_new, (void *)(uintptr_t)search_new},
     {Py_tp_dealloc, (void *)(uintptr_t)search_free},
     {Py_tp_methods, search_methods},

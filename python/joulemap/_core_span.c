@@ -1,4 +1,4 @@
-/* Names, spans and marks: what a program says of itself, on its hot path. */
+/* Names, spans and marks of the program. This is its hot path. */
 #include "_core.h"
 
 static bool intern(PyObject *text, jm_name *name)
@@ -17,7 +17,7 @@ PyObject *core_intern(PyObject *module, PyObject *text)
     return intern(text, &name) ? PyLong_FromUnsignedLong(name) : NULL;
 }
 
-/* Arguments of a span, from position `first`: kind, name, type=0, samples=0. */
+/* Arguments of a span: kind, name, type=0, samples=0. */
 static int span_arguments(PyObject *const *args, Py_ssize_t count, unsigned long values[4])
 {
     if (count < 2 || count > 4) {
@@ -86,10 +86,10 @@ PyObject *core_mark(PyObject *module, PyObject *args)
 
 typedef struct core_span {
     PyObject ob_base;
-    PyObject *text;   /* the name, if it was given as one: interned when there is a run */
-    jm_span_id id;    /* 0: not open, or nothing recorded */
-    int64_t start_ns; /* CLOCK_MONOTONIC, of the last begin; 0: never begun */
-    int64_t end_ns;   /* 0: not ended since */
+    PyObject *text;   /* the name, if given as a string: interned once there is a run */
+    jm_span_id id;    /* 0: not open, or not recorded */
+    int64_t start_ns; /* CLOCK_MONOTONIC of the last begin; 0: never begun */
+    int64_t end_ns;   /* 0: open, or never begun */
     jm_span_kind kind;
     jm_name name;
     jm_name type;
@@ -98,7 +98,7 @@ typedef struct core_span {
     bool open;
 } core_span;
 
-/* Positional arguments alone: parsing names would cost as much as the span. */
+/* Takes positional arguments only: parsing keywords would cost as much as the span. */
 static PyObject *span_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *const zero = PyLong_FromLong(0);
@@ -133,26 +133,26 @@ static void span_free(PyObject *object)
     core_object_free(object);
 }
 
-/* Who is told of steps and batches as they begin and end; NULL: nobody. One a process, as the run is. */
-static PyObject *follower;
+/* Called at the begin and the end of steps and batches, or NULL. One per process, like the run. */
+static PyObject *step_follower;
 
 PyObject *core_follow_steps(PyObject *module, PyObject *callable)
 {
     (void)module;
-    Py_CLEAR(follower);
+    Py_CLEAR(step_follower);
     if (callable != Py_None) {
         Py_INCREF(callable);
-        follower = callable;
+        step_follower = callable;
     }
     Py_RETURN_NONE;
 }
 
-/* What goes wrong in a follower never stops the program; Ctrl-C and its like are the program's: false. */
-static bool tell_follower(PyObject *span)
+/* Errors of the follower never stop the program. False with an exception that is no Exception. */
+static bool notify_follower(PyObject *span)
 {
     jm_span_kind kind = ((core_span *)span)->kind;
-    if (!follower || (kind != JM_SPAN_STEP && kind != JM_SPAN_BATCH)) return true;
-    PyObject *const called = follower;
+    if (!step_follower || (kind != JM_SPAN_STEP && kind != JM_SPAN_BATCH)) return true;
+    PyObject *const called = step_follower;
     Py_INCREF(called);
     PyObject *done = PyObject_CallFunctionObjArgs(called, span, NULL);
     bool fine = done || core_forgive(called);
@@ -161,28 +161,29 @@ static bool tell_follower(PyObject *span)
     return fine;
 }
 
-/* Who is told what is recorded from now on, where that has changed; NULL: nobody. */
+/* Called when tracing changes, or NULL. */
 static PyObject *tracing_follower;
-static jm_tracing told_tracing = JM_TRACING_ON;
-static bool telling; /* some thread does, and another's news with it: so they come in their order */
+static jm_tracing last_tracing = JM_TRACING_ON;
+static bool
+    notifying; /* one thread at a time, which also passes on other threads' changes: keeps their order */
 
-/* On a thread of the core's. At the interpreter's end it waits in there for ever, or ends: nobody needs it
- * then. */
-static void tell_of_recorder(void)
+/* Runs on a thread of the core. At the interpreter's end PyGILState_Ensure() may block for ever or end the
+ * thread, which is harmless then. */
+static void notify_from_recorder(void)
 {
     if (!Py_IsInitialized()) return;
     PyGILState_STATE state = PyGILState_Ensure();
-    core_tell_tracing();
+    core_notify_tracing();
     PyGILState_Release(state);
 }
 
 PyObject *core_follow_tracing(PyObject *module, PyObject *callable)
 {
     (void)module;
-    jm_tracing_follow(callable == Py_None ? NULL : tell_of_recorder);
+    jm_tracing_follow(callable == Py_None ? NULL : notify_from_recorder);
     Py_CLEAR(tracing_follower);
-    told_tracing = JM_TRACING_ON;
-    telling = false; /* a fork's child: the thread that was telling is the parent's */
+    last_tracing = JM_TRACING_ON;
+    notifying = false; /* in a forked child the notifying thread does not exist */
     if (callable != Py_None) {
         Py_INCREF(callable);
         tracing_follower = callable;
@@ -190,7 +191,7 @@ PyObject *core_follow_tracing(PyObject *module, PyObject *callable)
     Py_RETURN_NONE;
 }
 
-static void tell(jm_tracing now)
+static void notify_tracing(jm_tracing now)
 {
     if (!tracing_follower) return;
     PyObject *const called = tracing_follower, *number = PyLong_FromLong(now);
@@ -202,19 +203,19 @@ static void tell(jm_tracing now)
     Py_DECREF(called);
 }
 
-void core_tell_tracing(void)
+void core_notify_tracing(void)
 {
-    if (telling) return;
-    telling = true;
-    for (jm_tracing now = jm_tracing_now(); now != told_tracing; now = jm_tracing_now()) {
-        told_tracing = now;
-        tell(now);
+    if (notifying) return;
+    notifying = true;
+    for (jm_tracing now = jm_tracing_now(); now != last_tracing; now = jm_tracing_now()) {
+        last_tracing = now;
+        notify_tracing(now);
     }
-    telling = false;
+    notifying = false;
 }
 
-/* A budget decides as these begin. */
-static bool is_decided(const core_span *span)
+/* A budget decides about tracing when a span of these kinds begins. */
+static bool may_change_tracing(const core_span *span)
 {
     return span->kind == JM_SPAN_STEP || span->kind == JM_SPAN_BATCH || span->kind == JM_SPAN_PHASE;
 }
@@ -227,16 +228,15 @@ static void end_now(core_span *self)
     self->open = false;
 }
 
-/* Nothing of it is recorded: `_unrecorded` of a subclass may know that nobody meant that. False: it raised.
- */
-static bool tell_unrecorded(PyObject *object)
+/* Calls `_unrecorded`, by which a subclass may warn that a span is not recorded. False with an exception. */
+static bool call_unrecorded(PyObject *object)
 {
     PyObject *done = PyObject_CallMethod(object, "_unrecorded", NULL);
     Py_XDECREF(done);
     return done != NULL;
 }
 
-/* Which task does it, by `_task` of a subclass; 0: none. False: it raised. */
+/* The task that begins the span, by `_task` of a subclass; 0: none. False with an exception. */
 static bool find_task(PyObject *object, uint64_t *task)
 {
     PyObject *number = PyObject_CallMethod(object, "_task", NULL);
@@ -261,9 +261,9 @@ static PyObject *span_open(PyObject *object, PyObject *unused)
     self->start_ns = jm_now_ns();
     self->id = task != 0 ? jm_step_begin(self->name, self->samples, task)
                          : jm_span_begin(self->kind, self->name, self->type, self->samples);
-    if (is_decided(self)) core_tell_tracing();
-    if ((self->id == 0 && !tell_unrecorded(object)) || !tell_follower(object)) {
-        end_now(self); /* `with` will not */
+    if (may_change_tracing(self)) core_notify_tracing();
+    if ((self->id == 0 && !call_unrecorded(object)) || !notify_follower(object)) {
+        end_now(self); /* `with` calls no __exit__ then */
         return NULL;
     }
     Py_INCREF(object);
@@ -276,12 +276,12 @@ static PyObject *span_close(PyObject *object, PyObject *unused)
     core_span *self = (core_span *)object;
     if (self->open) {
         end_now(self);
-        if (!tell_follower(object)) return NULL;
+        if (!notify_follower(object)) return NULL;
     }
     Py_RETURN_NONE;
 }
 
-/* After an exception, `_failed` of a subclass sets right what was left open inside. */
+/* After an exception, `_failed` of a subclass closes what was left open inside. */
 static PyObject *span_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     if (count > 0 && args[0] != Py_None) {
@@ -317,8 +317,9 @@ static PyObject *span_task(PyObject *object, PyObject *unused)
 }
 
 static PyMethodDef span_methods[] = {
-    {"begin", span_open, METH_NOARGS, "Open it on this thread and return it; RuntimeError if it is open."},
-    {"end", span_close, METH_NOARGS, "Close it, on any thread; does nothing if it is not open."},
+    {"begin", span_open, METH_NOARGS,
+     "Open the span on this thread and return it; RuntimeError if it is open."},
+    {"end", span_close, METH_NOARGS, "Close the span, on any thread; does nothing if it is not open."},
     {"__enter__", span_open, METH_NOARGS, NULL},
     {"__exit__", (PyCFunction)(void (*)(void))span_exit, METH_FASTCALL, NULL},
     {"_task", span_task, METH_NOARGS, NULL},
@@ -342,30 +343,28 @@ static PyObject *span_kind(PyObject *object, void *unused)
     return PyLong_FromLong(((core_span *)object)->kind);
 }
 
-/* `what`: its place in the span. */
-static PyObject *span_count(PyObject *object, void *what)
+static PyObject *span_count(PyObject *object, void *offset)
 {
-    return PyLong_FromUnsignedLong(*(uint32_t *)(void *)((char *)object + (uintptr_t)what));
+    return PyLong_FromUnsignedLong(*(uint32_t *)(void *)((char *)object + (uintptr_t)offset));
 }
 
-/* What is set before the end counts. */
-static int span_set_count(PyObject *object, PyObject *value, void *what)
+static int span_set_count(PyObject *object, PyObject *value, void *offset)
 {
     if (value == NULL) {
-        PyErr_SetString(PyExc_AttributeError, "a span always has counts: 0 is not known");
+        PyErr_SetString(PyExc_AttributeError, "a span always has counts: set 0 for unknown");
         return -1;
     }
-    PyObject *number = PyNumber_Index(value); /* NumPy's and PyTorch's numbers too */
+    PyObject *number = PyNumber_Index(value); /* also scalars of NumPy and PyTorch */
     if (number == NULL) return -1;
     unsigned long count = PyLong_AsUnsignedLong(number);
     Py_DECREF(number);
     if (PyErr_Occurred()) PyErr_Clear();
-    if (count > UINT32_MAX) { /* what is below 0, too */
+    if (count > UINT32_MAX) { /* also negative numbers */
         PyErr_Format(PyExc_ValueError, "samples and tokens are whole numbers from 0 to %lu, not %R",
                      (unsigned long)UINT32_MAX, value);
         return -1;
     }
-    *(uint32_t *)(void *)((char *)object + (uintptr_t)what) = (uint32_t)count;
+    *(uint32_t *)(void *)((char *)object + (uintptr_t)offset) = (uint32_t)count;
     return 0;
 }
 
@@ -388,7 +387,7 @@ static PyObject *span_end_ns(PyObject *object, void *unused)
 }
 
 static PyGetSetDef span_getset[] = {
-    {"name", span_name, NULL, "What the rows of reports call it.", NULL},
+    {"name", span_name, NULL, "Its name in the rows of reports.", NULL},
     {"kind", span_kind, NULL, "Its kind, a number of SPAN_KINDS.", NULL},
     {"samples", span_count, span_set_count, "Samples of a step, 0 if unknown; may be set until its end.",
      (void *)offsetof(core_span, samples)},
@@ -400,8 +399,8 @@ static PyGetSetDef span_getset[] = {
 };
 
 static PyType_Slot span_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Span(kind, name, type=0, samples=0): begun and ended once at a time. "
-                                    "The name is a text or a number of intern()."},
+    {Py_tp_doc, (void *)(uintptr_t) "Span(kind, name, type=0, samples=0): a span that may begin again "
+                                    "once it has ended. The name is a text or a number of intern()."},
     {Py_tp_new, (void *)(uintptr_t)span_new},
     {Py_tp_dealloc, (void *)(uintptr_t)span_free},
     {Py_tp_methods, span_methods},

@@ -1,4 +1,5 @@
-/* What a thread has open of a model: types that Python gives its rare parts to, and the stack of calls. */
+/* The stack of open module calls on a thread, and the base classes of Python's ThreadState, Layer and Frame.
+ */
 #include "_core_calls.h"
 
 #include <structmember.h>
@@ -12,8 +13,8 @@ core_frame *core_frame_open(core_calls *calls, core_thread *thread, core_layer *
     core_frame *const parent = thread->frame;
     frame->depth = parent ? parent->depth + 1 : 0;
     frame->regions = (int)PyList_Size(thread->regions);
-    if (parent) parent->seen = 1;
-    frame->parent = parent; /* what the stack held, the frame holds */
+    if (parent) parent->has_spans = 1;
+    frame->parent = parent; /* moves the stack's reference */
     Py_INCREF(layer);
     frame->layer = layer;
     Py_INCREF(thread);
@@ -52,7 +53,7 @@ bool core_thread_close_regions(core_thread *thread, int depth)
     return done != NULL;
 }
 
-/* ---- what their types have in common ---- */
+/* ---- shared by the types ---- */
 
 static int no_visit(PyObject *object, visitproc visit, void *arg)
 {
@@ -84,7 +85,7 @@ static int thread_traverse(PyObject *object, visitproc visit, void *arg)
 static int thread_clear(PyObject *object)
 {
     core_thread *self = (core_thread *)object;
-    core_thread_unwind(self, 0); /* its end was the end of its calls */
+    core_thread_unwind(self, 0); /* the thread has ended, so its calls have */
     Py_CLEAR(self->backward);
     Py_CLEAR(self->backwards);
     Py_CLEAR(self->regions);
@@ -118,24 +119,24 @@ static PyObject *thread_unwind(PyObject *object, PyObject *depth)
 
 static PyMethodDef thread_methods[] = {
     {"unwind", thread_unwind, METH_O,
-     "unwind(depth): end the calls of modules deeper than that, whose own end never came."},
+     "unwind(depth): end the calls at that depth and deeper, whose own end was never seen."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef thread_members[] = {
     {"frame", T_OBJECT, offsetof(core_thread, frame), READONLY, "The innermost call of a module, or None."},
     {"backward", T_OBJECT, offsetof(core_thread, backward), READONLY,
-     "The backward pass that it works at, or None."},
+     "The backward pass that runs here, or None."},
     {"backwards", T_OBJECT, offsetof(core_thread, backwards), READONLY,
      "Unfinished backward passes whose forward pass ran here."},
     {"regions", T_OBJECT, offsetof(core_thread, regions), READONLY,
-     "Of each graph of torch.compile that it runs, the innermost last: what is open of it, and its span."},
-    {"turn", T_LONG, offsetof(core_thread, burst), 0, "Of tracing, in which all that began."},
+     "Running graphs of torch.compile, the innermost last: the open modules of each, with their spans."},
+    {"generation", T_LONG, offsetof(core_thread, generation), 0, "As of Tracing: when all of these began."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot thread_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "What one thread has open of watched models."},
+    {Py_tp_doc, (void *)(uintptr_t) "The open calls of watched models on one thread."},
     {Py_tp_new, (void *)(uintptr_t)thread_new},
     {Py_tp_dealloc, (void *)(uintptr_t)thread_free},
     {Py_tp_traverse, (void *)(uintptr_t)thread_traverse},
@@ -174,10 +175,10 @@ static void layer_free(PyObject *object)
 static PyMemberDef layer_members[] = {
     {"name", T_UINT, offsetof(core_layer, name), 0, "The interned path."},
     {"type", T_UINT, offsetof(core_layer, type), 0, "The interned class and sizes."},
-    {"looked", T_BOOL, offsetof(core_layer, looked), 0, "What is compiled of it is known, or told."},
-    {"active", T_BOOL, offsetof(core_layer, active), 0, "Somebody watches it."},
+    {"checked", T_BOOL, offsetof(core_layer, checked), 0, "check_compiled() has run, or is not needed."},
+    {"active", T_BOOL, offsetof(core_layer, active), 0, "It is still watched."},
     {"inner", T_OBJECT, offsetof(core_layer, inner), 0,
-     "Of what torch.compile made of a watched module: that module's layer."},
+     "The layer of the module that torch.compile wrapped in this one, or None."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -224,11 +225,11 @@ static void frame_free(PyObject *object)
     object_free(object, frame_clear);
 }
 
-/* From here on the backward of `frame` runs, or that of no module. */
-static PyObject *let_run(core_frame *self, core_frame *frame)
+/* From here on the backward of `frame` runs, or of no module if it is NULL. */
+static PyObject *switch_backward(core_frame *self, core_frame *frame)
 {
     core_calls *const calls = self->calls;
-    if (!calls || !self->layer) Py_RETURN_NONE; /* none that a call made, or collected */
+    if (!calls || !self->layer) Py_RETURN_NONE; /* not made by a call, or collected */
     if (self->layer->active && calls->traced && !core_backward_enter(calls, self->home, frame) &&
         !core_forgive((PyObject *)calls))
         return NULL;
@@ -238,29 +239,29 @@ static PyObject *let_run(core_frame *self, core_frame *frame)
 static PyObject *frame_enter_backward(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    return let_run((core_frame *)object, (core_frame *)object);
+    return switch_backward((core_frame *)object, (core_frame *)object);
 }
 
 static PyObject *frame_leave_backward(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    return let_run((core_frame *)object, NULL);
+    return switch_backward((core_frame *)object, NULL);
 }
 
 static PyMethodDef frame_methods[] = {
     {"enter_backward", frame_enter_backward, METH_NOARGS,
-     "enter_backward(): a node of this call's runs, and those after it until another is told."},
+     "enter_backward(): autograd runs nodes of this call, until the next label."},
     {"leave_backward", frame_leave_backward, METH_NOARGS,
-     "leave_backward(): a node runs that was there before this outermost call: of no module."},
+     "leave_backward(): autograd runs nodes from before this outermost call: of no module."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef frame_members[] = {
-    {"layer", T_OBJECT_EX, offsetof(core_frame, layer), READONLY, "Of the module."},
-    {"parent", T_OBJECT, offsetof(core_frame, parent), READONLY, "The call around it, or None."},
-    {"home", T_OBJECT_EX, offsetof(core_frame, home), READONLY, "Of the thread that runs it."},
-    {"depth", T_INT, offsetof(core_frame, depth), READONLY, "Of calls around it."},
-    {"seen", T_BOOL, offsetof(core_frame, seen), 0, "Work inside of it has had spans."},
+    {"layer", T_OBJECT_EX, offsetof(core_frame, layer), READONLY, "The layer of the module."},
+    {"parent", T_OBJECT, offsetof(core_frame, parent), READONLY, "The enclosing call, or None."},
+    {"home", T_OBJECT_EX, offsetof(core_frame, home), READONLY, "The Thread that runs it."},
+    {"depth", T_INT, offsetof(core_frame, depth), READONLY, "Number of enclosing calls."},
+    {"has_spans", T_BOOL, offsetof(core_frame, has_spans), 0, "There were spans inside of it."},
     {NULL, 0, 0, 0, NULL},
 };
 

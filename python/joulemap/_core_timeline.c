@@ -1,4 +1,4 @@
-/* Timeline: what a recording holds, as Python objects; readings as bytes that `array` takes. */
+/* Timeline: the contents of a recording as Python objects; readings as bytes for `array`. */
 #include "_core.h"
 
 static PyObject *index_or_none(int32_t index)

@@ -90,10 +90,10 @@ void core_object_free(PyObject *self)
     Py_DECREF(type);
 }
 
-/* The core's cures speak to whoever types a command: the same in Python. */
+/* Hints of the core name options of the command. Python's errors name arguments instead. */
 static const struct {
-    const char *typed, *called;
-} words[] = {
+    const char *command, *python;
+} phrases[] = {
     {"see --help", "see help(joulemap)"},
     {"choose another name with -o, or replace it with --force", "choose another path=, or overwrite=True"},
     {"with -o", "with path="},
@@ -103,16 +103,16 @@ static const struct {
     {"the simulated GPU: --sim h200", "the simulated GPU: sim=\"h200\""},
 };
 
-/* `text` (stolen, may be NULL after an error) in Python's words. */
+/* `text` (stolen, may be NULL after an error) with Python's phrases. */
 static PyObject *translate(PyObject *text)
 {
-    for (size_t i = 0; text && i < sizeof words / sizeof *words; i++) {
-        PyObject *typed = core_text(words[i].typed), *called = core_text(words[i].called);
-        PyObject *told = typed && called ? PyUnicode_Replace(text, typed, called, -1) : NULL;
-        Py_XDECREF(typed);
-        Py_XDECREF(called);
+    for (size_t i = 0; text && i < sizeof phrases / sizeof *phrases; i++) {
+        PyObject *command = core_text(phrases[i].command), *python = core_text(phrases[i].python);
+        PyObject *replaced = command && python ? PyUnicode_Replace(text, command, python, -1) : NULL;
+        Py_XDECREF(command);
+        Py_XDECREF(python);
         Py_DECREF(text);
-        text = told;
+        text = replaced;
     }
     return text;
 }
@@ -129,7 +129,7 @@ PyObject *core_raise(const core_state *state, const jm_error *err)
 {
     PyObject *type = err->status == JM_NO_DEVICE ? state->no_device_error : state->error;
     char clean[3 * sizeof err->text],
-        clean_hint[3 * sizeof err->hint]; /* a traceback shows names as they are */
+        clean_hint[3 * sizeof err->hint]; /* a traceback prints control characters as they are */
     const char *cause = err->text[0] ? err->text : jm_status_text(err->status);
     PyObject *text = translate(core_text(jm_text_printable(clean, sizeof clean, cause)));
     PyObject *hint = translate(core_text(jm_text_printable(clean_hint, sizeof clean_hint, err->hint)));

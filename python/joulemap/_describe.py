@@ -1,4 +1,4 @@
-"""The class of work of a module: what decides the cost of a call."""
+"""The type of a module: its class and sizes, which decide the cost of a call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torch import nn
 
 
 def describe(module: nn.Module) -> str:
-    """Return a module's class of work: its class, and the sizes that decide what a call costs.
+    """Return the class of a module and the sizes that decide the cost of a call.
 
     >>> describe(nn.Linear(768, 3072))
     'Linear(768, 3072)'
@@ -29,7 +29,7 @@ def describe(module: nn.Module) -> str:
         sizes = [str(module.num_features)]
     elif isinstance(module, nn.LayerNorm):
         sizes = ["x".join(map(str, module.normalized_shape))]
-    else:  # those of its own weight, without its children's
+    else:  # the shape of its own weight, without its children
         weight = module._parameters.get("weight")
         sizes = [] if weight is None else [str(size) for size in weight.shape]
     return f"{cls}({', '.join(sizes)})" if sizes else cls

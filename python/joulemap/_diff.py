@@ -1,4 +1,4 @@
-"""Two runs side by side, or several of each side: what changed, and what is within the noise."""
+"""Comparison of two runs, or of several runs of each side: what changed, and what is within the noise."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A row of the two sides, or their totals. Energies are joules a unit (`Diff.per`); None: not known, or not there.
+    """A row of both sides, or their totals. Energies are joules per unit (`Diff.per`).
 
-    Of several runs a side they are the mean of those that have the row.
+    For several runs per side, an energy is the mean of the runs that have the row.
 
     Attributes
     ----------
     name, path, kind : str
-        As of a row; the path is that of A, in rows of B alone that of B.
+        As in `Row`; the path is A's, or B's in a row that only B has.
     depth : int
         Depth in the tree, wrappers left out.
     a_j, a_low_j, a_high_j, b_j, b_low_j, b_high_j : float or None
-        Energies, with the ends of their 95 % intervals.
+        Energies, with the ends of their 95 % intervals. None: not known, or the side has no such row.
     change, change_low, change_high : float or None
         b_j / a_j - 1 (-0.1: 10 % less) and its 95 % interval.
     verdict : str
         "less", "more", "no difference seen", "only in A", "only in B" or "not known".
     a_runs, b_runs : int
-        How many runs of each side have the row.
+        Number of runs of each side that have the row.
     a_deviation_j, b_deviation_j : float or None
-        Standard deviation (n - 1) of one run of the side; None of fewer than two.
+        Standard deviation (n - 1) of one run of the side; None for fewer than two runs.
     """
 
     name: str
@@ -67,14 +67,14 @@ class DiffRow:
 
 
 class Diff:
-    """What `joulemap.diff` found. Iterating gives the rows, `str()` a table."""
+    """The result of `joulemap.diff`. Iterating yields the rows, `str()` gives a table."""
 
     def __init__(self, core: _core.Diff) -> None:
         self._core = core
 
     @property
     def rows(self) -> list[DiffRow]:
-        """In the order of A's report, then those of B alone."""
+        """The rows in the order of A's report, then the rows that only B has."""
         return [DiffRow(**fields) for fields in self._core.rows()]
 
     @property
@@ -84,7 +84,7 @@ class Diff:
 
     @property
     def per(self) -> str:
-        """What energies are divided by: "run", "step", "sample" or "token"."""
+        """The unit that energies are divided by: "run", "step", "sample" or "token"."""
         return self._core.per
 
     @property
@@ -94,7 +94,7 @@ class Diff:
 
     @property
     def gain_u(self) -> float:
-        """Standard uncertainty, relative, of sensors' gains in the total's change; 0: on the same GPU they cancel."""
+        """Relative standard uncertainty of the total's change from sensor gains; they cancel (0) on the same GPU."""
         return self._core.gain_u
 
     def __iter__(self) -> Iterator[DiffRow]:
@@ -107,9 +107,7 @@ class Diff:
         return True  # also without rows
 
     def is_over(self, change: float) -> bool:
-        """Return whether B surely takes that much more than A, as `joulemap diff --fail-over` decides.
-
-        It does where the whole interval of the total's change lies above; never where that is not known.
+        """Return whether B certainly takes more than A by this share, as `joulemap diff --fail-over` decides.
 
         Parameters
         ----------
@@ -119,7 +117,7 @@ class Diff:
         Returns
         -------
         bool
-            True if the lower end of its 95 % interval is above `change`.
+            True if the lower end of the change's 95 % interval is above `change`; False if it is not known.
 
         Raises
         ------
@@ -135,14 +133,14 @@ class Diff:
         Parameters
         ----------
         width : int, optional
-            Columns to cut at; lines are as long as they are without it.
+            Columns at which lines are cut; without it they are not cut.
         limit : int, optional
-            Most rows to show; all without it.
+            Maximum number of rows; without it all rows.
 
         Returns
         -------
         str
-            Its lines.
+            The lines of the table.
 
         Raises
         ------
@@ -159,12 +157,12 @@ class Diff:
         Parameters
         ----------
         limit : int, optional
-            Most rows to show; all without it.
+            Maximum number of rows; without it all rows.
 
         Returns
         -------
         str
-            Its lines.
+            The lines of the table.
 
         Raises
         ------
@@ -189,7 +187,7 @@ class Diff:
         Returns
         -------
         str or None
-            The text; None if it was written.
+            The text; None if it was written to `path`.
 
         Raises
         ------
@@ -204,7 +202,7 @@ class Diff:
         Returns
         -------
         dict
-            Keys as in docs/schema, units in names.
+            Keys as in docs/schema, with units in their names.
         """
         result: dict[str, Any] = json.loads(self._core.json())
         return result
@@ -215,7 +213,7 @@ class Diff:
         Returns
         -------
         pandas.DataFrame
-            In the order of the rows, one column a field of `DiffRow`.
+            One row per row, one column per field of `DiffRow`.
 
         Raises
         ------
@@ -234,10 +232,10 @@ class Diff:
 
 
 def _report_of(what: str, run: Any, options: dict[str, Any]) -> tuple[Report, str | None]:
-    """Return the report to compare, and the name of the run."""
+    """Return the report of a run, and the run's name."""
     if isinstance(run, Report):
         if options:
-            raise TypeError(f"{what} is a Report, so {', '.join(options)} cannot be asked for: give the run itself")
+            raise TypeError(f"{what} is a Report, so {', '.join(options)} cannot apply to it: give the run itself")
         return run, None
     if isinstance(run, Session):
         return run.report(**options), None
@@ -248,14 +246,14 @@ def _report_of(what: str, run: Any, options: dict[str, Any]) -> tuple[Report, st
 
 
 def _side_of(what: str, runs: Any, options: dict[str, Any]) -> tuple[tuple[_core.Report, str | None], ...]:
-    """Return the reports of a side with their names."""
+    """Return the reports of a side, with names."""
     if isinstance(runs, (list, tuple)):
         if not runs:
             raise ValueError(f"{what} has no runs: give one, or a list of them")
-        found = [_report_of(f"{what}[{i}]", run, options) for i, run in enumerate(runs)]
+        reports = [_report_of(f"{what}[{i}]", run, options) for i, run in enumerate(runs)]
     else:
-        found = [_report_of(what, runs, options)]
-    return tuple((report._core(None), name) for report, name in found)
+        reports = [_report_of(what, runs, options)]
+    return tuple((report._core(None), name) for report, name in reports)
 
 
 def diff(
@@ -267,33 +265,36 @@ def diff(
     expand: bool = False,
     **options: Any,
 ) -> Diff:
-    """Compare two runs, or several of each side: rows matched by path and kind, each change with its interval.
+    """Compare two runs, or several runs of each side.
+
+    Rows are matched by path and kind. Each change comes with its 95 % interval.
 
     Parameters
     ----------
     a, b : path, Recording, Session or Report, or a list of them
-        The run before and the run after. Of several, each figure is their mean, and its interval holds the spread
-        from run to run.
+        The run before and the run after. For several runs each figure is the mean, and its interval includes the
+        spread from run to run.
     per : str, optional
-        What energies are divided by: "run", "step", "sample" or "token"; without it "step" if all mark their steps.
+        The unit that energies are divided by: "run", "step", "sample" or "token". Without it "step" if all runs mark
+        their steps.
     names : tuple of str, optional
-        Of the two sides, in the table; without it what the names of their files have in common, else A and B.
+        Names of the two sides in the table. Without it the common part of their file names, else A and B.
     expand : bool, optional
-        Equal layers one by one in the table; else those that changed alike share a row.
+        Show equal layers one by one; otherwise layers with the same change share a row.
     **options
-        As of `Session.report`: `by`, `phase`, `gpu`, ...
+        As in `Session.report`: `by`, `phase`, `gpu`, ...
 
     Returns
     -------
     Diff
-        Its rows and totals.
+        The rows and totals.
 
     Raises
     ------
     Error
         If a run cannot be read, or does not mark its steps or samples.
     TypeError, ValueError
-        If an argument is none of the above.
+        If an argument is wrong.
 
     Examples
     --------

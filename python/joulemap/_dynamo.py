@@ -1,4 +1,4 @@
-"""Functions of ours that torch.compile meets between two graphs: it has to run them as they are."""
+"""What torch.compile does, and how it is kept from compiling joulemap's own functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import torch
 
-from joulemap._imports import LatePatches
+from joulemap._patches import LatePatches
 
 is_compiling: Callable[[], bool] = getattr(torch.compiler, "is_dynamo_compiling", bool)
 
@@ -27,16 +27,15 @@ def _set(code: types.CodeType, action: str) -> None:
 
 
 def leave_alone(function: Any) -> None:
-    """Let torch.compile run it as it is where it is called between graphs.
+    """Make torch.compile run a function uncompiled where it is called between graphs.
 
-    What it compiles of a hook is nothing (`is_dynamo_compiling` is true there), so the hook would be silent; and none
-    breaks a graph that did not.
+    A compiled hook would do nothing, because `is_dynamo_compiling` is true in it. This adds no graph breaks.
     """
     _set(function.__code__, "SKIP")
 
 
 def leave_methods_alone(*classes: type) -> None:
-    """Do so with all functions of these classes."""
+    """Call `leave_alone` for all methods of these classes."""
     for cls in classes:
         for member in vars(cls).values():
             if isinstance(member, types.FunctionType):
@@ -44,11 +43,10 @@ def leave_methods_alone(*classes: type) -> None:
 
 
 class Uncompiled:
-    """What torch.compile is to run as it is, while somebody watches: its hooks are called there.
+    """PyTorch code that torch.compile must run uncompiled during a watch, so that its hooks are called.
 
-    The step of an optimizer, of which only what is inside is compiled. And the forward of PyTorch's own modules, which
-    it leaves alone where nothing holds them, but compiles, each into a graph of its own, where a module has hooks;
-    a watched one looks so.
+    This is the step of an optimizer (what it calls is still compiled), and the forward of PyTorch's own modules.
+    torch.compile skips such a module by itself, unless it has hooks: then it would compile each into its own graph.
     """
 
     def __init__(self) -> None:
@@ -60,8 +58,8 @@ class Uncompiled:
     def add(self, module: type) -> None:
         """Leave the forward of a class of modules alone, if it is PyTorch's own."""
         code = getattr(getattr(module, "forward", None), "__code__", None)
-        knows = hasattr(torch._C._dynamo.eval_frame, "set_code_exec_strategy")  # those before know no hooks of a module
-        if knows and code is not None and module.__module__.startswith(("torch.nn.", "torch.ao.")):
+        checks_hooks = hasattr(torch._C._dynamo.eval_frame, "set_code_exec_strategy")  # earlier versions do not
+        if checks_hooks and code is not None and module.__module__.startswith(("torch.nn.", "torch.ao.")):
             self._add(code)
 
     def _add(self, code: types.CodeType) -> None:
@@ -73,7 +71,7 @@ class Uncompiled:
             _set(code, "SKIP")
 
     def end(self) -> None:
-        """Let it compile what it likes."""
+        """Allow compilation again."""
         for code in self._codes:
             _count[code] -= 1
             if _count[code] == 0:
@@ -82,27 +80,27 @@ class Uncompiled:
         self._codes = set()
 
 
-_count: dict[types.CodeType, int] = {}  # how many watches left it so
+_count: dict[types.CodeType, int] = {}  # how many watches skip a code
 
 
 class Listener(Protocol):
-    """Who is told what torch.compile does."""
+    """Callbacks of `CompileObserver`."""
 
-    def looks(self, begins: bool) -> None:
-        """Be told that it looks at `nn.Module`, and keeps what it finds; and that it is done with that.
+    def on_inspect(self, begins: bool) -> None:
+        """Handle the begin, or the end, of an interval in which torch.compile reads `nn.Module` and keeps the result.
 
-        When its package is imported, and when it traces something. For a strict export that is all there is.
+        This is the import of its package, and each trace. A strict export does nothing else.
         """
 
-    def asked_for(self) -> None:
-        """Be told that it is given a function or a module."""
+    def on_request(self) -> None:
+        """Handle a call of torch.compile with a function or a module."""
 
-    def compiles(self) -> None:
-        """Be told that it is about to compile something."""
+    def on_compile(self) -> None:
+        """Handle the begin of a compilation."""
 
 
-class Compiling(LatePatches):
-    """Tells a listener of torch.compile, until `end()`."""
+class CompileObserver(LatePatches):
+    """Reports what torch.compile does to a listener, until `end()`."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -110,76 +108,74 @@ class Compiling(LatePatches):
         super().__init__()
 
     def begin(self) -> None:
-        """Hear of it once it is imported."""
-        self.when("torch._dynamo.eval_frame", self._hear_of_what_it_is_given)
-        self.when("torch._dynamo.symbolic_convert", self._hear_of_traces)
-        self.when("torch._dynamo.callback", self._hear_of_compiles)
+        """Patch its modules once they are imported."""
+        self.when("torch._dynamo.eval_frame", self._observe_requests)
+        self.when("torch._dynamo.symbolic_convert", self._observe_traces)
+        self.when("torch._dynamo.callback", self._observe_compilations)
         self.when(
             "torch._dynamo",
-            self._is_imported,
-            before=lambda _: self._listener.looks(True),
-            failed=lambda _: self._listener.looks(False),
+            self._on_imported,
+            before=lambda _: self._listener.on_inspect(True),
+            failed=lambda _: self._listener.on_inspect(False),
         )
 
-    def _hear_of_what_it_is_given(self, eval_frame: Any) -> None:
-        def telling(original: Callable[..., None]) -> Callable[..., None]:
+    def _observe_requests(self, eval_frame: Any) -> None:
+        def reporting(original: Callable[..., None]) -> Callable[..., None]:
             @functools.wraps(original)
             def init(*args: Any, **kwargs: Any) -> None:
                 if self.active:
-                    self._listener.asked_for()
+                    self._listener.on_request()
                 original(*args, **kwargs)
 
             return init
 
-        self.put(eval_frame.OptimizeContext, "__init__", telling)
+        self.put(eval_frame.OptimizeContext, "__init__", reporting)
 
-    def _hear_of_traces(self, symbolic_convert: Any) -> None:
-        def telling(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _observe_traces(self, symbolic_convert: Any) -> None:
+        def reporting(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def run(*args: Any, **kwargs: Any) -> Any:
-                self._listener.looks(True)
+                self._listener.on_inspect(True)
                 try:
                     return original(*args, **kwargs)
                 finally:
-                    self._listener.looks(False)
+                    self._listener.on_inspect(False)
 
             return run
 
-        self.put(symbolic_convert.InstructionTranslator, "run", telling)
+        self.put(symbolic_convert.InstructionTranslator, "run", reporting)
 
-    def _hear_of_compiles(self, module: Any) -> None:
+    def _observe_compilations(self, module: Any) -> None:
         handler: Any = getattr(module, "callback_handler", None)
         if hasattr(handler, "register_start_callback"):
-            handler.register_start_callback(self._starts)
+            handler.register_start_callback(self._on_start)
             self._handler = handler
-        else:  # PyTorch of another time tells nobody: as if it were about to
-            self._listener.compiles()
+        else:  # another version of PyTorch has no callbacks: assume that it compiles
+            self._listener.on_compile()
 
-    def _is_imported(self, _module: Any) -> None:
-        if (
-            self._handler is None or len(self._put) < 2
-        ):  # another PyTorch, of which not all is heard: it may look any time
-            self._listener.asked_for()
-        self._listener.looks(False)
+    def _on_imported(self, _module: Any) -> None:
+        if self._handler is None or len(self._put) < 2:  # another version of PyTorch: inspections may go unseen
+            self._listener.on_request()
+        self._listener.on_inspect(False)
 
-    def _starts(self, *_: Any) -> None:
-        self._listener.compiles()
+    def _on_start(self, *_: Any) -> None:
+        self._listener.on_compile()
 
     def end(self) -> None:
-        """Hear of it no longer."""
-        if self._handler is not None and self._starts in self._handler.start_callbacks:
-            self._handler.remove_start_callback(self._starts)
+        """Remove the patches and the callback."""
+        if self._handler is not None and self._on_start in self._handler.start_callbacks:
+            self._handler.remove_start_callback(self._on_start)
         super().end()
 
 
 def may_have_compiled() -> bool:
-    """Whether torch.compile was given something in this process, or it cannot be told."""
+    """Whether torch.compile was used in this process; True if that is unknown."""
     package = sys.modules.get("torch._dynamo")
     if package is None:
         return False
     backends = getattr(sys.modules.get("torch._dynamo.eval_frame"), "cached_backends", None)
-    if backends is None or getattr(
-        package.__spec__, "_initializing", False
-    ):  # another PyTorch; another thread is at it
+    if backends is None:  # another version of PyTorch
+        return True
+    if getattr(package.__spec__, "_initializing", False):  # another thread is importing it
         return True
     return any(callable(backend) for backend in backends.values())

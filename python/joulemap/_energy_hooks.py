@@ -1,4 +1,4 @@
-"""What callbacks of training frameworks are made of: arguments, reports, hooks that never fail the training."""
+"""The base of callbacks for training frameworks: arguments, reports, hooks that never fail the training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def rank_by_environment() -> tuple[int, int]:
-    """Return `rank` and `processes` of `Training.enter` as torchrun and its like tell them."""
+    """Return `rank` and `processes` of `Training.enter` from the variables of torchrun."""
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 
@@ -28,7 +28,7 @@ HookT = TypeVar("HookT", bound=Callable[..., Any])
 
 
 def harmless(hook: HookT) -> HookT:
-    """Let a hook that a framework calls never fail the training: a warning, once, and it does nothing any more."""
+    """Decorate a framework's hook: an error becomes one warning, and measuring ends; the training goes on."""
 
     @functools.wraps(hook)
     def call(self: EnergyHooks, *args: Any, **kwargs: Any) -> Any:
@@ -44,21 +44,21 @@ def harmless(hook: HookT) -> HookT:
 
 
 class EnergyHooks:
-    """What the callbacks of all frameworks are made with, and give.
+    """The base class of the callbacks of all frameworks.
 
     Parameters
     ----------
     path : path, optional
-        Recording file, written as the training goes; in memory without it.
+        Recording file, written during the training; without it the recording is in memory.
     session : Session, optional
-        To measure in; without it the one that is open, else one of its own, which stays open for reports and further
-        trainings: until `close`, or the end of the program.
+        The session to measure in. Without it the open session, else one of its own. That one stays open for reports
+        and further trainings, until `close` or the end of the program.
     overwrite : bool
         Replace an existing file.
     gpu : int, str or torch.device, optional
-        Which GPU's joules are logged, as in `Session.report`; without it those of all.
+        The GPU whose joules are logged, as in `Session.report`; all GPUs without it.
     log : bool
-        Give joules to the framework's own log.
+        Write joules to the framework's own log.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class EnergyHooks:
 
     @property
     def session(self) -> Session:
-        """What it measures in.
+        """The session that it measures in.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class EnergyHooks:
         return self._training.session
 
     def report(self, by: str = "layer", phase: str | None = None, **options: Any) -> Report:
-        """Report on what was measured so far.
+        """Report on the measurement so far.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class EnergyHooks:
         phase : str, optional
             Only what happened inside phases of this name; all without it.
         **options
-            As of `Session.report`: `gpu`, `from_ns`, ...
+            As in `Session.report`: `gpu`, `from_ns`, ...
 
         Returns
         -------
@@ -122,12 +122,12 @@ class EnergyHooks:
         return self.session.report(by, phase, **options)
 
     def close(self) -> None:
-        """End the session, if it is the callback's own: its file is whole then. Reports can still be made.
+        """End the session if it is the callback's own, and complete its file. Reports can still be made.
 
         Raises
         ------
         Error
-            If the recording could not be written whole.
+            If the recording could not be completed.
         """
         self._training.close()
 
@@ -137,5 +137,5 @@ class EnergyHooks:
     def __exit__(self, *_: object) -> None:
         try:
             self.close()
-        except Error as error:  # a full disk; what the program does after its training is worth more than our file
+        except Error as error:  # a full disk, say: must not keep the program from saving its model
             warnings.warn(str(error), RuntimeWarning, stacklevel=2)

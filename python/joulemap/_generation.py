@@ -1,9 +1,9 @@
-"""Prefill and decode of Hugging Face's `generate`: a phase each, and in them the forward passes with their tokens.
+"""Prefill and decode of Hugging Face's `generate`: a phase each, with their forward passes and tokens.
 
-While a model is watched, `generate` of transformers' GenerationMixin is ours, and asks transformers' own. During a call
-of a watched model two of the model's methods are followed, which every way of generating calls around each forward pass
-(greedy, sampling, beams, assistants, compiled or not): `prepare_inputs_for_generation` tells what a pass is fed, and
-`_update_model_kwargs_for_generation` that a token came out of it. Passes before the first one of those are the prefill.
+While a model is watched, `generate` of transformers' GenerationMixin is wrapped. During a call two methods of the model
+are wrapped, too. All ways of generating call them before and after each forward pass (greedy, sampling, beams,
+assistants, compiled or not): `prepare_inputs_for_generation` returns the inputs of a pass, and
+`_update_model_kwargs_for_generation` means that the pass made a token. Passes before the first token are the prefill.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from joulemap import _batch, _core
-from joulemap._found import MOST
+from joulemap import _batch_counts, _core
+from joulemap._found_steps import MAX_COUNT
 from joulemap._locks import Lock
 
 _PHASE = _core.SPAN_KINDS["phase"]
@@ -30,8 +30,8 @@ _UPDATE = "_update_model_kwargs_for_generation"
 _PROMPTS = ("inputs", "input_ids", "inputs_embeds", "input_features")
 
 
-def _fed(inputs: Any) -> tuple[int, int]:
-    """Return the sequences that a pass is fed, and how many tokens of each; 0, 0 if they are no plain tokens."""
+def _input_size(inputs: Any) -> tuple[int, int]:
+    """Return the sequences and the tokens per sequence of a pass's inputs; 0, 0 if they are no plain tokens."""
     if not isinstance(inputs, Mapping):
         return 0, 0
     for name, dimensions in (("input_ids", 2), ("decoder_input_ids", 2), ("inputs_embeds", 3)):
@@ -42,7 +42,7 @@ def _fed(inputs: Any) -> tuple[int, int]:
 
 
 def _prompts(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """Return how many prompts a call of `generate` has; 0 if unknown."""
+    """Return the number of prompts of a call of `generate`; 0 if unknown."""
     for value in (*args[:1], *(kwargs.get(name) for name in _PROMPTS)):
         if isinstance(value, torch.Tensor) and value.dim() > 1:
             return value.size(0)
@@ -50,24 +50,24 @@ def _prompts(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
 
 
 class _Call:
-    """One call of `generate`: the phase and the forward pass that are open."""
+    """One call of `generate`, with its open phase and forward pass."""
 
     def __init__(self, model: Any, prompts: int, name: int) -> None:
         self._name = name  # of a pass
         self.thread = threading.get_ident()
-        self.inside = 0  # calls of `generate` in this one: an assistant's, whose work is a part of ours
-        self._encodes = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
+        self.nested = 0  # calls of `generate` in this one: by an assistant model, whose work belongs to this call
+        self._has_encoder = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
         self._length = 0  # of the sequences, when the last pass began
-        self._made = False  # a token, since the last pass began
+        self._has_token = False  # the last pass has made a token
         self._decodes = False
         self._phase = _core.Span(_PHASE, "prefill").begin()
-        self._pass = _core.Span(_BATCH, self._name, 0, min(prompts, MOST)).begin()
+        self._pass = _core.Span(_BATCH, self._name, 0, min(prompts, MAX_COUNT)).begin()
 
-    def prepared(self, ids: Any, mask: Any, inputs: Any) -> None:
-        """Take note of a forward pass that follows: of the whole sequences, their mask, and what the pass is fed."""
-        sequences, tokens = _fed(inputs)
+    def begin_pass(self, ids: Any, mask: Any, inputs: Any) -> None:
+        """Begin a forward pass, given the whole sequences, their mask, and the inputs of the pass."""
+        sequences, tokens = _input_size(inputs)
         length = ids.shape[1] if isinstance(ids, torch.Tensor) and ids.dim() == 2 else 0
-        if self._made:
+        if self._has_token:
             if not self._decodes:
                 self._decodes = True
                 self.end()
@@ -75,41 +75,41 @@ class _Call:
             else:
                 self._pass.end()
             self._pass = _core.Span(_BATCH, self._name).begin()
-            if tokens >= length:  # no cache: it is fed all of them, once more
+            if tokens >= length:  # no cache: the inputs are the whole sequences again
                 tokens = length - self._length
             self._add(sequences * tokens)
-        elif not self._encodes:  # an encoder has had the prompt, and nobody says as how many tokens
-            one = isinstance(mask, torch.Tensor) and mask.dim() == 2
-            self._add(_batch.padded(sequences * tokens, mask[:, -tokens:] if one and tokens > 0 else None))
-        self._length, self._made = length, False
+        elif not self._has_encoder:  # an encoder has taken the prompt, and its tokens are unknown
+            is_matrix = isinstance(mask, torch.Tensor) and mask.dim() == 2
+            self._add(_batch_counts.padded(sequences * tokens, mask[:, -tokens:] if is_matrix and tokens > 0 else None))
+        self._length, self._has_token = length, False
 
-    def made(self) -> None:
-        """Take note of a token that came out of a pass."""
-        self._made = True
+    def add_token(self) -> None:
+        """Note that the pass has made a token per sequence."""
+        self._has_token = True
 
     def _add(self, tokens: int) -> None:
-        self._pass.tokens = min(self._pass.tokens + max(tokens, 0), MOST)
+        self._pass.tokens = min(self._pass.tokens + max(tokens, 0), MAX_COUNT)
 
     def end(self) -> None:
-        """Close what is open."""
+        """Close the pass and the phase."""
         self._pass.end()
         self._phase.end()
 
 
 class _Following:
-    """Who follows `generate`, and which call of it goes on: one at a time, since phases are the whole process's."""
+    """The wrapped `generate`, and its running call: one at a time, because phases belong to the whole process."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._watches: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # by model
         self._patched: tuple[Any, Any, Any] | None = None
-        self._turn = threading.Lock()
+        self._busy = threading.Lock()  # held during a call
         self._name = 0
         self.call: _Call | None = None
 
     def renew(self) -> None:
-        """In a child of this process the call that goes on is not its own."""
-        self._turn, self.call = threading.Lock(), None
+        """Forget the running call in a forked child."""
+        self._busy, self.call = threading.Lock(), None
 
     def acquire(self, models: list[Any], mixin: type) -> None:
         with self._lock:
@@ -130,7 +130,7 @@ class _Following:
                     del self._watches[model]
             if not self._watches and self._patched is not None:
                 mixin, original, ours = self._patched
-                if vars(mixin).get("generate") is ours:  # else someone has put theirs around it
+                if vars(mixin).get("generate") is ours:  # else another tool has wrapped it
                     mixin.generate = original
                 self._patched = None
 
@@ -139,14 +139,14 @@ class _Following:
         def generate(model: Any, *args: Any, **kwargs: Any) -> Any:
             call = self.call
             if call is not None and call.thread == threading.get_ident():
-                call.inside += 1
+                call.nested += 1
                 try:
                     return original(model, *args, **kwargs)
                 finally:
-                    call.inside -= 1
-            if model not in self._watches or not self._turn.acquire(blocking=False):
+                    call.nested -= 1
+            if model not in self._watches or not self._busy.acquire(blocking=False):
                 return original(model, *args, **kwargs)
-            turn = self._turn
+            busy = self._busy
             self.call = call = _Call(model, _prompts(args, kwargs), self._name)
             try:
                 with _Passes(model, call):
@@ -154,13 +154,13 @@ class _Following:
             finally:
                 self.call = None
                 call.end()
-                turn.release()
+                busy.release()
 
         return generate
 
 
 class _Passes:
-    """While it lasts, the methods of a model that stand around its forward passes tell a call of them."""
+    """Wraps the model's methods that run before and after each forward pass, for the time of a `with` block."""
 
     def __init__(self, model: Any, call: _Call) -> None:
         self._own: dict[str, Any] = vars(model)
@@ -174,14 +174,14 @@ class _Passes:
     def __exit__(self, *_: object) -> None:
         for name, ours in self._ours.items():
             if self._own.get(name) is not ours:
-                continue  # someone has put theirs in its place
+                continue  # another tool has replaced it
             if name in self._before:
                 self._own[name] = self._before[name]
             else:
                 del self._own[name]
 
     def _is_ours(self) -> bool:
-        return self._call.inside == 0 and self._call.thread == threading.get_ident()
+        return self._call.nested == 0 and self._call.thread == threading.get_ident()
 
     def _prepare(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -189,7 +189,7 @@ class _Passes:
             inputs = original(*args, **kwargs)
             if self._is_ours():
                 ids = args[0] if args else kwargs.get("input_ids")
-                self._call.prepared(ids, kwargs.get("attention_mask"), inputs)
+                self._call.begin_pass(ids, kwargs.get("attention_mask"), inputs)
             return inputs
 
         return prepare
@@ -198,7 +198,7 @@ class _Passes:
         @functools.wraps(original)
         def update(*args: Any, **kwargs: Any) -> Any:
             if self._is_ours():
-                self._call.made()
+                self._call.add_token()
             return original(*args, **kwargs)
 
         return update
@@ -209,7 +209,7 @@ os.register_at_fork(after_in_child=_following.renew)
 
 
 class Generation:
-    """Follows the calls of `generate` of all modules of a model that have transformers' own, until `remove()`."""
+    """Follows calls of transformers' `generate` on all modules of a model, until `remove()`."""
 
     def __init__(self, model: nn.Module) -> None:
         mixin: type | None = getattr(sys.modules.get("transformers.generation.utils"), "GenerationMixin", None)
@@ -219,6 +219,6 @@ class Generation:
             _following.acquire(self._models, mixin)
 
     def remove(self) -> None:
-        """Follow them no longer, unless another watch does."""
+        """Stop following, unless another watch does."""
         _following.release(self._models)
         self._models.clear()

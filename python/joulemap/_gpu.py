@@ -1,4 +1,4 @@
-"""Which GPU is meant, and waiting for its work."""
+"""Find a GPU by its index, and wait for its work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from joulemap._machine import Board, boards
 
 
 def find_gpu(device_index: int) -> Board:
-    """Return the GPU with this CUDA index, as it is now; of those that CUDA does not see, by its own.
+    """Return the present state of the GPU with this CUDA index; a GPU that CUDA does not see counts by its own index.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def find_gpu(device_index: int) -> Board:
 
 
 def synchronize() -> None:
-    """Wait for the work of all GPUs that this program's PyTorch uses: what is measured must have ended."""
+    """Wait for the work on all GPUs that this program's PyTorch uses, if it has been imported."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         for device in range(torch.cuda.device_count()):

@@ -1,15 +1,14 @@
-"""Marks in the code that Inductor writes: which modules of the model each kernel comes from.
+"""Marks in the code that Inductor generates: which modules of the model each kernel comes from.
 
-While a session runs, the wrapper that calls a graph's kernels one after the other gets a line before each of them:
-a call with a text, which names the modules of the graph's nodes that the kernel does the work of. `_compiled.py`
-makes spans of it. The text is all there is: code that comes from a cache brings its marks along. Where no session
-runs the call is `str(text)`, also in a process without joulemap.
+While a session runs, Inductor's wrapper code gets a line before each kernel: a call with a text that names the
+modules whose nodes the kernel computes. `_compiled.py` turns it into spans. The text is in the generated code, so
+code from a cache keeps its marks. Without a session the call is `str(text)`, also in a process without joulemap.
 
-A cached graph without marks must not be taken in a session, nor one of other modules that looks the same. So what
-identifies a graph in the caches of Inductor and AOTAutograd has the paths of its modules in it, in a session.
+In a session no cached graph without marks may be used, nor that of other modules with equal code. So the keys of the
+caches of Inductor and AOTAutograd then include the paths of the modules.
 
-A kernel is of the innermost module that all of its nodes are in. If they are not all of that one, it has a row of
-its own there, which is called by what is fused. Nodes that only look at memory in another way do no work.
+A kernel belongs to the innermost module that has all of its nodes. If some are in its submodules, the kernel is
+fused and has a row of its own there, named after its parts. Views do no work and do not count.
 
 Nothing here may fail the program: without marks a graph is one row.
 """
@@ -26,24 +25,24 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from joulemap._imports import LatePatches
+from joulemap._patches import LatePatches
 
 FORWARD, BACKWARD, RECOMPUTE = "forward", "backward", "recompute"
 
 _HEADER = "_joulemap_modules = __import__('sys').modules"
 _ENTER = "_joulemap = getattr(_joulemap_modules.get('joulemap._compiled'), 'enter', lambda: str)()"
 _WRAPPERS = {"WrapperCodeGen", "PythonWrapperCodegen", "SubgraphWrapperCodeGen", "SubgraphPythonWrapperCodegen"}
-_MOST_PARTS = 3  # that the name of a fused row tells
-_MOST_LETTERS = 96
-_FORM = "joulemap 2"  # of the marks; another one is other code
-# They make a constant, or look at what is there: no kernel's work.
+_MAX_PARTS = 3  # in the name of a fused row
+_MAX_LETTERS = 96
+_FORMAT = "joulemap 2"  # of the marks; part of the cache keys
+# Constants and views: no kernel's work.
 _NO_WORK = {"full", "scalar_tensor", "empty", "getitem", "reshape", "_reshape_alias", "inductor_lookup_seed"}
 _ROOT = re.compile(r"[LG]\[(?:'[^']*'|\"[^\"]*\")\]")
 _COMPONENT = re.compile(r"\.?([A-Za-z_0-9]+)|\[['\"]?([^\]'\"]+)['\"]?\]")
 
 
 class Module(NamedTuple):
-    """A module as Dynamo names it: the variable of the compiled function, the path from there, the class."""
+    """A module as Dynamo names it: a variable of the compiled function, the path from there, the class."""
 
     root: str
     path: str
@@ -52,33 +51,33 @@ class Module(NamedTuple):
 
 Stack = tuple[Module, ...]
 
-# Modules that were compiled in this process: their ids by name, and their names by id.
+# Modules that were compiled in this process: ids by name, and names by id.
 _ids: dict[Module, set[int]] = {}
 _names: dict[int, set[Module]] = {}
 _watched: dict[int, weakref.ref[Any]] = {}
 
 
 def id_of(module: Module) -> int | None:
-    """Return the id that the one module of this name had when it was compiled in this process."""
-    ids = tuple(_ids.get(module, ()))  # one may end meanwhile
+    """Return the id of the compiled module of this name; None if there are none or several."""
+    ids = tuple(_ids.get(module, ()))  # copied: a module may end meanwhile
     return ids[0] if len(ids) == 1 else None
 
 
 def was_compiled(number: int) -> bool:
-    """Tell whether a module of this id was compiled in this process, under a name of its own."""
+    """Return whether a module of this id was compiled in this process."""
     return number in _names
 
 
 def forget_at_end(module: Any) -> None:
-    """Forget the id of a watched module when it ends: the next one may get it, which nobody compiled.
+    """Forget the id of a watched module when it ends, because a new module may get the same id.
 
-    A module that is compiled and never watched is known by an id that outlives it.
+    The id of a module that is compiled and never watched is not forgotten.
     """
     number = id(module)
     known = _watched.get(number)
     if known is not None and known() is module:
         return
-    watched, names, ids = _watched, _names, _ids  # bound: at the interpreter's end names go first
+    watched, names, ids = _watched, _names, _ids  # bound here: at the interpreter's end the globals go first
 
     def end(_: weakref.ref[Any]) -> None:
         watched.pop(number, None)
@@ -90,18 +89,18 @@ def forget_at_end(module: Any) -> None:
 
 @functools.lru_cache(4096)
 def _split(text: str) -> tuple[str, str]:
-    """Tell the variable from the path behind it: ``L['self'].blocks[0].attn`` is ``blocks.0.attn`` of L['self']."""
+    """Return the variable and the path from it: ``L['self'].blocks[0].attn`` is ``blocks.0.attn`` of L['self']."""
     root = _ROOT.match(text)
-    behind = text[root.end() :] if root else "." + text
-    components = ["".join(found) for found in _COMPONENT.findall(behind)]
+    rest = text[root.end() :] if root else "." + text
+    components = ["".join(found) for found in _COMPONENT.findall(rest)]
     path = ".".join(part for part in components if part not in ("_orig_mod", "_modules"))
     return root.group() if root else "", path
 
 
 def _stack_of(meta: dict[str, Any]) -> Stack:
     modules = []
-    found = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
-    for key, (text, cls) in found.items():
+    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
+    for key, (text, cls) in stack.items():
         root, path = _split(text)
         name = cls.__name__ if isinstance(cls, type) else str(cls).rpartition(".")[2]
         module = Module(root, path, name)
@@ -124,7 +123,7 @@ def _works(node: Any) -> bool:
 
 
 def _is_backward(node: Any) -> bool:
-    """Not what is computed anew there: that has its place in forward."""
+    """Whether a node is backward work; what is recomputed in the backward pass counts as forward."""
     meta = node.meta
     if meta.get("nn_module_stack"):
         return False
@@ -132,37 +131,37 @@ def _is_backward(node: Any) -> bool:
 
 
 def _is_known(node: Any) -> bool:
-    """Whether it can be told whose it is: sums of gradients and what Inductor's passes make have no module."""
+    """Whether a node has a module: sums of gradients, and what Inductor's passes insert, have none."""
     return bool(_stack_of(node.meta)) or not (_is_backward(node) or "stack_trace" not in node.meta)
 
 
-def _bounded(words: Sequence[str], joint: str) -> str:
-    told = joint.join(words[:_MOST_PARTS]) + (
-        f"{joint}{len(words) - _MOST_PARTS} more" if len(words) > _MOST_PARTS else ""
+def _join_bounded(words: Sequence[str], joint: str) -> str:
+    text = joint.join(words[:_MAX_PARTS]) + (
+        f"{joint}{len(words) - _MAX_PARTS} more" if len(words) > _MAX_PARTS else ""
     )
-    return told if len(told) <= _MOST_LETTERS else told[: _MOST_LETTERS - 3] + "..."
+    return text if len(text) <= _MAX_LETTERS else text[: _MAX_LETTERS - 3] + "..."
 
 
-def _name_in(module: Module, around: str, tell_root: bool) -> str:
-    """Return what a fused row calls one of its parts. A dot would make a row inside of a row."""
-    name = module.path.removeprefix(around)
-    if tell_root or not name:  # of several models, or all of one
+def _part_name(module: Module, prefix: str, with_root: bool) -> str:
+    """Return the name of a part of a fused row. It has no dots, which would separate levels of rows."""
+    name = module.path.removeprefix(prefix)
+    if with_root or not name:  # parts of several models, or a whole model
         name = ".".join(part for part in ("".join(re.findall(r"\w+", module.root[1:])), name) if part)
     return name.replace(".", "/")
 
 
 def mark_of(nodes: Iterable[Any], kind: str, *, may_be_backward: bool) -> str:
-    """Return the text of a mark for the kernel that does the work of these nodes of a graph.
+    """Return the mark of a kernel that computes these nodes of a graph.
 
     Parameters
     ----------
     nodes : iterable of torch.fx.Node
         In their order.
     kind : str
-        Of the forward nodes.
+        Kind of the forward nodes.
     may_be_backward : bool
-        The kernel runs in the backward pass, and is of it if one of its nodes is. A forward graph
-        may do early what backward needs.
+        Whether one backward node makes the kernel backward work. False for a forward graph, which may compute early
+        what the backward pass needs.
     """
     calls = [node for node in nodes if node.op == "call_function"]
     calls = [node for node in calls if _works(node)] or calls
@@ -180,20 +179,20 @@ def mark_of(nodes: Iterable[Any], kind: str, *, may_be_backward: bool) -> str:
         common = common[: min(len(common), len(stack)) if length is None else length]
     name = type_ = ""
     if len(stacks) > 1:
-        around = common[-1].path + "." if common and common[-1].path else ""
+        prefix = common[-1].path + "." if common and common[-1].path else ""
         roots = {stack[0].root for stack in stacks if stack}
         names = [
-            operation if stack == common else _name_in(stack[-1], around, len(roots) > 1)
+            operation if stack == common else _part_name(stack[-1], prefix, len(roots) > 1)
             for stack, operation in parts.items()
         ]
         types = [operation if stack == common else stack[-1].type for stack, operation in parts.items()]
-        name = "fused " + _bounded(list(dict.fromkeys(names)), " + ")
-        type_ = "fused(" + _bounded(list(dict.fromkeys(types)), ", ") + ")"
+        name = "fused " + _join_bounded(list(dict.fromkeys(names)), " + ")
+        type_ = "fused(" + _join_bounded(list(dict.fromkeys(types)), ", ") + ")"
     return json.dumps([kind, common, name, type_], separators=(",", ":"))
 
 
 class _Line(str):
-    """A line with a mark."""
+    """A line of generated code that is a mark."""
 
     __slots__ = ()
 
@@ -201,7 +200,7 @@ class _Line(str):
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.last: tuple[Any, str] | None = None  # a reference to the wrapper, and the mark of its last line
-        self.unused: list[_Line] = []  # since the last flush: lines that no kernel may follow yet
+        self.unused: list[_Line] = []  # lines since the last flush, which no kernel follows yet
 
 
 class _Marking(LatePatches):
@@ -212,8 +211,8 @@ class _Marking(LatePatches):
     def begin(self) -> None:
         self.when("torch._inductor.scheduler", self._mark_kernels)
         self.when("torch._inductor.codegen.cpp", self._mark_cpp_kernels)
-        self.when("torch._inductor.codecache", self._part_fx_cache)
-        self.when("torch._functorch._aot_autograd.autograd_cache", self._part_autograd_cache)
+        self.when("torch._inductor.codecache", self._separate_fx_cache)
+        self.when("torch._functorch._aot_autograd.autograd_cache", self._separate_autograd_cache)
 
     # ---- lines ----
 
@@ -222,8 +221,8 @@ class _Marking(LatePatches):
 
         def entering(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
-            def enter_context(of: Any, node: Any) -> Any:
-                result = original(of, node)
+            def enter_context(self_: Any, node: Any) -> Any:
+                result = original(self_, node)
                 if self.active and type(node).__name__ != "NopKernelSchedulerNode":
                     self._mark(virtualized.V.graph, [node])
                 return result
@@ -237,11 +236,11 @@ class _Marking(LatePatches):
 
         def flushing(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
-            def flush(of: Any) -> Any:
-                """Mark what was put off until now; what asked for it is marked already, and is next."""
+            def flush(scheduling: Any) -> Any:
+                """Mark the deferred kernels before they are written, and repeat the mark of the next kernel after."""
                 graph = virtualized.V.graph
-                following = self._mark_put_off(graph, of) if self.active else None
-                result = original(of)
+                following = self._mark_deferred(graph, scheduling) if self.active else None
+                result = original(scheduling)
                 if following is not None:
                     self._write(graph, following)
                 self._thread.unused = []
@@ -251,20 +250,20 @@ class _Marking(LatePatches):
 
         self.put(cpp.CppScheduling, "flush", flushing)
 
-    def _mark_put_off(self, graph: Any, scheduling: Any) -> str | None:
-        """Mark the kernels that were put off; return the mark that comes after them, None: there are none."""
-        thread, before = self._thread, self._thread.last
+    def _mark_deferred(self, graph: Any, scheduling: Any) -> str | None:
+        """Mark the deferred kernels; return the mark that follows them, or None if there are none."""
+        thread, last = self._thread, self._thread.last
         try:
-            put_off = list(scheduling.kernel_group.scheduled_nodes)
-            if not put_off or before is None:
+            deferred = list(scheduling.kernel_group.scheduled_nodes)
+            if not deferred or last is None:
                 return None
-            lines = before[0]().lines
+            lines = last[0]().lines
             lines[:] = [line for line in lines if not any(line is unused for unused in thread.unused)]
-        except Exception:  # another PyTorch
+        except Exception:  # another version of PyTorch
             return None
         thread.last = None
-        self._mark(graph, put_off)
-        return before[1]
+        self._mark(graph, deferred)
+        return last[1]
 
     def _mark(self, graph: Any, scheduled: Iterable[Any]) -> None:
         try:
@@ -276,13 +275,13 @@ class _Marking(LatePatches):
                 is_backward, is_inference = getattr(graph, "is_backward", False), getattr(graph, "is_inference", True)
                 kind = RECOMPUTE if is_backward else FORWARD
                 self._write(graph, mark_of(_in_order(nodes), kind, may_be_backward=is_backward or is_inference))
-        except Exception:  # another PyTorch
+        except Exception:  # another version of PyTorch
             return
 
     def _write(self, graph: Any, mark: str) -> None:
         try:
             self._write_line(graph, mark)
-        except Exception:  # another PyTorch
+        except Exception:  # another version of PyTorch
             return
 
     def _write_line(self, graph: Any, mark: str) -> None:
@@ -308,13 +307,13 @@ class _Marking(LatePatches):
 
     # ---- caches ----
 
-    def _part_fx_cache(self, codecache: Any) -> None:
-        self.put(codecache, "compiled_fx_graph_hash", self._parting)
+    def _separate_fx_cache(self, codecache: Any) -> None:
+        self.put(codecache, "compiled_fx_graph_hash", self._with_modules)
 
-    def _part_autograd_cache(self, autograd_cache: Any) -> None:
-        self.put(autograd_cache, "autograd_cache_key", self._parting)
+    def _separate_autograd_cache(self, autograd_cache: Any) -> None:
+        self.put(autograd_cache, "autograd_cache_key", self._with_modules)
 
-    def _parting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _with_modules(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def key_of(graph: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(graph, *args, **kwargs)
@@ -323,7 +322,7 @@ class _Marking(LatePatches):
             try:
                 key, *rest = result
                 return (key[:1] + _digest(graph if hasattr(graph, "graph") else graph.gm, key), *rest)
-            except Exception:  # another PyTorch
+            except Exception:  # another version of PyTorch
                 return result
 
         return key_of
@@ -332,7 +331,7 @@ class _Marking(LatePatches):
 def _origins(buffer: Any) -> Iterable[Any]:
     """Return the nodes of the graph that a buffer is computed from.
 
-    A library's kernel is one of them, and has what it reads among its origins: that is not its work.
+    The origins of a library's kernel include its inputs, which it does not compute.
     """
     if buffer is None:
         return ()
@@ -344,15 +343,15 @@ def _origins(buffer: Any) -> Iterable[Any]:
 
 
 def _in_order(nodes: Iterable[Any]) -> list[Any]:
-    """As they stand in their graph: a set of them has no order."""
-    found = list(nodes)
-    graphs = {node.graph for node in found}
-    places = {node: i for graph in graphs for i, node in enumerate(graph.nodes)}
-    return sorted(found, key=lambda node: places.get(node, -1))
+    """Return nodes in the order of their graph."""
+    unordered = list(nodes)
+    graphs = {node.graph for node in unordered}
+    positions = {node: i for graph in graphs for i, node in enumerate(graph.nodes)}
+    return sorted(unordered, key=lambda node: positions.get(node, -1))
 
 
 def _digest(graph: Any, key: str) -> str:
-    digest = hashlib.sha256(f"{_FORM} {_HEADER} {_ENTER} {key}".encode())
+    digest = hashlib.sha256(f"{_FORMAT} {_HEADER} {_ENTER} {key}".encode())
     for node in graph.graph.nodes:
         digest.update(repr(_stack_of(node.meta)).encode())
     return digest.hexdigest()
@@ -367,5 +366,5 @@ def follow() -> None:
 
 
 def leave() -> None:
-    """Mark nothing any more."""
+    """Stop marking."""
     _marking.pop().end()

@@ -1,4 +1,4 @@
-"""Locks that a forked child can take: the thread that held one as the process forked is not in the child."""
+"""Locks that stay usable in a forked child, which does not have the thread that held one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import weakref
 
 
 class Lock:
-    """A lock of one thread, which may take it again; in a forked child nobody has it but the thread that forked."""
+    """A reentrant lock. In a forked child it is free, unless the thread that forked held it."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -21,7 +21,7 @@ class Lock:
         self._lock.release()
 
     def renew(self) -> None:
-        """In a child of this process."""
+        """Free the lock in a forked child."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:

@@ -1,4 +1,4 @@
-"""What there is on this machine: its boards, and what works."""
+"""The boards of this machine, and the checks of `doctor`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from joulemap import _arguments, _core
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A GPU, or a CPU package or DRAM domain, as found on this machine.
+    """A GPU, or a CPU package or DRAM domain, of this machine.
 
     Attributes
     ----------
     backend, name, uuid, pci, driver, profile : str
-        "nvml", "NVIDIA H200", ...; "" where unknown.
+        "nvml", "NVIDIA H200", ...; "" if unknown.
     kind : str
-        "gpu", "cpu" (a package, its DRAM, a socket) or "meter" (of what flows on into the others).
+        "gpu", "cpu" (a package, its DRAM, a socket) or "meter" (a meter of the power that supplies the others).
     index, cuda_index : int
-        The back end's index, and the one after CUDA_VISIBLE_DEVICES; -1 if there is none.
+        The back end's index, and CUDA's index after CUDA_VISIBLE_DEVICES; -1 if there is none.
     power_limit_w : float or None
-        Enforced limit.
+        Enforced power limit, watts; None if unknown.
     simulated : bool
         True for the simulated board.
     memory_total_bytes, memory_free_bytes : int or None
-        Memory of a GPU, and what of it was free when asked; None where unknown.
+        Memory of a GPU, total and free at the time of the call; None if unknown.
     """
 
     backend: str
@@ -43,12 +43,12 @@ class Board:
 
 
 def boards(sim: str | None = None) -> list[Board]:
-    """Return the boards of this machine. No process is started and no CUDA library loaded.
+    """Return the boards of this machine. This starts no process and loads no CUDA library.
 
     Parameters
     ----------
     sim : str, optional
-        Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real boards.
+        Profile of the simulated board ("h200"). Without it the profile of JOULEMAP_SIM, else the real boards.
 
     Returns
     -------
@@ -74,13 +74,13 @@ class Finding:
     Attributes
     ----------
     subject : str
-        What was looked for: "NVML", "RAPL (powercap)", "CUPTI".
+        What was checked: "NVML", "RAPL (powercap)", "CUPTI".
     works : bool
         Whether it works.
     detail : str
-        The path and version found, or the cause.
+        The path and version found, or the cause of the failure.
     cure : str
-        What to do; "" if it works or there is none.
+        What to do; "" if it works or nothing helps.
     """
 
     subject: str
@@ -90,19 +90,19 @@ class Finding:
 
 
 def doctor(sim: str | None = None) -> list[Finding]:
-    """Say what works on this machine, what does not, and the cure; takes up to some seconds.
+    """Check what works on this machine, and how to cure what does not; takes some seconds at most.
 
-    CUDA and CUPTI are tried in processes of their own, not in this one.
+    CUDA and CUPTI are tried in child processes, not in this one.
 
     Parameters
     ----------
     sim : str, optional
-        As of `boards`.
+        As in `boards`.
 
     Returns
     -------
     list of Finding
-        One for each line of `joulemap doctor`, in its order.
+        One per line of `joulemap doctor`, in the same order.
 
     Raises
     ------

@@ -9,11 +9,11 @@ from typing import Any
 
 from joulemap import _core
 
-UNITS = {"_j": "J", "_s": "s", "_ns": "ns", "_w": "W"}  # the ends of names
+UNITS = {"_j": "J", "_s": "s", "_ns": "ns", "_w": "W"}  # by the ending of a name
 
 
 def import_pyarrow() -> Any:
-    """Return pyarrow with its Parquet part, or fail with one line that says what to install."""
+    """Return pyarrow with pyarrow.parquet; ImportError says what to install."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -23,18 +23,18 @@ def import_pyarrow() -> Any:
 
 
 def _schema(pyarrow: Any, whole: dict[str, Any]) -> Any:
-    """Return a column a field of `Row`, with its words and unit; the file says what the report says beside its rows."""
+    """Return a schema: a column per field of `Row`, with units, and the rest of the report as metadata."""
     types = {"str": pyarrow.string(), "int": pyarrow.int64(), "float": pyarrow.float64()}
     fields = []
     for _, key, kind, text in _core.ROW_FIELDS:
         base, _, missing = kind.partition(" | ")
-        about = {"description": text}
-        for end, unit in UNITS.items():
-            if key.endswith(end):
-                about["unit"] = unit
-        fields.append(pyarrow.field(key, types[base], nullable=bool(missing), metadata=about))
-    beside = {key: value for key, value in whole.items() if key != "rows"}
-    return pyarrow.schema(fields, metadata={"joulemap": json.dumps(beside)})
+        metadata = {"description": text}
+        for ending, unit in UNITS.items():
+            if key.endswith(ending):
+                metadata["unit"] = unit
+        fields.append(pyarrow.field(key, types[base], nullable=bool(missing), metadata=metadata))
+    rest = {key: value for key, value in whole.items() if key != "rows"}
+    return pyarrow.schema(fields, metadata={"joulemap": json.dumps(rest)})
 
 
 def write(path: str | os.PathLike[str], rows: Sequence[Sequence[Any]], whole: dict[str, Any]) -> None:
@@ -43,9 +43,9 @@ def write(path: str | os.PathLike[str], rows: Sequence[Sequence[Any]], whole: di
     Parameters
     ----------
     path : path
-        Of the file; written anew.
+        The file; an existing one is replaced.
     rows : sequence
-        Of each row the values of its fields; None: missing.
+        The field values of each row; None: missing.
     whole : dict
         The report as `Report.to_dict` gives it.
 

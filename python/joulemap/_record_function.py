@@ -1,14 +1,13 @@
-"""Blocks that a PyTorch program names with `torch.profiler.record_function`, as spans.
+"""Spans of blocks that a PyTorch program names with `torch.profiler.record_function`.
 
-The class has one `__enter__` and one `__exit__`, which are ours while a session runs: they ask PyTorch's own.
-TorchScript compiles them from their source, and finds PyTorch's through `__wrapped__`. Inside of what
-torch.compile compiles, record_function is PyTorch's to leave out.
+Its `__enter__` and `__exit__` are wrapped while a session runs. TorchScript compiles them from source, and finds
+the originals through `__wrapped__`. In compiled code PyTorch itself leaves record_function out.
 
-PyTorch names work of its own in the same way (optimizer steps, waits for data loaders, DistributedDataParallel,
-compilation). Those have spans already or are nobody's layer, so a block that PyTorch's own code enters is none.
+PyTorch also names its own work this way (optimizer steps, waits for data loaders, DistributedDataParallel,
+compilation). That has spans already or is no layer, so blocks that PyTorch's own code enters are ignored.
 
-Autograd runs the backward pass of a GPU in a thread of its own. So that `with record_function("backward"):
-loss.backward()` holds what it launches, the ranges of the calling thread are carried on there: the same calls.
+Autograd runs the backward pass of a GPU in a thread of its own. The open ranges of the calling thread are repeated
+there, so that `with record_function("backward"): loss.backward()` includes what the pass launches.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from torch.autograd.profiler import record_function
 
 from joulemap import _core
 from joulemap._dynamo import leave_alone
-from joulemap._names import Patches
+from joulemap._patches import Patches
 from joulemap._threads import local
 from joulemap._tracing import tracing
 
@@ -83,7 +82,7 @@ class _Following(Patches):
             traceback: TracebackType | None,
         ) -> Any:
             ranges = self._thread.ranges
-            for i in reversed(range(len(ranges))):  # coroutines of a thread take turns: not always the last one
+            for i in reversed(range(len(ranges))):  # not always the last one: coroutines of a thread alternate
                 if ranges[i].block is block:
                     _span_end(ranges.pop(i).span)
                     break
@@ -108,13 +107,13 @@ class _Following(Patches):
 
 
 def _compiles_backward() -> bool:
-    """Whether the pass is compiled: a hook of ours would be, too, which fails; and no other thread works at it."""
+    """Whether the pass is compiled: then a hook would fail to compile, and no other thread takes part."""
     module = sys.modules.get("torch._dynamo.compiled_autograd")
     return bool(getattr(module, "compiled_autograd_enabled", False))
 
 
 class _Carried:
-    """The ranges around a backward pass, on the threads of autograd that work at it."""
+    """The ranges around a backward pass, repeated on the autograd threads that run it."""
 
     def __init__(self, ranges: list[_Range]) -> None:
         self._names = [opened.name for opened in ranges]
@@ -123,7 +122,7 @@ class _Carried:
         self._handles: list[Any] = []
 
     def put_at(self, outputs: Sequence[Any]) -> None:
-        """Look at the thread of the nodes at which the pass begins."""
+        """Add prehooks to the nodes at which the pass begins, to learn their threads."""
         for output in outputs:
             node = output.grad_fn if isinstance(output, torch.Tensor) else getattr(output, "node", None)
             if node is not None:
@@ -131,13 +130,13 @@ class _Carried:
 
     def _open(self, _gradients: Any) -> None:
         thread, backward = threading.get_ident(), local.state.backward
-        if thread in self._threads or (backward is not None and not backward.done):  # layers are inner
+        if thread in self._threads or (backward is not None and not backward.done):  # layers must stay the inner spans
             return
         self._threads.add(thread)
         self._spans.extend(_span_begin(_CARRIED, name) for name in self._names)
 
     def close(self) -> None:
-        """End them: the pass is over."""
+        """End the ranges: the pass is over."""
         for handle in self._handles:
             handle.remove()
         while self._spans:
@@ -156,5 +155,5 @@ def follow() -> None:
 
 
 def leave() -> None:
-    """Make none any more."""
+    """Stop making spans."""
     _following.pop().end()

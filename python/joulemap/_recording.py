@@ -1,4 +1,4 @@
-"""Recording: a file, open for reading."""
+"""Recording: a recording file, open for reading."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Recording(Reporting):
-    """A recording file, open for reading: until `close`, or the end of its `with` block.
+    """A recording file, open for reading until `close` or the end of its `with` block.
 
     Parameters
     ----------
     path : path
-        File that `joulemap record`, `joulemap import` or a Session wrote.
+        File of `joulemap record`, `joulemap import` or a Session.
 
     Raises
     ------
     Error
-        If it is not there, or is no recording.
+        If the file does not exist or is no recording.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -33,7 +33,7 @@ class Recording(Reporting):
         self._recording: _core.Recording | None = _core.Recording(self._path)
 
     def close(self) -> None:
-        """Let go of the file. Reports that were made stay, with all their keys; a second call does nothing."""
+        """Close the file; a second call does nothing. Existing reports stay usable, with all their keys."""
         with self._lock:
             self._recording = None
 
@@ -62,12 +62,12 @@ class Recording(Reporting):
 
     @property
     def path(self) -> str:
-        """Where it is, as given."""
+        """The path as given."""
         return self._path
 
     @property
     def name(self) -> str:
-        """The file's name without its ending: what `diff` calls the run."""
+        """The file's name without its ending; `diff` names the run so."""
         return self.path.rsplit("/", 1)[-1].removesuffix(".joulemap")
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class Recording(Reporting):
 
     @property
     def damage(self) -> str | None:
-        """What is missing of a file that was cut short; None if it is whole."""
+        """A sentence on what a damaged file lacks; None if it is whole."""
         with self._lock:
             return self._open().damage
 
@@ -85,12 +85,12 @@ class Recording(Reporting):
         Parameters
         ----------
         key : str
-            Its name: "start_ns", "command", ...; docs/file-format.md has them.
+            Name of the value: "start_ns", "command", ...; docs/file-format.md lists them.
 
         Returns
         -------
         str or None
-            The value as text; None if the recording has none of this name.
+            The value as text; None if the recording does not have it.
 
         Raises
         ------

@@ -1,19 +1,18 @@
-"""How far figures can be trusted that were measured once: the same thing again, and the same readings thinned."""
+"""Repeatability of a measurement: repeated runs, and the same readings sampled less often."""
 
 from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments, _core
+from joulemap._gpu import synchronize
 from joulemap._recording import Recording
 from joulemap._report import Report
-from joulemap._session import MeasuringSession, Session, current_session
+from joulemap._session import Session, energy_session
 
 if TYPE_CHECKING:
     import torch
@@ -24,27 +23,26 @@ INTERVALS_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 @dataclass(frozen=True)
 class Repeatability:
-    """What repeated runs say together. The runs of the warm-up are in no figure, outliers are in all.
+    """Statistics of repeated runs. They leave out the warm-up and include outliers.
 
     Attributes
     ----------
     joules : tuple of float
-        Of all runs, in their order.
+        Joules of all runs, in their order.
     warm_up : int
-        So many of the first are unlike those after them; the steady state begins behind them.
+        Number of first runs that differ from the later ones; the steady runs follow.
     outliers : tuple of int
-        Numbers of runs, from 0, that are outliers of the steady ones (Rosner's test at 5 %).
+        Numbers, from 0, of steady runs that are outliers (Rosner's test at 5 %).
     count : int
-        Steady runs: those behind the figures that follow.
+        Number of steady runs; the figures that follow are theirs.
     median_j, mean_j, least_j, most_j : float
-        Joules.
+        Median, mean, minimum and maximum, joules.
     low_j, high_j : float or None
-        95 % interval of the mean, joules, by Student's t; None of one run.
+        95 % interval of the mean, joules, by Student's t; None for one run.
     deviation_j : float or None
-        Standard deviation of one run (n - 1), joules; None of one run.
+        Standard deviation of one run (n - 1), joules; None for one run.
     slope_j, slope_low_j, slope_high_j : float or None
-        Joules by which each run differs from the one before (a drift), with its 95 % interval; None of less than
-        three.
+        Drift in joules per run, with its 95 % interval; None for fewer than three runs.
     """
 
     joules: tuple[float, ...]
@@ -69,12 +67,12 @@ class Repeatability:
 
     @property
     def cv(self) -> float | None:
-        """Coefficient of variation: the standard deviation as a part of the mean (0.01 is 1 %)."""
+        """Coefficient of variation: the standard deviation as a share of the mean (0.01 is 1 %)."""
         return None if self.deviation_j is None or self.mean_j == 0 else self.deviation_j / abs(self.mean_j)
 
     @property
     def drifts(self) -> bool:
-        """Whether the runs surely rise or fall: then they are not alike, and the interval does not hold that."""
+        """Whether the runs significantly rise or fall. The interval of the mean does not include a drift."""
         return (
             self.slope_low_j is not None
             and self.slope_high_j is not None
@@ -82,17 +80,17 @@ class Repeatability:
         )
 
     def table(self) -> str:
-        """Return all of it as text.
+        """Return the statistics as text.
 
         Returns
         -------
         str
             Lines with units.
         """
-        unit = f"{len(self.joules)} run{'s' if len(self.joules) != 1 else ''}"
+        head = f"{len(self.joules)} run{'s' if len(self.joules) != 1 else ''}"
         if self.warm_up:
-            unit += f", the first {self.warm_up} a warm-up, in no figure"
-        lines = [unit, f"  median              {self.median_j:.6g} J", f"  mean                {self.mean_j:.6g} J"]
+            head += f", the first {self.warm_up} a warm-up, in no figure"
+        lines = [head, f"  median              {self.median_j:.6g} J", f"  mean                {self.mean_j:.6g} J"]
         if self.low_j is not None and self.high_j is not None and self.deviation_j is not None and self.cv is not None:
             lines[-1] += (
                 f" ±{(self.high_j - self.low_j) / 2:.2g} J (95 % interval: {self.low_j:.6g} to {self.high_j:.6g})"
@@ -113,7 +111,7 @@ class Repeatability:
 
 
 def _joules_of(run: Any, gpu: Any) -> float:
-    """Return the energy of one run, given as what people have of it."""
+    """Return the joules of one run, which may be given in several forms."""
     if isinstance(run, str | os.PathLike):
         with Recording(run) as recording:
             return _joules_of(recording, gpu)
@@ -124,7 +122,7 @@ def _joules_of(run: Any, gpu: Any) -> float:
     elif hasattr(run, "energy_j"):  # a Scope, a Sum, a row
         run = run.energy_j
     if run is None:
-        raise ValueError("the energy of a run is not known: no sensor told it")
+        raise ValueError("the energy of a run is not known: no sensor measured it")
     if isinstance(run, str | bytes | bool):
         raise TypeError(f"a run is its joules, a recording, a session or a report, not {run!r}")
     value = float(run)
@@ -134,14 +132,14 @@ def _joules_of(run: Any, gpu: Any) -> float:
 
 
 def repeatability(runs: Iterable[Any], *, gpu: int | str | torch.device | None = None) -> Repeatability:
-    """Return what several runs of the same thing say together: median, spread, interval, steady state, outliers.
+    """Return statistics of several runs of the same program: median, spread, interval, steady state, outliers.
 
     Parameters
     ----------
     runs : iterable
-        Of each run its joules, or a path, Recording, Session, Report, Scope or row of it, in the order of the runs.
+        The runs in their order: joules, or a path, Recording, Session, Report, Scope or row.
     gpu : int, str or torch.device, optional
-        Of recordings and sessions one GPU, as in `Session.report`; all boards without it.
+        Count only this GPU of recordings and sessions, as in `Session.report`; all boards without it.
 
     Returns
     -------
@@ -151,65 +149,46 @@ def repeatability(runs: Iterable[Any], *, gpu: int | str | torch.device | None =
     Raises
     ------
     TypeError, ValueError
-        If there is no run, or one whose energy is not known.
+        If there are no runs, or the energy of one is not known.
     Error
         If a recording cannot be read, or has no such GPU.
 
     Notes
     -----
-    The warm-up are the first runs, as long as each lies outside of the 99 % prediction interval of those after it.
-    Outliers are those of the generalized extreme Studentized deviate test at 5 % (B. Rosner, Technometrics 25, 1983).
+    First runs belong to the warm-up as long as each lies outside of the 99 % prediction interval of the later runs.
+    Outliers are found by the generalized extreme Studentized deviate test at 5 % (B. Rosner, Technometrics 25, 1983).
     The interval of the mean is Student's t.
     """
     joules = tuple(_joules_of(run, gpu) for run in runs)
     if not joules:
         raise ValueError("runs is empty: give the joules of one run at least")
-    found = _core.repeats(joules)
-    numbers = {name: found.pop(name) for name in ("count", "warm_up")}
-    outliers = tuple(found.pop("outliers"))
-    return Repeatability(joules, **numbers, outliers=outliers, **{f"{name}_j": value for name, value in found.items()})
-
-
-@contextmanager
-def _session() -> Iterator[Session]:
-    """Give the open session, else one of our own that traces nothing."""
-    session = current_session()
-    if session is not None:
-        yield session
-        return
-    with MeasuringSession(kernels=False, cpu=False, counters=False) as own:
-        yield own
-
-
-def _wait_for_gpus() -> None:
-    """Wait for what the program's own PyTorch has queued."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        for device in range(torch.cuda.device_count()):
-            torch.cuda.synchronize(device)
+    figures = _core.repeats(joules)
+    numbers = {name: figures.pop(name) for name in ("count", "warm_up")}
+    outliers = tuple(figures.pop("outliers"))
+    return Repeatability(joules, **numbers, outliers=outliers, **{f"{key}_j": value for key, value in figures.items()})
 
 
 def repeat(
     function: Callable[[], object], runs: int = 10, *, gpu: int | str | torch.device | None = None
 ) -> Repeatability:
-    """Call a function several times and return what its energies say together.
+    """Call a function several times and return statistics of its energy.
 
-    GPUs are synchronised around each call. In an open Session each call is a window of it; else a session of its own
-    reads the GPUs.
+    GPUs are synchronised before and after each call. In an open Session each call is a window; otherwise a temporary
+    session reads the GPUs.
 
     Parameters
     ----------
     function : callable
-        What to measure, without arguments.
+        The function to measure, without arguments.
     runs : int
-        How often; 1 or more.
+        Number of calls, 1 or more.
     gpu : int, str or torch.device, optional
         One GPU, as in `Session.report`; all boards without it.
 
     Returns
     -------
     Repeatability
-        Joules of a call, with 95 % intervals.
+        Joules per call, with 95 % intervals.
 
     Raises
     ------
@@ -224,32 +203,32 @@ def repeat(
         raise ValueError("runs is 0: one at least")
     name = getattr(function, "__name__", type(function).__name__)
     windows = []
-    with _session() as session:
+    with energy_session() as session:
         for _ in range(runs):
-            _wait_for_gpus()
+            synchronize()
             with session.window(name) as window:
                 function()
-                _wait_for_gpus()
+                synchronize()
             windows.append(window)
         return repeatability([window.energy(gpu=gpu) for window in windows])
 
 
 @dataclass(frozen=True)
 class Thinned:
-    """A total as it would have been at another sampling interval.
+    """The total at another sampling interval.
 
     Attributes
     ----------
     interval_s : float
-        Seconds from one poll to the next.
+        Seconds between polls.
     energy_j : float
-        The total by polls, the mean over 16 moments at which they could begin.
+        The total from polls, joules: the mean over 16 offsets of the first poll.
     least_j, most_j : float
-        The least and the most of these.
+        The smallest and the largest of the 16 totals, joules.
     error : float
-        What a single one is off the full total: root mean square, as a part of it (0.01 is 1 %).
+        Root mean square of their errors, as a share of the full total (0.01 is 1 %).
     worst : float
-        The one that is furthest off, likewise.
+        The largest error, as a share of the full total.
     """
 
     interval_s: float
@@ -267,11 +246,11 @@ class SamplingSensitivity:
     Attributes
     ----------
     energy_j : float
-        By all readings.
+        The total from all readings, joules.
     period_s : float
-        Seconds from one reading to the next, in the mean.
+        Mean seconds between readings.
     duration_s : float
-        Seconds of the interval.
+        Length of the interval, seconds.
     rows : tuple of Thinned
         One for each sampling interval.
     """
@@ -290,11 +269,11 @@ class SamplingSensitivity:
         Returns
         -------
         str
-            A line for the full total, and one an interval.
+            A line for the full total, and one per interval.
         """
         lines = [
             f"{self.energy_j:.6g} J in {self.duration_s:.4g} s by all readings, one each {1e3 * self.period_s:.3g} ms",
-            f"{'asked every':>12} {'J':>12} {'least':>12} {'most':>12} {'error':>9} {'worst':>9}",
+            f"{'read every':>12} {'J':>12} {'least':>12} {'most':>12} {'error':>9} {'worst':>9}",
         ]
         lines += [
             f"{row.interval_s:>10.4g} s {row.energy_j:12.6g} {row.least_j:12.6g} {row.most_j:12.6g} "
@@ -315,34 +294,34 @@ def sampling_sensitivity(
     from_ns: int | None = None,
     to_ns: int | None = None,
 ) -> SamplingSensitivity:
-    """Return what a run's total would have been, had its power sensor been read less often.
+    """Return how a run's total depends on how often the power sensor is read.
 
-    It takes the recorded readings alone, so nothing runs again: a poll sees the newest reading, and between polls power
-    is a straight line. The full total is the same sum over all readings; a report's differs from it by what the report
-    knows of the sensor (lag, energy counter).
+    This thins the recorded readings; nothing runs again. A poll sees the newest reading, and power between polls is
+    interpolated linearly. The full total is the same sum over all readings. It differs from a report's total, which
+    also uses properties of the sensor (lag, energy counter).
 
     Parameters
     ----------
     run : Session, Recording or path
-        What was recorded.
+        The recorded run.
     intervals_s : list of float
         Sampling intervals, seconds.
     gpu : int, str or torch.device
         One GPU, as in `Timeline.readings`.
     from_ns, to_ns : int, optional
-        Only this interval of CLOCK_MONOTONIC, nanoseconds; to an end that is not given, all readings.
+        Only this interval of CLOCK_MONOTONIC, nanoseconds; without an end all readings on that side.
 
     Returns
     -------
     SamplingSensitivity
-        The total, and a row an interval.
+        The total, and a row per sampling interval.
 
     Raises
     ------
     LookupError
         If there are no readings of the GPU's power.
     TypeError, ValueError
-        If an argument is none of the above.
+        If an argument is wrong.
     Error
         If the recording cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Reports: whose joules, how sure, how known."""
+"""Reports: energy by row, with intervals and provenance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from joulemap._fields import Quality as Quality
     from joulemap._fields import Row as Row
     from joulemap._fields import Totals as Totals
-else:  # the same classes, made from the same table: include/joulemap/report_fields.h
+else:  # the same classes, made at run time from the same table: include/joulemap/report_fields.h
 
     def _record(name: str, fields: tuple[tuple[str, str, str, str], ...], doc: str) -> type:
         """Make a frozen dataclass with a documented attribute for each field of the core."""
@@ -38,20 +38,20 @@ else:  # the same classes, made from the same table: include/joulemap/report_fie
     Row = _record(
         "Row",
         _core.ROW_FIELDS,
-        """One row of a report: a layer, a kernel, a phase ..., or what belongs to none.
+        """One row of a report: a layer, a kernel, a phase ..., or energy outside of them.
 
-Rows stand in pre-order of their tree: a parent before its children. None: missing.""",
+Rows are in pre-order of their tree: a parent comes before its children. None: missing.""",
     )
-    Totals = _record("Totals", _core.TOTALS_FIELDS, "What the rows of a report add up to. None: not known.")
+    Totals = _record("Totals", _core.TOTALS_FIELDS, "The totals of a report. None: not known.")
     Quality = _record(
-        "Quality", _core.QUALITY_FIELDS, "How good the data are, and what taking them cost. None: not noted."
+        "Quality", _core.QUALITY_FIELDS, "The quality of the data, and the cost of measuring. None: not recorded."
     )
 
 
 class Sum(NamedTuple):
-    """The energy of some rows together. None: no sensor measured it.
+    """The sum of the energy of some rows. None: no sensor measured it.
 
-    Errors that the rows share, or that cancel, are counted as such.
+    The interval takes the correlation of the rows' errors into account.
 
     Attributes
     ----------
@@ -68,33 +68,33 @@ class Sum(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Equal layers taken together, as the table shows them; by other keys than the layer each row is one.
+    """A group of equal layers, as the table shows them; by other keys than the layer each row is a group.
 
     Attributes
     ----------
     name : str
-        "blocks.*" of layers that differ in their number.
+        "blocks.*" for layers that differ only in their number.
     path : str
-        "blocks.*.attn"; of one row its own.
+        "blocks.*.attn"; for one row its own path.
     kind, type : str
-        As of a row.
+        As in `Row`.
     depth : int
         Depth in the tree of groups, from 0.
     members : int
-        How many rows.
+        Number of rows.
     rows : tuple of int
-        Which of `Report.rows`.
+        Their indices in `Report.rows`.
     calls : int
-        Of all members; so is what follows.
+        Calls of all members together.
     busy_s : float
-        Seconds that their kernels took.
+        Seconds of their kernels.
     energy_j, energy_low_j, energy_high_j : float or None
-        Joules with all children, and the 95 % interval of the sum; None where not known. Of very many groups of several
-        rows the smallest have no interval.
+        Joules with all children, and the 95 % interval of the sum; None if not known. If there are very many groups,
+        the smallest ones have no interval.
     power_w, share : float or None
-        Watts while busy; part of the total.
+        Watts while busy, and the share of the total.
     provenance : str
-        The worst of them.
+        The least certain provenance of the members.
     """
 
     name: str
@@ -116,22 +116,22 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class RequestCost:
-    """What a request of a server took: its share of each step it was in.
+    """The energy of a server's request: its share of each step that it took part in.
 
     Attributes
     ----------
     id : str
-        As given to `request`; with its number and process if the same id was given before.
+        As given to `request`; with its number and process if the same id was used before.
     energy_j, energy_low_j, energy_high_j : float or None
         Joules and their 95 % interval; None: no sensor measured it.
     prefill_j, decode_j : float or None
-        The same by part, 0 for one that it had not.
+        Joules of its prefill and its decode; 0 if it had none.
     prefill_tokens, decode_tokens : int or None
-        Tokens of its prompt that it was fed, and those after it, or those it `made`; None: unknown.
+        Tokens of its prompt that were processed, and tokens after that, or those it `made`; None: unknown.
     steps : int
-        Steps that it was in.
+        Number of its steps.
     start_ns, end_ns : int
-        CLOCK_MONOTONIC: from when it came to when it ended, or to its last step.
+        CLOCK_MONOTONIC of its begin, and of its end or last step, nanoseconds.
     """
 
     id: str
@@ -169,7 +169,7 @@ def _request_cost(row: Row, parts: dict[str, Row]) -> RequestCost:
     )
 
 
-# What rows may be sorted by beside the names of their fields.
+# Keys to sort rows by, in addition to their fields.
 _SORT_KEYS = {"energy": "energy_j", "self": "energy_self_j", "power": "power_w", "time": "busy_s"}
 
 
@@ -187,8 +187,8 @@ _ROWS_IN_A_NOTEBOOK = 20
 class Report:
     """Rows, totals and notes of a recording, or of a part of it.
 
-    Made by `Session.report` and `Recording.report`. Another key of rows
-    than its own is computed when it is first asked for. Iterating gives the rows.
+    `Session.report` and `Recording.report` make it. Rows by another key are computed on first use. Iterating yields
+    the rows.
     """
 
     def __init__(self, make: Callable[[int], _core.Report], by: str) -> None:
@@ -216,17 +216,17 @@ class Report:
 
     @property
     def totals(self) -> Totals:
-        """What the rows add up to."""
+        """The totals."""
         return Totals(**self._core(None).totals())
 
     @property
     def quality(self) -> Quality:
-        """How good the data are, and what taking them cost."""
+        """The quality of the data, and the cost of measuring."""
         return Quality(**self._core(None).quality())
 
     @property
     def verdict(self) -> str:
-        """How far the figures can be trusted: "good", "fair" or "poor"; `quality.verdict_reason` says why."""
+        """How reliable the figures are: "good", "fair" or "poor"; `quality.verdict_reason` says why."""
         return self.quality.verdict
 
     @property
@@ -244,13 +244,13 @@ class Report:
         return True  # also without rows
 
     def sorted(self, key: str | Callable[[Row], Any] = "energy", *, reverse: bool = True) -> list[Row]:
-        """Return the rows in another order, the largest first; those of which the key is not known come last.
+        """Return the rows sorted, the largest first; rows without a value come last.
 
         Parameters
         ----------
         key : str or callable
-            "energy", "self" (without children), "share", "power", "time", "calls" or another field of `Row`; or what
-            takes a `Row` and gives what to sort by (None: not known).
+            "energy", "self" (without children), "share", "power", "time", "calls" or another field of `Row`; or a
+            function that takes a `Row` and returns the value to sort by (None: not known).
         reverse : bool
             False: the smallest first.
 
@@ -265,21 +265,21 @@ class Report:
             If `key` is no field.
         """
         if callable(key):
-            of = key
+            value_of = key
         else:
             field = _SORT_KEYS.get(key, key) if isinstance(key, str) else key
             if field not in Row.__dataclass_fields__:
                 known = ", ".join([*_SORT_KEYS, *Row.__dataclass_fields__])
                 raise ValueError(f"key={key!r} is not known: use one of {known}")
 
-            def of(row: Row) -> Any:
+            def value_of(row: Row) -> Any:
                 return getattr(row, field)
 
-        keyed = [(of(row), row) for row in self.rows]
-        known_rows = sorted(((at, row) for at, row in keyed if at is not None), key=lambda pair: pair[0])
+        keyed = [(value_of(row), row) for row in self.rows]
+        known_rows = sorted(((value, row) for value, row in keyed if value is not None), key=lambda pair: pair[0])
         if reverse:
             known_rows.reverse()
-        return [row for _, row in known_rows] + [row for at, row in keyed if at is None]
+        return [row for _, row in known_rows] + [row for value, row in keyed if value is None]
 
     def tree(self, by: str | None = None) -> Node:
         """Return the rows as a tree.
@@ -287,7 +287,7 @@ class Report:
         Parameters
         ----------
         by : str, optional
-            Key of the rows; that of the report if not given.
+            Key of the rows; the report's own key by default.
 
         Returns
         -------
@@ -302,12 +302,12 @@ class Report:
         return grow([Row(*fields) for fields in self._core(by).rows()])
 
     def groups(self, by: str | None = None) -> list[Group]:
-        """Return the rows with equal layers taken together, as the table shows them, each sum with its interval.
+        """Return groups of equal layers, as the table shows them, each with the interval of its sum.
 
         Parameters
         ----------
         by : str, optional
-            Key of the rows; that of the report if not given.
+            Key of the rows; the report's own key by default.
 
         Returns
         -------
@@ -322,17 +322,17 @@ class Report:
         return [Group(**fields) for fields in self._core(by).groups()]
 
     def requests(self) -> list[RequestCost]:
-        """Return what each request of a server took; `joulemap.request` begins one.
+        """Return the energy of each request of a server; `joulemap.request` begins one.
 
         Returns
         -------
         list of RequestCost
-            In the order they came.
+            In the order of their begin.
 
         Raises
         ------
         Error
-            If the recording has none.
+            If the recording has no requests.
         """
         return [
             _request_cost(node.row, {part.row.kind: part.row for part in node.children if part.row is not None})
@@ -341,13 +341,13 @@ class Report:
         ]
 
     def sum(self, of: str | Callable[[Row], bool]) -> Sum:
-        """Return the energy of some rows together, each with all below it, nothing counted twice.
+        """Return the sum of the energy of some rows, each with its children; nothing counts twice.
 
         Parameters
         ----------
         of : str or callable
-            A shell pattern of paths, in which `*` stands for dots too; or what takes a `Row` and says whether it
-            belongs to the sum.
+            A shell pattern of paths, in which `*` also matches dots; or a function that takes a `Row` and returns
+            whether it belongs to the sum.
 
         Returns
         -------
@@ -357,7 +357,7 @@ class Report:
         Raises
         ------
         Error
-            No row's path matches the pattern.
+            If no row's path matches the pattern.
         TypeError
             If `of` is neither a text nor callable.
 
@@ -388,29 +388,29 @@ class Report:
         Parameters
         ----------
         by : str, optional
-            Key of the rows; that of the report if not given.
+            Key of the rows; the report's own key by default.
         width : int, optional
-            Columns to cut at; lines are as long as they are without it.
+            Columns at which lines are cut; without it they are not cut.
         limit : int, optional
-            Most rows to show; all without it.
+            Maximum number of rows; without it all rows.
         depth : int, optional
-            Levels of rows in each other to show; all without it.
+            Maximum depth of nested rows; without it all levels.
         total : bool
-            Show joules of the run; otherwise those of a step, if the run has several.
+            Show joules of the run; otherwise joules per step, if the run has several steps.
         expand : bool
             Show equal layers one by one; otherwise they share a row.
         notes : bool
-            Show all notes, and how the fit went; otherwise only those that a reader must know.
+            Show all notes and details of the fit; otherwise only notes that a reader must know.
 
         Returns
         -------
         str
-            Its lines, units in the head.
+            The lines of the table, with units in the head.
 
         Raises
         ------
         TypeError, ValueError
-            If an argument is none of the above.
+            If an argument is wrong.
         """
         return self._core(by).text(
             _arguments.whole_or_all("width", width, 2**31 - 1),
@@ -434,12 +434,12 @@ class Report:
         path : path, optional
             File to write; without it the text is returned.
         by : str, optional
-            Key of the rows; that of the report if not given.
+            Key of the rows; the report's own key by default.
 
         Returns
         -------
         str or None
-            The text; None if it was written.
+            The text; None if it was written to `path`.
 
         Raises
         ------
@@ -456,12 +456,12 @@ class Report:
         Parameters
         ----------
         by : str, optional
-            Key of the rows; that of the report if not given.
+            Key of the rows; the report's own key by default.
 
         Returns
         -------
         dict
-            Keys as in docs/schema, units in names.
+            Keys as in docs/schema, with units in their names.
 
         Raises
         ------
@@ -472,16 +472,16 @@ class Report:
         return result
 
     def to_html(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
-        """Write the page of the report: one HTML file that a browser opens without a network.
+        """Write the report as a page: one HTML file that a browser opens without a network.
 
-        If that fails, a page that was there before stays as it was.
+        If writing fails, an existing page is not changed.
 
         Parameters
         ----------
         path : path
             The file to write.
         name : str, optional
-            What the run is called on the page.
+            Name of the run on the page.
 
         Raises
         ------
@@ -507,19 +507,19 @@ class Report:
     def to_csv(self, path: str | os.PathLike[str], *, by: str | None = None) -> None: ...
 
     def to_csv(self, path: str | os.PathLike[str] | None = None, *, by: str | None = None) -> str | None:
-        """Write the rows as CSV, as `joulemap export --format csv` does: a column a field of `Row`, units in names.
+        """Write the rows as CSV, like `joulemap export --format csv`: a column per field of `Row`, units in names.
 
         Parameters
         ----------
         path : path, optional
             File to write; without it the text is returned.
         by : str, optional
-            Key of the rows; that of the report if not given.
+            Key of the rows; the report's own key by default.
 
         Returns
         -------
         str or None
-            The text; None if it was written.
+            The text; None if it was written to `path`.
 
         Raises
         ------
@@ -536,12 +536,12 @@ class Report:
         Parameters
         ----------
         by : str, optional
-            Key of the rows; that of the report if not given.
+            Key of the rows; the report's own key by default.
 
         Returns
         -------
         pandas.DataFrame
-            In the order of the rows, one column a field of `Row`, units in names.
+            One row per row, one column per field of `Row`, units in names.
 
         Raises
         ------
@@ -553,17 +553,17 @@ class Report:
         return frame(Row, [Row(*fields) for fields in self._core(by).rows()])
 
     def to_parquet(self, path: str | os.PathLike[str], *, by: str | None = None) -> None:
-        """Write the rows as an Apache Parquet file, one column a field of `Row`.
+        """Write the rows as an Apache Parquet file, one column per field of `Row`.
 
-        A column's metadata have its description and, where it has one, its unit; those of the file have, under
-        `joulemap`, the JSON of `to_dict` without its rows: version, totals, quality, notes.
+        The metadata of a column have its description and unit. The metadata of the file have, under `joulemap`, the
+        JSON of `to_dict` without the rows: version, totals, quality, notes.
 
         Parameters
         ----------
         path : path
-            Of the file; written anew.
+            The file; an existing one is replaced.
         by : str, optional
-            Key of the rows; that of the report if not given.
+            Key of the rows; the report's own key by default.
 
         Raises
         ------
@@ -586,7 +586,7 @@ class Report:
 
 
 def import_pandas() -> Any:
-    """Return pandas, or fail with one line that says what to install."""
+    """Return pandas; ImportError says what to install."""
     try:
         import pandas
     except ImportError as error:
@@ -595,18 +595,18 @@ def import_pandas() -> Any:
 
 
 def frame(kind: Any, rows: Iterable[Any]) -> pd.DataFrame:
-    """Return dataclasses of a kind as a DataFrame, one column a field."""
-    made: pd.DataFrame = import_pandas().DataFrame(
+    """Return dataclass instances as a DataFrame, one column per field."""
+    table: pd.DataFrame = import_pandas().DataFrame(
         [asdict(row) for row in rows], columns=list(kind.__dataclass_fields__)
     )
-    return made
+    return table
 
 
 def written(text: str, path: str | os.PathLike[str] | None) -> str | None:
-    """Return a text; with a path write it there, whole or not at all, and return None."""
+    """Return a text; with a path write it there atomically, and return None."""
     if path is None:
         return text
-    from joulemap import _whole_file  # `tempfile` takes as long to import as all of joulemap
+    from joulemap import _atomic_file  # `tempfile` takes as long to import as all of joulemap
 
-    _whole_file.write(_arguments.path("path", path), text)
+    _atomic_file.write(_arguments.path("path", path), text)
     return None

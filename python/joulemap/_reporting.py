@@ -1,4 +1,4 @@
-"""What Session and Recording share: reports on a recording, made one at a time."""
+"""The base of Session and Recording: reports, energies and timelines of a recording."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def board_id(source: _core.Run | _core.Recording, gpu: _arguments.Gpu) -> int:
-    """Return the number in the recording of a GPU.
+    """Return the number that a GPU has in the recording.
 
     Raises
     ------
@@ -31,15 +31,15 @@ def board_id(source: _core.Run | _core.Recording, gpu: _arguments.Gpu) -> int:
 
 
 class Reporting:
-    """Gives reports on what `_report_source` returns, and energies out of it."""
+    """Makes reports and energies from the recording that `_report_source` returns."""
 
     def __init__(self) -> None:
-        # One at a time: reports share what was read of the recording. A signal's handler may ask for one while
-        # its own thread is at another.
+        # Reports share data of the recording, so they are made one at a time. The lock is reentrant because a signal
+        # handler may make a report while its thread makes another.
         self._lock = Lock()
 
     def _report_source(self, until_ns: int) -> _core.Run | _core.Recording:
-        """Return whose rows are reported, complete up to this time; 0: as they can be now."""
+        """Return the run or recording to report on, complete up to this time (0: up to now)."""
         raise NotImplementedError
 
     def energy(
@@ -47,8 +47,9 @@ class Reporting:
     ) -> Sum:
         """Return the energy of an interval of time, with its 95 % interval, without a report.
 
-        It is a report's total of that time, from the readings around it alone: in a run of days it takes no longer.
-        Time before the first reading and after the last does not count; None if all of it lies there.
+        The result equals a report's total of that time. Only the readings of the interval are read, so this is as fast
+        in a run of days. Time before the first reading and after the last does not count; the energy is None if the
+        whole interval lies there.
 
         Parameters
         ----------
@@ -57,7 +58,7 @@ class Reporting:
         gpu : int, str or torch.device, optional
             One GPU, as in `report`; all boards without it.
         cpu : bool
-            The CPU's energy alone, packages and DRAM together.
+            Only the CPU's energy, packages and DRAM together.
 
         Returns
         -------
@@ -67,28 +68,28 @@ class Reporting:
         Raises
         ------
         TypeError, ValueError
-            If an argument is none of the above.
+            If an argument is wrong.
         Error
             If there is no such GPU, or the recording cannot be read.
         """
         begin, end = _arguments.interval(_arguments.whole("from_ns", from_ns), _arguments.whole("to_ns", to_ns))
-        asked = None if gpu is None else _arguments.gpu("gpu", gpu)
-        if _arguments.flag("cpu", cpu) and asked is not None:
+        one_gpu = None if gpu is None else _arguments.gpu("gpu", gpu)
+        if _arguments.flag("cpu", cpu) and one_gpu is not None:
             raise ValueError("gpu and cpu exclude each other: leave both out for the sum of all boards")
         source = self._report_source(end)
         with self._lock:
-            all_of_them = _core.CPU_BOARDS if cpu else 0
-            return Sum(*source.energy(begin, end, all_of_them if asked is None else board_id(source, asked)))
+            group = _core.CPU_BOARDS if cpu else 0
+            return Sum(*source.energy(begin, end, group if one_gpu is None else board_id(source, one_gpu)))
 
     def timeline(self) -> Timeline:
-        """Return what was recorded, row by row: readings, spans and marks. Of a run that goes on: up to now.
+        """Return the recorded readings, spans and marks, up to now if the run goes on.
 
-        All of it is read into memory, except kernels and hardware counters.
+        All of them are read into memory; kernels and hardware counters are not included.
 
         Returns
         -------
         Timeline
-            With `.series`, `.spans` and `.marks`.
+            An object with `.series`, `.spans` and `.marks`.
 
         Raises
         ------
@@ -102,7 +103,7 @@ class Reporting:
     def readings(self, from_ns: int, to_ns: int) -> Timeline:
         """Return the readings of an interval of time: a Timeline without spans and marks.
 
-        Nothing else is read: in a run of days it takes no longer.
+        Nothing else is read, so this is as fast in a run of days.
 
         Parameters
         ----------
@@ -112,7 +113,7 @@ class Reporting:
         Returns
         -------
         Timeline
-            Its `.series` hold the readings from the last before the interval to the first after it.
+            Its `.series` have the readings from the last one before the interval to the first one after it.
 
         Raises
         ------
@@ -138,55 +139,55 @@ class Reporting:
         prior: str | os.PathLike[str] | None = None,
         model: str | os.PathLike[str] | None = None,
     ) -> Report:
-        """Report on all of the run, or on a part of it. Of a run that goes on: on what has happened so far.
+        """Report on all of the run or a part of it, up to now if the run goes on.
 
         Parameters
         ----------
         by : str
             Key of the rows: "layer", "kernel", "type", "phase", "board", "span" or "request".
         phase : str, optional
-            Only what happened inside phases of this name; all without it.
+            Only time inside phases of this name; all without it.
         gpu : int, str or torch.device, optional
-            One GPU: its index as `joulemap list`, nvidia-smi and the rows have it, CUDA's own index after
-            CUDA_VISIBLE_DEVICES as "cuda:1", or its UUID ("GPU-..."). All boards without it.
+            One GPU: its index in `joulemap list`, nvidia-smi and the rows; CUDA's index after CUDA_VISIBLE_DEVICES as
+            "cuda:1"; or its UUID ("GPU-..."). All boards without it.
         process_id : int, optional
             One process of the run (`os.getpid()`); all without it.
         from_ns, to_ns : int, optional
-            Only this interval of CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds. An end that is not given is that
-            of the run.
+            Only this interval of CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds. The default is the begin or the
+            end of the run.
         prior : path, optional
-            CSV file of what is known of powers beside the readings; docs/report.md has its columns.
+            CSV file of power priors; docs/report.md has its columns.
         model : path, optional
-            What hardware counters are worth on this GPU, as `joulemap calibrate` learns it. Without it the GPU's own
-            is taken, else the one for GPUs of its kind; "none": counters are left out.
+            Board model of `joulemap calibrate`: the energy per count of each hardware counter. The default is the
+            model of this GPU, else of its product; "none" leaves counters out.
 
         Returns
         -------
         Report
-            Its rows, totals and notes. Another key of rows is computed when it is first asked for.
+            Rows, totals and notes. Rows by another key are computed on first use.
 
         Raises
         ------
         TypeError, ValueError
-            If an argument is none of the above.
+            If an argument is wrong.
         Error
             If there is no such phase, GPU or process, or the recording or the file of `prior` cannot be read.
 
         Notes
         -----
-        Energies come with 95 % intervals; docs/estimator.md derives them, docs/accuracy.md says how well they hold.
+        Energies come with 95 % intervals; docs/estimator.md derives them, docs/accuracy.md checks their coverage.
         """
         by_number(by)
         if phase is not None:
             phase = _arguments.text("phase", phase)
-        asked = None if gpu is None else _arguments.gpu("gpu", gpu)
+        one_gpu = None if gpu is None else _arguments.gpu("gpu", gpu)
         process = _arguments.whole_or_all("process_id", process_id)
         begin, end = _arguments.interval(from_ns, to_ns)
-        given = None if prior is None else _arguments.path("prior", prior)
-        worth = None if model is None else _arguments.path("model", model)
+        prior_path = None if prior is None else _arguments.path("prior", prior)
+        model_path = None if model is None else _arguments.path("model", model)
         source = self._report_source(0 if to_ns is None else end)
         with self._lock:
-            board = 0 if asked is None else board_id(source, asked)
+            board = 0 if one_gpu is None else board_id(source, one_gpu)
 
         def make(number: int) -> _core.Report:
             with self._lock:
@@ -197,8 +198,8 @@ class Reporting:
                     process_id=process,
                     from_ns=begin,
                     to_ns=end,
-                    prior=given,
-                    model=worth,
+                    prior=prior_path,
+                    model=model_path,
                 )
 
         return Report(make, by)

@@ -1,4 +1,4 @@
-"""Which steps are traced, in the words of torch.profiler, and what that costs."""
+"""Schedules of traced steps, with the names of torch.profiler."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ if TYPE_CHECKING:
 
 
 class Action(Enum):
-    """What happens in a step; torch.profiler.ProfilerAction's names."""
+    """What to do in a step, with the names of torch.profiler.ProfilerAction."""
 
     NONE = "none"
-    """Nothing is traced."""
+    """Do not trace the step."""
     WARMUP = "warmup"
-    """It is traced, and in no report."""
+    """Trace the step, and leave it out of reports."""
     RECORD = "record"
-    """It is traced and reported."""
+    """Trace and report the step."""
     RECORD_AND_SAVE = "record_and_save"
-    """The same, and with it a window ends."""
+    """Trace and report the step; a window ends with it."""
 
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0) -> Callable[[int], Action]:
-    """Return a schedule for `Session`: which steps are traced, as `torch.profiler.schedule` has it.
+    """Return a schedule of traced steps for `Session`, like `torch.profiler.schedule`.
 
-    Of each cycle of wait + warmup + active steps the last `active` are reported, a window. While it waits, nothing but
-    phases and epochs is recorded. Sensors are read all of the time.
+    Each cycle has wait + warmup + active steps. The `active` steps are reported; they form a window. In `wait` steps
+    only phases and epochs are recorded. Sensors are read all the time.
 
     Parameters
     ----------
     wait : int
-        Steps of a cycle without tracing.
+        Untraced steps at the begin of a cycle.
     warmup : int
-        Steps after those that are traced and left out: without one, what was launched before the window and still runs
-        in it is not known.
+        Steps that are traced and not reported. Without one, kernels that were launched before the window and run in it
+        are unknown.
     active : int
-        Steps after those that are reported; 1 or more.
+        Steps that are traced and reported; 1 or more.
     repeat : int
-        How many cycles; 0, as in torch.profiler: as long as the run lasts.
+        Number of cycles; 0, as in torch.profiler: no limit.
     skip_first : int
         Steps before the first cycle.
 
     Returns
     -------
     callable
-        Takes the number of a step, from 0, and gives its `Action`.
+        Takes the number of a step, from 0, and returns its `Action`.
 
     Raises
     ------
     TypeError, ValueError
-        If one is no whole number from 0, or `active` is 0.
+        If an argument is no whole number from 0, or `active` is 0.
     """
     given = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat, "skip_first": skip_first}
     wait, warmup, active, repeat, skip_first = (_arguments.whole(name, value) for name, value in given.items())
@@ -71,12 +71,12 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     cycle = wait + warmup + active
 
     def action_of(step: int) -> Action:
-        round_, at = divmod(step - skip_first, cycle)
-        if step < skip_first or (repeat > 0 and round_ >= repeat) or at < wait:
+        cycles, position = divmod(step - skip_first, cycle)
+        if step < skip_first or (repeat > 0 and cycles >= repeat) or position < wait:
             return Action.NONE
-        if at < wait + warmup:
+        if position < wait + warmup:
             return Action.WARMUP
-        return Action.RECORD_AND_SAVE if at == cycle - 1 else Action.RECORD
+        return Action.RECORD_AND_SAVE if position == cycle - 1 else Action.RECORD
 
     return action_of
 
@@ -90,16 +90,16 @@ _TRACING = {
 
 
 class TracingCost(NamedTuple):
-    """What tracing has cost a program.
+    """The cost of tracing in a session with a budget.
 
     Attributes
     ----------
     share : float
-        Of the time since the session began, by which tracing made it longer.
+        Time that tracing has added, as a share of the time since the session began (0.01 is 1 %).
     steps : int
-        That have begun.
+        Number of steps that have begun.
     traced_steps : int
-        Of those, traced and in reports.
+        Number of these that were traced and are in reports.
     """
 
     share: float
@@ -108,7 +108,7 @@ class TracingCost(NamedTuple):
 
 
 class Stepper:
-    """Steps one after the other: each call of `next` ends one and begins the next, as in torch.profiler."""
+    """Consecutive steps: each call of `next` ends a step and begins the next one, as in torch.profiler."""
 
     def __init__(self) -> None:
         self._scope: ScheduledStep | None = None
@@ -116,18 +116,18 @@ class Stepper:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the step that is going on is a `with` block: a step in it is a part of it."""
+        """Whether the open step is a `with` block; steps inside of it are part of it."""
         return self._scope is not None and self._scope.entered
 
     def next(self, scope: ScheduledStep) -> ScheduledStep:
-        """End a step and begin the one that follows, with its scope."""
+        """End the open step and begin `scope`."""
         self._end_scope()
-        self._follow()
+        self._advance()
         self._scope = scope.begin()
         return self._scope
 
-    def _follow(self) -> None:
-        """Have what is decided of the step that begins."""
+    def _advance(self) -> None:
+        """Decide about the step that begins; subclasses override it."""
 
     def finish(self) -> None:
         """End the last step."""
@@ -156,20 +156,20 @@ class ScheduleStepper(Stepper):
         self._on_window_ready = on_window_ready
         self._number = 0
         self._action = "NONE"
-        self._began_ns = 0  # of the window that is open
+        self._began_ns = 0  # of the open window, or 0
 
     def start(self, scope: ScheduledStep) -> None:
-        """Begin step 0. It has a span where it is reported: else phases that begin in it would lie in it for no use."""
+        """Begin step 0. It has a span only if it is reported: otherwise phases would be inside of a useless step."""
         self._act(self._action_of(0))
         if self._began_ns != 0:
             self._scope = scope.begin()
 
-    def _follow(self) -> None:
+    def _advance(self) -> None:
         self._number += 1
         self._act(self._action_of(self._number))
 
     def finish(self) -> None:
-        """End the last step; a window that is open is over, too."""
+        """End the last step and the open window."""
         self._end_scope()
         self._close_window()
         self._run.trace(_TRACING["NONE"])

@@ -26,24 +26,24 @@ PHASE = _core.SPAN_KINDS["phase"]
 EPOCH = _core.SPAN_KINDS["epoch"]
 STEP = _core.SPAN_KINDS["step"]
 WINDOW = _core.SPAN_KINDS["window"]
-WORDS = {PHASE: "a phase", EPOCH: "an epoch", STEP: "a step", WINDOW: "a window"}
+KIND_NAMES = {PHASE: "a phase", EPOCH: "an epoch", STEP: "a step", WINDOW: "a window"}
 
 
 class Scope(_core.Span):
     """A phase, epoch, step or window of a session.
 
-    Use it as a context manager, as a decorator (each call is a span of its own; of a function that yields, from the
-    first value to the last), or through `begin` and `end`. Outside a run it does nothing but warn. `energy_j` and
-    `report` are of its last begin to its end, or to now, while it is open.
+    Use it as a context manager, as a decorator, or through `begin` and `end`. As a decorator each call is a span; of a
+    function that yields, from the first value to the last. Outside a run it only warns. `energy_j` and `report` cover
+    the time from its last begin to its end, or to now while it is open.
 
     Attributes
     ----------
     name : str
-        What the rows of reports call it.
+        Its name in the rows of reports.
     samples, tokens : int
         Samples and tokens of a step, 0 if unknown; both may be set until it ends.
     start_ns, end_ns : int or None
-        CLOCK_MONOTONIC of the last begin and of its end.
+        CLOCK_MONOTONIC of the last begin and of its end, nanoseconds; None before.
     """
 
     __slots__ = ("_session", "_type")
@@ -51,25 +51,25 @@ class Scope(_core.Span):
     _type: str
 
     def _failed(self, exc_type: type[BaseException], /) -> None:
-        """Close what an exception left open inside; the C side calls it."""
-        if not issubclass(exc_type, GeneratorExit):  # a generator that nobody asks for more: nothing went wrong
+        """Close spans that an exception left open inside; called by the core."""
+        if not issubclass(exc_type, GeneratorExit):  # a generator was closed early: nothing failed
             unwind(exc_type, self.start_ns or 0)
 
     def _unrecorded(self) -> None:
-        """Warn of what begins while nobody records; the C side calls it."""
-        self._session._warn_unless_running(f"{WORDS[self.kind]} {self.name!r}")
+        """Warn that the scope begins outside a run; called by the core."""
+        self._session._warn_unless_running(f"{KIND_NAMES[self.kind]} {self.name!r}")
 
     def _task(self) -> int:
-        """Tell which task of asyncio begins it; the C side asks, of steps."""
+        """Return the asyncio task that begins a step; called by the core."""
         return task()
 
     def __call__(self, function: FunctionT) -> FunctionT:
-        """Decorate a function, plain or async, or one that yields: open from the first value asked for to the end."""
+        """Decorate a function, plain or async, or a generator: that is open from its first `next` to its end."""
         return functools.wraps(function)(_decorated(self._another, function))  # type: ignore[return-value]
 
     def _another(self) -> Scope:
-        """Return a scope of its own for a call of a decorated function."""
-        if self.kind == STEP:  # in a session with a schedule or a budget, which may have begun since
+        """Return a new scope for a call of a decorated function."""
+        if self.kind == STEP:  # a session with a schedule or a budget may have begun since
             return self._session.step(self.samples, str(self.name), tokens=self.tokens)
         return self._session._scope(self.kind, str(self.name), self.samples, self._type, self.tokens)
 
@@ -79,7 +79,7 @@ class Scope(_core.Span):
         return self.start_ns, self.end_ns or time.monotonic_ns()
 
     def report(self, by: str = "layer") -> Report:
-        """Report on its time.
+        """Report on the time of the scope.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Scope(_core.Span):
         Returns
         -------
         Report
-            Rows and totals of its time alone.
+            Rows and totals of that time.
 
         Raises
         ------
@@ -104,9 +104,9 @@ class Scope(_core.Span):
         return self._session.report(by, from_ns=from_ns, to_ns=to_ns)
 
     def energy(self, *, gpu: int | str | torch.device | None = None) -> Sum:
-        """Return the joules of its time with their 95 % interval, without a report.
+        """Return the energy of the scope with its 95 % interval, without a report.
 
-        They come from the readings around it alone. Asked at once it waits for the sensors' next readings, some 0.1 s.
+        Right after the end of the scope this waits for the sensors' next readings, some 0.1 s.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class Scope(_core.Span):
 
     @property
     def energy_j(self) -> float | None:
-        """Joules of all boards in its time, as `energy` gives them; None: no sensor measured it."""
+        """Joules of all boards, as `energy` returns them; None: no sensor measured them."""
         return self.energy().energy_j
 
     def __repr__(self) -> str:
@@ -142,11 +142,11 @@ class Scope(_core.Span):
             state = "open"
         else:
             state = f"{1e-9 * (self.end_ns - self.start_ns):.6g} s"
-        return f"<joulemap.types.Scope {WORDS[self.kind].split()[-1]} {self.name!r}: {state}>"
+        return f"<joulemap.types.Scope {KIND_NAMES[self.kind].split()[-1]} {self.name!r}: {state}>"
 
 
 def _decorated(another: Callable[[], Scope], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of the same kind, each call of which is a scope of its own."""
+    """Return a function of the same kind whose calls are scopes."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with another() as scope:
@@ -185,18 +185,18 @@ def _decorated(another: Callable[[], Scope], function: Callable[..., Any]) -> Ca
                 except BaseException as error:
                     step = source.athrow(error)
 
-    for asked in (function, type(function).__call__):  # a function, or an object that is called
-        if inspect.iscoroutinefunction(asked):
+    for candidate in (function, type(function).__call__):  # a function, or a callable object
+        if inspect.iscoroutinefunction(candidate):
             return wait
-        if inspect.isgeneratorfunction(asked):
+        if inspect.isgeneratorfunction(candidate):
             return generate
-        if inspect.isasyncgenfunction(asked):
+        if inspect.isasyncgenfunction(candidate):
             return generate_async
     return call
 
 
 class ScheduledStep(Scope):
-    """A step of a session with a schedule or a budget: begun when it is asked for; a `with` block ends it earlier."""
+    """A step of a session with a schedule or a budget. It begins at once; a `with` block ends it earlier."""
 
     __slots__ = ("entered",)
     entered: bool
@@ -216,7 +216,7 @@ class ScheduledStep(Scope):
         super().__exit__(exc_type, exc, traceback)
 
     def __call__(self, function: FunctionT) -> FunctionT:
-        """Refuse: it has begun already, while the function is defined, and would be one step too many."""
+        """Raise TypeError: the step has begun already, while the function is defined."""
         raise TypeError(
             "a step of a running session with a schedule or a budget begins at once, so it is no decorator: write "
             "`run.step()` at the end of each step, or `with run.step():` inside of the function"

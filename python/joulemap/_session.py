@@ -1,4 +1,4 @@
-"""Session: a run of the recorder in this process, or a seat in the one above it."""
+"""Session: a recorded run of this process, or its part in the run of a recorder above it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from joulemap import _arguments, _core, _lost_caps
+from joulemap import _arguments, _cap_recovery, _core
 from joulemap import _serving as serving
-from joulemap._asked import Asked
-from joulemap._found import found
+from joulemap._found_steps import found_steps
+from joulemap._frameworks import frameworks
 from joulemap._locks import Lock
-from joulemap._names import names
 from joulemap._nvtx import Injection
 from joulemap._reporting import Reporting
 from joulemap._schedule import ScheduleStepper, Stepper, TracingCost
-from joulemap._scope import EPOCH, PHASE, STEP, WINDOW, WORDS, ScheduledStep, Scope
+from joulemap._scope import EPOCH, KIND_NAMES, PHASE, STEP, WINDOW, ScheduledStep, Scope
+from joulemap._session_options import SessionOptions
 from joulemap._threads import unwind
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ _MAX_COUNT = 2**32 - 1
 
 
 def _scalar(value: Any) -> Any:
-    """Return what a scalar of NumPy, PyTorch or JAX is in Python."""
+    """Convert a scalar of NumPy, PyTorch or JAX to a Python number."""
     try:
         return value.item()
-    except (AttributeError, TypeError, ValueError, RuntimeError):  # none, or an array of several
+    except (AttributeError, TypeError, ValueError, RuntimeError):  # no scalar
         raise TypeError(f"{value!r} ({type(value).__name__})") from None
 
 
@@ -54,56 +55,54 @@ def _json(values: dict[str, Any]) -> str:
 class Session(Reporting):
     """Record boards, spans and kernels of this process, in memory or into a file.
 
-    A process that `joulemap record` started joins that run instead: no board is read twice, and the
-    recording is the recorder's. One session can be open at a time in a process.
+    A process that `joulemap record` started joins that run instead: boards are not read twice, and the recorder writes
+    the recording. Only one session can be open in a process at a time.
 
-    A process that `joulemap dormant` started waits: what is watched is recorded while `joulemap attach` is there, and
-    there is nothing to report here.
+    A process that `joulemap dormant` started waits: it is recorded while `joulemap attach` is connected, and has
+    nothing to report itself.
 
     Parameters
     ----------
     path : path, optional
-        Recording file, written as the run goes; in memory without it.
+        Recording file, written during the run; without it the recording is in memory.
     kernels : "auto", True or False
-        Trace kernels of this process through CUPTI. "auto" does where CUDA and CUPTI are there and no other profiler of
-        this process uses them; else the spans alone are the timeline, and a note of the report says why. True fails
-        there. A simulated board runs no kernels: with "auto" none are looked for. Under `joulemap record` it is the
-        recorder's.
+        Trace kernels of this process through CUPTI. "auto" does so if CUDA and CUPTI are available and no other
+        profiler of this process uses them. Otherwise the timeline has only spans, and a note of the report says why;
+        True fails in that case. A simulated board has no kernels. Under `joulemap record` the recorder decides.
     sim : str, optional
-        Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real boards.
+        Profile of the simulated board ("h200"). Without it the profile of JOULEMAP_SIM, else the real boards.
     schedule : callable, optional
-        Trace only at times: what `joulemap.schedule` or `torch.profiler.schedule` gives. `step` then moves it on, and
-        reports are of the windows. Sensors are read all of the time: rows by board have the energy of the whole run.
+        Trace only some steps: a schedule of `joulemap.schedule` or `torch.profiler.schedule`. `step` advances it, and
+        reports cover its windows. Sensors are read all the time: rows by board have the energy of the whole run.
     budget : float, optional
-        By what share of its time tracing may slow the program down (0.01: 1 %): it decides which steps are traced. A
-        few now and then are, and what they take longer is measured. The others are recorded without what is in them:
-        reports extrapolate from traced steps of their name, phase and counts. It needs steps, marked or found: without
-        any, all is traced. With it `step` is as with a schedule. Under `joulemap record --budget` it is the recorder's,
-        unless it is given here.
+        Share of its time by which tracing may slow the program down (0.01: 1 %). It decides which steps are traced; the
+        slowdown of traced steps is measured. Reports extrapolate to untraced steps from traced steps of the same name,
+        phase and counts. It needs steps, marked or found: without any, everything is traced. `step` works as with a
+        schedule. `joulemap record --budget` sets it for the whole run, unless it is given here.
     on_window_ready : callable, optional
-        Is called with the session at the end of each window; `window_ns` says when that was.
+        Called with the session at the end of each window; `window_ns` is its time.
     overwrite : bool
         Replace an existing file.
     cpu : bool
-        Also read the CPU's energy (RAPL) where it can be read.
+        Also read the CPU's energy (RAPL), if this user may read it.
     counters : bool or float, optional
-        Sample the GPU's hardware counters, that many seconds of each minute: 60 is always, True two. By default
-        two, where kernels are traced and this user may read them. A process of its own does it.
+        Seconds per minute in which the GPU's hardware counters are sampled, by a separate process. 60 is always, True
+        is 2. The default is 2 if kernels are traced and this user may read counters.
     keep_s : float, optional
-        A run of days: condense what is older than that many seconds. Of kernels and layers one traced
-        step a minute stays, which stands for the others, of power the mean over each second; totals are exact.
+        For runs of days: condense data that are older than this, seconds. One traced step per minute stays and
+        represents the others; power becomes the mean of each second. Totals stay exact.
     max_bytes : int, optional
-        Condense more, and sooner, so that the recording stays below that size, more than 1 MB.
+        Condense more and earlier, so that the recording stays below this size; more than 1 MB.
     steps : "auto" or False
-        Find steps where the program marks none with `step`: while a model is watched, batches of data loaders, and the
+        "auto" finds steps if the program marks none with `step`: while a model is watched, batches of data loaders and
         forward passes of Hugging Face's `generate`, with their samples and tokens. False: only marked steps count.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is wrong.
     NoDeviceError
-        On start, if there is no board at all and none is simulated.
+        On start, if there is no board, real or simulated.
     Error
         On start, if the file exists or cannot be written, or kernels cannot be traced and `kernels` is True.
 
@@ -117,7 +116,7 @@ class Session(Reporting):
     >>> print(run.report().table())  # doctest: +SKIP
     """
 
-    _may_wait = True  # for a recorder that attaches, in a program that was started dormant
+    _may_wait = True  # in a dormant process: for a recorder to attach
 
     def __init__(
         self,
@@ -136,7 +135,7 @@ class Session(Reporting):
         max_bytes: int | None = None,
     ) -> None:
         super().__init__()
-        self._asked = Asked.checked(
+        self._options = SessionOptions.checked(
             path=path,
             sim=sim,
             kernels=kernels,
@@ -157,26 +156,26 @@ class Session(Reporting):
         self._warned = ""
         self._owner = os.getpid()
         self._watches: list[Watch] = []
-        self._at_stop: list[Callable[[], None]] = []  # called when it has stopped; they fail by themselves
+        self._at_stop: list[Callable[[], None]] = []  # called when it has stopped; they must not raise
         self._began_ns = 0
-        self._complete_ns = 0  # what happened before is in the recording
+        self._complete_ns = 0  # the recording is complete up to this time
 
     # ---- life ----
 
     def start(self) -> Self:
-        """Start the run, or join the one of `joulemap record`. `with` does it by itself.
+        """Start the run, or join that of `joulemap record`. A `with` block calls it.
 
         Returns
         -------
         Session
-            This one.
+            This session.
 
         Raises
         ------
         RuntimeError
             If a session is open in this process already, or this one has run.
         NoDeviceError
-            If there is no board at all and none is simulated.
+            If there is no board, real or simulated.
         Error
             If the file exists or cannot be written, or kernels cannot be traced and `kernels` is True.
         """
@@ -187,35 +186,35 @@ class Session(Reporting):
                 )
             if self._run is not None:
                 raise RuntimeError("this Session has run: make a new one for the next run")
-            _lost_caps.put_back(stacklevel=2)
+            _cap_recovery.restore(stacklevel=2)
             self._began_ns = time.monotonic_ns()
-            self._run = self._asked.start(may_wait=self._may_wait)
+            self._run = self._options.start(may_wait=self._may_wait)
             self._injection = Injection(self._run.environment())
             self._owner = os.getpid()
             self._running = True
-            found.reset()
-            serving.renew()
+            found_steps.reset()
+            serving.start_run()
             _current.session = self
-        names.begin(self._asked.find_steps)
+        frameworks.begin(self._options.find_steps)
         atexit.register(self._stop_at_exit)
         if self._run.dormant:
-            if self._asked.path is not None:
+            if self._options.path is not None:
                 warnings.warn(
                     "this process was started dormant: it writes no recording, `joulemap attach` does",
                     RuntimeWarning,
                     stacklevel=2,
                 )
-        elif self._run.attached and (self._asked.path is not None or self._asked.sim is not None):
+        elif self._run.attached and (self._options.path is not None or self._options.sim is not None):
             warnings.warn(
                 "this process is recorded by `joulemap record`: path and sim are those of that run",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        if self._asked.budget > 0:
+        if self._options.budget > 0:
             self._stepper = Stepper()
-        if self._asked.schedule is not None:
+        if self._options.schedule is not None:
             self._stepper = stepper = ScheduleStepper(
-                self, self._run, self._asked.schedule, self._asked.on_window_ready
+                self, self._run, self._options.schedule, self._options.on_window_ready
             )
             try:
                 stepper.start(self._scheduled_step())
@@ -226,14 +225,14 @@ class Session(Reporting):
         return self
 
     def stop(self) -> None:
-        """Unwatch all models, take the last readings, close the file. Reports can still be made.
+        """Unwatch all models, take the last readings and close the file. Reports can still be made.
 
         A second call does nothing.
 
         Raises
         ------
         Error
-            If the recording could not be written whole.
+            If the recording could not be completed.
         """
         if not self._running or self._run is None or self._owner != os.getpid():
             return
@@ -247,10 +246,10 @@ class Session(Reporting):
                     watch.look()
             finally:
                 self.unwatch()
-                names.end()
+                frameworks.end()
                 if self._injection is not None:
                     self._injection.end()
-                unwind(KeyboardInterrupt)  # whatever this thread has left open
+                unwind(KeyboardInterrupt)  # closes all that this thread has left open
                 with self._lock:
                     self._run.stop()
         finally:
@@ -277,7 +276,7 @@ class Session(Reporting):
     ) -> None:
         if exc_type is None:
             self.stop()
-        else:  # the program's own exception is the one to show
+        else:  # the program's own exception matters more
             self._stop_at_exit()
 
     @property
@@ -287,32 +286,32 @@ class Session(Reporting):
 
     @property
     def attached(self) -> bool:
-        """True if the recorder is a parent process (`joulemap record`)."""
+        """True if a parent process records (`joulemap record`)."""
         return self._started().attached
 
     @property
     def dormant(self) -> bool:
-        """True if this process was started by `joulemap dormant`: only who attaches to it records."""
+        """True if `joulemap dormant` started this process: it is recorded only by `joulemap attach`."""
         return self._started().dormant
 
     @property
     def recording_path(self) -> str | None:
-        """Where the recording is; None in memory, or if nothing is recorded here."""
+        """Path of the recording; None if it is in memory, or if this process records nothing."""
         return self._started().path
 
     @property
     def kernels_missing(self) -> str | None:
-        """Why kernels of this process are not traced; None if they are, or need not be."""
+        """Why requested kernels of this process are not traced; None if nothing is missing."""
         return self._started().kernels_missing
 
     @property
     def window_ns(self) -> tuple[int, int] | None:
-        """Begin and end of the last window of the schedule, CLOCK_MONOTONIC nanoseconds: for `report`."""
+        """Begin and end of the schedule's last window, CLOCK_MONOTONIC nanoseconds; None before the first."""
         return None if self._stepper is None else self._stepper.window_ns
 
     @property
     def tracing_cost(self) -> TracingCost | None:
-        """What tracing has cost so far in a session with a budget, as it measures itself; None without one."""
+        """Cost of tracing so far, as the session measures it; None without a budget."""
         cost = self._started().tracing_cost()
         return None if cost is None else TracingCost(*cost)
 
@@ -322,7 +321,7 @@ class Session(Reporting):
         Returns
         -------
         dict
-            Name to value, for `subprocess.run(..., env={**os.environ, **run.environment()})`.
+            Variables by name, for `subprocess.run(..., env={**os.environ, **run.environment()})`.
 
         Raises
         ------
@@ -337,7 +336,7 @@ class Session(Reporting):
         return self._run
 
     def _warn_unless_running(self, what: str) -> None:
-        """Warn once before the start, and once after the end."""
+        """Warn that `what` is not recorded, once before the start and once after the end."""
         state = "has not started: use it in `with`, or call start()" if self._run is None else "has stopped"
         if self._running or self._warned == state:
             return
@@ -346,7 +345,7 @@ class Session(Reporting):
 
     def __repr__(self) -> str:
         state = "running" if self._running else "not started" if self._run is None else "stopped"
-        where = "in memory" if self._asked.path is None else repr(self._asked.path)
+        where = "in memory" if self._options.path is None else repr(self._options.path)
         return f"<joulemap.Session {where}: {state}>"
 
     def _scheduled_step(self, samples: int = 0, name: str = "step", tokens: int = 0) -> ScheduledStep:
@@ -360,36 +359,36 @@ class Session(Reporting):
     def _make_scope(
         self, make: type[ScopeT], kind: int, name: str, samples: int, type_text: str = "", tokens: int = 0
     ) -> ScopeT:
-        # The core also takes the number of a name: 3 would stand for whatever was named third.
-        name = _arguments.text(f"the name of {WORDS[kind]}", name)
+        # The core also takes the number of an interned name, so a number here would be taken for another name.
+        name = _arguments.text(f"the name of {KIND_NAMES[kind]}", name)
         number = _core.intern(_arguments.text("a type", type_text)) if type_text != "" else 0
         scope = make(kind, name, number, _arguments.whole("samples", samples, _MAX_COUNT))
         scope.tokens = _arguments.whole("tokens", tokens, _MAX_COUNT)
         scope._session = self
         scope._type = type_text
-        names.look()
-        found.tell() if kind == STEP else found.sweep()
+        frameworks.update()
+        found_steps.use_marked() if kind == STEP else found_steps.sweep()
         return scope
 
-    # ---- what the program says of itself ----
+    # ---- marks of the program ----
 
     def watch(self, model: Any, name: str | None = None) -> Watch:
-        """Make the modules of a model layers: forward, backward, recompute, and optimizer steps.
+        """Make layers of a model's modules, with spans of forward, backward, recompute and optimizer steps.
 
-        Weights and results are untouched; all hooks go when the session stops.
+        Weights and results are unchanged; all hooks are removed when the session stops.
 
         Parameters
         ----------
         model : torch.nn.Module
-            Its submodules become layers under their own names ("blocks.0.attn").
+            The model; its submodules become layers under their own names ("blocks.0.attn").
         name : str, optional
-            Name of the model itself and prefix of its layers; without it the class names the model and the
-            layers of a first model have no prefix.
+            Name of the model and prefix of its layers. Without it the model has the name of its class, and the layers
+            of the first model have no prefix.
 
         Returns
         -------
         joulemap.torch.Watch
-            Its `remove()` ends the watch before the session does.
+            A handle whose `remove()` ends the watch early.
 
         Raises
         ------
@@ -406,13 +405,13 @@ class Session(Reporting):
             from joulemap.torch import watch
         except ImportError as error:
             raise ImportError("watching a model needs PyTorch 2.1 or newer: pip install torch") from error
-        names.look()
-        handle = watch(model, name, find_steps=self._asked.find_steps)
+        frameworks.update()
+        handle = watch(model, name, find_steps=self._options.find_steps)
         self._watches.append(handle)
         return handle
 
     def unwatch(self) -> None:
-        """Take the hooks off all models; `stop` does it by itself."""
+        """Remove the hooks of all models; `stop` calls it."""
         while self._watches:
             self._watches.pop().remove()
 
@@ -422,7 +421,7 @@ class Session(Reporting):
         Parameters
         ----------
         name : str
-            What its row is called; phases of one name share a row.
+            Name of its row; phases of one name share a row.
 
         Returns
         -------
@@ -437,12 +436,12 @@ class Session(Reporting):
         return self._scope(PHASE, name)
 
     def epoch(self, name: str = "epoch") -> Scope:
-        """Mark one pass over the data; `report("span")` shows its name, other reports add all epochs up.
+        """Mark one pass over the data. `report("span")` shows each epoch; other reports add them up.
 
         Parameters
         ----------
         name : str
-            What `report("span")` calls it.
+            Its name in `report("span")`.
 
         Returns
         -------
@@ -461,25 +460,25 @@ class Session(Reporting):
     ) -> Scope:
         """Mark one step.
 
-        In a session with a schedule or a budget this ends the step before and begins the next one, as torch.profiler's
-        `step` does: `run.step()` at the end of each step will do, and a `with` block ends a step earlier.
-        With a schedule, step 0 begins with the session. As it begins at once, it is no decorator (TypeError).
+        In a session with a schedule or a budget this ends the previous step and begins the next one at once, like
+        `step` of torch.profiler. `run.step()` at the end of each step is enough; a `with` block ends a step earlier.
+        With a schedule, step 0 begins with the session. Such a step cannot be a decorator (TypeError).
 
         Parameters
         ----------
         samples : int
-            Samples of its batch: `len(x)` of an input x (`len(batch)` of a pair is 2). 0 if unknown. Rows of phases and
+            Samples of its batch, 0 if unknown: `len(x)` of an input x (`len(batch)` of a pair is 2). Rows of phases and
             steps add them up.
         name : str
-            What `report("span")` calls it; other reports add all steps up.
+            Its name in `report("span")`; other reports add up all steps.
         tokens : int
-            Tokens of its batch, of a language model. 0 if unknown. Where they are known at the end alone, as those of a
-            generation: `with run.step() as step: ...; step.tokens = n`.
+            Tokens of its batch, 0 if unknown. If they are known only at the end, as in a generation:
+            `with run.step() as step: ...; step.tokens = n`.
         requests : mapping or iterable of Request, optional
-            Which requests of a server it works on, and how many tokens each is fed in it: `{a: 512, b: 1}`. They share
-            its joules by their tokens. Where not all are given (None, or no mapping), they share equally. A pair of
-            tokens is (prefill, decode); else the prompt's come first. It holds for the step that begins next in this
-            thread. Without `tokens` the step has theirs.
+            The requests of a server in this step, with the tokens of each: `{a: 512, b: 1}`. They share the step's
+            joules by their tokens; if tokens are missing (None, or no mapping), equally. A pair of tokens is (prefill,
+            decode); a single count takes the rest of the prompt first. This applies to the next step of this thread.
+            Without `tokens` the step has the sum of the requests' tokens.
 
         Returns
         -------
@@ -489,29 +488,28 @@ class Session(Reporting):
         Raises
         ------
         TypeError, ValueError
-            If an argument is none of the above.
+            If an argument is wrong.
         """
-        told = serving.tell(requests)
-        tokens = tokens or told
+        request_tokens = serving.mark_batch(requests)
+        tokens = tokens or request_tokens
         if self._stepper is None or not self._running or self._stepper.is_inside:
             return self._scope(STEP, name, samples, tokens=tokens)
         return self._stepper.next(self._scheduled_step(samples, name, tokens))
 
     def window(self, name: str, *, type: str = "") -> Scope:
-        """Mark any snippet of the program; its `report()` gives its joules.
+        """Mark any part of the program to measure.
 
         Parameters
         ----------
         name : str
-            What the rows call it.
+            Its name in the rows.
         type : str
-            Its class of work, if it is one: windows of one type are taken to draw the same power where no
-            kernels are seen.
+            Type of its work. Where no kernels are traced, windows of one type are assumed to draw the same power.
 
         Returns
         -------
         Scope
-            For `with`, as a decorator, or through `begin` and `end`; `energy_j` gives its joules.
+            For `with`, as a decorator, or through `begin` and `end`; `energy_j` has its joules.
 
         Raises
         ------
@@ -521,14 +519,14 @@ class Session(Reporting):
         return self._scope(WINDOW, name, type_text=type)
 
     def mark(self, name: str, **meta: Any) -> None:
-        """Note a named instant.
+        """Record a named instant.
 
         Parameters
         ----------
         name : str
-            What it is called.
+            Its name.
         **meta
-            Values that JSON can hold, scalars of NumPy and PyTorch too. NaN and infinities become null.
+            Values for JSON, also scalars of NumPy and PyTorch. NaN and infinities become null.
 
         Raises
         ------
@@ -544,15 +542,15 @@ class Session(Reporting):
         if self._run is None or not self._run.attached:
             self._warn_unless_running(f"a mark {name!r}")
 
-    # ---- what came out ----
+    # ---- results ----
 
     def flush(self, timeout_s: float = FLUSH_TIMEOUT_S) -> bool:
-        """Wait until all that has happened, and the readings of it, are in the recording.
+        """Wait until the recording is complete up to this call, with its readings.
 
         Parameters
         ----------
         timeout_s : float
-            How long to wait at most, seconds.
+            Maximum time to wait, seconds.
 
         Returns
         -------
@@ -575,11 +573,11 @@ class Session(Reporting):
         return done
 
     def _note(self, key: str, text: str) -> None:
-        """Write a fact into the recording; in a run of `joulemap record` nothing happens."""
+        """Write a value into the recording's table `meta`; does nothing in a run of `joulemap record`."""
         self._started().note(key, text)
 
     def _known_ns(self) -> int:
-        """Return up to when energies can be had at once: what happened before is in the recording."""
+        """Return the time up to which the recording is complete, so that energies need no waiting."""
         self._complete_ns = max(self._complete_ns, self._started().complete_ns())
         return self._complete_ns
 
@@ -589,7 +587,7 @@ class Session(Reporting):
             watch.look()
         if 0 < until_ns <= self._complete_ns:
             return run
-        if not self.flush():  # also after the end: a recorder above this process may lag behind
+        if not self.flush():  # also after the end: a recorder above this process may lag
             warnings.warn(
                 "the newest readings are not in the recording yet: the report ends before them",
                 RuntimeWarning,
@@ -599,16 +597,27 @@ class Session(Reporting):
 
 
 class MeasuringSession(Session):
-    """The session of a tool that is asked for figures: in a dormant process it does not wait for others to record."""
+    """The session of a tool that needs figures: in a dormant process it records, and does not wait."""
 
     _may_wait = False
+
+
+@contextmanager
+def energy_session() -> Iterator[Session]:
+    """Yield the open session, else a temporary one that only reads GPUs."""
+    session = current_session()
+    if session is not None:
+        yield session
+        return
+    with MeasuringSession(kernels=False, cpu=False, counters=False) as own:
+        yield own
 
 
 class _Current:
     """The one session of this process."""
 
     def __init__(self) -> None:
-        self.lock = Lock()  # a signal's handler may stop the session that is just starting
+        self.lock = Lock()  # reentrant: a signal handler may stop a session that is just starting
         self.session: Session | None = None
 
 
@@ -621,7 +630,7 @@ def current_session() -> Session | None:
     Returns
     -------
     Session or None
-        None if there is none.
+        The session, or None if none is open.
     """
     session = _current.session
     return session if session is not None and session._owner == os.getpid() else None

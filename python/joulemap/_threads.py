@@ -1,4 +1,4 @@
-"""What each thread has open: shared by scopes, which unwind after an exception, and watched models."""
+"""The open spans of each thread: watched models open them, and scopes unwind them after an exception."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ThreadState(_core.Thread):
     __slots__ = ()
 
     def __init__(self) -> None:
-        self.turn = tracing.turn
+        self.generation = tracing.generation
 
     def close_regions(self, depth: int = 0) -> None:
         """Close graphs of torch.compile deeper than `depth`."""
@@ -30,24 +30,23 @@ class ThreadState(_core.Thread):
                 _core.span_end(opened.pop()[1])
 
     def now(self) -> ThreadState:
-        """Return itself as of this turn of tracing: what begins from here on is not taken for older."""
-        if self.turn < tracing.turn:
+        """Return itself, without what was open in an earlier generation of tracing."""
+        if self.generation < tracing.generation:
             self.renew()
         return self
 
     def renew(self) -> None:
-        """Close what was open when tracing stopped: nobody has told, or will tell, of its end."""
-        self.turn = tracing.turn
+        """Close what was open when tracing stopped: no hook will report its end."""
+        self.generation = tracing.generation
         self.close_regions()
         optimizer_steps.end_here()
         self.unwind(0)
         self.finish_backwards()
 
     def close_stale(self, layer: Any) -> None:
-        """Close calls of modules that are over, as `layer`, which is called now, is among those that are open.
+        """Close calls of modules that are over; called when `layer` is called again while a call of it is open.
 
-        PyTorch tells hooks of no end that KeyboardInterrupt and its like make; what is still at work is on Python's
-        own stack.
+        PyTorch calls no hooks after KeyboardInterrupt. Calls that still run are on Python's own stack.
         """
         from torch import nn
 
@@ -62,46 +61,46 @@ class ThreadState(_core.Thread):
             frame = frame.f_back
         running[layer] -= 1
         opened: list[Any] = []
-        each = self.frame
-        while each is not None:
-            opened.append(each)
-            each = each.parent
-        for each in reversed(opened):
-            running[each.layer] -= 1
-            if running[each.layer] < 0:
-                self.unwind(each.depth)
+        call = self.frame
+        while call is not None:
+            opened.append(call)
+            call = call.parent
+        for call in reversed(opened):
+            running[call.layer] -= 1
+            if running[call.layer] < 0:
+                self.unwind(call.depth)
                 return
 
     def finish_backwards(self) -> None:
-        """Close backward passes that an exception cut off."""
+        """Close backward passes that an exception ended."""
         for backward in tuple(self.backwards):
             backward.finish()
 
 
 class OptimizerSteps:
-    """Spans of optimizers' steps that are open, of all threads."""
+    """The open spans of optimizer steps, of all threads."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int], tuple[int, int]] = {}  # (thread, id of the optimizer) -> (span, begin)
 
     def begin(self, optimizer: object, kind: int, name: int) -> None:
-        """Begin one on this thread."""
+        """Begin a step on this thread."""
         span = _core.span_begin(kind, name, name)
         self._open[threading.get_ident(), id(optimizer)] = (span, time.monotonic_ns())
 
     def end(self, optimizer: object) -> None:
-        """End one of this thread; none may be open."""
+        """End the step of this thread, if one is open."""
         self._close((threading.get_ident(), id(optimizer)))
 
     def end_here(self, since_ns: int = 0) -> None:
-        """End those that this thread has begun since: they raised, or are told no longer."""
-        here = threading.get_ident()
-        for key, (_, begin_ns) in tuple(self._open.items()):  # other threads begin theirs meanwhile
-            if key[0] == here and begin_ns >= since_ns:
+        """End the steps that this thread has begun since then: they raised, or tracing has stopped."""
+        thread = threading.get_ident()
+        for key, (_, begin_ns) in tuple(self._open.items()):  # copied: other threads may begin steps meanwhile
+            if key[0] == thread and begin_ns >= since_ns:
                 self._close(key)
 
     def end_all(self) -> None:
-        """End those of all threads."""
+        """End the steps of all threads."""
         for key in tuple(self._open):
             self._close(key)
 
@@ -121,10 +120,10 @@ local: Any = _Local()
 
 
 def unwind(exc_type: type[BaseException], since_ns: int = 0) -> None:
-    """Close what an exception left open on this thread, of a scope that began then.
+    """Close what an exception left open on this thread, inside of a scope that began at `since_ns`.
 
-    PyTorch tells the hooks of a module that failed with an Exception, but not of KeyboardInterrupt and its
-    like; and nobody tells of an optimizer's step that failed.
+    PyTorch calls a module's hooks after an Exception, but not after KeyboardInterrupt, and no hook after a failed
+    optimizer step.
     """
     state: ThreadState = local.state
     state.close_regions()
@@ -138,10 +137,10 @@ _numbers = itertools.count(1)
 
 
 def task() -> int:
-    """Return the number of the task of asyncio that runs on this thread, 0 if none does."""
+    """Return the number of the asyncio task that runs on this thread; 0 if there is none."""
     asyncio = sys.modules.get("asyncio")
     loop = asyncio and asyncio._get_running_loop()
-    now = asyncio and loop and asyncio.current_task(loop)
-    if not now:
+    current = asyncio and loop and asyncio.current_task(loop)
+    if not current:
         return 0
-    return _tasks.get(now) or _tasks.setdefault(now, next(_numbers))
+    return _tasks.get(current) or _tasks.setdefault(current, next(_numbers))

@@ -1,4 +1,4 @@
-"""What was recorded, as it was recorded: readings of each sensor, spans and marks, in order of time."""
+"""The recorded data: readings of each sensor, spans and marks, in order of time."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ class Series:
     Attributes
     ----------
     name : str
-        The sensor: "power_ring", "energy_counter", "util_gpu", ...; docs/sensors.md has them.
+        The sensor: "power_ring", "energy_counter", "util_gpu", ...; docs/sensors.md lists them.
     quantity, unit : str
         "power" in "W", "energy" in "J", "gpu_utilisation" and "memory_utilisation" in "%", "temperature" in "C",
         "clock_sm" in "MHz", ...
     backend : str
-        Who reads it: "nvml", "rapl", ..., "import".
+        The back end that reads it: "nvml", "rapl", ..., "import".
     kind : str
-        Of what: "gpu", "cpu" or "meter".
+        Kind of the board: "gpu", "cpu" or "meter".
     gpu : int or None
-        Index of the GPU as `joulemap list` and nvidia-smi have it (of RAPL: of the package).
+        Index of the GPU in `joulemap list` and nvidia-smi (RAPL: of the package).
     cuda_index : int or None
-        CUDA's index of it, after CUDA_VISIBLE_DEVICES.
+        CUDA's index of the GPU, after CUDA_VISIBLE_DEVICES.
     board, uuid : str
-        Its name and UUID.
+        Name and UUID of the board.
     missing : str
         Why there are no readings; empty if the sensor can be read.
     lag_s, window_s : float
-        The sensor stamps this much later than the power that it reports, and reports the mean of this much time.
+        Delay from the measured power to the time stamp, and averaging window of a reading, seconds.
     t_ns : array of int64
-        CLOCK_MONOTONIC of each reading, nanoseconds, as the sensor stamped it.
+        CLOCK_MONOTONIC of each reading, nanoseconds, as stamped by the sensor.
     values : array of float64
-        The readings, in `unit`; as many.
+        The readings in `unit`; as many as `t_ns`.
     """
 
     name: str
@@ -66,35 +66,35 @@ class Series:
         return len(self.values)
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
-        """Yield time and value of each reading."""
+        """Yield the time (ns) and value of each reading."""
         return zip(self.t_ns, self.values, strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A phase, epoch, step, window, call of a layer or range.
+    """A phase, epoch, step, window, call of a layer, or range.
 
     Attributes
     ----------
     kind : str
         "phase", "epoch", "step", "window", "batch", "data", "forward", "backward", "recompute", "optimizer", "nvtx",
-        "function", "carried" (an "nvtx" that went on in another thread).
+        "function", "carried" (an "nvtx" range repeated on another thread).
     name, type : str
-        Its name (of a layer the module's path) and the class of a layer's work.
+        Its name (for a layer the module's path), and the type of a layer.
     start_ns, end_ns : int
-        CLOCK_MONOTONIC. Of one that never ended, the end is that of its process, or of what is recorded.
+        CLOCK_MONOTONIC, nanoseconds. If it never ended, `end_ns` is the end of its process or of the recording.
     ended : bool
-        False for such a one.
+        False if it never ended.
     parent : int or None
-        Number, in `Timeline.spans`, of the span around it.
+        Index in `Timeline.spans` of the enclosing span.
     samples, tokens : int
-        As the program gave them; 0: unknown.
+        As given by the program; 0: unknown.
     payload : int, float or None
-        The number that a range was given (NVTX's payload; of a Kokkos deep copy its bytes).
+        Number attached to a range (NVTX's payload; the bytes of a Kokkos deep copy).
     process_id, thread_id : int
-        Who began it.
+        Process and thread that began it.
     rank : int or None
-        Of a parallel program.
+        Rank of the process in a parallel program.
     """
 
     kind: str
@@ -124,15 +124,15 @@ class Mark:
     Attributes
     ----------
     name : str
-        As the program gave it.
+        As given by the program.
     t_ns : int
-        CLOCK_MONOTONIC.
+        CLOCK_MONOTONIC, nanoseconds.
     meta : dict
-        What else the program gave; empty if nothing.
+        Values that the program attached; may be empty.
     process_id, thread_id : int
-        Who set it.
+        Process and thread that set it.
     rank : int or None
-        Of a parallel program.
+        Rank of the process in a parallel program.
     """
 
     name: str
@@ -151,39 +151,39 @@ def _series(fields: dict[str, Any]) -> Series:
 
 
 def _meta(text: str | None) -> dict[str, Any]:
-    """Read a mark's JSON; what is none (of another program) is kept as a text."""
+    """Parse a mark's JSON; anything else, from another program, is kept as a text."""
     try:
-        told = json.loads(text or "{}", parse_constant=lambda word: None)
+        meta = json.loads(text or "{}", parse_constant=lambda word: None)
     except ValueError:
-        told = text
-    return told if isinstance(told, dict) else {"text": told}
+        meta = text
+    return meta if isinstance(meta, dict) else {"text": meta}
 
 
 class Timeline:
-    """Readings, spans and marks of a run, as `Session.timeline` and `Recording.timeline` give them.
+    """Readings, spans and marks of a run, from `Session.timeline` or `Recording.timeline`.
 
     Attributes
     ----------
     start_ns, end_ns : int
-        CLOCK_MONOTONIC of the run's start, and up to when this is complete.
+        CLOCK_MONOTONIC of the run's start, and the time up to which the data are complete, nanoseconds.
     series : list of Series
-        One a sensor, also those that cannot be read (`missing`).
+        One per sensor, including sensors that cannot be read (`missing`).
     spans : list of Span
-        By their start.
+        In order of their start.
     marks : list of Mark
-        By time.
+        In order of time.
     """
 
-    def __init__(self, told: _core.TimelineDict) -> None:
-        self.start_ns = told["start_ns"]
-        self.end_ns = told["end_ns"]
-        self._unix_offset_ns = told["unix_offset_ns"]
-        self.series = [_series(fields) for fields in told["series"]]
-        self.spans = [Span(**fields) for fields in told["spans"]]
-        self.marks = [Mark(**{**fields, "meta": _meta(fields["meta"])}) for fields in told["marks"]]
+    def __init__(self, core: _core.TimelineDict) -> None:
+        self.start_ns = core["start_ns"]
+        self.end_ns = core["end_ns"]
+        self._unix_offset_ns = core["unix_offset_ns"]
+        self.series = [_series(fields) for fields in core["series"]]
+        self.spans = [Span(**fields) for fields in core["spans"]]
+        self.marks = [Mark(**{**fields, "meta": _meta(fields["meta"])}) for fields in core["marks"]]
 
     def unix_s(self, t_ns: int) -> float | None:
-        """Return a time of CLOCK_MONOTONIC as Unix time.
+        """Convert a time of CLOCK_MONOTONIC to Unix time.
 
         Parameters
         ----------
@@ -193,47 +193,47 @@ class Timeline:
         Returns
         -------
         float or None
-            Seconds since 1970; None where it is not recorded (an import).
+            Seconds since 1970; None if the offset was not recorded (an import).
         """
         return None if self._unix_offset_ns == 0 else 1e-9 * (t_ns + self._unix_offset_ns)
 
     def gpu_index(self, gpu: int | str | torch.device) -> int:
-        """Return the index of a GPU of the run, as `joulemap list` has it.
+        """Return the index of a GPU of the run, as in `joulemap list`.
 
         Parameters
         ----------
         gpu : int, str or torch.device
-            Its index, CUDA's own as "cuda:1", or its UUID.
+            Its index, CUDA's index as "cuda:1", or its UUID.
 
         Returns
         -------
         int
-            The index: of a GPU named by its index this one, also where the run has none of it.
+            The index. A plain index is returned unchecked.
 
         Raises
         ------
         LookupError
-            If the run has no GPU of that number of CUDA's, or of that UUID.
+            If the run has no GPU with that CUDA index or UUID.
         TypeError, ValueError
             If `gpu` is none of these.
         """
-        meant = _arguments.gpu("gpu", gpu)
-        if not meant.uuid and not meant.is_cuda:
-            return meant.number
+        named = _arguments.gpu("gpu", gpu)
+        if not named.uuid and not named.is_cuda:
+            return named.number
         for one in self.series:
-            if one.gpu is not None and (one.uuid == meant.uuid if meant.uuid else one.cuda_index == meant.number):
+            if one.gpu is not None and (one.uuid == named.uuid if named.uuid else one.cuda_index == named.number):
                 return one.gpu
-        raise LookupError(f"this run has no GPU {meant}")
+        raise LookupError(f"this run has no GPU {named}")
 
     def readings(self, quantity: str = "power", gpu: int | str | torch.device = 0) -> Series:
-        """Return the readings of a GPU's best sensor of a quantity: of several, the one with most readings.
+        """Return the readings of a quantity from the GPU's sensor with the most readings.
 
         Parameters
         ----------
         quantity : str
-            As `Series.quantity`.
+            As in `Series.quantity`.
         gpu : int, str or torch.device
-            Its index as `Series.gpu`, CUDA's own as "cuda:1", or its UUID.
+            Its index as in `Series.gpu`, CUDA's index as "cuda:1", or its UUID.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class Timeline:
         Raises
         ------
         LookupError
-            If the GPU has no such sensor, or none that can be read; it says why.
+            If the GPU has no such sensor, or none that can be read; the message says why.
         TypeError, ValueError
             If `gpu` is none of these.
         """

@@ -1,6 +1,6 @@
-"""Whether what modules and names do is recorded at present; hooks stand aside where it is not.
+"""Whether calls of modules and framework annotations are traced at present; hooks do nothing otherwise.
 
-A budget (and a schedule) has most steps go untraced. As a step begins, the core tells what it has decided.
+With a budget or a schedule most steps are untraced. The core decides when a step begins, and calls `update`.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ _TRACED = {_core.TRACING["warm"], _core.TRACING["on"]}
 
 
 class Tracing:
-    """What is recorded of this process.
+    """The state of tracing in this process.
 
     Attributes
     ----------
     on : bool
-        Layers and names are, also where no session runs.
-    turn : int
-        How many times they began to be: what was open in an earlier turn is over.
+        Whether calls and annotations are traced; also True without a session.
+    generation : int
+        Increases each time tracing begins: what was open in an earlier generation is over.
     """
 
     def __init__(self) -> None:
         self.on = True
-        self.turn = 0
+        self.generation = 0
         self._followers: tuple[Callable[[bool], object], ...] = ()
 
     def follow(self, follower: Callable[[bool], object]) -> None:
-        """Tell `follower` when it changes, at the begin of the first step for which it holds."""
+        """Call `follower` with `on` when that changes, at the begin of the first step with the new state."""
         self._followers += (follower,)
 
     def leave(self, follower: Callable[[bool], object]) -> None:
-        """Tell it no longer."""
+        """Stop calling `follower`."""
         self._followers = tuple(other for other in self._followers if other != follower)
 
-    def begin_turn(self) -> None:
-        """Let what is open on any thread be over: nobody who listened then listens now."""
-        self.turn += 1
+    def begin_generation(self) -> None:
+        """Invalidate what is open on any thread."""
+        self.generation += 1
 
-    def told(self, tracing: int) -> None:
-        """Take note of one of `_core.TRACING`."""
+    def update(self, tracing: int) -> None:
+        """Change to one of `_core.TRACING`; the core calls it."""
         on = tracing in _TRACED
         if on == self.on:
             return
         self.on = on
-        self.turn += on
+        self.generation += on
         for follower in self._followers:
             follower(on)
 
-    def told_in_child(self) -> None:
-        """In a forked child all is traced, until the core says otherwise: a dormant one's first span asks it."""
-        self.told(_core.TRACING["on"])
-        _core.follow_tracing(self.told)
+    def reset_in_child(self) -> None:
+        """Trace everything in a forked child, until the core decides otherwise."""
+        self.update(_core.TRACING["on"])
+        _core.follow_tracing(self.update)
 
 
 tracing = Tracing()
-_core.follow_tracing(tracing.told)
-os.register_at_fork(after_in_child=tracing.told_in_child)
-atexit.register(_core.follow_tracing, None)  # a recorder that comes later finds no interpreter
+_core.follow_tracing(tracing.update)
+os.register_at_fork(after_in_child=tracing.reset_in_child)
+atexit.register(_core.follow_tracing, None)  # a recorder may attach later, without an interpreter

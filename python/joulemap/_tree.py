@@ -12,14 +12,14 @@ _SHOWN_DIGITS = 4
 
 
 class Node:
-    """A row and what is in it.
+    """A row and its children.
 
-    Iterating gives the nodes below it, parents before their children; `str()` draws it.
+    Iterating yields the nodes below it, parents before their children; `str()` draws the tree.
 
     Attributes
     ----------
     row : Row or None
-        None: the root of all rows, which is a row of none.
+        The row; None at the root.
     children : list of Node
         In the order of the report.
     """
@@ -54,7 +54,7 @@ def _line(row: Row, top: int) -> str:
 
 
 def grow(rows: Sequence[Row]) -> Node:
-    """Return the root above rows in pre-order."""
+    """Return the root of a tree of rows that are in pre-order."""
     root = Node(None)
     above = [root]  # by depth
     for row in rows:

@@ -22,7 +22,7 @@ __all__ = ["Energy", "watch"]
 
 
 class Energy(EnergyHooks):
-    """A training with accelerate that is measured; made by `watch`."""
+    """A measured training with accelerate; `watch` makes it."""
 
     def __init__(self, accelerator: Any, models: tuple[Any, ...], phase: str, **settings: Any) -> None:
         super().__init__(**settings)
@@ -38,22 +38,22 @@ class Energy(EnergyHooks):
             [(model, None) for model in self._models],
             rank=self._accelerator.process_index,
             processes=self._accelerator.num_processes,
-            listen=self._hear,
+            listen=self._on_batch,
             finds_steps=True,
         )
 
     @harmless
-    def _hear(self, samples: int, tokens: int) -> None:
+    def _on_batch(self, samples: int, tokens: int) -> None:
         self._training.find(samples, tokens)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Be another phase, `validate` say, in which the training has no part.
+        """Run a block as another phase, such as `validate`, which interrupts the training.
 
         Parameters
         ----------
         name : str
-            What its row is called.
+            Name of its row.
 
         Yields
         ------
@@ -65,13 +65,13 @@ class Energy(EnergyHooks):
             yield
 
     def figures(self) -> dict[str, float]:
-        """Return joules of the steps since the last call, as `accelerator.log` gets them.
+        """Return the figures of the steps since the last call, as they are added to `accelerator.log`.
 
         Returns
         -------
         dict
-            "energy/j_per_step", "energy/power_w" and, where they are known, "energy/j_per_sample" and
-            "energy/j_per_token"; empty if no readings of a step are in.
+            "energy/j_per_step", "energy/power_w" and, if known, "energy/j_per_sample" and "energy/j_per_token"; empty
+            if the readings of no step are recorded yet.
         """
         return {f"energy/{name}": value for name, value in (self._step_figures() or {}).items()}
 
@@ -81,7 +81,7 @@ class Energy(EnergyHooks):
 
     @contextmanager
     def _logging(self) -> Iterator[None]:
-        """Add `figures` to what `accelerator.log` is given."""
+        """Add `figures` to the values of `accelerator.log`."""
         accelerator = self._accelerator
         original = accelerator.log
 
@@ -97,12 +97,12 @@ class Energy(EnergyHooks):
                 del accelerator.log
 
     def __enter__(self) -> Self:
-        self._entered = self._begun()
+        self._entered = self._measured()
         self._entered.__enter__()
         return self
 
     @contextmanager
-    def _begun(self) -> Iterator[None]:
+    def _measured(self) -> Iterator[None]:
         with entry_point(), self._logging():
             self._enter(self._phase)
             yield
@@ -113,28 +113,28 @@ class Energy(EnergyHooks):
 
 
 def watch(accelerator: Any, *models: Any, phase: str = TRAIN, **settings: Any) -> Energy:
-    """Measure a training loop: for `with`.
+    """Measure a training loop inside of a `with` block.
 
-    Models become layers, and each batch of a data loader is a step with its samples and tokens, with gradient
-    accumulation, too. `accelerator.log` inside logs also `energy/j_per_step`, `energy/power_w` and, where they are
-    known, `energy/j_per_sample` and `energy/j_per_token`, of the steps whose readings are in, without waiting (up to
-    some 1.5 s ago; nothing, if there are none).
+    Modules of the models become layers. Each batch of a data loader is a step with its samples and tokens, also with
+    gradient accumulation. `accelerator.log` also logs `energy/j_per_step`, `energy/power_w` and, if known,
+    `energy/j_per_sample` and `energy/j_per_token`, without waiting, of the steps whose readings are recorded (up to
+    some 1.5 s ago).
 
     Parameters
     ----------
     accelerator : accelerate.Accelerator
-        That of the loop: its `log` and its ranks are used.
+        The accelerator of the loop; its `log` and ranks are used.
     *models : torch.nn.Module
-        Before or after `prepare`.
+        Models before or after `prepare`.
     phase : str
-        What the loop's row is called.
+        Name of the loop's row.
     **settings
-        `path`, `session`, `overwrite`, `gpu` and `log`, as those of callbacks.
+        `path`, `session`, `overwrite`, `gpu` and `log`, as in `joulemap.huggingface.EnergyCallback`.
 
     Returns
     -------
     Energy
-        Its `phase(name)` sets other work apart, `report()` reports.
+        For `with`. Its `phase(name)` separates other work, its `report()` makes a report.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The program that `joulemap demo` records: a small transformer that learns to predict bytes.
 
-Its batches change in number and length from step to step. That is what lets a fit tell layers apart: the
-attention's share of the time grows with the length, the head's and the embedding's with the number of tokens.
+The number and length of sequences change from step to step, so that a fit can separate the layers: the attention's
+share of the time grows with the length, that of head and embedding with the number of tokens.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from joulemap import Session
 
-EXIT_NOT_SUPPORTED = 69  # as the command line says it; 1 would say that the demo missed the truth
+EXIT_NOT_SUPPORTED = 69  # as of the command; 1 would mean that the demo missed the truth
 
 try:
     import torch
@@ -29,14 +29,14 @@ SEED = 20261120
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the model and its batches are.
+    """The size of the model and its batches.
 
     Attributes
     ----------
     width, heads, blocks : int
-        Of the transformer.
+        Size of the transformer.
     shapes : tuple of (int, int)
-        Sequences in a batch, and tokens in each.
+        Sequences of a batch, and tokens of a sequence.
     """
 
     width: int
@@ -61,7 +61,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Mix each position with those before it."""
+        """Mix each position with earlier positions."""
         batch, length, width = x.shape
         parts = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads)
         q, k, v = parts.permute(2, 0, 3, 1, 4)
@@ -83,7 +83,7 @@ class Block(nn.Module):
         self.down = nn.Linear(4 * width, width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Attend, then think."""
+        """Apply attention, then the MLP."""
         x = x + self.attn(self.norm1(x))
         y: torch.Tensor = x + self.down(self.act(self.up(self.norm2(x))))
         return y
@@ -96,23 +96,23 @@ class Transformer(nn.Module):
         super().__init__()
         longest = max(length for _, length in scale.shapes)
         self.tokens = nn.Embedding(VOCABULARY, scale.width)
-        self.places = nn.Embedding(longest, scale.width)
+        self.positions = nn.Embedding(longest, scale.width)
         self.blocks = nn.Sequential(*(Block(scale.width, scale.heads) for _ in range(scale.blocks)))
         self.norm = nn.LayerNorm(scale.width)
         self.head = nn.Linear(scale.width, VOCABULARY)
         self.loss = nn.CrossEntropyLoss()
 
     def forward(self, text: torch.Tensor) -> torch.Tensor:
-        """Take token numbers, (batch, length + 1), give the mean loss."""
-        given, wanted = text[:, :-1], text[:, 1:]
-        places = torch.arange(given.shape[1], device=given.device)
-        x = self.blocks(self.tokens(given) + self.places(places))
-        loss: torch.Tensor = self.loss(self.head(self.norm(x)).flatten(0, 1), wanted.flatten())
+        """Return the mean loss of token numbers of shape (batch, length + 1)."""
+        inputs, targets = text[:, :-1], text[:, 1:]
+        positions = torch.arange(inputs.shape[1], device=inputs.device)
+        x = self.blocks(self.tokens(inputs) + self.positions(positions))
+        loss: torch.Tensor = self.loss(self.head(self.norm(x)).flatten(0, 1), targets.flatten())
         return loss
 
 
 def batches(scale: Scale, device: str) -> itertools.chain[torch.Tensor]:
-    """Yield batches of made-up text for ever: all shapes, in an order that changes."""
+    """Yield batches of random text for ever: rounds of all shapes in random order."""
     random = torch.Generator().manual_seed(SEED)
 
     def one_round() -> list[torch.Tensor]:
@@ -145,7 +145,7 @@ def train(run: Session, model: nn.Module, scale: Scale, device: str, seconds: fl
 
 
 def main() -> None:
-    """Run it: train, then validate."""
+    """Train, then validate."""
     parser = argparse.ArgumentParser(prog="python -m joulemap.demo_program", description=__doc__)
     parser.add_argument("--device", choices=sorted(SCALES), default="cpu")
     parser.add_argument("--seconds", type=float, default=20.0)

@@ -1,7 +1,7 @@
 """Hugging Face's Trainer: `Trainer(..., callbacks=[joulemap.huggingface.EnergyCallback()])`.
 
-Importing this wraps `Trainer.train`, `evaluate`, `predict` and `log`: callbacks are told of no exception, nor when an
-evaluation begins, and what is logged they see when it is logged.
+Importing this module wraps `Trainer.train`, `evaluate`, `predict` and `log`: callbacks see neither exceptions nor the
+begin of an evaluation, and cannot add to a log before it is written.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ else:
 __all__ = ["EnergyCallback"]
 
 _RUNTIME = "_runtime"
-"""Ends a key of what Trainer logs at the end of a training or an evaluation: `train_runtime`, `eval_runtime`."""
+"""Ending of a key that Trainer logs at the end of a training or an evaluation: `train_runtime`, `eval_runtime`."""
 
 
 class EnergyCallback(EnergyHooks, _Callback):
     """Phases, epochs and steps of Trainer, layers of its model, and joules in its log.
 
     Phases are `train`, `validate` (`evaluate`, which interrupts `train`) and `predict`. A step of `train` is an
-    optimizer step, as in `state.global_step`: with `gradient_accumulation_steps` it has several batches. Elsewhere a
-    step is a batch. Samples and tokens are those that the data loaders give.
+    optimizer step, as in `state.global_step`: with `gradient_accumulation_steps` it has several batches. In other
+    phases a step is a batch. Samples and tokens are those of the data loaders.
 
-    Added to what Trainer logs, so that `state.log_history` and all of `report_to` have them: where it logs the loss,
-    `energy_j_per_step`, `energy_power_w` and, where they are known, `energy_j_per_sample` and `energy_j_per_token`, of
-    the steps whose readings are in, without waiting (up to some 1.5 s ago; nothing, if there are none); at the end
-    `train_energy_j`, and `eval_energy_j` and `test_energy_j` in the metrics of `evaluate` and `predict`, with some
-    0.1 s of waiting each.
+    Figures are added to what Trainer logs, so `state.log_history` and `report_to` get them. With each loss:
+    `energy_j_per_step`, `energy_power_w` and, if known, `energy_j_per_sample` and `energy_j_per_token`, without
+    waiting, of the steps whose readings are recorded (up to some 1.5 s ago). With a wait of some 0.1 s each:
+    `train_energy_j` at the end, and `eval_energy_j` and `test_energy_j` in the metrics of `evaluate` and `predict`.
 
     Parameters
     ----------
     path : path, optional
-        Recording file, written as the training goes; in memory without it.
+        Recording file, written during the training; without it the recording is in memory.
     session : Session, optional
-        To measure in; without it the one that is open, else one of its own, until `close` or the end of the program.
+        The session to measure in. Without it the open session, else one of its own, until `close` or the end of the
+        program.
     overwrite : bool
         Replace an existing file.
     gpu : int, str or torch.device, optional
-        Whose joules are logged, as in `Session.report`; those of all GPUs without it.
+        The GPU whose joules are logged, as in `Session.report`; all GPUs without it.
     log : bool
-        Give joules to the framework's own log.
+        Write joules to the framework's own log.
 
     Raises
     ------
@@ -73,8 +73,8 @@ class EnergyCallback(EnergyHooks, _Callback):
     """
 
     @harmless
-    def _hear(self, samples: int, tokens: int) -> None:
-        """Note a batch of a loader: a part of an optimizer step, or a step of an evaluation."""
+    def _on_batch(self, samples: int, tokens: int) -> None:
+        """Count a batch of a loader: part of an optimizer step, or a step of an evaluation."""
         phase = self._training.phase
         if phase is not None and phase.name == TRAIN:
             self._training.count(samples, tokens)
@@ -89,12 +89,12 @@ class EnergyCallback(EnergyHooks, _Callback):
             [(model, None)],
             rank=trainer_args.process_index,
             processes=trainer_args.world_size,
-            listen=self._hear,
+            listen=self._on_batch,
         )
 
     @harmless
     def _add_to(self, logs: dict[str, Any]) -> None:
-        """Add joules to what Trainer is about to log."""
+        """Add joules to a log of Trainer."""
         ending = next((key.removesuffix(_RUNTIME) for key in logs if key.endswith(_RUNTIME)), None)
         phase = self._training.phase
         if phase is None:
@@ -108,7 +108,7 @@ class EnergyCallback(EnergyHooks, _Callback):
     @harmless
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         """Begin a training."""
-        self._training.leave(TRAIN)  # that found its batch too large, and begins anew
+        self._training.leave(TRAIN)  # Trainer found its batch size too large, and begins anew
         self._enter(TRAIN, args, model)
 
     @harmless

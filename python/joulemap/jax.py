@@ -1,6 +1,6 @@
-"""Functions that JAX compiles, as layers: where XLA does not say so itself.
+"""Layers of functions that JAX compiles, where XLA itself does not name them.
 
-On a GPU it does (docs/python.md, "What are JAX's names?"), so there nothing has to be told.
+On a GPU it does (docs/python.md, "What are JAX's names?"), so `watch` is not needed there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from joulemap import _arguments, _core
-from joulemap._annotations import is_eager
+from joulemap._jax_annotations import is_eager
 
 __all__ = ["Watched", "watch"]
 
@@ -18,7 +18,7 @@ _FUNCTION = _core.SPAN_KINDS["function"]
 
 
 class Watched:
-    """A function whose calls are spans; all else is the function's own."""
+    """A function whose calls are spans; its attributes are those of the function."""
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         functools.update_wrapper(self, function)
@@ -26,7 +26,7 @@ class Watched:
         self._name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it, in a span of its own."""
+        """Call the function inside of a span."""
         if not is_eager():
             return self._function(*args, **kwargs)
         number = _core.intern(self._name)
@@ -37,7 +37,7 @@ class Watched:
             _core.span_end(span)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Be a method as the function is one."""
+        """Bind to an instance, like a function."""
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str) -> Any:
@@ -47,25 +47,25 @@ class Watched:
 def watch(function: Callable[..., Any], name: str | None = None) -> Watched:
     """Make a layer of a function: each call is a span of kind "function", whether a session runs or not.
 
-    Under another function that JAX traces it is a part of that one, and no span. Where XLA names the same
-    function, both are one row, and a call is one call.
+    While JAX traces an outer function, a call is part of that function and no span. If XLA names the same function,
+    both share a row, and a call counts once.
 
     Parameters
     ----------
     function : callable
-        What `jax.jit` gave, mostly: `joulemap.jax.watch(jax.jit(step))`, or as a decorator above `@jax.jit`.
+        Usually the result of `jax.jit`: `joulemap.jax.watch(jax.jit(step))`, or as a decorator above `@jax.jit`.
     name : str, optional
-        What its row is called; without it the function's own name, as XLA calls it.
+        Name of its row; by default the function's own name, as in XLA.
 
     Returns
     -------
     Watched
-        To be called in the function's place. `lower`, `trace`, `clear_cache` and the like are the function's.
+        The function to call instead. It has the attributes of the original: `lower`, `trace`, `clear_cache`, ...
 
     Raises
     ------
     TypeError
-        If it cannot be called, or the name is no text.
+        If `function` is not callable, or `name` is no text.
     """
     if not callable(function):
         raise TypeError(f"watch() takes a function, not {function!r} ({type(function).__name__})")

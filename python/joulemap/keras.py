@@ -1,7 +1,7 @@
 """Keras 3, any backend: `model.fit(x, y, callbacks=[joulemap.keras.EnergyCallback()])`.
 
-Importing this wraps `keras.Model.fit`, `evaluate` and `predict`: Keras tells no callback of an exception, nor what data
-it was given.
+Importing this module wraps `keras.Model.fit`, `evaluate` and `predict`: Keras passes neither exceptions nor its data to
+callbacks.
 """
 
 from __future__ import annotations
@@ -30,41 +30,41 @@ else:
 __all__ = ["EnergyCallback"]
 
 _sizes: ContextVar[Sizes] = ContextVar("joulemap_sizes")
-"""Of the innermost call of `fit`, `evaluate` or `predict`."""
+"""Batch sizes of the innermost call of `fit`, `evaluate` or `predict`."""
 
 
 def _layers(model: Any, path: str = "") -> Iterator[tuple[Any, str]]:
-    """Yield the layers of a model, which are no submodules as PyTorch has them, and their paths."""
+    """Yield the layers of a model and their paths; they are no PyTorch submodules."""
     for layer in getattr(model, "layers", ()):
-        inside = f"{path}{layer.name}"
-        yield layer, inside
-        yield from _layers(layer, f"{inside}.")
+        layer_path = f"{path}{layer.name}"
+        yield layer, layer_path
+        yield from _layers(layer, f"{layer_path}.")
 
 
 class EnergyCallback(EnergyHooks, _Callback):
     """Phases, epochs and steps of Keras, and its joules in the History.
 
-    `fit` is a phase `train`, its validation a phase `validate` that `train` has no part in, `evaluate` a phase `test`,
-    `predict` a phase `predict`. A step is a batch, up to the next one; of `steps_per_execution` batches, where that is
-    set. Their samples are known of arrays and of PyTorch's DataLoader. On the torch backend the model's layers are
-    rows of the report.
+    `fit` is a phase `train`, its validation a separate phase `validate`, `evaluate` a phase `test` and `predict` a
+    phase `predict`. A step lasts from one batch to the next, or `steps_per_execution` batches. Samples are known for
+    arrays and PyTorch's DataLoader. On the torch backend the model's layers are rows of the report.
 
-    `logs` of an epoch get `energy_j`, the joules of its training, and `val_energy_j`, those of its validation:
-    callbacks that stand after this one see them, and so does History. An epoch then ends with some 0.1 s of waiting for
-    the sensors. No batch waits for anything.
+    The `logs` of an epoch get `energy_j`, the joules of its training, and `val_energy_j`, those of its validation.
+    Callbacks after this one see them, and so does History. Each epoch ends with a wait of some 0.1 s for the sensors;
+    batches do not wait.
 
     Parameters
     ----------
     path : path, optional
-        Recording file, written as the training goes; in memory without it.
+        Recording file, written during the training; without it the recording is in memory.
     session : Session, optional
-        To measure in; without it the one that is open, else one of its own, until `close` or the end of the program.
+        The session to measure in. Without it the open session, else one of its own, until `close` or the end of the
+        program.
     overwrite : bool
         Replace an existing file.
     gpu : int, str or torch.device, optional
-        Whose joules are logged, as in `Session.report`; those of all GPUs without it.
+        The GPU whose joules are logged, as in `Session.report`; all GPUs without it.
     log : bool
-        Give joules to the framework's own log.
+        Write joules to the framework's own log.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class EnergyCallback(EnergyHooks, _Callback):
         self._validation: Part | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy begins with: no figures of a training."""
+        """Return the state of a copy, without figures of a training."""
         return {**self.__dict__, "_sizes": Sizes(), "_sizes_before": Sizes(), "_validation": None}
 
     def _enter(self, phase: str) -> None:
@@ -98,11 +98,11 @@ class EnergyCallback(EnergyHooks, _Callback):
         self._training.enter(phase, models, rank=rank, processes=processes)
 
     def _begin_step(self, batch: int) -> None:
-        together = int(getattr(self.model, "steps_per_execution", None) or 1)
+        batches = int(getattr(self.model, "steps_per_execution", None) or 1)
         last = (self.params or {}).get("steps") if self._is(TRAIN) else None
         if last is not None:
-            together = min(together, last - batch)
-        sizes = [self._sizes.next() for _ in range(together)]
+            batches = min(batches, last - batch)
+        sizes = [self._sizes.next() for _ in range(batches)]
         self._training.begin_step(sum(sizes) if min(sizes, default=-1) >= 0 else 0)
 
     def _is(self, phase: str) -> bool:
@@ -134,11 +134,11 @@ class EnergyCallback(EnergyHooks, _Callback):
             if logs is not None and joules is not None:
                 logs[key] = joules
 
-    # No on_train_batch_end: for one, Keras computes the loss of every batch, and waits for the GPU.
+    # on_train_batch_end is not used: with it Keras would compute the loss of every batch, and wait for the GPU.
 
     @harmless
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Begin a step, and end the one before."""
+        """End the previous step and begin the next one."""
         self._begin_step(batch)
 
     @harmless
@@ -151,7 +151,7 @@ class EnergyCallback(EnergyHooks, _Callback):
 
     @harmless
     def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Begin a step of it."""
+        """Begin a step."""
         self._begin_step(batch)
 
     @harmless
@@ -169,7 +169,7 @@ class EnergyCallback(EnergyHooks, _Callback):
 
     @harmless
     def on_predict_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Begin a step of it."""
+        """Begin a step."""
         self._begin_step(batch)
 
     @harmless
@@ -182,7 +182,7 @@ def _sizes_of(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[
     try:
         given = signature.bind(*args, **kwargs).arguments
         return planned(given.get("x"), given) or Sizes()
-    except Exception:  # of data, or of an override with arguments of its own
+    except Exception:  # from the data, or an override of `fit` with other arguments
         return Sizes()
 
 

@@ -1,6 +1,6 @@
 """PyTorch Lightning: `Trainer(callbacks=[joulemap.lightning.EnergyCallback()])`.
 
-For `lightning` and for `pytorch_lightning`: the one that the program has imported, both where it has both.
+It works for `lightning` and `pytorch_lightning`: for those that the program has imported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from joulemap import _batch
+from joulemap import _batch_counts
 from joulemap._energy_hooks import EnergyHooks, harmless
 from joulemap._training import PREDICT, SANITY_CHECK, TEST, TRAIN, VALIDATE
 
@@ -19,7 +19,7 @@ _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
 
 def _callbacks() -> tuple[type, ...]:
-    """Return the class Callback of each package that is there."""
+    """Return the class Callback of each imported package; import one if there is none."""
     names = [name for name in _PACKAGES if sys.modules.get(name) is not None]
     for name in names or _PACKAGES:
         try:
@@ -44,27 +44,28 @@ class EnergyCallback(EnergyHooks, _Callback):
     """Phases, epochs and steps of Lightning, layers of its module, and joules in its log.
 
     Phases are `train`, `validate`, `test`, `predict` and `sanity check`; a validation inside a fit interrupts `train`.
-    A step of `train` ends with the batch after which `trainer.global_step` is higher: with `accumulate_grad_batches`
-    it has several batches. Elsewhere a step is a batch. Samples are the first dimension of a batch's first tensor,
-    tokens those of its `input_ids`.
+    A step of `train` ends when `trainer.global_step` increases: with `accumulate_grad_batches` it has several batches.
+    In other phases a step is a batch. The samples of a batch are the first dimension of its first tensor, its tokens
+    those of `input_ids`.
 
-    Logged, as `self.log` does, by the first process: `energy/j_per_step`, `energy/power_w` and, where they are known,
-    `energy/j_per_sample` and `energy/j_per_token`, every `log_every_n_steps`, of the steps whose readings are in,
-    without waiting (up to some 1.5 s ago; nothing, if there are none); `energy/epoch_j`, and `energy/validate_j` and
-    `energy/test_j` up to the last batch, with some 0.1 s of waiting each.
+    The first process logs through `self.log`. Every `log_every_n_steps`: `energy/j_per_step`, `energy/power_w` and, if
+    known, `energy/j_per_sample` and `energy/j_per_token`, without waiting, of the steps whose readings are recorded (up
+    to some 1.5 s ago). With a wait of some 0.1 s each: `energy/epoch_j`, and `energy/validate_j` and `energy/test_j` up
+    to the last batch.
 
     Parameters
     ----------
     path : path, optional
-        Recording file, written as the training goes; in memory without it.
+        Recording file, written during the training; without it the recording is in memory.
     session : Session, optional
-        To measure in; without it the one that is open, else one of its own, until `close` or the end of the program.
+        The session to measure in. Without it the open session, else one of its own, until `close` or the end of the
+        program.
     overwrite : bool
         Replace an existing file.
     gpu : int, str or torch.device, optional
-        Whose joules are logged, as in `Session.report`; those of all GPUs without it.
+        The GPU whose joules are logged, as in `Session.report`; all GPUs without it.
     log : bool
-        Give joules to the framework's own log.
+        Write joules to the framework's own log.
 
     Raises
     ------
@@ -117,22 +118,22 @@ class EnergyCallback(EnergyHooks, _Callback):
 
     @harmless
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        """Begin a step, unless its gradients come on top of those of the batch before."""
+        """Begin a step, unless this batch adds gradients to the open step."""
         if not self._training.has_step:
             self._training.begin_step()
-        self._training.count(*_batch.count(batch))
+        self._training.count(*_batch_counts.count(batch))
 
     @harmless
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """End a step, if the optimizer made one."""
+        """End the step, if the optimizer made one."""
         if trainer.global_step == self._steps_before:
             return
         self._steps_before = trainer.global_step
         self._training.end_step()
-        if self._training.tells and trainer._logger_connector.should_update_logs:
+        if self._training.logs and trainer._logger_connector.should_update_logs:
             self._log(pl_module, {**self._training.step_figures()}, on_step=True)
 
-    # ---- the rest ----
+    # ---- other phases ----
 
     @harmless
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
@@ -182,7 +183,7 @@ class EnergyCallback(EnergyHooks, _Callback):
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
         """Begin a step."""
-        self._training.begin_step(*_batch.count(batch))
+        self._training.begin_step(*_batch_counts.count(batch))
 
     @harmless
     def on_validation_batch_end(
@@ -196,10 +197,10 @@ class EnergyCallback(EnergyHooks, _Callback):
 
     @harmless
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """End what an exception leaves."""
+        """End the open phases after an exception."""
         self._training.unwind(0, type(exception))
 
     @harmless
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """End what is open still."""
+        """End the phases that are still open."""
         self._training.unwind(0)

@@ -1,4 +1,4 @@
-"""Power and energy from Nsight Compute's counters, or from features of one's own: docs/estimate.md."""
+"""Power and energy from Nsight Compute's counters, or from other features of kernels (docs/estimate.md)."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ __all__ = ["estimate", "profile", "train"]
 
 @dataclass(frozen=True, slots=True)
 class EstimatedKernel:
-    """One kernel of the file. What is not known is None, and `reason` says why.
+    """One kernel of the file. Figures that are not known are None, and `reason` says why.
 
     Attributes
     ----------
     id : int
-        As ncu counts.
+        ncu's number of the kernel.
     kernel : str
-        Its name.
+        Name of the kernel.
     duration_s : float or None
-        How long one launch takes at `clock_mhz`, s.
+        Duration of one launch at `clock_mhz`, seconds.
     power_w, power_low_w, power_high_w : float or None
-        W, and the interval that holds 90 %; its lower end admits constant data.
+        Watts, with the ends of the 90 % interval; the lower end allows for constant data.
     energy_j, energy_low_j, energy_high_j : float or None
-        Of one launch, J.
+        Joules of one launch, with the ends of the 90 % interval.
     launches : int
-        That the row stands for: more than one in a summary of ncu's.
+        Number of launches in the row: more than one in a summary of ncu.
     line : int
-        Of the file.
+        Line of the file.
     process_id : int
-        0: not said.
+        Process; 0: not in the file.
     process, device, grid, block : str
-        "": not said.
+        As in the file; "": not there.
     ncu_duration_s, ncu_clock_mhz : float or None
-        As it was profiled.
+        Duration (seconds) and clock (MHz) under ncu.
     clock_mhz : float or None
-        That the figures are for.
+        Clock that the figures are for, MHz.
     beyond_w, missing_w : float or None
-        Of the power, what lies beyond what the model was learnt from, and what is a guess for want of counters.
+        Part of the power outside the range of the model's training set, and part that is guessed for missing counters.
     extrapolated : bool
-        To a clock or a board that the model was not learnt at.
+        Whether the model was not learnt at this clock or on this board.
     reason : str
-        Why there is no figure; "" if there is.
+        Why there is no figure; "" if there is one.
     """
 
     id: int
@@ -86,16 +86,16 @@ class Estimate:
     Attributes
     ----------
     rows : list of EstimatedKernel
-        In the file's order.
+        In the order of the file.
     totals : dict
         `power_min_w`, `power_avg_w`, `power_peak_w`, `kernels_energy_j`, `program_energy_j`, each with `_low_` and
-        `_high_` before its unit, `kernels_s`, `program_s`, `idle_s`, `launches` and others: docs/schema.
+        `_high_` before its unit, `kernels_s`, `program_s`, `idle_s`, `launches` and others (docs/schema).
     parts : dict
-        Where the kernels' energy goes: name to J.
+        Joules of the kernels by part of the chip; "base" is the rest, without any counter.
     notes : list of str
-        What one should know of these figures.
+        Sentences that a reader of these figures must know.
     board, model : str
-        That the model was learnt on; where it is from.
+        Board on which the model was learnt, and origin of the model.
     """
 
     rows: list[EstimatedKernel]
@@ -111,7 +111,7 @@ class Estimate:
         Returns
         -------
         pandas.DataFrame
-            A row a kernel, one column a field of `EstimatedKernel`.
+            One row per kernel, one column per field of `EstimatedKernel`.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class Estimate:
 
 
 def _number(what: str, value: float | None) -> float:
-    """Return 0 for None: the core's "not asked for"."""
+    """Return a positive number; None becomes 0, the core's default."""
     if value is None:
         return 0.0
     if not isinstance(value, (int, float)) or not value > 0:
@@ -139,38 +139,38 @@ def estimate(
     limit_w: float | None = None,
     kind: str | None = None,
 ) -> Estimate:
-    """Estimate the power and energy of kernels that Nsight Compute has counted.
+    """Estimate the power and energy of kernels from Nsight Compute's counters.
 
     Parameters
     ----------
     csv : path
-        What `ncu --csv --page raw` (or details) printed; or features, for a model of `train`.
+        Output of `ncu --csv --page raw` (or details); or features, for a model of `train`.
     model : path or str, optional
-        A board's model (`joulemap calibrate`, `joulemap.calibration.learn_model`), a trained one (`train`), or the name
-        of a shipped one ("h100", "h200"). Default: what `joulemap calibrate` keeps for the file's board, else what is
-        shipped for its kind; `notes` say which and why.
+        A board model (`joulemap calibrate`, `joulemap.calibration.learn_model`), a trained model (`train`), or the name
+        of a shipped one ("h100", "h200"). The default is the model that `joulemap calibrate` has saved for the file's
+        board, else the shipped one for its product; `notes` say which and why.
     clock_mhz : float, optional
-        For this clock of the multiprocessors. Default: what they run at by themselves.
+        Clock of the multiprocessors to estimate for, MHz. The default is their clock without ncu.
     program_s : float, optional
-        How long the program takes, s: gaps between kernels are counted as idle.
+        Duration of the program, seconds: gaps between kernels count as idle.
     limit_w : float, optional
-        The board's power limit, W, which no mean over all kernels passes; `math.inf`: none. Default: usual on the
-        board.
+        Power limit of the board, watts, which bounds the mean over all kernels; `math.inf`: no limit. The default is
+        the board's usual limit.
     kind : str, optional
-        What if it ran on another kind of board of the same chip: "h100", "h200", "h100-pcie", "h100-nvl". Figures are
-        then marked `extrapolated`. Default: on the board of the file.
+        Estimate for another board with the same chip: "h100", "h200", "h100-pcie", "h100-nvl". Figures are then marked
+        `extrapolated`. The default is the board of the file.
 
     Returns
     -------
     Estimate
-        A row a kernel in W, J and s, each with an interval of 90 %; docs/estimate.md derives them.
+        A row per kernel in W, J and s, with 90 % intervals; docs/estimate.md derives them.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is wrong.
     joulemap.Error
-        If the file is no table of ncu's (it names file and line), or no model is known for its chip.
+        If the file is no table of ncu (the message has file and line), or there is no model for its chip.
     """
     limit = math.inf if limit_w == math.inf else _number("limit_w", limit_w)
     text = _core.estimate(
@@ -181,12 +181,11 @@ def estimate(
         limit,
         kind,
     )
-    told = json.loads(text)
-    rows = [EstimatedKernel(**row) for row in told.pop("rows")]
-    parts = {part["name"]: part["energy_j"] for part in told.pop("parts")}
-    return Estimate(
-        rows, parts=parts, notes=told.pop("notes"), board=told.pop("board"), model=told.pop("model"), totals=told
-    )
+    result = json.loads(text)
+    rows = [EstimatedKernel(**row) for row in result.pop("rows")]
+    parts = {part["name"]: part["energy_j"] for part in result.pop("parts")}
+    notes, board, model_origin = (result.pop(key) for key in ("notes", "board", "model"))
+    return Estimate(rows, totals=result, parts=parts, notes=notes, board=board, model=model_origin)
 
 
 def train(
@@ -194,38 +193,38 @@ def train(
     power: str | os.PathLike[str] | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Learn a model of any chip from features of kernels and their watts.
+    """Learn a power model of any chip from features of kernels and their watts.
 
     Parameters
     ----------
     features : path
-        CSV: `kernel,[family,][duration_s,][power_w,]FEATURE...`; a rate, a duty cycle or a percentage each.
+        CSV: `kernel,[family,][duration_s,][power_w,]FEATURE...`; each feature is a rate, a duty cycle or a percentage.
     power : path, optional
-        CSV: `kernel,power_w[,u_w]`, watts. Default: a column `power_w` of the features.
+        CSV: `kernel,power_w[,u_w]`, watts. The default is the column `power_w` of the features.
     path : path, optional
-        File to write the model to, which `estimate` takes.
+        File to write the model to, for `estimate`.
 
     Returns
     -------
     dict
-        The model, `error_by_kernel` and `error_by_family` (relative, of kernels that it had not seen, by nested
-        cross-validation), `notes` on what the data cannot tell apart, and `rows`: `joulemap estimate --train --json`.
+        As in `joulemap estimate --train --json`: the model, `error_by_kernel` and `error_by_family` (relative errors of
+        nested cross-validation), `notes` on features that the data cannot separate, and `rows`.
 
     Raises
     ------
     joulemap.Error
-        If a file is no such table (it names file and line), or there are too few kernels.
+        If a file is no such table (the message has file and line), or there are too few kernels.
     TypeError
         If an argument is no path.
     """
-    found: dict[str, Any] = json.loads(
+    result: dict[str, Any] = json.loads(
         _core.train(
             _arguments.path("features", features),
             None if power is None else _arguments.path("power", power),
             None if path is None else _arguments.path("path", path),
         )
     )
-    return found
+    return result
 
 
 def profile(
@@ -236,38 +235,38 @@ def profile(
     timeout_s: float | None = None,
     arguments: Sequence[str] = (),
 ) -> None:
-    """Run a program under Nsight Compute, with the few metrics that a model needs, and keep them as CSV.
+    """Run a program under Nsight Compute with the metrics that a model needs, and save them as CSV.
 
-    ncu is found on `PATH`, in `CUDA_HOME`, `/usr/local/cuda*` and `/opt/nvidia/nsight-compute`. It leaves clocks and
-    caches as they are.
+    ncu is searched on `PATH`, in `CUDA_HOME`, `/usr/local/cuda*` and `/opt/nvidia/nsight-compute`. Clocks and caches
+    are not controlled.
 
     Parameters
     ----------
     command : list of str
         The program and its arguments.
     csv : path
-        To write; `estimate` reads it.
+        File to write, for `estimate`.
     model : path or str, optional
-        Whose counters; as in `estimate`.
+        Model whose counters are needed, as in `estimate`.
     timeout_s : float, optional
-        End it after so many seconds.
+        End the program after this time, seconds.
     arguments : list of str
-        For ncu: `["--launch-count", "100"]`.
+        Arguments for ncu: `["--launch-count", "100"]`.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these, or `command` is empty.
+        If an argument is wrong, or `command` is empty.
     joulemap.Error
-        If there is no ncu, it may not read counters, no kernel was profiled, or time is out; with the cure.
+        If ncu is missing or may not read counters, no kernel was profiled, or after the timeout; with the cure.
     """
-    words, options = list(command), list(arguments)
-    for word in words + options:
-        _arguments.text("an argument", word)
-    if not words:
+    argv, options = list(command), list(arguments)
+    for text in argv + options:
+        _arguments.text("an argument", text)
+    if not argv:
         raise ValueError("command is empty")
     _core.estimate_profile(
-        words,
+        argv,
         _arguments.path("csv", csv),
         "raw",
         None if model is None else _arguments.path("model", model),

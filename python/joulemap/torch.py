@@ -1,14 +1,13 @@
-"""Modules of a PyTorch model as layers: which module each interval of forward and backward belongs to.
+"""Layers of PyTorch models: spans of forward and backward for each module.
 
-Forward: a span opens and closes around each call of a watched module (`_calls.py` says how they are heard of). A
-forward that runs inside a backward pass is activation checkpointing at work, and gets the kind "recompute".
+Forward: each call of a watched module is a span (`_module_calls.py`). A forward call inside a backward pass is
+activation checkpointing, and has the kind "recompute".
 
-Backward: no `full_backward_hook`, which would put nodes into the graph and forbid in-place operations on a
-module's output. Instead the autograd nodes are labelled while the graph grows: the node that made a
-module's output belongs to the module, the node that made its input belongs to the container around it.
-The engine runs nodes in reverse order of their making, so a labelled node that fires means that from here
-on its module's backward runs, until the next label (`_core_backward.c`). Children leave before their container, so the
-first label of a node, which stays, is the innermost one.
+Backward: `full_backward_hook` is not used, as it puts nodes into the graph and forbids in-place operations on a
+module's output. Instead autograd nodes are labelled while the graph is built. The node that made a module's output
+belongs to the module, the node that made its input to the enclosing module. The engine runs nodes in reverse order, so
+when a labelled node runs, the backward of its module begins, until the next label (`_core_backward.c`). Children
+return before their container, so the first label of a node is the innermost one, and stays.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from torch import nn
 from torch.nn.modules.module import register_module_module_registration_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from joulemap import _arguments, _calls, _compiled, _core
+from joulemap import _arguments, _compiled, _core, _module_calls
 from joulemap._backward import Frame
-from joulemap._calls import hearing
+from joulemap._data_loaders import Loaders
 from joulemap._describe import describe
 from joulemap._dynamo import Uncompiled, is_compiling, leave_alone, leave_methods_alone
 from joulemap._generation import Generation
 from joulemap._layer import Layer, is_compiled, layer_of
-from joulemap._loaders import Loaders
+from joulemap._module_calls import call_tracing
 from joulemap._threads import OptimizerSteps, ThreadState, local, optimizer_steps
 from joulemap._tracing import tracing as _tracing
 
@@ -43,11 +42,11 @@ _OPTIMIZER = _core.SPAN_KINDS["optimizer"]
 
 _COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/notes/quality.h
 
-_MOST = 1e9  # of any number that is given
+_MOST = 1e9  # upper limit of numeric arguments
 
-_ORIGINAL = "_orig_mod"  # torch.compile's inner module, for which the outer one speaks
+_ORIGINAL = "_orig_mod"  # the module inside torch.compile's wrapper; the wrapper has its layer
 
-_Put = tuple[nn.Module, str, nn.Module]  # what is just put in, where, and under which name: hooks come before it is
+_Put = tuple[nn.Module, str, nn.Module]  # a registration that PyTorch is about to do: parent, name, child
 
 
 class Watch:
@@ -60,7 +59,7 @@ class Watch:
         self._layers: list[Layer] = []
         self.by_path: dict[str, Layer] = {}
         self._warned = False
-        self._told: set[str] = set()  # paths of modules that are compiled
+        self._compiled_paths: set[str] = set()  # paths of compiled modules
         self._uncompiled = Uncompiled()
         self.root: Layer | None = None
         self._add(model, root)
@@ -78,9 +77,9 @@ class Watch:
         return f"<joulemap.torch.Watch {self._root!r}: {state}>"
 
     def _add(self, model: nn.Module, path: str, put: _Put | None = None) -> tuple[list[str], list[str]]:
-        """Make layers of a module and all in it that are none yet, and rename those that stand elsewhere by now.
+        """Make layers of a module and its submodules, and rename layers that have moved.
 
-        Returns the paths of new layers, and the former ones of those that have moved.
+        Returns the paths of new layers, and the former paths of moved ones.
         """
         added: list[str] = []
         moved: list[tuple[Layer, str]] = []
@@ -89,12 +88,12 @@ class Watch:
         while waiting:
             path, name, module = waiting.pop()
             if id(module) in seen or isinstance(module, torch.jit.ScriptModule):
-                continue  # the latter calls no hooks: its work is that of the module around it
+                continue  # a ScriptModule calls no hooks: its work belongs to the enclosing module
             seen.add(id(module))
             layer = layer_of(module)
             if layer is not None and layer.watch is self and layer.path != path:
-                if self._stands(layer, module, put):
-                    path = layer.path  # of several, or what was put around it has none
+                if self._is_at_its_path(layer, module, put):
+                    path = layer.path  # the module has several paths, or a wrapper around it has no layer
                 else:
                     moved.append((layer, path))
             elif layer is None and name != _ORIGINAL and not self._is_inside(path, module):
@@ -104,15 +103,15 @@ class Watch:
                 self.by_path[path] = layer
                 self._uncompiled.add(type(module))
                 added.append(path)
-            inside = _children(module, put).items()
+            children = _children(module, put).items()
             waiting += [
                 (path if part == _ORIGINAL else self._below(path, part), part, child)
-                for part, child in reversed(inside)
+                for part, child in reversed(children)
             ]
         return added, self._rename(moved)
 
     def _rename(self, moved: list[tuple[Layer, str]]) -> list[str]:
-        """Give layers other paths; return the former ones."""
+        """Give layers new paths; return the former ones."""
         former = [layer.path for layer, _ in moved]
         for layer, _ in moved:
             if self.by_path.get(layer.path) is layer:
@@ -123,41 +122,41 @@ class Watch:
                 self.by_path[path] = layer
         return former
 
-    def _stands(self, layer: Layer, module: nn.Module, put: _Put | None) -> bool:
-        """Tell whether a module is where its path leads, or in what was put around it there (LoRA, FSDP)."""
+    def _is_at_its_path(self, layer: Layer, module: nn.Module, put: _Put | None) -> bool:
+        """Return whether a module is at the path of its layer, or inside a wrapper there (LoRA, FSDP)."""
         at = None if self.root is None else self.root.module()
         path = self._root
         for name in [] if layer.path == path else layer.path[len(self._prefix) :].split("."):
             child = None
             while at is not None and (child := _children(at, put).get(name)) is None:
-                at = _row_inside(at, path)
+                at = _unwrap(at, path)
             at, path = child, self._below(path, name)
         while at is not None and at is not module:
-            at = _row_inside(at, path)
+            at = _unwrap(at, path)
         return at is not None
 
     def _is_inside(self, path: str, module: nn.Module) -> bool:
-        """Tell whether the layer of this path is in the module: then it was put around it, and has no row."""
+        """Return whether the module is a wrapper around the layer of this path; then it gets no layer."""
         known = self.by_path.get(path)
         held = None if known is None else known.module()
         return held is not None and any(each is held for each in module.modules())
 
     def put_in(self, outer: nn.Module, name: str, module: nn.Module) -> None:
-        """Make layers of what is put into a layer: another head, LoRA's modules; what was there may have moved.
+        """Make layers of a module that is put into a layer: another head, LoRA's modules.
 
         Parameters
         ----------
         outer : torch.nn.Module
             The layer's module.
         name : str
-            What it is put in as.
+            Name of the new submodule.
         module : torch.nn.Module
-            What is put in.
+            The new submodule.
         """
-        there = outer._modules.get(name)
-        before = None if there is None else layer_of(there)
+        replaced = outer._modules.get(name)
+        before = None if replaced is None else layer_of(replaced)
         if before is not None and before.path != self.path_in(cast(Layer, layer_of(outer)), name):
-            self.look()  # it has moved, and what comes may be put around it
+            self.look()  # the replaced module has moved, and the new one may wrap it
         path = self.path_in(cast(Layer, layer_of(outer)), name)
         known = self.by_path.get(path)
         held = None if known is None else known.module()
@@ -168,19 +167,19 @@ class Watch:
             self.look(put)
 
     def look(self, put: _Put | None = None) -> None:
-        """Make layers of modules that came past PyTorch's hooks, and warn of them.
+        """Make layers of modules that were added without PyTorch's hooks, and warn of them.
 
         Parameters
         ----------
         put : tuple, optional
-            A module, a name and a child that is about to be put there.
+            A module, a name, and a child that is about to be put there.
         """
         model = None if self.root is None else self.root.module()
         if model is None:
             return
         try:
             late, moved = self._add(model, self._root, put)
-        except Exception as error:  # another thread builds it just now, say: it is the program's own business
+        except Exception as error:  # for example, another thread changes the model just now
             _warn_of(f"joulemap cannot look for new modules of {self._root}: {error}")
             return
         if late:
@@ -198,14 +197,14 @@ class Watch:
         return f"{self._prefix if path == self._root else path + '.'}{name}"
 
     def path_in(self, layer: Layer, path: str) -> str:
-        """Return the path of what is inside of a layer.
+        """Return the full path of a submodule of a layer.
 
         Parameters
         ----------
         layer : Layer
             A layer of this watch.
         path : str
-            From there, as `named_modules` has it.
+            Path of the submodule inside of the layer, as in `named_modules`.
 
         Returns
         -------
@@ -215,45 +214,44 @@ class Watch:
         return self._below(layer.path, path)
 
     def add_compiled(self, outer: nn.Module, inner: Layer) -> Layer:
-        """Let what torch.compile made of a watched module speak for it.
+        """Make a layer of torch.compile's wrapper around a watched module.
 
         Parameters
         ----------
         outer : torch.nn.Module
-            What torch.compile made.
+            The wrapper.
         inner : Layer
-            The watched module's.
+            The layer of the watched module.
 
         Returns
         -------
         Layer
-            Of the outer module, with the inner one's path.
+            The layer of the wrapper, with the path of the inner one.
         """
         layer = Layer(self, outer, inner.path, describe(cast(nn.Module, inner.module())))
         layer.inner = inner
         self._layers.append(layer)
         return layer
 
-    def tell(self, path: str) -> None:
-        """Note a module that is compiled: of what it holds reports have no rows.
+    def note_compiled(self, path: str) -> None:
+        """Note a compiled module without rows for its submodules.
 
         Parameters
         ----------
         path : str
-            Its layer's.
+            Path of its layer.
         """
-        inside = any(path == told or path.startswith(f"{told}.") for told in self._told)
-        if not inside:
-            self._told.add(path)
+        if not any(path == outer or path.startswith(f"{outer}.") for outer in self._compiled_paths):
+            self._compiled_paths.add(path)
             _core.mark(_COMPILED + path, None)
 
     def cannot_label(self, error: BaseException) -> None:
-        """Warn once that autograd nodes have no labels; the program goes on.
+        """Warn once that autograd nodes have no labels.
 
         Parameters
         ----------
         error : Exception
-            Why not.
+            The cause.
         """
         if not self._warned:
             self._warned = True
@@ -265,7 +263,7 @@ class Watch:
             )
 
     def remove(self) -> None:
-        """Take all layers away."""
+        """End the watch."""
         if not self.active:
             return
         self.active = False
@@ -281,15 +279,15 @@ class Watch:
 
 
 def _children(module: nn.Module, put: _Put | None) -> dict[str, nn.Module]:
-    """Return what is in a module, and about to be."""
+    """Return the children of a module, with the one that is about to be put there."""
     children = dict(module._modules.items())
     if put is not None and put[0] is module:
         children[put[1]] = put[2]
     return {name: child for name, child in children.items() if child is not None}
 
 
-def _row_inside(module: nn.Module, path: str) -> nn.Module | None:
-    """Return the module that the row of this path is of, where another was put around it."""
+def _unwrap(module: nn.Module, path: str) -> nn.Module | None:
+    """Return the module with the layer of this path inside of a wrapper, or None."""
     if is_compiled(module):
         return cast(nn.Module, module._orig_mod)
     if layer_of(module) is not None:
@@ -302,7 +300,7 @@ def _warn_of(text: str) -> None:
 
 
 def watch(model: nn.Module, name: str | None = None, *, find_steps: bool = True) -> Watch:
-    """Make layers of all modules of `model`; `Session.watch` is the way to it.
+    """Make layers of all modules of `model`; programs call `Session.watch`.
 
     Raises
     ------
@@ -323,7 +321,7 @@ def watch(model: nn.Module, name: str | None = None, *, find_steps: bool = True)
 
 
 def is_watched(model: nn.Module) -> bool:
-    """Tell whether a model is watched already."""
+    """Return whether a model is watched already."""
     return layer_of(model) is not None
 
 
@@ -339,51 +337,51 @@ def isolate(
     progress: bool = True,
     seed: int = 0,
 ) -> IsolatedLayers:
-    """Measure layers of a model alone: the energy of a call, from the GPU's total over bursts with gaps.
+    """Measure layers of a model in isolation: the energy of a call, from the GPU's total over bursts with gaps.
 
-    One forward pass shows what each layer is given: values, layout, dtype, requires_grad, autocast. Then each layer
-    is called with that in bursts that no launch interrupts: CUDA graphs, where one can hold it. Several settings of
-    bursts and gaps keep the GPU below its power limit. The model is left as it was: weights, buffers, gradients,
-    modes, random states.
+    One forward pass records the inputs of each layer: values, layout, dtype, requires_grad, autocast. Then each layer
+    is called with them in bursts without launch gaps: CUDA graphs, if the layer can be captured. Several settings of
+    bursts and gaps keep the GPU below its power limit. Weights, buffers, gradients, modes and random states of the
+    model are restored.
 
     Parameters
     ----------
     model : torch.nn.Module
-        On one GPU, in the mode to measure (`train()`, `eval()`).
+        Model on one GPU, in the mode to measure (`train()`, `eval()`).
     inputs : tensor, tuple, list, mapping or callable
-        Of one forward pass: ``model(inputs)``, ``model(*inputs)``, ``model(**inputs)``; a callable makes the pass
-        itself and returns a loss or an output. Gradients and autocast are as they are around this call.
+        Inputs of one forward pass: ``model(inputs)``, ``model(*inputs)`` or ``model(**inputs)``. A callable makes the
+        pass itself and returns a loss or an output. Gradient mode and autocast are those of this call.
     layers : list of str, optional
-        Paths of modules, or patterns (``"blocks.*.attn"``); the top-level blocks without it.
+        Paths of modules, or patterns (``"blocks.*.attn"``); by default the top-level blocks.
     backward : bool
-        Also the backward pass of each layer: forward and backward together, less forward.
+        Also measure the backward pass of each layer: forward and backward together, minus forward.
     seconds : float
-        Of bursts, all layers together. Each has two rounds in any case, 2.5 s or more.
+        Time of bursts for all layers together, seconds. Each layer has at least two rounds, 2.5 s or more.
     precision : float
-        Half of a 95 % interval, as a share of the energy, at which a layer is known well enough.
+        Target half-width of the 95 % interval, as a share of the energy; a layer that reaches it is done.
     clock_mhz : float, optional
-        Mean SM clock of the live run (`report.quality.clock_mhz`): gaps are made shorter or longer until the layer
-        runs at it, within 1 %.
+        Mean SM clock of the live run (`report.quality.clock_mhz`), MHz. Gaps are adjusted until the layer runs at this
+        clock, within 1 %.
     progress : bool
-        Show it on stderr, if that is a terminal.
+        Show a progress bar on stderr, if that is a terminal.
     seed : int
-        Of the order of layers and settings.
+        Seed of the order of layers and settings.
 
     Returns
     -------
     IsolatedLayers
-        A row a layer and direction; `left_out` says why others have none.
+        A row per layer and direction; `left_out` says why others have none.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of the above.
+        If an argument is wrong.
     RuntimeError
         If the GPU is not recorded, or no sensor measures its energy.
 
     Notes
     -----
-    The energy of a window is calls x e + gap time x P_gap + bursts x e_edge: least squares over all windows give e, the
+    The energy of a window is calls x e + gap time x P_gap + bursts x e_edge. Least squares over all windows give e, the
     energy of a call. The interval is Student's t times the standard error of e from the residuals.
 
     Examples
@@ -415,7 +413,7 @@ def isolate(
 
 
 class _Watched:
-    """What all watches of the process share while there is one: names of models, hooks of modules and optimizers."""
+    """State that all watches of the process share: names of models, hooks of modules and optimizers."""
 
     def __init__(self) -> None:
         self.model_names: list[str] = []
@@ -423,7 +421,7 @@ class _Watched:
         self._handles: list[Any] = []
 
     def acquire(self) -> None:
-        with hearing.lock:
+        with call_tracing.lock:
             self._watches += 1
             if self._watches == 1:
                 self._handles = [
@@ -431,16 +429,16 @@ class _Watched:
                     register_optimizer_step_post_hook(self._leave),
                     register_module_module_registration_hook(self._put_in),
                 ]
-                hearing.begin()
+                call_tracing.begin()
 
     def release(self) -> None:
-        with hearing.lock:
+        with call_tracing.lock:
             self._watches -= 1
             if self._watches == 0:
                 for handle in self._handles:
                     handle.remove()
                 self._handles.clear()
-                hearing.end()
+                call_tracing.end()
                 self.model_names.clear()
                 optimizer_steps.end_all()
 
@@ -451,7 +449,7 @@ class _Watched:
             return
         try:
             layer.watch.put_in(outer, name, module)
-        except Exception as error:  # of a module that is half made, say: it is the program's own business
+        except Exception as error:  # for example, a half-made module
             warnings.warn(f"joulemap cannot watch {name!r} of {layer.path}: {error}", RuntimeWarning, stacklevel=2)
 
     def _enter(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
@@ -467,19 +465,23 @@ class _Watched:
             optimizer_steps.end(optimizer)
 
 
-def _show(traced: bool) -> None:
-    """Let modules be called as if nobody watched in steps that are not traced."""
+def _on_tracing(traced: bool) -> None:
+    """Remove or restore the tracing of calls when tracing changes."""
     if not traced:
         local.state.renew()
-    hearing.show()
+    call_tracing.apply()
 
 
 _watched = _Watched()
-_tracing.follow(_show)
+_tracing.follow(_on_tracing)
 os.register_at_fork(
-    before=hearing.lock.acquire, after_in_parent=hearing.lock.release, after_in_child=hearing.lock.release
+    before=call_tracing.lock.acquire,
+    after_in_parent=call_tracing.lock.release,
+    after_in_child=call_tracing.lock.release,
 )
 
-leave_methods_alone(Frame, Layer, Watch, _Watched, _calls.Hearing, ThreadState, OptimizerSteps, _compiled.Region)
-for _function in (_show, *_calls.FUNCTIONS):
+leave_methods_alone(
+    Frame, Layer, Watch, _Watched, _module_calls.CallTracing, ThreadState, OptimizerSteps, _compiled.Region
+)
+for _function in (_on_tracing, *_module_calls.FUNCTIONS):
     leave_alone(_function)

@@ -1,4 +1,4 @@
-"""Result types: what functions of joulemap return, for annotations and `isinstance`. Programs make none of them."""
+"""Result types of joulemap's functions, for annotations and `isinstance`. Programs do not create them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ __all__ = [
     "Trial",
 ]
 
-# Those of tools are imported when they are first asked for: `import joulemap` would take half as long again.
+# Imported on first use: `import joulemap` would take half as long again.
 _TOOLS = {
     "CapBoard": "joulemap.caps.boards",
     "CapSearch": "joulemap.caps.result",

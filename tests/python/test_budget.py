@@ -16,8 +16,8 @@ import joulemap.torch
 import pytest
 import torch
 from compiled_models import Net
-from joulemap._calls import calls, hearing
 from joulemap._cli import native_folder
+from joulemap._module_calls import call_tracing, calls
 from joulemap._tracing import tracing
 from torch import nn
 from torch.nn.modules import module as all_modules
@@ -28,8 +28,8 @@ OPENING_S = 1.0  # traced at first: src/record/run/budget.h
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[joulemap.Session]:
-    for name, value in (("compiled", False), ("asked", False), ("_changes", 0)):
-        monkeypatch.setattr(hearing, name, value)  # as at the start of a program, whatever an earlier test did
+    for name, value in (("compiled", False), ("requested", False), ("_changes", 0)):
+        monkeypatch.setattr(call_tracing, name, value)  # as at the start of a program, whatever an earlier test did
     with joulemap.Session(sim="h200", cpu=False, budget=0.01) as session:
         yield session
 

@@ -20,9 +20,9 @@ from joulemap._burst import Burst, CpuPlayer
 from joulemap.calibration import program
 from joulemap.calibration.data import Data, Stock
 from joulemap.calibration.kernel import RANDOM, Kernel, Scale
-from joulemap.calibration.play import Account, turns
+from joulemap.calibration.play import Account, planned_bursts
 from joulemap.calibration.pointwise import of_one
-from joulemap.calibration.ready import ENOUGH_S, Entry, burst_seconds, chosen, make_ready
+from joulemap.calibration.prepare import ENOUGH_S, Entry, burst_seconds, chosen, make_ready
 from joulemap.calibration.suite import KERNELS
 
 CPU = torch.device("cpu")
@@ -110,11 +110,11 @@ def test_all_kernels_get_equal_time_in_an_order_that_does_not_repeat() -> None:
     played: Counter[str] = Counter()
     seconds: dict[str, float] = dict.fromkeys((one.name for one in entries), 0.0)
     order = []
-    for turn in turns(entries, random.Random(3)):
-        seconds[turn.entry.name] += turn.burst.calls * turn.entry.call_s
-        played[turn.entry.name] += 1
-        order.append(turn.entry.name)
-        assert turn.gap_s >= 0
+    for planned in planned_bursts(entries, random.Random(3)):
+        seconds[planned.entry.name] += planned.burst.calls * planned.entry.call_s
+        played[planned.entry.name] += 1
+        order.append(planned.entry.name)
+        assert planned.gap_s >= 0
     assert all(ENOUGH_S <= s < ENOUGH_S + 21e-3 for s in seconds.values())
     pairs = Counter(itertools.pairwise(order))
     assert len(pairs) > 10  # of 12
@@ -124,8 +124,8 @@ def test_heavy_kernels_rest_enough_to_stay_below_the_limit() -> None:
     """Mean power, at 1.35 times the limit while playing and a quarter of it at rest, over any half second."""
     entries = [entry(f"product/{i}", "product", 500e-6) for i in range(4)]
     powers: list[tuple[float, float]] = []  # seconds, power
-    for turn in turns(entries, random.Random(5)):
-        powers += [(turn.gap_s, 0.25), (turn.burst.calls * turn.entry.call_s, 1.35)]
+    for planned in planned_bursts(entries, random.Random(5)):
+        powers += [(planned.gap_s, 0.25), (planned.burst.calls * planned.entry.call_s, 1.35)]
     total_s = sum(seconds for seconds, _ in powers)
     assert sum(seconds * power for seconds, power in powers) / total_s <= 1.0
 

@@ -23,8 +23,8 @@ import pytest
 import torch
 from joulemap import caps
 from joulemap._cli import native_folder
-from joulemap.caps.kept import all_kept
 from joulemap.caps.searching import _high_w
+from joulemap.caps.training_state import preserved_training
 from joulemap.caps.windows import WINDOWS
 from joulemap.caps.work import ModelSteps
 from joulemap.plots import plot
@@ -247,7 +247,7 @@ def test_a_training_goes_on_as_if_there_had_been_no_test(ending: str) -> None:
     before = state(model, loader, optimizer)
 
     def act() -> None:
-        with all_kept(model, loader, loss_fn, optimizer):
+        with preserved_training(model, loader, loss_fn, optimizer):
             disturb(model, loader, loss_fn, optimizer)
             assert state(model, loader, optimizer) != before
             if ending == "with an error":
@@ -278,7 +278,7 @@ def test_an_optimizer_that_had_no_state_has_none_again() -> None:
             loss.backward()
             return loss
 
-        with all_kept(model, loader, loss_fn, optimizer):
+        with preserved_training(model, loader, loss_fn, optimizer):
             optimizer.step(closure)  # type: ignore[no-untyped-call]
             assert len(optimizer.state) > 0
         assert dict(optimizer.state) == state_before
@@ -287,14 +287,14 @@ def test_an_optimizer_that_had_no_state_has_none_again() -> None:
 def test_ctrl_c_while_it_is_put_back_waits_until_all_is(monkeypatch: pytest.MonkeyPatch) -> None:
     model, loader, loss_fn, optimizer = made()
     before = state(model, loader, optimizer)
-    restore = caps.kept.Contents.restore
+    restore = caps.training_state.Contents.restore
 
     def interrupted(contents: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         restore(contents)
 
-    monkeypatch.setattr(caps.kept.Contents, "restore", interrupted)
-    with pytest.raises(KeyboardInterrupt), all_kept(model, loader, loss_fn, optimizer):
+    monkeypatch.setattr(caps.training_state.Contents, "restore", interrupted)
+    with pytest.raises(KeyboardInterrupt), preserved_training(model, loader, loss_fn, optimizer):
         disturb(model, loader, loss_fn, optimizer)
     after = state(model, loader, optimizer)
     assert after == before
@@ -340,7 +340,7 @@ def test_an_epoch_in_the_midst_of_which_is_searched_goes_on_where_it_was() -> No
         epoch = iter(loader)
         begun = [next(epoch)[0] for _ in range(3)]  # more than a test takes
         steps = ModelSteps(nn.Linear(2, 1), loader, False, None, None)
-        with steps.kept():
+        with steps.preserved():
             for _ in range(2):
                 steps.begin()
                 steps.step()
@@ -365,7 +365,7 @@ def test_the_generator_of_a_loader_inside_of_another_is_put_back() -> None:
         return told[2]
 
     before = loader.inner.generator.get_state(), place()
-    with all_kept(None, loader, None, None):
+    with preserved_training(None, loader, None, None):
         list(loader)
         assert place() != before[1]
     assert torch.equal(loader.inner.generator.get_state(), before[0])
@@ -423,7 +423,7 @@ def test_batches_are_tensors_tuples_lists_dicts_and_mappings(
 ) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1) if options.get("train") else None
     steps = ModelSteps(model, [batch] * 2, bool(options.get("train")), options.get("loss_fn"), optimizer)
-    with steps.kept():
+    with steps.preserved():
         steps.begin()
         for _ in range(3):  # beyond the last: from the first again
             steps.step()

@@ -46,9 +46,9 @@ class Frame(_core.Frame):
 class Layer(_core.Layer):
     __slots__ = ("errors", "looks")
 
-    def look_at_compiled(self) -> None:
+    def check_compiled(self) -> None:
         self.looks = True
-        self.looked = True
+        self.checked = True
 
     def cannot_label(self, error: BaseException) -> None:
         self.errors = [*getattr(self, "errors", ()), error]
@@ -180,9 +180,9 @@ def test_an_error_of_our_own_is_told_and_the_call_made(world: World, monkeypatch
         raise RuntimeError("of ours")
 
     module = world.make(lambda: 5)
-    monkeypatch.setattr(Layer, "look_at_compiled", fail)
+    monkeypatch.setattr(Layer, "check_compiled", fail)
     assert module() == 5
-    world.calls.turn = 1
+    world.calls.generation = 1
     monkeypatch.setattr(Thread, "renew", fail)
     assert module() == 5
     assert [str(error) for error in told] == ["of ours"] * 2
@@ -193,7 +193,7 @@ def test_an_error_of_our_own_is_told_and_the_call_made(world: World, monkeypatch
 
 def test_a_new_turn_ends_what_was_open(world: World) -> None:
     def work() -> int | None:
-        world.calls.turn += 1
+        world.calls.generation += 1
         return inner()  # type: ignore[no-any-return]
 
     inner = world.make(world.depth)
@@ -456,8 +456,8 @@ class Module:
         return local.state.frame.depth
 
 class Layer(_core.Layer):
-    def look_at_compiled(self):
-        self.looked = True
+    def check_compiled(self):
+        self.checked = True
 
 local = threading.local()
 local.state = _core.Thread()

@@ -172,7 +172,7 @@ def in_child(work: Callable[[], object]) -> int:
 
 
 def draw() -> None:
-    with style.ours():
+    with style.settings():
         pass
 
 

@@ -265,7 +265,7 @@ def test_processes_that_are_not_the_first_measure_nothing_by_themselves(monkeypa
     with joulemap.Session() as run:  # that somebody opened does see it
         hooks._training.enter(TRAIN, rank=1, processes=2)
         assert hooks.session is run
-        assert not hooks._training.tells
+        assert not hooks._training.logs
         hooks.end()
 
 

@@ -15,8 +15,8 @@ import torch
 from joulemap._burst import GRAPH, Burst, Call, CaptureError, CpuPlayer
 from joulemap._isolation import layers as isolation
 from joulemap._isolation import measure as measuring
-from joulemap._isolation.given import take
-from joulemap._isolation.measure import Part, Played, Quantity
+from joulemap._isolation.layer_inputs import record_inputs
+from joulemap._isolation.measure import Part, PlayedWindow, Quantity
 from joulemap._isolation.regression import Window, estimate, student_95
 from joulemap._isolation.settings import SETTINGS, Duty
 from joulemap.torch import isolate
@@ -279,7 +279,7 @@ def test_layers_are_given_what_the_pass_gave_them() -> None:
     model.inner.register_forward_pre_hook(
         lambda _, args, kwargs: seen.append((len(args), sorted(kwargs), torch.is_grad_enabled())), with_kwargs=True
     )
-    taken = take(model, ["outer", "inner"], lambda: model(x), "cpu", backward=True)
+    taken = record_inputs(model, ["outer", "inner"], lambda: model(x), "cpu", backward=True)
     in_pass = list(seen)
     seen.clear()
     for given in taken.values():
@@ -295,7 +295,7 @@ def test_an_overwriting_layer_gets_the_same_input_each_time() -> None:
 
     model = nn.Sequential(nn.Linear(4, 4), Doubles())
     x = torch.randn(2, 4)
-    given = take(model, ["1"], lambda: model(x), "cpu", backward=False)["1"]
+    given = record_inputs(model, ["1"], lambda: model(x), "cpu", backward=False)["1"]
     given.try_out()
     assert given.overwrites
     outputs = [given.forward().detach().clone() for _ in range(5)]
@@ -364,7 +364,9 @@ def test_rounds_at_another_clock_do_not_count() -> None:
         for one in windows(0.45 * factor, 140.0, 0.025, lambda: 0.0)[:5]:
             to_ns = round(1e9 * (one.gap_s + one.calls * 5e-4))
             part.played.append(
-                Played(0, to_ns, int(one.calls), one.bursts, one.calls * 5e-4, series, 1.0, one.energy_j, 0.5, mhz)
+                PlayedWindow(
+                    0, to_ns, int(one.calls), one.bursts, one.calls * 5e-4, series, 1.0, one.energy_j, 0.5, mhz
+                )
             )
     figure = Quantity(part).figure()
     assert figure is not None
@@ -402,7 +404,7 @@ def test_inference_is_isolated_as_inference(mode: Callable[[], Any]) -> None:
     model = nn.Sequential(nn.Linear(4, 4), doubles)
     x = torch.randn(2, 4)
     with mode():
-        given = take(model, ["1"], lambda: model(x), "cpu", backward=False)["1"]
+        given = record_inputs(model, ["1"], lambda: model(x), "cpu", backward=False)["1"]
         wanted = model(x)
     given.try_out()
     assert given.overwrites

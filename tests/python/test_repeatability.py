@@ -124,7 +124,7 @@ def test_polls_in_step_with_the_load_are_shown_wrong(tmp_path: Path) -> None:
     assert (second.least_j, second.most_j) == (2000, 10000)  # a poll a second sees one part of each
     assert second.worst == pytest.approx(10000 / 3600 - 1, rel=0.01)
     assert second.error == pytest.approx(math.sqrt((13 * 1600**2 + 3 * 6400**2) / 16) / 3600, rel=0.05)
-    assert "asked every" in str(found)
+    assert "read every" in str(found)
     assert str(found).count("\n") == 4
 
 

@@ -315,7 +315,7 @@ def test_kernels_are_traced_where_they_can_be(monkeypatch: pytest.MonkeyPatch) -
 
 def test_without_cupti_a_run_goes_on_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOULEMAP_CUPTI", "/nowhere/libcupti.so")
-    monkeypatch.setattr("joulemap._asked.Asked.is_simulated", lambda self: False)
+    monkeypatch.setattr("joulemap._session_options.SessionOptions.is_simulated", lambda self: False)
     with joulemap.Session(sim="h200", cpu=False) as run, run.window("w"):
         time.sleep(0.2)
     assert re.search(NO_KERNELS, run.kernels_missing or "")

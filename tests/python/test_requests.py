@@ -101,8 +101,8 @@ def test_only_changes_of_the_batch_are_written(session: joulemap.Session) -> Non
 def test_a_large_batch_takes_several_marks_and_all_is_told_now_and_then(
     session: joulemap.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "_IN_A_MARK", 4)
-    monkeypatch.setattr(serving, "_MARKS_OF_CHANGES", 3)
+    monkeypatch.setattr(serving, "_MAX_IN_MARK", 4)
+    monkeypatch.setattr(serving, "_MAX_CHANGES", 3)
     many = [joulemap.request(f"r{i}", tokens=1) for i in range(10)]
     for count in (10, 9, 8, 10, 3, 5):
         with session.step(requests=dict.fromkeys(many[:count], 1)):
@@ -215,7 +215,7 @@ def test_a_request_that_lives_through_two_runs_is_in_both() -> None:
                 work(run)
             assert [each.id for each in run.report("request").requests()] == ["long"]
     with joulemap.request("nobody listens") as other:
-        assert serving.tell({other: 1}) == 1
+        assert serving.mark_batch({other: 1}) == 1
 
 
 def test_a_file_keeps_requests_and_the_command_shows_them(tmp_path: Path) -> None:

@@ -359,7 +359,7 @@ def test_the_end_is_told_with_intervals_words_and_a_table(session: joulemap.Sess
     session.stop()
     (final, number) = told.finals[0]
     totals = session.report().totals
-    numbers, words = final.numbers(), final.words()
+    numbers, words = final.numbers(), final.texts()
     assert number == 3
     assert numbers["joulemap/total_energy_j"] == totals.total_energy_j
     assert numbers["joulemap/total_low_j"] == totals.total_low_j

@@ -17,9 +17,9 @@ import joulemap
 import pytest
 import torch
 from compiled_models import Net
-from joulemap import _calls, _core
+from joulemap import _core, _module_calls
 from joulemap._backward import Frame
-from joulemap._calls import calls, hearing
+from joulemap._module_calls import call_tracing, calls
 from joulemap._threads import local
 from joulemap._tracing import tracing
 from ring_reader import Span
@@ -53,8 +53,8 @@ def is_by_hooks() -> bool:
 @pytest.fixture(autouse=True)
 def start(monkeypatch: pytest.MonkeyPatch, fresh_dynamo: None) -> Iterator[None]:
     """As at the start of a program, whatever earlier tests have compiled; and all is as it was at the end."""
-    for name, value in (("compiled", False), ("asked", False), ("_changes", 0)):
-        monkeypatch.setattr(hearing, name, value)
+    for name, value in (("compiled", False), ("requested", False), ("_changes", 0)):
+        monkeypatch.setattr(call_tracing, name, value)
     yield
     assert in_place() is PYTORCHS
     assert not has_hooks()
@@ -283,7 +283,7 @@ def test_many_calls_keep_nothing(
         def forward(self, _x: Tensor) -> Tensor:
             raise ValueError
 
-    monkeypatch.setattr(hearing, "asked", way == "hooks")
+    monkeypatch.setattr(call_tracing, "requested", way == "hooks")
     net, fails = Scaled(), Fails()
     watching.watch(net)
     watching.watch(fails)
@@ -451,11 +451,11 @@ def test_a_call_that_began_quickly_has_one_span_though_hooks_come_while_it_runs(
 
         def forward(self, x: Tensor) -> Tensor:
             x = self.first(x)
-            hearing.compiles()
+            call_tracing.on_compile()
             return self.second(x)  # type: ignore[no-any-return]
 
         def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-            hearing.compiles()  # as where Dynamo compiles it, and lets it run as it is
+            call_tracing.on_compile()  # as where Dynamo compiles it, and lets it run as it is
             return super()._call_impl(*args, **kwargs)  # type: ignore[no-untyped-call]
 
     net = nn.Sequential(Turns())
@@ -491,7 +491,7 @@ def test_what_was_compiled_before_a_reset_is_compiled_with_hooks(watching: joule
 
 IMPORTS = """
 import joulemap, sys, torch
-from joulemap._calls import calls, hearing
+from joulemap._module_calls import calls, call_tracing
 from joulemap._threads import local
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -531,7 +531,7 @@ assert vars(nn.Module)["__call__"] is pytorchs
 
 IMPORT_FAILS = """
 import joulemap, sys, torch
-from joulemap._calls import calls
+from joulemap._module_calls import calls
 from torch import nn
 
 net = nn.Linear(4, 4)
@@ -595,10 +595,10 @@ def test_who_traces_a_watched_model_sees_what_he_would_see_otherwise(
     net = Net()
     expected = trace(net)
     torch._dynamo.reset()
-    hearing.asked = False
+    call_tracing.requested = False
     watching.watch(net)
-    hearing.asked = False  # what was asked for without us counts for nothing here
-    hearing.show()
+    call_tracing.requested = False  # what was asked for without us counts for nothing here
+    call_tracing.apply()
     assert is_quick()
     assert trace(net) == expected
     seen = len(spans("forward"))
@@ -662,13 +662,13 @@ def test_somebody_elses_patch_around_ours_stays_and_ours_falls_silent(
 
 
 def turn(on: bool) -> None:
-    tracing.told(_core.TRACING["on" if on else "steps"])
+    tracing.update(_core.TRACING["on" if on else "steps"])
 
 
 def test_a_class_is_changed_so_often_and_then_left_as_it_is(
     watching: joulemap.Session, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_calls, "_MOST_CHANGES", 6)
+    monkeypatch.setattr(_module_calls, "_MOST_CHANGES", 6)
     net = model()
     watching.watch(net)
     try:

@@ -11,7 +11,7 @@ from typing import Any
 import joulemap
 import pytest
 import torch
-from joulemap import _batch
+from joulemap import _batch_counts
 from ring_reader import Span
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
@@ -209,15 +209,15 @@ def test_a_loader_that_is_followed_can_be_saved(session: joulemap.Session) -> No
     ],
 )
 def test_samples_are_told_where_they_are_sure(batch: Any, size: int | None, whole: bool, samples: int) -> None:
-    assert _batch.samples(batch, size, whole) == samples
+    assert _batch_counts.samples(batch, size, whole) == samples
 
 
 def test_tokens_are_those_that_are_no_padding() -> None:
     ids, mask = torch.zeros(2, 6, dtype=torch.long), torch.tensor([[1] * 6, [1] * 4 + [0] * 2])
-    assert _batch.tokens({"input_ids": ids, "attention_mask": mask}) == 10
-    assert _batch.tokens({"input_ids": ids}) == 12
-    assert _batch.tokens({"input_ids": ids, "attention_mask": mask.to("meta")}) == 12  # no device is asked
-    assert _batch.tokens([ids]) == 0
+    assert _batch_counts.tokens({"input_ids": ids, "attention_mask": mask}) == 10
+    assert _batch_counts.tokens({"input_ids": ids}) == 12
+    assert _batch_counts.tokens({"input_ids": ids, "attention_mask": mask.to("meta")}) == 12  # no device is asked
+    assert _batch_counts.tokens([ids]) == 0
 
 
 def test_a_dataset_that_makes_its_own_batches_tells_no_samples(session: joulemap.Session, spans: Spans) -> None:

@@ -18,10 +18,10 @@ from typing import Any
 import joulemap
 import pytest
 import torch
-from joulemap import _calls, _core
-from joulemap._calls import hearing
+from joulemap import _core, _module_calls
 from joulemap._describe import describe
 from joulemap._layer import layers
+from joulemap._module_calls import call_tracing
 from joulemap._tracing import tracing
 from ring_reader import Span
 from torch import Tensor, nn
@@ -33,9 +33,9 @@ Spans = Callable[..., list[Span]]
 @pytest.fixture(autouse=True, params=["in place of __call__", "hooks"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of the two ways by which calls are heard of, whatever earlier tests have compiled."""
-    monkeypatch.setattr(_calls, "may_have_compiled", lambda: False)
-    monkeypatch.setattr(hearing, "compiled", False)
-    monkeypatch.setattr(hearing, "asked", request.param == "hooks")
+    monkeypatch.setattr(_module_calls, "may_have_compiled", lambda: False)
+    monkeypatch.setattr(call_tracing, "compiled", False)
+    monkeypatch.setattr(call_tracing, "requested", request.param == "hooks")
 
 
 class Attention(nn.Module):
@@ -451,8 +451,8 @@ def test_an_optimizers_step_holds_the_passes_in_its_closure(
     model = nn.Linear(4, 4)
     watching.watch(model)
     if turned:
-        tracing.told(_core.TRACING["off"])
-        tracing.told(_core.TRACING["on"])
+        tracing.update(_core.TRACING["off"])
+        tracing.update(_core.TRACING["on"])
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
     x = torch.randn(2, 4)
 

@@ -1,4 +1,4 @@
-// Which power cap saves most: what is thought of each, what was tried, and the choice.
+// Which power cap saves most: the prediction for each, the trials, and the choice.
 import uPlot from "uplot";
 import { QUANTITIES, isSameCap, ranges, sentence, shareWithin, tried } from "./cap_data.ts";
 import { axis, keepWidth } from "./chart.ts";
@@ -7,7 +7,7 @@ import { SERIES } from "./palette.ts";
 import type { CapSearch } from "./data.ts";
 
 const HEIGHT = 260;
-/** Percent of the reference: what is dearer is not worth its room. */
+/** Percent of the reference; higher values are cut off. */
 const MOST = 200;
 
 function table(search: CapSearch): HTMLElement {
@@ -44,7 +44,7 @@ function table(search: CapSearch): HTMLElement {
     );
 }
 
-/** x, then of each quantity its value, low and high, and what was tried. */
+/** x, then for each quantity its value, low, high, and the trials. */
 function columns(search: CapSearch): (number | null)[][] {
     const was = new Set(tried(search).map(({ cap }) => cap));
     return [
@@ -56,7 +56,7 @@ function columns(search: CapSearch): (number | null)[][] {
     ];
 }
 
-/** A line down at the cap that was chosen. */
+/** A vertical line at the chosen cap. */
 function choiceLine(search: CapSearch): (chart: uPlot) => void {
     return (chart) => {
         const x = chart.valToPos(search.chosen_w, "x", true);

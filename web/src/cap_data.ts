@@ -1,4 +1,4 @@
-// A search for a power cap as the table and the chart of the page have it.
+// Data of a power cap search for the page's table and chart.
 import type { CapPrediction, CapQuantity, CapSearch, Figure95 } from "./data.ts";
 
 export const QUANTITIES: readonly (readonly [CapQuantity, string])[] = [
@@ -12,12 +12,12 @@ export function isSameCap(a: number, b: number): boolean {
     return Math.abs(a - b) < 0.5;
 }
 
-/** "12.3" of 0.123 */
+/** 0.123 as "12.3". */
 function percent(share: number): string {
     return (100 * share).toFixed(1);
 }
 
-/** "96.1 ±4.1 %", or from where to where if it is wide. */
+/** "96.1 ±4.1 %", or a range if it is wide. */
 export function shareWithin([value, low, high]: Figure95): string {
     const half = (high - low) / 2;
     if (half < 0.0005) return `${percent(value)} %`; // as measured
@@ -26,7 +26,7 @@ export function shareWithin([value, low, high]: Figure95): string {
         : `${percent(value)} ±${percent(half)} %`;
 }
 
-/** The caps that were tried, from the highest on, each with the numbers of its trials but the proof's, which are counted. */
+/** The tried caps, highest first, each with the numbers of its trials; trials of the proof are only counted. */
 export function tried(search: CapSearch): { cap: CapPrediction; numbers: number[]; proof: number }[] {
     return search.caps
         .map((cap) => {
@@ -49,13 +49,13 @@ export function ranges(numbers: readonly number[]): string {
     return runs.map(([from, to]) => (from === to ? `${from}` : `${from} to ${to}`)).join(", ");
 }
 
-/** "-47.6 ±1.3 %", of a share that is more (sign 1) or less (sign -1). */
+/** "-47.6 ±1.3 %", for a share of increase (sign 1) or decrease (sign -1). */
 function change([value, low, high]: Figure95, sign: 1 | -1): string {
     const share = sign * value;
     return `${share > 0 ? "+" : ""}${percent(share)} ±${percent((high - low) / 2)} %`;
 }
 
-/** What was found, in a sentence. */
+/** The result of the search in a sentence. */
 export function sentence(search: CapSearch): string {
     const reference = `${search.reference_w.toFixed(0)} W`;
     if (search.verdict === "no difference")

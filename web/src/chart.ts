@@ -1,4 +1,4 @@
-// What all charts of the page have in common: uPlot in the page's colours, at the width of its box.
+// Common code of all charts: uPlot in the page's colours, as wide as its box.
 import uPlot from "uplot";
 import { colour } from "./dom.ts";
 
@@ -17,7 +17,7 @@ export function axis(label: string, more: Partial<uPlot.Axis> = {}): uPlot.Axis 
     };
 }
 
-/** Ends when the box is gone from the page. */
+/** Keeps the chart as wide as its box, until the box is removed. */
 export function keepWidth(chart: uPlot, box: HTMLElement): void {
     new ResizeObserver(() => {
         const width = box.clientWidth;
@@ -27,5 +27,5 @@ export function keepWidth(chart: uPlot, box: HTMLElement): void {
     for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", redraw);
 }
 
-/** uPlot's own, of figures that may be missing. */
+/** uPlot's data, with figures that may be missing. */
 export type Column = (number | null)[];

@@ -1,4 +1,4 @@
-// What of d3-flame-graph is used; it brings no types of its own.
+// The used part of d3-flame-graph, which ships without types.
 declare module "d3-flame-graph" {
     import type { Selection } from "d3-selection";
 

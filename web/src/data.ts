@@ -1,20 +1,20 @@
-// What the core puts into the page (src/page/document.c): null stands for what is not known, never 0.
+// The data that the core puts into the page (src/page/document.c): unknown values are null, never 0.
 
 export type Known = number | null;
 
-/** A table: an array a column, parents before their children. */
+/** A table: one array per column, parents before their children. */
 export interface Lines {
     name: string[];
-    /** null: its name. */
+    /** null: the same as its name. */
     path: (string | null)[];
-    /** A C++ name made shorter; null: the name is. */
+    /** A shortened C++ name; null: the name itself. */
     short: (string | null)[];
     says_kind: boolean[];
     kind: string[];
     type: string[];
     boards: string[];
     depth: number[];
-    /** Equal layers that the line stands for. */
+    /** Number of equal layers in the line. */
     x: number[];
     calls: number[];
     busy_s: number[];
@@ -25,12 +25,12 @@ export interface Lines {
     own_j: Known[];
     power_w: Known[];
     share: Known[];
-    /** Of the energy of its kernels, what forward and backward passes took. */
+    /** Shares of its kernels' energy that forward and backward passes took. */
     forward_share: Known[];
     backward_share: Known[];
-    /** The layer that a kernel mostly ran in; null where there is no such column. */
+    /** The layer that a kernel mostly ran in; null without such a column. */
     mostly_in: (string | null)[];
-    /** The layer that came after most of a pause. */
+    /** The layer that followed most of a pause. */
     mostly_before: (string | null)[];
     mostly_share: Known[];
     known: string[];
@@ -43,7 +43,7 @@ export interface Lines {
 export interface BoardPower {
     index: number;
     name: string;
-    /** What of each bin a sensor saw: means of several weigh by it. */
+    /** The share of each bin with readings: the weight in means over several bins. */
     seen_s: number[];
     mean_w: Known[];
     least_w: Known[];
@@ -65,13 +65,13 @@ export interface Band {
 }
 
 export interface Spans {
-    /** More than a picture has room for: `items` is empty. */
+    /** There are too many to draw: `items` is empty. */
     bands: { count: number; items: Band[] };
     steps: { count: number; items: number[] };
 }
 
 export interface Steps {
-    /** How many each point is the mean of. */
+    /** Number of steps averaged in each point. */
     steps: number[];
     samples: Known[];
     start_s: number[];
@@ -106,7 +106,7 @@ export type Figure95 = [number, number, number];
 
 export type CapQuantity = "time" | "energy" | "edp" | "ed2p";
 
-/** What is thought of a cap, as shares of the reference's. */
+/** The prediction for a cap, as shares of the reference's. */
 export interface CapPrediction extends Record<CapQuantity, Figure95> {
     cap_w: number;
 }
@@ -119,13 +119,13 @@ export interface CapTrial {
     power_w: number;
 }
 
-/** The search for a power cap that the run was made for. */
+/** The power cap search that made the run. */
 export interface CapSearch {
     objective: string;
     verdict: string;
     reference_w: number;
     chosen_w: number;
-    /** Of energy and time, as the proof measured them; null: there was none. */
+    /** Changes of energy and time, as measured by the proof; null: there was none. */
     saving: Figure95 | null;
     slowdown: Figure95 | null;
     caps: CapPrediction[];
@@ -162,17 +162,17 @@ export interface Summary {
 export interface Run {
     name: string | null;
     summary: Summary;
-    /** Sentences: what they are about, and what they say. */
+    /** Sentences: subject and text. */
     facts: [string, string][];
     machine: Machine;
     cap: CapSearch | null;
     power: Power;
     spans: Spans;
     rows: Lines;
-    /** The rows with equal layers together; null: there are none by this key. */
+    /** The rows with equal layers combined; null: this key has none. */
     folded: Lines | null;
     kernels: Lines | null;
-    /** Sentences on waiting that is no idle time: copies, collectives. */
+    /** Sentences about waiting that is not idle time: copies, collectives. */
     waits: string[];
     steps: Steps | null;
 }
@@ -208,7 +208,7 @@ export interface Diff {
 
 export interface Page {
     version: string;
-    /** One, or the two that the diff is of. */
+    /** One run, or the two runs of the diff. */
     runs: Run[];
     diff: Diff | null;
 }

@@ -17,7 +17,7 @@ function figureCells(row: DiffFigures): HTMLElement[] {
     ];
 }
 
-/** How many joules it changed by, for the order of rows; what is not known stands last. */
+/** The change in joules, for the order of rows; unknown changes come last. */
 function weight(row: DiffRow): number {
     return row.a_j === null && row.b_j === null ? -1 : Math.abs((row.b_j ?? 0) - (row.a_j ?? 0));
 }

@@ -18,7 +18,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
     return element;
 }
 
-/** A name as somebody wrote it, in any script and direction, turning nothing around it around. */
+/** A name in any script and direction, isolated so that it does not reverse the text around it. */
 export function name(text: string): HTMLElement {
     return h("bdi", {}, text);
 }
@@ -27,7 +27,7 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
     return h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...children);
 }
 
-/** One of several, as radio buttons that look like one switch. */
+/** A choice of one, as radio buttons that look like a switch. */
 export function choice<T extends string>(
     legend: string,
     options: readonly (readonly [T, string])[],
@@ -64,7 +64,7 @@ export function search(label: string, change: (text: string) => void): HTMLEleme
     return input;
 }
 
-/** What colours stand for: a CSS colour and its meaning each. */
+/** A legend: CSS colours and their meanings. */
 export function legendItems(items: readonly (readonly [string, string])[]): HTMLElement[] {
     return items.map(([background, text]) => {
         const swatch = h("span", { class: "swatch", "aria-hidden": "true" });
@@ -73,12 +73,12 @@ export function legendItems(items: readonly (readonly [string, string])[]): HTML
     });
 }
 
-/** Words that a screen reader says when they change. */
+/** A text that a screen reader announces when it changes. */
 export function status(className: string): HTMLElement {
     return h("p", { class: className, role: "status" });
 }
 
-/** A colour of the style sheet as it is now, light or dark. */
+/** A colour of the style sheet, as currently light or dark. */
 export function colour(variable: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
 }

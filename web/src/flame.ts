@@ -1,4 +1,4 @@
-// Two flame graphs of the same lines, joules beside seconds, that are zoomed and searched together.
+// Two flame graphs of the same lines, joules beside seconds, zoomed and searched together.
 import flamegraph from "d3-flame-graph";
 import type { FlameGraph, FlameNode } from "d3-flame-graph";
 import { select } from "d3-selection";
@@ -86,7 +86,7 @@ export class Flames {
         );
     }
 
-    /** When the element is in the page and has a width. */
+    /** Called when the element is in the page and has a width. */
     draw(): void {
         this.pair.replaceChildren();
         this.graphs = (
@@ -97,7 +97,7 @@ export class Flames {
         ).map(([weight, title]) => this.graph(weight, title));
         this.drawLegend();
         if (this.words !== "") this.find(this.words);
-        this.tell(null);
+        this.showDetail(null);
     }
 
     private graph(weight: Weight, title: string): Graph {
@@ -123,7 +123,7 @@ export class Flames {
             .setColorMapper((node: FlameNode<Frame>) =>
                 node.highlight ? "#d55fa8" : frameColour(this.lines, node.data.line, this.colouring, mostW),
             )
-            .onHover((node: FlameNode<Frame>) => this.tell(node.data))
+            .onHover((node: FlameNode<Frame>) => this.showDetail(node.data))
             .onClick((node: FlameNode<Frame>) => this.follow(node, weight));
         select(box).datum(frames).call(chart);
         box.addEventListener("keydown", (event) => this.key(event, box));
@@ -131,9 +131,9 @@ export class Flames {
         return { box, chart, weight };
     }
 
-    /** The other graph shows the same frame. */
+    /** Shows the same frame in the other graph. */
     private follow(node: FlameNode<Frame>, weight: Weight): void {
-        this.tell(node.data);
+        this.showDetail(node.data);
         for (const graph of this.graphs) {
             this.reach(graph.box);
             if (graph.weight !== weight) this.zoomOne(graph, node.data);
@@ -155,7 +155,7 @@ export class Flames {
 
     private zoom(frame: Frame | null): void {
         for (const graph of this.graphs) this.zoomOne(graph, frame);
-        this.tell(frame);
+        this.showDetail(frame);
     }
 
     private find(words: string): void {
@@ -166,7 +166,7 @@ export class Flames {
         }
     }
 
-    /** Frames are reached by the keyboard: one of them by Tab, from there by arrows. */
+    /** Makes frames reachable by the keyboard: one of them by Tab, the others by arrows. */
     private reach(box: HTMLElement): void {
         const frames = [...box.querySelectorAll<SVGGElement>("g.frame")];
         frames.forEach((frame, i) => {
@@ -203,7 +203,7 @@ export class Flames {
             frame.setAttribute("tabindex", here ? "0" : "-1");
             if (here) frame.focus();
         }
-        this.tell(node.data);
+        this.showDetail(node.data);
     }
 
     private describe(frame: Frame, weight: Weight): string {
@@ -215,7 +215,7 @@ export class Flames {
         return `${frame.name}${many}: ${format.energyWithin(lines.energy_j[i]!, lines.low_j[i]!, lines.high_j[i]!)}, ${format.share(lines.share[i]!)}, ${format.time(lines.busy_s[i]!)}, ${format.watts(lines.power_w[i]!)}, ${lines.known[i]}`;
     }
 
-    private tell(frame: Frame | null): void {
+    private showDetail(frame: Frame | null): void {
         if (frame === null) {
             this.detail.textContent = "Point at a frame: what it took stands here.";
             return;

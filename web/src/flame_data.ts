@@ -6,7 +6,7 @@ export type Weight = "area_j" | "area_s";
 
 export interface Frame {
     name: string;
-    /** The line; -1: all, or what is left out. */
+    /** The line; -1: the whole, or the rest that is left out. */
     line: number;
     /** Its own, without children. */
     value: number;
@@ -15,15 +15,15 @@ export interface Frame {
     children: Frame[];
 }
 
-/** A picture is no deeper; what lies further inside counts for the frame around it. */
+/** Maximum depth; deeper lines count for the frame around them. */
 const DEEPEST = 40;
 
-/** How many frames lie on top of each other at most. */
+/** The greatest depth of frames. */
 export function levelsOf(frame: Frame): number {
     return 1 + frame.children.reduce((most, child) => Math.max(most, levelsOf(child)), 0);
 }
 
-/** What has no area is left away: a name cannot be read there. */
+/** Lines without area are omitted: their names could not be read. */
 export function framesOf(lines: Lines, weight: Weight, wholeName: string): Frame {
     const tree = treeOf(lines);
     const make = (i: number): Frame => {

@@ -1,4 +1,4 @@
-// Figures for people, as the tables of the command have them (src/report/format.c): what is missing is "-".
+// Figures as in the command's tables (src/report/format.c): missing values are "-".
 import type { Known } from "./data.ts";
 
 interface Unit {
@@ -41,7 +41,7 @@ function plain(value: Known, table: readonly Unit[], digits: number): string {
     return `${withoutSign((value / unit.size).toFixed(size > 0 ? decimalsFor(size / unit.size, digits) : 0))} ${unit.text}`;
 }
 
-/** What rounds to nothing has no sign. */
+/** Values that round to 0 have no sign. */
 function withoutSign(text: string): string {
     return /^-[0.]*$/.test(text) ? text.slice(1) : text;
 }
@@ -100,12 +100,12 @@ export function share(value: Known): string {
     return value === null ? MISSING : `${withoutSign((100 * value).toFixed(1))} %`;
 }
 
-/** A share without decimals, where it is a mere share of a share. */
+/** A share without decimals, for shares of a part. */
 export function percent(value: Known): string {
     return value === null ? MISSING : `${(100 * value).toFixed(0)} %`;
 }
 
-/** What tells names apart stands at their ends as often as at their beginnings: the middle goes. */
+/** Shortens a name in its middle, as names differ at their ends as often as at their beginnings. */
 export function middleCut(text: string, most: number): string {
     const characters = [...text];
     if (characters.length <= most) return text;

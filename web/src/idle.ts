@@ -5,7 +5,7 @@ import { placeCell } from "./table.ts";
 import { treeOf } from "./tree.ts";
 import type { Lines } from "./data.ts";
 
-/** The column of what came after a gap. */
+/** The column of the layer after a gap. */
 const LEFT = 6;
 
 /** The gaps inside the row of idle time at the top; null: there is no such row. */

@@ -1,4 +1,4 @@
-// Where and on what it ran, and how good the data are.
+// The machine of the run, and the quality of its data.
 import * as format from "./format.ts";
 import { h, name, section } from "./dom.ts";
 import type { Known, Run } from "./data.ts";

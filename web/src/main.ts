@@ -1,4 +1,4 @@
-// The page, out of the data that the core put into it.
+// Builds the page from the data that the core put into it.
 import { CapChart } from "./cap.ts";
 import { choice, h, name } from "./dom.ts";
 import { diffSection } from "./diff.ts";
@@ -28,7 +28,7 @@ function navigation(sections: readonly HTMLElement[]): HTMLElement {
     );
 }
 
-/** All of one run; the charts are drawn afterwards. */
+/** All sections of one run; the charts are drawn afterwards. */
 function runSections(run: Run): { sections: HTMLElement[]; drawn: Drawn[] } {
     const drawn: Drawn[] = [];
     const sections: HTMLElement[] = [summarySection(run)];

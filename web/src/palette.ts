@@ -1,4 +1,4 @@
-// Colours that tell apart also for eyes that see no red or no green (after Okabe and Ito), light enough for black text.
+// Colours that the colour-blind can distinguish (after Okabe and Ito), light enough for black text.
 import type { Lines } from "./data.ts";
 
 export const KNOWN: Record<string, string> = {
@@ -11,7 +11,7 @@ export const KNOWN: Record<string, string> = {
     unresolved: "#c9c7c2",
 };
 
-/** From little to much: one hue, lighter to darker. */
+/** From low to high: one hue, lighter to darker. */
 const SEQUENCE = ["#fdf1d9", "#fbdca8", "#f5c179", "#e9a257", "#d98742"];
 
 export type Colouring = "known" | "own" | "power";
@@ -21,7 +21,7 @@ function ofSequence(share: number): string {
     return SEQUENCE[at]!;
 }
 
-/** Idle time and what is left out have no hue of their own. */
+/** The colour of a frame; idle time and the omitted rest are grey. */
 export function frameColour(lines: Lines, i: number, colouring: Colouring, mostW: number): string {
     if (i < 0) return "#dddbd5";
     if (colouring === "known") return KNOWN[lines.known[i]!] ?? "#c9c7c2";
@@ -34,5 +34,5 @@ export function frameColour(lines: Lines, i: number, colouring: Colouring, mostW
     return power === null || power === undefined || mostW <= 0 ? "#c9c7c2" : ofSequence(power / mostW);
 }
 
-/** Lines of a chart, one a GPU. */
+/** Lines of a chart, one per GPU. */
 export const SERIES = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"] as const;

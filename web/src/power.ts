@@ -4,7 +4,7 @@ import * as format from "./format.ts";
 import { axis, keepWidth } from "./chart.ts";
 import { checkbox, colour, h, legendItems, section, status } from "./dom.ts";
 import { keyed, within, zoomed } from "./range.ts";
-import { lanesOf, middles, stretchOf } from "./series.ts";
+import { lanesOf, middles, intervalOf } from "./series.ts";
 import { SERIES } from "./palette.ts";
 import type { Range } from "./range.ts";
 import type { Run } from "./data.ts";
@@ -88,7 +88,7 @@ export class PowerChart {
         );
     }
 
-    /** Of one GPU there is one line of power. */
+    /** The names of the lines; one GPU needs none. */
     private legend(): HTMLElement | null {
         const boards = this.run.power.boards;
         if (boards.length < 2) return null;
@@ -127,10 +127,10 @@ export class PowerChart {
             if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
         });
         this.chart.over.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-        this.tell();
+        this.updateFigures();
     }
 
-    /** Who only scrolls over the chart wants the page to move: the wheel zooms with Ctrl, or once the chart was clicked. */
+    /** The wheel zooms only with Ctrl or after a click, so that scrolling over the chart still moves the page. */
     private wheel(event: WheelEvent): void {
         if (this.chart === null || !(event.ctrlKey || document.activeElement === this.box)) return;
         event.preventDefault();
@@ -141,7 +141,7 @@ export class PowerChart {
     show(range: Range): void {
         this.range = within(range, this.whole);
         this.chart?.setScale("x", { min: this.range.from, max: this.range.to });
-        this.tell();
+        this.updateFigures();
     }
 
     private options(): uPlot.Options {
@@ -221,7 +221,7 @@ export class PowerChart {
         this.show(range);
     }
 
-    /** Phases as bands with their names, steps as marks at the foot. */
+    /** Draws phases as bands with their names, steps as marks at the bottom. */
     private drawBands(chart: uPlot): void {
         const { ctx, bbox } = chart;
         const place = (time: number): number =>
@@ -247,10 +247,10 @@ export class PowerChart {
         ctx.restore();
     }
 
-    private tell(): void {
+    private updateFigures(): void {
         const rows = this.run.power.boards.map((board) => ({
             board,
-            interval: stretchOf(board, this.times, this.range),
+            interval: intervalOf(board, this.times, this.range),
         }));
         const width = format.time(this.range.to - this.range.from);
         const sums = rows.map(

@@ -1,14 +1,14 @@
-// An interval of time that a chart shows, and how it is moved.
+// The visible time interval of a chart, and how it is moved.
 
 export interface Range {
     from: number;
     to: number;
 }
 
-/** Less than this share of the whole is not shown: readings are no finer. */
+/** The smallest visible share of the whole: readings are no finer. */
 const NARROWEST = 1 / 2000;
 
-/** Within the whole, no narrower than makes sense. */
+/** Clamps a range to the whole and to the smallest width. */
 export function within(range: Range, whole: Range): Range {
     const most = whole.to - whole.from;
     const width = Math.min(most, Math.max(range.to - range.from, most * NARROWEST));
@@ -17,7 +17,7 @@ export function within(range: Range, whole: Range): Range {
     return { from, to: from + width };
 }
 
-/** Around a point that stays where it is; `factor` below 1 shows less. */
+/** Zooms around a fixed point; `factor` below 1 shows less. */
 export function zoomed(range: Range, factor: number, around: number, whole: Range): Range {
     const width = Math.min(
         whole.to - whole.from,
@@ -27,7 +27,7 @@ export function zoomed(range: Range, factor: number, around: number, whole: Rang
     return within({ from: around - place * width, to: around + (1 - place) * width }, whole);
 }
 
-/** By a share of its own width. */
+/** Moves by a share of its own width. */
 export function moved(range: Range, by: number, whole: Range): Range {
     const step = by * (range.to - range.from);
     const width = range.to - range.from;
@@ -35,7 +35,7 @@ export function moved(range: Range, by: number, whole: Range): Range {
     return { from, to: from + width };
 }
 
-/** What a key does to it; null: the key is for somebody else. */
+/** The range after a key; null: the key has no effect here. */
 export function keyed(key: string, range: Range, whole: Range): Range | null {
     const middle = (range.from + range.to) / 2;
     switch (key) {

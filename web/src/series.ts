@@ -1,4 +1,4 @@
-// Figures out of series: what an interval of power holds, what steps are like.
+// Statistics of series: power in an interval, typical steps.
 import type { Band, BoardPower, Known, Power, Steps } from "./data.ts";
 import type { Range } from "./range.ts";
 
@@ -11,7 +11,7 @@ export function middles(power: Power): number[] {
 }
 
 export interface Interval {
-    /** Mean over the part that a sensor saw. */
+    /** Mean over the part with readings. */
     mean_w: Known;
     least_w: Known;
     most_w: Known;
@@ -19,8 +19,8 @@ export interface Interval {
     energy_j: Known;
 }
 
-/** What a board drew in the bins that begin in the range. null where no sensor saw any. */
-export function stretchOf(board: BoardPower, times: readonly number[], range: Range): Interval {
+/** A board's power in the bins that begin in the range; null without readings. */
+export function intervalOf(board: BoardPower, times: readonly number[], range: Range): Interval {
     const inside = times.map((_, i) => i).filter((i) => times[i]! >= range.from && times[i]! <= range.to);
     const pick = (column: readonly Known[]): number[] =>
         inside.map((i) => column[i]!).filter((value): value is number => value !== null);
@@ -44,7 +44,7 @@ function average(values: readonly number[]): Known {
     return values.length > 0 ? values.reduce((a, b) => a + b, 0) / values.length : null;
 }
 
-/** In which line the name of each band stands, from 0: the first in which no other band is at that time. */
+/** The line for the name of each band, from 0: the first without another band at that time. */
 export function lanesOf(bands: readonly Band[]): number[] {
     const ends: number[] = [];
     return bands.map(({ from_s, to_s }) => {
@@ -61,7 +61,7 @@ export interface StepLike {
     at: number;
 }
 
-/** The first, the least, the one in the middle and the most; of equal ones the first. */
+/** The first, the lowest, the median and the highest; the first of equal ones. */
 export function notable(steps: Steps): StepLike[] {
     const known = steps.energy_j.map((_, i) => i).filter((i) => steps.energy_j[i] !== null);
     if (known.length === 0) return [];

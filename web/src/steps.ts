@@ -1,4 +1,4 @@
-// What each step took.
+// The energy of each step.
 import uPlot from "uplot";
 import * as format from "./format.ts";
 import { axis, keepWidth } from "./chart.ts";

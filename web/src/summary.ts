@@ -1,4 +1,4 @@
-// What a reader has to know first.
+// The summary at the top of the page.
 import * as format from "./format.ts";
 import { h, name } from "./dom.ts";
 import type { Known, Run } from "./data.ts";
@@ -13,7 +13,7 @@ function figure(title: string, value: string, more: string | null = null): HTMLE
 }
 
 function each(run: Run, word: string, count: Known): HTMLElement | null {
-    if (count === null || count <= 1) return null; // of a single one it is the total
+    if (count === null || count <= 1) return null; // for a single one it is the total
     const s = run.summary;
     const part = (value: Known): Known => (value === null ? null : value / count);
     return figure(

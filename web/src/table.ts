@@ -5,32 +5,32 @@ import { found, labelOf, pathOf, shown, treeOf, usuallyOpen } from "./tree.ts";
 import type { SortKey, Tree } from "./tree.ts";
 import type { Known, Lines } from "./data.ts";
 
-export interface TableWishes {
+export interface TableOptions {
     caption: string;
-    /** Of the first column: "layer". */
+    /** Title of the first column: "layer". */
     by: string;
     lines: Lines;
-    /** What energies are divided by, and the word for it: 117, "step"; 1: they are of the run. */
+    /** The divisor of energies and its unit: 117, "step"; 1: energies of the run. */
     per: number;
     perWord: string;
-    /** Of kernels the mean time of a call is told, and where they mostly ran. */
+    /** Whether to show the mean time of a call and the layer that kernels mostly ran in. */
     kernels: boolean;
-    /** Lines that matter are open from the start; else none is. */
+    /** Whether important lines are open from the start; else none is. */
     open: boolean;
-    /** Lines to begin with. */
+    /** Number of lines shown at first. */
     limit: number;
 }
 
-/** Rows further inside are not moved further to the right. */
+/** Maximum indentation; deeper rows are not indented further. */
 const DEEPEST = 16;
 
-/** Characters of a kernel's name, which may have hundreds; all of it is told to who points at it. */
+/** Visible characters of a kernel's name, which may have hundreds; a tooltip has all of it. */
 const LONGEST_KERNEL = 72;
 
 interface Column {
     key: SortKey;
     title: string;
-    /** For who hears it. */
+    /** The text for screen readers. */
     long: string;
     cell: (i: number) => string | HTMLElement;
     left?: boolean;
@@ -42,7 +42,7 @@ function shareCell(share: number | null): HTMLElement {
     return h("span", { class: "share" }, meter, format.share(share));
 }
 
-/** A layer that a kernel mostly ran in, or that came after most of a pause. */
+/** A layer that a kernel mostly ran in, or that followed most of a pause. */
 export function placeCell(place: string | null, share: Known): HTMLElement | string {
     if (place === null) return "-";
     return h(
@@ -53,7 +53,7 @@ export function placeCell(place: string | null, share: Known): HTMLElement | str
     );
 }
 
-function columnsOf(options: TableWishes): Column[] {
+function columnsOf(options: TableOptions): Column[] {
     const { lines, per } = options;
     const largest = Math.max(0, ...lines.energy_j.map((value) => Math.abs(value ?? 0)));
     const scale = format.scaleFor(largest / per);
@@ -129,7 +129,7 @@ function columnsOf(options: TableWishes): Column[] {
     return columns;
 }
 
-/** Its caption, a search, the table, and how to see more. */
+/** Caption, search, table, and a button for more lines. */
 export class LinesTable {
     readonly element: HTMLElement;
     private readonly tree: Tree;
@@ -144,7 +144,7 @@ export class LinesTable {
     private words = "";
     private limit: number;
 
-    constructor(private readonly options: TableWishes) {
+    constructor(private readonly options: TableOptions) {
         this.tree = treeOf(options.lines);
         this.columns = columnsOf(options);
         this.open = options.open ? usuallyOpen(this.tree) : new Set();

@@ -1,4 +1,4 @@
-// The tables of a run: what it is asked by, and kernels.
+// The tables of a run: by the report's key, and by kernel.
 import { choice, h, section } from "./dom.ts";
 import { LinesTable } from "./table.ts";
 import type { Lines, Run } from "./data.ts";

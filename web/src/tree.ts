@@ -1,15 +1,15 @@
-// Lines of a table as the tree that they are: who is in whom, in which order, which are shown.
+// Lines of a table as a tree: parents, order, and which lines are shown.
 import type { Known, Lines } from "./data.ts";
 
 export interface Tree {
     lines: Lines;
-    /** Of each line the one around it; -1: none. */
+    /** The parent of each line; -1: none. */
     parent: number[];
     children: number[][];
     roots: number[];
 }
 
-/** A parent is the last line before it that is less deep. */
+/** The parent of a line is the last earlier line that is less deep. */
 export function treeOf(lines: Lines): Tree {
     const parent: number[] = [];
     const children: number[][] = [];
@@ -53,7 +53,7 @@ export function pathOf(lines: Lines, i: number): string {
     return lines.path[i] ?? lines.name[i]!;
 }
 
-/** null: missing, which stands last in either direction. */
+/** Missing values (null) come last in either direction. */
 function valueOf(lines: Lines, i: number, key: SortKey): Known | string {
     switch (key) {
         case "order":
@@ -85,7 +85,7 @@ export function sorted(lines: Lines, of: readonly number[], key: SortKey, down: 
     });
 }
 
-/** Lines that hold the words, each of them in name, path, kind or type, and all lines around those. */
+/** Lines that contain every word in name, path, kind or type, and all their parents. */
 export function found(tree: Tree, words: string): Set<number> {
     const wanted = words
         .toLowerCase()
@@ -101,7 +101,7 @@ export function found(tree: Tree, words: string): Set<number> {
     return hits;
 }
 
-/** Open what leads to the lines that matter: those with a child of some share of the total. */
+/** Opens the lines that have a child with a large enough share of the total. */
 export function usuallyOpen(tree: Tree, least = 0.03): Set<number> {
     const open = new Set<number>();
     tree.children.forEach((children, i) => {
@@ -111,7 +111,7 @@ export function usuallyOpen(tree: Tree, least = 0.03): Set<number> {
     return open;
 }
 
-/** The lines to show, in order: parents that are open, and what was searched for. */
+/** The lines to show, in order: children of open parents, and search results. */
 export function shown(
     tree: Tree,
     open: ReadonlySet<number>,

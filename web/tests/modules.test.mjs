@@ -141,7 +141,7 @@ test("a zoom stays within the whole, around the point that it is made at", () =>
     assert.deepEqual(range.keyed("Home", { from: 12, to: 13 }, whole), whole);
 });
 
-test("a stretch of power has the energy of its bins, of those that a sensor saw", () => {
+test("an interval of power has the energy of its bins with readings", () => {
     const board = {
         index: 0,
         name: "",
@@ -152,14 +152,14 @@ test("a stretch of power has the energy of its bins, of those that a sensor saw"
         clock_mhz: [null, null, null, null],
     };
     const times = [0.5, 1.5, 2.5, 3.5];
-    assert.deepEqual(series.stretchOf(board, times, { from: 1, to: 4 }), {
+    assert.deepEqual(series.intervalOf(board, times, { from: 1, to: 4 }), {
         mean_w: 350 / 1.5, // the last bin was seen for half of its time
         least_w: 190,
         most_w: 310,
         clock_mhz: null,
         energy_j: 350,
     });
-    assert.equal(series.stretchOf(board, times, { from: 2, to: 3 }).energy_j, null);
+    assert.equal(series.intervalOf(board, times, { from: 2, to: 3 }).energy_j, null);
 });
 
 test("names of bands that overlap stand in lines of their own", () => {

@@ -1,6 +1,6 @@
-"""Layers of a model alone: each on what the model gives it, in bursts with gaps; energy a call from the board's total.
+"""Layers in isolation: each runs on its own inputs, in bursts with gaps; the board's total gives the energy of a call.
 
-`joulemap.torch.isolate` is the way to it. Its parts: `given` (what layers are given in a pass), `kept` (the model
-afterwards as before), `settings` (bursts, gaps, and the clock that they lead to), `regression` (energy of a call, with
-its interval), `measure` (windows of bursts until the intervals are narrow), `layers` (all of it), `result`.
+Programs call `joulemap.torch.isolate`. The parts: `layer_inputs` (inputs of layers in a pass), `model_state` (restores
+the model), `settings` (bursts, gaps, and the resulting clock), `regression` (energy of a call, with its interval),
+`measure` (windows of bursts until the intervals are narrow), `layers` (the whole), `result`.
 """

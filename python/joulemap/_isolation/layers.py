@@ -1,8 +1,7 @@
-"""All of it: choose the layers, take what they are given, measure each alone, leave the model as it was."""
+"""The whole of `isolate`: choose layers, record their inputs, measure each one, restore the model."""
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,35 +11,35 @@ from typing import Any
 import torch
 from torch import nn
 
-from joulemap import Session, _core, current_session
-from joulemap._bar import Bar
+from joulemap import _core
 from joulemap._burst import Player, first_line, player_of
 from joulemap._describe import describe
-from joulemap._isolation.given import Given, copied, mapped, take, tensors_of
-from joulemap._isolation.kept import kept
+from joulemap._isolation.layer_inputs import LayerInputs, copy_of, map_tensors, record_inputs, tensors_of
 from joulemap._isolation.measure import LEAST_ROUNDS, Board, Part, Quantity, make_ready, measure
+from joulemap._isolation.model_state import preserved
 from joulemap._isolation.result import IsolatedLayer, IsolatedLayers
 from joulemap._isolation.settings import SETTINGS, Duty
-from joulemap._session import MeasuringSession
+from joulemap._progress_bar import Bar
+from joulemap._session import energy_session
 
 NEVER_CALLED = "the pass never calls it"
 LEAST_WINDOW_S = 0.25
 MOST_WINDOW_S = 1.2
-_SHOWN = 8
+_MAX_SHOWN = 8  # paths in an error
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 _BACKWARD = _core.SPAN_KINDS["backward"]
 
 
 def _is_block(module: nn.Module) -> bool:
-    """Return whether a module is a few plain layers in a row, such as Conv2d, BatchNorm2d, ReLU."""
+    """Return whether a module is a Sequential of layers without children, such as Conv2d, BatchNorm2d, ReLU."""
     return type(module) is nn.Sequential and not any(list(layer.children()) for layer in module)
 
 
 def default_layers(model: nn.Module) -> list[str]:
-    """Return the top-level blocks: members of the outermost containers (Sequential, ModuleList), and what is beside.
+    """Return the top-level blocks: members of the outermost containers (Sequential, ModuleList), and other modules.
 
-    A Sequential of plain layers is a block itself where others are beside it.
+    A Sequential of plain layers that has siblings is one block.
     """
 
     def below(module: nn.Module, path: str, inside: bool) -> Iterator[str]:
@@ -60,51 +59,51 @@ def default_layers(model: nn.Module) -> list[str]:
 
 
 def chosen_layers(model: nn.Module, layers: Sequence[str] | None) -> list[str]:
-    """Return paths of modules, in the model's order.
+    """Return the paths of the chosen modules, in the model's order.
 
     Raises
     ------
     TypeError
-        If `layers` is one text: a list is meant.
+        If `layers` is one text, not a list.
     ValueError
-        If a name fits no module, or there is nothing to choose from.
+        If a path or pattern matches no module, or there are no modules.
     """
     if isinstance(layers, str):
         raise TypeError(f"layers is a list of paths, not a text: layers=[{layers!r}]")
     if layers is not None and not isinstance(layers, Iterable):
         raise TypeError(f"layers is a list of paths, not {layers!r} ({type(layers).__name__})")
     paths = [path for path, _ in model.named_modules(remove_duplicate=False) if path]
-    wanted: set[str] = set()
+    chosen: set[str] = set()
     for pattern in default_layers(model) if layers is None else layers:
         found = [pattern] if pattern in paths else fnmatch.filter(paths, pattern)
         if not found:
-            some = ", ".join(paths[:_SHOWN]) + (", ..." if len(paths) > _SHOWN else "")
+            some = ", ".join(paths[:_MAX_SHOWN]) + (", ..." if len(paths) > _MAX_SHOWN else "")
             raise ValueError(f"layers: no module {pattern!r}; this model has: {some or 'none'}")
-        wanted.update(found)
-    if not wanted:
+        chosen.update(found)
+    if not chosen:
         raise ValueError("layers: there is nothing to isolate: the model has no modules inside, or the list is empty")
-    return [path for path in paths if path in wanted]
+    return [path for path in paths if path in chosen]
 
 
 def pass_of(model: nn.Module, inputs: Any) -> Callable[[], Any]:
-    """Return one forward pass: of a callable the call, else of the model with copies of the inputs."""
+    """Return one forward pass: `inputs` itself if it is callable, else a call of the model with copies of them."""
     if callable(inputs) and not isinstance(inputs, torch.Tensor):
         return lambda: inputs()
-    given = mapped(dict(inputs) if isinstance(inputs, Mapping) else inputs, copied)
-    if isinstance(given, dict):
-        return lambda: model(**given)
-    if isinstance(given, tuple | list):
-        return lambda: model(*given)
-    return lambda: model(given)
+    copies = map_tensors(dict(inputs) if isinstance(inputs, Mapping) else inputs, copy_of)
+    if isinstance(copies, dict):
+        return lambda: model(**copies)
+    if isinstance(copies, tuple | list):
+        return lambda: model(*copies)
+    return lambda: model(copies)
 
 
 def device_of(model: nn.Module, inputs: Any) -> torch.device:
-    """Return where the model lies.
+    """Return the device of the model.
 
     Raises
     ------
     ValueError
-        If it lies on several GPUs.
+        If it is on several GPUs.
     """
     tensors = [*model.parameters(), *model.buffers()] or list(tensors_of(inputs))
     devices = {tensor.device for tensor in tensors}
@@ -115,29 +114,29 @@ def device_of(model: nn.Module, inputs: Any) -> torch.device:
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """A layer in one direction."""
+class _Target:
+    """A layer and a direction to measure."""
 
-    given: Given
+    inputs: LayerInputs
     type: str
     direction: str
     quantity: Quantity
 
     def row(self) -> IsolatedLayer | None:
-        """Return its figures; None if they could not be found."""
+        """Return its result; None if the regression failed."""
         figure = self.quantity.figure()
         if figure is None:
             return None
         how = self.quantity.whole.how
         if self.quantity.whole.why:
             how += f" ({self.quantity.whole.why})"
-        if self.given.overwrites and self.direction == "forward":
+        if self.inputs.overwrites and self.direction == "forward":
             how += ", less copies of what it overwrites"
         return IsolatedLayer(
-            path=self.given.path,
+            path=self.inputs.path,
             type=self.type,
             direction=self.direction,
-            calls=self.given.calls,
+            calls=self.inputs.calls,
             energy_j=figure.energy_j,
             energy_low_j=figure.energy_j - figure.half_j,
             energy_high_j=figure.energy_j + figure.half_j,
@@ -148,40 +147,29 @@ class _Wanted:
         )
 
 
-def _wanted(player: Player, given: Given, *, backward: bool) -> list[_Wanted]:
-    """Make a layer ready: its forward, and forward with backward, from which forward is taken off.
+def _targets(player: Player, inputs: LayerInputs, *, backward: bool) -> list[_Target]:
+    """Make a layer ready: its forward, and forward with backward, from which forward is subtracted.
 
     Raises
     ------
     RuntimeError, ...
-        Whatever the layer says when it is called alone.
+        Whatever the layer raises when it is called alone.
     """
-    type_text = describe(given.module)
+    path, type_text = inputs.path, describe(inputs.module)
     with player.stream():
-        given.try_out()
-    forward = Part(given.path, type_text, given.forward)
-    copies = Part(given.path, "copies", given.put_back) if given.overwrites else None
-    wanted = [_Wanted(given, type_text, "forward", Quantity(forward, copies))]
+        inputs.try_out()
+    forward = Part(path, type_text, inputs.forward)
+    copies = Part(path, "copies", inputs.restore_inputs) if inputs.overwrites else None
+    targets = [_Target(inputs, type_text, "forward", Quantity(forward, copies))]
     if backward:
         with player.stream():
-            both = given.both_ways(_core.Span(_BACKWARD, given.path, _core.intern(type_text)))
-        wanted.append(_Wanted(given, type_text, "backward", Quantity(Part(given.path, type_text, both), forward)))
-    for one in wanted:
-        for part in one.quantity.parts:
+            both = inputs.forward_backward(_core.Span(_BACKWARD, path, _core.intern(type_text)))
+        targets.append(_Target(inputs, type_text, "backward", Quantity(Part(path, type_text, both), forward)))
+    for target in targets:
+        for part in target.quantity.parts:
             if part.call_s == 0:
                 make_ready(player, part)
-    return wanted
-
-
-@contextlib.contextmanager
-def _session() -> Iterator[Session]:
-    """Give the open session, else one of our own."""
-    session = current_session()
-    if session is not None:
-        yield session
-        return
-    with MeasuringSession(kernels=False, cpu=False, counters=False) as own:
-        yield own
+    return targets
 
 
 def isolate(
@@ -196,26 +184,26 @@ def isolate(
     progress: bool,
     seed: int,
 ) -> IsolatedLayers:
-    """Measure layers alone; `joulemap.torch.isolate` has the words."""
+    """Measure layers in isolation; `joulemap.torch.isolate` documents it."""
     paths = chosen_layers(model, layers)
     player = player_of(device_of(model, inputs))
     chance = random.Random(seed)
     bar = Bar(progress)
     left_out: dict[str, str] = {}
-    wanted: list[_Wanted] = []
-    with kept(model), _session() as run, run.phase("isolate"):
+    targets: list[_Target] = []
+    with preserved(model), energy_session() as run, run.phase("isolate"):
         with player.stream():
-            taken = take(model, paths, pass_of(model, inputs), player.device.type, backward=backward)
-        for number, (path, given) in enumerate(taken.items()):
-            bar.show("making ready", number / len(taken))
-            if given.calls == 0:
+            recorded = record_inputs(model, paths, pass_of(model, inputs), player.device.type, backward=backward)
+        for number, (path, layer) in enumerate(recorded.items()):
+            bar.show("making ready", number / len(recorded))
+            if layer.calls == 0:
                 left_out[path] = NEVER_CALLED
                 continue
             try:
-                wanted += _wanted(player, given, backward=backward)
-            except Exception as error:  # a layer that cannot be called alone harms no other
+                targets += _targets(player, layer, backward=backward)
+            except Exception as error:  # a layer that cannot be called alone is left out
                 left_out[path] = f"{type(error).__name__}: {first_line(error)}"
-        quantities = [one.quantity for one in wanted]
+        quantities = [target.quantity for target in targets]
         for quantity in quantities:
             for part in quantity.parts:
                 part.duty = Duty(clock_mhz)
@@ -230,9 +218,9 @@ def isolate(
             chance=chance,
             seconds=seconds,
             precision=precision,
-            told=lambda share: bar.show("isolating", share),
+            on_progress=lambda share: bar.show("isolating", share),
         )
     bar.end()
-    rows = [(one, one.row()) for one in wanted]
-    left_out.update({one.given.path: "its windows tell no energy of a call" for one, row in rows if row is None})
+    rows = [(target, target.row()) for target in targets]
+    left_out.update({target.inputs.path: "its windows give no energy of a call" for target, row in rows if row is None})
     return IsolatedLayers([row for _, row in rows if row is not None], left_out, board.simulated)

@@ -1,4 +1,4 @@
-"""Windows of bursts of several parts, in rounds, until the energy of each call is known well enough."""
+"""Play windows of bursts in rounds, until the energy of each call is known precisely enough."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from joulemap._isolation.settings import SETTINGS, Duty
 LEAST_ROUNDS = 2
 _FORWARD = _core.SPAN_KINDS["forward"]
 _TIMED_S = 5e-3
-_LEAST_CALL_S = 0.5e-6  # a kernel in a graph takes a microsecond at least
-_INTERVAL_U = 2 * 1.96  # ends of a 95 % interval are so many standard uncertainties apart
+_LEAST_CALL_S = 0.5e-6  # a kernel in a graph takes at least a microsecond
+_INTERVAL_U = 2 * 1.96  # width of a 95 % interval in standard uncertainties
 
 
 @dataclass(frozen=True)
-class Played:
-    """A window as it was played, and what the board's sensors said of it; None: nothing yet."""
+class PlayedWindow:
+    """A window of bursts, and the board's readings of it; None: not read yet."""
 
     from_ns: int
     to_ns: int
@@ -38,7 +38,7 @@ class Played:
     clock_mhz: float | None = None
 
     def window(self, calls: float) -> Window:
-        """Return what the regression needs of it."""
+        """Return the window for the regression."""
         assert self.energy_j is not None
         gap_s = max(0.0, (self.to_ns - self.from_ns) / 1e9 - self.busy_s)
         return Window(calls, self.bursts, gap_s, self.energy_j, self.u_j, self.series)
@@ -57,18 +57,18 @@ class Figure:
 
 @dataclass
 class Part:
-    """Something to call, and the windows it ran in.
+    """Something to call, with the windows of its calls.
 
     Attributes
     ----------
     name, type : str
-        Of its spans: a layer's path, its class of work.
+        Name and type of its spans: path and type of a layer.
     call : callable
         The call.
     call_s : float
         Seconds of a call; 0 before `make_ready`.
     how, why : str
-        "graph" or "calls", and why no graph can hold it.
+        "graph" or "calls", and why it cannot be captured in a graph.
     """
 
     name: str
@@ -77,29 +77,29 @@ class Part:
     call_s: float = 0.0
     how: str = GRAPH
     why: str = ""
-    played: list[Played] = field(default_factory=list)
+    played: list[PlayedWindow] = field(default_factory=list)
     duty: Duty = field(default_factory=lambda: Duty(None))
 
     @property
     def rounds(self) -> int:
-        """How many rounds it has had."""
+        """Number of played rounds."""
         return len({one.series for one in self.played})
 
-    def _counted(self) -> list[Played]:
-        """Return the windows of those rounds in which the clock was the wanted one, else of those nearest to it."""
+    def _counted(self) -> list[PlayedWindow]:
+        """Return the windows of rounds at the target clock, else of the rounds nearest to it."""
         known = [one for one in self.played if one.energy_j is not None]
         matching = [one for one in known if self.duty.matches(self.clock_of(one.series))]
-        wanted = self.duty.wanted_mhz
-        if matching or wanted is None or not known:
+        target_mhz = self.duty.target_mhz
+        if matching or target_mhz is None or not known:
             return matching or known
-        off = {s: abs((self.clock_of(s) or 0.0) - wanted) for s in {one.series for one in known}}
-        nearest = sorted(off, key=lambda s: off[s])[:LEAST_ROUNDS]
+        distance = {s: abs((self.clock_of(s) or 0.0) - target_mhz) for s in {one.series for one in known}}
+        nearest = sorted(distance, key=lambda s: distance[s])[:LEAST_ROUNDS]
         return [one for one in known if one.series in nearest]
 
     def clock_of(self, series: int | None = None) -> float | None:
-        """Return the mean clock while it ran, of a round or of all that count, MHz; None if not recorded."""
-        of = self._counted() if series is None else [one for one in self.played if one.series == series]
-        clocks = [(one.clock_mhz, one.busy_s) for one in of if one.clock_mhz is not None]
+        """Return the mean clock (MHz) during calls of a round, or of all counted rounds; None if not recorded."""
+        windows = self._counted() if series is None else [one for one in self.played if one.series == series]
+        clocks = [(one.clock_mhz, one.busy_s) for one in windows if one.clock_mhz is not None]
         total_s = sum(busy_s for _, busy_s in clocks)
         return sum(mhz * busy_s for mhz, busy_s in clocks) / total_s if total_s > 0 else None
 
@@ -109,8 +109,8 @@ class Part:
         if not counted:
             return None
         call_s = sum(one.busy_s for one in counted) / sum(one.calls for one in counted)
-        # How long a plain call takes the host decides, and burst by burst otherwise: then a call is its mean time.
-        # In a graph the same kernels run each time; where the clock differs, their energy does less than their time.
+        # The host decides the duration of plain calls, which varies from burst to burst: count them by their mean time.
+        # Graphs run the same kernels each time: count calls, as energy depends less on the clock than time does.
         calls = [one.busy_s / call_s if self.how == CALLS else one.calls for one in counted]
         found: Estimate | None = estimate([one.window(n) for one, n in zip(counted, calls, strict=True)])
         if found is None:
@@ -120,18 +120,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is wanted: the energy of a call of `whole`, without that of the part of it that does not belong there."""
+    """The energy of a call of `whole`, minus that of `less`, which is a part of it."""
 
     whole: Part
     less: Part | None = None
 
     @property
     def parts(self) -> list[Part]:
-        """What must be measured for it."""
+        """The parts to measure."""
         return [self.whole] if self.less is None else [self.whole, self.less]
 
     def figure(self) -> Figure | None:
-        """Return it; None if not known yet. Errors of the two parts are independent."""
+        """Return the figure; None if not known yet. Errors of the two parts are independent."""
         figure = self.whole.figure()
         if self.less is None or figure is None:
             return figure
@@ -146,32 +146,32 @@ class Quantity:
         )
 
     def is_known(self, precision: float) -> bool:
-        """Return whether half of the interval is at most this share of the energy."""
+        """Return whether the half-width of the interval is at most this share of the energy."""
         figure = self.figure()
         return figure is not None and figure.half_j <= precision * abs(figure.energy_j)
 
 
 class Board:
-    """The board that a device is, as a session records it.
+    """The board of a device in a session.
 
     Parameters
     ----------
     run : Session
-        A running one.
+        A running session.
     device : torch.device
-        A GPU of CUDA; the CPU stands for a simulated board.
+        A CUDA GPU, or the CPU for a simulated board.
 
     Attributes
     ----------
-    id : int
-        Its number in the recording; 0 if there is no other.
+    gpu : int or None
+        Its index for reports; None if the session has no other board.
     simulated : bool
-        It is a simulated one.
+        Whether the board is simulated.
 
     Raises
     ------
     RuntimeError
-        If the session records no such board.
+        If the session does not record the board.
     """
 
     def __init__(self, run: Session, device: torch.device) -> None:
@@ -193,8 +193,8 @@ class Board:
         alone = len(gpus) == 1 and all(row.kind in ("gpu", "unresolved") for row in report.rows)
         self.gpu = None if alone else next(int(row.boards) for row in gpus if row.path == found[0])
 
-    def measure(self, one: Played) -> Played:
-        """Return the window with its energy, joules, and the clock while its calls ran."""
+    def measure(self, one: PlayedWindow) -> PlayedWindow:
+        """Return the window with its energy (joules) and the clock during its calls."""
         report = self._run.report(by="board", gpu=self.gpu, from_ns=one.from_ns, to_ns=one.to_ns)
         totals = report.totals
         if totals.total_energy_j is None or totals.total_low_j is None or totals.total_high_j is None:
@@ -204,7 +204,7 @@ class Board:
 
 
 def make_ready(player: Player, part: Part) -> None:
-    """Warm the part up and time a call; where no graph can hold it, plain calls will do.
+    """Warm up a part and time a call. A part that cannot be captured is played as plain calls.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def make_ready(player: Player, part: Part) -> None:
 
 
 def play_round(player: Player, part: Part, window_s: float, chance: random.Random, between: Callable[[], None]) -> None:
-    """Play the part once in each setting, in random order."""
+    """Play a part once in each setting, in random order."""
     settings = chance.sample(SETTINGS, len(SETTINGS))
     series, factor = part.rounds, part.duty.factor
     for setting in settings:
@@ -232,8 +232,8 @@ def play_round(player: Player, part: Part, window_s: float, chance: random.Rando
         part.played.append(_play(part, make(part.call, calls), setting.rest_s(part.call_s, factor), window_s, series))
 
 
-def _play(part: Part, burst: Burst, rest_s: float, window_s: float, series: int) -> Played:
-    """Play one window of bursts; each is a span, by which the board's clock during it is known."""
+def _play(part: Part, burst: Burst, rest_s: float, window_s: float, series: int) -> PlayedWindow:
+    """Play one window of bursts. Each burst is a span, so that the report has the clock during bursts."""
     span = _core.Span(_FORWARD, part.name, _core.intern(part.type))
     bursts, busy_s = 0, 0.0
     begin_ns = time.monotonic_ns()
@@ -243,7 +243,7 @@ def _play(part: Part, burst: Burst, rest_s: float, window_s: float, series: int)
         bursts += 1
         time.sleep(rest_s)
     end_ns = time.monotonic_ns()
-    return Played(begin_ns, end_ns, bursts * burst.calls, bursts, busy_s, series, part.duty.factor)
+    return PlayedWindow(begin_ns, end_ns, bursts * burst.calls, bursts, busy_s, series, part.duty.factor)
 
 
 def measure(
@@ -255,31 +255,31 @@ def measure(
     chance: random.Random,
     seconds: float | None = None,
     precision: float = 0.0,
-    told: Callable[[float], None] = lambda share: None,
+    on_progress: Callable[[float], None] = lambda share: None,
     between: Callable[[], None] = lambda: None,
 ) -> None:
-    """Play rounds of all parts, in random order, until each quantity is known, or the time is up; two at least.
+    """Play rounds of all parts, in random order, until all quantities are known or the time is up; at least two.
 
     Parameters
     ----------
     player : Player
         Plays the bursts.
     board : Board
-        Gives the energy of windows.
+        Measures the energy of windows.
     quantities : list of Quantity
-        Their parts made ready; windows are added to these.
+        Quantities whose parts are ready; windows are added to the parts.
     window_s : float
-        Of bursts in one setting.
+        Length of a window, seconds.
     chance : random.Random
         Decides the order.
     seconds : float, optional
         Time after which no third round begins; without it there are two rounds.
     precision : float
-        Half of a 95 % interval, as a share of the energy, at which a quantity is known.
-    told : callable
-        Hears how far it is, 0 to 1.
+        Target half-width of the 95 % interval, as a share of the energy.
+    on_progress : callable
+        Called with the progress, 0 to 1.
     between : callable
-        Runs before each window: what keeps the board as warm as a program does, say. It leaves the board at rest.
+        Called before each window, for example to keep the board warm. It must leave the board idle.
     """
     begin_s = time.monotonic()
     parts = _parts_of(quantities)
@@ -291,7 +291,7 @@ def measure(
             if part.rounds >= LEAST_ROUNDS and (seconds is None or past_s >= seconds):
                 continue
             share = min(1.0, done / (LEAST_ROUNDS * len(parts)))
-            told(share if seconds is None else min(share, max(0.5 * share, past_s / seconds)))
+            on_progress(share if seconds is None else min(share, max(0.5 * share, past_s / seconds)))
             play_round(player, part, window_s, chance, between)
             done += 1
         for part in waiting:
@@ -305,5 +305,5 @@ def measure(
 
 
 def _parts_of(quantities: Sequence[Quantity]) -> list[Part]:
-    """Return the parts of several quantities, each once."""
+    """Return the distinct parts of several quantities."""
     return list({id(part): part for quantity in quantities for part in quantity.parts}.values())

@@ -1,8 +1,8 @@
-"""Energy of a call out of windows of bursts: E = calls x e + gap time x P_gap + bursts x e_edge, by least squares.
+"""Energy of a call from windows of bursts: E = calls x e + gap time x P_gap + bursts x e_edge, by least squares.
 
-Each round of windows has a gap power of its own, as the board is warmer in a later one; the energy of a call is one.
-The last term is what a board draws more in the first moment of a gap: an H200 165 W in the first millisecond, 140 W
-afterwards. Without it e is 0.3 % (900 W) to 0.8 % (300 W) too high, with intervals that do not hold that.
+Each round of windows has its own gap power, as the board gets warmer; the energy of a call is common to all. The last
+term is the extra energy at the begin of a gap: an H200 draws 165 W in the first millisecond, and 140 W after that.
+Without this term e is 0.3 % (at 900 W) to 0.8 % (at 300 W) too high, which the intervals do not cover.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _NORMAL = 1.959964
 
 @dataclass(frozen=True)
 class Window:
-    """What a window of bursts came to.
+    """A window of bursts.
 
     Attributes
     ----------
     calls : float
-        In it.
+        Number of calls.
     bursts : int
-        In it.
+        Number of bursts.
     gap_s : float
-        Seconds without a call.
+        Seconds between bursts.
     energy_j, u_j : float
-        Of the board, and the standard uncertainty of that.
+        Energy of the board and its standard uncertainty, joules.
     series : int
-        Windows of one series share a gap power.
+        Number of the round; windows of a round share a gap power.
     """
 
     calls: float
@@ -50,7 +50,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Energy of a call, J, half of its 95 % interval, J, and the power of the gaps, W."""
+    """Energy of a call and half-width of its 95 % interval, J, and power of the gaps, W."""
 
     energy_j: float
     half_j: float
@@ -58,17 +58,17 @@ class Estimate:
 
 
 def student_95(freedom: int) -> float:
-    """Return Student's t, two-sided 95 %, of so many degrees of freedom (at least 1)."""
+    """Return the two-sided 95 % quantile of Student's t for at least one degree of freedom."""
     if freedom <= len(_STUDENT):
         return _STUDENT[freedom - 1]
-    # First term of its expansion (Abramowitz and Stegun 26.7.5): right to 0.003 from 21 on.
+    # First term of its expansion (Abramowitz and Stegun 26.7.5): error below 0.003 from 21 on.
     return _NORMAL + (_NORMAL**3 + _NORMAL) / (4 * freedom)
 
 
 def estimate(windows: Sequence[Window]) -> Estimate | None:
-    """Return the energy of a call; None where there are too few windows, or all have the same duty.
+    """Return the energy of a call; None if there are too few windows, or all have the same duty cycle.
 
-    Weights are those of the windows' own uncertainties; the size of the errors is that of the residuals.
+    The windows' uncertainties give the weights; the residuals give the scale of the errors.
     """
     series = sorted({window.series for window in windows})
     unknowns = 2 + len(series)
@@ -95,7 +95,7 @@ def _dot(weights: Vector, rows: Matrix, i: int, j: int) -> float:
 
 
 def _invert(matrix: Matrix) -> Matrix | None:
-    """Return the inverse of a symmetric positive matrix by its scaled rows; None if it has none."""
+    """Return the inverse of a symmetric positive matrix by Gauss-Jordan with scaled rows; None if it is singular."""
     size = len(matrix)
     scale = [math.sqrt(matrix[i][i]) for i in range(size)]
     if min(scale) <= 0:
@@ -104,7 +104,7 @@ def _invert(matrix: Matrix) -> Matrix | None:
         [matrix[i][j] / (scale[i] * scale[j]) for j in range(size)] + [float(i == j) for j in range(size)]
         for i in range(size)
     ]
-    for i in range(size):  # diagonal pivots: it is positive
+    for i in range(size):  # diagonal pivots are enough for a positive matrix
         pivot = work[i][i]
         if pivot < 1e-12:
             return None

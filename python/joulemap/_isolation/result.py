@@ -1,4 +1,4 @@
-"""What isolating layers gave: energy of a call of each, with its interval."""
+"""The result of `isolate`: the energy of a call of each layer, with its interval."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, overload
 
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap._report import frame, written
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_U_OF_HALF = 1.959964  # half of a 95 % interval is so many standard uncertainties
+_U_OF_HALF = 1.959964  # half-width of a 95 % interval in standard uncertainties
 
 
 @dataclass(frozen=True)
 class IsolatedLayer:
-    """One layer alone, in one direction.
+    """One layer in isolation, in one direction.
 
     Attributes
     ----------
     path, type : str
-        The module's path, and its class with its sizes, as `Session.watch` names them.
+        The module's path, and its class with sizes, as `Session.watch` names them.
     direction : str
         "forward" or "backward".
     calls : int
-        How often one pass of the model calls the layer. The figures are of the first of these calls.
+        Number of calls of the layer in one pass of the model. The figures are those of the first call.
     energy_j, energy_low_j, energy_high_j : float
-        Joules of a call, and the ends of the 95 % interval, relative to the GPU's own sensor.
+        Joules of a call, and the ends of the 95 % interval, without the uncertainty of the GPU's sensor gain.
     call_s : float
         Seconds of a call.
     clock_mhz : float or None
-        Mean clock while it ran; None where not recorded.
+        Mean clock during calls, MHz; None if not recorded.
     gap_w : float
         Watts in the gaps between bursts.
     how : str
-        "graph", or "calls" where no CUDA graph can hold it: launch gaps are then inside its time; with what was
-        taken off.
+        "graph", or "calls" if the layer cannot be captured in a CUDA graph (launch gaps then count as its time); and
+        what was subtracted.
     """
 
     path: str
@@ -79,16 +79,16 @@ _COLUMNS = [
 
 @dataclass(frozen=True)
 class IsolatedLayers:
-    """The layers that were chosen, each alone.
+    """The chosen layers, each in isolation.
 
     Attributes
     ----------
     rows : list of IsolatedLayer
         In the order of the model's modules; forward before backward.
     left_out : dict
-        Why a layer has no figure, by path.
+        Why a layer has no row, by path.
     simulated : bool
-        The board was a simulated one.
+        Whether the board was simulated.
     """
 
     rows: list[IsolatedLayer]
@@ -102,12 +102,12 @@ class IsolatedLayers:
         return len(self.rows)
 
     def table(self) -> str:
-        """Return a table as text, with what was left out below.
+        """Return a table as text, followed by the layers that were left out.
 
         Returns
         -------
         str
-            A line a layer and direction: mJ with half of the 95 % interval, us, W, MHz.
+            A line per layer and direction: mJ with the half-width of the 95 % interval, us, W, MHz.
         """
         width = max([len("layer"), *(len(row.path) for row in self.rows)])
         head = f"{'energy of a call':>22} {'time':>11} {'power':>7} {'MHz':>5} {'calls':>6}  how"
@@ -135,7 +135,7 @@ class IsolatedLayers:
         Returns
         -------
         pandas.DataFrame
-            In the order of the rows, one column a field of `IsolatedLayer`.
+            One row per row, one column per field of `IsolatedLayer`.
 
         Raises
         ------
@@ -150,9 +150,9 @@ class IsolatedLayers:
     def to_csv(self, path: str | os.PathLike[str]) -> None: ...
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Write the rows as CSV: path, type, direction, energy_j, u_j, call_s, clock_mhz, ...; missing is empty.
+        """Write the rows as CSV: path, type, direction, energy_j, u_j, call_s, clock_mhz, ...; empty if missing.
 
-        `joulemap report --prior` takes it.
+        `joulemap report --prior` accepts the file.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class IsolatedLayers:
         Returns
         -------
         str or None
-            The text; None if it was written.
+            The text; None if it was written to `path`.
 
         Raises
         ------

@@ -4,7 +4,7 @@ import signal
 import sys
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # while PyTorch is loaded, there is nothing to close
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # during the import of PyTorch there is nothing to close
 
     from joulemap.calibration.program import main
 

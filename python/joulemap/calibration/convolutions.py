@@ -1,4 +1,4 @@
-"""Convolutions: forward, gradient of the data, gradient of the weight, each alone."""
+"""Convolutions: separate calls of forward, gradient of the data, and gradient of the weight."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from joulemap.calibration.data import Data
 
 
 class Convolution:
-    """A convolution's tensors; each of its methods makes a call.
+    """A convolution; its methods make calls.
 
     Parameters
     ----------
     kernel, stride : int
-        Edge of the kernel, and its step.
+        Edge length of the kernel, and its stride.
     groups : int
-        Of channels; 0: each channel by itself.
+        Number of groups of channels; 0: depthwise.
     last : bool
-        Channels last.
+        Whether channels are the last dimension in memory.
     """
 
     def __init__(self, kernel: int, stride: int = 1, groups: int = 1, *, last: bool = True) -> None:
@@ -43,7 +43,7 @@ class Convolution:
         return lambda: functional.conv2d(images, weight, None, stride, padding, groups=groups)
 
     def _backward(
-        self, data: Data, batch: int, channels: int, outputs: int, edge: int, wanted: tuple[bool, bool, bool]
+        self, data: Data, batch: int, channels: int, outputs: int, edge: int, gradients: tuple[bool, bool, bool]
     ) -> Call:
         images, weight, groups = self._tensors(data, batch, channels, outputs, edge)
         stride, padding = (self.stride, self.stride), (self.kernel // 2, self.kernel // 2)
@@ -51,7 +51,7 @@ class Convolution:
         gradient = data.images(batch, outputs, out_edge, out_edge, last=self.last)
         backward = torch.ops.aten.convolution_backward.default
         return lambda: backward(
-            gradient, images, weight, None, stride, padding, (1, 1), False, (0, 0), groups, list(wanted)
+            gradient, images, weight, None, stride, padding, (1, 1), False, (0, 0), groups, list(gradients)
         )
 
     def data_gradient(self, data: Data, batch: int, channels: int, outputs: int, edge: int) -> Call:

@@ -1,11 +1,12 @@
-"""What is in the tensors of the suite: numbers alike in kind, drawn once, of which kernels take views.
+"""The data of the suite: numbers of several kinds, drawn once; kernels use views of them.
 
-Power depends on data: a matrix product of zeros draws half of what one of random numbers does. Kinds:
+Power depends on data: a matrix product of zeros draws half the power of random numbers. The kinds:
 
 - random: normal, mean 0, standard deviation 1;
-- trained: activations heavy-tailed, half of them zero (ReLU), six channels in a thousand twenty times larger;
-  weights heavy-tailed and small (0.02);
-- constant: 1 everywhere; zeros.
+- trained: heavy-tailed activations, half of them zero (ReLU), six channels in a thousand twenty times larger;
+  heavy-tailed small weights (0.02);
+- constant: all 1;
+- zeros: all 0.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_STOCK = 64 * 2**20  # elements of each row on a whole board
+_STOCK = 64 * 2**20  # elements of each row on an H100
 _LEAST = 2**20
 _CHUNK = 2**22
 _COMMON = (torch.bfloat16, torch.float32)
@@ -25,7 +26,7 @@ _WEIGHT = "weight"
 
 
 def _trained(values: Tensor, role: str) -> Tensor:
-    """Make numbers as training leaves them of normal ones, float, whose count is a multiple of the channels."""
+    """Make numbers like those of a trained model from normal ones; their count is a multiple of the channels."""
     heavy = values * torch.exp(0.5 * torch.randn_like(values))
     if role == _WEIGHT:
         return 0.02 * heavy
@@ -45,14 +46,14 @@ def _draw(count: int, device: torch.device, kind: str, role: str) -> Tensor:
 
 
 class Stock:
-    """Long rows of numbers, one a kind and dtype, that live as long as the suite.
+    """Long rows of numbers, one per kind and dtype, for the whole suite.
 
     Parameters
     ----------
     device : torch.device
-        Where they lie.
+        Their device.
     share : float
-        Of the length on an H100, 64 Mi elements.
+        Length of a row as a share of that on an H100, 64 Mi elements.
     """
 
     def __init__(self, device: torch.device, share: float = 1.0) -> None:
@@ -61,7 +62,7 @@ class Stock:
         self._rows: dict[tuple[str, str, torch.dtype], Tensor] = {}
 
     def row(self, kind: str, role: str, dtype: torch.dtype) -> Tensor:
-        """Return the whole row; constants, zeros and rare dtypes, of which less is taken, have shorter ones."""
+        """Return a whole row. Constants, zeros and rare dtypes have shorter rows, as kernels need less of them."""
         role = role if kind == "trained" else _ACTIVATION
         key = (kind, role, dtype)
         if key not in self._rows:
@@ -77,16 +78,16 @@ class Stock:
 
 
 class Data:
-    """What one kernel takes of the stock: tensors that do not overlap.
+    """The tensors of one kernel: views of the stock that do not overlap.
 
     Parameters
     ----------
     stock : Stock
-        Whose numbers.
+        The source of the numbers.
     kind : str
         "random", "trained", "constant" or "zeros".
     dtype : torch.dtype
-        Of what is taken, if not told otherwise.
+        The default dtype.
     """
 
     def __init__(self, stock: Stock, kind: str, dtype: torch.dtype) -> None:
@@ -97,39 +98,39 @@ class Data:
         self._taken: dict[int, int] = {}  # by the id of the row
 
     def take(self, *shape: int, dtype: torch.dtype | None = None, role: str = _ACTIVATION) -> Tensor:
-        """Return a tensor that nobody may write into."""
+        """Return a read-only tensor."""
         dtype = dtype or self.dtype
         row = self._stock.row(self.kind, role, dtype)
         count = torch.Size(shape).numel()
         begin = self._taken.get(id(row), 0)
-        if begin + count > len(row):  # too long for the stock: its own, of repeated numbers
+        if begin + count > len(row):  # too long for the stock: a new tensor of repeated numbers
             return row.repeat(-(-count // len(row)))[:count].view(shape)
         self._taken[id(row)] = begin + -(-count // _CHANNELS) * _CHANNELS
         return row[begin : begin + count].view(shape)
 
     def weight(self, *shape: int, dtype: torch.dtype | None = None) -> Tensor:
-        """Return a tensor of weights that nobody may write into."""
+        """Return a read-only tensor of weights."""
         return self.take(*shape, dtype=dtype, role=_WEIGHT)
 
     def own(self, *shape: int, dtype: torch.dtype | None = None, role: str = _ACTIVATION) -> Tensor:
-        """Return a tensor that its kernel may write into."""
+        """Return a writable tensor."""
         return self.take(*shape, dtype=dtype, role=role).clone()
 
     def images(self, *shape: int, last: bool = True) -> Tensor:
-        """Return images (batch, channels, height, width), channels last if so wanted."""
+        """Return images of shape (batch, channels, height, width); `last`: channels are last in memory."""
         if not last:
             return self.take(*shape)
         batch, channels, height, width = shape
         return self.take(batch, height, width, channels).permute(0, 3, 1, 2)
 
     def indices(self, below: int, *shape: int) -> Tensor:
-        """Return random indices from 0 to below, int64; all 0 for data of one value."""
+        """Return random indices below `below`, int64; all 0 for constant data."""
         if self.kind in ("constant", "zeros"):
             return torch.zeros(shape, dtype=torch.int64, device=self.device)
         return torch.randint(below, shape, device=self.device)
 
     def mask(self, *shape: int, share: float = 0.5) -> Tensor:
-        """Return booleans of which this share is true."""
+        """Return booleans with this share of True."""
         if self.kind in ("constant", "zeros"):
             return torch.full(shape, self.kind == "constant", device=self.device)
         return torch.rand(shape, device=self.device) < share

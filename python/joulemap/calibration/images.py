@@ -1,4 +1,4 @@
-"""Work on images beside convolutions: pooling and resizing, forward and backward."""
+"""Operations on images other than convolutions: pooling and resizing, forward and backward."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from torch import Tensor
 
 from joulemap._burst import Call
+from joulemap.calibration.backward import backward_of, leaf
 from joulemap.calibration.data import Data
-from joulemap.calibration.differentiated import backward_of, leaf
 from joulemap.calibration.kernel import Maker
 
 
@@ -23,7 +23,7 @@ def forward(operation: Callable[[Tensor], Tensor], *, last: bool = True) -> Make
 
 
 def backward(operation: Callable[[Tensor], Tensor], *, last: bool = True) -> Maker:
-    """Return the maker of its gradient."""
+    """Return the maker of the gradient of an operation on images."""
 
     def make(data: Data, batch: int, channels: int, edge: int) -> Call:
         images = leaf(data.images(batch, channels, edge, edge, last=last))

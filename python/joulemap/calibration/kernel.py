@@ -1,4 +1,4 @@
-"""A line of the suite: a kernel's family, its name, who makes its calls, its sizes and its data."""
+"""An entry of the suite: a kernel's family, name, maker of calls, sizes and kinds of data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from joulemap.calibration.data import Data
 Maker = Callable[..., Call]  # (data, *size) -> call
 Size = tuple[int, ...]
 
-# Data: what is in the tensors. Constants and zeros show how far data decide; they are left out of weights.
+# Kinds of data. Constants and zeros show how much power depends on data; the model is not fitted to them.
 RANDOM = ("random",)
 TRAINED = ("trained",)
 BOTH = ("random", "trained")
@@ -34,21 +34,21 @@ _DTYPES = {
 
 @dataclass(frozen=True)
 class Scale:
-    """How sizes of an H100 become those of another board.
+    """Scales sizes for an H100 to another board.
 
     Attributes
     ----------
     rows : float
-        Factor of a size's first number: rows, batch, elements.
+        Factor of a size's first number: rows, batch or elements.
     tiny : bool
-        Small in all directions: for tests on a CPU.
+        Whether all numbers are made small, for tests on a CPU.
     """
 
     rows: float = 1.0
     tiny: bool = False
 
     def apply(self, size: Size) -> Size:
-        """Return the size for this board; numbers stay multiples of 8 if they were."""
+        """Return the size for this board; multiples of 8 stay multiples of 8."""
         first, *others = size
         if self.tiny:
             return (max(min(first, 32), first // 4096), *(max(min(n, 8), n // 32) for n in others))
@@ -60,18 +60,18 @@ class Scale:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel in one or several sizes, on one or several kinds of data.
+    """A kernel with one or several sizes and kinds of data.
 
     Attributes
     ----------
     family, what : str
-        Of its name: ``FAMILY/what-shape-dtype``.
+        Parts of its name: ``FAMILY/what-shape-dtype``.
     make : callable
-        Takes `Data` and a size, returns the call; what it raises says why this board cannot do it.
+        Takes `Data` and a size, and returns the call. It raises if this board cannot do it.
     dtype : torch.dtype
-        Of its tensors.
+        Dtype of its tensors.
     sizes : list of tuple of int
-        As the maker takes them; the first number goes with the size of the board.
+        Arguments of the maker; the first number is scaled to the board.
     data : tuple of str
         Kinds of data: "random", "trained", "constant", "zeros".
     """
@@ -84,11 +84,11 @@ class Kernel:
     data: tuple[str, ...] = RANDOM
 
     def kinds(self, size: Size) -> tuple[str, ...]:
-        """Return the kinds of data at this size: constants and zeros only at the first."""
+        """Return the kinds of data for this size: constants and zeros only for the first size."""
         return self.data if size == self.sizes[0] else tuple(kind for kind in self.data if kind in BOTH)
 
     def name(self, size: Size) -> str:
-        """Return its name at this size."""
+        """Return the name for this size."""
         shape = "x".join(str(number) for number in size)
         return f"{self.family}/{self.what}-{shape}-{_DTYPES[self.dtype]}"
 

@@ -1,4 +1,4 @@
-"""Models of boards: what hardware counters are worth, in watts."""
+"""Board models: the power of each hardware counter."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What was learnt, and how well it predicts the powers of kernels.
+    """A learnt board model, and its errors.
 
-    Errors are relative (0.05: 5 %), of models that were learnt without the family of the kernel.
+    Errors are relative (0.05: 5 %) and cross-validated: the model is learnt without the family of the kernel.
 
     Attributes
     ----------
@@ -28,28 +28,28 @@ class Learnt:
     path : str or None
         File of the model; None if it was not written.
     features, kernels, families : int
-        Counters with a weight, kernels whose power is known, families of them.
+        Number of counters with a weight, of kernels whose power is known, and of their families.
     left_out : int
-        Kernels on constant data, which are not in the weights.
+        Number of kernels on constant data, which are not in the fit.
     readings, readings_used : int
-        Of the power sensor, and how many of them were no outliers.
+        Number of readings of the power sensor, and of those that are no outliers.
     residual_w : float
-        Root mean square of readings less model, W.
+        Root mean square of the residuals of readings, watts.
     median_error, mean_error, p95_error : float
-        Of the powers of kernels.
+        Errors of the power of kernels.
     worst_error : float
-        Root mean square over the kernels of the worst family.
+        Root mean square error over the kernels of the worst family.
     worst_family : str
-        Its name; "" if there is none.
+        Name of the worst family; "" if there is none.
     idle_w, idle_u_w : float or None
-        What the GPU draws at rest for longer than 20 ms with a program on it, W, and its standard uncertainty; None if
-        the recording does not show it.
+        Power of the GPU when idle for longer than 20 ms with a CUDA context, and its standard uncertainty, watts; None
+        if the recording does not show it.
     gap_w, gap_u_w : float or None
-        The same in gaps of 1 to 20 ms.
+        Power in gaps of 1 to 20 ms, and its standard uncertainty, watts; None if not known.
     noise_w : float or None
-        Standard deviation of a reading of the power sensor at rest, W, drift aside; None likewise.
+        Standard deviation of a reading of the idle GPU's power without drift, watts; None if not known.
     sampler_w, sampler_u_w : float or None
-        What sampling its hardware counters makes the GPU draw, W, and its standard uncertainty; None likewise.
+        Additional power while hardware counters are sampled, and its standard uncertainty, watts; None if not known.
     """
 
     board: str
@@ -83,37 +83,37 @@ def learn_model(
     path: str | os.PathLike[str] | None = None,
     gpu: int | str | torch.device | None = None,
 ) -> Learnt:
-    """Learn what hardware counters are worth from a recording of single kernels in bursts, and keep it.
+    """Learn a board model from a recording of single kernels in bursts, and save it.
 
-    `joulemap calibrate` does all of it: it plays and records such kernels, and learns from them.
+    `joulemap calibrate` records such kernels and learns from them.
 
     Parameters
     ----------
     recording_path : path
         A recording with hardware counters and a power sensor.
     phase : str
-        A phase of it. In it each burst of one kernel is a span of kind `window`, named ``FAMILY/what``.
+        A phase in which each burst of a kernel is a span of kind `window`, named ``FAMILY/what``.
     path : path, optional
-        File to write. Without it the model is kept by the GPU's UUID, where reports of that GPU find it
-        (``$XDG_DATA_HOME/joulemap/models``); one of a simulated board is not written then.
+        File to write. Without it the model is saved under the GPU's UUID in ``$XDG_DATA_HOME/joulemap/models``, for
+        reports of that GPU; the model of a simulated board is then not written.
     gpu : int, str or torch.device, optional
-        The GPU, as in `Recording.report`; without it the one that has counters.
+        The GPU, as in `Recording.report`; by default the one with counters.
 
     Returns
     -------
     Learnt
-        How well powers are predicted, and where the model is.
+        The path of the model, and its errors.
 
     Raises
     ------
     Error
-        status "NOT_FOUND": no such file, phase, GPU, counters or sensor; "BAD_DATA": they are too few; "IO":
-        the model cannot be written.
+        With the status "NOT_FOUND" if there is no such file, phase, GPU, counters or sensor; "BAD_DATA" if there are
+        too few data; "IO" if the model cannot be written.
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is wrong.
     """
     recording = _arguments.path("recording_path", recording_path)
-    kept = None if path is None else _arguments.path("path", path)
+    model_path = None if path is None else _arguments.path("path", path)
     phase = _arguments.text("phase", phase)
     number = 0 if gpu is None else board_id(_core.Recording(recording), _arguments.gpu("gpu", gpu))
-    return Learnt(**_core.learn_model(recording, phase, kept, number))
+    return Learnt(**_core.learn_model(recording, phase, model_path, number))

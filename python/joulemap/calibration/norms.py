@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from joulemap._burst import Call
+from joulemap.calibration.backward import backward_of, leaf
 from joulemap.calibration.data import Data
-from joulemap.calibration.differentiated import backward_of, leaf
 
 _FLOAT = torch.float32
 
@@ -21,29 +21,30 @@ class BatchNorm:
     Parameters
     ----------
     training : bool
-        Statistics of the batch, else the running ones.
+        Whether to use the statistics of the batch, else the running ones.
     last : bool
-        Channels last.
+        Whether channels are the last dimension in memory.
     """
 
     def __init__(self, *, training: bool = True, last: bool = True) -> None:
         self.training = training
         self.last = last
 
-    def _normalized(self, data: Data, channels: int) -> tuple[Any, ...]:
+    def _parameters(self, data: Data, channels: int) -> tuple[Any, ...]:
+        """Return mean, variance, weight and bias."""
         mean, weight = (torch.zeros(channels, device=data.device), torch.ones(channels, device=data.device))
         return mean, torch.ones_like(mean), weight, torch.zeros_like(mean)
 
     def forward(self, data: Data, batch: int, channels: int, edge: int) -> Call:
         """Return the forward call."""
         images = data.images(batch, channels, edge, edge, last=self.last)
-        mean, variance, weight, bias = self._normalized(data, channels)
+        mean, variance, weight, bias = self._parameters(data, channels)
         return lambda: functional.batch_norm(images, mean, variance, weight, bias, training=self.training)
 
     def backward(self, data: Data, batch: int, channels: int, edge: int) -> Call:
         """Return the call of all gradients."""
         images = leaf(data.images(batch, channels, edge, edge, last=self.last))
-        mean, variance, weight, bias = self._normalized(data, channels)
+        mean, variance, weight, bias = self._parameters(data, channels)
         leaves = [images, leaf(weight), leaf(bias)]
         return backward_of(
             data,
@@ -65,7 +66,7 @@ def layer_norm_backward(data: Data, rows: int, width: int) -> Call:
 
 
 def _rms_norm(x: Tensor, weight: Tensor) -> Tensor:
-    """Composed of single operations, as transformers does it."""
+    """Compute an RMS norm from single operations, as transformers does."""
     wide = x.to(_FLOAT)
     scaled = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
     return weight * scaled.to(x.dtype)
@@ -102,6 +103,6 @@ def softmax_backward(data: Data, rows: int, width: int) -> Call:
 
 
 def cross_entropy(data: Data, rows: int, classes: int) -> Call:
-    """Forward and backward, as a language model's loss."""
+    """Forward and backward, as for a language model's loss."""
     logits, labels = leaf(data.take(rows, classes)), data.indices(classes, rows)
     return lambda: torch.autograd.grad(functional.cross_entropy(logits, labels), [logits])

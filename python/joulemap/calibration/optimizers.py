@@ -1,4 +1,4 @@
-"""Steps of optimizers over a few large and many small weights."""
+"""Optimizer steps over a few large and many small weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from joulemap._burst import Call
 from joulemap.calibration.data import Data
 from joulemap.calibration.kernel import Maker
 
-_RATE = 1e-9  # weights stay what they are, however often a step is taken
+_RATE = 1e-9  # weights hardly change, however many steps are made
 _LARGE = 8
 _SMALL = 64
 _SMALL_SIZE = 1024
@@ -25,8 +25,8 @@ def step(optimizer: Callable[..., torch.optim.Optimizer], **options: Any) -> Mak
         weights = [torch.nn.Parameter(data.own(size, role="weight")) for size in sizes]
         for weight in weights:
             weight.grad = data.own(len(weight), role="weight")
-        # "capturable": the number of steps lies on the GPU, so that a graph can count.
-        known = {"capturable": True} if data.device.type == "cuda" and optimizer is not torch.optim.SGD else {}
-        return optimizer(weights, lr=_RATE, **known, **options).step
+        # "capturable" keeps the number of steps on the GPU, where a CUDA graph can count it.
+        graph_options = {"capturable": True} if data.device.type == "cuda" and optimizer is not torch.optim.SGD else {}
+        return optimizer(weights, lr=_RATE, **graph_options, **options).step
 
     return make

@@ -1,4 +1,4 @@
-"""Playing the suite: bursts and gaps in a random, balanced order that the board's power limit does not reach."""
+"""Play the suite: bursts and gaps in a random, balanced order that stays below the board's power limit."""
 
 from __future__ import annotations
 
@@ -11,53 +11,55 @@ from dataclasses import dataclass
 from joulemap import Session, _core
 from joulemap._burst import Burst, Player
 from joulemap.calibration.kernel import HEAVY
-from joulemap.calibration.ready import ENOUGH_S, Entry
+from joulemap.calibration.prepare import ENOUGH_S, Entry
 
 GAPS_S = (0.0, 12e-3)
 NO_GAP = 1 / 3
 DWELLS_S = (5e-3, 150e-3)
 
-# What a board draws, as parts of its power limit: the most that was seen on an H200 (940 W of 700 W for products,
-# 740 W for memory, 165 W between bursts), and the mean over some time constants of its limiter that stays below it.
+# Power as shares of the power limit: maxima on an H200 with a limit of 700 W (940 W for products, 740 W for memory,
+# 165 W between bursts), and the largest mean over the time constant of its limiter.
 _HEAVY = 1.35
 _LIGHT = 1.05
 _REST = 0.25
-_MEAN = 0.95
-_MEMORY_S = 0.1
+_MAX_MEAN = 0.95
+_LIMITER_S = 0.1
 
 
 @dataclass
 class Account:
-    """The running mean of the board's power, in parts of its limit, as bursts and gaps move it."""
+    """The running mean of the board's power, as a share of its limit."""
 
     level: float = _REST
 
     def add(self, power: float, seconds: float) -> None:
-        """Move the mean by so many seconds at this power."""
-        self.level = power + (self.level - power) * math.exp(-seconds / _MEMORY_S)
+        """Update the mean after some seconds at this power."""
+        self.level = power + (self.level - power) * math.exp(-seconds / _LIMITER_S)
 
     def rest_before(self, power: float, seconds: float) -> float:
         """Return the seconds of rest after which a burst at `power` ends below the limit."""
-        kept = math.exp(-seconds / _MEMORY_S)
-        bearable = max((_MEAN - power * (1 - kept)) / kept, 1.02 * _REST)
-        if self.level <= bearable:
+        decay = math.exp(-seconds / _LIMITER_S)
+        highest = max((_MAX_MEAN - power * (1 - decay)) / decay, 1.02 * _REST)
+        if self.level <= highest:
             return 0.0
-        return _MEMORY_S * math.log((self.level - _REST) / (bearable - _REST))
+        return _LIMITER_S * math.log((self.level - _REST) / (highest - _REST))
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One burst of an entry, after a gap."""
+class PlannedBurst:
+    """A burst of an entry, and the gap before it."""
 
     entry: Entry
     burst: Burst
     gap_s: float
 
 
-def turns(entries: Sequence[Entry], chance: random.Random, enough_s: float = ENOUGH_S) -> Iterator[Turn]:
-    """Yield turns until each entry has `enough_s` of time: at random among the third that has had least so far.
+def planned_bursts(
+    entries: Sequence[Entry], chance: random.Random, enough_s: float = ENOUGH_S
+) -> Iterator[PlannedBurst]:
+    """Yield bursts until each entry has `enough_s` seconds. Each is random among the third with the least time so far.
 
-    Each entry plays its lengths in turn, in an order that changes from round to round, so all get equal time.
+    The bursts of an entry alternate in a random order that changes each round, so that all get equal time.
     """
     account = Account()
     played_s = [0.0] * len(entries)
@@ -81,22 +83,22 @@ def turns(entries: Sequence[Entry], chance: random.Random, enough_s: float = ENO
         account.add(power, seconds)
         played_s[number] += seconds
         last = number
-        yield Turn(entry, burst, gap_s)
+        yield PlannedBurst(entry, burst, gap_s)
 
 
 @dataclass(frozen=True)
-class Played:
-    """What was played: bursts, and seconds of each entry."""
+class PlayedSuite:
+    """The number of played bursts, and the seconds of each entry."""
 
     bursts: int
     seconds: list[float]
 
 
 def play_burst(run: Session, player: Player, entry: Entry, burst: Burst) -> float:
-    """Play a burst in a window named by its kernel, its type the kind of data; return its seconds.
+    """Play a burst in a window with the kernel's name and the kind of data as type; return its seconds.
 
-    On the CPU the burst lasts as long as was planned, however slow calls are just then, and a span in it, typed by the
-    kernel, is the work that a simulated board draws power for.
+    On the CPU the burst lasts as long as planned, whatever calls take. A span with the kernel as type is the work for
+    which a simulated board draws power.
     """
     with run.window(entry.name, type=entry.data):
         if player.device.type != "cpu":
@@ -115,38 +117,38 @@ def play(
     entries: Sequence[Entry],
     seconds: float,
     chance: random.Random,
-    told: Callable[[float], None] = lambda share: None,
-) -> Played:
-    """Play for so many seconds at most."""
+    on_progress: Callable[[float], None] = lambda share: None,
+) -> PlayedSuite:
+    """Play for at most `seconds`."""
     begin_s = time.monotonic()
     played_s = {id(entry): 0.0 for entry in entries}
     bursts = 0
     player.synchronize()
-    for turn in turns(entries, chance):
+    for planned in planned_bursts(entries, chance):
         past_s = time.monotonic() - begin_s
         if past_s >= seconds:
             break
-        told(past_s / seconds)
-        if turn.gap_s > 0:
-            time.sleep(turn.gap_s)
-        played_s[id(turn.entry)] += play_burst(run, player, turn.entry, turn.burst)
+        on_progress(past_s / seconds)
+        if planned.gap_s > 0:
+            time.sleep(planned.gap_s)
+        played_s[id(planned.entry)] += play_burst(run, player, planned.entry, planned.burst)
         bursts += 1
-    return Played(bursts, list(played_s.values()))
+    return PlayedSuite(bursts, list(played_s.values()))
 
 
 def square_wave(run: Session, player: Player, entry: Entry, seconds: float, chance: random.Random) -> int:
-    """Switch between a heavy kernel and rest, each for a random time; return how often it was switched on.
+    """Alternate between a heavy kernel and rest, each for a random time; return the number of periods.
 
-    Out of it the sensor's response and lag are learnt.
+    This shows the response and the lag of the sensor.
     """
     end_s = time.monotonic() + seconds
-    times = 0
+    periods = 0
     while (now_s := time.monotonic()) < end_s:
         until_s = now_s + chance.uniform(*DWELLS_S)
         with run.window(entry.name, type=entry.data):
             while time.monotonic() < until_s:
                 entry.bursts[0].play()
         time.sleep(chance.uniform(*DWELLS_S))
-        times += 1
+        periods += 1
     player.synchronize()
-    return times
+    return periods

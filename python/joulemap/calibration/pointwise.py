@@ -1,4 +1,4 @@
-"""Elementwise work, reductions, integers and random numbers: makers out of the operation alone."""
+"""Elementwise operations, reductions, integers and random numbers: makers from an operation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from joulemap._burst import Call
+from joulemap.calibration.backward import backward_of, leaf
 from joulemap.calibration.data import Data
-from joulemap.calibration.differentiated import backward_of, leaf
 from joulemap.calibration.kernel import Maker
 
 
@@ -54,7 +54,7 @@ def with_mask(operation: Callable[[Tensor, Tensor], object]) -> Maker:
 
 
 def with_channels(operation: Callable[[Tensor, Tensor], object]) -> Maker:
-    """Return the maker of an operation on rows and one number a column."""
+    """Return the maker of an operation on rows and one number per column."""
 
     def make(data: Data, rows: int, width: int) -> Call:
         x, channels = data.take(rows, width), data.weight(width)
@@ -84,6 +84,6 @@ def backward(operation: Callable[[Tensor], Tensor]) -> Maker:
 
 
 def rotate_half(x: Tensor, angles: Tensor) -> Tensor:
-    """Rotary positions as transformers composes them."""
+    """Apply rotary positions, as transformers does."""
     first, second = x.chunk(2, dim=-1)
     return x * angles.cos() + torch.cat((-second, first), dim=-1) * angles.sin()

@@ -1,4 +1,4 @@
-"""The program: make the suite ready, rest, play it, switch on and off, rest; all of it recorded."""
+"""The program: prepare the suite, then record rest, the suite, a square wave, and rest."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from types import FrameType
 import torch
 
 import joulemap
-from joulemap._bar import Bar
 from joulemap._burst import player_of
+from joulemap._progress_bar import Bar
 from joulemap._session import MeasuringSession
-from joulemap.calibration.play import Played, play, square_wave
-from joulemap.calibration.ready import Entry, Ready, chosen, make_ready, scale_of
+from joulemap.calibration.play import PlayedSuite, play, square_wave
+from joulemap.calibration.prepare import Entry, Ready, chosen, make_ready, scale_of
 from joulemap.calibration.suite import KERNELS
 
-# As the command line says it.
+# Exit codes of the command.
 EXIT_NOT_SUPPORTED = 69
 EXIT_BUSY = 75
 EXITS = {"NO_DEVICE": 69, "DISK_FULL": 73, "IO": 74, "BUSY": EXIT_BUSY, "NO_PERMISSION": 77}
 EXIT_SIGNAL = 128
 SIMULATED = "h200"
-COUNTERS_S = 60  # of each minute: all of the time
+COUNTERS_S = 60  # per minute: always
 IDLE_S = 3.0
 RESPONSE_S = 5.0
 
 
 def why_no_gpu() -> str:
-    """Return what CUDA lacks; "" if it works."""
+    """Return why CUDA cannot be used; "" if it works."""
     if torch.version.cuda is None:
         return f"PyTorch {torch.__version__} is built without CUDA: install a build with it"
     if not torch.cuda.is_available():
-        return f"PyTorch {torch.__version__} (CUDA {torch.version.cuda}) finds no GPU: `joulemap doctor` may tell why"
+        return f"PyTorch {torch.__version__} (CUDA {torch.version.cuda}) finds no GPU: `joulemap doctor` may show why"
     return ""
 
 
 def session(path: Path, device: torch.device, overwrite: bool, sim: str = SIMULATED) -> joulemap.Session:
-    """Return the session that records the suite, with counters all of the time."""
+    """Return the session that records the suite; counters are always sampled."""
     return MeasuringSession(
         path=path, overwrite=overwrite, counters=COUNTERS_S, sim=sim if device.type == "cpu" else None
     )
 
 
 def heaviest(entries: Sequence[Entry]) -> Entry:
-    """Return what the square wave is made of: the longest matrix product, as training draws most with it."""
-    random_ones = [entry for entry in entries if entry.data == "random"] or list(entries)
-    products = [entry for entry in random_ones if entry.family == "product" and entry.name.endswith("bf16")]
-    return max(products or random_ones, key=lambda entry: entry.call_s)
+    """Return the entry for the square wave: the longest matrix product, which draws the most power in training."""
+    on_random = [entry for entry in entries if entry.data == "random"] or list(entries)
+    products = [entry for entry in on_random if entry.family == "product" and entry.name.endswith("bf16")]
+    return max(products or on_random, key=lambda entry: entry.call_s)
 
 
 def calibrate(
@@ -61,31 +61,31 @@ def calibrate(
     device: torch.device,
     seconds: float,
     seed: int,
-    told: Callable[[str, float], None] = lambda what, share: None,
+    on_progress: Callable[[str, float], None] = lambda what, share: None,
     idle_s: float = IDLE_S,
     response_s: float = RESPONSE_S,
-) -> tuple[Ready, Played]:
-    """Play it all in a session that runs: phases `idle`, `suite`, `response`, `idle`.
+) -> tuple[Ready, PlayedSuite]:
+    """Play all phases in a running session: `idle`, `suite`, `response`, `idle`.
 
     Parameters
     ----------
     run : Session
-        Where it is recorded.
+        The session that records.
     device : torch.device
-        A GPU, or the CPU beside a simulated board.
+        A GPU, or the CPU for a simulated board.
     seconds : float
-        Of the suite at most.
+        Maximum time of the suite, seconds.
     seed : int
-        Of data, order, lengths and gaps.
-    told : callable
-        Hears what is going on, and how far it is, 0 to 1.
+        Seed of data, order, lengths and gaps.
+    on_progress : callable
+        Called with the present action and its progress, 0 to 1.
     idle_s, response_s : float
         Seconds of rest before and after, and of the square wave.
 
     Returns
     -------
-    Ready, Played
-        What could be played, what not and why; what was played.
+    Ready, PlayedSuite
+        The prepared kernels and the ones left out; what was played.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def calibrate(
     scale = scale_of(device)
     kernels = chosen(KERNELS, seconds) if scale.tiny else KERNELS
     lines = sum(len(kernel.kinds(size)) for kernel in kernels for size in kernel.sizes)
-    ready = make_ready(player, kernels, scale, chance, lambda done: told("making ready", done / lines))
+    ready = make_ready(player, kernels, scale, chance, lambda done: on_progress("making ready", done / lines))
     if not ready.entries:
         raise RuntimeError("no kernel of the suite runs here: " + "; ".join(ready.left_out))
     for reason, count in ready.reasons().items():
@@ -108,8 +108,8 @@ def calibrate(
     with run.phase("idle"):
         time.sleep(idle_s)
     with run.phase("suite"):
-        played = play(run, player, ready.entries, seconds, chance, lambda share: told("suite", share))
-    told("response", 1.0)
+        played = play(run, player, ready.entries, seconds, chance, lambda share: on_progress("suite", share))
+    on_progress("response", 1.0)
     with run.phase("response"):
         square_wave(run, player, heaviest(ready.entries), response_s, chance)
     with run.phase("idle"):
@@ -117,8 +117,8 @@ def calibrate(
     return ready, played
 
 
-def summary(ready: Ready, played: Played, path: Path, device: torch.device) -> str:
-    """Return what was played, and what was left out, by reason."""
+def summary(ready: Ready, played: PlayedSuite, path: Path, device: torch.device) -> str:
+    """Return a summary of what was played and what was left out, by reason."""
     families = {entry.family for entry in ready.entries}
     least_s, most_s = min(played.seconds), max(played.seconds)
     lines = [
@@ -134,7 +134,7 @@ def summary(ready: Ready, played: Played, path: Path, device: torch.device) -> s
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m joulemap.calibration",
         description="Play and record the kernels out of which a board's power is learnt.",
@@ -152,11 +152,11 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 class EndedError(KeyboardInterrupt):
-    """A signal asked this program to end; the first argument is its number."""
+    """Raised by a signal that ends the program; the first argument is its number."""
 
 
 def end_at_signals() -> None:
-    """Let signals that ask for the end close the recording first."""
+    """Make SIGINT, SIGTERM and SIGHUP close the recording first."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise EndedError(number)
@@ -166,10 +166,10 @@ def end_at_signals() -> None:
 
 
 def record(options: argparse.Namespace, device: torch.device, bar: Bar) -> int:
-    """Play and record it all; return the exit status."""
+    """Play and record the suite; return the exit status."""
     run = session(options.output, device, options.force, options.sim)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # told below
+        warnings.simplefilter("ignore", RuntimeWarning)  # printed below
         run.start()
     with run:
         if run.attached:
@@ -186,10 +186,10 @@ def main(given: Sequence[str] | None = None) -> int:
     """Run the program; return its exit status."""
     options = arguments(given)
     device = torch.device(options.device)
-    lacking = why_no_gpu() if device.type == "cuda" else ""
-    if lacking:
+    reason = why_no_gpu() if device.type == "cuda" else ""
+    if reason:
         print(
-            f"joulemap.calibration: {lacking}; --device cpu tries the suite in small on a simulated board",
+            f"joulemap.calibration: {reason}; --device cpu tries the suite in small on a simulated board",
             file=sys.stderr,
         )
         return EXIT_NOT_SUPPORTED

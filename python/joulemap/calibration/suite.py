@@ -1,7 +1,7 @@
-"""The suite: the kernels whose power teaches a board's counter model. A new one is a line.
+"""The kernels of the suite, from which a board model is learnt. A new one is a line.
 
-Sizes are those of an H100: 10-50 us, 100-300 us, and 1 ms for the heavy ones. What is rarely supported, and what a
-graph may not hold, stands last: a failed capture then harms nothing.
+Sizes are for an H100: 10-50 us, 100-300 us, and 1 ms for heavy kernels. Kernels that are rarely supported, or that may
+not be captured in a graph, come last, so that a failed capture does no harm.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from joulemap.calibration import attention as att
-from joulemap.calibration import images, moves, norms, optimizers, pointwise, products
+from joulemap.calibration import images, memory, norms, optimizers, pointwise, products
 from joulemap.calibration.convolutions import Convolution
 from joulemap.calibration.kernel import ALL, BOTH, RANDOM, TRAINED, Kernel
 from joulemap.calibration.norms import BatchNorm
@@ -59,11 +59,13 @@ KERNELS: list[Kernel] = [
     Kernel("attention", "causal", partial(att.attention, is_causal=True), BF16, [(8, 16, 1024, 64)], TRAINED),
     Kernel("attention", "causal", partial(att.attention, is_causal=True), BF16, [(4, 16, 2048, 128)], BOTH),
     Kernel("attention", "dropout", partial(att.attention, dropout_p=0.1), BF16, [(32, 12, 512, 64)], RANDOM),
-    Kernel("attention", "both-ways", att.attention_both_ways, BF16, [(16, 12, 512, 64), (8, 16, 1024, 128)], RANDOM),
+    Kernel(
+        "attention", "both-ways", att.attention_forward_backward, BF16, [(16, 12, 512, 64), (8, 16, 1024, 128)], RANDOM
+    ),
     Kernel(
         "attention",
         "both-ways-causal",
-        partial(att.attention_both_ways, is_causal=True),
+        partial(att.attention_forward_backward, is_causal=True),
         BF16,
         [(8, 16, 1024, 64)],
         TRAINED,
@@ -71,13 +73,13 @@ KERNELS: list[Kernel] = [
     Kernel(
         "attention",
         "both-ways-dropout",
-        partial(att.attention_both_ways, dropout_p=0.1),
+        partial(att.attention_forward_backward, dropout_p=0.1),
         BF16,
         [(16, 12, 512, 64)],
         RANDOM,
     ),
     Kernel("attention", "single", att.attention, FP32, [(8, 12, 512, 64)], RANDOM),
-    Kernel("attention", "of-one-token", att.attention_of_one, BF16, [(8, 32, 2048, 128)], TRAINED),
+    Kernel("attention", "of-one-token", att.attention_one_token, BF16, [(8, 32, 2048, 128)], TRAINED),
     # convolution: batch, channels in and out, edge
     Kernel("convolution", "3x3", Convolution(3).forward, BF16, [(128, 64, 64, 56), (128, 256, 256, 14)], BOTH),
     Kernel("convolution", "3x3-data", Convolution(3).data_gradient, BF16, [(128, 128, 128, 28)], BOTH),
@@ -144,12 +146,12 @@ KERNELS: list[Kernel] = [
     Kernel("transcendental", "rotary", pointwise.of_two(pointwise.rotate_half), BF16, [(65536, 128)], RANDOM),
     # copies and fills
     Kernel("copy", "plain", pointwise.of_one(torch.clone), BF16, [(32 * MI,), L2], ALL),
-    Kernel("copy", "to-bf16", moves.copy_to(BF16), FP32, [LARGE, (9 * MI,)], RANDOM),
+    Kernel("copy", "to-bf16", memory.copy_to(BF16), FP32, [LARGE, (9 * MI,)], RANDOM),
     Kernel("copy", "to-fp32", pointwise.of_one(_float), BF16, [LARGE], TRAINED),
     Kernel("copy", "transpose", pointwise.of_one(lambda x: x.t().contiguous()), BF16, [(16384, 3072)], RANDOM),
     Kernel("copy", "transpose", pointwise.of_one(lambda x: x.t().contiguous()), FP32, [(8192, 2048)], TRAINED),
     Kernel("copy", "heads", pointwise.of_one(lambda x: x.transpose(1, 2).contiguous()), BF16, [(16, 1024, 16, 64)]),
-    Kernel("copy", "cat", moves.cat, BF16, [(16384, 1024)], RANDOM),
+    Kernel("copy", "cat", memory.cat, BF16, [(16384, 1024)], RANDOM),
     Kernel("copy", "pad", pointwise.of_one(lambda x: functional.pad(x, (1, 1, 1, 1))), BF16, [(4096, 112, 56)]),
     Kernel("copy", "strided", pointwise.of_one(lambda x: x[:, ::2].contiguous()), FP32, [(16384, 2048)], TRAINED),
     Kernel(
@@ -196,17 +198,17 @@ KERNELS: list[Kernel] = [
     Kernel("optimizer", "adamw-foreach", optimizers.step(torch.optim.AdamW, foreach=True), FP32, [(12 * MI,)], TRAINED),
     Kernel("optimizer", "sgd-momentum", optimizers.step(torch.optim.SGD, momentum=0.9), FP32, [(16 * MI,)], TRAINED),
     # gathers and scatters
-    Kernel("gather", "index-select", moves.index_select, BF16, [(32768, 1024)], ALL),
-    Kernel("gather", "gather", moves.gather, FP32, [(8192, 2048)], RANDOM),
-    Kernel("gather", "embedding", moves.embedding, BF16, [(32768, 30522, 768)], TRAINED),
-    Kernel("scatter", "embedding-backward", moves.embedding_backward, FP32, [(16384, 30522, 768)], RANDOM),
-    Kernel("scatter", "scatter-add", moves.scatter_add, FP32, [(4096, 1024)], RANDOM),
-    Kernel("scatter", "index-add", moves.index_add, FP32, [(16384, 1024)], RANDOM),
+    Kernel("gather", "index-select", memory.index_select, BF16, [(32768, 1024)], ALL),
+    Kernel("gather", "gather", memory.gather, FP32, [(8192, 2048)], RANDOM),
+    Kernel("gather", "embedding", memory.embedding, BF16, [(32768, 30522, 768)], TRAINED),
+    Kernel("scatter", "embedding-backward", memory.embedding_backward, FP32, [(16384, 30522, 768)], RANDOM),
+    Kernel("scatter", "scatter-add", memory.scatter_add, FP32, [(4096, 1024)], RANDOM),
+    Kernel("scatter", "index-add", memory.index_add, FP32, [(16384, 1024)], RANDOM),
     # sorts and scans
     Kernel("sort", "sort", pointwise.of_one(lambda x: x.sort(-1)), FP32, [(2048, 1024)], RANDOM),
     Kernel("sort", "topk", pointwise.of_one(lambda x: x.topk(32)), FP32, [(1024, 8192)], RANDOM),
     Kernel("sort", "cumsum", pointwise.of_one(lambda x: x.cumsum(-1)), FP32, [(8192, 2048)], RANDOM),
-    # what not every board or library can do
+    # not supported by all boards and libraries
     Kernel("product", "int8", products.product_int8, INT8, [(4096, 4096, 4096)], RANDOM),
     Kernel("product", "fp8", products.product_fp8, BF16, [(8192, 4096, 4096)], BOTH),
     Kernel("sparse", "csr-product", products.sparse_product, FP32, [(8192, 4096, 64)], RANDOM),

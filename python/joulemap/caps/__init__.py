@@ -1,4 +1,4 @@
-"""Power caps: what is set, set for a while and put back whatever happens, and which one saves most.
+"""Power caps: show them, set them temporarily, and search the best one.
 
 >>> import joulemap.caps
 >>> with joulemap.caps.lease(gpu=0) as cap:  # doctest: +SKIP

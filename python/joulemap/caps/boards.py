@@ -1,4 +1,4 @@
-"""The power caps of this machine's GPUs as they stand, and leases whose holder and helper have gone."""
+"""The present power caps of this machine's GPUs, and lost leases, whose holder and helper have died."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class LeaseInfo:
     Attributes
     ----------
     who : str
-        Who holds it, in words.
+        Name of the holder.
     process_id, user_id : int
-        Of the holder; process 0: none holds it, it stands until it is reset.
+        Process and user of the holder; process 0: the cap stays until it is reset.
     since_unix_ns, until_unix_ns : int or None
-        When it was taken, and when it ends by itself, ns; None: it does not.
+        Time at which it was taken, and at which it ends by itself, Unix ns; None: it does not.
     found_w, cap_w : float or None
-        What is put back at its end, W, and what was set last; None: nothing yet.
+        The cap that is restored at its end, and the cap that was set last, watts; None: nothing set yet.
     lost : bool
-        Its helper has died: what it found is still to be put back.
+        Whether its helper has died, so that the old cap is still to be restored.
     """
 
     who: str
@@ -38,24 +38,24 @@ class LeaseInfo:
 
 @dataclass(frozen=True, slots=True)
 class CapBoard:
-    """A GPU's power cap. Watts are None where the driver does not give them.
+    """A GPU's power cap. Watts are None if the driver does not provide them.
 
     Attributes
     ----------
     index : int
-        The GPU's, as nvidia-smi counts.
+        Index of the GPU in nvidia-smi.
     uuid, name : str
         "GPU-...", "NVIDIA H200".
     simulated : bool
         True for the simulated GPU.
     cap_w, enforced_w : float or None
-        As set, and what the GPU keeps to: other limits of the machine may be lower.
+        The cap, and the limit that the GPU enforces, watts: other limits of the machine may be lower.
     default_w, low_w, high_w : float or None
-        The maker's setting, and the range of what can be set.
+        The default cap, and the range of possible caps, watts.
     may_set, may_not_set : str
-        How this process may set it, or why not and how to get the right; one of them is "".
+        How this process may set the cap, or why not and how to get the right; one of them is "".
     lease : LeaseInfo or None
-        Who holds the GPU's cap.
+        The lease on the cap, if there is one.
     """
 
     index: int
@@ -74,20 +74,20 @@ class CapBoard:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A lost lease: put back, or why not.
+    """A lost lease whose cap was restored, or why it was not.
 
     Attributes
     ----------
     uuid : str
-        The GPU's.
+        UUID of the GPU.
     index : int
-        As nvidia-smi counts; -1: it is not there.
+        Index in nvidia-smi; -1: the GPU is missing.
     lease : LeaseInfo
-        What had been set by whom.
+        The lost lease.
     left_w : float or None
-        The cap in W that somebody else had set since, and that was left; None: what was found is back.
+        The cap, watts, that another program has set since and that was left; None: the old cap was restored.
     fault : str
-        "" if it is done; else why not, and the cure.
+        Why it could not be restored, and the cure; "" on success.
     """
 
     uuid: str
@@ -98,30 +98,30 @@ class Restored:
 
 
 def cap_board(fields: dict[str, Any]) -> CapBoard:
-    """Return what the core tells of a board."""
+    """Return a CapBoard from the fields of the core."""
     lease = fields.pop("lease")
     return CapBoard(**fields, lease=None if lease is None else LeaseInfo(**lease))
 
 
 def show(sim: str | None = None) -> list[CapBoard]:
-    """Return the GPUs of this machine with their power caps. Sets nothing.
+    """Return the GPUs of this machine with their power caps. This sets nothing.
 
     Parameters
     ----------
     sim : str, optional
-        Profile of the simulated GPU ("h200"); without it JOULEMAP_SIM decides, else the real ones.
+        Profile of the simulated GPU ("h200"). Without it the profile of JOULEMAP_SIM, else the real GPUs.
 
     Returns
     -------
     list of CapBoard
-        One a GPU, watts in names.
+        One per GPU, in watts.
 
     Raises
     ------
     TypeError
         If `sim` is no text.
     joulemap.Error
-        If no GPU can be asked.
+        If no GPU can be queried.
     """
     if sim is not None:
         sim = _arguments.text("sim", sim)
@@ -129,18 +129,18 @@ def show(sim: str | None = None) -> list[CapBoard]:
 
 
 def restore() -> list[Restored]:
-    """Put back what lost leases had found: after a power cut, or where holder and helper were killed at once.
+    """Restore the caps of lost leases: after a power cut, or if holder and helper were killed at once.
 
-    Every use of joulemap that looks at GPUs does it by itself; this says what was put back.
+    joulemap also does this whenever it opens GPUs; this function returns the result.
 
     Returns
     -------
     list of Restored
-        One a lost lease. What could not be put back is no error: its `fault` says why.
+        One per lost lease. A cap that could not be restored is no error: `fault` says why.
 
     Raises
     ------
     joulemap.Error
-        If it cannot look for them.
+        If lost leases cannot be searched.
     """
     return [Restored(**{**fields, "lease": LeaseInfo(**fields["lease"])}) for fields in _core.cap_restore()]

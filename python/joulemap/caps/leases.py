@@ -1,4 +1,4 @@
-"""A lease on a GPU's power cap: what it sets is put back when it ends, however the program does."""
+"""A lease on a GPU's power cap: at its end the old cap is restored, however the program ends."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Lease:
     Attributes
     ----------
     found : CapBoard
-        The GPU as it was found: `found.cap_w` is put back.
+        The GPU at the begin of the lease; `found.cap_w` is restored.
     cap_w : float or None
-        What was set last, W; None: nothing yet.
+        The cap that was set last, watts; None: none yet.
     """
 
     def __init__(self, core: _core.Lease) -> None:
@@ -44,58 +44,58 @@ class Lease:
         Returns
         -------
         float or None
-            What the GPU keeps to from now on, W; None: the driver does not say.
+            The limit that the GPU enforces from now on, watts; None: the driver does not report it.
 
         Raises
         ------
         TypeError, ValueError
-            If that is no number of watts.
+            If `cap_w` is no positive number.
         joulemap.Error
-            If it is out of the GPU's range, the lease is over (its time was up, somebody reset it), or the GPU is gone.
+            If it is out of the GPU's range, the lease has ended (after its time, or by a reset), or the GPU is gone.
         """
-        wanted = _arguments.real("cap_w", cap_w, 0, 1e6)
-        enforced_w = self._core.set(wanted)
-        self.cap_w = wanted
+        requested_w = _arguments.real("cap_w", cap_w, 0, 1e6)
+        enforced_w = self._core.set(requested_w)
+        self.cap_w = requested_w
         return enforced_w
 
     def clock(self, mhz: float | None) -> None:
-        """Hold the SM clock at no more than a bound.
+        """Limit the SM clock.
 
-        NVML does not say whether a clock was held before: the end of a lease that held one lets go of all bounds.
+        NVML does not report earlier limits, so the end of a lease that has set one removes all limits.
 
         Parameters
         ----------
         mhz : float or None
-            The bound, MHz; None: let go of it.
+            The maximum clock, MHz; None removes the limit.
 
         Raises
         ------
         TypeError, ValueError
-            If that is no clock.
+            If `mhz` is no positive number.
         joulemap.Error
-            If this GPU's clock cannot be held, or may not.
+            If this GPU's clock cannot be limited, or this user may not.
         """
         self._core.clock(0.0 if mhz is None else _arguments.real("mhz", mhz, 0, 1e5))
 
     def put_back(self) -> None:
-        """Set what was found, and go on holding the lease.
+        """Restore the cap that was found; the lease goes on.
 
         Raises
         ------
         joulemap.Error
-            If the lease is over, or the GPU is gone.
+            If the lease has ended, or the GPU is gone.
         """
         if self.cap_w is not None and self.found.cap_w is not None:
             self._core.set(self.found.cap_w)
             self.cap_w = None
 
     def end(self) -> None:
-        """Put back what was found, and wait until that is done. Once is enough; `with` does it by itself.
+        """Restore the cap that was found, wait for that, and end the lease. A `with` block calls it.
 
         Raises
         ------
         joulemap.Error
-            If it could not be put back; it says why, and the cure.
+            If the cap could not be restored; the message says why, and the cure.
         """
         self._core.end()
 
@@ -112,22 +112,22 @@ class Lease:
 
 
 def nvml_index(gpu: int | str | torch.device) -> int:
-    """Return the index that nvidia-smi has for a GPU, which may be named as CUDA does ("cuda:0"), or by its UUID.
+    """Return the index in nvidia-smi of a GPU, which may be given by CUDA's index ("cuda:0") or its UUID.
 
     Raises
     ------
     TypeError, ValueError
-        If it is none of these.
+        If `gpu` is none of these.
     joulemap.NoDeviceError
         If there is no such GPU.
     """
-    meant = _arguments.gpu("gpu", gpu)
-    if not meant.uuid and not meant.is_cuda:
-        return meant.number
+    named = _arguments.gpu("gpu", gpu)
+    if not named.uuid and not named.is_cuda:
+        return named.number
     for one in boards():
-        if one.kind == "gpu" and (one.uuid == meant.uuid if meant.uuid else one.cuda_index == meant.number):
+        if one.kind == "gpu" and (one.uuid == named.uuid if named.uuid else one.cuda_index == named.number):
             return one.index
-    raise _core.NoDeviceError(f"there is no GPU {meant} here: joulemap.caps.show() tells which there are")
+    raise _core.NoDeviceError(f"there is no GPU {named} here: joulemap.caps.show() lists the GPUs")
 
 
 def lease(
@@ -137,36 +137,36 @@ def lease(
     for_s: float | None = None,
     sim: str | None = None,
 ) -> Lease:
-    """Take a GPU's power cap: nothing is set yet. What is set is put back when the lease ends.
+    """Take a lease on a GPU's power cap. This sets nothing yet; the old cap is restored when the lease ends.
 
-    It ends with `with`, by `end()`, with the program (also killed with -9), and after `for_s`. A process of its own
-    holds what was found. One program at a time has a GPU's cap.
+    The lease ends with its `with` block, by `end()`, with the program (also after kill -9), and after `for_s`. A helper
+    process restores the old cap. Only one program at a time can have the lease.
 
     Parameters
     ----------
     gpu : int, str or torch.device
-        Index as nvidia-smi counts, CUDA's own as "cuda:0", or UUID ("GPU-...").
+        Index in nvidia-smi, CUDA's index as "cuda:0", or UUID ("GPU-...").
     who : str, optional
-        What the holder is called, for others that find the GPU taken; without it the command.
+        Name of the holder, shown to others; by default the command.
     for_s : float, optional
-        Seconds after which it ends by itself.
+        Time after which the lease ends by itself, seconds.
     sim : str, optional
-        As of `show`.
+        As in `show`.
 
     Returns
     -------
     Lease
-        For `with`: `set(cap_w)` sets the cap.
+        For `with`; its `set(cap_w)` sets the cap.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is wrong.
     joulemap.NoDeviceError
-        If CUDA has no such GPU, or no GPU has that UUID.
+        If there is no GPU with this CUDA index or UUID.
     joulemap.Error
-        If another has it (it is named: `status` is "BUSY"), there is no right (how to get it is said), the cap cannot
-        be set, or there is no GPU of that index.
+        If another program has the lease (`status` is "BUSY"; the message names it), this user may not set caps (the
+        message says how to get the right), the cap cannot be set, or there is no GPU with this index.
 
     Examples
     --------
@@ -174,12 +174,12 @@ def lease(
     ...     cap.set(400)
     ...     train()
     """
-    named = None if who is None else _arguments.text("who", who)
+    holder = None if who is None else _arguments.text("who", who)
     if sim is not None:
         sim = _arguments.text("sim", sim)
     for_ns = 0 if for_s is None else round(1e9 * _arguments.real("for_s", for_s, 0, _MOST_S))
     session = current_session()
-    run_dir = None if session is None else session.environment().get("JOULEMAP_RUN")  # whose simulated GPU it is
+    run_dir = None if session is None else session.environment().get("JOULEMAP_RUN")  # the run of a simulated GPU
     if sim is None and session is not None:
-        sim = session._asked.sim
-    return Lease(_core.Lease(nvml_index(gpu), sim, named, for_ns, run_dir))
+        sim = session._options.sim
+    return Lease(_core.Lease(nvml_index(gpu), sim, holder, for_ns, run_dir))

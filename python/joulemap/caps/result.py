@@ -1,4 +1,4 @@
-"""What a search for a power cap found."""
+"""The result of a search for a power cap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Figure95(NamedTuple):
     value : float
         A share (0.1: 10 %).
     low, high : float
-        The ends of the interval, likewise.
+        The ends of the interval, as shares.
     """
 
     value: float
@@ -33,20 +33,20 @@ class Figure95(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A cap that was tried.
+    """A measurement at one cap.
 
     Attributes
     ----------
     number : int
-        From 1 on.
+        Number of the trial, from 1.
     stage : str
         "probe", "sweep" or "proof".
     cap_w : float
-        W.
+        The cap, watts.
     reference : bool
-        It is the cap as it was found.
+        Whether the cap is the one that was found.
     time_s, power_w : float
-        Seconds of a step, and the GPU's mean power, W.
+        Seconds of a step, and the GPU's mean power, watts.
     """
 
     number: int
@@ -63,14 +63,14 @@ class Trial:
 
 
 class CapSearch:
-    """What `search` found. `str()` gives the verdict and a table.
+    """The result of `search`. `str()` gives the verdict and a table.
 
     Attributes
     ----------
     board : CapBoard
-        The GPU as it was found.
+        The GPU before the search.
     steps : int
-        Steps of a window; three windows are a trial.
+        Steps of a window; a trial has three windows.
     """
 
     def __init__(self, core: _core.Search, board: CapBoard, steps: int) -> None:
@@ -82,52 +82,52 @@ class CapSearch:
 
     @property
     def verdict(self) -> Literal["better", "maybe better", "as it is", "no difference"]:
-        """Whether the chosen cap is better than what was found; docs/caps.md says what each means."""
+        """Whether the chosen cap is better than the one that was found; docs/caps.md defines the verdicts."""
         verdict: Literal["better", "maybe better", "as it is", "no difference"] = self._dict["verdict"]
         return verdict
 
     @property
     def cap_w(self) -> float:
-        """The chosen cap, W: with "as it is" and "no difference" the one that was found."""
+        """The chosen cap, watts; with "as it is" and "no difference" the one that was found."""
         return float(self._dict["chosen_cap_w"])
 
     @property
     def reference_w(self) -> float:
-        """The cap that was found, with which all others are compared, W."""
+        """The cap that was found, watts; all others are compared with it."""
         return float(self._dict["reference_cap_w"])
 
     @property
     def objective(self) -> str:
-        """What was to be least: "ed2p", "edp", "energy" or "time"."""
+        """The minimized quantity: "ed2p", "edp", "energy" or "time"."""
         return str(self._dict["objective"])
 
     @property
     def trials(self) -> list[Trial]:
-        """The caps that were tried, in their order."""
+        """The trials, in their order."""
         return [Trial(**{name: one[name] for name in Trial.__slots__}) for one in self._dict["trials"]]
 
     @property
     def saving(self) -> Figure95 | None:
-        """Energy saved at the chosen cap, as a share (0.1: 10 % less), as the proof measured it.
+        """Energy saved at the chosen cap, as a share (0.1: 10 % less), measured by the proof.
 
-        Reference and choice in turns, so a straight drift cancels. None: there was no proof, as with `proof=False` or
-        where no cap seemed better.
+        The proof alternates between reference and choice, so that a linear drift cancels. None: there was no proof, as
+        with `proof=False`, or if no cap seemed better.
         """
         return self._proof("saving")
 
     @property
     def slowdown(self) -> Figure95 | None:
-        """Likewise the time that a step takes longer (0.03: 3 %)."""
+        """Increase of the time of a step, as a share (0.03: 3 % longer), measured by the proof; None without one."""
         return self._proof("slowdown")
 
     @property
     def gain(self) -> Figure95 | None:
-        """Likewise what the objective is less."""
+        """Decrease of the objective, as a share, measured by the proof; None without one."""
         return self._proof("gain")
 
     @property
     def bound_proven(self) -> bool | None:
-        """Whether all of the slowdown's interval keeps `max_slowdown`; None: there was no proof, or no bound."""
+        """Whether the slowdown's whole interval is within `max_slowdown`; None: there was no proof, or no bound."""
         proof = self._dict["proof"]
         return None if proof is None or self._dict["max_slowdown"] is None else bool(proof["bound_proven"])
 
@@ -137,7 +137,7 @@ class CapSearch:
 
     @property
     def predictions(self) -> list[dict[str, Any]]:
-        """What is thought of each cap, from the lowest on: docs/caps.md has the keys (`predicted.caps`)."""
+        """Predictions of the model for each cap, from the lowest; docs/caps.md has the keys (`predicted.caps`)."""
         caps: list[dict[str, Any]] = self._dict["predicted"]["caps"]
         return caps
 
@@ -147,12 +147,12 @@ class CapSearch:
         Parameters
         ----------
         width : int
-            Columns to cut at.
+            Columns at which lines are cut.
 
         Returns
         -------
         str
-            Its lines, units in the head.
+            The lines, with units in the head.
 
         Raises
         ------
@@ -168,15 +168,15 @@ class CapSearch:
         return f"<joulemap.types.CapSearch: {self.verdict}, {self.cap_w:g} W>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `to_json` writes, as a dict.
+        """Return `to_json` as a dict.
 
         Returns
         -------
         dict
-            Keys as in docs/caps.md, units in names.
+            Keys as in docs/caps.md, with units in their names.
         """
-        told: dict[str, Any] = json.loads(self.to_json())
-        return told
+        result: dict[str, Any] = json.loads(self.to_json())
+        return result
 
     @overload
     def to_json(self, path: None = None) -> str: ...
@@ -194,7 +194,7 @@ class CapSearch:
         Returns
         -------
         str or None
-            The text; None if it was written.
+            The text; None if it was written to `path`.
 
         Raises
         ------
@@ -204,19 +204,19 @@ class CapSearch:
         return written(json.dumps(self._dict) + "\n", path)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
-        """Draw time, energy, EDP and ED2P over the cap.
+        """Plot time, energy, EDP and ED2P over the cap.
 
         Parameters
         ----------
         path : path, optional
             File to write, PNG, SVG or PDF by its ending.
         **options
-            As of `joulemap.plots.plot`: dpi, size, ax, dark.
+            As in `joulemap.plots.plot`: dpi, size, ax, dark.
 
         Returns
         -------
         matplotlib.figure.Figure
-            To show or to change.
+            The figure.
 
         Raises
         ------

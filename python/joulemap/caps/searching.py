@@ -1,4 +1,4 @@
-"""The search for the power cap that saves most, on this program's own work."""
+"""The search for the best power cap, on this program's own work."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from joulemap import _arguments, _core
-from joulemap._bar import Bar
 from joulemap._gpu import find_gpu
-from joulemap._session import MeasuringSession, Session, current_session
+from joulemap._progress_bar import Bar
+from joulemap._session import energy_session
 from joulemap.caps import leases
 from joulemap.caps.leases import Lease, nvml_index
 from joulemap.caps.result import CapSearch
@@ -25,7 +25,7 @@ _MOST_S = 3600.0
 
 
 def _work_of(model: Any, loader: Any, train: bool, loss_fn: Any, optimizer: Any) -> Work:
-    """Return what is repeated at each cap."""
+    """Return the work that is repeated at each cap."""
     if loader is not None:
         return ModelSteps(model, loader, train, loss_fn, optimizer)
     if hasattr(model, "parameters"):
@@ -44,7 +44,7 @@ def _has_cuda() -> bool:
 
 
 def _index_of(gpu: Any, work: Work) -> int:
-    """Return the index of the GPU that is meant."""
+    """Return the index of the GPU to use."""
     if work.device is not None and work.device.type == "cpu" and _has_cuda():
         raise ValueError('the model lies on the CPU: move it to the GPU first, as model.to("cuda")')
     if gpu is not None:
@@ -53,19 +53,8 @@ def _index_of(gpu: Any, work: Work) -> int:
 
 
 @contextlib.contextmanager
-def _session() -> Iterator[Session]:
-    """Give the open session, else one of our own."""
-    session = current_session()
-    if session is not None:
-        yield session
-        return
-    with MeasuringSession(kernels=False, cpu=False, counters=False) as own:
-        yield own
-
-
-@contextlib.contextmanager
 def _leased(given: Lease | None, board: int) -> Iterator[Lease]:
-    """Give a lease of our own, which ends; of one that is given, its cap is put back to what it was."""
+    """Yield a new lease and end it; or yield the given lease, and restore the cap that it had."""
     if given is None:
         with leases.lease(board, who="joulemap.caps.search") as own:
             yield own
@@ -81,31 +70,29 @@ def _leased(given: Lease | None, board: int) -> Iterator[Lease]:
 
 
 def _step_w(low_w: float, high_w: float) -> float:
-    """Return a step of whole watts that makes some 60 caps or fewer."""
-    wanted_w = (high_w - low_w) / 60
-    return next((float(step) for step in (1, 2, 5, 10, 20, 25, 50) if step >= wanted_w), wanted_w)
+    """Return a round step that gives about 60 caps or fewer."""
+    least_w = (high_w - low_w) / 60
+    return next((float(step) for step in (1, 2, 5, 10, 20, 25, 50) if step >= least_w), least_w)
 
 
 def _high_w(held: Lease) -> float:
-    """Return the highest cap to try: what was found, and nothing above it but the GPU's own default."""
+    """Return the highest cap to try: the present one, or the GPU's default if that is higher."""
     found = held.found
     known = [cap_w for cap_w in (found.default_w, found.high_w) if cap_w is not None]
     return max(min(known, default=0.0), found.cap_w or 0.0, held.cap_w or 0.0)
 
 
 def _reference_w(held: Lease) -> float:
-    """Return the cap as it stands.
+    """Return the present cap.
 
     Raises
     ------
     joulemap.Error
-        If the GPU does not tell it, or its range.
+        If the driver does not report the cap or its range.
     """
     reference_w = held.found.cap_w if held.cap_w is None else held.cap_w
     if reference_w is None or held.found.low_w is None or held.found.high_w is None:
-        raise _core.Error(
-            f"GPU {held.found.index} does not tell its cap and the range of it: there is nothing to search"
-        )
+        raise _core.Error(f"GPU {held.found.index} does not report its cap and range: there is nothing to search")
     return reference_w
 
 
@@ -129,72 +116,72 @@ def search(
     progress: bool = False,
     seed: int = 0,
 ) -> CapSearch:
-    """Find the power cap that saves most on a work, and prove it. The GPU is then as it was found.
+    """Find the power cap that minimizes an objective, and prove it by measurement. The old cap is restored at the end.
 
-    A trial sets a cap, lets the GPU settle, and measures the same steps three times. The first is the cap as found;
-    each further one is where most is expected to be gained. At last reference and choice are measured in turns.
+    A trial sets a cap, lets the GPU settle, and measures the same steps three times. The first trial uses the cap that
+    was found; each further one the cap with the largest expected gain. Finally reference and choice are measured
+    alternately.
 
     Parameters
     ----------
     model : torch.nn.Module or callable
-        What works: a model on one GPU, or a function without arguments that does a step. What a function changes stays
-        changed; its steps should be alike.
+        A model on one GPU, or a function without arguments that does one step. Changes by a function are not undone;
+        its steps should be equal.
     loader : iterable, optional
-        Of batches, for a model: tensors, or tensors in tuples, lists, dicts and mappings; moved to where the model
-        lies. It is read again from its first batch for each window, in the same order. No iterator.
+        Batches for a model: tensors, or tensors in tuples, lists, dicts and mappings; they are moved to the model's
+        device. Each window reads it again from the first batch, in the same order. It must not be an iterator.
     train : bool
-        Steps of training, forward, backward and optimizer; else forward passes without gradients in eval mode.
+        Run training steps (forward, backward and optimizer); otherwise forward passes without gradients in eval mode.
     loss_fn : callable, optional
-        Of training: of output and labels (the last of a tuple, `labels` of a dict); without it the model's output has
-        its `loss`.
+        Loss of output and labels (the last item of a tuple, `labels` of a dict) for training. Without it the model's
+        output must have a `loss`.
     optimizer : torch.optim.Optimizer, optional
-        Of training.
+        Optimizer for training.
     objective : str
-        What is to be least: "ed2p" (energy times time squared), "edp", "energy" or "time".
+        Quantity to minimize: "ed2p" (energy times time squared), "edp", "energy" or "time".
     max_slowdown : float, optional
-        At most so much slower than with the cap as found: 0.05 is 5 %.
+        Maximum slowdown compared with the cap that was found, as a share: 0.05 is 5 %.
     probes : int, optional
-        At most so many caps are tried (5).
+        Maximum number of caps to try; 5 by default.
     sweep : int, optional
-        Try so many caps spread over the range instead, from 2 on.
+        Try this number of caps spread over the range instead, 2 or more.
     sweep_rounds : int
-        How often; 2 cancels a straight drift.
+        Number of rounds of a sweep; 2 cancel a linear drift.
     proof : bool
-        Measure reference and choice in turns at the end. Without it `saving` is not known.
+        Measure reference and choice alternately at the end. Without it `saving` is not known.
     gpu : int, str or torch.device, optional
-        The GPU: its index as nvidia-smi counts, or "cuda:0". Without it the one that the model lies on, else CUDA's
-        first.
+        The GPU: its index in nvidia-smi, or "cuda:0". The default is the GPU of the model, else CUDA's first.
     settle_s, window_s : float
-        Seconds to work at a new cap before measuring, and to measure, of each trial.
+        Seconds of work at a new cap before the measurement, and of the measurement, for each trial.
     lease : Lease, optional
-        A lease of this program, which goes on; its cap is what others are compared with. Without it one is taken and
-        ended.
+        An existing lease, which goes on; its cap is the reference. Without it a lease is taken and ended.
     progress : bool
-        Show a bar on a terminal.
+        Show a progress bar on a terminal.
     seed : int
-        Of the order of sweep and proof.
+        Seed of the order of sweep and proof.
 
     Returns
     -------
     CapSearch
-        Verdict, chosen cap, trials, saving with its interval, `table()`, `json()`, `plot()`.
+        Verdict, chosen cap, trials, saving with its interval, `table()`, `to_json()`, `plot()`.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these, or the loader has no batch.
+        If an argument is wrong, or the loader has no batch.
     joulemap.Error
-        If the GPU's cap cannot be set (how to get the right is said), another program has it, or no reading came in.
+        If the GPU's cap cannot be set (the message says how to get the right), another program has the lease, or there
+        were no readings.
 
     Notes
     -----
-    Put back bit for bit, also after an error or Ctrl-C: weights, buffers, gradients, the optimizer's state, modes, the
-    loader's sampler and generators, and random states of Python, NumPy and PyTorch. The cap is put back also after
-    kill -9. Meanwhile the CPU's memory holds a copy of weights, gradients and the optimizer's state; one of the buffers
-    stays where they are. What a data set or a function keeps for itself is not known, and stays as it then is.
+    These are restored bit by bit, also after an error or Ctrl-C: weights, buffers, gradients, the optimizer's state,
+    modes, the loader's sampler and generators, and random states of Python, NumPy and PyTorch. State inside of a data
+    set or a function is not restored. The cap is restored even after kill -9. Weights, gradients and the optimizer's
+    state are copied to the CPU meanwhile, buffers on their device.
 
-    It uses the open session, whose page then shows it, else one of its own. All GPU work is waited for at the ends of
-    each window.
+    The search uses the open session, whose page then shows it, else a session of its own. It waits for all GPU work at
+    the ends of each window.
     """
     work = _work_of(model, loader, _arguments.flag("train", train), loss_fn, optimizer)
     settle = _arguments.real("settle_s", settle_s, -1e-9, _MOST_S)
@@ -210,7 +197,7 @@ def search(
         raise ValueError("sweep is at least 2 caps")
     index = _index_of(gpu, work) if lease is None else lease.found.index
     bar = Bar(progress)
-    with _session() as session, _leased(lease, index) as own, work.kept():
+    with energy_session() as session, _leased(lease, index) as own, work.preserved():
         low_w, high_w = own.found.low_w or 0.0, _high_w(own)
         core = _core.Search(
             low_w=low_w,
@@ -233,13 +220,13 @@ def search(
             _try_caps(core, own, meter, bar)
         finally:
             bar.end()
-        found = CapSearch(core, own.found, meter.steps)
-        session._note("cap_search", found.to_json())
-    return found
+        result = CapSearch(core, own.found, meter.steps)
+        session._note("cap_search", result.to_json())
+    return result
 
 
 def _try_caps(core: _core.Search, held: Lease, meter: Meter, bar: Bar) -> None:
-    """Make the trials that a search asks for."""
+    """Run the trials of a search."""
     set_w: float | None = None
     while (trial := core.next()) is not None:
         cap_w = trial["cap_w"]
@@ -250,5 +237,5 @@ def _try_caps(core: _core.Search, held: Lease, meter: Meter, bar: Bar) -> None:
         meter.settle(trial["settle_s"])
         meter.choose_steps(trial["window_s"])
         measured = meter.measure(f"cap {cap_w:.0f} W")
-        held.set(cap_w)  # once more: a lease that ended in between has put back what was found
+        held.set(cap_w)  # raises if the lease has ended meanwhile, which would spoil the trial
         core.tell(cap_w, *measured)

@@ -1,4 +1,4 @@
-"""Windows of whole steps, and what they took: time, energy, and how far windows of the same work differ."""
+"""Measure windows of whole steps: time, power, and the spread of windows of the same work."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from joulemap._gpu import synchronize
 from joulemap._session import Session
 from joulemap.caps.work import Work
 
-WINDOWS = 3  # of a trial: each has the same steps, so that their spread tells how sure its figures are
+WINDOWS = 3  # per trial, with equal steps: their spread gives the uncertainty
 _LEAST_WARM_STEPS = 2
-_AHEAD_S = 0.2  # how far the host may be ahead while the GPU settles
-_EXPECTED = 0.005  # how far windows differ before any was seen, as a share, worth so many differences
-_EXPECTED_FREEDOM = 4
-_MOST = 0.5  # of a figure: what a window shorter than the sensor's period shows is hardly anything
-_NORMAL = 1.959964  # half of a 95 % interval is so many standard uncertainties
+_AHEAD_S = 0.2  # how far the host may run ahead while the GPU settles
+_PRIOR_SPREAD = 0.005  # prior of the relative spread of windows, with these degrees of freedom
+_PRIOR_FREEDOM = 4
+_MAX_SHARE = 0.5  # limit of relative uncertainties, for windows shorter than the sensor's period
+_NORMAL = 1.959964  # half-width of a 95 % interval in standard uncertainties
 
 
 class Measured(NamedTuple):
-    """A step at a cap: seconds, watts, and their standard uncertainties."""
+    """Seconds of a step, watts, and their standard uncertainties."""
 
     time_s: float
     power_w: float
@@ -30,13 +30,13 @@ class Measured(NamedTuple):
 
 
 class _Spread:
-    """How far windows of the same work differ, as a share, out of all trials together."""
+    """The relative spread of windows of the same work, pooled over all trials."""
 
     def __init__(self) -> None:
-        self._sum = _EXPECTED_FREEDOM * _EXPECTED**2
-        self._freedom = _EXPECTED_FREEDOM
+        self._sum = _PRIOR_FREEDOM * _PRIOR_SPREAD**2
+        self._freedom = _PRIOR_FREEDOM
 
-    def tell(self, values: list[float]) -> float:
+    def add(self, values: list[float]) -> float:
         """Add the windows of a trial; return the standard uncertainty of its mean, as a share."""
         mean = sum(values) / len(values)
         self._sum += sum((value / mean - 1) ** 2 for value in values)
@@ -50,9 +50,9 @@ class Meter:
     Parameters
     ----------
     session : Session
-        A running one, which reads the GPU's power.
+        A running session, which reads the GPU's power.
     work : Work
-        What is repeated.
+        The repeated work.
     gpu : int
         Index of the GPU.
     """
@@ -64,18 +64,18 @@ class Meter:
 
     @property
     def steps(self) -> int:
-        """Steps of a window: as many each time."""
+        """Steps of each window."""
         return self._steps
 
     def settle(self, seconds: float) -> None:
-        """Work for so long, whatever it takes: clocks and temperature follow a cap within a second or so."""
+        """Work for some time: clocks and temperature follow a cap within about a second."""
         self._work.begin()
         begin_s, steps = time.monotonic(), 0
         while steps < _LEAST_WARM_STEPS or time.monotonic() - begin_s < seconds:
             steps += self._work_for(min(_AHEAD_S, seconds))
 
     def _work_for(self, seconds: float) -> int:
-        """Work until so many seconds have passed, and wait for it: else the host would be far ahead."""
+        """Work for some time and wait for the GPU, so that the host does not run far ahead; return the steps."""
         begin_s, steps = time.monotonic(), 0
         while steps == 0 or time.monotonic() - begin_s < seconds:
             self._work.step()
@@ -84,14 +84,14 @@ class Meter:
         return steps
 
     def choose_steps(self, window_s: float) -> None:
-        """Find out how many steps a window has, of all windows of a trial so many seconds; the work is warm."""
+        """Choose the steps of a window, so that all windows of a trial take `window_s`; the work must be warm."""
         if self._steps > 0:
             return
-        wanted_s, steps = window_s / WINDOWS, 1
-        while self._time_of(steps) <= wanted_s / 4:
+        target_s, steps = window_s / WINDOWS, 1
+        while self._time_of(steps) <= target_s / 4:
             steps *= 2
-        took_s = min(self._time_of(steps) for _ in range(2))  # what held one up is not the work's
-        self._steps = max(1, math.ceil(wanted_s / took_s * steps))
+        took_s = min(self._time_of(steps) for _ in range(2))  # the minimum excludes disturbances
+        self._steps = max(1, math.ceil(target_s / took_s * steps))
 
     def _time_of(self, steps: int) -> float:
         self._work.begin()
@@ -103,12 +103,12 @@ class Meter:
         return time.monotonic() - begin_s
 
     def measure(self, name: str) -> Measured:
-        """Measure the windows of a trial; `name` is what the recording calls them.
+        """Measure the windows of a trial; `name` is their name in the recording.
 
         Raises
         ------
         joulemap.Error
-            If no reading of the GPU's power came in.
+            If there were no readings of the GPU's power.
         """
         windows = []
         for _ in range(WINDOWS):
@@ -120,17 +120,17 @@ class Meter:
                 synchronize()
             windows.append(window)
         times, powers, shares = [], [], []
-        for window in reversed(windows):  # after the last one no other has to wait for its readings
-            found = window.energy(gpu=self._gpu)
-            if found.energy_j is None or found.energy_low_j is None or found.energy_high_j is None:
+        for window in reversed(windows):  # only the last one waits for readings
+            energy = window.energy(gpu=self._gpu)
+            if energy.energy_j is None or energy.energy_low_j is None or energy.energy_high_j is None:
                 raise _core.Error("no reading of the GPU's power came in: run `joulemap doctor` to see what is missing")
             assert window.start_ns is not None
             assert window.end_ns is not None
             duration_s = 1e-9 * (window.end_ns - window.start_ns)
             times.append(duration_s / self._steps)
-            powers.append(found.energy_j / duration_s)
-            shares.append((found.energy_high_j - found.energy_low_j) / 2 / _NORMAL / max(found.energy_j, 1e-12))
+            powers.append(energy.energy_j / duration_s)
+            shares.append((energy.energy_high_j - energy.energy_low_j) / 2 / _NORMAL / max(energy.energy_j, 1e-12))
         time_s, power_w = sum(times) / WINDOWS, sum(powers) / WINDOWS
-        sensor = math.sqrt(sum(share**2 for share in shares)) / WINDOWS
-        power_share = min(max(self._powers.tell(powers), sensor), _MOST)
-        return Measured(time_s, power_w, min(self._times.tell(times), _MOST) * time_s, power_share * power_w)
+        sensor_share = math.sqrt(sum(share**2 for share in shares)) / WINDOWS
+        power_share = min(max(self._powers.add(powers), sensor_share), _MAX_SHARE)
+        return Measured(time_s, power_w, min(self._times.add(times), _MAX_SHARE) * time_s, power_share * power_w)

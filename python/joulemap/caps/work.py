@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
-from joulemap._inputs import loss_of, move, split
+from joulemap._model_inputs import loss_of, move, split
 
 if TYPE_CHECKING:
     import torch
@@ -15,53 +15,53 @@ if TYPE_CHECKING:
 
 
 class Work(Protocol):
-    """What is repeated.
+    """The repeated work.
 
     Attributes
     ----------
     device : torch.device or None
-        The GPU that it runs on, where that is known.
+        The device that it runs on, if known.
     """
 
     device: torch.device | None
 
-    def kept(self) -> AbstractContextManager[None]:
-        """Return the context that leaves all of it as it was."""
+    def preserved(self) -> AbstractContextManager[None]:
+        """Return a context that restores all state at its end."""
 
     def begin(self) -> None:
-        """Make ready for the same steps as each time."""
+        """Prepare to run the same steps again."""
 
     def step(self) -> None:
         """Do one step."""
 
 
 class Calls:
-    """Calls of a function: what they change is the program's own."""
+    """Calls of a function; its changes are not undone."""
 
     device: torch.device | None = None
 
     def __init__(self, function: Callable[[], object]) -> None:
         self._function = function
 
-    def kept(self) -> AbstractContextManager[None]:
-        """Nothing is known of what it changes."""
+    def preserved(self) -> AbstractContextManager[None]:
+        """Return an empty context."""
         return nullcontext()
 
     def begin(self) -> None:
-        """There is nothing to make ready."""
+        """Do nothing."""
 
     def step(self) -> None:
-        """Call it."""
+        """Call the function."""
         self._function()
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Return where a model lies.
+    """Return the device of a model.
 
     Raises
     ------
     ValueError
-        If it lies on several GPUs.
+        If it is on several GPUs.
     """
     import torch
 
@@ -75,13 +75,13 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 class ModelSteps:
-    """Steps of a model: each time the same batches of its loader, from the first on, with the same random numbers."""
+    """Steps of a model, each time with the same batches from the first on, and the same random numbers."""
 
     device: torch.device | None
 
     def __init__(self, model: nn.Module, loader: Iterable[Any], train: bool, loss_fn: Any, optimizer: Any) -> None:
-        from joulemap._isolation.kept import random_states
-        from joulemap.caps.kept import of_loader
+        from joulemap._isolation.model_state import random_states
+        from joulemap.caps.training_state import of_loader
 
         if isinstance(loader, Iterator):
             raise ValueError(
@@ -98,19 +98,19 @@ class ModelSteps:
         self._batches: Iterator[Any] = iter(())
         self._next: Any = None
 
-    def kept(self) -> AbstractContextManager[None]:
-        """Return the context that leaves model, optimizer, loader and random states as they were."""
-        from joulemap.caps.kept import all_kept
+    def preserved(self) -> AbstractContextManager[None]:
+        """Return a context that restores model, optimizer, loader and random states at its end."""
+        from joulemap.caps.training_state import preserved_training
 
-        return all_kept(self._model, self._loader, self._loss_fn, self._optimizer)
+        return preserved_training(self._model, self._loader, self._loss_fn, self._optimizer)
 
     def begin(self) -> None:
-        """Begin the loader anew, and fetch its first batch."""
-        from joulemap._isolation.kept import set_random_states
+        """Restart the loader, and fetch its first batch."""
+        from joulemap._isolation.model_state import set_random_states
 
         set_random_states(self._states)
         self._order.restore()
-        if getattr(self._loader, "_iterator", None) is not None:  # persistent workers: it may be in an epoch of its own
+        if getattr(self._loader, "_iterator", None) is not None:  # persistent workers, which may be inside of an epoch
             self._loader._iterator = None  # type: ignore[attr-defined]
         self._model.train(self._train)
         self._batches = iter(self._loader)
@@ -122,7 +122,7 @@ class ModelSteps:
         Raises
         ------
         ValueError
-            If there is none.
+            If the loader is empty.
         """
         for _ in range(2):
             for batch in self._batches:
@@ -151,12 +151,12 @@ class ModelSteps:
         if named:
             named = {name: value for name, value in named.items() if value is not labels}
         elif labels is not None and len(inputs) < _required(self._model):
-            inputs = (*inputs, labels)  # not a pair of input and label, but two inputs
+            inputs = (*inputs, labels)  # a pair of inputs, without a label
         self._model(*inputs, **named)
 
 
 def _required(model: nn.Module) -> int:
-    """Return how many arguments a model must be given by position."""
+    """Return the number of required positional arguments of a model."""
     try:
         parameters = inspect.signature(model.forward).parameters.values()
     except (TypeError, ValueError):

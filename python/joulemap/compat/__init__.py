@@ -1,7 +1,7 @@
-"""Older tools' interfaces on joulemap's figures.
+"""Interfaces of older tools on joulemap's figures.
 
-`python -m joulemap.compat script.py args` runs a script written for one of them unchanged: its imports find
-the modules of this package under their old names. New code can import them from here.
+`python -m joulemap.compat script.py args` runs a script for one of them unchanged: its imports find the modules of this
+package under their old names. New code can import them from here.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MODULES = (
 """Old names that can be imported."""
 
 isolation_s = 60.0
-"""How long measuring layers one by one, or eight power caps, takes in all, s: `--seconds` of the runner."""
+"""Total time to measure layers one by one, or eight power caps, seconds; the option `--seconds` of the runner."""
 
 
 class _OldNames(MetaPathFinder, Loader):
-    """Finds modules of this package, and those in them, under their old names."""
+    """Finds modules of this package and their submodules under their old names."""
 
     def __init__(self, names: Container[str]) -> None:
         self._names = names
@@ -38,36 +38,36 @@ class _OldNames(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where an old name is found: here; None for all other names."""
+        """Return a spec for an old name; None for all other names."""
         return ModuleSpec(fullname, self) if fullname.partition(".")[0] in self._names else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return the module itself: under both names it is one."""
+        """Return the module itself, so that it is the same object under both names."""
         module = import_module(f"{__name__}.{spec.name}")
         spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Leave it as it is: what importing by the old name has set is taken back."""
+        """Restore the module's own `__spec__`, which the import under the old name has replaced."""
         alias = module.__spec__
         if alias is not None and alias.loader is self:
             module.__spec__ = alias.loader_state
 
 
 def find(names: Sequence[str]) -> None:
-    """Make these modules importable under their old names, ahead of files of the same name."""
+    """Make these modules importable under their old names, before files of the same name."""
     for name in names:
         sys.modules.pop(name, None)
     sys.meta_path.insert(0, _OldNames(names))
 
 
 def install(keep: Container[str] = ()) -> None:
-    """Make the modules importable under their old names, here and in Python processes that this one starts.
+    """Make the modules importable under their old names, here and in Python child processes.
 
     Parameters
     ----------
     keep : list of str
-        Names that stay what they are: the program has its own.
+        Names to leave alone, because the program has its own modules.
     """
     names = [name for name in MODULES if name not in keep]
     find(names)

@@ -23,7 +23,7 @@ def _usage(status: int) -> None:
 
 
 def _seconds(text: str) -> float:
-    """Return what --seconds says."""
+    """Parse the value of --seconds."""
     try:
         seconds = float(text)
     except ValueError:
@@ -33,14 +33,14 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _kept(arguments: list[str]) -> list[str]:
-    """Take the options off the arguments; return the names to keep."""
+def _take_options(arguments: list[str]) -> list[str]:
+    """Remove the options from the arguments and apply them; return the names to keep."""
     keep = []
     while arguments and arguments[0].partition("=")[0] in ("--keep", "--seconds"):
-        option, told, value = arguments.pop(0).partition("=")
-        if not told and not arguments:
+        option, separator, value = arguments.pop(0).partition("=")
+        if not separator and not arguments:
             _usage(2)
-        value = value if told else arguments.pop(0)
+        value = value if separator else arguments.pop(0)
         if option == "--seconds":
             compat.isolation_s = _seconds(value)
             continue
@@ -51,9 +51,9 @@ def _kept(arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Run what the command line names, as `python` itself would."""
+    """Run a script or module, as `python` itself would."""
     arguments = sys.argv[1:]
-    keep = _kept(arguments)
+    keep = _take_options(arguments)
     if arguments[:1] in (["-h"], ["--help"]):
         _usage(0)
     if not arguments or arguments == ["-m"]:

@@ -1,4 +1,4 @@
-"""What the tools here share: one session for all that measure at once, rows of CSV files."""
+"""Helpers of all tools: one session for tools that measure at the same time, and rows of CSV files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from joulemap import _arguments
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap._locks import Lock
 from joulemap._machine import boards, doctor
 from joulemap._session import MeasuringSession, Session, current_session
@@ -20,9 +20,9 @@ J_PER_KWH = 3.6e6
 
 
 class SharedSession:
-    """The session of all tools that measure at the same time: one process has one.
+    """The common session of tools that measure at the same time.
 
-    The program's own is taken if it is open, else one is started with the first tool and stopped with the last.
+    It is the program's open session; otherwise it starts with the first tool and stops with the last one.
     """
 
     def __init__(self) -> None:
@@ -32,9 +32,9 @@ class SharedSession:
         self._holders = 0
 
     def hold(self, *, kernels: bool | Literal["auto"]) -> Session:
-        """Return the open session; each call is followed by one of `release`."""
-        session, traces_as_asked = self._take(kernels)
-        if not traces_as_asked:
+        """Return the open session; each call needs a call of `release`."""
+        session, traces_as_requested = self._take(kernels)
+        if not traces_as_requested:
             warnings.warn(
                 "another tool began to measure first, and traces no kernels, so layers are told by their time on "
                 "the host: start the LayerwiseMeasurementTool first",
@@ -45,7 +45,7 @@ class SharedSession:
 
     @contextmanager
     def held(self, *, kernels: bool | Literal["auto"]) -> Iterator[Session]:
-        """Hold the open session for the time of a `with` block."""
+        """Hold the open session during a `with` block."""
         session, _ = self._take(kernels)
         try:
             yield session
@@ -53,7 +53,7 @@ class SharedSession:
             self.release(session)
 
     def _take(self, kernels: bool | Literal["auto"]) -> tuple[Session, bool]:
-        """Return the open session, and False if another tool began it without the kernels that are asked for."""
+        """Return the open session, and False if another tool began it without the requested kernels."""
         with self._lock:
             session = current_session()
             if session is None:
@@ -65,7 +65,7 @@ class SharedSession:
             return session, self._traces or not kernels
 
     def release(self, session: Session) -> None:
-        """Stop the session if it is ours and nobody else holds it."""
+        """Stop the session if it is ours and no other tool holds it."""
         with self._lock:
             if session is not self._own:
                 return
@@ -79,14 +79,14 @@ shared = SharedSession()
 
 
 class RowFile:
-    """A CSV file that is whole after each row: a row is one write at the file's end.
+    """A CSV file that is complete after each row: a row is one write at the file's end.
 
     Parameters
     ----------
     path : path
-        Of the file; replaced.
+        The file; an existing one is replaced.
     columns : list of str
-        Its first line.
+        Names in the first line.
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str]) -> None:
@@ -95,33 +95,33 @@ class RowFile:
         self.write(columns)
 
     def write(self, values: Iterable[Any]) -> None:
-        """Append a row; what is not known is an empty field."""
+        """Append a row; unknown values are empty fields."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow([cell(value) for value in values])
         line = text.getvalue().encode()
-        while line:  # a full disk raises; a signal may cut a write
+        while line:  # a signal may cut a write; a full disk raises
             line = line[os.write(self._fd, line) :]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 def kwh(energy_j: float | None) -> float | None:
-    """Return joules as kWh; None stays what it is."""
+    """Return joules as kWh; None stays None."""
     return None if energy_j is None else energy_j / J_PER_KWH
 
 
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
-def tell_if_cpu_is_missing() -> None:
-    """Warn, once a process, if the CPU's energy cannot be read, with the ways to allow it."""
-    if "cpu" in _told or any(board.kind == "cpu" for board in boards()):
+def warn_if_cpu_is_missing() -> None:
+    """Warn, once per process, if the CPU's energy cannot be read, with the ways to allow it."""
+    if "cpu" in _warned or any(board.kind == "cpu" for board in boards()):
         return
-    _told.add("cpu")
+    _warned.add("cpu")
     ways = [f"{one.detail}: {one.cure}" for one in doctor() if one.subject.startswith("RAPL") and not one.works]
     warnings.warn(
         "the CPU's energy cannot be read, and its column stays empty. "

@@ -1,6 +1,6 @@
 """The command `gpu_profiler` of gpu_power_profiler, on joulemap's estimates.
 
-Old files and columns stay; columns that are ours stand behind them. It writes into the current folder.
+It writes the old files and columns into the current folder, followed by joulemap's own columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from joulemap import Error, _core
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap.ncu import Estimate, estimate
 
 DATA = "extracted_data.csv"
@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _newest(folder: Path) -> Path:
-    """Return the newest extracted_data.csv of a folder and those in it."""
+    """Return the newest extracted_data.csv of a folder and its subfolders."""
     found = sorted((*folder.glob(DATA), *folder.glob(f"*/{DATA}")), key=lambda path: path.stat().st_mtime)
     if not found:
         raise Error(
@@ -49,7 +49,7 @@ def _newest(folder: Path) -> Path:
 
 
 def _data(arguments: argparse.Namespace) -> Path:
-    """Return the file of counters; run ncu for it if asked to."""
+    """Return the file of counters; run ncu if a program is given."""
     if arguments.csv:
         if arguments.app:
             print(f"gpu_profiler: -c {arguments.csv} is taken, {arguments.app} is not run", file=sys.stderr)
@@ -64,7 +64,7 @@ def _data(arguments: argparse.Namespace) -> Path:
 
 
 def _predictions(name: str, modes: Sequence[str], found: Estimate) -> dict[str, Any]:
-    """Return the row of predictions.csv: the old columns, then intervals, energy and where they are from."""
+    """Return the row of predictions.csv: the old columns, then intervals, energy and the model."""
     totals = found.totals
     row: dict[str, Any] = {"filename": name}
     row.update({f"pred_{mode}": totals[f"{_OURS[mode]}_w"] for mode in modes})
@@ -86,23 +86,23 @@ def _write(path: str, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Estimate:
-    """Do what the command line asks for; return the estimate."""
+    """Run the command with parsed arguments; return the estimate."""
     modes = _MODES[arguments.mode]
     data = _data(arguments)
-    found = estimate(data, model=arguments.model)
+    result = estimate(data, model=arguments.model)
     Path(FEATURES).write_text(_core.estimate(str(data), arguments.model, 0, 0, 0, None, "f"), encoding="utf-8")
-    _write(PREDICTIONS, [_predictions(data.name, modes, found)])
+    _write(PREDICTIONS, [_predictions(data.name, modes, result)])
     for mode in modes:
-        value, low, high = (found.totals[f"{_OURS[mode]}{end}_w"] for end in ("", "_low", "_high"))
+        value, low, high = (result.totals[f"{_OURS[mode]}{end}_w"] for end in ("", "_low", "_high"))
         print(f"{mode} power: {value:.1f} W ({low:.0f} to {high:.0f} W hold 90 %)")
-    for note in found.notes:
+    for note in result.notes:
         print(note, file=sys.stderr)
-    return found
+    return result
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    arguments = _parser().parse_args(words)
+    arguments = _parser().parse_args(argv)
     try:
         run(arguments)
     except (Error, OSError) as error:

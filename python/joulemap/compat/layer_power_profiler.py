@@ -1,7 +1,7 @@
 """The interface of GPUPP's `layer_power_profiler`, on joulemap's session and attribution.
 
-Differences in the figures, not in the interface: GPU time instead of launch time, fitted power instead of the
-sensor's one-second mean, every joule once in the totals, all boards of a model that is spread over several.
+The interface is the same; the figures differ: GPU time instead of launch time, fitted power instead of the sensor's
+one-second mean, totals that count every joule once, and all boards of a model on several GPUs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap._gpu import find_gpu, synchronize
 from joulemap._report import Row, import_pandas
 from joulemap.compat._shared import shared
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 WARMUP_S = 1.0
-"""Repeated warm-up runs: 50 readings of the power sensor, so that each layer's own power can be told."""
+"""Time of warm-up runs, seconds: 50 readings of the power sensor, so that the layers' powers can be separated."""
 
 MAX_WARMUP_CALLS = 20_000
 """Module calls after which the warm-up ends early."""
@@ -42,7 +42,7 @@ COLUMNS = (
     "avg_power_w",
     "energy_j",
 )
-"""The old columns; those that joulemap adds come after them."""
+"""The old columns; joulemap's own follow them."""
 
 
 @dataclass
@@ -52,29 +52,29 @@ class LayerMetrics:
     Attributes
     ----------
     layer_name : str
-        Module path; for the model itself, its class.
+        Path of the module; the class name for the model itself.
     exec_id : int
         Number of the execution, from 0, in order of start.
     start_time, end_time : float
-        Unix seconds: of its first kernel's start and its last kernel's end (without a GPU: of its calls).
+        Unix seconds of its first kernel's start and its last kernel's end (without a GPU: of its call).
     duration_ms : float
         Time between them, ms.
     start_power_w, end_power_w : float
-        Fitted power of what ran first and last in it, W; NaN where nothing ran.
+        Fitted power of its first and last leaf, watts; NaN if nothing ran.
     avg_power_w : float
-        Power while its kernels ran, W; NaN where nothing ran.
+        Power while its kernels ran, watts; NaN if nothing ran.
     energy_j : float
-        J, with the layers inside it.
+        Joules, including inner layers.
     energy_low_j, energy_high_j : float
-        95 % interval of `energy_j`.
+        95 % interval of `energy_j`, joules.
     energy_self_j : float
-        J, without the layers inside it. Those of all rows add up to the total, each joule once.
+        Joules without inner layers. All rows together add up to the total.
     scope : str
-        "leaf", or "inclusive" for a layer with layers inside.
+        "leaf", or "inclusive" for a layer with inner layers.
     provenance : str
-        How the figure is known: "measured", "fitted", "counters", "isolated", "given", "weak" or "unresolved".
+        Source of the figure: "measured", "fitted", "counters", "isolated", "given", "weak" or "unresolved".
     boards : str
-        Indices of the boards it ran on.
+        Indices of the boards that it ran on.
     """
 
     layer_name: str
@@ -104,7 +104,7 @@ class GPUMonitor:
     Parameters
     ----------
     device_index : int
-        CUDA index of the board; on the simulated board its index.
+        CUDA index of the board; for a simulated board its index.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class GPUMonitor:
         self._board = find_gpu(device_index)
 
     def get_power(self) -> float:
-        """Return the board's mean power over the last 0.1 s, W. Waits for the sensor's readings of them."""
+        """Return the board's mean power over 0.1 s, watts. This waits for the sensor's readings."""
         with shared.held(kernels=False) as session:
             begin_ns = time.monotonic_ns()
             time.sleep(self.POWER_SPAN_S)
@@ -138,7 +138,7 @@ class GPUMonitor:
         Raises
         ------
         joulemap.Error
-            If the driver does not tell the board's memory.
+            If the driver does not report the board's memory.
         """
         board = find_gpu(self.device_index)
         total, free = board.memory_total_bytes, board.memory_free_bytes
@@ -160,7 +160,7 @@ class LayerPowerProfiler:
     model : torch.nn.Module
         The model, on one device or, with `device_map="auto"`, on several.
     device_index : int
-        Board whose name, memory and power the summary shows; layers are measured on all of them.
+        The board of the summary's name, memory and power; layers are measured on all boards.
     """
 
     def __init__(self, model: torch.nn.Module, device_index: int = 0) -> None:
@@ -175,17 +175,17 @@ class LayerPowerProfiler:
         Parameters
         ----------
         inputs : tensor, tuple, list or mapping
-            A tensor is the one argument, a tuple or list the positional ones, a mapping those by name.
+            A tensor is the only argument, a tuple or list has the positional ones, a mapping those by name.
         num_runs : int
-            Forward passes to measure.
+            Number of measured forward passes.
         warmup : bool
-            Run the model for a second first, so that the sensor sees enough of each layer. Without it a
-            short run has wide intervals.
+            Run the model for a second first, so that the sensor has enough readings of each layer. Without it a short
+            run has wide intervals.
 
         Returns
         -------
         list of LayerMetrics
-            One for each execution of a layer; a new list each time.
+            One per execution of a layer; a new list each time.
         """
         if num_runs < 1:
             raise ValueError(f"num_runs is {num_runs}: at least one run is needed")
@@ -216,10 +216,10 @@ class LayerPowerProfiler:
         self.model.eval()
         try:
             with shared.held(kernels="auto") as session, torch.no_grad():
-                # The fit sees the warm-up too: a single pass is over before the sensor has answered twice.
+                # The fit includes the warm-up: a single pass is shorter than two readings of the sensor.
                 if warmup:
                     with session.phase("warmup"):
-                        call()  # what only a first call does: compiling, choosing algorithms
+                        call()  # the first call compiles, and chooses algorithms
                         synchronize()
                 fit_from_ns = time.monotonic_ns()
                 watch = session.watch(self.model)
@@ -274,7 +274,7 @@ class LayerPowerProfiler:
             return tuple(move(value) for value in inputs), {}
         return (move(inputs),), {}
 
-    # ---- what came out ----
+    # ---- results ----
 
     def _known(self) -> list[LayerMetrics]:
         if not self.results:
@@ -282,19 +282,19 @@ class LayerPowerProfiler:
         return self.results
 
     def _top(self, field: str) -> list[LayerMetrics]:
-        """Return the ten executions of leaves with the largest value."""
+        """Return the ten executions of leaves with the largest value of a field."""
         leaves = [metrics for metrics in self._known() if metrics.scope == "leaf"]
         known = [metrics for metrics in leaves if getattr(metrics, field) == getattr(metrics, field)]
         return sorted(known, key=lambda metrics: -getattr(metrics, field))[:10]
 
     def save_results(self, filename: str = "layer_power_profile.csv") -> None:
-        """Write all executions to `filename`, and the ten leaves of most power to `{base}_top10.csv`."""
+        """Write all executions to `filename`, and the ten leaves with the most power to `{base}_top10.csv`."""
         path = Path(filename)
         _write_csv(path, self._known())
         _write_csv(path.with_name(f"{path.stem}_top10{path.suffix or '.csv'}"), self._top("avg_power_w"))
 
     def print_summary(self) -> None:
-        """Print board, totals, and the ten leaves of most power and of most time."""
+        """Print board, totals, and the ten leaves with the most power and the most time."""
         results = self._known()
         info = self.monitor.get_gpu_info()
         outermost = _outermost(results)
@@ -371,12 +371,12 @@ def _metrics(rows: list[Row]) -> list[LayerMetrics]:
 
 
 def _outermost(results: list[LayerMetrics]) -> list[LayerMetrics]:
-    """Return the executions that are inside no other."""
-    found: list[LayerMetrics] = []
+    """Return the executions that are not inside of others."""
+    outermost: list[LayerMetrics] = []
     for metrics in results:
-        if not found or metrics.end_time > found[-1].end_time:
-            found.append(metrics)
-    return found
+        if not outermost or metrics.end_time > outermost[-1].end_time:
+            outermost.append(metrics)
+    return outermost
 
 
 def _number(value: float | None) -> float:
@@ -384,7 +384,7 @@ def _number(value: float | None) -> float:
 
 
 def _write_csv(path: Path, results: list[LayerMetrics]) -> None:
-    """Write rows with a header; a value that is not known is an empty field."""
+    """Write rows with a header; unknown values are empty fields."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([field.name for field in fields(LayerMetrics)])

@@ -1,9 +1,9 @@
-"""Figures of a run: where its joules went, over time, by layer, and of two runs beside each other.
+"""Figures of a run: its energy over time and by layer, and comparisons of runs.
 
 >>> import joulemap.plots
 >>> joulemap.plots.plot("run.joulemap", "power_time", path="power.pdf")  # doctest: +SKIP
 
-Matplotlib is imported here alone (`pip install 'joulemap[plot]'`), and only when a figure is drawn.
+Matplotlib (`pip install 'joulemap[plot]'`) is imported when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["CannotDrawError", "PhaseEnergy", "PlotData", "count", "figures", "pl
 
 
 def _import_matplotlib() -> None:
-    """Fail with one line that says what to install, if it is not there."""
+    """Import Matplotlib; ImportError says what to install."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
@@ -50,7 +50,7 @@ def figures() -> list[str]:
     Returns
     -------
     list of str
-        "power_time", "layer_energy", ...; docs/figures.md shows each.
+        "power_time", "layer_energy", ...; docs/figures.md shows them.
 
     Raises
     ------
@@ -69,8 +69,8 @@ def _entry(figure: str) -> Entry:
     entry = FIGURES.get(_arguments.text("figure", figure))
     if entry is None:
         near = difflib.get_close_matches(figure, FIGURES, n=1)
-        meant = f" (did you mean {near[0]}?)" if near else ""
-        raise ValueError(f"figure={figure!r} is not known{meant}: use one of {', '.join(FIGURES)}")
+        guess = f" (did you mean {near[0]}?)" if near else ""
+        raise ValueError(f"figure={figure!r} is not known{guess}: use one of {', '.join(FIGURES)}")
     return entry
 
 
@@ -99,21 +99,20 @@ def plot(
     shade_phases: bool = True,
     **opts: Any,
 ) -> Figure:
-    """Draw a figure of a run, and write it to a file if `path` names one.
+    """Draw a figure of a run, and write it to `path` if that is given.
 
-    pyplot is not used: nothing is shown, no window opens, and any thread may draw.
+    pyplot is not used: no window opens, and any thread may draw.
 
     Parameters
     ----------
     source : path, Recording, Session, Report, PlotData, Diff or CapSearch
-        The run. A `Report` does for figures of layers and steps, a `PlotData` for those of readings; `two_runs` takes
-        a pair (before, after), or a `Diff`; `power_cap` a search for a cap: what `joulemap.caps.search` returned, its
-        JSON as a file or a dict, or a recording that `joulemap cap search -o` made.
+        The run. Figures of layers and steps also accept a `Report`, figures of readings a `PlotData`. `two_runs` takes
+        a pair (before, after) or a `Diff`. `power_cap` takes the result of `joulemap.caps.search`, its JSON as a file
+        or a dict, or a recording of `joulemap cap search -o`.
     figure : str
         One of `figures()`.
     path : path, optional
-        File to write, PNG, SVG or PDF by its ending: whole or not at all. It has no date, so the same run gives the
-        same file.
+        File to write atomically, PNG, SVG or PDF by its ending. It has no date, so the same run gives the same file.
     dpi : int
         Dots per inch of PNG.
     size : (float, float)
@@ -121,31 +120,31 @@ def plot(
     ax : matplotlib.axes.Axes, optional
         Axes to draw into, instead of a new figure of `size`.
     dark : bool
-        Light on dark, for screens.
+        Draw light on dark, for screens.
     gpu : int or str, optional
-        Index of the GPU, or "cuda:0". Without it readings are those of GPU 0, and layers and steps of all GPUs.
+        Index of the GPU, or "cuda:0". By default readings are those of GPU 0, and layers and steps of all GPUs.
     smooth : int, optional
-        Draw the mean of so many neighbours in place of each reading, in figures over time.
+        In figures over time, replace each reading by the mean of this many neighbours.
     shade_phases : bool
         Shade phases in figures over time.
     **opts
-        Of the figure: `bins` (histograms, energy_rate, power_util_hexbin), `band` (energy_rate), `limit`
-        (layer_energy, two_runs), `per` (layer_energy: "run" or "step"; two_runs: as of `joulemap.diff`), `names`
-        (two_runs), `counts` (roofline: what `count` returns).
+        Options of the figure: `bins` (histograms, energy_rate, power_util_hexbin), `band` (energy_rate), `limit`
+        (layer_energy, two_runs), `per` (layer_energy: "run" or "step"; two_runs: as in `joulemap.diff`), `names`
+        (two_runs), `counts` (roofline: the result of `count`).
 
     Returns
     -------
     matplotlib.figure.Figure
-        To show or to change; `figure.savefig` writes it again.
+        The figure, to show or change; `figure.savefig` writes it again.
 
     Raises
     ------
     ValueError
-        If there is no such figure; it lists the known ones. Here and below: also of an argument out of range.
+        If there is no such figure (the message lists the known ones), or an argument is out of range.
     TypeError
-        If an argument is of a wrong type, or no option of this figure.
+        If an argument has a wrong type, or is no option of this figure.
     CannotDrawError
-        If the run lacks what the figure shows: it says what.
+        If the run lacks the data of the figure; the message says which.
     Error
         If a recording cannot be read.
     ImportError
@@ -158,18 +157,18 @@ def plot(
 
     entry = _entry(figure)
     _check_options(entry, opts)
-    dots = _arguments.whole("dpi", dpi, 10000)
-    if dots == 0:
+    dpi = _arguments.whole("dpi", dpi, 10000)
+    if dpi == 0:
         raise ValueError("dpi is at least 1")
     if path is not None:
         style.format_of(_arguments.path("path", path))
-    mean_of = None if smooth is None else _arguments.whole("smooth", smooth)
-    looks = style.look(_arguments.flag("dark", dark), mean_of, _arguments.flag("shade_phases", shade_phases))
+    neighbours = None if smooth is None else _arguments.whole("smooth", smooth)
+    looks = style.look(_arguments.flag("dark", dark), neighbours, _arguments.flag("shade_phases", shade_phases))
     found = sources.find(source, entry.needs, gpu, opts)
-    with style.ours():
+    with style.settings():
         drawn = _draw(entry, looks, found, ax, size, opts)
         if path is not None:
-            style.write(drawn, path, dots)
+            style.write(drawn, path, dpi)
     return drawn
 
 
@@ -186,10 +185,10 @@ def _draw(entry: Entry, looks: Any, found: Any, ax: Axes | None, size: tuple[flo
         FigureCanvasAgg(figure)
         ax = figure.add_subplot()
     style.dress(ax, looks)
-    words = entry.draw(ax, looks, found.data, **{**found.options, **opts})
-    about = "; ".join(text for text in (found.about, words) if text)
+    subtitle = entry.draw(ax, looks, found.data, **{**found.options, **opts})
+    about = "; ".join(text for text in (found.about, subtitle) if text)
     style.head(ax, looks, entry.title, about, found.simulated)
-    whole: Any = ax.get_figure()
-    while not isinstance(whole, Figure):  # a SubFigure
-        whole = whole.figure
-    return whole
+    owner: Any = ax.get_figure()
+    while not isinstance(owner, Figure):  # a SubFigure
+        owner = owner.figure
+    return owner

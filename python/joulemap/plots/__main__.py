@@ -1,4 +1,4 @@
-"""`joulemap plot`, as the command starts it: python -m joulemap.plots."""
+"""`python -m joulemap.plots`, which `joulemap plot` starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import joulemap
 from joulemap import plots
 
-# Exit codes as the command has them (status.h).
+# Exit codes of the command (status.h).
 _NOT_FOUND, _NOT_SUPPORTED, _IO, _BAD_DATA = 66, 69, 74, 65
 
 
@@ -30,7 +30,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _fail(code: int, text: object, hint: str = "") -> NoReturn:
-    """Say what is wrong, without a character that would steer a terminal, and what cures it."""
+    """Print an error and its cure without control characters, and exit."""
     for line in [f"joulemap plot: {text}", *([f"  {hint}"] if hint else [])]:
         print("".join(c if c.isprintable() else "\ufffd" for c in line), file=sys.stderr)
     sys.exit(code)
@@ -54,7 +54,7 @@ def _counts(path: str) -> Any:
 
 def _plot(args: argparse.Namespace) -> None:
     source = args.recordings[0] if len(args.recordings) == 1 else tuple(args.recordings)
-    if args.figure == "power_cap" and not Path(args.recordings[0]).exists():  # others the command has opened
+    if args.figure == "power_cap" and not Path(args.recordings[0]).exists():  # the command has checked other sources
         _fail(_NOT_FOUND, f"{args.recordings[0]}: No such file or directory")
     options = {} if args.counts is None else {"counts": _counts(args.counts)}
     plots.plot(
@@ -70,7 +70,7 @@ def _plot(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Draw what the command line asks for."""
+    """Run the command line."""
     args = _arguments()
     try:
         _list() if args.list else _plot(args)

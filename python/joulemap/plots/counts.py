@@ -1,4 +1,4 @@
-"""What a model's layers compute and move: FLOPs and bytes, for the roofline of joules."""
+"""FLOPs and bytes of a model's layers, for the energy roofline."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 def count(model: torch.nn.Module, *inputs: Any, **keywords: Any) -> dict[str, tuple[float, float]]:
     """Return FLOPs and bytes of a forward call of each layer, by its path.
 
-    One forward pass is run, without gradients. FLOPs are those that `torch.utils.flop_counter` knows (matrix products,
-    convolutions, attention). Bytes are what each operator reads and writes, as if nothing were fused or kept in a
-    cache; views are free. Of a layer that is called several times: the mean of a call, with what is in it.
+    This runs one forward pass without gradients. FLOPs are those of `torch.utils.flop_counter` (matrix products,
+    convolutions, attention). Bytes are the reads and writes of each operator, without fusion or caches; views count
+    nothing. A layer includes its submodules; for several calls the result is the mean.
 
     Parameters
     ----------
     model : torch.nn.Module
         The model, as given to `Session.watch`.
     *inputs, **keywords
-        Of its forward pass.
+        Arguments of its forward pass.
 
     Returns
     -------
     dict
-        path -> (FLOPs, bytes). The model's own path is the name of its class.
+        (FLOPs, bytes) by path. The path of the model itself is the name of its class.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def count(model: torch.nn.Module, *inputs: Any, **keywords: Any) -> dict[str, tu
 
 
 class _Tally:
-    """Takes the difference of two counters over each call of each module."""
+    """Measures two counters over each call of each module."""
 
     def __init__(self, now: Callable[[], tuple[float, float]]) -> None:
         self._now = now
@@ -81,7 +81,7 @@ class _Tally:
 
 
 def _bytes_mode() -> Any:
-    """Return a dispatch mode that adds up in `total` the bytes of what operators take and give."""
+    """Return a dispatch mode whose `total` counts the bytes of operators' inputs and outputs."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves

@@ -1,4 +1,4 @@
-"""What figures over time are drawn from: plain series of one GPU, out of a recording or made by hand."""
+"""The data of figures over time: series of one GPU, from a recording or made by hand."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from joulemap._timeline import Series, Timeline
 
 
 class PhaseEnergy(NamedTuple):
-    """The joules of all phases of a name, with what is in them. None: not known.
+    """The joules of all phases of a name, with inner phases. None: not known.
 
     Attributes
     ----------
     name : str
-        Of the phases.
+        Name of the phases.
     energy_j : float or None
         Joules.
     energy_low_j, energy_high_j : float or None
@@ -34,26 +34,26 @@ class PhaseEnergy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlotData:
-    """One GPU over the time of a run. All times are seconds from one beginning; NaN is a missing value.
+    """Data of one GPU over the time of a run. Times are seconds from a common start; NaN is a missing value.
 
     Attributes
     ----------
     t_s, power_w : sequence of float
-        Power in watts, and when the GPU drew it (not when the sensor gave it); as many, by time.
+        Power in watts, and the time at which the GPU drew it (not the sensor's time stamp), sorted by time.
     gpu_util_t_s, gpu_util : sequence of float
         GPU utilisation in percent, and its times.
     mem_util_t_s, mem_util : sequence of float
-        Likewise of the memory.
+        Memory utilisation in percent, and its times.
     phases : sequence of (name, start_s, end_s)
-        By their start; they may lie in each other.
+        Phases in order of their start; they may be nested.
     phase_energies : sequence of PhaseEnergy
-        Of a report; empty: figures integrate the readings.
+        Energies from a report; if empty, figures integrate the readings.
     gpu_name, gpu : str, int
-        Name of the GPU and its index.
+        Name and index of the GPU.
     simulated : bool
-        No real GPU drew this power: figures say so.
+        Whether the GPU was simulated; figures show that.
     sensor : str
-        What measured the power; empty: unknown.
+        The power sensor; empty: unknown.
     """
 
     t_s: Sequence[float] = ()
@@ -71,9 +71,9 @@ class PlotData:
 
     def __post_init__(self) -> None:
         for times, values in (("t_s", "power_w"), ("gpu_util_t_s", "gpu_util"), ("mem_util_t_s", "mem_util")):
-            there, told = len(getattr(self, times)), len(getattr(self, values))
-            if there != told:
-                raise ValueError(f"{values} has {told} values at {there} times ({times}): give as many")
+            time_count, value_count = len(getattr(self, times)), len(getattr(self, values))
+            if time_count != value_count:
+                raise ValueError(f"{values} has {value_count} values at {time_count} times ({times}): give as many")
 
     @classmethod
     def of(cls, source: PlotData | Recording | Session | str | os.PathLike[str], gpu: int | str = 0) -> PlotData:
@@ -82,19 +82,19 @@ class PlotData:
         Parameters
         ----------
         source : path, Recording, Session or PlotData
-            The run; of a session that goes on: up to now. A `PlotData` is returned as it is.
+            The run, up to now if it goes on. A `PlotData` is returned unchanged.
         gpu : int, str or torch.device
-            Its index as `joulemap list` has it, CUDA's own as "cuda:0", or its UUID.
+            Index of the GPU in `joulemap list`, CUDA's index as "cuda:0", or its UUID.
 
         Returns
         -------
         PlotData
-            Seconds from the run's start, watts and percent; a quantity without readings is empty.
+            Times in seconds from the run's start; a quantity without readings is empty.
 
         Raises
         ------
         Error, TypeError, ValueError
-            If the recording cannot be read, or an argument is none of the above.
+            If the recording cannot be read, or an argument is wrong.
         """
         if isinstance(source, PlotData):
             return source
@@ -131,19 +131,19 @@ def _index_of(timeline: Timeline, gpu: int | str) -> int:
 def _readings(timeline: Timeline, quantity: str, gpu: int) -> Series | None:
     try:
         return timeline.readings(quantity, gpu)
-    except LookupError:  # the figure that needs it says so
+    except LookupError:  # a figure that needs it raises CannotDrawError
         return None
 
 
 def _points(timeline: Timeline, series: Series | None) -> tuple[list[float], list[float]]:
-    """Return when what the sensor told was drawn, seconds from the run's start, and how much.
+    """Return the times of readings, seconds from the run's start, and their values.
 
-    A sensor stamps its readings later by its lag; one that tells the mean of a window tells of its middle.
+    Time stamps are corrected by the sensor's lag, and moved to the middle of its averaging window.
     """
     if series is None:
         return [], []
-    late_ns = timeline.start_ns + 1e9 * (series.lag_s + series.window_s / 2)
-    return [1e-9 * (t_ns - late_ns) for t_ns in series.t_ns], list(series.values)
+    zero_ns = timeline.start_ns + 1e9 * (series.lag_s + series.window_s / 2)
+    return [1e-9 * (t_ns - zero_ns) for t_ns in series.t_ns], list(series.values)
 
 
 def _phases(timeline: Timeline) -> list[tuple[str, float, float]]:
@@ -155,7 +155,7 @@ def _phases(timeline: Timeline) -> list[tuple[str, float, float]]:
 
 
 def _energies(report: Any) -> list[PhaseEnergy]:
-    """Return the report's rows of phases; one inside others has their names before its own where that is needed."""
+    """Return the energies of a report's phases; if names repeat, each has its path as a name."""
     rows = [row for row in report if row.kind == "phase"]
     names = [row.name for row in rows]
     return [

@@ -1,4 +1,4 @@
-"""Figures of how often a value was read: histograms and distribution functions of power and utilisation."""
+"""Figures of distributions: histograms and distribution functions of power and utilisation."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def _count(bins: int) -> int:
+def _checked_bins(bins: int) -> int:
     if _arguments.whole("bins", bins, 10000) == 0:
         raise ValueError("bins is at least 1")
     return bins
 
 
 def _quantile(ax: Axes, looks: Look, y: Array, share: float, label: str, number: int) -> None:
-    at = float(np.quantile(y, share))
-    words = f"{label} {at:.4g}"
-    ax.axvline(at, color=looks.series[number], linestyle=LINES[number], linewidth=1.4, label=words, gid=label)
+    value = float(np.quantile(y, share))
+    text = f"{label} {value:.4g}"
+    ax.axvline(value, color=looks.series[number], linestyle=LINES[number], linewidth=1.4, label=text, gid=label)
 
 
 def power_hist(ax: Axes, looks: Look, data: PlotData, *, bins: int = 40) -> str:
-    """Draw how many readings of power lie in each of equal ranges, and their median."""
+    """Draw a histogram of power with its median."""
     _, watts = series.known(*series.power(data))
-    ax.hist(watts, bins=_count(bins), color=looks.series[0], edgecolor=looks.paper, linewidth=0.4)
+    ax.hist(watts, bins=_checked_bins(bins), color=looks.series[0], edgecolor=looks.paper, linewidth=0.4)
     _quantile(ax, looks, watts, 0.5, "median", 1)
     ax.set_xlabel("power (W)")
     ax.set_ylabel("readings")
@@ -47,8 +47,8 @@ def _utils(data: PlotData) -> list[tuple[str, Array]]:
 
 
 def util_hist(ax: Axes, looks: Look, data: PlotData, *, bins: int = 20) -> None:
-    """Draw how many readings of both utilisations lie in each of equal ranges."""
-    edges = np.linspace(0, 100, _count(bins) + 1)
+    """Draw histograms of both utilisations."""
+    edges = np.linspace(0, 100, _checked_bins(bins) + 1)
     for number, (name, percent) in enumerate(_utils(data)):
         colour = looks.series[number]
         shape: dict[str, Any] = {"color": colour, "edgecolor": colour, "alpha": 0.35, "hatch": HATCHES[number]}
@@ -60,11 +60,11 @@ def util_hist(ax: Axes, looks: Look, data: PlotData, *, bins: int = 20) -> None:
 
 
 def _ecdf(ax: Axes, looks: Look, values: Array, label: str, number: int) -> None:
-    """Draw the share of readings that are at most so large."""
-    at = np.sort(values)
-    share = np.arange(1, len(at) + 1) / len(at)
+    """Draw an empirical distribution function."""
+    x = np.sort(values)
+    share = np.arange(1, len(x) + 1) / len(x)
     ax.step(
-        np.concatenate((at[:1], at)),
+        np.concatenate((x[:1], x)),
         np.concatenate(([0.0], share)),
         where="post",
         color=looks.series[number],
@@ -78,7 +78,7 @@ def _ecdf(ax: Axes, looks: Look, values: Array, label: str, number: int) -> None
 
 
 def power_ecdf(ax: Axes, looks: Look, data: PlotData) -> str:
-    """Draw which share of the readings of power are at most so large, with median and 90th percentile."""
+    """Draw the distribution function of power, with median and 90th percentile."""
     _, watts = series.known(*series.power(data))
     _ecdf(ax, looks, watts, "", 0)
     _quantile(ax, looks, watts, 0.5, "median", 1)
@@ -89,7 +89,7 @@ def power_ecdf(ax: Axes, looks: Look, data: PlotData) -> str:
 
 
 def util_ecdf(ax: Axes, looks: Look, data: PlotData) -> None:
-    """Draw which share of the readings of both utilisations are at most so large."""
+    """Draw the distribution functions of both utilisations."""
     for number, (name, percent) in enumerate(_utils(data)):
         _ecdf(ax, looks, percent, name, number)
     ax.set_xlim(0, 100)

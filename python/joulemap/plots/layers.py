@@ -1,4 +1,4 @@
-"""Figures of a report's rows: bars of layers, and the flame graph of joules."""
+"""Figures of a report's rows: bars of layers, and the flame graph of energy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from joulemap import _arguments
 from joulemap._report import Group, Report, Row
 from joulemap._tree import Node
-from joulemap.plots.style import CannotDrawError, Look, energy_text, joules, legend, plain, room_pt, width_pt
+from joulemap.plots.style import CannotDrawError, Look, axes_width_pt, energy_text, joules, legend, plain, width_pt
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,22 +23,22 @@ def total_of(report: Report) -> float:
     Raises
     ------
     CannotDrawError
-        If no sensor tells it.
+        If no sensor measured it.
     """
     total = report.totals.total_energy_j
     if total is None:
-        raise CannotDrawError(f"no sensor told the energy of this run: {report.quality.verdict_reason}")
+        raise CannotDrawError(f"no sensor measured the energy of this run: {report.quality.verdict_reason}")
     return total
 
 
 def about(report: Report) -> str:
-    """Return the total with its interval, in words."""
+    """Return the total and its interval as a text."""
     totals = report.totals
     total = total_of(report)
-    words = energy_text(total)
+    text = energy_text(total)
     if totals.total_low_j is not None and totals.total_high_j is not None and total > 0:
-        words += f" ±{100 * (totals.total_high_j - totals.total_low_j) / 2 / total:.2g} %"
-    return words + (f" in {totals.duration_s:.4g} s" if totals.duration_s is not None else "")
+        text += f" ±{100 * (totals.total_high_j - totals.total_low_j) / 2 / total:.2g} %"
+    return text + (f" in {totals.duration_s:.4g} s" if totals.duration_s is not None else "")
 
 
 # ---- bars ----
@@ -48,18 +48,18 @@ class Bar(NamedTuple):
     """A group to draw."""
 
     group: Group
-    name: str  # below the names of those shown around it
-    is_around: bool  # others
+    name: str  # indented below its shown ancestors
+    has_children: bool
 
 
 def bars(groups: Sequence[Group], limit: int) -> list[Bar]:
-    """Return the groups of most energy, in their own order."""
-    told = [group for group in groups if group.energy_j]
-    most = sorted(told, key=lambda group: abs(group.energy_j or 0.0), reverse=True)[:limit]
-    chosen = {id(group) for group in most}
+    """Return the groups with the most energy, in their original order."""
+    known = [group for group in groups if group.energy_j]
+    largest = sorted(known, key=lambda group: abs(group.energy_j or 0.0), reverse=True)[:limit]
+    chosen = {id(group) for group in largest}
     above: list[int] = []
     result: list[Bar] = []
-    for group, following in zip(told, [*told[1:], None], strict=True):
+    for group, following in zip(known, [*known[1:], None], strict=True):
         if id(group) not in chosen:
             continue
         while above and above[-1] >= group.depth:
@@ -71,7 +71,7 @@ def bars(groups: Sequence[Group], limit: int) -> list[Bar]:
 
 
 def layer_energy(ax: Axes, looks: Look, report: Report, *, limit: int = 18, per: str = "run") -> str:
-    """Draw the joules of the largest layers, equal ones together, with their intervals."""
+    """Draw the joules of the largest layers, equal ones as one bar, with their intervals."""
     from matplotlib.patches import Patch
 
     if per not in ("run", "step"):
@@ -87,8 +87,8 @@ def layer_energy(ax: Axes, looks: Look, report: Report, *, limit: int = 18, per:
     left_out = sum(1 for group in groups if group.energy_j) - len(shown)
     factor, unit = joules(max(abs(bar.group.energy_j or 0.0) for bar in shown) / steps)
     factor /= steps
-    for at, bar in enumerate(shown):
-        _bar(ax, looks, at, bar, factor)
+    for position, bar in enumerate(shown):
+        _bar(ax, looks, position, bar, factor)
     _names(ax, [bar.name for bar in shown])
     ax.set_ylim(len(shown) - 0.4, -0.6)
     if all((bar.group.energy_j or 0.0) >= 0 for bar in shown):
@@ -96,7 +96,7 @@ def layer_energy(ax: Axes, looks: Look, report: Report, *, limit: int = 18, per:
     ax.grid(False, axis="y")
     ax.set_xlabel(f"energy{' a step' if per == 'step' else ''} ({unit}), with 95 % intervals")
     kinds = [Patch(facecolor=looks.series[0], edgecolor=looks.series[0], label="layer")]
-    if any(bar.is_around for bar in shown):
+    if any(bar.has_children for bar in shown):
         kinds.append(Patch(facecolor="none", edgecolor=looks.series[0], label="with what is in it"))
     if any(bar.group.provenance in _UNSURE for bar in shown):
         kinds.append(Patch(facecolor="none", edgecolor=looks.series[0], hatch="////", label="weak or unresolved"))
@@ -104,22 +104,22 @@ def layer_energy(ax: Axes, looks: Look, report: Report, *, limit: int = 18, per:
     return about(report) + (f"; {left_out} smaller rows are not shown" if left_out > 0 else "")
 
 
-def _bar(ax: Axes, looks: Look, at: int, shown: Bar, factor: float) -> None:
+def _bar(ax: Axes, looks: Look, position: int, shown: Bar, factor: float) -> None:
     group = shown.group
     value = factor * (group.energy_j or 0.0)
     colour = looks.series[0]
-    (bar,) = ax.barh([at], [value], height=0.66, edgecolor=colour, linewidth=1)
-    bar.set_label("_" + group.path)  # for who looks for it; a legend shows none that begin so
-    bar.set_facecolor("none" if shown.is_around else colour)
+    (bar,) = ax.barh([position], [value], height=0.66, edgecolor=colour, linewidth=1)
+    bar.set_label("_" + group.path)  # identifies the bar; a legend skips labels that begin with an underscore
+    bar.set_facecolor("none" if shown.has_children else colour)
     if group.provenance in _UNSURE:
         bar.set(facecolor="none", hatch="////")
     if group.energy_low_j is not None and group.energy_high_j is not None:
         error = [[value - factor * group.energy_low_j], [factor * group.energy_high_j - value]]
-        ax.errorbar([value], [at], xerr=error, fmt="none", ecolor=looks.ink, elinewidth=1.1, capsize=2.5)
+        ax.errorbar([value], [position], xerr=error, fmt="none", ecolor=looks.ink, elinewidth=1.1, capsize=2.5)
 
 
 def _names(ax: Axes, names: list[str]) -> None:
-    """Write names from one line on, so that what is in what can be seen."""
+    """Write the names left-aligned, so that their indentation shows the tree."""
     size = min(8.0, 150 / len(names))
     ax.set_yticks(range(len(names)))
     ax.set_yticklabels(names, ha="left", fontsize=size)
@@ -131,7 +131,7 @@ def _names(ax: Axes, names: list[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A row in the flame graph, joules from the left edge."""
+    """A row in the flame graph; `left` and `width` are joules."""
 
     node: Node
     left: float
@@ -140,41 +140,41 @@ class Frame:
 
 
 def frames(root: Node, total: float, least: float) -> list[Frame]:
-    """Return the frames of a tree: those in a row are no wider than it, and all of them as wide as the total.
+    """Return the frames of a tree: children are together no wider than their parent, the root as wide as the total.
 
-    A row below zero is not drawn; what it lacks is taken off those beside it in proportion, as in what
-    `joulemap export --format folded` writes. Frames narrower than `least` are left out, with all in them.
+    Rows with negative energy are not drawn; their siblings shrink in proportion, as in `joulemap export --format
+    folded`. Frames narrower than `least` are left out, with their children.
     """
-    found: list[Frame] = []
+    result: list[Frame] = []
     waiting: list[tuple[Node, float, float, int]] = [(root, 0.0, total, 0)]
     while waiting:
         node, left, width, depth = waiting.pop()
         if node.row is not None:
-            found.append(Frame(node, left, width, depth))
+            result.append(Frame(node, left, width, depth))
         energy = total if node.row is None else node.row.energy_j or 0.0
-        parts = [(child, max(0.0, child.row.energy_j or 0.0)) for child in node.children if child.row is not None]
-        together = max(sum(part for _, part in parts), energy)
-        scale = width / together if together > 0 else 0.0
-        for child, part in parts:
-            if part * scale > least:
-                waiting.append((child, left, part * scale, depth + 1))
-            left += part * scale
-    return found
+        children = [(child, max(0.0, child.row.energy_j or 0.0)) for child in node.children if child.row is not None]
+        full = max(sum(child_j for _, child_j in children), energy)
+        scale = width / full if full > 0 else 0.0
+        for child, child_j in children:
+            if child_j * scale > least:
+                waiting.append((child, left, child_j * scale, depth + 1))
+            left += child_j * scale
+    return result
 
 
-_TYPES = 4  # so many classes of layers have a colour of their own
+_COLOURED_TYPES = 4  # classes of layers with a colour of their own
 _HAIR = 1 / 4000  # of the width: less than a pixel
-_DEEPEST = 40
+_MAX_DEPTH = 40
 
 
 def energy_flame(ax: Axes, looks: Look, report: Report) -> str:
-    """Draw rows as frames as wide as their joules, each upon the one around it."""
+    """Draw rows as frames whose width is their energy, each on top of its parent."""
     from matplotlib.patches import Patch
 
     total = total_of(report)
     if total <= 0:
         raise CannotDrawError("the total of this run is not above zero")
-    drawn = [f for f in frames(report.tree(), total, total * _HAIR) if f.depth <= _DEEPEST]
+    drawn = [f for f in frames(report.tree(), total, total * _HAIR) if f.depth <= _MAX_DEPTH]
     factor, unit = joules(total)
     deepest = max((frame.depth for frame in drawn), default=0)
     ax.barh([0], [factor * total], height=1, color=looks.grid, edgecolor=looks.paper)
@@ -199,13 +199,13 @@ def _kind(row: Row) -> str:
 
 
 def _colours(looks: Look, report: Report) -> dict[str, str]:
-    """Return a colour for each class of layers that takes most by itself."""
-    alone: dict[str, float] = {}
+    """Return colours for the classes of layers with the most energy without children."""
+    own_j: dict[str, float] = {}
     for row in report:
         if _kind(row):
-            alone[_kind(row)] = alone.get(_kind(row), 0.0) + (row.energy_self_j or 0.0)
-    most = sorted((kind for kind in alone if alone[kind] > 0), key=lambda kind: alone[kind], reverse=True)
-    return dict(zip(most[:_TYPES], looks.series, strict=False))
+            own_j[_kind(row)] = own_j.get(_kind(row), 0.0) + (row.energy_self_j or 0.0)
+    largest = sorted((kind for kind in own_j if own_j[kind] > 0), key=lambda kind: own_j[kind], reverse=True)
+    return dict(zip(largest[:_COLOURED_TYPES], looks.series, strict=False))
 
 
 def _frame(ax: Axes, looks: Look, frame: Frame, factor: float, total: float, colours: dict[str, str], odd: int) -> None:
@@ -235,9 +235,9 @@ def _mixed(colour: str, paper: str, share: float) -> str:
 
 
 def _write(ax: Axes, looks: Look, name: str, left: float, share: float, depth: int, colour: str) -> None:
-    """Write a frame's name, as much as fits."""
+    """Write as much of a frame's name as fits."""
     size = 7.0
-    room = int(1.15 * room_pt(ax) * share / width_pt("m", size)) - 1
-    if room >= min(5, len(name)):
-        text = plain(name, room)
+    letters = int(1.15 * axes_width_pt(ax) * share / width_pt("m", size)) - 1
+    if letters >= min(5, len(name)):
+        text = plain(name, letters)
         ax.text(left + 0.004, depth, text, transform=ax.get_yaxis_transform(), va="center", fontsize=size, color=colour)

@@ -1,4 +1,4 @@
-"""Figures over time: power, utilisation, and what follows from power."""
+"""Figures over time: power, utilisation, and quantities computed from power."""
 
 from __future__ import annotations
 
@@ -11,20 +11,31 @@ from joulemap import _arguments
 from joulemap.plots import series
 from joulemap.plots.data import PlotData
 from joulemap.plots.series import Array
-from joulemap.plots.style import LINES, CannotDrawError, Look, dense, joules, legend, plain, room_pt, seconds, width_pt
+from joulemap.plots.style import (
+    LINES,
+    CannotDrawError,
+    Look,
+    axes_width_pt,
+    dense,
+    joules,
+    legend,
+    plain,
+    seconds,
+    width_pt,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.ticker import Locator
 
-_LANE = 0.075  # of the axes' height, for the names of phases
+_LANE = 0.075  # height of a line of phase names, as a share of the axes
 _NAME_PT = 7.5
-_HAIR = 1 / 4000  # of the time: what is shorter is not seen
+_HAIR = 1 / 4000  # of the time: shorter phases are invisible
 
 
 def _line(ax: Axes, looks: Look, t: Array, y: Array, label: str = "", number: int = 0) -> None:
-    """Draw values over time, none where they are missing."""
+    """Draw values over time, with gaps where they are missing."""
     t, y = series.broken(t, series.smoothed(t, y, looks))
     ax.plot(
         t,
@@ -44,7 +55,7 @@ def _time_axis(ax: Axes, looks: Look, data: PlotData, *times: Array) -> None:
     ax.set_xlim(begin, end)
     factor, unit = seconds(end)
     if unit != "s":
-        ax.xaxis.set_major_formatter(lambda at, _: f"{factor * at:g}")
+        ax.xaxis.set_major_formatter(lambda value, _: f"{factor * value:g}")
         ax.xaxis.set_major_locator(_in_units(1 / factor))
     ax.set_xlabel(f"time ({unit})")
     handles: list[Artist] = list(ax.get_legend_handles_labels()[0])
@@ -65,7 +76,7 @@ def _in_units(size: float) -> Locator:
 
 
 def _lanes(spans: list[tuple[str, float, float]]) -> list[int]:
-    """Return a line for the name of each, such that names of phases at the same time stand below each other."""
+    """Return a line for the name of each phase, so that names of simultaneous phases do not overlap."""
     busy_until: list[float] = []
     lanes = []
     for _, start, end in spans:
@@ -76,7 +87,7 @@ def _lanes(spans: list[tuple[str, float, float]]) -> list[int]:
 
 
 def _shade(ax: Axes, looks: Look, data: PlotData, begin: float, end: float) -> list[Artist]:
-    """Shade phases, each name in a colour of its own; it stands above where there is room, else a legend has it."""
+    """Shade phases with a colour per name. Names are written above if they fit, else returned for the legend."""
     least = _HAIR * (end - begin)
     all_names = dict.fromkeys(name for name, _, _ in data.phases)
     inside = [(name, max(s, begin), min(e, end)) for name in all_names for s, e in series.spells(data, name)]
@@ -88,12 +99,12 @@ def _shade(ax: Axes, looks: Look, data: PlotData, begin: float, end: float) -> l
     colours = {name: looks.series[(2 + k) % len(looks.series)] for k, name in enumerate(names)}
     low, high = ax.get_ylim()
     ax.set_ylim(low, low + (high - low) / max(0.4, 1 - _LANE * (1 + max(lanes))))
-    room = room_pt(ax) / (end - begin)  # points a second
+    points_per_s = axes_width_pt(ax) / (end - begin)
     unnamed = dict(colours)
     for (name, start, stop), lane in zip(spans, lanes, strict=True):
         ax.axvspan(start, stop, color=colours[name], alpha=0.13, linewidth=0, zorder=0.5, label=f"_phase {name}")
         shown = plain(name, 32)
-        if width_pt(shown, _NAME_PT) < room * (stop - start) and lane < 8:
+        if width_pt(shown, _NAME_PT) < points_per_s * (stop - start) and lane < 8:
             ax.text(
                 (start + stop) / 2,
                 0.985 - _LANE * lane,
@@ -109,7 +120,7 @@ def _shade(ax: Axes, looks: Look, data: PlotData, begin: float, end: float) -> l
 
 
 def _handles(colours: dict[str, str]) -> list[Artist]:
-    """Return what a legend shows of phases too short for a name of their own."""
+    """Return legend entries of phases too short for their names."""
     from matplotlib.patches import Patch
 
     most = 3
@@ -169,7 +180,7 @@ def util_time_dual(ax: Axes, looks: Look, data: PlotData) -> None:
 def energy_rate(
     ax: Axes, looks: Look, data: PlotData, *, bins: int = 100, band: tuple[float, float] = (0.1, 0.9)
 ) -> str:
-    """Draw joules a second in equal intervals of time, and the band that most readings of each lie in."""
+    """Draw joules per second in equal intervals of time, with a band of quantiles of the readings."""
     t, watts = series.known(*series.power(data))
     bins = _arguments.whole("bins", bins, 100000)
     low, high = (_arguments.real("band", quantile, -1e-9, 1) for quantile in band)
@@ -178,14 +189,14 @@ def energy_rate(
     edges = np.linspace(t[0], t[-1], bins + 1)
     rate = series.between(t, watts, edges[:-1], edges[1:]) / np.diff(edges)
     lower, upper = np.full(bins, np.nan), np.full(bins, np.nan)
-    for k, here in enumerate(np.split(watts, np.searchsorted(t, edges[1:-1]))):
-        if len(here) > 0:
-            lower[k], upper[k] = np.quantile(here, [low, high])
+    for k, readings in enumerate(np.split(watts, np.searchsorted(t, edges[1:-1]))):
+        if len(readings) > 0:
+            lower[k], upper[k] = np.quantile(readings, [low, high])
         else:  # a gap
             rate[k] = np.nan
     middle = (edges[1:] + edges[:-1]) / 2
-    words = f"{100 * low:.3g} to {100 * high:.3g} % of the readings"
-    ax.fill_between(middle, lower, upper, color=looks.series[0], alpha=0.25, linewidth=0, label=words, gid="band")
+    text = f"{100 * low:.3g} to {100 * high:.3g} % of the readings"
+    ax.fill_between(middle, lower, upper, color=looks.series[0], alpha=0.25, linewidth=0, label=text, gid="band")
     _line(ax, looks, middle, rate, "mean", 0)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("energy rate (J/s)")
@@ -194,12 +205,12 @@ def energy_rate(
 
 
 def power_derivative(ax: Axes, looks: Look, data: PlotData) -> str:
-    """Draw how fast power changes."""
+    """Draw the derivative of power."""
     t, watts = series.power(data)
     watts = series.smoothed(t, watts, looks)
     t, watts = series.known(t, watts)
-    apart = np.concatenate(([True], np.diff(t) > 0))  # two at one time have no slope
-    t, watts = t[apart], watts[apart]
+    distinct = np.concatenate(([True], np.diff(t) > 0))  # readings at equal times have no slope
+    t, watts = t[distinct], watts[distinct]
     if len(t) < 2:
         raise CannotDrawError("all readings of power have the same time")
     slope = np.full(len(t), np.nan)
@@ -216,7 +227,7 @@ def power_derivative(ax: Axes, looks: Look, data: PlotData) -> str:
 
 
 def cumulative_energy(ax: Axes, looks: Look, data: PlotData) -> str:
-    """Draw the joules from the first reading on."""
+    """Draw the energy since the first reading."""
     t, watts = series.known(*series.power(data))
     total = series.cumulative(t, watts)
     factor, unit = joules(total[-1])

@@ -1,4 +1,4 @@
-"""Figures by phase: spread of power and utilisation, joules and seconds."""
+"""Figures by phase: spread of power and utilisation, energy and time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from joulemap.plots.style import HATCHES, CannotDrawError, Look, joules, plain, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST = 16  # more than that many names stand no more beside each other
+_MOST = 16  # phases; more names do not fit side by side
 
 
 def _name_ticks(ax: Axes, names: list[str]) -> None:
-    """Name what stands side by side, slanted where the names are long."""
+    """Write names below the axes, slanted if they are long."""
     slanted = sum(len(name) + 2 for name in names) > 72
     ax.set_xticks(range(1, len(names) + 1))
     ax.set_xticklabels(
@@ -47,7 +47,7 @@ def _boxes(ax: Axes, looks: Look, groups: dict[str, Array]) -> str:
 
 
 def power_boxplot_phase(ax: Axes, looks: Look, data: PlotData) -> str:
-    """Draw the spread of power in each phase, those in it included."""
+    """Draw the spread of power in each phase, including inner phases."""
     about = _boxes(ax, looks, series.by_phase(data, *series.power(data)))
     ax.set_ylabel("power (W)")
     ax.set_ylim(bottom=0)
@@ -63,12 +63,12 @@ def util_boxplot_phase(ax: Axes, looks: Look, data: PlotData) -> str:
 
 
 def _bars(ax: Axes, looks: Look, names: list[str], heights: list[float], errors: list[list[float]] | None) -> None:
-    at = range(1, len(names) + 1)
-    bars = ax.bar(at, heights, width=0.6, edgecolor=looks.ink, linewidth=0.6)
+    positions = range(1, len(names) + 1)
+    bars = ax.bar(positions, heights, width=0.6, edgecolor=looks.ink, linewidth=0.6)
     for number, bar in enumerate(bars):
         bar.set(facecolor=looks.series[number % len(looks.series)], hatch=HATCHES[number % len(HATCHES)], alpha=0.8)
     if errors is not None:
-        ax.errorbar(at, heights, yerr=errors, fmt="none", ecolor=looks.ink, elinewidth=1.2, capsize=3.5)
+        ax.errorbar(positions, heights, yerr=errors, fmt="none", ecolor=looks.ink, elinewidth=1.2, capsize=3.5)
     for number, height in enumerate(heights):
         top = height if errors is None else height + errors[1][number]
         where: dict[str, Any] = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
@@ -78,27 +78,27 @@ def _bars(ax: Axes, looks: Look, names: list[str], heights: list[float], errors:
 
 
 def _energies(data: PlotData) -> tuple[list[PhaseEnergy], str]:
-    """Return the joules of the phases, and how they are known."""
-    told = [phase for phase in data.phase_energies if phase.energy_j is not None]
-    if told:
-        return told, "with 95 % intervals, from the report"
+    """Return the energies of the phases, and their source as a text."""
+    reported = [phase for phase in data.phase_energies if phase.energy_j is not None]
+    if reported:
+        return reported, "with 95 % intervals, from the report"
     t, watts = series.known(*series.power(data))
     found = []
     for name in series.names(data):
         starts, ends = zip(*series.spells(data, name), strict=True)
-        whole = float(series.between(t, watts, starts, ends).sum())
-        if not isnan(whole):
-            found.append(PhaseEnergy(name, whole, None, None))
+        energy_j = float(series.between(t, watts, starts, ends).sum())
+        if not isnan(energy_j):
+            found.append(PhaseEnergy(name, energy_j, None, None))
     if not found:
         raise CannotDrawError("no phase lies within the readings of power")
     return found, "integrals of the readings, without intervals"
 
 
 def phase_energy_bar(ax: Axes, looks: Look, data: PlotData) -> str:
-    """Draw the joules of each phase, what is in it included, with their intervals."""
+    """Draw the energy of each phase, including inner phases, with intervals."""
     series.names(data)
     phases, about = _energies(data)
-    left, phases = phases[_MOST:], phases[:_MOST]
+    left_out, phases = phases[_MOST:], phases[:_MOST]
     values = [phase.energy_j or 0.0 for phase in phases]
     factor, unit = joules(max(map(abs, values)))
     errors = None
@@ -109,11 +109,11 @@ def phase_energy_bar(ax: Axes, looks: Look, data: PlotData) -> str:
         ]
     _bars(ax, looks, [phase.name for phase in phases], [factor * value for value in values], errors)
     ax.set_ylabel(f"energy ({unit})")
-    return about + (f"; {len(left)} more phases are not shown" if left else "")
+    return about + (f"; {len(left_out)} more phases are not shown" if left_out else "")
 
 
 def phase_time_bar(ax: Axes, looks: Look, data: PlotData) -> str:
-    """Draw the seconds of each phase; of several at the same time, their common time once."""
+    """Draw the time of each phase; simultaneous phases of one name count once."""
     names = series.names(data)
     times = [sum(end - start for start, end in series.spells(data, name)) for name in names]
     factor, unit = seconds(max(times))

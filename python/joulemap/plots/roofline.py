@@ -1,4 +1,4 @@
-"""The roofline of joules: energy a FLOP over arithmetic intensity.
+"""The energy roofline: energy per FLOP over arithmetic intensity.
 
 Choi, Bedard, Fowler, Vuduc: "A Roofline Model of Energy", IPDPS 2013.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from joulemap._report import Report, Row
 from joulemap.plots.series import Array, array
-from joulemap.plots.style import MARKERS, CannotDrawError, Look, legend, plain, room_pt, width_pt
+from joulemap.plots.style import MARKERS, CannotDrawError, Look, axes_width_pt, legend, plain, width_pt
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     Counts: TypeAlias = Mapping[str, Sequence[float]]
 
 _NAME_PT = 7.0
-_KINDS, _OTHERS = 3, "others"  # so many classes of layers have a colour of their own
+_COLOURED_KINDS = 3  # classes of layers with a colour of their own
+_OTHERS = "others"
 
 
 class Point(NamedTuple):
-    """Layers that the table shows as one: FLOPs a byte, joules a FLOP of forward passes, and what they took in all."""
+    """A group of layers: FLOPs per byte, joules per FLOP of forward passes with interval, and joules in total."""
 
     path: str
     type: str
@@ -39,46 +40,48 @@ class Point(NamedTuple):
 
 
 def points(report: Report, counts: Counts) -> list[Point]:
-    """Return a point for each group of layers of which FLOPs, bytes and energy are known, not of what holds others."""
+    """Return a point for each group of layers with known FLOPs, bytes and energy, and without counted children."""
     rows = report.rows
-    inner = _holders(rows, counts)
-    found = []
+    parents = _parents(rows, counts)
+    result = []
     for group in report.groups():
-        few = [rows[k] for k in group.rows if _is_counted(rows[k], counts) and k not in inner and rows[k].calls > 0]
-        if not few or group.energy_j is None or group.energy_low_j is None or group.energy_high_j is None:
+        leaves = [
+            rows[k] for k in group.rows if _is_counted(rows[k], counts) and k not in parents and rows[k].calls > 0
+        ]
+        if not leaves or group.energy_j is None or group.energy_low_j is None or group.energy_high_j is None:
             continue
-        if len(few) < len(group.rows):  # of the others nobody knows what they compute
+        if len(leaves) < len(group.rows):  # the counts of the others are unknown
             continue
-        flops = sum(row.calls * counts[row.path][0] for row in few)
-        moved = sum(row.calls * counts[row.path][1] for row in few)
-        forward = _forward(few)
+        flops = sum(row.calls * counts[row.path][0] for row in leaves)
+        moved = sum(row.calls * counts[row.path][1] for row in leaves)
+        forward = _forward_share(leaves)
         if flops > 0 and moved > 0 and forward is not None and forward * group.energy_j > 0:
-            each = forward / flops
-            ends = each * group.energy_low_j, each * group.energy_high_j
-            found.append(
-                Point(group.path, group.type, flops / moved, each * group.energy_j, *ends, forward * group.energy_j)
+            scale = forward / flops
+            ends = scale * group.energy_low_j, scale * group.energy_high_j
+            result.append(
+                Point(group.path, group.type, flops / moved, scale * group.energy_j, *ends, forward * group.energy_j)
             )
-    return found
+    return result
 
 
 def _is_counted(row: Row, counts: Counts) -> bool:
     return row.kind == "layer" and row.path in counts
 
 
-def _holders(rows: Sequence[Row], counts: Counts) -> set[int]:
-    """Return which rows hold others that are counted."""
+def _parents(rows: Sequence[Row], counts: Counts) -> set[int]:
+    """Return the numbers of rows with counted descendants."""
     above: list[int] = []
-    found: set[int] = set()
+    parents: set[int] = set()
     for number, row in enumerate(rows):
         del above[row.depth :]
         if _is_counted(row, counts):
-            found.update(above)
+            parents.update(above)
         above.append(number)
-    return found
+    return parents
 
 
-def _forward(rows: Sequence[Row]) -> float | None:
-    """Return the share of forward passes in the energy of some layers; None where it is not known."""
+def _forward_share(rows: Sequence[Row]) -> float | None:
+    """Return the share of forward passes in the energy of some layers; None if not known."""
     known = [(row.forward_share, row.energy_j) for row in rows if row.energy_j]
     if not known or any(share is None for share, _ in known):
         return None
@@ -86,21 +89,21 @@ def _forward(rows: Sequence[Row]) -> float | None:
 
 
 def fit(intensity: Array, energy_j: Array) -> tuple[float, float]:
-    """Return joules a FLOP and joules a byte, neither below zero, of the least squared relative errors."""
+    """Return joules per FLOP and per byte, both non-negative, with the least squared relative errors."""
     design = np.stack([1 / energy_j, 1 / (energy_j * intensity)], axis=1)
     both = np.linalg.lstsq(design, np.ones(len(design)), rcond=None)[0]
     if (both >= 0).all():
         return float(both[0]), float(both[1])
-    alone = design.sum(axis=0) / (design**2).sum(axis=0)
-    left = [((design[:, k] * alone[k] - 1) ** 2).sum() for k in (0, 1)]
-    return (float(alone[0]), 0.0) if left[0] <= left[1] else (0.0, float(alone[1]))
+    single = design.sum(axis=0) / (design**2).sum(axis=0)
+    residuals = [((design[:, k] * single[k] - 1) ** 2).sum() for k in (0, 1)]
+    return (float(single[0]), 0.0) if residuals[0] <= residuals[1] else (0.0, float(single[1]))
 
 
 def roofline(ax: Axes, looks: Look, report: Report, *, counts: Counts | None = None) -> str:
-    """Draw the energy of a FLOP of each layer's forward passes over its arithmetic intensity."""
+    """Draw the energy per FLOP of each layer's forward passes over its arithmetic intensity."""
     if counts is None:
         raise CannotDrawError(
-            "FLOPs and bytes of the layers are not known: counts=joulemap.plots.count(model, *inputs) tells them"
+            "FLOPs and bytes of the layers are not known: give counts=joulemap.plots.count(model, *inputs)"
         )
     found = points(report, _checked(counts))
     if not found:
@@ -109,9 +112,9 @@ def roofline(ax: Axes, looks: Look, report: Report, *, counts: Counts | None = N
         )
     x, y = array([p.intensity for p in found]), array([p.energy_j for p in found])
     factor, unit = (1e12, "pJ") if y.max() < 1e-8 else (1e9, "nJ")
-    most = [kind for kind, _ in Counter(_kind(p) for p in found).most_common(_KINDS)]
-    for number, kind in enumerate([*most, _OTHERS]):
-        _points(ax, looks, [p for p in found if _shown(_kind(p), most) == kind], factor, kind, number)
+    common = [kind for kind, _ in Counter(_kind(p) for p in found).most_common(_COLOURED_KINDS)]
+    for number, kind in enumerate([*common, _OTHERS]):
+        _points(ax, looks, [p for p in found if _label(_kind(p), common) == kind], factor, kind, number)
     _model(ax, looks, x, factor * y, unit)
     _scales(ax)
     _name(ax, looks, sorted(found, key=lambda p: p.total_j, reverse=True), factor)
@@ -122,23 +125,23 @@ def roofline(ax: Axes, looks: Look, report: Report, *, counts: Counts | None = N
 
 
 def _name(ax: Axes, looks: Look, found: list[Point], factor: float) -> None:
-    """Name points, those that took most first, as long as names do not lie on each other."""
+    """Write the names of points in this order, leaving out names that would overlap."""
     ax.autoscale_view()
-    scale = room_pt(ax) / ax.bbox.width  # points a pixel
-    taken: list[tuple[float, float, float]] = []
+    scale = axes_width_pt(ax) / ax.bbox.width  # typographic points per pixel
+    written: list[tuple[float, float, float]] = []
     for point in found:
         name = plain(point.path, 26)
         x, y = scale * ax.transData.transform((point.intensity, factor * point.energy_j))
         width = width_pt(name, _NAME_PT)
-        if any(x < left + long and left < x + width and abs(y - at) < 1.3 * _NAME_PT for left, at, long in taken):
+        if any(x < left + w and left < x + width and abs(y - v) < 1.3 * _NAME_PT for left, v, w in written):
             continue
-        taken.append((x, y, width))
-        at = (point.intensity, factor * point.energy_j)
-        ax.annotate(name, at, (6, 4), textcoords="offset points", fontsize=_NAME_PT, color=looks.ink)
+        written.append((x, y, width))
+        position = (point.intensity, factor * point.energy_j)
+        ax.annotate(name, position, (6, 4), textcoords="offset points", fontsize=_NAME_PT, color=looks.ink)
 
 
 def _checked(counts: Counts) -> Counts:
-    """Return counts, each a pair of numbers; TypeError if they are anything else."""
+    """Return counts as pairs of floats; TypeError if they are anything else."""
     try:
         return {str(path): (float(flop), float(byte)) for path, (flop, byte) in counts.items()}
     except (AttributeError, TypeError, ValueError):
@@ -155,15 +158,15 @@ def _scales(ax: Axes) -> None:
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(lambda at, _: f"{at:g}")
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
 
 
 def _kind(point: Point) -> str:
     return point.type.partition("(")[0] or "layer"
 
 
-def _shown(kind: str, most: list[str]) -> str:
-    return kind if kind in most else _OTHERS
+def _label(kind: str, common: list[str]) -> str:
+    return kind if kind in common else _OTHERS
 
 
 def _points(ax: Axes, looks: Look, found: list[Point], factor: float, kind: str, number: int) -> None:
@@ -171,7 +174,7 @@ def _points(ax: Axes, looks: Look, found: list[Point], factor: float, kind: str,
         return
     y = factor * array([p.energy_j for p in found])
     low, high = (factor * array([getattr(p, end) for p in found]) for end in ("low_j", "high_j"))
-    # A lower end at or below zero has no place on a scale of powers of ten: it ends at a thousandth.
+    # A logarithmic scale cannot show a lower end at or below zero: it is drawn at a thousandth of the value.
     errors = [y - np.maximum(low, y / 1000), high - y]
     ax.errorbar(
         [p.intensity for p in found],
@@ -187,10 +190,12 @@ def _points(ax: Axes, looks: Look, found: list[Point], factor: float, kind: str,
 
 
 def _model(ax: Axes, looks: Look, x: Array, y: Array, unit: str) -> None:
-    """Draw what a FLOP and a byte cost if all layers paid the same; needs intensities that differ."""
+    """Draw the fitted model with a common energy per FLOP and per byte, if intensities differ enough."""
     if len(x) < 3 or x.max() < 2 * x.min():
         return
     flop, byte = fit(x, y)
-    at = np.geomspace(x.min() / 1.5, x.max() * 1.5, 100)
-    words = f"{flop:.4g} {unit}/FLOP + {byte:.4g} {unit}/byte"
-    ax.plot(at, flop + byte / at, color=looks.muted, linestyle="--", linewidth=1.2, label=words, gid="model", zorder=1)
+    grid = np.geomspace(x.min() / 1.5, x.max() * 1.5, 100)
+    text = f"{flop:.4g} {unit}/FLOP + {byte:.4g} {unit}/byte"
+    ax.plot(
+        grid, flop + byte / grid, color=looks.muted, linestyle="--", linewidth=1.2, label=text, gid="model", zorder=1
+    )

@@ -1,4 +1,4 @@
-"""The figure of two runs beside each other."""
+"""The figure that compares two runs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def _most(row: DiffRow) -> float:
+def _larger_j(row: DiffRow) -> float:
     return max(abs(row.a_j or 0.0), abs(row.b_j or 0.0))
 
 
 def _change(row: DiffRow) -> str:
-    """Return the change with its interval, and what it says."""
+    """Return the change with its interval and the verdict."""
     if row.change is None:
         return row.verdict
     if row.change_low is None or row.change_high is None:
@@ -26,26 +26,32 @@ def _change(row: DiffRow) -> str:
 
 
 def two_runs(ax: Axes, looks: Look, diff: Diff, *, limit: int = 9, names: tuple[str, str] = ("A", "B")) -> str:
-    """Draw the rows of two runs that take most, beside each other with their intervals, and how they changed."""
-    most = max(1, _arguments.whole("limit", limit))
-    rows = [row for row in diff.rows if _most(row) > 0]
-    chosen = {id(row) for row in sorted(rows, key=_most, reverse=True)[:most]}
+    """Draw the largest rows of both runs side by side, with intervals and changes."""
+    limit = max(1, _arguments.whole("limit", limit))
+    rows = [row for row in diff.rows if _larger_j(row) > 0]
+    chosen = {id(row) for row in sorted(rows, key=_larger_j, reverse=True)[:limit]}
     shown = [diff.total, *(row for row in rows if id(row) in chosen)]
-    if not any(_most(row) > 0 for row in shown):
+    if not any(_larger_j(row) > 0 for row in shown):
         raise CannotDrawError("no row of the two runs has any energy")
-    factor, unit = joules(max(map(_most, shown)))
+    factor, unit = joules(max(map(_larger_j, shown)))
     _side(ax, looks, [(row.a_j, row.a_low_j, row.a_high_j) for row in shown], factor, 0, plain(names[0], 24))
     _side(ax, looks, [(row.b_j, row.b_low_j, row.b_high_j) for row in shown], factor, 1, plain(names[1], 24))
-    for at, row in enumerate(shown):
+    for position, row in enumerate(shown):
         ends = [row.a_j, row.a_high_j, row.b_j, row.b_high_j]
         end = factor * max(value for value in ends if value is not None) if any(v is not None for v in ends) else 0.0
         ax.annotate(
-            _change(row), (end, at), (5, 0), textcoords="offset points", va="center", fontsize=7.5, color=looks.ink
+            _change(row),
+            (end, position),
+            (5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+            color=looks.ink,
         )
     ax.set_yticks(range(len(shown)))
     ax.set_yticklabels(["all", *(plain(row.path, 34) for row in shown[1:])])
     ax.set_ylim(len(shown) - 0.4, -0.6)
-    ax.set_xlim(0, 1.5 * factor * max(map(_most, shown)))
+    ax.set_xlim(0, 1.5 * factor * max(map(_larger_j, shown)))
     ax.grid(False, axis="y")
     ax.set_xlabel(f"energy a {diff.per} ({unit}), with 95 % intervals")
     legend(ax, looks)
@@ -62,22 +68,22 @@ def _side(
     number: int,
     name: str,
 ) -> None:
-    there = [(at, *value) for at, value in enumerate(values) if value[0] is not None]
-    at = [row[0] + (0.19 if number else -0.19) for row in there]
-    energy = [factor * (row[1] or 0.0) for row in there]
+    known = [(position, *value) for position, value in enumerate(values) if value[0] is not None]
+    positions = [row[0] + (0.19 if number else -0.19) for row in known]
+    energy = [factor * (row[1] or 0.0) for row in known]
     colour = looks.series[number]
     face = colour if number == 0 else "none"
     hatch = None if number == 0 else "////"
-    ax.barh(at, energy, height=0.36, facecolor=face, edgecolor=colour, hatch=hatch, linewidth=1, label=name)
-    sure = [k for k, row in enumerate(there) if row[2] is not None and row[3] is not None]
+    ax.barh(positions, energy, height=0.36, facecolor=face, edgecolor=colour, hatch=hatch, linewidth=1, label=name)
+    with_interval = [k for k, row in enumerate(known) if row[2] is not None and row[3] is not None]
     error = [
-        [energy[k] - factor * (there[k][2] or 0.0) for k in sure],
-        [factor * (there[k][3] or 0.0) - energy[k] for k in sure],
+        [energy[k] - factor * (known[k][2] or 0.0) for k in with_interval],
+        [factor * (known[k][3] or 0.0) - energy[k] for k in with_interval],
     ]
-    if sure:
+    if with_interval:
         ax.errorbar(
-            [energy[k] for k in sure],
-            [at[k] for k in sure],
+            [energy[k] for k in with_interval],
+            [positions[k] for k in with_interval],
             xerr=error,
             fmt="none",
             ecolor=looks.ink,

@@ -19,7 +19,7 @@ _MOST_NAMES = 4
 
 
 def _pairs(data: PlotData) -> tuple[Array, Array, Array]:
-    """Return times of the readings of utilisation, those, and the power then: none in gaps of the readings of power."""
+    """Return times and values of utilisation, and the power at these times; readings in gaps of power are left out."""
     power_t, watts = series.known(*series.power(data))
     t, percent = series.known(*series.gpu_util(data))
     inside = (t >= power_t[0]) & (t <= power_t[-1])
@@ -39,19 +39,19 @@ def _axes(ax: Axes) -> None:
 
 
 def power_util_scatter(ax: Axes, looks: Look, data: PlotData) -> str:
-    """Draw the power at each reading of utilisation, by phase; one in two phases belongs to the later begun."""
+    """Draw power over utilisation, coloured by phase; a reading in two phases belongs to the later name."""
     t, percent, watts = _pairs(data)
     names = series.names(data) if data.phases else []
-    owner = np.zeros(len(t), dtype=np.intp)
+    phase = np.zeros(len(t), dtype=np.intp)
     for number, name in enumerate(names, 1):
-        owner[series.inside(data, name, t)] = min(number, _MOST_NAMES + 1)
+        phase[series.inside(data, name, t)] = min(number, _MOST_NAMES + 1)
     for number, name in enumerate(["(no phase)", *names[:_MOST_NAMES], "(other phases)"]):
-        mine = owner == number
-        if mine.any():
+        in_phase = phase == number
+        if in_phase.any():
             colour = looks.muted if number == 0 and names else looks.series[(number - 1) % len(looks.series)]
             ax.scatter(
-                percent[mine],
-                watts[mine],
+                percent[in_phase],
+                watts[in_phase],
                 s=16,
                 marker=MARKERS[number % len(MARKERS)],
                 color=colour,
@@ -67,7 +67,7 @@ def power_util_scatter(ax: Axes, looks: Look, data: PlotData) -> str:
 
 
 def power_util_hexbin(ax: Axes, looks: Look, data: PlotData, *, bins: int = 30) -> str:
-    """Draw how many readings lie at each power and utilisation."""
+    """Draw the number of readings at each power and utilisation."""
     if _arguments.whole("bins", bins, 1000) == 0:
         raise ValueError("bins is at least 1")
     t, percent, watts = _pairs(data)

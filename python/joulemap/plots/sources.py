@@ -1,4 +1,4 @@
-"""From what a caller has (a path, a recording, a session, a report) to what a figure is drawn from."""
+"""Convert a source (a path, a recording, a session, a report) to the data of a figure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from joulemap._diff import Diff, diff
 from joulemap._recording import Recording
 from joulemap._report import Report
 from joulemap._session import Session
-from joulemap.plots.caps import searched
+from joulemap.plots.caps import find_search
 from joulemap.plots.data import PlotData
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """What a figure draws, the words that say what it is of, and options that follow from it."""
+    """The data of a figure, a text about them, and options that follow from them."""
 
     data: Any
     about: str
@@ -42,17 +42,17 @@ class Found(NamedTuple):
 
 
 def find(source: Any, needs: str, gpu: Any, options: dict[str, Any]) -> Found:
-    """Return what a figure needs out of a source; options of sources are taken out of `options`.
+    """Return the data of a figure; options for the source are removed from `options`.
 
     Raises
     ------
     TypeError
-        If that cannot be had of such a source.
+        If the source has no such data.
     """
     if needs == "runs":
         return _runs(source, gpu, options)
     if needs == "caps":
-        search = searched(source)
+        search = find_search(source)
         return Found(search, search.gpu, search.simulated, {})
     if isinstance(source, (tuple, list, Diff)):
         raise TypeError("two runs are for the figure two_runs; this one takes a single run")
@@ -90,6 +90,6 @@ def _runs(source: Any, gpu: Any, options: dict[str, Any]) -> Found:
     return _diff(diff(*source, per=options.pop("per", None), names=options.pop("names", None), **report_options))
 
 
-def _diff(found: Diff) -> Found:
-    told = found.to_dict()
-    return Found(found, "", told["simulated"], {"names": (told["a"]["name"], told["b"]["name"])})
+def _diff(diff_: Diff) -> Found:
+    fields = diff_.to_dict()
+    return Found(diff_, "", fields["simulated"], {"names": (fields["a"]["name"], fields["b"]["name"])})

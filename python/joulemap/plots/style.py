@@ -1,7 +1,7 @@
-"""How figures look: colours that the colour-blind tell apart, words that fit, one way into a file.
+"""The style of figures: colours for the colour-blind, texts that fit, and writing of files.
 
-Matplotlib's process-wide settings are left alone but for `ours`: those few while a figure is drawn or written. pyplot
-and the user's backend are never touched, so figures can be made in servers and threads.
+Matplotlib's process-wide settings are changed only inside of `settings()`. pyplot and the user's backend are never
+used, so figures can be made in servers and threads.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito, "Color Universal Design" (2008). Black is the ink; yellow is too pale on paper.
+# Okabe and Ito, "Color Universal Design" (2008), without black (the text) and yellow (too pale on paper).
 _BLUE, _SKY, _ORANGE, _VERMILION, _GREEN, _PURPLE = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#009E73", "#CC79A7"
 
-LINES = ("-", "--", "-.", ":")  # and no less told apart in black and white
+LINES = ("-", "--", "-.", ":")  # so that lines also differ in black and white
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
-# Also in what draws text and writes files; of a user's rcParams any other may be what it likes.
-_OURS = {
+# The rcParams that figures depend on, also while text is drawn and files are written.
+_SETTINGS = {
     "text.usetex": False,
     "font.family": ["DejaVu Sans"],
     "svg.hashsalt": "joulemap",  # the same figure is the same file
@@ -78,27 +78,27 @@ def look(dark: bool, smooth: int | None = None, shade_phases: bool = True) -> Lo
 
 
 @contextlib.contextmanager
-def ours() -> Iterator[None]:
-    """Draw or write a figure with the few settings that Matplotlib has for the whole process alone."""
+def settings() -> Iterator[None]:
+    """Change the process-wide settings that figures depend on, and restore them."""
     import matplotlib
 
     with _lock:
-        settings: dict[str, Any] = matplotlib.rcParams  # type: ignore[assignment]  # names are any text
-        theirs = {key: settings[key] for key in _OURS}
-        settings.update(_OURS)
+        params: dict[str, Any] = matplotlib.rcParams  # type: ignore[assignment]  # keys are any text
+        saved = {key: params[key] for key in _SETTINGS}
+        params.update(_SETTINGS)
         try:
             yield
         finally:
-            settings.update(theirs)
+            params.update(saved)
 
 
-# ---- words ----
+# ---- texts ----
 
 _NOT_PRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def plain(text: str, most: int = 200) -> str:
-    """Return a name as Matplotlib must be told it: no formula, no control character, not longer than `most`."""
+    """Return a name for Matplotlib: no formulas, no control characters, at most `most` characters."""
     text = _NOT_PRINTABLE.sub("\ufffd", text)
     if len(text) > most:
         text = text[: (most - 1) // 2] + "…" + text[len(text) - most // 2 :]
@@ -106,26 +106,27 @@ def plain(text: str, most: int = 200) -> str:
 
 
 def width_pt(text: str, size: float) -> float:
-    """Return about how wide a text is, in points: DejaVu Sans is 0.6 of its size on average."""
+    """Return the approximate width of a text in points: a letter of DejaVu Sans is 0.6 of its size on average."""
     return 0.6 * size * len(text)
 
 
-_JOULES = ((1e7, 1e-6, "MJ"), (1e4, 1e-3, "kJ"), (0.1, 1.0, "J"), (1e-4, 1e3, "mJ"), (0.0, 1e6, "µJ"))  # from which on
+# Least value, factor, unit.
+_JOULES = ((1e7, 1e-6, "MJ"), (1e4, 1e-3, "kJ"), (0.1, 1.0, "J"), (1e-4, 1e3, "mJ"), (0.0, 1e6, "µJ"))
 _SECONDS = ((3 * 3600.0, 1 / 3600, "h"), (1000.0, 1 / 60, "min"), (1.0, 1.0, "s"), (0.0, 1e3, "ms"))
 
 
 def joules(most: float) -> tuple[float, str]:
-    """Return by what to multiply joules of up to `most`, and the unit that they then have."""
+    """Return a unit that fits energies up to `most` joules, as (factor, name)."""
     return next((factor, name) for least, factor, name in _JOULES if abs(most) >= least)
 
 
 def seconds(most: float) -> tuple[float, str]:
-    """Likewise of seconds."""
+    """Return a unit that fits times up to `most` seconds, as (factor, name)."""
     return next((factor, name) for least, factor, name in _SECONDS if abs(most) >= least)
 
 
 def energy_text(energy_j: float) -> str:
-    """Return joules as words, in a unit that fits."""
+    """Return joules as a text, in a unit that fits."""
     factor, name = joules(energy_j)
     return f"{factor * energy_j:.4g} {name}"
 
@@ -135,14 +136,14 @@ def energy_text(energy_j: float) -> str:
 _ABOUT_PT = 8.0
 
 
-def room_pt(ax: Axes) -> float:
-    """Return about how wide axes are, in points; what stands beside them is not laid out yet."""
+def axes_width_pt(ax: Axes) -> float:
+    """Return the approximate width of axes in points, before layout."""
     figure: Any = ax.get_figure()
     return float(72 * ax.bbox.width / figure.dpi)
 
 
 def dress(ax: Axes, looks: Look) -> None:
-    """Give axes our colours, a light grid and no box."""
+    """Apply the colours, a light grid and no box to axes."""
     ax.set_facecolor(looks.paper)
     for side, spine in ax.spines.items():
         spine.set_visible(side in ("left", "bottom"))
@@ -156,13 +157,14 @@ def dress(ax: Axes, looks: Look) -> None:
 
 
 def head(ax: Axes, looks: Look, title: str, about: str, simulated: bool) -> None:
-    """Write the title, what it is of, and whether that was simulated; the legend is there already."""
-    room = room_pt(ax)
-    lines = textwrap.wrap(about, max(20, int(room / width_pt("m", _ABOUT_PT))))
-    beside = ax.get_legend()
-    texts = [] if beside is None or beside.get_frame_on() else beside.get_texts()  # a frame: inside of the axes
-    named = sum(36 + width_pt(text.get_text(), 8) for text in texts)
-    up = 6 if not lines or width_pt(lines[-1], _ABOUT_PT) + named < room else 18  # above the legend, if they would meet
+    """Write the title, the text below it, and whether the GPU was simulated; the legend must exist already."""
+    width = axes_width_pt(ax)
+    lines = textwrap.wrap(about, max(20, int(width / width_pt("m", _ABOUT_PT))))
+    key = ax.get_legend()
+    texts = [] if key is None or key.get_frame_on() else key.get_texts()  # a framed legend is inside of the axes
+    key_width = sum(36 + width_pt(text.get_text(), 8) for text in texts)
+    overlaps = bool(lines) and width_pt(lines[-1], _ABOUT_PT) + key_width >= width
+    up = 18 if overlaps else 6
     ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=looks.ink, pad=up + 4 + 10 * len(lines))
     ax.annotate(
         "\n".join(lines),
@@ -179,20 +181,20 @@ def head(ax: Axes, looks: Look, title: str, about: str, simulated: bool) -> None
 
 
 def legend(ax: Axes, looks: Look, handles: list[Any] | None = None, where: str = "") -> None:
-    """Put the legend beside the line below the title, or into the axes where `where` says so."""
+    """Put the legend at the right below the title, or into the axes at `where`."""
     if handles is None:
         handles = ax.get_legend_handles_labels()[0]
     if not handles:
         return
-    place: dict[str, Any] = {"loc": where, "facecolor": looks.paper, "edgecolor": looks.grid, "framealpha": 0.9}
+    options: dict[str, Any] = {"loc": where, "facecolor": looks.paper, "edgecolor": looks.grid, "framealpha": 0.9}
     if not where:
-        place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncol": len(handles), "frameon": False}
-        place |= {"borderaxespad": 0.2, "columnspacing": 1.4}
-    ax.legend(handles=handles, fontsize=8, labelcolor=looks.ink, **place)
+        options = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncol": len(handles), "frameon": False}
+        options |= {"borderaxespad": 0.2, "columnspacing": 1.4}
+    ax.legend(handles=handles, fontsize=8, labelcolor=looks.ink, **options)
 
 
 def dense(count: int) -> bool:
-    """Tell whether so many points are better an image than lines, in SVG and PDF."""
+    """Return whether SVG and PDF should have this many points as an image."""
     return count > 20000
 
 
@@ -200,7 +202,7 @@ def dense(count: int) -> bool:
 
 
 def format_of(out: str | os.PathLike[str]) -> str:
-    """Return the format that a file's name tells.
+    """Return the format of a file by the ending of its name.
 
     Raises
     ------
@@ -215,18 +217,18 @@ def format_of(out: str | os.PathLike[str]) -> str:
 
 
 def write(figure: Figure, out: str | os.PathLike[str], dpi: int) -> None:
-    """Write a figure: whole, or not at all. It has no dates, so the same figure is the same file."""
+    """Write a figure atomically. The file has no dates, so equal figures are equal files."""
     ending, path, image = format_of(out), Path(out), BytesIO()
-    with ours():
+    with settings():
         figure.savefig(image, format=ending, dpi=dpi, metadata=_METADATA[ending], facecolor=figure.get_facecolor())
-    if path.exists() and not path.is_file():  # a device or a pipe: nothing to keep whole
+    if path.exists() and not path.is_file():  # a device or a pipe
         path.write_bytes(image.getvalue())
         return
-    path = path.resolve()  # a link stays one
-    waiting = path.with_name(f".{path.stem}.{os.getpid()}-{threading.get_ident()}{path.suffix}")
+    path = path.resolve()  # so that a link stays a link
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}-{threading.get_ident()}{path.suffix}")
     try:
-        waiting.write_bytes(image.getvalue())
-        waiting.replace(path)
+        temporary.write_bytes(image.getvalue())
+        temporary.replace(path)
     except BaseException:
-        waiting.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

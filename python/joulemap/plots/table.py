@@ -1,4 +1,4 @@
-"""The table of figures: key, title, what each needs, and what draws it. A new one is a line here."""
+"""The table of figures: key, title, needed data and drawing function. A new figure is a line here."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from joulemap.plots import caps, distribution, layers, over_time, phases, roofli
 class Entry(NamedTuple):
     """A figure.
 
-    `draw` takes axes, a `Look` and the data, then its own options by name; it may return words for the line below the
-    title. `needs` says which data: "readings" is a `PlotData`, "runs" a `Diff`, "caps" a search for a power cap, else a
-    report with rows by that key.
+    `draw` takes axes, a `Look` and the data, then its options by name. It may return a text for the line below the
+    title. `needs` is the kind of data: "readings" is a `PlotData`, "runs" a `Diff`, "caps" a search for a power cap;
+    others are keys of a report's rows.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""What is told of a run at its end, in the forms that loggers take: figures of it all, a table, pictures."""
+"""The summary of a run for loggers: totals, a table, pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = (
     "busy_s",
     "provenance",
 )
-"""Of the table: fields of `joulemap.types.Group`."""
+"""Columns of the table: fields of `joulemap.types.Group`."""
 
 _TOTALS = (
     "total_energy_j",
@@ -48,25 +48,25 @@ PICTURES = ("power_time", "layer_energy")
 
 
 def check_pictures(keys: Iterable[str]) -> tuple[str, ...]:
-    """Return keys of figures.
+    """Return the keys of figures as a tuple.
 
     Raises
     ------
     ValueError
-        If one is no figure's; it lists the known ones.
+        If there is no such figure; the message lists the known ones.
     """
-    wanted = tuple(keys)
-    if wanted not in ((), PICTURES) and importlib.util.find_spec("matplotlib") is not None:
+    checked = tuple(keys)
+    if checked not in ((), PICTURES) and importlib.util.find_spec("matplotlib") is not None:
         from joulemap import plots
 
-        for key in wanted:
+        for key in checked:
             if key not in plots.figures():
                 raise ValueError(f"figures: {key!r} is not known: use some of {', '.join(plots.figures())}")
-    return wanted
+    return checked
 
 
 class Final:
-    """A run that has ended, or is told of as far as it has come.
+    """The summary of a run up to now.
 
     Parameters
     ----------
@@ -87,21 +87,21 @@ class Final:
         self._pictures = pictures
 
     def numbers(self) -> dict[str, float]:
-        """Return totals with the ends of their 95 % intervals, and joules a step, sample and token."""
+        """Return totals with the ends of their 95 % intervals, and joules per step, sample and token."""
         totals: Totals = self.report.totals
         values = {name: getattr(totals, name) for name in _TOTALS}
-        for of in ("step", "sample", "token"):
-            count = values[f"{of}s"]
+        for unit in ("step", "sample", "token"):
+            count = values[f"{unit}s"]
             if count and totals.total_energy_j is not None:
-                values[f"j_per_{of}"] = totals.total_energy_j / count
+                values[f"j_per_{unit}"] = totals.total_energy_j / count
         if totals.total_energy_j is not None and totals.duration_s:
             values["mean_power_w"] = totals.total_energy_j / totals.duration_s
         return {f"joulemap/{name}": float(value) for name, value in values.items() if value is not None}
 
-    def words(self) -> dict[str, str]:
-        """Return how far the figures can be trusted, and what they were taken from."""
+    def texts(self) -> dict[str, str]:
+        """Return the verdict and the sources of the figures."""
         quality, totals = self.report.quality, self.report.totals
-        told = {
+        texts = {
             "verdict": quality.verdict,
             "verdict_reason": quality.verdict_reason,
             "total_source": totals.total_source,
@@ -109,24 +109,24 @@ class Final:
             "steps_found": totals.steps_found,
             "simulated": "yes" if totals.simulated else None,
         }
-        return {f"joulemap/{name}": word for name, word in told.items() if word}
+        return {f"joulemap/{name}": text for name, text in texts.items() if text}
 
     def table(self) -> str:
         """Return the table of layers and all notes, as `joulemap report --notes` prints them."""
         return self.report.table(notes=True)
 
     def rows(self) -> list[list[Any]]:
-        """Return a list a row of the table, in the order of `COLUMNS`; None where not known."""
+        """Return the rows of the table as lists in the order of `COLUMNS`; None: not known."""
         return [[getattr(group, name) for name in COLUMNS] for group in self.report.groups()]
 
     def pictures(self) -> Iterator[tuple[str, Any]]:
-        """Yield figures of Matplotlib, each with its key; none without Matplotlib."""
+        """Yield keys and Matplotlib figures; none without Matplotlib."""
         if importlib.util.find_spec("matplotlib") is None:
             return
         from joulemap import plots
 
         for key in self._pictures:
-            with contextlib.suppress(plots.CannotDrawError):  # one that this run has no data for
+            with contextlib.suppress(plots.CannotDrawError):  # no data for this figure
                 yield key, plots.plot(self._source, key, gpu=self._gpu)
 
 

@@ -1,4 +1,4 @@
-"""Figures of a run while it goes on: what each step costs, what each GPU draws, from the readings around alone."""
+"""Live figures of a run: joules per step and watts per GPU, from the latest readings."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class Count(NamedTuple):
-    """What has ended by a time.
+    """Counts at a time.
 
     Attributes
     ----------
     t_ns : int
-        CLOCK_MONOTONIC.
+        CLOCK_MONOTONIC, nanoseconds.
     steps, samples, tokens : int
-        Since the beginning; samples and tokens as far as they are known.
+        Numbers that have ended since the beginning; unknown samples and tokens do not count.
     at_step : bool
-        A step began or ended just then: what lies between two such times is whole steps.
+        Whether a step began or ended at this time: between two such times there are only whole steps.
     """
 
     t_ns: int
@@ -33,7 +33,7 @@ class Count(NamedTuple):
 
 
 class Live:
-    """Turns counts, told in order of time, into named figures. What is not known has none.
+    """Converts counts, in order of time, to named figures. Unknown figures are left out.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ class Live:
     def __init__(self, session: Session, gpu: int | str | torch.device | None) -> None:
         self._session = session
         self._gpu = gpu
-        self._last = self._whole = Count(session._began_ns)
-        self._total_j = 0.0  # since then
-        self._whole_j = 0.0  # of that, up to `_whole`
-        self._boards: dict[str, int | str | torch.device | None] = {}  # by name; None stands for the CPU
+        self._last = self._last_step = Count(session._began_ns)
+        self._total_j = 0.0  # up to `_last`
+        self._last_step_j = 0.0  # up to `_last_step`
+        self._boards: dict[str, int | str | torch.device | None] = {}  # by name; None is the CPU
 
     def figures(self, now: Count) -> dict[str, float]:
-        """Return watts since the count before, joules of the run, and those a step, sample and token since then.
+        """Return watts since the last count, joules of the run, and joules per step, sample and token since then.
 
-        An interval of which a board's joules are not known is a part of the next one.
+        If a board's joules are not known, the interval is merged into the next one.
 
         Raises
         ------
@@ -64,44 +64,45 @@ class Live:
         if not self._boards:
             self._boards = self._find_boards(now.t_ns)
         seconds = 1e-9 * (now.t_ns - self._last.t_ns)
-        asked = {name: self._energy_j(gpu, now) for name, gpu in self._boards.items()}
-        drawn = {name: energy_j for name, energy_j in asked.items() if energy_j is not None}
-        values = {f"power/{name}_w": energy_j / seconds for name, energy_j in drawn.items() if seconds > 0}
-        if not drawn or len(drawn) < len(asked):
+        measured = {name: self._energy_j(gpu, now) for name, gpu in self._boards.items()}
+        known = {name: energy_j for name, energy_j in measured.items() if energy_j is not None}
+        values = {f"power/{name}_w": energy_j / seconds for name, energy_j in known.items() if seconds > 0}
+        if not known or len(known) < len(measured):
             return values
-        if len(drawn) > 1 and seconds > 0:
-            values["power/total_w"] = sum(drawn.values()) / seconds
-        self._total_j += sum(drawn.values())
+        if len(known) > 1 and seconds > 0:
+            values["power/total_w"] = sum(known.values()) / seconds
+        self._total_j += sum(known.values())
         values["energy/total_j"] = self._total_j
         self._last = now
         if now.at_step:
-            values.update(self._each(now))
-            self._whole, self._whole_j = now, self._total_j
+            values.update(self._per_unit(now))
+            self._last_step, self._last_step_j = now, self._total_j
         return values
 
-    def _each(self, now: Count) -> dict[str, float]:
-        if not self._whole.at_step:
+    def _per_unit(self, now: Count) -> dict[str, float]:
+        """Return joules per step, sample and token since the last step."""
+        if not self._last_step.at_step:
             return {}
-        counted = {
-            "step": now.steps - self._whole.steps,
-            "sample": now.samples - self._whole.samples,
-            "token": now.tokens - self._whole.tokens,
+        counts = {
+            "step": now.steps - self._last_step.steps,
+            "sample": now.samples - self._last_step.samples,
+            "token": now.tokens - self._last_step.tokens,
         }
-        spent_j = self._total_j - self._whole_j
-        return {f"energy/j_per_{of}": spent_j / count for of, count in counted.items() if count > 0}
+        spent_j = self._total_j - self._last_step_j
+        return {f"energy/j_per_{unit}": spent_j / count for unit, count in counts.items() if count > 0}
 
     def _energy_j(self, gpu: int | str | torch.device | None, now: Count) -> float | None:
         return self._session.energy(self._last.t_ns, now.t_ns, gpu=gpu, cpu=gpu is None).energy_j
 
     def _find_boards(self, t_ns: int) -> dict[str, int | str | torch.device | None]:
         if self._gpu is not None:
-            meant = _arguments.gpu("gpu", self._gpu)
-            return {meant.uuid or f"{'cuda' if meant.is_cuda else 'gpu'}{meant.number}": self._gpu}
+            named = _arguments.gpu("gpu", self._gpu)
+            return {named.uuid or f"{'cuda' if named.is_cuda else 'gpu'}{named.number}": self._gpu}
         series = self._session.readings(t_ns, t_ns).series
-        told = [s for s in series if s.quantity in ("power", "energy") and not s.missing]
+        usable = [s for s in series if s.quantity in ("power", "energy") and not s.missing]
         boards: dict[str, int | str | torch.device | None] = {
-            f"gpu{s.gpu}": s.gpu for s in told if s.kind == "gpu" and s.gpu is not None
+            f"gpu{s.gpu}": s.gpu for s in usable if s.kind == "gpu" and s.gpu is not None
         }
-        if any(s.kind == "cpu" for s in told):
+        if any(s.kind == "cpu" for s in usable):
             boards["cpu"] = None
         return boards

@@ -1,4 +1,4 @@
-"""Sink: follows a session in a thread of its own, and hands its figures to a logger, live and at the end."""
+"""Sink: a thread that passes the figures of a session to a logger, live and at the end."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 EVERY = 10  # steps
-_REST_S = 1.0  # between two looks at the readings: who waits for them at once makes the sampler hurry
-_MOST_WAITING = 256  # counts that nobody has looked at; of more the oldest go, and their steps count with the next
-_LAST_S = 60.0  # for what the logger still has to take when the session stops
+_REST_S = 1.0  # between two queries of energies; more frequent ones would make the sampler commit early
+_MOST_WAITING = 256  # queued counts; beyond that the oldest are dropped, and their steps count with the next
+_LAST_S = 60.0  # time for the logger to take the queue when the session stops
 
 
 class Logger(Protocol):
-    """What figures are told to; calls come from one thread at a time."""
+    """A target for figures; calls come from one thread at a time."""
 
     name: str
 
     def scalars(self, values: dict[str, float], number: int, wall_s: float) -> None:
-        """Take figures of a step, which ended at this Unix time."""
+        """Log the figures of a step that ended at this Unix time."""
 
-    def final(self, told: Final, number: int) -> None:
-        """Take what is told of the whole run."""
+    def final(self, summary: Final, number: int) -> None:
+        """Log the summary of the run."""
 
     def close(self) -> None:
-        """Let go of what is the sink's own."""
+        """Close what the sink has opened."""
 
 
 class _Waiting(NamedTuple):
-    told: Count
+    counted: Count
     number: int
     wall_s: float
 
 
 class Sink:
-    """Figures of a run on their way to a logger: until `close`, the end of its `with` block, or of the session.
+    """Passes figures of a run to a logger, until `close`, the end of its `with` block, or the end of the session.
 
-    Made by `log_to_tensorboard`, `log_to_mlflow` and `log_to_wandb`. What a logger does not take is a warning, once.
+    `log_to_tensorboard`, `log_to_mlflow` and `log_to_wandb` make it. If a logger fails, there is one warning.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Sink:
         self._warned = False
         self._closed = False
         self._owner = os.getpid()
-        self._number = 0  # of the last step that was told
+        self._number = 0  # of the last logged step
         self._thread: threading.Thread | None = None
         if isinstance(source, Session) and source.running:
             self._follow(source)
@@ -92,20 +92,20 @@ class Sink:
             self.close()
 
     def close(self) -> None:
-        """Log what is left, and the whole run so far; a second call does nothing, nor does one in a forked child."""
+        """Log the queue and the summary of the run; does nothing the second time, or in a forked child."""
         if self._closed or self._owner != os.getpid():
             return
         self._closed = True
         if self._thread is not None:
-            _steps.leave(self._tell)
+            _steps.leave(self._on_step)
             self._session._at_stop.remove(self.close)
             self._over.set()
             self._wake.set()
             self._thread.join(_LAST_S)
             if self._thread.is_alive():
-                self._warn(TimeoutError(f"it still takes what it was told {_LAST_S:g} s ago"))
+                self._warn(TimeoutError(f"it still takes what it was given {_LAST_S:g} s ago"))
                 return
-        self._try(self._tell_all)
+        self._try(self._log_summary)
         self._try(self._logger.close)
 
     def __enter__(self) -> Self:
@@ -128,23 +128,23 @@ class Sink:
         self._begin_ns = begin.t_ns
         self._count = self._put_count = begin
         self._live = Live(session, self._gpu)
-        self._counting = threading.RLock()  # a step may end where the collector of garbage finds it
+        self._counting = threading.RLock()  # reentrant: the garbage collector may end a step
         self._waiting: deque[_Waiting] = deque(maxlen=_MOST_WAITING)
         self._wake, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="joulemap sink", daemon=True)
         session._at_stop.append(self.close)
         self._thread.start()
-        _steps.follow(self._tell)
+        _steps.follow(self._on_step)
 
     # ---- on the program's threads ----
 
-    def _tell(self, span: _core.Span) -> None:
-        """Count a step; each so many of them are put aside for the thread."""
+    def _on_step(self, span: _core.Span) -> None:
+        """Count a step; after every `every` steps queue the count for the thread."""
         with self._counting:
             last = self._count
             if span.end_ns is None:
                 if last.steps > 0 or last.at_step or span.start_ns is None:
-                    return  # the first begin alone: what lies before it is nobody's step
+                    return  # only the first begin counts: time before it belongs to no step
                 self._count = Count(span.start_ns, at_step=True)
                 self._put(self._count)
             else:
@@ -155,7 +155,7 @@ class Sink:
                     self._wake.set()
 
     def _put(self, count: Count) -> None:
-        """Keep a count with the number that the logger's axis has for it."""
+        """Queue a count, with its number on the logger's axis."""
         number = count.steps
         if self._step is not None:
             try:
@@ -167,7 +167,7 @@ class Sink:
         self._put_count = count
         self._waiting.append(_Waiting(count, number, time.time()))
 
-    # ---- on a thread of its own ----
+    # ---- on the sink's thread ----
 
     def _work(self) -> None:
         while not self._over.is_set():
@@ -177,36 +177,36 @@ class Sink:
                 self._over.wait(_REST_S)
             elif not self._over.is_set():
                 self._put_now()
-            self._try(self._tell_waiting)
+            self._try(self._log_waiting)
         if self._seconds is not None:
             self._put_now()
         elif self._count.steps > self._put_count.steps:
             self._put(self._count)
-        self._try(self._tell_waiting)
+        self._try(self._log_waiting)
 
     def _put_now(self) -> None:
-        """Keep the last step's count where one has ended since the last time, else the time alone."""
+        """Queue the count of the last step if one has ended since the last time, else the present time."""
         with self._counting:
             count = self._count
             if count.t_ns <= self._put_count.t_ns:
                 count = count._replace(t_ns=time.monotonic_ns(), at_step=False)
             self._put(count)
 
-    def _tell_waiting(self) -> None:
+    def _log_waiting(self) -> None:
         while self._waiting:
             waiting = self._waiting.popleft()
-            values = self._live.figures(waiting.told)
-            if values and (waiting.told.steps > 0 or not waiting.told.at_step):
+            values = self._live.figures(waiting.counted)
+            if values and (waiting.counted.steps > 0 or not waiting.counted.at_step):
                 self._number = waiting.number
                 self._logger.scalars(values, waiting.number, waiting.wall_s)
 
     # ---- at the end ----
 
-    def _tell_all(self) -> None:
+    def _log_summary(self) -> None:
         self._logger.final(Final(self._source, self._gpu, self._figures), self._number)
 
     def _try(self, call: Callable[[], None]) -> None:
-        """Let nothing that fails here stop the program."""
+        """Call a function; an error becomes a warning, and never stops the program."""
         try:
             call()
         except Exception as error:

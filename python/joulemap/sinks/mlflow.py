@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from joulemap._recording import Recording
     from joulemap._session import Session
 
-_MOST_TEXT = 500  # characters of a tag: what every store of MLflow takes
+_MAX_TAG = 500  # characters of a tag that all stores of MLflow accept
 
 
 def log_to_mlflow(
@@ -37,33 +37,33 @@ def log_to_mlflow(
     Parameters
     ----------
     run : Session or Recording
-        A session that runs is followed until it stops; of another one, or a recording, its report is logged at once.
+        A running session is followed until it stops. For others, or a recording, the report is logged at once.
     mlflow_run : mlflow.entities.Run or str, optional
-        Run, or its id. Without it the active one, or, as in `mlflow.log_metric`, one that is started now.
+        A run or its id. Without it the active run, or, as in `mlflow.log_metric`, a new one.
     client : mlflow.MlflowClient, optional
-        Of another tracking server than the program's.
+        Client of another tracking server.
     every : int, optional
-        Log each so many steps; 10 without it and `seconds`.
+        Log after this many steps; the default is 10, if `seconds` is not given.
     seconds : float, optional
-        Log each so many seconds instead.
+        Log at this interval instead, seconds.
     step : callable, optional
-        Gives the number of the step that has just ended; counted from 1 without it.
+        Returns the number of the step that has just ended; by default steps are counted from 1.
     gpu : int, str or torch.device, optional
         One GPU, as in `Session.report`; all boards without it.
     figures : iterable of str
-        Keys of `joulemap.plots.figures()` to draw at the end, where Matplotlib is there.
+        Keys of `joulemap.plots.figures()` to plot at the end, if Matplotlib is installed.
 
     Returns
     -------
     Sink
-        Its `close()` ends it before the session does.
+        A handle; its `close()` ends logging before the session ends.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is wrong.
     ImportError
-        Without MLflow (mlflow-skinny will do).
+        Without MLflow (mlflow-skinny is enough).
     """
     try:
         mlflow: Any = importlib.import_module("mlflow")
@@ -77,7 +77,7 @@ def log_to_mlflow(
 
 
 class _MLflow:
-    """A run of MLflow, by its id: the active one is a matter of each thread."""
+    """A run of MLflow, by its id: each thread has its own active run."""
 
     name = "MLflow"
 
@@ -91,19 +91,19 @@ class _MLflow:
         metrics = [self._entities.Metric(name, value, at_ms, number) for name, value in values.items()]
         self._client.log_batch(self._run_id, metrics=metrics)
 
-    def final(self, told: Final, number: int) -> None:
-        self.scalars(told.numbers(), number, time.time())
-        tags = [self._entities.RunTag(name, word[:_MOST_TEXT]) for name, word in told.words().items()]
+    def final(self, summary: Final, number: int) -> None:
+        self.scalars(summary.numbers(), number, time.time())
+        tags = [self._entities.RunTag(name, text[:_MAX_TAG]) for name, text in summary.texts().items()]
         self._client.log_batch(self._run_id, tags=tags)
-        self._client.log_dict(self._run_id, told.report.to_dict(), "joulemap/report.json")
-        self._client.log_text(self._run_id, told.table(), "joulemap/report.txt")
-        self._client.log_text(self._run_id, told.report.to_csv(), "joulemap/report.csv")
+        self._client.log_dict(self._run_id, summary.report.to_dict(), "joulemap/report.json")
+        self._client.log_text(self._run_id, summary.table(), "joulemap/report.txt")
+        self._client.log_text(self._run_id, summary.report.to_csv(), "joulemap/report.csv")
         with tempfile.TemporaryDirectory(prefix="joulemap-") as folder:
             page = Path(folder) / "report.html"
-            told.report.to_html(page)
+            summary.report.to_html(page)
             self._client.log_artifact(self._run_id, str(page), "joulemap")
-        for key, figure in told.pictures():
+        for key, figure in summary.pictures():
             self._client.log_figure(self._run_id, figure, f"joulemap/{key}.png")
 
     def close(self) -> None:
-        """Leave the run open: whoever began it ends it, MLflow itself at the program's end."""
+        """Leave the run open for the program; MLflow ends it at the program's end."""

@@ -1,4 +1,4 @@
-"""TensorBoard: scalars, texts and images through a SummaryWriter, of PyTorch, tensorboardX or TensorFlow."""
+"""TensorBoard: scalars, texts and images through a SummaryWriter of PyTorch, tensorboardX or TensorFlow."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ def log_to_tensorboard(
     Parameters
     ----------
     run : Session or Recording
-        A session that runs is followed until it stops; of another one, or a recording, its report is logged at once.
+        A running session is followed until it stops. For others, or a recording, the report is logged at once.
     writer : SummaryWriter, tf.summary.SummaryWriter or path
-        What `torch.utils.tensorboard.SummaryWriter`, tensorboardX or `tf.summary.create_file_writer` gave, which stays
-        open; or a folder, for which one is made.
+        A writer of `torch.utils.tensorboard.SummaryWriter`, tensorboardX or `tf.summary.create_file_writer`, which
+        stays open; or a folder for a new writer.
     every : int, optional
-        Log each so many steps; 10 without it and `seconds`.
+        Log after this many steps; the default is 10, if `seconds` is not given.
     seconds : float, optional
-        Log each so many seconds instead: also a program that has no steps.
+        Log at this interval instead, seconds; also works for a program without steps.
     step : callable, optional
-        Gives the number of the step that has just ended, as your other scalars have it. Without it steps are counted
-        from 1 (where there are none, seconds).
+        Returns the number of the step that has just ended, as in your other scalars. By default steps are counted from
+        1, or seconds if there are no steps.
     gpu : int, str or torch.device, optional
-        One GPU, as in `Session.report`; without it all boards.
+        One GPU, as in `Session.report`; all boards without it.
     figures : iterable of str
-        Keys of `joulemap.plots.figures()` to draw at the end, where Matplotlib is there.
+        Keys of `joulemap.plots.figures()` to plot at the end, if Matplotlib is installed.
 
     Returns
     -------
     Sink
-        Its `close()` ends it before the session does.
+        A handle; its `close()` ends logging before the session ends.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is wrong.
     ImportError
-        For a folder: without PyTorch and TensorBoard, tensorboardX and TensorFlow.
+        For a folder: if none of PyTorch with TensorBoard, tensorboardX and TensorFlow is installed.
     """
     logger = _logger(writer)
     return Sink(run, logger, every=every, seconds=seconds, step=step, gpu=gpu, figures=figures)
@@ -81,7 +81,7 @@ def _logger(writer: Any) -> Logger:
 
 
 def _open(folder: str | os.PathLike[str]) -> Logger:
-    """Make a writer of what the program has loaded already, else of the first that is installed."""
+    """Open a writer of a package that is imported already, else of the first one that is installed."""
     order = sorted((*_WRITERS, "tensorflow"), key=lambda name: name not in sys.modules)
     for name in order:
         try:
@@ -95,16 +95,16 @@ def _open(folder: str | os.PathLike[str]) -> Logger:
 
 
 def _markdown(text: str) -> str:
-    """Return text as it is, in TensorBoard's Markdown: each column under its head."""
+    """Return text as a code block in TensorBoard's Markdown, so that columns stay aligned."""
     return "".join(f"    {line}\n" for line in text.splitlines())
 
 
-def _texts(told: Final) -> dict[str, str]:
-    return {**told.words(), "joulemap/layers": _markdown(told.table())}
+def _texts(summary: Final) -> dict[str, str]:
+    return {**summary.texts(), "joulemap/layers": _markdown(summary.table())}
 
 
 class _Writer:
-    """What writers have in common: ours is closed, another's stays open."""
+    """A writer; one that the program opened is not closed."""
 
     name = "TensorBoard"
 
@@ -126,12 +126,12 @@ class _Summary(_Writer):
         for name, value in values.items():
             self._writer.add_scalar(name, value, number, walltime=wall_s)
 
-    def final(self, told: Final, number: int) -> None:
-        for name, value in told.numbers().items():
+    def final(self, summary: Final, number: int) -> None:
+        for name, value in summary.numbers().items():
             self._writer.add_scalar(name, value, number)
-        for name, text in _texts(told).items():
+        for name, text in _texts(summary).items():
             self._writer.add_text(name, text, number)
-        for key, figure in told.pictures():
+        for key, figure in summary.pictures():
             self._writer.add_image(f"joulemap/{key}", pixels(figure), number, dataformats="HWC")
 
 
@@ -147,11 +147,11 @@ class _TensorFlow(_Writer):
             for name, value in values.items():
                 self._summary.scalar(name, value, step=number)
 
-    def final(self, told: Final, number: int) -> None:
+    def final(self, summary: Final, number: int) -> None:
         with self._writer.as_default():
-            for name, value in told.numbers().items():
+            for name, value in summary.numbers().items():
                 self._summary.scalar(name, value, step=number)
-            for name, text in _texts(told).items():
+            for name, text in _texts(summary).items():
                 self._summary.text(name, text, step=number)
-            for key, figure in told.pictures():
+            for key, figure in summary.pictures():
                 self._summary.image(f"joulemap/{key}", pixels(figure)[None], step=number)

@@ -1,4 +1,4 @@
-"""Weights & Biases: history, summary, a table of layers and images of a run."""
+"""Weights & Biases: history, summary, table of layers, and images."""
 
 from __future__ import annotations
 
@@ -31,42 +31,41 @@ def log_to_wandb(
 ) -> Sink:
     """Log the joules of a run to Weights & Biases.
 
-    Figures go into the row of W&B's history that is open, which the next `log` of your program closes: W&B's own step
-    is never moved on, so no `log(..., step=n)` is lost. The number of the step that they are of is `energy/step`, the
-    axis of their charts.
+    Figures go into the open row of W&B's history, which the next `log` of your program closes. W&B's own step is not
+    advanced, so no `log(..., step=n)` is lost. The charts have the axis `energy/step`, the number of the step.
 
     Parameters
     ----------
     run : Session or Recording
-        A session that runs is followed until it stops; of another one, or a recording, its report is logged at once.
+        A running session is followed until it stops. For others, or a recording, the report is logged at once.
     wandb_run : wandb.Run, optional
-        What `wandb.init` gave; without it the one that is active.
+        A run of `wandb.init`; without it the active run.
     commit : bool
         Close a row of the history each time: for a program that logs nothing else to this run.
     every : int, optional
-        Log each so many steps; 10 without it and `seconds`.
+        Log after this many steps; the default is 10, if `seconds` is not given.
     seconds : float, optional
-        Log each so many seconds instead.
+        Log at this interval instead, seconds.
     step : callable, optional
-        Gives the number of the step that has just ended; counted from 1 without it.
+        Returns the number of the step that has just ended; by default steps are counted from 1.
     gpu : int, str or torch.device, optional
         One GPU, as in `Session.report`; all boards without it.
     figures : iterable of str
-        Keys of `joulemap.plots.figures()` to draw at the end, where Matplotlib is there.
+        Keys of `joulemap.plots.figures()` to plot at the end, if Matplotlib is installed.
 
     Returns
     -------
     Sink
-        Its `close()` ends it before the session does; W&B's run is to be finished after that.
+        A handle; its `close()` ends logging before the session ends. Finish W&B's run after that.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is wrong.
     ImportError
         Without wandb.
     RuntimeError
-        If no run of W&B is active and none is given.
+        If no run of W&B is active or given.
     """
     try:
         wandb: Any = importlib.import_module("wandb")
@@ -95,12 +94,12 @@ class _WandB:
     def scalars(self, values: dict[str, float], number: int, wall_s: float) -> None:
         self._run.log({**values, _STEP: number}, commit=self._commit)
 
-    def final(self, told: Final, number: int) -> None:
-        self._run.summary.update({**told.numbers(), **told.words()})
-        shown: dict[str, Any] = {"joulemap/layers": self._wandb.Table(columns=list(COLUMNS), data=told.rows())}
-        for key, figure in told.pictures():
-            shown[f"joulemap/{key}"] = self._wandb.Image(pixels(figure))
-        self._run.log(shown, commit=self._commit)
+    def final(self, summary: Final, number: int) -> None:
+        self._run.summary.update({**summary.numbers(), **summary.texts()})
+        items: dict[str, Any] = {"joulemap/layers": self._wandb.Table(columns=list(COLUMNS), data=summary.rows())}
+        for key, figure in summary.pictures():
+            items[f"joulemap/{key}"] = self._wandb.Image(pixels(figure))
+        self._run.log(items, commit=self._commit)
 
     def close(self) -> None:
-        """Leave the run open: whoever began it finishes it."""
+        """Leave the run open for the program."""

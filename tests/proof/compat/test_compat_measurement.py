@@ -115,7 +115,7 @@ def test_a_cpu_that_cannot_be_read_is_an_empty_field_and_one_warning(
 ) -> None:
     if any(board.backend == "rapl" for board in joulemap.boards()):
         pytest.skip("this machine tells the CPU's energy")
-    monkeypatch.setattr(_shared, "_told", set())
+    monkeypatch.setattr(_shared, "_warned", set())
     with pytest.warns(RuntimeWarning, match=r"CPU's energy cannot be read.*To allow it: .*modprobe") as caught:
         tool = EnergyMeasurementTool(tmp_path / "a.csv")
     assert caught[0].filename == __file__

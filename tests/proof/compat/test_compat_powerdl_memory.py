@@ -21,7 +21,7 @@ from joulemap._cli import native_folder
 from joulemap._timeline import Series
 from joulemap.compat.powerdl import profile_torch
 from joulemap.compat.powerdl.export import write_samples
-from joulemap.compat.powerdl.samples import Curve, Window, tell_marks, tell_samples
+from joulemap.compat.powerdl.samples import Curve, Window, iterate_marks, iterate_samples
 from sanitizers import SANITIZED
 from torch import nn
 
@@ -224,7 +224,7 @@ def test_a_time_that_is_not_known_is_not_a_number(tmp_path: Path) -> None:
     command = [str(native_folder() / "joulemap"), "import", "--board", "h200", "--readings", str(readings)]
     subprocess.run([*command, "-o", str(tmp_path / "run.joulemap")], check=True, capture_output=True)
     with joulemap.Recording(tmp_path / "run.joulemap") as run:
-        (first, *_) = tell_samples(run.timeline(), Window(0, 10**9, 0, 0), 0.1, collect_util=True)
+        (first, *_) = iterate_samples(run.timeline(), Window(0, 10**9, 0, 0), 0.1, collect_util=True)
     assert math.isnan(first.ts)
     assert math.isnan(first.gpu_util)
 
@@ -236,4 +236,4 @@ def test_marks_of_joulemap_itself_are_left_out(tmp_path: Path) -> None:
     timeline = run.timeline()
     assert len(timeline.marks) == 3  # the first is no mark of a program at all
     window = Window(timeline.marks[0].t_ns, timeline.marks[-1].t_ns, 0, 0)
-    assert [mark.name for mark in tell_marks(timeline, window)] == ["mine"]
+    assert [mark.name for mark in iterate_marks(timeline, window)] == ["mine"]

@@ -52,14 +52,14 @@ def test_what_only_bears_the_name_of_jax_is_left_alone(monkeypatch: pytest.Monke
     stranger = types.ModuleType("jax")
     stranger.__spec__ = jax.__spec__
     monkeypatch.setitem(sys.modules, "jax", stranger)
-    monkeypatch.delitem(sys.modules, "joulemap._annotations")
+    monkeypatch.delitem(sys.modules, "joulemap._jax_annotations")
     with joulemap.Session(sim="h200", cpu=False) as run, run.phase("goes on"):
         assert not hasattr(stranger, "named_scope")
 
 
 def test_a_jax_that_cannot_be_followed_stops_nothing_and_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax.profiler, "TraceAnnotation", int)  # to which nothing can be put
-    monkeypatch.delitem(sys.modules, "joulemap._annotations")
+    monkeypatch.delitem(sys.modules, "joulemap._jax_annotations")
     with joulemap.Session(sim="h200", cpu=False) as run, run.step():
         assert jax.named_scope is OWN[0]
 

@@ -183,16 +183,16 @@ static json_t *change_object(bool is_row)
     static const char *const figures[] = {"a_j",      "a_low_j", "a_high_j",   "b_j",        "b_low_j",
                                           "b_high_j", "change",  "change_low", "change_high"};
     json_t *object = object_of();
-    if (is_row) add_field(object, "path", JM_FIELD_TEXT, "Of the row in A, else in B", true);
+    if (is_row) add_field(object, "path", JM_FIELD_TEXT, "From the row in A, else in B", true);
     if (is_row) add_field(object, "kind", JM_FIELD_TEXT, "Of the row", true);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         add(object, figures[i], value_of(JM_FIELD_REAL_OR_NONE), true);
-    add_field(object, "a_runs", JM_FIELD_INT64, "How many runs of A have it", true);
-    add_field(object, "b_runs", JM_FIELD_INT64, "How many runs of B have it", true);
+    add_field(object, "a_runs", JM_FIELD_INT64, "Number of runs of A that have it", true);
+    add_field(object, "b_runs", JM_FIELD_INT64, "Number of runs of B that have it", true);
     add_field(object, "a_deviation_j", JM_FIELD_REAL_OR_NONE,
-              "Standard deviation of one run of A, of two or more", true);
+              "Standard deviation of one run of A, from at least two", true);
     add_field(object, "b_deviation_j", JM_FIELD_REAL_OR_NONE,
-              "Standard deviation of one run of B, of two or more", true);
+              "Standard deviation of one run of B, from at least two", true);
     add(object, "verdict", one_change(), true);
     return object;
 }
@@ -202,10 +202,11 @@ static json_t *run_object(const char *name, const char *verdict)
 {
     json_t *run = object_of();
     add_field(run, "name", JM_FIELD_TEXT, name, true);
-    add_field(run, "units", JM_FIELD_INT64, "Steps, samples or runs that its joules are divided by", true);
+    add_field(run, "units", JM_FIELD_INT64, "Number of steps, samples or runs that its joules are divided by",
+              true);
     add_field(run, "clock_mhz", JM_FIELD_REAL_OR_NONE, "Mean clock while kernels ran", true);
     add_field(run, "temperature_c", JM_FIELD_REAL_OR_NONE, "Mean of the GPUs, degrees Celsius", true);
-    add_field(run, "throttled_share", JM_FIELD_REAL_OR_NONE, "Of the time", true);
+    add_field(run, "throttled_share", JM_FIELD_REAL_OR_NONE, "Share of the time", true);
     add_field(run, "verdict", JM_FIELD_TEXT, verdict, true);
     add_field(run, "verdict_reason", JM_FIELD_TEXT, verdict, true);
     return run;
@@ -213,26 +214,27 @@ static json_t *run_object(const char *name, const char *verdict)
 
 static json_t *side_object(void)
 {
-    json_t *side = run_object("Of the side", "Of the report of its worst run");
-    json_t *runs = json_pack("{ss so}", "type", "array", "items", run_object("Of the run", "Of its report"));
-    add(side, "runs", described(runs, "Those behind its means"), true);
+    json_t *side = run_object("Name of the side", "From the report of its worst run");
+    json_t *runs =
+        json_pack("{ss so}", "type", "array", "items", run_object("Name of the run", "From its report"));
+    add(side, "runs", described(runs, "The runs of its means"), true);
     return side;
 }
 
 static json_t *diff_schema(void)
 {
     json_t *diff = object_of();
-    add_field(diff, "version", JM_FIELD_TEXT, "Of joulemap", true);
-    add(diff, "by", described(one_key(), "What a row stands for"), true);
-    add(diff, "per", described(one_unit(), "What joules are divided by"), true);
+    add_field(diff, "version", JM_FIELD_TEXT, "Version of joulemap", true);
+    add(diff, "by", described(one_key(), "Kind of rows"), true);
+    add(diff, "per", described(one_unit(), "Divisor of joules"), true);
     add_field(diff, "simulated", JM_FIELD_FLAG, "Any board was a simulated one", true);
     add(diff, "a", side_object(), true);
     add(diff, "b", side_object(), true);
-    add(diff, "gpu", described(one_sameness(), "Are the boards of the two the same?"), true);
+    add(diff, "gpu", described(one_sameness(), "Whether both sides used the same boards"), true);
     add_field(diff, "gain_u", JM_FIELD_REAL, "Relative standard uncertainty of gains in the total's change",
               true);
     add(diff, "total", change_object(false), true);
-    add_rows(diff, "Those of A, then those of B alone");
+    add_rows(diff, "Rows of A, then rows that only B has");
     return document("What joulemap diff --json prints", diff, change_object(true));
 }
 

@@ -1,7 +1,7 @@
-"""In Python processes that a program under `python -m joulemap.compat` starts: the old names are ours there, too.
+"""Makes the old names importable in Python child processes of `python -m joulemap.compat`.
 
-This folder comes first in their PYTHONPATH, JOULEMAP_COMPAT has the names. Nothing of joulemap is imported before one
-of them is.
+This folder is first in their PYTHONPATH, and JOULEMAP_COMPAT has the names. joulemap is imported only when one of the
+names is.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from pathlib import Path
 from typing import Any
 
 
-class _UntilAsked:
-    """Puts joulemap's own finder in its place as soon as one of the names is imported."""
+class _LazyFinder:
+    """Replaces itself by joulemap's finder when one of the names is imported."""
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
 
     def find_spec(self, fullname: str, path: Any = None, _target: Any = None) -> ModuleSpec | None:
-        """Return where an old name is found; None for all other names."""
+        """Return a spec for an old name; None for all other names."""
         if fullname not in self._names:
             return None
         sys.meta_path.remove(self)
         try:
             import_module("joulemap.compat").find(self._names)
-        except ImportError:  # another Python, without joulemap: its own module, if it has one
+        except ImportError:  # another Python, without joulemap: it may have a module of its own
             return None
         return sys.meta_path[0].find_spec(fullname, path)
 
 
-def _go_on() -> None:
+def _run_hidden() -> None:
     """Run the sitecustomize that this one hides, if there is one."""
-    here = Path(__file__).resolve().parent
-    spec = PathFinder.find_spec("sitecustomize", [entry for entry in sys.path if Path(entry or ".").resolve() != here])
+    own = Path(__file__).resolve().parent
+    spec = PathFinder.find_spec("sitecustomize", [entry for entry in sys.path if Path(entry or ".").resolve() != own])
     if spec is not None and spec.loader is not None:
         module = sys.modules["sitecustomize"] = module_from_spec(spec)
         spec.loader.exec_module(module)
 
 
-sys.meta_path.insert(0, _UntilAsked(os.environ.get("JOULEMAP_COMPAT", "").split()))
-_go_on()
+sys.meta_path.insert(0, _LazyFinder(os.environ.get("JOULEMAP_COMPAT", "").split()))
+_run_hidden()

@@ -1,7 +1,7 @@
 """The interface of the energy_aware_quantization notebook's profiler, on `joulemap.torch.isolate`.
 
-Differences in the figures, not in the interface: a layer runs alone, on what the model gives it, in bursts with gaps,
-until its energy is known well enough; no figure holds the layers before it, so percentages add up.
+The interface is the same; the figures differ: each layer runs alone on its own inputs, in bursts with gaps, until its
+energy is known precisely enough. No figure includes earlier layers, so percentages add up.
 """
 
 from joulemap.compat.layer_energy_profiler.pictures import visualize_layer_energy

@@ -1,4 +1,4 @@
-"""Results as a table, as CSV and as bars."""
+"""Results as a table, as CSV and as a bar chart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from joulemap import _arguments
-from joulemap._cells import cell
+from joulemap._csv import cell
 from joulemap.plots import style
 
 _SIZE_IN = (10.0, 4.8)
@@ -17,17 +17,17 @@ _DPI = 150
 
 
 def rounded_shares(values: Sequence[float], decimals: int = 1) -> list[float]:
-    """Return the percentages of values, rounded so that what is shown adds up to 100 (largest remainders)."""
+    """Return the percentages of values, rounded so that they add up to 100 (largest remainder method)."""
     total = sum(values)
     if not values or total == 0:
         return [0.0 for _ in values]
     steps = 10**decimals
     exact = [100 * steps * value / total for value in values]
-    whole = [int(share // 1) for share in exact]
-    missing = 100 * steps - sum(whole)
-    for number in sorted(range(len(values)), key=lambda i: whole[i] - exact[i])[:missing]:
-        whole[number] += 1
-    return [share / steps for share in whole]
+    rounded = [int(share // 1) for share in exact]
+    missing = 100 * steps - sum(rounded)
+    for number in sorted(range(len(values)), key=lambda i: rounded[i] - exact[i])[:missing]:
+        rounded[number] += 1
+    return [share / steps for share in rounded]
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
@@ -53,7 +53,7 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 
 
 def write_csv(path: Path, results: Sequence[dict[str, Any]]) -> None:
-    """Write results, a row a layer."""
+    """Write results, a row per layer."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(results[0])
@@ -61,7 +61,7 @@ def write_csv(path: Path, results: Sequence[dict[str, Any]]) -> None:
 
 
 def figure_class() -> Any:
-    """Return matplotlib's Figure, without its global state, or fail with one line that says what to install."""
+    """Return matplotlib's Figure, without global state; ImportError says what to install."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -70,21 +70,21 @@ def figure_class() -> Any:
 
 
 def visualize_layer_energy(results: Sequence[dict[str, Any]], path: str | os.PathLike[str] = "layer_energy") -> None:
-    """Print a table, and write `path`.csv and `path`.png: bars of energy and of latency a layer.
+    """Print a table, and write `path`.csv and `path`.png: bars of energy and latency per layer.
 
     Parameters
     ----------
     results : list of dict
-        What `LayerEnergyProfiler.profile_all_layers` returned.
+        The result of `LayerEnergyProfiler.profile_all_layers`.
     path : path
-        Of the files, without their ending.
+        Path of the files without ending.
 
     Raises
     ------
     ValueError
-        Without any result.
+        If there are no results.
     ImportError
-        Without matplotlib; table and CSV are there.
+        Without matplotlib, after table and CSV were written.
     """
     if not results:
         raise ValueError("there are no results: call profile_all_layers() first")

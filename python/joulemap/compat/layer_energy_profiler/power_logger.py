@@ -1,4 +1,4 @@
-"""A list of watts, with their times."""
+"""A log of a GPU's power."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from joulemap.compat._shared import shared
 
 
 class PowerLogger:
-    """Logs a GPU's power from `start` to `stop`, in the sampler's thread: no process is started for a reading.
+    """Logs a GPU's power from `start` to `stop`, in the sampler's thread: no process is started per reading.
 
     Parameters
     ----------
     gpu_id : int
-        CUDA index of the GPU; on the simulated board its index.
+        CUDA index of the GPU; for a simulated board its index.
     poll_interval_ms : float
-        A value is the mean of the sensor's readings within such an interval. Where the sensor tells less often, it is a
-        reading.
+        Length of the intervals over which readings are averaged, ms. If the sensor is slower, each reading is a value.
 
     Attributes
     ----------
     readings : list of float
-        Watts, as `stop` returned them.
+        Watts, as returned by `stop`.
     timestamps : list of float
-        Unix seconds of each: the mean of its readings'.
+        Unix seconds of each value: the mean time of its readings.
 
     Raises
     ------
@@ -44,7 +43,7 @@ class PowerLogger:
         self._begin_ns = 0
 
     def start(self) -> None:
-        """Begin; what was logged before is forgotten."""
+        """Begin a new log."""
         if self._session is not None:
             raise RuntimeError("start() was called twice: call stop() between")
         self.readings, self.timestamps = [], []
@@ -52,14 +51,14 @@ class PowerLogger:
         self._begin_ns = time.monotonic_ns()
 
     def stop(self) -> list[float]:
-        """End, and return the watts, in order of time.
+        """End the log, and return the watts in order of time.
 
         Raises
         ------
         RuntimeError
-            Without a `start` before.
+            Without a previous `start`.
         LookupError
-            If the GPU tells no power; it says why.
+            If there are no readings of the GPU's power; the message says why.
         """
         session = self._session
         if session is None:

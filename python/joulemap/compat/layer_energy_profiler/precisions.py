@@ -1,4 +1,4 @@
-"""The same layers at several precisions, side by side."""
+"""The same layers at several precisions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from joulemap._cells import cell
-from joulemap._isolation.given import mapped
+from joulemap._csv import cell
+from joulemap._isolation.layer_inputs import map_tensors
 from joulemap._isolation.layers import device_of
 from joulemap.compat.layer_energy_profiler.int8 import to_int8
 from joulemap.compat.layer_energy_profiler.pictures import rounded_shares
@@ -31,17 +31,17 @@ class PrecisionComparison:
     Attributes
     ----------
     results : dict
-        By precision, what `LayerEnergyProfiler.profile_all_layers` returns.
+        The result of `LayerEnergyProfiler.profile_all_layers` by precision.
     """
 
     results: dict[str, list[dict[str, Any]]]
 
     def total_mj(self, precision: str) -> float:
-        """Return the energy of a loop over all layers, mJ."""
+        """Return the energy of a loop over all layers, millijoules."""
         return float(sum(one["energy_per_loop_mj"] for one in self.results[precision]))
 
     def table(self) -> str:
-        """Return a table: of each layer and precision mJ of a loop, and percent of that precision's layers."""
+        """Return a table of mJ per loop, and percent of the precision's total, by layer and precision."""
         names = list(dict.fromkeys(one["layer_name"] for rows in self.results.values() for one in rows))
         width = max([len("layer"), *map(len, names)])
         columns = []
@@ -51,9 +51,9 @@ class PrecisionComparison:
                 one["layer_name"]: f"{one['energy_per_loop_mj']:12.4f} {share:6.1f}"
                 for one, share in zip(rows, shares, strict=True)
             }
-            all_of_them = f"{self.total_mj(precision):12.4f} {sum(shares):6.1f}"
+            total = f"{self.total_mj(precision):12.4f} {sum(shares):6.1f}"
             head = f"{precision + ' mJ':>12} {'%':>6}"
-            columns.append([head, *(cells.get(name, " " * len(head)) for name in names), all_of_them])
+            columns.append([head, *(cells.get(name, " " * len(head)) for name in names), total])
         first = [f"{name:{width}}" for name in ("layer", *names, "all")]
         return "\n".join("  ".join(line) for line in zip(first, *columns, strict=True))
 
@@ -61,8 +61,8 @@ class PrecisionComparison:
         return self.table()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all results as CSV, a row a precision and layer."""
-        rows = [{"precision": precision, **one} for precision, all_of in self.results.items() for one in all_of]
+        """Write all results as CSV, a row per precision and layer."""
+        rows = [{"precision": precision, **one} for precision, layers in self.results.items() for one in layers]
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(rows[0])
@@ -85,18 +85,18 @@ def compare_precisions(
     Parameters
     ----------
     model : torch.nn.Module
-        Stays as it is.
+        The model; it is not changed.
     inputs : tensor, tuple, list or mapping
-        Of one pass; floating-point tensors are cast as the model is.
+        Inputs of one pass; floating-point tensors are cast like the model.
     dtypes : list of str
-        "fp32", "fp16", "bf16": weights and inputs are cast. "int8": the products of Linear layers are of 8-bit
-        integers (a scale for each row and each output, found at each call), all else is as in the model.
+        "fp32", "fp16" and "bf16" cast weights and inputs. "int8" computes the products of Linear layers with 8-bit
+        integers (a scale per row and output, found at each call); the rest of the model stays.
     layers : list or dict, optional
-        As of `LayerEnergyProfiler`.
+        As in `LayerEnergyProfiler`.
     batch_size : int, optional
-        Rows of a pass; without it all that the inputs have.
+        Rows of a pass; by default all rows of the inputs.
     num_loops, seconds, progress
-        As of `profile_all_layers`; `seconds` for each precision.
+        As in `profile_all_layers`; `seconds` is per precision.
 
     Raises
     ------
@@ -106,15 +106,15 @@ def compare_precisions(
     unknown = [name for name in dtypes if name not in PRECISIONS]
     if unknown or isinstance(dtypes, str) or not dtypes:
         raise ValueError(f"dtypes={dtypes!r}: a list of {', '.join(PRECISIONS)}")
-    found = {}
+    results = {}
     for name in dtypes:
-        cast, given = _cast(copy.deepcopy(model), inputs, name)
-        profiler = LayerEnergyProfiler(cast, device_of(model, inputs), layers=layers)
-        rows = batch_size if batch_size is not None else rows_of(given)
-        found[name] = profiler.profile_all_layers(
-            given, batch_size=rows, num_loops=num_loops, seconds=seconds, progress=progress
+        cast_model, cast_inputs = _cast(copy.deepcopy(model), inputs, name)
+        profiler = LayerEnergyProfiler(cast_model, device_of(model, inputs), layers=layers)
+        rows = batch_size if batch_size is not None else rows_of(cast_inputs)
+        results[name] = profiler.profile_all_layers(
+            cast_inputs, batch_size=rows, num_loops=num_loops, seconds=seconds, progress=progress
         )
-    return PrecisionComparison(found)
+    return PrecisionComparison(results)
 
 
 def _cast(model: nn.Module, inputs: Any, name: str) -> tuple[nn.Module, Any]:
@@ -128,5 +128,4 @@ def _cast(model: nn.Module, inputs: Any, name: str) -> tuple[nn.Module, Any]:
     def cast(tensor: Tensor) -> Tensor:
         return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
-    given = dict(inputs) if isinstance(inputs, Mapping) else inputs
-    return model.to(dtype), mapped(given, cast)
+    return model.to(dtype), map_tensors(dict(inputs) if isinstance(inputs, Mapping) else inputs, cast)

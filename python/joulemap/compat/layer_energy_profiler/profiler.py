@@ -1,4 +1,4 @@
-"""Energy of each layer of a model, alone."""
+"""The energy of each layer of a model in isolation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from joulemap import _arguments, _core, compat
-from joulemap._isolation.given import mapped, tensors_of
+from joulemap._isolation.layer_inputs import map_tensors, tensors_of
 from joulemap._isolation.layers import chosen_layers
 from joulemap._isolation.result import IsolatedLayer, IsolatedLayers
 from joulemap._timeline import Timeline
@@ -22,17 +22,17 @@ from joulemap.torch import isolate
 
 
 class LayerEnergyProfiler:
-    """Measures the layers of a model in inference, each alone.
+    """Measures the layers of a model in inference, each in isolation.
 
     Parameters
     ----------
     model : torch.nn.Module
-        It is moved to `device` and otherwise left as it is.
+        The model; it is moved to `device` and otherwise not changed.
     device : str or torch.device
-        Where it runs. Without CUDA, beside a simulated board, "cuda" is the CPU.
+        Device of the model. Without CUDA, but with a simulated board, "cuda" is the CPU.
     layers : list or dict, optional
-        Paths of modules, or patterns of them; a dict gives names to paths. Without it: embeddings,
-        transformer_block_0 .., pre_classifier and classifier of a DistilBERT, the top-level blocks of other models.
+        Paths or patterns of modules; a dict maps names to paths. By default the top-level blocks; for a DistilBERT
+        embeddings, transformer_block_0 ..., pre_classifier and classifier.
     """
 
     def __init__(
@@ -56,24 +56,24 @@ class LayerEnergyProfiler:
         seconds: float | None = None,
         progress: bool = True,
     ) -> list[dict[str, Any]]:
-        """Measure each layer on what one forward pass gives it.
+        """Measure each layer on its inputs in one forward pass.
 
         Parameters
         ----------
         input_ids : tensor, tuple, list or mapping
-            What the model is called with: with `attention_mask` both by name, else as it is. Of a tensor with more
-            than `batch_size` rows, the first ones.
+            Inputs of the model; with `attention_mask` both are passed by name. Tensors with more than `batch_size` rows
+            are cut.
         attention_mask : tensor, optional
-            As many rows.
+            Mask with the same number of rows.
         batch_size : int
-            Rows of a pass, at most.
+            Maximum number of rows of a pass.
         num_loops : int
-            `total_time_s` and `energy_total_j` are those of so many passes. How often a layer really runs, the time
-            for it and the precision decide.
+            Number of passes that `total_time_s` and `energy_total_j` are scaled to. How often a layer really runs is
+            decided by the time and the precision.
         seconds : float, optional
-            About how long it takes in all; at least 2.5 s a layer. Without it 60, or what the runner's option says.
+            Approximate time in total, seconds; at least 2.5 s per layer. The default is 60, or the runner's option.
         progress : bool
-            Show a bar where stderr is a terminal.
+            Show a progress bar if stderr is a terminal.
 
         Returns
         -------
@@ -86,43 +86,47 @@ class LayerEnergyProfiler:
         Raises
         ------
         joulemap.Error
-            If no layer could be measured; it says why.
+            If no layer could be measured; the message says why.
         """
         loops = _arguments.whole("num_loops", num_loops, 10**9)
-        wanted = _arguments.whole("batch_size", batch_size, 10**9)
-        if loops == 0 or wanted == 0:
+        requested = _arguments.whole("batch_size", batch_size, 10**9)
+        if loops == 0 or requested == 0:
             raise ValueError(f"num_loops={num_loops}, batch_size={batch_size}: at least one of each is needed")
         inputs = _inputs(input_ids, attention_mask)
         rows = rows_of(inputs)
-        if rows < wanted:
-            warnings.warn(f"the input has {rows} rows: a batch of {rows}, not {wanted}", RuntimeWarning, stacklevel=2)
-        batch = min(rows, wanted)
-        inputs = mapped(inputs, lambda tensor: tensor[:batch] if tensor.dim() > 0 and len(tensor) == rows else tensor)
-        inputs = mapped(inputs, lambda tensor: tensor.to(self.device))
-        alone, samples = self._isolate(inputs, compat.isolation_s if seconds is None else seconds, progress)
-        for path, why in alone.left_out.items():
+        if rows < requested:
+            warnings.warn(
+                f"the input has {rows} rows: a batch of {rows}, not {requested}", RuntimeWarning, stacklevel=2
+            )
+        batch = min(rows, requested)
+        inputs = map_tensors(
+            inputs, lambda tensor: tensor[:batch] if tensor.dim() > 0 and len(tensor) == rows else tensor
+        )
+        inputs = map_tensors(inputs, lambda tensor: tensor.to(self.device))
+        isolated, samples = self._isolate(inputs, compat.isolation_s if seconds is None else seconds, progress)
+        for path, why in isolated.left_out.items():
             warnings.warn(f"layer {path} is left out: {why}", RuntimeWarning, stacklevel=2)
-        if not alone.rows:
-            raise _core.Error(f"no layer could be measured: {'; '.join(alone.left_out.values()) or 'there is none'}")
-        total_j = sum(row.energy_j * row.calls for row in alone)
+        if not isolated.rows:
+            raise _core.Error(f"no layer could be measured: {'; '.join(isolated.left_out.values()) or 'there is none'}")
+        total_j = sum(row.energy_j * row.calls for row in isolated)
         return [
             _result(row, number, self._names[row.path], loops, batch, total_j, samples[row.path])
-            for number, row in enumerate(alone)
+            for number, row in enumerate(isolated)
         ]
 
     def _isolate(self, inputs: Any, seconds: float, progress: bool) -> tuple[IsolatedLayers, Counter[str]]:
-        """Return the layers alone, and how many readings of the power sensor lie in the time of each."""
+        """Return the isolated layers, and the number of power readings by layer."""
         modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
         try:
             with shared.held(kernels=False) as session:
                 with torch.no_grad():
-                    alone = isolate(self.model, inputs, layers=list(self._names), seconds=seconds, progress=progress)
+                    isolated = isolate(self.model, inputs, layers=list(self._names), seconds=seconds, progress=progress)
                 samples = _power_samples(session.timeline(), set(self._names))
         finally:
             for module, training in modes:
                 module.training = training
-        return alone, samples
+        return isolated, samples
 
 
 def layer_names(model: nn.Module, layers: Sequence[str] | Mapping[str, str] | None) -> dict[str, str]:
@@ -138,7 +142,7 @@ def layer_names(model: nn.Module, layers: Sequence[str] | Mapping[str, str] | No
 
 
 def _distilbert(model: nn.Module) -> dict[str, str]:
-    """Return the groups of a DistilBERT: it has embeddings, and a transformer of layers; {} for another model."""
+    """Return the groups of a DistilBERT, which has embeddings and a transformer of layers; {} for other models."""
     modules = dict(model.named_modules())
     for prefix in ("distilbert.", ""):
         blocks = modules.get(f"{prefix}transformer.layer")
@@ -152,7 +156,7 @@ def _distilbert(model: nn.Module) -> dict[str, str]:
 
 
 def _inputs(input_ids: Any, attention_mask: Tensor | None) -> Any:
-    """Return what the model is called with."""
+    """Return the arguments of the model."""
     if isinstance(input_ids, Mapping):
         input_ids = dict(input_ids)
     if attention_mask is None:
@@ -163,7 +167,7 @@ def _inputs(input_ids: Any, attention_mask: Tensor | None) -> Any:
 
 
 def rows_of(inputs: Any) -> int:
-    """Return how many samples the inputs are: rows of the first tensor."""
+    """Return the number of samples: the rows of the first tensor."""
     for tensor in tensors_of(inputs):
         if tensor.dim() > 0:
             return len(tensor)
@@ -171,7 +175,7 @@ def rows_of(inputs: Any) -> int:
 
 
 def _power_samples(timeline: Timeline, paths: set[str]) -> Counter[str]:
-    """Count readings of power by the layer whose burst was the latest before them, gaps between bursts included."""
+    """Count power readings by the layer of the latest burst before them, including gaps between bursts."""
     bursts = [span for span in timeline.spans if span.kind == "forward" and span.name in paths]
     starts = [span.start_ns for span in bursts]
     found: Counter[str] = Counter()
@@ -189,7 +193,7 @@ def _power_samples(timeline: Timeline, paths: set[str]) -> Counter[str]:
 def _result(
     row: IsolatedLayer, number: int, name: str, loops: int, batch: int, total_j: float, samples: int
 ) -> dict[str, Any]:
-    """Return a layer's figures under their old names, ours behind them."""
+    """Return a layer's figures under their old names, followed by joulemap's own."""
     loop_j, loop_s = row.energy_j * row.calls, row.call_s * row.calls
     return {
         "layer_name": name,

@@ -1,7 +1,7 @@
 """The interface of Stefano De Feo's `measurement`, on joulemap's session and attribution.
 
-Differences in the figures, not in the interface: energies come from all of the sensor's readings with their lag known,
-layers from attribution instead of timers, the CPU's from all packages and DRAM; files begin with a line of names.
+The interface is the same; the figures differ: energies come from all readings of the sensor, corrected for its lag,
+layers from attribution instead of timers, the CPU's energy from all packages and DRAM. Files begin with a header.
 """
 
 from joulemap.compat.measurement.asynchronous import AsynchronousMeasurementTool

@@ -1,4 +1,4 @@
-"""Readings at intervals, by a process of its own: what it has written stays, whatever becomes of the program."""
+"""Readings at intervals, by a separate process, whose rows survive a crash of the program."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import time
 
 from joulemap import _arguments, _core
 from joulemap._gpu import find_gpu, synchronize
-from joulemap.compat._shared import tell_if_cpu_is_missing
+from joulemap.compat._shared import warn_if_cpu_is_missing
 
 _WAIT_S = 30.0
 
 
 class AsynchronousMeasurementTool:
-    """Writes a row each interval, from `start` to `stop`.
+    """Writes a row per interval, from `start` to `stop`.
 
     Parameters
     ----------
     out_file : path
-        CSV file, replaced by `start`. Time and energies of a row are since `start`; utilisation, temperature and power
-        are of the time since the row before. The last row is of the moment of `stop`.
+        CSV file, replaced by `start`. Time and energies of a row count from `start`; utilisation, temperature and power
+        from the previous row. The last row is written at `stop`.
     gpu_num : int
-        CUDA index of the GPU; on the simulated board its index.
+        CUDA index of the GPU; for a simulated board its index.
 
     Raises
     ------
@@ -37,20 +37,20 @@ class AsynchronousMeasurementTool:
         self.gpu_num = gpu_num
         self._gpu = find_gpu(gpu_num).index
         self._process: subprocess.Popen[str] | None = None
-        tell_if_cpu_is_missing()
+        warn_if_cpu_is_missing()
 
     def start(self, interval: float = 1) -> None:
-        """Begin. Returns when the other process reads the sensors.
+        """Begin; return once the other process reads the sensors.
 
         Parameters
         ----------
         interval : float
-            Seconds from row to row.
+            Seconds between rows.
 
         Raises
         ------
         joulemap.Error
-            If the other process could not begin; it says why.
+            If the other process could not start; the message says why.
         """
         if self._process is not None:
             raise RuntimeError("start() was called twice: call stop() between")
@@ -62,38 +62,38 @@ class AsynchronousMeasurementTool:
             stdout=subprocess.PIPE,
             text=True,
             env={name: value for name, value in os.environ.items() if name != "JOULEMAP_RUN"},
-            start_new_session=True,  # Ctrl-C is the program's
+            start_new_session=True,  # so that Ctrl-C reaches only the program
         )
         atexit.register(self.stop)
         assert process.stdout is not None
         answer = process.stdout.readline().strip()
         if answer != "ready":
-            self._forget()
+            self._wait()
             raise _core.Error(f"the process that measures did not begin: {answer or 'it died, see above'}")
         synchronize()
-        self._say(f"begin {time.monotonic_ns()}")
+        self._send(f"begin {time.monotonic_ns()}")
 
     def stop(self) -> None:
-        """End. Returns when all rows are in the file. At exit it comes by itself.
+        """End; return once all rows are in the file. It is called at exit.
 
         Raises
         ------
         RuntimeError
-            Without a `start` before.
+            Without a previous `start`.
         joulemap.Error
-            If the other process had ended before.
+            If the other process had ended earlier.
         """
         if self._process is None:
             raise RuntimeError("stop() without start(): nothing is being measured")
         synchronize()
-        self._say(f"stop {time.monotonic_ns()}")
+        self._send(f"stop {time.monotonic_ns()}")
         assert self._process.stdout is not None
-        told = self._process.stdout.read().strip()
-        if self._forget() != 0 or told:
-            raise _core.Error(f"the process that measures ended early: {told or 'killed'}; its rows are in the file")
+        answer = self._process.stdout.read().strip()
+        if self._wait() != 0 or answer:
+            raise _core.Error(f"the process that measures ended early: {answer or 'killed'}; its rows are in the file")
 
-    def _say(self, line: str) -> None:
-        """Tell the other process; that it is gone shows when its answer is read."""
+    def _send(self, line: str) -> None:
+        """Send a line to the other process. Reading its answer shows whether it has ended."""
         assert self._process is not None
         assert self._process.stdin is not None
         try:
@@ -102,7 +102,7 @@ class AsynchronousMeasurementTool:
         except BrokenPipeError:
             pass
 
-    def _forget(self) -> int:
+    def _wait(self) -> int:
         """Wait for the end of the other process and return its exit status."""
         assert self._process is not None
         process, self._process = self._process, None

@@ -1,4 +1,4 @@
-"""Joules of pieces of a program: a row of the file for each start and stop."""
+"""Energy of parts of a program: a row of the file for each start and stop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 
 from joulemap._gpu import find_gpu, synchronize
 from joulemap._session import Session
-from joulemap.compat._shared import RowFile, kwh, shared, tell_if_cpu_is_missing
+from joulemap.compat._shared import RowFile, kwh, shared, warn_if_cpu_is_missing
 
 COLUMNS = (
     "elapsed time (s)",
@@ -22,14 +22,14 @@ COLUMNS = (
 
 
 class EnergyMeasurementTool:
-    """Measures pieces of code, each between `start` and `stop`.
+    """Measures parts of a program, each between `start` and `stop`.
 
     Parameters
     ----------
     out_file : path
-        CSV file, replaced at the first `start`: a row a piece, written when it stops.
+        CSV file, replaced at the first `start`, with a row per part, written at `stop`.
     gpu_num : int
-        CUDA index of the GPU; on the simulated board its index.
+        CUDA index of the GPU; for a simulated board its index.
 
     Raises
     ------
@@ -44,10 +44,10 @@ class EnergyMeasurementTool:
         self._file: RowFile | None = None
         self._session: Session | None = None
         self._begin_ns = 0
-        tell_if_cpu_is_missing()
+        warn_if_cpu_is_missing()
 
     def start(self) -> None:
-        """Begin a piece, once what the GPUs were given before has ended."""
+        """Wait for earlier work of the GPUs, and begin a part."""
         if self._session is not None:
             raise RuntimeError("start() was called twice: call stop() between, or take a second tool")
         if self._file is None:
@@ -58,12 +58,12 @@ class EnergyMeasurementTool:
         self._begin_ns = time.monotonic_ns()
 
     def stop(self) -> None:
-        """End the piece, once what the GPUs were given in it has ended, and write its row. At exit it comes by itself.
+        """Wait for the work of the GPUs, end the part and write its row. It is called at exit.
 
         Raises
         ------
         RuntimeError
-            Without a `start` before.
+            Without a previous `start`.
         """
         session = self._session
         if session is None or self._file is None:

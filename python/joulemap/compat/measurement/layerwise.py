@@ -1,4 +1,4 @@
-"""Mean joules of each layer of a model, in training or inference."""
+"""Mean energy of each layer of a model, in training or inference."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS = (
     "scope",
     "provenance",
 )
-"""Of a call of a layer; scope: "leaf", or "inclusive" of one with layers inside, whose energy is theirs too."""
+"""Columns of a layer. Scope: "leaf", or "inclusive" for a layer whose energy includes inner layers."""
 
 
 class LayerwiseMeasurementTool:
@@ -39,14 +39,14 @@ class LayerwiseMeasurementTool:
     Parameters
     ----------
     out_file : path
-        CSV file, written by `stop`: a row a layer.
+        CSV file, written by `stop`, with a row per layer.
     gpu_num : int
-        CUDA index of the GPU that the model runs on; on the simulated board its index.
+        CUDA index of the model's GPU; for a simulated board its index.
 
     Attributes
     ----------
     results : dict
-        Mean joules of a call by layer, after `stop`; None where not known.
+        Mean joules of a call by layer, after `stop`; None if not known.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class LayerwiseMeasurementTool:
         self._begin_ns = 0
 
     def start(self, model: torch.nn.Module) -> torch.nn.Module:
-        """Watch a model until `stop`. Returns the model itself: its layers stay what they are."""
+        """Watch a model until `stop`; return the model itself, with its own layers."""
         if self._session is not None:
             raise RuntimeError("start() was called twice: call stop() between")
         self._session = shared.hold(kernels="auto")
@@ -79,14 +79,14 @@ class LayerwiseMeasurementTool:
         return model
 
     def stop(self) -> None:
-        """Take the hooks off and write the file.
+        """Remove the hooks and write the file.
 
         Raises
         ------
         RuntimeError
-            Without a `start` before.
+            Without a previous `start`.
         joulemap.Error
-            If no layer ran, or no reading of the GPU's power came in.
+            If no layer ran, or there were no readings of the GPU's power.
         """
         session, watch = self._session, self._watch
         if session is None or watch is None:
@@ -113,13 +113,13 @@ class LayerwiseMeasurementTool:
         self.results = {row.path or row.name: _mean(row, row.energy_j) for row in rows}
 
     def _rows(self, session: Session, end_ns: int) -> list[Row]:
-        """Return the layers that ran."""
+        """Return the rows of layers that ran."""
         try:
             report = session.report(
                 "layer", gpu=self._gpu, from_ns=self._begin_ns, to_ns=end_ns, process_id=os.getpid()
             )
         except _core.Error as error:
-            if error.status == "NOT_FOUND":  # this process has recorded nothing at all
+            if error.status == "NOT_FOUND":  # this process has recorded nothing
                 return []
             raise
         return [row for row in report.rows if row.kind == "layer" and row.calls > 0]

@@ -1,4 +1,4 @@
-"""How busy the CPU is, and how warm: from /proc and /sys."""
+"""Utilisation and temperature of the CPU, from /proc and /sys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _ZONES = ("x86_pkg_temp", "cpu")
-_LEAST_S = 0.05  # the kernel counts in hundredths of a second
+_LEAST_S = 0.05  # between two readings: the kernel counts in hundredths of a second
 
 
 class Processor:
@@ -17,7 +17,7 @@ class Processor:
     Parameters
     ----------
     root : path
-        Where /proc and /sys are.
+        Folder with /proc and /sys.
     """
 
     def __init__(self, root: str | Path = "/") -> None:
@@ -28,14 +28,14 @@ class Processor:
         self._known: float | None = None
 
     def _times(self) -> tuple[int, int]:
-        """Return busy and all time since the start of the machine; waiting for a disk is not busy."""
+        """Return busy and total time since boot; waiting for a disk is not busy."""
         with suppress(OSError, ValueError, IndexError):
             fields = [int(field) for field in self._stat.read_text().splitlines()[0].split()[1:9]]
             return sum(fields) - fields[3] - fields[4], sum(fields)
         return 0, 0
 
     def utilisation(self) -> float | None:
-        """Return percent of all CPUs since the last call (asked sooner than in 0.05 s, what was known before)."""
+        """Return the percentage of all CPUs since the last call; within 0.05 s the previous result."""
         now_s = time.monotonic()
         if now_s - self._since_s < _LEAST_S:
             return self._known
@@ -46,7 +46,7 @@ class Processor:
         return self._known
 
     def temperature(self) -> float | None:
-        """Return degrees Celsius of the first package; None where no sensor tells."""
+        """Return degrees Celsius of the first package; None without a sensor."""
         if self._sensor is None:
             return None
         with suppress(OSError, ValueError):
@@ -55,7 +55,7 @@ class Processor:
 
 
 def _sensor(root: Path) -> Path | None:
-    """Return the file that tells the CPU's temperature."""
+    """Return the file with the CPU's temperature."""
     found: list[Path] = []
     for names, pattern, key, value in (
         (_SENSORS, "sys/class/hwmon/hwmon*", "name", "temp1_input"),

@@ -1,6 +1,6 @@
 """The process behind AsynchronousMeasurementTool: python -m ... OUT_FILE GPU INTERVAL PARENT.
 
-It says "ready", is told "begin TIME" and "stop TIME" (CLOCK_MONOTONIC, ns), and ends by itself when its parent is gone.
+It prints "ready", reads "begin TIME" and "stop TIME" (CLOCK_MONOTONIC, ns), and ends by itself when its parent is gone.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ COLUMNS = (
 )
 """The old columns, then the 95 % interval of the GPU's energy."""
 
-_LOOK_S = 0.2  # how often it looks whether its parent is there
+_PARENT_CHECK_S = 0.2  # interval at which it checks for its parent
 _CHUNK_NS = 600_000_000_000
-_BEHIND_NS = 1_000_000_000  # where rows come faster than they can be written, those are left out that are this late
-_NEWEST_NS = 2_000_000_000  # what changes rarely is told by its newest reading, not older than this
+_BEHIND_NS = 1_000_000_000  # rows that are later than this are left out
+_NEWEST_NS = 2_000_000_000  # slow quantities use their newest reading, at most this old
 
 
 def _added(a: Sum, b: Sum) -> Sum:
-    """Return the energy of two stretches, each after the other; that of one that is not known is not known."""
+    """Return the energy of two consecutive intervals; unknown if one is unknown."""
     if a.energy_j is None or a.energy_low_j is None or a.energy_high_j is None:
         return a
     if b.energy_j is None or b.energy_low_j is None or b.energy_high_j is None:
@@ -48,7 +48,7 @@ def _added(a: Sum, b: Sum) -> Sum:
 
 @dataclass
 class Account:
-    """Energy since a moment, of one GPU or of the CPU, added up of chunks: each reads no more than its own readings."""
+    """The energy of a GPU (None: of the CPU) since a time, summed over chunks, so that each call reads few readings."""
 
     session: Session
     gpu: int | None
@@ -56,7 +56,7 @@ class Account:
     past: Sum = field(default_factory=lambda: Sum(0.0, 0.0, 0.0))
 
     def until(self, t_ns: int) -> Sum:
-        """Return the joules up to a time, which never goes back."""
+        """Return the joules up to a time; times must not decrease."""
         while t_ns - self.from_ns > _CHUNK_NS:
             self.past = _added(self.past, self._of(self.from_ns, self.from_ns + _CHUNK_NS))
             self.from_ns += _CHUNK_NS
@@ -72,13 +72,13 @@ class Sampler:
     Parameters
     ----------
     session : Session
-        A running one.
+        A running session.
     file : RowFile
-        Where to.
+        The file.
     gpu : int
-        Its index.
+        Index of the GPU.
     begin_ns : int
-        When it began.
+        Begin of the measurement, CLOCK_MONOTONIC.
     """
 
     def __init__(self, session: Session, file: RowFile, gpu: int, begin_ns: int) -> None:
@@ -88,7 +88,7 @@ class Sampler:
         self._last_ns, self._last_j = begin_ns, 0.0
 
     def row(self, t_ns: int) -> None:
-        """Write the row of a time."""
+        """Write the row for a time."""
         cpu, gpu = (account.until(t_ns) for account in self._energies)
         power_w = None
         if gpu.energy_j is not None and t_ns > self._last_ns:
@@ -112,7 +112,7 @@ class Sampler:
 
 
 def _mean(readings: Timeline, quantity: str, gpu: int, from_ns: int) -> float | None:
-    """Return the mean of a sensor's readings from a time on; without one its newest; None without any."""
+    """Return the mean of a sensor's readings after a time, else its newest reading, else None."""
     try:
         series = readings.readings(quantity, gpu)
     except LookupError:
@@ -122,12 +122,12 @@ def _mean(readings: Timeline, quantity: str, gpu: int, from_ns: int) -> float | 
 
 
 class Orders:
-    """What the parent says.
+    """The lines that the parent sends.
 
     Attributes
     ----------
     parent : int
-        Its process.
+        Process id of the parent.
     """
 
     def __init__(self, parent: int) -> None:
@@ -135,17 +135,17 @@ class Orders:
         self._rest = b""
 
     def wait(self, until_ns: int | None) -> str | None:
-        """Return the next line, or None when the time has come; `stop TIME` also when the parent is gone."""
+        """Return the next line, or None at `until_ns`; `stop TIME` if the parent is gone."""
         while True:
             if b"\n" in self._rest:
                 line, _, self._rest = self._rest.partition(b"\n")
                 return line.decode()
             if os.getppid() != self.parent:
                 return f"stop {time.monotonic_ns()}"
-            wait_s = _LOOK_S if until_ns is None else 1e-9 * (until_ns - time.monotonic_ns())
-            if select.select([0], [], [], min(_LOOK_S, max(0.0, wait_s)))[0]:
-                told = os.read(0, 4096)
-                self._rest += told if told else f"stop {time.monotonic_ns()}\n".encode()
+            wait_s = _PARENT_CHECK_S if until_ns is None else 1e-9 * (until_ns - time.monotonic_ns())
+            if select.select([0], [], [], min(_PARENT_CHECK_S, max(0.0, wait_s)))[0]:
+                received = os.read(0, 4096)
+                self._rest += received if received else f"stop {time.monotonic_ns()}\n".encode()
             elif wait_s <= 0:
                 return None
 
@@ -155,8 +155,8 @@ def sample(orders: Orders, path: str, gpu: int, interval_s: float) -> None:
     file = RowFile(path, COLUMNS)
     with MeasuringSession(kernels=False, counters=False) as session:
         print("ready", flush=True)
-        word, _, begin = (orders.wait(None) or "").partition(" ")
-        if word != "begin":
+        order, _, begin = (orders.wait(None) or "").partition(" ")
+        if order != "begin":
             return
         begin_ns = int(begin)
         sampler = Sampler(session, file, gpu, begin_ns)
@@ -177,7 +177,7 @@ def sample(orders: Orders, path: str, gpu: int, interval_s: float) -> None:
 
 
 def main() -> None:
-    """Run as a process."""
+    """Run the process."""
     path, gpu, interval_s, parent = sys.argv[1:5]
     try:
         sample(Orders(int(parent)), path, int(gpu), float(interval_s))

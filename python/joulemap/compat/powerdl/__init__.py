@@ -1,8 +1,7 @@
 """PowerDL's interface on joulemap's session and reports.
 
-`profile_torch` and `profile_tf` measure; what they return tells of batches, epochs and phases. Beside them stand the
-parts of the lower layer: `NvmlPowerReader`, `PowerRecorder`, `Sample`, `Mark`, `analysis`, `summary`,
-`TorchRunConfig`, `PowerCallback`.
+`profile_torch` and `profile_tf` measure batches, epochs and phases. The lower layer has `NvmlPowerReader`,
+`PowerRecorder`, `Sample`, `Mark`, `analysis`, `summary`, `TorchRunConfig` and `PowerCallback`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "PowerCallback":  # its base is Keras', which is imported when it is first asked for
+    if name == "PowerCallback":  # its base class imports Keras
         from joulemap.compat.powerdl.keras_callback import power_callback
 
         return power_callback()

@@ -1,13 +1,13 @@
-"""Joules of batches, epochs and phases out of the session's reports.
+"""Joules of batches, epochs and phases from the session's reports.
 
-The rule, by which sums of batches are their epochs and those the trainings:
+Batches add up to epochs, and epochs to trainings:
 
-- A training is measured as a whole, from the readings of its time, as phases are in reports by phase.
-- A batch lasts from its first kernel (without kernels: its start) to the next one's, the first of an epoch from the
-  epoch's start; the first of a training from its start, the last to its end. So what lies between two batches is the
-  earlier one's, and times add up.
-- It takes the joules of its own work, from the fit, and for the rest of its time the mean power at which the training
-  waited (for data, say). All of them are then held to the training's measured joules by one common factor.
+- A training is measured as a whole, from the readings of its time, like phases in reports by phase.
+- A batch lasts from its first kernel (without kernels: its start) to that of the next one. The first batch of an epoch
+  begins with the epoch; the first and the last batch of a training begin and end with it. So time between two batches
+  belongs to the earlier one, and times add up.
+- A batch gets the joules of its own work from the fit, and for the rest of its time the mean power while the training
+  waited (for data, say). A common factor scales all batches to the training's measured joules.
 - An epoch is the sum of its batches.
 """
 
@@ -28,7 +28,7 @@ from joulemap.compat.powerdl.samples import Window
 
 
 class Figures(NamedTuple):
-    """Joules with their 95 % interval, seconds, and how they are known; None: no sensor tells."""
+    """Joules with their 95 % interval, seconds, and the provenance; None: no sensor measured them."""
 
     energy_j: float | None
     low_j: float | None
@@ -44,7 +44,7 @@ class Figures(NamedTuple):
 
 @dataclass(frozen=True)
 class Account:
-    """Whose joules in a profile: `batches` and `epochs` as `Progress` counts them; None: there was none."""
+    """The energy of a profile's parts: `batches` and `epochs` as in `Progress`; None: there was none."""
 
     train: Figures | None
     infer: Figures | None
@@ -54,21 +54,21 @@ class Account:
 
 
 def _half(row: Row) -> float:
-    """Return half of a row's interval."""
+    """Return the half-width of a row's interval."""
     return 0.0 if row.energy_low_j is None or row.energy_high_j is None else (row.energy_high_j - row.energy_low_j) / 2
 
 
 def _relative(whole: Figures) -> float:
-    """Return half of the interval of what was measured, as a part of it: an error that all of its parts share."""
+    """Return the relative half-width of a measured interval: an error that all of its parts share."""
     if not whole.energy_j or whole.low_j is None or whole.high_j is None:
         return 0.0
     return (whole.high_j - whole.low_j) / 2 / whole.energy_j
 
 
-def _measured(source: Reporting, gpu: int, stretches: Sequence[tuple[int, int]]) -> Figures:
-    """Return the joules of stretches of time; their errors are taken to go the same way."""
-    sums = [source.energy(begin_ns, end_ns, gpu=gpu) for begin_ns, end_ns in stretches]
-    time_s = 1e-9 * sum(end_ns - begin_ns for begin_ns, end_ns in stretches)
+def _measured(source: Reporting, gpu: int, intervals: Sequence[tuple[int, int]]) -> Figures:
+    """Return the joules of intervals of time; their errors are assumed to be fully correlated."""
+    sums = [source.energy(begin_ns, end_ns, gpu=gpu) for begin_ns, end_ns in intervals]
+    time_s = 1e-9 * sum(end_ns - begin_ns for begin_ns, end_ns in intervals)
     if any(one.energy_j is None for one in sums):
         return Figures(None, None, None, time_s, "unresolved")
     energy_j, low_j, high_j = (sum(one[i] or 0.0 for one in sums) for i in range(3))
@@ -76,7 +76,7 @@ def _measured(source: Reporting, gpu: int, stretches: Sequence[tuple[int, int]])
 
 
 def _waiting(node: Node, in_training: bool = False, in_step: bool = False) -> Iterator[Row]:
-    """Yield rows of trainings in which no batch worked."""
+    """Yield the rows of trainings without work of a batch."""
     for child in node.children:
         row = child.row
         assert row is not None
@@ -87,7 +87,7 @@ def _waiting(node: Node, in_training: bool = False, in_step: bool = False) -> It
 
 
 def _bounds(of: Sequence[Epoch], trainings: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield when the batches of each epoch begin and end: together they fill the trainings."""
+    """Yield begin and end of each epoch's batches; together they fill the trainings."""
     remaining = iter(trainings)
     start_ns = end_ns = 0
     for number, epoch in enumerate(of):
@@ -100,7 +100,7 @@ def _bounds(of: Sequence[Epoch], trainings: Sequence[tuple[int, int]]) -> Iterat
 
 
 def _seconds(of: Sequence[Epoch], trainings: Sequence[tuple[int, int]], rows: Sequence[Row]) -> list[float]:
-    """Return how long each batch lasted."""
+    """Return the duration of each batch, seconds."""
     times: list[float] = []
     for epoch, (start_ns, end_ns) in zip(of, _bounds(of, trainings), strict=True):
         edges = [start_ns]
@@ -111,12 +111,12 @@ def _seconds(of: Sequence[Epoch], trainings: Sequence[tuple[int, int]], rows: Se
     return times
 
 
-def _around(energy_j: float, half_j: float, time_s: float, row: Row) -> Figures:
+def _with_interval(energy_j: float, half_j: float, time_s: float, row: Row) -> Figures:
     return Figures(energy_j, max(0.0, energy_j - half_j), energy_j + half_j, time_s, row.provenance)
 
 
 def _figures_of_batches(rows: Sequence[Row], times: Sequence[float], train: Figures, phases: Node) -> list[Figures]:
-    """Return the joules of each batch, held to those of the training."""
+    """Return the joules of each batch, scaled to those of the training."""
     if train.energy_j is None or any(row.energy_j is None for row in rows):
         return [Figures(None, None, None, time_s, "unresolved") for time_s in times]
     waiting = list(_waiting(phases))
@@ -131,14 +131,14 @@ def _figures_of_batches(rows: Sequence[Row], times: Sequence[float], train: Figu
     for row, part_j, wait_s, time_s in zip(rows, parts, waits, times, strict=True):
         energy_j = factor * part_j
         half_j = math.hypot(factor * _half(row), factor * wait_u_w * wait_s, _relative(train) * energy_j)
-        figures.append(_around(energy_j, half_j, time_s, row))
+        figures.append(_with_interval(energy_j, half_j, time_s, row))
     return figures
 
 
 def _figures_of_epochs(
     of: Sequence[Epoch], rows: Sequence[Row], batches: Sequence[Figures], train: Figures
 ) -> list[Figures]:
-    """Return the sums of their batches; errors that batches share are in the epoch's own row."""
+    """Return the sums of each epoch's batches; errors that batches share come from the epoch's own row."""
     figures = []
     for epoch, row in zip(of, rows, strict=True):
         own = batches[epoch.first : epoch.first + epoch.count]
@@ -148,22 +148,22 @@ def _figures_of_epochs(
             continue
         energy_j = sum(one.energy_j or 0.0 for one in own)
         own_half_j = _half(row) * (energy_j / row.energy_j if row.energy_j else 1.0)
-        figures.append(_around(energy_j, math.hypot(own_half_j, _relative(train) * energy_j), time_s, row))
+        figures.append(_with_interval(energy_j, math.hypot(own_half_j, _relative(train) * energy_j), time_s, row))
     return figures
 
 
 def take_account(source: Reporting, window: Window, progress: Progress) -> Account:
-    """Return the joules of what happened in a window.
+    """Return the energy of all parts of a window.
 
     Raises
     ------
     joulemap.Error
-        If spans were lost, so that batches cannot be told apart.
+        If spans were lost, so that batches cannot be separated.
     """
     report = source.report("span", gpu=window.gpu, process_id=window.pid, from_ns=window.begin_ns, to_ns=window.end_ns)
     inferences = [(one.start_ns, one.end_ns) for one in progress.inferences]
     infer = _measured(source, window.gpu, inferences) if inferences else None
-    # An epoch that is going on is left out, and the batches of it.
+    # An open epoch and its batches are left out.
     epochs = [epoch for epoch in progress.epochs if epoch.end_ns > 0]
     count = epochs[-1].first + epochs[-1].count if epochs else 0
     if count == 0:

@@ -50,7 +50,7 @@ def draw(
     format: str = "png",
     **opts: Any,
 ) -> Any:
-    """Return a figure of a run, a matplotlib Figure; write it to a folder, and show it, where that is wanted.
+    """Return a matplotlib figure of a run; optionally write it to a folder, and show it.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def draw(
     """
     if fig not in NAMES:
         raise ValueError(f"fig={fig!r} is not known: use one of {', '.join(NAMES)}")
-    plots: Any = import_module("joulemap.plots")  # with matplotlib: when a figure is wanted
+    plots: Any = import_module("joulemap.plots")  # late, as it needs numpy and matplotlib
     out = None if out_dir is None else path_of(out_dir, fig, format)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -77,5 +77,5 @@ def draw(
 
 
 def path_of(folder: str | os.PathLike[str], fig: str, format: str = "png") -> Path:
-    """Return where a figure is written."""
+    """Return the path of a figure's file."""
     return Path(folder) / f"{fig}.{format}"

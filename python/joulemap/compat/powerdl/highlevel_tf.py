@@ -1,4 +1,4 @@
-"""`profile_tf`: trainings and inferences of Keras models, on TensorFlow or another of its backends."""
+"""`profile_tf`: trainings and inferences of Keras models, on TensorFlow or another backend."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from joulemap.compat.powerdl.settings import TorchRunConfig
 
 
 class KerasProfile(Profile):
-    """A profile of Keras models; `profile_tf` makes it, `with` begins it."""
+    """A profile of Keras models; `profile_tf` makes it, a `with` block begins it."""
 
     def fit(self, model: Any, data: Any, **fit_kwargs: Any) -> Any:
-        """Call the model's `fit`; each call counts.
+        """Call the model's `fit`, and measure it; calls add up.
 
         Parameters
         ----------
         model : keras.Model
-            Compiled.
+            A compiled model.
         data : Any
-            What `fit` takes as `x`, or a tuple (x, y) or (x, y, sample_weight) of arrays.
+            The argument `x` of `fit`, or a tuple (x, y) or (x, y, sample_weight) of arrays.
         **fit_kwargs
-            What else `fit` takes.
+            Other arguments of `fit`.
 
         Returns
         -------
         keras.callbacks.History
-            That of `fit`.
+            The result of `fit`.
 
         Raises
         ------
@@ -47,9 +47,9 @@ class KerasProfile(Profile):
         try:
             history = model.fit(*inputs, **{"verbose": 0, **named, **fit_kwargs}, callbacks=callbacks)
         finally:
-            progress.pause_train()  # where it failed in the middle
+            progress.pause_train()  # after an exception
         for number, loss in enumerate(history.history.get("loss", [])):
-            self._tell(f"epoch {number}: loss {loss:.4g}")
+            self._print(f"epoch {number}: loss {loss:.4g}")
         return history
 
     def infer_keras(self, model: Any, x: Any, batch_size: int = 256, warmup_n: int = 1024) -> dict[str, float]:
@@ -60,17 +60,17 @@ class KerasProfile(Profile):
         model : keras.Model
             The model.
         x : Any
-            What `predict` takes.
+            The argument of `predict`.
         batch_size : int
-            Of arrays; a dataset has its own.
+            Batch size of arrays; a dataset has its own.
         warmup_n : int
-            Samples of the warm-up; of a dataset, its first batch.
+            Samples of the warm-up; for a dataset its first batch.
 
         Returns
         -------
         dict
             `infer_energy_j`, `infer_time_s`, `infer_avg_power_w`, `infer_j_per_sample`, `infer_throughput_img_s`,
-            `infer_avg_gpu_util`, `infer_avg_mem_util`; NaN where no sensor tells.
+            `infer_avg_gpu_util`, `infer_avg_mem_util`; NaN if not measured.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class KerasProfile(Profile):
 
 
 def _first(x: Any, samples: int) -> Any:
-    """Return the first samples of what `predict` takes."""
+    """Return the first samples of an argument of `predict`."""
     if is_dataset(x):
         return x.take(1)
     if isinstance(x, Mapping):
@@ -115,7 +115,7 @@ def profile_tf(
     auto_flush_prefix: str = "powerdl",
     auto_flush_keep_marks: bool = True,
 ) -> KerasProfile:
-    """Return a profile of Keras models, for `with`; its arguments are told in `TorchRunConfig`."""
+    """Return a profile of Keras models, for `with`; `TorchRunConfig` documents the arguments."""
     return KerasProfile(
         TorchRunConfig(
             out_dir,

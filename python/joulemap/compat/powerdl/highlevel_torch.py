@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
-from joulemap._inputs import loss_of, move, split
+from joulemap._model_inputs import loss_of, move, split
 from joulemap.compat.powerdl.profile import Profile
 from joulemap.compat.powerdl.settings import TorchRunConfig
 from joulemap.compat.powerdl.torch_input import (
@@ -29,7 +29,7 @@ WARMUP_BATCHES = 3
 
 
 class _Losses:
-    """Losses of an epoch, left where they are: reading each one would wait for its batch."""
+    """Losses of an epoch, kept on the device: reading each one would wait for its batch."""
 
     def __init__(self) -> None:
         self._newest: list[torch.Tensor] = []
@@ -48,7 +48,7 @@ class _Losses:
         self._newest = []
 
     def read(self) -> list[float]:
-        """Return all of them: waits for the last batch."""
+        """Return all losses; this waits for the last batch."""
         self._pack()
         return [loss for pack in self._packed for loss in pack.tolist()]
 
@@ -56,12 +56,12 @@ class _Losses:
 class _Precision:
     """Mixed precision on a CUDA GPU; none elsewhere."""
 
-    def __init__(self, device: torch.device, wanted: bool) -> None:
+    def __init__(self, device: torch.device, enabled: bool) -> None:
         import torch
 
         self._type: torch.dtype | None = None
         self._scaler: Any = None
-        if wanted and device.type == "cuda":
+        if enabled and device.type == "cuda":
             self._type = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
             if self._type is torch.float16:
                 self._scaler = torch.amp.GradScaler("cuda")
@@ -83,7 +83,7 @@ class _Precision:
 
 
 class TorchProfile(Profile):
-    """A profile of PyTorch models; `profile_torch` makes it, `with` begins it."""
+    """A profile of PyTorch models; `profile_torch` makes it, a `with` block begins it."""
 
     def __init__(self, settings: TorchRunConfig) -> None:
         super().__init__(settings)
@@ -97,20 +97,20 @@ class TorchProfile(Profile):
         loss_fn: Callable[[Any, Any], torch.Tensor] | None,
         epochs: int = 1,
     ) -> None:
-        """Train a model; each call counts.
+        """Train a model, and measure it; calls add up.
 
         Parameters
         ----------
         model : torch.nn.Module
-            Moved to the GPU if it lies on the CPU and there is one.
+            The model; it is moved to the GPU if it is on the CPU and there is a GPU.
         trainloader : iterable
-            Of batches: (inputs, labels), (input, ..., labels), or a dict with `labels`.
+            Batches: (inputs, labels), (input, ..., labels), or a dict with `labels`.
         optimizer : torch.optim.Optimizer
-            Of the model's parameters.
+            Optimizer of the model's parameters.
         loss_fn : callable, optional
-            Of output and labels; None: the model's output has its `loss`.
+            Loss of output and labels; None: the model's output has a `loss`.
         epochs : int
-            Passes over the data.
+            Number of passes over the data.
 
         Raises
         ------
@@ -130,25 +130,25 @@ class TorchProfile(Profile):
                 losses = _Losses()
                 for batch in trainloader:
                     progress.begin_batch(count_samples(batch))
-                    self._see(model, batch)
+                    self._record_spec(model, batch)
                     optimizer.zero_grad(set_to_none=True)
                     with precision.scope():
                         loss = loss_of(model, move(batch, device), loss_fn)
                     precision.step(loss, optimizer)
                     losses.add(loss)
                     progress.end_batch()
-                told = losses.read()
-                progress.tell_losses(told)
+                values = losses.read()
+                progress.set_losses(values)
                 progress.end_epoch()
-                self._tell(f"epoch {epoch}: {len(told)} batches, mean loss {sum(told) / max(1, len(told)):.4g}")
+                self._print(f"epoch {epoch}: {len(values)} batches, mean loss {sum(values) / max(1, len(values)):.4g}")
         finally:
             progress.end_train()
             model.train(was_training)
 
     train_epochs = train
 
-    def _see(self, model: nn.Module, batch: Any) -> None:
-        """Keep what the first batch tells of the model's input, for an inference."""
+    def _record_spec(self, model: nn.Module, batch: Any) -> None:
+        """Keep the input spec of the first batch, for an inference."""
         if id(model) not in self._seen:
             spec = spec_of(batch)
             if spec is not None:
@@ -168,28 +168,27 @@ class TorchProfile(Profile):
         Parameters
         ----------
         model : torch.nn.Module
-            Moved to the GPU if it lies on the CPU and there is one.
+            The model; it is moved to the GPU if it is on the CPU and there is a GPU.
         batch_size, n_samples : int
-            The last batch is smaller where `n_samples` is no multiple.
+            Samples of a batch, and in total; the last batch may be smaller.
         input_shape : sequence of int, optional
-            Shape of one sample, filled with random numbers. Without it: that of the data it was trained on here, else
-            what the model tells, else what its first layer takes.
+            Shape of one sample, filled with random numbers. The default is the shape of the training data in this
+            profile, else an attribute of the model, else a shape that its first layer accepts.
         data : tensor or iterable, optional
-            A tensor of samples, or batches as `train` takes them, instead of random numbers; all of it, or its first
-            `n_samples` if it has more.
+            A tensor of samples, or batches as for `train`, instead of random numbers; at most `n_samples` are used.
 
         Returns
         -------
         dict
             `infer_energy_j`, `infer_time_s`, `infer_avg_power_w`, `infer_j_per_sample`, `infer_throughput_img_s`,
-            `infer_avg_gpu_util`, `infer_avg_mem_util`; NaN where no sensor tells.
+            `infer_avg_gpu_util`, `infer_avg_mem_util`; NaN if not measured.
 
         Raises
         ------
         RuntimeError
             Outside `with`.
         ValueError
-            If no input is found that the model takes.
+            If no input is found that the model accepts.
         """
         import torch
 
@@ -241,7 +240,7 @@ class TorchProfile(Profile):
 
 
 class _Call(NamedTuple):
-    """A model's arguments, by position and by name, and of how many samples they are."""
+    """Arguments of a model by position and by name, and the number of samples."""
 
     inputs: tuple[Any, ...]
     named: dict[str, Any]
@@ -249,7 +248,7 @@ class _Call(NamedTuple):
 
 
 def _random_calls(spec: InputSpec, device: torch.device, batch_size: int, n_samples: int) -> Iterator[_Call]:
-    """Yield calls of `n_samples` samples in all, parts of one batch that is made before the first."""
+    """Yield calls with `n_samples` samples in total, which are parts of one batch."""
     full = spec.make(min(batch_size, n_samples), device)
     for done in range(0, n_samples, batch_size):
         part = full[: n_samples - done]
@@ -293,7 +292,7 @@ def profile_torch(
     auto_flush_prefix: str = "powerdl",
     auto_flush_keep_marks: bool = True,
 ) -> TorchProfile:
-    """Return a profile of PyTorch models, for `with`; its arguments are told in `TorchRunConfig`."""
+    """Return a profile of PyTorch models, for `with`; `TorchRunConfig` documents the arguments."""
     return TorchProfile(
         TorchRunConfig(
             out_dir,

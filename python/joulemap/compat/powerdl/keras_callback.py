@@ -1,4 +1,4 @@
-"""`PowerCallback`: Keras tells where a `fit` is. Keras is imported when the class is first asked for."""
+"""`PowerCallback`: reports the progress of a Keras `fit` to a profile. Keras is imported on first use."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class FitHooks:
-    """What PowerCallback does; of no class of Keras itself.
+    """The methods of PowerCallback, without Keras' base class.
 
     Parameters
     ----------
     profile : Profile or PowerRecorder
-        Open: in its `with`, or between `start` and `stop`.
+        An open profile: in its `with` block, or between `start` and `stop`.
     sizes : Sizes, optional
-        How many samples each batch has, where that is known: Keras does not tell callbacks.
+        Batch sizes, if known: Keras does not pass them to callbacks.
     """
 
     def __init__(self, profile: Profile, sizes: Sizes | None = None) -> None:
@@ -56,12 +56,12 @@ class FitHooks:
         self._progress.begin_batch()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """End it; the loss is Keras': the mean of the epoch so far."""
+        """End it; Keras' loss is the mean of the epoch so far."""
         loss = (logs or {}).get("loss")
         self._progress.end_batch(self._sizes.next(), math.nan if loss is None else float(loss))
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Begin the validation of an epoch: it is in no training's joules."""
+        """Begin the validation of an epoch; it does not count as training."""
         if self._fitting:
             self._validation.enter_context(self._progress.validation())
 

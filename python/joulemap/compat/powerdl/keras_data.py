@@ -1,4 +1,4 @@
-"""How many samples each batch of a Keras `fit` has: Keras does not tell, so its data are counted on their way."""
+"""Batch sizes of a Keras `fit`, counted as Keras fetches the data, because it does not pass them to callbacks."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from joulemap._keras_sizes import Sizes, count_samples, leaves, planned
 
 
-class _Seen(Sizes):
-    """Of data that are counted as Keras fetches them, which it does ahead of time but in order.
+class _Counted(Sizes):
+    """Batch sizes that are counted as Keras fetches the data, ahead of time but in order.
 
-    `is_fresh`: it begins anew at each epoch, with what was fetched and not trained left out.
+    `is_fresh`: each epoch begins anew, without batches that were fetched and not trained.
     """
 
     def __init__(self, is_fresh: bool) -> None:
         self._sizes: deque[int] = deque()
         self._is_fresh = is_fresh
 
-    def see(self, size: int) -> None:
+    def add(self, size: int) -> None:
         self._sizes.append(size)
 
     def begin_epoch(self) -> None:
@@ -32,56 +32,56 @@ class _Seen(Sizes):
 
 
 def is_dataset(data: Any) -> bool:
-    """Tell whether data are a tf.data.Dataset."""
+    """Return whether data are a tf.data.Dataset."""
     return hasattr(data, "element_spec") and hasattr(data, "map")
 
 
 def counted(data: Any, fit_kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Sizes]:
-    """Return what `fit` takes instead of `data`, by position and by name, and the sizes that it tells.
+    """Return arguments of `fit` to use instead of `data`, by position and by name, and the batch sizes.
 
     Parameters
     ----------
     data : Any
-        Arrays, (x, y) or (x, y, weights) of arrays, a tf.data.Dataset, a PyDataset, a DataLoader of PyTorch, or an
+        Arrays, (x, y) or (x, y, weights) of arrays, a tf.data.Dataset, a PyDataset, a PyTorch DataLoader, or an
         iterable of batches.
     fit_kwargs : mapping
-        What else `fit` is given.
+        Other arguments of `fit`.
     """
-    runs_on = fit_kwargs.get("steps_per_epoch") is not None
+    continues = fit_kwargs.get("steps_per_epoch") is not None
     if is_dataset(data):
-        sizes = _Seen(not runs_on)
-        return (_counted_dataset(data, sizes.see),), {}, sizes
+        sizes = _Counted(not continues)
+        return (_counted_dataset(data, sizes.add),), {}, sizes
     if _is_py_dataset(data):
-        sizes = _Seen(not runs_on)
-        return (_count_items(data, sizes.see),), {}, sizes
+        sizes = _Counted(not continues)
+        return (_counted_py_dataset(data, sizes.add),), {}, sizes
     x, y, weights = (*data, None, None)[:3] if isinstance(data, tuple | list) else (data, None, None)
     plan = planned(x, fit_kwargs)
     if plan is not None:
         named = {name: value for name, value in (("y", y), ("sample_weight", weights)) if value is not None}
         return (x,), named, plan
-    sizes = _Seen(False)
-    return (_counted_batches(data, sizes.see),), {}, sizes
+    sizes = _Counted(False)
+    return (_counted_batches(data, sizes.add),), {}, sizes
 
 
-def _counted_dataset(data: Any, see: Callable[[int], None]) -> Any:
+def _counted_dataset(data: Any, add: Callable[[int], None]) -> Any:
     import tensorflow as tf
 
-    def tell(size: Any) -> Any:
-        see(int(size))
+    def add_size(size: Any) -> Any:
+        add(int(size))
         return size
 
-    def note(*parts: Any) -> Any:
+    def count(*parts: Any) -> Any:
         size = tf.shape(next(leaves(parts)))[0]
-        with tf.control_dependencies([tf.numpy_function(tell, [size], tf.int32)]):
+        with tf.control_dependencies([tf.numpy_function(add_size, [size], tf.int32)]):
             passed = tf.nest.map_structure(tf.identity, parts)
         return passed if len(passed) > 1 else passed[0]
 
-    return data.map(note)  # one at a time: in order
+    return data.map(count)  # one at a time, so in order
 
 
-def _counted_batches(data: Iterable[Any], see: Callable[[int], None]) -> Iterator[Any]:
+def _counted_batches(data: Iterable[Any], add: Callable[[int], None]) -> Iterator[Any]:
     for batch in data:
-        see(count_samples(batch))
+        add(count_samples(batch))
         yield batch
 
 
@@ -90,14 +90,14 @@ def _is_py_dataset(data: Any) -> bool:
     return keras is not None and isinstance(data, keras.utils.PyDataset)
 
 
-def _count_items(data: Any, see: Callable[[int], None]) -> Any:
-    """Return a PyDataset that tells the sizes of another one's batches; with one worker in order."""
+def _counted_py_dataset(data: Any, add: Callable[[int], None]) -> Any:
+    """Return a PyDataset that counts the batches of another one; with one worker, so in order."""
     import keras
 
     class Counted(keras.utils.PyDataset):  # type: ignore[misc]
         def __getitem__(self, index: int) -> Any:
             batch = data[index]
-            see(count_samples(batch))
+            add(count_samples(batch))
             return batch
 
         def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""A profile: a session in the background of `with`, and the report of it."""
+"""A profile: a session during a `with` block, and its report."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Profile:
-    """What `profile_torch` and `profile_tf` share; a context manager.
+    """The base of `profile_torch` and `profile_tf`, a context manager.
 
-    In the process's open session if there is one, else in a session of its own.
+    It uses the open session of the process, else a session of its own.
     """
 
     def __init__(self, settings: TorchRunConfig) -> None:
@@ -85,7 +85,7 @@ class Profile:
         except Exception as error:
             if exc_type is None:
                 raise
-            # The program's own exception is the one to show.
+            # The program's own exception matters more.
             warnings.warn(f"powerdl: {error}", RuntimeWarning, stacklevel=2)
 
     def _window(self) -> Window:
@@ -93,7 +93,7 @@ class Profile:
         return Window(self._begin_ns, self._end_ns or time.monotonic_ns(), self._board.index, os.getpid())
 
     def progress(self, what: str) -> Progress:
-        """Return where the program is, for a method or callback of this name.
+        """Return the progress for a method or callback of this name.
 
         Raises
         ------
@@ -105,13 +105,13 @@ class Profile:
         return self._progress
 
     def mark(self, name: str, **meta: Any) -> None:
-        """Note a named instant, with values that JSON can hold."""
+        """Record a named instant, with values for JSON."""
         self.progress("mark")
         assert self._session is not None
         self._session.mark(name, **meta)
 
     def report(self) -> Report:
-        """Return the report of what has happened so far; after `with`, of all of it.
+        """Return the report up to now; after `with` the report of the whole profile.
 
         Raises
         ------
@@ -122,12 +122,12 @@ class Profile:
             raise RuntimeError("report() needs a profile that has begun: call it inside `with profile_...() as p:`")
         return Report(self._session, self._window(), self._progress, self.settings, self._board.name)
 
-    def _tell(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if self.settings.verbose > 0:
             print(f"[powerdl] {text}", file=sys.stdout, flush=True)
 
     def _inferred(self) -> dict[str, float]:
-        """Return the figures of the inference that has just ended, NaN where no sensor tells."""
+        """Return the figures of the inference that has just ended; NaN if not measured."""
         progress, session, board = self._progress, self._session, self._board
         assert progress is not None
         assert session is not None
@@ -152,5 +152,5 @@ class Profile:
             "infer_avg_gpu_util": utils["gpu_utilisation"],
             "infer_avg_mem_util": utils["memory_utilisation"],
         }
-        self._tell(f"inference of {last.samples} samples: {joules:.4g} J in {time_s:.4g} s")
+        self._print(f"inference of {last.samples} samples: {joules:.4g} J in {time_s:.4g} s")
         return figures

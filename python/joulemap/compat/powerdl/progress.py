@@ -1,4 +1,4 @@
-"""What a profiled program is at: phases, epochs and batches as spans and marks of the session."""
+"""Progress of a profiled program: phases, epochs and batches as spans and marks of the session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BATCH = "batch"
 
 @dataclass
 class Epoch:
-    """An epoch: its number in its training, when it was (CLOCK_MONOTONIC), and which batches are its."""
+    """An epoch: its number in its training, its times (CLOCK_MONOTONIC), and its batches."""
 
     number: int
     start_ns: int
@@ -32,7 +32,7 @@ class Epoch:
 
 
 class Inference(NamedTuple):
-    """When an inference was (CLOCK_MONOTONIC), and of how many samples."""
+    """The times of an inference (CLOCK_MONOTONIC), and its number of samples."""
 
     start_ns: int
     end_ns: int
@@ -41,24 +41,24 @@ class Inference(NamedTuple):
 
 @dataclass
 class InferenceSize:
-    """How many samples an inference has had so far."""
+    """The number of samples of an open inference."""
 
     samples: int = 0
 
 
 class Progress:
-    """Tells the session where the program is, and keeps what reports are made of: 16 bytes a batch.
+    """Marks progress in the session, and keeps the data of reports: 16 bytes per batch.
 
     Attributes
     ----------
     trainings : list of (start, end)
-        When there was training, CLOCK_MONOTONIC; a validation interrupts it.
+        Intervals of training, CLOCK_MONOTONIC; a validation interrupts a training.
     epochs : list of Epoch
-        Of all trainings, in order.
+        Epochs of all trainings, in order.
     sizes, losses : array
-        Of each batch; a size of -1 and a loss of NaN are not known.
+        Size and loss of each batch; -1 and NaN are unknown.
     inferences : list of Inference
-        Without their warm-up.
+        Inferences without their warm-up.
     """
 
     def __init__(self, session: Session, guard: MemoryGuard) -> None:
@@ -77,7 +77,7 @@ class Progress:
     # ---- training ----
 
     def begin_train(self) -> None:
-        """Begin a training, and a phase of its own."""
+        """Begin a training and its phase."""
         synchronize()
         self._session.mark("train_start")
         self._begin_phase()
@@ -88,7 +88,7 @@ class Progress:
 
     def begin_epoch(self, number: int) -> None:
         """Begin an epoch."""
-        if self._train is None:  # it ended for a validation
+        if self._train is None:  # a validation has ended the phase
             self._begin_phase()
         self._session.mark("epoch_start", epoch=number)
         self._epoch = self._session.epoch()
@@ -96,21 +96,21 @@ class Progress:
         self.epochs.append(Epoch(number, self._epoch.start_ns or 0, 0, len(self.sizes), 0))
 
     def begin_batch(self, samples: int = -1) -> None:
-        """Begin a batch of so many samples; -1: not known yet."""
+        """Begin a batch; `samples`: -1 if not known yet."""
         number = self.epochs[-1].count
         self.epochs[-1].count += 1
         self.sizes.append(samples)
         self.losses.append(math.nan)
-        self._guard.look()
+        self._guard.check()
         self._session.mark("batch_start", batch=number)
         self._step = self._session.step(max(samples, 0), BATCH)
         self._step.begin()
-        # Where no kernels are seen, batches of a kind are taken to draw the same power: that is what a type says.
+        # Without kernels, batches of one type are assumed to draw the same power.
         self._work = self._session.window(BATCH, type="train batch")
         self._work.begin()
 
     def end_batch(self, samples: int | None = None, loss: float = math.nan) -> None:
-        """End it; a loss that is not known yet is told by `tell_losses`."""
+        """End the batch; `set_losses` sets losses that are not known yet."""
         if self._step is None:
             return
         if samples is not None and samples >= 0:
@@ -123,13 +123,13 @@ class Progress:
         size = self.sizes[-1]
         self._session.mark("batch_end", batch=self.epochs[-1].count - 1, batch_size=size if size >= 0 else None)
 
-    def tell_losses(self, losses: list[float]) -> None:
-        """Tell the losses of the first batches of the epoch."""
+    def set_losses(self, losses: list[float]) -> None:
+        """Set the losses of the first batches of the epoch."""
         first = self.epochs[-1].first
         self.losses[first : first + len(losses)] = array("d", losses)
 
     def end_epoch(self) -> None:
-        """End the epoch; what its batches launched has to be done."""
+        """End the epoch; the work of its batches must be done."""
         if self._epoch is None:
             return
         self.end_batch()
@@ -139,7 +139,7 @@ class Progress:
         self._session.mark("epoch_end", epoch=self.epochs[-1].number)
 
     def pause_train(self) -> None:
-        """End epoch and phase: what comes is of neither."""
+        """End the open epoch and phase."""
         self.end_epoch()
         if self._train is not None:
             self._train.end()
@@ -147,7 +147,7 @@ class Progress:
         self._train = None
 
     def trained(self) -> list[tuple[int, int]]:
-        """Return when there was training, of one that is going on up to the end of its last epoch."""
+        """Return the intervals of training; an open one counts up to the end of its last epoch."""
         ended_ns = max((epoch.end_ns for epoch in self.epochs), default=0)
         start_ns = 0 if self._train is None else self._train.start_ns or 0
         return [*self.trainings, *([(start_ns, ended_ns)] if 0 < start_ns < ended_ns else [])]
@@ -157,18 +157,18 @@ class Progress:
         self.pause_train()
         self._session.mark("train_end")
 
-    # ---- the rest ----
+    # ---- validation and inference ----
 
     @contextmanager
     def validation(self) -> Iterator[None]:
-        """Be a phase of its own, in no training's joules."""
+        """Run a block as a separate phase, which does not count as training."""
         self.pause_train()
         with self._session.phase(VALIDATE):
             yield
 
     @contextmanager
     def warm_up(self) -> Iterator[None]:
-        """Be a phase that is in no inference's joules."""
+        """Run a block as a separate phase, which does not count as inference."""
         self._session.mark("warmup_start")
         with self._session.phase(WARMUP):
             yield
@@ -177,7 +177,7 @@ class Progress:
 
     @contextmanager
     def inference(self) -> Iterator[InferenceSize]:
-        """Be an inference; what it gives takes the number of its samples."""
+        """Run a block as an inference; the yielded object takes the number of samples."""
         size = InferenceSize()
         synchronize()
         self._session.mark("infer_start")
@@ -189,5 +189,5 @@ class Progress:
 
     def infer_batch(self) -> Scope:
         """Return the scope of a batch of an inference."""
-        self._guard.look()
+        self._guard.check()
         return self._session.window(BATCH, type="infer batch")

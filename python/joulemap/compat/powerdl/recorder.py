@@ -1,4 +1,4 @@
-"""The lower layer: a GPU's power now, and a recorder with `start`, `mark` and `stop`."""
+"""The lower layer: the present power of a GPU, and a recorder with `start`, `mark` and `stop`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from joulemap.compat.powerdl.settings import TorchRunConfig
 
 
 class NvmlPowerReader:
-    """Tells a GPU's power and utilisation as they are now.
+    """Reads the present power and utilisation of a GPU.
 
     Parameters
     ----------
     device_index : int
-        CUDA's index of the GPU; on the simulated board its own.
+        CUDA's index of the GPU; for a simulated board its index.
 
     Raises
     ------
@@ -27,7 +27,7 @@ class NvmlPowerReader:
         If there is no such GPU.
     """
 
-    WAIT_S = 0.25  # a sensor of utilisation answers five times a second
+    WAIT_S = 0.25  # the utilisation sensor has five readings per second
 
     def __init__(self, device_index: int = 0) -> None:
         self.device_index = device_index
@@ -35,12 +35,12 @@ class NvmlPowerReader:
         self.gpu_name = self._board.name
 
     def read(self) -> Sample:
-        """Return the newest readings, some 0.02 s old; `t` is CLOCK_MONOTONIC, seconds. It takes some 0.3 s.
+        """Return the newest readings, some 0.02 s old; `t` is CLOCK_MONOTONIC, seconds. This takes some 0.3 s.
 
         Raises
         ------
         joulemap.Error
-            If the GPU tells no power.
+            If there are no readings of the GPU's power.
         """
         with shared.held(kernels=False) as session:
             time.sleep(self.WAIT_S)
@@ -70,9 +70,9 @@ class PowerRecorder(Profile):
     Parameters
     ----------
     reader : NvmlPowerReader or int, optional
-        Of the GPU, or the GPU's index, in place of `device_index`.
+        A reader of the GPU, or the GPU's index, instead of `device_index`.
     interval_s, collect_util, device_index
-        As of `profile_torch`.
+        As in `profile_torch`.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class PowerRecorder(Profile):
         super().__init__(TorchRunConfig(device_index=device_index, interval_s=interval_s, collect_util=collect_util))
 
     def start(self) -> PowerRecorder:
-        """Begin to record."""
+        """Begin recording."""
         return self.__enter__()
 
     def stop(self) -> None:
-        """End it; samples and marks stay."""
+        """End recording; samples and marks stay."""
         self.progress("stop")
         self.__exit__(None, None, None)
 

@@ -16,7 +16,7 @@ from joulemap.compat.powerdl import export as files
 from joulemap.compat.powerdl import figures
 from joulemap.compat.powerdl.account import Account, Figures, take_account
 from joulemap.compat.powerdl.progress import Progress
-from joulemap.compat.powerdl.samples import Mark, Sample, Window, curve, tell_marks, tell_samples
+from joulemap.compat.powerdl.samples import Mark, Sample, Window, curve, iterate_marks, iterate_samples
 from joulemap.compat.powerdl.settings import TorchRunConfig
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def _known(value: float) -> float | None:
 
 
 class Report:
-    """What a profile found, as `profile_torch(...).report()` gives it.
+    """The result of a profile, from `profile_torch(...).report()`.
 
-    Samples and marks are read when they are asked for, and not kept but for `samples_df` and `marks_df`.
+    Samples and marks are read on use; only `samples_df` and `marks_df` are kept.
 
     Attributes
     ----------
@@ -55,29 +55,29 @@ class Report:
         }
 
     def _utilisation(self, progress: Progress) -> dict[str, float | None]:
-        found: dict[str, float | None] = {"epoch_avg_gpu_util_pct": None, "epoch_avg_mem_util_pct": None}
-        stretches = [
+        means: dict[str, float | None] = {"epoch_avg_gpu_util_pct": None, "epoch_avg_mem_util_pct": None}
+        intervals = [
             (1e-9 * (epoch.start_ns - self._window.begin_ns), 1e-9 * (epoch.end_ns - self._window.begin_ns))
             for epoch in progress.epochs
             if epoch.end_ns > 0
         ]
-        if self._settings.collect_util and stretches:
+        if self._settings.collect_util and intervals:
             timeline = self._source.timeline()
-            for key, quantity in zip(found, ("gpu_utilisation", "memory_utilisation"), strict=True):
-                found[key] = curve(timeline, quantity, self._window.gpu, self._window.begin_ns).mean(stretches)
-        return found
+            for key, quantity in zip(means, ("gpu_utilisation", "memory_utilisation"), strict=True):
+                means[key] = curve(timeline, quantity, self._window.gpu, self._window.begin_ns).mean(intervals)
+        return means
 
     # ---- row by row ----
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples, on a grid of `interval_s`."""
-        return tell_samples(
+        return iterate_samples(
             self._source.timeline(), self._window, self._settings.interval_s, self._settings.collect_util
         )
 
     def marks(self) -> Iterator[Mark]:
         """Yield the marks."""
-        return files.marks_with_losses(tell_marks(self._source.timeline(), self._window), self._losses)
+        return files.marks_with_losses(iterate_marks(self._source.timeline(), self._window), self._losses)
 
     @cached_property
     def samples_df(self) -> pd.DataFrame:
@@ -108,20 +108,20 @@ class Report:
         Parameters
         ----------
         out_dir : path
-            A folder, made if it is not there.
+            The folder; it is created if needed.
         include_csv : bool
-            samples.csv, marks.csv, batches.csv, epochs.csv.
+            Write samples.csv, marks.csv, batches.csv and epochs.csv.
         include_summary : bool
-            summary.json.
+            Write summary.json.
         include_figures : bool
-            All figures; needs matplotlib.
+            Write all figures; needs matplotlib.
         **opts
-            As of `plot`.
+            As in `plot`.
 
         Returns
         -------
         list of Path
-            What was written.
+            The written files.
         """
         folder = Path(out_dir)
         folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ class Report:
         return written
 
     def list_figures(self) -> list[str]:
-        """Return the names of the figures that `plot` knows."""
+        """Return the names of the figures of `plot`."""
         return figures.names()
 
     def plot_one(
@@ -163,18 +163,18 @@ class Report:
         fig : str
             One of `list_figures()`.
         out_dir : path, optional
-            Folder that its file is written to; without it none is.
+            Folder of its file; without it no file is written.
         show : bool
-            Whether it is shown in a window.
+            Whether to show it in a window.
         dpi : int
             Dots per inch of PNG.
         **opts
-            `format`: "png", "svg" or "pdf"; the others are those of `joulemap.plots.plot`.
+            `format`: "png", "svg" or "pdf"; others as in `joulemap.plots.plot`.
 
         Raises
         ------
         ValueError
-            If there is no such figure; it lists the known ones.
+            If there is no such figure; the message lists the known ones.
         ImportError
             Without matplotlib.
         """
@@ -191,20 +191,20 @@ class Report:
         shade_phases: bool = True,
         **opts: Any,
     ) -> list[Any]:
-        """Draw figures: those named, all of them, or power over time. One that cannot be drawn is an error.
+        """Draw some or all figures; by default power over time. A figure that cannot be drawn is an error.
 
         Parameters
         ----------
         figs : list of str, optional
-            Their names.
+            Names of figures.
         all : bool
-            All of `list_figures()`.
+            Draw all of `list_figures()`.
         out_dir, show, **opts
-            As of `plot_one`.
+            As in `plot_one`.
         smooth : int, optional
-            Draw the mean of so many neighbours, in figures over time.
+            In figures over time, replace each reading by the mean of this many neighbours.
         shade_phases : bool
-            Shade phases, in figures over time.
+            Shade phases in figures over time.
         """
         chosen = self.list_figures() if all else figs if figs is not None else ["power_time"]
         opts = {"smooth": smooth, "shade_phases": shade_phases, **opts}
@@ -270,7 +270,7 @@ def _infer_summary(account: Account) -> dict[str, Any]:
 
 
 def _own_summary(account: Account, progress: Progress, window: Window) -> dict[str, Any]:
-    """Return what joulemap adds."""
+    """Return joulemap's own keys."""
     train, infer = account.train, account.infer
     samples = sum(inference.samples for inference in progress.inferences) if infer is not None else None
     quality = account.report.quality

@@ -1,4 +1,4 @@
-"""What `profile_torch` and `profile_tf` are told, and the guard of memory that follows from it."""
+"""The arguments of `profile_torch` and `profile_tf`, and the memory guard that they configure."""
 
 from __future__ import annotations
 
@@ -22,35 +22,34 @@ class TorchRunConfig:
     Attributes
     ----------
     out_dir : path, optional
-        Where the report's files are written at the end of `with`; without it nothing is written.
+        Folder for the report's files, written at the end of `with`; without it nothing is written.
     device_index : int
-        CUDA's index of the GPU; on the simulated board its own.
+        CUDA's index of the GPU; for a simulated board its index.
     interval_s : float
-        Step of the grid on which `samples_df` tells power and utilisation, seconds. It does not change how often the
-        sensor is read, nor any joule.
+        Grid of power and utilisation in `samples_df`, seconds. It changes neither how often the sensor is read, nor any
+        energy.
     amp : bool
-        Mixed precision where the model is on a CUDA GPU: bfloat16, or float16 with scaled gradients where the GPU has
-        none.
+        Mixed precision on a CUDA GPU: bfloat16, or float16 with scaled gradients if the GPU lacks bfloat16.
     verbose : int
-        1: a line an epoch and an inference.
+        1: print a line per epoch and inference.
     collect_util : bool
-        Whether utilisation is told.
+        Whether samples have utilisation.
     max_samples : int, optional
-        Most samples of `interval_s` to keep in memory.
+        Maximum number of samples, at `interval_s`, in memory.
     max_memory_mb : float, optional
-        The same in MiB of `approx_bytes_per_sample` each. With either, or `auto_flush_dir`, readings are written to a
-        file as they come and none is kept in memory.
+        The same limit in MiB, at `approx_bytes_per_sample`. With either limit, or `auto_flush_dir`, readings are
+        written to a file at once and not kept in memory.
     warn_at_pct : float
-        Part of the limit at which a RuntimeWarning tells it; above 1 it is taken as percent.
+        Share of the limit at which there is a RuntimeWarning; values above 1 are percent.
     approx_bytes_per_sample : int
-        Bytes that a sample is taken for.
+        Assumed size of a sample, bytes.
     auto_flush_dir : path, optional
-        Where that file lies, and the flushed samples as CSV at the end. Without it: in `out_dir`, else in a temporary
-        folder that goes with the profile.
+        Folder of that file, and of the flushed samples as CSV at the end. The default is `out_dir`, else a temporary
+        folder that is deleted with the profile.
     auto_flush_prefix : str
-        Beginning of their names.
+        Prefix of their names.
     auto_flush_keep_marks : bool
-        Whether the marks are written beside the flushed samples. They are in the recording in any case.
+        Whether the marks are written next to the flushed samples. The recording has them in any case.
     """
 
     out_dir: str | os.PathLike[str] | None = None
@@ -83,7 +82,7 @@ class TorchRunConfig:
 
     @property
     def sample_limit(self) -> float:
-        """Samples that may be kept in memory; infinite where no limit was told."""
+        """Maximum number of samples in memory; infinite without a limit."""
         limit = math.inf if self.max_samples is None else float(self.max_samples)
         if self.max_memory_mb is not None:
             limit = min(limit, self.max_memory_mb * 2**20 / max(1, self.approx_bytes_per_sample))
@@ -91,20 +90,20 @@ class TorchRunConfig:
 
 
 class MemoryGuard:
-    """Keeps samples out of memory where that was asked for: in a recording file.
+    """Keeps samples in a recording file instead of memory, if there is a limit.
 
     Attributes
     ----------
     path : Path or None
         The recording; None: it is in memory.
     keeps_files : bool
-        Whether samples are to be written as CSV beside it.
+        Whether samples are written as CSV next to it.
     """
 
     def __init__(self, settings: TorchRunConfig) -> None:
         self._limit = settings.sample_limit
-        part = settings.warn_at_pct if settings.warn_at_pct <= 1 else settings.warn_at_pct / 100
-        self._warn_s = part * self._limit * settings.interval_s
+        share = settings.warn_at_pct if settings.warn_at_pct <= 1 else settings.warn_at_pct / 100
+        self._warn_s = share * self._limit * settings.interval_s
         self._interval_s = settings.interval_s
         self._begin_s = time.monotonic()
         self.path: Path | None = None
@@ -122,12 +121,12 @@ class MemoryGuard:
         return Path(folder)
 
     def beside(self, ending: str) -> Path:
-        """Return the path of a file beside the recording: its name with `_` and `ending`."""
+        """Return the path of a file next to the recording: its name with `_` and `ending`."""
         assert self.path is not None
         return self.path.with_name(f"{self.path.stem}_{ending}")
 
-    def look(self) -> None:
-        """Warn, once, when the samples so far come near the limit."""
+    def check(self) -> None:
+        """Warn, once, when the number of samples comes near the limit."""
         if time.monotonic() - self._begin_s < self._warn_s:
             return
         self._warn_s = math.inf
@@ -140,7 +139,7 @@ class MemoryGuard:
 
 
 def _free_path(folder: Path, prefix: str) -> Path:
-    """Return a name that no earlier run has taken."""
+    """Return a path that does not exist yet."""
     path, number = folder / f"{prefix}.joulemap", 1
     while path.exists():
         number += 1

@@ -1,25 +1,25 @@
-"""Inputs of PyTorch models: what a model takes where nobody says it."""
+"""Guess the inputs of PyTorch models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from joulemap._inputs import split, tensors
+from joulemap._model_inputs import split, tensors
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
 IMAGE_SIZES = (32, 224, 28, 64, 96, 128, 256, 299, 384, 512)
-"""Sides that a model of images is tried with: the small ones first, since most models that take them take any."""
+"""Image sizes to try; small ones first, since most models that accept them accept any size."""
 
 LENGTHS = (128, 32, 64, 256, 512, 1024, 4096, 16000)
-"""Lengths of sequences, likewise."""
+"""Lengths of sequences to try."""
 
 
 class InputSpec(NamedTuple):
-    """One sample of a model's input: its shape, and of whole numbers what they are below."""
+    """One sample of a model's input: its shape, and for integers their upper bound (exclusive)."""
 
     shape: tuple[int, ...]
     high: int | None = None
@@ -34,11 +34,11 @@ class InputSpec(NamedTuple):
 
 
 def device_of(model: nn.Module, device_index: int) -> torch.device:
-    """Return where a model's inputs go; a model that lies on the CPU is moved to the GPU where there is one."""
+    """Return the device of a model's inputs; a model on the CPU is moved to the GPU if there is one."""
     import torch
 
-    places = {tensor.device for tensor in [*model.parameters(), *model.buffers()]}
-    if places <= {torch.device("cpu")} and torch.cuda.is_available():
+    devices = {tensor.device for tensor in [*model.parameters(), *model.buffers()]}
+    if devices <= {torch.device("cpu")} and torch.cuda.is_available():
         gpu = torch.device("cuda", device_index)
         model.to(gpu)
         return gpu
@@ -47,12 +47,12 @@ def device_of(model: nn.Module, device_index: int) -> torch.device:
 
 
 def count_samples(batch: Any) -> int:
-    """Return how many samples a batch has: the first length of its first tensor.
+    """Return the number of samples of a batch: the first dimension of its first tensor.
 
     Raises
     ------
     TypeError
-        If there is no tensor in it.
+        If the batch has no tensor.
     """
     for tensor in tensors(batch):
         return tensor.shape[0] if tensor.dim() > 0 else 1
@@ -60,7 +60,7 @@ def count_samples(batch: Any) -> int:
 
 
 def spec_of(batch: Any) -> InputSpec | None:
-    """Return what a batch tells of its model's input; None if it takes more than one tensor."""
+    """Return the input spec of a batch; None if the model takes more than one tensor."""
     inputs, named, _ = split(batch)
     first = next(tensors(inputs), None)
     if named or len(inputs) != 1 or first is None or first.dim() == 0:
@@ -69,8 +69,8 @@ def spec_of(batch: Any) -> InputSpec | None:
     return InputSpec(tuple(first.shape[1:]), int(first.max()) + 1 if whole and first.numel() > 0 else None)
 
 
-def _told(model: nn.Module) -> InputSpec | None:
-    """Return what a model says of its input: Lightning's example, or an attribute `input_shape` or `input_size`."""
+def _declared_input(model: nn.Module) -> InputSpec | None:
+    """Return the input that a model declares: Lightning's example, or an attribute `input_shape` or `input_size`."""
     example = getattr(model, "example_input_array", None)
     if example is not None:
         return spec_of(example)
@@ -82,7 +82,7 @@ def _told(model: nn.Module) -> InputSpec | None:
 
 
 def _candidates(model: nn.Module) -> Iterator[InputSpec]:
-    """Yield what the first layer that has an opinion may take."""
+    """Yield inputs that the first layer of a known class may accept."""
     from torch import nn
 
     for layer in model.modules():
@@ -91,7 +91,7 @@ def _candidates(model: nn.Module) -> Iterator[InputSpec]:
         elif isinstance(layer, nn.Linear):
             yield InputSpec((layer.in_features,))
             yield from (InputSpec((length, layer.in_features)) for length in LENGTHS)
-            for channels in (3, 1):  # images that are made flat first
+            for channels in (3, 1):  # images that are flattened first
                 side = round((layer.in_features / channels) ** 0.5)
                 if channels * side * side == layer.in_features:
                     yield InputSpec((channels, side, side))
@@ -111,7 +111,7 @@ def _candidates(model: nn.Module) -> Iterator[InputSpec]:
 
 
 def find_input(model: nn.Module, device: torch.device) -> InputSpec:
-    """Return an input that a model takes; it is tried with two samples.
+    """Return an input that a model accepts; each guess is tried with two samples.
 
     Raises
     ------
@@ -120,9 +120,9 @@ def find_input(model: nn.Module, device: torch.device) -> InputSpec:
     """
     import torch
 
-    told = _told(model)
-    if told is not None:
-        return told
+    declared = _declared_input(model)
+    if declared is not None:
+        return declared
     for spec in _candidates(model):
         try:
             with torch.no_grad():

@@ -1,7 +1,7 @@
 """The interface of Stefano De Feo's power-cap `profiler`, on joulemap's leases and its search for a cap.
 
-Differences in the figures, not in the interface: least is ED2P, as its text says; caps keep to the GPU's range; what
-was found is put back, also after an error or kill -9; weights and optimizer are as before.
+The interface is the same, but ED2P is minimized, as its text says; caps stay in the GPU's range; the old cap is
+restored, also after an error or kill -9; weights and optimizer are restored.
 """
 
 from joulemap.compat.profiler.caps import reset_power_cap, set_power_cap

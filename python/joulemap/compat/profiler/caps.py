@@ -1,4 +1,4 @@
-"""Caps that a program sets: each a lease that lasts as long as the program."""
+"""Power caps of a program: each is a lease until the program ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from joulemap.caps.leases import Lease
 
 _held: dict[int, Lease] = {}  # by index of the GPU
 _lock = Lock()
-_OVER = ("NOT_FOUND", "DEVICE_LOST")  # its time was up, somebody reset it, its helper died: what was found is back
+_ENDED = ("NOT_FOUND", "DEVICE_LOST")  # the lease has ended (after a reset, or its helper died) and the cap is restored
 
 
 def held(gpu: int) -> Lease | None:
@@ -23,22 +23,22 @@ def held(gpu: int) -> Lease | None:
 
 
 def set_power_cap(gpu_num: int, cap: float) -> None:
-    """Set a GPU's power cap. What was found is put back by `reset_power_cap`, or when the program ends or dies.
+    """Set a GPU's power cap. The old cap is restored by `reset_power_cap`, and when the program ends or dies.
 
     Parameters
     ----------
     gpu_num : int
-        CUDA index of the GPU; on the simulated GPU its index.
+        CUDA index of the GPU; for a simulated GPU its index.
     cap : float
         Watts, in the GPU's range.
 
     Raises
     ------
     TypeError, ValueError
-        If `cap` is no number of watts.
+        If `cap` is no positive number.
     joulemap.Error
-        If it is out of the range, there is no right to set it (how to get it is said), another program has the GPU's
-        cap, or there is no such GPU.
+        If it is out of range, this user may not set caps (the message says how to get the right), another program has
+        the lease, or there is no such GPU.
     """
     gpu = find_gpu(gpu_num).index
     with _lock:
@@ -48,7 +48,7 @@ def set_power_cap(gpu_num: int, cap: float) -> None:
                 own.set(cap)
                 return
             except _core.Error as error:
-                if error.status not in _OVER:
+                if error.status not in _ENDED:
                     raise
                 del _held[gpu]
         taken = lease(gpu)
@@ -61,17 +61,17 @@ def set_power_cap(gpu_num: int, cap: float) -> None:
 
 
 def reset_power_cap(gpu_num: int) -> None:
-    """Put back the cap that `set_power_cap` found; where it set nothing, there is nothing to put back.
+    """Restore the cap that `set_power_cap` found; does nothing if it set none.
 
     Parameters
     ----------
     gpu_num : int
-        CUDA index of the GPU; on the simulated GPU its index.
+        CUDA index of the GPU; for a simulated GPU its index.
 
     Raises
     ------
     joulemap.Error
-        If it could not be put back, or there is no such GPU.
+        If the cap could not be restored, or there is no such GPU.
     """
     gpu = find_gpu(gpu_num).index
     with _lock:
@@ -82,7 +82,7 @@ def reset_power_cap(gpu_num: int) -> None:
 
 @atexit.register
 def _end_all() -> None:
-    """Put all back and wait for it: the helpers would do it by themselves, but nobody would hear of a failure."""
+    """Restore all caps and wait: the helpers would do that too, but could not report a failure."""
     with _lock:
         leases = list(_held.values())
         _held.clear()

@@ -1,4 +1,4 @@
-"""The power cap of least ED2P for a model: eight caps are tried, the rest is modelled."""
+"""The power cap with the lowest ED2P for a model: eight caps are tried, others are modelled."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 CAPS = 8
 _ROUNDS = 2
-_SETTLE = 0.25  # of the time of a trial
+_SETTLE = 0.25  # share of a trial
 _COLUMNS = ("power cap (mW)", "batches", "GPU energy (kWh)")
 _MORE = ("time of a batch (s)", "mean power (W)")
-"""The old columns, then ours; between them the objective, of a batch."""
+"""The old columns, the objective per batch, then joulemap's own columns."""
 
 _TITLES = {"ed2p": "ED2P (J s2)", "edp": "EDP (J s)", "energy": "energy (J)"}
-_TIMES = {"ed2p": 2, "edp": 1, "energy": 0}  # times what power of the time
+_EXPONENTS = {"ed2p": 2, "edp": 1, "energy": 0}  # of the time in the objective
 
 
 def power_cap_profiler(
@@ -40,39 +40,39 @@ def power_cap_profiler(
     *,
     objective: Literal["ed2p", "edp", "energy"] = "ed2p",
 ) -> int:
-    """Return the power cap of least ED2P for a model: eight caps are tried, twice each, and the rest is modelled.
+    """Return the power cap with the lowest ED2P for a model: eight caps are tried twice, others are modelled.
 
-    The GPU's cap, the model, its optimizer and all random states are then as they were.
+    The GPU's cap, the model, its optimizer and all random states are restored.
 
     Parameters
     ----------
     model : torch.nn.Module
-        On one GPU.
+        A model on one GPU.
     dataloader : iterable
-        Of batches: tensors, or tensors in tuples, lists, dicts and mappings.
+        Batches: tensors, or tensors in tuples, lists, dicts and mappings.
     gpu_num : int
-        CUDA index of the GPU; on the simulated GPU its index.
+        CUDA index of the GPU; for a simulated GPU its index.
     train : bool
-        Steps of training, else forward passes.
+        Run training steps; otherwise forward passes.
     loss_fn, optimizer : callable, torch.optim.Optimizer
-        Of training; without `loss_fn` the model's output has its `loss`.
+        For training; without `loss_fn` the model's output must have a `loss`.
     out_file : path, optional
-        CSV file: a row a tried cap, then the modelled optimum.
+        CSV file with a row per tried cap, then the modelled optimum.
     objective : str
-        What is to be least: "ed2p", "edp" or "energy".
+        Quantity to minimize: "ed2p", "edp" or "energy".
 
     Returns
     -------
     int
-        Watts. Where the cap makes no difference to this work, the one that was found.
+        The cap, watts. If caps make no difference to this work, the one that was found.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is wrong.
     joulemap.Error
-        If the GPU's cap cannot be set (how to get the right is said), another program has it, there is no such GPU, or
-        no reading of its power came in.
+        If the GPU's cap cannot be set (the message says how to get the right), another program has the lease, there is
+        no such GPU, or there were no readings of its power.
     """
     if objective not in _TITLES:
         raise ValueError(f"objective is one of {', '.join(_TITLES)}, not {objective!r}")
@@ -100,7 +100,7 @@ def power_cap_profiler(
 
 
 def modelled_w(found: CapSearch) -> float:
-    """Return the cap of the least objective, tried or not, W; the one that was found where caps make no difference."""
+    """Return the cap with the lowest objective, tried or not, watts; the found one if caps make no difference."""
     if found.verdict == "no difference":
         return found.reference_w
     least = min(found.predictions, key=lambda one: one["relative"][found.objective][0])
@@ -108,7 +108,7 @@ def modelled_w(found: CapSearch) -> float:
 
 
 def _write(path: str | os.PathLike[str], found: CapSearch, objective: str, best_w: int) -> None:
-    """Write the tried caps, from the lowest on, and the modelled optimum."""
+    """Write the tried caps in ascending order, and the modelled optimum."""
     by_cap: dict[float, list[tuple[float, float]]] = {}
     for trial in found.trials:
         by_cap.setdefault(trial.cap_w, []).append((trial.time_s, trial.energy_j))
@@ -123,7 +123,7 @@ def _write(path: str | os.PathLike[str], found: CapSearch, objective: str, best_
                     round(1000 * cap_w),
                     batches,
                     kwh(energy_j * batches),
-                    energy_j * time_s ** _TIMES[objective],
+                    energy_j * time_s ** _EXPONENTS[objective],
                     time_s,
                     energy_j / time_s,
                 ]

@@ -1,4 +1,4 @@
-"""What a session is asked for: checked before anything starts, and given to the core."""
+"""The options of a session, checked before anything starts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from joulemap import _arguments, _core
 def _kernels(kernels: Any) -> bool | str:
     if not isinstance(kernels, bool) and kernels != "auto":
         raise ValueError(f'kernels is "auto", True or False, not {kernels!r}')
-    answer: bool | str = kernels
-    return answer
+    checked: bool | str = kernels
+    return checked
 
 
 def _is_auto(steps: Any) -> bool:
@@ -30,7 +30,7 @@ def _callable_or_none(what: str, value: Any) -> Any:
 
 
 def _counters(counters: bool | float | None) -> float:
-    """Seconds of each minute as the core takes them: 0 leaves it to the run, -1 is never."""
+    """Return seconds per minute as the core takes them: 0 is the run's default, -1 is never."""
     if counters is None:
         return 0.0
     if isinstance(counters, bool):
@@ -47,8 +47,8 @@ def _bytes(what: str, value: int | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The arguments of a session as the core takes them: 0 where nothing was said."""
+class SessionOptions:
+    """The options of a session as the core takes them; 0 is the default."""
 
     path: str | None
     sim: str | None
@@ -64,10 +64,10 @@ class Asked:
     max_bytes: int
 
     @classmethod
-    def checked(cls, **given: Any) -> Asked:
-        """Take what `Session` was given; ValueError or TypeError if it cannot be."""
+    def checked(cls, **given: Any) -> SessionOptions:
+        """Check the arguments of `Session`; ValueError or TypeError names the wrong one."""
         path, sim, budget = (given[name] for name in ("path", "sim", "budget"))
-        asked = cls(
+        options = cls(
             path=None if path is None else _arguments.path("path", path),
             sim=None if sim is None else _arguments.text("sim", sim),
             kernels=_kernels(given["kernels"]),
@@ -81,18 +81,18 @@ class Asked:
             keep_s=_seconds("keep_s", given["keep_s"]),
             max_bytes=_bytes("max_bytes", given["max_bytes"]),
         )
-        if budget is not None and asked.schedule is not None:
+        if budget is not None and options.schedule is not None:
             raise ValueError("schedule and budget exclude each other: both say which steps are traced")
-        if asked.on_window_ready is not None and asked.schedule is None:
+        if options.on_window_ready is not None and options.schedule is None:
             raise ValueError("on_window_ready needs a schedule: without one there are no windows")
-        return asked
+        return options
 
     def is_simulated(self) -> bool:
-        """Tell whether the board is to be a simulated one."""
+        """Return whether the session uses the simulated board."""
         return bool(os.environ.get("JOULEMAP_SIM") if self.sim is None else self.sim)
 
     def start(self, *, may_wait: bool) -> _core.Run:
-        """Start the run, or join the one above this process."""
+        """Start the run, or join that of a recorder above this process."""
         return _core.Run(
             self.path,
             self.sim,

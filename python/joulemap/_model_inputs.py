@@ -1,4 +1,4 @@
-"""Batches of PyTorch models taken apart: inputs by position and by name, labels, the loss."""
+"""Split batches of PyTorch models into inputs by position and by name, labels, and the loss."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import torch
 
 LABELS = ("labels", "label", "target", "targets", "y")
-"""Keys of a batch's labels, the first found."""
+"""Keys of labels in a batch; the first one found counts."""
 
 
 def move(value: Any, device: torch.device) -> Any:
@@ -44,7 +44,7 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def split(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-    """Return a batch's positional inputs, those by name, and its labels (None: it has none)."""
+    """Return a batch's positional inputs, its inputs by name, and its labels (None: no labels)."""
     if isinstance(batch, Mapping):
         named = dict(batch)
         key = next((key for key in LABELS if key in named), None)
@@ -60,7 +60,7 @@ def split(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
 
 
 def loss_of(model: Callable[..., Any], batch: Any, loss_fn: Callable[[Any, Any], torch.Tensor] | None) -> torch.Tensor:
-    """Return the loss of a batch: by `loss_fn`, or without it the one that the model itself tells."""
+    """Return the loss of a batch by `loss_fn`, or without it the `loss` of the model's output."""
     inputs, named, labels = split(batch)
     if loss_fn is not None and labels is not None:
         named = {key: value for key, value in named.items() if value is not labels}

@@ -1,4 +1,4 @@
-"""Cells of CSV files, as `joulemap export --format csv` has them: docs/report.md."""
+"""Cells of CSV files, as `joulemap export --format csv` writes them (docs/report.md)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _FORMULA = re.compile(r"'*[-=+@\t\r]")
 
 
 def cell(value: Any) -> Any:
-    """Return what stands for a value: "" for a missing one, and one more apostrophe before a text that would be run.
+    """Return the cell for a value: "" if it is missing; a text that looks like a formula gets an apostrophe.
 
     A spreadsheet takes a text that begins with = + - @, a tab or a carriage return for a formula
-    (https://owasp.org/www-community/attacks/CSV_Injection). Numbers are as they are.
+    (https://owasp.org/www-community/attacks/CSV_Injection). Numbers stay as they are.
     """
     if value is None or value != value:
         return ""

@@ -1,4 +1,4 @@
-"""Power caps that a killed program left behind: put back before a session measures, with a warning."""
+"""Power caps that a killed program left behind: a new session restores the old ones, with a warning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from joulemap import _core
 
 
-def _told(restored: dict[str, Any]) -> str:
+def _message(restored: dict[str, Any]) -> str:
     lease, fault, index = restored["lease"], restored["fault"], restored["index"]
     gpu = f"GPU {index}" if index >= 0 else restored["uuid"]
     if fault and lease["found_w"]:
@@ -19,12 +19,12 @@ def _told(restored: dict[str, Any]) -> str:
     return f"put {gpu} back to {lease['found_w']:g} W: {who} was killed together with what should have done it"
 
 
-def put_back(stacklevel: int) -> None:
-    """Put back what lost leases of power caps found, and warn of each; with none it is one look at a folder."""
+def restore(stacklevel: int) -> None:
+    """Restore the caps of lost leases, with a warning for each. Without any, this only looks into a folder."""
     try:
         lost = _core.cap_restore()
     except _core.Error as error:
         warnings.warn(str(error), RuntimeWarning, stacklevel=stacklevel + 1)
         return
     for restored in lost:
-        warnings.warn(_told(restored), RuntimeWarning, stacklevel=stacklevel + 1)
+        warnings.warn(_message(restored), RuntimeWarning, stacklevel=stacklevel + 1)

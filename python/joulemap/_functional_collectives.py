@@ -1,4 +1,4 @@
-"""Functional collectives of PyTorch as spans: what DTensor, and with it tensor parallelism, communicates by."""
+"""Functional collectives of PyTorch as spans. DTensor uses them, and with it tensor parallelism."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from torch.distributed import distributed_c10d as _c10d
 from joulemap import _core
 from joulemap._collectives import Collectives, bytes_of
 
-_C10D: Any = _c10d  # some of what is asked of it is not told to type checkers
+_C10D: Any = _c10d  # type checkers do not see its private functions
 
-# The operation, and whether the message is what they give (else what they take).
+# The operation, and whether the message size is that of the result (else of the input).
 _FUNCTIONS = {
     "all_reduce": ("all-reduce", False),
     "all_reduce_coalesced": ("all-reduce", False),
@@ -47,7 +47,7 @@ class _Functions(Collectives):
                 size //= len(dist.get_process_group_ranks(group))
             return _core.collective_begin(name, self.group(group), size)
 
-        return self.around(original, begin)
+        return self.wrap(original, begin)
 
 
 _following: list[_Functions] = []
@@ -59,5 +59,5 @@ def follow() -> None:
 
 
 def leave() -> None:
-    """Make none any more."""
+    """Stop making spans."""
     _following.pop().end()

@@ -1,4 +1,4 @@
-"""Packages of AOTInductor: code without Python, so one row each."""
+"""Spans of AOTInductor packages: they run without Python, so each has one row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from joulemap import _core
-from joulemap._imports import LatePatches
+from joulemap._patches import LatePatches
 
 _FORWARD = _core.SPAN_KINDS["forward"]
 _NAME = "AOTInductor package"
@@ -25,7 +25,7 @@ class _Following(LatePatches):
 
     def _follow(self, module: Any) -> None:
         cls = module.AOTICompiledModel
-        if cls.__module__ == module.__name__:  # not what it has from the other one
+        if cls.__module__ == module.__name__:  # not imported from the other module
             self.put(cls, "__call__", self._calling)
 
     def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,5 +58,5 @@ def follow() -> None:
 
 
 def leave() -> None:
-    """Make none any more."""
+    """Stop making spans."""
     _following.pop().end()

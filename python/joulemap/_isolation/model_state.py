@@ -1,4 +1,4 @@
-"""A model as it was: weights, buffers, gradients, modes, hooks and random states, whatever happens in between."""
+"""Save and restore a model: weights, buffers, gradients, modes, hooks and random states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 class _Module:
-    """One module's own attributes: its dicts (weights, buffers, hooks) by content, the rest by identity."""
+    """The attributes of one module: dicts (weights, buffers, hooks) by content, others by identity."""
 
     def __init__(self, module: nn.Module) -> None:
         self._module = module
@@ -21,7 +21,7 @@ class _Module:
         self._contents = {key: value.copy() for key, value in self._own.items() if isinstance(value, dict)}
 
     def restore(self) -> None:
-        """Put all back that is another object now."""
+        """Restore attributes that are other objects now."""
         own = self._module.__dict__
         for key in [key for key in own if key not in self._own]:
             del own[key]
@@ -29,35 +29,35 @@ class _Module:
             if own.get(key, self) is not value:
                 own[key] = value
         for key, contents in self._contents.items():
-            now: dict[Any, Any] = own[key]
-            if not _same(now, contents):
-                now.clear()
-                now.update(contents)
+            current: dict[Any, Any] = own[key]
+            if not _same(current, contents):
+                current.clear()
+                current.update(contents)
 
 
-def _same(now: dict[Any, Any], before: dict[Any, Any]) -> bool:
-    """Return whether both hold the same objects."""
-    return list(now) == list(before) and all(now[key] is before[key] for key in before)
+def _same(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+    """Return whether both hold the same objects in the same order."""
+    return list(a) == list(b) and all(a[key] is b[key] for key in b)
 
 
 class Values:
-    """The numbers of a tensor. What writes need not tell (batch norms do not), so they are put back in any case."""
+    """The values of a tensor. They are always restored, as some writes change no version (batch norms)."""
 
     def __init__(self, tensor: Tensor, where: torch.device | str) -> None:
         self._tensor = tensor
         self._copy = tensor.detach().to(where, copy=True)
 
     def restore(self) -> None:
-        """Put the numbers back."""
+        """Restore the values."""
         if self._tensor.layout == torch.strided:
-            places = zip(self._tensor.stride(), self._tensor.shape, strict=True)
-            if any(step == 0 and size > 1 for step, size in places):  # into an expanded tensor nobody can write
+            dimensions = zip(self._tensor.stride(), self._tensor.shape, strict=True)
+            if any(stride == 0 and size > 1 for stride, size in dimensions):  # an expanded tensor cannot be written
                 return
         self._tensor.data.copy_(self._copy)
 
 
 def random_states() -> dict[str, Any]:
-    """Return the random states of Python, PyTorch on the CPU and the GPUs, and NumPy where it is loaded."""
+    """Return the random states of Python, PyTorch (CPU and GPUs), and NumPy if it is loaded."""
     states: dict[str, Any] = {"python": random.getstate(), "cpu": torch.get_rng_state()}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         states["cuda"] = torch.cuda.get_rng_state_all()
@@ -68,7 +68,7 @@ def random_states() -> dict[str, Any]:
 
 
 def set_random_states(states: dict[str, Any]) -> None:
-    """Put them back."""
+    """Restore states of `random_states`."""
     random.setstate(states["python"])
     torch.set_rng_state(states["cpu"])
     if "cuda" in states:
@@ -78,10 +78,10 @@ def set_random_states(states: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def kept(model: nn.Module) -> Iterator[None]:
-    """Leave a model, its gradients and all random states as they were, also after an exception.
+def preserved(model: nn.Module) -> Iterator[None]:
+    """Restore a model, its gradients and all random states at the end of a block, also after an exception.
 
-    Weights and gradients are copied to the CPU meanwhile, buffers where they are.
+    Weights and gradients are copied to the CPU, buffers on their device.
     """
     modules = [_Module(module) for module in model.modules() if not isinstance(module, torch.jit.ScriptModule)]
     gradients = [(weight, weight.grad, weight.requires_grad) for weight in model.parameters()]
@@ -94,9 +94,9 @@ def kept(model: nn.Module) -> Iterator[None]:
     finally:
         for module in modules:
             module.restore()
-        for weight, gradient, wants_gradient in gradients:
-            if weight.requires_grad != wants_gradient:
-                weight.requires_grad_(wants_gradient)
+        for weight, gradient, requires_grad in gradients:
+            if weight.requires_grad != requires_grad:
+                weight.requires_grad_(requires_grad)
             if weight.grad is not gradient:
                 weight.grad = gradient
         for one in values:

@@ -1,11 +1,11 @@
 """Batches of data loaders as steps, and the wait for them.
 
 The iterators of `torch.utils.data.DataLoader` share one `__next__`, of a class that has had its name since PyTorch 1.2.
-While a model is watched, that method is ours: it asks PyTorch's own. The wait is a span "data". What follows is a span
-"batch", until the iterator is asked again, is at its end, or goes away, as after `break`.
+While a model is watched, that method is wrapped. The wait is a span "data". It is followed by a span "batch", until
+the next call, the end of the iterator, or its deletion, as after `break`.
 
-The loaders of accelerate, which Hugging Face's Trainer uses, fetch a batch ahead. There the generator that the loop
-sees is followed, and what it asks for inside is a part of its wait.
+The loaders of accelerate, which Hugging Face's Trainer uses, fetch one batch ahead. There the outer generator is
+wrapped, and inner waits are part of its wait.
 """
 
 from __future__ import annotations
@@ -20,52 +20,52 @@ from typing import Any
 from torch.utils.data import get_worker_info
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
-from joulemap import _batch, _core
-from joulemap._found import found
+from joulemap import _batch_counts, _core
+from joulemap._found_steps import found_steps
 from joulemap._locks import Lock
 
 _DATA = _core.SPAN_KINDS["data"]
 _ACCELERATE = "accelerate.data_loader"
-_AHEAD = ("DataLoaderShard", "DataLoaderDispatcher", "SkipDataLoader")  # classes of accelerate, with an __iter__ each
+_ACCELERATE_LOADERS = ("DataLoaderShard", "DataLoaderDispatcher", "SkipDataLoader")  # each has an __iter__
 
 
 class _Thread(threading.local):
-    waits = False  # for a loader: one inside it is a part of it
+    waits = False  # for a loader; inner loaders make no spans
 
 
 class _Kept:
-    """Something that one attribute holds, as a loader with persistent workers holds its iterator."""
+    """Holds an object in one attribute, as a loader with persistent workers holds its iterator."""
 
     def __init__(self) -> None:
         self.held = object()
 
 
-def _references(holder: Callable[[], Any]) -> int:
+def _reference_count(holder: Callable[[], Any]) -> int:
     return sys.getrefcount(holder())
 
 
 _kept = _Kept()
-_ALONE = _references(lambda: _kept.held)
+_ONE_HOLDER = _reference_count(lambda: _kept.held)
 _thread = _Thread()
 
 
 def _count(batch: Any, iterator: Any = None) -> tuple[int, int]:
-    """Return the samples and tokens of a batch, of an iterator of PyTorch or None; never fails the program."""
+    """Return the samples and tokens of a batch of an iterator (of PyTorch, or None); never fails the program."""
     if iterator is None:
-        return _batch.count(batch)
+        return _batch_counts.count(batch)
     try:
-        tokens = _batch.tokens(batch)
-        if not iterator._auto_collation:  # the dataset gives what it wants: batches, or a sample each
+        tokens = _batch_counts.tokens(batch)
+        if not iterator._auto_collation:  # an item of the dataset may be a sample or a batch
             return 0, tokens
         size = getattr(iterator._index_sampler, "batch_size", None)
-        whole = iterator._drop_last and iterator._dataset_kind == _DatasetKind.Map  # an iterable may give less
-        return _batch.samples(batch, size if isinstance(size, int) else None, whole), tokens
-    except Exception:  # a mapping or a tensor of the program's own, that is none after all
+        whole = iterator._drop_last and iterator._dataset_kind == _DatasetKind.Map  # an iterable may yield fewer
+        return _batch_counts.samples(batch, size if isinstance(size, int) else None, whole), tokens
+    except Exception:  # a mapping or a tensor of the program's own class that misbehaves
         return 0, 0
 
 
 class _Following:
-    """Who follows loaders, and what was put in the place of what."""
+    """The wrapped loaders, shared by all watches."""
 
     def __init__(self) -> None:
         self.active = False
@@ -74,7 +74,7 @@ class _Following:
         self._lock = Lock()
         self._watches = 0
         self._patched: list[tuple[type, str, Any, Any]] = []
-        self._gone: dict[int, weakref.ref[Any]] = {}  # by id of an iterator: closes its batch when it goes away
+        self._references: dict[int, weakref.ref[Any]] = {}  # by id of an iterator: closes its batch at its end
 
     def acquire(self) -> None:
         with self._lock:
@@ -94,11 +94,11 @@ class _Following:
                 return
             self.active = False
             for cls, method, original, ours in self._patched:
-                if vars(cls).get(method) is ours:  # else someone has put theirs around it, which now asks in vain
+                if vars(cls).get(method) is ours:  # else another tool has wrapped ours, which only forwards now
                     setattr(cls, method, original)
             self._patched.clear()
-            self._gone.clear()
-            found.end_all()
+            self._references.clear()
+            found_steps.end_all()
 
     def _patch(self, cls: type, method: str, make: Callable[[Any], Any]) -> None:
         original = vars(cls)[method]
@@ -107,18 +107,18 @@ class _Following:
         self._patched.append((cls, method, original, ours))
 
     def follow_accelerate(self) -> None:
-        """Follow its loaders, too, once it is there."""
+        """Wrap accelerate's loaders, once it is imported."""
         module = sys.modules.get(_ACCELERATE)
         if module is None or len(self._patched) > 1:
             return
-        for name in _AHEAD:
+        for name in _ACCELERATE_LOADERS:
             cls = getattr(module, name, None)
             if cls is not None and "__iter__" in vars(cls):
                 self._patch(cls, "__iter__", _followed_iter)
 
     def wait(self, ask: Callable[[Any], Any], iterator: Any) -> Any:
-        """Ask for the next batch, in a span of its own."""
-        found.sweep()
+        """Fetch the next batch inside of a span."""
+        found_steps.sweep()
         _thread.waits = True
         span = _core.span_begin(_DATA, self.data)
         try:
@@ -128,22 +128,23 @@ class _Following:
             _thread.waits = False
 
     def begin(self, iterator: Any, samples: int, tokens: int) -> None:
-        """Open the batch of an iterator of PyTorch: until it goes away."""
+        """Open the batch of a PyTorch iterator, at most until the iterator is deleted."""
         key = id(iterator)
-        reference = self._gone.get(key)
+        reference = self._references.get(key)
         if reference is None:
-            reference = self._gone[key] = weakref.ref(iterator, lambda _: self._forget(key))
-        kept = getattr(iterator, "_persistent_workers", False)
-        found.begin(key, self.name, samples, tokens, functools.partial(_is_left, reference) if kept else None)
+            reference = self._references[key] = weakref.ref(iterator, lambda _: self._forget(key))
+        persists = getattr(iterator, "_persistent_workers", False)
+        is_left = functools.partial(_is_left, reference) if persists else None
+        found_steps.begin(key, self.name, samples, tokens, is_left)
 
     def _forget(self, key: int) -> None:
-        self._gone.pop(key, None)
-        found.end(key)
+        self._references.pop(key, None)
+        found_steps.end(key)
 
 
 def _is_left(iterator: weakref.ref[Any]) -> bool:
-    """Whether a loop has left an iterator that its loader keeps for the next one: nobody else holds it."""
-    return _references(iterator) <= _ALONE
+    """Whether a loop has left an iterator that the loader keeps for the next loop: only the loader holds it."""
+    return _reference_count(iterator) <= _ONE_HOLDER
 
 
 def _followed_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -151,9 +152,9 @@ def _followed_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def ask(self: Any) -> Any:
         if not _following.active or _thread.waits or get_worker_info() is not None:
             return original(self)
-        found.end(id(self))
+        found_steps.end(id(self))
         batch = _following.wait(original, self)
-        if found.listens:
+        if found_steps.are_needed:
             _following.begin(self, *_count(batch, self))
             _following.follow_accelerate()
         return batch
@@ -162,7 +163,7 @@ def _followed_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _batches(iterator: Iterator[Any]) -> Iterator[Any]:
-    """Give what `iterator` gives, each a batch until the next one is asked for."""
+    """Yield the items of `iterator`, each inside of a batch."""
     key = object()
     try:
         while True:
@@ -172,11 +173,11 @@ def _batches(iterator: Iterator[Any]) -> Iterator[Any]:
             except StopIteration:
                 return
             if not inner:
-                found.begin(key, _following.name, *_count(batch))
+                found_steps.begin(key, _following.name, *_count(batch))
             yield batch
-            found.end(key)
+            found_steps.end(key)
     finally:
-        found.end(key)
+        found_steps.end(key)
 
 
 def _followed_iter(original: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
@@ -197,5 +198,5 @@ class Loaders:
         _following.acquire()
 
     def remove(self) -> None:
-        """Follow them no longer, unless others do."""
+        """Stop following, unless another watch does."""
         _following.release()

@@ -1,4 +1,4 @@
-"""Patches of modules that the program may import later, or never: to import them ourselves would cost seconds."""
+"""Patches of other packages, for as long as a session runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,47 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from joulemap._names import Patches
+
+class Patches:
+    """Replaced attributes of another package, until `end()`.
+
+    A program may keep a reference to a replacement, so replacements check `active`.
+    """
+
+    def __init__(self) -> None:
+        self.active = True
+        self._put: list[tuple[Any, str, Any, Any]] = []
+        try:
+            self.begin()
+        except BaseException:  # leave no half of the patches behind
+            self.end()
+            raise
+
+    def begin(self) -> None:
+        """Put all patches; subclasses override it."""
+
+    def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Replace an attribute by what `make` returns for the original."""
+        inherited = name not in vars(owner)
+        original = getattr(owner, name)
+        ours = make(original)
+        setattr(owner, name, ours)
+        self._put.append((owner, name, None if inherited else original, ours))
+
+    def end(self) -> None:
+        """Restore the originals."""
+        self.active = False
+        for owner, name, original, ours in self._put:
+            if vars(owner).get(name) is not ours:
+                continue  # another tool has wrapped ours, which only forwards from now on
+            if original is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Calls back before and once a module is imported."""
+    """Calls back before and after a module is imported."""
 
     def __init__(
         self,
@@ -58,16 +94,16 @@ class _Finder(importlib.abc.MetaPathFinder):
 
         try:
             loader.exec_module = exec_module
-        except AttributeError:  # a loader of another kind
+        except AttributeError:  # a loader with read-only attributes
             return
 
 
 def _nothing(_module: ModuleType) -> None:
-    """Where nobody asks."""
+    """Do nothing."""
 
 
 class LatePatches(Patches):
-    """Patches that are put once their module is there."""
+    """Patches that wait until the program imports a module: importing it ourselves would cost seconds."""
 
     def __init__(self) -> None:
         self._finders: list[_Finder] = []
@@ -80,28 +116,28 @@ class LatePatches(Patches):
         before: Callable[[Any], None] = _nothing,
         failed: Callable[[Any], None] = _nothing,
     ) -> None:
-        """Call `then` with the module of this name, now or when it is imported; `before` as that begins.
+        """Call `then` with the module of this name, now or once it is imported.
 
-        `failed` in place of `then` where the import raises.
+        `before` is called when the import begins, `failed` in place of `then` if it raises.
         """
 
-        def told(call: Callable[[Any], None], module: ModuleType) -> None:
+        def guarded(call: Callable[[Any], None], module: ModuleType) -> None:
             if self.active:
                 try:
                     call(module)
-                except Exception:  # of another time: the program goes on without
+                except Exception:  # another version of the module: the program goes on unpatched
                     return
 
         module = sys.modules.get(name)
         if module is not None and not getattr(module.__spec__, "_initializing", False):
-            told(then, module)
+            guarded(then, module)
         else:
-            finder = _Finder(name, *(functools.partial(told, call) for call in (then, before, failed)))
+            finder = _Finder(name, *(functools.partial(guarded, call) for call in (then, before, failed)))
             self._finders.append(finder)
             sys.meta_path.insert(0, finder)
 
     def end(self) -> None:
-        """Put the originals back, and wait for no module any more."""
+        """Restore the originals, and wait for no module any more."""
         for finder in self._finders:
             if finder in sys.meta_path:
                 sys.meta_path.remove(finder)

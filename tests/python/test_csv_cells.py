@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from joulemap._cells import cell
+from joulemap._csv import cell
 
 TEXTS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''@a", "blocks.0", "'tis", "")
 

@@ -1,4 +1,4 @@
-"""A line on stderr that fills while something long goes on."""
+"""A progress bar on stderr."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ _WIDTH = 40
 
 
 class Bar:
-    """Shows how far something is, if stderr is a terminal.
+    """A progress bar, if stderr is a terminal.
 
     Parameters
     ----------
-    wanted : bool
+    enabled : bool
         False: shows nothing.
     """
 
-    def __init__(self, wanted: bool = True) -> None:
-        self._wanted = wanted and sys.stderr.isatty()
+    def __init__(self, enabled: bool = True) -> None:
+        self._enabled = enabled and sys.stderr.isatty()
 
     def show(self, what: str, share: float) -> None:
-        """Show how far `what` is, 0 to 1."""
-        if self._wanted:
+        """Show the progress of `what`, 0 to 1."""
+        if self._enabled:
             full = round(_WIDTH * min(1.0, share))
             print(f"\r{what:14.14} [{'#' * full}{' ' * (_WIDTH - full)}]", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """Take the line away."""
-        if self._wanted:
+        """Clear the line."""
+        if self._enabled:
             print(f"\r{'':{_WIDTH + 18}}\r", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What the layers of a model are given in one forward pass, and calls of a layer with it."""
+"""The inputs of a model's layers in one forward pass, and calls of a layer with them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from torch import Tensor, nn
 
 from joulemap._burst import Call
 
-_MAX_NESTING = 6  # of tuples, dicts and dataclasses around a layer's tensors
+_MAX_NESTING = 6  # tuples, dicts and dataclasses that are searched for tensors
 
 
-def mapped(value: Any, of: Callable[[Tensor], Any], nesting: int = _MAX_NESTING) -> Any:
-    """Return `value` with each tensor in its tuples, lists, mappings and dataclasses replaced."""
+def map_tensors(value: Any, function: Callable[[Tensor], Any], nesting: int = _MAX_NESTING) -> Any:
+    """Return `value` with each tensor in its tuples, lists and dicts replaced by the result of `function`."""
     if isinstance(value, Tensor):
-        return of(value)
+        return function(value)
     if nesting == 0 or value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(mapped(item, of, nesting - 1) for item in value))
+        return type(value)(*(map_tensors(item, function, nesting - 1) for item in value))
     if isinstance(value, tuple | list):
-        return type(value)(mapped(item, of, nesting - 1) for item in value)
+        return type(value)(map_tensors(item, function, nesting - 1) for item in value)
     if type(value) is dict:
-        return {key: mapped(item, of, nesting - 1) for key, item in value.items()}
+        return {key: map_tensors(item, function, nesting - 1) for key, item in value.items()}
     return value
 
 
@@ -49,10 +49,10 @@ def tensors_of(value: Any, nesting: int = _MAX_NESTING) -> Iterator[Tensor]:
             yield from tensors_of(getattr(value, part.name, None), nesting - 1)
 
 
-def copied(tensor: Tensor) -> Tensor:
-    """Return the same numbers in the same layout, a leaf that wants a gradient if the tensor does."""
+def copy_of(tensor: Tensor) -> Tensor:
+    """Return a copy with the same layout, a leaf that requires a gradient if the tensor does."""
     if isinstance(tensor, nn.Parameter):
-        return tensor  # a weight that is handed over: the model's own
+        return tensor  # a weight passed as an argument: the model's own
     plain = tensor.detach()
     if plain.layout == torch.strided and not plain.is_contiguous() and not plain.is_quantized and plain.numel() > 0:
         span = 1 + sum((size - 1) * stride for size, stride in zip(plain.shape, plain.stride(), strict=True))
@@ -64,27 +64,27 @@ def copied(tensor: Tensor) -> Tensor:
 
 
 def _version(tensor: Tensor) -> int | None:
-    """Return a number that grows with each write; None for what was made in inference mode, which has none."""
+    """Return the version of a tensor, which grows with each write; None for tensors of inference mode."""
     return None if tensor.is_inference() else tensor._version
 
 
 class _Copies:
-    """Copies of tensors, one a tensor and version: a container and its first child are given the same."""
+    """Copies of tensors, one per tensor and version: a container and its first child share their inputs."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Tensor], int | None, Tensor]] = {}
 
     def __call__(self, tensor: Tensor) -> Tensor:
         version = _version(tensor)
-        of, its_version, copy = self._known.get(id(tensor), (None, 0, tensor))
-        if version is None or of is None or of() is not tensor or its_version != version:
-            copy = copied(tensor)
+        original, copied_version, copy = self._known.get(id(tensor), (None, 0, tensor))
+        if version is None or original is None or original() is not tensor or copied_version != version:
+            copy = copy_of(tensor)
             self._known[id(tensor)] = (weakref.ref(tensor), version, copy)
         return copy
 
 
-class _Handed(torch.autograd.Function):
-    """The same numbers as what some other layer has made: no leaf, so that a layer may write into it."""
+class _NonLeaf(torch.autograd.Function):
+    """Identity: makes a leaf look like the output of another layer, which a layer may overwrite."""
 
     @staticmethod
     def forward(_ctx: Any, values: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class _Handed(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class Modes:
-    """The modes that a layer was called in: gradients, inference, autocast."""
+    """The modes of a call: gradients, inference, autocast."""
 
     gradients: bool
     inference: bool
@@ -107,7 +107,7 @@ class Modes:
 
     @classmethod
     def now(cls, device_type: str) -> Modes:
-        """Return those of this thread."""
+        """Return the present modes of this thread."""
         if hasattr(torch, "get_autocast_dtype"):
             autocast, dtype = torch.is_autocast_enabled(device_type), torch.get_autocast_dtype(device_type)
         elif device_type == "cuda":  # before PyTorch 2.4
@@ -118,7 +118,7 @@ class Modes:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
-        """Make them the current ones. As in training, each call casts its weights anew."""
+        """Set these modes. Without autocast's cache, so that each call casts its weights, as in training."""
         with contextlib.ExitStack() as stack:
             if self.inference:
                 stack.enter_context(torch.inference_mode())
@@ -130,15 +130,15 @@ class Modes:
 
 
 @dataclass
-class Given:
-    """What a layer was given in its first call of a pass.
+class LayerInputs:
+    """The inputs of a layer in its first call of a pass.
 
     Attributes
     ----------
     path, module : str, Module
         The layer.
     calls : int
-        How often the pass called it.
+        Number of its calls in the pass.
     """
 
     path: str
@@ -148,32 +148,32 @@ class Given:
     _kwargs: dict[str, Any] = field(default_factory=dict)
     _modes: Modes | None = None
     _gradients: dict[int, Tensor] = field(default_factory=dict)  # by number of the output tensor
-    _written: list[tuple[Tensor, Tensor]] = field(default_factory=list)  # an input, and what was in it
+    _written: list[tuple[Tensor, Tensor]] = field(default_factory=list)  # an overwritten input, and its copy
 
     @property
     def overwrites(self) -> bool:
-        """Whether the layer writes into what it is given; known after `try_out`."""
+        """Whether the layer overwrites its inputs; known after `try_out`."""
         return bool(self._written)
 
-    def note(self, args: tuple[Any, ...], kwargs: dict[str, Any], copies: _Copies, device_type: str) -> None:
-        """Take down a call; the first one's tensors are kept."""
+    def record(self, args: tuple[Any, ...], kwargs: dict[str, Any], copies: _Copies, device_type: str) -> None:
+        """Count a call, and copy the inputs of the first one."""
         self.calls += 1
         if self.calls == 1:
-            self._args, self._kwargs = mapped(args, copies), mapped(kwargs, copies)
+            self._args, self._kwargs = map_tensors(args, copies), map_tensors(kwargs, copies)
             self._modes = Modes.now(device_type)
 
-    def note_output(self, output: Any) -> None:
-        """Wait for the gradients of the first call's output."""
+    def record_gradients(self, output: Any) -> None:
+        """Record the gradients of the first call's output, once the backward pass computes them."""
         if self.calls == 1:
             for number, tensor in enumerate(tensors_of(output)):
                 if tensor.requires_grad:
-                    tensor.register_hook(lambda gradient, number=number: self._take_gradient(number, gradient))
+                    tensor.register_hook(lambda gradient, number=number: self._record_gradient(number, gradient))
 
-    def _take_gradient(self, number: int, gradient: Tensor) -> None:
+    def _record_gradient(self, number: int, gradient: Tensor) -> None:
         self._gradients[number] = gradient.detach().clone()
 
     def try_out(self) -> None:
-        """Call it once, and see which of its inputs it writes into: those are put back before each call."""
+        """Call the layer once, to learn which inputs it overwrites; they are restored before each call."""
         inputs = list({id(tensor): tensor for tensor in tensors_of((self._args, self._kwargs))}.values())
         inputs = [tensor for tensor in inputs if not isinstance(tensor, nn.Parameter)]
         before = [(tensor, _version(tensor), tensor.detach().clone()) for tensor in inputs]
@@ -181,10 +181,10 @@ class Given:
         for tensor, version, copy in before:
             if not torch.equal(tensor, copy) if version is None else _version(tensor) != version:
                 self._written.append((tensor, copy))
-        self.put_back()
+        self.restore_inputs()
 
-    def put_back(self) -> None:
-        """Copy what was overwritten into the inputs."""
+    def restore_inputs(self) -> None:
+        """Restore the overwritten inputs."""
         assert self._modes is not None
         with torch.inference_mode() if self._modes.inference else torch.no_grad():
             for tensor, copy in self._written:
@@ -194,27 +194,27 @@ class Given:
         """Call the layer as the pass did; return its output."""
         assert self._modes is not None
         if self._written:
-            self.put_back()
+            self.restore_inputs()
         with self._modes.again():
-            hand = _Handed.apply if torch.is_grad_enabled() else torch.Tensor.detach
+            identity = _NonLeaf.apply if torch.is_grad_enabled() else torch.Tensor.detach
             args, kwargs = (
-                mapped(of, lambda t: hand(t) if t.requires_grad and not isinstance(t, nn.Parameter) else t)
-                for of in (self._args, self._kwargs)
+                map_tensors(value, lambda t: identity(t) if t.requires_grad and not isinstance(t, nn.Parameter) else t)
+                for value in (self._args, self._kwargs)
             )
             return self.module(*args, **kwargs)
 
-    def both_ways(self, around: contextlib.AbstractContextManager[Any]) -> Call:
-        """Return the call of forward and backward: gradients of its inputs and weights.
+    def forward_backward(self, backward_context: contextlib.AbstractContextManager[Any]) -> Call:
+        """Return a call of forward and backward, with gradients of inputs and weights.
 
         Parameters
         ----------
-        around : context manager
-            What backward runs in.
+        backward_context : context manager
+            The context in which backward runs.
 
         Raises
         ------
         RuntimeError
-            If nothing in its output needs a gradient.
+            If no output requires a gradient.
         """
         leaves = [tensor for tensor in tensors_of((self._args, self._kwargs)) if tensor.requires_grad]
         leaves = list({id(t): t for t in [*leaves, *(w for w in self.module.parameters() if w.requires_grad)]}.values())
@@ -227,30 +227,30 @@ class Given:
 
         def call() -> object:
             outputs = [(t, self._gradients[i]) for i, t in enumerate(tensors_of(self.forward())) if t.requires_grad]
-            with around:
+            with backward_context:
                 return torch.autograd.grad([t for t, _ in outputs], leaves, [g for _, g in outputs], allow_unused=True)
 
         return call
 
 
-def take(
+def record_inputs(
     model: nn.Module, layers: Sequence[str], forward: Callable[[], Any], device_type: str, *, backward: bool
-) -> dict[str, Given]:
-    """Run one forward pass (with `backward` also its gradients) and return what each layer was given, by path."""
+) -> dict[str, LayerInputs]:
+    """Run one forward pass (with `backward` also its backward) and return the inputs of each layer, by path."""
     copies = _Copies()
-    taken = {path: Given(path, model.get_submodule(path)) for path in layers}
+    recorded = {path: LayerInputs(path, model.get_submodule(path)) for path in layers}
     handles = []
-    for given in taken.values():
+    for layer in recorded.values():
 
-        def before(_: nn.Module, args: Any, kwargs: Any, given: Given = given) -> None:
-            given.note(args, kwargs, copies, device_type)
+        def before(_: nn.Module, args: Any, kwargs: Any, layer: LayerInputs = layer) -> None:
+            layer.record(args, kwargs, copies, device_type)
 
-        def after(_: nn.Module, _args: Any, output: Any, given: Given = given) -> None:
-            given.note_output(output)
+        def after(_: nn.Module, _args: Any, output: Any, layer: LayerInputs = layer) -> None:
+            layer.record_gradients(output)
 
-        handles.append(given.module.register_forward_pre_hook(before, with_kwargs=True))
+        handles.append(layer.module.register_forward_pre_hook(before, with_kwargs=True))
         if backward:
-            handles.append(given.module.register_forward_hook(after))
+            handles.append(layer.module.register_forward_hook(after))
     try:
         output = forward()
         if backward:
@@ -258,11 +258,11 @@ def take(
     finally:
         for handle in handles:
             handle.remove()
-    return taken
+    return recorded
 
 
 def _differentiate(model: nn.Module, output: Any) -> None:
-    """Let gradients pass through all layers, into nothing: of a loss, or of any output with random gradients."""
+    """Run a backward pass from a loss, or from the outputs with random gradients; weights get no gradients."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     outputs = [tensor for tensor in tensors_of(output) if tensor.requires_grad]
     losses = [tensor for tensor in outputs if tensor.numel() == 1]

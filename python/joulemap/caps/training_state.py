@@ -1,4 +1,4 @@
-"""All that a test of a training changes, as it was: the model, its optimizer, its loader and all random states."""
+"""Save and restore all that trial steps of a training change: model, optimizer, loader and random states."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from joulemap._isolation.kept import Values, kept, random_states, set_random_states
+from joulemap._isolation.model_state import Values, preserved, random_states, set_random_states
 
-_MAX_NESTING = 12  # of dicts and lists in an optimizer's state
+_MAX_NESTING = 12  # dicts and lists in an optimizer's state
 _CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")
 
 
-class _Chance:
-    """The state of a generator of random numbers: PyTorch's, NumPy's or Python's."""
+class _Generator:
+    """The state of a random number generator of PyTorch, NumPy or Python."""
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
@@ -35,15 +35,15 @@ class _Chance:
             self._state = generator.bit_generator.state
 
     @staticmethod
-    def is_one(value: Any) -> bool:
-        """Return whether a value is such a generator."""
+    def is_generator(value: Any) -> bool:
+        """Return whether a value is a random number generator."""
         if isinstance(value, torch.Generator | random.Random):
             return True
         numpy = sys.modules.get("numpy")
         return numpy is not None and isinstance(value, numpy.random.Generator | numpy.random.RandomState)
 
     def restore(self) -> None:
-        """Put it back."""
+        """Restore the state."""
         if isinstance(self._generator, torch.Generator):
             self._generator.set_state(self._state)
         elif isinstance(self._generator, random.Random):
@@ -55,33 +55,33 @@ class _Chance:
 
 
 class Contents:
-    """What objects hold: their attributes, and dicts, lists, tensors and random generators in them, by content.
+    """The contents of objects: attributes, dicts, lists, tensors and random generators inside of them.
 
     Parameters
     ----------
     follow : callable
-        Of an attribute's value: whether its attributes are kept as well.
+        Returns for a value whether its attributes are saved, too.
     without : list of Tensor
-        Tensors that somebody else keeps.
+        Tensors that are saved elsewhere.
     """
 
     def __init__(self, follow: Callable[[Any], bool], without: list[Tensor]) -> None:
         self._follow = follow
-        self._seen: dict[int, Any] = {id(tensor): tensor for tensor in without}  # it keeps them alive: ids stay theirs
+        self._seen: dict[int, Any] = {id(tensor): tensor for tensor in without}  # keeps them alive, so ids stay unique
         self._dicts: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
         self._lists: list[tuple[list[Any], list[Any]]] = []
-        self._values: list[Values | _Chance] = []
+        self._values: list[Values | _Generator] = []
 
-    def keep(self, value: Any, nesting: int = _MAX_NESTING) -> None:
-        """Take down what a value holds."""
+    def save(self, value: Any, nesting: int = _MAX_NESTING) -> None:
+        """Save the contents of a value."""
         if id(value) in self._seen or nesting == 0:
             return
         self._seen[id(value)] = value
         if isinstance(value, Tensor):
             self._values.append(Values(value, "cpu"))
             return
-        if _Chance.is_one(value):
-            self._values.append(_Chance(value))
+        if _Generator.is_generator(value):
+            self._values.append(_Generator(value))
             return
         inside: list[Any] = []
         if isinstance(value, dict):
@@ -95,10 +95,10 @@ class Contents:
         elif self._follow(value) and hasattr(value, "__dict__"):
             inside = [vars(value)]
         for one in inside:
-            self.keep(one, nesting - 1)
+            self.save(one, nesting - 1)
 
     def restore(self) -> None:
-        """Put all of it back."""
+        """Restore all saved contents."""
         for own, entries in self._dicts:
             if list(own) != list(entries) or any(own[key] is not entries[key] for key in entries):
                 own.clear()
@@ -111,25 +111,25 @@ class Contents:
 
 
 def of_loader(loader: Any) -> Contents:
-    """Return the state of a data loader, and of one inside: samplers, their generators, an iterator that it keeps."""
+    """Return the state of a data loader and loaders inside of it: samplers, generators, a persistent iterator."""
     kinds = (torch.utils.data.Sampler, torch.utils.data.DataLoader)
     contents = Contents(lambda value: value is loader or isinstance(value, kinds), [])
-    contents.keep(loader)
+    contents.save(loader)
     return contents
 
 
 def of_optimizer(optimizer: Any, model: nn.Module) -> Contents:
-    """Return the state of an optimizer, without the weights, which are the model's."""
+    """Return the state of an optimizer without the model's weights."""
     without = [*model.parameters(), *model.buffers()]
     contents = Contents(lambda value: value is optimizer or isinstance(value, torch.optim.Optimizer), without)
-    contents.keep(optimizer)
+    contents.save(optimizer)
     return contents
 
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait: half of a state put back would be none."""
-    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+    """Delay Ctrl-C to the end of the block, so that no state is restored by half."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield
         return
     pressed: list[tuple[int, FrameType | None]] = []
@@ -143,19 +143,19 @@ def _uninterrupted() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def all_kept(model: nn.Module | None, loader: Any, loss_fn: Any, optimizer: Any) -> Iterator[None]:
-    """Leave all of these and all random states bit for bit as they were, also after an exception or Ctrl-C.
+def preserved_training(model: nn.Module | None, loader: Any, loss_fn: Any, optimizer: Any) -> Iterator[None]:
+    """Restore all of these and all random states bit by bit at the end of a block, also after an exception or Ctrl-C.
 
-    Weights, gradients and the optimizer's state are copied to the CPU's memory meanwhile, buffers where they are.
+    Weights, gradients and the optimizer's state are copied to the CPU, buffers on their device.
     """
     states = random_states()
     cudnn = {name: getattr(torch.backends.cudnn, name) for name in _CUDNN}
     with contextlib.ExitStack() as stack:
-        stack.callback(set_random_states, states)  # at last: what else is put back may draw
+        stack.callback(set_random_states, states)  # runs last: restoring the others may draw random numbers
         if model is not None:
-            stack.enter_context(kept(model))
+            stack.enter_context(preserved(model))
         if isinstance(loss_fn, nn.Module):
-            stack.enter_context(kept(loss_fn))
+            stack.enter_context(preserved(loss_fn))
         if optimizer is not None and model is not None:
             stack.callback(of_optimizer(optimizer, model).restore)
         if loader is not None:

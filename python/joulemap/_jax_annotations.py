@@ -1,8 +1,8 @@
-"""Names that a JAX program gives its eager code: `jax.named_scope`, and the annotations of `jax.profiler`.
+"""Spans of names in eager JAX code: `jax.named_scope` and the annotations of `jax.profiler`.
 
-`TraceAnnotation` and `named_scope` are ranges; each `StepTraceAnnotation` is a step, as long as the program tells
-none. While JAX traces a function nothing is work, so nothing is a span; nor is what JAX's own code annotates, its
-compiler. What XLA compiled and where its kernels belong, it says itself, through NVTX: src/inject/xla.h.
+`TraceAnnotation` and `named_scope` are ranges. `StepTraceAnnotation` is a step unless the program marks its own steps.
+There are no spans while JAX traces a function, as no work is done then, nor of annotations in JAX's own code.
+XLA itself names its compiled kernels through NVTX (src/inject/xla.h).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import jax.profiler
 from jax.profiler import annotate_function
 
 from joulemap import _core
-from joulemap._found import found
-from joulemap._names import Patches, names
+from joulemap._found_steps import found_steps
+from joulemap._frameworks import frameworks
+from joulemap._patches import Patches
 
 _NVTX = _core.SPAN_KINDS["nvtx"]
 _STEP = "StepTraceAnnotation"
@@ -28,16 +29,17 @@ _OPEN = "_joulemap_open"
 
 
 def _find_is_eager() -> Callable[[], bool]:
-    """Return JAX's own answer whether nothing is being traced; where it is not known, all is taken to be eager."""
-    clean: Callable[[], bool] = getattr(getattr(getattr(jax, "_src", None), "core", None), "trace_state_clean", bool)
-    return clean if clean is not bool else lambda: True
+    """Return JAX's function for whether no trace is active; if it is missing, all code counts as eager."""
+    core = getattr(getattr(jax, "_src", None), "core", None)
+    clean: Callable[[], bool] = getattr(core, "trace_state_clean", lambda: True)
+    return clean
 
 
 is_eager = _find_is_eager()
 
 
 def _is_jaxs(frame: FrameType) -> bool:
-    """Whether JAX's own code enters an annotation; `annotate_function` does it for a function, whose it may be."""
+    """Whether JAX's own code enters an annotation. With `annotate_function`, the function's module decides."""
     module = frame.f_globals.get("__name__", "")
     if module == annotate_function.__module__:
         module = getattr(frame.f_locals.get("func"), "__module__", None) or ""
@@ -45,7 +47,7 @@ def _is_jaxs(frame: FrameType) -> bool:
 
 
 class _Scope:
-    """What `jax.named_scope` gives, with a span around it: a context manager and a decorator."""
+    """Wraps a `jax.named_scope` in a span; a context manager and a decorator."""
 
     def __init__(self, make: Callable[[str], Any], name: str) -> None:
         self._make = make
@@ -102,8 +104,12 @@ class _Following(Patches):
             name = getattr(annotation, _NAME, None)
             if not self.active or not isinstance(name, str) or not is_eager() or _is_jaxs(sys._getframe(1)):
                 return entered
-            if isinstance(annotation, jax.profiler.StepTraceAnnotation) and names.find_steps and not found.told:
-                found.begin(id(annotation), _core.intern(_STEP), 0, 0)
+            if (
+                isinstance(annotation, jax.profiler.StepTraceAnnotation)
+                and frameworks.find_steps
+                and not found_steps.marked
+            ):
+                found_steps.begin(id(annotation), _core.intern(_STEP), 0, 0)
             else:
                 setattr(annotation, _OPEN, _core.span_begin(_NVTX, _core.intern(name)))
             return entered
@@ -114,7 +120,7 @@ class _Following(Patches):
         @functools.wraps(original)
         def leave(annotation: Any, *exc: Any) -> Any:
             _core.span_end(annotation.__dict__.pop(_OPEN, 0))
-            found.end(id(annotation))
+            found_steps.end(id(annotation))
             return original(annotation, *exc)
 
         return leave
@@ -129,5 +135,5 @@ def follow() -> None:
 
 
 def leave() -> None:
-    """Make none any more."""
+    """Stop making spans."""
     _following.pop().end()

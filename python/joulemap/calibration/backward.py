@@ -1,4 +1,4 @@
-"""A backward pass alone: of a forward pass that was made once."""
+"""A backward pass without its forward pass, which runs once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from joulemap.calibration.data import Data
 
 
 def leaf(values: Tensor) -> Tensor:
-    """Return the same numbers as something that gradients are wanted of."""
+    """Return the same numbers as a leaf that requires a gradient."""
     return values.detach().requires_grad_()
 
 
 def backward_of(data: Data, forward: Callable[[], Tensor], leaves: Sequence[Tensor]) -> Call:
     """Return the call of the gradients of `leaves`.
 
-    The forward pass must draw no random numbers: what it keeps of their state no graph can use.
+    The forward pass must draw no random numbers: a CUDA graph cannot use their saved state.
     """
     with torch.enable_grad():
         out = forward()

@@ -1,4 +1,4 @@
-"""How many samples and tokens a batch of a data loader has: what is sure, else 0. No GPU is ever asked."""
+"""How many samples and tokens a batch of a data loader has; 0 if uncertain. No GPU is ever queried."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-_MAX_NESTING = 6  # of mappings, tuples and lists around a batch's tensors
+_MAX_NESTING = 6  # mappings, tuples and lists that are searched for tensors
 
 
 def _first_tensor(value: Any, nesting: int = _MAX_NESTING) -> torch.Tensor | None:
@@ -32,11 +32,11 @@ def samples(batch: Any, size: int | None = None, whole: bool = False) -> int:
     Parameters
     ----------
     batch : Any
-        What the loader gave.
+        An item of the loader.
     size : int or None
-        Samples of a batch as the loader was told, or None.
+        Batch size of the loader, or None.
     whole : bool
-        No batch has less.
+        Whether every batch has this size.
     """
     if size is not None and whole:
         return size
@@ -44,18 +44,18 @@ def samples(batch: Any, size: int | None = None, whole: bool = False) -> int:
     if tensor is None:
         return 0
     count = tensor.size(0)
-    return 0 if size is not None and count > size else count  # its first dimension is something else
+    return 0 if size is not None and count > size else count  # larger: the first dimension is not the batch
 
 
 def padded(tokens: int, mask: Any) -> int:
-    """Return `tokens` without padding, where a mask on the CPU tells of it."""
+    """Return `tokens` without padding, if a mask on the CPU shows the padding."""
     if isinstance(mask, torch.Tensor) and mask.device.type == "cpu" and mask.numel() == tokens:
         return int(mask.count_nonzero())
     return tokens
 
 
 def tokens(batch: Any) -> int:
-    """Return the tokens of a batch that has `input_ids`: padding not counted, if its mask is on the CPU."""
+    """Return the tokens of a batch that has `input_ids`, without padding if its mask is on the CPU."""
     if not isinstance(batch, Mapping):
         return 0
     ids = batch.get("input_ids")
@@ -65,8 +65,8 @@ def tokens(batch: Any) -> int:
 
 
 def count(batch: Any) -> tuple[int, int]:
-    """Return the samples and tokens of a batch of which nothing is known; never fails the program."""
+    """Return the samples and tokens of any batch; never fails the program."""
     try:
         return samples(batch), tokens(batch)
-    except Exception:  # a mapping or a tensor of the program's own, that is none after all
+    except Exception:  # a mapping or a tensor of the program's own class that misbehaves
         return 0, 0
