@@ -1,8 +1,8 @@
 """How often 95 % intervals hold: generated programs with known energies, on boards with different power sensors.
 
-usage: coverage.py make FOLDER [SEEDS] [FIRST]   write the recordings and their true energies
-       coverage.py score FOLDER [BINARY]         report on each of them, and print a table
-Environment: JM, the joulemap command (build/joulemap). generator.py is not to be tuned: it is what the estimator is tested with.
+usage: coverage.py make FOLDER [SEEDS] [FIRST]   write the recordings and their true energies; 30 seeds from 0 on
+       coverage.py score FOLDER                  report on each of them, and print a table
+Environment: JM, the joulemap command (build/joulemap). generator.py is not to be tuned.
 """
 
 import json
@@ -14,18 +14,20 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+import generator
 import numpy as np
 
 JM = os.environ.get("JM", "build/joulemap")
 KINDS = ["periodic", "phases", "data", "rare", "short", "drift", "dvfs:2:2:1980,1755,1500,1320:1", "streams"]
 BOARDS = ["ring", "box25", "box100", "mean1s", "counter"]
 SECONDS = 20.0
+BAD_ERROR, BAD_HALF = 0.2, 0.1  # a row that is so far off and says that it is within so much
 
 
 def sensors(board, random):
-    """Sensors of the generated board, the profile that joulemap reads them with, and the name of its power channel.
+    """Options of the generator, the profile that joulemap reads the board with, the name of its power channel.
 
-    The true lag lies within 1.5 standard uncertainties of the profile's, which is 0 to 2 periods of refresh.
+    The true lag lies within 1.5 standard uncertainties of the profile's.
     """
     within = random.uniform(-1.5, 1.5)
     if board == "ring":
@@ -42,10 +44,7 @@ def sensors(board, random):
 
 def make_one(job):
     folder, board, kind, seed = job
-    os.environ["EQUAL"] = "1"
-    import generator
-
-    generator.EQUAL = True
+    generator.EQUAL = True  # kernels that run together share their joules equally, as joulemap has it
     stem = Path(folder) / f"{board}-{kind.split(':')[0]}-{seed}"
     if stem.with_suffix(".json").exists():
         return
@@ -53,21 +52,20 @@ def make_one(job):
     options, profile, channel = sensors(board, random)
     with tempfile.TemporaryDirectory() as work:
         truth, total, _ = generator.make(kind, seed, work, SECONDS, **options)
-        readings = Path(work) / "readings.csv"
+        readings, kernels = Path(work) / "readings.csv", Path(work) / "kernels.csv"
         if channel:
             readings.write_text(readings.read_text().replace("power_instant_w", channel))
-        subprocess.run(
-            [JM, "import", "-f", "-o", stem.with_suffix(".joulemap"), "--board", profile, "--readings", readings]
-            + ["--kernels", Path(work) / "kernels.csv"],
-            check=True,
-            capture_output=True,
-        )
-    stem.with_suffix(".json").write_text(json.dumps({"total_j": total, "energy_j": {k: v[0] for k, v in truth.items()}}))
+        files = ["--readings", readings, "--kernels", kernels]
+        command = [JM, "import", "-f", "-o", stem.with_suffix(".joulemap"), "--board", profile, *files]
+        subprocess.run(command, check=True, capture_output=True)
+    energies = {name: energy for name, (energy, _) in truth.items()}
+    stem.with_suffix(".json").write_text(json.dumps({"total_j": total, "energy_j": energies}))
 
 
 def score_one(path):
     truth = json.loads(path.read_text())
-    run = subprocess.run([JM, "report", path.with_suffix(".joulemap"), "--by", "kernel", "--json"], capture_output=True, text=True)
+    command = [JM, "report", path.with_suffix(".joulemap"), "--by", "kernel", "--json"]
+    run = subprocess.run(command, capture_output=True, text=True)
     board, kind, seed = path.stem.rsplit("-", 2)
     if run.returncode != 0:
         return board, kind, int(seed), None, [], run.stderr
@@ -88,19 +86,19 @@ def table(results):
             print(f"{board} {kind} {seed}: no report: {error.strip()}")
         cells[board, kind].append((verdict, rows))
     print(f"{'board':8} {'kind':9} {'runs':>4} {'good':>5} | fitted rows of good reports {'':8}| all rows")
-    print(f"{'':24} {'':>4} | {'rows':>4} {'hold':>5} {'error':>6} {'half':>6} {'bad':>4} | {'hold':>5} {'error':>6} {'half':>6}")
+    header = f"{'hold':>5} {'error':>6} {'half':>6}"
+    print(f"{'':24} {'':>4} | {'rows':>4} {header} {'bad':>4} | {header}")
     for board in BOARDS:
-        for kind in KINDS:
-            runs = cells.get((board, kind.split(":")[0]))
+        for kind in (kind.split(":")[0] for kind in KINDS):
+            runs = cells.get((board, kind))
             if runs is None:
                 continue
-            good = [verdict == "good" for verdict, _ in runs]
+            good = np.mean([verdict == "good" for verdict, _ in runs])
             every = [row for _, rows in runs for row in rows]
             fitted = [row for (verdict, rows) in runs if verdict == "good" for row in rows if row[0] == "fitted"]
-            bad = sum(abs(error) > 0.2 and half < 0.1 for _, error, half in fitted)
-            line = f"{board:8} {kind.split(':')[0]:9} {len(runs):4} {np.mean(good):5.0%} | "
-            line += f"{len(fitted):4} {summary(fitted)} {bad:4} | {summary(every)}"
-            print(line, flush=True)
+            bad = sum(abs(error) > BAD_ERROR and half < BAD_HALF for _, error, half in fitted)
+            line = f"{board:8} {kind:9} {len(runs):4} {good:5.0%} | {len(fitted):4} {summary(fitted)} {bad:4}"
+            print(f"{line} | {summary(every)}", flush=True)
 
 
 def summary(rows):
@@ -111,16 +109,14 @@ def summary(rows):
 
 
 def main():
-    action, folder = sys.argv[1], Path(sys.argv[2])
+    action, folder, seeds, first = [*sys.argv[1:], *["30", "0"][len(sys.argv) - 3 :]][:4]
     with multiprocessing.Pool() as pool:
         if action == "make":
-            folder.mkdir(parents=True, exist_ok=True)
-            seeds, first = int((sys.argv + ["30"])[3]), int((sys.argv + ["30", "0"])[4] if len(sys.argv) > 4 else 0)
-            jobs = [(folder, b, k, s) for s in range(first, first + seeds) for b in BOARDS for k in KINDS]
-            for _ in pool.imap_unordered(make_one, jobs):
-                pass
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            every = range(int(first), int(first) + int(seeds))
+            pool.map(make_one, [(folder, b, k, s) for s in every for b in BOARDS for k in KINDS], chunksize=1)
         else:
-            table(pool.map(score_one, sorted(folder.glob("*.json")), chunksize=1))
+            table(pool.map(score_one, sorted(Path(folder).glob("*.json")), chunksize=1))
 
 
 if __name__ == "__main__":
