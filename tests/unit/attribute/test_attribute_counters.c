@@ -256,9 +256,9 @@ static void test_a_model_needs_a_phase_and_a_place(void **state)
     }
     jm_learn_options options = {.size = sizeof options, .path = path_of("model.json")};
     unlink(path_of("model.json"));
-    expect_learn(&options, JM_USAGE, "which phase");
+    expect_learn(&options, JM_USAGE, "no phase to learn from is given");
     options.phase = "";
-    expect_learn(&options, JM_USAGE, "which phase");
+    expect_learn(&options, JM_USAGE, "no phase to learn from is given");
     options.phase = "sweet";
     expect_learn(&options, JM_NOT_FOUND, "no phase \"sweet\"");
     options.phase = "live"; /* its kernels are its own spans, so there are no bursts */
