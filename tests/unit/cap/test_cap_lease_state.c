@@ -254,7 +254,7 @@ static void test_leases_are_written_down_where_the_environment_says(void **state
     (void)state;
     static char long_one[PATH_MAX];
     static const char roots[] = "/var/lib/joulemap/caps",
-                      nowhere[] = "neither XDG_STATE_HOME nor HOME says where";
+                      nowhere[] = "neither XDG_STATE_HOME nor HOME is set";
     memset(long_one, '/', sizeof long_one - 100);
     const place places[] = {
         {"/a/caps", "/state", "/home/x", NULL, "/a/caps", NULL, NULL, false},
@@ -265,7 +265,7 @@ static void test_leases_are_written_down_where_the_environment_says(void **state
         {NULL, NULL, "x", NULL, NULL, roots, nowhere, true},
         {NULL, "", NULL, NULL, NULL, roots, nowhere, true},
         {"caps", "/state", "/home/x", NULL, NULL, NULL,
-         "JOULEMAP_CAPS_DIR is caps, which is no absolute path", false},
+         "JOULEMAP_CAPS_DIR is caps, which is not an absolute path", false},
         {long_one, NULL, NULL, NULL, NULL, NULL,
          "no folder for the state of power caps: its path is too long", false},
     };
@@ -303,8 +303,8 @@ static void test_the_folder_of_leases_names_those_that_are_there(void **state)
         const char *change;
         jm_status status;
         const char *words;
-    } refusals[] = {{"chmod 775 a/b", JM_NO_PERMISSION, "/b is not assumed: others may write into it"},
-                    {"rm -r a/b; touch a/b", JM_NO_PERMISSION, "/b is not assumed: it is no folder"},
+    } refusals[] = {{"chmod 775 a/b", JM_NO_PERMISSION, "/b is not trusted: others may write into it"},
+                    {"rm -r a/b; touch a/b", JM_NO_PERMISSION, "/b is not trusted: it is not a folder"},
                     {"rm a/b", JM_NOT_FOUND, "/b: No such file or directory"}};
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         snprintf(command, sizeof command, "cd %s && %s", folder, refusals[i].change);
@@ -331,7 +331,7 @@ static void test_what_a_state_cannot_be_read_or_written_for_is_told(void **state
     snprintf(own, sizeof own, "%s", state_path(0));
     assert_int_equal(rename(own, path_of("GPU-other.json")), 0);
     assert_int_equal(jm__lease_state_read(&read, &caps, "GPU-other", &err), JM_BAD_DATA);
-    assert_non_null(strstr(err.text, "/GPU-other.json is no state of a power cap: it is of another GPU"));
+    assert_non_null(strstr(err.text, "/GPU-other.json is not the state of a power cap: it is for another GPU"));
     assert_int_equal(err.code, 0);
     unlink(path_of("GPU-other.json"));
     assert_int_equal(jm__lease_state_write(&written, &nowhere, &err), JM_NOT_FOUND);
@@ -340,7 +340,7 @@ static void test_what_a_state_cannot_be_read_or_written_for_is_told(void **state
     must(jm__lease_state_remove(&nowhere, written.uuid, &err), &err);
     snprintf(written.uuid, sizeof written.uuid, "../x");
     assert_int_equal(jm__lease_state_write(&written, &caps, &err), JM_USAGE);
-    assert_string_equal(err.text, "\"../x\" is no UUID of a GPU");
+    assert_string_equal(err.text, "\"../x\" is not the UUID of a GPU");
     assert_int_equal(err.code, 0);
     assert_int_equal(jm__lease_state_remove(&caps, "../x", &err), JM_USAGE);
     int lock = -1, second = -1;

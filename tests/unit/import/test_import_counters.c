@@ -392,8 +392,8 @@ static void test_a_board_a_recording_and_its_clock_are_needed(void **state)
         const jm_counters_options *options;
         const char *text;
     } lacking[] = {{&nothing, "there is no recording to add to"},
-                   {&no_file, "one file to import is wanted, of counters or of ncu"},
-                   {&both, "one file to import is wanted, of counters or of ncu"},
+                   {&no_file, "import exactly one file, of counters or of ncu"},
+                   {&both, "import exactly one file, of counters or of ncu"},
                    {&no_path, "there is no path to write to"}};
     for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++) {
         assert_int_equal(jm_recording_add_counters(lacking[i].options, &err), JM_USAGE);

@@ -293,14 +293,14 @@ static void test_what_a_board_does_wrong_is_told_in_words(void **state)
         {"missing:nvmlDeviceGetTotalEnergyConsumption", {{0}}, 308, 61, 0},
         {"slow:nvmlDeviceGetTotalEnergyConsumption=70ms",
          {{JM_EVENT_SENSOR_FAILED, 683, 0,
-           "energy_counter: reads take too long to tell when it was updated" LEFT_OUT}},
+           "energy_counter: reads take too long to date its updates" LEFT_OUT}},
          308,
          61,
          0},
         {NO_INSTANT "missing:nvmlDeviceGetPowerUsage;slow:nvmlDeviceGetTotalEnergyConsumption=70ms",
          {SAYS_NO_RING("the energy counter alone"),
           {JM_EVENT_SENSOR_FAILED, 681, 0,
-           "energy_counter: reads take too long to tell when it was updated, so its readings are stamped "
+           "energy_counter: reads take too long to date its updates, so its readings are stamped "
            "with the time they were read"}},
          0,
          64,
