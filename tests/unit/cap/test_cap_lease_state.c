@@ -331,7 +331,8 @@ static void test_what_a_state_cannot_be_read_or_written_for_is_told(void **state
     snprintf(own, sizeof own, "%s", state_path(0));
     assert_int_equal(rename(own, path_of("GPU-other.json")), 0);
     assert_int_equal(jm__lease_state_read(&read, &caps, "GPU-other", &err), JM_BAD_DATA);
-    assert_non_null(strstr(err.text, "/GPU-other.json is not the state of a power cap: it is for another GPU"));
+    assert_non_null(
+        strstr(err.text, "/GPU-other.json is not the state of a power cap: it is for another GPU"));
     assert_int_equal(err.code, 0);
     unlink(path_of("GPU-other.json"));
     assert_int_equal(jm__lease_state_write(&written, &nowhere, &err), JM_NOT_FOUND);
