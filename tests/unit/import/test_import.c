@@ -612,8 +612,8 @@ static void test_a_recording_has_all_that_four_files_tell(void **state)
     static const char *const texts[4] = {
         "sensor,t_s,value\npower_ring_w,1,80\npower_ring_w,3,81\npower_ring_w,2.99,82\nsm_clock_mhz,2,1980\n",
         "part,kernel,t_start_s,t_end_s,phase\na,k,1,2,suite\nb,k,3,3,suite\nlive,,4,5,\n,,5,9,\n",
-        "t_start_s,duration_us,kernel,stream,part\n4.5,600000,k,7,live\n5.1,1000,[memset],7,live\n"
-        "5.101,1,k,8,live\n5.2,1,k,8,\n6,1,k,9,late\n4.9,1,k,7,live\n",
+        ("t_start_s,duration_us,kernel,stream,part\n4.5,600000,k,7,live\n5.1,1000,[memset],7,live\n"
+         "5.101,1,k,8,live\n5.2,1,k,8,\n6,1,k,9,late\n4.9,1,k,7,live\n"),
         "t_s,power_w,meter\n0,100,psu\n1,101,psu\n9,102,psu\n1,7,\n"};
     jm_import_options options = {.size = sizeof options, .overwrite = true, .path = out_path};
     for (size_t i = 0; i < 4; i++) {
