@@ -333,9 +333,8 @@ static jm_status find_likely(jm__fit_interval *out, const jm__fit_interval_input
     jm__reading_list sample = {0};
     likely l = {.input = input};
     l.information = calloc(n * n + 3 * n + 1, sizeof(double));
-    jm_status status = l.information == NULL ? jm__no_memory(err, "jm__fit_interval_solve") : JM_OK;
-    if (status == JM_OK)
-        status = jm__readings_sample(&sample, input->readings, most < 4 * n ? 4 * n : most, err);
+    if (l.information == NULL) return jm__no_memory(err, "jm__fit_interval_solve");
+    jm_status status = jm__readings_sample(&sample, input->readings, most < 4 * n ? 4 * n : most, err);
     l.pass = jm__fit_interval_pass(input, &sample);
     l.moment = l.information + n * n;
     l.row = l.moment + n;
