@@ -70,7 +70,7 @@ const char *jm__throttle_reason_text(int bit);
       " of the time is without readings of power: what ran there has the powers of other times")             \
     X(weak, 0.5, 0.95, "", PERCENT,                                                                          \
       " of the energy stands at rows that the readings do not decide (weak): their \302\261 is wide")        \
-    X(overlap, 0.05, INFINITY, "for ", PERCENT,                                                               \
+    X(overlap, 0.05, INFINITY, "for ", PERCENT,                                                              \
       " of the time of kernels several ran together: one factor for all of them says what that draws")       \
     X(throttled, 0.1, INFINITY, "", PERCENT,                                                                 \
       " of the time the GPU throttled: the same work may draw another power below its limit")
