@@ -149,6 +149,25 @@ jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr,
     return JM_OK;
 }
 
+double jm__pass_moments(const jm__pass *pass, jm__response response, const double *centre,
+                        double *information, double *moment, double *row)
+{
+    size_t n = pass->columns;
+    double square = 0;
+    memset(information, 0, n * n * sizeof *information);
+    memset(moment, 0, n * sizeof *moment);
+    jm__design_start(pass->design, response);
+    for (size_t i = 0; i < pass->count; i++) {
+        jm__pass_row(pass, i, row);
+        double value = pass->readings[i].value - (centre != NULL ? jm__matrix_dot(row, centre, n) : 0);
+        square += value * value;
+        jm__matrix_add_square(information, row, n);
+        for (size_t k = 0; k < n; k++)
+            moment[k] += row[k] * value;
+    }
+    return square;
+}
+
 /* A block is long against the noise's memory, and there are enough of them to tell a variance. */
 static size_t block_length(const jm__pass *pass)
 {
@@ -229,10 +248,10 @@ jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const 
  * the evidence counts for (1 - r) / (1 + r) of itself, r being their correlation.
  */
 
-/* Choices. The lattice goes as far as the profile may be off (once in 370 boards more), by steps of which a
- * box holds eight, halved LEVELS times at most. A coarse cell may lie beside a
- * maximum that is narrower than it: so worth looking around are, in nats below the best, WORTH of each level.
- * ENOUGH cells, if they share it, are a sum that does for an integral. */
+/* Choices. The lattice goes as far as the profile may be off (once in 370 boards more), by steps of a
+ * millisecond or LAGS_MOST of them, halved LEVELS times at most. A coarse cell may lie beside a maximum that
+ * is narrower: cells up to `worth` nats below the best are refined. Once `enough` cells share the weight,
+ * their sum does for an integral. */
 enum { LEVELS = 5, LAGS_MOST = 64, CELLS_MAX = 800, REFINED_MAX = 12, RANGE_LAG_U = 3, RANGE_WIDTH_U = 2 };
 
 static const double least_step_ns = JM_NS_PER_MS, enough = 10, correlation_most = 0.95;
@@ -291,24 +310,6 @@ static jm__response response_of(const search *s, const cell *c)
     return response;
 }
 
-/* A'A (its lower half), A'(y - A x0) and the square of y - A x0. */
-static void sum_up(search *s, jm__response response)
-{
-    size_t n = s->pass.columns;
-    memset(s->information, 0, n * n * sizeof(double));
-    memset(s->moment, 0, n * sizeof(double));
-    s->power_square = 0;
-    jm__design_start(s->pass.design, response);
-    for (size_t i = 0; i < s->pass.count; i++) {
-        jm__pass_row(&s->pass, i, s->row);
-        double value = s->pass.readings[i].value - jm__matrix_dot(s->row, s->joint_prior->power_w, n);
-        s->power_square += value * value;
-        jm__matrix_add_square(s->information, s->row, n);
-        for (size_t k = 0; k < n; k++)
-            s->moment[k] += s->row[k] * value;
-    }
-}
-
 /* -2 log p(y | lag, width) for this noise, and y'y - y'A M^-1 A'y. */
 static double evidence_at(search *s, double noise, double *square)
 {
@@ -331,7 +332,8 @@ static double evidence_of(search *s, jm__response response)
 {
     const jm__noise_prior *assumed = &s->joint_prior->noise;
     double noise = s->noise, square, count = (double)s->pass.count;
-    sum_up(s, response);
+    s->power_square =
+        jm__pass_moments(&s->pass, response, s->joint_prior->power_w, s->information, s->moment, s->row);
     for (int round = 0; round < 3; round++) { /* to within a percent from any start */
         (void)evidence_at(s, noise, &square);
         noise =
@@ -424,8 +426,8 @@ static void refine(search *s, int level)
 static jm_status find_correlation(search *s, jm_error *err)
 {
     size_t n = s->pass.columns, best = 0;
-    double square, *residual = calloc(s->pass.count + 1, sizeof *residual), product = 0, pairs = 0;
-    if (residual == NULL) return jm__no_memory(err, "jm__calibrate");
+    double square;
+    jm__residuals residuals;
     for (size_t i = 0; i < s->count; i++)
         if (s->cells[i].evidence > s->cells[best].evidence) best = i;
     jm__response response = response_of(s, &s->cells[best]);
@@ -438,16 +440,10 @@ static jm_status find_correlation(search *s, jm_error *err)
     }
     for (size_t k = 0; k < n; k++)
         s->powers[k] += s->joint_prior->power_w[k];
-    jm_status status = jm__pass_residual_each(&s->pass, response, s->powers, residual, err);
-    for (size_t i = 1; status == JM_OK && i < s->pass.count; i++) {
-        if (!jm__pass_are_neighbours(&s->pass, i)) continue;
-        product += residual[i] * residual[i - 1];
-        pairs += (residual[i] * residual[i] + residual[i - 1] * residual[i - 1]) / 2;
-    }
-    double correlation = pairs > 0 ? fmin(correlation_most, fmax(0, product / pairs)) : 0;
+    JM_TRY(jm__pass_residuals(&s->pass, response, s->powers, &residuals, s->information, err));
+    double correlation = fmin(correlation_most, fmax(0, residuals.correlation));
     s->kept = (1 - correlation) / (1 + correlation);
-    free(residual);
-    return status;
+    return JM_OK;
 }
 
 static jm_status find(search *s, jm_error *err)
@@ -552,8 +548,8 @@ static void weigh_trials(const trials *all, jm__law_unknown unknown, double weig
         weights[i] /= sum;
 }
 
-/* Leaves the pieces with the likeliest. */
-static void find_unknown(search *s, trials *all, jm__law_unknown unknown)
+/* All values that were tried, and their weights; leaves the pieces with the likeliest. */
+static void find_unknown(search *s, trials *all, double weights[TRIED_MAX], jm__law_unknown unknown)
 {
     const double *steps = assumed_law[unknown].steps;
     all->count = 0;
@@ -567,7 +563,6 @@ static void find_unknown(search *s, trials *all, jm__law_unknown unknown)
         }
     }
     qsort(all->items, all->count, sizeof *all->items, smallest_first);
-    double weights[TRIED_MAX];
     weigh_trials(all, unknown, weights);
     s->values.of[unknown] = likeliest(all);
     for (size_t i = 0; i < all->count; i++)
@@ -576,12 +571,12 @@ static void find_unknown(search *s, trials *all, jm__law_unknown unknown)
 }
 
 /* Equally likely ones, in an order that goes with no other. */
-static void take_values(jm__calibration *out, const trials *all, jm__law_unknown unknown)
+static void take_values(jm__calibration *out, const trials *all, const double weights[TRIED_MAX],
+                        jm__law_unknown unknown)
 {
     static const size_t order[JM_LAW_UNKNOWNS][JM_RESPONSE_POINTS] = {{3, 6, 1, 4, 0, 7, 2, 5},
                                                                       {5, 1, 7, 2, 6, 3, 0, 4}};
-    double weights[TRIED_MAX], so_far = 0;
-    weigh_trials(all, unknown, weights);
+    double so_far = 0;
     size_t taken = 0;
     for (size_t i = 0; i < all->count; i++) {
         so_far += weights[i];
@@ -596,10 +591,10 @@ static bool find_law(search *s, jm__calibration *out)
     bool settled = true;
     for (jm__law_unknown i = 0; s->law != NULL && i < JM_LAW_UNKNOWNS; i++) {
         trials all;
-        double before = s->values.of[i];
-        if (!s->law->asked[i]) continue;
-        find_unknown(s, &all, i);
-        take_values(out, &all, i);
+        double weights[TRIED_MAX], before = s->values.of[i];
+        if (!s->law->varies[i]) continue;
+        find_unknown(s, &all, weights, i);
+        take_values(out, &all, weights, i);
         out->values.of[i] = s->values.of[i];
         settled = settled && fabs(s->values.of[i] - before) < assumed_law[i].steps[1];
     }

@@ -51,6 +51,11 @@ typedef struct jm__pass {
 /* Reset `qr` (of pass->columns columns) and fold all readings in, unit weight. */
 jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr, jm_error *err);
 
+/* A'A into `information` (its lower half) and A'(y - A centre) into `moment`; `centre`: [columns], NULL: 0.
+ * `row`: room for one. Returns the square of y - A centre. */
+double jm__pass_moments(const jm__pass *pass, jm__response response, const double *centre,
+                        double *information, double *moment, double *row);
+
 /* The weights of reading i; in order of time after jm__design_start. */
 void jm__pass_row(const jm__pass *pass, size_t i, double *row);
 

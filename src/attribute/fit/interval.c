@@ -278,15 +278,7 @@ typedef struct likely {
 static jm_status powers_at(likely *l, jm__response response, const double *shift, jm_error *err)
 {
     size_t n = l->pass.columns;
-    memset(l->information, 0, n * n * sizeof(double));
-    memset(l->moment, 0, n * sizeof(double));
-    jm__design_start(l->pass.design, response);
-    for (size_t i = 0; i < l->pass.count; i++) {
-        jm__pass_row(&l->pass, i, l->row);
-        jm__matrix_add_square(l->information, l->row, n);
-        for (size_t k = 0; k < n; k++)
-            l->moment[k] += l->row[k] * l->pass.readings[i].value;
-    }
+    (void)jm__pass_moments(&l->pass, response, NULL, l->information, l->moment, l->row);
     for (size_t i = 0; i < n * n; i++)
         l->information[i] *= l->weight;
     for (size_t k = 0; k < n; k++)

@@ -61,8 +61,8 @@ jm_status jm__power_law_find(jm__power_law *law, const jm__work_set *set, const 
     law->scale = calloc(law->codes, sizeof *law->scale);
     if (law->log_clock == NULL || law->crowded == NULL || law->scale == NULL)
         return jm__no_memory(err, "jm__power_law_find");
-    law->asked[JM_LAW_CLOCK] = find_clocks(law, set, board);
-    law->asked[JM_LAW_OVERLAP] = find_crowded(law, set, board);
+    law->varies[JM_LAW_CLOCK] = find_clocks(law, set, board);
+    law->varies[JM_LAW_OVERLAP] = find_crowded(law, set, board);
     return JM_OK;
 }
 
@@ -77,13 +77,13 @@ void jm__power_law_free(jm__power_law *law)
 
 bool jm__power_law_holds(const jm__power_law *law)
 {
-    return law->asked[JM_LAW_CLOCK] || law->asked[JM_LAW_OVERLAP];
+    return law->varies[JM_LAW_CLOCK] || law->varies[JM_LAW_OVERLAP];
 }
 
 static double scale_of(const jm__power_law *law, const jm__law_values *values, size_t use)
 {
-    double scale = law->asked[JM_LAW_CLOCK] ? exp(values->of[JM_LAW_CLOCK] * law->log_clock[use]) : 1;
-    bool more = law->asked[JM_LAW_OVERLAP] && law->crowded[use];
+    double scale = law->varies[JM_LAW_CLOCK] ? exp(values->of[JM_LAW_CLOCK] * law->log_clock[use]) : 1;
+    bool more = law->varies[JM_LAW_OVERLAP] && law->crowded[use];
     return more ? scale * (1 + values->of[JM_LAW_OVERLAP]) : scale;
 }
 

@@ -20,7 +20,7 @@ typedef struct jm__law_values {
 } jm__law_values;
 
 typedef struct jm__power_law {
-    bool asked[JM_LAW_UNKNOWNS]; /* false: the clock stood still or is not recorded; nothing ran together */
+    bool varies[JM_LAW_UNKNOWNS]; /* false: the clock stood still or is not recorded; nothing ran together */
     size_t codes, uses;
     double *log_clock;      /* [uses]: of c / c0; 0: not known */
     bool *crowded;          /* [uses]: beside others */

@@ -214,7 +214,7 @@ static void say_fit(note_writer *w, const jm__board_part *part)
     if (part->work->columns.merged_count > 0)
         say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are weak.", w->label,
             part->work->columns.merged_count);
-    if (part->law.asked[JM_LAW_CLOCK] && part->calibration.values.of[JM_LAW_CLOCK] > 0)
+    if (part->law.varies[JM_LAW_CLOCK] && part->calibration.values.of[JM_LAW_CLOCK] > 0)
         say(w,
             "%s: its clock moved, and what work adds to its power goes with the clock to the power of "
             "%.1f, as the readings show; rows take it into account.",

@@ -188,7 +188,7 @@ static bool count_gap(jm__sweep *s, jm__idle_cause cause, const uint32_t *use, d
     return use == NULL || cause == JM_CAUSE_EDGE || count_wait(s, cause, report_s, *use);
 }
 
-/* A gap, or what is left of it at the edge of time that is told by steps. */
+/* A gap, or what is left of it at the edge of time that traced steps represent. */
 typedef struct gap {
     int64_t from_ns, to_ns;
     jm__idle_cause cause;       /* in the report */
