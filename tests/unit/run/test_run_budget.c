@@ -68,13 +68,18 @@ static jm__dataset *stop_and_load(jm_run *run, jm_recording **recording)
     return data;
 }
 
+/* Other threads' looks at the clock take 200 ns each in virtual time. So that they decide nothing, no sum of
+ * steps is near a time at which the budget decides (10 ms, 20 ms, 1 s), and tracing has a cost of its own. */
+#define STEP_NS    (53 * JM_NS_PER_MS / 10)
+#define TRACING_NS (15 * JM_NS_PER_MS / 100)
+
 static void do_steps(int count, const char *name)
 {
     for (int i = 0; i < count; i++) {
         jm_span_id step = jm_span_begin(JM_SPAN_STEP, jm_name_intern(name), 0, 8);
         jm_span_id part = jm_span_begin(JM_SPAN_STEP, jm_name_intern("part"), 0, 0);
         do_span(jm_tracing_now() == JM_TRACING_STEPS ? "untraced" : "traced");
-        jm__sleep_ns(5 * JM_NS_PER_MS);
+        jm__sleep_ns(jm_tracing_now() == JM_TRACING_STEPS ? STEP_NS : STEP_NS + TRACING_NS);
         jm_span_end(part);
         jm_span_end_counted(step, 0, 100);
     }
@@ -211,13 +216,11 @@ static void test_steps_of_a_run_are_traced_within_its_budget(void **state)
     do_span("later"); /* nobody is asked any more */
 }
 
-/* In virtual time nothing is left to chance. */
-static void assert_near(size_t count, size_t expected)
+/* In virtual time little is left to chance: a step more or less at each end of a burst. */
+static void assert_near(size_t count, size_t expected, size_t off)
 {
 #ifdef __SANITIZE_THREAD__ /* in real time */
-    const size_t off = expected;
-#else
-    const size_t off = 2;
+    off = expected;
 #endif
     if (count + off < expected || count > expected + off) fail_msg("%zu, not %zu", count, expected);
 }
@@ -255,11 +258,11 @@ static void test_phases_of_a_run_are_traced_within_its_budget(void **state)
     assert_int_equal(count_spans(data, "step"), 300);
     assert_int_equal(count_spans(data, "after"), 120);
     assert_int_equal(cost.steps, 420);
-    assert_near(count_spans(data, "traced"), 169);
-    assert_near(count_spans(data, "traced alone"), 23);
-    assert_near((size_t)cost.traced_steps, 165);
-    assert_near(count_marks(data, JM_MARK_STEPS), 2);
-    assert_near(count_marks(data, JM_MARK_TRACED), 2);
+    assert_near(count_spans(data, "traced"), 153, 4);
+    assert_near(count_spans(data, "traced alone"), 22, 4);
+    assert_near((size_t)cost.traced_steps, 150, 4);
+    assert_near(count_marks(data, JM_MARK_STEPS), 2, 1);
+    assert_near(count_marks(data, JM_MARK_TRACED), 2, 1);
     assert_true(cost.share < 0.02);
     jm__dataset_free(data);
     jm_recording_close(recording);
