@@ -161,9 +161,7 @@ jm__total jm__board_total(const jm__board_part *part, const jm__intervals *windo
         .powers = part->powers,
         .power_count = part->power_count,
     };
-    jm__total total = jm__total_measure(&sensors, windows);
-    if (total.source != NULL) total.u_j = hypot(total.u_j, jm__sampler_draw_u_j(&part->sampler, windows));
-    return total;
+    return jm__total_measure(&sensors, windows);
 }
 
 static jm__extrapolated_rows extrapolated_rows(jm_by by)
@@ -252,6 +250,7 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     part->work->traced = &part->traced;
     part->work->extrapolated = &part->extrapolated;
     part->work->steady = &part->steady;
+    part->work->sampled = &part->sampler.windows;
     part->work->learn = &part->learn;
     part->work->from_ns = range.from_ns;
     part->work->to_ns = range.to_ns;
@@ -429,6 +428,8 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .unknown = &part->unknown,
         .split = &part->work->columns,
         .total = part->total,
+        .sampler = part->sampler.known,
+        .sampled = part->work->columns.sampler_columns > 0 ? &part->sampler.windows : NULL,
     };
     jm__counted_ready(part, a->dataset, a->options.model);
     if (part->idle_known) input.idle = &part->idle;

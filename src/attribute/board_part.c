@@ -103,21 +103,28 @@ static jm_status put_on_grid(jm__board_part *part, jm_error *err)
     return JM_OK;
 }
 
-/* What sampling its counters made it draw is not the program's. */
-static jm_status take_sampler_off(jm__board_part *part, const jm__dataset *dataset, jm_error *err)
+static jm_status find_sampler(jm__board_part *part, const jm__dataset *dataset, jm_error *err)
 {
     const jm__board_model *model = &part->model;
     bool known = model->board != NULL && !model->shipped;
-    JM_TRY(jm__sampler_draw_find(&part->sampler, dataset, part->board, known ? model->sampler_w : NAN,
-                                 known ? model->sampler_u_w : NAN, err));
-    for (size_t k = 0; k < part->power_count; k++) {
-        const jm__power_series *series = &part->powers[k];
-        jm_reading *first = part->readings + (series->readings - part->readings);
-        jm__sampler_draw_subtract(&part->sampler, series->sensor, first, series->count);
+    return jm__sampler_draw_find(&part->sampler, dataset, part->board, known ? model->sampler_w : NAN,
+                                 known ? model->sampler_u_w : NAN, err);
+}
+
+double jm__board_sampler_j(const jm__board_part *part, double *seconds, double *u_j)
+{
+    const jm__columns *columns = &part->work->columns;
+    size_t first = jm__sampler_column(columns), count = columns->sampler_columns, n = columns->count;
+    double energy_j = 0, variance = 0;
+    *seconds = 0;
+    for (size_t i = first; part->fit.known && i < first + count; i++) {
+        *seconds += part->work->seconds[i];
+        energy_j += part->work->seconds[i] * part->fit.power_w[i];
+        for (size_t j = first; j < first + count; j++)
+            variance += part->work->seconds[i] * part->work->seconds[j] * part->fit.covariance[i * n + j];
     }
-    if (part->counter != NULL)
-        jm__sampler_draw_subtract(&part->sampler, part->counter, part->counts, part->count_count);
-    return JM_OK;
+    *u_j = sqrt(fmax(0, variance));
+    return energy_j;
 }
 
 /* Series of which nothing is left are none. */
@@ -151,7 +158,7 @@ jm_status jm__board_readings_take(jm__board_part *boards, const jm__dataset *d, 
         boards[b].count_count = jm__counts_clean(boards[b].counts, boards[b].count_count);
         drop_empty(&boards[b]);
         status = put_on_grid(&boards[b], err);
-        if (status == JM_OK) status = take_sampler_off(&boards[b], d, err);
+        if (status == JM_OK) status = find_sampler(&boards[b], d, err);
     }
     free(counts);
     return status;
@@ -337,7 +344,7 @@ void jm__counted_ready(jm__board_part *part, const jm__dataset *dataset, const c
     part->idle_known = !part->work->from_host && jm__idle_of_model(&part->idle, model);
     /* Readings have in them what its sampler drew, and a shipped model has not. */
     if (queried == NULL && model->shipped && sampled && part->sampler.windows.count == 0)
-        model->constant_w += part->sampler.power_w;
+        model->constant_w += part->sampler.known.rest_w;
 }
 
 jm_status jm__counted_prior(jm__prior *prior, jm__board_part *part, const jm__dataset *dataset,

@@ -25,7 +25,7 @@ typedef struct jm__board_part {
     const jm_sensor *counter;      /* NULL: none */
     jm__power_series powers[JM_POWER_SERIES_MAX]; /* of the board's power sensors, the best first */
     size_t power_count;
-    jm__sampler_draw sampler; /* of its hardware counters: what it drew is in no reading */
+    jm__sampler_draw sampler; /* of its hardware counters */
     jm_reading *readings;     /* those of all its series and of the counter */
     jm_reading *counts;       /* of the counter */
     size_t count_count;
@@ -55,6 +55,10 @@ static inline double jm__use_power_w(const jm__board_part *part, size_t use)
         power_w += parts[i].share * part->fit.power_w[parts[i].column];
     return power_w;
 }
+
+/* What sampling its counters drew in the report, J; how long it lasted, and the standard uncertainty. 0 s: they
+ * were not sampled, or nothing is known of powers. */
+double jm__board_sampler_j(const jm__board_part *part, double *seconds, double *u_j);
 
 /* The readings of each board's power sensors and energy counter, as totals and fits take them. */
 

@@ -188,6 +188,7 @@ static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
 typedef struct joint_priors {
     jm__joint_prior own;
     jm__joint_prior rest; /* made only if there is a rest */
+    jm__sampler_draws known, draws; /* without the edges' steps, and with them */
 } joint_priors;
 
 static jm_status make_priors(joint_priors *out, const jm__fit_input *input, const jm__prior *weakest,
@@ -202,6 +203,40 @@ static jm_status make_priors(joint_priors *out, const jm__fit_input *input, cons
     return status;
 }
 
+/* In the fit a sampler draws what it is known to draw: its level is not told from that of work. */
+static const double draw_u_w = 0.1;
+
+/* What the sampler draws goes into the rows of `weakest` about it. */
+static jm_status find_draws(joint_priors *out, jm__prior *weakest, const jm__fit_input *input,
+                            jm__design *design, const jm__reading_list *learn, jm_error *err)
+{
+    size_t first = input->columns - JM_SAMPLER_STATES; /* of columns, and of rows: one is about each */
+    const jm__pass pass = {.design = design,
+                           .readings = learn->items,
+                           .count = learn->count,
+                           .period_ns = input->sensor->period_ns,
+                           .columns = input->columns};
+    const jm__sampler_edges edges = {
+        .pass = &pass,
+        .response = input->calibration != NULL ? input->calibration->response
+                                               : jm__calibration_of(input->sensor).response,
+        .power_w = weakest->value,
+        .class_columns = input->class_columns,
+        .sampled = input->sampled,
+    };
+    for (size_t s = 0; s < JM_SAMPLER_STATES; s++) {
+        out->known.power_w[s] = weakest->value[first + s];
+        out->known.u_w[s] = weakest->u[first + s];
+    }
+    out->draws = out->known;
+    JM_TRY(jm__sampler_steps(&out->draws, &edges, err));
+    for (size_t s = 0; s < JM_SAMPLER_STATES; s++) {
+        weakest->value[first + s] = out->draws.power_w[s];
+        weakest->u[first + s] = draw_u_w;
+    }
+    return JM_OK;
+}
+
 static jm_status assume(joint_priors *out, const jm__fit_input *input, jm__design *design,
                         const chosen *readings, jm_error *err)
 {
@@ -214,9 +249,12 @@ static jm_status assume(joint_priors *out, const jm__fit_input *input, jm__desig
         .columns = input->columns,
         .expected = input->expected,
         .idle = input->idle,
+        .sampler = input->sampler,
     };
     jm__prior weakest = {0};
     jm_status status = jm__levels_prior(&weakest, &of, &readings->learn, err);
+    if (status == JM_OK && input->sampled != NULL)
+        status = find_draws(out, &weakest, input, design, &readings->learn, err);
     if (status == JM_OK && input->split != NULL) status = jm__hierarchical_prior(&weakest, input->split, err);
     if (status == JM_OK) status = make_priors(out, input, &weakest, readings->rest.count > 0, err);
     jm__prior_free(&weakest);
@@ -344,6 +382,30 @@ static jm_status solve_with(jm__fit *fit, jm__fit_interval *found, const jm__fit
     return solve_both(found, input, &report, rest_prior, &readings->rest, err);
 }
 
+/* What the sampler draws more, work and idle states draw less: of their time, so much was sampled. */
+static void allow_for_draws(jm__fit *fit, const jm__fit_input *input, const joint_priors *before)
+{
+    size_t columns = input->columns, first = columns - JM_SAMPLER_STATES;
+    for (size_t s = 0; s < JM_SAMPLER_STATES; s++) {
+        size_t from = s == JM_SAMPLER_BUSY ? 0 : input->class_columns;
+        size_t to = s == JM_SAMPLER_BUSY ? input->class_columns : first;
+        double all_s = 0;
+        for (size_t k = from; k < to; k++)
+            all_s += input->learn_seconds[k];
+        double share = all_s > 0 ? fmin(1, input->learn_seconds[first + s] / all_s) : 0;
+        double square = before->draws.u_w[s] * before->draws.u_w[s];
+        fit->joint_prior.u_w[first + s] = before->known.u_w[s];
+        fit->joint_prior.covariance[(first + s) * (columns + 1)] = before->known.u_w[s] * before->known.u_w[s];
+        fit->covariance[(first + s) * (columns + 1)] += square;
+        for (size_t k = from; k < to; k++) {
+            fit->covariance[k * columns + first + s] -= share * square;
+            fit->covariance[(first + s) * columns + k] -= share * square;
+            for (size_t m = from; m < to; m++)
+                fit->covariance[k * columns + m] += share * share * square;
+        }
+    }
+}
+
 static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *readings, jm_error *err)
 {
     jm__design design = {0};
@@ -355,6 +417,7 @@ static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *r
     if (status == JM_OK) status = solve_with(fit, &found, input, &design, &before.rest, readings, err);
     if (status == JM_OK) jm__fit_interval_mix(&found);
     if (status == JM_OK) take(fit, &found, input->sensor);
+    if (status == JM_OK && input->sampled != NULL) allow_for_draws(fit, input, &before);
     jm__joint_prior_free(&before.rest);
     jm__fit_interval_free(&found);
     jm__design_free(&design);
@@ -390,19 +453,24 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     take_powers(fit, &none);
     jm__fit_interval_free(&none);
     if (status != JM_OK) return status;
-    double seconds = 0;
-    for (size_t k = 0; k < input->columns; k++)
-        seconds += input->seconds[k];
+    double seconds = 0, sampler_j = 0;
+    for (size_t k = 0; k < input->columns; k++) {
+        bool samples = k >= input->class_columns + JM_IDLE_STATES;
+        *(samples ? &sampler_j : &seconds) += input->seconds[k] * (samples ? input->sampler.rest_w : 1);
+    }
     fit->known = input->total.source != NULL && seconds > 0;
     fit->quantile = jm__student_quantile(0.95, certain);
     if (!fit->known) return JM_OK;
-    double power_w = input->total.energy_j / seconds, u_w = shared_relative_u * fabs(power_w);
+    sampler_j = fmin(sampler_j, input->total.energy_j);
+    double power_w = (input->total.energy_j - sampler_j) / seconds, u_w = shared_relative_u * fabs(power_w);
     jm__prior shared;
     JM_TRY(jm__prior_init(&shared, JM_PROVENANCE_WEAK, input->columns, err));
     for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
-        fit->power_w[k] = power_w;
-        fit->covariance[k * input->columns + k] = u_w * u_w;
-        status = jm__prior_add_power(&shared, k, power_w, fmax(u_w, JM_POWER_LEAST_W), err);
+        bool samples = k >= input->class_columns + JM_IDLE_STATES;
+        double own_w = samples ? input->sampler.rest_w : power_w, own_u_w = samples ? input->sampler.busy_u_w : u_w;
+        fit->power_w[k] = own_w;
+        fit->covariance[k * input->columns + k] = own_u_w * own_u_w;
+        status = jm__prior_add_power(&shared, k, own_w, fmax(own_u_w, JM_POWER_LEAST_W), err);
     }
     if (status == JM_OK)
         status = jm__joint_prior_make(&fit->joint_prior, &shared, NULL, 0, (jm__noise_prior){0}, err);

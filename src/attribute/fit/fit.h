@@ -4,6 +4,7 @@
 
 #include "attribute/fit/interval.h"
 #include "attribute/fit/levels.h"
+#include "attribute/fit/sampler.h"
 #include "attribute/fit/total.h"
 #include "attribute/work/columns.h"
 #include <stddef.h>
@@ -36,6 +37,8 @@ typedef struct jm__fit_input {
     const double *apart_seconds;        /* [columns]: of `seconds`, work in that time; NULL: there is none */
     const jm__expectation *expected;    /* [class_columns]: see jm__levels_input */
     const jm__idle_known *idle;         /* see jm__levels_input */
+    jm__sampler_known sampler;          /* likewise */
+    const jm__intervals *sampled; /* while counters were sampled: the last columns are of that; NULL: none are */
     const double *most_w;               /* [columns]: what the board can draw; NULL: not known */
     const jm__calibration *calibration; /* of the response, as a fit of these readings found it; NULL: to be
                                            found */

@@ -114,8 +114,9 @@ static jm_status fit_two(jm__posterior *levels, const jm__levels_input *input, c
                          room *r, double mean_w, jm_error *err)
 {
     for (size_t k = 0; k < input->columns; k++) {
+        bool samples = k >= input->class_columns + JM_IDLE_STATES;
         r->group[k] = k >= input->class_columns;
-        r->scale[k] = k < input->class_columns ? expected_of(input, k)->share : 1;
+        r->scale[k] = k < input->class_columns ? expected_of(input, k)->share : samples ? 0 : 1;
     }
     const jm__pass pass = {
         .design = input->design,
@@ -217,8 +218,8 @@ static jm_status share_errors(jm__prior *prior, const jm__levels_input *input, c
                               double *error, jm_error *err)
 {
     memset(error, 0, input->columns * sizeof *error);
-    memcpy(error + input->class_columns, idle->together_w,
-           (input->columns - input->class_columns) * sizeof *error);
+    for (size_t s = 0; s < JM_IDLE_STATES && input->class_columns + s < input->columns; s++)
+        error[input->class_columns + s] = idle->together_w[s];
     if (input->columns > input->class_columns + JM_IDLE_FIRST_GAP) JM_TRY(jm__prior_share(prior, error, err));
     memset(error, 0, input->columns * sizeof *error); /* idle states have no part in those of kernels */
     for (size_t k = 0; k < input->class_columns && input->expected != NULL; k++) {
@@ -228,6 +229,49 @@ static jm_status share_errors(jm__prior *prior, const jm__levels_input *input, c
             JM_TRY(jm__prior_share(prior, error, err));
     }
     return JM_OK;
+}
+
+typedef struct level {
+    double power_w, u_w;
+} level;
+
+/* What the board draws while the program works, gaps of milliseconds and all: the mean of readings above the
+ * mean of all. */
+static double working_of(const jm__reading_list *readings, double mean_w)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < readings->count; i++) {
+        if (readings->items[i].value < mean_w) continue;
+        sum += readings->items[i].value;
+        count++;
+    }
+    return count > 0 ? sum / count : mean_w;
+}
+
+/* What sampling draws beside work. */
+static double busy_draw_w(const jm__sampler_known *sampler, double working_w)
+{
+    double draw_w = sampler->rest_w - sampler->per_w * working_w;
+    if (sampler->limit_w > 0) draw_w = fmin(draw_w, sampler->limit_w - working_w);
+    return fmax(0, draw_w);
+}
+
+static level draw_of(const jm__levels_input *input, const jm__reading_list *sample, double mean_w,
+                     size_t state)
+{
+    const jm__sampler_known *sampler = &input->sampler;
+    if (state == JM_SAMPLER_IDLE) return (level){sampler->rest_w, sampler->rest_u_w};
+    return (level){busy_draw_w(sampler, working_of(sample, mean_w)), sampler->busy_u_w};
+}
+
+static level level_of(const jm__levels_input *input, const idle_levels *idle, double busy_w, size_t k)
+{
+    if (k < input->class_columns) {
+        double power_w = expected_of(input, k)->share * busy_w;
+        return (level){power_w, expected_of(input, k)->own_u * power_w};
+    }
+    size_t state = k - input->class_columns;
+    return (level){idle->power_w[state], idle->own_w[state]};
 }
 
 static jm_status assume(jm__prior *prior, const jm__levels_input *input, const jm__reading_list *sample,
@@ -240,11 +284,10 @@ static jm_status assume(jm__prior *prior, const jm__levels_input *input, const j
     idle_levels idle = rough_idle(least_w, busy_w);
     if (input->idle != NULL) know_idle(&idle, input->idle);
     for (size_t k = 0; k < input->columns; k++) {
-        bool works = k < input->class_columns;
-        size_t state = works ? 0 : k - input->class_columns;
-        double power_w = works ? expected_of(input, k)->share * busy_w : idle.power_w[state];
-        double u_w = works ? expected_of(input, k)->own_u * power_w : idle.own_w[state];
-        JM_TRY(jm__prior_add_power(prior, k, power_w, u_w, err));
+        level of = k < input->class_columns + JM_IDLE_STATES
+                       ? level_of(input, &idle, busy_w, k)
+                       : draw_of(input, sample, mean_w, k - input->class_columns - JM_IDLE_STATES);
+        JM_TRY(jm__prior_add_power(prior, k, of.power_w, of.u_w, err));
     }
     return share_errors(prior, input, &idle, r->error, err);
 }

@@ -40,6 +40,16 @@ typedef struct jm__idle_known {
     double together_u;              /* of all gaps alike, relative */
 } jm__idle_known;
 
+/* What is known before any reading of what sampling hardware counters draws, W. */
+typedef struct jm__sampler_known {
+    double rest_w;   /* while nothing runs */
+    double rest_u_w; /* standard */
+    double per_w;    /* so much less for each watt that the board draws at work, */
+    double busy_u_w;
+    double limit_w; /* and no more than is left to this: at its limit a board draws no more, but works slower;
+                       0 or NAN: not known */
+} jm__sampler_known;
+
 typedef struct jm__levels_input {
     const jm_sensor *sensor;
     const jm_reading *readings; /* the whole recording's */
@@ -49,6 +59,7 @@ typedef struct jm__levels_input {
     size_t columns;
     const jm__expectation *expected; /* [class_columns]; NULL: the mean of all, each by itself */
     const jm__idle_known *idle;      /* NULL: gaps draw what the least reading tells, roughly */
+    jm__sampler_known sampler;       /* of columns behind those of idle states */
 } jm__levels_input;
 
 /* `learn`: the readings that powers are learnt from. One equation a column. */

@@ -174,13 +174,12 @@ static void say_refused(note_writer *w, const jm__board_part *part)
 /* The power that joulemap itself caused. */
 static void say_sampler(note_writer *w, const jm__board_part *part)
 {
-    double energy_j = jm__sampler_draw_energy_j(&part->sampler, &part->windows);
-    if (energy_j > 0)
+    double seconds, u_j, energy_j = jm__board_sampler_j(part, &seconds, &u_j);
+    if (seconds > 0)
         say(w,
-            "%s: sampling its hardware counters made it draw about %.0f ±%.0f W more for %.1f s, %.0f J: "
-            "they are taken off all figures.",
-            w->label, part->sampler.power_w, JM_NORMAL_95 * part->sampler.u_w,
-            energy_j / part->sampler.power_w, energy_j);
+            "%s: sampling its hardware counters for %.1f s drew %.0f ±%.0f J (%.0f W): the row (counter "
+            "sampling), in the total but in no row of the program.",
+            w->label, seconds, energy_j, JM_NORMAL_95 * u_j, energy_j / seconds);
 }
 
 static void say_total(note_writer *w, const jm__board_part *part)

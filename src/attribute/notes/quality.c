@@ -552,16 +552,18 @@ static void add_cost(jm_report_quality *figures, const jm__sampler_cost *cost)
 static void add_counters(jm_report_quality *figures, const jm__attribution *a)
 {
     int64_t windows = 0;
-    double sum_j = 0;
+    double sum_j = 0, sampled_s = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         windows += (int64_t)part->counter_windows;
         if (!part->requested) continue;
         if (part->counted_by_hardware) figures->counters_of_ncu = a->dataset->ncu;
-        sum_j += jm__sampler_draw_energy_j(&part->sampler, &part->windows);
+        double seconds, u_j;
+        sum_j += jm__board_sampler_j(part, &seconds, &u_j);
+        sampled_s += seconds;
     }
     figures->counter_windows = windows > 0 ? windows : -1;
-    figures->sampler_energy_j = sum_j > 0 ? sum_j : NAN;
+    figures->sampler_energy_j = sampled_s > 0 ? sum_j : NAN;
 }
 
 static jm_status set_verdict(jm__quality *quality, const jm__check_figures *check_figures, jm_error *err)

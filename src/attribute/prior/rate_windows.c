@@ -92,8 +92,10 @@ jm_status jm__metrics_of(char ***metrics, size_t *count, const jm__dataset *data
  * bench/results/counters.txt, 5. */
 static const struct {
     const char *profile;
-    double power_w, u_w;
-} known_draws[] = {{"h100", 35, 4}, {"h200", 35, 4}};
+    jm__sampler_known known;
+} known_draws[] = {{"h100", {35, 4, 0.012, 6, 0}}, {"h200", {35, 4, 0.012, 6, 0}}};
+
+static const jm__sampler_known usual_draw = {20, 20, 0, 15, 0}; /* of a kind that was not measured */
 
 /* Where the chosen metrics are in each set. */
 typedef struct metric_layout {
@@ -275,28 +277,25 @@ jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t boar
     return status;
 }
 
-/* Standard uncertainty at work of a power that was measured at rest. */
-static const double working_u_w = 3;
-
 static const double forget_after = 40; /* time constants after which a step response is complete (4e-18) */
 
-static jm__sampler_draw draw_of(const jm_board *board)
+static jm__sampler_known known_of(const jm_board *board)
 {
-    jm__sampler_draw draw = {0};
     for (size_t i = 0; i < sizeof known_draws / sizeof *known_draws; i++)
-        if (strcmp(board->profile, known_draws[i].profile) == 0)
-            draw = (jm__sampler_draw){.power_w = known_draws[i].power_w, .u_w = known_draws[i].u_w};
-    return draw;
+        if (strcmp(board->profile, known_draws[i].profile) == 0) return known_draws[i].known;
+    return usual_draw;
 }
 
 jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *dataset, const jm_board *board,
-                                double power_w, double u_w, jm_error *err)
+                                double rest_w, double rest_u_w, jm_error *err)
 {
     int64_t from_ns = INT64_MAX, end_ns = INT64_MAX;
     bool fine = true;
-    *sampler = isnan(power_w) ? draw_of(board)
-                              : (jm__sampler_draw){.power_w = power_w, .u_w = hypot(u_w, working_u_w)};
-    for (size_t i = 0; fine && sampler->power_w > 0 && i < dataset->event_count; i++) {
+    *sampler = (jm__sampler_draw){.known = known_of(board)};
+    if (!isnan(rest_w)) sampler->known.rest_w = rest_w;
+    if (!isnan(rest_w)) sampler->known.rest_u_w = rest_u_w;
+    sampler->known.limit_w = board->power_limit_w;
+    for (size_t i = 0; fine && i < dataset->event_count; i++) {
         const jm__event *event = &dataset->events[i];
         if (event->kind != JM_EVENT_SAMPLING || event->board_id != board->id) continue;
         if (event->value != 0 && from_ns == INT64_MAX) from_ns = event->t_ns;
@@ -339,52 +338,12 @@ static double weight_in_windows(const jm__sampler_draw *sampler, const jm__respo
     return sum;
 }
 
-static void subtract_power(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
-                           size_t count)
+void jm__sampler_draw_subtract(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
+                               size_t count)
 {
     const jm__response response = jm__calibration_of(sensor).response;
     size_t first = 0;
     for (size_t i = 0; i < count; i++)
         readings[i].value -=
-            sampler->power_w * weight_in_windows(sampler, &response, readings[i].t_ns, &first);
-}
-
-static void subtract_energy(const jm__sampler_draw *sampler, jm_reading *readings, size_t count)
-{
-    double drawn_j = 0;
-    for (size_t i = 0; i < count; i++) {
-        int64_t since_ns = i > 0 ? readings[i - 1].t_ns : INT64_MIN;
-        int64_t sampled_ns = jm__intervals_overlap_ns(&sampler->windows, since_ns, readings[i].t_ns);
-        drawn_j += sampler->power_w * 1e-9 * (double)sampled_ns;
-        readings[i].value -= drawn_j;
-    }
-}
-
-void jm__sampler_draw_subtract(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
-                               size_t count)
-{
-    if (sampler->windows.count == 0) return;
-    if (jm__sensor_is_counter(sensor))
-        subtract_energy(sampler, readings, count);
-    else
-        subtract_power(sampler, sensor, readings, count);
-}
-
-static double seconds_in(const jm__sampler_draw *sampler, const jm__intervals *windows)
-{
-    int64_t sum_ns = 0;
-    for (size_t i = 0; i < windows->count; i++)
-        sum_ns +=
-            jm__intervals_overlap_ns(&sampler->windows, windows->items[i].from_ns, windows->items[i].to_ns);
-    return (double)sum_ns * 1e-9;
-}
-
-double jm__sampler_draw_energy_j(const jm__sampler_draw *sampler, const jm__intervals *windows)
-{
-    return sampler->power_w * seconds_in(sampler, windows);
-}
-
-double jm__sampler_draw_u_j(const jm__sampler_draw *sampler, const jm__intervals *windows)
-{
-    return sampler->u_w * seconds_in(sampler, windows);
+            sampler->known.rest_w * weight_in_windows(sampler, &response, readings[i].t_ns, &first);
 }

@@ -1,8 +1,9 @@
-/* Rates of chosen hardware counter metrics of a board, window by window; and the power that sampling draws.
+/* Rates of chosen hardware counter metrics of a board, window by window; and when they were sampled.
  */
 #ifndef JM_ATTRIBUTE_PRIOR_RATE_WINDOWS_H
 #define JM_ATTRIBUTE_PRIOR_RATE_WINDOWS_H
 
+#include "attribute/fit/levels.h"
 #include "attribute/input/window.h"
 #include "format/dataset.h"
 #include <stdbool.h>
@@ -54,30 +55,23 @@ jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t boar
                          const jm__rate_choice *choice, const jm__intervals *within, double quantile,
                          jm_error *err);
 
-/* The power that a sampler of hardware counters draws.
- *
- * While one exists, started or not, a GH100 draws some 35 W more, at rest and at work: 181 W instead of
- * 146 W, from one reading to the next (bench/results/counters.txt). The recording has the times. The program
- * does not cause this power, so it is subtracted from the readings. */
+/* When hardware counters were sampled, and what that is known to draw: bench/results/sampler_draw.txt. A sampler
+ * draws while it exists, started or not. What it draws in a run is fitted (fit/levels.h): less beside work,
+ * as parts of the board that it keeps awake are awake then. */
 
 typedef struct jm__sampler_draw {
     jm__intervals windows; /* while a sampler existed; jm__sampler_draw_free frees them */
-    double power_w;        /* 0: no sampler, or not measured on such boards */
-    double u_w;            /* its standard uncertainty */
+    jm__sampler_known known;
 } jm__sampler_draw;
 
-/* For the samplers of joulemap's own recorder; others are not recorded. `power_w`, `u_w`: as measured on the
- * board at rest; NAN: not measured, then the usual draw on such boards. */
+/* For the samplers of joulemap's own recorder; others are not recorded. `rest_w`, `rest_u_w`: as measured on
+ * the board at rest; NAN: not measured, then the usual draw of its kind. */
 jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *dataset, const jm_board *board,
-                                double power_w, double u_w, jm_error *err);
+                                double rest_w, double rest_u_w, jm_error *err);
 void jm__sampler_draw_free(jm__sampler_draw *sampler);
 
-/* `readings`: of a power sensor, W, or of an energy counter, J, sorted by time. */
+/* Takes what it draws at rest off readings of a power sensor, W, sorted by time. */
 void jm__sampler_draw_subtract(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
                                size_t count);
-
-/* Joules within these windows, and their standard uncertainty. */
-double jm__sampler_draw_energy_j(const jm__sampler_draw *sampler, const jm__intervals *windows);
-double jm__sampler_draw_u_j(const jm__sampler_draw *sampler, const jm__intervals *windows);
 
 #endif

@@ -271,16 +271,20 @@ static bool find_edges(span_edges *edges, const jm__idle_walk *walk, const jm__s
 static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *part, size_t section,
                              jm__piece_cursor *cursor, int64_t from_ns, int64_t to_ns)
 {
+    uint32_t first = (uint32_t)part->first_column;
     for (; !jm__cursor_at_end(cursor) && cursor->now.start_ns < to_ns; jm__cursor_next(cursor)) {
         const jm__moment *now = &cursor->now;
-        uint32_t column = jm__cursor_column(cursor, 0);
-        if (column >= part->work->columns.class_columns) {
+        bool idle = jm__cursor_is_idle(cursor), sampled = cursor->sampled && walk->add_sampled != NULL;
+        if (idle || sampled) {
             int64_t from = now->start_ns > from_ns ? now->start_ns : from_ns;
             int64_t to = now->end_ns < to_ns ? now->end_ns : to_ns;
             double seconds = (double)jm__intervals_overlap_ns(&part->traced, from, to) * 1e-9;
-            if (seconds > 0 &&
-                !walk->add(walk->context, section, (uint32_t)part->first_column + column, seconds))
-                return false;
+            uint32_t sampler = first + (uint32_t)jm__sampler_column(&part->work->columns) + idle;
+            bool fine = seconds <= 0 || !idle ||
+                        walk->add(walk->context, section, first + jm__cursor_column(cursor, 0), seconds);
+            if (fine && seconds > 0 && sampled)
+                fine = walk->add_sampled(walk->context, section, sampler, seconds);
+            if (!fine) return false;
         }
         if (now->end_ns > to_ns) break; /* its rest belongs to the next interval */
     }
@@ -384,8 +388,20 @@ static bool has_time(const jm__tally *tally, size_t cause)
 static void add_whole(jm__views *v, size_t b, size_t idle)
 {
     const jm__board_work *work = v->a->boards[b].work;
-    for (size_t k = work->columns.class_columns; k < work->columns.count; k++)
+    for (size_t k = work->columns.class_columns; k < jm__sampler_column(&work->columns); k++)
         jm__tree_add_busy(v->tree, idle, b, v->a->boards[b].first_column + k, work->seconds[k]);
+}
+
+static const char sampler_text[] = "(counter sampling)", sampler_kind[] = "sampling";
+
+void jm__sampler_add(jm__views *v, size_t b)
+{
+    const jm__board_work *work = v->a->boards[b].work;
+    size_t first = jm__sampler_column(&work->columns);
+    for (size_t k = first; k < work->columns.count && work->columns.sampler_columns > 0; k++)
+        if (work->seconds[k] > 0)
+            jm__tree_add_busy(v->tree, jm__tree_top(v->tree, sampler_text, sampler_kind), b,
+                              v->a->boards[b].first_column + k, work->seconds[k]);
 }
 
 void jm__idle_add(jm__views *v, jm__dominant *dominant, size_t b)
@@ -416,6 +432,7 @@ size_t jm__view_tracing_node(jm__views *v, size_t idle)
 typedef struct idle_target {
     jm__views *views;
     size_t board;
+    double sampled_s[JM_SAMPLER_STATES]; /* so far, in all phases and outside */
 } idle_target;
 
 static bool is_phase(void *context, size_t span)
@@ -424,12 +441,17 @@ static bool is_phase(void *context, size_t span)
     return to->views->a->dataset->spans[span].kind == JM_SPAN_PHASE;
 }
 
-static size_t idle_node(jm__views *v, size_t section)
+static size_t node_in_phase(jm__views *v, size_t section, const char *name, const char *kind)
 {
     size_t phase = section != JM__NO_SPAN ? jm__view_container_node(v, section) : JM__NO_NODE;
-    const char *path = "(idle)";
-    if (phase != JM__NO_NODE) path = jm__tree_text(v->tree, "%s/(idle)", v->tree->nodes.items[phase].path);
-    return jm__tree_node(v->tree, phase, "(idle)", path, "idle");
+    const char *path = name;
+    if (phase != JM__NO_NODE) path = jm__tree_text(v->tree, "%s/%s", v->tree->nodes.items[phase].path, name);
+    return jm__tree_node(v->tree, phase, name, path, kind);
+}
+
+static size_t idle_node(jm__views *v, size_t section)
+{
+    return node_in_phase(v, section, "(idle)", "idle");
 }
 
 static bool add_idle(void *context, size_t section, uint32_t column, double seconds)
@@ -437,6 +459,29 @@ static bool add_idle(void *context, size_t section, uint32_t column, double seco
     const idle_target *to = context;
     jm__tree_add_busy(to->views->tree, idle_node(to->views, section), to->board, column, seconds);
     return true;
+}
+
+static bool add_sampled(void *context, size_t section, uint32_t column, double seconds)
+{
+    idle_target *to = context;
+    const jm__board_part *part = &to->views->a->boards[to->board];
+    size_t node = node_in_phase(to->views, section, sampler_text, sampler_kind);
+    to->sampled_s[column - part->first_column - jm__sampler_column(&part->work->columns)] += seconds;
+    jm__tree_add_busy(to->views->tree, node, to->board, column, seconds);
+    return true;
+}
+
+/* Sampled time in which nothing was traced. */
+static void add_sampled_rest(const idle_target *to)
+{
+    const jm__board_part *part = &to->views->a->boards[to->board];
+    size_t first = jm__sampler_column(&part->work->columns);
+    for (size_t s = 0; s < part->work->columns.sampler_columns; s++) {
+        double rest_s = part->work->seconds[first + s] - to->sampled_s[s];
+        if (rest_s > 1e-6)
+            jm__tree_add_busy(to->views->tree, node_in_phase(to->views, JM__NO_SPAN, sampler_text, sampler_kind),
+                              to->board, part->first_column + first + s, rest_s);
+    }
 }
 
 /* Add the idle time of represented steps to their phases. */
@@ -485,9 +530,10 @@ static void split_tracing(jm__views *v, size_t b)
 
 jm_status jm__phase_idle(jm__views *v, size_t b, jm_error *err)
 {
-    idle_target to = {v, b};
-    const jm__idle_walk walk = {is_phase, add_idle, &to};
+    idle_target to = {.views = v, .board = b};
+    const jm__idle_walk walk = {is_phase, add_idle, add_sampled, &to};
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
+    add_sampled_rest(&to);
     if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;
     add_extrapolated(v, b);
     split_tracing(v, b);

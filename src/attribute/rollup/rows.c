@@ -509,7 +509,8 @@ static jm_status totals_sum(jm_report_totals *totals, const jm__attribution *a, 
 static int trailing_rank(const jm__node *node)
 {
     if (node->name[0] != '(') return 0;
-    if (strcmp(node->kind, "idle") == 0) return 2;
+    if (strcmp(node->kind, "idle") == 0) return 3;
+    if (strcmp(node->kind, "sampling") == 0) return 2;
     return strcmp(node->kind, "outside") == 0 ? 1 : 0;
 }
 

@@ -160,9 +160,9 @@ static jm_status assign_uses(jm__columns *columns, const jm__uses *uses, jm_erro
 }
 
 jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const jm__uses *uses,
-                             const jm__classes *classes, jm_error *err)
+                             const jm__classes *classes, bool sampled, jm_error *err)
 {
-    *columns = (jm__columns){0};
+    *columns = (jm__columns){.sampler_columns = sampled ? JM_SAMPLER_STATES : 0};
     columns->of_class = calloc(classes->count + 1, sizeof *columns->of_class);
     columns->merged = calloc(classes->count + 1, sizeof *columns->merged);
     ranked *rank = calloc(classes->count + 1, sizeof *rank);
@@ -191,7 +191,7 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const
         columns->of_class[c] = columns->of_class[column_class(classes, c)];
         columns->merged[c] = !classes->items[c].crowded || columns->merged[column_class(classes, c)];
     }
-    columns->count = columns->class_columns + JM_IDLE_STATES;
+    columns->count = columns->class_columns + JM_IDLE_STATES + columns->sampler_columns;
     status = assign_uses(columns, uses, err);
 out:
     free(rank);

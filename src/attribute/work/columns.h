@@ -30,6 +30,10 @@ bool jm__uses_renumber(jm__uses *uses, const uint32_t *final_of, uint32_t **numb
 
 enum { JM_COLUMNS_MAX = 400 }; /* of classes; idle states come on top */
 
+/* What sampling of hardware counters draws beside work, and beside none: columns behind those of idle states,
+ * on a board whose counters were sampled. They are time that other columns have too. */
+enum { JM_SAMPLER_BUSY, JM_SAMPLER_IDLE, JM_SAMPLER_STATES };
+
 #define JM_NO_COLUMN UINT32_MAX
 
 /* The unknown powers of one board (columns of the fit), and the column of each class and use. */
@@ -41,14 +45,20 @@ typedef struct jm__columns {
     double *differs_w;    /* [count]: how far it may be from the power of its class; 0: not split */
     bool *merged;         /* [classes]: shares its column with other classes */
     size_t class_columns; /* first idle column */
-    size_t count;         /* class_columns + JM_IDLE_STATES */
+    size_t sampler_columns; /* JM_SAMPLER_STATES or 0 */
+    size_t count;           /* class_columns + JM_IDLE_STATES + sampler_columns */
     size_t merged_count;  /* classes without a column of their own */
 } jm__columns;
 
 /* Rare classes (together less than 0.1 % of the busy time) and those beyond the maximum share a column with
  * classes of the same name, or the last class column. */
 jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const jm__uses *uses,
-                             const jm__classes *classes, jm_error *err);
+                             const jm__classes *classes, bool sampled, jm_error *err);
+
+static inline size_t jm__sampler_column(const jm__columns *columns)
+{
+    return columns->class_columns + JM_IDLE_STATES;
+}
 
 /* New columns for some uses, inserted before the idle columns. */
 typedef struct jm__column_split {

@@ -105,6 +105,31 @@ static bool append_piece(jm__pieces *pieces, uint32_t length_ns, uint32_t code, 
     return jm__vec_push(&pieces->open, piece);
 }
 
+/* Edges alternate: a window's begin, its end, the next one's begin. */
+static int64_t edge_ns(const jm__pieces *pieces, size_t edge)
+{
+    if (pieces->sampled == NULL || edge >= 2 * pieces->sampled->count) return INT64_MAX;
+    const jm__interval *window = &pieces->sampled->items[edge / 2];
+    return edge % 2 == 0 ? window->from_ns : window->to_ns;
+}
+
+int64_t jm__pieces_edge_ns(const jm__pieces *pieces, int64_t to_ns)
+{
+    size_t next = pieces->edge;
+    while (edge_ns(pieces, next) <= pieces->end_ns)
+        next++;
+    return edge_ns(pieces, next) < to_ns ? edge_ns(pieces, next) : to_ns;
+}
+
+/* What follows an edge has a block of its own, as work of one code back to back becomes one piece. */
+static bool is_at_edge(jm__pieces *pieces)
+{
+    bool is_edge = false;
+    for (; edge_ns(pieces, pieces->edge) <= pieces->end_ns; pieces->edge++)
+        is_edge = true;
+    return is_edge;
+}
+
 bool jm__pieces_add(jm__pieces *pieces, int64_t end_ns, uint32_t code, float share, bool more)
 {
     int64_t length_ns = end_ns - pieces->end_ns;
@@ -117,7 +142,8 @@ bool jm__pieces_add(jm__pieces *pieces, int64_t end_ns, uint32_t code, float sha
         return false;
     if (more) return true;
     pieces->end_ns = end_ns;
-    return (!alone && pieces->open.count < BLOCK_PIECES) || close_block(pieces);
+    bool ends = is_at_edge(pieces);
+    return (!alone && !ends && pieces->open.count < BLOCK_PIECES) || close_block(pieces);
 }
 
 bool jm__pieces_end(jm__pieces *pieces)
@@ -187,6 +213,7 @@ void jm__cursor_seek(jm__piece_cursor *cursor, int64_t t_ns)
 {
     size_t after;
     jm__search(after, cursor->pieces->blocks.count, cursor->pieces->blocks.items[after].start_ns <= t_ns);
+    cursor->window = 0;
     enter_block(cursor, after > 0 ? after - 1 : 0);
     while (!jm__cursor_at_end(cursor) && cursor->now.end_ns <= t_ns)
         jm__cursor_next(cursor);

@@ -5,8 +5,10 @@
 #ifndef JM_ATTRIBUTE_WORK_PIECES_H
 #define JM_ATTRIBUTE_WORK_PIECES_H
 
+#include "attribute/input/window.h"
 #include "base/status.h"
 #include "base/vec.h"
+#include "model/board_model.h"
 
 #include <stdint.h>
 
@@ -51,12 +53,19 @@ typedef struct jm__pieces {
     const uint32_t *column_of; /* [code]: set when the columns are chosen */
     const double *scale_of;    /* [code]: what of a share counts for its column; NULL: all of it */
     uint32_t rest_column;      /* the rest counts for this one */
+    const jm__intervals *sampled; /* while hardware counters were sampled, which draws as well: no moment
+                                     is on both sides of an edge; NULL: never, or nobody knows what it draws */
+    size_t edge;                  /* of these, the next to be written, counted from the first */
+    uint32_t sampler_column;      /* beside work; the next one: beside no work */
     bool failed;               /* the file could not be read: what cursors gave is not all */
 } jm__pieces;
 
 /* `memory`: bytes that may be held in memory. Pieces begin at start_ns. */
 void jm__pieces_begin(jm__pieces *pieces, int64_t start_ns, size_t memory);
 void jm__pieces_free(jm__pieces *pieces);
+
+/* The next edge of sampled time after what was added, at most to_ns: a moment must end there. */
+int64_t jm__pieces_edge_ns(const jm__pieces *pieces, int64_t to_ns);
 
 /* Work of one code from the end of the last moment to end_ns. `more`: the next call adds to the same moment.
  * Work of one code back to back becomes one piece. False if memory is out. */
@@ -72,6 +81,8 @@ typedef struct jm__piece_cursor {
     size_t at, count;
     jm__packed_piece *buffer; /* for a block in the file */
     size_t buffered;          /* block in the buffer, from 1; 0: none */
+    size_t window;            /* of sampled time, the first that ends after the moment begins */
+    bool sampled;             /* counters were sampled during the moment */
     jm__moment now;           /* valid unless past the end */
 } jm__piece_cursor;
 
@@ -91,6 +102,27 @@ static inline bool jm__cursor_at_end(const jm__piece_cursor *cursor)
 
 #define JM__PIECE_MORE (UINT32_C(1) << 31)
 
+/* Codes of pieces: idle states first, then uses. */
+static inline uint32_t jm__piece_code(uint32_t use)
+{
+    return JM_IDLE_STATES + use;
+}
+
+static inline bool jm__cursor_is_idle(const jm__piece_cursor *cursor)
+{
+    return (cursor->now.items[0].code & ~JM__PIECE_MORE) < JM_IDLE_STATES;
+}
+
+static inline void jm__cursor_look_for_sampler(jm__piece_cursor *cursor)
+{
+    const jm__intervals *sampled = cursor->pieces->sampled;
+    if (sampled == NULL) return;
+    while (cursor->window < sampled->count && sampled->items[cursor->window].to_ns <= cursor->now.start_ns)
+        cursor->window++;
+    cursor->sampled =
+        cursor->window < sampled->count && sampled->items[cursor->window].from_ns <= cursor->now.start_ns;
+}
+
 static inline void jm__cursor_load(jm__piece_cursor *cursor)
 {
     const jm__packed_piece *items = &cursor->items[cursor->at];
@@ -100,6 +132,7 @@ static inline void jm__cursor_load(jm__piece_cursor *cursor)
     cursor->now.end_ns = cursor->now.start_ns + items->length_ns;
     cursor->now.items = items;
     cursor->now.count = count;
+    jm__cursor_look_for_sampler(cursor);
 }
 
 /* To the next moment. */
@@ -122,6 +155,7 @@ static inline uint32_t jm__cursor_column(const jm__piece_cursor *cursor, size_t 
 /* Adds what the moment counts for, times `weight`, to values by column. */
 static inline void jm__cursor_add(const jm__piece_cursor *cursor, double weight, double *values)
 {
+    if (cursor->sampled) values[cursor->pieces->sampler_column + jm__cursor_is_idle(cursor)] += weight;
     const double *scale_of = cursor->pieces->scale_of;
     for (size_t i = 0; i < cursor->now.count; i++) {
         const jm__packed_piece *piece = &cursor->now.items[i];

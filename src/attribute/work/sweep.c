@@ -250,7 +250,11 @@ static bool pass_state(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle_stat
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
     s->tally->idle_s[state][of->cause] += seconds.report_s;
     if (s->extrapolated != NULL && !extrapolated_time) count_in_bursts(s, of, to_ns, state, seconds);
-    if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
+    int64_t until_ns;
+    do {
+        until_ns = jm__pieces_edge_ns(s->pieces, to_ns);
+        if (!jm__pieces_add(s->pieces, until_ns, state, 1, false)) return false;
+    } while (until_ns < to_ns);
     s->now_ns = to_ns;
     return true;
 }
@@ -492,7 +496,7 @@ static double weight_of_all(const jm__sweep *s)
 }
 
 /* One piece of each code. False if memory is out. */
-static bool add_pieces(jm__sweep *s, int64_t to_ns, double weights)
+static bool add_moment(jm__sweep *s, int64_t to_ns, double weights)
 {
     size_t left = 0;
     for (size_t i = 0; i < s->active.count; i++)
@@ -503,6 +507,16 @@ static bool add_pieces(jm__sweep *s, int64_t to_ns, double weights)
         float share = (float)(piece->weight / weights);
         if (!jm__pieces_add(s->pieces, to_ns, piece->code, share, --left > 0)) return false;
     }
+    return true;
+}
+
+static bool add_pieces(jm__sweep *s, int64_t to_ns, double weights)
+{
+    int64_t until_ns;
+    do {
+        until_ns = jm__pieces_edge_ns(s->pieces, to_ns);
+        if (!add_moment(s, until_ns, weights)) return false;
+    } while (until_ns < to_ns);
     return true;
 }
 

@@ -32,12 +32,6 @@ jm_status jm__time_order_end(jm__time_order *order, jm_error *err);
 /* Sort by start, then by end. */
 void jm__items_sort(jm__items *items);
 
-/* Codes of pieces: idle states first, then uses. */
-static inline uint32_t jm__piece_code(uint32_t use)
-{
-    return JM_IDLE_STATES + use;
-}
-
 /* Where an item counts. */
 typedef struct jm__counted_as {
     uint32_t use;

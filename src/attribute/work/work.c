@@ -80,6 +80,7 @@ static bool begin_board(board_pass *b, int64_t first_ns)
         requested += b->pass->work->boards[i].requested;
     int64_t from_ns = (first_ns < work->from_ns ? first_ns : work->from_ns) - memory_ns;
     jm__pieces_begin(&work->pieces, from_ns, pieces_room / requested);
+    work->pieces.sampled = work->sampled;
     jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->steady, work->learn, from_ns);
     b->sweep.one_gap = work->from_host;
     b->sweep.data = &b->data;
@@ -394,6 +395,38 @@ static bool find_beside(const jm__work_set *work, jm__board_work *board)
     return board->beside != NULL;
 }
 
+static double overlap_s(const jm__intervals *with, int64_t from_ns, int64_t to_ns)
+{
+    return (double)jm__intervals_overlap_ns(with, from_ns, to_ns) * 1e-9;
+}
+
+/* How long counters were sampled beside work and beside none; in extrapolated time, nearly all of which has
+ * work, beside work. */
+static jm_status count_sampled(jm__board_work *board, jm_error *err)
+{
+    jm__piece_cursor cursor;
+    jm__seconds *sums = board->sampler;
+    memset(sums, 0, sizeof board->sampler);
+    if (board->sampled == NULL) return JM_OK;
+    JM_TRY(jm__cursor_init(&cursor, &board->pieces, err));
+    for (size_t i = 0; i < board->report->count; i++)
+        sums[JM_SAMPLER_BUSY].report_s +=
+            overlap_s(board->sampled, board->report->items[i].from_ns, board->report->items[i].to_ns);
+    for (size_t i = 0; i < board->sampled->count; i++) {
+        const jm__interval *window = &board->sampled->items[i];
+        jm__cursor_seek(&cursor, window->from_ns);
+        for (; !jm__cursor_at_end(&cursor) && cursor.now.start_ns < window->to_ns; jm__cursor_next(&cursor)) {
+            const jm__moment *now = &cursor.now;
+            bool idle = jm__cursor_is_idle(&cursor);
+            sums[idle].learn_s += overlap_s(board->learn, now->start_ns, now->end_ns);
+            if (idle) sums[idle].report_s += overlap_s(board->traced, now->start_ns, now->end_ns);
+        }
+    }
+    sums[JM_SAMPLER_BUSY].report_s -= sums[JM_SAMPLER_IDLE].report_s;
+    jm__cursor_free(&cursor);
+    return jm__pieces_check(&board->pieces, err);
+}
+
 /* What follows from the columns of uses: those of pieces, and how long each ran. */
 static jm_status count_columns(const jm__work_set *work, jm__board_work *board, jm_error *err)
 {
@@ -413,6 +446,11 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
         column_of[s] = (uint32_t)columns->class_columns + s;
         board->seconds[column_of[s]] = board->tally.idle[s].report_s;
         board->learn_seconds[column_of[s]] = board->tally.idle[s].learn_s;
+    }
+    board->pieces.sampler_column = (uint32_t)jm__sampler_column(columns);
+    for (size_t s = 0; s < columns->sampler_columns; s++) {
+        board->seconds[jm__sampler_column(columns) + s] = board->sampler[s].report_s;
+        board->learn_seconds[jm__sampler_column(columns) + s] = board->sampler[s].learn_s;
     }
     for (uint32_t u = 0; u < work->pass_uses; u++)
         column_of[jm__piece_code(u)] = columns->of_use[work->use_of[u]];
@@ -435,7 +473,9 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
 static jm_status choose_columns(jm__work_set *work, jm__board_work *board, jm_error *err)
 {
     if (!jm__tally_renumber(&board->tally, work->use_of)) return jm__no_memory(err, "jm__work_pass");
-    JM_TRY(jm__columns_choose(&board->columns, &board->tally, &work->uses, &work->classes, err));
+    JM_TRY(count_sampled(board, err));
+    bool sampled = board->sampled != NULL && board->sampled->count > 0;
+    JM_TRY(jm__columns_choose(&board->columns, &board->tally, &work->uses, &work->classes, sampled, err));
     return count_columns(work, board, err);
 }
 

@@ -36,6 +36,8 @@ typedef struct jm__board_work {
     const jm__intervals *steady;          /* of these, the steady state (steps.h) */
     const jm__intervals *learn;           /* time from which powers are learnt */
     const jm__intervals *traced;          /* of the report, without extrapolated time */
+    const jm__intervals *sampled;         /* while hardware counters were sampled; NULL: never, or nobody
+                                             knows what that draws */
     const jm__extrapolated *extrapolated; /* NULL: none */
     int64_t from_ns; /* pieces begin some seconds before this and before the first work, */
     int64_t to_ns;   /* and end at this or at the end of the last work */
@@ -48,6 +50,7 @@ typedef struct jm__board_work {
     double *scale_of;       /* [piece code]: see jm__work_scale; NULL: all 1 */
     double *use_scale;      /* [uses]; NULL: all 1 */
     jm__use_beside *beside; /* [uses] */
+    jm__seconds sampler[JM_SAMPLER_STATES]; /* of sampled time: of the report, and behind it */
     double *seconds;        /* [columns.count]: inside the windows of the report, times the scale */
     double *learn_seconds;  /* [columns.count]: behind them */
     double

@@ -1,6 +1,9 @@
 # The rule of docs/caps.md, in a mount namespace of its own: what an ordinary user may do by it, and what not.
-if [ "$(id -u)" != 0 ] || ! command -v sudo visudo setpriv >/dev/null || ! id nobody >/dev/null || ! unshare -m true 2>/dev/null; then
-    echo "skipped: needs root, sudo and namespaces"
+for tool in sudo visudo setpriv; do
+    command -v $tool >/dev/null || { echo "skipped: no $tool"; exit 125; }
+done
+if [ "$(id -u)" != 0 ] || ! id nobody >/dev/null || ! unshare -m true 2>/dev/null; then
+    echo "skipped: needs root and namespaces"
     exit 125
 fi
 helper=$(realpath "$BUILD_DIR")/joulemap-cap

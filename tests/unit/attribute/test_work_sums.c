@@ -318,7 +318,7 @@ static void program_free(program *p)
 static jm__columns choose(const program *p)
 {
     jm__columns columns;
-    assert_int_equal(jm__columns_choose(&columns, &p->tally, &p->uses, &p->classes, NULL), JM_OK);
+    assert_int_equal(jm__columns_choose(&columns, &p->tally, &p->uses, &p->classes, false, NULL), JM_OK);
     assert_int_equal(columns.count, columns.class_columns + JM_IDLE_STATES);
     for (size_t u = 0; u < p->uses.items.count; u++)
         assert_int_equal(columns.of_use[u], columns.of_class[p->uses.items.items[u].class_index]);

@@ -216,7 +216,7 @@ static void test_what_a_sampler_draws_is_not_added_where_none_went(void **state)
         const jm__dataset data = {.ncu = imported ? csv_path : NULL};
         jm__board_part part = {.work = &work, .counted_by_hardware = true};
         part.model = (jm__board_model){.board = csv_path, .shipped = true, .constant_w = 130};
-        part.sampler.power_w = 35;
+        part.sampler.known.rest_w = 35;
         jm__counted_ready(&part, &data, NULL);
         assert_true(fabs(part.model.constant_w - (imported ? 130 : 165)) < 1e-9);
     }

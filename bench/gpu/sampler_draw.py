@@ -1,0 +1,168 @@
+"""What sampling hardware counters draws, by load, and whether figures of programs are the same with it and without.
+
+Each load runs in sessions with counters sampled all of the time and with none, alternating, in one process. The board's
+energy counter tells joules a step of both; the report tells those of its steps, and of the row "(counter sampling)".
+
+    python bench/gpu/sampler_draw.py --out bench/results/sampler_draw.txt [--keep FOLDER] [--turns 3] [--seconds 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import joulemap
+import torch
+from publish import head, publish
+from subjects import make
+
+START_S = 4.0  # until counters are sampled
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Of a step in one session: by the energy counter, by the report, with its half-width; seconds and watts."""
+
+    meter_j: float
+    report_j: float
+    half_j: float
+    sampler_j: float
+    seconds: float
+    power_w: float
+
+
+def light() -> Callable[[], None]:
+    x = torch.zeros(4096, device="cuda")
+
+    def run() -> None:
+        for _ in range(1000):
+            x.add_(1)
+
+    return run
+
+
+def copies() -> Callable[[], None]:
+    x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+    y = torch.empty_like(x)
+
+    def run() -> None:
+        for _ in range(10):
+            y.copy_(x)
+
+    return run
+
+
+def products(size: int, count: int, rest: bool) -> Callable[[], None]:
+    a = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
+    out = torch.empty_like(a)
+
+    def run() -> None:
+        for _ in range(count):
+            begin = time.perf_counter()
+            torch.mm(a, a, out=out)
+            if rest:
+                torch.cuda.synchronize()
+                took = time.perf_counter() - begin
+                while time.perf_counter() - begin < 2 * took:
+                    pass
+
+    return run
+
+
+def training(name: str, batch: int, size: int) -> Callable[[], None]:
+    subject = make(name, batch, size, {})
+    return subject.step
+
+
+LOADS: dict[str, Callable[[], Callable[[], None]]] = {
+    "light kernels": light,
+    "copies of 1 GB": copies,
+    "products of 8192, half idle": lambda: products(8192, 4, rest=True),
+    "products of 1024": lambda: products(1024, 500, rest=False),
+    "products of 8192": lambda: products(8192, 10, rest=False),
+    "gpt training": lambda: training("gpt", 16, 512),
+    "resnet50 training": lambda: training("torchvision:resnet50", 128, 224),
+}
+
+
+def turn(run: Callable[[], None], seconds: float, *, counters: bool, path: Path | None) -> Turn:
+    """Run a load in a session of its own; the first START_S seconds do not count."""
+    with joulemap.Session(path, counters=60 if counters else False, overwrite=True, cpu=False) as session:
+        end = time.monotonic() + START_S
+        while time.monotonic() < end:
+            run()
+            torch.cuda.synchronize()
+        begin_ns, count, end = time.monotonic_ns(), 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            with session.step():
+                run()
+                torch.cuda.synchronize()
+            count += 1
+        end_ns = time.monotonic_ns()
+    measured = session.report(by="board", from_ns=begin_ns, to_ns=end_ns)
+    steps = session.report(by="layer", from_ns=begin_ns, to_ns=end_ns)
+    sampler = [row for row in steps.rows if row.name == "(counter sampling)"]
+    sampler_j = sum(row.energy_j for row in sampler) or (steps.quality.sampler_energy_j or 0.0)
+    total = measured.totals
+    own = steps.totals.total_energy_j - sum(row.energy_j for row in sampler)
+    half = (total.total_high_j - total.total_low_j) / 2
+    if sampler:
+        half = max(half, (sampler[0].energy_high_j - sampler[0].energy_low_j) / 2)
+    took = (end_ns - begin_ns) * 1e-9
+    return Turn(total.total_energy_j / count, own / count, half / count, sampler_j / count, took / count,
+                total.total_energy_j / took)
+
+
+def compare(name: str, run: Callable[[], None], options: argparse.Namespace) -> str:
+    on, off = [], []
+    for i in range(options.turns):
+        keep = options.keep / f"{name.replace(' ', '_').replace(',', '')}" if options.keep and i == 0 else None
+        off.append(turn(run, options.seconds, counters=False, path=keep and keep.with_suffix(".off.joulemap")))
+        on.append(turn(run, options.seconds, counters=True, path=keep and keep.with_suffix(".on.joulemap")))
+    off.append(turn(run, options.seconds, counters=False, path=None))
+
+    def middle(of: list[Turn], what: str) -> float:
+        return statistics.median(getattr(turn, what) for turn in of)
+
+    plain = middle(off, "meter_j")
+    spread = (max(t.meter_j for t in off) - min(t.meter_j for t in off)) / plain
+    apart = middle(on, "report_j") / plain - 1
+    return (
+        f"{name:28} {middle(off, 'power_w'):6.1f} W {middle(on, 'power_w') - middle(off, 'power_w'):+6.1f} W"
+        f" {100 * (middle(on, 'seconds') / middle(off, 'seconds') - 1):+6.2f} %"
+        f"  off {plain:.4g} J (spread {100 * spread:.2f} %), on {middle(on, 'meter_j'):.4g} J,"
+        f" less own row {middle(on, 'report_j'):.4g} ±{middle(on, 'half_j'):.2g} J: {100 * apart:+.2f} %;"
+        f" own {middle(on, 'sampler_j') / middle(on, 'seconds'):.1f} W"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--keep", type=Path, help="folder for the first recordings of each load")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--loads", nargs="*", default=list(LOADS))
+    options = parser.parse_args()
+    lines = head("What sampling counters draws; joules of a step with counters all of the time and without")
+    lines.append("load, power without, more with, longer a step, joules a step")
+    for name in options.loads:
+        run = LOADS[name]()
+        run()
+        torch.cuda.synchronize()
+        try:
+            lines.append(compare(name, run, options))
+        except joulemap.Error as error:
+            lines.append(f"{name:28} {error}")
+        print(lines[-1], flush=True)
+        del run
+        torch.cuda.empty_cache()
+    publish(lines, options.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What sampling hardware counters drew is a row of its own: rows add up to what the meter says."""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+import joulemap
+import pytest
+
+RUNS = Path(__file__).parents[1] / "data" / "runs"
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> joulemap.Recording:
+    """Return a training and a generation on an H100, sampled four times."""
+    path = tmp_path_factory.mktemp("runs") / "llama.joulemap"
+    path.write_bytes(lzma.decompress((RUNS / "llama.joulemap.xz").read_bytes()))
+    return joulemap.Recording(path)
+
+
+@pytest.mark.parametrize("by", ["layer", "type", "kernel", "span"])
+def test_rows_add_up_to_the_total_with_a_row_for_sampling(llama: joulemap.Recording, by: str) -> None:
+    report = llama.report(by=by)
+    tops = [row for row in report.rows if row.depth == 0]
+    sampling = [row for row in tops if row.kind == "sampling"]
+    assert sum(row.energy_j for row in tops) == pytest.approx(report.totals.total_energy_j, rel=1e-6)
+    assert [row.name for row in sampling] == ["(counter sampling)"]
+    assert 30 < sampling[0].power_w < 40  # this board at rest: 35 W
+    assert sampling[0].energy_low_j < sampling[0].energy_j < sampling[0].energy_high_j
+    assert report.quality.sampler_energy_j == pytest.approx(sampling[0].energy_j)
+
+
+def test_the_total_is_the_counters(llama: joulemap.Recording) -> None:
+    totals = llama.report(by="layer").totals
+    counter = next(s for s in llama.timeline().series if s.name == "energy_counter")
+    measured_j = counter.values[-1] - counter.values[0]
+    mean_w = measured_j / ((counter.t_ns[-1] - counter.t_ns[0]) * 1e-9)
+    assert totals.total_energy_j / totals.duration_s == pytest.approx(mean_w, rel=0.005)
+
+
+def test_phases_have_their_part_of_it(llama: joulemap.Recording) -> None:
+    report = llama.report(by="phase")
+    rows = [row for row in report.rows if row.kind == "sampling"]
+    whole = llama.report(by="layer").quality.sampler_energy_j
+    assert sum(row.energy_j for row in rows) == pytest.approx(whole, rel=0.05)
+    assert sum(row.energy_j for row in report.rows if row.depth == 0) == pytest.approx(
+        report.totals.total_energy_j, rel=1e-6
+    )
+
+
+def test_without_sampling_there_is_no_such_row() -> None:
+    with joulemap.Session(sim="h200", counters=False, cpu=False) as run, run.step():
+        pass
+    report = run.report(by="layer")
+    assert not [row for row in report.rows if row.kind == "sampling"]
+    assert report.quality.sampler_energy_j is None
