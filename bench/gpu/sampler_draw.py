@@ -113,8 +113,14 @@ def turn(run: Callable[[], None], seconds: float, *, counters: bool, path: Path 
     if sampler:
         half = max(half, (sampler[0].energy_high_j - sampler[0].energy_low_j) / 2)
     took = (end_ns - begin_ns) * 1e-9
-    return Turn(total.total_energy_j / count, own / count, half / count, sampler_j / count, took / count,
-                total.total_energy_j / took)
+    return Turn(
+        total.total_energy_j / count,
+        own / count,
+        half / count,
+        sampler_j / count,
+        took / count,
+        total.total_energy_j / took,
+    )
 
 
 def compare(name: str, run: Callable[[], None], options: argparse.Namespace) -> str:

@@ -61,7 +61,8 @@
       "replaces its beginning: \".../8c6f3ab2d10f9e47/attn\"")                                               \
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
       "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"collective\", \"kernel\", \"phase\", "     \
-      "\"gpu\", \"idle\", \"gap\", \"wait\", \"request\", \"outside\", \"unresolved\" and others")           \
+      "\"gpu\", \"idle\", \"gap\", \"sampling\", \"wait\", \"request\", \"outside\", \"unresolved\" and "    \
+      "others")                                                                                              \
     X(TEXT, type, "type", JM_IN_ROW,                                                                         \
       "Class of a layer: \"Linear\"; operation of a collective: \"all-reduce\"; empty where there is none")  \
     X(INT32, depth, "depth", JM_IN_ROW, "Depth in the tree, from 0")                                         \
@@ -213,8 +214,8 @@
       "File of Nsight Compute whose counts, of another run of the program, replace sampled ones; missing "   \
       "where none was imported")                                                                             \
     Q(REAL_OR_NONE, sampler_energy_j, "sampler_energy_j", JM_IN_QUALITY,                                     \
-      "Joules that sampling hardware counters made the boards draw, an estimate; in no other figure; "       \
-      "missing if they were not sampled, or nobody knows what it draws")                                     \
+      "Joules that sampling hardware counters made the boards draw, in the total and in the row "            \
+      "\"(counter sampling)\"; missing if they were not sampled")                                            \
     T(REAL_OR_NONE, residual_w, "residual_w", JM_IN_REPORT | JM_IN_QUALITY,                                  \
       "Root mean square of the fit, watts; missing without a fit")                                           \
     T(REAL_OR_NONE, chi2_n, "chi2_n", JM_IN_QUALITY, "Reduced chi square; missing without a fit")            \

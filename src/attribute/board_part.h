@@ -56,8 +56,8 @@ static inline double jm__use_power_w(const jm__board_part *part, size_t use)
     return power_w;
 }
 
-/* What sampling its counters drew in the report, J; how long it lasted, and the standard uncertainty. 0 s: they
- * were not sampled, or nothing is known of powers. */
+/* What sampling its counters drew in the report, J; how long it lasted, and the standard uncertainty. 0 s:
+ * they were not sampled, or nothing is known of powers. */
 double jm__board_sampler_j(const jm__board_part *part, double *seconds, double *u_j);
 
 /* The readings of each board's power sensors and energy counter, as totals and fits take them. */

@@ -118,8 +118,8 @@ static int by_energy(const void *left, const void *right)
  * idle to it, so these rows are compared together. */
 static const char *path_in_truth(const jm_row *row)
 {
-    static const char *const no_work[] = {"idle", "outside", "gap",   "phase", "epoch",
-                                          "step", "window",  "batch", "data"};
+    static const char *const no_work[] = {"idle",  "outside", "gap",    "sampling", "phase",
+                                          "epoch", "step",    "window", "batch",    "data"};
     for (size_t i = 0; i < sizeof no_work / sizeof *no_work; i++) {
         if (strcmp(row->kind, no_work[i]) == 0) return CLI_NO_LAYER;
     }

@@ -187,7 +187,7 @@ static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
  * not hold. */
 typedef struct joint_priors {
     jm__joint_prior own;
-    jm__joint_prior rest; /* made only if there is a rest */
+    jm__joint_prior rest;           /* made only if there is a rest */
     jm__sampler_draws known, draws; /* without the edges' steps, and with them */
 } joint_priors;
 
@@ -395,7 +395,8 @@ static void allow_for_draws(jm__fit *fit, const jm__fit_input *input, const join
         double share = all_s > 0 ? fmin(1, input->learn_seconds[first + s] / all_s) : 0;
         double square = before->draws.u_w[s] * before->draws.u_w[s];
         fit->joint_prior.u_w[first + s] = before->known.u_w[s];
-        fit->joint_prior.covariance[(first + s) * (columns + 1)] = before->known.u_w[s] * before->known.u_w[s];
+        fit->joint_prior.covariance[(first + s) * (columns + 1)] =
+            before->known.u_w[s] * before->known.u_w[s];
         fit->covariance[(first + s) * (columns + 1)] += square;
         for (size_t k = from; k < to; k++) {
             fit->covariance[k * columns + first + s] -= share * square;
@@ -467,7 +468,8 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     JM_TRY(jm__prior_init(&shared, JM_PROVENANCE_WEAK, input->columns, err));
     for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
         bool samples = k >= input->class_columns + JM_IDLE_STATES;
-        double own_w = samples ? input->sampler.rest_w : power_w, own_u_w = samples ? input->sampler.busy_u_w : u_w;
+        double own_w = samples ? input->sampler.rest_w : power_w,
+               own_u_w = samples ? input->sampler.busy_u_w : u_w;
         fit->power_w[k] = own_w;
         fit->covariance[k * input->columns + k] = own_u_w * own_u_w;
         status = jm__prior_add_power(&shared, k, own_w, fmax(own_u_w, JM_POWER_LEAST_W), err);

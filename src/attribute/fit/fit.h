@@ -30,16 +30,17 @@ typedef struct jm__fit_input {
         *unknown;         /* nobody knows what ran then: outside of `learn`; NULL: there is no such time */
     size_t class_columns; /* the first idle column */
     size_t columns;
-    const jm__columns *split;           /* which of them belong to one class; NULL: each is its own */
-    const double *learn_seconds;        /* [columns]: time of each within `learn` */
-    const double *seconds;              /* [columns]: time of each within `report` */
-    jm__total total;                    /* of `report`, and of time of which no reading is fitted: */
-    const double *apart_seconds;        /* [columns]: of `seconds`, work in that time; NULL: there is none */
-    const jm__expectation *expected;    /* [class_columns]: see jm__levels_input */
-    const jm__idle_known *idle;         /* see jm__levels_input */
-    jm__sampler_known sampler;          /* likewise */
-    const jm__intervals *sampled; /* while counters were sampled: the last columns are of that; NULL: none are */
-    const double *most_w;               /* [columns]: what the board can draw; NULL: not known */
+    const jm__columns *split;        /* which of them belong to one class; NULL: each is its own */
+    const double *learn_seconds;     /* [columns]: time of each within `learn` */
+    const double *seconds;           /* [columns]: time of each within `report` */
+    jm__total total;                 /* of `report`, and of time of which no reading is fitted: */
+    const double *apart_seconds;     /* [columns]: of `seconds`, work in that time; NULL: there is none */
+    const jm__expectation *expected; /* [class_columns]: see jm__levels_input */
+    const jm__idle_known *idle;      /* see jm__levels_input */
+    jm__sampler_known sampler;       /* likewise */
+    const jm__intervals
+        *sampled;         /* while counters were sampled: the last columns are of that; NULL: none are */
+    const double *most_w; /* [columns]: what the board can draw; NULL: not known */
     const jm__calibration *calibration; /* of the response, as a fit of these readings found it; NULL: to be
                                            found */
     const jm__power_law *law;           /* NULL: none */

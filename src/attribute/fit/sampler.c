@@ -125,8 +125,8 @@ static jm_status add_up(steps *s, jm_error *err)
         jm__pass_row(pass, i, row);
         for (size_t k = 0; k < JM_IDLE_STATES; k++)
             after[k] = before[k] + row[first_idle + k];
-        after[JM_IDLE_STATES] = before[JM_IDLE_STATES] + pass->readings[i].value -
-                                jm__matrix_dot(row, s->in->power_w, known);
+        after[JM_IDLE_STATES] =
+            before[JM_IDLE_STATES] + pass->readings[i].value - jm__matrix_dot(row, s->in->power_w, known);
     }
     free(row);
     return status;

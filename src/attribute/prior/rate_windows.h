@@ -55,9 +55,9 @@ jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t boar
                          const jm__rate_choice *choice, const jm__intervals *within, double quantile,
                          jm_error *err);
 
-/* When hardware counters were sampled, and what that is known to draw: bench/results/sampler_draw.txt. A sampler
- * draws while it exists, started or not. What it draws in a run is fitted (fit/levels.h): less beside work,
- * as parts of the board that it keeps awake are awake then. */
+/* When hardware counters were sampled, and what that is known to draw: bench/results/sampler_draw.txt. A
+ * sampler draws while it exists, started or not. What it draws in a run is fitted (fit/levels.h): less beside
+ * work, as parts of the board that it keeps awake are awake then. */
 
 typedef struct jm__sampler_draw {
     jm__intervals windows; /* while a sampler existed; jm__sampler_draw_free frees them */

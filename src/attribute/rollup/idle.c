@@ -479,8 +479,9 @@ static void add_sampled_rest(const idle_target *to)
     for (size_t s = 0; s < part->work->columns.sampler_columns; s++) {
         double rest_s = part->work->seconds[first + s] - to->sampled_s[s];
         if (rest_s > 1e-6)
-            jm__tree_add_busy(to->views->tree, node_in_phase(to->views, JM__NO_SPAN, sampler_text, sampler_kind),
-                              to->board, part->first_column + first + s, rest_s);
+            jm__tree_add_busy(to->views->tree,
+                              node_in_phase(to->views, JM__NO_SPAN, sampler_text, sampler_kind), to->board,
+                              part->first_column + first + s, rest_s);
     }
 }
 

@@ -38,16 +38,16 @@ enum { JM_SAMPLER_BUSY, JM_SAMPLER_IDLE, JM_SAMPLER_STATES };
 
 /* The unknown powers of one board (columns of the fit), and the column of each class and use. */
 typedef struct jm__columns {
-    uint32_t *of_class;   /* [classes]: JM_NO_COLUMN if the class did not run on this board; the base column
-                             of a class that is split */
-    uint32_t *of_use;     /* [uses] */
-    uint32_t *split_from; /* [count]: the base column of its class, itself if it is one */
-    double *differs_w;    /* [count]: how far it may be from the power of its class; 0: not split */
-    bool *merged;         /* [classes]: shares its column with other classes */
-    size_t class_columns; /* first idle column */
+    uint32_t *of_class;     /* [classes]: JM_NO_COLUMN if the class did not run on this board; the base column
+                               of a class that is split */
+    uint32_t *of_use;       /* [uses] */
+    uint32_t *split_from;   /* [count]: the base column of its class, itself if it is one */
+    double *differs_w;      /* [count]: how far it may be from the power of its class; 0: not split */
+    bool *merged;           /* [classes]: shares its column with other classes */
+    size_t class_columns;   /* first idle column */
     size_t sampler_columns; /* JM_SAMPLER_STATES or 0 */
     size_t count;           /* class_columns + JM_IDLE_STATES + sampler_columns */
-    size_t merged_count;  /* classes without a column of their own */
+    size_t merged_count;    /* classes without a column of their own */
 } jm__columns;
 
 /* Rare classes (together less than 0.1 % of the busy time) and those beyond the maximum share a column with

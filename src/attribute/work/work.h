@@ -46,13 +46,13 @@ typedef struct jm__board_work {
     jm__tally tally;
     jm__pieces pieces;
     jm__columns columns;
-    uint32_t *column_of;    /* [piece code] */
-    double *scale_of;       /* [piece code]: see jm__work_scale; NULL: all 1 */
-    double *use_scale;      /* [uses]; NULL: all 1 */
-    jm__use_beside *beside; /* [uses] */
+    uint32_t *column_of;                    /* [piece code] */
+    double *scale_of;                       /* [piece code]: see jm__work_scale; NULL: all 1 */
+    double *use_scale;                      /* [uses]; NULL: all 1 */
+    jm__use_beside *beside;                 /* [uses] */
     jm__seconds sampler[JM_SAMPLER_STATES]; /* of sampled time: of the report, and behind it */
-    double *seconds;        /* [columns.count]: inside the windows of the report, times the scale */
-    double *learn_seconds;  /* [columns.count]: behind them */
+    double *seconds;       /* [columns.count]: inside the windows of the report, times the scale */
+    double *learn_seconds; /* [columns.count]: behind them */
     double
         *extrapolated_seconds; /* [columns.count]: behind those; of `seconds`, what traced steps stand for */
 } jm__board_work;

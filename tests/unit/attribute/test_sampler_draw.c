@@ -62,7 +62,8 @@ static void test_of_a_board_nobody_measured_little_is_known(void **state)
     jm__sampler_draw usual = find(events, 1), found;
     assert_int_equal(jm__sampler_draw_find(&found, &dataset, &other, NAN, NAN, NULL), JM_OK);
     assert_int_equal(found.windows.count, 1);
-    assert_true(found.known.rest_u_w >= found.known.rest_w && found.known.rest_u_w > 2 * usual.known.rest_u_w);
+    assert_true(found.known.rest_u_w >= found.known.rest_w &&
+                found.known.rest_u_w > 2 * usual.known.rest_u_w);
     jm__sampler_draw_free(&usual);
     jm__sampler_draw_free(&found);
 }

@@ -1,5 +1,5 @@
-/* What sampling of counters draws, by the steps at its edges: boards whose draw is known, with noise, drift and
- * programs that change at an edge. */
+/* What sampling of counters draws, by the steps at its edges: boards whose draw is known, with noise, drift
+ * and programs that change at an edge. */
 #include "attribute/fit/sampler.h"
 
 #include "base/clock.h"
@@ -16,7 +16,12 @@
 #define MS JM_NS_PER_MS
 #define S  JM_NS_PER_S
 
-enum { LENGTH_S = 60, READINGS = LENGTH_S * 50, WORK = 1, COLUMNS = WORK + JM_IDLE_STATES + JM_SAMPLER_STATES };
+enum {
+    LENGTH_S = 60,
+    READINGS = LENGTH_S * 50,
+    WORK = 1,
+    COLUMNS = WORK + JM_IDLE_STATES + JM_SAMPLER_STATES
+};
 enum { BUSY = WORK + JM_IDLE_STATES + JM_SAMPLER_BUSY, IDLE = WORK + JM_IDLE_STATES + JM_SAMPLER_IDLE };
 
 static const double work_w = 400, idle_w = 130, busy_draw_w = 27, idle_draw_w = 35;
@@ -117,7 +122,7 @@ static void test_moments_end_where_sampling_begins_and_ends(void **state)
     jm__design_start(&design, (jm__response){JM_RESPONSE_BOX, 0, 100.0 * MS});
     static const struct {
         double t_s, busy, idle;
-    } cases[] = {{4.9, 0, 0}, {5.03, 0.3, 0}, {5.5, 1, 0},    {6.04, 0.6, 0}, {6.2, 0, 0},
+    } cases[] = {{4.9, 0, 0}, {5.03, 0.3, 0}, {5.5, 1, 0},     {6.04, 0.6, 0}, {6.2, 0, 0},
                  {30, 0, 0},  {35, 0, 0},     {35.05, 0, 0.5}, {46.09, 0, 0.1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const double *row = jm__design_row(&design, (int64_t)(cases[i].t_s * 1e9));

@@ -258,8 +258,8 @@ static void serve(server *s, jm__pm_error *error)
             continue;
         }
         s->stopping = false;
-        /* While a sampler exists, started or not, the board draws 35 W more (H100, H200). This was seen to
-         * end with the process; by CUPTI's manual disabling ends it as well. */
+        /* While a sampler exists, started or not, the board draws some 30 W more (H100, H200). This was seen
+         * to end with the process; by CUPTI's manual disabling ends it as well. */
         jm__pm_disable(&s->pm);
         well = send_frame(s, JM_FRAME_STOPPED, NULL, 0);
     }
