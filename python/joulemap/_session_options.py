@@ -34,7 +34,7 @@ def _counters(counters: bool | float | None) -> float:
     if counters is None:
         return 0.0
     if isinstance(counters, bool):
-        return 2.0 if counters else -1.0
+        return 1.8 if counters else -1.0
     return _arguments.real("counters", counters, 0, 60)
 
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define BUDGET_LEAST 1e-4 /* below this, tracing gets less than a second an hour */
-#define COUNTERS_S   2    /* seconds of each minute, for --counters without an argument */
+#define COUNTERS_S   1.8  /* seconds of each minute, for --counters without an argument */
 
 /* Values of the options. */
 typedef struct recorder_options {

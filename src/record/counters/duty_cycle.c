@@ -1,6 +1,7 @@
 /* The duty cycle of counter sampling. */
 #include "record/counters/duty_cycle.h"
 
+#include <math.h>
 #include <string.h>
 
 void jm__duty_cycle_init(jm__duty_cycle *duty_cycle, double seconds_a_minute, int64_t now_ns)
@@ -58,9 +59,7 @@ void jm__duty_cycle_kernel(jm__duty_cycle *duty_cycle, int64_t class_id, int64_t
     if (start_ns - reported_ns > JM_DUTY_CYCLE_LATE_NS) duty_cycle->was_silent = true;
     /* Concurrent kernels count once. */
     if (start_ns < duty_cycle->covered_ns) start_ns = duty_cycle->covered_ns;
-    if (end_ns <= start_ns) return;
-    duty_cycle->sampled_ns += sampled_of(duty_cycle, start_ns, end_ns);
-    duty_cycle->covered_ns = end_ns;
+    if (end_ns > start_ns) duty_cycle->covered_ns = end_ns;
 }
 
 /* How much of the interval since `start_ns` lies in the current burst; all of it before the first burst
@@ -151,21 +150,45 @@ static bool is_long_enough(const jm__duty_cycle *duty_cycle, int64_t start_ns, i
  * start. */
 static bool is_affordable(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns)
 {
-    double requested_share = duty_cycle->seconds_a_minute / 60, share = JM_DUTY_CYCLE_CPU_SHARE,
+    double share = fmax(duty_cycle->seconds_a_minute / 60, JM_DUTY_CYCLE_CPU_SHARE),
            needed_ns = (double)cpu_ns;
     if (is_always(duty_cycle)) return true;
-    if (requested_share > share) share = requested_share;
     if (duty_cycle->starts > 0 && !is_open(last_interval(duty_cycle)))
         needed_ns += needed_ns / (double)duty_cycle->starts;
     return needed_ns <= share * (double)(now_ns - duty_cycle->began_ns) + (double)JM_DUTY_CYCLE_CPU_START_NS;
 }
 
-/* Between two periodic intervals. */
-static int64_t period_ns(const jm__duty_cycle *duty_cycle)
+static double requested_share(const jm__duty_cycle *duty_cycle)
 {
     double seconds = duty_cycle->seconds_a_minute > JM_DUTY_CYCLE_MIN_S ? duty_cycle->seconds_a_minute
                                                                         : JM_DUTY_CYCLE_MIN_S;
-    return (int64_t)(60 * (double)JM_DUTY_CYCLE_PERIODIC_NS / seconds);
+    return seconds / 60;
+}
+
+static int64_t length_ns(const jm__duty_cycle *duty_cycle)
+{
+    int64_t long_ns = (int64_t)(requested_share(duty_cycle) * (double)JM_DUTY_CYCLE_PERIOD_NS);
+    int64_t least_ns = duty_cycle->in_bursts ? JM_DUTY_CYCLE_BURSTS_NS : JM_DUTY_CYCLE_LENGTH_NS;
+    return long_ns > least_ns ? long_ns : least_ns;
+}
+
+/* From the begin of the last interval to that of the next. */
+static int64_t gap_ns(const jm__duty_cycle *duty_cycle)
+{
+    int64_t period_ns = (int64_t)((double)length_ns(duty_cycle) / requested_share(duty_cycle));
+    int64_t gap_ns = JM_DUTY_CYCLE_GAP_NS;
+    for (size_t i = 1; i < duty_cycle->interval_count && gap_ns < period_ns; i++)
+        gap_ns *= 2;
+    return gap_ns < period_ns ? gap_ns : period_ns;
+}
+
+/* Would all intervals and another one take no more than their share of the time? Of the first minute's, they
+ * may take all before it is over. */
+static bool is_within_share(const jm__duty_cycle *duty_cycle, int64_t now_ns)
+{
+    int64_t elapsed_ns = now_ns - duty_cycle->began_ns, minute_ns = 60 * JM_NS_PER_S;
+    double all_ns = (double)(duty_cycle->sampled_ns + length_ns(duty_cycle));
+    return all_ns <= requested_share(duty_cycle) * (double)(elapsed_ns > minute_ns ? elapsed_ns : minute_ns);
 }
 
 /* Is more than the allowed share of the work in classes without enough samples? */
@@ -182,13 +205,12 @@ static bool has_unseen(const jm__duty_cycle *duty_cycle)
 static int64_t next_length_ns(jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     const jm__duty_cycle_interval *last = last_interval(duty_cycle);
-    if (last == NULL) return JM_DUTY_CYCLE_FIRST_NS;
+    if (last == NULL) return is_always(duty_cycle) ? INT64_MAX : length_ns(duty_cycle);
     if (is_always(duty_cycle)) return INT64_MAX;
-    if (now_ns - last->start_ns >= period_ns(duty_cycle)) return JM_DUTY_CYCLE_PERIODIC_NS;
     if (now_ns - last->end_ns < JM_DUTY_CYCLE_LATE_NS) return 0; /* its kernels are not reported yet */
-    int64_t missing_ns = JM_DUTY_CYCLE_FIRST_NS - duty_cycle->sampled_ns;
-    if (missing_ns > 0) return missing_ns > JM_DUTY_CYCLE_AGAIN_NS ? missing_ns : JM_DUTY_CYCLE_AGAIN_NS;
-    return has_unseen(duty_cycle) ? JM_DUTY_CYCLE_AGAIN_NS : 0;
+    if (!is_within_share(duty_cycle, now_ns)) return 0;
+    bool is_due = now_ns - last->start_ns >= gap_ns(duty_cycle);
+    return is_due || has_unseen(duty_cycle) ? length_ns(duty_cycle) : 0;
 }
 
 bool jm__duty_cycle_should_sample(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns)
@@ -218,6 +240,7 @@ void jm__duty_cycle_ended(jm__duty_cycle *duty_cycle, int64_t t_ns)
     jm__duty_cycle_interval *last = last_interval(duty_cycle);
     if (!is_open(last)) return;
     last->end_ns = t_ns > last->start_ns ? t_ns : last->start_ns;
+    duty_cycle->sampled_ns += last->end_ns - last->start_ns;
     bool saw_burst = duty_cycle->bursts_ns + in_burst_ns(duty_cycle, last->start_ns, t_ns) > 0;
     if (!duty_cycle->in_bursts || saw_burst || another_is_traced(duty_cycle)) return;
     *last = (jm__duty_cycle_interval){0}; /* it saw no traced work */

@@ -1,6 +1,7 @@
-/* When to sample a board's counters: at first, then for a part of each minute, and again for new work that no
- * sample covers. A sample costs 0.5 ms of CPU time (bench/results/counters.txt), and kernels of one class do
- * the same from minute to minute.
+/* When to sample a board's counters: for a third of a second at a time, often at first and then as often as
+ * the share of each minute allows, and sooner for new work that no sample covers. A sample costs 0.5 ms of
+ * CPU time (bench/results/counters.txt), power, and a program that waits for its host some time
+ * (bench/results/sampler_draw.txt); kernels of one class do the same from minute to minute.
  *
  * Samples are useless without traced work. If programs are traced in bursts, the bursts are sampled. The
  * sampler needs time to start, so it starts before a burst that was announced, or that is expected from the
@@ -17,12 +18,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* At first, this much running work is sampled. */
-#define JM_DUTY_CYCLE_FIRST_NS (2 * JM_NS_PER_S)
-/* Length of the intervals of each minute: each start costs half a second of CPU. */
-#define JM_DUTY_CYCLE_PERIODIC_NS JM_NS_PER_S
-/* Minimum length of an interval for new work. */
-#define JM_DUTY_CYCLE_AGAIN_NS (300 * JM_NS_PER_MS)
+/* Least length of an interval: each start costs half a second of CPU. Longer ones if more is requested than
+ * such intervals a period apart make up. */
+#define JM_DUTY_CYCLE_LENGTH_NS (JM_NS_PER_S / 3)
+#define JM_DUTY_CYCLE_PERIOD_NS (10 * JM_NS_PER_S)
+/* The same where bursts are waited for, which takes as long as they do. */
+#define JM_DUTY_CYCLE_BURSTS_NS (JM_NS_PER_S / 2)
+/* From the begin of the first interval to that of the second; then twice as long each time. */
+#define JM_DUTY_CYCLE_GAP_NS (2 * JM_NS_PER_S)
 /* A class is covered after this much sampled work, twenty samples. */
 #define JM_DUTY_CYCLE_SEEN_NS (20 * JM_NS_PER_MS)
 /* Classes that are not covered matter if they are more than this share of the work. */
@@ -39,7 +42,7 @@
 #define JM_DUTY_CYCLE_CPU_SHARE    0.03
 #define JM_DUTY_CYCLE_CPU_START_NS (5 * JM_NS_PER_S)
 
-#define JM_DUTY_CYCLE_DEFAULT_S 2.0   /* per minute */
+#define JM_DUTY_CYCLE_DEFAULT_S 1.8   /* per minute: 3 % */
 #define JM_DUTY_CYCLE_MIN_S     0.001 /* less counts as this */
 #define JM_DUTY_CYCLE_ALWAYS_S  60.0  /* all the time, at any cost */
 
@@ -61,7 +64,7 @@ typedef struct jm__duty_cycle {
     int64_t began_ns;
     int64_t reported_at_ns; /* when kernels were last reported; 0: never */
     int64_t covered_ns;     /* work is reported up to here */
-    int64_t sampled_ns;     /* time with work in all intervals */
+    int64_t sampled_ns;     /* length of all finished intervals */
     int64_t unsampled_ns;   /* work since the last interval, all classes */
     int64_t requested_ns;   /* length of the current interval */
     bool in_bursts;         /* some process was untraced, since `untraced_ns` */

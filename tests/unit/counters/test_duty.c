@@ -96,21 +96,26 @@ static int64_t one_class(double t_s)
     return t_s >= 1 ? 1 : 0;
 }
 
-static void test_the_first_two_seconds_of_work_are_sampled(void **state)
+static void test_the_first_work_is_sampled_often_and_briefly(void **state)
 {
     (void)state;
-    const board *b = simulate(one_class, 2, 0.95, 10);
+    const board *b = simulate(one_class, JM_DUTY_CYCLE_DEFAULT_S, 0.95, 10);
+    assert_int_equal(b->intervals, 3);
     assert_true(b->begins_s[0] >= 1 && b->begins_s[0] < 2.1);
-    assert_true(b->seen_s[1] >= 1.9 && b->seen_s[1] <= 3);
+    assert_true(b->begins_s[1] - b->begins_s[0] < 2.3 && b->begins_s[2] - b->begins_s[1] < 4.3);
+    assert_true(b->sampled_s >= 0.9 && b->sampled_s < 1.3);
 }
 
-static void test_of_each_minute_two_seconds_are_sampled(void **state)
+static void test_from_the_first_minute_on_it_takes_its_share_of_the_time(void **state)
 {
     (void)state;
-    const board *b = simulate(one_class, 2, 0.95, HOUR_S);
-    assert_true(b->sampled_s > 1.8 * HOUR_S / 60 && b->sampled_s < 2.2 * HOUR_S / 60);
-    for (int i = 2; i < b->intervals; i++)
-        assert_true(b->begins_s[i] - b->begins_s[i - 1] < 35);
+    for (int seconds = 60; seconds <= HOUR_S; seconds *= 2) {
+        const board *b = simulate(one_class, JM_DUTY_CYCLE_DEFAULT_S, 0.95, seconds);
+        assert_true(b->sampled_s <= 0.03 * seconds + 1e-9);
+        assert_true(b->sampled_s > 0.025 * seconds - 0.35);
+        for (int i = 1; i < b->intervals; i++)
+            assert_true(b->begins_s[i] - b->begins_s[i - 1] < 50);
+    }
 }
 
 static void test_more_is_sampled_if_it_is_queried_for(void **state)
@@ -149,11 +154,12 @@ static int64_t bursts(double t_s)
     return fmod(t_s, 1) < 0.1 ? 1 : 0;
 }
 
-static void test_of_a_board_that_works_now_and_then_two_seconds_of_work_are_sampled(void **state)
+static void test_of_a_board_that_works_now_and_then_no_more_time_is_sampled(void **state)
 {
     (void)state;
-    const board *b = simulate(bursts, 2, 0.1, 60);
-    assert_true(b->seen_s[1] > 1.9 && b->seen_s[1] < 2.6);
+    const board *b = simulate(bursts, JM_DUTY_CYCLE_DEFAULT_S, 0.1, 60);
+    assert_true(b->sampled_s > 1.4 && b->sampled_s <= 1.8 + 1e-9);
+    assert_true(b->seen_s[1] >= 0.1);
 }
 
 static int64_t new_class_after_20_s(double t_s)
@@ -164,7 +170,7 @@ static int64_t new_class_after_20_s(double t_s)
 static void test_work_that_no_sample_has_seen_is_sampled_soon(void **state)
 {
     (void)state;
-    const board *b = simulate(new_class_after_20_s, 0.1, 0.95, 30);
+    const board *b = simulate(new_class_after_20_s, JM_DUTY_CYCLE_DEFAULT_S, 0.95, 30);
     assert_true(b->seen_s[2] >= 0.02);
 }
 
@@ -180,21 +186,16 @@ static void test_work_that_hardly_matters_is_not_waited_for(void **state)
     assert_int_equal(b->intervals, simulate(one_class, 0.1, 0.95, 200)->intervals);
 }
 
-/* An interval that sees class 1 alone, and eight seconds of its work after it: nothing is new. Returns the
- * end.
- */
+/* An interval that sees class 1 alone, and eight seconds of its work after it. Returns the end. */
 static int64_t sample_class_1(jm__duty_cycle *duty_cycle, int64_t t_ns)
 {
-    enum { SAMPLED_S = 3, MORE_S = 8 };
-    int64_t end_ns = t_ns + SAMPLED_S * JM_NS_PER_S;
+    int64_t end_ns = t_ns + 300 * MS, more_ns = end_ns + 8 * JM_NS_PER_S;
     assert_true(jm__duty_cycle_should_sample(duty_cycle, t_ns, 0));
     jm__duty_cycle_began(duty_cycle, t_ns);
     jm__duty_cycle_ended(duty_cycle, end_ns);
     jm__duty_cycle_kernel(duty_cycle, 1, t_ns, end_ns, end_ns);
-    jm__duty_cycle_kernel(duty_cycle, 1, end_ns, end_ns + MORE_S * JM_NS_PER_S,
-                          end_ns + MORE_S * JM_NS_PER_S);
-    assert_false(jm__duty_cycle_should_sample(duty_cycle, end_ns + MORE_S * JM_NS_PER_S, 0));
-    return end_ns + MORE_S * JM_NS_PER_S;
+    jm__duty_cycle_kernel(duty_cycle, 1, end_ns, more_ns, more_ns);
+    return more_ns;
 }
 
 /* Work of before an interval that has missed it may never come again. */
@@ -202,13 +203,15 @@ static void test_work_that_no_sample_has_seen_counts_from_the_last_interval_on(v
 {
     (void)state;
     jm__duty_cycle duty_cycle;
-    int64_t t_ns = 100 * JM_NS_PER_S;
-    jm__duty_cycle_init(&duty_cycle, 0.1, t_ns); /* a second every ten minutes */
-    jm__duty_cycle_kernel(&duty_cycle, 1, t_ns, t_ns + 60 * JM_NS_PER_S, t_ns + 60 * JM_NS_PER_S);
-    t_ns = sample_class_1(&duty_cycle, t_ns + 60 * JM_NS_PER_S);
+    int64_t t_ns = 1000 * JM_NS_PER_S;
+    jm__duty_cycle_init(&duty_cycle, JM_DUTY_CYCLE_DEFAULT_S, t_ns - 900 * JM_NS_PER_S);
+    jm__duty_cycle_kernel(&duty_cycle, 1, t_ns, t_ns + JM_NS_PER_S, t_ns + JM_NS_PER_S);
+    for (int i = 0; i < 4; i++) /* until an interval every ten seconds is enough */
+        t_ns = sample_class_1(&duty_cycle, t_ns + JM_NS_PER_S);
     jm__duty_cycle_kernel(&duty_cycle, 2, t_ns, t_ns + JM_NS_PER_S,
                           t_ns + JM_NS_PER_S); /* once: a ninth of the work */
     t_ns = sample_class_1(&duty_cycle, t_ns + JM_NS_PER_S);
+    assert_false(jm__duty_cycle_should_sample(&duty_cycle, t_ns, 0));
     jm__duty_cycle_kernel(&duty_cycle, 2, t_ns, t_ns + JM_NS_PER_S, t_ns + JM_NS_PER_S);
     assert_true(jm__duty_cycle_should_sample(&duty_cycle, t_ns + JM_NS_PER_S, 0)); /* it did */
 }
@@ -249,10 +252,10 @@ static void check_bursts(int apart_ms, bool announced, double least_seen_s)
 static void test_of_a_program_that_is_traced_in_bursts_bursts_are_sampled(void **state)
 {
     (void)state;
-    check_bursts(4000, true, 1.4);
-    check_bursts(4000, false, 1.4);
-    check_bursts(10000, true, 1);
-    check_bursts(10000, false, 0.5);
+    check_bursts(4000, true, 0.9);
+    check_bursts(4000, false, 0.9);
+    check_bursts(10000, true, 0.7);
+    check_bursts(10000, false, 0.3);
     assert_true(simulate_bursts(one_class, 60, 5, 100, 4000, false)->sampled_s > 94); /* always is always */
 }
 
@@ -307,7 +310,7 @@ static void test_the_interval_in_which_the_first_burst_ends_counts(void **state)
     jm__duty_cycle_kernel(&duty_cycle, 1, 2 * JM_NS_PER_S, 4 * JM_NS_PER_S, 5 * JM_NS_PER_S);
     jm__duty_cycle_note_burst(&duty_cycle, JM_DUTY_CYCLE_TRACED, 8 * JM_NS_PER_S);
     assert_false(
-        jm__duty_cycle_should_sample(&duty_cycle, 8 * JM_NS_PER_S, 0)); /* two seconds are enough at first */
+        jm__duty_cycle_should_sample(&duty_cycle, 8 * JM_NS_PER_S, 0)); /* a minute's share is spent */
 }
 
 /* Its own kernels are told while it goes on, and say nothing of another process. */
@@ -320,8 +323,8 @@ static void test_a_long_burst_is_sampled_as_long_as_was_requested(void **state)
     jm__duty_cycle_began(duty_cycle, 19 * JM_NS_PER_S);
     jm__duty_cycle_note_burst(duty_cycle, JM_DUTY_CYCLE_TRACED, 20 * JM_NS_PER_S);
     jm__duty_cycle_kernel(duty_cycle, 1, 20 * JM_NS_PER_S, 21 * JM_NS_PER_S, 21 * JM_NS_PER_S + 500 * MS);
-    assert_true(jm__duty_cycle_should_sample(duty_cycle, 21 * JM_NS_PER_S + 900 * MS, 0));
-    assert_false(jm__duty_cycle_should_sample(duty_cycle, 22 * JM_NS_PER_S + 100 * MS, 0));
+    assert_true(jm__duty_cycle_should_sample(duty_cycle, 20 * JM_NS_PER_S + 400 * MS, 0));
+    assert_false(jm__duty_cycle_should_sample(duty_cycle, 20 * JM_NS_PER_S + 600 * MS, 0));
 }
 
 static void test_a_board_whose_program_has_ended_is_at_rest(void **state)
@@ -385,12 +388,12 @@ static void test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_an
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_first_two_seconds_of_work_are_sampled),
-        cmocka_unit_test(test_of_each_minute_two_seconds_are_sampled),
+        cmocka_unit_test(test_the_first_work_is_sampled_often_and_briefly),
+        cmocka_unit_test(test_from_the_first_minute_on_it_takes_its_share_of_the_time),
         cmocka_unit_test(test_more_is_sampled_if_it_is_queried_for),
         cmocka_unit_test(test_sixty_seconds_of_a_minute_are_always),
         cmocka_unit_test(test_a_board_at_rest_is_not_sampled),
-        cmocka_unit_test(test_of_a_board_that_works_now_and_then_two_seconds_of_work_are_sampled),
+        cmocka_unit_test(test_of_a_board_that_works_now_and_then_no_more_time_is_sampled),
         cmocka_unit_test(test_work_that_no_sample_has_seen_is_sampled_soon),
         cmocka_unit_test(test_work_that_hardly_matters_is_not_waited_for),
         cmocka_unit_test(test_work_that_no_sample_has_seen_counts_from_the_last_interval_on),
