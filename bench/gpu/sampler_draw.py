@@ -78,6 +78,18 @@ def training(name: str, batch: int, size: int) -> Callable[[], None]:
     return subject.step
 
 
+def norms() -> Callable[[], None]:
+    x = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    norm = torch.nn.LayerNorm(8192, device="cuda", dtype=torch.bfloat16)
+
+    def run() -> None:
+        with torch.no_grad():
+            for _ in range(50):
+                norm(x)
+
+    return run
+
+
 LOADS: dict[str, Callable[[], Callable[[], None]]] = {
     "light kernels": light,
     "copies of 1 GB": copies,
@@ -86,12 +98,15 @@ LOADS: dict[str, Callable[[], Callable[[], None]]] = {
     "products of 8192": lambda: products(8192, 10, rest=False),
     "gpt training": lambda: training("gpt", 16, 512),
     "resnet50 training": lambda: training("torchvision:resnet50", 128, 224),
+    "layer norms": norms,
+    "convnext_tiny training": lambda: training("torchvision:convnext_tiny", 96, 224),
+    "bert training": lambda: training("transformers:bert", 32, 384),
 }
 
 
-def turn(run: Callable[[], None], seconds: float, *, counters: bool, path: Path | None) -> Turn:
+def turn(run: Callable[[], None], seconds: float, *, counters: float | None, path: Path | None) -> Turn:
     """Run a load in a session of its own; the first START_S seconds do not count."""
-    with joulemap.Session(path, counters=60 if counters else False, overwrite=True, cpu=False) as session:
+    with joulemap.Session(path, counters=counters or False, overwrite=True, cpu=False) as session:
         end = time.monotonic() + START_S
         while time.monotonic() < end:
             run()
@@ -106,7 +121,7 @@ def turn(run: Callable[[], None], seconds: float, *, counters: bool, path: Path 
     measured = session.report(by="board", from_ns=begin_ns, to_ns=end_ns)
     steps = session.report(by="layer", from_ns=begin_ns, to_ns=end_ns)
     sampler = [row for row in steps.rows if row.name == "(counter sampling)"]
-    sampler_j = sum(row.energy_j for row in sampler) or (steps.quality.sampler_energy_j or 0.0)
+    sampler_j = sum(row.energy_j for row in sampler)
     total = measured.totals
     own = steps.totals.total_energy_j - sum(row.energy_j for row in sampler)
     half = (total.total_high_j - total.total_low_j) / 2
@@ -127,9 +142,9 @@ def compare(name: str, run: Callable[[], None], options: argparse.Namespace) -> 
     on, off = [], []
     for i in range(options.turns):
         keep = options.keep / f"{name.replace(' ', '_').replace(',', '')}" if options.keep and i == 0 else None
-        off.append(turn(run, options.seconds, counters=False, path=keep and keep.with_suffix(".off.joulemap")))
-        on.append(turn(run, options.seconds, counters=True, path=keep and keep.with_suffix(".on.joulemap")))
-    off.append(turn(run, options.seconds, counters=False, path=None))
+        off.append(turn(run, options.seconds, counters=None, path=keep and keep.with_suffix(".off.joulemap")))
+        on.append(turn(run, options.seconds, counters=options.counters, path=keep and keep.with_suffix(".on.joulemap")))
+    off.append(turn(run, options.seconds, counters=None, path=None))
 
     def middle(of: list[Turn], what: str) -> float:
         return statistics.median(getattr(turn, what) for turn in of)
@@ -152,6 +167,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for the first recordings of each load")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--counters", type=float, default=60.0, help="seconds a minute that they are sampled")
     parser.add_argument("--loads", nargs="*", default=list(LOADS))
     options = parser.parse_args()
     lines = head("What sampling counters draws; joules of a step with counters all of the time and without")

@@ -46,8 +46,8 @@ typedef struct jm__sampler_known {
     double rest_u_w; /* standard */
     double per_w;    /* so much less for each watt that the board draws at work, */
     double busy_u_w;
-    double limit_w; /* and no more than is left to this: at its limit a board draws no more, but works slower;
-                       0 or NAN: not known */
+    double limited; /* share of sampled time in which the board was at its power limit: it then draws hardly
+                       more, but works slower */
 } jm__sampler_known;
 
 typedef struct jm__levels_input {

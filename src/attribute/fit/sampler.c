@@ -72,12 +72,20 @@ static bool find_step(double *rise_w, size_t *state, const steps *s, int64_t t_n
     return change + fabs(idle_change) / 2 < same_shares;
 }
 
+/* Steps so far from each other share no reading. */
+static int64_t reach_ns(const steps *s)
+{
+    return s->settle_ns + s->around_ns + s->side_ns;
+}
+
 /* Put to what is known, an independent figure of the same power. */
 static void take_edge(jm__sampler_draws *draws, const steps *s, int64_t t_ns, double sign)
 {
-    size_t state;
-    double rise_w;
+    size_t state, state_before;
+    double rise_w, before_w;
     if (t_ns == INT64_MAX || !find_step(&rise_w, &state, s, t_ns)) return;
+    /* Of work that has just begun, power rises with the temperature for a second. */
+    if (!find_step(&before_w, &state_before, s, t_ns - reach_ns(s)) || state_before != state) return;
     if (s->places[state] < PLACES_LEAST) return;
     double variance = s->square[state] / s->places[state], known = draws->u_w[state] * draws->u_w[state];
     double apart_w = sign * rise_w - draws->power_w[state], gain = known / (known + variance);
@@ -89,9 +97,8 @@ static void take_edge(jm__sampler_draws *draws, const steps *s, int64_t t_ns, do
 /* Does a step at t see an edge of this window? */
 static bool is_near(const steps *s, int64_t t_ns, const jm__interval *window)
 {
-    int64_t reach_ns = s->settle_ns + s->around_ns + s->side_ns;
-    bool from = llabs(t_ns - window->from_ns) < reach_ns;
-    return from || (window->to_ns != INT64_MAX && llabs(t_ns - window->to_ns) < reach_ns);
+    bool from = llabs(t_ns - window->from_ns) < reach_ns(s);
+    return from || (window->to_ns != INT64_MAX && llabs(t_ns - window->to_ns) < reach_ns(s));
 }
 
 static void look_between(steps *s)

@@ -286,6 +286,27 @@ static jm__sampler_known known_of(const jm_board *board)
     return usual_draw;
 }
 
+/* nvml.h, nvmlClocksEventReason*: the power limit, by software and by hardware. */
+static const uint64_t power_limit_bits = 0x84;
+
+/* Share of the readings of clock reasons within the windows that name the power limit; 0: there are none. */
+static double limited_share(const jm__dataset *d, const jm_board *board, const jm__intervals *windows)
+{
+    double limited = 0, all = 0;
+    int64_t sensor_id = 0;
+    for (size_t i = 0; i < d->sensor_count && sensor_id == 0; i++)
+        if (d->sensors[i].board_id == board->id && jm__sensor_is(&d->sensors[i], JM_SENSOR_THROTTLE))
+            sensor_id = d->sensors[i].id;
+    for (size_t i = 0; i < d->reading_count && sensor_id != 0; i++) {
+        double value = d->readings[i].value;
+        if (d->readings[i].sensor_id != sensor_id || !(value >= 0 && value < 0x1p63)) continue;
+        if (!jm__intervals_contain(windows, d->readings[i].t_ns)) continue;
+        limited += ((uint64_t)value & power_limit_bits) != 0;
+        all++;
+    }
+    return all > 0 ? limited / all : 0;
+}
+
 jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *dataset, const jm_board *board,
                                 double rest_w, double rest_u_w, jm_error *err)
 {
@@ -294,7 +315,6 @@ jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *da
     *sampler = (jm__sampler_draw){.known = known_of(board)};
     if (!isnan(rest_w)) sampler->known.rest_w = rest_w;
     if (!isnan(rest_w)) sampler->known.rest_u_w = rest_u_w;
-    sampler->known.limit_w = board->power_limit_w;
     for (size_t i = 0; fine && i < dataset->event_count; i++) {
         const jm__event *event = &dataset->events[i];
         if (event->kind != JM_EVENT_SAMPLING || event->board_id != board->id) continue;
@@ -305,6 +325,7 @@ jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *da
     }
     if (fine && from_ns != INT64_MAX) fine = jm__intervals_add(&sampler->windows, from_ns, end_ns);
     jm__intervals_normalise(&sampler->windows);
+    sampler->known.limited = limited_share(dataset, board, &sampler->windows);
     return fine ? JM_OK : jm__no_memory(err, "jm__sampler_draw_find");
 }
 
