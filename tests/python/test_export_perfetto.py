@@ -14,7 +14,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from recorded import export, query, record_two_gpus, report, unpack
 
 WORK = {"kernel", "memcpy", "memset"}
-ROWS_WITHOUT_A_SPAN = {"idle", "gap", "outside", "unresolved", "collective"}
+ROWS_WITHOUT_A_SPAN = {"idle", "gap", "sampling", "outside", "unresolved", "collective"}
 
 
 @dataclass
