@@ -210,7 +210,7 @@ def table(recordings: dict[str, str]) -> str:
             report = recording.report("layer", phase="measured")
         steps = int(Path(f"{path}.steps").read_text())
         # Of the outermost rows: a row's seconds hold those of its children.
-        outer = [row for row in report.rows if row.depth == 0 and row.kind not in ("idle", "gap", "wait")]
+        outer = [row for row in report.rows if row.depth == 0 and row.kind not in ("idle", "gap", "wait", "sampling")]
         kernels_s = sum(row.busy_s for row in outer)
         placed_s = sum(row.busy_s for row in outer if row.kind in IN_ROWS)
         beside_s = sum(row.busy_s for row in outer if row.kind == "phase")

@@ -33,7 +33,7 @@ CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")
 DTYPE = torch.bfloat16 if CUDA else torch.float32
 BESIDE = ("phase", "epoch", "step", "window", "batch")  # kinds of rows that are named and are no layer
-NOWHERE = ("outside", "unresolved", "idle")
+NOWHERE = ("outside", "unresolved", "idle", "sampling")
 LEAST_SHARE = 0.01  # rows with less of the energy are not compared one by one
 
 
@@ -207,7 +207,7 @@ def play(run: joulemap.Session, phase: str, step: Callable[[], Any], seconds: fl
 
 def shares(report: joulemap.types.Report) -> tuple[float, float]:
     """Of the kernels' time, in rows of layers and optimizers, and in those of phases and steps beside them."""
-    rows = [row for row in report.rows if row.depth == 0 and row.kind != "idle"]
+    rows = [row for row in report.rows if row.depth == 0 and row.kind not in ("idle", "sampling")]
     every = sum(row.busy_s for row in rows) or 1.0
     layers = sum(row.busy_s for row in rows if row.kind not in BESIDE + NOWHERE)
     return layers / every, sum(row.busy_s for row in rows if row.kind in BESIDE) / every

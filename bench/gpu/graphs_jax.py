@@ -21,7 +21,7 @@ import joulemap
 from publish import head, publish
 
 BESIDE = ("phase", "epoch", "step", "window", "batch")
-NOWHERE = ("outside", "unresolved", "idle")
+NOWHERE = ("outside", "unresolved", "idle", "sampling")
 LEAST_SHARE = 0.01
 WITHOUT = "--xla_gpu_enable_command_buffer="
 
@@ -82,7 +82,7 @@ def recorded(flags: str, seconds: float, file: Path) -> int:
 def told(name: str, steps: int, report: joulemap.types.Report) -> tuple[list[str], dict[str, float]]:
     """Return lines of a run, and the joules a step of each row without its children."""
     rows = report.rows
-    outer = [row for row in rows if row.depth == 0 and row.kind != "idle"]
+    outer = [row for row in rows if row.depth == 0 and row.kind not in ("idle", "sampling")]
     every = sum(row.busy_s for row in outer) or 1.0
     inside = sum(row.busy_s for row in outer if row.kind not in BESIDE + NOWHERE)
     lines = [f"{name}: {steps} steps, {100 * inside / every:.1f} % of the kernels' time in functions and scopes"]

@@ -37,18 +37,19 @@ static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_
     return jm__facts_add(facts, "total", &text, err);
 }
 
-/* Energy of tracing, which belongs to no step. */
-static double tracing_j(const jm_report_totals *totals)
+/* Energy of tracing and of counter sampling, which belongs to no step. */
+static double own_j(const jm_report_totals *totals, const jm_report_quality *quality)
 {
-    return isfinite(totals->tracing_energy_j) ? totals->tracing_energy_j : 0;
+    return (isfinite(totals->tracing_energy_j) ? totals->tracing_energy_j : 0) +
+           (isfinite(quality->sampler_energy_j) ? quality->sampler_energy_j : 0);
 }
 
 /* `found`: what a step is if joulemap found the steps itself; NULL: they were marked. */
-static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char *what, int64_t count,
-                    const char *found)
+static void add_per(jm__strbuf *text, const jm_report_totals *totals, double less_j, const char *what,
+                    int64_t count, const char *found)
 {
     char each[JM_CELL];
-    double n = (double)count, less_j = tracing_j(totals);
+    double n = (double)count;
     if (count <= 1) return; /* for a single one it is the total */
     jm__format_energy(each, (totals->total_energy_j - less_j) / n, (totals->total_low_j - less_j) / n,
                       (totals->total_high_j - less_j) / n);
@@ -56,12 +57,12 @@ static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char
                       (long long)count, found != NULL ? ", each a " : "", found != NULL ? found : "");
 }
 
-static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
+static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, double own_j, jm_error *err)
 {
     jm__strbuf text = {0};
-    add_per(&text, totals, "step", totals->steps, totals->steps_found);
-    add_per(&text, totals, "sample", totals->samples, NULL);
-    add_per(&text, totals, "token", totals->tokens, NULL);
+    add_per(&text, totals, own_j, "step", totals->steps, totals->steps_found);
+    add_per(&text, totals, own_j, "sample", totals->samples, NULL);
+    add_per(&text, totals, own_j, "token", totals->tokens, NULL);
     if (text.length == 0 && !text.failed) return JM_OK;
     return jm__facts_add(facts, "each", &text, err);
 }
@@ -135,7 +136,7 @@ jm_status jm__facts_make(jm__facts *facts, const jm_report *report, jm_error *er
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
     JM_TRY(add_total(facts, totals, err));
-    JM_TRY(add_each(facts, totals, err));
+    JM_TRY(add_each(facts, totals, own_j(totals, jm_report_quality_get(report)), err));
     JM_TRY(add_requests(facts, totals, err));
     JM_TRY(add_steady(facts, totals, err));
     JM_TRY(add_tracing(facts, totals, err));

@@ -200,7 +200,8 @@ class Board:
         if totals.total_energy_j is None or totals.total_low_j is None or totals.total_high_j is None:
             raise RuntimeError("the board gave no readings")
         u_j = (totals.total_high_j - totals.total_low_j) / _INTERVAL_U
-        return replace(one, energy_j=totals.total_energy_j, u_j=u_j, clock_mhz=report.quality.clock_mhz)
+        energy_j = totals.total_energy_j - (report.quality.sampler_energy_j or 0.0)
+        return replace(one, energy_j=energy_j, u_j=u_j, clock_mhz=report.quality.clock_mhz)
 
 
 def make_ready(player: Player, part: Part) -> None:

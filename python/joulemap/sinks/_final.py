@@ -90,10 +90,11 @@ class Final:
         """Return totals with the ends of their 95 % intervals, and joules per step, sample and token."""
         totals: Totals = self.report.totals
         values = {name: getattr(totals, name) for name in _TOTALS}
+        own_j = self.report.quality.sampler_energy_j or 0.0  # which belongs to no step
         for unit in ("step", "sample", "token"):
             count = values[f"{unit}s"]
             if count and totals.total_energy_j is not None:
-                values[f"j_per_{unit}"] = totals.total_energy_j / count
+                values[f"j_per_{unit}"] = (totals.total_energy_j - own_j) / count
         if totals.total_energy_j is not None and totals.duration_s:
             values["mean_power_w"] = totals.total_energy_j / totals.duration_s
         return {f"joulemap/{name}": float(value) for name, value in values.items() if value is not None}

@@ -56,6 +56,9 @@ jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr,
 double jm__pass_moments(const jm__pass *pass, jm__response response, const double *centre,
                         double *information, double *moment, double *row);
 
+/* How many of its columns, not grouped, share the time: those behind them have it as well. */
+size_t jm__pass_shared_columns(const jm__pass *pass);
+
 /* The weights of reading i; in order of time after jm__design_start. */
 void jm__pass_row(const jm__pass *pass, size_t i, double *row);
 

@@ -256,7 +256,7 @@ static void name_context(context *s, const jm__discrepancy_of *of)
     jm__design_start(of->pass->design, of->response);
     for (size_t i = 0; i < of->pass->count; i++) {
         jm__pass_row(of->pass, i, s->row);
-        readings[largest(s->row, s->columns)]++;
+        readings[largest(s->row, jm__pass_shared_columns(of->pass))]++;
     }
     for (size_t k = 0; k < s->columns; k++)
         s->rank[k] = CONTEXT - 1;
@@ -307,7 +307,7 @@ static void sum_up(context *s, const jm__discrepancy_of *of)
     jm__design_start(of->pass->design, of->response);
     for (size_t i = 0; i < of->pass->count; i++) {
         jm__pass_row(of->pass, i, s->row);
-        size_t g = s->rank[largest(s->row, columns)];
+        size_t g = s->rank[largest(s->row, jm__pass_shared_columns(of->pass))];
         double *square = s->square + g * columns * columns;
         for (size_t k = 0; k < columns; k++) {
             double share = s->row[k];

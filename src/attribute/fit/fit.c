@@ -382,17 +382,19 @@ static jm_status solve_with(jm__fit *fit, jm__fit_interval *found, const jm__fit
     return solve_both(found, input, &report, rest_prior, &readings->rest, err);
 }
 
-/* What the sampler draws more, work and idle states draw less: of their time, so much was sampled. */
+/* What the sampler draws more, work and idle states draw less: of their time that was fitted, so much was
+ * sampled. */
 static void allow_for_draws(jm__fit *fit, const jm__fit_input *input, const joint_priors *before)
 {
     size_t columns = input->columns, first = columns - JM_SAMPLER_STATES;
+    const double *seconds = fit->readings > 0 ? input->seconds : input->learn_seconds;
     for (size_t s = 0; s < JM_SAMPLER_STATES; s++) {
         size_t from = s == JM_SAMPLER_BUSY ? 0 : input->class_columns;
         size_t to = s == JM_SAMPLER_BUSY ? input->class_columns : first;
         double all_s = 0;
         for (size_t k = from; k < to; k++)
-            all_s += input->learn_seconds[k];
-        double share = all_s > 0 ? fmin(1, input->learn_seconds[first + s] / all_s) : 0;
+            all_s += seconds[k];
+        double share = all_s > 0 ? fmin(1, seconds[first + s] / all_s) : 0;
         double square = before->draws.u_w[s] * before->draws.u_w[s];
         fit->joint_prior.u_w[first + s] = before->known.u_w[s];
         fit->joint_prior.covariance[(first + s) * (columns + 1)] =

@@ -167,7 +167,7 @@ static jm__pass nearest(const jm__pass *all, int64_t t_ns, size_t most)
 static double mean_power_w(const jm__local_noise_input *input)
 {
     double seconds = 0;
-    for (size_t k = 0; k < input->rest->columns; k++)
+    for (size_t k = 0; k < input->rest->columns && k < input->class_columns + JM_IDLE_STATES; k++)
         seconds += input->seconds[k];
     double joules = jm__matrix_dot(input->seconds, input->rest->power_w, input->rest->columns);
     return seconds > 0 ? joules / seconds : 0;
@@ -250,7 +250,7 @@ jm_status jm__local_noise_find(jm__local_noise *out, const jm__local_noise_input
         out->relative_u[k] = JM_DISCREPANCY_USUAL_U;
     if (fine && input->here->readings->count < JM_NOISE_READINGS) status = look_around(out, &f, err);
     for (size_t k = input->class_columns; fine && k < columns; k++)
-        out->relative_u[k] *= idle_times;
+        out->relative_u[k] *= k < input->class_columns + JM_IDLE_STATES ? idle_times : 0;
     jm__vec_free(&f.like);
     free(f.residual);
     free(f.row);

@@ -28,8 +28,11 @@ static const double same_shares = 0.1, apart_z = 3;
 /* Fewer times without an edge do not tell how much power changes. */
 enum { PLACES_LEAST = 8 };
 
-/* Of each reading: the shares of idle states, and the residual. */
-enum { SUMS = JM_IDLE_STATES + 1 };
+/* A sampler that was there for less of one side than of the other by this tells nothing. */
+static const double least_share = 0.5;
+
+/* Of each reading: the shares of idle states, the residual, and how much of it was sampled. */
+enum { RESIDUAL = JM_IDLE_STATES, SAMPLED, SUMS };
 
 typedef struct steps {
     const jm__sampler_edges *in;
@@ -54,9 +57,14 @@ static bool find_means(double means[SUMS], const steps *s, int64_t from_ns, int6
     return to >= from + SIDE_READINGS;
 }
 
-/* By how much power is higher after a time than before it, beside work or beside none; false: it tells
- * nothing. */
-static bool find_step(double *rise_w, size_t *state, const steps *s, int64_t t_ns)
+typedef struct step {
+    double rise_w;  /* by so much power is higher after a time than before it, */
+    double sampled; /* and by this the share of time that was sampled */
+    size_t state;   /* beside work or beside none */
+} step;
+
+/* False: it tells nothing. */
+static bool find_step(step *out, const steps *s, int64_t t_ns)
 {
     double before[SUMS], after[SUMS], idle = 0, idle_change = 0, change = 0;
     int64_t before_ns = t_ns + (int64_t)s->in->response.lag_ns - s->around_ns, after_ns = t_ns + s->settle_ns;
@@ -67,8 +75,9 @@ static bool find_step(double *rise_w, size_t *state, const steps *s, int64_t t_n
         idle_change += after[i] - before[i];
         change += fabs(after[i] - before[i]) / 2;
     }
-    *rise_w = after[JM_IDLE_STATES] - before[JM_IDLE_STATES];
-    *state = idle < 0.5 ? JM_SAMPLER_BUSY : JM_SAMPLER_IDLE;
+    out->rise_w = after[RESIDUAL] - before[RESIDUAL];
+    out->sampled = after[SAMPLED] - before[SAMPLED];
+    out->state = idle < 0.5 ? JM_SAMPLER_BUSY : JM_SAMPLER_IDLE;
     return change + fabs(idle_change) / 2 < same_shares;
 }
 
@@ -78,20 +87,38 @@ static int64_t reach_ns(const steps *s)
     return s->settle_ns + s->around_ns + s->side_ns;
 }
 
-/* Put to what is known, an independent figure of the same power. */
-static void take_edge(jm__sampler_draws *draws, const steps *s, int64_t t_ns, double sign)
+/* The step of a window's edge, as a figure of what its sampler draws. */
+static bool find_edge(step *out, const steps *s, int64_t t_ns)
 {
-    size_t state, state_before;
-    double rise_w, before_w;
-    if (t_ns == INT64_MAX || !find_step(&rise_w, &state, s, t_ns)) return;
+    step before;
+    if (t_ns == INT64_MAX || !find_step(out, s, t_ns) || fabs(out->sampled) < least_share) return false;
     /* Of work that has just begun, power rises with the temperature for a second. */
-    if (!find_step(&before_w, &state_before, s, t_ns - reach_ns(s)) || state_before != state) return;
-    if (s->places[state] < PLACES_LEAST) return;
-    double variance = s->square[state] / s->places[state], known = draws->u_w[state] * draws->u_w[state];
-    double apart_w = sign * rise_w - draws->power_w[state], gain = known / (known + variance);
-    if (fabs(apart_w) > apart_z * sqrt(known + variance)) return;
-    draws->power_w[state] = fmax(0, draws->power_w[state] + gain * apart_w);
-    draws->u_w[state] = sqrt(known * (1 - gain));
+    return find_step(&before, s, t_ns - reach_ns(s)) && before.state == out->state;
+}
+
+/* Put to what is known, an independent figure of the same power, of two edges in one if they share readings.
+ */
+static void take_window(jm__sampler_draws *draws, const steps *s, const jm__interval *window)
+{
+    step edges[2];
+    size_t count = 0;
+    count += find_edge(&edges[count], s, window->from_ns);
+    count += find_edge(&edges[count], s, window->to_ns);
+    bool together =
+        count == 2 && edges[0].state == edges[1].state && window->to_ns - window->from_ns < 2 * reach_ns(s);
+    for (size_t i = 0; i < count; i += together ? 2 : 1) {
+        const step *edge = &edges[i];
+        size_t state = edge->state;
+        if (s->places[state] < PLACES_LEAST) continue;
+        double power_w = edge->rise_w / edge->sampled, square = edge->sampled * edge->sampled;
+        if (together) power_w = (power_w + edges[1].rise_w / edges[1].sampled) / 2;
+        double variance = s->square[state] / s->places[state] / square;
+        double known = draws->u_w[state] * draws->u_w[state], gain = known / (known + variance);
+        double apart_w = power_w - draws->power_w[state];
+        if (!(fabs(apart_w) <= apart_z * sqrt(known + variance))) continue;
+        draws->power_w[state] = fmax(0, draws->power_w[state] + gain * apart_w);
+        draws->u_w[state] = sqrt(known * (1 - gain));
+    }
 }
 
 /* Does a step at t see an edge of this window? */
@@ -107,15 +134,17 @@ static void look_between(steps *s)
     const jm__intervals *sampled = s->in->sampled;
     int64_t t_ns = pass->readings[0].t_ns;
     for (size_t window = 0; t_ns < pass->readings[pass->count - 1].t_ns; t_ns += s->side_ns / 2) {
-        size_t state;
-        double rise_w;
+        step at;
+        size_t next = first_at(s, t_ns);
+        if (next < pass->count && pass->readings[next].t_ns > t_ns + 2 * reach_ns(s))
+            t_ns = pass->readings[next].t_ns; /* nothing was read for long */
         while (window < sampled->count && sampled->items[window].to_ns < t_ns &&
                !is_near(s, t_ns, &sampled->items[window]))
             window++;
         bool near = window < sampled->count && is_near(s, t_ns, &sampled->items[window]);
-        if (near || !find_step(&rise_w, &state, s, t_ns)) continue;
-        s->places[state]++;
-        s->square[state] += rise_w * rise_w;
+        if (near || !find_step(&at, s, t_ns)) continue;
+        s->places[at.state]++;
+        s->square[at.state] += at.rise_w * at.rise_w;
     }
 }
 
@@ -132,8 +161,9 @@ static jm_status add_up(steps *s, jm_error *err)
         jm__pass_row(pass, i, row);
         for (size_t k = 0; k < JM_IDLE_STATES; k++)
             after[k] = before[k] + row[first_idle + k];
-        after[JM_IDLE_STATES] =
-            before[JM_IDLE_STATES] + pass->readings[i].value - jm__matrix_dot(row, s->in->power_w, known);
+        after[RESIDUAL] =
+            before[RESIDUAL] + pass->readings[i].value - jm__matrix_dot(row, s->in->power_w, known);
+        after[SAMPLED] = before[SAMPLED] + row[known + JM_SAMPLER_BUSY] + row[known + JM_SAMPLER_IDLE];
     }
     free(row);
     return status;
@@ -154,10 +184,8 @@ jm_status jm__sampler_steps(jm__sampler_draws *draws, const jm__sampler_edges *e
     };
     jm_status status = add_up(&s, err);
     if (status == JM_OK) look_between(&s);
-    for (size_t i = 0; status == JM_OK && i < edges->sampled->count; i++) {
-        take_edge(draws, &s, edges->sampled->items[i].from_ns, 1);
-        take_edge(draws, &s, edges->sampled->items[i].to_ns, -1);
-    }
+    for (size_t i = 0; status == JM_OK && i < edges->sampled->count; i++)
+        take_window(draws, &s, &edges->sampled->items[i]);
     free(s.sums);
     return status;
 }

@@ -87,9 +87,9 @@ jm_status jm__metrics_of(char ***metrics, size_t *count, const jm__dataset *data
     return JM_OK;
 }
 
-/* By the board's profile. At rest, the step at a sampler's end: 34.3 and 34.8 W (H100). At work, the value
- * with the smallest residuals in runs with a sampler: 36 ±3 W (H100), 34 ±1 W (H200).
- * bench/results/counters.txt, 5. */
+/* By the board's profile. At rest, the step at a sampler's end: 34.3 and 34.8 W (H100,
+ * bench/results/counters.txt, 5). At work, what makes a step cost the same: 26 to 32 W on an H200 at 330 to
+ * 590 W (sampler_draw.txt); by the smallest residuals of two runs it was 34 and 36 W. */
 static const struct {
     const char *profile;
     jm__sampler_known known;
@@ -289,20 +289,27 @@ static jm__sampler_known known_of(const jm_board *board)
 /* nvml.h, nvmlClocksEventReason*: the power limit, by software and by hardware. */
 static const uint64_t power_limit_bits = 0x84;
 
-/* Share of the readings of clock reasons within the windows that name the power limit; 0: there are none. */
+/* Share of the windows in which the clock's reasons name the power limit, each holding until the next is
+ * read; 0: there are none. */
 static double limited_share(const jm__dataset *d, const jm_board *board, const jm__intervals *windows)
 {
     double limited = 0, all = 0;
     int64_t sensor_id = 0;
+    const jm_reading *last = NULL;
     for (size_t i = 0; i < d->sensor_count && sensor_id == 0; i++)
         if (d->sensors[i].board_id == board->id && jm__sensor_is(&d->sensors[i], JM_SENSOR_THROTTLE))
             sensor_id = d->sensors[i].id;
-    for (size_t i = 0; i < d->reading_count && sensor_id != 0; i++) {
-        double value = d->readings[i].value;
-        if (d->readings[i].sensor_id != sensor_id || !(value >= 0 && value < 0x1p63)) continue;
-        if (!jm__intervals_contain(windows, d->readings[i].t_ns)) continue;
-        limited += ((uint64_t)value & power_limit_bits) != 0;
-        all++;
+    for (size_t i = 0; i <= d->reading_count && sensor_id != 0; i++) {
+        const jm_reading *now = i < d->reading_count ? &d->readings[i] : NULL;
+        if (now != NULL && (now->sensor_id != sensor_id || !(now->value >= 0 && now->value < 0x1p63)))
+            continue;
+        if (last != NULL) {
+            int64_t to_ns = now != NULL ? now->t_ns : last->t_ns + JM_NS_PER_S;
+            double held_ns = (double)jm__intervals_overlap_ns(windows, last->t_ns, to_ns);
+            limited += ((uint64_t)last->value & power_limit_bits) != 0 ? held_ns : 0;
+            all += held_ns;
+        }
+        last = now;
     }
     return all > 0 ? limited / all : 0;
 }
@@ -314,7 +321,7 @@ jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *da
     bool fine = true;
     *sampler = (jm__sampler_draw){.known = known_of(board)};
     if (!isnan(rest_w)) sampler->known.rest_w = rest_w;
-    if (!isnan(rest_w)) sampler->known.rest_u_w = rest_u_w;
+    if (!isnan(rest_w)) sampler->known.rest_u_w = fmax(rest_u_w, JM_POWER_LEAST_W);
     for (size_t i = 0; fine && i < dataset->event_count; i++) {
         const jm__event *event = &dataset->events[i];
         if (event->kind != JM_EVENT_SAMPLING || event->board_id != board->id) continue;
@@ -364,6 +371,7 @@ void jm__sampler_draw_subtract(const jm__sampler_draw *sampler, const jm_sensor 
 {
     const jm__response response = jm__calibration_of(sensor).response;
     size_t first = 0;
+    if (sampler->known.rest_u_w >= sampler->known.rest_w) return; /* nobody knows what it draws */
     for (size_t i = 0; i < count; i++)
         readings[i].value -=
             sampler->known.rest_w * weight_in_windows(sampler, &response, readings[i].t_ns, &first);

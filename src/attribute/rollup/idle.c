@@ -461,13 +461,22 @@ static bool add_idle(void *context, size_t section, uint32_t column, double seco
     return true;
 }
 
+/* Time that other rows of the phase have too. */
+static void add_shared_time(jm__tree *tree, size_t node, size_t board, size_t column, double seconds)
+{
+    if (node == JM__NO_NODE) return;
+    tree->nodes.items[node].shared_s += seconds;
+    tree->nodes.items[node].boards |= jm__board_bit(board);
+    jm__tree_add(tree, node, (uint32_t)column, seconds);
+}
+
 static bool add_sampled(void *context, size_t section, uint32_t column, double seconds)
 {
     idle_target *to = context;
     const jm__board_part *part = &to->views->a->boards[to->board];
     size_t node = node_in_phase(to->views, section, sampler_text, sampler_kind);
     to->sampled_s[column - part->first_column - jm__sampler_column(&part->work->columns)] += seconds;
-    jm__tree_add_busy(to->views->tree, node, to->board, column, seconds);
+    add_shared_time(to->views->tree, node, to->board, column, seconds);
     return true;
 }
 
@@ -479,9 +488,9 @@ static void add_sampled_rest(const idle_target *to)
     for (size_t s = 0; s < part->work->columns.sampler_columns; s++) {
         double rest_s = part->work->seconds[first + s] - to->sampled_s[s];
         if (rest_s > 1e-6)
-            jm__tree_add_busy(to->views->tree,
-                              node_in_phase(to->views, JM__NO_SPAN, sampler_text, sampler_kind), to->board,
-                              part->first_column + first + s, rest_s);
+            add_shared_time(to->views->tree,
+                            node_in_phase(to->views, JM__NO_SPAN, sampler_text, sampler_kind), to->board,
+                            part->first_column + first + s, rest_s);
     }
 }
 

@@ -235,7 +235,7 @@ static double launch_variance(const jm__board_part *part)
     const jm_sensor *sensor = part->sensor;
     double square = 0, seconds = 0;
     if (sensor == NULL || !part->fit.fitted || !isfinite(part->fit.residual_w)) return 0;
-    for (size_t k = 0; k < part->work->columns.count; k++) {
+    for (size_t k = 0; k < jm__sampler_column(&part->work->columns); k++) {
         square += part->work->seconds[k] * pow(part->fit.power_w[k], 2);
         seconds += part->work->seconds[k];
     }

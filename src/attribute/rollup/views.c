@@ -759,7 +759,8 @@ static bool measure_phase(const jm__attribution *a, jm__node *node, const jm__in
         bool any = known.count > 0;
         jm__total total = jm__board_total(part, &known);
         sum_s += (double)jm__intervals_duration_ns(&known) * 1e-9;
-        for (size_t i = 0; part->work->sampled != NULL && i < known.count; i++)
+        fine = fine && jm__intervals_intersect(&known, &part->traced);
+        for (size_t i = 0; fine && part->work->sampled != NULL && i < known.count; i++)
             sum_s += 1e-9 * (double)jm__intervals_overlap_ns(part->work->sampled, known.items[i].from_ns,
                                                              known.items[i].to_ns);
         jm__vec_free(&known);

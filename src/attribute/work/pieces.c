@@ -213,7 +213,8 @@ void jm__cursor_seek(jm__piece_cursor *cursor, int64_t t_ns)
 {
     size_t after;
     jm__search(after, cursor->pieces->blocks.count, cursor->pieces->blocks.items[after].start_ns <= t_ns);
-    cursor->window = 0;
+    if (cursor->pieces->sampled != NULL)
+        cursor->window = jm__intervals_first_after(cursor->pieces->sampled, t_ns);
     enter_block(cursor, after > 0 ? after - 1 : 0);
     while (!jm__cursor_at_end(cursor) && cursor->now.end_ns <= t_ns)
         jm__cursor_next(cursor);

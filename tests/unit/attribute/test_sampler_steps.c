@@ -157,6 +157,26 @@ static void test_steps_tell_the_draw_beside_work_and_beside_none(void **state)
     end(&b);
 }
 
+/* As a recorder samples: for 0.6 s, less than an edge is looked at after it has settled. */
+static void test_of_short_windows_the_draw_is_not_diluted(void **state)
+{
+    (void)state;
+    static board b;
+    b = (board){.works_ns = LENGTH_S * S};
+    for (int i = 0; i < 5; i++)
+        sample(&b, 5 + 10 * i, 5.6 + 10 * i);
+    make_pieces(&b);
+    double sum_w = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        read_board(&b, 4, 0, seed);
+        jm__sampler_draws found = find(&b, usual);
+        assert_true(fabs(found.power_w[JM_SAMPLER_BUSY] - busy_draw_w) < 4 * found.u_w[JM_SAMPLER_BUSY]);
+        sum_w += found.power_w[JM_SAMPLER_BUSY] / 20;
+    }
+    assert_true(fabs(sum_w - busy_draw_w) < 0.7);
+    end(&b);
+}
+
 static void test_of_a_program_that_is_restless_little_is_learnt(void **state)
 {
     (void)state;
@@ -194,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moments_end_where_sampling_begins_and_ends),
         cmocka_unit_test(test_steps_tell_the_draw_beside_work_and_beside_none),
+        cmocka_unit_test(test_of_short_windows_the_draw_is_not_diluted),
         cmocka_unit_test(test_of_a_program_that_is_restless_little_is_learnt),
         cmocka_unit_test(test_edges_at_which_more_changes_are_left_out),
     };

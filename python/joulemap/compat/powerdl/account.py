@@ -80,6 +80,8 @@ def _waiting(node: Node, in_training: bool = False, in_step: bool = False) -> It
     for child in node.children:
         row = child.row
         assert row is not None
+        if row.kind == "sampling":  # drawn by joulemap, in time of others
+            continue
         if in_training and not child.children and (row.kind in ("idle", "gap") or not in_step):
             yield row
         train = (row.kind, row.name) == ("phase", TRAIN)
