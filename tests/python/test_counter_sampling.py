@@ -47,6 +47,17 @@ def test_phases_have_their_part_of_it(llama: joulemap.Recording) -> None:
     tops_j = sum(known(row.energy_j) for row in report.rows if row.depth == 0)
     assert sampled_j == pytest.approx(whole_j, rel=0.05)
     assert tops_j == pytest.approx(known(report.totals.total_energy_j), rel=1e-6)
+    train = next(row for row in report.rows if row.path == "train")
+    span = next(span for span in llama.timeline().spans if span.kind == "phase" and span.name == "train")
+    assert train.busy_s == pytest.approx(1e-9 * (span.end_ns - span.start_ns), rel=0.01)  # time of others, counted once
+
+
+def test_steps_have_no_part_of_it(llama: joulemap.Recording) -> None:
+    report = llama.report(by="layer")
+    own_j = known(report.quality.sampler_energy_j)
+    steps = known(report.totals.steps)
+    each = next(line for line in report.table().splitlines() if line.startswith("each"))
+    assert f"{(known(report.totals.total_energy_j) - own_j) / steps:.2f}" in each
 
 
 def test_without_sampling_there_is_no_such_row() -> None:
