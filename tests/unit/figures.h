@@ -23,10 +23,21 @@ typedef struct figures {
     uint64_t words;
 } figures;
 
-/* Files have other names each time. */
+/* "2026-11-28": of a model that is learnt in the test, it is today's. */
+static inline bool figures_is_date(const char *text)
+{
+    const char form[] = "0000-00-00";
+    size_t i = 0;
+    while (form[i] != '\0' && (form[i] == '-' ? text[i] == '-' : text[i] >= '0' && text[i] <= '9'))
+        i++;
+    return form[i] == '\0';
+}
+
+/* Files have other names each time, and models other dates. */
 static inline void figures_of_text(figures *f, const char *text)
 {
     for (size_t i = 0; text != NULL && text[i] != '\0'; i++) {
+        if (figures_is_date(text + i)) i += strlen("0000-00-00");
         if (text[i] == '/' && (i == 0 || strchr(" \"(", text[i - 1]) != NULL))
             i += strcspn(text + i, " \",:;)");
         if (text[i] == '\0') break;
