@@ -2,7 +2,7 @@
  *
  * The first byte is the objective, and a search where its highest bit is set; the second the bound of
  * slowdown in percent, the third how many probes, or the sweep; of a search two bytes more are a window each.
- */
+ * JM_CAP_MOST_PROBES of a sweep of 67 caps take a minute with sanitizers, so there are fewer. */
 #include "fuzz.h"
 
 #include <joulemap/cap.h>
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const jm_cap_plan_options options = {.size = sizeof options,
                                          .objective = (jm_cap_objective)(data[0] % JM_CAP_OBJECTIVE_COUNT),
                                          .max_slowdown = data[1] / 100.,
-                                         .most_probes = data[2] % (JM_CAP_MOST_PROBES + 1)};
+                                         .most_probes = data[2] % 17};
     fuzz_clear();
     const char *path = fuzz_file("sweep.csv", data + 3, size - 3);
     jm_cap_search *search;
