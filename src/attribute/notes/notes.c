@@ -177,8 +177,8 @@ static void say_sampler(note_writer *w, const jm__board_part *part)
     double seconds, u_j, energy_j = jm__board_sampler_j(part, &seconds, &u_j);
     if (seconds > 0)
         say(w,
-            "%s: sampling its hardware counters for %.1f s drew %.0f ±%.0f J (%.0f W): the row (counter "
-            "sampling), in the total but in no row of the program.",
+            "%s: sampling its hardware counters for %.1f s drew %.0f ±%.0f J (%.0f W): in the total, and in "
+            "no row of the program.",
             w->label, seconds, energy_j, JM_NORMAL_95 * u_j, energy_j / seconds);
 }
 
