@@ -286,11 +286,13 @@ void jm_cap_search_free(jm_cap_search *search)
  * A bound of the clock acts like a cap: no effect above the usual clock, slower and more efficient below. So
  * a plan gets clocks as watts; the highest clock is the power at the chosen cap. */
 
-/* The slowdown that the bound still allows at the chosen cap. */
+/* The slowdown that the bound still allows at the chosen cap. Where that was told to be far quicker than the
+ * reference, more than any plan takes would be left. */
 static double remaining_bound(const jm_cap_search *search, const jm_cap_choice *choice)
 {
+    static const double enough = 100;
     double bound = search->plan->options.max_slowdown;
-    return bound == 0 ? 0 : (1 + bound) / (1 + choice->slowdown.value) - 1;
+    return bound == 0 ? 0 : fmin(enough, (1 + bound) / (1 + choice->slowdown.value) - 1);
 }
 
 static double power_at(const jm_cap_search *search, double cap_w)
