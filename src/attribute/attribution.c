@@ -250,7 +250,7 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     part->work->traced = &part->traced;
     part->work->extrapolated = &part->extrapolated;
     part->work->steady = &part->steady;
-    part->work->sampled = &part->sampler.windows;
+    part->work->sampled = part->sampler.windows.count > 0 ? &part->sampler.windows : NULL;
     part->work->learn = &part->learn;
     part->work->from_ns = range.from_ns;
     part->work->to_ns = range.to_ns;
@@ -429,7 +429,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .split = &part->work->columns,
         .total = part->total,
         .sampler = part->sampler.known,
-        .sampled = part->work->columns.sampler_columns > 0 ? &part->sampler.windows : NULL,
+        .sampled = part->work->sampled,
     };
     jm__counted_ready(part, a->dataset, a->options.model);
     if (part->idle_known) input.idle = &part->idle;

@@ -618,6 +618,14 @@ void jm__dataset_free(jm__dataset *dataset)
     free(l);
 }
 
+const jm_sensor *jm__dataset_sensor(const jm__dataset *dataset, int64_t board_id, jm__sensor_role role)
+{
+    for (size_t i = 0; i < dataset->sensor_count; i++)
+        if (dataset->sensors[i].board_id == board_id && jm__sensor_is(&dataset->sensors[i], role))
+            return &dataset->sensors[i];
+    return NULL;
+}
+
 const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id)
 {
     const jm__process *processes = dataset->processes;

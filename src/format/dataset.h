@@ -3,6 +3,7 @@
 #define JM_FORMAT_DATASET_H
 
 #include "format/rows/rows.h"
+#include "format/rows/sensor_role.h"
 #include <joulemap/recording.h>
 
 /* Kernels are too many to keep in memory, so they are streamed. This is what attribution needs of one; the
@@ -106,6 +107,9 @@ void jm__dataset_free(jm__dataset *dataset);
 
 /* The process with a row id; NULL if a damaged file lost it. */
 const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id);
+
+/* The first sensor of a board in this role; NULL: it has none. */
+const jm_sensor *jm__dataset_sensor(const jm__dataset *dataset, int64_t board_id, jm__sensor_role role);
 
 /* Has the process this pid? Users name processes by pid; a reused pid is several rows. Always true for pid 0,
  * which means all. */

@@ -286,7 +286,7 @@ void jm_cap_search_free(jm_cap_search *search)
  * A bound of the clock acts like a cap: no effect above the usual clock, slower and more efficient below. So
  * a plan gets clocks as watts; the highest clock is the power at the chosen cap. */
 
-/* The slowdown that the bound still allows at the chosen cap. Where that was told to be far quicker than the
+/* The slowdown that the bound still allows at the chosen cap. Where that was measured as far quicker than the
  * reference, more than any plan takes would be left. */
 static double remaining_bound(const jm_cap_search *search, const jm_cap_choice *choice)
 {

@@ -119,8 +119,8 @@ const double *jm__design_row(jm__design *design, int64_t t_ns)
 size_t jm__pass_shared_columns(const jm__pass *pass)
 {
     const jm__pieces *pieces = pass->design->cursor.pieces;
-    bool sampled = pieces->sampled != NULL && pieces->sampled->count > 0;
-    return sampled && pieces->sampler_column < pass->columns ? pieces->sampler_column : pass->columns;
+    bool sampled = pieces->sampled != NULL && pieces->sampler_column < pass->columns;
+    return sampled ? pieces->sampler_column : pass->columns;
 }
 
 void jm__pass_row(const jm__pass *pass, size_t i, double *row)

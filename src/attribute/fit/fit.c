@@ -203,7 +203,7 @@ static jm_status make_priors(joint_priors *out, const jm__fit_input *input, cons
     return status;
 }
 
-/* In the fit a sampler draws what it is known to draw: its level is not told from that of work. */
+/* In the fit a sampler draws what it is known to draw: its level cannot be separated from that of work. */
 static const double draw_u_w = 0.1;
 
 /* What the sampler draws goes into the rows of `weakest` about it. */

@@ -76,10 +76,8 @@ typedef void (*reading_sink)(void *sums, double value, double seconds);
 
 static int64_t sensor_of(const jm__dataset *d, const jm__board_part *part, jm__sensor_role role)
 {
-    for (size_t i = 0; i < d->sensor_count; i++)
-        if (d->sensors[i].board_id == part->board->id && jm__sensor_is(&d->sensors[i], role))
-            return d->sensors[i].id;
-    return 0;
+    const jm_sensor *sensor = jm__dataset_sensor(d, part->board->id, role);
+    return sensor == NULL ? 0 : sensor->id;
 }
 
 static void each_reading(const jm__dataset *d, const jm__board_part *part, jm__sensor_role role,

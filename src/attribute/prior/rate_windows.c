@@ -294,14 +294,12 @@ static const uint64_t power_limit_bits = 0x84;
 static double limited_share(const jm__dataset *d, const jm_board *board, const jm__intervals *windows)
 {
     double limited = 0, all = 0;
-    int64_t sensor_id = 0;
     const jm_reading *last = NULL;
-    for (size_t i = 0; i < d->sensor_count && sensor_id == 0; i++)
-        if (d->sensors[i].board_id == board->id && jm__sensor_is(&d->sensors[i], JM_SENSOR_THROTTLE))
-            sensor_id = d->sensors[i].id;
-    for (size_t i = 0; i <= d->reading_count && sensor_id != 0; i++) {
+    const jm_sensor *sensor = jm__dataset_sensor(d, board->id, JM_SENSOR_THROTTLE);
+    if (windows->count == 0 || sensor == NULL) return 0;
+    for (size_t i = 0; i <= d->reading_count; i++) {
         const jm_reading *now = i < d->reading_count ? &d->readings[i] : NULL;
-        if (now != NULL && (now->sensor_id != sensor_id || !(now->value >= 0 && now->value < 0x1p63)))
+        if (now != NULL && (now->sensor_id != sensor->id || !(now->value >= 0 && now->value < 0x1p63)))
             continue;
         if (last != NULL) {
             int64_t to_ns = now != NULL ? now->t_ns : last->t_ns + JM_NS_PER_S;

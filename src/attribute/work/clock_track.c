@@ -24,11 +24,7 @@ static const double jump_size = 0.08;
 
 const jm_sensor *jm__clock_sensor(const jm__dataset *dataset, const jm_board *board)
 {
-    for (size_t i = 0; i < dataset->sensor_count; i++)
-        if (dataset->sensors[i].board_id == board->id &&
-            jm__sensor_is(&dataset->sensors[i], JM_SENSOR_CLOCK_SM))
-            return &dataset->sensors[i];
-    return NULL;
+    return jm__dataset_sensor(dataset, board->id, JM_SENSOR_CLOCK_SM);
 }
 
 bool jm__clock_readings_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)

@@ -49,16 +49,15 @@ typedef struct jm__pieces {
     size_t memory_left;     /* bytes that may still be held in memory */
     int file;               /* -1: none */
     int64_t file_size;
-    bool no_file;              /* it could not be made, or is full */
-    const uint32_t *column_of; /* [code]: set when the columns are chosen */
-    const double *scale_of;    /* [code]: what of a share counts for its column; NULL: all of it */
-    uint32_t rest_column;      /* the rest counts for this one */
-    const jm__intervals
-        *sampled;            /* while hardware counters were sampled, which draws as well: no moment
-                                is on both sides of an edge; NULL: never, or nobody knows what it draws */
-    size_t edge;             /* of these, the next to be written, counted from the first */
-    uint32_t sampler_column; /* beside work; the next one: beside no work */
-    bool failed;             /* the file could not be read: what cursors gave is not all */
+    bool no_file;                 /* it could not be made, or is full */
+    const uint32_t *column_of;    /* [code]: set when the columns are chosen */
+    const double *scale_of;       /* [code]: what of a share counts for its column; NULL: all of it */
+    uint32_t rest_column;         /* the rest counts for this one */
+    const jm__intervals *sampled; /* while hardware counters were sampled, which draws as well: no moment
+                                     is on both sides of an edge; NULL: never */
+    size_t edge;                  /* of these, the next to be written, counted from the first */
+    uint32_t sampler_column;      /* beside work; the next one: beside no work */
+    bool failed;                  /* the file could not be read: what cursors gave is not all */
 } jm__pieces;
 
 /* `memory`: bytes that may be held in memory. Pieces begin at start_ns. */

@@ -474,7 +474,7 @@ static jm_status choose_columns(jm__work_set *work, jm__board_work *board, jm_er
 {
     if (!jm__tally_renumber(&board->tally, work->use_of)) return jm__no_memory(err, "jm__work_pass");
     JM_TRY(count_sampled(board, err));
-    bool sampled = board->sampled != NULL && board->sampled->count > 0;
+    bool sampled = board->sampled != NULL;
     JM_TRY(jm__columns_choose(&board->columns, &board->tally, &work->uses, &work->classes, sampled, err));
     return count_columns(work, board, err);
 }

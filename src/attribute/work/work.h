@@ -36,8 +36,7 @@ typedef struct jm__board_work {
     const jm__intervals *steady;          /* of these, the steady state (steps.h) */
     const jm__intervals *learn;           /* time from which powers are learnt */
     const jm__intervals *traced;          /* of the report, without extrapolated time */
-    const jm__intervals *sampled;         /* while hardware counters were sampled; NULL: never, or nobody
-                                             knows what that draws */
+    const jm__intervals *sampled;         /* while hardware counters were sampled; NULL: never */
     const jm__extrapolated *extrapolated; /* NULL: none */
     int64_t from_ns; /* pieces begin some seconds before this and before the first work, */
     int64_t to_ns;   /* and end at this or at the end of the last work */
