@@ -12,7 +12,8 @@ training they are idle time. The clocks of both are printed: training may run at
 percent; with --live-clock gaps are chosen so that the layers alone run at it too.
 Alone, no counters are sampled, and the board is cooler (1 W/K): --heat trains a little before each window.
 Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
-With --ncu no counters are sampled in training: those that Nsight Compute has counted of the same step stand for them.
+Training is recorded twice, without hardware counters and with them. With --ncu none are sampled in the second one:
+those that Nsight Compute has counted of the same step stand for them.
 
     python bench/gpu/bursts.py --model torchvision:efficientnet_v2_m --batch 128 --size 224
     python bench/gpu/bursts.py --model transformers:bert --batch 16 --size 512 --set hidden_size=1024
@@ -30,13 +31,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import math
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +176,39 @@ def with_counters(recording: str, counted: Path) -> str:
     return both
 
 
+@dataclass
+class Training:
+    """What a recorded training says, by all that joulemap knows and by the power sensor alone."""
+
+    how: str
+    report: joulemap.types.Report
+    ring: joulemap.types.Report
+
+    def compared(self, path: str, alone: Figure, gap_w: float) -> Compared:
+        mhz = self.report.quality.clock_mhz
+        figure, known = live(path, self.report, mhz)
+        by_ring, _ = live(path, self.ring, mhz)
+        return Compared(path, alone, gap_w, figure, known, by_ring, mean_busy_w(self.ring) * figure.call_s)
+
+    def lines(self) -> list[str]:
+        totals, quality = self.report.totals, self.report.quality
+        return [
+            f"training {self.how}: {totals.duration_s:.1f} s, {totals.total_energy_j:.0f} J, residual "
+            f"{totals.residual_w:.1f} W, chi2/n {totals.chi2_n:.1f}, {quality.throttle_events} times throttled; "
+            f"idle {totals.idle_energy_j:.0f} J; verdict {quality.verdict}",
+            *(f"note: {note}" for note in self.report.notes),
+        ]
+
+
+def recorded(subject: Subject, args: argparse.Namespace, kept: str, counters: bool) -> Training:
+    with joulemap.Session(path=kept, overwrite=True, kernels=True, counters=counters and not args.ncu) as run:
+        begin_ns, end_ns = train(subject, run, args.seconds)
+    how = "with counters" if counters else "without counters"
+    with joulemap.Recording(with_counters(kept, args.ncu) if counters and args.ncu else kept) as recording:
+        report = recording.report(by="span", from_ns=begin_ns, to_ns=end_ns)
+        return Training(how, report, recording.report(by="span", from_ns=begin_ns, to_ns=end_ns, model="none"))
+
+
 def live(path: str, report: joulemap.types.Report, mhz: float | None) -> tuple[Figure, str]:
     """Energy of a forward call in training, and how most of its calls are known."""
 
@@ -292,7 +327,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--heat", type=float, default=0.0, help="seconds of training before each window of bursts")
     parser.add_argument("--out", type=Path, help="append the table to this file")
     parser.add_argument("--ncu", type=Path, help="what ncu counted of the program, in place of sampled counters")
-    parser.add_argument("--record", type=Path, help="keep the recording of the training in this file")
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="STEM",
+        help="keep STEM.off.joulemap, STEM.on.joulemap and STEM.json, the layers alone",
+    )
     return parser.parse_args()
 
 
@@ -304,13 +344,11 @@ def main() -> None:
         subject.step()
     paths = args.layers.split(",") if args.layers else draw_layers(subject, args.seed, args.per_bin)
     folder = tempfile.TemporaryDirectory()
-    kept = str(args.record or Path(folder.name) / "train.joulemap")
-    with joulemap.Session(path=kept, overwrite=True, kernels=True, counters=not args.ncu) as run:
-        begin_ns, end_ns = train(subject, run, args.seconds)
-    with joulemap.Recording(with_counters(kept, args.ncu) if args.ncu else kept) as recording:
-        report = recording.report(by="span", from_ns=begin_ns, to_ns=end_ns)
-        totals, quality, notes = report.totals, report.quality, report.notes
-        ring = recording.report(by="span", from_ns=begin_ns, to_ns=end_ns, model="none")
+    kept = args.record or Path(folder.name) / "train"
+    trainings = [
+        recorded(subject, args, f"{kept}.{'on' if counters else 'off'}.joulemap", counters)
+        for counters in (False, True)
+    ]
     player = player_of(torch.device("cuda"))
     with player.stream():
         taken = record_inputs(subject.model, paths, subject.forward, "cuda", backward=False)
@@ -320,7 +358,11 @@ def main() -> None:
         alone = {path: one for path, one in made.items() if isinstance(one, Quantity)}
         alone = {path: one for path, one in alone.items() if one.whole.call_s >= LEAST_CALL_S or args.layers}
         board = Board(run, player.device)
-        seconds = hold_clock(list(alone.values()), quality.clock_mhz, args.window) if args.live_clock else None
+        seconds = (
+            hold_clock(list(alone.values()), trainings[0].report.quality.clock_mhz, args.window)
+            if args.live_clock
+            else None
+        )
         measure(
             player,
             board,
@@ -330,22 +372,15 @@ def main() -> None:
             seconds=seconds,
             between=lambda: keep_warm(subject, args.heat),
         )
-    mhz, busy_w = quality.clock_mhz, mean_busy_w(ring)
-    compared = []
-    for path, one in alone.items():
-        figure, known = live(path, report, mhz)
-        by_ring, _ = live(path, ring, mhz)
-        compared.append(Compared(path, *truth(one), figure, known, by_ring, busy_w * figure.call_s))
-    lines = [
-        *head("bursts"),
-        f"training: {totals.duration_s:.1f} s, {totals.total_energy_j:.0f} J, residual {totals.residual_w:.1f} W, "
-        f"chi2/n {totals.chi2_n:.1f}, {quality.throttle_events} times throttled; "
-        f"idle {totals.idle_energy_j:.0f} J; verdict {quality.verdict}",
-        *(f"note: {note}" for note in notes),
-        "",
-        *table(compared),
-        *(f"{path} is left out: {why}" for path, why in left_out.items()),
-    ]
+    truths = {path: truth(one) for path, one in alone.items()}
+    if args.record:
+        of = {path: {**asdict(figure), "gap_w": gap_w} for path, (figure, gap_w) in truths.items()}
+        Path(f"{kept}.json").write_text(json.dumps(of, indent=1))
+    lines = [*head("bursts")]
+    for training in trainings:
+        compared = [training.compared(path, *known) for path, known in truths.items()]
+        lines += [*training.lines(), "", *table(compared), ""]
+    lines += [f"{path} is left out: {why}" for path, why in left_out.items()]
     publish(lines, args.out)
 
 

@@ -13,6 +13,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import joulemap
@@ -149,12 +150,17 @@ def compare(name: str, run: Callable[[], None], options: argparse.Namespace) -> 
     def middle(of: list[Turn], what: str) -> float:
         return statistics.median(getattr(turn, what) for turn in of)
 
+    def longer() -> float:
+        """Return how much longer a step takes than in the sessions before and after."""
+        beside = [(before.seconds + after.seconds) / 2 for before, after in pairwise(off)]
+        return statistics.median(one.seconds / plain_s for one, plain_s in zip(on, beside, strict=True)) - 1
+
     plain = middle(off, "meter_j")
     spread = (max(t.meter_j for t in off) - min(t.meter_j for t in off)) / plain
     apart = middle(on, "report_j") / plain - 1
     return (
         f"{name:28} {middle(off, 'power_w'):6.1f} W {middle(on, 'power_w') - middle(off, 'power_w'):+6.1f} W"
-        f" {100 * (middle(on, 'seconds') / middle(off, 'seconds') - 1):+6.2f} %"
+        f" {100 * longer():+6.2f} %"
         f"  off {plain:.4g} J (spread {100 * spread:.2f} %), on {middle(on, 'meter_j'):.4g} J,"
         f" less own row {middle(on, 'report_j'):.4g} ±{middle(on, 'half_j'):.2g} J: {100 * apart:+.2f} %;"
         f" own {middle(on, 'sampler_j') / middle(on, 'seconds'):.1f} W"
