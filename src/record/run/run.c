@@ -143,8 +143,11 @@ static jm_status start(jm_run *run, const jm_run_options *options, jm_error *err
     else if (options->ranges && !options->sampling_only)
         jm__run_ranges_start(run);
     jm__run_counters_start(run, options);
+    pthread_mutex_lock(&run->writer_lock); /* counters may write already */
     write_start(run, options);
-    JM_TRY(jm__writer_commit(run->writer, 0, err)); /* write errors are reported before the program starts */
+    jm_status status = jm__writer_commit(run->writer, 0, err);
+    pthread_mutex_unlock(&run->writer_lock);
+    JM_TRY(status); /* write errors are reported before the program starts */
     return start_thread(run, err);
 }
 
