@@ -167,7 +167,7 @@ onPage("a click in one flame graph zooms both, Escape goes back", {}, async (pag
     await page.waitForTimeout(300);
     assert.notDeepEqual(await widths(0), energy);
     assert.notDeepEqual(await widths(1), time);
-    assert.match(await page.locator("#flame .detail").textContent(), /^Sequential: 4\.\d+ ±0\.\d+ kJ/);
+    assert.match(await page.locator("#flame .detail").textContent(), /^Sequential: \d\.\d+ ±0\.\d+ kJ/);
     await target.focus();
     await page.keyboard.press("Escape");
     await page.waitForTimeout(300);

@@ -121,7 +121,7 @@ static void test_power_goes_with_the_clock(void **state)
         of.recorded = false;
         s = make(&of);
         report = report_of(s);
-        assert_true(error_of(report, &without) > 0.02);
+        assert_true(error_of(report, &without) > 0.01);
         assert_true(chi2_n < jm_report_totals_get(report)->chi2_n / 3);
         jm_report_free(report);
         syn_free(s);
