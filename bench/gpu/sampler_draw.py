@@ -4,12 +4,17 @@ Each load runs in sessions with counters sampled all of the time and with none, 
 energy counter tells joules a step of both; the report tells those of its steps, and of the row "(counter sampling)".
 
     python bench/gpu/sampler_draw.py --out bench/results/sampler_draw.txt [--keep FOLDER] [--turns 3] [--seconds 5]
+
+With --time: how much longer steps take around each sampling than just before and after it, all in one session. The
+host is another one from second to second, so sessions apart tell nothing of a percent.
 """
 
 from __future__ import annotations
 
 import argparse
+import sqlite3
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +22,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import joulemap
+import numpy as np
 import torch
 from publish import head, publish
 from subjects import make
 
 START_S = 4.0  # until counters are sampled
+DEFAULT_SHARE = 0.03  # of a run in which they are, without an option
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,49 @@ def compare(name: str, run: Callable[[], None], options: argparse.Namespace) -> 
     )
 
 
+AROUND_S = 0.1  # of a sampling: its start and end may hold a step back too
+BESIDE_S = 1.0  # before and after it, for comparison
+
+
+def samplings(path: Path) -> list[tuple[float, float]]:
+    """Return begin and end of each sampling of a recording, seconds of the monotonic clock."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as file:
+        found = file.execute("SELECT t_ns, value FROM events WHERE kind = 'sampling' ORDER BY t_ns").fetchall()
+    edges = [1e-9 * t_ns for t_ns, value in found]
+    return list(zip(edges[::2], edges[1::2], strict=False))
+
+
+def longer_around(name: str, run: Callable[[], None], options: argparse.Namespace) -> str:
+    path = Path(tempfile.mkdtemp()) / "time.joulemap"
+    ends, took = [], []
+    with joulemap.Session(path, counters=options.counters, cpu=False):
+        last = begin = time.monotonic()
+        while last < begin + options.seconds:
+            run()
+            torch.cuda.synchronize()
+            now = time.monotonic()
+            ends.append(now)
+            took.append(now - last)
+            last = now
+    at, step_s = np.array(ends), np.array(took)
+    more, counted_s = [], []
+    for start, stop in samplings(path):
+        inside = (at > start - AROUND_S) & (at - step_s < stop + AROUND_S)
+        beside = (at > start - BESIDE_S) & (at < stop + BESIDE_S) & ~inside
+        if beside.sum() < 4 or start - BESIDE_S < begin or stop + BESIDE_S > last:
+            continue
+        more.append(step_s[inside].sum() - inside.sum() * step_s[beside].mean())
+        counted_s.append(stop - start)
+    chance = np.random.default_rng(0)
+    means = np.mean(chance.choice(more, (4000, len(more))), axis=1)
+    share = DEFAULT_SHARE / np.mean(counted_s)  # samplings a second of a run
+    figures = [100 * share * of for of in (np.mean(more), *np.percentile(means, [2.5, 97.5]))]
+    return (
+        f"{name:28} {len(more)} samplings of {np.mean(counted_s):.2f} s: {1e3 * np.mean(more):+.2f} ms each; "
+        f"at 3 % of the time {figures[0]:+.3f} % ({figures[1]:+.3f} to {figures[2]:+.3f}) longer"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
@@ -174,16 +224,19 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--counters", type=float, default=60.0, help="seconds a minute that they are sampled")
+    parser.add_argument("--time", action="store_true", help="what it costs in time, instead")
     parser.add_argument("--loads", nargs="*", default=list(LOADS))
     options = parser.parse_args()
     lines = head("What sampling counters draws; joules of a step with counters all of the time and without")
     lines.append("load, power without, more with, longer a step, joules a step")
+    if options.time:
+        lines = head("What sampling counters costs in time")
     for name in options.loads:
         run = LOADS[name]()
         run()
         torch.cuda.synchronize()
         try:
-            lines.append(compare(name, run, options))
+            lines.append((longer_around if options.time else compare)(name, run, options))
         except joulemap.Error as error:
             lines.append(f"{name:28} {error}")
         print(lines[-1], flush=True)

@@ -172,10 +172,17 @@ static int64_t length_ns(const jm__duty_cycle *duty_cycle)
     return long_ns > least_ns ? long_ns : least_ns;
 }
 
+/* How long the sampler is on the board for the next interval, as it was for those before. */
+static double cost_ns(const jm__duty_cycle *duty_cycle)
+{
+    double length = (double)length_ns(duty_cycle), sampled = (double)duty_cycle->sampled_ns;
+    return sampled > 0 ? length * fmax(1, (double)duty_cycle->drawn_ns / sampled) : length;
+}
+
 /* From the begin of the last interval to that of the next. */
 static int64_t gap_ns(const jm__duty_cycle *duty_cycle)
 {
-    int64_t period_ns = (int64_t)((double)length_ns(duty_cycle) / requested_share(duty_cycle));
+    int64_t period_ns = (int64_t)(cost_ns(duty_cycle) / requested_share(duty_cycle));
     int64_t gap_ns = JM_DUTY_CYCLE_GAP_NS;
     for (size_t i = 1; i < duty_cycle->interval_count && gap_ns < period_ns; i++)
         gap_ns *= 2;
@@ -187,7 +194,8 @@ static int64_t gap_ns(const jm__duty_cycle *duty_cycle)
 static bool is_within_share(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     int64_t elapsed_ns = now_ns - duty_cycle->began_ns, minute_ns = 60 * JM_NS_PER_S;
-    double all_ns = (double)(duty_cycle->sampled_ns + length_ns(duty_cycle));
+    double all_ns =
+        fmax((double)duty_cycle->drawn_ns, (double)duty_cycle->sampled_ns) + cost_ns(duty_cycle);
     return all_ns <= requested_share(duty_cycle) * (double)(elapsed_ns > minute_ns ? elapsed_ns : minute_ns);
 }
 
@@ -245,6 +253,11 @@ void jm__duty_cycle_ended(jm__duty_cycle *duty_cycle, int64_t t_ns)
     if (!duty_cycle->in_bursts || saw_burst || another_is_traced(duty_cycle)) return;
     *last = (jm__duty_cycle_interval){0}; /* it saw no traced work */
     duty_cycle->interval_count--;
+}
+
+void jm__duty_cycle_left(jm__duty_cycle *duty_cycle, int64_t drawn_ns)
+{
+    duty_cycle->drawn_ns += drawn_ns;
 }
 
 /* ---- bursts of processes, by board */

@@ -1,5 +1,5 @@
 /* When to sample a board's counters: for a third of a second at a time, often at first and then as often as
- * the share of each minute allows, and sooner for new work that no sample covers. A sample costs 0.5 ms of
+ * the share of each minute allows, and sooner for new work. A sample costs 0.5 ms of
  * CPU time (bench/results/counters.txt), power, and a program that waits for its host some time
  * (bench/results/sampler_draw.txt); kernels of one class do the same from minute to minute.
  *
@@ -26,9 +26,9 @@
 #define JM_DUTY_CYCLE_BURSTS_NS (JM_NS_PER_S / 2)
 /* From the begin of the first interval to that of the second; then twice as long each time. */
 #define JM_DUTY_CYCLE_GAP_NS (2 * JM_NS_PER_S)
-/* A class is covered after this much sampled work, twenty samples. */
-#define JM_DUTY_CYCLE_SEEN_NS (20 * JM_NS_PER_MS)
-/* Classes that are not covered matter if they are more than this share of the work. */
+/* A class is new until this much of its work was sampled: a sample. */
+#define JM_DUTY_CYCLE_SEEN_NS JM_NS_PER_MS
+/* New classes matter if they are more than this share of the work. */
 #define JM_DUTY_CYCLE_UNSEEN_SHARE 0.02
 /* Kernels are reported this late: CUPTI's buffers are flushed twice a second, and records wait in them. */
 #define JM_DUTY_CYCLE_LATE_NS (1500 * JM_NS_PER_MS)
@@ -65,6 +65,7 @@ typedef struct jm__duty_cycle {
     int64_t reported_at_ns; /* when kernels were last reported; 0: never */
     int64_t covered_ns;     /* work is reported up to here */
     int64_t sampled_ns;     /* length of all finished intervals */
+    int64_t drawn_ns;       /* that the sampler was on the board for them, starts and stops included */
     int64_t unsampled_ns;   /* work since the last interval, all classes */
     int64_t requested_ns;   /* length of the current interval */
     bool in_bursts;         /* some process was untraced, since `untraced_ns` */
@@ -104,6 +105,9 @@ void jm__duty_cycle_note_burst(jm__duty_cycle *duty_cycle, jm__duty_cycle_burst 
 bool jm__duty_cycle_should_sample(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns);
 void jm__duty_cycle_began(jm__duty_cycle *duty_cycle, int64_t t_ns);
 void jm__duty_cycle_ended(jm__duty_cycle *duty_cycle, int64_t t_ns);
+
+/* The sampler has left the board, on which it was for so long. */
+void jm__duty_cycle_left(jm__duty_cycle *duty_cycle, int64_t drawn_ns);
 
 /* ---- Which boards a process's bursts concern: a rank's bursts do not concern boards of other ranks. One
  * thread at a time. */

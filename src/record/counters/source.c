@@ -31,7 +31,8 @@ typedef struct board {
     bool started;     /* the helper was started */
     bool is_reported; /* the error was reported */
     bool sampling;    /* as reported to the duty cycle */
-    bool has_sampler; /* as reported in the recording */
+    bool has_sampler; /* as reported in the recording, since */
+    int64_t sampler_ns;
     int64_t set_id;
     int64_t fed_ns; /* without traced kernels: busy until here */
     /* Under the source's lock: */
@@ -142,6 +143,10 @@ static void note_sampler(jm__counter_source *source, board *b)
     snprintf(event.text, sizeof event.text,
              has_sampler ? "hardware counters are sampled" : "no longer sampled");
     source->sink.event(source->sink.context, &event);
+    pthread_mutex_lock(&source->lock);
+    if (!has_sampler) jm__duty_cycle_left(&b->duty_cycle, event.t_ns - b->sampler_ns);
+    pthread_mutex_unlock(&source->lock);
+    b->sampler_ns = event.t_ns;
 }
 
 /* Starts or stops sampling by the duty cycle. */

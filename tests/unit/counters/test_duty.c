@@ -15,6 +15,9 @@ enum { TICK_MS = 50, TOLD_LATE_TICKS = 16, HOUR_S = 3600, CLASSES = 64 };
 /* Of a program that is traced in turns; a sampler needs that long to begin. */
 enum { BURST_MS = 350, SAMPLER_MS = 200, SOON_MS = 500 };
 
+/* Of each interval: starts and stops. */
+static int beside_ms;
+
 /* The class that works in the tick that begins at t_s; 0: none. */
 typedef int64_t work_of(double t_s);
 
@@ -27,7 +30,8 @@ typedef struct board {
     jm__duty_cycle duty_cycle;
     bool sampling;
     int64_t requested_ms; /* sampling, for so long */
-    double cpu_s, sampled_s;
+    double cpu_s, sampled_s, drawn_s;
+    int64_t began_ns;
     double seen_s[CLASSES]; /* time in which a class was sampled */
     double begins_s[10000]; /* of intervals */
     int intervals;
@@ -75,8 +79,14 @@ static board *simulate_bursts(work_of *work, double seconds_a_minute, double cpu
         if (wants && !b.sampling) {
             jm__duty_cycle_began(&b.duty_cycle, now_ns);
             b.begins_s[b.intervals++ % 10000] = t_s;
+            b.began_ns = now_ns;
         }
-        if (!wants && b.sampling) jm__duty_cycle_ended(&b.duty_cycle, now_ns);
+        if (!wants && b.sampling) {
+            int64_t drawn_ns = now_ns - b.began_ns + beside_ms * MS;
+            jm__duty_cycle_ended(&b.duty_cycle, now_ns);
+            jm__duty_cycle_left(&b.duty_cycle, drawn_ns);
+            b.drawn_s += (double)drawn_ns * 1e-9;
+        }
         b.sampling = wants;
         if (!wants) continue;
         b.sampled_s += TICK_MS * 1e-3;
@@ -116,6 +126,18 @@ static void test_from_the_first_minute_on_it_takes_its_share_of_the_time(void **
         for (int i = 1; i < b->intervals; i++)
             assert_true(b->begins_s[i] - b->begins_s[i - 1] < 50);
     }
+}
+
+static void test_starts_and_stops_count_as_well(void **state)
+{
+    (void)state;
+    beside_ms = 350;
+    for (int seconds = 60; seconds <= HOUR_S; seconds *= 2) {
+        const board *b = simulate(one_class, JM_DUTY_CYCLE_DEFAULT_S, 0.95, seconds);
+        assert_true(b->drawn_s <= 0.03 * seconds + 0.1);
+        assert_true(b->drawn_s > 0.025 * seconds - 0.7);
+    }
+    beside_ms = 0;
 }
 
 static void test_more_is_sampled_if_it_is_queried_for(void **state)
@@ -196,6 +218,24 @@ static int64_t sample_class_1(jm__duty_cycle *duty_cycle, int64_t t_ns)
     jm__duty_cycle_kernel(duty_cycle, 1, t_ns, end_ns, end_ns);
     jm__duty_cycle_kernel(duty_cycle, 1, end_ns, more_ns, more_ns);
     return more_ns;
+}
+
+/* Fifty classes in turn: of each a fiftieth is sampled. */
+static void test_work_of_which_little_was_sampled_is_not_new(void **state)
+{
+    (void)state;
+    jm__duty_cycle duty_cycle;
+    const int64_t begin_ns = 1000 * JM_NS_PER_S, end_ns = begin_ns + 300 * MS,
+                  late_ns = end_ns + JM_DUTY_CYCLE_LATE_NS;
+    jm__duty_cycle_init(&duty_cycle, JM_DUTY_CYCLE_DEFAULT_S, begin_ns);
+    jm__duty_cycle_began(&duty_cycle, begin_ns);
+    jm__duty_cycle_ended(&duty_cycle, end_ns);
+    for (int64_t t_ns = begin_ns; t_ns < late_ns; t_ns += MS)
+        jm__duty_cycle_kernel(&duty_cycle, t_ns / MS % 50, t_ns, t_ns + MS, t_ns + MS);
+    assert_false(jm__duty_cycle_should_sample(&duty_cycle, late_ns, 0));
+    assert_true(jm__duty_cycle_should_sample(&duty_cycle, begin_ns + JM_DUTY_CYCLE_GAP_NS, 0));
+    jm__duty_cycle_kernel(&duty_cycle, 50, late_ns - 100 * MS, late_ns, late_ns);
+    assert_true(jm__duty_cycle_should_sample(&duty_cycle, late_ns, 0));
 }
 
 /* Work of before an interval that has missed it may never come again. */
@@ -390,6 +430,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_first_work_is_sampled_often_and_briefly),
         cmocka_unit_test(test_from_the_first_minute_on_it_takes_its_share_of_the_time),
+        cmocka_unit_test(test_starts_and_stops_count_as_well),
+        cmocka_unit_test(test_work_of_which_little_was_sampled_is_not_new),
         cmocka_unit_test(test_more_is_sampled_if_it_is_queried_for),
         cmocka_unit_test(test_sixty_seconds_of_a_minute_are_always),
         cmocka_unit_test(test_a_board_at_rest_is_not_sampled),
