@@ -31,7 +31,7 @@ const cli_verb cli_verb_record = {
         "Runs COMMAND and records the power of all GPUs and of the CPU where it can be read, the spans and "
         "NVTX ranges of its processes, and the "
         "kernels they launch, into one file. The exit code is COMMAND's.\n\n"
-        "A process of its own samples the GPU's hardware counters for 3 % of the time, a third of a second "
+        "A process of its own samples the GPU's hardware counters for 3 % of the time, a quarter of a second "
         "at a time, where the driver lets this user read them; its CPU time is about 3 % of the run's. With "
         "--counters it reports why, if it cannot.\n\n"
         "With --budget 1% the steps of Python sessions, and of C programs that call jm_run_start, are traced "

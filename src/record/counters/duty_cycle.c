@@ -194,8 +194,7 @@ static int64_t gap_ns(const jm__duty_cycle *duty_cycle)
 static bool is_within_share(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     int64_t elapsed_ns = now_ns - duty_cycle->began_ns, minute_ns = 60 * JM_NS_PER_S;
-    double all_ns =
-        fmax((double)duty_cycle->drawn_ns, (double)duty_cycle->sampled_ns) + cost_ns(duty_cycle);
+    double all_ns = fmax((double)duty_cycle->drawn_ns, (double)duty_cycle->sampled_ns) + cost_ns(duty_cycle);
     return all_ns <= requested_share(duty_cycle) * (double)(elapsed_ns > minute_ns ? elapsed_ns : minute_ns);
 }
 
