@@ -42,7 +42,7 @@ static bool find_crowded(jm__power_law *law, const jm__work_set *set, const jm__
 {
     double crowded_s = 0, all_s = 0;
     for (size_t u = 0; u < law->uses; u++) {
-        law->crowded[u] = set->classes.items[set->uses.items.items[u].class_index].crowded;
+        law->crowded[u] = set->classes.items[set->uses.items.items[u].class_index].joint;
         all_s += learnt_s(board, u);
         if (law->crowded[u]) crowded_s += learnt_s(board, u);
     }

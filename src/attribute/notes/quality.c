@@ -420,7 +420,7 @@ static double crowded_share(const jm__attribution *a)
             const jm__class *class = &a->work.classes.items[a->work.uses.items.items[u].class_index];
             if (tally->uses.items[u].ran_s < 0) continue;
             all_s += tally->uses.items[u].inside.report_s;
-            if (class->crowded) crowded_s += tally->uses.items[u].inside.report_s;
+            if (class->joint) crowded_s += tally->uses.items[u].inside.report_s;
         }
     }
     return share_of(crowded_s, all_s);

@@ -419,20 +419,7 @@ jm_status jm__request_totals_find(jm_report_totals *t, const jm__sums *s, jm_err
  * sets of rows the covariance -(u x S)^2 f g / n: all rows together have no error. With unequal shares, n is
  * one over the sum of their squares. u is the fit's model discrepancy. */
 
-/* Two kernels that run together share the joules of their column by multiprocessors, whose power differs by
- * some 30 % from one kernel to another (the families' powers, prior/source.c). So the share f of one has an
- * error of 0.3 f (1 - f). With n between 1 and 2, that is u = 0.15 to 0.3 for the smaller share. */
-static const double joint_u = 0.2;
-
-static bool is_joint(const jm__work_set *work, const jm__columns *columns, size_t column)
-{
-    for (size_t c = work->classes.count; c-- > 0 && work->classes.items[c].joint;) /* joint ones come last */
-        if (columns->of_class[c] == column && !work->classes.items[c].crowded) return true;
-    return false;
-}
-
-static jm_status find_board(jm__board_part *part, const jm__work_set *work, const jm__tree *tree,
-                            jm_error *err)
+static jm_status find_board(jm__board_part *part, const jm__tree *tree, jm_error *err)
 {
     jm__fit *fit = &part->fit;
     fit->class_variance = calloc(fit->columns + 1, sizeof *fit->class_variance);
@@ -450,9 +437,7 @@ static jm_status find_board(jm__board_part *part, const jm__work_set *work, cons
         bool shared =
             column->seconds > 0 && (part->work->use_scale == NULL || k != jm__gap_column(part->work));
         double share_square = shared ? column->square / pow(column->seconds, 2) : 0;
-        double u =
-            is_joint(work, &part->work->columns, k) ? hypot(fit->discrepancy, joint_u) : fit->discrepancy;
-        column->square = pow(u * fit->power_w[k], 2) * share_square;
+        column->square = pow(fit->discrepancy * fit->power_w[k], 2) * share_square;
     }
     return JM_OK;
 }
@@ -460,6 +445,6 @@ static jm_status find_board(jm__board_part *part, const jm__work_set *work, cons
 jm_status jm__class_variance_find(jm__attribution *a, const jm__tree *tree, jm_error *err)
 {
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].fit.fitted) JM_TRY(find_board(&a->boards[b], &a->work, tree, err));
+        if (a->boards[b].fit.fitted) JM_TRY(find_board(&a->boards[b], tree, err));
     return JM_OK;
 }

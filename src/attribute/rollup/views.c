@@ -478,7 +478,7 @@ static const char *view_readable_name(jm__views *v, const char *name)
 
 static bool has_shape(const jm__class *row)
 {
-    return !row->waits && !row->joint && (row->grid[0] != 0 || row->typical_us > 0);
+    return !row->waits && !row->joint && row->grid[0] != 0;
 }
 
 static int by_name(const void *a, const void *b, void *context)
@@ -517,11 +517,8 @@ jm_status jm__views_set_classes(jm__views *v, jm_error *err)
 static const char *shape_text(jm__tree *tree, const jm__class *row)
 {
     const uint32_t *grid = row->grid, *block = row->block;
-    if (grid[0] == 0) return jm__tree_text(tree, "calls of about %.3g us", row->typical_us);
-    const char *shape = jm__tree_text(tree, "grid %ux%ux%u block %ux%ux%u", grid[0], grid[1], grid[2],
-                                      block[0], block[1], block[2]);
-    if (shape == NULL || row->typical_us == 0) return shape;
-    return jm__tree_text(tree, "%s, about %.3g us", shape, row->typical_us);
+    return jm__tree_text(tree, "grid %ux%ux%u block %ux%ux%u", grid[0], grid[1], grid[2], block[0], block[1],
+                         block[2]);
 }
 
 /* One row per name; if a name ran in several launch shapes, one row per shape inside it. */

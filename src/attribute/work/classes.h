@@ -48,16 +48,13 @@ typedef struct jm__class {
     const char *kind; /* "kernel", "memcpy", "memset", or the kind of the spans */
     uint32_t grid[3]; /* all 0: no launch shape */
     uint32_t block[3];
-    double typical_us;        /* of a class split by duration; else 0 */
     jm__kernel_family family; /* OTHER for host spans */
     jm__copy copy;
-    bool waits;           /* the wait of a collective for its last rank */
-    bool joint;           /* beside work of another class (joint.h) */
-    uint32_t alone;       /* joint: the same class when alone */
-    uint32_t column_with; /* joint: the first of the two classes, which share its column */
-    bool crowded;         /* joint, without a column for the two: its own is that of `alone` */
-    uint32_t beside;      /* crowded: the other class, and the part of both that is on its multiprocessors; */
-    double beside_part;   /* 0: many others */
+    bool waits;         /* the wait of a collective for its last rank */
+    bool joint;         /* beside work of another class (joint.h) */
+    uint32_t alone;     /* joint: the same class when alone, which has the column of both */
+    uint32_t beside;    /* joint: the other class, and the part of both that is on its multiprocessors; */
+    double beside_part; /* 0: many others */
 } jm__class;
 
 /* The multiprocessors that a kernel occupies, its weight when kernels share time. Blocks go to empty ones

@@ -124,11 +124,11 @@ static void merge_tail(jm__columns *columns, ranked *tail, size_t count, const j
     columns->merged_count = count;
 }
 
-/* Two classes that run together share the first one's column. */
+/* Work beside others has its class's column. */
 static uint32_t column_class(const jm__classes *classes, uint32_t class_index)
 {
     const jm__class *class = &classes->items[class_index];
-    return class->joint ? class->column_with : class_index;
+    return class->joint ? class->alone : class_index;
 }
 
 /* How long each class ran in all uses; -1: never. */
@@ -189,7 +189,7 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const
     for (uint32_t c = 0; c < classes->count; c++) {
         if (!classes->items[c].joint) continue;
         columns->of_class[c] = columns->of_class[column_class(classes, c)];
-        columns->merged[c] = !classes->items[c].crowded || columns->merged[column_class(classes, c)];
+        columns->merged[c] = columns->merged[column_class(classes, c)];
     }
     columns->count = columns->class_columns + JM_IDLE_STATES + columns->sampler_columns;
     status = assign_uses(columns, uses, err);

@@ -37,10 +37,9 @@ typedef struct board_pass {
     uint32_t row;
     uint32_t context;
     jm__clock_track clock;
-    jm__clock_track clock_of_kernels; /* the same, for kernels as they come: those are not in order */
-    int64_t clock_step;               /* of the last item */
-    uint32_t context_of_clock;        /* what `context` was then */
-    uint32_t context_at_clock;        /* and what it is at that step */
+    int64_t clock_step;        /* of the last item */
+    uint32_t context_of_clock; /* what `context` was then */
+    uint32_t context_at_clock; /* and what it is at that step */
     jm__place place;
     jm__item pending; /* the last kernel; the next one shows whether they share their launch */
     int64_t pending_launch_ns;
@@ -57,7 +56,6 @@ typedef struct pass {
     const jm__intervals *windows;
     const jm__row_of *rows;
     jm__places places;
-    jm__duration_groups groups;
     jm__pairs pairs;
     board_pass *boards;
     size_t kernels;
@@ -288,9 +286,6 @@ static jm_status take_kernel(void *walked, const jm__kernel_run *kernel, jm_erro
         item.weight = jm__multiprocessors_of(class, b->multiprocessors);
         if (class->family == JM_KERNEL_FAMILY_COLLECTIVE) JM_TRY(take_collective(b, &item, err));
     }
-    int64_t step = jm__clock_track_step(&b->clock_of_kernels, item.start_ns, item.end_ns);
-    if (!jm__duration_groups_count(&p->groups, &item, step != 0 ? jm__clock_step_mhz(step) : 1000))
-        return jm__no_memory(err, "jm__work_pass");
     if (!b->work->requested) return JM_OK;
     return take_pending(p, b, &item, kernel->launch_ns, err);
 }
@@ -340,8 +335,7 @@ static jm_status end_board(board_pass *b, jm_error *err)
 static jm_status walk(pass *p, bool by_time, jm_error *err)
 {
     const jm__kernel_source *kernels = &p->dataset->kernels;
-    if (!jm__duration_groups_begin(&p->groups, &p->work->classes)) return jm__no_memory(err, "jm__work_pass");
-    jm__pairs_begin(&p->pairs, &p->work->uses, &p->groups,
+    jm__pairs_begin(&p->pairs, &p->work->uses, p->work->classes.count,
                     p->work->board_count > 0 ? jm__multiprocessors_on(&p->dataset->boards[0]) : 1);
     for (size_t b = 0; b < p->work->board_count; b++) {
         p->boards[b] = (board_pass){.work = &p->work->boards[b],
@@ -353,7 +347,6 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
                                     .place = JM_PLACE_UNLAYERED};
         jm__time_order_begin(&p->boards[b].order, take_item, &p->boards[b]);
         bool fine = jm__clock_track_begin(&p->boards[b].clock, p->dataset, &p->dataset->boards[b]);
-        p->boards[b].clock_of_kernels = p->boards[b].clock;
         if (fine && p->boards[b].work->requested)
             fine = jm__data_waits_find(&p->boards[b].data, p->dataset, p->dataset->boards[b].id,
                                        p->boards[b].work->report);
@@ -372,7 +365,6 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
 /* Free all of a walk but its results. */
 static void end_walk(pass *p)
 {
-    jm__duration_groups_free(&p->groups);
     jm__pairs_free(&p->pairs);
     for (size_t b = 0; b < p->work->board_count; b++) {
         jm__sweep_free(&p->boards[b].sweep);
@@ -388,7 +380,7 @@ static bool find_beside(const jm__work_set *work, jm__board_work *board)
     board->beside = calloc(work->uses.items.count + 1, sizeof *board->beside);
     for (size_t u = 0; board->beside != NULL && u < work->uses.items.count; u++) {
         const jm__class *class = &work->classes.items[work->uses.items.items[u].class_index];
-        if (!class->crowded || class->beside_part == 0) continue;
+        if (!class->joint || class->beside_part == 0) continue;
         uint32_t column = board->columns.of_class[class->beside];
         if (column != JM_NO_COLUMN) board->beside[u] = (jm__use_beside){column, class->beside_part};
     }
@@ -491,7 +483,7 @@ static jm_status compare_ranks(pass *p, jm_error *err)
     return status;
 }
 
-static bool choose_pairs(const pass *p, uint32_t *final_of)
+static bool choose_pairs(const pass *p, uint32_t **final_of)
 {
     jm__work_set *work = p->work;
     const jm__tally **tallies = calloc(work->board_count + 1, sizeof *tallies);
@@ -506,11 +498,9 @@ static bool choose_pairs(const pass *p, uint32_t *final_of)
 static jm_status finish(pass *p, jm_error *err)
 {
     uint32_t *final_of = NULL;
-    size_t count;
     jm__work_set *work = p->work;
     work->pass_uses = work->uses.items.count;
-    bool fine = jm__duration_groups_split(&p->groups, &work->classes, &final_of, &count) &&
-                choose_pairs(p, final_of) && jm__uses_renumber(&work->uses, final_of, &work->use_of);
+    bool fine = choose_pairs(p, &final_of) && jm__uses_renumber(&work->uses, final_of, &work->use_of);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
     for (size_t b = 0; status == JM_OK && b < work->board_count; b++)
         if (work->boards[b].requested) status = choose_columns(work, &work->boards[b], err);

@@ -429,64 +429,6 @@ static void test_a_split_puts_new_columns_before_the_idle_ones(void **state)
     program_free(p);
 }
 
-/* ---- lengths of calls */
-
-/* Calls of a class, each of about `us`; returns the provisional class of the last. */
-static uint32_t count_calls(jm__duration_groups *groups, uint32_t class_index, int calls, double us)
-{
-    jm__item item = {0};
-    for (int i = 0; i < calls; i++) {
-        double length_ns = 1e3 * us * (1 + 0.02 * (double)(i % 3));
-        item = (jm__item){.start_ns = 5 * MS,
-                          .end_ns = 5 * MS + (int64_t)length_ns,
-                          .class_index = class_index,
-                          .calls = 1};
-        assert_true(jm__duration_groups_count(groups, &item, 1980));
-    }
-    return item.class_index;
-}
-
-static void test_calls_of_plainly_different_length_are_classes_of_their_own(void **state)
-{
-    (void)state;
-    jm__classes classes = {0};
-    jm__duration_groups groups;
-    uint32_t *final_of;
-    size_t count;
-    assert_true(jm__vec_push(&classes, ((jm__class){.name = "one", .kind = "kernel"})));
-    assert_true(jm__vec_push(&classes, ((jm__class){.name = "two", .kind = "kernel", .grid = {2, 66, 1}})));
-    assert_true(jm__vec_push(&classes, ((jm__class){.name = "few", .kind = "kernel"})));
-    assert_true(jm__vec_push(&classes, ((jm__class){.name = "copy", .kind = "memcpy"})));
-    assert_true(jm__duration_groups_begin(&groups, &classes));
-    uint32_t one = count_calls(&groups, 0, 100, 10);
-    assert_int_equal(count_calls(&groups, 3, 100, 10), 3); /* is no kernel */
-    uint32_t brief = count_calls(&groups, 1, 60, 10), stray = count_calls(&groups, 1, 1, 90);
-    uint32_t lengthy = count_calls(&groups, 1, 140, 1000), late = count_calls(&groups, 1, 1, 80000);
-    uint32_t few = count_calls(&groups, 2, 24, 10), many = count_calls(&groups, 2, 25, 1000);
-    jm__item merged = {.end_ns = 7, .class_index = 1, .calls = 2};
-    assert_true(jm__duration_groups_count(&groups, &merged, 1980));
-    assert_int_equal(merged.class_index, 1); /* of several calls nobody knows the lengths */
-    assert_true(brief >= 4 && lengthy >= 4 && stray >= 4 && brief != lengthy && stray != brief);
-    assert_true(jm__duration_groups_split(&groups, &classes, &final_of, &count));
-    assert_int_equal(classes.count, 5);
-    assert_true(count > late && count > many);
-    assert_int_equal(final_of[one], 0);
-    assert_int_equal(final_of[3], 3);
-    assert_int_equal(final_of[brief], 1);
-    assert_int_equal(final_of[lengthy], 4);
-    assert_int_equal(final_of[stray], 1); /* 90 us are nearer to 10 than to 1000, on a scale of octaves */
-    assert_int_equal(final_of[late], 4);
-    assert_int_equal(final_of[few], 2); /* 49 calls are too few */
-    assert_int_equal(final_of[many], 2);
-    assert_true(classes.items[0].typical_us == 0 && classes.items[2].typical_us == 0);
-    assert_near(log2(classes.items[1].typical_us / 10), 0, 0.25); /* a bin is a quarter of an octave */
-    assert_near(log2(classes.items[4].typical_us / 1000), 0, 0.25);
-    assert_string_equal(classes.items[4].name, "two");
-    free(final_of);
-    jm__duration_groups_free(&groups);
-    jm__vec_free(&classes);
-}
-
 /* ---- the clock */
 
 /* But not across a jump: the clock of either side is that of its own readings, work takes the nearer. */
@@ -630,7 +572,6 @@ int main(void)
         cmocka_unit_test(test_merged_classes_go_by_name),
         cmocka_unit_test(test_there_are_no_more_columns_than_a_fit_can_bear),
         cmocka_unit_test(test_a_split_puts_new_columns_before_the_idle_ones),
-        cmocka_unit_test(test_calls_of_plainly_different_length_are_classes_of_their_own),
         cmocka_unit_test(test_work_ran_at_the_mean_clock_around_it),
         cmocka_unit_test(test_the_clock_is_not_known_while_it_jumps),
         cmocka_unit_test(test_items_go_out_in_order_and_what_is_too_late_is_marked),
