@@ -1,8 +1,8 @@
-/* When to sample a board's counters: for a quarter of a second at a time, often at first and then as often as
- * the share of each minute allows, and sooner for new work. The share is of the time that a sampler is on the
- * board, which draws more all the while. A sample costs 0.5 ms of CPU time (bench/results/counters.txt), power,
- * and a program that waits for its host some time (bench/results/sampler_draw.txt); kernels of one class do
- * the same from minute to minute.
+/* When to sample a board's counters: for a quarter of a second at a time, often at first and then as often
+ * as the share of each minute allows, and sooner for new work. The share is of the time that a sampler is on
+ * the board, which draws more all the while. A sample costs 0.5 ms of CPU time (bench/results/counters.txt),
+ * power, and a program that waits for its host some time (bench/results/sampler_draw.txt); kernels of one
+ * class do the same from minute to minute.
  *
  * Samples are useless without traced work. If programs are traced in bursts, the bursts are sampled. The
  * sampler needs time to start, so it starts before a burst that was announced, or that is expected from the
@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Least length of an interval: each start costs half a second of CPU, and with its stop a third of a second on
- * the board. Longer ones if more is requested than such intervals a period apart make up. */
+/* Least length of an interval: each start costs half a second of CPU, and with its stop a third of a second
+ * on the board. Longer ones if more is requested than such intervals a period apart make up. */
 #define JM_DUTY_CYCLE_LENGTH_NS (JM_NS_PER_S / 4)
 #define JM_DUTY_CYCLE_PERIOD_NS (10 * JM_NS_PER_S)
 /* The same where bursts are waited for, which takes as long as they do. */
